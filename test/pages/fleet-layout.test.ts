@@ -20,6 +20,9 @@ const SCREENS: readonly (readonly [width: number, height: number])[] = [
   [320, 640],
 ];
 
+/** Stops on the way from the begin of a page to its first row. */
+const KEYS_MAX = 60;
+
 /** Runs in the browser, where the page's own policy does not apply: texts that are cut, and have no title that tells them. */
 const FIND_CUT_TEXTS = `[...document.querySelectorAll('main *')]
   .filter((one) => one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).textOverflow === 'ellipsis')
@@ -87,6 +90,34 @@ describe.skipIf(chromium.isMissing)(`the fleet on screens of all sizes${chromium
     await page.getByRole('button', { name: 'Show times in UTC' }).click();
     expect(await page.locator('.c-since time').first().getAttribute('title')).toMatch(/^2026-11-21T14:02:/);
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(1280);
+    expect(complaints).toEqual([]);
+  });
+
+  test('the failing router of 2,000 and its reason are found by the keyboard alone; its filter survives a reload', async () => {
+    const { nowMs, ...content } = createFleet({ count: 2000, down: 1 });
+    const failure = { reason: 'auth', step: 'login' as const, error: 'The router refused to log in user "monitor"' };
+    const describeRouter = (name: string) => ({ ...DETAIL, name, state: 'down' as const, failure });
+    await using bench = await openBench({ ...content, describeRouter }, { nowMs });
+    await using watched = await openPage(browser, bench.url, { viewport: { width: 1400, height: 900 } });
+    const { page, complaints } = watched;
+    await page.goto('/');
+    /** Presses Tab until something of this name has the focus, and then Enter. */
+    const follow = async (name: RegExp) => {
+      for (let press = 0; press < KEYS_MAX; press++) {
+        await page.keyboard.press('Tab');
+        if (name.test(await page.locator(':focus').innerText())) break;
+      }
+      await Promise.all([page.waitForEvent('load'), page.keyboard.press('Enter')]);
+    };
+    await follow(/^1\s+down$/);
+    expect(await page.locator('caption').innerText()).toBe('1 router, down');
+    await page.reload();
+    const name = page.locator('tbody .name');
+    expect([await page.locator('caption').innerText(), await name.count()]).toEqual(['1 router, down', 1]);
+    const wanted = await name.innerText();
+    await follow(new RegExp(`^${wanted}$`));
+    expect(await page.locator('h1').innerText()).toBe(wanted);
+    expect(await page.locator('.notice').first().innerText()).toContain('The router refused to log in user "monitor"');
     expect(complaints).toEqual([]);
   });
 
