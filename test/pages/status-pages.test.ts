@@ -1,6 +1,4 @@
-import { mkdir } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findBarriers, openBrowser, openPage } from '../support/browser.ts';
 import type { Fleet } from '../support/fleet.ts';
@@ -9,7 +7,6 @@ import { findTool } from '../support/tools.ts';
 import { startLargeFleet } from './large-fleet.ts';
 
 const chromium = findTool('chromium');
-const IMAGES = fileURLToPath(new URL('../../docs/images', import.meta.url));
 const PAGES = {
   fleet: '/',
   'failed-router': '/router/harbour-1701',
@@ -18,14 +15,6 @@ const PAGES = {
   sinks: '/sinks',
   configuration: '/config',
 } as const;
-
-/** Writes what is to be seen into the documentation, where `UPDATE_SCREENSHOTS=1` asks for it. */
-async function takePicture(page: Page, name: string): Promise<void> {
-  if (process.env['UPDATE_SCREENSHOTS'] !== '1') return;
-  await mkdir(IMAGES, { recursive: true });
-  await page.evaluate('scrollTo(0, 0)');
-  await page.screenshot({ path: `${IMAGES}/${name}.png`, animations: 'disabled' });
-}
 
 describe.skipIf(chromium.isMissing)(`the pages of 2,000 routers in a browser${chromium.note}`, () => {
   let fleet: Fleet;
@@ -153,9 +142,6 @@ describe.skipIf(chromium.isMissing)(`the pages of 2,000 routers in a browser${ch
         await page.goto(path);
         expect([path, await findBarriers(page)]).toEqual([path, []]);
         grounds.add(await page.evaluate<string>('getComputedStyle(document.body).backgroundColor'));
-        if (colorScheme === 'light' || name.includes('fleet') || name.includes('failed')) {
-          await takePicture(page, `${name}-${colorScheme}`);
-        }
       }
       expect([...grounds]).toEqual([colorScheme === 'light' ? 'rgb(255, 255, 255)' : 'rgb(15, 19, 24)']);
       expect(complaints).toEqual([]);

@@ -16,8 +16,8 @@ export interface DemoPace {
   readonly modules: readonly string[] | undefined;
 }
 
-/** Polls per second of a demo: routers and agent share one thread. */
-const POLLS_PER_SECOND_MAX = 25;
+/** Polls per second of a demo, of routers that are read in whole and in part: routers and agent share one thread. */
+const POLLS_PER_SECOND_MAX = { whole: 5, part: 25 };
 /** Larger fleets are read in part. */
 const WHOLE_ROUTERS_MAX = 100;
 /** What the page of the fleet shows. */
@@ -33,13 +33,14 @@ const LINES_PER_SECOND_MAX = 300;
 
 /** Finds the pace of a demo: a few routers at short intervals, thousands at intervals that one machine carries. */
 export function findDemoPace(routers: number): DemoPace {
-  const intervalS = Math.max(INTERVAL_S_MIN, Math.ceil(routers / POLLS_PER_SECOND_MAX));
+  const extent = routers > WHOLE_ROUTERS_MAX ? 'part' : 'whole';
+  const intervalS = Math.max(INTERVAL_S_MIN, Math.ceil(routers / POLLS_PER_SECOND_MAX[extent]));
   return {
     intervalS,
     timeoutS: Math.min(TIMEOUT_S_MAX, intervalS / 2),
     deadlineS: Math.min(DEADLINE_S_MAX, intervalS),
     staleAfterS: Math.max(30, 3 * intervalS),
-    modules: routers > WHOLE_ROUTERS_MAX ? FLEET_MODULES : undefined,
+    modules: extent === 'part' ? FLEET_MODULES : undefined,
     logIntervalS: intervalS / 2,
     linesPerSecond: Math.min(LINES_PER_ROUTER, LINES_PER_SECOND_MAX / routers),
   };
