@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { Agent } from 'undici';
 import { expect, test } from 'vitest';
 import { exchange } from '../../src/router/requests/exchange.ts';
+import { StreamedExchange } from '../../src/router/requests/streamed-exchange.ts';
 
 const BYTES_MAX = 10;
 
@@ -18,6 +19,8 @@ async function openServer(answer: RequestListener) {
   return {
     ask: (signal = new AbortController().signal, onBody?: () => Error | undefined) =>
       exchange(agent, { origin, path: '/', method: 'GET' }, { bytesMax: BYTES_MAX, onBody, signal }),
+    stream: (signal = new AbortController().signal) =>
+      new StreamedExchange(agent, { origin, path: '/', method: 'GET' }, signal),
     connections: () => connections,
     async [Symbol.asyncDispose]() {
       await agent.destroy();
@@ -97,4 +100,55 @@ test.for([
   });
   if (isWhole) expect((await answer).bytes.toString()).toBe('0');
   else await expect(answer).rejects.toBe(spent);
+});
+
+async function readAll(answer: StreamedExchange): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  for (let piece = await answer.read(); piece; piece = await answer.read()) pieces.push(piece);
+  return Buffer.concat(pieces);
+}
+
+test('StreamedExchange hands on all of a long answer, however late it is read', async () => {
+  const body = Buffer.from(Array.from({ length: 200_000 }, (_, index) => `${index}\n`).join(''));
+  await using server = await openServer((_request, response) => {
+    response.writeEarlyHints({ link: '</style.css>; rel=preload' });
+    response.end(body);
+  });
+  for (let turn = 0; turn < 2; turn++) {
+    const answer = server.stream();
+    expect((await answer.head).statusCode).toBe(200);
+    expect((await readAll(answer)).equals(body)).toBe(true);
+    await answer.drop(0);
+  }
+  expect(server.connections()).toBe(1);
+});
+
+test.for([
+  ['keeps the connection when it is short', 100, 1],
+  ['ends the connection when it is long', 100_000, 2],
+] as const)('StreamedExchange drops what is not read, and %s', async ([, bytes, connections]) => {
+  await using server = await openServer((_request, response) => void response.end(Buffer.alloc(bytes)));
+  for (let turn = 0; turn < 2; turn++) {
+    const answer = server.stream();
+    await answer.head;
+    await answer.drop(8192);
+  }
+  expect(server.connections()).toBe(connections);
+});
+
+test('StreamedExchange ends with its signal or a cause, also for a reader that waits', async () => {
+  await using server = await openServer((_request, response) => void response.write('0'));
+  const reason = new RangeError('enough');
+  await expect(server.stream(AbortSignal.abort(reason)).head).rejects.toBe(reason);
+  const controller = new AbortController();
+  const [aborted, failed] = [server.stream(controller.signal), server.stream()];
+  await aborted.read();
+  const waiting = aborted.read();
+  controller.abort(reason);
+  await expect(waiting).rejects.toBe(reason);
+  await failed.read();
+  const last = failed.read();
+  failed.fail(reason);
+  await expect(last).rejects.toBe(reason);
+  await expect(failed.read()).rejects.toBe(reason);
 });

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
+import type { RequestLimit, RequestTimer } from './request-timer.ts';
 
 /** An answer with its body. */
 export interface WholeResponse {
@@ -18,11 +19,13 @@ export interface ExchangeOptions {
   readonly onBody: (() => Error | undefined) | undefined;
   /** Ends the exchange and its connection. */
   readonly signal: AbortSignal;
+  /** Time limit of the exchange. Default: none. */
+  readonly timer?: RequestTimer | undefined;
 }
 
 /**
- * Sends a request and reads its whole answer, whatever its status. Rejects with the reason of `signal`, the error of `onBody`
- * or that of undici.
+ * Sends a request and reads its whole answer, whatever its status. Rejects with the reason of `signal`, the error of the limit, of
+ * `onBody` or of undici.
  *
  * The handler spares each answer a stream: with thousands of small answers a second, streams cost more than their bytes.
  */
@@ -49,11 +52,13 @@ class WholeResponseHandler implements Dispatcher.DispatchHandler {
   /** Error that ends the answer with the next piece. */
   #end: Error | undefined;
   #isSettled = false;
+  readonly #limit: RequestLimit | undefined;
 
   constructor(options: ExchangeOptions, resolve: (response: WholeResponse) => void, reject: (cause: unknown) => void) {
     this.#options = options;
     this.#resolve = resolve;
     this.#reject = reject;
+    this.#limit = options.timer?.begin((cause) => this.#fail(cause));
     if (options.signal.aborted) this.#onAbort();
     else options.signal.addEventListener('abort', this.#onAbort, { once: true });
   }
@@ -113,6 +118,7 @@ class WholeResponseHandler implements Dispatcher.DispatchHandler {
   #settle(settle: () => void): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
+    this.#limit?.end();
     this.#options.signal.removeEventListener('abort', this.#onAbort);
     settle();
   }

@@ -1,4 +1,4 @@
-import { type Clock, openDeadline } from '../../base/index.ts';
+import type { Clock, Timer } from '../../base/index.ts';
 import { RouterError } from '../errors.ts';
 import type { OpenDownload, TransportRequest } from './transport.ts';
 import type { Turns } from './turns.ts';
@@ -25,8 +25,9 @@ export interface PartedDownloadOptions {
 const OVERLAP_BYTES = 256;
 /** A part lasts at least this long, so that a router with long turns is read all the same. Milliseconds. */
 const PART_MS_MIN = 5000;
-/** Reason with which a part is ended when a turn is due. */
-const GIVES_WAY = new DOMException('A turn goes before this download', 'AbortError');
+/** Error of a part that is ended from here. */
+const ENDED = new DOMException('The part of the download was ended', 'AbortError');
+const END = { done: true, value: undefined } as const;
 
 /**
  * A download that gives way to turns. Where the router sends parts of files, the answer is ended when a turn is asked for,
@@ -36,11 +37,19 @@ export class PartedDownload {
   readonly #options: PartedDownloadOptions;
   #leave: () => void = () => {};
   #part: OpenDownload | undefined;
-  #cut = new AbortController();
+  /** What is read of the part. */
+  #body: AsyncIterator<Uint8Array> | undefined;
+  /** When the part began to be read; `undefined` while none is. Monotonic. */
+  #partBeganMs: number | undefined;
+  /** True once the limit of time was reached. */
+  #isAtLimit = false;
+  #limit: Timer | undefined;
+  #givesWay: Timer | undefined;
+  #watch: Disposable | undefined;
   /** Offset of the next byte for the consumer. */
   #offset = 0;
   /** The last bytes that the consumer got. */
-  #tail: Buffer = Buffer.alloc(0);
+  #tail: Uint8Array = Buffer.alloc(0);
   #leftMs: number;
 
   constructor(options: PartedDownloadOptions) {
@@ -52,19 +61,27 @@ export class PartedDownload {
   async open(): Promise<Pick<OpenDownload, 'start' | 'facts'>> {
     const part = await this.#request(this.#options.request);
     this.#offset = part.start;
+    this.#body = part.body[Symbol.asyncIterator]();
     return part;
   }
 
-  /** The body, over all parts. */
-  async *read(): AsyncGenerator<Uint8Array> {
-    while ((yield* this.#readPart()) === 'given-way') {
-      await this.close();
-      await this.#goOn();
-    }
+  /** The body, over all parts. To be read once. */
+  read(): AsyncIterableIterator<Uint8Array> {
+    const body: AsyncIterableIterator<Uint8Array> = {
+      next: () => this.#next(),
+      // A reader that leaves early may leave a body that never ends.
+      return: () => {
+        this.#part?.end(ENDED);
+        return Promise.resolve(END);
+      },
+      [Symbol.asyncIterator]: () => body,
+    };
+    return body;
   }
 
   /** Ends the download and lets the next request in. */
   async close(): Promise<void> {
+    this.#endPart();
     try {
       await this.#part?.close();
     } finally {
@@ -76,48 +93,68 @@ export class PartedDownload {
 
   async #request(request: Omit<TransportRequest, 'authorization'>): Promise<OpenDownload> {
     const { turns, open } = this.#options;
-    const { signal } = request;
-    this.#leave = await turns.enter(signal);
-    this.#cut = new AbortController();
-    const part = await open({ ...request, signal: AbortSignal.any([signal, this.#cut.signal]) });
+    this.#leave = await turns.enter(request.signal);
+    const part = await open(request);
     this.#part = part;
     if (part.sendsParts) this.#options.noteParts(true);
     return part;
   }
 
-  async *#readPart(): AsyncGenerator<Uint8Array, 'ended' | 'given-way'> {
-    const { clock, turns, sendsParts } = this.#options;
-    const cut = this.#cut;
-    const beganMs = clock.monotonic();
-    using deadline = openDeadline(clock, this.#leftMs);
-    const onLimit = () => cut.abort(deadline.signal.reason);
-    deadline.signal.addEventListener('abort', onLimit, { once: true });
-    const giveWay = () => cut.abort(GIVES_WAY);
-    using waits = new DisposableStack();
-    const onTurn = () => {
-      if (!sendsParts()) return;
-      const timer = clock.setTimer(Math.max(0, beganMs + PART_MS_MIN - clock.monotonic()), giveWay);
-      waits.defer(() => timer.cancel());
-    };
-    if (turns.isAwaited) onTurn();
-    waits.use(turns.watch(onTurn));
-    try {
-      for await (const chunk of this.#part?.body ?? []) {
-        this.#note(chunk);
-        yield chunk;
+  async #next(): Promise<IteratorResult<Uint8Array>> {
+    for (;;) {
+      this.#beginPart();
+      try {
+        const result = (await this.#body?.next()) ?? END;
+        if (result.done !== true) this.#note(result.value);
+        else this.#endPart();
+        return result;
+      } catch (cause) {
+        this.#endPart();
+        if (cause !== ENDED) throw cause;
+        if (this.#isAtLimit) throw this.#toLimitError();
       }
-      return 'ended';
-    } catch (cause) {
-      if (cause === GIVES_WAY) return 'given-way';
-      throw cause === deadline.signal.reason ? this.#toLimitError() : cause;
-    } finally {
-      this.#leftMs -= clock.monotonic() - beganMs;
+      await this.close();
+      await this.#goOn();
     }
   }
 
-  #note(chunk: Uint8Array): void {
-    this.#offset += chunk.length;
-    this.#tail = Buffer.concat([this.#tail, chunk.subarray(-OVERLAP_BYTES)]).subarray(-OVERLAP_BYTES);
+  /** From here on, the part is ended when a turn is asked for, or at the limit of time. */
+  #beginPart(): void {
+    if (this.#partBeganMs !== undefined) return;
+    const { clock, turns } = this.#options;
+    this.#partBeganMs = clock.monotonic();
+    this.#limit = Number.isFinite(this.#leftMs) ? clock.setTimer(this.#leftMs, () => this.#reachLimit()) : undefined;
+    if (turns.isAwaited) this.#onTurn();
+    this.#watch = turns.watch(() => this.#onTurn());
+  }
+
+  #onTurn(): void {
+    const { clock, sendsParts } = this.#options;
+    if (!sendsParts() || this.#partBeganMs === undefined) return;
+    const waitMs = Math.max(0, this.#partBeganMs + PART_MS_MIN - clock.monotonic());
+    this.#givesWay ??= clock.setTimer(waitMs, () => this.#part?.end(ENDED));
+  }
+
+  #reachLimit(): void {
+    this.#isAtLimit = true;
+    this.#part?.end(ENDED);
+  }
+
+  #endPart(): void {
+    if (this.#partBeganMs === undefined) return;
+    this.#leftMs -= this.#options.clock.monotonic() - this.#partBeganMs;
+    this.#partBeganMs = undefined;
+    this.#limit?.cancel();
+    this.#givesWay?.cancel();
+    this.#givesWay = undefined;
+    this.#watch?.[Symbol.dispose]();
+  }
+
+  #note(piece: Uint8Array): void {
+    this.#offset += piece.length;
+    // Most pieces are longer, and nothing has to be copied.
+    if (piece.length >= OVERLAP_BYTES) this.#tail = piece.subarray(-OVERLAP_BYTES);
+    else this.#tail = Buffer.concat([this.#tail, piece]).subarray(-OVERLAP_BYTES);
   }
 
   /** Requests the rest, and sees that it belongs to the same file. */
@@ -128,7 +165,7 @@ export class PartedDownload {
     try {
       const part = await this.#request({ ...request, rangeStart, unlessEtag: undefined });
       if (part.start === rangeStart) {
-        this.#part = { ...part, body: skipKnown(part.body, tail, () => this.#toChangedError()) };
+        this.#body = skipKnown(part.body, tail, () => this.#toChangedError());
         return;
       }
       noteParts(false);
@@ -159,13 +196,13 @@ export class PartedDownload {
 /** Hands on what follows `known`; throws what `toError` makes if the body does not begin with it. */
 async function* skipKnown(
   body: AsyncIterable<Uint8Array>,
-  known: Buffer,
+  known: Uint8Array,
   toError: () => RouterError,
 ): AsyncGenerator<Uint8Array> {
   let seen = 0;
   for await (const chunk of body) {
     const length = Math.min(chunk.length, known.length - seen);
-    if (!known.subarray(seen, seen + length).equals(chunk.subarray(0, length))) throw toError();
+    if (Buffer.compare(known.subarray(seen, seen + length), chunk.subarray(0, length)) !== 0) throw toError();
     seen += length;
     if (chunk.length > length) yield chunk.subarray(length);
   }

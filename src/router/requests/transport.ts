@@ -1,13 +1,15 @@
 import { hash } from 'node:crypto';
 import type { Agent, Dispatcher } from 'undici';
-import { type Clock, openDeadline } from '../../base/index.ts';
-import { createOneConnectionAgent, parseRetryAfter, readBounded } from '../../net/index.ts';
+import type { Clock } from '../../base/index.ts';
+import { createOneConnectionAgent, parseRetryAfter } from '../../net/index.ts';
 import { toConnectTimeoutMs } from '../connection/connection-attempt.ts';
 import { ConnectionLimit } from '../connection/connection-limit.ts';
 import { Connector, type WireFacts } from '../connection/connector.ts';
 import type { RouterTls } from '../connection/trust.ts';
 import { RouterError, toRouterError } from '../errors.ts';
 import { exchange, type WholeResponse } from './exchange.ts';
+import { type RequestLimit, RequestTimer } from './request-timer.ts';
+import { type AnswerHead, StreamedExchange } from './streamed-exchange.ts';
 
 /** Address, limits and byte counter of one router. */
 export interface TransportOptions {
@@ -92,6 +94,8 @@ export interface OpenDownload {
   readonly facts: DownloadFacts;
   /** True if the router sends parts of files, by what it did or says. */
   readonly sendsParts: boolean;
+  /** Ends the body with `reason`, which its reader gets. */
+  end(reason: unknown): void;
   /** Drops the rest, and frees the connection. */
   close(): Promise<void>;
 }
@@ -122,6 +126,7 @@ export class Transport {
   readonly wire: WireFacts;
   readonly #options: TransportOptions;
   readonly #connector: Connector;
+  readonly #timer: RequestTimer;
   readonly #agent: Agent;
   readonly #origin: string;
   /** Path of the interface. */
@@ -131,6 +136,7 @@ export class Transport {
   constructor(options: TransportOptions, connector = createConnector(options)) {
     this.#options = options;
     this.#connector = connector;
+    this.#timer = new RequestTimer(options.clock, options.requestTimeoutMs);
     this.wire = connector;
     const { origin, pathname } = new URL(options.url);
     this.#origin = origin;
@@ -140,19 +146,20 @@ export class Transport {
 
   /** Sends a request and reads its whole answer, whatever its status. */
   async askJson(options: TransportRequest): Promise<WholeAnswer> {
-    const what = renderAttempt(options);
-    using _ = this.#use();
-    using deadline = openDeadline(this.#options.clock, this.#options.requestTimeoutMs, options.signal);
+    this.#connector.begin();
     try {
       const response = await exchange(this.#agent, this.#toRequest(options), {
         bytesMax: JSON_BYTES_MAX,
         onBody: options.method === 'GET' ? this.#options.onBody : undefined,
-        signal: deadline.signal,
+        signal: options.signal,
+        timer: this.#timer,
       });
       if (response.isCut) throw toTooLongError(options, response.statusCode);
       return toJsonAnswer(response, response.bytes, options, this.#options.clock);
     } catch (cause) {
-      throw toCallerError(cause, what, options.signal, deadline.signal);
+      throw toCallerError(cause, options);
+    } finally {
+      this.#connector.end();
     }
   }
 
@@ -162,38 +169,49 @@ export class Transport {
    * status is read whole and given to `refuse` instead.
    */
   async open(options: TransportRequest, refuse: (answer: JsonAnswer) => never): Promise<OpenDownload> {
-    const stall = openStallGuard(this.#options.clock, this.#options.requestTimeoutMs, options.signal);
-    using uses = new DisposableStack();
-    uses.use(this.#use());
+    const connector = this.#connector;
+    const request = this.#toRequest(options);
+    connector.begin();
+    const answer = new StreamedExchange(this.#agent, request, options.signal);
+    const limit = this.#timer.begin((cause) => answer.fail(cause));
+    let isOpen = false;
     try {
-      const answer = await this.#agent.request({ ...this.#toRequest(options), signal: stall.signal });
-      const start = answer.statusCode === 200 ? 0 : findRangeStart(answer, options);
+      const head = await answer.head;
+      const start = head.statusCode === 200 ? 0 : findRangeStart(head, options);
       if (start === undefined) {
-        const bytes = await readWhole(this.#watch(answer, options), options, stall.signal);
-        return refuse(toJsonAnswer(answer, bytes, options, this.#options.clock));
+        const bytes = await this.#readWhole(answer, head, options);
+        return refuse(toJsonAnswer(head, bytes, options, this.#options.clock));
       }
-      const use = uses.move();
+      isOpen = true;
+      const { clock, onBody } = this.#options;
+      const body = new DownloadBody({ answer, limit, request: options, clock, onBody });
       return {
-        body: this.#readGuarded(answer.body, stall, options),
+        body,
         start,
-        facts: decodeFacts(answer),
-        sendsParts: answer.statusCode === 206 || answer.headers['accept-ranges'] === 'bytes',
+        facts: decodeFacts(head),
+        sendsParts: head.statusCode === 206 || head.headers['accept-ranges'] === 'bytes',
+        end: (reason) => body.end(reason),
         async close() {
-          stall.touch();
+          limit.touch();
           // A short rest is read to keep the connection; a long one costs more than a new connection.
-          await answer.body.dump({ limit: UNREAD_BYTES_MAX }).catch(() => {});
-          stall.end();
-          use.dispose();
+          await answer.drop(UNREAD_BYTES_MAX);
+          limit.end();
+          connector.end();
         },
       };
     } catch (cause) {
-      stall.end();
-      throw toCallerError(cause, renderAttempt(options), options.signal, stall.signal);
+      throw toCallerError(cause, options);
+    } finally {
+      if (!isOpen) {
+        limit.end();
+        connector.end();
+      }
     }
   }
 
   /** No request is expected for a while: closes a connection that would not last until then. */
   rest(): void {
+    this.#timer.rest();
     this.#connector.rest();
   }
 
@@ -202,45 +220,29 @@ export class Transport {
     const destroyed = this.#agent.destroy();
     this.#connector.close();
     await destroyed;
+    this.#timer.rest();
   }
 
-  /** Marks the connection as busy until the result is disposed of. */
-  #use(): Disposable {
-    this.#connector.begin();
-    return { [Symbol.dispose]: () => this.#connector.end() };
-  }
-
-  /** Hands the body of a download on, piece by piece, until it ends or must end. */
-  async *#readGuarded(
-    body: AsyncIterable<Uint8Array>,
-    stall: StallGuard,
-    options: TransportRequest,
-  ): AsyncGenerator<Uint8Array> {
-    const { bytesMax = Number.POSITIVE_INFINITY, signal } = options;
-    const pace = new Pace(this.#options.clock);
-    let leftBytes = bytesMax;
-    try {
-      for await (const chunk of watchBody(body, this.#options.onBody)) {
-        // The consumer's own time does not count against the router.
-        stall.end();
-        const isTooSlow = pace.isTooSlow(chunk.length);
-        yield leftBytes < chunk.length ? chunk.subarray(0, leftBytes) : chunk;
-        leftBytes -= chunk.length;
-        if (leftBytes < 0) throw toLengthError(options, bytesMax);
-        if (isTooSlow) throw toSlownessError(options);
-        stall.touch();
-        pace.wait();
+  /** Reads the body of an answer that is not a download. */
+  async #readWhole(answer: StreamedExchange, head: AnswerHead, request: TransportRequest): Promise<Buffer> {
+    const onBody = request.method === 'GET' ? this.#options.onBody : undefined;
+    const pieces: Buffer[] = [];
+    let length = 0;
+    let end: RouterError | undefined;
+    for (let piece = await answer.read(); piece !== undefined; piece = await answer.read()) {
+      if (end) {
+        answer.fail(end);
+        throw end;
       }
-    } catch (cause) {
-      throw toCallerError(cause, renderAttempt(options), signal, stall.signal);
-    } finally {
-      stall.end();
+      end = onBody?.();
+      pieces.push(piece);
+      length += piece.length;
+      if (length <= JSON_BYTES_MAX) continue;
+      const error = toTooLongError(request, head.statusCode);
+      answer.fail(error);
+      throw error;
     }
-  }
-
-  /** The status and the body of an answer that is read whole. */
-  #watch({ statusCode, body }: Dispatcher.ResponseData, { method }: TransportRequest): WatchedAnswer {
-    return { statusCode, body: method === 'GET' ? watchBody(body, this.#options.onBody) : body };
+    return Buffer.concat(pieces, length);
   }
 
   #toRequest(options: TransportRequest): Dispatcher.DispatchOptions {
@@ -278,53 +280,9 @@ function renderAttempt(options: TransportRequest): string {
 }
 
 /** Returns the reason of the caller's abort unchanged; converts everything else to a RouterError. */
-function toCallerError(cause: unknown, what: string, caller: AbortSignal, limit: AbortSignal): unknown {
-  if (caller.aborted) return caller.reason;
-  return toRouterError(limit.aborted ? limit.reason : cause, what);
-}
-
-/** A deadline that restarts with every chunk. */
-interface StallGuard {
-  readonly signal: AbortSignal;
-  touch(): void;
-  end(): void;
-}
-
-function openStallGuard(clock: Clock, limitMs: number, parent: AbortSignal): StallGuard {
-  const controller = new AbortController();
-  let deadline = openDeadline(clock, limitMs);
-  const watch = () => {
-    const { signal } = deadline;
-    signal.addEventListener('abort', () => controller.abort(signal.reason), { once: true });
-  };
-  watch();
-  return {
-    signal: AbortSignal.any([parent, controller.signal]),
-    touch() {
-      deadline[Symbol.dispose]();
-      deadline = openDeadline(clock, limitMs);
-      watch();
-    },
-    end: () => deadline[Symbol.dispose](),
-  };
-}
-
-/** An answer whose body is counted while it is read. */
-interface WatchedAnswer {
-  readonly statusCode: number;
-  readonly body: AsyncIterable<Uint8Array>;
-}
-
-async function* watchBody(
-  body: AsyncIterable<Uint8Array>,
-  onBody: TransportOptions['onBody'],
-): AsyncGenerator<Uint8Array> {
-  let end: RouterError | undefined;
-  for await (const chunk of body) {
-    if (end) throw end;
-    end = onBody?.();
-    yield chunk;
-  }
+function toCallerError(cause: unknown, request: TransportRequest): unknown {
+  const { signal } = request;
+  return signal.aborted ? signal.reason : toRouterError(cause, renderAttempt(request));
 }
 
 /** A download that gives fewer bytes per second than this, over this time, ends: it would hold the connection for hours. */
@@ -334,13 +292,12 @@ const PACE_MS = 30_000;
 /** Measures how fast a body arrives while it is waited for. */
 class Pace {
   readonly #clock: Clock;
-  #askedMs: number;
+  #askedMs = 0;
   #waitedMs = 0;
   #bytes = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#askedMs = clock.monotonic();
   }
 
   /** The wait for the next piece begins. */
@@ -359,29 +316,86 @@ class Pace {
   }
 }
 
+/** The answer of a download, and its bounds. */
+interface DownloadBodyOptions {
+  readonly answer: StreamedExchange;
+  /** Limit of the wait for each piece. */
+  readonly limit: RequestLimit;
+  readonly request: TransportRequest;
+  readonly clock: Clock;
+  readonly onBody: TransportOptions['onBody'];
+}
+
+/** The body of a download, handed on piece by piece until it ends or must end. The consumer's own time does not count. */
+class DownloadBody implements AsyncIterableIterator<Uint8Array> {
+  readonly #options: DownloadBodyOptions;
+  readonly #pace: Pace;
+  #leftBytes: number;
+  /** Why the consumer's side has ended it. */
+  #reason: unknown;
+  /** Error that ends the body behind the piece that was given last. */
+  #fault: RouterError | undefined;
+  /** Error that ends the body with the next piece. */
+  #end: RouterError | undefined;
+
+  constructor(options: DownloadBodyOptions) {
+    this.#options = options;
+    this.#pace = new Pace(options.clock);
+    this.#leftBytes = options.request.bytesMax ?? Number.POSITIVE_INFINITY;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<Uint8Array>> {
+    const { answer, limit, request } = this.#options;
+    limit.touch();
+    this.#pace.wait();
+    try {
+      if (this.#fault) throw this.#fault;
+      const piece = await answer.read();
+      if (!piece) return { done: true, value: undefined };
+      return { done: false, value: this.#take(piece) };
+    } catch (cause) {
+      answer.fail(cause);
+      throw this.#reason !== undefined && cause === this.#reason ? cause : toCallerError(cause, request);
+    } finally {
+      limit.pause();
+    }
+  }
+
+  /** Ends the answer; the consumer gets `reason`. */
+  end(reason: unknown): void {
+    this.#reason = reason;
+    this.#options.answer.fail(reason);
+  }
+
+  /** Returns what is handed on of a piece. */
+  #take(piece: Buffer): Uint8Array {
+    const { request, onBody } = this.#options;
+    if (this.#end) throw this.#end;
+    this.#end = onBody?.();
+    if (this.#pace.isTooSlow(piece.length)) this.#fault = toSlownessError(request);
+    const given = this.#leftBytes < piece.length ? piece.subarray(0, this.#leftBytes) : piece;
+    this.#leftBytes -= piece.length;
+    if (this.#leftBytes < 0) this.#fault = toLengthError(request, request.bytesMax);
+    return given;
+  }
+}
+
 function toSlownessError(options: TransportRequest): RouterError {
   const what = `${renderAttempt(options)} gave less than ${BYTES_PER_SECOND_MIN} bytes per second`;
   return new RouterError('timeout', what, { disposition: 'retry', isAnswered: true });
 }
 
-function toLengthError(options: TransportRequest, bytesMax: number): RouterError {
+function toLengthError(options: TransportRequest, bytesMax: number | undefined): RouterError {
   return new RouterError('http', `${renderAttempt(options)} gave more than ${bytesMax} bytes`, {
     disposition: 'skip',
     status: 200,
     isAnswered: true,
     hint: 'What came before is kept; where the router supports ranges, the next download goes on behind it',
   });
-}
-
-/** Reads the body of an answer that is not a download. */
-async function readWhole(
-  { statusCode, body }: WatchedAnswer,
-  options: TransportRequest,
-  signal: AbortSignal,
-): Promise<Buffer> {
-  const { bytes, isCut } = await readBounded(body, JSON_BYTES_MAX, signal);
-  if (!isCut) return bytes;
-  throw toTooLongError(options, statusCode);
 }
 
 function toTooLongError(options: TransportRequest, status: number): RouterError {
@@ -393,10 +407,7 @@ function toTooLongError(options: TransportRequest, status: number): RouterError 
 }
 
 /** Returns the offset of the first byte of a partial answer; `undefined` unless it is the range that was asked for. */
-function findRangeStart(
-  { statusCode, headers }: Dispatcher.ResponseData,
-  options: TransportRequest,
-): number | undefined {
+function findRangeStart({ statusCode, headers }: AnswerHead, options: TransportRequest): number | undefined {
   if (statusCode !== 206 || options.rangeStart === undefined) return undefined;
   const range = headers['content-range'];
   const start = typeof range === 'string' ? /^bytes (\d{1,15})-/.exec(range)?.[1] : undefined;
@@ -406,7 +417,7 @@ function findRangeStart(
 /** Maximum length of the name of an encoding. Characters. */
 const ENCODING_LENGTH_MAX = 20;
 
-function decodeFacts({ statusCode, headers }: Dispatcher.ResponseData): DownloadFacts {
+function decodeFacts({ statusCode, headers }: AnswerHead): DownloadFacts {
   const { etag, date, 'content-encoding': encoding } = headers;
   const isPartial = statusCode === 206;
   const length = isPartial ? /\/(\d+)$/.exec(String(headers['content-range']))?.[1] : headers['content-length'];

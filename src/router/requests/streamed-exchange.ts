@@ -1,0 +1,147 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Dispatcher } from 'undici';
+
+/** Status and headers of an answer. */
+export interface AnswerHead {
+  readonly statusCode: number;
+  readonly headers: IncomingHttpHeaders;
+}
+
+/** Bytes that wait for the reader before the router is told to wait. */
+const WAITING_BYTES_MAX = 64 * 1024;
+
+/**
+ * A request whose answer is read piece by piece while it arrives. Hands on what the connection gives: a stream of Node.js
+ * between the two costs more than the bytes of a log.
+ */
+export class StreamedExchange implements Dispatcher.DispatchHandler {
+  readonly #head = Promise.withResolvers<AnswerHead>();
+  readonly #signal: AbortSignal;
+  #controller: Dispatcher.DispatchController | undefined;
+  /** Pieces that nobody has read yet. */
+  #pieces: Buffer[] = [];
+  #waitingBytes = 0;
+  /** The reader that waits for the next piece. */
+  #reader: PromiseWithResolvers<Buffer | undefined> | undefined;
+  /** True once no piece will come any more. */
+  #isEnded = false;
+  /** Why the answer is not whole. */
+  #fault: { readonly cause: unknown } | undefined;
+  /** Bytes that may still be dropped, once the rest is not wanted. */
+  #droppableBytes: number | undefined;
+
+  /** Sends the request. `signal` ends it, with its connection. */
+  constructor(dispatcher: Dispatcher, request: Dispatcher.DispatchOptions, signal: AbortSignal) {
+    this.#signal = signal;
+    // A failure while nobody waits is told to the next who asks.
+    this.#head.promise.catch(() => {});
+    if (signal.aborted) this.#onAbort();
+    else signal.addEventListener('abort', this.#onAbort);
+    dispatcher.dispatch(request, this);
+  }
+
+  /** Resolves when the answer begins. */
+  get head(): Promise<AnswerHead> {
+    return this.#head.promise;
+  }
+
+  /** Resolves with the next piece of the body; `undefined` at its end. Not to be called again before. */
+  async read(): Promise<Buffer | undefined> {
+    const piece = this.#pieces.shift();
+    if (piece !== undefined) {
+      this.#waitingBytes -= piece.length;
+      if (this.#pieces.length === 0) this.#controller?.resume();
+      return piece;
+    }
+    if (this.#fault) throw this.#fault.cause;
+    if (this.#isEnded) {
+      this.#forgetSignal();
+      return undefined;
+    }
+    this.#reader = Promise.withResolvers();
+    return this.#reader.promise;
+  }
+
+  /** Ends the answer and its connection; the reader gets `cause`. Does nothing once the answer has ended and was read. */
+  fail(cause: unknown): void {
+    if (this.#isEnded && this.#pieces.length === 0) return;
+    this.#pieces = [];
+    const wasEnded = this.#isEnded;
+    this.#end(cause);
+    if (wasEnded) return;
+    this.#controller?.abort(cause instanceof Error ? cause : new DOMException('The request was ended', 'AbortError'));
+  }
+
+  /** Resolves when the rest has come and is dropped. A rest of more than `bytesMax` ends the connection instead. */
+  async drop(bytesMax: number): Promise<void> {
+    this.#droppableBytes = bytesMax - this.#waitingBytes;
+    this.#pieces = [];
+    this.#waitingBytes = 0;
+    if (this.#isEnded) {
+      this.#forgetSignal();
+      return;
+    }
+    if (this.#droppableBytes < 0) {
+      this.fail(new DOMException('The rest is not wanted', 'AbortError'));
+      return;
+    }
+    this.#controller?.resume();
+    await this.read().catch(() => {});
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    // Ended while it waited for the connection.
+    if (this.#isEnded) controller.abort(new DOMException('The request was ended', 'AbortError'));
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, statusCode: number, headers: IncomingHttpHeaders): void {
+    // The answer comes behind an interim one.
+    if (statusCode >= 200) this.#head.resolve({ statusCode, headers });
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, piece: Buffer): void {
+    if (this.#isEnded) return;
+    if (this.#droppableBytes !== undefined) {
+      this.#droppableBytes -= piece.length;
+      if (this.#droppableBytes < 0) this.fail(new DOMException('The rest is not wanted', 'AbortError'));
+      return;
+    }
+    if (this.#reader) {
+      this.#reader.resolve(piece);
+      this.#reader = undefined;
+      return;
+    }
+    this.#pieces.push(piece);
+    this.#waitingBytes += piece.length;
+    if (this.#waitingBytes >= WAITING_BYTES_MAX) controller.pause();
+  }
+
+  onResponseEnd(): void {
+    this.#end();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#end(error);
+  }
+
+  readonly #onAbort = (): void => this.fail(this.#signal.reason);
+
+  #forgetSignal(): void {
+    this.#signal.removeEventListener('abort', this.#onAbort);
+  }
+
+  /** `cause`: why the answer is not whole. */
+  #end(cause?: unknown): void {
+    if (this.#fault) return;
+    this.#isEnded = true;
+    if (cause !== undefined || this.#pieces.length === 0) this.#forgetSignal();
+    if (cause === undefined) this.#reader?.resolve(undefined);
+    else {
+      this.#fault = { cause };
+      this.#head.reject(cause);
+      this.#reader?.reject(cause);
+    }
+    this.#reader = undefined;
+  }
+}
