@@ -71,6 +71,8 @@ interface Attempt {
   readonly unlessEtag: string | undefined;
   scan: Scan | undefined;
   etag: string | undefined;
+  /** True if the file is the one that is open, and there is nothing to take or to note of it. */
+  isUnchanged: boolean;
 }
 
 /** Reads files of one log: makes whole batches durable during the reading and leaves the last one to the caller. */
@@ -92,6 +94,10 @@ export class FileReader {
       const attempt = this.#createAttempt(request, refuted);
       try {
         const result = await this.#download(request, attempt, signal);
+        if (attempt.isUnchanged) {
+          this.#log.memory.etag = attempt.etag;
+          return { kind: 'unchanged' };
+        }
         const other = findOther(request, attempt, result);
         if (!other) return { kind: 'read', result, scan: attempt.scan, etag: attempt.etag };
         // The proof failed: the next reading does not consider it.
@@ -124,6 +130,7 @@ export class FileReader {
       unlessEtag: only && memory.etag,
       scan: undefined,
       etag: undefined,
+      isUnchanged: false,
     };
     // Only of what is durable: a router that is asked again whether anything has changed must not say no.
     if (stamp === undefined) memory.etag = undefined;
@@ -169,6 +176,7 @@ export class FileReader {
     if (resumed && bodyStart > 0) scan.resume(this.#start(request, resumed.file), bodyStart, resumed.proof.baseSha);
     const result = await scan.read(body);
     attempt.etag = result.kind === 'taken' ? about.etag : undefined;
+    attempt.isUnchanged = !request.acceptsNew && scan.isUnchanged;
     context.noteFresh(scan.file, about.dateMs, memory.lookedAtMs);
     return result;
   }

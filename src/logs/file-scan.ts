@@ -8,8 +8,7 @@ import { RecordBuilder, type RecordContext } from './lines/record-builder.ts';
 import { createBatch, type ScanBatch } from './lines/scan-batch.ts';
 import type { ReadingEnd } from './lines/waiting-entries.ts';
 import { PrefixHash } from './position/identity.ts';
-import type { StreamState } from './position/position.ts';
-import { copyFile, type LogFile, type LogFileDraft } from './position/position.ts';
+import { copyFile, createStreamState, type LogFile, type LogFileDraft, type StreamState } from './position/position.ts';
 import { type DateOrder, learnDateOrder, needsDateOrder } from './time/stamp.ts';
 
 /** Facts about a file before it is read. Plain data. */
@@ -89,6 +88,9 @@ export type ScanResult =
   | { readonly kind: 'nothing' };
 
 const LINE_FEED = 0x0a;
+const EMPTY = new Uint8Array(0);
+/** The state of lines that are read out of the order of their log. */
+const NO_STREAM = createStreamState();
 /** Lines of so many bytes are worked through at once, or the chunk that came: a few milliseconds. */
 const STEP_BYTES = 96 * 1024;
 /** The beginning of a file that is looked at for the order of its dates, however the bytes arrive. */
@@ -105,13 +107,51 @@ export function createForeignError(name: string): LogError {
 }
 
 /** The file as it turned out, and how far it has been checked and read. */
-interface Reading {
+class Reading {
   readonly file: LogFileDraft;
-  readonly builder: RecordBuilder;
-  readonly splitter: LineSplitter;
   /** Bytes of the file that were read before. */
   readonly knownBytes: number;
   isProven: boolean;
+  readonly #context: RecordContext;
+  /** True if it was seen to end within a line. */
+  readonly #wasTorn: boolean;
+  #builder: RecordBuilder | undefined;
+  #splitter: LineSplitter | undefined;
+
+  constructor({ file, context }: ScanStart) {
+    this.file = copyFile(file);
+    this.#context = context;
+    this.#wasTorn = file.tornAt.length > 0;
+    this.knownBytes = file.off;
+    this.isProven = file.off === 0;
+  }
+
+  /** Made for the first bytes that are new: nearly all readings of a fleet find none. */
+  get builder(): RecordBuilder {
+    this.#builder ??= new RecordBuilder(this.#context, this.file);
+    return this.#builder;
+  }
+
+  get splitter(): LineSplitter {
+    this.#splitter ??= new LineSplitter(this.file.off);
+    return this.#splitter;
+  }
+
+  /** True if all bytes were known, and no line of an earlier reading has waited for this one. */
+  get isUnchanged(): boolean {
+    const { held, joins } = this.#context.stream ?? NO_STREAM;
+    return !this.#builder && this.isProven && !this.#wasTorn && (held === undefined || joins);
+  }
+
+  /** Bytes of the lines that wait for {@link FileScan.takeBatch}. */
+  get batchBytes(): number {
+    return this.#builder?.batchBytes ?? 0;
+  }
+
+  /** Bytes of the line that has no end yet. */
+  get unfinishedBytes(): number {
+    return this.#splitter?.unfinishedBytes ?? 0;
+  }
 }
 
 /**
@@ -158,7 +198,7 @@ export class FileScan implements Scan {
         stepBytes = 0;
         await yieldToLoop();
       }
-      if (this.#reading && this.#reading.builder.batchBytes >= this.#options.batchBytes) {
+      if (this.#reading && this.#reading.batchBytes >= this.#options.batchBytes) {
         this.#options.onBatch(this.takeBatch());
       }
     }
@@ -167,6 +207,11 @@ export class FileScan implements Scan {
 
   get file(): LogFile | undefined {
     return this.#reading?.isProven ? copyFile(this.#reading.file) : undefined;
+  }
+
+  /** True if the file is the candidate, every byte of it was read before, and nothing has to be noted. */
+  get isUnchanged(): boolean {
+    return this.#reading?.isUnchanged ?? false;
   }
 
   get lost(): readonly BlockLost[] {
@@ -186,9 +231,10 @@ export class FileScan implements Scan {
     if (this.#outcome) return this.#outcome;
     const reading = this.#reading;
     if (reading?.isProven) {
-      const { file, splitter, builder } = reading;
+      const { file } = reading;
       this.#end = this.#options.isClosed ? 'closed' : 'open';
       if (this.#options.isClosed) {
+        const { splitter, builder } = reading;
         splitter.finish((line) => (this.#lost.length > 0 ? builder.pushHalf(line) : builder.push(line)));
         file.off = splitter.offset;
         this.#lose(reading);
@@ -204,13 +250,14 @@ export class FileScan implements Scan {
   }
 
   /** Where the file ends now: a crash of the log daemon glues its next line to what stands there. */
-  #noteEnd({ file, splitter, builder }: Reading): void {
-    if (splitter.unfinishedBytes === 0) {
-      file.tornAt = [];
+  #noteEnd(reading: Reading): void {
+    const { file, unfinishedBytes } = reading;
+    if (unfinishedBytes === 0) {
+      if (file.tornAt.length > 0) file.tornAt = [];
       return;
     }
-    builder.noteBuffered();
-    const end = splitter.offset + splitter.unfinishedBytes;
+    reading.builder.noteBuffered();
+    const end = reading.splitter.offset + unfinishedBytes;
     if (!file.tornAt.includes(end)) file.tornAt = [...file.tornAt, end].slice(-TORN_MAX);
   }
 
@@ -239,7 +286,9 @@ export class FileScan implements Scan {
   }
 
   /** Hands on what was lost here, as far as an earlier reading has not told it. */
-  #lose({ builder, file }: Reading): void {
+  #lose(reading: Reading): void {
+    if (this.#lost.length === 0) return;
+    const { builder, file } = reading;
     const fresh = this.#lost.filter(({ startBit }) => startBit >= (file.damageToldBit ?? 0));
     this.#lost = [];
     if (fresh.length > 0) builder.lose(fresh);
@@ -248,10 +297,14 @@ export class FileScan implements Scan {
   /** Decides what the file is, once its head says so; `isWhole` when no more of it will come. */
   async #identify(isWhole: boolean): Promise<void> {
     const { candidates, acceptsNew, isClosed, begin, isStampExpected, order, endMs } = this.#options;
-    const bytes = Buffer.concat(this.#head, this.#headBytes);
+    const [first = EMPTY] = this.#head;
+    const bytes =
+      this.#head.length > 1
+        ? Buffer.concat(this.#head, this.#headBytes)
+        : Buffer.from(first.buffer, first.byteOffset, first.length);
     // A power cut leaves NUL bytes before the first line.
     const text = bytes.subarray(bytes[0] === 0 ? bytes.findIndex((byte) => byte !== 0) : 0);
-    const lines = text.toString('latin1', 0, ORDER_BYTES).split('\n');
+    const lines = order === undefined ? text.toString('latin1', 0, ORDER_BYTES).split('\n') : [];
     const needsOrder = order === undefined && needsDateOrder(isWhole ? lines : lines.slice(0, -1), endMs);
     // The first chunk may hold one line or fifty: what is learnt from it must not depend on that.
     if (needsOrder && !isWhole && text.length < ORDER_BYTES) return;
@@ -268,22 +321,15 @@ export class FileScan implements Scan {
       return;
     }
     const reading = this.#begin(start);
-    if (learnt) reading.builder.learnOrder(learnt);
+    if (learnt && start.context.stream?.order === undefined) reading.builder.learnOrder(learnt);
     const chunks = this.#head;
     this.#head = [];
     for (const chunk of chunks) if (!this.#outcome) this.#advance(reading, chunk);
   }
 
-  #begin({ file: known, context }: ScanStart): Reading {
-    const file = copyFile(known);
-    const reading = {
-      file,
-      builder: new RecordBuilder(context, file),
-      splitter: new LineSplitter(file.off),
-      knownBytes: file.off,
-      isProven: file.off === 0,
-    };
-    if ('plainSha' in file.proof) this.#plainHash = createHash('sha256');
+  #begin(start: ScanStart): Reading {
+    const reading = new Reading(start);
+    if ('plainSha' in reading.file.proof) this.#plainHash = createHash('sha256');
     this.#reading = reading;
     // Damage at the beginning of a file lies before its first line.
     if (reading.isProven) this.#lose(reading);
@@ -295,7 +341,7 @@ export class FileScan implements Scan {
   }
 
   #advance(reading: Reading, chunk: Uint8Array): void {
-    const { file, builder, splitter } = reading;
+    const { file } = reading;
     const skipped = Math.min(chunk.length, Math.max(0, reading.knownBytes - this.#seenBytes));
     this.#seenBytes += skipped;
     if (!reading.isProven) {
@@ -309,6 +355,8 @@ export class FileScan implements Scan {
       }
       reading.isProven = true;
     }
+    if (skipped === chunk.length) return;
+    const { builder, splitter } = reading;
     const fresh = chunk.subarray(skipped);
     const lineEnd = fresh.lastIndexOf(LINE_FEED) + 1;
     this.#hash.update(fresh.subarray(0, lineEnd));

@@ -447,3 +447,47 @@ describe('any file', () => {
       { numRuns: countRuns(300) },
     ));
 });
+
+describe('a file without anything new', () => {
+  const CONTENT = FIRST + SECOND;
+
+  /** Reads a file again, of which `known` was read; what the reading says, and what it would give. */
+  async function lookAgain(content: string, known: LogFile, stream = createStreamState()) {
+    const reading = new FileScan(createOptions({ candidates: [known], acceptsNew: false, stream }));
+    const { kind } = await reading.read(bodyOf([Buffer.from(content)]));
+    const { isUnchanged } = reading;
+    const { records, first, nulBytes, empty } = reading.takeBatch();
+    return { kind, isUnchanged, given: records.length + nulBytes + empty, first, file: reading.file };
+  }
+
+  test('FileScan says that it is unchanged, and gives nothing', async () => {
+    const known = await readFile(CONTENT);
+    const expected = { kind: 'taken', isUnchanged: true, given: 0, first: undefined, file: known };
+    expect(await lookAgain(CONTENT, known)).toEqual(expected);
+  });
+
+  test.for([
+    ['a line is new', CONTENT + THIRD, {}, 'taken'],
+    ['an empty line is new', `${CONTENT}\n`, {}, 'taken'],
+    ['a line has begun', `${CONTENT}2026`, {}, 'taken'],
+    ['it had ended within a line before', CONTENT, { tornAt: [CONTENT.length + 4] }, 'taken'],
+    ['a byte is another one', CONTENT.replace('second', 'sedond'), {}, 'unrelated'],
+    ['it has become shorter', FIRST, {}, 'unrelated'],
+  ] as const)('FileScan does not say so when %s', async ([, content, more, kind]) => {
+    const known = { ...(await readFile(CONTENT)), ...more };
+    expect(await lookAgain(content, known)).toMatchObject({ kind, isUnchanged: false });
+  });
+
+  test('FileScan gives a line that waited in a log whose lines are not continued', async () => {
+    const stream = createStreamState();
+    const { scan: before } = await scan(FIRST, { stream: { ...stream, joins: true } });
+    const { held } = before.stream ?? stream;
+    const known = before.file ?? (await readFile(FIRST));
+    expect(held?.message).toBe('first');
+    expect(await lookAgain(FIRST, known, { ...stream, held })).toMatchObject({ isUnchanged: false, given: 1 });
+    expect(await lookAgain(FIRST, known, { ...stream, held, joins: true })).toMatchObject({
+      isUnchanged: true,
+      given: 0,
+    });
+  });
+});
