@@ -29,6 +29,8 @@ export interface ByteAccountOptions {
 const BYTES_KEY = 'bytes';
 /** Minimum interval between writes of the used bytes: a crash loses at most a minute of them. */
 const WRITE_INTERVAL_MS = 60_000;
+/** Without a budget, bytes that flow are counted as often as this. Milliseconds. */
+const FLOW_INTERVAL_MS = 1000;
 
 /** Bytes of one router on the wire: counted while they flow, compared with its budget, and exposed. */
 export class ByteAccount {
@@ -39,6 +41,7 @@ export class ByteAccount {
   #sent = 0;
   #received = 0;
   #writtenAtMs = -Infinity;
+  #settledAtMs = -Infinity;
   #isStretchShown = false;
 
   constructor(options: ByteAccountOptions) {
@@ -50,9 +53,16 @@ export class ByteAccount {
     this.#show();
   }
 
+  /** Called for each piece of an answer: adds its bytes, without a budget only once a second. */
+  noteFlow(): void {
+    const { bytesPerDay, clock } = this.#options;
+    if (bytesPerDay > 0 || clock.monotonic() - this.#settledAtMs >= FLOW_INTERVAL_MS) this.settle();
+  }
+
   /** Adds the bytes on the wire since the last call. */
   settle(): void {
-    const { router, exposition, wire } = this.#options;
+    const { router, exposition, wire, clock } = this.#options;
+    this.#settledAtMs = clock.monotonic();
     const { sent, received } = wire();
     const [sentNow, receivedNow] = [sent - this.#sent, received - this.#received];
     [this.#sent, this.#received] = [sent, received];

@@ -472,7 +472,7 @@ export class RouterAgent {
 
   /** Counts bytes at once, so that one long answer cannot use up more than the day's budget. */
   #onBody(): RouterError | undefined {
-    this.#bytes.settle();
+    this.#bytes.noteFlow();
     if (this.#client.isTurnAwaited) this.stats.recordReached();
     if (!this.#bytes.isSpent) return undefined;
     return new RouterError('budget', 'The byte budget of this day is used up', { disposition: 'retry' });

@@ -89,12 +89,14 @@ export class PrefixHash {
   #filled = 0;
   /** Start of the block that is being filled. */
   #blockStart: number;
-  /** The chain before the last whole block, once there was one. */
-  #before: Buffer | undefined;
+  /** The chain so far, and before the last whole block once there was one, as hex. */
+  #chain: string;
+  #before: string | undefined;
 
   /** Begins at the `base` of a proof, or at the beginning of a file. */
   constructor({ base, baseSha }: Pick<PrefixProof, 'base' | 'baseSha'> = EMPTY_PROOF) {
     this.#blockStart = base;
+    this.#chain = baseSha;
     this.#buffer.write(baseSha, 0, 'hex');
   }
 
@@ -105,8 +107,10 @@ export class PrefixHash {
       this.#filled += part.length;
       from += part.length;
       if (this.#filled < BLOCK_BYTES) return;
-      this.#before = Buffer.from(this.#buffer.subarray(0, SHA_BYTES));
-      hash('sha256', this.#buffer, 'buffer').copy(this.#buffer);
+      this.#before = this.#chain;
+      // As text, which takes less time than a buffer for each block.
+      this.#chain = hash('sha256', this.#buffer);
+      this.#buffer.write(this.#chain, 0, 'hex');
       this.#blockStart += BLOCK_BYTES;
       this.#filled = 0;
     }
@@ -114,12 +118,11 @@ export class PrefixHash {
 
   /** The proof of everything up to here. */
   prove(): PrefixProof {
-    const chain = this.#buffer.subarray(0, SHA_BYTES);
-    const sha =
-      this.#filled === 0 ? chain.toString('hex') : hash('sha256', this.#buffer.subarray(0, SHA_BYTES + this.#filled));
-    if (this.#filled >= OVERLAP_BYTES_MIN || !this.#before) {
-      return { base: this.#blockStart, baseSha: chain.toString('hex'), sha };
+    const chain = this.#chain;
+    const sha = this.#filled === 0 ? chain : hash('sha256', this.#buffer.subarray(0, SHA_BYTES + this.#filled));
+    if (this.#filled >= OVERLAP_BYTES_MIN || this.#before === undefined) {
+      return { base: this.#blockStart, baseSha: chain, sha };
     }
-    return { base: this.#blockStart - BLOCK_BYTES, baseSha: this.#before.toString('hex'), sha };
+    return { base: this.#blockStart - BLOCK_BYTES, baseSha: this.#before, sha };
   }
 }

@@ -246,21 +246,19 @@ export class Transport {
   }
 
   #toRequest(options: TransportRequest): Dispatcher.DispatchOptions {
-    const query = new URLSearchParams(options.query).toString();
+    const { query, authorization, rangeStart, rangeLast, unlessEtag, json } = options;
+    const headers: Record<string, string> = { accept: '*/*' };
+    if (authorization !== undefined) headers['authorization'] = authorization;
+    if (rangeStart !== undefined) headers['range'] = `bytes=${rangeStart}-${rangeLast ?? ''}`;
+    if (unlessEtag !== undefined) headers['if-none-match'] = unlessEtag;
+    if (json !== undefined) headers['content-type'] = 'application/json';
+    const search = query === undefined ? '' : new URLSearchParams(query).toString();
     return {
       origin: this.#origin,
-      path: `${this.#basePath}${options.path}${query === '' ? '' : `?${query}`}`,
+      path: `${this.#basePath}${options.path}${search === '' ? '' : `?${search}`}`,
       method: options.method,
-      headers: {
-        accept: '*/*',
-        ...(options.authorization !== undefined && { authorization: options.authorization }),
-        ...(options.rangeStart !== undefined && {
-          range: `bytes=${options.rangeStart}-${options.rangeLast ?? ''}`,
-        }),
-        ...(options.unlessEtag !== undefined && { 'if-none-match': options.unlessEtag }),
-        ...(options.json !== undefined && { 'content-type': 'application/json' }),
-      },
-      body: options.json === undefined ? null : JSON.stringify(options.json),
+      headers,
+      body: json === undefined ? null : JSON.stringify(json),
     };
   }
 }

@@ -45,7 +45,7 @@ export class Turns {
   /** Waits until no turn is asked for, and resolves with a function that lets the next request in. */
   async enter(signal: AbortSignal): Promise<() => void> {
     for (;;) {
-      await untilAborted(this.#free.promise, signal);
+      if (this.#wanted > 0) await untilAborted(this.#free.promise, signal);
       const leave = await this.#hold(signal);
       // One that was asked for while this one waited is next.
       if (this.#taken === 0) return leave;
