@@ -289,7 +289,8 @@ export class FleetExposition {
         count++;
       }
       if (text) text.lines = flatten(lines);
-      else if (lines !== '') target.texts = [...target.texts, { part, lines: flatten(lines) }];
+      // Copied, because a spread leaves room for sixteen more, in each of the families of each router.
+      else if (lines !== '') target.texts = [...target.texts, { part, lines: flatten(lines) }].slice();
     }
     removeTexts(
       part,
