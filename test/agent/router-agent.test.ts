@@ -210,7 +210,7 @@ test('RouterAgent leaves the other logs to the next run when one has taken five 
   bench.answers.set('list_files', (response) => answerJson(response, { log_files: ['a/current', 'b/current'] }));
   bench.answers.set('log_file=', (response) => response.end('2026-11-21 12:59:00 [app] a line\n'));
   const { positions } = bench.store;
-  const { monotonic } = bench.clock;
+  const monotonic = bench.clock.monotonic.bind(bench.clock);
   let readingMs = 0;
   bench.clock.monotonic = () => monotonic() + readingMs;
   positions.set = (component, text) => {
