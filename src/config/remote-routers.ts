@@ -10,13 +10,14 @@ import {
 import {
   type ConfigFile,
   ConfigFiles,
-  checkSettings,
+  checkItem,
+  FaultList,
   findNearest,
   type RootExpected,
   renderFault,
 } from '../settings/index.ts';
 import type { RouterSettings } from './config.ts';
-import { type RemoteRouter, remoteListSchema } from './router-schema.ts';
+import { type RemoteRouter, remoteListSchema, remoteRouterSchema } from './router-schema.ts';
 import type { ResolvedRouter, RouterResolver } from './router-settings.ts';
 
 /** Refusals with a line in the log. */
@@ -134,17 +135,17 @@ async function resolveAnswer(
   const name = `source ${source.name}`;
   const file = await files.parse(name, `${main.folder}/answer`, { text }, LIST_ROOT);
   if (!file) return files.faults.map(renderFault).join('; ');
-  // No environment: what stands in `${…}` is not for a source to know.
-  const listed = (await checkSettings(file, undefined, remoteListSchema)) ?? [];
-  const faulty = listFaulty(file);
+  const items = Array.isArray(file.source.value) ? (file.source.value as readonly unknown[]) : [];
+  const known = listFaulty(file);
   const routers: ResolvedRouter[] = [];
   const refusals: string[] = [];
   const names = new Set<string>();
   let refused = 0;
   const steps = new Steps();
-  for (const [index, router] of listed.entries()) {
-    const known = faulty.get(index);
-    const one = known ?? resolveRemote(source, file, index, router, { taken, names, main, resolver });
+  for (const [index, item] of items.entries()) {
+    // A list of faults of its own, so that those of others never end its check.
+    const own = { ...file, faults: new FaultList(file.name, file.source, []) };
+    const one = known.get(index) ?? checkRemote(source, own, index, item, { taken, names, main, resolver });
     if (typeof one === 'string') {
       refused++;
       if (refusals.length < REFUSALS_SHOWN_MAX) refusals.push(one);
@@ -154,15 +155,10 @@ async function resolveAnswer(
     }
     if (steps.isDue) await steps.next();
   }
-  return { routers, refused: refused + countUnchecked(file, listed.length), refusals };
+  return { routers, refused, refusals };
 }
 
-/** Routers after so many faults were not checked, and are left out. */
-function countUnchecked(file: ConfigFile, checked: number): number {
-  return Array.isArray(file.source.value) ? file.source.value.length - checked : 0;
-}
-
-/** Lists the first fault of each router that has one, by its place in the list. */
+/** Lists the first fault of each router that has one after parsing, by its place in the list. */
 function listFaulty(file: ConfigFile): ReadonlyMap<number, string> {
   const faulty = new Map<number, string>();
   for (const fault of file.faults.toSorted()) {
@@ -170,6 +166,21 @@ function listFaulty(file: ConfigFile): ReadonlyMap<number, string> {
     if (!faulty.has(index)) faulty.set(index, renderFault(fault));
   }
   return faulty;
+}
+
+/** Checks one router, and resolves it or says why it is refused. */
+function checkRemote(
+  source: SourceSettings,
+  file: ConfigFile,
+  index: number,
+  item: unknown,
+  surroundings: Surroundings,
+): ResolvedRouter | string {
+  // No environment: what stands in `${…}` is not for a source to know.
+  const router = checkItem(file, remoteRouterSchema, item, [index]);
+  const [fault] = file.faults.toSorted();
+  if (fault) return renderFault(fault);
+  return resolveRemote(source, file, index, router ?? {}, surroundings);
 }
 
 interface Surroundings extends Pick<RemoteContext, 'main' | 'resolver'> {
@@ -207,12 +218,10 @@ function resolveRemote(
   const layer = { file, path: [index], layer: router, files: {} };
   const groups = [...source.groups.filter((one) => !(router.groups ?? []).includes(one)), ...(router.groups ?? [])];
   // Its combination of groups may contradict itself, which is a fault at a group; but not one of the configuration.
-  const { result, faults } = main.faults.attempt(() =>
-    file.faults.attempt(() => resolver.resolve({ ...router, groups }, layer)),
-  );
-  const [fault] = [...result.faults, ...faults];
+  const { result, faults } = main.faults.attempt(() => resolver.resolve({ ...router, groups }, layer));
+  const [fault] = [...file.faults.toSorted(), ...faults];
   if (fault) return refuse(renderFault(fault));
-  return result.result ?? refuse('it is incomplete');
+  return result ?? refuse('it is incomplete');
 }
 
 function listOf(value: string | undefined): readonly string[] {

@@ -150,27 +150,27 @@ const { credentials, tls_set, labels: ownLabels, timezone, modules, state: ownSt
 const { name: nameKey, groups } = routerSchema.shape;
 
 /**
- * Schema of a list of routers from a source. A source names neither files nor commands nor secrets, and weakens no check of
- * certificates: there are no keys for it.
+ * Schema of a router of a source. A source names neither files nor commands nor secrets, and weakens no check of certificates:
+ * there are no keys for it.
  */
-export const remoteListSchema = z.array(
-  section('One router of a source.', {
-    name: nameKey,
-    url: urlKey,
-    groups,
-    credentials,
-    tls_set,
-    labels: ownLabels,
-    timezone,
-    modules,
-    state: ownState,
-    state_until,
-  }),
-  { error: 'a list of routers' },
-);
+export const remoteRouterSchema = section('One router of a source.', {
+  name: nameKey,
+  url: urlKey,
+  groups,
+  credentials,
+  tls_set,
+  labels: ownLabels,
+  timezone,
+  modules,
+  state: ownState,
+  state_until,
+});
+
+/** Schema of a list of routers from a source. */
+export const remoteListSchema = z.array(remoteRouterSchema, { error: 'a list of routers' });
 
 /** The valid keys of a router of a source. */
-export type RemoteRouter = SoundOf<typeof remoteListSchema>[number];
+export type RemoteRouter = SoundOf<typeof remoteRouterSchema>;
 
 /** The valid keys of an item of `routers`. */
 export type ListedRouter = SoundOf<typeof routerSchema>;

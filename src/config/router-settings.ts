@@ -111,8 +111,10 @@ function resolveRouter(
     place?.file.faults.add(place.path, message);
   }
 
+  // A set of credentials replaces the account of the layers below it as a whole.
+  const account = layers.slice(0, layers.findIndex(({ replaces }) => replaces === 'credentials') + 1 || layers.length);
   // A layer that is not a map already has its fault.
-  const isSet = (isIn: (layer: Place) => boolean) => own.file.faults.covers(own.path) || layers.some(isIn);
+  const isSet = (isIn: (layer: Place) => boolean) => own.file.faults.covers(own.path) || account.some(isIn);
   // An invalid value may have been meant as "none".
   const isAuthKnown = !layers.some(({ file, path }) => file.faults.covers([...path, 'auth']));
   const needsAccount = keys.auth !== 'none';
@@ -133,7 +135,10 @@ function resolveRouter(
   const labels = Object.fromEntries(Object.entries(merged.labels ?? {}).filter(([, value]) => value !== ''));
   checkLabels(Object.keys(labels), modules, layers, context);
   const { name, url } = router;
-  if (name === undefined || url === undefined || username === undefined || !password) return undefined;
+  if (name === undefined || url === undefined || username === undefined || !password) {
+    if (layers.every(({ file }) => file.faults.size === 0)) own.file.faults.add(own.path, 'The router is incomplete');
+    return undefined;
+  }
   return {
     name,
     url,

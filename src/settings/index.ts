@@ -77,12 +77,13 @@ export {
   wholeNumber,
   withSecrecy,
 } from './schema/values.ts';
-export { checkSettings, type Environment } from './source/check-settings.ts';
+export { checkItem, checkSettings, type Environment } from './source/check-settings.ts';
 export { compileAt } from './source/compile-at.ts';
 export {
   CONFIG_FILE_BYTES_MAX,
   type ConfigFile,
   ConfigFiles,
+  FaultList,
   type FileSurroundings,
   isWritten,
   type Place,

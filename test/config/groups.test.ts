@@ -105,6 +105,22 @@ routers: [{ name: a, ${A_URL}, credentials: none, username: x }]
   });
 });
 
+describe('loadConfig() on a login with credentials that have none', () => {
+  it('does not take the account of a layer below that they replace', async () => {
+    const { config, lines } = await load(`
+defaults: { username: u, password: p }
+credentials: { open: { auth: none } }
+groups: { g: { credentials: open } }
+routers: [{ name: r, ${A_URL}, groups: [g], auth: token }, { name: s, ${A_URL}, groups: [g] }]
+`);
+    expect(config).toBeUndefined();
+    expect(lines).toEqual([
+      expect.stringMatching(/routers\[0\]\.username: Missing key/),
+      expect.stringMatching(/routers\[0\]\.password: Missing key/),
+    ]);
+  });
+});
+
 describe('loadConfig() on TLS sets', () => {
   it('replaces the section of the layers below; keys beside it take precedence', async () => {
     const { config, lines } = await load(

@@ -150,6 +150,20 @@ describe('routers of a source', () => {
     expect(outcome.refusals).toHaveLength(10);
   });
 
+  it('are all checked, however many others have faults', async () => {
+    const bad = Array.from({ length: 400 }, (_, index) => ({ name: `x${index}`, a: 1, b: 2, c: 3 }));
+    const last = {
+      ...GOOD,
+      name: 'y',
+      tls: { insecure_skip_verify: true },
+      auth: 'none',
+      password_file: '/etc/passwd',
+    };
+    const { names, outcome } = await loadAnswer([...bad, last, GOOD]);
+    expect(names).toEqual(['good']);
+    expect(outcome.refused).toBe(401);
+  });
+
   it.each([
     ['no JSON', '[{'],
     ['no list', '{"name":"a"}'],

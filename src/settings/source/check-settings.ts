@@ -71,6 +71,16 @@ async function checkItems(
   return sound;
 }
 
+/** Checks the item of a list at `path` by itself, without the environment. Returns its valid part. */
+export function checkItem<Schema extends z.core.$ZodType>(
+  file: ConfigFile,
+  schema: Schema,
+  item: unknown,
+  path: KeyPath,
+): SoundOf<Schema> | undefined {
+  return checkPart(file, undefined, schema, item, path);
+}
+
 /** Checks the value at `base`. */
 function checkPart<Schema extends z.core.$ZodType>(
   file: ConfigFile,
