@@ -130,7 +130,7 @@ async function start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent
   await supervisor.start(failed.signal);
   stations.scheduler.start();
   const commit = (plan: Plan) => supervisor.commit(plan);
-  const reload = () => reloader.reload();
+  const reload = (isNeeded?: () => boolean) => reloader.reload(isNeeded);
   const inventory = new InventoryWatch({ inventory: options.inventory, reload, clock, logger });
   const reloader = new ConfigReloader({
     ...options,

@@ -60,10 +60,13 @@ export class ConfigReloader {
     };
   }
 
-  /** Reloads the configuration. Never rejects. Concurrent reloads run one after another. */
-  reload(): Promise<ReloadResult> {
+  /**
+   * Reloads the configuration. Never rejects. Concurrent reloads run one after another; one for which `isNeeded` is false when
+   * it is its turn is left out, because the one before has done its work.
+   */
+  reload(isNeeded: () => boolean = () => true): Promise<ReloadResult> {
     return this.#mutex
-      .run(() => this.#reload(), this.#stop.signal)
+      .run(() => (isNeeded() ? this.#reload() : Promise.resolve<ReloadResult>({ ok: true })), this.#stop.signal)
       .catch((): ReloadResult => {
         return { ok: false, faults: ['The agent is stopping'] };
       });

@@ -7,8 +7,8 @@ import { renderSettingsHash } from './settings-hash.ts';
 export interface InventoryWatchOptions {
   /** Answers of the sources. Default: a new one. */
   readonly inventory?: SourceKeeper | undefined;
-  /** Loads the configuration again, with the new answers. */
-  readonly reload: () => Promise<unknown>;
+  /** Loads the configuration again, with the new answers, if that is still needed when it is its turn. */
+  readonly reload: (isNeeded: () => boolean) => Promise<unknown>;
   /** Clock for the waits between two readings. */
   readonly clock: Clock;
   /** Log for sources that cannot be read, and for routers that are not used. */
@@ -33,6 +33,8 @@ export class InventoryWatch {
   readonly #outcomes = new Map<string, SourceOutcome>();
   /** What was logged last of each source. */
   readonly #logged = new Map<string, string>();
+  /** Why the list of a source was last not stored. */
+  readonly #unstored = new Map<string, string>();
 
   constructor(options: InventoryWatchOptions) {
     this.#options = options;
@@ -41,16 +43,7 @@ export class InventoryWatch {
 
   /** Follows the sources of a configuration that runs. `outcomes` say what it made of their answers. Never rejects. */
   async apply(sources: readonly SourceSettings[], outcomes: readonly SourceOutcome[]): Promise<void> {
-    const { logger } = this.#options;
-    for (const { source, cause } of await this.#keeper.settle(outcomes)) {
-      logger.warn(
-        'The list of a source could not be stored; after a restart its routers are missing until it answers',
-        {
-          source,
-          error: renderErrorChain(cause),
-        },
-      );
-    }
+    for (const failure of await this.#keeper.settle(outcomes)) this.#logUnstored(failure);
     this.#outcomes.clear();
     for (const outcome of outcomes) {
       this.#outcomes.set(outcome.source, outcome);
@@ -80,7 +73,7 @@ export class InventoryWatch {
       const held = outcome?.held;
       return {
         name,
-        state: isUp === undefined ? 'unknown' : isUp ? 'up' : 'down',
+        state: isUp === undefined ? 'unknown' : isUp && outcome?.faulty === undefined ? 'up' : 'down',
         lastSuccess: readAtMs === undefined ? null : new Date(readAtMs).toISOString(),
         error: failure ?? outcome?.faulty ?? null,
         routers: outcome?.routers.size ?? 0,
@@ -118,12 +111,13 @@ export class InventoryWatch {
     await using reader = new SourceReader(watched.settings, clock);
     while (!signal.aborted) {
       await this.#readOnce(reader, watched, signal).catch(() => {});
+      await this.#apply(watched.settings.name, signal).catch(() => {});
       await clock.sleep(watched.settings.intervalMs, signal).catch(() => {});
     }
   }
 
   async #readOnce(reader: SourceReader, watched: Watched, signal: AbortSignal): Promise<void> {
-    const { clock, logger, reload } = this.#options;
+    const { clock, logger } = this.#options;
     const { name } = watched.settings;
     let text: string | undefined;
     try {
@@ -142,15 +136,38 @@ export class InventoryWatch {
     watched.failure = undefined;
     watched.isUp = true;
     watched.readAtMs = clock.now();
-    if (text === undefined || !this.#keeper.offer(name, text)) return;
-    await untilAborted(reload(), signal);
+    if (text !== undefined) this.#keeper.offer(name, text);
   }
 
-  #log({ source, refused, refusals, held, faulty }: SourceOutcome): void {
+  /** Does what is not done yet, because an answer is new or because it failed before. */
+  async #apply(name: string, signal: AbortSignal): Promise<void> {
+    const isNeeded = () => this.#keeper.isPending(name);
+    if (isNeeded()) await untilAborted(this.#options.reload(isNeeded), signal);
+    const failure = await this.#keeper.store(name);
+    if (failure) this.#logUnstored(failure);
+  }
+
+  #logUnstored({ source, cause }: { readonly source: string; readonly cause: unknown }): void {
+    const error = renderErrorChain(cause);
+    // Once for each reason, not for each attempt.
+    if (this.#unstored.get(source) === error) return;
+    this.#unstored.set(source, error);
+    this.#options.logger.warn(
+      'The list of a source could not be stored; after a restart its routers are missing until it answers',
+      { source, error },
+    );
+  }
+
+  #log({ source, refused, refusals, held, faulty, unreadable }: SourceOutcome): void {
     const { logger } = this.#options;
-    const state = JSON.stringify([refused, refusals, held?.missing, held?.of, faulty]);
+    const state = JSON.stringify([refused, refusals, held?.missing, held?.of, faulty, unreadable]);
     if (state === this.#logged.get(source)) return;
     this.#logged.set(source, state);
+    if (unreadable !== undefined)
+      logger.warn('The stored list of a source cannot be read; its routers are missing until it answers', {
+        source,
+        error: unreadable,
+      });
     if (refused > 0) logger.warn('Routers of a source are not used', { source, routers: refused, reasons: refusals });
     if (faulty !== undefined)
       logger.error('The answer of a source cannot be used; the one before stays in use', { source, error: faulty });

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { readBackup } from '../backup/index.ts';
 import { readSinks } from '../delivery/index.ts';
-import { readSources, SourceKeeper, type SourceOutcome } from '../inventory/index.ts';
+import { readSources, SourceKeeper, type SourceOutcome, type SourceSettings } from '../inventory/index.ts';
 import { type LogRuleSettings, resolveRedact } from '../logs/index.ts';
 import { readConnections } from '../router/index.ts';
 import { readSchedule } from '../schedule/index.ts';
@@ -136,6 +136,8 @@ async function openMain(path: string, files: ConfigFiles): Promise<ConfigFile | 
 
 /** Folder of the last good answers of sources, in that of the state. */
 const ANSWERS_FOLDER = 'inventory';
+/** A list, and what is stored about it. */
+const ANSWER_BYTES_MAX = CONFIG_FILE_BYTES_MAX + 64 * 1024;
 
 interface Resolution {
   readonly config: Config;
@@ -175,9 +177,10 @@ async function resolveConfig(
     main,
     resolver: local.resolver,
     keeper: options.inventory ?? new SourceKeeper(),
-    files: new AnswerFiles(join(options.storagePath ?? storage.path, ANSWERS_FOLDER), CONFIG_FILE_BYTES_MAX),
+    files: new AnswerFiles(join(options.storagePath ?? storage.path, ANSWERS_FOLDER), ANSWER_BYTES_MAX),
     onResolved: show,
   });
+  if (!options.inventory) warnOfUnknown(main, sources, remote.outcomes, options.storagePath ?? storage.path);
   const resolved = [...local.routers.map(({ settings: one }) => one), ...remote.routers];
   const share = options.shard && selectShare(resolved, options.shard, web, main);
   const config = {
@@ -195,6 +198,23 @@ async function resolveConfig(
     redact: resolveRedact(main, settings.redact),
   };
   return { config, shown, sources: remote.outcomes };
+}
+
+/** Warns of sources whose routers are unknown, because no agent has stored them, or has stored them elsewhere. */
+function warnOfUnknown(
+  main: ConfigFile,
+  sources: readonly SourceSettings[],
+  outcomes: readonly SourceOutcome[],
+  folder: string,
+): void {
+  for (const [index, { text, unreadable, faulty }] of outcomes.entries()) {
+    if (text !== undefined && faulty === undefined) continue;
+    const reason = unreadable ?? faulty ?? `no list of it is in ${folder}; is this the --storage.path of the agent?`;
+    main.faults.warn(
+      ['router_sources', index],
+      `The routers of the source "${sources[index]?.name}" are unknown: ${reason}`,
+    );
+  }
 }
 
 async function checkState(main: ConfigFile, path: string, checked: CheckedState | undefined): Promise<void> {

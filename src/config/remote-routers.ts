@@ -61,8 +61,10 @@ export async function resolveSources(
   const taken = new Set(local);
   const routers: RouterSettings[] = [];
   const outcomes: SourceOutcome[] = [];
+  const configured = new Set(sources.map(({ name }) => name));
+  context.keeper.keepIn(context.files);
   for (const source of sources) {
-    const { chosen, outcome } = await resolveSource(source, taken, context);
+    const { chosen, outcome } = await resolveSource(source, taken, configured, context);
     for (const one of chosen) {
       taken.add(one.settings.name);
       routers.push(one.settings);
@@ -73,8 +75,15 @@ export async function resolveSources(
   return { routers, outcomes };
 }
 
-async function resolveSource(source: SourceSettings, taken: ReadonlySet<string>, context: RemoteContext) {
-  const { candidate, accepted, routers: before, isConfirmed } = await context.keeper.open(source, context.files);
+async function resolveSource(
+  source: SourceSettings,
+  taken: ReadonlySet<string>,
+  configured: ReadonlySet<string>,
+  context: RemoteContext,
+): Promise<{ readonly chosen: readonly ResolvedRouter[]; readonly outcome: SourceOutcome }> {
+  const state = await context.keeper.open(source, context.files, configured);
+  const { candidate, accepted, routers: before, isConfirmed, unreadable } = state;
+  const common = { seen: candidate, unreadable };
   let held: SourceOutcome['held'];
   let faulty: string | undefined;
   if (candidate !== undefined) {
@@ -83,14 +92,22 @@ async function resolveSource(source: SourceSettings, taken: ReadonlySet<string>,
     else {
       const known =
         before.size === 0 && accepted !== undefined ? await listAccepted(source, accepted, taken, context) : before;
-      const missing = isConfirmed ? undefined : findMissing(known, toNames(found.routers), source.removalMax);
-      if (!missing) return { chosen: found.routers, outcome: toOutcome(source, candidate, found) };
+      const largest = context.keeper.findLargest(source.name);
+      const missing = isConfirmed ? undefined : findMissing(known, toNames(found.routers), source.removalMax, largest);
+      if (!missing) {
+        const isShrinkAllowed = isConfirmed || source.removalMax >= 1;
+        return {
+          chosen: found.routers,
+          outcome: { ...toOutcome(source, candidate, found), ...common, isShrinkAllowed },
+        };
+      }
       held = { ...missing, text: candidate };
     }
   }
   const found = accepted === undefined ? undefined : await resolveAnswer(source, accepted, taken, context);
+  if (typeof found === 'string') faulty ??= found;
   const used = found === undefined || typeof found === 'string' ? { routers: [], refused: 0, refusals: [] } : found;
-  return { chosen: used.routers, outcome: { ...toOutcome(source, accepted, used), held, faulty } };
+  return { chosen: used.routers, outcome: { ...toOutcome(source, accepted, used), ...common, held, faulty } };
 }
 
 /** Lists the routers that are in use, which a process that has just started does not know yet. */

@@ -1,37 +1,57 @@
-import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { toStoreError } from './errors.ts';
+import { StoreError, toStoreError } from './errors.ts';
 
 /** Accessible only to the owner, as the database beside it. */
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
+const SUFFIX = '.json';
 
 /** Texts in a folder of the state, one file for each name, which has letters, digits, `.`, `_` and `-` alone. */
 export class AnswerFiles {
   readonly #folder: string;
   readonly #bytesMax: number;
 
-  /** `folder` is created with the first file. A file of more than `bytesMax` bytes is not read. */
+  /** `folder` is created with the first file. A file has at most `bytesMax` bytes. */
   constructor(folder: string, bytesMax: number) {
     this.#folder = folder;
     this.#bytesMax = bytesMax;
   }
 
-  /** Returns the text of a name; `undefined` if there is none, or it cannot be read. Never rejects. */
+  /** Returns the text of a name; `undefined` if there is none. Throws {@link StoreError} if it cannot be read. */
   async read(name: string): Promise<string | undefined> {
     const file = this.#toFile(name);
     try {
       const { size } = await stat(file);
-      return size > this.#bytesMax ? undefined : await readFile(file, 'utf8');
-    } catch {
-      return undefined;
+      if (size <= this.#bytesMax) return await readFile(file, 'utf8');
+    } catch (cause) {
+      if (Object(cause).code === 'ENOENT') return undefined;
+      throw toStoreError(cause, this.#folder);
     }
+    throw new StoreError('too-long', `The file ${file} has more than ${this.#bytesMax} bytes`, {
+      disposition: 'operator',
+    });
+  }
+
+  /** Lists the names that have a text. Never rejects. */
+  async list(): Promise<readonly string[]> {
+    const files = await readdir(this.#folder).catch(() => []);
+    return files.filter((file) => file.endsWith(SUFFIX)).map((file) => file.slice(0, -SUFFIX.length));
+  }
+
+  /** Removes the text of a name. Never rejects. */
+  async remove(name: string): Promise<void> {
+    await rm(this.#toFile(name), { force: true }).catch(() => {});
   }
 
   /** Replaces the text of a name: after a crash it is either the old or the new one. Throws {@link StoreError}. */
   async write(name: string, text: string): Promise<void> {
     const file = this.#toFile(name);
     const part = `${file}.part`;
+    if (Buffer.byteLength(text) > this.#bytesMax)
+      throw new StoreError('too-long', `The text for ${file} has more than ${this.#bytesMax} bytes`, {
+        disposition: 'operator',
+      });
     try {
       await mkdir(this.#folder, { recursive: true, mode: FOLDER_MODE });
       await rm(part, { force: true });
@@ -50,6 +70,6 @@ export class AnswerFiles {
   }
 
   #toFile(name: string): string {
-    return join(this.#folder, `${name}.json`);
+    return join(this.#folder, `${name}${SUFFIX}`);
   }
 }

@@ -223,7 +223,12 @@ describe('the guard against removals', () => {
 
   it('knows the routers that an earlier process accepted', async () => {
     const keeper = new SourceKeeper();
-    const files = { read: async () => JSON.stringify(list(10)), write: async () => {} };
+    const files = {
+      read: async () => JSON.stringify(list(10)),
+      write: async () => {},
+      list: async () => ['inv'],
+      remove: async () => {},
+    };
     await keeper.open({ name: 'inv' }, files);
     const { names, outcome } = await loadAnswer(list(1), { keeper });
     expect([names.length, outcome.held?.missing]).toEqual([10, 9]);

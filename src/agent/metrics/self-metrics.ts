@@ -228,8 +228,10 @@ export class SelfMetrics {
       registers,
       collect: this.#collect((gauge, { runs }) => gauge.set(runs().max)),
     });
-    this.#addSourceGauge('up', 'Whether the last reading of the source of routers succeeded.', ({ state }) =>
-      state === 'unknown' ? undefined : Number(state === 'up'),
+    this.#addSourceGauge(
+      'up',
+      'Whether the last reading of the source of routers succeeded, with an answer that can be used.',
+      ({ state }) => (state === 'unknown' ? undefined : Number(state === 'up')),
     );
     this.#addSourceGauge(
       'last_success_timestamp_seconds',

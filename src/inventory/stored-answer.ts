@@ -1,0 +1,60 @@
+import { z } from 'zod';
+
+/** A number of routers that a source had, until a time. */
+export interface FormerCount {
+  readonly routers: number;
+  /** Time at which there began to be another number. Milliseconds. */
+  readonly untilMs: number;
+}
+
+/** The answer in use, as it is kept over restarts. */
+export interface StoredAnswer {
+  /** The list. */
+  readonly text: string;
+  /** Where the list comes from, so that it is found again when its source has another name. */
+  readonly origin: string;
+  /** Numbers of routers of the last day, the largest first. */
+  readonly counts: readonly FormerCount[];
+}
+
+/** Changes of a day that are told apart. */
+const COUNTS_MAX = 50;
+const DAY_MS = 86_400_000;
+
+const headSchema = z.object({
+  origin: z.string(),
+  counts: z.array(z.object({ routers: z.number(), untilMs: z.number() })).max(COUNTS_MAX),
+});
+
+/** Renders an answer for its file: a line about it, then the list as it is. */
+export function renderStored({ text, origin, counts }: StoredAnswer): string {
+  return `${JSON.stringify({ origin, counts })}\n${text}`;
+}
+
+/** Parses the content of a file; without its first line, nothing is known of a list but itself. */
+export function parseStored(content: string): StoredAnswer {
+  const end = content.indexOf('\n');
+  const plain: StoredAnswer = { text: content, origin: '', counts: [] };
+  if (!content.startsWith('{') || end < 0) return plain;
+  try {
+    const head = headSchema.parse(JSON.parse(content.slice(0, end)));
+    return { ...head, text: content.slice(end + 1) };
+  } catch {
+    return plain;
+  }
+}
+
+/** Adds the number of routers that a source had until now, and drops what is older than a day or smaller than later ones. */
+export function addCount(counts: readonly FormerCount[], routers: number, nowMs: number): readonly FormerCount[] {
+  const larger = counts.filter((one) => one.routers > routers && one.untilMs > nowMs - DAY_MS);
+  const all = [...larger, { routers, untilMs: nowMs }];
+  if (all.length <= COUNTS_MAX) return all;
+  // Of two neighbours, the larger number until the later time.
+  const [first = { routers, untilMs: nowMs }, second = first, ...rest] = all;
+  return [{ routers: first.routers, untilMs: second.untilMs }, ...rest];
+}
+
+/** Returns the largest number of routers of the last day. */
+export function findLargest(counts: readonly FormerCount[], nowMs: number): number {
+  return counts.find(({ untilMs }) => untilMs > nowMs - DAY_MS)?.routers ?? 0;
+}
