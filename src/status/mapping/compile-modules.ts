@@ -151,13 +151,15 @@ export function compileMetric(
     const plain = toPlainText(field);
     if (plain === undefined) return;
     if ('fault' in plain) return collector.addFault(definition.name, plain.fault);
-    if (definition.nullValues.includes(plain.text) || isBlank(plain.text, row)) {
+    const text = capture(plain.text);
+    const isNull = [plain.text, text].some(
+      (one) => one !== undefined && (definition.nullValues.includes(one) || isBlank(one, row)),
+    );
+    if (isNull) {
       collector.isRecognised = true;
       return;
     }
-    const text = capture(plain.text);
-    if (text === undefined)
-      return isKnownForm(plain.text) ? undefined : collector.addFault(definition.name, 'unknown_form');
+    if (text === undefined) return;
     const reading = sources.read(row, origin);
     if ('fault' in reading) return collector.addFault(definition.name, reading.fault);
     toSamples(text, context, {

@@ -127,7 +127,7 @@ export const metricSchema = section('One metric.', {
   ).optional(),
   pattern: text({
     description:
-      'Pattern in RE2 syntax whose group `value` is what counts of the text, such as `load (?P<value>\\d+)`. A text that does not match gives no sample.',
+      'Pattern in RE2 syntax whose group `value` is what counts of the text, such as `load (?P<value>\\d+)`. A text that does not match gives no sample. `null_values` and `null_when` look at the whole text and at the group.',
     kind: 'pattern',
   }).optional(),
   bit: wholeNumber(

@@ -51,9 +51,21 @@ test('a pattern takes the part of a text that counts, of numbers, states and map
     samples: { a: 0.5, b: 1, 'c{state=open}': 1, 'c{state=unknown}': 0 },
     faults: [],
   });
-  // A number or a date is for another metric; a text is a value that nobody reads.
-  expect(mapFields(metrics.slice(0, 1), { load: '12.5 %' }).faults).toEqual([]);
-  expect(mapFields(metrics.slice(0, 1), { load: 'much' }).faults).toEqual(['a unknown_form']);
+  // What does not match is for another metric.
+  for (const load of ['12.5 %', 'much']) {
+    expect(mapFields(metrics.slice(0, 1), { load })).toMatchObject({ samples: {}, faults: [] });
+  }
+});
+
+test('null_values and null_when look at the whole text and at the part of it that a pattern takes', () => {
+  const pattern = '^(?P<value>[^;]+);?';
+  const metrics = [
+    { name: 'a', value: 'x', pattern, null_values: ['-1'] },
+    { name: 'b', value: 'x', pattern, null_values: ['-1;whole'] },
+    { name: 'c', value: 'x', pattern, null_when: { values: ['-1'], fields: { y: [] } } },
+  ];
+  expect(mapFields(metrics, { x: '-1;whole', y: '' })).toEqual({ isFound: true, samples: {}, faults: [] });
+  expect(mapFields(metrics, { x: '2;whole', y: '' })).toMatchObject({ samples: { a: 2, b: 2, c: 2 }, faults: [] });
 });
 
 test('a factor and an offset are applied to a number, and add no digits', () => {
