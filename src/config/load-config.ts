@@ -124,7 +124,7 @@ export async function loadConfig(path: string, env: Environment, options: LoadOp
   const { faults } = files;
   const watched = await watchAlso(routers.watched, config.web.watched ?? []);
   if (faults.length > 0) return { ok: false, faults, watched };
-  return { ok: true, config, watched, warnings: files.warnings, shown, sources };
+  return { ok: true, config, watched, warnings: files.warnings, shown: shown?.(), sources };
 }
 
 async function openMain(path: string, files: ConfigFiles): Promise<ConfigFile | undefined> {
@@ -141,7 +141,8 @@ const ANSWER_BYTES_MAX = CONFIG_FILE_BYTES_MAX + 64 * 1024;
 
 interface Resolution {
   readonly config: Config;
-  readonly shown: string | undefined;
+  /** Renders the settings of a router, which is possible without faults alone. */
+  readonly shown: (() => string) | undefined;
   readonly sources: readonly SourceOutcome[];
 }
 
@@ -165,9 +166,9 @@ async function resolveConfig(
   const storage = readStorage(settings.storage, main.folder);
   await checkState(main, storage.path, options.checkedState);
   const web = await readWeb(main, settings.web, files);
-  let shown: string | undefined;
-  const show = ({ settings: one, layers }: ResolvedRouter) => {
-    if (one.name === options.shownRouter) shown = renderResolvedRouter(one, layers);
+  let shown: (() => string) | undefined;
+  const show = (resolved: ResolvedRouter) => {
+    if (resolved.settings.name === options.shownRouter) shown = () => renderResolvedRouter(resolved);
   };
   const local = await resolveRouters(main, settings, routers, { registry, rules });
   for (const one of local.routers) show(one);

@@ -13,6 +13,7 @@ import {
   checkItem,
   FaultList,
   findNearest,
+  type Place,
   type RootExpected,
   renderFault,
 } from '../settings/index.ts';
@@ -238,7 +239,15 @@ function resolveRemote(
   const { result, faults } = main.faults.attempt(() => resolver.resolve({ ...router, groups }, layer));
   const [fault] = [...file.faults.toSorted(), ...faults];
   if (fault) return refuse(renderFault(fault));
-  return result ?? refuse('it is incomplete');
+  return result ? { ...result, groupsAt: findGroups(main, source) } : refuse('it is incomplete');
+}
+
+/** Finds the groups of all routers of a source. */
+function findGroups(main: ConfigFile, source: SourceSettings): Place | undefined {
+  if (source.groups.length === 0) return undefined;
+  const written = main.source.valueAt(['router_sources']);
+  const index = (Array.isArray(written) ? written : []).findIndex((one: unknown) => Object(one).name === source.name);
+  return { file: main, path: ['router_sources', index, 'groups'] };
 }
 
 function listOf(value: string | undefined): readonly string[] {

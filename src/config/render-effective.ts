@@ -5,12 +5,13 @@ import { renderSource } from '../inventory/index.ts';
 import { renderLogRule, renderLogs } from '../logs/index.ts';
 import { renderConnections } from '../router/index.ts';
 import { renderSchedule } from '../schedule/index.ts';
-import { findSecretForm, renderByteBudget, renderTls } from '../settings/index.ts';
+import { findSecretForm, type Place, renderByteBudget, renderTls } from '../settings/index.ts';
 import { renderMetricFilter, renderPoll } from '../status/index.ts';
 import { renderDeadLetters, renderStorage } from '../store/index.ts';
 import { renderWeb } from '../web/index.ts';
 import type { Config, RouterSettings } from './config.ts';
 import { type ReadLayer, toLayerPath } from './layers.ts';
+import type { ResolvedRouter } from './router-settings.ts';
 
 /**
  * Renders the running configuration as YAML with the keys of the configuration file, defaults applied, routers left out, and
@@ -49,9 +50,9 @@ export function renderEffectiveRouter(router: RouterSettings): string {
 
 /**
  * Renders the settings of one router in the same form, with the origin of each as a comment: the place of its key in a layer,
- * as `file:line`, or `default`. `layers` are those of the router, the nearest first.
+ * as `file:line`, or `default`.
  */
-export function renderResolvedRouter(router: RouterSettings, layers: readonly ReadLayer[]): string {
+export function renderResolvedRouter({ settings: router, layers, groupsAt }: ResolvedRouter): string {
   const document = new Document(blankSecrets(toRouterKeys(router)), { aliasDuplicateObjects: false });
   visit(document, {
     Pair(_, pair, ancestors) {
@@ -61,7 +62,8 @@ export function renderResolvedRouter(router: RouterSettings, layers: readonly Re
       if (isMap(pair.value) && pair.value.items.length > 0 && isMerged) return undefined;
       if (!isNode(pair.value)) return visit.SKIP;
       if (isCollection(pair.value)) pair.value.flow = true;
-      pair.value.comment = ` ${renderOrigin(isMerged ? keys : [section], layers)}`;
+      const origin = renderOrigin(isMerged ? keys : [section], layers);
+      pair.value.comment = ` ${section === 'groups' && groupsAt ? (origin ?? renderLine(groupsAt)) : (origin ?? 'default')}`;
       return visit.SKIP;
     },
   });
@@ -71,7 +73,7 @@ export function renderResolvedRouter(router: RouterSettings, layers: readonly Re
 /** Sections of which each layer sets single keys. */
 const MERGED_SECTIONS: ReadonlySet<string> = new Set(['tls', 'labels', 'poll', 'logs', 'metrics']);
 
-function renderOrigin(keys: readonly string[], layers: readonly ReadLayer[]): string {
+function renderOrigin(keys: readonly string[], layers: readonly ReadLayer[]): string | undefined {
   const [section] = keys;
   for (const layer of layers) {
     const { file, replaces } = layer;
@@ -79,11 +81,15 @@ function renderOrigin(keys: readonly string[], layers: readonly ReadLayer[]): st
     if (replaces === 'tls_set' && section !== 'tls') continue;
     const written = section === 'password' ? findSecretForm(layer, section) : undefined;
     const path = toLayerPath(layer, written === undefined ? keys : [written]);
-    if (file.source.valueAt(path) !== undefined) return `${file.name}:${file.source.locate(path, 'key').line}`;
+    if (file.source.valueAt(path) !== undefined) return renderLine({ file, path });
     // A named set replaces all of the layers below.
     if (isAccount && replaces === 'credentials') break;
   }
-  return 'default';
+  return undefined;
+}
+
+function renderLine({ file, path }: Place): string {
+  return `${file.name}:${file.source.locate(path, 'key').line}`;
 }
 
 /** Converts settings of a router to its keys in a file, with secrets as they are. */

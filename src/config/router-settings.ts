@@ -27,6 +27,8 @@ export interface ResolvedRouter {
   readonly settings: RouterSettings;
   /** Its layers, the nearest first. */
   readonly layers: readonly ReadLayer[];
+  /** Where groups stand that are in none of its layers. Absent: there are none. */
+  readonly groupsAt?: Place | undefined;
 }
 
 /** Merges routers over what they inherit, and checks the outcome. */

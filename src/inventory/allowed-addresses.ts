@@ -13,13 +13,15 @@ export interface AllowedAddresses {
   readonly allowsHttp: boolean;
 }
 
-/** IPv6 addresses that stand for IPv4 addresses: mapped, compatible and translated ones. */
+/** IPv6 addresses that stand for IPv4 addresses: mapped, compatible, translated and tunnelled ones. */
 const IPV4_IN_IPV6 = new BlockList();
 // Node.js compares mapped addresses with IPv4 networks.
 IPV4_IN_IPV6.addSubnet('0.0.0.0', 0, 'ipv4');
 IPV4_IN_IPV6.addSubnet('::ffff:0:0', 96, 'ipv6');
 IPV4_IN_IPV6.addSubnet('::', 96, 'ipv6');
 IPV4_IN_IPV6.addSubnet('64:ff9b::', 96, 'ipv6');
+IPV4_IN_IPV6.addSubnet('64:ff9b:1::', 48, 'ipv6');
+IPV4_IN_IPV6.addSubnet('2001::', 32, 'ipv6');
 IPV4_IN_IPV6.addSubnet('2002::', 16, 'ipv6');
 
 const LABEL = /^(?!-)[a-z0-9*-]{1,63}(?<!-)$/;
@@ -38,15 +40,19 @@ export function parseAllowedAddress(text: string): AllowedAddress | undefined {
   return isHostGlob(glob) ? { kind: 'host', glob } : undefined;
 }
 
+/** Parts of a glob behind its last star: in a domain of one part, or directly below it, everybody can have names. */
+const FIXED_LABELS_MIN = 2;
+
 /**
- * True for a glob of host names that cannot match names of everybody: of several parts, the last one has no star, and of a
- * single one the first character is a letter.
+ * True for a glob of host names that cannot match names of everybody: of several parts, the last one begins with a letter and
+ * two without a star are behind the last star; of a single one the first character is a letter.
  */
 function isHostGlob(glob: string): boolean {
   const labels = glob.split('.');
-  const last = labels.at(-1) ?? '';
-  const isLastFixed = labels.length === 1 ? /^[a-z]/.test(last) : /^[a-z]/.test(last) && !last.includes('*');
-  return glob.length <= HOST_CHARS_MAX && isLastFixed && labels.every((label) => LABEL.test(label));
+  if (glob.length > HOST_CHARS_MAX || !labels.every((label) => LABEL.test(label))) return false;
+  if (!/^[a-z]/.test(labels.at(-1) ?? '')) return false;
+  const last = labels.findLastIndex((label) => label.includes('*'));
+  return labels.length === 1 || last < 0 || labels.length - 1 - last >= FIXED_LABELS_MIN;
 }
 
 /** Renders an entry as it would be written. */
@@ -71,18 +77,21 @@ export function findAddressFault(url: string, allowed: AllowedAddresses): string
 }
 
 function compile({ addresses, allowsHttp }: AllowedAddresses): (url: URL) => string | undefined {
-  const networks = new BlockList();
-  for (const one of addresses) if (one.kind === 'network') networks.addSubnet(one.address, one.bits, one.family);
+  // One for each, because Node.js takes an IPv4 address for a mapped one, which is in ::/0.
+  const networks = { ipv4: new BlockList(), ipv6: new BlockList() };
+  for (const one of addresses) {
+    if (one.kind === 'network') networks[one.family].addSubnet(one.address, one.bits, one.family);
+  }
   const globs = addresses.flatMap((one) => (one.kind === 'host' ? [one.glob.split('.')] : []));
   return ({ protocol, hostname, username, password }) => {
     if (protocol !== 'https:' && !(allowsHttp && protocol === 'http:')) return 'its scheme is not https';
     if (username !== '' || password !== '') return 'it has credentials';
     const host = hostname.replaceAll(/^\[|\]$/g, '');
-    if (isIPv4(host)) return networks.check(host, 'ipv4') ? undefined : OUTSIDE;
+    if (isIPv4(host)) return networks.ipv4.check(host, 'ipv4') ? undefined : OUTSIDE;
     if (isIPv6(host)) {
       // Allowing it by an IPv6 network would open an IPv4 address that no network allows.
       if (host !== '::1' && IPV4_IN_IPV6.check(host, 'ipv6')) return 'it is an IPv4 address written as an IPv6 address';
-      return networks.check(host, 'ipv6') ? undefined : OUTSIDE;
+      return networks.ipv6.check(host, 'ipv6') ? undefined : OUTSIDE;
     }
     const labels = host.toLowerCase().split('.');
     return globs.some((glob) => matchesHost(labels, glob)) ? undefined : OUTSIDE;

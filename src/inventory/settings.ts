@@ -9,6 +9,7 @@ import {
   findSecretForm,
   flag,
   isWritten,
+  labelName,
   NamedFileReader,
   name,
   nameList,
@@ -17,6 +18,7 @@ import {
   readTls,
   refuseBoth,
   refuseSecretForms,
+  renderTls,
   type SoundOf,
   secretShape,
   section,
@@ -48,7 +50,7 @@ const TIMEOUT_MS_MIN = 1000;
 const TIMEOUT_MS_MAX = 600_000;
 
 const ADDRESS =
-  'a network such as 10.1.0.0/16 or 2001:db8::/32, an address, or a glob of host names such as *.routers.example.com; a star stands within one part of a name, and not in the last one';
+  'a network such as 10.1.0.0/16 or 2001:db8::/32, an address, or a glob of host names such as *.routers.example.com; a star stands within one part of a name, with two parts or more behind it';
 const ADDRESSES = `a list of at most ${ADDRESSES_MAX} networks, addresses and globs of host names`;
 const SHARE = 'a percentage from 0% to 100%';
 const URL_OF_SOURCE =
@@ -69,7 +71,7 @@ const commonShape = {
     .max(ADDRESSES_MAX, { error: ADDRESSES })
     .meta({
       description:
-        'Where its routers may be, because that is where their passwords go: networks, for addresses in URLs, and globs of host names, for names in URLs. A star stands for characters within one part of a name.',
+        'Where its routers may be, because that is where their passwords go: networks, for addresses in URLs, and globs of host names, for names in URLs. A star stands for characters within one part of a name, with two parts or more behind it.',
       kind: 'list of networks and globs',
     })
     .prefault([]),
@@ -86,7 +88,7 @@ const commonShape = {
   removal_max: codec(
     z.string({ error: SHARE }).meta({
       description:
-        'Share of its routers that one answer may remove. An answer that removes more (and more than one router), or all of them, is not used until it is confirmed: a larger `removal_max` and a reload, or `POST /-/reload?accept_removals=NAME`.',
+        'Share of its routers that one answer, or all answers of a day together, may remove. An answer that removes more (and more than one router), or all of them, is not used until it is confirmed: a larger `removal_max` and a reload, or `POST /-/reload?accept_removals=NAME`.',
       kind: 'percentage',
     }),
     SHARE,
@@ -180,7 +182,7 @@ const netboxSchema = section('The devices of a NetBox, through its REST interfac
     65_535,
   ).optional(),
   labels: z
-    .record(z.string(), fieldPath, { error: 'a map of label names to paths of fields' })
+    .record(labelName, fieldPath, { error: 'a map of label names to paths of fields' })
     .refine((map) => Object.keys(map).length <= LABELS_MAX, { error: `at most ${LABELS_MAX} labels` })
     .meta({
       description: 'Labels of its routers from fields of the device, such as `{ site: site.slug }`.',
@@ -365,26 +367,31 @@ async function readToken(
 }
 
 /** Renders settings for the page of the running configuration, without secrets. */
-export function renderSource({
-  name: sourceName,
-  type,
-  intervalMs,
-  allowed,
-  groups,
-  removalMax,
-  request,
-  files,
-}: SourceSettings): object {
+export function renderSource(source: SourceSettings): object {
+  const { allowed, request, netbox, auth } = { ...source, auth: source.request?.auth };
   return {
-    name: sourceName,
-    type,
+    name: source.name,
+    type: source.type,
+    // Its path and query may hold a token.
     url: request && URL.parse(request.url)?.origin,
-    files,
-    interval: `${intervalMs / 1000}s`,
-    removal_max: `${Math.round(removalMax * 100)}%`,
+    files: source.files,
+    interval: `${source.intervalMs / 1000}s`,
+    timeout: request && `${request.timeoutMs / 1000}s`,
+    username: auth?.kind === 'basic' ? auth.username : undefined,
+    password: auth?.kind === 'basic' ? auth.password : undefined,
+    bearer_token: auth?.kind === 'bearer' ? auth.token : undefined,
+    token: auth?.kind === 'token' ? auth.token : undefined,
+    tls: request?.url.startsWith('https:') ? renderTls(request.tls) : undefined,
+    query: netbox?.query,
+    page_size: netbox?.pageSize,
+    scheme: netbox?.scheme,
+    port: netbox?.port,
+    labels: netbox?.labels,
+    group_fields: netbox?.groupFields,
+    removal_max: `${Math.round(source.removalMax * 100)}%`,
     allowed_addresses: allowed.addresses.map(renderAllowedAddress),
     allow_http: allowed.allowsHttp,
-    groups,
+    groups: source.groups,
     allowed_groups: allowed.groups,
     allowed_credentials: allowed.credentials,
     allowed_tls_sets: allowed.tlsSets,

@@ -21,6 +21,8 @@ export interface Outcome {
   readonly shown?: string | undefined;
   /** What became of the answers of sources. */
   readonly sources?: readonly SourceOutcome[] | undefined;
+  /** What is not as it should be. */
+  readonly warnings?: readonly ConfigFault[] | undefined;
 }
 
 export interface Surroundings {
@@ -51,7 +53,8 @@ export async function load(text: string | Uint8Array, around: Surroundings = {})
     const { watched } = loaded;
     if (loaded.ok) {
       const shown = loaded.shown?.replaceAll(`${folder}/`, '');
-      return { config: loaded.config, faults: [], lines: [], watched, folder, shown, sources: loaded.sources };
+      const { config, sources, warnings } = loaded;
+      return { config, faults: [], lines: [], watched, folder, shown, sources, warnings };
     }
     const lines = loaded.faults.map((fault) =>
       renderFault(fault).replaceAll(`${folder}/`, '').replaceAll(folder, 'FOLDER'),

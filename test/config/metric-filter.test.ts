@@ -141,3 +141,12 @@ test('matchesStars() matches a whole text, in a time that no glob makes long', (
   }
   expect(matchesStars('a'.repeat(256), `${'*a'.repeat(127)}*b`)).toBe(false);
 });
+
+test('loadConfig() with the settings of a router whose metrics have a fault says what it is', async () => {
+  const { config, lines } = await load(
+    'routers: [{ name: a, url: "http://a", auth: none, metrics: { deny: [{ name: router_* }] } }]',
+    { options: { shownRouter: 'a' } },
+  );
+  expect(config).toBeUndefined();
+  expect(lines).toEqual([expect.stringContaining('deny[0]')]);
+});

@@ -87,6 +87,10 @@ describe('allowed addresses', () => {
   it('of everything are two networks; they allow no name and no IPv4 address in IPv6', () => {
     expect(isAllowed('https://203.0.113.9', ['0.0.0.0/0', '::/0'])).toBe(true);
     expect(isAllowed('https://[::ffff:203.0.113.9]', ['0.0.0.0/0', '::/0'])).toBe(false);
+    expect(isAllowed('https://203.0.113.9', ['::/0'])).toBe(false);
+    expect(isAllowed('https://[2001:db8::1]', ['::/0'])).toBe(true);
+    expect(isAllowed('https://[64:ff9b:1::a01:203]', ['::/0'])).toBe(false);
+    expect(isAllowed('https://[2001:0:4136:e378:8000:63bf:3fff:fdd2]', ['::/0'])).toBe(false);
     expect(isAllowed('https://evil.example', ['0.0.0.0/0', '::/0'])).toBe(false);
     expect(isAllowed('https://10.1.2.3', [])).toBe(false);
     expect(isAllowed('http://10.1.2.3', NETWORKS, true)).toBe(true);
@@ -95,6 +99,8 @@ describe('allowed addresses', () => {
   it.each([
     '*',
     '*.com.*',
+    '*.com',
+    'a.r*.com',
     'a.*',
     '10.0.0.*',
     '*.*',

@@ -270,6 +270,7 @@ describe('router_sources', () => {
   - { name: two, type: http, url: "https://a", username: u, bearer_token: t, allowed_credentials: [x] }
   - { name: three, type: file_sd, files: [a], url: x }
   - { name: four, type: htp }
+  - { name: five, type: netbox, url: "https://a", labels: { router: name, "a b": name, site: site.slug } }
 `);
     expect(lines.map((line) => line.replace(/^router-exporter\.yaml:\d+:\d+: router_sources/, ''))).toEqual([
       expect.stringMatching(/^\[0\]\.url: Expected an http or https URL without credentials/),
@@ -286,6 +287,24 @@ describe('router_sources', () => {
       '[2].allowed_credentials[0]: There is no "x" in "credentials"',
       expect.stringMatching(/^\[3\]\.url: The type "file_sd" has no such key/),
       expect.stringMatching(/^\[4\]\.type: Expected "http", "file_sd" or "netbox"; found "htp"/),
+      expect.stringMatching(/^\[5\]\.labels\.router: Expected a label name that the exporter does not use itself/),
+      expect.stringMatching(/^\[5\]\.labels\.a…: Expected a label name of letters/),
+    ]);
+  });
+
+  it('are the origin of the groups of their routers', async () => {
+    const keeper = new SourceKeeper();
+    keeper.offer('inv', JSON.stringify([GOOD]));
+    const { shown } = await load(`${MAIN}${LOCAL}${SOURCE}    groups: [berlin]\n`, {
+      options: { inventory: keeper, shownRouter: 'good' },
+    });
+    expect(shown).toMatch(/groups: \[berlin\] # router-exporter\.yaml:19$/m);
+  });
+
+  it('without a stored answer are a warning where no agent runs', async () => {
+    const { warnings } = await load(`${MAIN}${LOCAL}${SOURCE}`);
+    expect(warnings?.map(({ message }) => message)).toEqual([
+      expect.stringMatching(/^The routers of the source "inv" are unknown: no list of it is in .*--storage\.path/),
     ]);
   });
 
