@@ -3,14 +3,12 @@ import type { LoadedConfig } from '../config/index.ts';
 import { type CostlyPattern, listCostlyPatterns, SAMPLE_LINE_CHARS } from '../logs/index.ts';
 import { renderFault } from '../settings/index.ts';
 import type { AgentFlags } from '../web/index.ts';
-import { readConfig } from './configuration.ts';
+import { type ConfigFlags, readConfig } from './configuration.ts';
 import { renderUnknownRouter } from './routers/connect.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from './terminal/io.ts';
 
 /** Options of `check`. */
-export interface CheckFlags {
-  /** Path of the configuration file. */
-  readonly configFile: string;
+export interface CheckFlags extends ConfigFlags {
   /** True to test each sink as well. */
   readonly triesSinks: boolean;
   /** Name of a router whose settings are printed instead. Default: none. */
@@ -26,12 +24,12 @@ export interface CheckFlags {
  * log line, with their cost; with `--diff`, then what the reload of a running agent would change. With `--show`, prints the settings of one router and the origin of each.
  */
 export async function check(flags: CheckFlags, io: CommandIo): Promise<ExitCode> {
-  const { configFile, shownRouter, isJson, agent } = flags;
+  const { configFile, storagePath, shownRouter, isJson, agent } = flags;
   if (isJson && (flags.triesSinks || shownRouter !== undefined)) {
     io.stderr.write('error: --json goes with neither --sinks nor --show\n');
     return EXIT.usage;
   }
-  const loaded = await readConfig(configFile, { checkedState: 'written', shownRouter });
+  const loaded = await readConfig(configFile, { checkedState: 'written', shownRouter, storagePath });
   if (isJson && (!loaded.ok || !agent)) return writeJson(configFile, loaded, io);
   if (!loaded.ok) {
     for (const fault of loaded.faults) await writeResult(`${renderFault(fault)}\n`, io);

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { AGENT_FAMILIES } from '../agent/index.ts';
 import { Secret } from '../base/index.ts';
 import { type LoadedConfig, type LoadOptions, loadConfig, readEnvironment } from '../config/index.ts';
@@ -10,14 +11,30 @@ export type ReadOptions = Pick<
   'checkedState' | 'secrets' | 'shownRouter' | 'shard' | 'inventory' | 'storagePath'
 >;
 
-/** Loads a configuration file with the environment of this process and the built-in modules. */
-export function readConfig(path: string, options: ReadOptions = {}): Promise<LoadedConfig> {
-  return loadConfig(path, readEnvironment(), {
+/** Options of commands that work with what the agent has stored. */
+export interface ConfigFlags {
+  /** Path of the configuration file. */
+  readonly configFile: string;
+  /** Replaces `storage.path`; relative to the working directory. Default: that of the file. */
+  readonly storagePath?: string | undefined;
+}
+
+/**
+ * Loads a configuration file with the environment of this process and the built-in modules. `storagePath` replaces that of the
+ * file; it is relative to the working directory.
+ */
+export async function readConfig(path: string, options: ReadOptions = {}): Promise<LoadedConfig> {
+  const storagePath = options.storagePath === undefined ? undefined : resolve(options.storagePath);
+  const loaded = await loadConfig(path, readEnvironment(), {
     ...options,
+    storagePath,
     shippedModules: SHIPPED_MODULES_FOLDER,
     agentFamilies: AGENT_FAMILIES,
     shippedRules: SHIPPED_RULES,
   });
+  if (!loaded.ok || storagePath === undefined) return loaded;
+  const { config } = loaded;
+  return { ...loaded, config: { ...config, storage: { ...config.storage, path: storagePath } } };
 }
 
 /** Finds all secrets in settings, at any depth. */

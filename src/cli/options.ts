@@ -17,6 +17,11 @@ export function configOption() {
   return new Option('--config.file <path>', 'configuration file').default('router-exporter.yaml');
 }
 
+/** `--storage.path` of commands that work with what the agent has stored. */
+export function storageOption() {
+  return new Option('--storage.path <folder>', 'folder of the state; replaces storage.path of the file');
+}
+
 /** Maximum of `--total-shards`; more processes for one fleet are certainly a mistake. */
 export const SHARDS_MAX = 1000;
 

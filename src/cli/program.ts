@@ -13,6 +13,7 @@ import {
   parseShard,
   parseWholeNumber,
   SHARDS_MAX,
+  storageOption,
 } from './options.ts';
 import { addRouterCommands } from './routers/commands.ts';
 import { addStateCommands } from './state/commands.ts';
@@ -135,6 +136,7 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
     .command('check')
     .description('Check the configuration file and every file that it refers to.')
     .addOption(configOption())
+    .addOption(storageOption())
     .option('--sinks', 'also test each sink: reachable, authorised, accepts a test record')
     .option('--show <router>', 'print the settings of this router instead, with the file and line of each')
     .option('--diff <url>', 'then ask the agent at this address what its reload would change, which changes nothing')
@@ -147,6 +149,7 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
       const { check } = await import('./check.ts');
       const flags = {
         configFile: options['config.file'],
+        storagePath: options['storage.path'],
         triesSinks: options.sinks === true,
         shownRouter: options.show,
         isJson: options.json === true,

@@ -173,6 +173,32 @@ test('check shows which routers of the stored list of a source are refused, and 
   expect(stdout).toContain(': source inv (routers: 1, refused: 1)\nsource inv: [1] "b": the URL is not allowed:');
 });
 
+test('check and the commands for routers find routers of a source in the folder that --storage.path names', async () => {
+  const file = await configure();
+  await appendFile(
+    file,
+    'router_sources: [{ name: inv, type: http, url: "http://127.0.0.1:9", groups: [g], allowed_addresses: [127.0.0.0/8] }]\ngroups: { g: { auth: none } }\n',
+  );
+  const state = join(folder, 'elsewhere');
+  await mkdir(join(state, 'inventory'), { recursive: true });
+  await writeFile(
+    join(state, 'inventory', 'inv.json'),
+    JSON.stringify([{ name: 'remote', url: 'https://127.0.0.1:9' }]),
+  );
+  const without = await runCommand(['check', '--config.file', file]);
+  expect(without.stdout).toContain('The routers of the source "inv" are unknown: no list of it is in');
+  const storage = ['--config.file', file, '--storage.path', state];
+  const { stdout } = await runCommand(['check', ...storage]);
+  expect(stdout).toContain('source inv (routers: 1, refused: 0)');
+  expect(stdout).not.toContain('unknown');
+  expect((await runCommand(['check', '--show', 'remote', ...storage])).stdout).toContain('name: remote # source inv:');
+  // It is known, but does not answer.
+  expect(await runCommand(['status', 'remote', 'device_info', ...storage])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('remote: '),
+  });
+});
+
 test('check --show prints the settings of one router and their origins, and refuses an unknown name', async () => {
   const file = await configure();
   const { code, stdout } = await runCommand(['check', '--show', 'plant-7', '--config.file', file]);

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import { parseDuration } from '../../base/index.ts';
-import { configOption, type Program, parseWholeNumber } from '../options.ts';
+import { configOption, type Program, parseWholeNumber, storageOption } from '../options.ts';
 import type { CommandIo, ExitCode } from '../terminal/io.ts';
 
 /** Maximum of `--limit`. */
@@ -13,6 +13,7 @@ export function addDeadLetterCommands(program: Program, io: CommandIo, finish: (
     .command('list')
     .description('List dead letters, newest first.')
     .addOption(configOption())
+    .addOption(storageOption())
     .option('--sink <name>', 'of this sink alone')
     .option('--limit <count>', 'how many', parseWholeNumber(1, LIST_MAX), 50)
     .option('--json', 'for programs')
@@ -20,6 +21,7 @@ export function addDeadLetterCommands(program: Program, io: CommandIo, finish: (
       const { listLetters } = await import('./dead-letters.ts');
       const flags = {
         configFile: options['config.file'],
+        storagePath: options['storage.path'],
         sink: options.sink,
         limit: options.limit,
         isJson: options.json === true,
@@ -31,27 +33,40 @@ export function addDeadLetterCommands(program: Program, io: CommandIo, finish: (
     .description('Show one dead letter with its record.')
     .argument('<number>', 'as dead-letters list shows it', parseNumber)
     .addOption(configOption())
+    .addOption(storageOption())
     .action(async (id, options) => {
       const { showLetter } = await import('./dead-letters.ts');
-      finish(await showLetter({ configFile: options['config.file'], id }, io));
+      finish(await showLetter({ configFile: options['config.file'], storagePath: options['storage.path'], id }, io));
     });
   letters
     .command('replay')
     .description('Have the agent retry dead letters, within 30 s if it is running.')
     .argument('[number...]', 'as dead-letters list shows them', collectNumber)
     .addOption(configOption())
+    .addOption(storageOption())
     .option('--sink <name>', 'of this sink alone')
     .option('--all', 'all, or all of --sink')
     .action(async (ids, options) => {
       requireChoice(letters, ids, options);
       const { replayLetters } = await import('./dead-letters.ts');
-      finish(await replayLetters({ configFile: options['config.file'], sink: options.sink, ids: ids ?? [] }, io));
+      finish(
+        await replayLetters(
+          {
+            configFile: options['config.file'],
+            storagePath: options['storage.path'],
+            sink: options.sink,
+            ids: ids ?? [],
+          },
+          io,
+        ),
+      );
     });
   letters
     .command('drop')
     .description('Remove dead letters permanently. Asks for confirmation.')
     .argument('[number...]', 'as dead-letters list shows them', collectNumber)
     .addOption(configOption())
+    .addOption(storageOption())
     .option('--sink <name>', 'of this sink alone')
     .option('--older-than <duration>', 'only those older than this, such as 7d', parseAge)
     .option('--all', 'all, or all of --sink')
@@ -61,6 +76,7 @@ export function addDeadLetterCommands(program: Program, io: CommandIo, finish: (
       const { dropLetters } = await import('./dead-letters.ts');
       const flags = {
         configFile: options['config.file'],
+        storagePath: options['storage.path'],
         sink: options.sink,
         ids: ids ?? [],
         olderThanMs: options.olderThan,

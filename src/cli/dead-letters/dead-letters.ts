@@ -2,14 +2,10 @@ import { createSystemClock, renderErrorChain } from '../../base/index.ts';
 import type { Config } from '../../config/index.ts';
 import { renderFault } from '../../settings/index.ts';
 import { DeadLetterStore, type StoredLetter, StoreError } from '../../store/index.ts';
-import { readConfig } from '../configuration.ts';
+import { type ConfigFlags, readConfig } from '../configuration.ts';
 import { confirm } from '../terminal/confirm.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
 import { renderTable } from '../terminal/table.ts';
-
-interface LetterFlags {
-  readonly configFile: string;
-}
 
 /** Selects dead letters. */
 export interface LetterSelection {
@@ -21,7 +17,7 @@ export interface LetterSelection {
 
 /** `dead-letters list`: lists the records that sinks rejected permanently, newest first. */
 export function listLetters(
-  flags: LetterFlags & { readonly sink: string | undefined; readonly limit: number; readonly isJson: boolean },
+  flags: ConfigFlags & { readonly sink: string | undefined; readonly limit: number; readonly isJson: boolean },
   io: CommandIo,
 ): Promise<ExitCode> {
   return withLetters(flags, io, async (letters) => {
@@ -45,7 +41,7 @@ export function listLetters(
 }
 
 /** `dead-letters show`: prints one dead letter with its record as stored. */
-export function showLetter(flags: LetterFlags & { readonly id: number }, io: CommandIo): Promise<ExitCode> {
+export function showLetter(flags: ConfigFlags & { readonly id: number }, io: CommandIo): Promise<ExitCode> {
   return withLetters(flags, io, async (letters) => {
     const letter = letters.get(flags.id);
     if (!letter) {
@@ -59,7 +55,7 @@ export function showLetter(flags: LetterFlags & { readonly id: number }, io: Com
 }
 
 /** `dead-letters replay`: marks letters for retry by the running agent within 30 s, or by the next one when it starts. */
-export function replayLetters(flags: LetterFlags & LetterSelection, io: CommandIo): Promise<ExitCode> {
+export function replayLetters(flags: ConfigFlags & LetterSelection, io: CommandIo): Promise<ExitCode> {
   return withLetters(flags, io, async (letters, { sinks }) => {
     const count = letters.markReplay(toSelection(flags));
     await writeResult(`${count} dead letters will be tried again\n`, io);
@@ -74,7 +70,7 @@ export function replayLetters(flags: LetterFlags & LetterSelection, io: CommandI
 
 /** `dead-letters drop`: removes letters permanently, after confirmation. */
 export function dropLetters(
-  flags: LetterFlags & LetterSelection & { readonly olderThanMs: number | undefined; readonly isAgreed: boolean },
+  flags: ConfigFlags & LetterSelection & { readonly olderThanMs: number | undefined; readonly isAgreed: boolean },
   io: CommandIo,
 ): Promise<ExitCode> {
   return withLetters(flags, io, async (letters) => {
@@ -104,11 +100,11 @@ function toSelection({ ids, sink }: LetterSelection) {
 }
 
 async function withLetters(
-  { configFile }: LetterFlags,
+  { configFile, storagePath }: ConfigFlags,
   io: CommandIo,
   work: (letters: DeadLetterStore, config: Config) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  const loaded = await readConfig(configFile);
+  const loaded = await readConfig(configFile, { storagePath });
   if (!loaded.ok) {
     for (const fault of loaded.faults) io.stderr.write(`${renderFault(fault)}\n`);
     return EXIT.usage;

@@ -10,7 +10,7 @@ import {
   SHIPPED_MODULES_FOLDER,
   STATUS_PATHS,
 } from '../../status/index.ts';
-import { readConfig } from '../configuration.ts';
+import { type ConfigFlags, readConfig } from '../configuration.ts';
 import { withRouter } from '../routers/connect.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
 import { openProgress } from '../terminal/progress.ts';
@@ -18,9 +18,7 @@ import { isDumpFolder, nameDumpFiles, readStatusPaths, writeDump } from './files
 import { renderDiscoveryJson, renderDiscoveryYaml, renderSummary } from './report.ts';
 
 /** Options of `discover`. */
-export interface DiscoverFlags {
-  /** Path of the configuration file. */
-  readonly configFile: string;
+export interface DiscoverFlags extends ConfigFlags {
   /** Name of the router. */
   readonly router: string;
   /** OpenAPI description of a firmware, whose status resources are requested instead of the known ones. */
@@ -43,8 +41,8 @@ export async function discover(flags: DiscoverFlags, io: CommandIo): Promise<Exi
   if (!resources) return EXIT.usage;
   const files = nameDumpFiles(resources);
   if (dumpFolder !== undefined && !(await isDumpFolder(dumpFolder, files, isForced, io))) return EXIT.usage;
-  return withRouter(flags.configFile, flags.router, io, async ({ settings, client }) => {
-    const modules = await listModules(flags.configFile, settings);
+  return withRouter(flags, flags.router, io, async ({ settings, client }) => {
+    const modules = await listModules(flags, settings);
     const asked = await ask(client, resources, io);
     if (asked.gone) {
       const { resource, error } = asked.gone;
@@ -63,8 +61,11 @@ export async function discover(flags: DiscoverFlags, io: CommandIo): Promise<Exi
 }
 
 /** Lists all known modules: those of the configured routers, and the built-in ones. */
-async function listModules(configFile: string, settings: RouterSettings): Promise<readonly ModuleDefinition[]> {
-  const loaded = await readConfig(configFile);
+async function listModules(
+  { configFile, storagePath }: ConfigFlags,
+  settings: RouterSettings,
+): Promise<readonly ModuleDefinition[]> {
+  const loaded = await readConfig(configFile, { storagePath });
   const shipped = await loadShippedModules(SHIPPED_MODULES_FOLDER);
   const all = [
     ...settings.modules,

@@ -1,7 +1,7 @@
 import { createSystemClock } from '../../base/index.ts';
 import type { Config, RouterSettings } from '../../config/index.ts';
 import { renderFault } from '../../settings/index.ts';
-import { readConfig } from '../configuration.ts';
+import { type ConfigFlags, readConfig } from '../configuration.ts';
 import { renderUnknownRouter } from '../routers/connect.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
 import { openProgress } from '../terminal/progress.ts';
@@ -12,9 +12,7 @@ import { preflightSinks, type SinkPreflight } from './sinks.ts';
 import { examineState, type StateReport } from './state.ts';
 
 /** Options of `doctor`. */
-export interface DoctorFlags {
-  /** Path of the configuration file. */
-  readonly configFile: string;
+export interface DoctorFlags extends ConfigFlags {
   /** Names of routers; empty = all of them, then the folder of the state and the sinks. */
   readonly routers: readonly string[];
   /** True to print JSON. */
@@ -30,7 +28,7 @@ const WHOLE_REPORTS_MAX = 3;
 
 /** `doctor`: tests routers, the folder of the state and sinks step by step as the agent would use them, and reports what fails and what to do. */
 export async function doctor(flags: DoctorFlags, io: CommandIo): Promise<ExitCode> {
-  const loaded = await readConfig(flags.configFile);
+  const loaded = await readConfig(flags.configFile, { storagePath: flags.storagePath });
   if (!loaded.ok) {
     for (const fault of loaded.faults) io.stderr.write(`${renderFault(fault)}\n`);
     return EXIT.usage;

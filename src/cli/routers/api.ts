@@ -1,15 +1,14 @@
 import { isUtf8 } from 'node:buffer';
 import { open, readFile } from 'node:fs/promises';
 import type { AnyCall } from '../../router/index.ts';
+import type { ConfigFlags } from '../configuration.ts';
 import { confirm } from '../terminal/confirm.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
 import { countBytes, openProgress } from '../terminal/progress.ts';
 import { withRouter } from './connect.ts';
 
 /** Options of `api`. */
-export interface ApiFlags {
-  /** Path of the configuration file. */
-  readonly configFile: string;
+export interface ApiFlags extends ConfigFlags {
   /** Name of the router. */
   readonly router: string;
   /** HTTP method in any case: GET, POST, PUT or DELETE. */
@@ -38,7 +37,7 @@ export async function api(flags: ApiFlags, io: CommandIo): Promise<ExitCode> {
     const question = `Send ${call.method} ${call.path} to ${flags.router}?`;
     if (!(await confirm(question, flags.isAgreed, io))) return EXIT.usage;
   }
-  return withRouter(flags.configFile, flags.router, io, async ({ client }) => {
+  return withRouter(flags, flags.router, io, async ({ client }) => {
     const { output } = flags;
     if (output !== undefined) {
       await client.download(call, (body) => writeBody(body, output, io), io.signal);

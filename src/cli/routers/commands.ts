@@ -1,4 +1,4 @@
-import { collect, configOption, Option, type Program, parseWholeNumber } from '../options.ts';
+import { collect, configOption, Option, type Program, parseWholeNumber, storageOption } from '../options.ts';
 import type { CommandIo, ExitCode } from '../terminal/io.ts';
 
 /** Maximum version number; more than a backup can keep. */
@@ -15,6 +15,7 @@ export function addRouterCommands(program: Program, io: CommandIo, finish: (code
     .argument('<path>', 'below /api/v2_0, as in /configuration/administration/users')
     .argument('<router>', 'name in the configuration')
     .addOption(configOption())
+    .addOption(storageOption())
     .option('--query <key=value>', 'query parameter; repeatable', collect, [])
     .option('--filter <json>', 'the query parameter "filter"')
     .option('--data <json>', 'body as JSON, or @ and the name of a file that contains it')
@@ -24,6 +25,7 @@ export function addRouterCommands(program: Program, io: CommandIo, finish: (code
       const { api } = await import('./api.ts');
       const flags = {
         configFile: options['config.file'],
+        storagePath: options['storage.path'],
         method,
         path,
         router,
@@ -45,12 +47,19 @@ export function addRouterCommands(program: Program, io: CommandIo, finish: (code
       'status resources such as device_info or sysstat/wan; default: those that the agent reads',
     )
     .addOption(configOption())
+    .addOption(storageOption())
     .option('--metrics', 'show metrics instead of JSON')
     .action(async (router, resources, options) => {
       const { status } = await import('./status.ts');
       finish(
         await status(
-          { configFile: options['config.file'], router, resources, asMetrics: options.metrics === true },
+          {
+            configFile: options['config.file'],
+            storagePath: options['storage.path'],
+            router,
+            resources,
+            asMetrics: options.metrics === true,
+          },
           io,
         ),
       );
@@ -61,12 +70,14 @@ export function addRouterCommands(program: Program, io: CommandIo, finish: (code
     .description('Test routers and sinks step by step, and report what fails and what to do about it.')
     .argument('[router...]', 'names in the configuration; default: all of them, then the sinks')
     .addOption(configOption())
+    .addOption(storageOption())
     .option('--verbose', 'show all steps of every router, however many there are')
     .option('--json', 'for programs')
     .action(async (routers, options) => {
       const { doctor } = await import('../doctor/doctor.ts');
       const flags = {
         configFile: options['config.file'],
+        storagePath: options['storage.path'],
         routers,
         isVerbose: options.verbose === true,
         isJson: options.json === true,
@@ -81,6 +92,7 @@ export function addRouterCommands(program: Program, io: CommandIo, finish: (code
     )
     .argument('<router>', 'name in the configuration')
     .addOption(configOption())
+    .addOption(storageOption())
     .option('--openapi <file>', 'request the status resources of this OpenAPI file instead of the known ones')
     .option('--dump <folder>', 'save the responses; numbers of devices and people, addresses and secrets are masked')
     .option('--force', 'overwrite the files of an earlier dump')
@@ -89,6 +101,7 @@ export function addRouterCommands(program: Program, io: CommandIo, finish: (code
       const { discover } = await import('../discover/discover.ts');
       const flags = {
         configFile: options['config.file'],
+        storagePath: options['storage.path'],
         router,
         openApiFile: options.openapi,
         dumpFolder: options.dump,
@@ -104,10 +117,21 @@ export function addRouterCommands(program: Program, io: CommandIo, finish: (code
     .description('List the log files of a router.')
     .argument('<router>', 'name in the configuration')
     .addOption(configOption())
+    .addOption(storageOption())
     .option('--json', 'the names as the router lists them')
     .action(async (router, options) => {
       const { listLogs } = await import('./logs.ts');
-      finish(await listLogs({ configFile: options['config.file'], router, isJson: options.json === true }, io));
+      finish(
+        await listLogs(
+          {
+            configFile: options['config.file'],
+            storagePath: options['storage.path'],
+            router,
+            isJson: options.json === true,
+          },
+          io,
+        ),
+      );
     });
   logs
     .command('fetch')
@@ -115,9 +139,15 @@ export function addRouterCommands(program: Program, io: CommandIo, finish: (code
     .argument('<router>', 'name in the configuration')
     .argument('[file...]', 'names as logs list --json shows them; default: all')
     .addOption(configOption())
+    .addOption(storageOption())
     .action(async (router, files, options) => {
       const { fetchLogs } = await import('./logs.ts');
-      finish(await fetchLogs({ configFile: options['config.file'], router, files }, io));
+      finish(
+        await fetchLogs(
+          { configFile: options['config.file'], storagePath: options['storage.path'], router, files },
+          io,
+        ),
+      );
     });
 
   const profiles = program
@@ -128,10 +158,21 @@ export function addRouterCommands(program: Program, io: CommandIo, finish: (code
     .description('List the stored profiles of a router.')
     .argument('<router>', 'name in the configuration')
     .addOption(configOption())
+    .addOption(storageOption())
     .option('--json', 'for programs')
     .action(async (router, options) => {
       const { listProfiles } = await import('./profiles.ts');
-      finish(await listProfiles({ configFile: options['config.file'], router, isJson: options.json === true }, io));
+      finish(
+        await listProfiles(
+          {
+            configFile: options['config.file'],
+            storagePath: options['storage.path'],
+            router,
+            isJson: options.json === true,
+          },
+          io,
+        ),
+      );
     });
   profiles
     .command('download')
@@ -146,10 +187,12 @@ export function addRouterCommands(program: Program, io: CommandIo, finish: (code
       ]),
     )
     .addOption(configOption())
+    .addOption(storageOption())
     .action(async (router, profile, options) => {
       const { downloadProfile } = await import('./profiles.ts');
       const flags = {
         configFile: options['config.file'],
+        storagePath: options['storage.path'],
         router,
         profile,
         output: options.output,
@@ -162,10 +205,21 @@ export function addRouterCommands(program: Program, io: CommandIo, finish: (code
     .description('List the backed-up versions of profiles, without contacting a router.')
     .argument('<router>', 'name in the configuration')
     .addOption(configOption())
+    .addOption(storageOption())
     .option('--json', 'for programs')
     .action(async (router, options) => {
       const { listVersions } = await import('./profiles.ts');
-      finish(await listVersions({ configFile: options['config.file'], router, isJson: options.json === true }, io));
+      finish(
+        await listVersions(
+          {
+            configFile: options['config.file'],
+            storagePath: options['storage.path'],
+            router,
+            isJson: options.json === true,
+          },
+          io,
+        ),
+      );
     });
   profiles
     .command('diff')
@@ -177,11 +231,13 @@ export function addRouterCommands(program: Program, io: CommandIo, finish: (code
     .option('--from <number>', 'the older version as profiles versions numbers it', parseWholeNumber(1, VERSIONS_MAX))
     .option('--to <number>', 'the newer version; 1 is the newest', parseWholeNumber(1, VERSIONS_MAX))
     .addOption(configOption())
+    .addOption(storageOption())
     .option('--json', 'for programs')
     .action(async (router, options) => {
       const { diffProfiles } = await import('./profiles.ts');
       const flags = {
         configFile: options['config.file'],
+        storagePath: options['storage.path'],
         router,
         profile: options.profile,
         from: options.from,

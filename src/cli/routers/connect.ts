@@ -2,7 +2,7 @@ import { type Clock, createSystemClock, renderErrorChain } from '../../base/inde
 import type { RouterSettings } from '../../config/index.ts';
 import { RouterClient, type RouterTls } from '../../router/index.ts';
 import { findNearest, renderFault } from '../../settings/index.ts';
-import { readConfig } from '../configuration.ts';
+import { type ConfigFlags, readConfig } from '../configuration.ts';
 import { type CommandIo, EXIT, type ExitCode } from '../terminal/io.ts';
 
 /** A configured router and its client, for the duration of one command. */
@@ -21,12 +21,12 @@ const LOGOUT_MS = 2000;
  * code 2, a failing router exit code 1, each with its reason on stderr.
  */
 export async function withRouter(
-  configFile: string,
+  { configFile, storagePath }: ConfigFlags,
   name: string,
   io: CommandIo,
   work: (connection: Connection) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  const loaded = await readConfig(configFile);
+  const loaded = await readConfig(configFile, { storagePath });
   if (!loaded.ok) {
     for (const fault of loaded.faults) io.stderr.write(`${renderFault(fault)}\n`);
     return EXIT.usage;

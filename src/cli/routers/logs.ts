@@ -1,6 +1,7 @@
 import { readRouterTime } from '../../agent/index.ts';
 import { createSystemClock, renderErrorChain } from '../../base/index.ts';
 import { openArchivePool, parseListing, parseStampUtcMs, type RecordLog, tailOnce, Zone } from '../../logs/index.ts';
+import type { ConfigFlags } from '../configuration.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
 import { countBytes, openProgress } from '../terminal/progress.ts';
 import { renderTable } from '../terminal/table.ts';
@@ -8,10 +9,10 @@ import { withRouter } from './connect.ts';
 
 /** `logs list`: lists the log files of a router. */
 export function listLogs(
-  flags: { readonly configFile: string; readonly router: string; readonly isJson: boolean },
+  flags: ConfigFlags & { readonly router: string; readonly isJson: boolean },
   io: CommandIo,
 ): Promise<ExitCode> {
-  return withRouter(flags.configFile, flags.router, io, async ({ client }) => {
+  return withRouter(flags, flags.router, io, async ({ client }) => {
     const names = await client.listLogs(io.signal);
     const { logs, unknown } = parseListing(names);
     const rows = [...logs].map(([component, { current, rotated }]) => [
@@ -41,10 +42,10 @@ function renderStampTime(stamp: string | undefined): string {
  * the same order, uids and gaps, but keeps no state.
  */
 export function fetchLogs(
-  flags: { readonly configFile: string; readonly router: string; readonly files: readonly string[] },
+  flags: ConfigFlags & { readonly router: string; readonly files: readonly string[] },
   io: CommandIo,
 ): Promise<ExitCode> {
-  return withRouter(flags.configFile, flags.router, io, async ({ settings, client }) => {
+  return withRouter(flags, flags.router, io, async ({ settings, client }) => {
     await using archives = openArchivePool({ workers: 2 });
     const progress = openProgress(io);
     let exitCode: ExitCode = EXIT.done;

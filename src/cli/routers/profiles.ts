@@ -8,7 +8,7 @@ import {
 } from '../../backup/index.ts';
 import { createSystemClock, renderErrorChain } from '../../base/index.ts';
 import { renderFault } from '../../settings/index.ts';
-import { readConfig } from '../configuration.ts';
+import { type ConfigFlags, readConfig } from '../configuration.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
 import { renderTable } from '../terminal/table.ts';
 import { writeBody } from './api.ts';
@@ -16,10 +16,10 @@ import { withRouter } from './connect.ts';
 
 /** `profiles list`: lists the stored profiles of a router. */
 export function listProfiles(
-  flags: { readonly configFile: string; readonly router: string; readonly isJson: boolean },
+  flags: ConfigFlags & { readonly router: string; readonly isJson: boolean },
   io: CommandIo,
 ): Promise<ExitCode> {
-  return withRouter(flags.configFile, flags.router, io, async ({ client }) => {
+  return withRouter(flags, flags.router, io, async ({ client }) => {
     const profiles = await client.listProfiles(io.signal);
     const rows = profiles.map(({ name, lastActivated, modified }) => [
       name,
@@ -38,8 +38,7 @@ export function listProfiles(
 
 /** `profiles download`: saves a stored profile to a file with mode 0600, because it contains secrets. */
 export function downloadProfile(
-  flags: {
-    readonly configFile: string;
+  flags: ConfigFlags & {
     readonly router: string;
     readonly profile: string;
     readonly output: string;
@@ -47,7 +46,7 @@ export function downloadProfile(
   },
   io: CommandIo,
 ): Promise<ExitCode> {
-  return withRouter(flags.configFile, flags.router, io, async ({ client }) => {
+  return withRouter(flags, flags.router, io, async ({ client }) => {
     const { profile, output, format } = flags;
     await client.downloadProfile(
       profile,
@@ -66,9 +65,7 @@ function renderFlag(flag: boolean | undefined): string {
 }
 
 /** Options of the commands that read kept versions. */
-export interface KeptFlags {
-  /** Path of the configuration file. */
-  readonly configFile: string;
+export interface KeptFlags extends ConfigFlags {
   /** Name of the router, which need not be configured any more. */
   readonly router: string;
   /** True to print JSON. */
@@ -139,11 +136,11 @@ export function diffProfiles(flags: DiffFlags, io: CommandIo): Promise<ExitCode>
 
 /** Runs `work` on the backed-up profiles of a router, at least one. Missing ones and failures are reported on stderr. */
 async function withArchive(
-  { configFile, router }: KeptFlags,
+  { configFile, storagePath, router }: KeptFlags,
   io: CommandIo,
   work: (archive: ProfileArchive, profiles: readonly KeptProfile[]) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  const loaded = await readConfig(configFile);
+  const loaded = await readConfig(configFile, { storagePath });
   if (!loaded.ok) {
     for (const fault of loaded.faults) io.stderr.write(`${renderFault(fault)}\n`);
     return EXIT.usage;

@@ -3,13 +3,12 @@ import type { RouterSettings } from '../../config/index.ts';
 import { FleetExposition } from '../../exposition/index.ts';
 import type { MetricFamily } from '../../model/index.ts';
 import { compileModules, expandPath, type MappingFault, mergeMappings, SilenceCount } from '../../status/index.ts';
+import type { ConfigFlags } from '../configuration.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
 import { withRouter } from './connect.ts';
 
 /** Options of `status`. */
-export interface StatusFlags {
-  /** Path of the configuration file. */
-  readonly configFile: string;
+export interface StatusFlags extends ConfigFlags {
   /** Name of the router. */
   readonly router: string;
   /** Paths of status resources, or of any resource with a leading slash; empty = those that the router's modules read. */
@@ -20,7 +19,7 @@ export interface StatusFlags {
 
 /** `status`: prints the status of a router, as JSON documents or as metrics. */
 export function status(flags: StatusFlags, io: CommandIo): Promise<ExitCode> {
-  return withRouter(flags.configFile, flags.router, io, async ({ settings, client }) => {
+  return withRouter(flags, flags.router, io, async ({ settings, client }) => {
     const isChosen = flags.resources.length > 0;
     const names = isChosen ? flags.resources : listPaths(settings);
     const exposition = new FleetExposition();

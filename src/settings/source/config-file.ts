@@ -75,7 +75,8 @@ export class ConfigFiles implements AsyncDisposable {
     root: RootExpected,
   ): Promise<ConfigFile | undefined> {
     const file = this.#open(name, path, await this.#thread.parse(name, text, root), root);
-    const excess = file && (await describeExcessRights(resolve(path), mode, holdsSecret(file)));
+    // A text that is no file has no rights, and may be large.
+    const excess = file && mode !== 0 ? await describeExcessRights(resolve(path), mode, holdsSecret(file)) : undefined;
     if (excess !== undefined) file?.faults.warn([], excess);
     return file;
   }
