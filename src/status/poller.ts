@@ -37,10 +37,14 @@ export interface StatusPollerOptions {
 export interface PollOptions {
   /**
    * Factor for intervals, to save bytes: of slow modules (slower than the router's status) and of the others. Up to 1
-   * has no effect, `Infinity` skips them. Default 1.
+   * has no effect, `Infinity` skips them. Default 1. A larger factor than at the last reading lets no values expire: they are
+   * read once more before.
    */
   readonly intervalMultiplier?: ((isSlow: boolean) => number) | undefined;
-  /** Most resources with a longer interval than the router's status in one poll; the others follow in the next. Default: no limit. */
+  /**
+   * Most resources with a longer interval than the router's status in one poll; the others follow in the next, unless their
+   * values would expire until then. Default: no limit.
+   */
   readonly slowResourcesMax?: number | undefined;
   /** True to read everything now, due or not. Default false. */
   readonly isFresh?: boolean | undefined;
@@ -210,7 +214,9 @@ export class StatusPoller {
     for (const tracked of this.#order()) {
       const isDue = this.#isDue(tracked, poll);
       const isTooMuch =
-        poll.slowResources >= (poll.options.slowResourcesMax ?? Infinity) && this.#isSpared(tracked, poll);
+        poll.slowResources >= (poll.options.slowResourcesMax ?? Infinity) &&
+        this.#isSpared(tracked, poll) &&
+        !this.#isExpiring(tracked, poll);
       tracked.isLeftOver = isDue && (poll.isOver || isTooMuch);
       if (!isDue || tracked.isLeftOver) continue;
       if (this.#mayAsk(tracked, poll.startedMs)) await this.#read(tracked, poll, signal);
@@ -228,6 +234,12 @@ export class StatusPoller {
   /** Returns true for a resource that may wait for the next poll of a slow router. */
   #isSpared({ target }: Tracked, { options }: PollInProgress): boolean {
     return !options.isFresh && !target.isIdentity && target.intervalMs > this.#options.intervalMs;
+  }
+
+  /** Returns true if values would expire until the end of the next poll. */
+  #isExpiring({ timer }: Tracked, { startedMs, options }: PollInProgress): boolean {
+    const waitMs = this.#plan.tickMs * Math.max(1, options.intervalMultiplier?.(false) ?? 1);
+    return timer.expiresBetween(startedMs, startedMs + waitMs + this.#options.deadlineMs);
   }
 
   #mayAsk({ target: { name } }: Tracked, nowMs: number): boolean {
@@ -250,16 +262,18 @@ export class StatusPoller {
   }
 
   /**
-   * Identity first, then what the previous poll did not reach, so that nothing behind a slow resource waits forever; last what
-   * the router is guessed to lack.
+   * Identity first, then what the previous poll did not reach, the longest unread first, so that nothing behind a slow resource
+   * waits forever; last what the router is guessed to lack.
    */
   #order(): readonly Tracked[] {
-    const rank = ({ target, isLeftOver }: Tracked) => {
-      if (target.isIdentity) return 0;
-      if (isLeftOver) return 1;
-      return this.#memory.isGuess(target.name) ? 3 : 2;
-    };
-    return this.#tracked.toSorted((a, b) => rank(a) - rank(b));
+    const ranked = this.#tracked.map((tracked) => {
+      const { target, timer } = tracked;
+      if (target.isIdentity) return { tracked, rank: 0, lastMs: 0 };
+      if (tracked.isLeftOver) return { tracked, rank: 1, lastMs: timer.lastMs };
+      return { tracked, rank: this.#memory.isGuess(target.name) ? 3 : 2, lastMs: 0 };
+    });
+    const order = (a: number, b: number) => (a < b ? -1 : Number(a > b));
+    return ranked.toSorted((a, b) => order(a.rank, b.rank) || order(a.lastMs, b.lastMs)).map(({ tracked }) => tracked);
   }
 
   #isDue(tracked: Tracked, { options, startedMs }: PollInProgress): boolean {
@@ -285,7 +299,8 @@ export class StatusPoller {
     const reading = await readTarget(target, context, poll.deadline.signal);
     signal.throwIfAborted();
     if (reading.state !== 'failed') tracked.held = reading.held;
-    poll.resources.push(this.#toResourceResult(tracked, reading, poll));
+    const result = this.#toResourceResult(tracked, reading, poll);
+    poll.resources.push(result);
     const isAnswered = reading.state !== 'failed' || reading.isAnswered;
     const code = poll.deadline.signal.aborted ? 'timeout' : reading.code;
     poll.isUp ||= reading.state === 'read' && !reading.isFromMemory;
@@ -297,6 +312,8 @@ export class StatusPoller {
     if (isGone) return;
     tracked.renewal = this.#renewal;
     timer.recordRead(poll.startedMs, reading.state === 'failed');
+    if (reading.state === 'read') timer.recordValues(result.readAtMs, result.staleAfterMs);
+    else if (reading.state !== 'failed') timer.recordValues();
     if (reading.state === 'forbidden' && reading.isUnsure) {
       poll.unsure.add(target.name);
     } else if (reading.state !== 'failed') {
@@ -347,9 +364,8 @@ export class StatusPoller {
   #toResourceResult({ target, timer }: Tracked, reading: TargetReading, { options }: PollInProgress): ResourceResult {
     const { name, modules, isIdentity, isOptional } = target;
     const multiplier = this.#multiplierOf(target, options);
-    const intervalMs = timer.intervalMs(Number.isFinite(multiplier) ? multiplier : 1);
     const { state, isUnchanged, families, faults, isUnread, durationMs, readAtMs, error } = reading;
-    const staleAfterMs = isIdentity ? Infinity : Math.max(this.#options.staleAfterMs, MISSED_READINGS * intervalMs);
+    const lifeMs = timer.lifeMs(Number.isFinite(multiplier) ? multiplier : 1, this.#options.staleAfterMs);
     return {
       name,
       modules,
@@ -362,7 +378,7 @@ export class StatusPoller {
       readAtMs,
       isIdentity,
       isOptional,
-      staleAfterMs,
+      staleAfterMs: isIdentity ? Infinity : lifeMs,
       error,
     };
   }
@@ -397,6 +413,3 @@ export class StatusPoller {
 function isOther(before: string | undefined, now: string | undefined): boolean {
   return before !== undefined && now !== undefined && before !== now;
 }
-
-/** Values outlive this many intervals of their resource before they expire. */
-const MISSED_READINGS = 3;

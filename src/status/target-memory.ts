@@ -124,12 +124,18 @@ export function listCapabilities({ targets, patterns }: PollPlan, memory: Capabi
   return [...ofTargets, ...ofPatterns];
 }
 
+/** Values outlive this many intervals of their resource before they expire. */
+const READINGS_PER_LIFE = 3;
+
 /** Records when one resource was read and decides when it is due. All times are milliseconds on the monotonic clock. */
 export class TargetTimer {
   readonly #intervalMs: number;
   readonly #tickMs: number;
   #lastMs = -Infinity;
   #failures = 0;
+  /** When its values expire, and when the last part of that time begins; `Infinity` without values. */
+  #expiresAtMs = Infinity;
+  #renewFromMs = Infinity;
 
   /** `tickMs`: polls come at multiples of this, more or less late. */
   constructor(intervalMs: number, tickMs: number) {
@@ -137,28 +143,47 @@ export class TargetTimer {
     this.#tickMs = tickMs;
   }
 
+  /** Start of the poll in which it was last asked for; `-Infinity` before the first. */
+  get lastMs(): number {
+    return this.#lastMs;
+  }
+
   /**
    * Returns true if it is due in a poll that starts at `nowMs`. Intervals are whole ticks. A failed read is retried at
-   * the next ticks, with growing delay, but no later than its interval.
+   * the next ticks, with growing delay, but no later than its interval. An interval that was extended since the last
+   * reading does not outlast the values of that reading: their last third is left to read them again.
    */
   isDue(nowMs: number, multiplier = 1): boolean {
-    const waitMs = toWholeTicks(this.intervalMs(multiplier), this.#tickMs);
+    const waitMs = toWholeTicks(this.#intervalMs * Math.max(1, multiplier), this.#tickMs);
     if (waitMs === Infinity) return false;
+    // Polls come somewhat early or late.
+    if (this.#failures === 0 && nowMs >= this.#renewFromMs - this.#tickMs / 2) return true;
     const failuresMs = this.#tickMs * Math.max(1, multiplier) * 2 ** (this.#failures - 1);
     const ticksMs = this.#failures > 0 ? Math.min(waitMs, failuresMs) : waitMs;
     // A late poll is followed by an early one; a resource that is due at every tick must not miss that.
     return ticksMs <= this.#tickMs || nowMs - this.#lastMs >= ticksMs - this.#tickMs / 2;
   }
 
-  /** Returns the current interval. */
-  intervalMs(multiplier = 1): number {
-    return this.#intervalMs * Math.max(1, multiplier);
+  /** Returns true if it has values, and they expire between two times. */
+  expiresBetween(fromMs: number, toMs: number): boolean {
+    return this.#expiresAtMs >= fromMs && this.#expiresAtMs < toMs;
+  }
+
+  /** Returns the time for which values may be served that are read now, at least `leastMs`. */
+  lifeMs(multiplier: number, leastMs: number): number {
+    return Math.max(leastMs, READINGS_PER_LIFE * this.#intervalMs * Math.max(1, multiplier));
   }
 
   /** Records that it was read, or failed on its own, in the poll that started at `startedMs`. */
   recordRead(startedMs: number, hasFailed: boolean): void {
     this.#lastMs = startedMs;
     this.#failures = hasFailed ? this.#failures + 1 : 0;
+  }
+
+  /** Records when its values were read, and for how long they may be served; nothing for a resource without values. */
+  recordValues(readAtMs = Infinity, lifeMs = 0): void {
+    this.#expiresAtMs = readAtMs + lifeMs;
+    this.#renewFromMs = readAtMs + (lifeMs * (READINGS_PER_LIFE - 1)) / READINGS_PER_LIFE;
   }
 
   /** Makes it due at once. */

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { PollOptions } from '../../src/status/index.ts';
 import { body, createModule, device, failure, openBench } from './poller-bench.ts';
 
 const SIGNAL = new AbortController().signal;
@@ -95,6 +96,53 @@ test('a sign of life is one resource when none is due, and nothing more when one
   expect(await bench.turn(2 * MINUTE, options)).toEqual(['plain']);
   expect(await bench.turn(6 * MINUTE, options)).toEqual(['plain']);
   expect(await bench.turn(8 * MINUTE, { intervalMultiplier: () => Infinity, isSignWanted: true })).toEqual(['plain']);
+});
+
+/** Polls every minute until `minutes`; `multiplier` and `slowResourcesMax` hold from minute 5 on. Returns the ages of `names` at their readings, in minutes, after the first. */
+async function readAges(bench: ReturnType<typeof openBench>, minutes: number, options: PollOptions) {
+  const read = new Map<string, number>();
+  const ages: (readonly [name: string, age: number, staleAfter: number])[] = [];
+  const lives = new Map<string, number>();
+  for (let minute = 0; minute <= minutes; minute++) {
+    await bench.clock.advance(minute * MINUTE - bench.clock.monotonic());
+    const { resources } = await bench.poller.pollOnce(SIGNAL, minute < 5 ? {} : options);
+    for (const { name, staleAfterMs } of resources) {
+      const before = read.get(name);
+      if (before !== undefined) ages.push([name, minute - before, (lives.get(name) ?? 0) / MINUTE]);
+      read.set(name, minute);
+      lives.set(name, staleAfterMs);
+    }
+  }
+  return ages;
+}
+
+test('an interval that is extended lets no values expire that were read before, however many may be read in one poll', async () => {
+  const paths = Array.from({ length: 24 }, (_, index) => `slow${index}`);
+  const many = createModule('many', paths, { min_interval: '5m' });
+  const hourly = createModule('hourly', ['hourly'], { min_interval: '1h' });
+  const script = Object.fromEntries([...paths, 'plain', 'hourly'].map((path) => [path, body()]));
+  const bench = openBench([PLAIN, many, hourly], script);
+  const ages = await readAges(bench, 6 * 60, {
+    intervalMultiplier: (isSlow) => (isSlow ? 4 : 1),
+    slowResourcesMax: 2,
+  });
+  expect(ages.filter(([, age, staleAfter]) => age > staleAfter)).toEqual([]);
+  // Read ahead once, as soon as the others leave room; from then on at the longer interval.
+  const agesOf = (one: string) => ages.filter(([name]) => name === one).map(([, age]) => age);
+  expect(agesOf('hourly')).toEqual([121]);
+  expect(agesOf('slow0').slice(0, 4)).toEqual([10, 20, 20, 20]);
+});
+
+test('values that would expire before the next poll ends are read whatever slowResourcesMax says; what fails is not tried at each poll for that', async () => {
+  const many = createModule('many', ['a', 'b', 'c', 'd'], { min_interval: '5m' });
+  const bench = openBench([PLAIN, many], { plain: body(), a: body(), b: body(), c: body(), d: body() });
+  await bench.turn(0);
+  const options = { intervalMultiplier: (isSlow: boolean) => (isSlow ? 4 : 1), slowResourcesMax: 1 };
+  bench.script['a'] = failure('http', true, 500);
+  // The polls between were lost.
+  expect(await bench.turn(14 * MINUTE, options)).toEqual(['plain', 'a', 'b', 'c', 'd']);
+  expect(await bench.turn(15 * MINUTE, options)).toEqual(['plain']);
+  expect(await bench.turn(18 * MINUTE, options)).toEqual(['plain', 'a']);
 });
 
 test('a stretch without end leaves modules out, also those that were never read or have failed', async () => {
