@@ -332,7 +332,7 @@ export class StatusPoller {
     this.#models.learn(this.#model, resource, isLacking);
   }
 
-  /** Guesses that a new router lacks what others of its model lack. */
+  /** Guesses that the router lacks what others of its model lack. */
   #guess(model: string): void {
     const nowMs = this.#options.clock.monotonic();
     for (const { target } of this.#tracked) {
@@ -348,7 +348,8 @@ export class StatusPoller {
     const version = readFirmwareVersion(document);
     const serial = readSerialNumber(document);
     const of = this.#memoryOf;
-    const hasChanged = isOther(of.firmware, version) || isOther(of.serial, serial);
+    const isReplaced = isOther(of.serial, serial);
+    const hasChanged = isReplaced || isOther(of.firmware, version);
     this.#memoryOf = { firmware: version ?? of.firmware, serial: serial ?? of.serial };
     this.#serialNumber = serial ?? this.#serialNumber;
     this.#firmwareVersion = version ?? this.#firmwareVersion;
@@ -357,7 +358,9 @@ export class StatusPoller {
       for (const { target, timer } of this.#tracked) if (refused.has(target.name)) timer.reset();
     }
     this.#model = readModel(document);
-    if (this.#model !== undefined && (this.#isNew || hasChanged)) this.#guess(this.#model);
+    // Of a replaced device nothing is guessed: its predecessor may be all that is known of the model.
+    const mayGuess = !isReplaced && (this.#isNew || hasChanged);
+    if (this.#model !== undefined && mayGuess) this.#guess(this.#model);
     this.#isNew = false;
   }
 

@@ -86,6 +86,24 @@ test('after a change of firmware a router is asked again, but for what others of
   expect(later).toEqual(expect.arrayContaining(['lte3', 'io2']));
 });
 
+test('a device that replaces another of its model is asked for everything at once, also after a restart', async () => {
+  const models = new ModelMemory();
+  const first = openRouter(models, 'SN-1', ['lte2']);
+  await first.turn(0);
+  await first.turn(MINUTE);
+  const previous = first.poller.takeState();
+  first.script['device_info'] = identify('SN-2');
+  first.script['io3'] = body();
+  first.poller.renewIdentity();
+  expect(await first.turn(2 * MINUTE)).toEqual(['device_info', 'lte2', 'lte3', 'io2', 'io3']);
+  expect(await first.turn(3 * MINUTE)).toEqual(['lte2', 'io3']);
+
+  const others = new ModelMemory();
+  await openRouter(others, 'SN-3', ['lte2']).turn(0);
+  const again = openBench([WHO, CARDS], first.script, { models: others, previous });
+  expect(await again.turn(0)).toEqual(['device_info', 'lte2', 'lte3', 'io2', 'io3']);
+});
+
 test('a guess is kept over a restart no longer than its day', async () => {
   const models = new ModelMemory();
   await openRouter(models, 'SN-1', ['lte2']).turn(0);
