@@ -13,7 +13,7 @@ export interface PaceFacts {
 
 /** Intervals of a router. */
 export interface PaceIntervals {
-  /** Interval of its status polls. Milliseconds. */
+  /** Interval of its status polls, without polls for single modules that are read more often. Milliseconds. */
   readonly intervalMs: number;
   /** Time for which its values are served. Milliseconds. */
   readonly staleAfterMs: number;

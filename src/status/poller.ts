@@ -36,9 +36,9 @@ export interface StatusPollerOptions {
 /** Deadline and extent of one poll. */
 export interface PollOptions {
   /**
-   * Factor for intervals, to save bytes: of slow modules (slower than the router's status) and of the others. Up to 1
-   * has no effect, `Infinity` skips them. Default 1. A larger factor than at the last reading lets no values expire: they are
-   * read once more before.
+   * Factor for intervals, to save bytes: of slow modules (slower than the router's status, or than the fastest module if none
+   * is as fast as that) and of the others. Up to 1 has no effect, `Infinity` skips them. Default 1. A larger factor than at the
+   * last reading lets no values expire, unless {@link mayExpire}: they are read once more before.
    */
   readonly intervalMultiplier?: ((isSlow: boolean) => number) | undefined;
   /**
@@ -46,6 +46,8 @@ export interface PollOptions {
    * values would expire until then. Default: no limit.
    */
   readonly slowResourcesMax?: number | undefined;
+  /** True to let values expire rather than read them before their interval is over, to save bytes. Default false. */
+  readonly mayExpire?: boolean | undefined;
   /** True to read everything now, due or not. Default false. */
   readonly isFresh?: boolean | undefined;
   /** True to read one resource if none is due, to see if the router is alive. Default false. */
@@ -233,11 +235,12 @@ export class StatusPoller {
 
   /** Returns true for a resource that may wait for the next poll of a slow router. */
   #isSpared({ target }: Tracked, { options }: PollInProgress): boolean {
-    return !options.isFresh && !target.isIdentity && target.intervalMs > this.#options.intervalMs;
+    return !options.isFresh && !target.isIdentity && this.#isSlow(target);
   }
 
   /** Returns true if values would expire until the end of the next poll. */
   #isExpiring({ timer }: Tracked, { startedMs, options }: PollInProgress): boolean {
+    if (options.mayExpire) return false;
     const waitMs = this.#plan.tickMs * Math.max(1, options.intervalMultiplier?.(false) ?? 1);
     return timer.expiresBetween(startedMs, startedMs + waitMs + this.#options.deadlineMs);
   }
@@ -278,7 +281,9 @@ export class StatusPoller {
 
   #isDue(tracked: Tracked, { options, startedMs }: PollInProgress): boolean {
     if (options.isFresh || this.#isOutdated(tracked)) return true;
-    return tracked.timer.isDue(startedMs, this.#multiplierOf(tracked.target, options));
+    const multiplier = this.#multiplierOf(tracked.target, options);
+    if (tracked.timer.isDue(startedMs, multiplier)) return true;
+    return !options.mayExpire && Number.isFinite(multiplier) && tracked.timer.isRenewalDue(startedMs);
   }
 
   #isOutdated({ target, renewal }: Tracked): boolean {
@@ -286,7 +291,12 @@ export class StatusPoller {
   }
 
   #multiplierOf(target: PollTarget, { intervalMultiplier }: PollOptions): number {
-    return intervalMultiplier?.(target.intervalMs > this.#options.intervalMs) ?? 1;
+    return intervalMultiplier?.(this.#isSlow(target)) ?? 1;
+  }
+
+  /** Returns true for a slow module: see {@link PollOptions.intervalMultiplier}. */
+  #isSlow({ intervalMs }: PollTarget): boolean {
+    return intervalMs > Math.max(this.#options.intervalMs, this.#plan.tickMs);
   }
 
   async #read(tracked: Tracked, poll: PollInProgress, signal: AbortSignal): Promise<void> {

@@ -150,18 +150,24 @@ export class TargetTimer {
 
   /**
    * Returns true if it is due in a poll that starts at `nowMs`. Intervals are whole ticks. A failed read is retried at
-   * the next ticks, with growing delay, but no later than its interval. An interval that was extended since the last
-   * reading does not outlast the values of that reading: their last third is left to read them again.
+   * the next ticks, with growing delay, but no later than its interval.
    */
   isDue(nowMs: number, multiplier = 1): boolean {
     const waitMs = toWholeTicks(this.#intervalMs * Math.max(1, multiplier), this.#tickMs);
     if (waitMs === Infinity) return false;
-    // Polls come somewhat early or late.
-    if (this.#failures === 0 && nowMs >= this.#renewFromMs - this.#tickMs / 2) return true;
     const failuresMs = this.#tickMs * Math.max(1, multiplier) * 2 ** (this.#failures - 1);
     const ticksMs = this.#failures > 0 ? Math.min(waitMs, failuresMs) : waitMs;
     // A late poll is followed by an early one; a resource that is due at every tick must not miss that.
     return ticksMs <= this.#tickMs || nowMs - this.#lastMs >= ticksMs - this.#tickMs / 2;
+  }
+
+  /**
+   * Returns true if the last third of the time begins for which its values are served, so that they expire if the interval was
+   * extended since. A failed read is no more urgent for that.
+   */
+  isRenewalDue(nowMs: number): boolean {
+    // Polls come somewhat early or late.
+    return this.#failures === 0 && nowMs >= this.#renewFromMs - this.#tickMs / 2;
   }
 
   /** Returns true if it has values, and they expire between two times. */

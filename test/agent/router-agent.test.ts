@@ -9,7 +9,16 @@ import { StoreError } from '../../src/store/index.ts';
 import { answerJson } from '../router/http-router.ts';
 import { advanceUntil } from '../support/advance-until.ts';
 import { findFreePort } from '../support/free-port.ts';
-import { BOARD, createModule, MINUTE_MS, MODULES, NEVER, openRouterAgent, SECOND_MS } from './router-agent-bench.ts';
+import {
+  BOARD,
+  createModule,
+  createRouterSettings,
+  MINUTE_MS,
+  MODULES,
+  NEVER,
+  openRouterAgent,
+  SECOND_MS,
+} from './router-agent-bench.ts';
 
 const broken = new StoreError('broken', 'The state could not be used', { disposition: 'operator' });
 const full = new StoreError('full', 'There is no room', { disposition: 'hold-back' });
@@ -33,6 +42,26 @@ test('RouterAgent asks after every login who the router is, and otherwise as rar
   await bench.run('status');
   expect(bench.logins()).toBe(2);
   expect(bench.asked()).toContain('GET /status/device_info');
+});
+
+test('RouterAgent whose modules are all slower than the interval of a slow router polls it often enough to call it up', async () => {
+  const poll = { ...createRouterSettings('http://127.0.0.1').poll, staleAfterMs: 15 * MINUTE_MS };
+  const modules = [createModule('number', 'number', { minIntervalMs: 5 * MINUTE_MS })];
+  await using bench = await openRouterAgent({ modules, poll });
+  bench.answers.set('/status/number', (response) => {
+    void bench.clock.advance(5500).then(() => answerJson(response, { status: { n: 7 } }));
+  });
+  const status = bench.activity('status');
+  const states = new Set<string>();
+  for (let poll = 0; poll < 12; poll++) {
+    await bench.run('status');
+    for (let minute = 0; minute < 5 * (status?.intervalMultiplier?.() ?? 1); minute++) {
+      await bench.clock.advance(MINUTE_MS);
+      states.add(`${bench.agent.stats.state}, ${bench.metrics().includes('router_number{')}`);
+    }
+  }
+  expect(bench.agent.stats.describe().pace.level).toBe('very_slow');
+  expect([...states]).toEqual(['up, true']);
 });
 
 test('RouterAgent reads everything in a poll that was asked for', async () => {

@@ -138,6 +138,7 @@ test('values that would expire before the next poll ends are read whatever slowR
   const bench = openBench([PLAIN, many], { plain: body(), a: body(), b: body(), c: body(), d: body() });
   await bench.turn(0);
   const options = { intervalMultiplier: (isSlow: boolean) => (isSlow ? 4 : 1), slowResourcesMax: 1 };
+  expect(await bench.turn(13 * MINUTE, { ...options, mayExpire: true })).toEqual(['plain']);
   bench.script['a'] = failure('http', true, 500);
   // The polls between were lost.
   expect(await bench.turn(14 * MINUTE, options)).toEqual(['plain', 'a', 'b', 'c', 'd']);

@@ -136,7 +136,25 @@ export class RouterAgent {
       downloadMsMax: DOWNLOAD_MS_MAX,
       connectionLimit: options.connections,
     });
-    this.#pace = new PaceMemory(settings.poll);
+    this.#poller = new StatusPoller({
+      modules: settings.modules,
+      source: this.#client,
+      readers: {
+        configuration: { read: (context, signal) => this.#readConfiguration(context, signal) },
+        // While logs are read, their files are listed anyway.
+        ...(!this.#followsLogs && { log_files: createLogFilesReader(this.#client) }),
+      },
+      clock,
+      intervalMs: settings.poll.intervalMs,
+      deadlineMs: settings.poll.deadlineMs,
+      staleAfterMs: settings.poll.staleAfterMs,
+      zone: settings.timezone,
+      models: options.models,
+      previous: values.read(settings.name, CAPABILITIES_KEY),
+    });
+    // Modules may all be slower than the interval of the router.
+    const { intervalMs, staleAfterMs } = settings.poll;
+    this.#pace = new PaceMemory({ intervalMs: Math.max(intervalMs, this.#poller.tickMs), staleAfterMs });
     this.#bytes = new ByteAccount({
       pace: () => this.#pace.pace,
       router: settings,
@@ -166,22 +184,6 @@ export class RouterAgent {
       },
       clock,
       previous: values.read(settings.name, CONFIGURATION_KEY),
-    });
-    this.#poller = new StatusPoller({
-      modules: settings.modules,
-      source: this.#client,
-      readers: {
-        configuration: { read: (context, signal) => this.#readConfiguration(context, signal) },
-        // While logs are read, their files are listed anyway.
-        ...(!this.#followsLogs && { log_files: createLogFilesReader(this.#client) }),
-      },
-      clock,
-      intervalMs: settings.poll.intervalMs,
-      deadlineMs: settings.poll.deadlineMs,
-      staleAfterMs: settings.poll.staleAfterMs,
-      zone: settings.timezone,
-      models: options.models,
-      previous: values.read(settings.name, CAPABILITIES_KEY),
     });
     this.#backup =
       isAsked(options.lifecycle) && options.backup
@@ -351,6 +353,8 @@ export class RouterAgent {
     const { report, clock } = this.#options;
     const { budget } = this.#bytes;
     const { pace } = this.#pace;
+    // A budget that slows the status down has no bytes but for what is due, and for signs of life.
+    const isShort = budget.pollMultiplier(false) > 1;
     using turns = new DisposableStack();
     turns.use(await this.#client.takeTurn(signal));
     const before = this.#client.wireBytes;
@@ -361,7 +365,8 @@ export class RouterAgent {
           Math.max(budget.pollMultiplier(isSlow), isSlow ? pace.stretch : pace.statusStretch),
         slowResourcesMax: pace.slowResourcesMax,
         isFresh: current.isTriggered,
-        isSignWanted: budget.pollMultiplier(false) > 1,
+        isSignWanted: isShort,
+        mayExpire: isShort,
         holdsValues: (resource) => this.stats.holdsValues(resource),
       })
       .finally(() => this.#bytes.payFrom('common'));
