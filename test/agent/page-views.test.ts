@@ -42,6 +42,11 @@ function createResult(
   };
 }
 
+/** A poll that ended at `nowMs`, and reached the router. */
+function record(glance: RouterGlance, resources: readonly ResourceResult[], nowMs = 0): void {
+  glance.record({ isUp: true, resources }, nowMs);
+}
+
 test('a glance has the last values of a router, by the names of their families', () => {
   const glance = new RouterGlance();
   expect(Object.values(glance.device).every((value) => value === null)).toBe(true);
@@ -51,7 +56,7 @@ test('a glance has the last values of a router, by the names of their families',
     router_modem_rsrp_dbm: rsrp,
     router_modem_signal_csq: [[{}, 20]] as Samples,
   });
-  glance.record([
+  record(glance, [
     createResult('device_info', {
       router_board_info: [[{ board_type: 'M3CPU' }, 1]],
       router_device_info: [[{ device_type: 'MRX3' }, 1]],
@@ -75,9 +80,9 @@ test('a glance has the last values of a router, by the names of their families',
   });
   // What failed or is unchanged keeps its values; what lost one has none.
   const before = glance.device;
-  glance.record([createResult('lte2', {}, { isUnchanged: true }), createResult('lte1', {}, { state: 'failed' })]);
+  record(glance, [createResult('lte2', {}, { isUnchanged: true }), createResult('lte1', {}, { state: 'failed' })]);
   expect(glance.device).toBe(before);
-  glance.record([
+  record(glance, [
     createResult('lte2', modem(1, 'Telekom.de', [])),
     createResult('sysstat/wan', {}, { state: 'unsupported' }),
   ]);
@@ -87,17 +92,41 @@ test('a glance has the last values of a router, by the names of their families',
 test('a router that names modem after modem makes a glance no larger', () => {
   const glance = new RouterGlance();
   for (let index = 0; index < 1000; index++) {
-    glance.record([
+    record(glance, [
       createResult(`lte${index}`, {
         router_modem_online: [[{}, 0]],
         router_modem_info: [[{ provider_name: `p${index}` }, 1]],
       }),
     ]);
   }
-  glance.record([
+  record(glance, [
     createResult('lte999', { router_modem_online: [[{}, 1]], router_modem_info: [[{ provider_name: 'last' }, 1]] }),
   ]);
   expect(glance.device.operator).toBe('p0');
+});
+
+test('a glance shows nothing of a resource that was not read for as long as its values are served, but keeps all of a router that is down', () => {
+  const glance = new RouterGlance();
+  const modem = (rsrp: number) => ({ router_modem_rsrp_dbm: [[{}, rsrp]] as Samples });
+  const at = (minutes: number) => ({ readAtMs: minutes * MINUTE_MS, staleAfterMs: 3 * MINUTE_MS });
+  const lte2 = (minutes: number, change: Partial<ResourceResult> = {}) => {
+    record(glance, [createResult('lte2', modem(-80), { ...at(minutes), ...change })], minutes * MINUTE_MS);
+    return glance.device.signal?.value;
+  };
+  record(glance, [
+    createResult('device_info', { router_device_info: [[{ device_type: 'MRX3' }, 1]] }, { staleAfterMs: Infinity }),
+    createResult('lte2', modem(-80), at(0)),
+    createResult('lte3', modem(-90), at(1)),
+  ]);
+  expect(lte2(2, { state: 'failed', families: [] })).toBe(-80);
+  expect(lte2(3, { state: 'failed', families: [] })).toBe(-90);
+  expect(lte2(4, { state: 'failed', families: [] })).toBeUndefined();
+  expect(glance.device.model).toBe('MRX3');
+  // The exposition still holds the values of an answer that comes again.
+  expect(lte2(5, { isUnchanged: true, families: [] })).toBe(-80);
+  glance.record({ isUp: false, resources: [] }, 60 * MINUTE_MS);
+  expect(glance.device.signal?.value).toBe(-80);
+  expect(lte2(61, { state: 'failed', families: [] })).toBeUndefined();
 });
 
 test('a history has six hours in steps of three minutes, with holes where nothing was polled', async () => {

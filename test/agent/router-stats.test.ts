@@ -717,3 +717,21 @@ test('RouterStats says what is known about the links of log files when it change
   expect(logged()).toHaveLength(1);
   expect(stats.describe().logRotation).toMatchObject({ linksProven: true, matches: 8, contradictedBy: ['system'] });
 });
+
+test('RouterStats neither shows nor draws the signal of a modem that can no longer be read', async () => {
+  const bench = createBench();
+  const samples = [{ labels: {}, value: -80 }];
+  const families = [{ name: 'router_modem_rsrp_dbm', help: '', type: 'gauge' as const, samples }];
+  bench.poll(up([read('lte2', { families }), read('system')]));
+  for (let minute = 1; minute < 12; minute++) {
+    await bench.clock.advance(MINUTE_MS);
+    bench.poll(up([failed('lte2'), read('system', { readAtMs: bench.clock.monotonic() })]));
+    expect(bench.stats.summarize().device.signal?.value).toBe(minute < 3 ? -80 : undefined);
+  }
+  expect(bench.stats.describe().lastHours.flatMap(({ result, signal }) => (result === null ? [] : [signal]))).toEqual([
+    -80,
+    null,
+    null,
+    null,
+  ]);
+});

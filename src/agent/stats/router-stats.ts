@@ -177,7 +177,7 @@ export class RouterStats {
     this.#polls.add({ atMs, durationMs, failure, fault });
     const { lagMs } = this.#logs;
     this.#samples.add({ atMs, durationMs, isOk: isUp, lagMs });
-    this.#glance.record(result.resources);
+    this.#glance.record(result, clock.monotonic());
     this.#rates.record(result.resources);
     // Of a router that is down, the last signal is known, and not the present one.
     const signal = isUp ? this.#glance.device.signal?.value : undefined;

@@ -1,6 +1,7 @@
 import type { Labels, MetricFamily } from '../../model/index.ts';
-import type { ResourceResult } from '../../status/index.ts';
+import type { PollResult } from '../../status/index.ts';
 import type { DeviceSummary, SignalSummary } from '../../web/index.ts';
+import { LatestFacts } from './latest-facts.ts';
 
 /** What one resource says about the device. Fields that it does not report are absent. */
 interface Facts {
@@ -20,8 +21,6 @@ type Extractor = (samples: MetricFamily['samples'], facts: Facts) => void;
 
 /** Longest text kept of a router. Longer ones are cut: no real one comes close. */
 const TEXT_CHARS_MAX = 64;
-/** Resources of one router that are remembered. A router names its modems, so their number has a bound. */
-const RESOURCES_MAX = 16;
 
 /** Families of the shipped modules that are shown for each router of the fleet. */
 const EXTRACTORS: ReadonlyMap<string, Extractor> = new Map<string, Extractor>([
@@ -100,11 +99,12 @@ const NOTHING: DeviceSummary = {
 
 /**
  * The few last values of a router that lists show: model, location, modem, WAN chain and uptime. They are taken from
- * the same samples as the metrics and are kept while the router is down. A user's module that defines one of these
- * families is shown as the shipped one is.
+ * the same samples as the metrics, expire with them while the router answers, and are kept while it is down. A user's
+ * module that defines one of these families is shown as the shipped one is.
  */
 export class RouterGlance {
-  readonly #facts = new Map<string, Facts>();
+  readonly #latest = new LatestFacts(extract);
+  #shown: readonly Facts[] = [];
   #device: DeviceSummary = NOTHING;
 
   /** Last known values; the same object until a poll changes one. */
@@ -112,20 +112,14 @@ export class RouterGlance {
     return this.#device;
   }
 
-  /** Records what a poll has read. */
-  record(resources: readonly ResourceResult[]): void {
-    let isChanged = false;
-    for (const { name, state, isUnchanged, families } of resources) {
-      if (state === 'failed' || isUnchanged) continue;
-      const facts = state === 'read' ? extract(families) : undefined;
-      if (!facts) isChanged = this.#facts.delete(name) || isChanged;
-      else if (this.#facts.has(name) || this.#facts.size < RESOURCES_MAX) {
-        this.#facts.set(name, facts);
-        isChanged = true;
-      }
-    }
-    if (!isChanged) return;
-    this.#device = merge([...this.#facts.values()]);
+  /** Records a poll that ended at `nowMs` (monotonic). */
+  record({ isUp, resources }: Pick<PollResult, 'isUp' | 'resources'>, nowMs: number): void {
+    this.#latest.record(resources);
+    if (!isUp) return;
+    const facts = this.#latest.list(nowMs);
+    if (facts.length === this.#shown.length && facts.every((one, index) => one === this.#shown[index])) return;
+    this.#shown = facts;
+    this.#device = merge(facts);
   }
 }
 

@@ -1,0 +1,35 @@
+import type { MetricFamily } from '../../model/index.ts';
+import type { ResourceResult } from '../../status/index.ts';
+
+/** Resources of one router that are remembered. A router names its modems, so their number has a bound. */
+const RESOURCES_MAX = 16;
+
+/** What the last answer of each resource of a router says, for as long as its values are served. */
+export class LatestFacts<T> {
+  readonly #extract: (families: readonly MetricFamily[]) => T | undefined;
+  readonly #known = new Map<string, { readonly facts: T; readonly untilMs: number }>();
+
+  /** `extract`: returns the facts in an answer; `undefined` if it has none. */
+  constructor(extract: (families: readonly MetricFamily[]) => T | undefined) {
+    this.#extract = extract;
+  }
+
+  /** Records what a poll has read. A failed resource keeps its facts until they expire. */
+  record(resources: readonly ResourceResult[]): void {
+    for (const { name, state, isUnchanged, families, readAtMs, staleAfterMs } of resources) {
+      if (state === 'failed') continue;
+      const known = this.#known.get(name);
+      const read = state === 'read' ? this.#extract(families) : undefined;
+      const facts = isUnchanged ? known?.facts : read;
+      if (facts === undefined) this.#known.delete(name);
+      else if (known || this.#known.size < RESOURCES_MAX) {
+        this.#known.set(name, { facts, untilMs: readAtMs + staleAfterMs });
+      }
+    }
+  }
+
+  /** Lists the facts that have not expired, by the order in which their resources were first read. Monotonic time. */
+  list(nowMs: number): readonly T[] {
+    return [...this.#known.values()].filter(({ untilMs }) => nowMs < untilMs).map(({ facts }) => facts);
+  }
+}
