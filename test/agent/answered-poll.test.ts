@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { PollReader } from '../../src/agent/routers/answered-poll.ts';
-import type { PollResult } from '../../src/status/index.ts';
+import type { PollResult, ResourceResult } from '../../src/status/index.ts';
 
 /** A poll whose resources took this long, the first of them with values of a modem. */
 function createPoll(
@@ -24,7 +24,7 @@ function createPoll(
     durationMs,
     readAtMs: 0,
     isIdentity: false,
-    staleAfterMs: 0,
+    staleAfterMs: 1,
     isOptional: false,
     error: undefined,
   }));
@@ -53,10 +53,46 @@ test.for<[what: string, values: Record<string, number[]>, isSignalPoor: boolean]
   expect(new PollReader().read(createPoll([100], values))).toEqual({ responseMs: 100, isSignalPoor });
 });
 
-test('the usual answer decides, not the largest; an unchanged answer keeps the signal; a failed poll says nothing', () => {
+test('the usual answer decides, not the largest; a failed poll says nothing', () => {
   const reader = new PollReader();
-  reader.read(createPoll([100], { router_modem_rsrp_dbm: [-115] }));
-  expect(reader.read(createPoll([100, 9000, 120]))).toEqual({ responseMs: 120, isSignalPoor: true });
+  expect(reader.read(createPoll([100, 9000, 120]))).toEqual({ responseMs: 120, isSignalPoor: false });
   expect(reader.read({ ...createPoll([10_000]), isUp: false })).toBeUndefined();
   expect(reader.read({ ...createPoll([]), isIdle: true })).toBeUndefined();
+});
+
+/** A poll that has read these resources at `atMs`, after which their values are served for 3 s. */
+function createReadings(atMs: number, changes: Readonly<Record<string, Partial<ResourceResult>>>): PollResult {
+  const poll = createPoll([100]);
+  const [base] = poll.resources;
+  if (!base) throw new RangeError('The poll has no resource');
+  const resources = Object.entries(changes).map(([name, change]) => {
+    return { ...base, name, readAtMs: atMs, staleAfterMs: 3000, ...change };
+  });
+  return { ...poll, resources };
+}
+
+const withRsrp = (rsrp: number) => ({
+  families: createPoll([100], { router_modem_rsrp_dbm: [rsrp] }).resources[0]?.families ?? [],
+});
+const UNCHANGED = { isUnchanged: true };
+const FAILED = { state: 'failed' as const };
+
+test('the best of all modems counts, also of those whose answer is unchanged or failed just now', () => {
+  const reader = new PollReader();
+  const isPoor = (atMs: number, changes: Readonly<Record<string, Partial<ResourceResult>>>) =>
+    reader.read(createReadings(atMs, changes))?.isSignalPoor;
+  expect(isPoor(0, { lte2: withRsrp(-90), lte3: withRsrp(-115) })).toBe(false);
+  expect(isPoor(1000, { lte2: UNCHANGED, lte3: withRsrp(-116) })).toBe(false);
+  expect(isPoor(2000, { lte2: withRsrp(-112), lte3: UNCHANGED })).toBe(true);
+  expect(isPoor(3000, { lte2: FAILED, lte3: withRsrp(-90) })).toBe(false);
+});
+
+test.for<[what: string, change: Partial<ResourceResult>]>([
+  ['is not there', { state: 'unsupported' }],
+  ['has no signal in its answer', {}],
+  ['was not read for as long as its values are served', FAILED],
+])('a modem that %s has no poor signal any more', ([, change]) => {
+  const reader = new PollReader();
+  reader.read(createReadings(0, { lte2: withRsrp(-115) }));
+  expect(reader.read(createReadings(3000, { lte2: change, system: {} }))?.isSignalPoor).toBe(false);
 });
