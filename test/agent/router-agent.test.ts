@@ -53,7 +53,7 @@ test('RouterAgent whose modules are all slower than the interval of a slow route
   });
   const status = bench.activity('status');
   const states = new Set<string>();
-  for (let poll = 0; poll < 12; poll++) {
+  for (let turn = 0; turn < 12; turn++) {
     await bench.run('status');
     for (let minute = 0; minute < 5 * (status?.intervalMultiplier?.() ?? 1); minute++) {
       await bench.clock.advance(MINUTE_MS);
