@@ -6,8 +6,11 @@ import type { SinkSupervisor } from './sinks/sink-supervisor.ts';
 
 /** The parts of an agent that one cycle needs. */
 export interface CycleOptions {
+  /** The routers that are asked. */
   readonly fleet: Pick<Fleet, 'routers'>;
+  /** Runs their polls and the readings of their logs. */
   readonly scheduler: Pick<Scheduler, 'trigger'>;
+  /** The sinks that take the records. */
   readonly sinks: Pick<SinkSupervisor, 'describe' | 'whenIdle'>;
   /** Clock for the wait for deliveries. */
   readonly clock: Clock;

@@ -9,12 +9,15 @@ import { type CommandIo, EXIT, type ExitCode, writeResult } from './terminal/io.
 
 /** One cycle of an agent. */
 export interface RunOnceOptions {
+  /** The configuration, checked. */
   readonly config: Config;
   /** The secrets of the configuration that can be read again. */
   readonly secrets: SecretKeeper;
   /** File for the metrics; `undefined`: standard output. */
   readonly output: string | undefined;
+  /** The agent's own log. */
   readonly logger: Logger;
+  /** Standard output and errors. */
   readonly io: CommandIo;
 }
 

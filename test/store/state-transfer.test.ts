@@ -196,7 +196,8 @@ test('exportState() and importState() refuse a store that an agent uses, and fil
   expect(thrownBy(() => moveOut(source)).code).toBe('absent');
   fill(source);
   {
-    using _store = source.open();
+    using running = source.open();
+    expect(running.spooled.records).toBe(6);
     expect(thrownBy(() => moveOut(source)).code).toBe('locked');
   }
   await expect(stat(output)).rejects.toThrow('ENOENT');

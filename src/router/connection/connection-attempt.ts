@@ -43,6 +43,8 @@ export interface ConnectionAttemptOptions {
 export type AttemptResult = readonly [Error, null] | readonly [null, Socket, ConnectionPlace];
 
 const HTTPS = 'https:';
+/** Share of the limit of TCP to wait for a place or a descriptor: the limit itself may be that of the whole request. */
+const WAIT_SHARE = 0.5;
 /** Enough for a link with a round trip of two seconds that loses the first packet, which TCP repeats after one second. */
 const CONNECT_TIMEOUT_MS = 5000;
 /**
@@ -123,7 +125,7 @@ export class ConnectionAttempt {
    */
   #wait(begin: (stop: () => void) => () => void, toFault: () => RouterError): void {
     const { clock, connectTimeoutMs } = this.#options;
-    const timer = clock.setTimer(connectTimeoutMs, () => this.end(toFault()));
+    const timer = clock.setTimer(connectTimeoutMs * WAIT_SHARE, () => this.end(toFault()));
     let leave = () => {};
     this.#stopWaiting = () => {
       timer.cancel();
