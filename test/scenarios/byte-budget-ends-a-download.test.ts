@@ -41,7 +41,7 @@ test('a download that is longer than the budget ends where the budget ends, and 
 });
 
 test('lines that came before the budget ended a download are kept, and the rest is read on the next day, each once', async () => {
-  const lines = 3000;
+  const lines = 2400;
   await using fleet = await startBulkyFleet(lines);
   await fleet.startAgent();
   const countLines = () => fleet.records.filter(({ component }) => component === 'bulk').length;

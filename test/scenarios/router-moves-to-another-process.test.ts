@@ -7,6 +7,7 @@ import { startRouterExporter } from '../support/child.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { startPrometheus } from '../support/prometheus-server.ts';
 import { type RunConfig, writeRunConfig } from '../support/run-config.ts';
+import { sampled, sampleNote } from '../support/sampled.ts';
 import { findTool } from '../support/tools.ts';
 
 const prometheus = findTool('prometheus');
@@ -32,8 +33,8 @@ async function listNames(port: number | undefined, query = '?own=1'): Promise<st
   return ((await answer.json()) as { routers: { name: string }[] }).routers.map(({ name }) => name);
 }
 
-test.skipIf(prometheus.isMissing)(
-  `a process is added to a fleet, takes its share of the routers, and no scrape of a Prometheus fails meanwhile${prometheus.note}`,
+test.skipIf(sampled('processes of a fleet', prometheus.isMissing, true))(
+  `a process is added to a fleet, takes its share of the routers, and no scrape of a Prometheus fails meanwhile${sampleNote('processes of a fleet')}${prometheus.note}`,
   { timeout: 120_000 },
   async () => {
     await using simulator = await startSimulator({ routers: ROUTERS, clock: createSystemClock(), seed: 1 });

@@ -17,6 +17,7 @@ export const SAMPLES = {
   'processes of the program': 'from a bundle of the sources',
   'long properties': 'a fifth of the runs',
   'real receivers': 'none',
+  'processes of a fleet': 'none',
   'fuzz cases': '4,000 of 40,000',
   'kills of the agent': '3 of 12',
   'faults of the machine': 'on one of two stores, with a shorter history',

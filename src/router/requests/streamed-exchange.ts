@@ -45,6 +45,11 @@ export class StreamedExchange implements Dispatcher.DispatchHandler {
     return this.#head.promise;
   }
 
+  /** True once no piece will come any more. */
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
+
   /** Resolves with the next piece of the body; `undefined` at its end. Not to be called again before. */
   async read(): Promise<Buffer | undefined> {
     const piece = this.#pieces.shift();
@@ -62,10 +67,12 @@ export class StreamedExchange implements Dispatcher.DispatchHandler {
     return this.#reader.promise;
   }
 
-  /** Ends the answer and its connection; the reader gets `cause`. Does nothing once the answer has ended and was read. */
+  /**
+   * Ends the answer and its connection; the reader gets what has come, which was paid for, and then `cause`. Does nothing
+   * once the answer has ended and was read.
+   */
   fail(cause: unknown): void {
     if (this.#isEnded && this.#pieces.length === 0) return;
-    this.#pieces = [];
     const wasEnded = this.#isEnded;
     this.#end(cause);
     if (wasEnded) return;

@@ -333,8 +333,8 @@ class DownloadBody implements AsyncIterableIterator<Uint8Array> {
   #reason: unknown;
   /** Error that ends the body behind the piece that was given last. */
   #fault: RouterError | undefined;
-  /** Error that ends the body with the next piece. */
-  #end: RouterError | undefined;
+  /** True once nothing more may be received. */
+  #mustEnd = false;
 
   constructor(options: DownloadBodyOptions) {
     this.#options = options;
@@ -371,9 +371,13 @@ class DownloadBody implements AsyncIterableIterator<Uint8Array> {
 
   /** Returns what is handed on of a piece. */
   #take(piece: Buffer): Uint8Array {
-    const { request, onBody } = this.#options;
-    if (this.#end) throw this.#end;
-    this.#end = onBody?.();
+    const { answer, request, onBody } = this.#options;
+    if (!this.#mustEnd) {
+      const end = onBody?.();
+      this.#mustEnd = end !== undefined;
+      // What has come by now is still handed on, because it was paid for.
+      if (end && !answer.isEnded) answer.fail(end);
+    }
     if (this.#pace.isTooSlow(piece.length)) this.#fault = toSlownessError(request);
     const given = this.#leftBytes < piece.length ? piece.subarray(0, this.#leftBytes) : piece;
     this.#leftBytes -= piece.length;
