@@ -2,21 +2,16 @@
  * How long the main thread of the agent is held up by a source of routers: 10,000 routers with groups from an HTTP server, again
  * as some of them change, as a group of the main file changes, and as the list is held. `node bench/sources.ts [routers]`.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
-import type { StepFigures } from './watch-steps.ts';
+import { startWatchedAgent } from './watched-agent.ts';
 
 const ROUTERS = Number(process.argv[2] ?? 10_000);
-const LIMIT_MS = 180_000;
 const GROUPS = 100;
-const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
 /** Routers that nothing answers for, in two of a hundred groups each; the first `changed` have another label. */
 function renderRouters(count: number, changed: number): string {
@@ -60,72 +55,29 @@ ${groups.join('')}router_sources:
   );
 };
 writeConfig('1m');
-const agent = spawn(
-  process.execPath,
-  ['--import', path('watch-steps.ts'), path('../src/main.ts'), 'run', '--config.file', configFile],
-  { stdio: ['ignore', 'ignore', 'pipe', 'ipc'], env: { ...process.env, WATCH_STEPS: '1' } },
-);
-const waiting = new Set<(line: Readonly<Record<string, unknown>>) => void>();
-createInterface({ input: agent.stderr ?? process.stdin }).on('line', (text) => {
-  const line = JSON.parse(text) as Readonly<Record<string, unknown>>;
-  for (const one of waiting) one(line);
-});
-
-/** Resolves with the next line of the log with this message. */
-function waitFor(message: string): Promise<Readonly<Record<string, unknown>>> {
-  const { promise, resolve, reject } = Promise.withResolvers<Readonly<Record<string, unknown>>>();
-  const timer = setTimeout(() => reject(new RangeError(`No "${message}"`)), LIMIT_MS);
-  const look = (line: Readonly<Record<string, unknown>>) => {
-    if (line['message'] === message) resolve(line);
-  };
-  waiting.add(look);
-  return promise.finally(() => {
-    clearTimeout(timer);
-    waiting.delete(look);
-  });
-}
-
-async function measure(what: string, change: () => void): Promise<void> {
-  agent.send('begin');
-  const begunMs = performance.now();
-  const done = waitFor('Loaded the configuration again');
-  change();
-  const { added, changed, removed } = await done;
-  const seconds = (performance.now() - begunMs) / 1000;
-  const { maxMs, p99Ms, peakMiB } = await readFigures(agent);
-  const figures = [`longest step ${maxMs.toFixed(1)} ms`, `p99 ${p99Ms.toFixed(1)} ms`, `${seconds.toFixed(1)} s`];
-  const routers = `+${String(added)} ~${String(changed)} -${String(removed)}`;
-  process.stdout.write(`${what.padEnd(40)} ${figures.join(', ')}, peak ${peakMiB.toFixed(0)} MiB (${routers})\n`);
-}
-
-async function readFigures(child: ChildProcess): Promise<StepFigures> {
-  const answer = once(child, 'message');
-  child.send('end');
-  const [figures] = (await answer) as [StepFigures];
-  return figures;
-}
+const agent = startWatchedAgent(configFile);
 
 try {
-  await waitFor('Started');
+  await agent.waitFor('Started');
   const count = ROUTERS.toLocaleString('en');
-  await measure(`${count} routers arrive`, () => {
+  await agent.measure(`${count} routers arrive`, () => {
     list = renderRouters(ROUTERS, 0);
   });
-  await measure('a hundredth of them change', () => {
+  await agent.measure('a hundredth of them change', () => {
     list = renderRouters(ROUTERS, ROUTERS / 100);
   });
-  await measure('one group of the main file changes', () => {
+  await agent.measure('one group of the main file changes', () => {
     writeConfig('2m');
-    agent.kill('SIGHUP');
+    agent.process.kill('SIGHUP');
   });
-  await measure('half of them are missing: held', () => {
+  await agent.measure('half of them are missing: held', () => {
     list = renderRouters(ROUTERS / 2, ROUTERS / 100);
   });
-  await measure('all of them change', () => {
+  await agent.measure('all of them change', () => {
     list = renderRouters(ROUTERS, ROUTERS);
   });
 } finally {
-  agent.kill('SIGKILL');
+  agent[Symbol.dispose]();
   server.close();
   server.closeAllConnections();
   rmSync(folder, { recursive: true, force: true });

@@ -2,7 +2,7 @@ import { createSystemClock } from '../base/index.ts';
 import type { LoadedConfig } from '../config/index.ts';
 import { type CostlyPattern, listCostlyPatterns, SAMPLE_LINE_CHARS } from '../logs/index.ts';
 import { renderFault } from '../settings/index.ts';
-import type { AgentFlags } from '../web/index.ts';
+import type { AgentFlags } from './agent/agent-client.ts';
 import { type ConfigFlags, readConfig } from './configuration.ts';
 import { renderUnknownRouter } from './routers/connect.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from './terminal/io.ts';

@@ -1,5 +1,4 @@
-import { Agent, request } from 'undici';
-import { readBounded } from '../net/index.ts';
+import { createOneConnectionAgent, requestBounded } from '../net/index.ts';
 import { CONFIG_FILE_BYTES_MAX, revealTls } from '../settings/index.ts';
 import { failReading, InventoryError } from './errors.ts';
 import type { RequestSettings } from './settings.ts';
@@ -20,24 +19,22 @@ const OK = 200;
 const NOT_MODIFIED = 304;
 /** Longer ones are not sent back. */
 const VALIDATOR_CHARS_MAX = 1024;
+/** From one page of a list to the next. */
+const KEEP_ALIVE_MS = 10_000;
 /** All headers of an answer. Bytes. */
 const HEADER_BYTES_MAX = 16 * 1024;
 
 /** Requests to the server of one source. Redirects are not followed: they could lead to a server that nobody named. */
 export class SourceClient implements AsyncDisposable {
   readonly #settings: RequestSettings;
-  readonly #agent: Agent;
+  readonly #agent: ReturnType<typeof createOneConnectionAgent>;
 
   constructor(settings: RequestSettings) {
     this.#settings = settings;
     const { caPem, certPem, keyPem, serverName, insecureSkipVerify } = revealTls(settings.tls);
-    this.#agent = new Agent({
-      connections: 1,
-      pipelining: 1,
-      maxHeaderSize: HEADER_BYTES_MAX,
-      // Exact limits come from signals.
-      headersTimeout: 0,
-      bodyTimeout: 0,
+    this.#agent = createOneConnectionAgent({
+      keepAliveMs: KEEP_ALIVE_MS,
+      headerBytesMax: HEADER_BYTES_MAX,
       connect: {
         rejectUnauthorized: insecureSkipVerify !== true,
         ...(caPem !== undefined && { ca: caPem }),
@@ -53,27 +50,21 @@ export class SourceClient implements AsyncDisposable {
    */
   async get(url: URL, known: Validators, signal: AbortSignal): Promise<SourceAnswer | undefined> {
     try {
-      const { statusCode, headers, body } = await request(url, {
-        dispatcher: this.#agent,
-        signal,
+      const { status, headers, bytes, isCut } = await requestBounded({
+        agent: this.#agent,
+        url,
+        accept: 'application/json',
         headers: {
-          accept: 'application/json',
-          // Compressed answers could grow beyond every limit.
-          'accept-encoding': 'identity',
           ...this.#renderAuth(),
           ...(known.etag !== undefined && { 'if-none-match': known.etag }),
           ...(known.lastModified !== undefined && { 'if-modified-since': known.lastModified }),
         },
+        bytesMax: CONFIG_FILE_BYTES_MAX,
+        signal,
       });
-      const { bytes, isCut } = await readBounded(body, CONFIG_FILE_BYTES_MAX, signal);
-      if (statusCode === NOT_MODIFIED && Object.keys(known).length > 0) return undefined;
-      if (statusCode !== OK)
-        throw failReading(
-          'refused',
-          `The source answered with status ${statusCode}`,
-          undefined,
-          adviseStatus(statusCode),
-        );
+      if (status === NOT_MODIFIED && Object.keys(known).length > 0) return undefined;
+      if (status !== OK)
+        throw failReading('refused', `The source answered with status ${status}`, undefined, adviseStatus(status));
       if (isCut) throw failReading('too_large', `The answer has more than ${CONFIG_FILE_BYTES_MAX / 1024 ** 2} MiB`);
       if (headers['content-encoding'] !== undefined && headers['content-encoding'] !== 'identity') {
         throw failReading('invalid', 'The answer is compressed, although that was not asked for');

@@ -1,4 +1,5 @@
-import { Agent, type buildConnector } from 'undici';
+import type { IncomingHttpHeaders } from 'node:http';
+import { Agent, type buildConnector, request } from 'undici';
 
 /**
  * Socket options of a kept connection. An idle one sends a keep-alive packet every minute, so that neither a
@@ -26,12 +27,19 @@ export interface OneConnectionOptions {
   readonly keepAliveMs: number;
   /** True to wait for the announced end of the connection instead of closing it just before. Default false. */
   readonly isEndAwaited?: boolean | undefined;
-  /** Opens the connection. */
-  readonly connect: buildConnector.connector;
+  /** Opens the connection, or how TLS is done. */
+  readonly connect: buildConnector.connector | buildConnector.BuildOptions;
+  /** Limit of the headers of an answer. Bytes; default 16 KiB. */
+  readonly headerBytesMax?: number | undefined;
 }
 
-/** Creates an HTTP client with one kept connection and no time limits of its own. */
-export function createOneConnectionAgent({ keepAliveMs, isEndAwaited, connect }: OneConnectionOptions): Agent {
+/** Creates an HTTP client with one kept connection to each server and no time limits of its own. */
+export function createOneConnectionAgent({
+  keepAliveMs,
+  isEndAwaited,
+  connect,
+  headerBytesMax,
+}: OneConnectionOptions): Agent {
   return new Agent({
     connections: 1,
     pipelining: 1,
@@ -42,6 +50,7 @@ export function createOneConnectionAgent({ keepAliveMs, isEndAwaited, connect }:
     // Exact limits come from signals; undici's own timers are coarse and would only interfere.
     headersTimeout: 0,
     bodyTimeout: 0,
+    ...(headerBytesMax !== undefined && { maxHeaderSize: headerBytesMax }),
     connect,
   });
 }
@@ -64,6 +73,48 @@ export async function readBounded(
     if (length > bytesMax) break;
   }
   return { bytes: Buffer.concat(chunks, Math.min(length, bytesMax)), isCut: length > bytesMax };
+}
+
+/** A request without a body. */
+export interface BoundedRequest {
+  /** Client that sends it. */
+  readonly agent: Agent;
+  /** Absolute address. */
+  readonly url: URL | string;
+  /** Default GET. */
+  readonly method?: 'GET' | 'POST' | undefined;
+  /** Headers beside `accept` and `accept-encoding`. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Accepted media type. */
+  readonly accept: string;
+  /** Limit of the body. Bytes. */
+  readonly bytesMax: number;
+  /** Ends the request. */
+  readonly signal: AbortSignal;
+}
+
+/** A whole answer, or the beginning of one that is longer than allowed. */
+export interface BoundedAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly bytes: Buffer;
+  /** True if the body is longer than allowed. */
+  readonly isCut: boolean;
+}
+
+/**
+ * Sends a request and reads the answer up to a bound. Redirects are not followed, and compression is not asked for, because
+ * compressed answers could grow beyond every bound. Throws what undici throws, and the reason of `signal`.
+ */
+export async function requestBounded(options: BoundedRequest): Promise<BoundedAnswer> {
+  const { agent, url, method = 'GET', accept, bytesMax, signal } = options;
+  const { statusCode, headers, body } = await request(url, {
+    dispatcher: agent,
+    method,
+    signal,
+    headers: { accept, 'accept-encoding': 'identity', ...options.headers },
+  });
+  return { status: statusCode, headers, ...(await readBounded(body, bytesMax, signal)) };
 }
 
 /** Dates of a clock that differs by more are ignored. Milliseconds. */

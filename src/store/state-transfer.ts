@@ -18,32 +18,30 @@ export interface MovedState {
   readonly deadLetters: number;
 }
 
-/** Options of {@link exportState}. */
-export interface ExportOptions {
+/** A store, and the routers of which the state is moved. */
+interface TransferOptions {
   /** Folder of the store; no agent may be using it. */
   readonly path: string;
-  /** File to write; must not exist. */
-  readonly output: string;
   /** Selects the routers. */
   readonly isWanted: (router: string) => boolean;
-  /** True: removes the state from the store when the file is safe on the disk. */
-  readonly removes: boolean;
   /** Returns the wall time in milliseconds since the Unix epoch. */
   readonly now: () => number;
 }
 
-/** Options of {@link importState}. */
-export interface ImportOptions {
-  /** Folder of the store, created if missing; no agent may be using it. */
-  readonly path: string;
+/** Options of {@link exportState}. */
+export interface ExportOptions extends TransferOptions {
+  /** File to write; must not exist. */
+  readonly output: string;
+  /** True: removes the state from the store when the file is safe on the disk. */
+  readonly removes: boolean;
+}
+
+/** Options of {@link importState}. The folder is created if missing. */
+export interface ImportOptions extends TransferOptions {
   /** File that {@link exportState} wrote. It is not changed. */
   readonly input: string;
-  /** Selects the routers. */
-  readonly isWanted: (router: string) => boolean;
   /** True: replaces positions that the store already has for these routers. */
   readonly replaces: boolean;
-  /** Returns the wall time in milliseconds since the Unix epoch. */
-  readonly now: () => number;
 }
 
 /** What {@link importState} did. */

@@ -111,6 +111,17 @@ export interface DeviceSummary {
   readonly uptimeSeconds: number | null;
 }
 
+/** Of a router that has reported nothing. */
+export const NO_DEVICE: DeviceSummary = {
+  model: null,
+  location: null,
+  operator: null,
+  technology: null,
+  signal: null,
+  wan: null,
+  uptimeSeconds: null,
+};
+
 /** Strength of a signal. `rsrp` and `rssi` are in dBm, `csq` is from 0 to 31 on the scale of AT+CSQ. */
 export interface SignalSummary {
   /** The value that the modem reports; `rsrp` is preferred, then `rssi`. */

@@ -7,7 +7,7 @@
  * Start reading at: server.ts and app.ts, then scrape.ts; pages/page-routes.ts for the pages. api-types.ts is the contract
  * of `/api/v1/`.
  */
-export { type AgentFlags, AgentRequestError, askAgent } from './agent-client.ts';
+
 export type {
   ConfigurationSummary,
   DeviceSummary,
@@ -47,6 +47,7 @@ export type {
   SourceSummary,
   SpoolSummary,
 } from './api-types.ts';
+export { NO_DEVICE } from './api-types.ts';
 export type {
   FleetShards,
   ForeignRouter,

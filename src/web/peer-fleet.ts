@@ -1,10 +1,10 @@
-import { Agent, request } from 'undici';
 import { type Clock, openDeadline, renderErrorChain, Steps, type Timer } from '../base/index.ts';
 import { LIFECYCLE_STATES } from '../model/index.ts';
-import { isPlainObject, readBounded, readString } from '../net/index.ts';
+import { createOneConnectionAgent, isPlainObject, readString, requestBounded } from '../net/index.ts';
 import {
   type DeviceSummary,
   type LifecycleSummary,
+  NO_DEVICE,
   POLL_STEPS,
   type PollFault,
   type PollStep,
@@ -35,7 +35,7 @@ type PeerAnswer = { readonly routers: ReadonlyMap<string, RouterSummary> } | { r
 
 /** A person who reloads a page wants newer values than these. Milliseconds. */
 const FRESH_MS = 5000;
-/** Answers are kept this long after somebody looked. Milliseconds. */
+/** Answers and connections are kept this long after somebody looked. Milliseconds. */
 const KEPT_MS = 60_000;
 /** A page waits this long for the other processes. Milliseconds. */
 const ANSWER_MS_MAX = 3000;
@@ -53,7 +53,7 @@ const SIGNALS = ['rsrp', 'rssi', 'csq'] as const;
  */
 export class PeerFleet {
   readonly #clock: Clock;
-  readonly #agent = new Agent({ connections: 1, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
+  readonly #agent = createOneConnectionAgent({ keepAliveMs: KEPT_MS, connect: {} });
   readonly #answers = new Map<string, { readonly atMs: number; readonly answer: Promise<PeerAnswer> }>();
 
   #unwatched: Timer | undefined;
@@ -127,17 +127,18 @@ export class PeerFleet {
 
   async #ask(url: string, shard: number, { others, token }: FleetShards): Promise<PeerAnswer> {
     using deadline = openDeadline(this.#clock, ANSWER_MS_MAX);
-    const { signal } = deadline;
-    const { statusCode, body } = await request(`${url}/api/v1/routers?own=1`, {
-      dispatcher: this.#agent,
-      signal,
-      headers: { accept: 'application/json', ...(token && { authorization: `Bearer ${token.reveal()}` }) },
+    const { status, bytes, isCut } = await requestBounded({
+      agent: this.#agent,
+      url: `${url}/api/v1/routers?own=1`,
+      accept: 'application/json',
+      headers: token && { authorization: `Bearer ${token.reveal()}` },
+      bytesMax: ANSWER_BYTES_MAX,
+      signal: deadline.signal,
     });
-    const { bytes, isCut } = await readBounded(body, ANSWER_BYTES_MAX, signal);
-    if (statusCode === 401 || statusCode === 403) {
+    if (status === 401 || status === 403) {
       return { error: 'It refuses this process: add a token with role read to web.access.tokens of the configuration' };
     }
-    if (statusCode !== 200) return { error: `It answered with status ${statusCode}` };
+    if (status !== 200) return { error: `It answered with status ${status}` };
     if (isCut) return { error: `Its answer is longer than ${ANSWER_BYTES_MAX} bytes` };
     const parsed: unknown = JSON.parse(bytes.toString('utf8'));
     const list = isPlainObject(parsed) ? parsed['routers'] : undefined;
@@ -161,16 +162,6 @@ function withoutPeers(content: WebContent): WholeFleet {
   };
 }
 
-const UNKNOWN_DEVICE: DeviceSummary = {
-  model: null,
-  location: null,
-  operator: null,
-  technology: null,
-  signal: null,
-  wan: null,
-  uptimeSeconds: null,
-};
-
 const ACTIVE: LifecycleSummary = { state: 'active', until: null, setBy: 'default' };
 
 function toUnknown({ name, url, labels }: ForeignRouter): RouterSummary {
@@ -192,7 +183,7 @@ function toUnknown({ name, url, labels }: ForeignRouter): RouterSummary {
     bytesToday: 0,
     byteBudget: null,
     firmware: null,
-    device: UNKNOWN_DEVICE,
+    device: NO_DEVICE,
   };
 }
 
@@ -243,7 +234,7 @@ function decodeLifecycle(value: unknown): LifecycleSummary {
 }
 
 function decodeDevice(value: unknown): DeviceSummary {
-  if (!isPlainObject(value)) return UNKNOWN_DEVICE;
+  if (!isPlainObject(value)) return NO_DEVICE;
   const toText = (name: string) => readString(value, name) ?? null;
   const signal = isPlainObject(value['signal']) ? value['signal'] : undefined;
   const kind = SIGNALS.find((one) => one === signal?.['kind']);

@@ -7,29 +7,14 @@ import { ConfigReloader, type ConfigReloaderOptions } from '../../src/agent/conf
 import { SelfMetrics } from '../../src/agent/metrics/self-metrics.ts';
 import type { Plan } from '../../src/agent/plan.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
-import type { Config, LoadedConfig, WatchedFiles } from '../../src/config/index.ts';
+import type { LoadedConfig, WatchedFiles } from '../../src/config/index.ts';
 import type { ConfigFault } from '../../src/settings/index.ts';
+import { createBareConfig } from '../support/bare-config.ts';
 import { createCollectingLogger, type OwnLine } from '../support/collecting-logger.ts';
 
 const SECOND_MS = 1000;
 const NO_FILES: WatchedFiles = { patterns: [], digests: new Map() };
 const FAULT: ConfigFault = { file: 'f.yaml', line: 3, column: 5, keyPath: 'routers', message: 'Expected a list' };
-
-function createConfig(sinks: Config['sinks'] = []): Config {
-  return {
-    web: { listen: [] },
-    schedule: { runsMax: undefined },
-    connections: { connectionsMax: undefined },
-    storage: { path: '', spoolBytesMax: 1, recentBytesMax: 0 },
-    routers: [],
-    routerSources: [],
-    backup: undefined,
-    sinks,
-    deadLetters: { bytesMax: 1, keepMs: 1 },
-    logRules: [],
-    redact: [],
-  };
-}
 
 /** A reloader whose steps are written down; each goes on when the test lets it. */
 function createBench(options: Partial<ConfigReloaderOptions> = {}) {
@@ -38,7 +23,7 @@ function createBench(options: Partial<ConfigReloaderOptions> = {}) {
   const happened: string[] = [];
   const metrics = new SelfMetrics('0');
   const state: { loaded: LoadedConfig; held: Promise<void> | undefined } = {
-    loaded: { ok: true, config: createConfig(), watched: NO_FILES },
+    loaded: { ok: true, config: createBareConfig(), watched: NO_FILES },
     held: undefined,
   };
   const reloader = new ConfigReloader({
@@ -90,7 +75,7 @@ test('ConfigReloader describes what runs: since when, with which warnings, and h
   await reloader.reload();
   const failed = { at: '2026-11-21T00:01:00.000Z', faults: warnings };
   expect(reloader.describe()).toEqual({ loadedAt: '2026-11-21T00:00:00.000Z', lastReload: failed, warnings });
-  state.loaded = { ok: true, config: createConfig(), watched: NO_FILES, warnings: [{ ...FAULT, line: 4 }] };
+  state.loaded = { ok: true, config: createBareConfig(), watched: NO_FILES, warnings: [{ ...FAULT, line: 4 }] };
   await reloader.reload();
   expect(reloader.describe()).toEqual({
     loadedAt: failed.at,
@@ -204,7 +189,7 @@ test('ConfigReloader reloads when a watched file changes, those of a configurati
   // A main file that cannot be read names no files.
   state.loaded = { ok: false, faults: [FAULT], watched: NO_FILES };
   await seeChangeOf('b1.yaml');
-  state.loaded = { ok: true, config: createConfig(), watched: files('c') };
+  state.loaded = { ok: true, config: createBareConfig(), watched: files('c') };
   await seeChangeOf('b2.yaml');
   await seeChangeOf('c1.yaml');
   await reloader.close();

@@ -9,25 +9,17 @@ import { createSteppedClock, Secret } from '../../src/base/index.ts';
 import type { Config } from '../../src/config/index.ts';
 import { createStdoutSettings } from '../../src/delivery/index.ts';
 import { StoreError } from '../../src/store/index.ts';
+import { createBareConfig } from '../support/bare-config.ts';
 import { ACTIVE, createRouterSettings, createSurroundings, NEVER } from './router-agent-bench.ts';
 
 const broken = new StoreError('broken', 'The state could not be used', { disposition: 'operator' });
 
 function createConfig(changes: Partial<Config> = {}): Config {
-  return {
-    web: { listen: [] },
-    schedule: { runsMax: undefined },
-    connections: { connectionsMax: undefined },
-    storage: { path: '', spoolBytesMax: 1, recentBytesMax: 0 },
+  return createBareConfig({
     routers: [createRouterSettings('https://192.0.2.7', { name: 'a' })],
-    routerSources: [],
-    backup: undefined,
     sinks: [createStdoutSettings('console')],
-    deadLetters: { bytesMax: 1, keepMs: 1 },
-    logRules: [],
-    redact: [],
     ...changes,
-  };
+  });
 }
 
 /** Everything that a plan touches, writing down what is done to it. */

@@ -2,25 +2,13 @@ import { expect, test } from 'vitest';
 import { Supervisor } from '../../src/agent/supervisor.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
 import type { Config } from '../../src/config/index.ts';
+import { createBareConfig } from '../support/bare-config.ts';
 import { createCollectingLogger } from '../support/collecting-logger.ts';
 
 function createConfig(index: number, others: readonly string[]): Config {
   const entries = others.map((name) => [name, { name, url: '', labels: {}, shard: 1 }] as const);
   const shards = { index, total: 2, peers: [], others: new Map(entries) };
-  return {
-    web: { listen: [] },
-    schedule: { runsMax: undefined },
-    connections: { connectionsMax: undefined },
-    storage: { path: '', spoolBytesMax: 1, recentBytesMax: 0 },
-    routers: [],
-    routerSources: [],
-    shards,
-    backup: undefined,
-    sinks: [],
-    deadLetters: { bytesMax: 1, keepMs: 1 },
-    logRules: [],
-    redact: [],
-  };
+  return createBareConfig({ shards });
 }
 
 test('during a reload, the routers that a process gives away and those that it takes over are both known to be elsewhere', async () => {

@@ -1,9 +1,5 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { startProgram } from '../support/child.ts';
-import { findFreePort } from '../support/free-port.ts';
+import { startPrometheus } from '../support/prometheus-server.ts';
 import { findTool } from '../support/tools.ts';
 import { startLivelyFleet } from './lively-fleet.ts';
 import {
@@ -45,34 +41,16 @@ const VALUES = {
   __range_s: '30',
 };
 
-/** A real Prometheus that scrapes one target each second. */
-async function startPrometheus(target: string) {
-  const folder = await mkdtemp(join(tmpdir(), 'router-exporter-dashboards-'));
-  const scrape = { job_name: 'routers', scrape_interval: '1s', static_configs: [{ targets: [target] }] };
-  await writeFile(join(folder, 'prometheus.yml'), JSON.stringify({ scrape_configs: [scrape] }));
-  const address = `127.0.0.1:${await findFreePort()}`;
-  const server = startProgram('prometheus', [
-    `--config.file=${folder}/prometheus.yml`,
-    `--storage.tsdb.path=${folder}`,
-    `--web.listen-address=${address}`,
-  ]);
-  await server.waitFor('stderr', /Server is ready/);
-  return {
-    async ask({ expr, isRange }: QueryOfDashboard): Promise<Answer> {
-      const now = Math.floor(Date.now() / 1000);
-      const query = replaceVariables(expr, VALUES);
-      const body = new URLSearchParams(
-        isRange ? { query, start: String(now - 15), end: String(now), step: '1' } : { query },
-      );
-      const path = isRange ? 'query_range' : 'query';
-      const response = await fetch(`http://${address}/api/v1/${path}`, { method: 'POST', body });
-      return (await response.json()) as Answer;
-    },
-    async [Symbol.asyncDispose]() {
-      await server[Symbol.asyncDispose]();
-      await rm(folder, { recursive: true, force: true });
-    },
-  };
+/** Asks a Prometheus what a panel asks it. */
+async function ask(address: string, { expr, isRange }: QueryOfDashboard): Promise<Answer> {
+  const now = Math.floor(Date.now() / 1000);
+  const query = replaceVariables(expr, VALUES);
+  const body = new URLSearchParams(
+    isRange ? { query, start: String(now - 15), end: String(now), step: '1' } : { query },
+  );
+  const path = isRange ? 'query_range' : 'query';
+  const response = await fetch(`http://${address}/api/v1/${path}`, { method: 'POST', body });
+  return (await response.json()) as Answer;
 }
 
 test.skipIf(prometheus.isMissing)(
@@ -80,7 +58,11 @@ test.skipIf(prometheus.isMissing)(
   { timeout: 120_000 },
   async () => {
     await using fleet = await startLivelyFleet();
-    await using server = await startPrometheus(fleet.url.replace('http://', ''));
+    await using server = await startPrometheus({
+      job_name: 'routers',
+      scrape_interval: '1s',
+      static_configs: [{ targets: [fleet.url.replace('http://', '')] }],
+    });
     const dashboards = [...readDashboards()];
     const queries = dashboards
       .flatMap(([name, dashboard]) => listQueries(name, dashboard))
@@ -92,13 +74,13 @@ test.skipIf(prometheus.isMissing)(
 
     // Else what happens next happens before the first scrape.
     const routers: QueryOfDashboard = { ...ANY, expr: 'router_up' };
-    await expect.poll(async () => (await server.ask(routers)).data?.result.length, { interval: 200 }).toBe(8);
+    await expect.poll(async () => (await ask(server.address, routers)).data?.result.length, { interval: 200 }).toBe(8);
     await expect
       .poll(
         async () => {
           await fleet.goOn();
           for (const query of queries.filter((one) => !isAnswered(one)))
-            answers.set(query.where, await server.ask(query));
+            answers.set(query.where, await ask(server.address, query));
           return unanswered();
         },
         { timeout: 60_000, interval: 200 },

@@ -23,6 +23,8 @@ export async function startPrometheus(scrapeConfig: object) {
   await server.waitFor('stderr', /Server is ready/);
   const ask = async <T>(path: string) => (await (await fetch(`http://${address}/api/v1/${path}`)).json()) as T;
   return {
+    /** `host:port` of its web interface. */
+    address,
     count: async (query: string) => {
       const { data } = await ask<Vector>(`query?query=${encodeURIComponent(query)}`);
       return Number(data.result[0]?.value[1] ?? 0);

@@ -1,6 +1,6 @@
 import type { Labels, MetricFamily } from '../../model/index.ts';
 import type { PollResult } from '../../status/index.ts';
-import type { DeviceSummary, SignalSummary } from '../../web/index.ts';
+import { type DeviceSummary, NO_DEVICE, type SignalSummary } from '../../web/index.ts';
 import { LatestFacts } from './latest-facts.ts';
 
 /** What one resource says about the device. Fields that it does not report are absent. */
@@ -87,16 +87,6 @@ const EXTRACTORS: ReadonlyMap<string, Extractor> = new Map<string, Extractor>([
   ],
 ]);
 
-const NOTHING: DeviceSummary = {
-  model: null,
-  location: null,
-  operator: null,
-  technology: null,
-  signal: null,
-  wan: null,
-  uptimeSeconds: null,
-};
-
 /**
  * The few last values of a router that lists show: model, location, modem, WAN chain and uptime. They are taken from
  * the same samples as the metrics, expire with them while the router answers, and are kept while it is down. A user's
@@ -105,7 +95,7 @@ const NOTHING: DeviceSummary = {
 export class RouterGlance {
   readonly #latest = new LatestFacts(extract);
   #shown: readonly Facts[] = [];
-  #device: DeviceSummary = NOTHING;
+  #device: DeviceSummary = NO_DEVICE;
 
   /** Last known values; the same object until a poll changes one. */
   get device(): DeviceSummary {

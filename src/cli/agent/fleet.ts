@@ -1,8 +1,8 @@
 import { createSystemClock, renderDuration, renderErrorChain } from '../../base/index.ts';
 import { isPlainObject, readString } from '../../net/index.ts';
-import { type AgentFlags, AgentRequestError, askAgent } from '../../web/index.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
 import { renderTable } from '../terminal/table.ts';
+import { type AgentFlags, AgentRequestError, askAgent } from './agent-client.ts';
 
 /** Options of `fleet`. */
 export interface FleetFlags extends AgentFlags {

@@ -1,6 +1,6 @@
 import { renderErrorChain } from '../../base/index.ts';
-import { type AgentFlags, AgentRequestError, askAgent } from '../../web/index.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
+import { type AgentFlags, AgentRequestError, askAgent } from './agent-client.ts';
 
 const OK = 200;
 

@@ -1,16 +1,8 @@
 import { expect, test } from 'vitest';
+import { NO_DEVICE } from '../../../src/web/index.ts';
 import { ask, SINK } from '../bench.ts';
 import { createDown, createRouters, EVIL, read, readCaption, readNames, readRows } from './page-bench.ts';
 
-const NO_DEVICE = {
-  model: null,
-  location: null,
-  operator: null,
-  technology: null,
-  signal: null,
-  wan: null,
-  uptimeSeconds: null,
-};
 const SPOOL = { records: 3, bytes: 900, bytesMax: 1000, secondsToFull: null, isHeldBack: false, routersHeldBack: [] };
 
 function readCards(page: string): Record<string, string> {

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { Agent, request } from 'undici';
-import { CodedError, createSystemClock, openDeadline } from '../base/index.ts';
-import { readBounded } from '../net/index.ts';
+import { CodedError, createSystemClock, openDeadline } from '../../base/index.ts';
+import { createOneConnectionAgent, requestBounded } from '../../net/index.ts';
 
 /** How a running agent is reached. */
 export interface AgentFlags {
@@ -49,24 +48,21 @@ export async function askAgent(
       },
     );
   }
-  const headers = { accept, 'accept-encoding': 'identity', ...(await readAuthorization(flags)) };
+  const headers = await readAuthorization(flags);
   const ca = flags.caFile === undefined ? undefined : await readFlagFile(flags.caFile, ANSWER_BYTES_MAX);
-  const agent = new Agent({
-    connections: 1,
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    connect: ca === undefined ? {} : { ca },
-  });
+  const agent = createOneConnectionAgent({ keepAliveMs: 1000, connect: ca === undefined ? {} : { ca } });
   using deadline = openDeadline(createSystemClock(), ANSWER_MS_MAX, signal);
   try {
     const url = `${base.origin}${base.pathname.replace(/\/+$/, '')}${path}`;
-    const { statusCode: status, body } = await request(url, {
-      dispatcher: agent,
+    const { status, bytes, isCut } = await requestBounded({
+      agent,
+      url,
       method,
+      accept,
       headers,
+      bytesMax: ANSWER_BYTES_MAX,
       signal: deadline.signal,
     });
-    const { bytes, isCut } = await readBounded(body, ANSWER_BYTES_MAX, deadline.signal);
     const text = bytes.toString('utf8');
     if (status === 401 || status === 403) {
       throw new AgentRequestError('refused', `The agent refuses this: ${text.trim().slice(0, 200)}`, {

@@ -1,0 +1,71 @@
+/** An agent whose main thread is measured while its configuration changes. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import type { StepFigures } from './watch-steps.ts';
+
+const LIMIT_MS = 180_000;
+const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+
+/** A line of the agent's log. */
+type Line = Readonly<Record<string, unknown>> & { readonly message: string };
+
+/** The agent, and how its changes are measured. */
+export interface WatchedAgent extends Disposable {
+  readonly process: ChildProcess;
+  /** Resolves with the next line of the log that begins with one of these. */
+  waitFor(...messages: readonly string[]): Promise<Line>;
+  /** Makes a change and prints the longest step, from then until the configuration was loaded or refused. */
+  measure(what: string, change: () => void): Promise<void>;
+}
+
+/** Starts the agent from source. */
+export function startWatchedAgent(configFile: string): WatchedAgent {
+  const agent = spawn(
+    process.execPath,
+    ['--import', path('watch-steps.ts'), path('../src/main.ts'), 'run', '--config.file', configFile],
+    { stdio: ['ignore', 'ignore', 'pipe', 'ipc'], env: { ...process.env, WATCH_STEPS: '1' } },
+  );
+  const waiting = new Set<(line: Line) => void>();
+  createInterface({ input: agent.stderr ?? process.stdin }).on('line', (text) => {
+    const line = JSON.parse(text) as Line;
+    for (const one of waiting) one(line);
+  });
+  const waitFor = (...messages: readonly string[]) => {
+    const { promise, resolve, reject } = Promise.withResolvers<Line>();
+    const timer = setTimeout(() => reject(new RangeError(`No "${messages.join('" or "')}"`)), LIMIT_MS);
+    const look = (line: Line) => {
+      if (messages.some((one) => line.message.startsWith(one))) resolve(line);
+    };
+    waiting.add(look);
+    return promise.finally(() => {
+      clearTimeout(timer);
+      waiting.delete(look);
+    });
+  };
+  return {
+    process: agent,
+    waitFor,
+    async measure(what, change) {
+      agent.send('begin');
+      const begunMs = performance.now();
+      const done = waitFor('Loaded the configuration again', 'The configuration was not loaded again');
+      change();
+      const { added, changed, removed } = await done;
+      const seconds = (performance.now() - begunMs) / 1000;
+      const { maxMs, p99Ms, peakMiB } = await readFigures(agent);
+      const figures = [`longest step ${maxMs.toFixed(1)} ms`, `p99 ${p99Ms.toFixed(1)} ms`, `${seconds.toFixed(1)} s`];
+      const routers = added === undefined ? 'refused' : `+${String(added)} ~${String(changed)} -${String(removed)}`;
+      process.stdout.write(`${what.padEnd(40)} ${figures.join(', ')}, peak ${peakMiB.toFixed(0)} MiB (${routers})\n`);
+    },
+    [Symbol.dispose]: () => void agent.kill('SIGKILL'),
+  };
+}
+
+async function readFigures(child: ChildProcess): Promise<StepFigures> {
+  const answer = once(child, 'message');
+  child.send('end');
+  const [figures] = (await answer) as [StepFigures];
+  return figures;
+}
