@@ -9,7 +9,13 @@ const LIMIT_MS = 180_000;
 const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
 /** A line of the agent's log. */
-type Line = Readonly<Record<string, unknown>> & { readonly message: string };
+interface Line {
+  readonly message: string;
+  /** Numbers of routers, of a configuration that was loaded. */
+  readonly added?: number;
+  readonly changed?: number;
+  readonly removed?: number;
+}
 
 /** The agent, and how its changes are measured. */
 export interface WatchedAgent extends Disposable {
@@ -56,7 +62,7 @@ export function startWatchedAgent(configFile: string): WatchedAgent {
       const seconds = (performance.now() - begunMs) / 1000;
       const { maxMs, p99Ms, peakMiB } = await readFigures(agent);
       const figures = [`longest step ${maxMs.toFixed(1)} ms`, `p99 ${p99Ms.toFixed(1)} ms`, `${seconds.toFixed(1)} s`];
-      const routers = added === undefined ? 'refused' : `+${String(added)} ~${String(changed)} -${String(removed)}`;
+      const routers = added === undefined ? 'refused' : `+${added} ~${changed} -${removed}`;
       process.stdout.write(`${what.padEnd(40)} ${figures.join(', ')}, peak ${peakMiB.toFixed(0)} MiB (${routers})\n`);
     },
     [Symbol.dispose]: () => void agent.kill('SIGKILL'),
