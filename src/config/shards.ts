@@ -1,3 +1,4 @@
+import { hashToUnit } from '../base/index.ts';
 import type { ConfigFile } from '../settings/index.ts';
 import type { FleetShards, ForeignRouter, WebSettings } from '../web/index.ts';
 import type { RouterSettings } from './config.ts';
@@ -22,10 +23,9 @@ export interface Share {
  * alone, so that all processes agree; with one process more or less, only the routers of that process move.
  */
 export function findShard(router: string, total: number): number {
-  const nameHash = hashText(router);
   let [best, highest] = [0, -1];
   for (let index = 0; index < total; index++) {
-    const weight = mix(nameHash ^ mix(index + 1));
+    const weight = hashToUnit(`${index}/${router}`);
     if (weight > highest) [best, highest] = [index, weight];
   }
   return best;
@@ -63,20 +63,4 @@ export function selectShare(
     else others.set(name, { name, url, labels, shard });
   }
   return { routers: own, shards: { index, total, peers, token, others } };
-}
-
-/** FNV-1a, 32 bits. */
-function hashText(text: string): number {
-  let hash = 0x811c9dc5;
-  for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
-  return hash;
-}
-
-/** The finalizer of MurmurHash3: each bit of the number changes half of those of the result. */
-function mix(number: number): number {
-  let mixed = number ^ (number >>> 16);
-  mixed = Math.imul(mixed, 0x85ebca6b);
-  mixed ^= mixed >>> 13;
-  mixed = Math.imul(mixed, 0xc2b2ae35);
-  return (mixed ^ (mixed >>> 16)) >>> 0;
 }

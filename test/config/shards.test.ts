@@ -13,13 +13,13 @@ describe('findShard()', () => {
     const shards = ['plant-7', 'plant-8', 'sim-1', 'sim-2', 'sim-3', 'a', 'Z.9_x'].map((name) => findShard(name, 5));
     expect(shards).toMatchInlineSnapshot(`
       [
+        3,
         4,
-        4,
+        2,
         1,
-        1,
+        3,
         0,
         0,
-        4,
       ]
     `);
   });
