@@ -14,7 +14,9 @@ const MIB = 1024 ** 2;
 const DAY_SECONDS = 86_400;
 const LINES = 40;
 /** Files of the history of each log, and their lines: a megabyte for each file of the four logs. */
-const [HISTORY_FILES, HISTORY_LINES] = [sampled('faults of the machine', 5, 3), 4000];
+const [HISTORY_FILES, HISTORY_LINES] = [5, 4000];
+/** A short run tries a full disk, a clock set forward, and a process that is stopped. */
+const isShort = sampled('faults of the machine', false, true);
 const ROTATION_MS = 2000;
 /** The minute of the issue takes `FAULT_STOP_MS=60000`; three seconds are more than every time limit of the configuration. */
 const STOP_MS = Number(process.env['FAULT_STOP_MS'] ?? 3000);
@@ -68,7 +70,7 @@ describe(`the whole agent, in a process of its own${sampleNote('faults of the ma
     },
   );
 
-  test.for(STORES)(
+  test.skipIf(isShort).for(STORES)(
     'goes on by itself when its disk, which became read-only while it was down, can be written again: $store',
     limits,
     async ({ refuses }, context) => {
@@ -94,7 +96,7 @@ describe(`the whole agent, in a process of its own${sampleNote('faults of the ma
     },
   );
 
-  test.for(STORES)(
+  test.skipIf(isShort).for(STORES)(
     'goes on by itself when the system fails its writes for a while: $store',
     limits,
     async ({ refuses }, context) => {
@@ -114,26 +116,30 @@ describe(`the whole agent, in a process of its own${sampleNote('faults of the ma
     },
   );
 
-  test('reaches its routers and its sink again when there are file descriptors again', limits, async (context) => {
-    context.skip(noLimit !== undefined, noLimit);
-    await using bench = await openFaultBench();
-    await using agent = await bench.startAgent();
-    bench.write(LINES);
-    await bench.expectComplete();
-    const open = (await readdir(`/proc/${pidOf(agent)}/fd`)).map(Number);
-    await run('prlimit', ['--pid', String(pidOf(agent)), `--nofile=3:${Math.max(...open) + 1000}`]);
-    for (const router of bench.routers) await router.fault('down');
-    for (const router of bench.routers) await router.clearFault('down');
-    bench.receiver.disconnect();
-    bench.write(LINES);
-    await agent.waitFor('stderr', /no more open files/);
-    await run('prlimit', ['--pid', String(pidOf(agent)), `--nofile=${Math.max(...open) + 1000}`]);
-    await bench.expectComplete();
-    await untilMetric(agent, UP);
-    await stop(agent);
-  });
+  test.skipIf(isShort)(
+    'reaches its routers and its sink again when there are file descriptors again',
+    limits,
+    async (context) => {
+      context.skip(noLimit !== undefined, noLimit);
+      await using bench = await openFaultBench();
+      await using agent = await bench.startAgent();
+      bench.write(LINES);
+      await bench.expectComplete();
+      const open = (await readdir(`/proc/${pidOf(agent)}/fd`)).map(Number);
+      await run('prlimit', ['--pid', String(pidOf(agent)), `--nofile=3:${Math.max(...open) + 1000}`]);
+      for (const router of bench.routers) await router.fault('down');
+      for (const router of bench.routers) await router.clearFault('down');
+      bench.receiver.disconnect();
+      bench.write(LINES);
+      await agent.waitFor('stderr', /no more open files/);
+      await run('prlimit', ['--pid', String(pidOf(agent)), `--nofile=${Math.max(...open) + 1000}`]);
+      await bench.expectComplete();
+      await untilMetric(agent, UP);
+      await stop(agent);
+    },
+  );
 
-  test('reads a history of many files in a heap of 96 MiB', limits, async () => {
+  test.skipIf(isShort)('reads a history of many files in a heap of 96 MiB', limits, async () => {
     await using bench = await openFaultBench({ fileBytes: 256 * 1024, behindMs: HISTORY_FILES * ROTATION_MS });
     for (let file = 0; file < HISTORY_FILES; file++) {
       bench.write(HISTORY_LINES);
@@ -146,7 +152,7 @@ describe(`the whole agent, in a process of its own${sampleNote('faults of the ma
     await stop(agent);
   });
 
-  test.for(['+', '-'])(
+  test.for(sampled('faults of the machine', ['+', '-'], ['+']))(
     `goes on when the clock is set by a day (%s1 d), there and back${faketime.note}`,
     limits,
     async (sign, context) => {
@@ -174,7 +180,7 @@ describe(`the whole agent, in a process of its own${sampleNote('faults of the ma
     },
   );
 
-  test(`goes on when names are resolved again${unshare.note}`, limits, async (context) => {
+  test.skipIf(isShort)(`goes on when names are resolved again${unshare.note}`, limits, async (context) => {
     context.skip(unshare.isMissing || noDisk !== undefined, 'this user may not mount a file over /etc/hosts');
     await using bench = await openFaultBench({ host: 'fault-bench.test' });
     const hosts = join(bench.folder, 'hosts');

@@ -20,7 +20,7 @@ export const SAMPLES = {
   'processes of a fleet': 'none',
   'fuzz cases': '4,000 of 40,000',
   'kills of the agent': '3 of 12',
-  'faults of the machine': 'on one of two stores, with a shorter history',
+  'faults of the machine': 'three of eight, on one of two stores',
 } as const;
 
 export type SampleName = keyof typeof SAMPLES;
