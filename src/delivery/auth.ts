@@ -1,11 +1,7 @@
-import type { Secret } from '../base/index.ts';
+import type { ClientAuth } from '../net/index.ts';
 
 /** Credentials for a sink. */
-export type SinkAuth =
-  | { readonly kind: 'basic'; readonly username: string; readonly password: Secret }
-  | { readonly kind: 'bearer'; readonly token: Secret }
-  /** `Authorization: ApiKey …`, as used by Elasticsearch. */
-  | { readonly kind: 'api-key'; readonly key: Secret };
+export type SinkAuth = ClientAuth;
 
 /** Renders the value of the `Authorization` header, with the secret in clear text. */
 export function renderAuthorization(auth: SinkAuth): string {
@@ -16,18 +12,6 @@ export function renderAuthorization(auth: SinkAuth): string {
       return `Bearer ${auth.token.reveal()}`;
     case 'api-key':
       return `ApiKey ${auth.key.reveal()}`;
-  }
-}
-
-/** Returns the secret of credentials. */
-export function secretOf(auth: SinkAuth): Secret {
-  switch (auth.kind) {
-    case 'basic':
-      return auth.password;
-    case 'bearer':
-      return auth.token;
-    case 'api-key':
-      return auth.key;
   }
 }
 

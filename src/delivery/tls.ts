@@ -1,24 +1,7 @@
-import type { ConnectionOptions, TLSSocket } from 'node:tls';
-import { explainTls, findOtherFingerprint, isAuthorityNeeded, toNameOptions } from '../net/index.ts';
+import type { TLSSocket } from 'node:tls';
+import { explainTls, findOtherFingerprint } from '../net/index.ts';
 import type { ClientTls } from '../settings/index.ts';
 import { DeliveryError } from './errors.ts';
-
-/**
- * Converts settings to the options of the TLS library. With `host`, the host of the sink's address, they include the name
- * for SNI and verification. The caller must check {@link findTlsFault} before it sends anything.
- */
-export function toTlsOptions(tls: ClientTls, host?: string): ConnectionOptions {
-  const { caPem, certPem, keyPem } = tls;
-  const name = tls.serverName ?? host;
-  return {
-    // An IP address may be in a certificate, but never in SNI.
-    ...(name !== undefined && toNameOptions(name)),
-    ...(caPem !== undefined && { ca: caPem }),
-    ...(certPem !== undefined && { cert: certPem }),
-    ...(keyPem !== undefined && { key: keyPem }),
-    rejectUnauthorized: isAuthorityNeeded(tls),
-  };
-}
 
 /** Returns what is wrong with the certificate of a full handshake beyond the checks of the TLS library; `undefined` if nothing. */
 export function findTlsFault(tls: ClientTls, socket: TLSSocket): string | undefined {

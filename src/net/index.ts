@@ -2,12 +2,17 @@
  * net: tools of every network client, whatever the peer.
  *
  * Owns: error codes of failed connections, failures of TLS in words, requests and bodies read up to a bound, fields of JSON bodies, `Retry-After`, descriptors left for others,
- * trusted and pinned certificates, kept connections.
- * Does not own: the opening of a connection, and what a failure means to its caller (router, delivery).
+ * trusted and pinned certificates, kept connections, keys of accounts and TLS in settings, connections to NATS.
+ * Does not own: the opening of a connection, except to NATS, and what a failure means to its caller (router, delivery).
  * Start reading at: error-codes.ts.
+ *
+ *   keys/  keys of accounts, TLS and addresses, which the settings of several clients have
+ *   nats/  keys, connection and errors of a client of NATS
  */
+export { type ClientAuth, secretOf } from './client-auth.ts';
 export { claimDescriptor, readDescriptorLimit } from './descriptors.ts';
 export { classifyCode, type NetworkFault, readErrorCode } from './error-codes.ts';
+export { sanitizeErrorText } from './error-text.ts';
 export {
   type BoundedAnswer,
   createOneConnectionAgent,
@@ -20,5 +25,26 @@ export {
   requestBounded,
   toAddress,
 } from './http.ts';
-export { findOtherFingerprint, isAuthorityNeeded, openSecureContext, toNameOptions } from './tls.ts';
+export {
+  accountShape,
+  apiKeyShape,
+  checkAccount,
+  checkTls,
+  listWays,
+  readAccount,
+  readPeerTls,
+  renderAccount,
+  tls,
+} from './keys/network-keys.ts';
+export {
+  baseUrl,
+  type HostAndPort,
+  hostAndPort,
+  isToken,
+} from './keys/network-values.ts';
+export { connectToNats, type NatsServers } from './nats/connection.ts';
+export { NatsError, type NatsErrorOptions, type NatsFailure, toNatsError } from './nats/errors.ts';
+export { checkNatsServers, natsServersShape, readNatsSecrets, type SoundNatsServers } from './nats/keys.ts';
+export { loadNatsLibrary, type NatsLibrary } from './nats/library.ts';
+export { findOtherFingerprint, isAuthorityNeeded, openSecureContext, toNameOptions, toTlsOptions } from './tls.ts';
 export { adviseUnreached, explainTls, type Peer, TLS_KINDS, type TlsFailure } from './tls-failure.ts';

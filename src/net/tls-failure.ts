@@ -1,7 +1,7 @@
 import { classifyCode, readErrorCode } from './error-codes.ts';
 
 /** Other side of a connection, whose settings an advice names. */
-export type Peer = 'router' | 'sink';
+export type Peer = 'router' | 'sink' | 'cluster';
 
 /** A failure of TLS in words for people. */
 export interface TlsFailure {
@@ -135,6 +135,7 @@ export const TLS_KINDS: readonly Kind[] = [
 const REACHED: Readonly<Record<Peer, string>> = {
   router: 'that its HTTPS or HTTP access is active',
   sink: 'that it is running',
+  cluster: 'that its servers are running',
 };
 
 /** Returns the advice for a connection that could not be opened, by {@link classifyCode}; `undefined` for another failure. */

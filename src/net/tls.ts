@@ -1,6 +1,6 @@
 import { createHash, type X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
-import { createSecureContext, type SecureContext } from 'node:tls';
+import { type ConnectionOptions, createSecureContext, type SecureContext } from 'node:tls';
 import type { ClientTls } from '../settings/index.ts';
 
 /** Returns true if the TLS library itself must verify the certificate against the authorities. */
@@ -25,6 +25,23 @@ export function findOtherFingerprint(
 export function toNameOptions(name: string): { readonly host: string; readonly servername: string } {
   // An address may be in a certificate, but never in SNI.
   return { host: name, servername: isIP(name) ? '' : name };
+}
+
+/**
+ * Converts settings to the options of the TLS library. With `host`, the host of the address, they include the name
+ * for SNI and verification. A caller with a pinned certificate must check {@link findOtherFingerprint} before it sends anything.
+ */
+export function toTlsOptions(tls: ClientTls, host?: string): ConnectionOptions {
+  const { caPem, certPem, keyPem } = tls;
+  const name = tls.serverName ?? host;
+  return {
+    // An IP address may be in a certificate, but never in SNI.
+    ...(name !== undefined && toNameOptions(name)),
+    ...(caPem !== undefined && { ca: caPem }),
+    ...(certPem !== undefined && { cert: certPem }),
+    ...(keyPem !== undefined && { key: keyPem }),
+    rejectUnauthorized: isAuthorityNeeded(tls),
+  };
 }
 
 function toHex(fingerprint: string): string {

@@ -1,5 +1,5 @@
+import { sanitizeErrorText } from '../../net/index.ts';
 import { DeliveryError, type DeliveryErrorOptions, type DeliveryFailure } from '../errors.ts';
-import { sanitizeErrorText } from './error-text.ts';
 
 /** The response of a sink, read completely or up to a bound. */
 export interface HttpAnswer {

@@ -1,10 +1,10 @@
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import type { buildConnector } from 'undici';
-import { KEPT_SOCKET, toAddress } from '../../net/index.ts';
+import { KEPT_SOCKET, toAddress, toTlsOptions } from '../../net/index.ts';
 import type { ClientTls } from '../../settings/index.ts';
 import { DeliveryError } from '../errors.ts';
-import { FINGERPRINT_HINT, findTlsFault, toTlsOptions } from '../tls.ts';
+import { FINGERPRINT_HINT, findTlsFault } from '../tls.ts';
 
 const HTTPS = 'https:';
 

@@ -1,6 +1,7 @@
 import type { Writable } from 'node:stream';
 import { z } from 'zod';
 import type { Clock } from '../../base/index.ts';
+import { apiKeyShape, renderAccount } from '../../net/index.ts';
 import {
   type NamedFileReader,
   type Place,
@@ -13,7 +14,6 @@ import type { SinkAuth } from '../auth.ts';
 import type { BatchBounds, Sink } from '../contracts.ts';
 import type { RecordFormat } from '../formats/format.ts';
 import { commonShape, tag } from './common-keys.ts';
-import { apiKeyShape, renderAccount } from './network-keys.ts';
 import { webShape } from './web-keys.ts';
 
 /** Selects the records of a sink by globs; a leading `!` excludes, and each list has at least one that includes. */

@@ -1,6 +1,16 @@
 import { z } from 'zod';
 import type { Secret } from '../../base/index.ts';
 import {
+  accountShape,
+  type apiKeyShape,
+  checkAccount,
+  checkTls,
+  listWays,
+  readAccount,
+  readPeerTls,
+  tls,
+} from '../../net/index.ts';
+import {
   asSecret,
   isWritten,
   type NamedFileReader,
@@ -13,16 +23,6 @@ import {
 } from '../../settings/index.ts';
 import type { SinkAuth } from '../auth.ts';
 import { replay, timeout } from './common-keys.ts';
-import {
-  accountShape,
-  type apiKeyShape,
-  checkAccount,
-  checkTls,
-  listWays,
-  readAccount,
-  readSinkTls,
-  tls,
-} from './network-keys.ts';
 
 /** Keys of sinks that are reached over HTTP. */
 
@@ -94,7 +94,7 @@ export function checkWeb(
   url: string | undefined,
   ownHeaders: Readonly<Record<string, string>> = {},
 ): void {
-  checkAccount(place);
+  checkAccount(place, 'a sink');
   if (keys.username?.includes(':')) {
     const message = 'A user name must not contain ":", which separates it from the password in HTTP';
     place.file.faults.add([...place.path, 'username'], message);
@@ -132,7 +132,7 @@ export interface WebSecrets {
 
 /** Reads every file that the sink at `place` refers to. Errors are faults at the key. */
 export async function readWebSecrets(place: Place, keys: WrittenWeb, reader: NamedFileReader): Promise<WebSecrets> {
-  const secrets = { tls: await readSinkTls(place, keys.tls, reader), auth: await readAccount(place, keys, reader) };
+  const secrets = { tls: await readPeerTls(place, keys.tls, reader), auth: await readAccount(place, keys, reader) };
   const headers: Record<string, Secret> = { ...keys.headers };
   for (const [name, path] of Object.entries(keys.header_files ?? {})) {
     const at = { file: place.file, path: [...place.path, 'header_files', name] };

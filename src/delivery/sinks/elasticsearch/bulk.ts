@@ -1,9 +1,9 @@
+import { sanitizeErrorText } from '../../../net/index.ts';
 import type { DeliveryReport } from '../../contracts.ts';
 import { DeliveryError } from '../../errors.ts';
 import { renderEcs } from '../../formats/ecs.ts';
 import type { RecordFormat } from '../../formats/format.ts';
 import { renderOtelDocument } from '../../formats/otel.ts';
-import { sanitizeErrorText } from '../../http/error-text.ts';
 import type { OutgoingRecord } from '../../outgoing-record.ts';
 
 /** The result of one record in a bulk response. */

@@ -1,7 +1,7 @@
 import type { Clock } from '../../../base/index.ts';
+import { sanitizeErrorText } from '../../../net/index.ts';
 import type { DeliveryReport, PreflightFinding } from '../../contracts.ts';
 import { type HttpAnswer, toAnswerError } from '../../http/answer.ts';
-import { sanitizeErrorText } from '../../http/error-text.ts';
 import type { SinkHttpClient } from '../../http/sink-http-client.ts';
 import type { OutgoingRecord } from '../../outgoing-record.ts';
 import { createTestRecord, toFindings } from '../../preflight.ts';

@@ -1,8 +1,7 @@
+import { apiKeyShape, baseUrl } from '../../../net/index.ts';
 import { type About, checked } from '../../../settings/index.ts';
 import { batch, compress, format } from '../common-keys.ts';
 import { type OwnKeys, sinkSchema } from '../define-sink.ts';
-import { apiKeyShape } from '../network-keys.ts';
-import { baseUrl } from '../network-values.ts';
 import { webShape } from '../web-keys.ts';
 
 /** Elasticsearch's limit for the name of an index. Bytes. */

@@ -1,5 +1,5 @@
+import { sanitizeErrorText } from '../../../net/index.ts';
 import type { DeliveryReport, Refusal } from '../../contracts.ts';
-import { sanitizeErrorText } from '../../http/error-text.ts';
 import type { SentEntry, StreamKey } from './request.ts';
 
 /** The result of a push that Loki accepted in part. */

@@ -1,6 +1,6 @@
 import { renderDuration } from '../../../base/index.ts';
+import { sanitizeErrorText } from '../../../net/index.ts';
 import type { PreflightFinding, PreflightFleet } from '../../contracts.ts';
-import { sanitizeErrorText } from '../../http/error-text.ts';
 import type { SinkHttpClient } from '../../http/sink-http-client.ts';
 import { LINE_BYTES_MAX } from './entry.ts';
 import { COMPONENTS_PER_ROUTER, countStreams, FUTURE_MS_MAX, type LokiLayout } from './layout.ts';

@@ -1,7 +1,7 @@
+import { baseUrl } from '../../../net/index.ts';
 import { type About, checked, choice, durationOrNone, wholeNumber } from '../../../settings/index.ts';
 import { batch, format } from '../common-keys.ts';
 import { type OwnKeys, sinkSchema } from '../define-sink.ts';
-import { baseUrl } from '../network-values.ts';
 import { webShape } from '../web-keys.ts';
 
 const STREAM_LIMIT_MAX = 10_000_000;

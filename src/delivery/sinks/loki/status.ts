@@ -1,7 +1,7 @@
+import { sanitizeErrorText } from '../../../net/index.ts';
 import type { DeliveryReport } from '../../contracts.ts';
 import { DeliveryError, type DeliveryErrorOptions, type DeliveryFailure } from '../../errors.ts';
 import { type HttpAnswer, toAnswerError } from '../../http/answer.ts';
-import { sanitizeErrorText } from '../../http/error-text.ts';
 import { judgePartialAnswer } from './answer.ts';
 import type { SentEntry } from './request.ts';
 

@@ -1,126 +1,23 @@
-import type { Authenticator, NatsConnection, TlsOptions } from '@nats-io/transport-node';
-import { type Clock, openDeadline, type Secret, untilAborted } from '../../../base/index.ts';
-import type { ClientTls } from '../../../settings/index.ts';
-import { type SinkAuth, secretOf } from '../../auth.ts';
-import { DeliveryError } from '../../errors.ts';
-import { toTlsOptions } from '../../tls.ts';
+import type { NatsConnection } from '@nats-io/transport-node';
+import { connectToNats, NatsError, type NatsLibrary, type NatsServers } from '../../../net/index.ts';
 import { toNatsError } from './errors.ts';
-import type { NatsLibrary } from './library.ts';
-import { peekAtNatsServer } from './peek.ts';
 
-/** Servers of a cluster, and how the agent proves who it is. */
-export interface NatsServers {
+/** Servers of a cluster, and how the sink `name` proves who it is. */
+export interface SinkServers extends Omit<NatsServers, 'who' | 'peer'> {
   /** Name of the sink. */
   readonly name: string;
-  /** Addresses `nats://host:port` or `tls://host:port`, tried in this order. */
-  readonly servers: readonly string[];
-  /** Credentials; absent = none. */
-  readonly auth?: SinkAuth | undefined;
-  /** Content of a credentials file, instead of `auth`. */
-  readonly credentials?: Secret | undefined;
-  /** TLS settings for `tls://`. */
-  readonly tls?: ClientTls | undefined;
-  /** Source of the current time and of timers. */
-  readonly clock: Clock;
 }
 
-/** Time limit of a connection attempt to one server. Milliseconds. */
-const CONNECT_MS_MAX = 10_000;
-/** Interval of the library's pings. Milliseconds. */
-const PING_MS = 30_000;
-
-/**
- * Connects to the first server that accepts the agent; once more if the credentials that were refused have changed meanwhile. Throws the {@link DeliveryError} of the attempt that got furthest.
- *
- * The library must not reconnect by itself, because it would buffer published messages without a bound. Nor may it use
- * servers announced by others: only those of the configuration are trusted.
- */
-export async function connectToNats(
+/** Connects the sink to the first server that accepts it. Throws {@link DeliveryError}. */
+export async function connectSink(
   nats: NatsLibrary,
-  options: NatsServers,
+  { name, ...servers }: SinkServers,
   signal: AbortSignal,
-  isSecond = false,
 ): Promise<NatsConnection> {
-  let worst: DeliveryError | undefined;
-  for (const server of options.servers) {
-    const { auth, credentials = auth && secretOf(auth) } = options;
-    const used = credentials?.reveal() ?? '';
-    try {
-      return await connectToServer(nats, options, server, signal);
-    } catch (cause) {
-      signal.throwIfAborted();
-      const error = toNatsError(nats, `Sink ${options.name} could not connect to ${server}`, cause);
-      if (!isSecond && error.code === 'unauthorized' && (await credentials?.renew(used)) === true) {
-        return await connectToNats(nats, options, signal, true);
-      }
-      // The error of a server that responds is more useful than that of one that does not.
-      if (!worst || (worst.code === 'unreachable' && error.code !== 'unreachable')) worst = error;
-    }
-  }
-  throw worst ?? new DeliveryError('misconfigured', `Sink ${options.name} has no servers`, { disposition: 'operator' });
-}
-
-async function connectToServer(
-  nats: NatsLibrary,
-  { auth, credentials, tls = {}, clock }: NatsServers,
-  server: string,
-  parent: AbortSignal,
-): Promise<NatsConnection> {
-  const { protocol, hostname, port } = new URL(server);
-  const host = hostname.replace(/^\[(.*)\]$/, '$1');
-  using deadline = openDeadline(clock, CONNECT_MS_MAX, parent);
-  const { isTlsRequired } = await peekAtNatsServer(host, Number(port), deadline.signal);
-  const isTls = protocol === 'tls:' || isTlsRequired;
-  const connecting = nats.connect({
-    servers: [server],
-    // The system resolves names, and certificates are verified against the configured name.
-    resolve: false,
-    // With `null`, the library does not use TLS that is merely offered, which it could not verify.
-    // All options reach the TLS library, whatever the type says.
-    tls: isTls ? (toTlsOptions(tls, host) as TlsOptions) : null,
-    name: 'router-exporter',
-    reconnect: false,
-    ignoreClusterUpdates: true,
-    timeout: CONNECT_MS_MAX,
-    pingInterval: PING_MS,
-    // Collecting a stack per request costs more than the request.
-    noAsyncTraces: true,
-    ...toCredentials(nats, auth, credentials),
-  });
+  const who = `Sink ${name}`;
   try {
-    return await untilAborted(connecting, deadline.signal);
+    return await connectToNats(nats, { ...servers, who, peer: 'sink' }, signal);
   } catch (cause) {
-    // Close the connection if it is established later.
-    connecting.then((connection) => connection.close()).catch(() => {});
-    throw cause;
+    throw cause instanceof NatsError ? toNatsError(nats, `${who} could not connect`, cause) : cause;
   }
-}
-
-function toCredentials(nats: NatsLibrary, auth: SinkAuth | undefined, credentials: Secret | undefined) {
-  if (credentials) return { authenticator: readCredentials(nats, credentials) };
-  switch (auth?.kind) {
-    case 'basic':
-      return { user: auth.username, pass: auth.password.reveal() };
-    case 'bearer':
-      return { token: auth.token.reveal() };
-    case 'api-key':
-      return { token: auth.key.reveal() };
-    case undefined:
-      return {};
-  }
-}
-
-function readCredentials(nats: NatsLibrary, credentials: Secret): Authenticator {
-  const authenticator = nats.credsAuthenticator(Buffer.from(credentials.reveal()));
-  try {
-    // The library would fail during the handshake and only report a closed connection.
-    authenticator('nonce');
-  } catch {
-    // The library's error may contain a part of the file.
-    throw new DeliveryError('unauthorized', 'The credentials are not valid', {
-      disposition: 'operator',
-      hint: 'Check credentials_file of this sink: it must contain the JWT and the seed of a user',
-    });
-  }
-  return authenticator;
 }

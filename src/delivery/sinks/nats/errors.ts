@@ -1,7 +1,5 @@
-import { adviseUnreached, explainTls, readErrorCode, type TlsFailure } from '../../../net/index.ts';
+import { type NatsLibrary, toNatsError as toConnectionError } from '../../../net/index.ts';
 import { DeliveryError, type DeliveryErrorOptions, type DeliveryFailure } from '../../errors.ts';
-import { sanitizeErrorText } from '../../http/error-text.ts';
-import type { NatsLibrary } from './library.ts';
 
 /** Error codes of the JetStream API (nats-server, server/errors.json). */
 const API_CODES: ReadonlyMap<number, readonly [DeliveryFailure, Omit<DeliveryErrorOptions, 'cause'>]> = new Map([
@@ -28,51 +26,17 @@ const API_CODES: ReadonlyMap<number, readonly [DeliveryFailure, Omit<DeliveryErr
   [10_039, ['misconfigured', { disposition: 'operator', hint: 'Enable JetStream for the account of this sink' }]],
 ]);
 
-const UNAUTHORIZED_HINT = 'Check the credentials of this sink and the permissions of its account';
-
 /** Converts an error of the client library to a {@link DeliveryError}; `what` names the failed action. */
 export function toNatsError(nats: NatsLibrary, what: string, thrown: unknown): DeliveryError {
   if (thrown instanceof DeliveryError) return thrown;
-  const cause = findReason(thrown);
-  const untrusted = explainTls(cause, 'sink');
-  const fail = (code: DeliveryFailure, options: Omit<DeliveryErrorOptions, 'cause'>) => {
-    const words =
-      (untrusted && renderTls(untrusted)) ?? (cause instanceof Error ? sanitizeErrorText(cause.message) : '');
-    return new DeliveryError(code, words ? `${what}: ${words}` : what, options);
-  };
-  const { errors } = nats;
-  if (cause instanceof nats.JetStreamApiError) {
-    const answer = String(cause.code);
-    const [code, options] = API_CODES.get(cause.code) ?? ['failed', { disposition: 'retry' }];
-    return fail(code, { ...options, answer });
+  const { code, message, disposition, hint, apiCode } = toConnectionError(nats, what, thrown, 'sink');
+  if (code === 'api') {
+    const [failure, options] = API_CODES.get(apiCode ?? 0) ?? ['failed', { disposition: 'retry' }];
+    return new DeliveryError(failure, message, { ...options, answer: String(apiCode) });
   }
-  if (
-    cause instanceof errors.AuthorizationError ||
-    cause instanceof errors.UserAuthenticationExpiredError ||
-    cause instanceof errors.PermissionViolationError
-  ) {
-    return fail('unauthorized', { disposition: 'operator', hint: UNAUTHORIZED_HINT });
+  if (code === 'no_responders') {
+    const advice = 'Check that JetStream is enabled and that a stream stores the subjects of this sink';
+    return new DeliveryError('failed', message, { disposition: 'retry', hint: advice, answer: '503' });
   }
-  if (cause instanceof errors.NoRespondersError) {
-    const hint = 'Check that JetStream is enabled and that a stream stores the subjects of this sink';
-    return fail('failed', { disposition: 'retry', hint, answer: '503' });
-  }
-  if (cause instanceof errors.TimeoutError) return fail('timeout', { disposition: 'retry' });
-  if (untrusted) return fail('misconfigured', { disposition: 'operator', hint: untrusted.hint });
-  if (cause instanceof SyntaxError) {
-    return fail('protocol_error', {
-      disposition: 'retry',
-      hint: 'Another service responds on this subject',
-    });
-  }
-  return fail('unreachable', { disposition: 'retry', hint: adviseUnreached(readErrorCode(cause), 'sink') });
-}
-
-function renderTls({ subject, reason }: TlsFailure): string {
-  return subject === 'certificate' ? `its certificate is not trusted: ${reason}` : reason;
-}
-
-/** Returns the innermost error: the library wraps the server's error into others. */
-function findReason(thrown: unknown): unknown {
-  return thrown instanceof Error && thrown.cause instanceof Error ? findReason(thrown.cause) : thrown;
+  return new DeliveryError(code, message, { disposition, hint });
 }

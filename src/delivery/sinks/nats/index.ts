@@ -1,6 +1,7 @@
+import { readNatsSecrets } from '../../../net/index.ts';
 import { revealTls } from '../../../settings/index.ts';
 import { defineSink } from '../define-sink.ts';
-import { checkNats, natsSchema, readNatsSecrets, toNatsKeys, toNatsSettings } from './schema.ts';
+import { checkNats, natsSchema, toNatsKeys, toNatsSettings } from './schema.ts';
 import { createNatsSink } from './sink.ts';
 
 export const nats = defineSink({

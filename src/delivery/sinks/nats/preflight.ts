@@ -1,17 +1,17 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import { type Clock, renderDuration, untilAborted } from '../../../base/index.ts';
+import type { NatsLibrary } from '../../../net/index.ts';
 import type { PreflightFinding } from '../../contracts.ts';
 import { createTestRecord, toFailedFinding } from '../../preflight.ts';
-import { connectToNats, type NatsServers } from './connection.ts';
+import { connectSink, type SinkServers } from './connection.ts';
 import { toNatsError } from './errors.ts';
-import type { NatsLibrary } from './library.ts';
 import { choosePublishMode } from './publish-mode.ts';
 import { NatsPublisher } from './publisher.ts';
 import { DUPLICATE_WINDOW_MS, findStream, type NatsStream, readStream } from './stream.ts';
 import { isCovering, toNatsSubject } from './subject.ts';
 
 /** The stream that is tried. */
-export interface NatsTarget extends NatsServers {
+export interface NatsTarget extends SinkServers {
   /** Batch bounds; only the size is used. */
   readonly batch: { readonly bytesMax: number };
   /** Time limit of one request. Milliseconds. */
@@ -33,7 +33,7 @@ export async function checkNatsStream(
   const findings: PreflightFinding[] = [];
   let connection: NatsConnection;
   try {
-    connection = await connectToNats(nats, target, signal);
+    connection = await connectSink(nats, target, signal);
   } catch (cause) {
     signal.throwIfAborted();
     return [toFailedFinding('connect', cause)];

@@ -1,10 +1,10 @@
 import { renderDuration, renderErrorChain, untilAborted } from '../../../base/index.ts';
+import { loadNatsLibrary, type NatsLibrary } from '../../../net/index.ts';
 import type { BatchBounds, DeliveryReport, PreflightFinding, Sink } from '../../contracts.ts';
 import type { DeliveryError } from '../../errors.ts';
 import type { RecordFormat } from '../../formats/format.ts';
 import type { OutgoingRecord } from '../../outgoing-record.ts';
-import { connectToNats, type NatsServers } from './connection.ts';
-import { loadNatsLibrary, type NatsLibrary } from './library.ts';
+import { connectSink, type SinkServers } from './connection.ts';
 import { type NatsMessage, RecordMessage } from './message.ts';
 import { checkNatsStream } from './preflight.ts';
 import { type PublishOutcome, publishBySubject } from './publish-by-subject.ts';
@@ -15,7 +15,7 @@ import { DUPLICATE_WINDOW_MS, readStream } from './stream.ts';
 import { StreamBatches } from './stream-batches.ts';
 
 /** Settings of a sink of type `nats`. */
-export interface NatsSinkOptions extends NatsServers, Omit<NatsSettings, 'servers'> {
+export interface NatsSinkOptions extends SinkServers, Omit<NatsSettings, 'servers'> {
   /** Batch bounds. */
   readonly batch: BatchBounds;
   /** Time limit of one delivery. Milliseconds. */
@@ -108,7 +108,7 @@ class NatsSink implements Sink {
   async #connect(nats: NatsLibrary, signal: AbortSignal): Promise<NatsPublisher> {
     if (this.#publisher && !this.#publisher.connection.isClosed()) return this.#publisher;
     const { name, stream } = this.#options;
-    const connection = await connectToNats(nats, this.#options, signal);
+    const connection = await connectSink(nats, this.#options, signal);
     const ackMsMax = Math.min(ACK_MS_MAX, this.timeoutMs);
     this.#publisher = new NatsPublisher(nats, connection, { name, stream, ackMsMax });
     this.#batches = new StreamBatches(nats, this.#publisher, this.#options);

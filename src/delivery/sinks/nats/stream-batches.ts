@@ -1,7 +1,7 @@
 import type { Clock } from '../../../base/index.ts';
+import type { NatsLibrary } from '../../../net/index.ts';
 import { AtomicBatches } from './atomic-batches.ts';
 import { FastIngest } from './fast-ingest.ts';
-import type { NatsLibrary } from './library.ts';
 import type { BatchPublisher } from './publish-in-batches.ts';
 import { choosePublishMode, type PublishMode } from './publish-mode.ts';
 import type { NatsPublisher } from './publisher.ts';

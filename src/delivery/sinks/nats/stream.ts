@@ -1,5 +1,5 @@
 import type { NatsConnection } from '@nats-io/transport-node';
-import type { NatsLibrary } from './library.ts';
+import type { NatsLibrary } from '../../../net/index.ts';
 
 /** Default duplicate window of a stream. Milliseconds. */
 export const DUPLICATE_WINDOW_MS = 2 * 60_000;

@@ -1,7 +1,7 @@
+import { sanitizeErrorText } from '../../../net/index.ts';
 import type { DeliveryReport, Refusal } from '../../contracts.ts';
 import { DeliveryError } from '../../errors.ts';
 import { type HttpAnswer, toAnswerError } from '../../http/answer.ts';
-import { sanitizeErrorText } from '../../http/error-text.ts';
 import {
   decodeExportResponse,
   decodeExportResponseJson,

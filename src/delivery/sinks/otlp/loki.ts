@@ -1,5 +1,5 @@
+import { sanitizeErrorText } from '../../../net/index.ts';
 import type { PreflightFinding } from '../../contracts.ts';
-import { sanitizeErrorText } from '../../http/error-text.ts';
 import type { SinkHttpClient } from '../../http/sink-http-client.ts';
 
 /** Loki's OTLP path. */

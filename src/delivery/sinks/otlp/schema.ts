@@ -1,6 +1,6 @@
+import { baseUrl } from '../../../net/index.ts';
 import { batch, compress, format } from '../common-keys.ts';
 import { type OwnKeys, sinkSchema } from '../define-sink.ts';
-import { baseUrl } from '../network-values.ts';
 import { webShape } from '../web-keys.ts';
 
 /** A sink of type `otlp`. */

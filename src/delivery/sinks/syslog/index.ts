@@ -1,13 +1,13 @@
+import { readPeerTls } from '../../../net/index.ts';
 import { revealTls } from '../../../settings/index.ts';
 import { defineSink } from '../define-sink.ts';
-import { readSinkTls } from '../network-keys.ts';
 import { checkSyslog, syslogSchema, toSyslogKeys, toSyslogSettings } from './schema.ts';
 import { createSyslogSink } from './sink.ts';
 
 export const syslog = defineSink({
   schema: syslogSchema,
   check: checkSyslog,
-  readSecrets: async (place, keys, reader) => ({ tls: await readSinkTls(place, keys.tls, reader) }),
+  readSecrets: async (place, keys, reader) => ({ tls: await readPeerTls(place, keys.tls, reader) }),
   toSettings: toSyslogSettings,
   toKeys: toSyslogKeys,
   open: (settings, { clock }) => createSyslogSink({ ...settings, tls: revealTls(settings.tls), clock }),

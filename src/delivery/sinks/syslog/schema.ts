@@ -1,9 +1,8 @@
 import { SYSLOG_FACILITIES } from '../../../model/index.ts';
+import { checkTls, hostAndPort, isToken, tls } from '../../../net/index.ts';
 import { byteSizeWithin, checked, choice, type Place, type SoundOf } from '../../../settings/index.ts';
 import { batch, format, replay, timeout } from '../common-keys.ts';
 import { type OwnKeys, sinkSchema } from '../define-sink.ts';
-import { checkTls, tls } from '../network-keys.ts';
-import { hostAndPort, isToken } from '../network-values.ts';
 
 /** Size that every collector must accept (RFC 5424 section 6.1). */
 const MESSAGE_BYTES_LEAST = 480;

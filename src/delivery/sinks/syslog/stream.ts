@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls, TLSSocket } from 'node:tls';
 import { type Clock, untilAborted } from '../../../base/index.ts';
-import { adviseUnreached, explainTls, readErrorCode } from '../../../net/index.ts';
+import { adviseUnreached, explainTls, readErrorCode, toTlsOptions } from '../../../net/index.ts';
 import { type ClientTls, renderListenAddress } from '../../../settings/index.ts';
 import { DeliveryError } from '../../errors.ts';
-import { FINGERPRINT_HINT, findTlsFault, toTlsError, toTlsOptions } from '../../tls.ts';
+import { FINGERPRINT_HINT, findTlsFault, toTlsError } from '../../tls.ts';
 
 /** The collector that takes a stream, and the limits of its connection. */
 export interface SyslogStreamOptions {

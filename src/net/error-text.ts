@@ -1,7 +1,7 @@
 /** Maximum length of a quoted error text. Characters. */
 const ERROR_TEXT_CHARS_MAX = 500;
 
-/** Prepares the error text of a sink for a message: truncated, on one line, without control characters. */
+/** Prepares the error text of another side for a message: truncated, on one line, without control characters. */
 export function sanitizeErrorText(text: string): string {
   return (
     text

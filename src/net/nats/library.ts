@@ -1,4 +1,4 @@
-/** The parts of the client library that the sink uses. */
+/** The parts of the client library that are used. */
 export type NatsLibrary = Awaited<ReturnType<typeof loadNatsLibrary>>;
 
 /** Loads the client library on demand: it takes as long as the rest of the start, and most agents do not need it. */

@@ -13,10 +13,10 @@ import {
   text,
   tlsSection,
 } from '../../settings/index.ts';
-import type { SinkAuth } from '../auth.ts';
+import type { ClientAuth } from '../client-auth.ts';
 import { isToken, TOKEN, token } from './network-values.ts';
 
-/** Keys of network sinks: TLS and authentication. */
+/** Keys of the settings of a network client: TLS and authentication. */
 
 /** The key `tls`; only for TLS addresses. */
 export const tls = tlsSection({
@@ -49,8 +49,8 @@ export function checkTls(place: Place, section: SoundOf<typeof tls>, plainReason
   }
 }
 
-/** Reads the TLS files of the sink at `place`. */
-export async function readSinkTls(
+/** Reads the TLS files of the section `tls` at `place`. */
+export async function readPeerTls(
   place: Place,
   section: SoundOf<typeof tls>,
   reader: NamedFileReader,
@@ -58,7 +58,7 @@ export async function readSinkTls(
   return await readTls({ file: place.file, path: [...place.path, 'tls'] }, section, reader);
 }
 
-/** Keys of the authentication methods; a sink uses at most one method. */
+/** Keys of the authentication methods; a client uses at most one method. */
 export const accountShape = {
   username: text({ description: 'Account, with a password.' }).optional(),
   ...secretShape('password', { description: 'Password of the account.', what: 'password' }),
@@ -82,7 +82,7 @@ type WrittenAccount = SoundOf<z.ZodObject<typeof accountShape & typeof apiKeySha
 /** The secret of each authentication method. */
 const WAYS = ['password', 'bearer_token', 'api_key'] as const;
 
-/** Returns the first configured key of each authentication method. `own`: keys of methods that only this sink has. */
+/** Returns the first configured key of each authentication method. `own`: keys of methods that only this client has. */
 export function listWays(place: Place, ...own: readonly string[]): string[] {
   const [account, ...others] = WAYS.map((name) => findSecretForm(place, name));
   const first = isWritten(place, 'username') ? 'username' : account;
@@ -90,13 +90,13 @@ export function listWays(place: Place, ...own: readonly string[]): string[] {
   return written.filter((key) => key !== undefined);
 }
 
-/** Rejects a second authentication method, and a user name without a password or vice versa. */
-export function checkAccount(place: Place, ...own: readonly string[]): void {
+/** Rejects a second authentication method, and a user name without a password or vice versa. `who`: the client in messages. */
+export function checkAccount(place: Place, who: string, ...own: readonly string[]): void {
   const { file, path } = place;
   for (const name of WAYS) refuseSecretForms(place, name);
   const [first, ...others] = listWays(place, ...own);
   for (const key of others) {
-    file.faults.add([...path, key], `Both "${first}" and "${key}" are set; a sink uses one authentication method`, {
+    file.faults.add([...path, key], `Both "${first}" and "${key}" are set; ${who} uses one authentication method`, {
       aim: 'key',
     });
   }
@@ -111,12 +111,12 @@ export function checkAccount(place: Place, ...own: readonly string[]): void {
 
 const TOKEN_FILE: SecretKind = { expected: TOKEN, isValid: isToken };
 
-/** Reads the credentials of the sink at `place` from the configuration and from files. */
+/** Reads the credentials at `place` from the configuration and from files. */
 export async function readAccount(
   place: Place,
   keys: WrittenAccount,
   reader: NamedFileReader,
-): Promise<SinkAuth | undefined> {
+): Promise<ClientAuth | undefined> {
   // Read all before choosing one, so that every fault is reported.
   const password = await reader.readSecret(place, 'password', keys);
   const bearer = await reader.readSecret(place, 'bearer_token', keys, TOKEN_FILE);
@@ -127,7 +127,7 @@ export async function readAccount(
 }
 
 /** Renders credentials as keys. */
-export function renderAccount(auth: SinkAuth | undefined): object {
+export function renderAccount(auth: ClientAuth | undefined): object {
   switch (auth?.kind) {
     case undefined:
       return {};
