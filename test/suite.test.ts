@@ -11,7 +11,7 @@ async function readSources(): Promise<Map<string, string>> {
   return new Map(files.map((file) => [file, readFileSync(join(ROOT, file), 'utf8')]));
 }
 
-test('a short run leaves out nothing but what the list of samples names, and the README says so', async () => {
+test('a short run leaves out nothing but what the list of samples names, and CONTRIBUTING says so', async () => {
   const sources = await readSources();
   sources.delete('test/support/sampled.ts');
   const [readers, named] = [[] as string[], new Set<string>()];
@@ -28,8 +28,8 @@ test('a short run leaves out nothing but what the list of samples names, and the
   }
   expect(readers).toEqual([]);
   expect([...named].toSorted()).toEqual(Object.keys(SAMPLES).toSorted());
-  const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
-  for (const [name, part] of Object.entries(SAMPLES)) expect(readme).toContain(`${name} (${part})`);
+  const contributing = readFileSync(join(ROOT, 'CONTRIBUTING.md'), 'utf8');
+  for (const [name, part] of Object.entries(SAMPLES)) expect(contributing).toContain(`${name} (${part})`);
 });
 
 test('no module beside the test files registers hooks when it is imported: the next file in its process would be without', async () => {
