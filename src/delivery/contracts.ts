@@ -1,5 +1,5 @@
 import type { Clock } from '../base/index.ts';
-import type { LogRecord, Slice, SliceBounds } from '../model/index.ts';
+import type { Completion, LogRecord, Slice, SliceBounds } from '../model/index.ts';
 import type { OutgoingRecord } from './outgoing-record.ts';
 
 /** The store of undelivered records, with one cursor per sink. */
@@ -7,12 +7,12 @@ export interface Spool<Cursor> {
   /** Reads the next records of a sink; `undefined` when it has everything. */
   readSlice(sink: string, bounds: SliceBounds): Slice<Cursor> | undefined;
   /** Moves the sink's cursor behind the settled records. */
-  acknowledge(sink: string, cursor: Cursor): void;
+  acknowledge(sink: string, cursor: Cursor): Completion;
   /**
    * Returns records again, before new ones: those that the sink accepted within the last `replay` before `endedMs` (Unix
    * time), or before its last accepted records.
    */
-  repeat(sink: string, endedMs?: number): void;
+  repeat(sink: string, endedMs?: number): Completion;
 }
 
 /** Reason for which a sink rejects a record permanently. */
@@ -43,7 +43,7 @@ export interface DeadLetterBox {
    * Stores `refused` and deletes the letters `taken`, which the sink has accepted, in one durable transaction. A letter for
    * the same record and sink replaces the earlier one.
    */
-  add(sink: string, refused: readonly DeadLetter[], taken?: readonly number[]): void;
+  add(sink: string, refused: readonly DeadLetter[], taken?: readonly number[]): Completion;
   /** Returns the dead letters of `sink` to retry, oldest first. */
   readReplayed(
     sink: string,

@@ -1,4 +1,5 @@
 import { openDeadline, renderDuration, renderErrorChain } from '../base/index.ts';
+import type { Completion } from '../model/index.ts';
 import type {
   DeadLetter,
   DeliveryReport,
@@ -16,7 +17,7 @@ interface Load {
   /** `letters`: dead letters that an operator wants to retry; `repeats`: records that the sink may have lost. */
   readonly kind: 'new' | 'repeats' | 'letters';
   readonly inFlight: InFlightBatch;
-  readonly settle: (refused: readonly DeadLetter[]) => void;
+  readonly settle: (refused: readonly DeadLetter[]) => Completion;
   /** Number of records to send; the others are certain to be rejected. */
   readonly sendable: number;
   /** Lets their memory be used again. */
@@ -96,7 +97,7 @@ export class DeliveryWorker<Cursor> {
       }
     }
     if (inFlight.attempt.length > 0) return 'more';
-    load.settle(inFlight.letters);
+    await load.settle(inFlight.letters);
     // The system may still be at work on bytes of an attempt that was given up.
     if (!load.hasFailed) load.free?.();
     this.#load = undefined;
@@ -110,7 +111,7 @@ export class DeliveryWorker<Cursor> {
     const end = await connection.takeEnd();
     this.#lost ??= end;
     if (!this.#lost) return;
-    spool.repeat(sink.name, this.#lost.endedMs);
+    await spool.repeat(sink.name, this.#lost.endedMs);
     this.#lost = undefined;
     // The sink may have lost the settled part of a partly settled batch.
     this.#load = undefined;
@@ -163,10 +164,10 @@ export class DeliveryWorker<Cursor> {
     const letters = deadLetters.readReplayed(sink.name, sink.batch);
     if (letters.length === 0) return undefined;
     const records = letters.map(({ line }) => new OutgoingRecord(line));
-    this.#open('letters', records, (refused) => {
+    this.#open('letters', records, async (refused) => {
       const stay = new Set(refused.map(({ uid }) => uid));
       const taken = letters.filter(({ uid }) => !stay.has(uid));
-      deadLetters.add(
+      await deadLetters.add(
         sink.name,
         refused,
         taken.map(({ id }) => id),
@@ -191,10 +192,10 @@ export class DeliveryWorker<Cursor> {
     }
     const all = slice.lines.map((line) => new OutgoingRecord(line));
     const records = isSelected ? all.filter(({ fields }) => isSelected(fields)) : all;
-    const settle = (refused: readonly DeadLetter[]) => {
+    const settle = async (refused: readonly DeadLetter[]) => {
       // In this order: a crash in between repeats the rejection; the reverse order would lose the record.
-      if (refused.length > 0 && !isRepeat) deadLetters.add(sink.name, refused);
-      spool.acknowledge(sink.name, slice.next);
+      if (refused.length > 0 && !isRepeat) await deadLetters.add(sink.name, refused);
+      await spool.acknowledge(sink.name, slice.next);
       const skipped = slice.skipped + all.length - records.length;
       if (skipped > 0 && !isRepeat) report({ type: 'records-skipped', records: skipped });
     };

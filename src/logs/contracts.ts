@@ -1,4 +1,4 @@
-import type { GapCertainty, RecordLines } from '../model/index.ts';
+import type { Completion, GapCertainty, RecordLines } from '../model/index.ts';
 import type { GapReason } from './event-records.ts';
 import type { LinkVerdict } from './evidence/link-rule.ts';
 import type { RuleMatch } from './matching/line-matcher.ts';
@@ -61,10 +61,10 @@ export interface RecordLog {
   readPositions(router: string): ReadonlyMap<string, string>;
   /** Returns the facts about a router as a whole; `undefined` when nothing is stored. */
   readFacts(router: string): string | undefined;
-  /** Stores all of `commits` or nothing; throws with disposition `hold-back` when there is no room. */
-  commit(...commits: (LogCommit | FactsCommit)[]): void;
+  /** Stores all of `commits` or nothing; throws or rejects with disposition `hold-back` when there is no room. */
+  commit(...commits: (LogCommit | FactsCommit)[]): Completion;
   /** Forgets the positions of logs. Absent: positions are not kept for long. */
-  forgetLogs?(router: string, components: readonly string[]): void;
+  forgetLogs?(router: string, components: readonly string[]): Completion;
 }
 
 /** Fact that a line made known; told when its record is safe. All but matches of rules are records of their own too. */

@@ -108,7 +108,7 @@ export class FileReader {
         const isRefusedPart = request.stamp === undefined && statusOf(cause) === 206;
         const isWorthRetry = isRefusedPart || isBodyCut(cause);
         if (outcome.kind !== 'failed' || isRetry || !isWorthRetry) return outcome;
-        if (outcome.kept) this.#log.record({ type: 'lines-read', piece: outcome.kept.piece }, outcome.kept);
+        if (outcome.kept) await this.#log.record({ type: 'lines-read', piece: outcome.kept.piece }, outcome.kept);
         isRetry = true;
       }
     }
@@ -225,10 +225,10 @@ export class FileReader {
       order: log.position.stream.order,
       batchBytes,
       begin: (beginning) => this.#begin(request, beginning),
-      onBatch: (batch) => {
+      onBatch: async (batch) => {
         if (!attempt.scan) return;
         const taken = this.#toTaken(attempt.scan, batch, stamp);
-        log.record({ type: 'lines-read', piece: taken.piece }, taken);
+        await log.record({ type: 'lines-read', piece: taken.piece }, taken);
       },
     };
   }

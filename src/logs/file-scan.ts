@@ -1,6 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import { yieldToLoop } from '../base/index.ts';
 import type { BlockLost, BlockRecovered } from '../bzip2/index.ts';
+import type { Completion } from '../model/index.ts';
 import { LogError } from './errors.ts';
 import { findHead, type Head, looksForeign } from './file-head.ts';
 import { LineSplitter } from './lines/line-splitter.ts';
@@ -47,7 +48,7 @@ export interface ScanOptions extends ScanPlan {
   /** Called once the beginning of the file is known. Returns `undefined` if the file may not be read yet. */
   readonly begin: (beginning: FileBeginning) => ScanStart | undefined | Promise<ScanStart | undefined>;
   /** Called during the reading each time `batchBytes` of lines have come together; the rest is for {@link Scan.takeBatch}. */
-  readonly onBatch: (batch: ScanBatch) => void;
+  readonly onBatch: (batch: ScanBatch) => Completion;
 }
 
 /** Bytes of a file, what was lost of it, and the places where it goes on. */
@@ -199,7 +200,7 @@ export class FileScan implements Scan {
         await yieldToLoop();
       }
       if (this.#reading && this.#reading.batchBytes >= this.#options.batchBytes) {
-        this.#options.onBatch(this.takeBatch());
+        await this.#options.onBatch(this.takeBatch());
       }
     }
     return this.#finish();

@@ -1,17 +1,23 @@
 import type { ByteLine } from '../base/index.ts';
 
+/**
+ * The end of a call that may have to wait for others: an embedded store is done at the return, and throws; one in an engine
+ * resolves later, and rejects. To be awaited in any case.
+ */
+export type Completion = Promise<void> | void;
+
 /** Rendered records without line feeds. */
 export interface RecordLines extends Iterable<string> {
   /** Number of records. */
   readonly length: number;
   /**
    * All records in UTF-8, separated by line feeds, if they already exist in that form. Valid during the call that
-   * passes them.
+   * passes them, not until its promise resolves.
    */
   readonly bytes?: Uint8Array | undefined;
   /** All records as `packLines` of base packs them, if another thread has done that. */
   readonly packed?: Uint8Array | undefined;
-  /** Gives all records away, once, at the end of the call that passes them. Absent: they do not exist as bytes. */
+  /** Gives all records away, once, within the call that passes them. Absent: they do not exist as bytes. */
   readonly giveAway?: (() => GivenBytes) | undefined;
 }
 

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import type { BlockLost } from '../../bzip2/index.ts';
+import type { Completion } from '../../model/index.ts';
 import {
   createForeignError,
   type FileBeginning,
@@ -54,6 +55,11 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
   #lost: readonly BlockLost[] = [];
   #result: ScanResult | undefined;
   #failure: { readonly cause: unknown } | undefined;
+  /** Replies that wait for the one before them. */
+  readonly #replies: ScanReply[] = [];
+  #isTaking = false;
+  /** True while a batch becomes durable: the thread waits for that. */
+  #isStoring = false;
   #isOver = false;
   #isEnded = false;
   /** Text posted and not worked through. */
@@ -79,7 +85,7 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
   }
 
   get isOwed(): boolean {
-    return !this.#isOver && (this.#textBytes > 0 || this.#isEnded);
+    return !this.#isOver && !this.#isStoring && (this.#textBytes > 0 || this.#isEnded);
   }
 
   takeBatch(): ScanBatch {
@@ -126,12 +132,24 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
 
   receive(reply: ScanReply): void {
     if (this.#isOver) return;
+    this.#replies.push(reply);
+    if (!this.#isTaking) void this.#takeAll();
+  }
+
+  /** Takes the replies one after the other: the lines of a batch are durable before anything later counts. */
+  async #takeAll(): Promise<void> {
+    this.#isTaking = true;
     try {
-      this.#take(reply);
+      for (let reply = this.#replies.shift(); reply && !this.#isOver; reply = this.#replies.shift()) {
+        const taking = this.#take(reply);
+        if (taking) await taking;
+        this.#notify();
+      }
     } catch (cause) {
       this.fail(cause);
+    } finally {
+      this.#isTaking = false;
     }
-    this.#notify();
   }
 
   /** Lines that the thread has not sent are lost here, and read again another time. */
@@ -184,7 +202,7 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
     return now?.() ?? observedMs;
   }
 
-  #take(reply: ScanReply): void {
+  #take(reply: ScanReply): Completion {
     switch (reply.kind) {
       case 'head':
         void this.#answer(reply.beginning);
@@ -194,8 +212,7 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
         break;
       case 'batch':
         this.#noteState(reply.state);
-        this.#takeBatch(reply.batch);
-        break;
+        return this.#takeBatch(reply.batch);
       case 'result':
         this.#noteState(reply.state);
         this.#batch = toBatch(reply.batch, () => {});
@@ -228,11 +245,16 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
   }
 
   /** Hands on a batch; the worker uses its memory again when nobody here needs it any more. */
-  #takeBatch(batch: PlainBatch): void {
+  async #takeBatch(batch: PlainBatch): Promise<void> {
     const { recordBytes: bytes } = batch;
     const giveBack = (memory: ArrayBufferLike) =>
       this.#thread.post({ kind: 'memory', memory }, memory instanceof ArrayBuffer ? [memory] : []);
-    this.#options.onBatch(toBatch(batch, giveBack));
+    this.#isStoring = true;
+    try {
+      await this.#options.onBatch(toBatch(batch, giveBack));
+    } finally {
+      this.#isStoring = false;
+    }
     this.#thread.post({ kind: 'taken', job: this.id, bytes });
   }
 }

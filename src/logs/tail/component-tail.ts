@@ -90,11 +90,11 @@ export class ComponentTail {
       if (outcome === 'settled') break;
       now = outcome;
     }
-    if (this.#context.isOnlyRun) this.#log.recordIfTold({ type: 'time-passed', listed: now });
+    if (this.#context.isOnlyRun) await this.#log.recordIfTold({ type: 'time-passed', listed: now });
     const last = this.#position.stream.held;
     // Nothing has come, or can come, that continues it.
     const isLast = this.#context.isOnlyRun || (last !== undefined && held?.uid === last.uid && held.end === last.end);
-    if (last && isLast) this.#log.record({ type: 'held-released' });
+    if (last && isLast) await this.#log.record({ type: 'held-released' });
     return 'settled';
   }
 
@@ -104,11 +104,11 @@ export class ComponentTail {
   }
 
   /** Notes files that are listed while other logs are read: they may be gone later. */
-  noteListed(listed: ListedLog, isSettled: boolean): void {
+  async noteListed(listed: ListedLog, isSettled: boolean): Promise<void> {
     if (this.#isFirstContact || !isNews(this.#position, listed)) return;
     this.#noteFiles(listed);
     // Otherwise what is read next makes it durable.
-    if (isSettled) this.#log.save();
+    if (isSettled) await this.#log.save();
   }
 
   /** Another device answers now: what was begun on the one before is lost. To be committed by the caller. */
@@ -123,15 +123,15 @@ export class ComponentTail {
   async #pass(listed: ListedLog, isLast: boolean, signal: AbortSignal): Promise<'settled' | 'more' | ListedLog> {
     this.#isAtEnd = false;
     this.#isDeferred = false;
-    this.#log.recordIfTold({ type: 'unlisted', listed });
+    await this.#log.recordIfTold({ type: 'unlisted', listed });
     this.#noted = undefined;
-    if (this.#isFirstContact) this.#beginLog(listed);
+    if (this.#isFirstContact) await this.#beginLog(listed);
     await this.#resumeRotated(listed, signal);
     const newer = await this.#followCurrent(listed, isLast, signal);
     if (newer) return newer;
-    if (this.#isReset(listed)) this.#log.record({ type: 'wiped' });
+    if (this.#isReset(listed)) await this.#log.record({ type: 'wiped' });
     if (isHolding(this.#log.view)) return 'settled';
-    this.#log.recordIfTold({ type: 'time-passed', listed });
+    await this.#log.recordIfTold({ type: 'time-passed', listed });
     const outcome = await this.#readFresh(listed, signal);
     if (outcome === 'more') return 'more';
     if (outcome === 'blocked') return 'settled';
@@ -139,16 +139,16 @@ export class ComponentTail {
       const rotated = await this.#beginCurrent(listed.current, isLast, signal);
       if (rotated) return rotated;
     }
-    if (listed.current === undefined) this.#endSkipping();
+    if (listed.current === undefined) await this.#endSkipping();
     if (this.#position.open) await this.#readBackfill(listed, signal);
     this.#reportEnd(listed);
     return 'settled';
   }
 
   /** First contact: notes what is not wanted as skipped. */
-  #beginLog(listed: ListedLog): void {
+  async #beginLog(listed: ListedLog): Promise<void> {
     const { start, contactMs, clock } = this.#context;
-    this.#log.recordIfTold({ type: 'started', ...planStart(start, listed, contactMs, clock.now()) });
+    await this.#log.recordIfTold({ type: 'started', ...planStart(start, listed, contactMs, clock.now()) });
     this.#isFirstContact = false;
   }
 
@@ -190,7 +190,7 @@ export class ComponentTail {
       const newer = await this.#relist();
       if (isNews(this.#position, newer)) return newer;
     }
-    this.#log.record({ type: 'current-replaced' });
+    await this.#log.record({ type: 'current-replaced' });
     return undefined;
   }
 
@@ -206,7 +206,7 @@ export class ComponentTail {
     const isTorn = [before, file].some((one) => one !== undefined && one.tornAt.length > 0);
     // Most readings find nothing new, and those cost no write.
     if (file?.off !== before.off || taken.batch.records.length > 0 || isTorn) {
-      this.#log.record({ type: 'lines-read', piece: taken.piece }, taken);
+      await this.#log.record({ type: 'lines-read', piece: taken.piece }, taken);
     }
     this.#noteEnd(etag);
     return true;
@@ -217,12 +217,12 @@ export class ComponentTail {
     const outcome = await this.#reader.read(request, signal);
     if (outcome.kind === 'read') return outcome;
     if (outcome.kind === 'unchanged') this.#isAtEnd = true;
-    else this.#noteCurrentFault(request.name, outcome.cause, outcome.kept);
+    else await this.#noteCurrentFault(request.name, outcome.cause, outcome.kept);
     return undefined;
   }
 
-  #noteCurrentFault(name: string, cause: unknown, kept: TakenLines | undefined): void {
-    if (kept) this.#log.record({ type: 'lines-read', piece: kept.piece }, kept);
+  async #noteCurrentFault(name: string, cause: unknown, kept: TakenLines | undefined): Promise<void> {
+    if (kept) await this.#log.record({ type: 'lines-read', piece: kept.piece }, kept);
     this.#hasFailed = true;
     this.#context.report({ type: 'log-failed', component: this.#component, file: name, cause });
     if (!isOwnFault(cause) || this.#log.isPutOff(cause)) throw cause;
@@ -233,7 +233,7 @@ export class ComponentTail {
     for (const rotated of this.#listFresh(listed)) {
       if (isBackfill(this.#position, rotated.stamp)) continue;
       if (this.#isHistory && this.#log.readBytes >= this.#context.historyBytes) {
-        this.#log.record({ type: 'history-deferred', listed });
+        await this.#log.record({ type: 'history-deferred', listed });
         break;
       }
       if (this.#log.readBytes - this.#shareFromBytes >= SHARE_BYTES) return 'more';
@@ -270,10 +270,10 @@ export class ComponentTail {
     if (!outcome?.scan) return undefined;
     const { scan, result, etag } = outcome;
     this.#isDeferred = result.kind === 'deferred';
-    if (this.#isDeferred) this.#log.save();
+    if (this.#isDeferred) await this.#log.save();
     // Lines written from now on are new.
     if (result.kind === 'nothing') {
-      this.#endSkipping();
+      await this.#endSkipping();
       this.#noteEnd(undefined);
     }
     if (result.kind !== 'taken') return undefined;
@@ -282,7 +282,7 @@ export class ComponentTail {
       if (isNews(this.#position, newer)) return newer;
     }
     const taken = this.#reader.take(scan, undefined);
-    this.#log.record({ type: 'current-opened', piece: taken.piece }, taken);
+    await this.#log.record({ type: 'current-opened', piece: taken.piece }, taken);
     this.#noteEnd(etag);
     return undefined;
   }
@@ -293,8 +293,8 @@ export class ComponentTail {
     this.#log.memory.etag = etag;
   }
 
-  #endSkipping(): void {
-    if (this.#position.skipBeforeUtcMs !== undefined) this.#log.record({ type: 'skipping-ended' });
+  async #endSkipping(): Promise<void> {
+    if (this.#position.skipBeforeUtcMs !== undefined) await this.#log.record({ type: 'skipping-ended' });
   }
 
   #reportEnd(listed: ListedLog): void {

@@ -31,11 +31,11 @@ export async function readRotated(reading: RotatedReading, signal: AbortSignal):
   const acceptsNew = wanted === 'any';
   const candidates = (): LogFile[] => (acceptsNew ? listRemembered(log.position) : listBegun(log.position));
   const outcome = await reader.read({ name, stamp, candidates, acceptsNew, batchBytes }, signal);
-  if (outcome.kind === 'failed') return noteFault(log, rotated, outcome.cause, outcome.kept);
+  if (outcome.kind === 'failed') return await noteFault(log, rotated, outcome.cause, outcome.kept);
   if (outcome.kind === 'unchanged' || !outcome.scan) return 'unfinished';
   const { scan, result } = outcome;
   if (result.kind === 'deferred') {
-    log.save();
+    await log.save();
     return 'deferred';
   }
   if (result.kind === 'unrelated') {
@@ -47,29 +47,29 @@ export async function readRotated(reading: RotatedReading, signal: AbortSignal):
   const { file } = taken.piece;
   const damage = scan.lost.map((lost) => toDamageGap(lost, name, undefined));
   if (file) log.memory.retention.noteFile(file.off);
-  log.record({ type: 'file-ended', stamp, piece: taken.piece, damage }, taken);
+  await log.record({ type: 'file-ended', stamp, piece: taken.piece, damage }, taken);
   return 'completed';
 }
 
 /** Notes why a rotated file could not be read, with what was read of it; throws when it is not the file's fault. */
-function noteFault(
+async function noteFault(
   log: TrackedLog,
   rotated: RotatedFile,
   cause: unknown,
   kept: TakenLines | undefined,
-): 'unfinished' | 'completed' {
+): Promise<'unfinished' | 'completed'> {
   const code = cause instanceof ArchiveError ? cause.code : undefined;
   const type = code === 'truncated' ? 'archive-unfinished' : 'log-failed';
   log.context.report({ type, component: log.component, file: rotated.name, cause });
   const piece = kept?.piece;
   if (!isOwnFault(cause) || log.isPutOff(cause)) {
-    if (piece) log.record({ type: 'lines-read', piece }, kept);
+    if (piece) await log.record({ type: 'lines-read', piece }, kept);
     throw cause;
   }
   if (code === 'too-large' || code === 'unsupported') {
-    log.record({ type: 'file-unreadable', rotated, reason: code, piece }, kept);
+    await log.record({ type: 'file-unreadable', rotated, reason: code, piece }, kept);
     return 'completed';
   }
-  log.record({ type: 'file-failed', stamp: rotated.stamp, fault: toFileFault(cause), piece }, kept);
+  await log.record({ type: 'file-failed', stamp: rotated.stamp, fault: toFileFault(cause), piece }, kept);
   return 'unfinished';
 }

@@ -96,6 +96,8 @@ export class TailContext {
   /** The facts as they were stored last. */
   #storedFacts: string | undefined;
   #hasLostCommit = false;
+  /** The commits that are under way. */
+  readonly #underWay = new Set<Promise<void>>();
   readonly #configured: Zone;
   #learnt: ReturnType<typeof learnZone>;
 
@@ -134,18 +136,34 @@ export class TailContext {
   }
 
   /** Makes a step of logs durable, and with it what was learnt of the router: a crash leaves all of it or nothing. */
-  commit(...commits: LogCommit[]): void {
+  async commit(...commits: LogCommit[]): Promise<void> {
     const text = renderRouterFacts(this.facts);
     const isLearnt = text !== this.#storedFacts;
     if (!isLearnt && commits.length === 0) return;
     this.#hasLostCommit = true;
-    this.#records.commit(...commits, ...(isLearnt ? [{ router: this.router.name, facts: text }] : []));
+    const storing = this.#store(...commits, ...(isLearnt ? [{ router: this.router.name, facts: text }] : []));
+    this.#underWay.add(storing);
+    try {
+      await storing;
+    } finally {
+      this.#underWay.delete(storing);
+    }
     this.#hasLostCommit = false;
     this.#storedFacts = text;
   }
 
+  /** Hands the commits over at once: the memory of their records is valid during this call. */
+  async #store(...commits: Parameters<RecordLog['commit']>): Promise<void> {
+    await this.#records.commit(...commits);
+  }
+
+  /** Resolves when no commit is under way: the next run must find where this one has left the logs. */
+  async settle(): Promise<void> {
+    await Promise.allSettled(this.#underWay);
+  }
+
   /**
-   * True if the store has refused a step of this run. The state in memory is then ahead of the stored one, so the run
+   * True if the store has refused a step of this run, or has yet to take it. The state in memory is then ahead of the stored one, so the run
    * has to end without another commit.
    */
   get hasLostCommit(): boolean {

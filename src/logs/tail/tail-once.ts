@@ -48,7 +48,7 @@ export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): P
   context.isWiped = findWiped(listing, positions);
   const excess = findExcess(listing, positions, memory.told);
   if (excess.length > 0) {
-    records.forgetLogs?.(router.name, excess);
+    await records.forgetLogs?.(router.name, excess);
     for (const component of excess) {
       positions.delete(component);
       memory.forget(component);
@@ -60,14 +60,14 @@ export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): P
   tell(listing);
   const components = known.filter((component) => isWanted(component));
   const settled: typeof tails = [];
-  const noteListing = () => {
-    for (const { component, tail } of tails) tail.noteListed(listing.logs.get(component) ?? NOT_LISTED, false);
-    for (const { component, tail } of settled) tail.noteListed(listing.logs.get(component) ?? NOT_LISTED, true);
+  const noteListing = async () => {
+    for (const { component, tail } of tails) await tail.noteListed(listing.logs.get(component) ?? NOT_LISTED, false);
+    for (const { component, tail } of settled) await tail.noteListed(listing.logs.get(component) ?? NOT_LISTED, true);
   };
   const relist = async (component: string) => {
     listing = await list();
     tell(listing);
-    noteListing();
+    await noteListing();
     return listing.logs.get(component) ?? NOT_LISTED;
   };
   const tails = sortByUrgency(components, after, memory, clock.now()).map((component) => ({
@@ -77,13 +77,13 @@ export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): P
   let last: string | undefined;
   try {
     const pins = tails.flatMap(({ tail }) => tail.pinZone());
-    if (pins.length > 0) context.commit(...pins);
+    if (pins.length > 0) await context.commit(...pins);
     if (context.isReplaced)
-      replaceAll(
+      await replaceAll(
         tails.filter(({ component }) => positions.has(component)).map(({ tail }) => tail),
         context,
       );
-    noteListing();
+    await noteListing();
     for (let next = tails.shift(); next; next = tails.shift()) {
       if (last !== undefined && shouldYield()) return last;
       last = next.component;
@@ -92,7 +92,8 @@ export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): P
     }
     return undefined;
   } finally {
-    if (!signal.aborted && !context.hasLostCommit) context.commit();
+    await context.settle();
+    if (!signal.aborted && !context.hasLostCommit) await context.commit();
   }
 }
 
@@ -107,9 +108,9 @@ async function runUnlessBusy(tail: ComponentTail, listed: ListedLog, signal: Abo
 }
 
 /** Another device answers now: all logs of the one before end, in one step with the serial number that says so. */
-function replaceAll(tails: readonly ComponentTail[], context: TailContext): void {
+async function replaceAll(tails: readonly ComponentTail[], context: TailContext): Promise<void> {
   const resets = tails.map((tail) => tail.replace());
-  context.commit(...resets.map(({ commit }) => commit));
+  await context.commit(...resets.map(({ commit }) => commit));
   for (const { report } of resets) report();
 }
 

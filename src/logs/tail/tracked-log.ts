@@ -85,25 +85,25 @@ export class TrackedLog {
   }
 
   /** Takes a step and makes it durable. */
-  record(observation: Observation, lines?: CommittedLines): void {
-    this.commit(this.observe(observation), lines);
+  async record(observation: Observation, lines?: CommittedLines): Promise<void> {
+    await this.commit(this.observe(observation), lines);
   }
 
   /** Takes a step and makes it durable if it tells anything. */
-  recordIfTold(observation: Observation): void {
+  async recordIfTold(observation: Observation): Promise<void> {
     const step = this.observe(observation);
-    if (step.told.length > 0) this.commit(step);
+    if (step.told.length > 0) await this.commit(step);
   }
 
   /** Makes what was observed so far durable. */
-  save(): void {
-    this.context.commit(this.#toCommit([]));
+  async save(): Promise<void> {
+    await this.context.commit(this.#toCommit([]));
   }
 
   /** Makes a step durable, then reports it. */
-  commit(step: Step, lines?: CommittedLines): void {
+  async commit(step: Step, lines?: CommittedLines): Promise<void> {
     const { commit, report } = this.prepare(step, lines);
-    this.context.commit(commit);
+    await this.context.commit(commit);
     report();
     if (!lines) return;
     const { bytes, lines: count, own, records } = lines.batch;

@@ -102,7 +102,7 @@ async function readAll(pool: ArchivePool, items: readonly ScanItem[], situation:
       beginnings.push(beginning);
       return start(beginning.known ?? createFile(beginning.key, 2));
     },
-    onBatch: (batch) => batches.push(describeBatch(scan, batch)),
+    onBatch: (batch) => void batches.push(describeBatch(scan, batch)),
     ...plan,
   });
   let outcome: unknown;
@@ -360,7 +360,7 @@ describe('a thread that reads lines', () => {
     const rest = pool.scan({
       ...PLAN,
       candidates: safe ? [safe] : [],
-      onBatch: (batch) => records.push(...batch.records),
+      onBatch: (batch) => void records.push(...batch.records),
       begin: ({ known, key }) => startOf(known ?? createFile(key, 3)),
     });
     await rest.read(bodyOf(chunks));
