@@ -22,7 +22,7 @@ export const pollSchema = section('When the status of the router is read.', {
   // Two failed cycles at the default interval are not worth a hole in a graph.
   stale_after: duration({
     description:
-      'Time for which the last values are served after the router stops answering. The default grows to three times `interval` when that is longer.',
+      'Time for which the last values are served after the router stops answering. The default grows to three times `interval` when that is longer. Values of a router whose modules are all read more rarely than that are served until three polls are missed.',
   }).prefault('3m'),
 });
 

@@ -64,6 +64,26 @@ test('RouterAgent whose modules are all slower than the interval of a slow route
   expect([...states]).toEqual(['up, true']);
 });
 
+test('RouterAgent whose modules are all slower than stale_after serves their values until three of their polls have failed', async () => {
+  const poll = { ...createRouterSettings('http://127.0.0.1').poll, staleAfterMs: 3 * MINUTE_MS };
+  const modules = [createModule('number', 'number', { minIntervalMs: 5 * MINUTE_MS })];
+  await using bench = await openRouterAgent({ modules, poll });
+  const states: string[] = [];
+  const pass = async (minutes: number) => {
+    for (let minute = 0; minute < minutes; minute++) {
+      await bench.clock.advance(MINUTE_MS);
+      states.push(`${bench.agent.stats.state}, ${bench.metrics().includes('router_number{')}`);
+    }
+  };
+  await bench.run('status');
+  await pass(5);
+  await bench.run('status');
+  await pass(14);
+  expect(new Set(states.splice(0))).toEqual(new Set(['up, true']));
+  await pass(1);
+  expect(states).toEqual(['down, false']);
+});
+
 test('RouterAgent reads everything in a poll that was asked for', async () => {
   await using bench = await openRouterAgent();
   await bench.run('status');

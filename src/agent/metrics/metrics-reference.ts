@@ -21,7 +21,7 @@ const INTRODUCTION = `# Metrics
 OpenMetrics 1.0.0, depending on the \`Accept\` header.
 
 - Series of a router have the label \`router\` and its configured labels; the tables list the others.
-- Values of a router expire when it has not responded for \`poll.stale_after\`, or when their resource was not read for three of its intervals. Identity metrics and metrics of the
+- Values of a router expire when it has not responded for \`poll.stale_after\` (for three polls, where its modules are all read more rarely), or when their resource was not read for three of its intervals. Identity metrics and metrics of the
   agent itself (up, ages, failures, counters) remain.
 - Samples have no timestamps. Counters read from a router are reset when it restarts.
 - In OpenMetrics, infos have the type \`info\` and counters lose the suffix in their description. State sets are gauges in both formats, 1 for the current state.

@@ -355,6 +355,7 @@ export class RouterAgent {
     const { pace } = this.#pace;
     // A budget that slows the status down has no bytes but for what is due, and for signs of life.
     const isShort = budget.pollMultiplier(false) > 1;
+    this.stats.beginPoll();
     using turns = new DisposableStack();
     turns.use(await this.#client.takeTurn(signal));
     const before = this.#client.wireBytes;

@@ -20,7 +20,7 @@ export interface AvailabilityOptions {
   readonly log: RouterLog;
   /** Clock for durations and the time of changes. */
   readonly clock: Clock;
-  /** Returns the time without a successful poll after which the router is down. Milliseconds. */
+  /** Returns the time without a successful poll after which the router is down and its values expire. Milliseconds. */
   readonly quietMsMax: () => number;
 }
 
@@ -38,7 +38,7 @@ export type AvailabilitySummary = Pick<
   | 'durationSeconds'
 >;
 
-/** A router without a word until then is down; longer than a whole poll may take by default. Milliseconds. */
+/** A router whose first poll has no word by then is down; longer than a whole poll may take by default. Milliseconds. */
 const FIRST_WORD_MS = 50_000;
 /** Names of pauses by the byte budget, which are logged once until the budget stretches nothing. */
 const PAUSES = {
@@ -57,7 +57,7 @@ const RETRY_AFTER_CAPPED = 'retry-after-capped';
  *
  * ```
  *   unknown ─┬─ a poll reached it ──▶ up ── a poll did not, or none has ended for as long as values last ──▶ down
- *            └─ a poll did not, or none has ended in the first minute ──▶ down ── a poll reached it ──▶ up
+ *            └─ a poll did not, or the first one does not end ──▶ down ── a poll reached it ──▶ up
  *
  *   unknown ── the operator wants it not to be asked ──▶ paused or retired
  *   any ── bytes of a download arrive while a poll waits for its end ──▶ up
@@ -106,10 +106,12 @@ export class AvailabilityStats {
     return this.#failures > 0;
   }
 
-  /** Begins to wait for the first poll. */
-  start(budget: SharedBudget): void {
-    this.recordBudget(budget);
-    if (this.#state === 'unknown') this.#expectPoll(FIRST_WORD_MS);
+  /**
+   * Records that a poll begins. The first one is waited for from here, not from the start of the agent: first polls of ten
+   * thousand routers are spread over minutes, and those that nobody has asked yet are not down.
+   */
+  beginPoll(): void {
+    if (this.#state === 'unknown' && !this.#staleTimer) this.#expectPoll(FIRST_WORD_MS);
   }
 
   /** The router is not asked: no poll is waited for, and nothing is said about whether it is up. */
@@ -119,14 +121,15 @@ export class AvailabilityStats {
 
   /** Records a poll. `fault`: its first failure; `isPutOff`: the router asked for a wait. */
   recordPoll(result: PollResult, fault: PollFault | undefined, isPutOff: boolean): void {
-    const { settings, exposition, clock } = this.#options;
+    const { settings, exposition, clock, quietMsMax } = this.#options;
     this.#lastDurationMs = result.durationMs;
     this.#fault = fault;
     if (result.isUp) {
-      this.#staleAtMs = clock.monotonic() + settings.poll.staleAfterMs;
+      const lastMs = quietMsMax();
+      this.#staleAtMs = clock.monotonic() + lastMs;
       exposition.keepFresh(settings, this.#staleAtMs);
       this.#recordSuccess(isPutOff);
-      this.#expectPoll(this.#options.quietMsMax());
+      this.#expectPoll(lastMs);
     } else this.#recordFailure(toFailure(result, fault), isPutOff);
     this.#publish();
     if (this.#hasPoll) return;

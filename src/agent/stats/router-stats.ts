@@ -54,7 +54,7 @@ export interface RouterStatsOptions {
   readonly pace: () => PaceSummary;
   /** Returns the certificate last shown by the router; `undefined` before the first. */
   readonly certificate: () => RouterCertificate | undefined;
-  /** Returns the time without a successful poll after which the router is down. Milliseconds. */
+  /** Returns the time without a successful poll after which the router is down and its values expire. Milliseconds. */
   readonly quietMsMax: () => number;
 }
 
@@ -144,12 +144,17 @@ export class RouterStats {
     else this.#log.fail(level.failing, message, fields);
   }
 
-  /** Begins to wait for the first poll, unless the router is not asked. */
+  /** Records how the router starts: not asked at all, or not asked yet. */
   start(budget: SharedBudget): void {
     const { state } = this.#options.lifecycle();
     if (state === 'paused' || state === 'retired') this.#availability.rest(state);
-    else this.#availability.start(budget);
+    else this.#availability.recordBudget(budget);
     this.showLifecycle();
+  }
+
+  /** Records that a poll begins. */
+  beginPoll(): void {
+    this.#availability.beginPoll();
   }
 
   /** Shows in the metrics whether the router is in maintenance. */
