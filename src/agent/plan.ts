@@ -3,7 +3,7 @@ import type { Clock, Logger } from '../base/index.ts';
 import type { Config } from '../config/index.ts';
 import type { ConnectionLimit } from '../router/index.ts';
 import type { Scheduler } from '../schedule/index.ts';
-import { type EmbeddedStore, StoreError } from '../store/index.ts';
+import { type Store, StoreError } from '../store/index.ts';
 import { toWebPolicy, type WebServer } from '../web/index.ts';
 import { LineProcessing } from './line-processing.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';
@@ -36,7 +36,7 @@ export interface PlanOptions {
   /** Fleet whose routers are replaced. */
   readonly fleet: Pick<Fleet, 'apply' | 'compare'>;
   /** Store that drops the positions of removed routers. */
-  readonly store: Pick<EmbeddedStore, 'keepRouters'>;
+  readonly store: Pick<Store, 'keepRouters'>;
   /** Creates the agent of one router; does not throw. */
   readonly createRouter: (parts: RouterParts) => RouterAgent;
   /** Called when the state could not be written. */

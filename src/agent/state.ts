@@ -1,7 +1,7 @@
 import { type Clock, type Lifecycle, type Logger, renderErrorChain, type Timer } from '../base/index.ts';
 import type { Config } from '../config/index.ts';
 import type { RecordLog } from '../logs/index.ts';
-import { DeadLetterStore, EmbeddedStore, StoreError } from '../store/index.ts';
+import { DeadLetterStore, EmbeddedStore, type Store, StoreError } from '../store/index.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';
 import type { RefusalLog } from './sinks/refusal-log.ts';
 import { spanOf } from './views/record-times.ts';
@@ -113,21 +113,29 @@ export class StateOpening {
 
 /** Creates access to the values of routers in the store. Failures go to `onFailed` and nowhere else. */
 export function createRouterValues(
-  store: Pick<EmbeddedStore, 'readValue' | 'writeValue'>,
+  store: Pick<Store, 'readValue' | 'writeValue'>,
   onFailed: (cause: StoreError) => void,
 ): RouterValues {
-  const attempt = <T>(work: () => T): T | undefined => {
-    try {
-      return work();
-    } catch (cause) {
-      if (!(cause instanceof StoreError)) throw cause;
-      onFailed(cause);
-      return undefined;
-    }
+  const noteFailure = (cause: unknown): void => {
+    if (!(cause instanceof StoreError)) throw cause;
+    onFailed(cause);
   };
   return {
-    read: (router, key) => attempt(() => store.readValue(router, key)),
-    write: (router, key, text) => attempt(() => store.writeValue(router, key, text)),
+    read(router, key) {
+      try {
+        return store.readValue(router, key);
+      } catch (cause) {
+        noteFailure(cause);
+        return undefined;
+      }
+    },
+    write(router, key, text) {
+      try {
+        store.writeValue(router, key, text)?.catch(noteFailure);
+      } catch (cause) {
+        noteFailure(cause);
+      }
+    },
   };
 }
 
@@ -169,7 +177,7 @@ function openDeadLetters({ config, metrics, clock, logger, refusals }: StateOpti
 export interface SpoolGuardOptions {
   /** Store of records and positions. */
   readonly store: Pick<
-    EmbeddedStore,
+    Store,
     'readPositions' | 'readFacts' | 'commit' | 'forgetLogs' | 'spooled' | 'hasShare' | 'checkWritable'
   >;
   /** Maximum size of the spool. Bytes. */
@@ -242,14 +250,20 @@ export class SpoolGuard implements RecordLog {
     return this.#attempt(() => this.#options.store.readFacts(router));
   }
 
-  forgetLogs(router: string, components: readonly string[]): void {
-    this.#attempt(() => this.#options.store.forgetLogs(router, components));
+  async forgetLogs(router: string, components: readonly string[]): Promise<void> {
+    try {
+      await this.#options.store.forgetLogs(router, components);
+    } catch (cause) {
+      this.#noteFailure(cause);
+      throw cause;
+    }
   }
 
-  commit(...commits: Parameters<RecordLog['commit']>): void {
+  async commit(...commits: Parameters<RecordLog['commit']>): Promise<void> {
     try {
-      this.#attempt(() => this.#options.store.commit(...commits));
+      await this.#options.store.commit(...commits);
     } catch (cause) {
+      this.#noteFailure(cause);
       if (cause instanceof StoreError && cause.code === 'share') this.#holdBackRouters(commits, cause);
       throw cause;
     }
@@ -261,10 +275,14 @@ export class SpoolGuard implements RecordLog {
     try {
       return work();
     } catch (cause) {
-      const isHeldBack = cause instanceof StoreError && cause.code !== 'share' && cause.disposition === 'hold-back';
-      if (isHeldBack) this.#holdBack(cause);
+      this.#noteFailure(cause);
       throw cause;
     }
+  }
+
+  #noteFailure(cause: unknown): void {
+    const isHeldBack = cause instanceof StoreError && cause.code !== 'share' && cause.disposition === 'hold-back';
+    if (isHeldBack) this.#holdBack(cause);
   }
 
   #holdBackRouters(commits: Parameters<RecordLog['commit']>, cause: StoreError): void {

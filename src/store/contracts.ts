@@ -1,4 +1,4 @@
-import type { RecordLines } from '../model/index.ts';
+import type { Completion, RecordLines, Slice, SliceBounds } from '../model/index.ts';
 
 /** Folder, sinks and limits of the store. */
 export interface EmbeddedStoreOptions {
@@ -94,4 +94,71 @@ export interface LogCommit {
 export interface FactsCommit {
   readonly router: string;
   readonly facts: string;
+}
+
+/**
+ * Positions, facts, values and the queue of records of the routers that run in this process: on its disk (`EmbeddedStore`), or
+ * shared by the replicas of a cluster (`ClusterStore`). What an embedded store throws, one in an engine may reject with; all of
+ * it is `StoreError`. Reads never wait: they are of what {@link openRouter} has loaded and of what was written since.
+ */
+export interface Store {
+  /** True while the store could not be opened since the start. */
+  readonly isWaiting: boolean;
+  /** Records that at least one sink has yet to get, and their compressed bytes. */
+  readonly spooled: { readonly records: number; readonly bytes: number };
+
+  /**
+   * Loads what is known of a router, before its first run here. Again after a commit was `fenced`: another replica has moved
+   * its logs. Does nothing for a router that is open, unless that happened.
+   */
+  openRouter(router: string): Completion;
+  /** Resolves when nothing of the router is under way, and forgets what was loaded of it: another replica may run it. */
+  closeRouter(router: string): Completion;
+  /** Returns the positions of all logs of a router, by component. */
+  readPositions(router: string): Map<string, string>;
+  /** Returns the facts learnt about a router as a whole; `undefined` when nothing is stored. */
+  readFacts(router: string): string | undefined;
+  /** Forgets the positions of logs. Records that wait for sinks stay. */
+  forgetLogs(router: string, components: readonly string[]): Completion;
+  /**
+   * Adds records to the queue, advances the positions of their logs and stores facts: all of `commits`, which are of one
+   * router, or nothing. The records are taken over within the call. With code `full`, `share`, `unwritable` or `fenced` nothing
+   * is changed; with `damaged`, the position was lost since it was read.
+   */
+  commit(...commits: (LogCommit | FactsCommit)[]): Completion;
+  /** True if a router that was refused with `share` may add records again. */
+  hasShare(router: string): boolean;
+  /**
+   * Sets the configured routers; returns the names of those whose state is removed, because they were not configured for
+   * `graceMs`.
+   */
+  keepRouters(configured: readonly string[], nowMs: number, graceMs?: number): string[];
+  /** Returns the value of a router stored under `key`, if there is one. */
+  readValue(router: string, key: string): string | undefined;
+  /** Stores a value of a router under `key`, replacing the previous one; `too-long` above 16 Ki characters. */
+  writeValue(router: string, key: string, text: string): Completion;
+
+  /**
+   * Changes the set of sinks. The cursor of a removed sink is dropped, with the records that only it was waiting for. A new
+   * sink gets everything still spooled, or only what comes from now on.
+   */
+  setSinks(sinks: readonly SinkStart[]): Completion;
+  /** Returns the next records for `sink`, in commit order; `undefined` if none are here. */
+  readSlice(sink: string, bounds: SliceBounds): Slice<SpoolCursor> | undefined;
+  /** Moves the cursor of a sink past settled records, never back. */
+  acknowledge(sink: string, cursor: SpoolCursor): Completion;
+  /**
+   * Redelivers to a sink, ahead of new records, what it took in its `replayMs` before `endedMs` or, without that, before it took
+   * its last records.
+   */
+  repeat(sink: string, endedMs?: number): Completion;
+  /** Number of records that a sink has yet to acknowledge, of the logs it wants. */
+  countWaiting(sink: string, isWanted?: LogChoice): number;
+  /** Commit time of the oldest record that a sink has yet to acknowledge; `undefined` if there is none. Wall time in ms. */
+  oldestWaitingMs(sink: string, isWanted?: LogChoice): number | undefined;
+
+  /** Throws what {@link commit} would reject with because of the disk or the engine, as far as that is known. */
+  checkWritable(): void;
+  /** Ends the use of the store. */
+  close(): Completion;
 }

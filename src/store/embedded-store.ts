@@ -10,6 +10,7 @@ import type {
   RecentPlace,
   SinkStart,
   SpoolCursor,
+  Store,
 } from './contracts.ts';
 import {
   isDamage,
@@ -64,7 +65,7 @@ interface Opened {
  *    └──── the structure is damaged: rebuilt from what can be read ──▶ open, with `damaged` for the call that found it
  * ```
  */
-export class EmbeddedStore implements Disposable {
+export class EmbeddedStore implements Store, Disposable {
   readonly #options: EmbeddedStoreOptions;
   readonly #path: string;
   readonly #forgotten = new ForgottenLogs();
@@ -144,6 +145,12 @@ export class EmbeddedStore implements Disposable {
   get spooled(): { readonly records: number; readonly bytes: number } {
     return this.#spooled;
   }
+
+  /** Nothing to load: everything is in the database. */
+  openRouter(_router: string): void {}
+
+  /** Nothing is under way: every call is over when it returns. */
+  closeRouter(_router: string): void {}
 
   /** Returns the positions of all logs of a router, by component. */
   readPositions(router: string): Map<string, string> {

@@ -3,14 +3,24 @@ import { CodedError } from '../base/index.ts';
 /**
  * - `full`: the spool or the disk is full.
  * - `share`: the waiting records of a router take as much of the spool as it may use.
- * - `unwritable`: the disk rejects writes: it is read-only or failing.
+ * - `unwritable`: the disk rejects writes: it is read-only or failing. Or the engine does not answer.
  * - `too-long`: a value exceeds its limit.
  * - `locked`: another process holds the files.
  * - `damaged`: stored data was damaged and has been removed; a retry may succeed after positions were read again.
  * - `absent`: the file does not exist and was not to be created.
  * - `broken`: the database failed.
+ * - `fenced`: another replica of the cluster has moved the log or the cursor since it was read here.
  */
-export type StoreFailure = 'full' | 'share' | 'unwritable' | 'too-long' | 'locked' | 'damaged' | 'absent' | 'broken';
+export type StoreFailure =
+  | 'full'
+  | 'share'
+  | 'unwritable'
+  | 'too-long'
+  | 'locked'
+  | 'damaged'
+  | 'absent'
+  | 'broken'
+  | 'fenced';
 
 /** A failure of durable state. */
 export class StoreError extends CodedError<StoreFailure> {

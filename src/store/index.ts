@@ -15,6 +15,7 @@ export type {
   RecentPlace,
   SinkStart,
   SpoolCursor,
+  Store,
   TimeSpan,
 } from './contracts.ts';
 export type { DeadLetterOptions } from './dead-letter-file.ts';

@@ -51,9 +51,9 @@ function createBench() {
 
 const full = new StoreError('full', 'no room', { disposition: 'hold-back' });
 
-test('SpoolGuard passes commits and positions on, and holds nothing back while there is room', () => {
+test('SpoolGuard passes commits and positions on, and holds nothing back while there is room', async () => {
   const { guard, messages, state } = createBench();
-  guard.commit(commit);
+  await guard.commit(commit);
   expect(guard.readPositions('plant-7')).toEqual(new Map([['network', 'p']]));
   expect([guard.isHeldBack, messages, state.trials]).toEqual([false, [], 0]);
 });
@@ -76,7 +76,7 @@ test('SpoolGuard holds reading back when there is no room, says so once, and goe
   const { guard, messages, state, clock } = createBench();
   state.fault = full;
   state.bytes = 1000;
-  for (let attempt = 0; attempt < 3; attempt++) expect(() => guard.commit(commit)).toThrow(full);
+  for (let attempt = 0; attempt < 3; attempt++) await expect(guard.commit(commit)).rejects.toThrow(full);
   expect(guard.isHeldBack).toBe(true);
   await clock.advance(60_000);
   state.bytes = 901;
@@ -93,7 +93,7 @@ test('SpoolGuard tries a disk that is in the way every ten seconds, not at every
   const { guard, state, clock } = createBench();
   state.fault = full;
   state.diskFault = new StoreError('unwritable', 'read-only', { disposition: 'hold-back' });
-  expect(() => guard.commit(commit)).toThrow(full);
+  await expect(guard.commit(commit)).rejects.toThrow(full);
   expect([guard.isHeldBack, state.trials]).toEqual([true, 0]);
   await clock.advance(10_000);
   expect([guard.isHeldBack, guard.isHeldBack, state.trials]).toEqual([true, true, 1]);
@@ -104,10 +104,10 @@ test('SpoolGuard tries a disk that is in the way every ten seconds, not at every
   expect([guard.isHeldBack, state.trials]).toEqual([false, 2]);
 });
 
-test('SpoolGuard holds back only the router that has used its share, says so once, and lets it go on when it may', () => {
+test('SpoolGuard holds back only the router that has used its share, says so once, and lets it go on when it may', async () => {
   const { guard, messages, state } = createBench();
   state.fault = new StoreError('share', 'plant-7 has too much', { disposition: 'hold-back' });
-  for (let attempt = 0; attempt < 3; attempt++) expect(() => guard.commit(commit)).toThrow('too much');
+  for (let attempt = 0; attempt < 3; attempt++) await expect(guard.commit(commit)).rejects.toThrow('too much');
   expect([guard.isHeldBack, guard.isRouterHeldBack('plant-7'), guard.isRouterHeldBack('other')]).toEqual([
     false,
     true,
@@ -123,23 +123,23 @@ test('SpoolGuard holds back only the router that has used its share, says so onc
   ]);
 });
 
-test('SpoolGuard holds nothing back for a fault of another kind', () => {
+test('SpoolGuard holds nothing back for a fault of another kind', async () => {
   const { guard, state } = createBench();
   state.fault = new StoreError('damaged', 'rebuilt', { disposition: 'retry' });
-  expect(() => guard.commit(commit)).toThrow('rebuilt');
+  await expect(guard.commit(commit)).rejects.toThrow('rebuilt');
   expect(guard.isHeldBack).toBe(false);
 });
 
-test('SpoolGuard says that records were made durable, and says nothing of positions alone and of what was refused', () => {
+test('SpoolGuard says that records were made durable, and says nothing of positions alone and of what was refused', async () => {
   const { guard, state } = createBench();
   const position = { ...commit, lines: [] };
-  guard.commit(position);
-  guard.commit();
+  await guard.commit(position);
+  await guard.commit();
   expect(state.wakes).toBe(0);
-  guard.commit(commit);
-  guard.commit(position, commit);
+  await guard.commit(commit);
+  await guard.commit(position, commit);
   expect(state.wakes).toBe(2);
   state.fault = full;
-  expect(() => guard.commit(commit)).toThrow(full);
+  await expect(guard.commit(commit)).rejects.toThrow(full);
   expect(state.wakes).toBe(2);
 });

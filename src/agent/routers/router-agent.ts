@@ -434,8 +434,8 @@ export class RouterAgent {
             readPositions: (router) => records.readPositions(router),
             readFacts: (router) => records.readFacts(router),
             forgetLogs: (router, components) => records.forgetLogs(router, components),
-            commit: (...commits) => {
-              records.commit(...commits);
+            commit: async (...commits) => {
+              await records.commit(...commits);
               for (const commit of commits) {
                 if (!('lines' in commit)) continue;
                 this.stats.recordLines(commit.lines);

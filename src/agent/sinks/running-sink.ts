@@ -15,7 +15,7 @@ import {
   type StepOptions,
 } from '../../delivery/index.ts';
 import { RetryLoop, type RetryLoopOutcome } from '../../schedule/index.ts';
-import { type DeadLetterStore, type EmbeddedStore, type SpoolCursor, StoreError } from '../../store/index.ts';
+import { type DeadLetterStore, type SpoolCursor, type Store, StoreError } from '../../store/index.ts';
 import type { SinkSummary } from '../../web/index.ts';
 import { createSelection, type SinkSelection } from '../line-processing.ts';
 import type { SelfMetrics } from '../metrics/self-metrics.ts';
@@ -25,7 +25,7 @@ import type { RefusalLog } from './refusal-log.ts';
 /** Stores, clock and counters that all sinks share. */
 export interface SinkContext {
   /** Store that holds the spool and the sinks' cursors. */
-  readonly store: EmbeddedStore;
+  readonly store: Store;
   /** Store of rejected records. */
   readonly deadLetters: DeadLetterStore;
   /** Clock for waits and the age of records. */

@@ -94,7 +94,7 @@ export class SinkSupervisor {
         return NO_CHANGE;
       }
       // Removed sinks keep their cursors until their last deliveries have ended.
-      this.#storeSinks([...settings, ...gone.map((one) => one.settings)]);
+      await this.#storeSinks([...settings, ...gone.map((one) => one.settings)]);
     } catch (cause) {
       await Promise.allSettled([...made.values()].map((sink) => sink.close()));
       throw cause;
@@ -110,7 +110,7 @@ export class SinkSupervisor {
           const member = sink ? { running: new RunningSink(one, sink, this.#options), hash } : kept.get(name);
           if (member) this.#sinks.set(name, member);
         }
-        if (gone.length > 0) this.#freeCursors();
+        if (gone.length > 0) await this.#freeCursors();
         this.wake();
         this.#lookAgain();
       },
@@ -118,11 +118,11 @@ export class SinkSupervisor {
   }
 
   /** Stores the sinks. The first ones are also those with which the store was created, so that it stores them once it can. */
-  #storeSinks(sinks: readonly SinkSettings[]): void {
+  async #storeSinks(sinks: readonly SinkSettings[]): Promise<void> {
     const { store } = this.#options;
     try {
       store.checkWritable();
-      store.setSinks(sinks);
+      await store.setSinks(sinks);
     } catch (cause) {
       if (this.#isBegun || !(cause instanceof StoreError) || cause.disposition !== 'hold-back') throw cause;
     }
@@ -159,17 +159,17 @@ export class SinkSupervisor {
       } catch (cause) {
         logger.warn('Dead letters could not be looked through', { error: renderErrorChain(cause) });
       }
-      if (this.#hasOldCursors) this.#freeCursors();
+      if (this.#hasOldCursors) void this.#freeCursors();
       this.#lookAgain();
       this.wake();
     });
   }
 
   /** Drops records that only removed sinks were waiting for; retried at the next check if the disk cannot be written. */
-  #freeCursors(): void {
+  async #freeCursors(): Promise<void> {
     const { store, logger } = this.#options;
     try {
-      store.setSinks(this.#list().map(({ settings }) => settings));
+      await store.setSinks(this.#list().map(({ settings }) => settings));
       this.#hasOldCursors = false;
     } catch (cause) {
       this.#hasOldCursors = true;
