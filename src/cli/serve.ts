@@ -9,7 +9,7 @@ import {
   type Secret,
   systemRandom,
 } from '../base/index.ts';
-import type { Config, LoadedConfig, WatchedFiles } from '../config/index.ts';
+import { type Config, type LoadedConfig, listRequestSecrets, type WatchedFiles } from '../config/index.ts';
 import { DeliveryError } from '../delivery/index.ts';
 import type { SourceKeeper, SourceOutcome } from '../inventory/index.ts';
 import type { ConfigFault, SecretKeeper } from '../settings/index.ts';
@@ -56,7 +56,7 @@ export function openLogger(flags: LogFlags, io: CommandIo): OwnLog {
     const held = used.flatMap(({ routers, routerSources, sinks, web }) => [
       ...findSecrets(routerSources),
       ...findSecrets(web.access),
-      ...routers.map(({ password }) => password),
+      ...routers.flatMap(listRequestSecrets),
       ...sinks.flatMap((sink) => findSecrets('query' in sink ? { ...sink, query: sink.query.filter(isLong) } : sink)),
     ]);
     secrets = [...new Set([...held.map((secret) => secret.reveal()), ...former])];

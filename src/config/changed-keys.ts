@@ -8,6 +8,8 @@ const KEY_NAMES: Readonly<Partial<Record<keyof RouterSettings, string>>> = {
   byteBudget: 'byte_budget',
   byteBudgetStatusShare: 'byte_budget',
   lifecycle: 'state',
+  bearerToken: 'bearer_token',
+  sourceAddress: 'source_address',
 };
 
 /**

@@ -5,7 +5,7 @@ import type { SinkSettings } from '../delivery/index.ts';
 import type { SourceSettings } from '../inventory/index.ts';
 import type { LogRuleSettings, LogSettings, RedactSettings } from '../logs/index.ts';
 import type { LifecycleWish, RouterIdentity } from '../model/index.ts';
-import type { ConnectionSettings } from '../router/index.ts';
+import type { ConnectionSettings, RouterProxy } from '../router/index.ts';
 import type { ScheduleSettings } from '../schedule/index.ts';
 import type { TlsSettings } from '../settings/index.ts';
 import type { MetricFilter, ModuleDefinition, PollSettings } from '../status/index.ts';
@@ -42,12 +42,20 @@ export interface RouterSettings extends RouterIdentity {
   readonly groups: readonly string[];
   /** Scheme, host, port and path prefix, normalised, without a slash at the end. */
   readonly url: string;
-  /** Empty with `auth: none`, as is the password. */
+  /** Empty with `auth: bearer` and `none`, as is the password. */
   readonly username: string;
-  /** Password of the account; empty with `auth: none`. */
+  /** Password of the account; empty with `auth: bearer` and `none`. */
   readonly password: Secret;
-  /** Authentication of requests: tokens after a login, HTTP basic, or none. */
+  /** Authentication of requests: tokens after a login, HTTP basic, a token of the configuration, or none. */
   readonly auth: RouterKeys['auth'];
+  /** Token of `auth: bearer`; `undefined` with another one. */
+  readonly bearerToken?: Secret | undefined;
+  /** Headers of every request. Absent: none. */
+  readonly headers?: Readonly<Record<string, Secret>> | undefined;
+  /** Proxy on the way to it. Absent: none. */
+  readonly proxy?: RouterProxy | undefined;
+  /** Own address that connections to it come from. Absent: the system chooses it. */
+  readonly sourceAddress?: string | undefined;
   /** Verification of the router's certificate, and the client certificate. */
   readonly tls: TlsSettings;
   /** IANA name; `undefined` when not configured. */

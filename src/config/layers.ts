@@ -1,12 +1,17 @@
 import { type Secret, Steps } from '../base/index.ts';
+import type { RouterProxy, WrittenProxy } from '../router/index.ts';
 import {
   findNearest,
+  findSecretForm,
+  HEADER_SECRET,
+  isWritten,
   type KeyPath,
   NamedFileReader,
   type Place,
   refuseBoth,
   refuseSecretForms,
   type TlsFiles,
+  TOKEN_SECRET,
 } from '../settings/index.ts';
 import type { CredentialSets, GroupSets, Layer, TlsSets } from './router-schema.ts';
 
@@ -15,9 +20,14 @@ export interface PlacedLayer extends Place {
   readonly layer: Layer;
 }
 
-/** Content of the files that a layer refers to, and its password, whatever its form. */
+/** Content of the files that a layer refers to, and its secrets, whatever their form. */
 interface LayerFiles extends TlsFiles {
   readonly password?: Secret | undefined;
+  readonly bearerToken?: Secret | undefined;
+  /** Headers of every request. Absent: the layer has no key for them. */
+  readonly headers?: Readonly<Record<string, Secret>> | undefined;
+  /** The proxy; absent also with `proxy: none`. */
+  readonly proxy?: RouterProxy | undefined;
 }
 
 /** A layer or named set with the content of its files. */
@@ -51,6 +61,12 @@ const ACCOUNT_KEYS = [
   'password_credential',
   'password_command',
   'auth',
+  'bearer_token',
+  'bearer_token_file',
+  'bearer_token_credential',
+  'bearer_token_command',
+  'headers',
+  'header_files',
 ] as const;
 
 /** `defaults`, groups and named sets of the main file, onto which the keys of routers are laid. */
@@ -93,6 +109,9 @@ export class Inheritance {
     const steps = new Steps();
     for (const layer of [...inherited, ...routers]) {
       refuseSecretForms(layer, 'password');
+      refuseSecretForms(layer, 'bearer_token');
+      checkHeaders(layer);
+      checkProxy(layer);
       refuseIdleEnd(layer);
       if (layer.layer.credentials !== undefined) {
         for (const key of ACCOUNT_KEYS) refuseBoth(layer, 'credentials', key);
@@ -133,12 +152,14 @@ export class Inheritance {
       // Absent, because an undefined key would replace its default.
       const merged: Layer = { ...stack.merged };
       for (const key of ACCOUNT_KEYS) delete merged[key];
-      stack = put({ ...stack, merged, files: { ...stack.files, password: undefined } }, account);
+      const { caPem, certPem, keyPem, proxy } = stack.files;
+      stack = put({ ...stack, merged, files: { caPem, certPem, keyPem, proxy } }, account);
     }
     const tls = tlsSet === undefined ? undefined : this.#tlsSets.find(tlsSet, layer, ['tls_set']);
     if (tls) {
       const { merged, files } = stack;
-      stack = put({ ...stack, merged: { ...merged, tls: {} }, files: { password: files.password } }, tls);
+      const { caPem: _ca, certPem: _cert, keyPem: _key, ...others } = files;
+      stack = put({ ...stack, merged: { ...merged, tls: {} }, files: others }, tls);
     }
     return put(stack, layer);
   }
@@ -148,6 +169,41 @@ export class Inheritance {
 function refuseIdleEnd({ file, path, layer }: PlacedLayer): void {
   if (layer.state_until === undefined || layer.state !== undefined || file.faults.covers([...path, 'state'])) return;
   file.faults.add([...path, 'state_until'], '"state_until" needs "state" beside it', { aim: 'key' });
+}
+
+/** Rejects headers outside the main file, and a header that stands twice. */
+function checkHeaders(layer: PlacedLayer): void {
+  const { file, path } = layer;
+  const first = new Map<string, string>();
+  for (const key of ['headers', 'header_files'] as const) {
+    if (!isWritten(layer, key)) continue;
+    if (!file.isMain) {
+      const message = `"${key}" is legal in the main file only; write a group there, and name it in "groups" of this router`;
+      file.faults.add([...path, key], message, { aim: 'key' });
+    }
+    for (const name of Object.keys(layer.layer[key] ?? {})) {
+      const earlier = first.get(name.toLowerCase());
+      const message = `The header "${name}" is already set by "${earlier}"`;
+      if (earlier !== undefined) file.faults.add([...path, key, name], message, { aim: 'key' });
+      else first.set(name.toLowerCase(), `${key}.${name}`);
+    }
+  }
+}
+
+/** Rejects half an account on a proxy, and what the proxy has no use for. */
+function checkProxy({ file, path, layer }: PlacedLayer): void {
+  const { proxy } = layer;
+  if (proxy === undefined || proxy === 'none') return;
+  const place = { file, path: [...path, 'proxy'] };
+  refuseSecretForms(place, 'password');
+  const password = findSecretForm(place, 'password');
+  const hasName = isWritten(place, 'username');
+  const refuse = (key: string, message: string) => file.faults.add([...place.path, key], message, { aim: 'key' });
+  if (password === undefined && hasName) refuse('username', '"username" needs "password" or "password_file" beside it');
+  if (password !== undefined && !hasName) refuse(password, `"${password}" needs "username" beside it`);
+  if (isWritten(place, 'ca_file') && proxy.url?.startsWith('https:') === false) {
+    refuse('ca_file', '"ca_file" has no effect here, because "url" does not begin with https://');
+  }
 }
 
 /** Layers that others refer to by name: the last step of their path. */
@@ -185,7 +241,7 @@ function renderNames(names: readonly string[]): string {
 
 function put({ merged, files, layers }: LayerStack, upper: ReadLayer): LayerStack {
   const { layer } = upper;
-  const { caPem, certPem, keyPem, password } = upper.files;
+  const { caPem, certPem, keyPem, password, bearerToken, headers } = upper.files;
   return {
     merged: {
       ...merged,
@@ -203,6 +259,10 @@ function put({ merged, files, layers }: LayerStack, upper: ReadLayer): LayerStac
       certPem: certPem ?? files.certPem,
       keyPem: keyPem ?? files.keyPem,
       password: password ?? files.password,
+      bearerToken: bearerToken ?? files.bearerToken,
+      headers: headers ?? files.headers,
+      // Never that of another proxy with the account of this one.
+      proxy: layer.proxy === undefined ? files.proxy : upper.files.proxy,
     },
     layers: [upper, ...layers],
   };
@@ -228,6 +288,9 @@ async function readNamedFiles(layers: readonly Omit<ReadLayer, 'files'>[]): Prom
       const files = {
         ...(await reader.readTls({ file, path: toLayerPath(placed, ['tls']) }, layer.tls ?? {})),
         password: await reader.readSecret(placed, 'password', layer),
+        bearerToken: await reader.readSecret(placed, 'bearer_token', layer, TOKEN_SECRET),
+        headers: await readHeaders(placed, layer, reader),
+        proxy: await readProxy({ file, path: [...placed.path, 'proxy'] }, layer.proxy, reader),
       };
       read[index] = { ...placed, files };
       if (steps.isDue) await steps.next();
@@ -235,4 +298,40 @@ async function readNamedFiles(layers: readonly Omit<ReadLayer, 'files'>[]): Prom
   };
   await Promise.all(Array.from({ length: FILE_READS_MAX }, work));
   return read;
+}
+
+/** Combines the headers of a layer with those in files; `undefined` if it has none. */
+async function readHeaders(
+  { file, path }: Place,
+  layer: Layer,
+  reader: NamedFileReader,
+): Promise<Readonly<Record<string, Secret>> | undefined> {
+  if (layer.headers === undefined && layer.header_files === undefined) return undefined;
+  const headers: Record<string, Secret> = { ...layer.headers };
+  for (const [name, named] of Object.entries(layer.header_files ?? {})) {
+    const value = await reader.readSecretFile({ file, path: [...path, 'header_files', name] }, named, HEADER_SECRET);
+    if (value) headers[name] = value;
+  }
+  return headers;
+}
+
+/** Reads the files of a proxy; `undefined` without one, or without its URL. */
+async function readProxy(
+  place: Place,
+  proxy: WrittenProxy | 'none' | undefined,
+  reader: NamedFileReader,
+): Promise<RouterProxy | undefined> {
+  if (proxy === undefined || proxy === 'none') return undefined;
+  const { url, username, ca_file: ca } = proxy;
+  const password = await reader.readSecret(place, 'password', proxy);
+  const caPem =
+    ca === undefined
+      ? undefined
+      : await reader.readCertificates({ file: place.file, path: [...place.path, 'ca_file'] }, ca);
+  if (url === undefined) return undefined;
+  return {
+    url,
+    ...(username !== undefined && password && { username, password }),
+    ...(caPem !== undefined && { caPem }),
+  };
 }

@@ -48,12 +48,39 @@ routers:
   - { name: plant-7, url: "https://192.0.2.10", groups: [munich, metered], tls_set: own_ca }
 \`\`\`
 
-- The layers of a router are \`defaults\`, then its groups in their order, then the router itself. A later layer takes precedence, key by key: of \`labels\`, \`tls\`, \`poll\`, \`logs\` and \`metrics\` single keys, of everything else, such as \`modules\`, the whole value. An empty label removes that of the layers below.
-- \`credentials\` of a layer replaces \`username\`, the password and \`auth\` of the layers below together, and \`tls_set\` replaces \`tls\`. Layers above may still set single keys.
+- The layers of a router are \`defaults\`, then its groups in their order, then the router itself. A later layer takes precedence, key by key: of \`labels\`, \`tls\`, \`poll\`, \`logs\` and \`metrics\` single keys, of everything else, such as \`modules\`, \`headers\` and \`proxy\`, the whole value. An empty label removes that of the layers below.
+- \`credentials\` of a layer replaces \`username\`, the password, \`auth\`, the token and \`headers\` of the layers below together, and \`tls_set\` replaces \`tls\`. Layers above may still set single keys.
 - Groups have no groups. \`defaults\`, groups and named sets are in the main file; routers in \`router_files\` may name them.
 - \`router-exporter check --show plant-7\` prints the settings of a router after merging, each with the file and line that it comes from, without secrets.
 - A change of a group or set restarts the sessions of routers whose settings it changes, and of no others.
 - At most ${SETS_MAX} groups, credentials and TLS sets each.
+`;
+
+const WAY = `
+<a id="tokens-headers-and-proxies"></a>
+
+## Tokens, headers and proxies
+
+Some devices, and gateways in front of routers, take a token instead of a login; some routers are behind a proxy.
+
+\`\`\`yaml
+credentials:
+  gateway: { auth: bearer, bearer_token_file: gateway.token, headers: { X-Tenant: plants } }
+  other: { auth: none, header_files: { Authorization: other.header } }
+groups:
+  remote:
+    credentials: gateway
+    source_address: 192.0.2.5
+    proxy: { url: "http://proxy.example.com:3128", username: agent, password_file: proxy.pw }
+\`\`\`
+
+- \`auth: bearer\` sends \`Authorization: Bearer TOKEN\` with every request, and never logs in. Other forms of the header: \`headers\` with \`auth: none\`.
+- \`headers\` are sent with every request to the router, logins included, and to nobody else: redirects are not followed, and a proxy does not see them (except of a router with \`http://\`). Their values are secrets. They stand in the main file only. What a router quotes of them in its answers is masked.
+- \`proxy\` with \`http\` or \`https\` asks the proxy to connect (\`CONNECT\`); the proxy must allow the port of the router. \`socks5\` is what \`ssh -D\` opens, among others. The certificate of the router is checked as without a proxy. The proxy resolves the name of the router. The variables \`HTTP_PROXY\` and \`HTTPS_PROXY\` are ignored.
+- \`proxy\` replaces that of the layers below with its account; \`proxy: none\` is a direct connection.
+- \`source_address\` is an address of this machine, for hosts with several networks. Of names, only addresses of the same family are tried.
+- \`poll.connect_timeout\` covers the connection to the proxy and that from there to the router.
+- A source of routers can set none of this, but may name groups and credentials that do.
 `;
 
 const FILES_OF_ROUTERS = `
@@ -262,6 +289,7 @@ export function renderConfigReference(): string {
     '\n',
     renderTables(configSchema, '', 3, { defaults: 'routers', groups: 'routers' }),
     GROUPS,
+    WAY,
     FILES_OF_ROUTERS,
     ROUTER_SOURCES,
     MODULES,

@@ -3,9 +3,16 @@ import { Secret } from '../base/index.ts';
 import { renderSink } from '../delivery/index.ts';
 import { renderSource } from '../inventory/index.ts';
 import { renderLogRule, renderLogs } from '../logs/index.ts';
-import { renderConnections } from '../router/index.ts';
+import { type RouterProxy, renderConnections } from '../router/index.ts';
 import { renderSchedule } from '../schedule/index.ts';
-import { findSecretForm, type Place, renderByteBudget, renderTls } from '../settings/index.ts';
+import {
+  findSecretForm,
+  isWritten,
+  type Place,
+  renderByteBudget,
+  renderCertificates,
+  renderTls,
+} from '../settings/index.ts';
 import { renderMetricFilter, renderPoll } from '../status/index.ts';
 import { renderDeadLetters, renderStorage } from '../store/index.ts';
 import { renderWeb } from '../web/index.ts';
@@ -72,14 +79,16 @@ export function renderResolvedRouter({ settings: router, layers, groupsAt }: Res
 
 /** Sections of which each layer sets single keys. */
 const MERGED_SECTIONS: ReadonlySet<string> = new Set(['tls', 'labels', 'poll', 'logs', 'metrics']);
+/** Sections that a set of credentials replaces together. */
+const ACCOUNT_SECTIONS: ReadonlySet<string> = new Set(['username', 'password', 'auth', 'bearer_token', 'headers']);
 
 function renderOrigin(keys: readonly string[], layers: readonly ReadLayer[]): string | undefined {
   const [section] = keys;
   for (const layer of layers) {
     const { file, replaces } = layer;
-    const isAccount = section === 'username' || section === 'password' || section === 'auth';
+    const isAccount = ACCOUNT_SECTIONS.has(section ?? '');
     if (replaces === 'tls_set' && section !== 'tls') continue;
-    const written = section === 'password' ? findSecretForm(layer, section) : undefined;
+    const written = findWrittenKey(layer, section);
     const path = toLayerPath(layer, written === undefined ? keys : [written]);
     if (file.source.valueAt(path) !== undefined) return renderLine({ file, path });
     // A named set replaces all of the layers below.
@@ -88,20 +97,31 @@ function renderOrigin(keys: readonly string[], layers: readonly ReadLayer[]): st
   return undefined;
 }
 
+/** Finds the key with which a layer sets a section that has several. */
+function findWrittenKey(layer: ReadLayer, section: string | undefined): string | undefined {
+  if (section === 'password' || section === 'bearer_token') return findSecretForm(layer, section);
+  if (section !== 'headers') return undefined;
+  return ['headers', 'header_files'].find((key) => isWritten(layer, key));
+}
+
 function renderLine({ file, path }: Place): string {
   return `${file.name}:${file.source.locate(path, 'key').line}`;
 }
 
 /** Converts settings of a router to its keys in a file, with secrets as they are. */
 export function toRouterKeys(router: RouterSettings): object {
-  const { name, url, groups, auth, username, password, timezone, labels, poll, logs, modules, metrics, lifecycle } =
-    router;
+  const { name, url, groups, auth, username, password, bearerToken, headers, proxy, sourceAddress } = router;
+  const { timezone, labels, poll, logs, modules, metrics, lifecycle } = router;
   return {
     name,
     url,
     groups: groups.length > 0 ? groups : undefined,
     auth,
-    ...(auth !== 'none' && { username, password }),
+    ...(auth !== 'none' && auth !== 'bearer' && { username, password }),
+    bearer_token: bearerToken,
+    headers,
+    proxy: proxy && renderProxy(proxy),
+    source_address: sourceAddress,
     tls: url.startsWith('https:') ? renderTls(router.tls) : undefined,
     timezone,
     labels,
@@ -113,6 +133,10 @@ export function toRouterKeys(router: RouterSettings): object {
     state_until: lifecycle?.untilMs === undefined ? undefined : new Date(lifecycle.untilMs).toISOString(),
     byte_budget: renderByteBudget({ perDay: router.byteBudget, statusShare: router.byteBudgetStatusShare }),
   };
+}
+
+function renderProxy({ url, username, password, caPem }: RouterProxy): object {
+  return { url, username, password, ca_file: renderCertificates(caPem) };
 }
 
 function render(keys: object): string {

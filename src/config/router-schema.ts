@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { logsSchema } from '../logs/index.ts';
 import { LIFECYCLE_STATES } from '../model/index.ts';
-import { connectionShape, urlKey } from '../router/index.ts';
+import { connectionShape, routerAccountShape, routerTlsSchema, urlKey } from '../router/index.ts';
 import type { SoundOf } from '../settings/index.ts';
 import {
   byteBudget,
@@ -79,7 +79,7 @@ const layerShape = {
   ...inheritable(routerKeysSchema.shape),
   credentials: name({
     description:
-      'Name of an item of the section `credentials`: its account replaces `username`, the password and `auth` of the layers below. Excludes these keys beside it.',
+      'Name of an item of the section `credentials`: its account replaces `username`, the password, `auth`, the token and the headers of the layers below. Excludes these keys beside it.',
   }).optional(),
   tls_set: name({
     description:
@@ -105,19 +105,17 @@ export const groupsSchema = sets(
   SETS_MAX,
 );
 
-const { tls: tlsSchema, ...accountShape } = connectionShape;
-
 /** Schema of `credentials`. */
 export const credentialsSchema = sets(
   'Accounts on routers, by name, for `credentials` of routers, groups and `defaults`.',
-  section('An account on routers.', inheritable(accountShape)),
+  section('An account on routers.', inheritable(routerAccountShape)),
   SETS_MAX,
 );
 
 /** Schema of `tls_sets`. */
 export const tlsSetsSchema = sets(
   'Sets of the keys of `tls` of a router, by name, for `tls_set` of routers, groups and `defaults`.',
-  section('How certificates of routers are verified.', inheritable(tlsSchema.unwrap().shape)),
+  section('How certificates of routers are verified.', inheritable(routerTlsSchema.shape)),
   SETS_MAX,
 );
 
@@ -150,8 +148,8 @@ const { credentials, tls_set, labels: ownLabels, timezone, modules, state: ownSt
 const { name: nameKey, groups } = routerSchema.shape;
 
 /**
- * Schema of a router of a source. A source names neither files nor commands nor secrets, and weakens no check of certificates:
- * there are no keys for it.
+ * Schema of a router of a source. A source names neither files nor commands nor secrets, neither headers nor proxies, and weakens
+ * no check of certificates: there are no keys for it.
  */
 export const remoteRouterSchema = section('One router of a source.', {
   name: nameKey,

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { Secret, Steps } from '../base/index.ts';
 import { resolveLogs } from '../logs/index.ts';
 import {
@@ -89,6 +90,11 @@ export async function resolveRouters(
 function checkCredentials(credentials: ReadLayer): void {
   const { file, path, layer } = credentials;
   if (layer.auth === 'none' || file.faults.covers([...path, 'auth']) || file.faults.covers(path)) return;
+  if (layer.auth === 'bearer') {
+    if (findSecretForm(credentials, 'bearer_token') !== undefined) return;
+    file.faults.add([...path, 'bearer_token'], 'Missing key; expected either "bearer_token" or "bearer_token_file"');
+    return;
+  }
   if (!isWritten(credentials, 'username')) {
     file.faults.add([...path, 'username'], 'Missing key; expected the account to log in with');
   }
@@ -119,25 +125,34 @@ function resolveRouter(
   const isSet = (isIn: (layer: Place) => boolean) => own.file.faults.covers(own.path) || account.some(isIn);
   // An invalid value may have been meant as "none".
   const isAuthKnown = !layers.some(({ file, path }) => file.faults.covers([...path, 'auth']));
-  const needsAccount = keys.auth !== 'none';
-  if (needsAccount && isAuthKnown && !isSet((layer) => isWritten(layer, 'username'))) {
-    const message = 'Missing key; expected the account to log in with, here or in "defaults"';
-    own.file.faults.add([...own.path, 'username'], message);
+  const needsAccount = keys.auth === 'token' || keys.auth === 'basic';
+  const requireOne = (key: string, isIn: (layer: Place) => boolean, expected: string) => {
+    if (!isAuthKnown || isSet(isIn)) return;
+    own.file.faults.add([...own.path, key], `Missing key; expected ${expected}, here or in "defaults"`);
+  };
+  if (needsAccount) {
+    requireOne('username', (layer) => isWritten(layer, 'username'), 'the account to log in with');
+    const isIn = (layer: Place) => findSecretForm(layer, 'password') !== undefined;
+    requireOne('password', isIn, 'either "password" or "password_file"');
   }
-  if (needsAccount && isAuthKnown && !isSet((layer) => findSecretForm(layer, 'password') !== undefined)) {
-    const message = 'Missing key; expected either "password" or "password_file", here or in "defaults"';
-    own.file.faults.add([...own.path, 'password'], message);
+  if (keys.auth === 'bearer') {
+    const isIn = (layer: Place) => findSecretForm(layer, 'bearer_token') !== undefined;
+    requireOne('bearer_token', isIn, 'either "bearer_token" or "bearer_token_file"');
   }
   // A password replaces that of the layers below in any form.
   const nobody = needsAccount ? undefined : { username: '', password: new Secret('') };
   const password = files.password ?? nobody?.password;
   const username = merged.username ?? nobody?.username;
+  const bearerToken = keys.auth === 'bearer' ? files.bearerToken : undefined;
+  refuseSecondAuthorization(keys.auth, account);
+  refuseOtherFamily(router, merged, files, own);
   checkClientCertificate(merged, layers);
   const modules = context.registry.select(layers.find(({ layer }) => layer.modules !== undefined));
   const labels = Object.fromEntries(Object.entries(merged.labels ?? {}).filter(([, value]) => value !== ''));
   checkLabels(Object.keys(labels), modules, layers, context);
   const { name, url } = router;
-  if (name === undefined || url === undefined || username === undefined || !password) {
+  const isAccountWhole = username !== undefined && password && (keys.auth !== 'bearer' || bearerToken);
+  if (name === undefined || url === undefined || !isAccountWhole) {
     if (layers.every(({ file }) => file.faults.size === 0)) own.file.faults.add(own.path, 'The router is incomplete');
     return undefined;
   }
@@ -148,6 +163,10 @@ function resolveRouter(
     username,
     password,
     auth: keys.auth,
+    ...(bearerToken && { bearerToken }),
+    ...(files.headers && Object.keys(files.headers).length > 0 && { headers: files.headers }),
+    ...(files.proxy && { proxy: files.proxy }),
+    ...(merged.source_address !== undefined && { sourceAddress: merged.source_address }),
     tls: toTlsSettings(merged.tls ?? {}, files),
     timezone: keys.timezone,
     labels,
@@ -169,6 +188,33 @@ function refuseIdleTls({ file, path, layer }: PlacedRouter): void {
     const message = `"${key}" has no effect here, because "url" begins with http://; write https://, or remove "${key}"`;
     file.faults.add([...path, key], message, { aim: 'key' });
   }
+}
+
+/** Rejects a header `Authorization` beside another authentication. */
+function refuseSecondAuthorization(auth: RouterSettings['auth'], layers: readonly ReadLayer[]): void {
+  if (auth === 'none') return;
+  const place = layers.find(({ files }) => files.headers !== undefined);
+  for (const key of ['headers', 'header_files'] as const) {
+    const name = Object.keys(place?.layer[key] ?? {}).find((one) => one.toLowerCase() === 'authorization');
+    if (!place || name === undefined) continue;
+    const message = `The header "${name}" is already set by "auth: ${auth}"; set "auth: none"`;
+    place.file.faults.add([...place.path, key, name], message, { aim: 'key' });
+  }
+}
+
+/** Rejects an own address from which the address in the URL, or that of the proxy, cannot be reached. */
+function refuseOtherFamily(
+  { url }: ListedRouter,
+  { source_address: source }: Layer,
+  { proxy }: ReadLayer['files'],
+  own: Place,
+): void {
+  const target = proxy?.url ?? url;
+  if (source === undefined || target === undefined) return;
+  const host = new URL(target.replace(/^socks5:/, 'http:')).hostname.replaceAll(/^\[|\]$/g, '');
+  if (isIP(host) === 0 || isIP(host) === isIP(source)) return;
+  const message = `No connection can come from the IPv${isIP(source)} address ${source} to the IPv${isIP(host)} address ${host}`;
+  own.file.faults.add([...own.path, isWritten(own, 'source_address') ? 'source_address' : 'url'], message);
 }
 
 /** Rejects a client certificate without its key, and a key without its certificate. */

@@ -40,7 +40,6 @@ export {
   baseUrl,
   type HostAndPort,
   hostAndPort,
-  isToken,
 } from './keys/network-values.ts';
 export { connectToNats, type NatsServers } from './nats/connection.ts';
 export { NatsError, type NatsErrorOptions, type NatsFailure, toNatsError } from './nats/errors.ts';

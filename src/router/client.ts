@@ -2,6 +2,7 @@ import { type Clock, createSystemClock, Secret } from '../base/index.ts';
 import { isPlainObject } from '../net/index.ts';
 import { decodeProfileState, type ProfileState } from './configuration/configuration.ts';
 import { ConfigurationCalls } from './configuration/configuration-calls.ts';
+import type { RouterWay } from './connection/connection-attempt.ts';
 import type { ConnectionLimit } from './connection/connection-limit.ts';
 import type { ConnectionCounts, WireBytes } from './connection/connector.ts';
 import type { RouterCertificate, RouterTls } from './connection/trust.ts';
@@ -12,15 +13,19 @@ import type { AuthMode, SessionEvent } from './requests/session.ts';
 import type { ConsumeDownload, JsonAnswer } from './requests/transport.ts';
 
 /** Address, credentials and limits of one router. */
-export interface RouterClientOptions {
+export interface RouterClientOptions extends RouterWay {
   /** Scheme, host, port and optional path prefix, as in `https://192.0.2.10`. Plain HTTP only with `http://`. */
   readonly url: string;
-  /** An account of the router. Not used with `auth: 'none'`. */
+  /** An account of the router. Not used with `auth: 'bearer'` and `'none'`. */
   readonly username: string;
   /** Password of the account. */
   readonly password: Secret | string;
   /** Default `token`. */
   readonly auth?: AuthMode | undefined;
+  /** Token of `auth: 'bearer'`. */
+  readonly bearerToken?: Secret | undefined;
+  /** Headers of every request. */
+  readonly headers?: Readonly<Record<string, Secret>> | undefined;
   /** TLS settings for `https` URLs. Default: the system's authorities. */
   readonly tls?: RouterTls | undefined;
   /** One request and its answer; for a download the time until the next bytes arrive. Milliseconds, default 10,000. */

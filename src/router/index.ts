@@ -35,6 +35,7 @@ export {
 } from './configuration/scheme.ts';
 export { ConnectionLimit, type ConnectionLoad } from './connection/connection-limit.ts';
 export type { ConnectionCounts, WireBytes } from './connection/connector.ts';
+export type { RouterProxy } from './connection/proxy.ts';
 export type { RouterCertificate, RouterTls, ShownCertificate } from './connection/trust.ts';
 export { type ErrorDetail, ROUTER_FAILURES, RouterError, type RouterFailure } from './errors.ts';
 export { type ApiDescription, type DescribedCall, parseApiDescription } from './openapi.ts';
@@ -50,5 +51,8 @@ export {
   findConnectionsMax,
   readConnections,
   renderConnections,
+  routerAccountShape,
+  routerTlsSchema,
   urlKey,
+  type WrittenProxy,
 } from './settings.ts';

@@ -4,8 +4,16 @@ import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { type Clock, openDeadline, untilAborted } from '../base/index.ts';
 import { explainTls, toAddress, toNameOptions } from '../net/index.ts';
-import { toConnectError, toConnectTimeoutMs, toTcpOptions, toTimeoutError } from './connection/connection-attempt.ts';
+import {
+  type RouterWay,
+  toConnectError,
+  toConnectTimeoutMs,
+  toSourceError,
+  toTcpOptions,
+  toTimeoutError,
+} from './connection/connection-attempt.ts';
 import { type WireBytes, WireMeter } from './connection/connector.ts';
+import { leadThrough, type RouterProxy, toProxyAddress, toProxyError } from './connection/proxy.ts';
 import {
   decodeShownCertificate,
   judgeTrust,
@@ -16,7 +24,7 @@ import {
 import { RouterError, toRouterError } from './errors.ts';
 
 /** Address and limits of one probe. */
-export interface RouterProbeOptions {
+export interface RouterProbeOptions extends RouterWay {
   /** Scheme, host and port; the rest is ignored. */
   readonly url: string;
   /** TLS settings for `https` URLs. Default: the system's authorities. */
@@ -63,37 +71,68 @@ export class RouterProbe {
     return this.#url.protocol === 'https:';
   }
 
-  /** Resolves the host to addresses in the order in which they are tried; to itself if it is an address. */
+  /**
+   * Resolves the host to addresses in the order in which they are tried; to itself if it is an address. With a proxy, that of
+   * the proxy, which resolves the name of the router itself.
+   */
   async resolve(signal: AbortSignal): Promise<readonly string[]> {
-    const { host } = this.#address;
+    const { proxy, sourceAddress } = this.#options;
+    const { host } = proxy ? toProxyAddress(proxy) : this.#address;
     if (isIP(host) !== 0) return [host];
-    return this.#bound(`The name ${host}`, signal, async (limit) => {
-      const found = await untilAborted(lookup(host, { all: true }), limit);
+    const name = proxy ? `The name of the proxy, ${host},` : `The name ${host}`;
+    return this.#bound(name, signal, async (limit) => {
+      const family = sourceAddress === undefined ? 0 : isIP(sourceAddress);
+      const found = await untilAborted(lookup(host, { all: true, family }), limit);
       return found.map(({ address }) => address);
     });
   }
 
-  /** Opens the TCP connection; resolves with the address that accepted it, as in `192.0.2.10` and `443`. */
+  /**
+   * Opens the TCP connection; resolves with the address that accepted it, as in `192.0.2.10` and `443`: with a proxy, that of
+   * the proxy, which has connected to the router then.
+   */
   async connect(signal: AbortSignal): Promise<{ readonly address: string; readonly port: number }> {
     const { timeoutMs, clock } = this.#options;
     const connectTimeoutMs = toConnectTimeoutMs(this.#options.connectTimeoutMs, timeoutMs);
-    const { host, port } = this.#address;
+    const { proxy, sourceAddress } = this.#options;
+    const { host, port } = proxy ? toProxyAddress(proxy) : this.#address;
     const target = { hostname: host };
     using deadline = openDeadline(clock, connectTimeoutMs, signal);
-    const socket = connectTcp(toTcpOptions({ host, port }, connectTimeoutMs));
+    const socket = connectTcp(toTcpOptions({ host, port }, connectTimeoutMs, sourceAddress));
     this.#socket = socket;
     this.#meter.watch(socket);
     // The caller that waits for the socket gets its errors; later ones do not matter.
     socket.on('error', () => {});
     try {
       await once(socket, 'connect', { signal: deadline.signal });
+      if (proxy) await untilAborted(this.#lead(socket, proxy), deadline.signal);
     } catch (cause) {
       signal.throwIfAborted();
+      if (cause instanceof RouterError) throw cause;
+      if (!deadline.signal.aborted) {
+        const fault = toSourceError(cause, sourceAddress) ?? (proxy && toProxyError(cause, proxy));
+        if (fault) throw fault;
+      }
       const error = deadline.signal.aborted ? toTimeoutError(target, connectTimeoutMs) : cause;
       const reason = error instanceof Error ? toConnectError(error, target, connectTimeoutMs) : error;
       throw toRouterError(reason, `TCP to ${host} port ${port}`);
     }
     return { address: socket.remoteAddress ?? host, port };
+  }
+
+  /** Has the proxy connect to the router. */
+  #lead(socket: Socket, proxy: RouterProxy): Promise<void> {
+    return new Promise((resolve, reject) => {
+      leadThrough({
+        socket,
+        proxy,
+        target: this.#address,
+        onCarrier: (carrier) => {
+          this.#socket = carrier;
+        },
+        settle: (...[error]) => (error ? reject(error) : resolve()),
+      });
+    });
   }
 
   /** Performs the TLS handshake. An untrusted certificate is a finding, not an error. */

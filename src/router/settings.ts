@@ -1,15 +1,22 @@
+import { isIP } from 'node:net';
 import { z } from 'zod';
 import {
+  checked,
   choice,
+  headersShape,
   orDefaults,
+  parsed,
   routerUrl,
   type SoundOf,
   secretShape,
   section,
   text,
   tlsSection,
+  token,
   wholeNumber,
+  withSecrecy,
 } from '../settings/index.ts';
+import { parseProxyUrl } from './connection/proxy.ts';
 import { AUTH_MODES } from './requests/session.ts';
 
 /** The key `url` of a router. */
@@ -28,25 +35,104 @@ const tls = tlsSection({
   insecure: 'Accepts every certificate. Anyone between agent and router can then read the password.',
 });
 
-/** Keys of a router for the login and the verification of its certificate. */
-export const connectionShape = {
+const BEARER_TOKEN = 'Token that is sent with every request, with `auth: bearer`.';
+
+/** Keys of a router for the authentication of requests. */
+const accountShape = {
   username: text({
-    description: 'Account on the router. Required here or in `defaults`, except with `auth: none`.',
+    description: 'Account on the router. Required here or in `defaults` with `auth: token` and `basic`.',
   }).optional(),
   ...secretShape('password', {
     description:
-      'Password of the account. This, or one of the three keys that replace it, is required, here or in `defaults`, except with `auth: none`.',
+      'Password of the account. This, or one of the three keys that replace it, is required, here or in `defaults`, with `auth: token` and `basic`.',
     what: 'password',
   }),
   auth: choice(
     {
       description:
-        'How requests are authenticated: `token` logs in, `basic` sends the password with every request, `none` is for devices without users.',
+        'How requests are authenticated: `token` logs in, `basic` sends the password with every request, `bearer` sends `bearer_token` with every request, `none` is for devices without users.',
     },
     AUTH_MODES,
   ).prefault('token'),
-  tls: tls.optional(),
+  ...secretShape('bearer_token', {
+    description: BEARER_TOKEN,
+    what: 'token',
+    written: token({ description: BEARER_TOKEN }),
+  }),
+  ...headersShape({
+    description:
+      'Headers of every request, such as a token of a gateway. They replace those of the layers below. `Authorization` only with `auth: none`. Only in the main file.',
+    ofFiles:
+      'Headers whose values are read from files; one trailing line end is ignored. In addition to `headers` beside it. Only in the main file.',
+    reserved: ['accept', 'accept-encoding', 'if-none-match', 'proxy-authorization', 'range'],
+  }),
 };
+
+const PROXY_URL =
+  'the URL of a proxy: http, https or socks5, host and port, without credentials, such as http://proxy.example.com:3128';
+const NAME_BYTES_MAX = 255;
+const PROXY_NAME = `a user name of 1 to ${NAME_BYTES_MAX} characters without ":" and control characters`;
+const NO_PROXY = '"none", or a map with the "url" of a proxy';
+
+const proxySection = section(
+  'Proxy on the way to the router. It sees the address of the router and, with `https`, nothing else.',
+  {
+    url: withSecrecy(
+      'possible',
+      parsed(
+        {
+          description:
+            'URL of the proxy. `http` and `https` ask it with CONNECT, also for routers without TLS; `socks5` is SOCKS version 5. The proxy resolves the name of the router. Default of the port: 80, 443, 1080.',
+          kind: 'URL',
+        },
+        PROXY_URL,
+        parseProxyUrl,
+      ),
+    ),
+    username: checked({ description: 'Account on the proxy, with a password.' }, PROXY_NAME, NAME_BYTES_MAX, (value) =>
+      /^[^:\p{Cc}]+$/u.test(value),
+    ).optional(),
+    ...secretShape('password', { description: 'Password of the account.', what: 'password' }),
+    ca_file: text({
+      description:
+        'PEM file with the certificates of the authorities to trust for an `https` proxy, instead of those of the system.',
+      kind: 'path',
+    }).optional(),
+  },
+);
+
+const SOURCE_ADDRESS = 'an IP address of this machine, such as 192.0.2.5';
+
+/** Keys of a router for the way to it. */
+const wayShape = {
+  proxy: withSecrecy(
+    'possible',
+    z.union([z.literal('none'), proxySection], { error: NO_PROXY }).meta({
+      description: 'Proxy on the way to the router; replaces that of the layers below. `none`: there is none.',
+      kind: '`none`, or a map',
+    }),
+  ).optional(),
+  source_address: checked(
+    {
+      description:
+        'Own address from which connections to the router, or to its proxy, are opened. Default: the system chooses it.',
+      kind: 'IP address',
+    },
+    SOURCE_ADDRESS,
+    64,
+    (value) => isIP(value) !== 0,
+  ).optional(),
+};
+
+/** Keys of a router for the way to it, the authentication and the verification of its certificate. */
+export const connectionShape = { ...accountShape, tls: tls.optional(), ...wayShape };
+
+/** Schema of the section `tls` of a router. */
+export const routerTlsSchema = tls;
+export { accountShape as routerAccountShape };
+
+/** The valid keys of a proxy. */
+export type WrittenProxy = SoundOf<typeof proxySection>;
 
 const CONNECTIONS_LEAST = 1;
 const CONNECTIONS_MOST = 1_000_000;

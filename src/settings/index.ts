@@ -14,6 +14,7 @@ export {
   type ClientTls,
   NamedFileReader,
   readTls,
+  renderCertificates,
   renderFileFault,
   renderTls,
   revealTls,
@@ -26,6 +27,7 @@ export { listMatches, type MatchedFiles, readDigest, readPatternFiles } from './
 export { type SecretEvent, SecretKeeper, type SecretKind } from './files/secret-keeper.ts';
 export { findSecretForm, refuseSecretForms, secretShape } from './files/secret-keys.ts';
 export { describeFailure, readTextFile, type TextFile } from './files/text-file.ts';
+export { HEADER_SECRET, headersShape, isToken, TOKEN_SECRET, token } from './schema/http-headers.ts';
 export {
   filePatterns,
   findNameFault,

@@ -135,7 +135,7 @@ describe('loadConfig() on values', () => {
 
   it('suggests the word that was probably meant', async () => {
     expect(await faultsOf('auth: tokn')).toEqual([
-      '6:11: routers[0].auth: Expected "token", "basic" or "none"; found "tokn"; did you mean "token"?',
+      '6:11: routers[0].auth: Expected "token", "basic", "bearer" or "none"; found "tokn"; did you mean "token"?',
     ]);
   });
 

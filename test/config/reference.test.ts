@@ -75,7 +75,7 @@ describe('renderConfigReference()', () => {
   });
 
   it('shows files that can be loaded', async () => {
-    const [groups = '', routers = '', sources = '', modules = '', sinks = '', rules = ''] = [
+    const [groups = '', way = '', routers = '', sources = '', modules = '', sinks = '', rules = ''] = [
       ...reference.matchAll(/```yaml\n(.*?)```/gs),
     ].map(([, text]) => text ?? '');
     const { lines, config } = await load(
@@ -92,6 +92,10 @@ describe('renderConfigReference()', () => {
     const grouped = await load(groups, { files });
     expect(grouped.lines).toEqual([]);
     expect(grouped.config?.routers[0]).toMatchObject({ labels: { site: 'munich' }, poll: { intervalMs: 300_000 } });
+    const gateway = { 'gateway.token': 'x', 'other.header': 'x', 'proxy.pw': 'x' };
+    const routed = await load(`${way}routers: [{ name: a, url: "https://a", groups: [remote] }]`, { files: gateway });
+    expect(routed.lines).toEqual([]);
+    expect(routed.config?.routers[0]).toMatchObject({ auth: 'bearer', proxy: { username: 'agent' } });
     expect(config?.logRules.map(({ name }) => name)).toEqual([
       'router_dhcp_acks_total',
       'router_ntp_adjustment_seconds',

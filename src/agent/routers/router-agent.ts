@@ -1,5 +1,5 @@
 import { type Clock, CodedError, isSelected, type Logger, openDeadline } from '../../base/index.ts';
-import type { RouterSettings } from '../../config/index.ts';
+import { type RouterSettings, toClientOptions } from '../../config/index.ts';
 import type { FleetExposition } from '../../exposition/index.ts';
 import { type ArchivePool, type LogEvent, TailMemory, tailOnce, Zone } from '../../logs/index.ts';
 import { type ConnectionLimit, RouterClient, RouterError, type SessionEvent } from '../../router/index.ts';
@@ -123,13 +123,7 @@ export class RouterAgent {
     this.#settings = settings;
     this.#lifecycle = options.lifecycle;
     this.#client = new RouterClient({
-      url: settings.url,
-      username: settings.username,
-      password: settings.password,
-      auth: settings.auth,
-      tls: { ...settings.tls, keyPem: settings.tls.keyPem?.reveal() },
-      requestTimeoutMs: settings.poll.timeoutMs,
-      connectTimeoutMs: settings.poll.connectTimeoutMs,
+      ...toClientOptions(settings),
       clock,
       report: (event) => this.#onSession(event),
       onBody: () => this.#onBody(),

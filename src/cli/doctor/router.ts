@@ -1,7 +1,7 @@
 import { type Clock, openDeadline } from '../../base/index.ts';
-import type { RouterSettings } from '../../config/index.ts';
+import { listRequestSecrets, type RouterSettings, toClientOptions } from '../../config/index.ts';
 import { equals, type RouterClient, RouterError, RouterProbe, type ShownCertificate } from '../../router/index.ts';
-import { createClient, logOut, toRouterTls } from '../routers/connect.ts';
+import { createClient, logOut } from '../routers/connect.ts';
 import type { Examination, Learnt, RouterReport } from './examination.ts';
 import { examineLogs } from './logs.ts';
 import { examineStatus } from './status.ts';
@@ -40,17 +40,11 @@ const STAGES: readonly (readonly [step: string, run: (examination: Examination) 
 export async function examineRouter(settings: RouterSettings, options: ExaminationOptions): Promise<RouterReport> {
   const { clock, hasSinks, onStep } = options;
   using deadline = openDeadline(clock, ROUTER_MS_MAX, options.signal);
-  const { url, poll, password } = settings;
-  const probe = new RouterProbe({
-    url,
-    tls: toRouterTls(settings),
-    timeoutMs: poll.timeoutMs,
-    connectTimeoutMs: poll.connectTimeoutMs,
-    clock,
-  });
+  const { url, poll } = settings;
+  const probe = new RouterProbe({ ...toClientOptions(settings), timeoutMs: poll.timeoutMs, clock });
   const client = createClient(settings, clock);
   const countBytes = () => [probe, client].reduce((sum, { wireBytes }) => sum + wireBytes.sent + wireBytes.received, 0);
-  const clean = createCleaner([password.reveal()]);
+  const clean = createCleaner(listRequestSecrets(settings).map((secret) => secret.reveal()));
   const recorder = new StepRecorder({ clock, countBytes, clean, signal: options.signal, onStep });
   const learnt: Learnt = {};
   const startedMs = clock.monotonic();
@@ -79,17 +73,22 @@ export async function examineRouter(settings: RouterSettings, options: Examinati
   };
 }
 
-function resolve({ recorder, probe, signal }: Examination): Promise<boolean> {
-  return recorder.run('resolve', async () => ({ message: (await probe.resolve(signal)).join(', ') }));
+function resolve({ recorder, probe, signal, settings }: Examination): Promise<boolean> {
+  const what = settings.proxy ? 'proxy ' : '';
+  return recorder.run('resolve', async () => ({ message: what + (await probe.resolve(signal)).join(', ') }));
 }
 
-function connect({ recorder, probe, signal }: Examination): Promise<boolean> {
-  const hint = 'No response: check host and port in the url of this router, and the firewalls in between';
+function connect({ recorder, probe, signal, settings }: Examination): Promise<boolean> {
+  const { url, proxy, sourceAddress } = settings;
+  const way = proxy ? 'proxy.url of this router and the log of the proxy' : 'the url of this router';
+  const hint = `No response: check host and port in ${way}, and the firewalls in between`;
   return recorder.run(
     'connect',
     async () => {
       const { address, port } = await probe.connect(signal);
-      return { message: `${address} port ${port}` };
+      const from = sourceAddress === undefined ? '' : ` from ${sourceAddress}`;
+      const on = proxy ? `proxy ${address} port ${port}${from}, which connects to ${new URL(url).host}` : undefined;
+      return { message: on ?? `${address} port ${port}${from}` };
     },
     hint,
   );
@@ -148,16 +147,24 @@ function logIn({ recorder, client, probe, signal, settings }: Examination): Prom
         await client.logIn(signal);
         return { message: `as ${username}` };
       }
-      if (await isAnswered(client, signal))
-        return { message: auth === 'basic' ? `as ${username}, with each request` : 'not needed' };
-      const hint =
-        auth === 'basic'
-          ? 'Check username and password of this router, and whether it takes auth: basic'
-          : 'The router requires authentication: set auth, username and password of this router';
+      if (await isAnswered(client, signal)) return { message: describeLogin(settings) };
+      const hint = LOGIN_HINTS[auth];
       return { message: 'The router refused the request with 401', verdict: 'failed', hint };
     },
     suspect,
   );
+}
+
+const LOGIN_HINTS: Readonly<Record<Exclude<RouterSettings['auth'], 'token'>, string>> = {
+  basic: 'Check username and password of this router, and whether it takes auth: basic',
+  bearer: 'Check bearer_token of this router, and whether it takes auth: bearer',
+  none: 'The router requires authentication: set auth, username and password of this router, or its headers',
+};
+
+function describeLogin({ auth, username, headers }: RouterSettings): string {
+  if (auth === 'basic') return `as ${username}, with each request`;
+  if (auth === 'bearer') return 'with the token of the configuration';
+  return headers ? 'with the headers of the configuration' : 'not needed';
 }
 
 /** Requests a resource that every device has; any response but 401 counts. */
@@ -175,8 +182,8 @@ async function isAnswered(client: RouterClient, signal: AbortSignal): Promise<bo
 /** Reads the account's group from the list of users; an account without the right to read the list is reported as such. */
 async function findRights({ recorder, client, signal, learnt, settings, clean }: Examination): Promise<boolean> {
   const { auth, username } = settings;
-  if (auth === 'none') {
-    recorder.skip('rights', 'no account');
+  if (auth === 'none' || auth === 'bearer') {
+    recorder.skip('rights', auth === 'none' ? 'no account' : 'the token names no account');
     return true;
   }
   await recorder.run('rights', async () => {

@@ -1,6 +1,6 @@
 import { type Clock, createSystemClock, renderErrorChain } from '../../base/index.ts';
-import type { RouterSettings } from '../../config/index.ts';
-import { RouterClient, type RouterTls } from '../../router/index.ts';
+import { type RouterSettings, toClientOptions } from '../../config/index.ts';
+import { RouterClient } from '../../router/index.ts';
 import { findNearest, renderFault } from '../../settings/index.ts';
 import { type ConfigFlags, readConfig } from '../configuration.ts';
 import { type CommandIo, EXIT, type ExitCode } from '../terminal/io.ts';
@@ -51,22 +51,7 @@ export async function withRouter(
 
 /** Creates the client of a router for one command. */
 export function createClient(settings: RouterSettings, clock: Clock): RouterClient {
-  const { url, username, password, auth, poll } = settings;
-  return new RouterClient({
-    url,
-    username,
-    password,
-    auth,
-    tls: toRouterTls(settings),
-    requestTimeoutMs: poll.timeoutMs,
-    connectTimeoutMs: poll.connectTimeoutMs,
-    clock,
-  });
-}
-
-/** Returns the TLS settings of a router in the form that its client takes. */
-export function toRouterTls({ tls }: RouterSettings): RouterTls {
-  return { ...tls, keyPem: tls.keyPem?.reveal() };
+  return new RouterClient({ ...toClientOptions(settings), clock });
 }
 
 /** Ends the session, even after a signal: otherwise it stays open on the router until its auto-logout. Never rejects. */

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { Secret } from '../../base/index.ts';
 import {
   accountShape,
@@ -11,71 +11,26 @@ import {
   tls,
 } from '../../net/index.ts';
 import {
-  asSecret,
+  HEADER_SECRET,
+  headersShape,
   isWritten,
   type NamedFileReader,
   type Place,
-  type SecretKind,
   type SoundOf,
   type TlsSettings,
-  text,
-  withSecrecy,
 } from '../../settings/index.ts';
 import type { SinkAuth } from '../auth.ts';
 import { replay, timeout } from './common-keys.ts';
 
 /** Keys of sinks that are reached over HTTP. */
 
-/** Maximum number of headers: tokens, tenants, traces. */
-const HEADERS_MAX = 32;
-/** Half of what servers accept for all headers together. */
-const HEADER_CHARS_MAX = 4096;
-
-const HEADER_VALUE = `the value of a header: 1 to ${HEADER_CHARS_MAX} printable ASCII characters, without a blank at either end`;
-
-/** True when a text can be the value of a header. */
-function isHeaderValue(value: string): boolean {
-  return value.length <= HEADER_CHARS_MAX && /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(value);
-}
-
-/** Headers of the connection or the body: another value would break the request. */
-const HEADERS_RESERVED: ReadonlySet<string> = new Set(
-  'connection content-encoding content-length content-type expect host keep-alive proxy-connection te trailer transfer-encoding upgrade'.split(
-    ' ',
-  ),
-);
-const HEADER_NAME = 'the name of a header such as X-Api-Key';
-
-const headerName = z
-  .string()
-  .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/, { error: HEADER_NAME })
-  .refine((name) => !HEADERS_RESERVED.has(name.toLowerCase()), {
-    error: 'the name of a header that the agent does not set itself',
-  });
-const headerValue = asSecret(z.string({ error: HEADER_VALUE }).refine(isHeaderValue, { error: HEADER_VALUE }));
-
-const isFew = (map: object) => Object.keys(map).length <= HEADERS_MAX;
-const HEADERS = `at most ${HEADERS_MAX} headers`;
-
 /** Keys that all sinks over HTTP have. */
 export const webShape = {
   ...accountShape,
-  headers: z
-    .record(headerName, headerValue, { error: 'a map of header names to values' })
-    .refine(isFew, { error: HEADERS })
-    .meta({ description: 'Headers added to every request.', kind: 'map of headers to secret texts' })
-    .optional(),
-  header_files: z
-    .record(headerName, withSecrecy('secret', text({ description: 'File with the value.' })), {
-      error: 'a map of header names to paths',
-    })
-    .refine(isFew, { error: HEADERS })
-    .meta({
-      description:
-        'Headers whose values are read from files; one trailing line end is ignored. In addition to `headers`.',
-      kind: 'map of headers to paths',
-    })
-    .optional(),
+  ...headersShape({
+    description: 'Headers added to every request.',
+    ofFiles: 'Headers whose values are read from files; one trailing line end is ignored. In addition to `headers`.',
+  }),
   timeout,
   replay: replay(
     '0',
@@ -118,8 +73,6 @@ function checkHeaders(place: Place, keys: WrittenWeb, ownHeaders: Readonly<Recor
   }
 }
 
-const HEADER_FILE: SecretKind = { expected: HEADER_VALUE, isValid: isHeaderValue };
-
 /** The secrets and TLS settings of a sink over HTTP. */
 export interface WebSecrets {
   /** Credentials; `undefined` = none. */
@@ -136,7 +89,7 @@ export async function readWebSecrets(place: Place, keys: WrittenWeb, reader: Nam
   const headers: Record<string, Secret> = { ...keys.headers };
   for (const [name, path] of Object.entries(keys.header_files ?? {})) {
     const at = { file: place.file, path: [...place.path, 'header_files', name] };
-    const value = await reader.readSecretFile(at, path, HEADER_FILE);
+    const value = await reader.readSecretFile(at, path, HEADER_SECRET);
     if (value) headers[name] = value;
   }
   return { ...secrets, headers };

@@ -6,15 +6,15 @@ import {
   type Place,
   readTls,
   refuseSecretForms,
-  type SecretKind,
   type SoundOf,
   secretShape,
   type TlsSettings,
+  TOKEN_SECRET,
   text,
   tlsSection,
+  token,
 } from '../../settings/index.ts';
 import type { ClientAuth } from '../client-auth.ts';
-import { isToken, TOKEN, token } from './network-values.ts';
 
 /** Keys of the settings of a network client: TLS and authentication. */
 
@@ -109,8 +109,6 @@ export function checkAccount(place: Place, who: string, ...own: readonly string[
   }
 }
 
-const TOKEN_FILE: SecretKind = { expected: TOKEN, isValid: isToken };
-
 /** Reads the credentials at `place` from the configuration and from files. */
 export async function readAccount(
   place: Place,
@@ -119,8 +117,8 @@ export async function readAccount(
 ): Promise<ClientAuth | undefined> {
   // Read all before choosing one, so that every fault is reported.
   const password = await reader.readSecret(place, 'password', keys);
-  const bearer = await reader.readSecret(place, 'bearer_token', keys, TOKEN_FILE);
-  const key = await reader.readSecret(place, 'api_key', keys, TOKEN_FILE);
+  const bearer = await reader.readSecret(place, 'bearer_token', keys, TOKEN_SECRET);
+  const key = await reader.readSecret(place, 'api_key', keys, TOKEN_SECRET);
   if (keys.username !== undefined && password) return { kind: 'basic', username: keys.username, password };
   if (bearer) return { kind: 'bearer', token: bearer };
   return key && { kind: 'api-key', key };

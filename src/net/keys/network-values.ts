@@ -1,27 +1,11 @@
 import {
   type About,
-  asSecret,
-  checked,
   parsed,
   parseListenAddress,
   parseRouterUrl,
   renderListenAddress,
-  TEXT_CHARS_MAX,
   withSecrecy,
 } from '../../settings/index.ts';
-
-/** True when a text can be sent as a token in a header. */
-export function isToken(value: string): boolean {
-  return /^[\x21-\x7e]+$/.test(value);
-}
-
-/** Expected form of a token, for messages. */
-export const TOKEN = 'a token of printable ASCII characters without blanks';
-
-/** A key for a token, parsed as a secret. */
-export function token(about: About) {
-  return asSecret(checked({ kind: 'secret text', ...about }, TOKEN, TEXT_CHARS_MAX, isToken));
-}
 
 const URL_EXPECTED =
   'an http or https URL of scheme, host, port and path alone, without credentials, query and fragment, such as';

@@ -1,5 +1,5 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
-import { connect as connectTls, type SecureContext, TLSSocket } from 'node:tls';
+import { connect as connectTls, type SecureContext, type TLSSocket } from 'node:tls';
 import { type buildConnector, errors } from 'undici';
 import type { Clock, Timer } from '../../base/index.ts';
 import {
@@ -12,18 +12,27 @@ import {
 } from '../../net/index.ts';
 import { RouterError } from '../errors.ts';
 import type { ConnectionLimit, ConnectionPlace } from './connection-limit.ts';
+import { type HostAddress, leadThrough, type RouterProxy, toProxyAddress, toProxyError } from './proxy.ts';
 import type { HandshakeOffer, TlsSessionCache } from './tls-session-cache.ts';
 import { findTrustFault, type RouterTls } from './trust.ts';
 
+/** The way from this machine to a router. */
+export interface RouterWay {
+  /** Proxy that leads connections on. Absent: connections go to the router. */
+  readonly proxy?: RouterProxy | undefined;
+  /** Own address that connections come from. Absent: the system chooses it. */
+  readonly sourceAddress?: string | undefined;
+}
+
 /** Options of one connection attempt. */
-export interface ConnectionAttemptOptions {
+export interface ConnectionAttemptOptions extends RouterWay {
   /** Host, port and protocol to connect to. */
   readonly target: buildConnector.Options;
   /** TLS settings of the router. */
   readonly tls: RouterTls;
   /** Limit from name resolution to the trusted connection. Milliseconds. */
   readonly timeoutMs: number;
-  /** Limit from the first packet to the TCP connection, over all addresses of a name. Milliseconds. */
+  /** Limit from the first packet to the TCP connection, over all addresses of a name, and over the proxy. Milliseconds. */
   readonly connectTimeoutMs: number;
   /** Clock for time limits. */
   readonly clock: Clock;
@@ -67,6 +76,8 @@ const ADDRESS_MS_MAX = 2000;
  *
  *   any ── time is over (of TCP in dial, of the whole), end() ──▶ settled with an error
  * ```
+ *
+ * With a proxy, dial connects to it, and is over when the proxy has connected to the router.
  */
 export class ConnectionAttempt {
   readonly #options: ConnectionAttemptOptions;
@@ -77,6 +88,8 @@ export class ConnectionAttempt {
   #tcpTimer: Timer | undefined;
   /** The current socket: TCP first, then TLS over it. */
   #socket: Socket | undefined;
+  /** True while it is TLS of the router. */
+  #isSecuring = false;
   #isSettled = false;
   /** True in the second attempt, without the offer that failed. */
   #isSecondTry = false;
@@ -112,7 +125,7 @@ export class ConnectionAttempt {
     this.#stopWaiting?.();
     if (result[0]) {
       // The next handshake starts without cached state, whatever the reason was.
-      if (this.#socket instanceof TLSSocket) this.#options.sessions.failed();
+      if (this.#isSecuring) this.#options.sessions.failed();
       this.#socket?.destroy();
       this.#place?.release();
     }
@@ -139,7 +152,8 @@ export class ConnectionAttempt {
   }
 
   #dial(): void {
-    const { target, onSocket, connectTimeoutMs, clock, limit } = this.#options;
+    const { target, onSocket, connectTimeoutMs, clock, limit, proxy, sourceAddress } = this.#options;
+    this.#isSecuring = false;
     const release = claimDescriptor();
     if (!release) {
       // The descriptor of an idle connection is worth more here.
@@ -153,8 +167,8 @@ export class ConnectionAttempt {
       );
       return;
     }
-    const address = toAddress(target);
-    const socket = connectTcp(toTcpOptions(address, connectTimeoutMs));
+    const address = proxy ? toProxyAddress(proxy) : toAddress(target);
+    const socket = connectTcp(toTcpOptions(address, connectTimeoutMs, sourceAddress));
     // Its descriptor is opened with the first attempt, after the name has an address.
     socket.once('connectionAttempt', release);
     socket.once('close', release);
@@ -168,13 +182,38 @@ export class ConnectionAttempt {
     if (isIP(address.host) === 0) socket.once('lookup', startTimer);
     else startTimer();
     socket.on('error', (cause) => {
-      if (this.#socket === socket) this.end(toConnectError(cause, target, connectTimeoutMs));
+      if (this.#socket !== socket) return;
+      const error = toSourceError(cause, sourceAddress) ?? (proxy && toProxyError(cause, proxy));
+      this.end(error ?? toConnectError(cause, target, connectTimeoutMs));
     });
     socket.once('connect', () => {
-      this.#tcpTimer?.cancel();
-      if (target.protocol === HTTPS) this.#secure(socket);
-      else this.#succeed(socket);
+      if (proxy) this.#lead(socket, proxy);
+      else this.#reach(socket);
     });
+  }
+
+  /** Has the proxy connect to the router, within the time of TCP. */
+  #lead(socket: Socket, proxy: RouterProxy): void {
+    leadThrough({
+      socket,
+      proxy,
+      target: toAddress(this.#options.target),
+      onCarrier: (carrier) => {
+        this.#socket = carrier;
+      },
+      settle: (...[error, carrier]) => {
+        if (this.#isSettled) return;
+        if (error) this.end(error);
+        else this.#reach(carrier);
+      },
+    });
+  }
+
+  /** Goes on with a connection that leads to the router. */
+  #reach(socket: Socket): void {
+    this.#tcpTimer?.cancel();
+    if (this.#options.target.protocol === HTTPS) this.#secure(socket);
+    else this.#succeed(socket);
   }
 
   #secure(socket: Socket): void {
@@ -196,6 +235,7 @@ export class ConnectionAttempt {
       return;
     }
     this.#socket = secured;
+    this.#isSecuring = true;
     secured.on('error', (cause) => this.#fail(secured, offer, cause));
     secured.once('secureConnect', () => this.#verifyPeer(secured, offer));
   }
@@ -237,10 +277,12 @@ export function toConnectTimeoutMs(connectTimeoutMs: number | undefined, timeout
   return Math.min(connectTimeoutMs ?? CONNECT_TIMEOUT_MS, timeoutMs);
 }
 
-/** Returns the TCP options of a connection to a router. */
-export function toTcpOptions(address: { readonly host: string; readonly port: number }, timeoutMs: number) {
+/** Returns the TCP options of a connection to a router or proxy, from an own address. */
+export function toTcpOptions(address: HostAddress, timeoutMs: number, sourceAddress?: string | undefined) {
   return {
     ...address,
+    // Addresses of the other family cannot be reached from it.
+    ...(sourceAddress !== undefined && { localAddress: sourceAddress, family: isIP(sourceAddress) }),
     autoSelectFamilyAttemptTimeout: Math.min(ADDRESS_MS_MAX, Math.ceil(timeoutMs / 2)),
     ...KEPT_SOCKET,
   };
@@ -273,6 +315,20 @@ function toLimitError(max: number): RouterError {
 /** Returns the error for an address that did not answer within `limitMs`. */
 export function toTimeoutError({ hostname }: Pick<buildConnector.Options, 'hostname'>, limitMs: number): Error {
   return new errors.ConnectTimeoutError(`No connection to ${hostname} within ${limitMs} ms`);
+}
+
+/** Returns the error for an own address that this machine does not have; `undefined` for another failure. */
+export function toSourceError(cause: unknown, sourceAddress: string | undefined): RouterError | undefined {
+  const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
+  if (sourceAddress === undefined || !(first instanceof Error) || Reflect.get(first, 'syscall') !== 'bind') {
+    return undefined;
+  }
+  return new RouterError('connect', `No connection can come from ${sourceAddress}: ${readErrorCode(first)}`, {
+    disposition: 'operator',
+    hint: 'Check source_address of this router: it must be an address of this machine',
+    cause,
+    isUnsent: true,
+  });
 }
 
 /** Returns a time-out if every address of a name failed and one of them timed out; otherwise `cause`. */

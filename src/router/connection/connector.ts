@@ -2,14 +2,14 @@ import type { Socket } from 'node:net';
 import { type SecureContext, TLSSocket } from 'node:tls';
 import { type buildConnector, errors } from 'undici';
 import type { Clock } from '../../base/index.ts';
-import { ConnectionAttempt } from './connection-attempt.ts';
+import { ConnectionAttempt, type RouterWay } from './connection-attempt.ts';
 import type { ConnectionLimit, ConnectionPlace } from './connection-limit.ts';
 import { ReuseRecord } from './reuse-record.ts';
 import { TlsSessionCache } from './tls-session-cache.ts';
 import { openTrustedContext, type RouterCertificate, type RouterTls } from './trust.ts';
 
-/** Trust and limits of the connections to one router. */
-export interface ConnectorOptions {
+/** Way, trust and limits of the connections to one router. */
+export interface ConnectorOptions extends RouterWay {
   /** TLS settings of the router. */
   readonly tls: RouterTls;
   /** For one connection, until it is trusted. Milliseconds. */

@@ -18,10 +18,12 @@ import { Turns } from './turns.ts';
 export interface RequestQueueOptions extends TransportOptions {
   /** Authentication of requests. */
   readonly auth: AuthMode;
-  /** Name of the account; not used with `none`. */
+  /** Name of the account; not used with `bearer` and `none`. */
   readonly username: string;
-  /** Password of the account; not used with `none`. */
+  /** Password of the account; not used with `bearer` and `none`. */
   readonly password: Secret;
+  /** Token of `bearer`. */
+  readonly bearerToken?: Secret | undefined;
   /** Limit of the time in which the bytes of one download arrive. Milliseconds, default none. */
   readonly downloadMsMax?: number | undefined;
   /** Called for every event of the session. */

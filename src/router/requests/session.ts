@@ -258,11 +258,12 @@ function toLoginError(answer: JsonAnswer, username: string): RouterError {
 }
 
 /** Values of the key `auth`. */
-export const AUTH_MODES = ['token', 'basic', 'none'] as const;
+export const AUTH_MODES = ['token', 'basic', 'bearer', 'none'] as const;
 
 /**
  * Authentication of requests. `token`: login, refresh, logout. `basic`: HTTP basic credentials with each request,
- * for devices that take them. `none`: for devices without users.
+ * for devices that take them. `bearer`: a token of the configuration with each request. `none`: for devices without users,
+ * or with a header of the configuration.
  */
 export type AuthMode = (typeof AUTH_MODES)[number];
 
@@ -277,15 +278,29 @@ export interface Credentials {
 
 const BEARER = 'Bearer ';
 
+/** What the configuration gives for the requests to one router. */
+export interface CredentialOptions extends SessionOptions {
+  /** Token of `bearer`. */
+  readonly bearerToken?: Secret | undefined;
+  /** Headers of every request, which may be credentials too. */
+  readonly headers?: Readonly<Record<string, Secret>> | undefined;
+}
+
 /** Creates the credentials of the requests to one router. */
-export function createCredentials(mode: AuthMode, options: SessionOptions): Credentials {
+export function createCredentials(mode: AuthMode, options: CredentialOptions): Credentials {
+  const { username, password, bearerToken, headers = {} } = options;
+  const others = Object.values(headers);
   switch (mode) {
     case 'token':
       return createTokenCredentials(new Session(options));
     case 'basic':
-      return createBasicCredentials(options);
+      return createFixedCredentials(() => renderBasic(username, password), [password, ...others]);
+    case 'bearer': {
+      const render = () => (bearerToken === undefined ? undefined : `${BEARER}${bearerToken.reveal()}`);
+      return createFixedCredentials(render, bearerToken ? [bearerToken, ...others] : others);
+    }
     case 'none':
-      return NO_CREDENTIALS;
+      return createFixedCredentials(() => undefined, others);
   }
 }
 
@@ -298,23 +313,18 @@ function createTokenCredentials(session: Session): Credentials {
   };
 }
 
-function createBasicCredentials({ username, password }: SessionOptions): Credentials {
-  const render = () => renderBasic(username, password);
+/** Credentials of the configuration: after a refusal, another one is only there if one of `secrets` has changed. */
+function createFixedCredentials(render: () => string | undefined, secrets: readonly Secret[]): Credentials {
   return {
     authorization: () => Promise.resolve(render()),
     async lost(authorization) {
       if (authorization !== render()) return true;
-      return await password.renew(password.reveal());
+      const renewed = await Promise.all(secrets.map((secret) => secret.renew(secret.reveal())));
+      return renewed.includes(true);
     },
     close: () => Promise.resolve(),
   };
 }
-
-const NO_CREDENTIALS: Credentials = {
-  authorization: () => Promise.resolve(undefined),
-  lost: () => false,
-  close: () => Promise.resolve(),
-};
 
 function renderBasic(username: string, password: Secret): string {
   return `Basic ${Buffer.from(`${username}:${password.reveal()}`, 'utf8').toString('base64')}`;

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import type { Agent, Dispatcher } from 'undici';
-import type { Clock } from '../../base/index.ts';
+import type { Clock, Secret } from '../../base/index.ts';
 import { createOneConnectionAgent, parseRetryAfter } from '../../net/index.ts';
-import { toConnectTimeoutMs } from '../connection/connection-attempt.ts';
+import { type RouterWay, toConnectTimeoutMs } from '../connection/connection-attempt.ts';
 import { ConnectionLimit } from '../connection/connection-limit.ts';
 import { Connector, type WireFacts } from '../connection/connector.ts';
 import type { RouterTls } from '../connection/trust.ts';
@@ -11,12 +11,14 @@ import { exchange, type WholeResponse } from './exchange.ts';
 import { type RequestLimit, RequestTimer } from './request-timer.ts';
 import { type AnswerHead, StreamedExchange } from './streamed-exchange.ts';
 
-/** Address, limits and byte counter of one router. */
-export interface TransportOptions {
+/** Address, way, headers and limits of one router. */
+export interface TransportOptions extends RouterWay {
   /** Scheme, host, port and optional path prefix; the interface's own `/api/v2_0` is added here. */
   readonly url: string;
   /** TLS settings for `https` URLs. Default: the system's authorities. */
   readonly tls?: RouterTls | undefined;
+  /** Headers of every request. Those of the interface itself take precedence. */
+  readonly headers?: Readonly<Record<string, Secret>> | undefined;
   /** One request and its answer; for a download the time until the next bytes arrive. Milliseconds. */
   readonly requestTimeoutMs: number;
   /** One TCP connection, over all addresses of a name. Milliseconds, default 5,000; never more than `requestTimeoutMs`. */
@@ -155,7 +157,7 @@ export class Transport {
         timer: this.#timer,
       });
       if (response.isCut) throw toTooLongError(options, response.statusCode);
-      return toJsonAnswer(response, response.bytes, options, this.#options.clock);
+      return this.#decode(response, response.bytes, options);
     } catch (cause) {
       throw toCallerError(cause, options);
     } finally {
@@ -180,7 +182,7 @@ export class Transport {
       const start = head.statusCode === 200 ? 0 : findRangeStart(head, options);
       if (start === undefined) {
         const bytes = await this.#readWhole(answer, head, options);
-        return refuse(toJsonAnswer(head, bytes, options, this.#options.clock));
+        return refuse(this.#decode(head, bytes, options));
       }
       isOpen = true;
       const { clock, onBody } = this.#options;
@@ -245,9 +247,19 @@ export class Transport {
     return Buffer.concat(pieces, length);
   }
 
+  #renderHeaders(): Record<string, string> {
+    const own = Object.entries(this.#options.headers ?? {});
+    return Object.fromEntries(own.map(([name, value]) => [name.toLowerCase(), value.reveal()]));
+  }
+
+  #decode(head: Pick<WholeResponse, 'statusCode' | 'headers'>, bytes: Buffer, request: TransportRequest): WholeAnswer {
+    return toJsonAnswer(head, bytes, request, this.#options.clock, Object.values(this.#renderHeaders()));
+  }
+
   #toRequest(options: TransportRequest): Dispatcher.DispatchOptions {
     const { query, authorization, rangeStart, rangeLast, unlessEtag, json } = options;
-    const headers: Record<string, string> = { accept: '*/*' };
+    const headers = this.#renderHeaders();
+    headers['accept'] = '*/*';
     if (authorization !== undefined) headers['authorization'] = authorization;
     if (rangeStart !== undefined) headers['range'] = `bytes=${rangeStart}-${rangeLast ?? ''}`;
     if (unlessEtag !== undefined) headers['if-none-match'] = unlessEtag;
@@ -264,13 +276,13 @@ export class Transport {
 }
 
 function createConnector(options: TransportOptions): Connector {
-  const { tls = {}, requestTimeoutMs, connectTimeoutMs, clock } = options;
+  const { tls = {}, requestTimeoutMs, connectTimeoutMs, clock, proxy, sourceAddress } = options;
   const limits = {
     timeoutMs: requestTimeoutMs,
     connectTimeoutMs: toConnectTimeoutMs(connectTimeoutMs, requestTimeoutMs),
   };
   const limit = options.connectionLimit ?? new ConnectionLimit(Number.POSITIVE_INFINITY);
-  return new Connector({ tls, ...limits, clock, limit });
+  return new Connector({ tls, ...limits, clock, limit, proxy, sourceAddress });
 }
 
 function renderAttempt(options: TransportRequest): string {
@@ -438,16 +450,18 @@ function toJsonAnswer(
   bytes: Buffer,
   { authorization, knownDigest, path }: TransportRequest,
   clock: Clock,
+  headerValues: readonly string[],
 ): WholeAnswer {
   const digest = knownDigest === undefined || statusCode !== 200 ? undefined : hash('sha256', bytes, 'base64');
   // A router that keeps its refresh token returns what it was sent.
-  const masked = statusCode === 200 && path.startsWith('/auth/') ? undefined : authorization;
+  const [, credentials = ''] =
+    statusCode === 200 && path.startsWith('/auth/') ? [] : (authorization ?? '').split(' ', 2);
   return {
     status: statusCode,
     // The clock of a router may show its date of manufacture.
     retryAfterMs: parseRetryAfter(headers['retry-after'], clock.now(), headers.date),
     dateMs: parseDate(headers.date),
-    body: digest !== undefined && digest === knownDigest ? undefined : parseJson(bytes, masked),
+    body: digest !== undefined && digest === knownDigest ? undefined : parseJson(bytes, [credentials, ...headerValues]),
     digest,
     bytes,
   };
@@ -462,15 +476,15 @@ function parseDate(header: string | string[] | undefined): number | undefined {
 const MASKED_LENGTH_MIN = 8;
 
 /**
- * Decodes a body. The credentials of its request are masked: some servers quote the request in their errors, which reach pages
+ * Decodes a body. The secrets of its request are masked: some servers quote the request in their errors, which reach pages
  * and the agent's log.
  */
-function parseJson(bytes: Buffer, authorization = ''): unknown {
+function parseJson(bytes: Buffer, secrets: readonly string[]): unknown {
   if (bytes.length === 0) return undefined;
-  const [, credentials = ''] = authorization.split(' ', 2);
   // Some encoders escape the slash, which base64 has.
-  const forms =
-    credentials.length < MASKED_LENGTH_MIN ? [] : [credentials, credentials.replaceAll('/', String.raw`\/`)];
+  const forms = secrets
+    .filter((secret) => secret.length >= MASKED_LENGTH_MIN)
+    .flatMap((secret) => [secret, secret.replaceAll('/', String.raw`\/`)]);
   try {
     const text = forms.reduce((rest, form) => rest.replaceAll(form, '[secret]'), bytes.toString('utf8'));
     return JSON.parse(text) as unknown;

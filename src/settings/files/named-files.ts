@@ -285,7 +285,7 @@ export function toTlsSettings(tls: WrittenTls, { caPem, certPem, keyPem }: TlsFi
 export function renderTls(tls: TlsSettings): object | undefined {
   const { caPem, certPem } = tls;
   const keys = {
-    ca_file: caPem && `[${caPem.split('-----BEGIN CERTIFICATE').length - 1} certificates]`,
+    ca_file: renderCertificates(caPem),
     server_name: tls.serverName,
     cert_file: certPem && '[certificate]',
     key_file: tls.keyPem?.toString(),
@@ -293,6 +293,11 @@ export function renderTls(tls: TlsSettings): object | undefined {
     insecure_skip_verify: tls.insecureSkipVerify || undefined,
   };
   return Object.values(keys).every((value) => value === undefined) ? undefined : keys;
+}
+
+/** Summarises certificates in brackets; `undefined` without any. */
+export function renderCertificates(pem: string | undefined): string | undefined {
+  return pem && `[${pem.split('-----BEGIN CERTIFICATE').length - 1} certificates]`;
 }
 
 /** Converts settings to the options of a connection, with the key in clear text. */

@@ -1,6 +1,6 @@
 import { SYSLOG_FACILITIES } from '../../../model/index.ts';
-import { checkTls, hostAndPort, isToken, tls } from '../../../net/index.ts';
-import { byteSizeWithin, checked, choice, type Place, type SoundOf } from '../../../settings/index.ts';
+import { checkTls, hostAndPort, tls } from '../../../net/index.ts';
+import { byteSizeWithin, checked, choice, isToken, type Place, type SoundOf } from '../../../settings/index.ts';
 import { batch, format, replay, timeout } from '../common-keys.ts';
 import { type OwnKeys, sinkSchema } from '../define-sink.ts';
 
