@@ -1,5 +1,6 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { spanOf, toTimelineTime } from '../../src/agent/views/record-times.ts';
+import { parseRecord, spanOf, toTimelineMs, toTimelineTime } from '../../src/agent/views/record-times.ts';
 import { Timeline } from '../../src/agent/views/timeline.ts';
 import type { EmbeddedStore } from '../../src/store/index.ts';
 import { StoreError } from '../../src/store/index.ts';
@@ -171,4 +172,21 @@ test('a store that cannot be read is a fault of the page', async () => {
   };
   const store: Pick<EmbeddedStore, 'listRecent' | 'readRecent'> = { listRecent: fail, readRecent: fail };
   expect(await new Timeline(store, () => true).read(ALL)).toMatchObject({ records: [], fault: 'The disk fails' });
+});
+
+test('spanOf() gives the earliest and the latest time of records in any order, with and without times', () => {
+  const second = fc.integer({ min: 0, max: 200_000 });
+  const record = fc.oneof(
+    { weight: 5, arbitrary: second.map((at) => lineOf(at, 'network', `line ${at}`)) },
+    second.map((at) => eventOf('network', 'log.gap', { time_from: timeOf(at) })),
+    second.map((at) => JSON.stringify({ timestamp: timeOf(at) })),
+    fc.constantFrom('', 'no record', '{"timestamp":"short"}', '{"timestamp":7}'),
+  );
+  fc.assert(
+    fc.property(fc.array(record, { minLength: 1, maxLength: 12 }), (records) => {
+      const times = records.map((line) => toTimelineMs(toTimelineTime(parseRecord(line))));
+      const span = { firstMs: Math.min(...times), lastMs: Math.max(...times) };
+      expect(spanOf(Buffer.from(records.join('\n')))).toEqual(span);
+    }),
+  );
 });

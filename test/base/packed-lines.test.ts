@@ -1,5 +1,6 @@
+import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { packBytes, packLines, unpackLines } from '../../src/base/index.ts';
+import { createSeededRandom, packBytes, packLines, unpackLines } from '../../src/base/index.ts';
 
 const LINES = ['{"message":"grüße"}', '{"message":"second"}'];
 
@@ -15,6 +16,26 @@ test('unpackLines() returns the lines that were packed, from any of their forms'
 test('packLines() packs nothing twice', () => {
   const packed = packBytes('line');
   expect(packLines(Object.assign(['line'], { packed }))).toBe(packed);
+});
+
+test('packBytes() gives bodies of any size in memory of their own, also where nothing can be saved', () => {
+  const random = createSeededRandom(1);
+  for (const size of [0, 1, 100, 5000, 128 * 1024 - 1, 128 * 1024 + 1, 700_000]) {
+    const line = Buffer.from(Uint8Array.from({ length: size }, () => 32 + Math.floor(random() * 90)));
+    const noise = Buffer.from(Uint8Array.from({ length: size }, () => Math.floor(random() * 256)));
+    const packed = packBytes(line);
+    expect(packed.buffer.byteLength).toBe(packed.length);
+    expect(unpackLines(packed)[0]?.text).toBe(line.toString());
+    expect(Buffer.from(zstdDecompressSync(packBytes(noise))).equals(noise)).toBe(true);
+  }
+});
+
+test('unpackLines() reads bodies that were packed with a larger window, as before', () => {
+  const text = `${'x'.repeat(300_000)}\n${'y'.repeat(300_000)}`;
+  const body = zstdCompressSync(text, {
+    params: { [constants.ZSTD_c_compressionLevel]: 1, [constants.ZSTD_c_checksumFlag]: 1 },
+  });
+  expect(unpackLines(body).map((line) => line.text)).toEqual(text.split('\n'));
 });
 
 test('unpackLines() throws for lines that are damaged', () => {

@@ -1,4 +1,3 @@
-import { cutLines } from '../../base/index.ts';
 import type { TimeSpan } from '../../store/index.ts';
 
 /** Beginning of a record with a time. */
@@ -8,6 +7,7 @@ const TIME_CHARS = 30;
 /** `2025-10-26T00:59:58.000`, the part that milliseconds tell. */
 const MS_CHARS = 23;
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}/;
+const LINE_FEED = 0x0a;
 /** The first moment that has a time; records without a readable one stand there. */
 const NO_TIME = '1970-01-01T00:00:00.000000000Z';
 
@@ -38,24 +38,45 @@ export function toTimelineMs(time: string): number {
   return Date.parse(`${time.slice(0, MS_CHARS)}Z`) || 0;
 }
 
-/** Returns the earliest and the latest time of rendered records, separated by line feeds. */
+/**
+ * Returns the earliest and the latest time of rendered records, separated by line feeds. Compares bytes where they stand: every
+ * record of every log passes here, on the main thread.
+ */
 export function spanOf(bytes: Uint8Array): TimeSpan {
   const memory = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let [first, last] = ['', ''];
-  for (const line of cutLines(memory)) {
-    const time = readTime(memory, line.start, line.end);
+  const note = (time: string) => {
     if (first === '' || time < first) first = time;
     if (last === '' || time > last) last = time;
+  };
+  /** Where the earliest and the latest time stand, of the records that begin with one. */
+  let [earliest, latest] = [-1, -1];
+  for (let start = 0; start <= memory.length; ) {
+    const feed = memory.indexOf(LINE_FEED, start);
+    const end = feed < 0 ? memory.length : feed;
+    const at = start + TIMED.length;
+    if (!beginsWithTime(memory, start, end)) note(toTimelineTime(parseRecord(memory.toString('utf8', start, end))));
+    else if (latest < 0) [earliest, latest] = [at, at];
+    else if (compareTimes(memory, at, latest) > 0) latest = at;
+    else if (compareTimes(memory, at, earliest) < 0) earliest = at;
+    start = end + 1;
   }
+  for (const at of latest < 0 ? [] : [earliest, latest]) note(memory.toString('latin1', at, at + TIME_CHARS));
   return { firstMs: toTimelineMs(first), lastMs: toTimelineMs(last) };
 }
 
-function readTime(memory: Buffer, start: number, end: number): string {
-  const from = start + TIMED.length;
-  if (end - start > TIMED.length + TIME_CHARS && memory.compare(TIMED, 0, TIMED.length, start, from) === 0) {
-    return memory.toString('latin1', from, from + TIME_CHARS);
+function beginsWithTime(memory: Buffer, start: number, end: number): boolean {
+  if (end - start <= TIMED.length + TIME_CHARS) return false;
+  for (let index = 0; index < TIMED.length; index++) if (memory[start + index] !== TIMED[index]) return false;
+  return true;
+}
+
+function compareTimes(memory: Buffer, one: number, other: number): number {
+  for (let index = 0; index < TIME_CHARS; index++) {
+    const difference = (memory[one + index] as number) - (memory[other + index] as number);
+    if (difference !== 0) return difference;
   }
-  return toTimelineTime(parseRecord(memory.toString('utf8', start, end)));
+  return 0;
 }
 
 /** Decodes a rendered record; one that is damaged is an empty record. */

@@ -165,8 +165,7 @@ export class ScanJob {
 /** `copy`: the records in other memory. Default: they are given away. */
 function toPlainBatch(batch: ScanBatch, copy?: Uint8Array): PlainBatch {
   const { bytes, length } = batch.records;
-  // A copy, because the codec may give a part of a larger buffer.
-  const packed = new Uint8Array(packBytes(bytes));
+  const packed = packBytes(bytes);
   return { ...batch, recordBytes: bytes.length, records: length, packed, memory: copy ?? batch.records.detach() };
 }
 
