@@ -15,6 +15,7 @@ export const LAYERS: readonly (readonly string[])[] = [
     'status',
     'exposition',
     'logs',
+    'cluster',
     'store',
     'delivery',
     'web',

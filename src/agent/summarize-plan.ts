@@ -12,6 +12,7 @@ const LISTED_MAX = 100;
 const SECTIONS: Readonly<Record<string, keyof Config>> = {
   web: 'web',
   storage: 'storage',
+  cluster: 'cluster',
   schedule: 'schedule',
   connections: 'connections',
   router_sources: 'routerSources',

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { validate } from 'node-cron';
 import type { z } from 'zod';
-import { type ConfigFile, choice, parsed, type SoundOf, section, text, wholeNumber } from '../settings/index.ts';
+import { type ConfigFile, choice, flag, parsed, type SoundOf, section, text, wholeNumber } from '../settings/index.ts';
 
 /** A folder with more files would be of no use to a person. */
 const KEEP_MAX = 1000;
@@ -23,6 +23,10 @@ export const backupSchema = section('Stored profiles of the routers, kept as fil
       'Folder of the files. They hold secrets in plain text, so only the user of this program may read them.',
     kind: 'path',
   }).prefault('./backups'),
+  shared: flag({
+    description:
+      'True if every replica of a cluster reaches the same folder at `path`. A cluster needs it, because whichever replica has a router writes its backups.',
+  }).prefault(false),
   // Many months of a profile that changes occasionally.
   keep: wholeNumber(
     { description: 'Different versions that are kept of each profile of a router.' },
@@ -40,14 +44,17 @@ export const backupSchema = section('Stored profiles of the routers, kept as fil
 
 /** Settings of backups: profiles, schedule and folder. The path is absolute, and node-cron accepts the schedule. */
 export type BackupSettings = {
-  readonly [Key in keyof BackupKeys]-?: NonNullable<BackupKeys[Key]>;
+  readonly [Key in Exclude<keyof BackupKeys, 'shared'>]-?: NonNullable<BackupKeys[Key]>;
+} & {
+  /** True if every replica of a cluster reaches the folder. Default false. */
+  readonly shared?: boolean;
 };
 type BackupKeys = z.output<typeof backupSchema>;
 
 /** Checks the section. An empty map disables backups, as a missing one does; otherwise the schedule is required. */
 export function readBackup(
   main: ConfigFile,
-  { schedule, path, keep, format }: SoundOf<typeof backupSchema> = {},
+  { schedule, path, keep, format, shared }: SoundOf<typeof backupSchema> = {},
 ): BackupSettings | undefined {
   const at = ['backup', 'schedule'];
   const written = main.source.valueAt(['backup']);
@@ -56,7 +63,7 @@ export function readBackup(
     main.faults.add(at, 'Missing key; expected a cron expression such as "0 3 * * *", or no key at all');
   }
   if (schedule === undefined || path === undefined || keep === undefined || format === undefined) return undefined;
-  return { schedule, path: resolve(main.folder, path), keep, format };
+  return { schedule, path: resolve(main.folder, path), keep, format, ...(shared === true && { shared }) };
 }
 
 /** Accepts a cron expression of 5 or 6 fields that has a future run; `undefined` otherwise. */

@@ -1,6 +1,7 @@
 import { CommanderError, InvalidArgumentError } from 'commander';
 import { type LogLevel, parseDuration } from '../base/index.ts';
 import { addAgentCommands } from './agent/commands.ts';
+import { addClusterCommands } from './cluster/commands.ts';
 import { renderCompletion, SHELLS } from './completion.ts';
 import { addDeadLetterCommands } from './dead-letters/commands.ts';
 import {
@@ -266,6 +267,7 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
   addRouterCommands(program, endWithReader(io), finish);
   addDeadLetterCommands(program, endWithReader(io), finish);
   addStateCommands(program, endWithReader(io), finish);
+  addClusterCommands(program, endWithReader(io), finish);
   program
     .command('completion')
     .description('Print the completion of commands and flags for a shell.')

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { BackupSettings } from '../backup/index.ts';
 import type { Secret } from '../base/index.ts';
+import type { ClusterSettings } from '../cluster/index.ts';
 import type { SinkSettings } from '../delivery/index.ts';
 import type { SourceSettings } from '../inventory/index.ts';
 import type { LogRuleSettings, LogSettings, RedactSettings } from '../logs/index.ts';
@@ -23,6 +24,8 @@ export interface Config {
   readonly routers: readonly RouterSettings[];
   /** The processes that share the fleet; `routers` are those of this one. Default: this process is the only one. */
   readonly shards?: FleetShards | undefined;
+  /** The cluster that shares the routers; each replica knows all of them. Default: none. */
+  readonly cluster?: ClusterSettings | undefined;
   /** Lists of routers from elsewhere; their routers are among `routers`. */
   readonly routerSources: readonly SourceSettings[];
   /** Absent: profiles are not backed up. */

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { readBackup } from '../backup/index.ts';
+import { readCluster } from '../cluster/index.ts';
 import { readSinks } from '../delivery/index.ts';
 import { readSources, SourceKeeper, type SourceOutcome, type SourceSettings } from '../inventory/index.ts';
 import { type LogRuleSettings, resolveRedact } from '../logs/index.ts';
@@ -183,13 +184,16 @@ async function resolveConfig(
   });
   if (!options.inventory) warnOfUnknown(main, sources, remote.outcomes, options.storagePath ?? storage.path);
   const resolved = [...local.routers.map(({ settings: one }) => one), ...remote.routers];
-  const share = options.shard && selectShare(resolved, options.shard, web, main);
+  const cluster = await readCluster(main, settings.cluster);
+  if (settings.cluster) checkCluster(main, settings, options.shard);
+  const share = settings.cluster ? undefined : options.shard && selectShare(resolved, options.shard, web, main);
   const config = {
     web,
     storage,
     schedule: readSchedule(settings.schedule),
     routers: share?.routers ?? resolved,
     shards: share?.shards,
+    cluster,
     connections: readConnections(settings.connections),
     routerSources: sources,
     backup: readBackup(main, settings.backup),
@@ -199,6 +203,24 @@ async function resolveConfig(
     redact: resolveRedact(main, settings.redact),
   };
   return { config, shown, sources: remote.outcomes };
+}
+
+/** Rejects what has no meaning in a cluster, or would be lost with a replica. */
+function checkCluster(main: ConfigFile, { backup }: Settings, shard: Shard | undefined): void {
+  const isWritten = (...path: readonly string[]) => main.source.valueAt(path) !== undefined;
+  if (isWritten('web', 'peers')) {
+    const message = '"peers" has no effect in a cluster, whose members know each other; remove it, or "cluster"';
+    main.faults.add(['web', 'peers'], message, { aim: 'key' });
+  }
+  if (shard?.total !== undefined || (shard?.index ?? 0) > 0) {
+    const message = 'A cluster shares the routers by itself; start it without --shard and --total-shards';
+    main.faults.add(['cluster'], message, { aim: 'key' });
+  }
+  if (isWritten('backup', 'schedule') && backup?.shared !== true) {
+    const message =
+      'The replicas of a cluster back up to one folder, whichever of them has the router; name one on storage that all of them reach, with "shared: true"';
+    main.faults.add(['backup', 'path'], message);
+  }
 }
 
 /** Warns of sources whose routers are unknown, because no agent has stored them, or has stored them elsewhere. */

@@ -1,5 +1,6 @@
 import { Document, isCollection, isMap, isNode, isPair, isScalar, stringify, visit } from 'yaml';
 import { Secret } from '../base/index.ts';
+import { renderCluster } from '../cluster/index.ts';
 import { renderSink } from '../delivery/index.ts';
 import { renderSource } from '../inventory/index.ts';
 import { renderLogRule, renderLogs } from '../logs/index.ts';
@@ -27,6 +28,7 @@ import type { ResolvedRouter } from './router-settings.ts';
 export function renderEffectiveConfig({
   web,
   storage,
+  cluster,
   schedule,
   connections,
   routerSources,
@@ -39,6 +41,7 @@ export function renderEffectiveConfig({
   return render({
     web: renderWeb(web),
     storage: renderStorage(storage),
+    cluster: cluster && renderCluster(cluster),
     schedule: renderSchedule(schedule),
     connections: renderConnections(connections),
     router_sources: routerSources.length > 0 ? routerSources.map(renderSource) : undefined,

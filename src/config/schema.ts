@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { backupSchema } from '../backup/index.ts';
+import { clusterSchema } from '../cluster/index.ts';
 import { sinksSchema } from '../delivery/index.ts';
 import { sourcesSchema } from '../inventory/index.ts';
 import { logRulesSchema, redactSchema } from '../logs/index.ts';
@@ -20,6 +21,7 @@ export const AT_LEAST_ONE_ROUTER =
 export const configSchema = section('Configuration of router-exporter.', {
   web: webSectionSchema.optional(),
   storage: storageSchema.optional(),
+  cluster: clusterSchema.optional(),
   schedule: scheduleSchema.optional(),
   connections: connectionsSchema.optional(),
   defaults: layerSchema.optional(),

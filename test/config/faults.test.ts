@@ -34,7 +34,7 @@ describe('loadConfig() on keys', () => {
     ]);
   });
 
-  it.each(['cluster: {}', '<<: {}', '__proto__: {}'])(
+  it.each(['clusters: {}', '<<: {}', '__proto__: {}'])(
     'refuses "%s", which this version does not honour',
     async (line) => {
       const lines = await linesOf(`${line}\n${withRouter()}`);

@@ -1,0 +1,145 @@
+import { hostname } from 'node:os';
+import type { z } from 'zod';
+import { renderDuration } from '../base/index.ts';
+import { checkNatsServers, natsServersShape, readNatsSecrets, renderAccount } from '../net/index.ts';
+import {
+  byteSize,
+  type ConfigFile,
+  checked,
+  duration,
+  NamedFileReader,
+  name,
+  parsed,
+  parseRouterUrl,
+  renderByteSize,
+  renderTls,
+  type SoundOf,
+  section,
+  wholeNumber,
+  withSecrecy,
+} from '../settings/index.ts';
+
+const CLUSTER_NAME_CHARS_MAX = 64;
+/** A renewal a second. Milliseconds. */
+const LEASE_MS_MIN = 3000;
+const LEASE_MS_MAX = 10 * 60_000;
+const GRACE_MS_MAX = 30 * 86_400_000;
+/** NATS's limit. */
+const REPLICAS_MAX = 5;
+const ADVERTISE = 'an http or https URL of scheme, host, port and path prefix alone, such as http://exporter-0:9847';
+
+/** Schema of the section `cluster`. */
+export const clusterSchema = section('Several replicas that share the routers, with NATS JetStream as their engine.', {
+  nats: section('The engine of the cluster. Set up once with `router-exporter cluster init`.', {
+    ...natsServersShape,
+    name: checked(
+      {
+        description: 'Name of the cluster, in the names of its stream (`RX_name`) and of its bucket (`rx_name`).',
+        kind: 'name',
+      },
+      'the name of a cluster: letters, digits, "_" and "-"',
+      CLUSTER_NAME_CHARS_MAX,
+      (value) => /^[A-Za-z0-9_-]+$/.test(value),
+    ).prefault('router-exporter'),
+    replica: name({
+      description: 'Name of this process, unique in the cluster. Default: the host name of the machine.',
+    }).optional(),
+    advertise: withSecrecy(
+      'possible',
+      parsed(
+        {
+          description:
+            'Base URL at which the other replicas, browsers and Prometheus (`/sd`) reach this process, such as `http://exporter-0:9847`. Default: none; then the others can neither show nor redirect to its routers.',
+          kind: 'URL',
+        },
+        ADVERTISE,
+        parseRouterUrl,
+      ),
+    ).optional(),
+    lease: duration(
+      {
+        description:
+          'Time after which the routers of a replica that is not heard of go to others. Renewed three times as often.',
+      },
+      LEASE_MS_MIN,
+      LEASE_MS_MAX,
+    ).prefault('15s'),
+    status_grace: duration(
+      {
+        description:
+          'How long a replica that cannot reach the engine still asks its routers for their status. Logs are not read meanwhile.',
+      },
+      LEASE_MS_MIN,
+      GRACE_MS_MAX,
+    ).prefault('15m'),
+    replicas: wholeNumber(
+      {
+        description:
+          'Copies of stream and bucket, each on a server of its own, that `cluster init` asks for. 1 loses acknowledged records with its server.',
+      },
+      1,
+      REPLICAS_MAX,
+    ).prefault(3),
+    max_bytes: byteSize({
+      description: 'Size of the stream that `cluster init` asks for. Default: `storage.spool_max`.',
+    }).optional(),
+  }),
+});
+
+/** The engine of a cluster, and this process in it. */
+export type ClusterSettings = NonNullable<Awaited<ReturnType<typeof readCluster>>>;
+
+/** Reads the section `cluster` and its files; `undefined` without one, or with a fault. */
+export async function readCluster(main: ConfigFile, keys: SoundOf<typeof clusterSchema> | undefined) {
+  const place = { file: main, path: ['cluster', 'nats'] };
+  if (!keys) return undefined;
+  const { nats } = keys;
+  if (!nats) return undefined;
+  checkNatsServers(place, nats, { who: 'a cluster', kind: 'A cluster' });
+  const secrets = await readNatsSecrets(place, nats, new NamedFileReader());
+  if (main.faults.touches(['cluster'])) return undefined;
+  // Without faults the keys are complete.
+  const { servers, name: cluster, replica, advertise, lease, status_grace, replicas, max_bytes } = nats as NatsKeys;
+  return {
+    ...secrets,
+    servers,
+    name: cluster,
+    replica: replica ?? toName(hostname()),
+    /** Base URL of this process for others; `undefined` if it has none. */
+    address: advertise,
+    leaseMs: lease,
+    statusGraceMs: status_grace,
+    /** Copies of stream and bucket. */
+    replicas,
+    /** Size of the stream; `undefined`: that of the spool. */
+    streamBytesMax: max_bytes,
+  };
+}
+
+type NatsKeys = z.output<typeof clusterSchema>['nats'];
+
+/** Renders settings as the section, with secrets as they are. */
+export function renderCluster(settings: ClusterSettings): object {
+  const { servers, name: cluster, replica, address, leaseMs, statusGraceMs, replicas, streamBytesMax } = settings;
+  return {
+    nats: {
+      servers,
+      ...renderAccount(settings.auth),
+      credentials_file: settings.credentials?.toString(),
+      tls: servers.some((server) => server.startsWith('tls:')) ? renderTls(settings.tls) : undefined,
+      name: cluster,
+      replica,
+      advertise: address,
+      lease: renderDuration(leaseMs),
+      status_grace: renderDuration(statusGraceMs),
+      replicas,
+      max_bytes: streamBytesMax === undefined ? undefined : renderByteSize(streamBytesMax),
+    },
+  };
+}
+
+/** A host name as the name of a replica. */
+function toName(host: string): string {
+  const plain = host.replaceAll(/[^A-Za-z0-9._-]/g, '-').slice(0, CLUSTER_NAME_CHARS_MAX);
+  return /^\.{0,2}$/.test(plain) ? 'replica' : plain;
+}

@@ -1,0 +1,144 @@
+import { type Claim, type Member, parseClaim, parseMember, type RouterNames, unpackNames } from './members.ts';
+import { type Candidate, findOwner } from './ownership.ts';
+import { parseToken, toToken } from './tokens.ts';
+
+/** One change of a key of the bucket, as the engine reports it. */
+export interface BucketEntry {
+  /** Key without the prefix of the bucket. */
+  readonly key: string;
+  readonly seq: number;
+  /** `undefined`: the key ended, by itself (`expired`) or because somebody removed it. */
+  readonly value: Uint8Array | undefined;
+  /** True if it ended because nobody renewed it. */
+  readonly isExpired: boolean;
+  /** When the engine stored it. Milliseconds since the Unix epoch. */
+  readonly storedMs: number;
+}
+
+/** The last owner key of a router. */
+export interface KnownClaim {
+  /** `undefined`: nobody runs the router. */
+  readonly claim: Claim | undefined;
+  readonly seq: number;
+}
+
+/** What the bucket says: members, the routers that each knows, and who runs which router. */
+export class ClusterView {
+  readonly #members = new Map<string, Member>();
+  readonly #names = new Map<string, RouterNames>();
+  readonly #claims = new Map<string, KnownClaim>();
+  /** Replicas whose leases ended without a word, and when. */
+  readonly #missing = new Map<string, number>();
+  /** By the routers that they know; `undefined`: to be computed anew. */
+  #candidates: readonly Candidate[] | undefined;
+
+  /** The members, in the order of their names. */
+  get members(): readonly Member[] {
+    return [...this.#members.values()].toSorted((a, b) => (a.replica < b.replica ? -1 : 1));
+  }
+
+  /** Replicas whose leases ended without a word, and when. Milliseconds since the Unix epoch. */
+  get missing(): ReadonlyMap<string, number> {
+    return this.#missing;
+  }
+
+  /** True if members know different routers. */
+  get areListsDifferent(): boolean {
+    return new Set([...this.#members.values()].map(({ routers }) => routers)).size > 1;
+  }
+
+  findMember(replica: string): Member | undefined {
+    return this.#members.get(replica);
+  }
+
+  /** Returns the last owner key of a router; sequence 0 if there was none. */
+  findClaim(router: string): KnownClaim {
+    return this.#claims.get(router) ?? { claim: undefined, seq: 0 };
+  }
+
+  /** Returns the member that runs a router by its owner key. A former run of a member counts as none. */
+  findHolder(router: string): Member | undefined {
+    const { claim } = this.findClaim(router);
+    const member = claim && this.#members.get(claim.replica);
+    return member?.incarnation === claim?.incarnation ? member : undefined;
+  }
+
+  /** Returns the replica that a router belongs to; `undefined` if no member knows it. */
+  findRouterOwner(router: string): string | undefined {
+    this.#candidates ??= [...this.#members.values()].map(({ replica, routers }) => {
+      const known = this.#names.get(replica);
+      return { replica, knows: (name) => known?.digest === routers && known.names.has(name) };
+    });
+    return findOwner(router, this.#candidates);
+  }
+
+  /** Returns the replica that something else belongs to, which every member knows. */
+  findTaskOwner(name: string): string | undefined {
+    const knows = () => true;
+    return findOwner(
+      name,
+      [...this.#members.keys()].map((replica) => ({ replica, knows })),
+    );
+  }
+
+  /** Applies a change. Returns what it is about; `undefined` if it means nothing to this version. */
+  apply(entry: BucketEntry): 'members' | 'claims' | undefined {
+    const [kind, token = ''] = entry.key.split('.', 2);
+    const name = parseToken(token);
+    if (name === undefined) return undefined;
+    switch (kind) {
+      case 'member':
+        return this.#applyMember(name, entry);
+      case 'list':
+        return this.#applyNames(name, entry);
+      case 'owner':
+        this.#claims.set(name, { claim: entry.value && parseClaim(toText(entry.value)), seq: entry.seq });
+        return 'claims';
+      default:
+        return undefined;
+    }
+  }
+
+  #applyMember(replica: string, { value, isExpired, storedMs }: BucketEntry): 'members' | undefined {
+    this.#candidates = undefined;
+    const before = this.#members.get(replica);
+    const member = value && parseMember(toText(value));
+    if (member?.replica === replica) {
+      this.#members.set(replica, member);
+      this.#missing.delete(replica);
+      const isSame = before?.incarnation === member.incarnation && before.routers === member.routers;
+      return isSame && before.address === member.address ? undefined : 'members';
+    }
+    this.#members.delete(replica);
+    if (isExpired) this.#missing.set(replica, storedMs);
+    else this.#missing.delete(replica);
+    return before || isExpired ? 'members' : undefined;
+  }
+
+  #applyNames(replica: string, { value }: BucketEntry): 'members' | undefined {
+    this.#candidates = undefined;
+    const names = value && unpackNames(value);
+    if (names) this.#names.set(replica, names);
+    else this.#names.delete(replica);
+    return 'members';
+  }
+}
+
+/** Key of the lease of a replica. */
+export function toMemberKey(replica: string): string {
+  return `member.${toToken(replica)}`;
+}
+
+/** Key of the names of the routers that a replica knows. */
+export function toListKey(replica: string): string {
+  return `list.${toToken(replica)}`;
+}
+
+/** Key of the owner of a router. */
+export function toOwnerKey(router: string): string {
+  return `owner.${toToken(router)}`;
+}
+
+function toText(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString();
+}

@@ -1,0 +1,62 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
+import { createSystemClock } from '../../src/base/index.ts';
+import { Membership } from '../../src/cluster/index.ts';
+import { loadConfig } from '../../src/config/index.ts';
+import { openNatsServer } from '../support/sinks/nats-server.ts';
+import { findTool } from '../support/tools.ts';
+import { runCommand } from './run-command.ts';
+
+const natsServer = findTool('nats-server');
+
+test.skipIf(natsServer.isMissing)(
+  `cluster init sets up what replicas need, and cluster status lists them${natsServer.note}`,
+  async () => {
+    await using server = await openNatsServer();
+    const folder = await mkdtemp(join(tmpdir(), 'router-exporter-cluster-'));
+    await using _folder = { [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) };
+    const file = join(folder, 'router-exporter.yaml');
+    await writeFile(
+      file,
+      `cluster: { nats: { servers: ["${server.url}"], name: plant, replica: a, replicas: 1 } }
+routers: [{ name: plant-1, url: "http://192.0.2.1", auth: none }, { name: plant-2, url: "http://192.0.2.2", auth: none }]
+`,
+    );
+    const run = (...args: string[]) => runCommand(['cluster', ...args, '--config.file', file]);
+
+    const early = await run('status');
+    expect([early.code, early.stderr]).toEqual([1, expect.stringContaining('cluster init')]);
+    expect(await run('init')).toMatchObject({ code: 0, stdout: expect.stringContaining('was created') });
+    expect(await run('init')).toMatchObject({ code: 0, stdout: expect.stringContaining('is there already') });
+    expect(await run('status')).toMatchObject({ code: 1, stdout: expect.stringMatching(/^REPLICA +STATE/) });
+
+    const loaded = await loadConfig(file, {});
+    const settings = loaded.ok ? loaded.config.cluster : undefined;
+    if (!settings) return expect.unreachable('the configuration has faults');
+    const own = { incarnation: 'run-1', version: '1.2.3', startedMs: 0, report: () => {}, onChange: () => {} };
+    const membership = new Membership({ settings, clock: createSystemClock(), ...own });
+    membership.setRouters(['plant-1', 'plant-2']);
+    membership.start();
+    await vi.waitFor(() => expect(membership.lease.isHeld).toBe(true), { timeout: 10_000 });
+    await membership.claim('plant-2');
+    const status = await run('status', '--json');
+    expect(status.code).toBe(0);
+    expect(JSON.parse(status.stdout)).toMatchObject({
+      cluster: 'plant',
+      areListsDifferent: false,
+      replicas: [{ replica: 'a', state: 'member', version: '1.2.3', routers: 1 }],
+    });
+    await membership.close();
+  },
+);
+
+test('without a section cluster, its commands say so', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'router-exporter-cluster-'));
+  await using _folder = { [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) };
+  const file = join(folder, 'router-exporter.yaml');
+  await writeFile(file, 'routers: [{ name: plant-1, url: "http://192.0.2.1", auth: none }]\n');
+  const { code, stderr } = await runCommand(['cluster', 'status', '--config.file', file]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('no section "cluster"')]);
+});

@@ -1,0 +1,140 @@
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { createSystemClock } from '../../src/base/index.ts';
+import {
+  type ClusterSettings,
+  Membership,
+  type MembershipEvent,
+  readView,
+  withBucket,
+} from '../../src/cluster/index.ts';
+import { type NatsServer, openNatsServer } from '../support/sinks/nats-server.ts';
+import { findTool } from '../support/tools.ts';
+
+const natsServer = findTool('nats-server');
+const clock = createSystemClock();
+const ROUTERS = ['plant-1', 'plant.2', 'plant-3', 'plant-4'];
+const LEASE_MS = 3000;
+const PATIENCE = { timeout: 20_000, interval: 20 };
+const never = new AbortController().signal;
+
+const opened: AsyncDisposable[] = [];
+afterEach(async () => {
+  for (const one of opened.splice(0).toReversed()) await one[Symbol.asyncDispose]();
+});
+
+function createSettings(server: NatsServer, replica: string): ClusterSettings {
+  const engine = { servers: [server.url], auth: undefined, credentials: undefined, tls: { insecureSkipVerify: false } };
+  const rest = { leaseMs: LEASE_MS, statusGraceMs: 60_000, replicas: 1, streamBytesMax: undefined };
+  return { ...engine, ...rest, name: 'plant', replica, address: `http://${replica}:9847` } as ClusterSettings;
+}
+
+async function openServer(isReady = true): Promise<NatsServer> {
+  const server = await openNatsServer();
+  opened.push(server);
+  if (isReady) await withBucket(createSettings(server, 'admin'), clock, never, (bucket) => bucket.init(1));
+  return server;
+}
+
+let runs = 0;
+
+function join(server: NatsServer, replica: string) {
+  const events: MembershipEvent['type'][] = [];
+  const membership = new Membership({
+    settings: createSettings(server, replica),
+    incarnation: `run-${++runs}`,
+    version: '1.2.3',
+    startedMs: Date.now(),
+    clock,
+    report: ({ type }) => events.push(type),
+    onChange: () => {},
+  });
+  membership.setRouters(ROUTERS);
+  membership.start();
+  opened.push({ [Symbol.asyncDispose]: () => membership.close() });
+  const listMembers = () => membership.view.members.map((one) => one.replica);
+  return { membership, events, listMembers };
+}
+
+describe.skipIf(natsServer.isMissing)(`membership in a real bucket${natsServer.note}`, () => {
+  test('replicas see each other, agree about the owners, and one that leaves is gone at once', async () => {
+    const server = await openServer();
+    const [a, b] = [join(server, 'a'), join(server, 'b')];
+    await vi.waitFor(() => {
+      for (const one of [a, b]) {
+        expect(one.listMembers()).toEqual(['a', 'b']);
+        expect(one.membership.lease.isHeld).toBe(true);
+      }
+    }, PATIENCE);
+    for (const router of ROUTERS) {
+      expect(a.membership.view.findRouterOwner(router)).toBe(b.membership.view.findRouterOwner(router));
+    }
+    await a.membership.claim('plant.2');
+    await expect(a.membership.claim('plant.2')).resolves.toBeUndefined();
+    await vi.waitFor(() => expect(b.membership.view.findHolder('plant.2')?.replica).toBe('a'), PATIENCE);
+    await a.membership.release('plant.2');
+    await vi.waitFor(() => expect(b.membership.view.findHolder('plant.2')).toBeUndefined(), PATIENCE);
+    await b.membership.close();
+    await vi.waitFor(() => expect(a.listMembers()).toEqual(['a']), PATIENCE);
+    expect(a.membership.view.missing.size).toBe(0);
+    expect([a.events, b.events]).toEqual([['joined'], ['joined']]);
+    const view = await withBucket(createSettings(server, 'admin'), clock, never, (one) => readView(one, clock, never));
+    expect(view.members.map(({ replica, version }) => [replica, version])).toEqual([['a', '1.2.3']]);
+  });
+
+  test('of two claims that do not know of each other, one is refused', async () => {
+    const server = await openServer();
+    const [a, b] = [join(server, 'a'), join(server, 'b')];
+    await vi.waitFor(() => expect([a, b].map((one) => one.listMembers().length)).toEqual([2, 2]), PATIENCE);
+    const claims = await Promise.allSettled([a.membership.claim('plant-1'), b.membership.claim('plant-1')]);
+    expect(claims.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+  });
+
+  test('a server that is away takes the lease and leaves the grace; it ends without a hand', async () => {
+    const server = await openServer();
+    const a = join(server, 'a');
+    await vi.waitFor(() => expect(a.membership.lease.isHeld).toBe(true), PATIENCE);
+    await server.kill();
+    await vi.waitFor(() => expect(a.membership.lease.isHeld).toBe(false), PATIENCE);
+    expect(a.membership.lease.isInGrace).toBe(true);
+    expect(a.listMembers()).toEqual(['a']);
+    await expect(a.membership.claim('plant-1')).rejects.toThrow('away');
+    await server.start();
+    await vi.waitFor(() => expect(a.membership.lease.isHeld).toBe(true), PATIENCE);
+    expect(a.membership.lease.isEngineAway).toBe(false);
+    expect([a.events[0], a.events.at(-1)]).toEqual(['joined', 'joined']);
+    await a.membership.claim('plant-1');
+  });
+
+  test('a lease that nobody renews ends, and a second process of the same name waits for that', async () => {
+    const server = await openServer();
+    const before = await withBucket(createSettings(server, 'admin'), clock, never, async (bucket) => {
+      const member = { replica: 'a', incarnation: 'gone', startedMs: 0, version: '', routers: 'none' };
+      await bucket.put('member.a', JSON.stringify(member), { ttlMs: LEASE_MS });
+      return Date.now();
+    });
+    const [a, b] = [join(server, 'a'), join(server, 'b')];
+    await vi.waitFor(() => expect(b.listMembers()).toEqual(['a', 'b']), PATIENCE);
+    await vi.waitFor(() => expect(a.membership.lease.isHeld).toBe(true), PATIENCE);
+    expect(Date.now() - before).toBeGreaterThanOrEqual(LEASE_MS - 1000);
+    expect(Date.now() - before).toBeLessThan(LEASE_MS + 5000);
+    expect(a.events).toEqual(['name-taken', 'joined']);
+  });
+
+  test('without a bucket there is no lease, and the reason is said once', async () => {
+    const server = await openServer(false);
+    const a = join(server, 'a');
+    await vi.waitFor(() => expect(a.events).toEqual(['engine-away']), PATIENCE);
+    await withBucket(createSettings(server, 'admin'), clock, never, async (bucket) => {
+      expect([await bucket.init(1), await bucket.init(1)]).toEqual([true, false]);
+    });
+    await vi.waitFor(() => expect(a.membership.lease.isHeld).toBe(true), PATIENCE);
+    expect(a.events).toEqual(['engine-away', 'joined']);
+  });
+
+  test('a bucket with other settings is refused', async () => {
+    const server = await openServer(false);
+    await server.addStream({ name: 'KV_rx_plant', subjects: ['$KV.rx_plant.>'], max_msgs_per_subject: 1 });
+    const settings = createSettings(server, 'admin');
+    await expect(withBucket(settings, clock, never, (bucket) => bucket.init(1))).rejects.toThrow(/must have/);
+  });
+});

@@ -1,0 +1,66 @@
+import { expect, test } from 'vitest';
+import { renderEffectiveConfig } from '../../src/config/index.ts';
+import { load, withRouter } from './configuration-folder.ts';
+
+const nats = (keys: string) => `cluster: { nats: { servers: [nats-0], replica: a, ${keys} } }\n${withRouter()}`;
+
+test('a cluster has its defaults', async () => {
+  const { config } = await load(nats(''));
+  expect(config?.cluster).toEqual({
+    servers: ['nats://nats-0:4222'],
+    auth: undefined,
+    credentials: undefined,
+    tls: expect.anything(),
+    name: 'router-exporter',
+    replica: 'a',
+    address: undefined,
+    leaseMs: 15_000,
+    statusGraceMs: 900_000,
+    replicas: 3,
+    streamBytesMax: undefined,
+  });
+});
+
+test('without a name the replica has that of its machine', async () => {
+  const { config } = await load(`cluster: { nats: { servers: [nats-0] } }\n${withRouter()}`);
+  expect(config?.cluster?.replica).toMatch(/^[A-Za-z0-9._-]+$/);
+});
+
+test('a written cluster is shown as it is used, without its secrets', async () => {
+  const keys = 'name: plant, advertise: "http://a:9847/rx/", lease: 5s, bearer_token: sesame, max_bytes: 2GiB';
+  const { config } = await load(nats(keys));
+  const text = config ? renderEffectiveConfig(config) : '';
+  expect(text).toContain('bearer_token: "[secret]"');
+  expect(text).toContain('advertise: http://a:9847/rx\n');
+  expect(text).toContain('max_bytes: 2GiB');
+  expect(text).not.toContain('sesame');
+});
+
+test.each([
+  ['nats: {}', 'cluster.nats.servers: Missing key'],
+  ['{}', 'cluster.nats: Missing key'],
+  ['nats: { servers: [nats-0, "tls://nats-1"] }', 'A server without TLS among servers with TLS'],
+  ['nats: { servers: [nats-0], name: "plant.7" }', 'the name of a cluster'],
+  ['nats: { servers: [nats-0], lease: 1s }', 'a duration with its unit from 3s to 10m'],
+  ['nats: { servers: [nats-0], advertise: "ftp://a" }', 'an http or https URL'],
+  ['nats: { servers: [nats-0], username: a }', '"username" needs "password"'],
+])('%s is a fault', async (written, fault) => {
+  const text = written === '{}' ? 'cluster: {}' : `cluster: { ${written} }`;
+  const { lines } = await load(`${text}\n${withRouter()}`);
+  expect(lines.join('\n')).toContain(fault);
+});
+
+test('what a cluster does by itself is a fault beside it', async () => {
+  const peers = await load(`web: { peers: ["http://a", "http://b"] }\n${nats('')}`);
+  expect(peers.lines.join('\n')).toContain('"peers" has no effect in a cluster');
+  const shard = await load(nats(''), { options: { shard: { index: 1, total: 2 } } });
+  expect(shard.lines.join('\n')).toContain('start it without --shard');
+  expect((await load(nats(''), { options: { shard: { index: 0 } } })).lines).toEqual([]);
+});
+
+test('backups of a cluster have to be on storage that all replicas reach', async () => {
+  const backup = (keys: string) => `backup: { schedule: "0 3 * * *", path: /srv/backups${keys} }\n${nats('')}`;
+  expect((await load(backup(''))).lines.join('\n')).toContain('with "shared: true"');
+  const { config } = await load(backup(', shared: true'));
+  expect(config?.backup).toMatchObject({ path: '/srv/backups', shared: true });
+});
