@@ -65,6 +65,7 @@ export interface RouterAgentBench extends AsyncDisposable {
   /** Requests but logins and logouts since the last call. */
   asked(): string[];
   logins(): number;
+  logouts(): number;
   /** Answers of the router by a part of the path; the first that fits holds. */
   readonly answers: Map<string, Answer>;
   /** In memory. */
@@ -189,6 +190,7 @@ export async function openRouterAgent(
       return lines.filter((line) => !line.includes('/auth/'));
     },
     logins: () => router.lines().filter((line) => line === 'POST /auth/login').length,
+    logouts: () => router.lines().filter((line) => line === 'POST /auth/logout').length,
     async run(name, turn = {}) {
       const one = activity(name);
       if (!one) throw new RangeError(`There is no activity ${name}`);

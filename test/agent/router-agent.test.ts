@@ -501,3 +501,37 @@ test('RouterAgent does nothing any more today when the byte budget is used up', 
   await bench.clock.advance(24 * 60 * MINUTE_MS);
   expect(bench.activity('status')?.isPaused?.()).toBe(false);
 });
+
+test("RouterAgent sends nothing to a router that is another replica's: no poll, no log, no logout", async () => {
+  const allowed = { ask: true, read: true };
+  const gate = { mayAsk: () => allowed.ask, mayRead: () => allowed.read };
+  await using bench = await openRouterAgent({}, { gate });
+  await bench.run('status');
+  const isPaused = () => [bench.activity('status')?.isPaused?.(), bench.activity('logs')?.isPaused?.()];
+  expect(isPaused()).toEqual([false, false]);
+  allowed.read = false;
+  expect(isPaused()).toEqual([false, true]);
+
+  // It goes over between two requests of a poll: the second is not sent, and nothing has failed.
+  bench.asked();
+  bench.answers.set('/status/device_info', (response) => {
+    allowed.ask = false;
+    answerJson(response, BOARD);
+  });
+  expect(await bench.run('status', { isTriggered: true })).toBe('done');
+  expect(bench.asked()).toEqual(['GET /status/device_info']);
+  expect(bench.agent.stats.state).toBe('up');
+  expect(isPaused()).toEqual([true, true]);
+  expect(await bench.run('logs')).toBe('done');
+  await bench.agent.close(NEVER);
+  expect(bench.asked()).toEqual([]);
+  expect(bench.logouts()).toBe(0);
+});
+
+test('RouterAgent does not ask a router that goes over while the connection to it is opened', async () => {
+  let admissions = 0;
+  const gate = { mayAsk: () => ++admissions < 2, mayRead: () => true };
+  await using bench = await openRouterAgent({}, { gate });
+  expect(await bench.run('status')).toBe('done');
+  expect([bench.asked(), bench.logins()]).toEqual([[], 0]);
+});

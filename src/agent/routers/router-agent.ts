@@ -34,6 +34,14 @@ export type RouterEvent =
   /** The state can no longer be written. */
   | { readonly type: 'store-failed'; readonly cause: unknown };
 
+/** What may be sent to routers: in a cluster, only a replica that has a router asks it. */
+export interface RouterGate {
+  /** True while the router may be asked at all. */
+  mayAsk(router: string): boolean;
+  /** True while its logs and profiles may be read, too. */
+  mayRead(router: string): boolean;
+}
+
 /** One router, and what it shares with the others. */
 export interface RouterAgentOptions {
   /** Settings of the router. */
@@ -56,6 +64,8 @@ export interface RouterAgentOptions {
   readonly connections: ConnectionLimit;
   /** What routers of each model lack. */
   readonly models: ModelMemory;
+  /** Says what may be sent to the router at the moment. Default: everything. */
+  readonly gate?: RouterGate | undefined;
   /** Exposition that serves the router's metrics. */
   readonly exposition: FleetExposition;
   /** Gets the records that were stored. */
@@ -115,7 +125,7 @@ export class RouterAgent {
   #settings: RouterSettings;
   #lifecycle: RouterLifecycle;
   /** Runs under way: at most one of polls and one of the others. */
-  #runs = 0;
+  readonly #runs = new Set<AbortController>();
 
   constructor(options: RouterAgentOptions) {
     const { settings, clock, exposition, logger, values } = options;
@@ -127,6 +137,7 @@ export class RouterAgent {
       clock,
       report: (event) => this.#onSession(event),
       onBody: () => this.#onBody(),
+      admit: options.gate && (() => this.#admit()),
       downloadMsMax: DOWNLOAD_MS_MAX,
       connectionLimit: options.connections,
     });
@@ -245,7 +256,8 @@ export class RouterAgent {
     const { records, clock } = this.#options;
     const { budget } = this.#bytes;
     const isPutOff = () => this.#client.retryAfter !== undefined;
-    const isPaused = () => budget.isPaused || isPutOff();
+    const { gate } = this.#options;
+    const isPaused = () => budget.isPaused || isPutOff() || gate?.mayRead(name) === false;
     const activities: Activity[] = [
       {
         key: this.statusKey,
@@ -255,8 +267,8 @@ export class RouterAgent {
         // Stretched polls leave room for signs of life, so that a dead router shows in time.
         intervalMultiplier: () =>
           Math.max(Math.min(budget.pollMultiplier(false), this.#countSignTicks()), this.#pace.pace.statusStretch),
-        isPaused: () => budget.statusPart === undefined || isPutOff(),
-        run: (signal, current) => this.#settled(() => this.#poll(signal, current)),
+        isPaused: () => budget.statusPart === undefined || isPutOff() || gate?.mayAsk(name) === false,
+        run: (signal, current) => this.#settled(signal, (one) => this.#poll(one, current)),
       },
     ];
     if (this.#followsLogs) {
@@ -271,7 +283,7 @@ export class RouterAgent {
           return Math.max(1, Math.floor(wantedMs / floorMs)) * budget.intervalMultiplier('logs');
         },
         isPaused: () => isPaused() || records.isRouterHeldBack(name) || clock.monotonic() < this.#unreachableUntilMs,
-        run: (signal, current) => this.#settled(() => this.#tail(signal, current.isAwaited)),
+        run: (signal, current) => this.#settled(signal, (one) => this.#tail(one, current.isAwaited)),
       });
     }
     const backup = this.#backup;
@@ -281,7 +293,7 @@ export class RouterAgent {
         serialKey: name,
         intervalMs: Number.POSITIVE_INFINITY,
         isPaused,
-        run: (signal) => this.#settled(() => backup.run(signal)),
+        run: (signal) => this.#settled(signal, (one) => backup.run(one)),
       });
     }
     return activities;
@@ -332,12 +344,18 @@ export class RouterAgent {
   }
 
   /** Counts the bytes of a run when it ends, whatever its outcome. */
-  async #settled(run: () => Promise<RunOutcome>): Promise<RunOutcome> {
-    this.#runs++;
+  async #settled(signal: AbortSignal, run: (signal: AbortSignal) => Promise<RunOutcome>): Promise<RunOutcome> {
+    const halt = new AbortController();
+    this.#runs.add(halt);
     try {
-      return await run();
+      return await run(this.#options.gate ? AbortSignal.any([signal, halt.signal]) : signal);
+    } catch (cause) {
+      if (!halt.signal.aborted || signal.aborted) throw cause;
+      // The router belongs to another replica now, which is nobody's failure.
+      return 'done';
     } finally {
-      if (--this.#runs === 0) this.#client.rest();
+      this.#runs.delete(halt);
+      if (this.#runs.size === 0) this.#client.rest();
       this.#bytes.settle();
       this.stats.recordRun(this.#bytes.budget, this.#client.retryAfter);
     }
@@ -468,6 +486,14 @@ export class RouterAgent {
       const isRouterGone = cause instanceof RouterError && !cause.isAnswered && cause.code !== 'budget';
       return isRouterGone || !(cause instanceof CodedError) ? 'failed' : 'done';
     }
+  }
+
+  /** Ends all runs instead of a request that may not be sent. */
+  #admit(): Error | undefined {
+    if (this.#options.gate?.mayAsk(this.settings.name) !== false) return undefined;
+    const refusal = new Error('This replica does not have the router any more');
+    for (const halt of this.#runs) halt.abort(refusal);
+    return refusal;
   }
 
   /** Counts bytes at once, so that one long answer cannot use up more than the day's budget. */

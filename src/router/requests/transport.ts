@@ -30,6 +30,8 @@ export interface TransportOptions extends RouterWay {
    * was the last one.
    */
   readonly onBody?: (() => RouterError | undefined) | undefined;
+  /** Called before anything is sent; an error that it returns ends the request instead. Default: everything is sent. */
+  readonly admit?: (() => Error | undefined) | undefined;
   /** Bound of the connections to all routers. Default: none. */
   readonly connectionLimit?: ConnectionLimit | undefined;
 }
@@ -143,11 +145,15 @@ export class Transport {
     const { origin, pathname } = new URL(options.url);
     this.#origin = origin;
     this.#basePath = `${pathname.replace(/\/+$/, '')}/api/v2_0`;
-    this.#agent = createOneConnectionAgent({ keepAliveMs: KEEP_ALIVE_MS, connect: connector.connect });
+    this.#agent = createOneConnectionAgent({
+      keepAliveMs: KEEP_ALIVE_MS,
+      connect: options.admit ? refuseLate(connector.connect, options.admit) : connector.connect,
+    });
   }
 
   /** Sends a request and reads its whole answer, whatever its status. */
   async askJson(options: TransportRequest): Promise<WholeAnswer> {
+    this.#admit();
     this.#connector.begin();
     try {
       const response = await exchange(this.#agent, this.#toRequest(options), {
@@ -171,6 +177,7 @@ export class Transport {
    * status is read whole and given to `refuse` instead.
    */
   async open(options: TransportRequest, refuse: (answer: JsonAnswer) => never): Promise<OpenDownload> {
+    this.#admit();
     const connector = this.#connector;
     const request = this.#toRequest(options);
     connector.begin();
@@ -225,6 +232,11 @@ export class Transport {
     this.#timer.rest();
   }
 
+  #admit(): void {
+    const refusal = this.#options.admit?.();
+    if (refusal) throw refusal;
+  }
+
   /** Reads the body of an answer that is not a download. */
   async #readWhole(answer: StreamedExchange, head: AnswerHead, request: TransportRequest): Promise<Buffer> {
     const onBody = request.method === 'GET' ? this.#options.onBody : undefined;
@@ -273,6 +285,21 @@ export class Transport {
       body: json === undefined ? null : JSON.stringify(json),
     };
   }
+}
+
+/** Asks again when a connection is open, which may have taken a while: the request is sent at once then. */
+function refuseLate(connect: Connector['connect'], admit: () => Error | undefined): Connector['connect'] {
+  return (target, callback) =>
+    connect(target, (...result) => {
+      const [error, socket] = result;
+      const refusal = error ? undefined : admit();
+      if (!refusal) {
+        callback(...result);
+        return;
+      }
+      socket?.destroy();
+      callback(refusal, null);
+    });
 }
 
 function createConnector(options: TransportOptions): Connector {
