@@ -5,10 +5,12 @@ import type { SourceKeeper, SourceOutcome } from '../inventory/index.ts';
 import type { ConfigFault, SecretKeeper } from '../settings/index.ts';
 import type { StoreError } from '../store/index.ts';
 import { openWebServer, type ReloadResult, toWebPolicy, type WebContent, type WebServer } from '../web/index.ts';
+import { createShardsView } from './cluster/describe-shards.ts';
+import { type Cluster, openCluster } from './cluster/open-cluster.ts';
 import { ConfigReloader } from './config-reloader.ts';
 import { InventoryWatch } from './inventory-watch.ts';
 import { SelfMetrics } from './metrics/self-metrics.ts';
-import { type Plan, preparePlan } from './plan.ts';
+import { type Plan, preparePlan, toWebSettings } from './plan.ts';
 import { type CycleResult, runCycle } from './run-cycle.ts';
 import { SecretWatch } from './secret-watch.ts';
 import { RefusalLog } from './sinks/refusal-log.ts';
@@ -118,17 +120,20 @@ async function start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent
   const metrics = new SelfMetrics(options.version);
   const refusals = new RefusalLog({ clock, logger });
   const fail = (cause: unknown) => failed.abort(cause);
+  const cluster = config.cluster && openCluster({ ...options, settings: config.cluster, metrics }, lifecycle);
   const state = openState({ ...options, metrics, refusals, fail }, lifecycle);
   // Pages are served until then, so that a stopping agent can be observed.
   lifecycle.onStop('pages', STOP_MS.web, () => web.serve(undefined));
   const { spoolBytesMax } = config.storage;
-  const stations = createStations({ ...options, ...state, metrics, refusals, spoolBytesMax, fail }, lifecycle);
-  const parts = { ...stations, web, metrics, clock, logger };
+  const stations = createStations({ ...options, ...state, cluster, metrics, refusals, spoolBytesMax, fail }, lifecycle);
+  const { share } = stations;
+  const parts = { ...stations, fleet: share ?? stations.fleet, web, metrics, clock, logger };
   const prepare = (next: Config) => preparePlan(next, parts);
   const supervisor = new Supervisor({ ...options, prepare });
   // Delivers first what an earlier process left in the spool.
   await supervisor.start(failed.signal);
   stations.scheduler.start();
+  if (share) cluster?.begin(share);
   const commit = (plan: Plan) => supervisor.commit(plan);
   const reload = (isNeeded?: () => boolean) => reloader.reload(isNeeded);
   const inventory = new InventoryWatch({ inventory: options.inventory, reload, clock, logger });
@@ -156,13 +161,16 @@ async function start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent
   const content = createWebContent({
     ...stations,
     config: () => supervisor.config,
-    shards: () => supervisor.shards,
+    shards: cluster
+      ? createShardsView({ ...cluster, fleet: stations.fleet }, clock, () => supervisor.config)
+      : () => supervisor.shards,
     history,
     timeline: new Timeline(stations.store, (name) => stations.fleet.find(name) !== undefined),
     clock,
     spool: stations.describeSpool,
     describeConfiguration: () => ({ ...reloader.describe(), sources: inventory.describe() }),
-    findUnreadiness: () => (readiness.isReady ? describeFault(state.opening.fault) : NOT_RUNNING),
+    findUnreadiness: () =>
+      readiness.isReady ? (describeFault(state.opening.fault) ?? describeAbsence(cluster)) : NOT_RUNNING,
     reload: (acceptedSource) => {
       if (acceptedSource === undefined || inventory.confirm(acceptedSource)) return reload();
       return Promise.resolve({
@@ -205,6 +213,11 @@ function describeFault(fault: StoreError | undefined): string | undefined {
   return fault && `The state cannot be written, so no logs are read: ${renderErrorChain(fault)}`;
 }
 
+/** A replica is ready once it was a member: then it answers for its routers, and knows who has the others. */
+function describeAbsence(cluster: Cluster | undefined): string | undefined {
+  return !cluster || cluster.hasJoined ? undefined : 'This replica has no lease of its cluster yet.';
+}
+
 interface AgentParts extends Pick<Stations, 'fleet' | 'counts' | 'scheduler' | 'sinks'> {
   readonly urls: readonly string[];
   readonly content: Pick<WebContent, 'renderMetrics'>;
@@ -244,7 +257,7 @@ function createAgent(parts: AgentParts): Agent {
 /** Opens the web server; until it has content it answers only the liveness check. */
 async function openWeb({ config, web, clock, logger }: AgentOptions, lifecycle: Lifecycle): Promise<WebServer> {
   const server = await openWebServer({
-    ...toWebPolicy(config.web),
+    ...toWebPolicy(toWebSettings(config)),
     addresses: config.web.listen,
     clock,
     routePrefix: web?.routePrefix,

@@ -4,7 +4,7 @@ import type { Config } from '../config/index.ts';
 import type { ConnectionLimit } from '../router/index.ts';
 import type { Scheduler } from '../schedule/index.ts';
 import { type Store, StoreError } from '../store/index.ts';
-import { toWebPolicy, type WebServer } from '../web/index.ts';
+import { toWebPolicy, type WebServer, type WebSettings } from '../web/index.ts';
 import { LineProcessing } from './line-processing.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';
 import type { Fleet, FleetChange, FleetDifference, FleetWish } from './routers/fleet.ts';
@@ -67,7 +67,7 @@ export interface Plan {
 export async function preparePlan(config: Config, options: PlanOptions, isTrial = false): Promise<Plan> {
   const { web, sinks, metrics, fleet, store, createRouter, onStoreFailed, clock, logger } = options;
   const lines = new LineProcessing(config.logRules, config.redact);
-  const switchWeb = web.prepare(toWebPolicy(config.web));
+  const switchWeb = web.prepare(toWebPolicy(toWebSettings(config)));
   const backup = config.backup && (await prepareBackup(config.backup, clock));
   const sinkChange = await sinks.prepare(config.sinks, isTrial);
   const hasSinks = config.sinks.length > 0;
@@ -94,6 +94,11 @@ export async function preparePlan(config: Config, options: PlanOptions, isTrial 
       return change;
     },
   };
+}
+
+/** The settings of the web server, with the name by which the other replicas of a cluster ask this one. */
+export function toWebSettings({ web, cluster }: Pick<Config, 'web' | 'cluster'>): WebSettings {
+  return cluster?.address === undefined ? web : { ...web, peers: [cluster.address] };
 }
 
 function applyLimits({ schedule, connections, routers }: Config, options: PlanOptions): void {

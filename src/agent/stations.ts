@@ -10,6 +10,8 @@ import { findRunsMax, type RunEnded, Scheduler } from '../schedule/index.ts';
 import { ModelMemory } from '../status/index.ts';
 import type { StoreError } from '../store/index.ts';
 import type { SpoolSummary } from '../web/index.ts';
+import { ClusterShare } from './cluster/cluster-share.ts';
+import type { Cluster } from './cluster/open-cluster.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';
 import type { RouterParts } from './plan.ts';
 import { Fleet } from './routers/fleet.ts';
@@ -23,6 +25,8 @@ import { LineFeed } from './views/line-feed.ts';
 
 /** State, clock and output of routers, sinks and backups. */
 export interface StationsOptions extends State {
+  /** The cluster that shares the routers. Default: none. */
+  readonly cluster?: Cluster | undefined;
   /** The agent's metrics about itself. */
   readonly metrics: SelfMetrics;
   /** Lines of the agent's log about refused records. */
@@ -64,6 +68,8 @@ export interface Stations extends Omit<State, 'opening'> {
   /** Number of files that the process may have open; `undefined` if unknown. */
   readonly descriptorsMax: number | undefined;
   readonly fleet: Fleet;
+  /** The routers that run here, of those of a cluster; `undefined` outside one. */
+  readonly share: ClusterShare | undefined;
   /** Lines as they are stored. */
   readonly feed: LineFeed;
   readonly sinks: SinkSupervisor;
@@ -79,7 +85,7 @@ export interface Stations extends Omit<State, 'opening'> {
 /** Decompression threads. A router that stalls in the middle of a large archive occupies one, so there is another. */
 const ARCHIVE_WORKERS = 2;
 /** Bounds of the steps of stopping. Milliseconds. */
-const STOP_MS = { archives: 500, routers: 1500, delivery: 3500, schedule: 1500, trend: 100 };
+const STOP_MS = { archives: 500, routers: 1500, delivery: 3500, schedule: 1500, share: 100, trend: 100 };
 
 /** Creates the stations and connects them. There are no routers and no sinks yet, and nothing is running. */
 export function createStations(options: StationsOptions, lifecycle: Lifecycle): Stations {
@@ -101,11 +107,13 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
   const values = createRouterValues(store, onStoreFailed);
   const lifecycles = new LifecycleKeeper({ store, values, clock });
   const feed = new LineFeed();
-  const fleet = new Fleet({ scheduler, exposition, lifecycle: lifecycles, clock, logger });
+  const fleet = new Fleet({ scheduler, exposition, store, lifecycle: lifecycles, clock, logger });
   lifecycle.onStop('routers', STOP_MS.routers, (signal) => fleet.close(signal));
   const sinks = createSinks(options, fleet, counts);
   lifecycle.onStop('sinks', STOP_MS.delivery, (signal) => sinks.drain(signal));
   lifecycle.onStop('polling', STOP_MS.schedule, () => scheduler.stop());
+  const share = options.cluster && createShare(options.cluster, { fleet, sinks, ...options });
+  if (share) lifecycle.onStop('moves of routers', STOP_MS.share, () => share.close());
   const spool = new SpoolGuard({
     store,
     spoolBytesMax,
@@ -116,6 +124,7 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
   });
   const shared = {
     records: spool,
+    gate: share,
     values,
     archives,
     connections,
@@ -157,6 +166,7 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
     connectionsMaxDefault,
     descriptorsMax,
     fleet,
+    share,
     feed,
     sinks,
     counts,
@@ -181,6 +191,29 @@ function createSinks(options: StationsOptions, fleet: Fleet, counts: AgentCounts
       counts.recordsShipped += records;
     },
     onGone: fail,
+  });
+}
+
+function createShare(
+  { membership }: Cluster,
+  {
+    fleet,
+    sinks,
+    metrics,
+    clock,
+    logger,
+  }: Pick<StationsOptions, 'metrics' | 'clock' | 'logger'> & Pick<Stations, 'fleet' | 'sinks'>,
+): ClusterShare {
+  return new ClusterShare({
+    membership,
+    fleet,
+    onMoved: () => sinks.wake(),
+    onCounted: (taken, gone) => {
+      metrics.clusterMoves?.inc({ direction: 'taken' }, taken);
+      metrics.clusterMoves?.inc({ direction: 'gone' }, gone);
+    },
+    clock,
+    logger,
   });
 }
 

@@ -33,10 +33,10 @@ export class Supervisor {
     this.#shards = options.config.shards;
   }
 
-  /** The running configuration. A reload changes neither the state folder nor the listen addresses. */
+  /** The running configuration. A reload changes neither the state folder, nor the cluster, nor the listen addresses. */
   get config(): Config {
-    const { storage, web } = this.#options.config;
-    return { ...this.#config, storage, web: { ...this.#config.web, listen: web.listen } };
+    const { storage, cluster, web } = this.#options.config;
+    return { ...this.#config, storage, cluster, web: { ...this.#config.web, listen: web.listen } };
   }
 
   /**

@@ -75,14 +75,38 @@ export interface ForeignRouter {
   readonly shard: number;
 }
 
+/** A cluster as a replica sees it. */
+export interface ClusterSummary {
+  readonly name: string;
+  /** Name of this replica. */
+  readonly replica: string;
+  /** Number of its members. */
+  readonly members: number;
+  /** Replicas whose leases ended without a word, and when (ISO 8601). */
+  readonly missing: readonly { readonly replica: string; readonly since: string }[];
+  /** True while this replica has a lease. */
+  readonly isLeaseHeld: boolean;
+  /** True while the engine cannot be reached. */
+  readonly isEngineAway: boolean;
+  /** True if the members know different routers. */
+  readonly areListsDifferent: boolean;
+}
+
 /** The processes that share a fleet, from the view of one of them. */
 export interface FleetShards {
   /** Index of this process, from 0. */
   readonly index: number;
   /** Number of processes. */
   readonly total: number;
-  /** Base URL of each process by its index, without a slash at the end; empty if they are not configured. */
-  readonly peers: readonly string[];
+  /**
+   * Base URL of each process by its index, without a slash at the end; `undefined` for one that has none, empty if they are not
+   * configured.
+   */
+  readonly peers: readonly (string | undefined)[];
+  /** Names of the replicas of a cluster by their index. Default: processes have no names. */
+  readonly names?: readonly string[] | undefined;
+  /** The cluster, if the processes are its replicas. */
+  readonly cluster?: ClusterSummary | undefined;
   /** Bearer token that the other processes accept; `undefined` when they are asked without one. */
   readonly token?: Secret | undefined;
   /** The routers of the other processes, by name. */

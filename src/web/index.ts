@@ -49,6 +49,7 @@ export type {
 } from './api-types.ts';
 export { NO_DEVICE } from './api-types.ts';
 export type {
+  ClusterSummary,
   FleetShards,
   ForeignRouter,
   LogRow,

@@ -16,7 +16,9 @@ import type { FleetShards, ForeignRouter, WebContent } from './content.ts';
 export interface PeerFault {
   /** Index of the process. */
   readonly shard: number;
-  /** Its base URL. */
+  /** Its name, if it is a replica of a cluster. */
+  readonly name?: string;
+  /** Its base URL; empty if it has none. */
   readonly url: string;
   /** Number of its routers. */
   readonly routers: number;
@@ -43,6 +45,7 @@ const ANSWER_MS_MAX = 3000;
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 /** Processes that are asked at the same time. */
 const ASKED_MAX = 16;
+const NO_ADDRESS: PeerAnswer = { error: 'Its address is not known: set cluster.nats.advertise there' };
 const STATES = ['up', 'down', 'unknown', 'budget', 'paused', 'retired'] as const;
 const SETTERS = ['configuration', 'request', 'default'] as const;
 const SIGNALS = ['rsrp', 'rssi', 'csq'] as const;
@@ -71,7 +74,10 @@ export class PeerFleet {
     const faults = [...answers].flatMap(([shard, answer]): PeerFault[] => {
       if (!('error' in answer)) return [];
       const routers = [...shards.others.values()].filter((router) => router.shard === shard).length;
-      return [{ shard, url: shards.peers[shard] ?? '', routers, error: answer.error }];
+      const name = shards.names?.[shard];
+      return [
+        { shard, ...(name !== undefined && { name }), url: shards.peers[shard] ?? '', routers, error: answer.error },
+      ];
     });
     const describe = (router: ForeignRouter) => {
       const answer = answers.get(router.shard);
@@ -92,7 +98,7 @@ export class PeerFleet {
   }
 
   /** Drops the answers of processes that are not configured any more, and all of them when nobody looks for a while. */
-  #forgetOthers(peers: readonly string[]): void {
+  #forgetOthers(peers: FleetShards['peers']): void {
     for (const url of this.#answers.keys()) if (!peers.includes(url)) this.#answers.delete(url);
     this.#unwatched?.cancel();
     this.#unwatched = this.#clock.setTimer(KEPT_MS, () => this.#answers.clear());
@@ -108,7 +114,8 @@ export class PeerFleet {
     const left = shards.peers.flatMap((url, shard) => (shard === shards.index ? [] : [{ url, shard }]));
     const askNext = async () => {
       for (let next = left.shift(); next; next = left.shift()) {
-        answers.set(next.shard, await this.#askOnce(next.url, next.shard, shards));
+        const { url, shard } = next;
+        answers.set(shard, url === undefined ? NO_ADDRESS : await this.#askOnce(url, shard, shards));
       }
     };
     await Promise.all(Array.from({ length: ASKED_MAX }, askNext));

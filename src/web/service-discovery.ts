@@ -35,16 +35,17 @@ export function createDiscoveryHandler(dependencies: WebDependencies): Handler {
   return async (context) => {
     const { content } = dependencies;
     const shards = content.describeShards();
-    const peers = (shards?.peers ?? []).map((url) => toScrapeAddress(new URL(url)));
-    const self = (shards && peers[shards.index]) ?? locateSelf(dependencies, context);
+    const peers = (shards?.peers ?? []).map((url) => url && toScrapeAddress(new URL(url)));
+    const self = (shards && peers[shards.index]) || locateSelf(dependencies, context);
     // A retired router has no series.
     const own = (await listByName(content)).filter(({ state }) => state !== 'retired');
     // Without the addresses of the others, each process lists its own routers.
-    const elsewhere = peers.length > 0 ? [...(shards?.others.values() ?? [])] : [];
+    const known = [...(shards?.others.values() ?? [])];
+    const elsewhere = known.filter(({ shard }) => peers[shard]);
     const others = elsewhere.filter(({ name }) => !content.hasRouter(name));
     const all = others.length > 0 ? [...own, ...others].toSorted((a, b) => compareTexts(a.name, b.name)) : own;
     const locate = (router: RouterSummary | ForeignRouter) =>
-      ('shard' in router ? peers[router.shard] : undefined) ?? self;
+      ('shard' in router ? peers[router.shard] : undefined) || self;
     const groups = await renderList(all, (router) => toGroup(router, locate(router)));
     return answerText(context, 'application/json', `${groups}\n`);
   };

@@ -34,6 +34,15 @@ export function renderMetricsReference(
   rules: readonly LogRuleSettings[],
 ): string {
   const self = new SelfMetrics('');
+  // Only its names are wanted.
+  self.readCluster(() => ({
+    members: 0,
+    missing: 0,
+    isLeaseHeld: false,
+    leaseAgeSeconds: 0,
+    routersOwned: 0,
+    areListsDifferent: false,
+  }));
   const agent = AGENT_FAMILIES.map((family) => ({ ...family, sources: [] }));
   const own = self.describe().map((family) => ({ ...family, sources: [] }));
   const isProduct = ({ name }: Row) => name.startsWith('router_exporter_');

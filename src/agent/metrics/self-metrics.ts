@@ -31,6 +31,20 @@ export interface SelfReadings {
   readonly connections: () => ConnectionLoad;
 }
 
+/** A cluster as one of its replicas sees it. */
+export interface ClusterReadings {
+  /** Number of members. */
+  readonly members: number;
+  /** Number of replicas whose leases ended without a word. */
+  readonly missing: number;
+  readonly isLeaseHeld: boolean;
+  /** Time since the last renewal; `Infinity` before the first. */
+  readonly leaseAgeSeconds: number;
+  /** Routers that this replica has. */
+  readonly routersOwned: number;
+  readonly areListsDifferent: boolean;
+}
+
 /** Fields that every metric of prom-client has, missing in its types. */
 interface Description {
   readonly name: string;
@@ -57,6 +71,8 @@ export class SelfMetrics {
   readonly deadLettersDropped: Counter<'sink'>;
   readonly reloadSuccessful: Gauge;
   readonly reloadSuccessAt: Gauge;
+  /** Routers that came and went; `undefined` outside a cluster. */
+  clusterMoves: Counter<'direction'> | undefined;
   readonly #shard: Gauge;
   readonly #totalShards: Gauge;
 
@@ -286,6 +302,42 @@ export class SelfMetrics {
         for (const [state, count] of Object.entries(routers())) gauge.set({ state }, count);
       }),
     });
+  }
+
+  /** Adds the metrics of a cluster, which other agents do not have. */
+  readCluster(read: () => ClusterReadings): void {
+    const add = (name: string, help: string, of: (readings: ClusterReadings) => number) =>
+      new Gauge({
+        name: `router_exporter_cluster_${name}`,
+        help,
+        registers: [this.#registry],
+        collect() {
+          this.set(of(read()));
+        },
+      });
+    add('members', 'Number of replicas of the cluster, this one included.', ({ members }) => members);
+    add(
+      'missing_members',
+      'Number of replicas of the cluster whose leases ended without a word.',
+      (one) => one.missing,
+    );
+    add('lease_held', 'Whether this replica has a lease.', ({ isLeaseHeld }) => Number(isLeaseHeld));
+    add(
+      'lease_age_seconds',
+      'Time since the last confirmed renewal of the lease of this replica was sent; +Inf before the first.',
+      ({ leaseAgeSeconds }) => leaseAgeSeconds,
+    );
+    add('routers_owned', 'Number of routers that this replica of the cluster has.', (one) => one.routersOwned);
+    add('lists_differ', 'Whether the replicas of the cluster know different routers.', (one) =>
+      Number(one.areListsDifferent),
+    );
+    this.clusterMoves = new Counter({
+      name: 'router_exporter_cluster_moved_routers_total',
+      help: 'Routers that this replica of the cluster has taken, or that have gone to others.',
+      labelNames: ['direction'],
+      registers: [this.#registry],
+    });
+    for (const direction of ['taken', 'gone']) this.clusterMoves.inc({ direction }, 0);
   }
 
   /** Sets what describes the sources of routers. */

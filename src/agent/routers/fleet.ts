@@ -1,9 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Clock, type Logger, Mutex, openDeadline, Steps, type Timer } from '../../base/index.ts';
+import { type Clock, type Logger, Mutex, openDeadline, renderErrorChain, Steps, type Timer } from '../../base/index.ts';
 import type { RouterSettings } from '../../config/index.ts';
 import type { FleetExposition } from '../../exposition/index.ts';
 import type { LifecycleWish } from '../../model/index.ts';
 import type { Scheduler } from '../../schedule/index.ts';
+import { type Store, StoreError } from '../../store/index.ts';
 import { ROUTER_STATES, type RouterStateName } from '../metrics/self-metrics.ts';
 import { renderSettingsHash } from '../settings-hash.ts';
 import type { FleetCounts } from '../views/fleet-history.ts';
@@ -16,6 +17,8 @@ export interface FleetOptions {
   readonly scheduler: Scheduler;
   /** Exposition from which removed routers are dropped. */
   readonly exposition: FleetExposition;
+  /** Loads the stored state of routers before they run, and lets go of it. Default: nothing to do. */
+  readonly store?: Pick<Store, 'openRouter' | 'closeRouter'> | undefined;
   /** The states of life of the routers. */
   readonly lifecycle: LifecycleKeeper;
   /** Clock for the ends of states and the time limit of logouts. */
@@ -68,6 +71,8 @@ export type StateChange = 'changed' | 'unknown' | 'configured';
 
 /** Time limit of the logout of a router that is paused. Milliseconds. */
 const LOGOUT_MS_MAX = 5000;
+/** Routers whose state is loaded at the same time. */
+const OPENED_MAX = 64;
 /** Ends of states are computed again after this time, because the wall clock may be set. Milliseconds. */
 const LOOK_AGAIN_MS = 3_600_000;
 
@@ -174,7 +179,9 @@ export class Fleet {
     }
     await Promise.all(removals);
     const added = [...wanted.values()].filter(({ settings: { name } }) => !this.#members.has(name));
+    const unopened = await this.#open(added.map(({ settings: { name } }) => name));
     for (const { settings: one, hash } of added) {
+      if (unopened.has(one.name)) continue;
       this.#add(one, { hash, commonHash }, create);
       if (steps.isDue) await steps.next();
     }
@@ -188,6 +195,34 @@ export class Fleet {
     const gone = leaving.filter(([name]) => !wanted.has(name)).length;
     const changed = leaving.length - gone;
     return { added: added.length - changed, changed, removed: gone };
+  }
+
+  /** Loads the stored state of routers. Returns the names of those that cannot run, because it could not be loaded. */
+  async #open(names: readonly string[]): Promise<ReadonlySet<string>> {
+    const { store, logger } = this.#options;
+    const failed = new Set<string>();
+    if (!store) return failed;
+    let failure: unknown;
+    const left = [...names];
+    const steps = new Steps();
+    const next = async () => {
+      for (let name = left.shift(); name !== undefined; name = left.shift()) {
+        try {
+          await store.openRouter(name);
+        } catch (cause) {
+          if (!(cause instanceof StoreError)) throw cause;
+          failed.add(name);
+          failure = cause;
+        }
+        if (steps.isDue) await steps.next();
+      }
+    };
+    await Promise.all(Array.from({ length: OPENED_MAX }, next));
+    if (failed.size > 0) {
+      const error = renderErrorChain(failure);
+      logger.error('Routers do not run, because their state could not be read', { routers: failed.size, error });
+    }
+    return failed;
   }
 
   /** Logs out of all routers. */
@@ -266,7 +301,17 @@ export class Fleet {
     // Labels are part of every series, so counters with other labels are other series.
     if (next && isDeepStrictEqual(next.labels, labels)) exposition.forgetValues(name);
     else exposition.forget(name);
-    if (!next) this.#options.lifecycle.forget(name);
+    if (next) return;
+    this.#options.lifecycle.forget(name);
+    try {
+      await this.#options.store?.closeRouter(name);
+    } catch (cause) {
+      if (!(cause instanceof StoreError)) throw cause;
+      this.#options.logger.warn('What was under way of a router could not be stored', {
+        router: name,
+        error: renderErrorChain(cause),
+      });
+    }
   }
 }
 

@@ -1,4 +1,5 @@
 import type { FleetMinute, RouterSummary, SinkSummary, SpoolSummary } from '../api-types.ts';
+import type { ClusterSummary } from '../content.ts';
 import type { PeerFault } from '../peer-fleet.ts';
 import { createFleetColumns } from './fleet-columns.ts';
 import { renderFilters } from './fleet-filters.ts';
@@ -25,6 +26,8 @@ export interface FleetContent {
   readonly view: FleetView;
   /** Processes of the fleet that did not answer. */
   readonly faults: readonly PeerFault[];
+  /** The cluster that this process is a replica of. Default: none. */
+  readonly cluster?: ClusterSummary | undefined;
   /** The last hours. */
   readonly minutes: readonly FleetMinute[];
   /** Sinks and spool. */
@@ -74,7 +77,7 @@ ${await renderFittingTable({
   empty: total === 0 ? 'No router is configured.' : 'No router matches.',
   className: 'fleet',
 })}
-${renderPager(page, query)}${grafana === undefined ? '' : html`<p>Grafana: <a href="${grafana}/d/router-exporter-fleet">fleet</a>, <a href="${grafana}/d/router-exporter-cellular">cellular</a></p>`}`;
+${renderPager(page, query)}${content.cluster ? renderCluster(content.cluster) : ''}${grafana === undefined ? '' : html`<p>Grafana: <a href="${grafana}/d/router-exporter-fleet">fleet</a>, <a href="${grafana}/d/router-exporter-cellular">cellular</a></p>`}`;
 }
 
 /** A count in colour, when it is not 0 and needs attention; small, when it is 0. */
@@ -84,14 +87,32 @@ function renderCard(href: string, count: number, title: string, key: string, isC
 `;
 }
 
-function renderNotices({ view: { total }, faults, delivery: { sinks, spool } }: FleetContent, base: string): Html {
+/** A line about the cluster. */
+function renderCluster({ name, replica, members }: ClusterSummary): Html {
+  return html`<p>Cluster ${toShown(name)}: ${renderMany(members, 'replica')}; this is ${toShown(replica)}.</p>
+`;
+}
+
+/** What is not as it should be in the cluster. */
+function renderClusterFaults({ missing, isLeaseHeld, isEngineAway, areListsDifferent }: ClusterSummary): Html {
+  const lost = isEngineAway ? 'NATS cannot be reached' : 'it has no lease';
+  return html`${isLeaseHeld ? '' : html`<p class="notice"><strong>This replica is not in its cluster: ${lost}.</strong> Logs are not read.</p>`}
+${missing.map(({ replica, since }) => html`<p class="notice"><strong>Replica ${toShown(replica)} is missing</strong> since ${since}. Its routers have gone to others.</p>`)}
+${areListsDifferent ? html`<p class="notice"><strong>The replicas know different routers.</strong> Give all of them the same configuration.</p>` : ''}`;
+}
+
+function renderNotices(
+  { view: { total }, faults, cluster, delivery: { sinks, spool } }: FleetContent,
+  base: string,
+): Html {
   const sinksDown = sinks.filter(({ state }) => state === 'down').length;
-  return html`${faults.map(renderPeerFault)}${spool.isHeldBack ? html`<p class="notice"><strong>Log reading is paused: the spool or its disk is full.</strong> See <a href="${base}sinks">sinks</a>.</p>` : ''}
+  return html`${cluster ? renderClusterFaults(cluster) : ''}${faults.map(renderPeerFault)}${spool.isHeldBack ? html`<p class="notice"><strong>Log reading is paused: the spool or its disk is full.</strong> See <a href="${base}sinks">sinks</a>.</p>` : ''}
 ${!spool.isHeldBack && spool.routersHeldBack.length > 0 ? html`<p class="notice"><strong>Log reading is paused for ${spool.routersHeldBack.length} of ${total} routers:</strong> their waiting records take as much of the spool as is free. See <a href="${base}sinks">sinks</a>.</p>` : ''}
 ${sinksDown > 0 ? html`<p class="notice"><strong>${sinksDown} of ${sinks.length} ${sinks.length === 1 ? 'sink' : 'sinks'} down.</strong> See <a href="${base}sinks">sinks</a>.</p>` : ''}`;
 }
 
-function renderPeerFault({ shard, url, routers, error }: PeerFault): Html {
-  return html`<p class="notice"><strong>Process ${shard} (${toShown(url)}) does not answer:</strong> its ${renderMany(routers, 'router')} cannot be shown. ${toShown(error)}</p>
+function renderPeerFault({ shard, name, url, routers, error }: PeerFault): Html {
+  const who = name === undefined ? `Process ${shard}` : `Replica ${toShown(name)}`;
+  return html`<p class="notice"><strong>${who} (${toShown(url)}) does not answer:</strong> its ${renderMany(routers, 'router')} cannot be shown. ${toShown(error)}</p>
 `;
 }

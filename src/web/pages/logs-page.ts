@@ -24,8 +24,10 @@ export function renderOtherProcesses(shards: FleetShards | undefined): Html | st
   const others = Array.from({ length: shards.total }, (_, index) => index).filter((index) => index !== shards.index);
   const names = others.map((index, place) => {
     const [peer, gap] = [shards.peers[index], place === 0 ? '' : ', '];
-    return peer === undefined ? `${gap}process ${index}` : html`${gap}<a href="${peer}/logs">process ${index}</a>`;
+    const name = shards.names?.[index] ?? `process ${index}`;
+    return peer === undefined ? html`${gap}${toShown(name)}` : html`${gap}<a href="${peer}/logs">${toShown(name)}</a>`;
   });
+  if (others.length === 0) return '';
   return html`<p class="notice">Lines of the routers of this process (${shards.index} of ${shards.total}) alone. Those of others are on their pages: ${names}.</p>`;
 }
 

@@ -35,6 +35,7 @@ export function createPageRoutes(dependencies: WebDependencies): Readonly<Record
       const fleet = {
         view: await viewFleet(whole, query),
         faults: whole.faults,
+        cluster: content.describeShards()?.cluster,
         minutes: content.listFleetMinutes(),
         delivery: describeDelivery(content),
         grafana: content.findGrafana(),

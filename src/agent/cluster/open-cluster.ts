@@ -1,0 +1,114 @@
+import { randomUUID } from 'node:crypto';
+import { type Clock, type Lifecycle, type Logger, renderErrorChain } from '../../base/index.ts';
+import { type ClusterSettings, Membership, type MembershipEvent } from '../../cluster/index.ts';
+import type { SelfMetrics } from '../metrics/self-metrics.ts';
+import type { ClusterShare } from './cluster-share.ts';
+
+/** The engine, and the output of this replica. */
+export interface ClusterOptions {
+  /** The engine, and the name of this replica. */
+  readonly settings: ClusterSettings;
+  /** Version of the program. */
+  readonly version: string;
+  /** Metrics of the cluster. */
+  readonly metrics: SelfMetrics;
+  /** Clock of the lease and of all waits. */
+  readonly clock: Clock;
+  /** Log for what becomes of the lease. */
+  readonly logger: Logger;
+}
+
+/** Bound of the end of the lease at the end of the agent. Milliseconds. */
+const STOP_MS = 200;
+
+/** This replica in its cluster. */
+export class Cluster {
+  readonly settings: ClusterSettings;
+  readonly membership: Membership;
+  readonly #options: ClusterOptions;
+  #share: ClusterShare | undefined;
+  #hasJoined = false;
+
+  constructor(options: ClusterOptions) {
+    const { settings, version, clock, metrics } = options;
+    this.#options = options;
+    this.settings = settings;
+    this.membership = new Membership({
+      settings,
+      incarnation: randomUUID(),
+      version,
+      startedMs: clock.now(),
+      clock,
+      report: (event) => this.#report(event),
+      onChange: () => this.#share?.noteChange(),
+    });
+    metrics.readCluster(() => this.#measure());
+  }
+
+  /** True once this replica had a lease. */
+  get hasJoined(): boolean {
+    return this.#hasJoined;
+  }
+
+  /** The routers of this replica; none until {@link begin}. */
+  get share(): ClusterShare | undefined {
+    return this.#share;
+  }
+
+  /** True while this replica has a lease and the thing belongs to it. */
+  isOwner(kind: 'router' | 'sink' | 'janitor', name: string): boolean {
+    return this.#share?.isOwner(kind, name) ?? false;
+  }
+
+  /** Becomes a member, with this share of the routers. */
+  begin(share: ClusterShare): void {
+    this.#share = share;
+    this.membership.start();
+  }
+
+  #measure() {
+    const { lease, view } = this.membership;
+    return {
+      members: view.members.length,
+      missing: view.missing.size,
+      isLeaseHeld: lease.isHeld,
+      leaseAgeSeconds: lease.ageMs / 1000,
+      routersOwned: this.#share?.claimed.size ?? 0,
+      areListsDifferent: view.areListsDifferent,
+    };
+  }
+
+  #report(event: MembershipEvent): void {
+    const { logger, settings } = this.#options;
+    const fields = { cluster: settings.name, replica: settings.replica };
+    switch (event.type) {
+      case 'joined':
+        this.#hasJoined = true;
+        logger.info('This replica has a lease', { ...fields, members: this.membership.view.members.length });
+        return;
+      case 'engine-away':
+        logger.error('The engine of the cluster cannot be used', { ...fields, error: renderErrorChain(event.cause) });
+        return;
+      case 'lease-lost':
+        logger.warn('The lease of this replica has ended; its routers may be with others', fields);
+        return;
+      case 'name-taken': {
+        const { address, startedMs } = event.by;
+        const started = new Date(startedMs).toISOString();
+        logger.warn('Another process has the lease of this replica; waiting for its end', {
+          ...fields,
+          address,
+          started,
+        });
+        return;
+      }
+    }
+  }
+}
+
+/** Creates this replica; it becomes a member later. Its lease ends behind everything that is registered later. */
+export function openCluster(options: ClusterOptions, lifecycle: Lifecycle): Cluster {
+  const cluster = new Cluster(options);
+  lifecycle.onStop('cluster', STOP_MS, () => cluster.membership.close());
+  return cluster;
+}
