@@ -28,6 +28,8 @@ export interface AgentOptions {
   readonly config: Config;
   /** Files of routers that are watched for changes. Default: none. */
   readonly watched?: WatchedFiles | undefined;
+  /** Files whose changes wait for a reload, and are compared with what runs. Default: none. */
+  readonly reread?: WatchedFiles | undefined;
   /** Warnings about the configuration. Default: none. */
   readonly warnings?: readonly ConfigFault[] | undefined;
   /** Reads the configuration again; absent: no reload. */

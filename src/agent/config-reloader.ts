@@ -19,6 +19,8 @@ export interface ConfigReloaderOptions {
   readonly onCommitted?: ((loaded: LoadedConfig & { readonly ok: true }) => Promise<void>) | undefined;
   /** Files of routers that are watched for changes, as they were read; absent = none. */
   readonly watched?: WatchedFiles | undefined;
+  /** Files of the configuration whose changes wait for a reload, as they were read; absent = none. */
+  readonly reread?: WatchedFiles | undefined;
   /** Warnings about the configuration that runs at first. Default: none. */
   readonly warnings?: readonly ConfigFault[] | undefined;
   /** Clock for watching files and for the time of the last reload. */
@@ -39,6 +41,9 @@ export class ConfigReloader {
   readonly #stop = new AbortController();
   #watch = new AbortController();
   #patterns = '';
+  #rereadWatch = new AbortController();
+  /** What a reload would do, if a file has changed. */
+  #pending: ConfigurationSummary['pending'] = null;
   #warnings: readonly ConfigFault[];
   /** Wall time since which the configuration runs. Milliseconds. */
   #loadedAtMs = 0;
@@ -49,13 +54,15 @@ export class ConfigReloader {
     this.#warnings = options.warnings ?? [];
     this.#noteSuccess();
     this.#follow(options.watched);
+    this.#followReread(options.reread);
   }
 
   /** Describes the configuration that runs, and the last attempt to replace it. */
-  describe(): Pick<ConfigurationSummary, 'loadedAt' | 'lastReload' | 'warnings'> {
+  describe(): Pick<ConfigurationSummary, 'loadedAt' | 'lastReload' | 'pending' | 'warnings'> {
     return {
       loadedAt: new Date(this.#loadedAtMs).toISOString(),
       lastReload: this.#lastReload,
+      pending: this.#pending,
       warnings: this.#warnings.map(renderFault),
     };
   }
@@ -84,6 +91,7 @@ export class ConfigReloader {
   /** Stops watching and waits for a reload in progress. */
   async close(): Promise<void> {
     this.#watch.abort();
+    this.#rereadWatch.abort();
     this.#stop.abort();
     await this.#mutex.run(async () => {});
   }
@@ -110,6 +118,7 @@ export class ConfigReloader {
         this.#noteSuccess();
         this.#noteReload([]);
         this.#follow(loaded.watched);
+        this.#followReread(loaded.reread);
         return { ok: true };
       }
       faults = loaded.faults.map(renderFault);
@@ -139,6 +148,27 @@ export class ConfigReloader {
 
   #noteReload(faults: readonly string[]): void {
     this.#lastReload = { at: new Date(this.#options.clock.now()).toISOString(), faults };
+  }
+
+  /** Tries a reload each time a file has changed that does not cause one, so that pages can tell what it would do. */
+  #followReread(reread: WatchedFiles | undefined): void {
+    this.#rereadWatch.abort();
+    this.#rereadWatch = new AbortController();
+    this.#pending = null;
+    const { signal } = this.#rereadWatch;
+    const { clock, tryOut } = this.#options;
+    if (this.#stop.signal.aborted || !tryOut || !reread || reread.patterns.length === 0) return;
+    this.#pending = 'unchanged';
+    void watchRouterFiles({
+      ...reread,
+      clock,
+      signal,
+      onChange: async () => {
+        const result = await this.tryOut();
+        // A reload in the meantime has begun a watch of its own.
+        if (!signal.aborted) this.#pending = { at: new Date(clock.now()).toISOString(), result };
+      },
+    });
   }
 
   #follow(watched: WatchedFiles | undefined): void {

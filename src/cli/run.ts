@@ -130,6 +130,7 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
     const { exitCode } = await serve({
       config,
       watched: loaded.watched,
+      reread: loaded.reread,
       warnings: loaded.warnings ?? [],
       secrets,
       inventory,

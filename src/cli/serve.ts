@@ -83,6 +83,8 @@ export interface ServeOptions {
   readonly config: Config;
   /** Files of routers to watch for changes; absent = none. */
   readonly watched?: WatchedFiles;
+  /** Files whose changes wait for a reload, and are compared with what runs; absent = none. */
+  readonly reread?: WatchedFiles | undefined;
   /** Warnings about the configuration; absent = none. */
   readonly warnings?: readonly ConfigFault[];
   /** Loads the configuration again, at SIGHUP and on `POST /-/reload`; absent = no reload. */

@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { readBackup } from '../backup/index.ts';
 import { readCluster } from '../cluster/index.ts';
 import { readSinks } from '../delivery/index.ts';
@@ -58,6 +58,8 @@ export type LoadedConfig =
       readonly ok: true;
       readonly config: Config;
       readonly watched: WatchedFiles;
+      /** The configuration file and the files of modules: a reload reads them, and their changes trigger none. Default: none. */
+      readonly reread?: WatchedFiles;
       /** What is not as it should be, such as files that others may read. Default: nothing. */
       readonly warnings?: readonly ConfigFault[];
       /** Settings of the router {@link LoadOptions.shownRouter} with their origins; absent if it is not configured. */
@@ -115,24 +117,28 @@ const MAIN_ROOT: RootExpected = {
 export async function loadConfig(path: string, env: Environment, options: LoadOptions = {}): Promise<LoadedConfig> {
   const { secrets = new SecretKeeper() } = options;
   await using files = new ConfigFiles({ secrets, credentialsFolder: env['CREDENTIALS_DIRECTORY'] });
-  const main = await openMain(path, files);
+  const { main, digest } = await openMain(path, files);
   const settings = main ? ((await checkSettings(main, env, configSchema)) ?? {}) : undefined;
   if (!main || !settings) return { ok: false, faults: files.faults, watched: { patterns: [], digests: new Map() } };
   checkUnique(toNamed(settings.sinks ?? [], main, 'sinks'), 'sinks');
   checkUnique(toNamed(settings.router_sources ?? [], main, 'router_sources'), 'router_sources');
   const routers = await readListedRouters(main, settings, env, files);
-  const { config, shown, sources } = await resolveConfig(main, settings, routers, env, files, options);
+  const { config, moduleFiles, shown, sources } = await resolveConfig(main, settings, routers, env, files, options);
   const { faults } = files;
   const watched = await watchAlso(routers.watched, config.web.watched ?? []);
   if (faults.length > 0) return { ok: false, faults, watched };
-  return { ok: true, config, watched, warnings: files.warnings, shown: shown?.(), sources };
+  const reread = {
+    patterns: [resolve(path), ...moduleFiles.patterns],
+    digests: new Map([[resolve(path), digest], ...moduleFiles.digests]),
+  };
+  return { ok: true, config, watched, reread, warnings: files.warnings, shown: shown?.(), sources };
 }
 
-async function openMain(path: string, files: ConfigFiles): Promise<ConfigFile | undefined> {
+async function openMain(path: string, files: ConfigFiles): Promise<{ main?: ConfigFile | undefined; digest: string }> {
   const file = await readTextFile(path, CONFIG_FILE_BYTES_MAX);
-  if (file.ok) return files.parse(path, path, file, MAIN_ROOT);
+  if (file.ok) return { main: await files.parse(path, path, file, MAIN_ROOT), digest: file.digest };
   files.refuse(path, `The configuration file ${file.reason}`);
-  return undefined;
+  return { digest: '' };
 }
 
 /** Folder of the last good answers of sources, in that of the state. */
@@ -142,6 +148,8 @@ const ANSWER_BYTES_MAX = CONFIG_FILE_BYTES_MAX + 64 * 1024;
 
 interface Resolution {
   readonly config: Config;
+  /** Files of the user's modules. */
+  readonly moduleFiles: WatchedFiles;
   /** Renders the settings of a router, which is possible without faults alone. */
   readonly shown: (() => string) | undefined;
   readonly sources: readonly SourceOutcome[];
@@ -158,7 +166,7 @@ async function resolveConfig(
   checkUnique(routers, 'routers');
   const shipped = options.shippedModules === undefined ? [] : await readShippedModules(options.shippedModules, files);
   const own = await readListedModules(main, settings, env, files);
-  const registry = new ModuleRegistry(shipped, own, options.agentFamilies);
+  const registry = new ModuleRegistry(shipped, own.modules, options.agentFamilies);
   const rules = new LogRuleList(main, settings.log_rules, {
     shipped: options.shippedRules ?? [],
     moduleFamilies: registry.families,
@@ -202,7 +210,7 @@ async function resolveConfig(
     logRules: rules.rules,
     redact: resolveRedact(main, settings.redact),
   };
-  return { config, shown, sources: remote.outcomes };
+  return { config, moduleFiles: own.read, shown, sources: remote.outcomes };
 }
 
 /** Rejects what has no meaning in a cluster, or would be lost with a replica. */

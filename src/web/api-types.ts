@@ -53,6 +53,11 @@ export interface PlanSummary {
   readonly needsRestart: readonly string[];
 }
 
+/** What a reload would change, or the faults that prevent it. */
+export type TrialResult =
+  | { readonly ok: true; readonly plan: PlanSummary }
+  | { readonly ok: false; readonly faults: readonly string[] };
+
 /** One entry of `GET /api/v1/routers`, which answers `{"routers": [...]}` in the order of names. */
 export interface RouterSummary {
   /** The configured name: label `router`. */
@@ -545,6 +550,11 @@ export interface ConfigurationSummary {
   readonly loadedAt: string;
   /** The last reload since the agent started; null without one. Without faults it succeeded. */
   readonly lastReload: { readonly at: string; readonly faults: readonly string[] } | null;
+  /**
+   * What a reload would change or refuse, computed when a file of the configuration last changed. `unchanged`: none has changed
+   * since it was loaded; null: its files are not watched.
+   */
+  readonly pending: { readonly at: string; readonly result: TrialResult } | 'unchanged' | null;
   /** Warnings about it, as `router-exporter check` prints them. */
   readonly warnings: readonly string[];
   /** Sources of its routers, in the order of the configuration. */

@@ -7,7 +7,6 @@ import type {
   LetterPage,
   LifecycleSummary,
   LogLine,
-  PlanSummary,
   RecordPage,
   RouterDetail,
   RouterLogSummary,
@@ -15,6 +14,7 @@ import type {
   RunSummary,
   SinkSummary,
   SpoolSummary,
+  TrialResult,
 } from './api-types.ts';
 
 /** `text` is the Prometheus text format 0.0.4, `openmetrics` OpenMetrics 1.0.0. */
@@ -31,11 +31,6 @@ export type MetricsScope =
 
 /** The result of a reload. Each fault is one line with file, line and column, and contains no secret. */
 export type ReloadResult = { readonly ok: true } | { readonly ok: false; readonly faults: readonly string[] };
-
-/** What a reload would change, or the faults that prevent it. */
-export type TrialResult =
-  | { readonly ok: true; readonly plan: PlanSummary }
-  | { readonly ok: false; readonly faults: readonly string[] };
 
 /** Result of a request for a state of life. */
 export type StateResult =

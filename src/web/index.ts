@@ -46,6 +46,7 @@ export type {
   SinkSummary,
   SourceSummary,
   SpoolSummary,
+  TrialResult,
 } from './api-types.ts';
 export { NO_DEVICE } from './api-types.ts';
 export type {
@@ -58,7 +59,6 @@ export type {
   RecordQuery,
   ReloadResult,
   StateResult,
-  TrialResult,
   WebContent,
 } from './content.ts';
 export { WebError, type WebFailure } from './errors.ts';

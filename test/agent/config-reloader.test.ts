@@ -2,13 +2,14 @@ import { mkdtempDisposable, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { ConfigReloader, type ConfigReloaderOptions } from '../../src/agent/config-reloader.ts';
 import { SelfMetrics } from '../../src/agent/metrics/self-metrics.ts';
 import type { Plan } from '../../src/agent/plan.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
-import type { LoadedConfig, WatchedFiles } from '../../src/config/index.ts';
-import type { ConfigFault } from '../../src/settings/index.ts';
+import type { Config, LoadedConfig, WatchedFiles } from '../../src/config/index.ts';
+import { type ConfigFault, readDigest } from '../../src/settings/index.ts';
+import type { PlanSummary } from '../../src/web/index.ts';
 import { createBareConfig } from '../support/bare-config.ts';
 import { createCollectingLogger, type OwnLine } from '../support/collecting-logger.ts';
 
@@ -69,17 +70,28 @@ test('ConfigReloader loads, prepares and commits what it has loaded, and says wh
 test('ConfigReloader describes what runs: since when, with which warnings, and how the last reload ended', async () => {
   const { clock, state, reloader } = createBench({ warnings: [FAULT] });
   const warnings = ['f.yaml:3:5: routers: Expected a list'];
-  expect(reloader.describe()).toEqual({ loadedAt: '2026-11-21T00:00:00.000Z', lastReload: null, warnings });
+  expect(reloader.describe()).toEqual({
+    loadedAt: '2026-11-21T00:00:00.000Z',
+    lastReload: null,
+    pending: null,
+    warnings,
+  });
   await clock.advance(60_000);
   state.loaded = { ok: false, faults: [FAULT], watched: NO_FILES };
   await reloader.reload();
   const failed = { at: '2026-11-21T00:01:00.000Z', faults: warnings };
-  expect(reloader.describe()).toEqual({ loadedAt: '2026-11-21T00:00:00.000Z', lastReload: failed, warnings });
+  expect(reloader.describe()).toEqual({
+    loadedAt: '2026-11-21T00:00:00.000Z',
+    lastReload: failed,
+    pending: null,
+    warnings,
+  });
   state.loaded = { ok: true, config: createBareConfig(), watched: NO_FILES, warnings: [{ ...FAULT, line: 4 }] };
   await reloader.reload();
   expect(reloader.describe()).toEqual({
     loadedAt: failed.at,
     lastReload: { at: failed.at, faults: [] },
+    pending: null,
     warnings: ['f.yaml:4:5: routers: Expected a list'],
   });
 });
@@ -192,5 +204,66 @@ test('ConfigReloader reloads when a watched file changes, those of a configurati
   state.loaded = { ok: true, config: createBareConfig(), watched: files('c') };
   await seeChangeOf('b2.yaml');
   await seeChangeOf('c1.yaml');
+  await reloader.close();
+});
+
+const PLAN: PlanSummary = {
+  routers: {
+    total: 1,
+    added: { count: 1, names: ['plant-8'] },
+    changed: { count: 0, routers: [] },
+    removed: { count: 0, names: [] },
+    reconnected: 0,
+  },
+  sections: [],
+  needsRestart: [],
+};
+
+test('ConfigReloader tries a reload once for each change of a file that waits for one, and has it ready for the pages', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'reloader-'));
+  const path = join(folder.path, 'main.yaml');
+  await writeFile(path, 'a');
+  const reread = { patterns: [path], digests: new Map([[path, await readDigest(path, 100)]]) };
+  const tried: Config[] = [];
+  const { clock, state, reloader, happened } = createBench({
+    reread,
+    tryOut: (config) => {
+      tried.push(config);
+      return Promise.resolve(PLAN);
+    },
+  });
+  /** Lets looks at the file come and go, with the time that the system takes. */
+  const pass = (isDone: () => boolean) =>
+    vi.waitFor(
+      () => {
+        void clock.advance(SECOND_MS);
+        if (!isDone()) throw new RangeError('Not yet');
+      },
+      { interval: 1, timeout: 4000 },
+    );
+  const seen = () => reloader.describe().pending;
+  expect(seen()).toBe('unchanged');
+  await writeFile(path, 'bb');
+  await pass(() => seen() !== 'unchanged');
+  expect(seen()).toMatchObject({ result: { ok: true, plan: PLAN } });
+  // Pages that look at it again and again cost nothing more.
+  const looked = clock.now();
+  await pass(() => clock.now() > looked + 60 * SECOND_MS);
+  for (let view = 0; view < 10; view++) reloader.describe();
+  expect([tried.length, happened]).toEqual([1, ['load']]);
+  state.loaded = { ok: false, faults: [FAULT], watched: NO_FILES };
+  await writeFile(path, 'ccc');
+  const before = seen();
+  await pass(() => seen() !== before);
+  expect(seen()).toMatchObject({ result: { ok: false, faults: ['f.yaml:3:5: routers: Expected a list'] } });
+  // A reload that succeeds has nothing pending; one of which the files are unknown cannot tell.
+  const digests = new Map([[path, await readDigest(path, 100)]]);
+  state.loaded = { ok: true, config: createBareConfig(), watched: NO_FILES, reread: { patterns: [path], digests } };
+  await reloader.reload();
+  expect(seen()).toBe('unchanged');
+  state.loaded = { ok: true, config: createBareConfig(), watched: NO_FILES };
+  await reloader.reload();
+  expect(seen()).toBeNull();
+  expect(tried).toHaveLength(1);
   await reloader.close();
 });

@@ -147,6 +147,7 @@ export function createContent(content: Partial<WebContent> = {}): WebContent {
     describeConfiguration: () => ({
       loadedAt: '1970-01-01T00:00:00.000Z',
       lastReload: null,
+      pending: null,
       warnings: [],
       sources: [],
     }),

@@ -1,4 +1,4 @@
-import type { ConfigurationSummary, SourceSummary } from '../api-types.ts';
+import type { ConfigurationSummary, PlanSummary, SourceSummary } from '../api-types.ts';
 import { type Html, html, toShown } from './html.ts';
 import { renderAgo, renderCount, renderMany } from './quantities.ts';
 import { type Column, renderTable } from './table.ts';
@@ -23,6 +23,7 @@ export function renderConfig(
 <p>The running configuration, with the keys of the configuration file and all defaults. Secrets are shown as <code>[secret]</code>, the content of other files as a placeholder in brackets.</p>
 <p>Loaded ${renderAgo(summary.loadedAt, nowMs)}. ${renderReload(summary, nowMs)}</p>
 ${renderFaults(summary)}
+${renderPending(summary, nowMs)}
 ${renderWarnings(summary)}
 ${renderSources(summary, nowMs)}
 <h2>The agent</h2>
@@ -48,6 +49,60 @@ function renderFaults({ lastReload }: ConfigurationSummary): Html | string {
   if (lastReload === null || lastReload.faults.length === 0) return '';
   return html`<div class="notice"><p><strong>The files cannot be used; what ran before goes on.</strong> All faults: <code>router-exporter check</code></p>
 ${renderList(lastReload.faults)}</div>`;
+}
+
+/** Renders what a reload would change: the difference between the files and what runs. */
+function renderPending({ pending, lastReload }: ConfigurationSummary, nowMs: number): Html | string {
+  if (pending === null) return '';
+  if (pending === 'unchanged') return html`<p>Its files have not changed since.</p>`;
+  const { at, result } = pending;
+  if (!result.ok) {
+    // The last reload has told them.
+    if (result.faults.join('\n') === lastReload?.faults.join('\n')) return '';
+    return html`<div class="notice"><p><strong>A file has changed, and a reload would fail</strong> (${renderAgo(at, nowMs)}). What runs goes on.</p>
+${renderList(result.faults)}</div>`;
+  }
+  const changes = describeChanges(result.plan);
+  if (changes.length === 0) {
+    return html`<p>A file has changed (${renderAgo(at, nowMs)}), but a reload would change nothing.</p>`;
+  }
+  return html`<h2 id="pending">What a reload would change</h2>
+<p>A file has changed (${renderAgo(at, nowMs)}), and what runs is as before. To apply it: <code>systemctl reload router-exporter</code>, SIGHUP, or <code>POST /-/reload</code>.</p>
+<ul>${changes}</ul>`;
+}
+
+function describeChanges({ routers, sections, needsRestart }: PlanSummary): readonly Html[] {
+  const { added, changed, removed, reconnected } = routers;
+  return [
+    ...renderNamed('to be added', added.count, added.names),
+    ...(changed.count === 0
+      ? []
+      : [
+          html`<li>${renderMany(changed.count, 'router')} to be changed:${renderRest(
+            changed.routers.map(({ name, keys }) => html`<strong>${name}</strong> (${toShown(keys.join(', '))})`),
+            changed.count,
+          )}</li>`,
+        ]),
+    ...renderNamed('to be removed', removed.count, removed.names),
+    ...(reconnected === 0 ? [] : [html`<li>${renderMany(reconnected, 'session')} that would begin anew</li>`]),
+    ...(sections.length === 0 ? [] : [html`<li>Sections that differ: ${sections.join(', ')}</li>`]),
+    ...(needsRestart.length === 0
+      ? []
+      : [html`<li><strong class="warn">Needs a restart of the agent:</strong> ${needsRestart.join(', ')}</li>`]),
+  ];
+}
+
+function renderNamed(what: string, count: number, names: readonly string[]): readonly Html[] {
+  if (count === 0) return [];
+  const shown = names.map((name) => html`<strong>${name}</strong>`);
+  return [html`<li>${renderMany(count, 'router')} ${what}:${renderRest(shown, count)}</li>`];
+}
+
+/** Lists the first of some things, and counts the others. */
+function renderRest(things: readonly Html[], count: number): Html {
+  const shown = things.slice(0, FAULTS_MAX);
+  const rest = count - shown.length;
+  return html`${shown.map((one, index) => html`${index === 0 ? ' ' : ', '}${one}`)}${rest > 0 ? ` and ${renderCount(rest)} more` : ''}`;
 }
 
 function renderWarnings({ warnings }: ConfigurationSummary): Html | string {

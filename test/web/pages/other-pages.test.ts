@@ -1,6 +1,13 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import type { ConfigurationSummary, LetterSummary, LogRow, SourceSummary, WebContent } from '../../../src/web/index.ts';
+import type {
+  ConfigurationSummary,
+  LetterSummary,
+  LogRow,
+  PlanSummary,
+  SourceSummary,
+  WebContent,
+} from '../../../src/web/index.ts';
 import { ask, DETAIL, SINK } from '../bench.ts';
 import { createRouters, EVIL, read, readCaption, readNames, readRows } from './page-bench.ts';
 
@@ -183,6 +190,7 @@ test('the configuration begins with its last reload, warnings and the sources of
   const describeConfiguration = (): ConfigurationSummary => ({
     loadedAt: '1969-12-31T22:00:00.000Z',
     lastReload: { at: '1969-12-31T23:00:00.000Z', faults: Array.from({ length: 22 }, (_, n) => `f.yaml:${n}: Bad`) },
+    pending: null,
     warnings: ['secrets.yaml: Others can read this file'],
     sources: [SOURCE, { ...held, held: { missing: 12, of: 40 } }],
   });
@@ -201,6 +209,58 @@ test('the configuration begins with its last reload, warnings and the sources of
   const plain = await read('/config');
   expect(plain).toContain('It was not reloaded since the agent started.');
   expect(plain).not.toMatch(/Warnings|Sources of routers|class="notice"/);
+});
+
+const NO_CHANGES: PlanSummary = {
+  routers: {
+    total: 40,
+    added: { count: 0, names: [] },
+    changed: { count: 0, routers: [] },
+    removed: { count: 0, names: [] },
+    reconnected: 0,
+  },
+  sections: [],
+  needsRestart: [],
+};
+
+test('the configuration tells what a reload would change, since a file has changed', async () => {
+  const show = async (pending: ConfigurationSummary['pending'], faults?: readonly string[]) => {
+    const loadedAt = '1969-12-31T22:00:00.000Z';
+    const lastReload = faults ? { at: loadedAt, faults } : null;
+    const describeConfiguration = () => ({ loadedAt, lastReload, pending, warnings: [], sources: [] });
+    const page = await read('/config', { describeConfiguration });
+    return page.slice(page.indexOf('Loaded <time'), page.indexOf('<h2>The agent'));
+  };
+  const at = '1969-12-31T23:00:00.000Z';
+  expect(await show(null)).not.toMatch(/changed|would/);
+  expect(await show('unchanged')).toContain('Its files have not changed since.');
+  expect(await show({ at, result: { ok: true, plan: NO_CHANGES } })).toContain('but a reload would change nothing');
+  const names = Array.from({ length: 100 }, (_, index) => `new-${index}`);
+  const plan: PlanSummary = {
+    routers: {
+      total: 3001,
+      added: { count: 3000, names },
+      changed: { count: 1, routers: [{ name: 'plant-7', keys: ['poll.interval', 'labels'] }] },
+      removed: { count: 1, names: ['old'] },
+      reconnected: 2,
+    },
+    sections: ['redact', 'sinks'],
+    needsRestart: ['web.listen'],
+  };
+  const changes = await show({ at, result: { ok: true, plan } });
+  expect(changes).toContain('<h2 id="pending">What a reload would change</h2>');
+  expect(changes.match(/<li>.*?<\/li>/g)?.map((one) => one.replaceAll(/<[^>]+>/g, ''))).toEqual([
+    `3,000 routers to be added: ${names.slice(0, 20).join(', ')} and 2,980 more`,
+    '1 router to be changed: plant-7 (poll.interval, labels)',
+    '1 router to be removed: old',
+    '2 sessions that would begin anew',
+    'Sections that differ: redact, sinks',
+    'Needs a restart of the agent: web.listen',
+  ]);
+  const refused = { at, result: { ok: false as const, faults: ['f.yaml:3: Bad'] } };
+  expect(await show(refused)).toMatch(/a reload would fail.*<li>f.yaml:3: Bad<\/li>/s);
+  // The reload that was tried with it has said so already.
+  expect((await show(refused, ['f.yaml:3: Bad'])).match(/f.yaml:3: Bad/g)).toHaveLength(1);
 });
 
 test('all pages escape what comes from outside', async () => {
@@ -227,6 +287,23 @@ test('all pages escape what comes from outside', async () => {
     describeConfiguration: () => ({
       loadedAt: EVIL,
       lastReload: { at: EVIL, faults: [EVIL] },
+      pending: {
+        at: EVIL,
+        result: {
+          ok: true as const,
+          plan: {
+            ...NO_CHANGES,
+            routers: {
+              ...NO_CHANGES.routers,
+              added: { count: 1, names: [EVIL] },
+              changed: { count: 1, routers: [{ name: EVIL, keys: [EVIL] }] },
+              removed: { count: 1, names: [EVIL] },
+            },
+            sections: [EVIL],
+            needsRestart: [EVIL],
+          },
+        },
+      },
       warnings: [EVIL],
       sources: [{ ...SOURCE, name: EVIL, error: EVIL, refusals: [EVIL], held: { missing: 1, of: 1 } }],
     }),
