@@ -262,6 +262,10 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
     const { runBenchRouters } = await import('./bench/routers-process.ts');
     finish(await runBenchRouters(io));
   });
+  program.command('demo-routers', { hidden: true }).action(async () => {
+    const { runDemoRouters } = await import('./demo/demo-process.ts');
+    finish(await runDemoRouters(io));
+  });
 
   addAgentCommands(program, endWithReader(io), finish);
   addRouterCommands(program, endWithReader(io), finish);

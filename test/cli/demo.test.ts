@@ -3,6 +3,7 @@ import { createSteppedClock } from '../../src/base/index.ts';
 import { renderFaultySettings, startDemoFaults } from '../../src/cli/demo/demo-faults.ts';
 import { findDemoPace } from '../../src/cli/demo/demo-pace.ts';
 import { demoLogSettings, startSimulator } from '../../src/simulator/index.ts';
+import { startRouterExporter } from '../support/child.ts';
 
 test('findDemoPace polls a few routers every two seconds, and thousands as often as one machine carries', () => {
   expect(findDemoPace(3)).toMatchObject({
@@ -12,10 +13,17 @@ test('findDemoPace polls a few routers every two seconds, and thousands as often
     logIntervalS: 1,
     linesPerSecond: 9,
   });
-  expect(findDemoPace(3).modules).toBeUndefined();
-  const { intervalS, staleAfterS, linesPerSecond, modules } = findDemoPace(10_000);
+  expect([findDemoPace(3).modules, findDemoPace(3).runsMax]).toEqual([undefined, undefined]);
+  const { intervalS, staleAfterS, linesPerSecond, modules, runsMax } = findDemoPace(10_000);
   expect([intervalS, staleAfterS, linesPerSecond]).toEqual([400, 1200, 0.03]);
   expect(modules).toContain('modem');
+  // All at once, none of them would be done in time.
+  expect(runsMax).toBe(32);
+});
+
+test('demo-routers alone is wrong usage', async () => {
+  await using program = startRouterExporter('demo-routers');
+  expect(await program.ended).toMatchObject({ code: 2, stderr: expect.stringContaining('demo, which starts it') });
 });
 
 test('a demo with faults has a refused login, a slow router, and one that deletes lines before they are read', async () => {

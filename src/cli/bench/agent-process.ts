@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { type Clock, openDeadline } from '../../base/index.ts';
-import { BenchError } from './bench-error.ts';
+import { ProcessError } from '../process-error.ts';
 
 /** Limit of the start. Milliseconds. */
 const START_MS_MAX = 120_000;
@@ -22,7 +22,7 @@ export class AgentProcess implements AsyncDisposable {
     this.#clock = clock;
   }
 
-  /** Starts it; resolves when it listens. Throws {@link BenchError}. */
+  /** Starts it; resolves when it listens. Throws {@link ProcessError}. */
   static async start(program: string, configFile: string, clock: Clock): Promise<AgentProcess> {
     const args = [program, 'run', '--config.file', configFile, '--log.format', 'json'];
     const child = spawn(process.execPath, [...process.execArgv, ...args], { stdio: ['ignore', 'ignore', 'pipe'] });
@@ -36,10 +36,12 @@ export class AgentProcess implements AsyncDisposable {
       if (url !== undefined) started.resolve(url);
     });
     child.once('exit', () => {
-      started.reject(new BenchError('process-ended', `The agent has ended; its last line was ${JSON.stringify(last)}`));
+      started.reject(
+        new ProcessError('process-ended', `The agent has ended; its last line was ${JSON.stringify(last)}`),
+      );
     });
     deadline.signal.addEventListener('abort', () => {
-      started.reject(new BenchError('no-answer', 'The agent did not start in time'));
+      started.reject(new ProcessError('no-answer', 'The agent did not start in time'));
     });
     try {
       return new AgentProcess(child, await started.promise, clock);

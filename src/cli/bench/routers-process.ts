@@ -1,6 +1,6 @@
-import { once } from 'node:events';
-import { createSystemClock, openDeadline, renderErrorChain, systemRandom } from '../../base/index.ts';
+import { createSystemClock, openDeadline, systemRandom } from '../../base/index.ts';
 import { readUrl, Scraper, type StubRouters, startStubRouters } from '../../simulator/index.ts';
+import { takeOrders } from '../other-process.ts';
 import { type CommandIo, EXIT, type ExitCode } from '../terminal/io.ts';
 import type { Order, Report } from './messages.ts';
 
@@ -42,18 +42,7 @@ export async function runBenchRouters(io: CommandIo): Promise<ExitCode> {
       }
     }
   };
-  const report = async (order: Order): Promise<void> => {
-    const result = await carryOut(order).catch((cause: unknown): Report => {
-      return { type: 'failed', error: renderErrorChain(cause) };
-    });
-    // The parent process may be gone by now.
-    if (process.connected) process.send?.(result);
-  };
-  process.on('message', (order: Order) => void report(order));
-  // The parent process ends it, also by its own end.
-  const gone = Promise.withResolvers<void>();
-  process.once('disconnect', gone.resolve);
-  await Promise.race([gone.promise, io.signal.aborted ? undefined : once(io.signal, 'abort')]);
+  await takeOrders(io, carryOut);
   stop.abort();
   await routers?.[Symbol.asyncDispose]();
   return EXIT.done;

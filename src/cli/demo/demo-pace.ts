@@ -14,9 +14,11 @@ export interface DemoPace {
   readonly linesPerSecond: number;
   /** Modules that are read; `undefined` = the default set. */
   readonly modules: readonly string[] | undefined;
+  /** Runs at a time; `undefined` = the default. */
+  readonly runsMax: number | undefined;
 }
 
-/** Polls per second of a demo, of routers that are read in whole and in part: routers and agent share one thread. */
+/** Polls per second of a demo, of routers that are read in whole and in part: one machine carries routers and agent. */
 const POLLS_PER_SECOND_MAX = { whole: 5, part: 25 };
 /** Larger fleets are read in part. */
 const WHOLE_ROUTERS_MAX = 100;
@@ -24,6 +26,8 @@ const WHOLE_ROUTERS_MAX = 100;
 const FLEET_MODULES = ['system', 'modem', 'wan'];
 /** Routers whose logs are read, at most. */
 export const LOGGED_ROUTERS_MAX = 100;
+/** First polls of thousands of routers that share two cores are done one after the other, or none is done in time. */
+const RUNS_MAX_IN_PART = 32;
 const INTERVAL_S_MIN = 2;
 const DEADLINE_S_MAX = 45;
 const TIMEOUT_S_MAX = 10;
@@ -41,6 +45,7 @@ export function findDemoPace(routers: number): DemoPace {
     deadlineS: Math.min(DEADLINE_S_MAX, intervalS),
     staleAfterS: Math.max(30, 3 * intervalS),
     modules: extent === 'part' ? FLEET_MODULES : undefined,
+    runsMax: extent === 'part' ? RUNS_MAX_IN_PART : undefined,
     logIntervalS: intervalS / 2,
     linesPerSecond: Math.min(LINES_PER_ROUTER, LINES_PER_SECOND_MAX / routers),
   };

@@ -5,12 +5,13 @@ import type { Agent } from '../../agent/index.ts';
 import { createSystemClock, renderErrorChain } from '../../base/index.ts';
 import { readDescriptorLimit } from '../../net/index.ts';
 import { renderFault } from '../../settings/index.ts';
-import { demoLogSettings, type Simulator, startSimulator } from '../../simulator/index.ts';
 import { WebError } from '../../web/index.ts';
 import { readConfig } from '../configuration.ts';
+import { OtherProcess } from '../other-process.ts';
 import { type LogFlags, openLogger, serve } from '../serve.ts';
 import { type CommandIo, EXIT, type ExitCode } from '../terminal/io.ts';
-import { FAULTY_ROUTERS_MIN, renderFaultySettings, startDemoFaults } from './demo-faults.ts';
+import { FAULTY_ROUTERS_MIN, renderFaultySettings } from './demo-faults.ts';
+import type { DemoOrder, DemoReport } from './demo-messages.ts';
 import { findDemoPace, LOGGED_ROUTERS_MAX } from './demo-pace.ts';
 
 /** Options of `demo`. */
@@ -32,7 +33,11 @@ const TIMEZONE = 'Europe/Berlin';
 const USUAL_ADDRESS = '127.0.0.1:9847';
 const ANY_ADDRESS = '127.0.0.1:0';
 
-/** Descriptors of the program besides routers and connections to them. */
+/** Fleets of this size take some seconds to start. */
+const ANNOUNCED_FROM = 500;
+/** Limit of the start of the simulated routers: ten thousand take half a minute of one core. Milliseconds. */
+const START_MS_MAX = 5 * 60_000;
+/** Descriptors of a process besides routers and connections to them. */
 const SPARED_DESCRIPTORS = 300;
 /** Connections that are few for a fleet of any size. */
 const CONNECTIONS_MIN = 50;
@@ -51,32 +56,35 @@ export async function demo(flags: DemoFlags, io: CommandIo): Promise<ExitCode> {
     );
     return EXIT.failed;
   }
-  const faults = new AbortController();
   const folder = await mkdtemp(join(tmpdir(), 'router-exporter-demo-'));
   try {
-    await using simulator = await startSimulator({
-      routers: flags.routers,
+    if (flags.routers >= ANNOUNCED_FROM) io.stderr.write(`Starting ${flags.routers} simulated routers …\n`);
+    await using routers = new OtherProcess<DemoOrder, DemoReport>({
+      program: process.argv[1] ?? '',
+      command: 'demo-routers',
+      role: 'simulated routers',
       clock: createSystemClock(),
-      seed: 1,
-      logActivity: 'live',
-      timezone: TIMEZONE,
-      logs: demoLogSettings,
-      logLinesPerSecond: findDemoPace(flags.routers).linesPerSecond,
+      answerMsMax: START_MS_MAX,
+      signal: io.signal,
     });
-    if (hasFaults) await startDemoFaults(simulator, createSystemClock(), faults.signal);
-    return await runAgent({ simulator, folder, hasFaults, connections }, flags, io);
+    const { linesPerSecond } = findDemoPace(flags.routers);
+    const simulated = await routers.ask(
+      { type: 'start', routers: flags.routers, linesPerSecond, timezone: TIMEZONE, hasFaults },
+      'started',
+    );
+    return await runAgent({ simulated, folder, hasFaults, connections }, flags, io);
   } catch (cause) {
+    if (io.signal.aborted) return EXIT.done;
     io.stderr.write(`The demo could not start: ${renderErrorChain(cause)}\n`);
     return EXIT.failed;
   } finally {
-    faults.abort();
     await rm(folder, { recursive: true, force: true });
   }
 }
 
 /** What a demo runs. */
 interface DemoParts {
-  readonly simulator: Simulator;
+  readonly simulated: DemoReport & { readonly type: 'started' };
   /** Folder of the configuration and the state. */
   readonly folder: string;
   readonly hasFaults: boolean;
@@ -84,11 +92,11 @@ interface DemoParts {
   readonly connections: number;
 }
 
-/** Finds how many connections to routers there may be: each has two ends in this process, and each router listens. */
+/** Finds how many connections to routers there may be: in the process of the routers, each of them listens as well. */
 function findConnections(routers: number): number {
   const descriptors = readDescriptorLimit();
   if (descriptors === undefined) return routers;
-  return Math.min(routers + CONNECTIONS_MIN, Math.floor((descriptors - SPARED_DESCRIPTORS - routers) / 2));
+  return Math.min(routers + CONNECTIONS_MIN, descriptors - SPARED_DESCRIPTORS - routers);
 }
 
 async function runAgent(parts: DemoParts, flags: DemoFlags, io: CommandIo): Promise<ExitCode> {
@@ -101,9 +109,9 @@ async function runAgent(parts: DemoParts, flags: DemoFlags, io: CommandIo): Prom
 }
 
 async function runAgentAt(listenAddress: string, parts: DemoParts, flags: DemoFlags, io: CommandIo): Promise<ExitCode> {
-  const { simulator, folder } = parts;
+  const { simulated, folder } = parts;
   const configFile = join(folder, 'router-exporter.yaml');
-  await writeFile(join(folder, 'ca.pem'), simulator.caPem);
+  await writeFile(join(folder, 'ca.pem'), simulated.caPem);
   await writeFile(configFile, renderConfig(parts, listenAddress));
   const loaded = await readConfig(configFile);
   if (!loaded.ok) {
@@ -129,17 +137,17 @@ async function runAgentAt(listenAddress: string, parts: DemoParts, flags: DemoFl
   return exitCode;
 }
 
-function renderConfig({ simulator, hasFaults, connections }: DemoParts, listenAddress: string): string {
-  const routers = simulator.routers.map(
+function renderConfig({ simulated, hasFaults, connections }: DemoParts, listenAddress: string): string {
+  const routers = simulated.routers.map(
     ({ name, url }, index) =>
       `  - { name: ${name}, url: "${url}"${hasFaults ? renderFaultySettings(index) : ''}${index < LOGGED_ROUTERS_MAX ? '' : ', logs: { enabled: false }'} }\n`,
   );
-  const { intervalS, timeoutS, deadlineS, staleAfterS, logIntervalS, modules } = findDemoPace(routers.length);
+  const { intervalS, timeoutS, deadlineS, staleAfterS, logIntervalS, modules, runsMax } = findDemoPace(routers.length);
   return `# The configuration of this demo: simulated routers and short intervals.
 web:
   listen: ["${listenAddress}"]
 connections: { max: ${connections} }
-defaults:
+${runsMax === undefined ? '' : `schedule: { concurrent_runs: ${runsMax} }\n`}defaults:
   username: monitor
   password: simulated
   tls: { ca_file: ca.pem }

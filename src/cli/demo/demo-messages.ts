@@ -1,0 +1,29 @@
+/** What the process of the simulated routers is asked for. */
+export interface DemoOrder {
+  readonly type: 'start';
+  /** Number of routers. */
+  readonly routers: number;
+  /** Lines that one router writes per second. */
+  readonly linesPerSecond: number;
+  /** IANA name of the zone of their clocks. */
+  readonly timezone: string;
+  /** True for routers that fail. */
+  readonly hasFaults: boolean;
+}
+
+/** Its answer. */
+export type DemoReport =
+  | {
+      readonly type: 'started';
+      /** Certificate of the authority that signed the certificates of all routers. */
+      readonly caPem: string;
+      /** In the order of their numbers. */
+      readonly routers: readonly DemoRouter[];
+    }
+  | { readonly type: 'failed'; readonly error: string };
+
+/** A simulated router. */
+export interface DemoRouter {
+  readonly name: string;
+  readonly url: string;
+}

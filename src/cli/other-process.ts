@@ -1,0 +1,101 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { type Clock, openDeadline, renderErrorChain } from '../base/index.ts';
+import { ProcessError } from './process-error.ts';
+import type { CommandIo } from './terminal/io.ts';
+
+/** Limit of one answer of the other process. Milliseconds. */
+const ANSWER_MS_MAX = 60_000;
+
+/** The end of an order that could not be carried out. */
+interface FailedReport {
+  readonly type: 'failed';
+  readonly error: string;
+}
+
+/** What another process of a command runs. */
+export interface OtherProcessOptions {
+  /** The main file of this program. */
+  readonly program: string;
+  /** The hidden command that it runs. */
+  readonly command: string;
+  /** What it does, as errors name it: `stub routers`. */
+  readonly role: string;
+  /** Clock for the limit of its answers. */
+  readonly clock: Clock;
+  /** Limit of one answer. Milliseconds. Default: a minute. */
+  readonly answerMsMax?: number;
+  /** Ends the wait for an answer. Default: nothing does. */
+  readonly signal?: AbortSignal;
+}
+
+/** Another process of a command, seen from the one that started it. One order at a time. */
+export class OtherProcess<Order extends object, Report extends { readonly type: string }> implements AsyncDisposable {
+  readonly #child: ChildProcess;
+  readonly #options: OtherProcessOptions;
+
+  constructor(options: OtherProcessOptions) {
+    this.#options = options;
+    // It says nothing by itself; its faults come as reports.
+    this.#child = spawn(process.execPath, [...process.execArgv, options.program, options.command], {
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    });
+  }
+
+  /** Number of the process. */
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  /** Gives an order and resolves with the report of this type. Throws {@link ProcessError}. */
+  async ask<T extends Report['type']>(order: Order, type: T): Promise<Extract<Report, { readonly type: T }>> {
+    const { role, clock, answerMsMax = ANSWER_MS_MAX } = this.#options;
+    using deadline = openDeadline(clock, answerMsMax, this.#options.signal);
+    const { signal } = deadline;
+    const ended = once(this.#child, 'exit', { signal }).then(() => {
+      throw new ProcessError('process-ended', `The process of the ${role} has ended`);
+    });
+    const answered = once(this.#child, 'message', { signal });
+    this.#child.send(order);
+    // Only the first of them is waited for.
+    for (const one of [ended, answered]) one.catch(() => {});
+    const [report] = (await Promise.race([answered, ended]).catch((cause: unknown) => {
+      if (cause instanceof ProcessError) throw cause;
+      throw new ProcessError('no-answer', `The process of the ${role} has not answered in time`, { cause });
+    })) as [Report | FailedReport];
+    if (report.type === type) return report as Extract<Report, { readonly type: T }>;
+    const error = report.type === 'failed' && 'error' in report ? String(report.error) : `Expected ${type}`;
+    throw new ProcessError('no-answer', error);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const ended = once(this.#child, 'exit');
+    if (this.#child.connected) this.#child.disconnect();
+    this.#child.kill();
+    await ended;
+  }
+}
+
+/**
+ * Carries out the orders of the process that started this one, each with a report, until that process disconnects, also by its
+ * own end. Resolves with false at once if no process has started this one for orders.
+ */
+export async function takeOrders<Order>(
+  io: Pick<CommandIo, 'signal'>,
+  carryOut: (order: Order) => Promise<object>,
+): Promise<boolean> {
+  if (!process.send) return false;
+  const report = async (order: Order): Promise<void> => {
+    const result = await carryOut(order).catch((cause: unknown): FailedReport => {
+      return { type: 'failed', error: renderErrorChain(cause) };
+    });
+    // The parent process may be gone by now.
+    if (process.connected) process.send?.(result);
+  };
+  process.on('message', (order: Order) => void report(order));
+  const gone = Promise.withResolvers<void>();
+  process.once('disconnect', gone.resolve);
+  await Promise.race([gone.promise, io.signal.aborted ? undefined : once(io.signal, 'abort')]);
+  return true;
+}
