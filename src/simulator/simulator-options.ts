@@ -107,6 +107,8 @@ export interface SimulatorOptions {
   readonly plainHttp?: boolean;
   /** `live`: every router writes realistic lines. `manual` (default): logs change only on request. */
   readonly logActivity?: 'live' | 'manual';
+  /** Number of routers, the first ones, that write by themselves with `live`. Default: all. */
+  readonly liveRouters?: number;
   /** Lines written per second with `live`. Default 9, at which demo-sized files rotate every 10 s. */
   readonly logLinesPerSecond?: number;
   /** IANA name of the time zone of log lines. Default `Europe/Berlin`. */
@@ -148,6 +150,7 @@ export function resolveSimulatorOptions(options: SimulatorOptions): ResolvedSimu
     listen: { host: '127.0.0.1', port: 0 },
     plainHttp: false,
     logActivity: 'manual',
+    liveRouters: options.routers,
     logLinesPerSecond: 9,
     faults: [],
     control: undefined,
@@ -168,6 +171,7 @@ export function resolveSimulatorOptions(options: SimulatorOptions): ResolvedSimu
   }
   const wrong = resolved.faults.find((name) => !isFaultName(name));
   if (wrong !== undefined) throw new SimulatorError('bad-option', `There is no fault named ${JSON.stringify(wrong)}`);
+  requireInteger('liveRouters', resolved.liveRouters, 0);
   requireInteger('clockOffsetMs', resolved.clockOffsetMs, Number.MIN_SAFE_INTEGER);
   requireInteger('logs.maxSizeBytes', logs.maxSizeBytes, 0);
   requireInteger('logs.maxAgeMs', logs.maxAgeMs, 0);

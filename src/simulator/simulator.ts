@@ -27,7 +27,7 @@ export interface Simulator extends AsyncDisposable {
 /** Starts a fleet. Throws {@link SimulatorError} if an option is invalid or an address is not available. */
 export async function startSimulator(options: SimulatorOptions): Promise<Simulator> {
   const resolved = resolveSimulatorOptions(options);
-  const { seed, clock, logActivity, logLinesPerSecond } = resolved;
+  const { seed, clock, logActivity, liveRouters, logLinesPerSecond } = resolved;
   await using starting = new AsyncDisposableStack();
   const compressor = new ArchiveCompressor();
   starting.defer(() => compressor.close());
@@ -40,7 +40,7 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
     starting.defer(close);
     routers.push(router);
     for (const name of resolved.faults) await router.fault(name);
-    if (logActivity === 'manual') continue;
+    if (logActivity === 'manual' || index >= liveRouters) continue;
     const random = deriveRandom(seed, `${device.name}/activity`);
     const { logs } = device;
     starting.use(

@@ -15,7 +15,7 @@ test('findDemoPace polls a few routers every two seconds, and thousands as often
   });
   expect([findDemoPace(3).modules, findDemoPace(3).runsMax]).toEqual([undefined, undefined]);
   const { intervalS, staleAfterS, linesPerSecond, modules, runsMax } = findDemoPace(10_000);
-  expect([intervalS, staleAfterS, linesPerSecond]).toEqual([400, 1200, 0.03]);
+  expect([intervalS, staleAfterS, linesPerSecond]).toEqual([400, 1200, 0.3]);
   expect(modules).toContain('modem');
   // All at once, none of them would be done in time.
   expect(runsMax).toBe(32);

@@ -112,6 +112,14 @@ async function observe(seed: number): Promise<string> {
 }
 
 describe('live activity', () => {
+  test('only the first routers write, if not all are to', async () => {
+    const own = createSteppedClock(START_MS);
+    const options = { clock: own, seed: 1, plainHttp: true, logActivity: 'live', logs: demoLogSettings } as const;
+    await using simulator = await startSimulator({ routers: 2, liveRouters: 1, ...options });
+    await own.advance(20_000);
+    expect(simulator.routers.map((router) => router.truth('network').length > 0)).toEqual([true, false]);
+  });
+
   test('20 seconds of live activity show several components and a rotation with its archive', async () => {
     await using bench = await openBench({ logActivity: 'live', logs: demoLogSettings });
     await bench.clock.advance(20_000);

@@ -3,6 +3,8 @@ export interface DemoOrder {
   readonly type: 'start';
   /** Number of routers. */
   readonly routers: number;
+  /** Number of routers, the first ones, that write logs. */
+  readonly loggedRouters: number;
   /** Lines that one router writes per second. */
   readonly linesPerSecond: number;
   /** IANA name of the zone of their clocks. */

@@ -24,15 +24,17 @@ const POLLS_PER_SECOND_MAX = { whole: 5, part: 25 };
 const WHOLE_ROUTERS_MAX = 100;
 /** What the page of the fleet shows. */
 const FLEET_MODULES = ['system', 'modem', 'wan'];
-/** Routers whose logs are read, at most. */
+/** Routers that write logs, and whose logs are read, at most. */
 export const LOGGED_ROUTERS_MAX = 100;
 /** First polls of thousands of routers that share two cores are done one after the other, or none is done in time. */
 const RUNS_MAX_IN_PART = 32;
 const INTERVAL_S_MIN = 2;
 const DEADLINE_S_MAX = 45;
 const TIMEOUT_S_MAX = 10;
-/** At these, files of a demo rotate every 10 s. Lines per second. */
-const LINES_PER_ROUTER = 9;
+/** Files that a router of a demo keeps last longer than this: nothing is lost by itself. Seconds. */
+const LOG_INTERVAL_S_MAX = 30;
+/** At most of these, files of a demo rotate every 10 s. Lines per second. */
+const LINES_PER_ROUTER = { most: 9, least: 0.3 };
 const LINES_PER_SECOND_MAX = 300;
 
 /** Finds the pace of a demo: a few routers at short intervals, thousands at intervals that one machine carries. */
@@ -46,7 +48,7 @@ export function findDemoPace(routers: number): DemoPace {
     staleAfterS: Math.max(30, 3 * intervalS),
     modules: extent === 'part' ? FLEET_MODULES : undefined,
     runsMax: extent === 'part' ? RUNS_MAX_IN_PART : undefined,
-    logIntervalS: intervalS / 2,
-    linesPerSecond: Math.min(LINES_PER_ROUTER, LINES_PER_SECOND_MAX / routers),
+    logIntervalS: Math.min(LOG_INTERVAL_S_MAX, intervalS / 2),
+    linesPerSecond: Math.min(LINES_PER_ROUTER.most, Math.max(LINES_PER_ROUTER.least, LINES_PER_SECOND_MAX / routers)),
   };
 }

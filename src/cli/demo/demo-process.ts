@@ -14,12 +14,19 @@ export async function runDemoRouters(io: CommandIo): Promise<ExitCode> {
   const clock = createSystemClock();
   const faults = new AbortController();
   let simulator: Simulator | undefined;
-  const start = async ({ routers, linesPerSecond, timezone, hasFaults }: DemoOrder): Promise<DemoReport> => {
+  const start = async ({
+    routers,
+    loggedRouters,
+    linesPerSecond,
+    timezone,
+    hasFaults,
+  }: DemoOrder): Promise<DemoReport> => {
     simulator = await startSimulator({
       routers,
       clock,
       seed: 1,
       logActivity: 'live',
+      liveRouters: loggedRouters,
       timezone,
       logs: demoLogSettings,
       logLinesPerSecond: linesPerSecond,

@@ -69,7 +69,14 @@ export async function demo(flags: DemoFlags, io: CommandIo): Promise<ExitCode> {
     });
     const { linesPerSecond } = findDemoPace(flags.routers);
     const simulated = await routers.ask(
-      { type: 'start', routers: flags.routers, linesPerSecond, timezone: TIMEZONE, hasFaults },
+      {
+        type: 'start',
+        routers: flags.routers,
+        loggedRouters: LOGGED_ROUTERS_MAX,
+        linesPerSecond,
+        timezone: TIMEZONE,
+        hasFaults,
+      },
       'started',
     );
     return await runAgent({ simulated, folder, hasFaults, connections }, flags, io);
