@@ -1,4 +1,5 @@
 import { closeSync, openSync, readFileSync } from 'node:fs';
+import { createSystemClock } from '../base/index.ts';
 
 /**
  * Descriptors that connections to routers leave for the connections of the agent's own server, for three threads of five
@@ -6,8 +7,17 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
  */
 const SPARED = 28;
 
+/** Descriptors that one look finds free beyond the one that is claimed: a look takes as long as some thirty calls of the system. */
+const FOUND_AT_ONCE = 64;
+/** How long a look holds; what else opens descriptors meanwhile has those that are spared. Milliseconds. */
+const LOOK_MS_MAX = 50;
+
+const clock = createSystemClock();
+
 /** Descriptors that were claimed and are not open yet; those of a process are shared, so the count is, too. */
 let claimed = 0;
+/** Free ones that the last look has found, and that were not claimed since. */
+let found = { count: 0, spared: 0, untilMs: 0 };
 
 /**
  * Claims a descriptor for a connection, and returns the function that ends the claim (idempotent), to be called when the
@@ -15,13 +25,29 @@ let claimed = 0;
  * must be able to connect to it then, of all times.
  */
 export function claimDescriptor(spared: number = SPARED): (() => void) | undefined {
-  if (!areDescriptorsFree(spared + claimed + 1)) return undefined;
+  if (!isFound(spared) && !look(spared)) return undefined;
   claimed++;
   let isClaimed = true;
   return () => {
     if (isClaimed) claimed--;
     isClaimed = false;
   };
+}
+
+/** Takes one of the descriptors that the last look has found. */
+function isFound(spared: number): boolean {
+  if (found.count === 0 || found.spared < spared || clock.monotonic() > found.untilMs) return false;
+  found = { ...found, count: found.count - 1 };
+  return true;
+}
+
+/** Looks for a free descriptor beside those that are spared, and for the next ones if there are many. */
+function look(spared: number): boolean {
+  const held = spared + claimed;
+  const count = areDescriptorsFree(held + 1 + FOUND_AT_ONCE) ? FOUND_AT_ONCE : 0;
+  // Those that were claimed and are given back unused are found by the next look.
+  found = { count, spared, untilMs: clock.monotonic() + LOOK_MS_MAX };
+  return count > 0 || areDescriptorsFree(held + 1);
 }
 
 function areDescriptorsFree(count: number): boolean {
