@@ -128,6 +128,50 @@ export class Steps {
   }
 }
 
+/**
+ * Bounds what one turn of the event loop does of many short pieces of work, whoever asks for them:
+ * `while (!turns.isSpent) turns.do(() => begin(next()));`.
+ */
+export class TurnShare {
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly #onNext: () => void;
+  /** Time of the pieces that this turn has done. Milliseconds. */
+  #workedMs = 0;
+  #isEndAwaited = false;
+  #isSomethingLeft = false;
+
+  /** `onNext` is called in the next turn if {@link isSpent} has been true in this one. */
+  constructor(clock: Pick<Clock, 'monotonic'>, onNext: () => void) {
+    this.#clock = clock;
+    this.#onNext = onNext;
+  }
+
+  /** True if this turn has done enough: what is left has to wait for the next one. */
+  get isSpent(): boolean {
+    if (this.#workedMs < STEP_MS_MAX) return false;
+    this.#isSomethingLeft = true;
+    return true;
+  }
+
+  /** Does a piece of work, which does not throw. */
+  do(work: () => void): void {
+    const beganMs = this.#clock.monotonic();
+    work();
+    this.#workedMs += this.#clock.monotonic() - beganMs;
+    if (this.#isEndAwaited || this.#workedMs === 0) return;
+    this.#isEndAwaited = true;
+    void yieldToLoop().then(() => this.#end());
+  }
+
+  #end(): void {
+    this.#isEndAwaited = false;
+    this.#workedMs = 0;
+    if (!this.#isSomethingLeft) return;
+    this.#isSomethingLeft = false;
+    this.#onNext();
+  }
+}
+
 /** Implements `Clock.sleep` with the timers of any clock. */
 export function sleepOn(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {

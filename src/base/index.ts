@@ -17,6 +17,7 @@ export {
   Steps,
   sleepOn,
   type Timer,
+  TurnShare,
   yieldToLoop,
 } from './clock.ts';
 export { CodedError, type CodedErrorOptions, type Disposition, explainError, renderErrorChain } from './errors.ts';

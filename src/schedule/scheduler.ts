@@ -1,4 +1,4 @@
-import { type Clock, hashToUnit, type Timer } from '../base/index.ts';
+import { type Clock, hashToUnit, type Timer, TurnShare } from '../base/index.ts';
 import type { Activity, RunEnded, RunOutcome, TriggerOutcome } from './activity.ts';
 import { DueQueue, FixedRateSchedule } from './due-times.ts';
 import { type RunLoad, RunShares } from './run-shares.ts';
@@ -61,6 +61,8 @@ export class Scheduler {
   readonly #queues = new Map<string, SerialQueue>();
   readonly #dueTimes = new DueQueue<Entry>();
   readonly #running = new Map<Entry, RunInProgress>();
+  /** Runs that begin at once, because many are due or have failed fast, are spread over turns of the event loop. */
+  readonly #turns: TurnShare;
   #isStarted = false;
   #isStopped = false;
   #timer: Timer | undefined;
@@ -71,6 +73,7 @@ export class Scheduler {
     this.#clock = options.clock;
     this.#progressedMs = options.clock.monotonic();
     this.#report = options.report;
+    this.#turns = new TurnShare(options.clock, () => this.#proceed());
     this.#shares = new RunShares(options.runsMax ?? RUNS_MAX);
   }
 
@@ -214,11 +217,15 @@ export class Scheduler {
 
   #dispatch(): void {
     const nowMs = this.#clock.monotonic();
-    for (let entry = this.#dueTimes.popDue(nowMs); entry; entry = this.#dueTimes.popDue(nowMs)) {
-      const { activity, schedule } = entry;
-      // Checked before it is queued as well: an activity that will not run must not make a long run of the queue yield.
-      if (activity.isPaused?.() || !schedule.admits(activity.intervalMultiplier?.() ?? 1)) this.#skip(entry);
-      else this.#enqueue(entry);
+    while (!this.#turns.isSpent) {
+      const entry = this.#dueTimes.popDue(nowMs);
+      if (!entry) break;
+      this.#turns.do(() => {
+        const { activity, schedule } = entry;
+        // Checked before it is queued as well: an activity that will not run must not make a long run of the queue yield.
+        if (activity.isPaused?.() || !schedule.admits(activity.intervalMultiplier?.() ?? 1)) this.#skip(entry);
+        else this.#enqueue(entry);
+      });
     }
     this.#proceed();
   }
@@ -250,10 +257,10 @@ export class Scheduler {
   }
 
   #proceed(): void {
-    while (!this.#isStopped) {
+    while (!this.#isStopped && !this.#turns.isSpent) {
       const entry = this.#shares.take();
       if (!entry) break;
-      this.#begin(entry);
+      this.#turns.do(() => this.#begin(entry));
     }
     this.#arm();
   }

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { expect, test, vi } from 'vitest';
-import { createSteppedClock, createSystemClock, Steps, yieldToLoop } from '../../src/base/index.ts';
+import { createSteppedClock, createSystemClock, Steps, TurnShare, yieldToLoop } from '../../src/base/index.ts';
 
 const START_MS = Date.UTC(2026, 10, 21, 12, 0, 0);
 
@@ -24,6 +24,29 @@ test('Steps lets everybody else have a turn between two steps of a few milliseco
   await steps.next();
   expect(due).toHaveBeenCalled();
   expect(steps.isDue).toBe(false);
+});
+
+test('TurnShare ends the work of a turn after a few milliseconds, and goes on in the next if something was left', async () => {
+  let nowMs = 0;
+  const onNext = vi.fn();
+  const turns = new TurnShare({ monotonic: () => nowMs }, onNext);
+  const work = (forMs: number) =>
+    turns.do(() => {
+      nowMs += forMs;
+    });
+  work(3);
+  expect(turns.isSpent).toBe(false);
+  await yieldToLoop();
+  expect(onNext).not.toHaveBeenCalled();
+  work(3);
+  // Time in which others worked does not count.
+  nowMs += 1000;
+  expect(turns.isSpent).toBe(false);
+  work(1);
+  expect([turns.isSpent, turns.isSpent]).toEqual([true, true]);
+  await yieldToLoop();
+  expect(onNext).toHaveBeenCalledOnce();
+  expect(turns.isSpent).toBe(false);
 });
 
 test('SteppedClock stands still until it is told to move', async () => {

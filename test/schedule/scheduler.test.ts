@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Activity } from '../../src/schedule/index.ts';
+import { createSteppedClock, yieldToLoop } from '../../src/base/index.ts';
+import { type Activity, Scheduler } from '../../src/schedule/index.ts';
 import { createBench, createGate, differences, lasting, MINUTE_MS } from './scheduler-bench.ts';
 
 describe('schedule', () => {
@@ -108,6 +109,35 @@ describe('schedule', () => {
     // A run lasts 90 seconds: it runs over the scheduled time after one interval, not over those after two, four and five.
     expect(differences(startsOf('dead')).map((waitMs) => waitMs / MINUTE_MS)).toEqual([2, 2, 4, 5, 5, 5, 5]);
     expect(lagsOf('dead').slice(0, 5)).toEqual([0, MINUTE_MS, 0, 0, 0]);
+  });
+
+  test('Scheduler begins many runs at once in turns of the event loop of a few milliseconds', async () => {
+    const stepped = createSteppedClock(0);
+    let workedMs = 0;
+    const clock = { ...stepped, monotonic: () => stepped.monotonic() + workedMs };
+    const scheduler = new Scheduler({ clock, report: () => {} });
+    scheduler.start();
+    const ended: Promise<unknown>[] = [];
+    for (let index = 0; index < 20; index++) {
+      // Each begins with a millisecond of work, and fails as fast as a refused connection.
+      const run: Activity['run'] = () => {
+        workedMs++;
+        return Promise.resolve('failed');
+      };
+      scheduler.add({ key: `router-${index}`, serialKey: `router-${index}`, intervalMs: 3_600_000, run });
+      ended.push(scheduler.trigger(`router-${index}`));
+    }
+    const turns = [workedMs];
+    while (workedMs < 20) {
+      const begunMs = workedMs;
+      await yieldToLoop();
+      turns.push(workedMs - begunMs);
+      expect(turns.length).toBeLessThan(40);
+    }
+    await Promise.all(ended);
+    expect(Math.max(...turns)).toBeLessThanOrEqual(5);
+    expect(turns.reduce((sum, one) => sum + one)).toBe(20);
+    await scheduler.stop();
   });
 
   test('Scheduler gives one run, not many, after a process that stood still', async () => {
