@@ -26,6 +26,7 @@ const KINDS = ['status', 'work', 'failing'] as const;
  */
 export class RunShares<T> {
   #max: number;
+  #workMax = Number.POSITIVE_INFINITY;
   readonly #waiting: Readonly<Record<RunKind, Set<T>>> = { status: new Set(), work: new Set(), failing: new Set() };
   readonly #running = new Map<T, RunKind>();
   readonly #counts: Record<RunKind, number> = { status: 0, work: 0, failing: 0 };
@@ -43,6 +44,16 @@ export class RunShares<T> {
   /** Changes the number of places. Runs under way go on. */
   setMax(max: number): void {
     this.#max = max;
+  }
+
+  /** Number of runs under way that are work. */
+  get work(): number {
+    return this.#counts.work;
+  }
+
+  /** Limits the places of work further. Runs under way go on. */
+  limitWork(workMax: number): void {
+    this.#workMax = workMax;
   }
 
   /** Waits for a place. */
@@ -78,6 +89,7 @@ export class RunShares<T> {
 
   #mostOf(kind: RunKind): number {
     const most = Math.ceil(this.#max * SHARES[kind]);
-    return Math.max(1, kind === 'status' ? most : Math.min(most, this.#max - 1));
+    if (kind === 'status') return Math.max(1, most);
+    return Math.max(1, Math.min(most, this.#max - 1, kind === 'work' ? this.#workMax : Infinity));
   }
 }

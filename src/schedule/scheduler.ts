@@ -2,6 +2,7 @@ import { type Clock, hashToUnit, type Timer, TurnShare } from '../base/index.ts'
 import type { Activity, RunEnded, RunOutcome, TriggerOutcome } from './activity.ts';
 import { DueQueue, FixedRateSchedule } from './due-times.ts';
 import { type RunLoad, RunShares } from './run-shares.ts';
+import { WorkGate } from './work-gate.ts';
 
 /** Clock and limits of the runs. */
 export interface SchedulerOptions {
@@ -57,6 +58,7 @@ export class Scheduler {
   readonly #clock: Clock;
   readonly #report: (event: RunEnded) => void;
   readonly #shares: RunShares<Entry>;
+  readonly #gate: WorkGate;
   readonly #entries = new Map<string, Entry>();
   readonly #queues = new Map<string, SerialQueue>();
   readonly #dueTimes = new DueQueue<Entry>();
@@ -75,6 +77,14 @@ export class Scheduler {
     this.#report = options.report;
     this.#turns = new TurnShare(options.clock, () => this.#proceed());
     this.#shares = new RunShares(options.runsMax ?? RUNS_MAX);
+    this.#gate = new WorkGate({
+      clock: options.clock,
+      countWork: () => this.#shares.work,
+      onChange: (workMax) => {
+        this.#shares.limitWork(workMax);
+        this.#proceed();
+      },
+    });
   }
 
   /**
@@ -162,6 +172,7 @@ export class Scheduler {
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#timer?.cancel();
+    this.#gate.stop();
     for (const { abort } of this.#running.values()) abort.abort();
     for (const entry of this.#entries.values()) this.#answer(entry, 'gone');
     await this.whenIdle();
@@ -262,6 +273,7 @@ export class Scheduler {
       if (!entry) break;
       this.#turns.do(() => this.#begin(entry));
     }
+    if (this.#shares.work > 0 && !this.#isStopped) this.#gate.watch();
     this.#arm();
   }
 
