@@ -91,11 +91,14 @@ export class LogFile {
 
   /** True when the file is still at its path: other programs may move, delete or truncate it. */
   async isInPlace(): Promise<boolean> {
-    const mine = await this.#handle.stat();
-    const there = await lstat(this.#options.path).catch((cause: unknown) => {
-      if (readErrorCode(cause) === 'ENOENT') return undefined;
-      throw cause;
-    });
+    // At once: while the agent is busy, each of its turns on the main thread may take long.
+    const [mine, there] = await Promise.all([
+      this.#handle.stat(),
+      lstat(this.#options.path).catch((cause: unknown) => {
+        if (readErrorCode(cause) === 'ENOENT') return undefined;
+        throw cause;
+      }),
+    ]);
     this.#size = mine.size;
     return there?.ino === mine.ino && there.dev === mine.dev;
   }

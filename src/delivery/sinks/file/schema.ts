@@ -35,7 +35,8 @@ export const fileSchema = sinkSchema('file', 'One record per line in a file that
     ['batch', 'rotate', 'never'],
   ).prefault('batch'),
   format: format(['native', 'ecs', 'otel']),
-  batch: batch({ recordsMax: 5000, bytesMax: 1024 ** 2, waitMs: 0 }),
+  // A batch costs some turns of the main thread, whatever its size: large ones catch up while the agent is busy.
+  batch: batch({ recordsMax: 20_000, bytesMax: 4 * 1024 ** 2, waitMs: 0 }),
   timeout,
 });
 
