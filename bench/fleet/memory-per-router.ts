@@ -5,7 +5,8 @@
  *
  * Takes eight minutes. Prints Markdown for RESULTS.md: the difference between few and many routers, divided by their number.
  * `live` is what the heap holds after the collection of garbage that precedes a snapshot of it. With `snapshots`, those are
- * kept in the folder that is printed.
+ * kept in the folder that is printed. In the environment, INTERVAL_MS is the interval, and ONLY=kept or ONLY=closed leaves out
+ * the other half.
  */
 import { once } from 'node:events';
 import { globSync, mkdtempSync, rmSync } from 'node:fs';
@@ -21,7 +22,7 @@ import { residentMiBOf, startAgent } from './compare.ts';
 
 const [FEW = 200, MANY = 1000] = process.argv.slice(2, 4).map(Number);
 const KEEPS_SNAPSHOTS = process.argv[4] === 'snapshots';
-const INTERVAL_MS = 30_000;
+const INTERVAL_MS = Number(process.env['INTERVAL_MS'] ?? 30_000);
 /** Intervals until the logs are read and the records delivered. */
 const INTERVALS = 4;
 const IDLE_MS = 1000;
@@ -89,7 +90,7 @@ print(
   '| | Resident, MiB | Live heap, MiB | Outside of the heap, MiB | Text of series, MiB |',
   '|---|---:|---:|---:|---:|',
 );
-for (const isKept of [true, false]) {
+for (const isKept of process.env['ONLY'] === undefined ? [true, false] : [process.env['ONLY'] === 'kept']) {
   const few = await measure(FEW, isKept);
   const many = await measure(MANY, isKept);
   const render = (name: string, values: Memory, times = 1, digits = 0) =>
