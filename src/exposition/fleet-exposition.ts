@@ -14,27 +14,29 @@ export type ValuesEnd =
   /** Until this moment on the monotonic clock, and no longer than {@link FleetExposition.keepFresh} allows. */
   | number;
 
-/** All series of one router in one family. */
+/** All series of one router in one family. A fleet has half a million of these: most are one text. */
 interface FamilySeries {
-  /** Text of each part with series in this family; rarely more than one. */
-  texts: readonly ReadyText[];
+  /** What its parts have published in this family. */
+  text: ReadyText | undefined;
   live: LiveSeries | undefined;
   /** Counters by the labels that are their own. */
   counters: Map<string, number> | undefined;
 }
 
-/** Rendered lines of one family in one part of one router. */
+/** Rendered lines of one family in one part of one router, and those of its other parts, which are rare. */
 interface ReadyText {
   readonly part: Part;
   lines: string;
+  next: ReadyText | undefined;
 }
 
 /** Samples of one family whose values are read at each scrape. */
-interface LiveSeries {
+interface LiveSeries<T extends LiveSample = LiveSample> {
+  readonly samples: readonly T[];
   /** Labels of each sample that are its own. */
   readonly own: readonly string[];
-  /** Returns the value of a sample by its index; `undefined`: it is left out. */
-  readonly valueAt: (index: number, nowMs: number) => number | undefined;
+  /** Returns the value of a sample; `undefined`: it is left out. A method, so that each family has its own type of samples. */
+  readValue(sample: T, nowMs: number): number | undefined;
 }
 
 interface RouterSeries {
@@ -75,7 +77,6 @@ const SERIES_PER_ROUTER_MAX = 2000;
 /** Approximate length of the pieces of text in characters. */
 const CHUNK_LENGTH = 64 * 1024;
 const NONE: ReadonlySet<string> = new Set();
-const NO_TEXTS: readonly ReadyText[] = [];
 /** The part that holds the exposition's own metrics about a router. */
 const OWN_PART = 'exposition';
 
@@ -162,11 +163,8 @@ export class FleetExposition {
   ): void {
     const series = this.#seriesOf(router);
     const own = samples.map(({ labels }) => series.labels.shareOwn(labels));
-    const valueAt = (index: number, nowMs: number) => {
-      const sample = samples[index];
-      return sample && readValue(sample, nowMs);
-    };
-    this.#familySeries(series, family).live = samples.length === 0 ? undefined : { own, valueAt };
+    const live: LiveSeries<T> = { samples, own, readValue };
+    this.#familySeries(series, family).live = samples.length === 0 ? undefined : live;
   }
 
   /** Adds `delta` to a counter of a router; a `delta` of 0 creates the series. */
@@ -267,12 +265,13 @@ export class FleetExposition {
     let count = 0;
     for (const family of families) {
       const target = this.#familySeries(router, family);
-      const text = target.texts.find((one) => one.part === part);
+      const text = findText(target, part);
       const isMore = rendered.has(target);
       rendered.add(target);
       // Labels that differ only in unprintable characters are the same series, and a duplicate series breaks a scrape.
-      const others = isMore ? target.texts : target.texts.filter((one) => one !== text);
-      const served = others.length > 0 || family.samples.length > 1 ? new Set(listSeries(others)) : undefined;
+      const replaced = isMore ? undefined : text;
+      const hasOthers = target.text !== undefined && (target.text !== replaced || target.text.next !== undefined);
+      const served = hasOthers || family.samples.length > 1 ? new Set(listSeries(target, replaced)) : undefined;
       let lines = isMore && text ? text.lines : '';
       for (const { labels, value } of family.samples) {
         // The samples of one row share their labels.
@@ -289,8 +288,7 @@ export class FleetExposition {
         count++;
       }
       if (text) text.lines = flatten(lines);
-      // Copied, because a spread leaves room for sixteen more, in each of the families of each router.
-      else if (lines !== '') target.texts = [...target.texts, { part, lines: flatten(lines) }].slice();
+      else if (lines !== '') append(target, { part, lines: flatten(lines), next: undefined });
     }
     removeTexts(
       part,
@@ -318,7 +316,7 @@ export class FleetExposition {
     if (family.description.help !== help || family.description.type !== type) family.description = { name, help, type };
     const known = router.families[family.index];
     if (known) return known;
-    const series: FamilySeries = { texts: NO_TEXTS, live: undefined, counters: undefined };
+    const series: FamilySeries = { text: undefined, live: undefined, counters: undefined };
     router.families[family.index] = series;
     return series;
   }
@@ -342,7 +340,22 @@ export class FleetExposition {
 
 /** Takes the text of a part out of families. */
 function removeTexts(part: Part, families: readonly FamilySeries[]): void {
-  for (const series of families) series.texts = series.texts.filter((text) => text.part !== part);
+  for (const series of families) {
+    let before: ReadyText | undefined;
+    for (let text = series.text; text; text = text.next) {
+      if (text.part !== part) before = text;
+      else if (before) before.next = text.next;
+      else series.text = text.next;
+    }
+  }
+}
+
+/** Adds a text behind the others of its family, which keep their order. */
+function append(series: FamilySeries, added: ReadyText): void {
+  let last = series.text;
+  while (last?.next) last = last.next;
+  if (last) last.next = added;
+  else series.text = added;
 }
 
 /**
@@ -357,15 +370,17 @@ const ANYTHING = /^/;
 
 function renderFamilySeries(name: string, router: RouterSeries, series: FamilySeries, nowMs: number): string {
   const { labels, freshUntilMs } = router;
-  const { texts, live, counters } = series;
+  const { live, counters } = series;
   let lines = '';
-  for (const { part, lines: ready } of texts) {
+  for (let { text } = series; text; text = text.next) {
+    const { part } = text;
     const isServed = part.expiresAtMs === Infinity || (nowMs < part.expiresAtMs && nowMs < freshUntilMs);
-    if (isServed) lines += ready;
+    if (isServed) lines += text.lines;
   }
   if (live) {
-    for (const [index, own] of live.own.entries()) {
-      const value = live.valueAt(index, nowMs);
+    for (const [index, sample] of live.samples.entries()) {
+      const own = live.own[index] ?? '';
+      const value = live.readValue(sample, nowMs);
       if (value !== undefined) lines += `${labels.joinSeries(name, own)} ${renderValue(value)}\n`;
     }
   }
@@ -375,14 +390,17 @@ function renderFamilySeries(name: string, router: RouterSeries, series: FamilySe
   return lines;
 }
 
-function findText({ texts }: FamilySeries, part: Part): ReadyText | undefined {
-  return texts.find((text) => text.part === part);
+function findText(series: FamilySeries, part: Part): ReadyText | undefined {
+  let { text } = series;
+  while (text && text.part !== part) text = text.next;
+  return text;
 }
 
-/** Yields the existing series. */
-function* listSeries(texts: readonly ReadyText[]): Generator<string> {
-  for (const { lines } of texts) {
-    for (const line of lines.split('\n')) if (line !== '') yield line.slice(0, line.lastIndexOf(' '));
+/** Yields the series of a family, without those of one of its texts. */
+function* listSeries(series: FamilySeries, replaced: ReadyText | undefined): Generator<string> {
+  for (let { text } = series; text; text = text.next) {
+    if (text === replaced) continue;
+    for (const line of text.lines.split('\n')) if (line !== '') yield line.slice(0, line.lastIndexOf(' '));
   }
 }
 

@@ -1,6 +1,7 @@
 import type { StatusReader } from './contracts.ts';
 import { type CompiledResource, compileModules } from './mapping/compile-modules.ts';
 import type { ModuleDefinition, ModuleReader } from './module-settings/module-definition.ts';
+import type { ResourceCapability } from './poll-result.ts';
 import { expandPath } from './status-paths.ts';
 
 /** Available readers by name. */
@@ -38,6 +39,10 @@ export interface PollPlan {
   readonly patterns: readonly PollPattern[];
   /** The shortest interval. Milliseconds. */
   readonly tickMs: number;
+  /** The names of the targets, each with a number of its own from 0 on. */
+  readonly names: ReadonlyMap<string, number>;
+  /** What routers were told to have, by name and answer, so that they share it. */
+  readonly capabilities: Map<string, ResourceCapability>;
 }
 
 /** Read if there is nothing else to read: every device has it. */
@@ -117,6 +122,8 @@ function composePlan(modules: readonly ModuleDefinition[], intervalMs: number, r
     targets: ordered,
     patterns: [...patterns.values()],
     tickMs: Math.min(...ordered.map((target) => target.intervalMs)),
+    names: new Map([...new Set(ordered.map(({ name }) => name))].map((name, index) => [name, index])),
+    capabilities: new Map(),
   };
 }
 

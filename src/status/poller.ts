@@ -7,7 +7,7 @@ import { createPollPlan, type PollPlan, type PollTarget, type StatusReaders } fr
 import type { PollResult, ResourceCapability, ResourceResult } from './poll-result.ts';
 import { type PollerState, parseState, renderState } from './poller-state.ts';
 import { type HeldAnswer, readTarget, type TargetReading } from './read-target.ts';
-import { CapabilityMemory, listCapabilities, TargetTimer } from './target-memory.ts';
+import { CapabilityMemory, listCapabilities, TargetTimers } from './target-memory.ts';
 
 /** One router, its modules and what was learnt of it. */
 export interface StatusPollerOptions {
@@ -62,7 +62,8 @@ export interface PollOptions {
 /** A target and its state. */
 interface Tracked {
   readonly target: PollTarget;
-  readonly timer: TargetTimer;
+  /** Its index in the plan. */
+  readonly index: number;
   /** For identity: the renewal to which its values belong. */
   renewal: number;
   /** True if the previous poll ended before reaching it. */
@@ -105,7 +106,8 @@ export class StatusPoller {
   readonly #options: StatusPollerOptions;
   readonly #plan: PollPlan;
   readonly #tracked: readonly Tracked[];
-  readonly #memory = new CapabilityMemory();
+  readonly #timers: TargetTimers;
+  readonly #memory: CapabilityMemory;
   /** The router that the memory is of: as it was read, or as an earlier poller knew it. */
   #memoryOf: Pick<PollerState, 'firmware' | 'serial'>;
   readonly #models: ModelMemory;
@@ -126,9 +128,11 @@ export class StatusPoller {
   constructor(options: StatusPollerOptions) {
     this.#options = options;
     this.#plan = createPollPlan(options.modules, options.intervalMs, options.readers);
-    this.#tracked = this.#plan.targets.map((target) => ({
+    this.#timers = new TargetTimers(this.#plan);
+    this.#memory = new CapabilityMemory(this.#plan);
+    this.#tracked = this.#plan.targets.map((target, index) => ({
       target,
-      timer: new TargetTimer(target.intervalMs, this.#plan.tickMs),
+      index,
       renewal: 0,
       isLeftOver: false,
       held: undefined,
@@ -140,9 +144,8 @@ export class StatusPoller {
     // Nothing would say that it is another router by now.
     if (this.#isNew) return;
     const { clock } = options;
-    const names = new Set(this.#plan.targets.map(({ name }) => name));
     for (const { resource, untilMs } of known.lacks) {
-      if (names.has(resource)) this.#memory.restoreLack(resource, untilMs - clock.now(), clock.monotonic());
+      if (this.#plan.names.has(resource)) this.#memory.restoreLack(resource, untilMs - clock.now(), clock.monotonic());
     }
   }
 
@@ -239,10 +242,10 @@ export class StatusPoller {
   }
 
   /** Returns true if values would expire until the end of the next poll. */
-  #isExpiring({ timer }: Tracked, { startedMs, options }: PollInProgress): boolean {
+  #isExpiring({ index }: Tracked, { startedMs, options }: PollInProgress): boolean {
     if (options.mayExpire) return false;
     const waitMs = this.#plan.tickMs * Math.max(1, options.intervalMultiplier?.(false) ?? 1);
-    return timer.expiresBetween(startedMs, startedMs + waitMs + this.#options.deadlineMs);
+    return this.#timers.expiresBetween(index, startedMs, startedMs + waitMs + this.#options.deadlineMs);
   }
 
   #mayAsk({ target: { name } }: Tracked, nowMs: number): boolean {
@@ -270,9 +273,9 @@ export class StatusPoller {
    */
   #order(): readonly Tracked[] {
     const ranked = this.#tracked.map((tracked) => {
-      const { target, timer } = tracked;
+      const { target, index } = tracked;
       if (target.isIdentity) return { tracked, rank: 0, lastMs: 0 };
-      if (tracked.isLeftOver) return { tracked, rank: 1, lastMs: timer.lastMs };
+      if (tracked.isLeftOver) return { tracked, rank: 1, lastMs: this.#timers.lastMs(index) };
       return { tracked, rank: this.#memory.isGuess(target.name) ? 3 : 2, lastMs: 0 };
     });
     const order = (a: number, b: number) => (a < b ? -1 : Number(a > b));
@@ -282,8 +285,8 @@ export class StatusPoller {
   #isDue(tracked: Tracked, { options, startedMs }: PollInProgress): boolean {
     if (options.isFresh || this.#isOutdated(tracked)) return true;
     const multiplier = this.#multiplierOf(tracked.target, options);
-    if (tracked.timer.isDue(startedMs, multiplier)) return true;
-    return !options.mayExpire && Number.isFinite(multiplier) && tracked.timer.isRenewalDue(startedMs);
+    if (this.#timers.isDue(tracked.index, startedMs, multiplier)) return true;
+    return !options.mayExpire && Number.isFinite(multiplier) && this.#timers.isRenewalDue(tracked.index, startedMs);
   }
 
   #isOutdated({ target, renewal }: Tracked): boolean {
@@ -300,7 +303,7 @@ export class StatusPoller {
   }
 
   async #read(tracked: Tracked, poll: PollInProgress, signal: AbortSignal): Promise<void> {
-    const { target, timer } = tracked;
+    const { target, index } = tracked;
     const { source, readers, clock, zone } = this.#options;
     poll.asked.add(tracked);
     if (this.#isSpared(tracked, poll)) poll.slowResources++;
@@ -321,9 +324,9 @@ export class StatusPoller {
     poll.isOver = isGone || reading.isPutOff;
     if (isGone) return;
     tracked.renewal = this.#renewal;
-    timer.recordRead(poll.startedMs, reading.state === 'failed');
-    if (reading.state === 'read') timer.recordValues(result.readAtMs, result.staleAfterMs);
-    else if (reading.state !== 'failed') timer.recordValues();
+    this.#timers.recordRead(index, poll.startedMs, reading.state === 'failed');
+    if (reading.state === 'read') this.#timers.recordValues(index, result.readAtMs, result.staleAfterMs);
+    else if (reading.state !== 'failed') this.#timers.recordValues(index);
     if (reading.state === 'forbidden' && reading.isUnsure) {
       poll.unsure.add(target.name);
     } else if (reading.state !== 'failed') {
@@ -365,7 +368,7 @@ export class StatusPoller {
     this.#firmwareVersion = version ?? this.#firmwareVersion;
     if (hasChanged) {
       const refused = new Set(this.#memory.forget());
-      for (const { target, timer } of this.#tracked) if (refused.has(target.name)) timer.reset();
+      for (const { target, index } of this.#tracked) if (refused.has(target.name)) this.#timers.reset(index);
     }
     this.#model = readModel(document);
     // Of a replaced device nothing is guessed: its predecessor may be all that is known of the model.
@@ -374,11 +377,11 @@ export class StatusPoller {
     this.#isNew = false;
   }
 
-  #toResourceResult({ target, timer }: Tracked, reading: TargetReading, { options }: PollInProgress): ResourceResult {
+  #toResourceResult({ target, index }: Tracked, reading: TargetReading, { options }: PollInProgress): ResourceResult {
     const { name, modules, isIdentity, isOptional } = target;
     const multiplier = this.#multiplierOf(target, options);
     const { state, isUnchanged, families, faults, isUnread, durationMs, readAtMs, error } = reading;
-    const lifeMs = timer.lifeMs(Number.isFinite(multiplier) ? multiplier : 1, this.#options.staleAfterMs);
+    const lifeMs = this.#timers.lifeMs(index, Number.isFinite(multiplier) ? multiplier : 1, this.#options.staleAfterMs);
     return {
       name,
       modules,

@@ -172,12 +172,10 @@ export class LogStats {
   #publish(): void {
     const logs = [...this.#logs.values()];
     const [router, exposition] = [this.#router, this.#exposition];
-    exposition.publishLive(router, F.logArchives, logs, ({ archives }) => archives);
-    exposition.publishLive(router, F.logNewest, logs, ({ newestMs }) => toSeconds(newestMs));
-    exposition.publishLive(router, F.logSecondsToLoss, logs, ({ msToLoss }) => toSeconds(msToLoss));
-    exposition.publishLive(router, F.logLag, logs, ({ caughtUpAtMs }, nowMs) => {
-      return caughtUpAtMs === undefined ? undefined : (nowMs - caughtUpAtMs) / 1000;
-    });
+    exposition.publishLive(router, F.logArchives, logs, readArchives);
+    exposition.publishLive(router, F.logNewest, logs, readNewest);
+    exposition.publishLive(router, F.logSecondsToLoss, logs, readSecondsToLoss);
+    exposition.publishLive(router, F.logLag, logs, readLag);
   }
 
   #logOf(component: string): Log {
@@ -203,6 +201,22 @@ export class LogStats {
     }
     return log;
   }
+}
+
+function readArchives({ archives }: Log): number | undefined {
+  return archives;
+}
+
+function readNewest({ newestMs }: Log): number | undefined {
+  return toSeconds(newestMs);
+}
+
+function readSecondsToLoss({ msToLoss }: Log): number | undefined {
+  return toSeconds(msToLoss);
+}
+
+function readLag({ caughtUpAtMs }: Log, nowMs: number): number | undefined {
+  return caughtUpAtMs === undefined ? undefined : (nowMs - caughtUpAtMs) / 1000;
 }
 
 function toSeconds(ms: number | undefined): number | undefined {

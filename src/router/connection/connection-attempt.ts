@@ -63,6 +63,12 @@ const CONNECT_TIMEOUT_MS = 5000;
 const ADDRESS_MS_MAX = 2000;
 
 /**
+ * The protocol that is offered, in the form of TLS. Node.js copies a view into memory of its own, and everything else into
+ * the pool of small buffers: there the few bytes would keep 64 KiB for as long as the connection is open.
+ */
+const HTTP_1_1 = new DataView(Uint8Array.from([8, ...Buffer.from('http/1.1')]).buffer);
+
+/**
  * One attempt to connect. It ends once, with a socket or an error; after an error everything is closed.
  *
  * ```
@@ -123,6 +129,10 @@ export class ConnectionAttempt {
     this.#timer?.cancel();
     this.#tcpTimer?.cancel();
     this.#stopWaiting?.();
+    // The socket may hold the attempt for as long as it is open.
+    this.#timer = undefined;
+    this.#tcpTimer = undefined;
+    this.#stopWaiting = undefined;
     if (result[0]) {
       // The next handshake starts without cached state, whatever the reason was.
       if (this.#isSecuring) this.#options.sessions.failed();
@@ -227,7 +237,7 @@ export class ConnectionAttempt {
         ...toNameOptions(name),
         secureContext: openContext(offer.groups),
         rejectUnauthorized: isAuthorityNeeded(tls),
-        ALPNProtocols: ['http/1.1'],
+        ALPNProtocols: HTTP_1_1,
         ...(offer.session && { session: offer.session }),
       });
     } catch (cause) {

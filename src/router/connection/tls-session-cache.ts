@@ -99,7 +99,9 @@ export class TlsSessionCache {
   }
 
   #keep(session: Buffer | undefined): void {
-    if (session && session.length <= SESSION_BYTES_MAX) this.#session = session;
+    if (!session || session.length > SESSION_BYTES_MAX) return;
+    // In memory of its own: in the pool of small buffers it would keep its neighbours, the tickets before it among them.
+    this.#session = Buffer.from(new Uint8Array(session).buffer);
   }
 }
 
