@@ -4,14 +4,21 @@ const BLOCK_LINES = 10_000;
 /** Early enough that the last line of a gigabyte is still in the past: lines of the future are treated differently. */
 const START_MS = 1_700_000_000_000;
 
-/** Creates lines as routers write them: few shapes, many numbers. bzip2 compresses them about eightfold. */
-export function createLogText(bytes: number): Buffer {
-  return Buffer.concat([...createLogBlocks(bytes)]);
+/** From one text to the next; longer than what the lines of a text of 25 MB take. */
+const PART_MS = 30 * 86_400_000;
+
+/**
+ * Creates lines as routers write them: few shapes, many numbers. bzip2 compresses them about eightfold. `part`: another
+ * text for each number, with later times.
+ */
+export function createLogText(bytes: number, part: number = 0): Buffer {
+  return Buffer.concat([...createLogBlocks(bytes, part)]);
 }
 
 /** Yields the same text in blocks. */
-export function* createLogBlocks(bytes: number): Generator<Buffer, void, undefined> {
-  const random = createSeededRandom(1);
+export function* createLogBlocks(bytes: number, part: number = 0): Generator<Buffer, void, undefined> {
+  const random = createSeededRandom(1 + part);
+  const startMs = START_MS + part * PART_MS;
   const upTo = (count: number) => Math.floor(random() * count);
   const address = () => `10.${upTo(256)}.${upTo(256)}.${upTo(256)}`;
   const messages = [
@@ -27,7 +34,7 @@ export function* createLogBlocks(bytes: number): Generator<Buffer, void, undefin
   for (let length = 0, second = 0; length < bytes; ) {
     const lines: string[] = [];
     for (let line = 0; line < BLOCK_LINES; line++, second += upTo(5)) {
-      const time = new Date(START_MS + second * 1000).toISOString().slice(0, 19).replace('T', ' ');
+      const time = new Date(startMs + second * 1000).toISOString().slice(0, 19).replace('T', ' ');
       lines.push(`${time} [${tags[upTo(tags.length)]}] ${messages[upTo(messages.length)]?.()}\n`);
     }
     const block = Buffer.from(lines.join('')).subarray(0, bytes - length);

@@ -31,7 +31,7 @@ import { cut, findNpmDecoders, type NpmDecoder } from './npm-decoders.ts';
 import { readLog } from './reading.ts';
 import { findRsyslog, runRsyslog } from './rsyslog.ts';
 import { watchSteps } from './watch-steps.ts';
-import { runAgent } from './whole-agent.ts';
+import { type AgentArchive, type AgentRun, runAgent } from './whole-agent.ts';
 
 const TEXT_BYTES = 25_000_000;
 const ROUNDS = Number(process.argv[3] ?? 5);
@@ -124,10 +124,15 @@ const CONFIGURATIONS: readonly (readonly [string, string])[] = [
   ['without log rules', 'log_rules: []'],
 ];
 
+/** What a fresh agent takes first, and what it takes next: an agent runs for weeks. */
+const TURNS = ['', ', the next archive of the same agent'];
+
 /** The whole agent: first byte from local routers to the last record in a file, against programs that only decompress. */
 async function compareAgent(archive: Buffer, text: Buffer, folder: string): Promise<void> {
   const env = { ARCHIVE: join(folder, 'log.bz2') };
-  const lastOffset = text.lastIndexOf('\n', text.length - 2) + 1;
+  const archives = TURNS.map((_, turn) =>
+    turn === 0 ? { bytes: archive, lastOffset: lastLineOf(text) } : createArchive(turn),
+  );
   // As it is shipped: compiled.
   execFileSync('npm', ['run', 'build'], { cwd: fileURLToPath(new URL('..', import.meta.url)), stdio: 'ignore' });
   const [bzip2] = await findCommand('bzip2', ['bzip2'], 'bzip2 -dc "$ARCHIVE"', env);
@@ -148,31 +153,49 @@ async function compareAgent(archive: Buffer, text: Buffer, folder: string): Prom
     [2, lbzip2, '`lbzip2 -dc -n2`, two archives'],
   ] as const) {
     for (const [name, config] of CONFIGURATIONS) {
-      const runs: Awaited<ReturnType<typeof runAgent>>[] = [];
+      const rounds: AgentRun[][] = [];
       const peerSeconds: number[] = [];
       for (let round = 0; round < ROUNDS; round++) {
         const start = performance.now();
         await peer?.run();
         peerSeconds.push((performance.now() - start) / 1000);
-        runs.push(await runAgent({ archive, lastOffset, routers, config }));
+        rounds.push(await runAgent({ archives, routers, config }));
       }
-      const of = (pick: (run: (typeof runs)[number]) => number, digits = 2) => median(runs.map(pick)).toFixed(digits);
-      const times = peer
-        ? `${(median(runs.map(({ seconds }) => seconds)) / median(peerSeconds)).toFixed(2)} of ${peerName}`
-        : '';
-      const row = [
-        `${routers === 1 ? 'one archive' : 'two archives, two routers'}, ${name}`,
-        of(({ seconds }) => seconds),
-        times,
-        of(({ processorSeconds }) => processorSeconds),
-        of(({ p99Ms }) => p99Ms, 1),
-        of(({ maxMs }) => maxMs, 1),
-        of(({ peakMiB }) => peakMiB, 0),
-      ];
-      print(`| ${row.join(' | ')} |`);
+      for (const [turn, turnName] of TURNS.entries()) {
+        const runs = rounds.flatMap((round) => round[turn] ?? []);
+        const times = peer ? `${toTimes(runs, peerSeconds)} of ${peerName}` : '';
+        const title = `${routers === 1 ? 'one archive' : 'two archives, two routers'}, ${name}${turnName}`;
+        print(`| ${[title, ...describeRuns(runs, times)].join(' | ')} |`);
+      }
     }
   }
-  await compareRsyslog(env.ARCHIVE, text.toString('latin1', lastOffset).trimEnd().split('] ', 2)[1] ?? '');
+  await compareRsyslog(env.ARCHIVE, text.toString('latin1', lastLineOf(text)).trimEnd().split('] ', 2)[1] ?? '');
+}
+
+function createArchive(part: number): AgentArchive {
+  const text = createLogText(TEXT_BYTES, part);
+  const bytes = execFileSync('bzip2', ['-c'], { input: text, maxBuffer: TEXT_BYTES });
+  return { bytes, lastOffset: lastLineOf(text) };
+}
+
+function lastLineOf(text: Buffer): number {
+  return text.lastIndexOf('\n', text.length - 2) + 1;
+}
+
+function toTimes(runs: readonly AgentRun[], peerSeconds: readonly number[]): string {
+  return (median(runs.map(({ seconds }) => seconds)) / median(peerSeconds)).toFixed(2);
+}
+
+function describeRuns(runs: readonly AgentRun[], times: string): string[] {
+  const of = (pick: (run: AgentRun) => number, digits = 2) => median(runs.map(pick)).toFixed(digits);
+  return [
+    of(({ seconds }) => seconds),
+    times,
+    of(({ processorSeconds }) => processorSeconds),
+    of(({ p99Ms }) => p99Ms, 1),
+    of(({ maxMs }) => maxMs, 1),
+    of(({ peakMiB }) => peakMiB, 0),
+  ];
 }
 
 /** A row of the table of agents. */

@@ -11,7 +11,7 @@ import { createSeededRandom } from '../src/base/index.ts';
 import { createCertificateAuthority } from '../src/simulator/tls/certificate-authority.ts';
 import type { StepFigures } from './watch-steps.ts';
 
-/** One measured run. */
+/** How one archive of each router was taken. */
 export interface AgentRun extends StepFigures {
   /** From the first byte of an archive to the last record in the file. Seconds. */
   readonly seconds: number;
@@ -19,30 +19,41 @@ export interface AgentRun extends StepFigures {
   readonly processorSeconds: number;
 }
 
-/** What is measured. */
-export interface AgentRunOptions {
-  /** Compressed text, the same for every router. */
-  readonly archive: Buffer;
+/** A file of a router. */
+export interface AgentArchive {
+  /** Compressed text. */
+  readonly bytes: Buffer;
   /** Bytes of the text before the last line begins. */
   readonly lastOffset: number;
+}
+
+/** What is measured. */
+export interface AgentRunOptions {
+  /** The same for every router, one after the other: the agent is fresh only for the first one. */
+  readonly archives: readonly AgentArchive[];
   readonly routers: number;
   /** More lines of the configuration, such as `log_rules: []`. */
   readonly config?: string;
 }
 
-const TAIL_BYTES = 4096;
+/** How often logs are looked at: the agent waits for the second archive no longer than this. */
+const LOOK = '2s';
 const POLL_MS = 2;
 const LIMIT_MS = 120_000;
 const CLOCK_TICKS_PER_SECOND = 100;
 
-/** Starts the agent in a process of its own, and waits until every line of every router has reached the file. */
-export async function runAgent(options: AgentRunOptions): Promise<AgentRun> {
-  const { archive, lastOffset, config = '' } = options;
+/**
+ * Starts the agent in a process of its own, and waits until every line of every router has reached the file: of one archive,
+ * then of the next one. Returns the figures of each.
+ */
+export async function runAgent(options: AgentRunOptions): Promise<AgentRun[]> {
+  const { archives, config = '' } = options;
   const folder = mkdtempSync(join(tmpdir(), 'whole-agent-'));
   const authority = await createCertificateAuthority('bench', createSeededRandom(1));
-  const begun = Promise.withResolvers<void>();
+  /** What routers list by now, and what to do when one of them is asked for the last of it. */
+  const listed = { archives: [] as readonly AgentArchive[], onDownload: () => {} };
   const routers = await Promise.all(
-    Array.from({ length: options.routers }, () => openRouter(authority.issue(['127.0.0.1']), archive, begun.resolve)),
+    Array.from({ length: options.routers }, () => openRouter(authority.issue(['127.0.0.1']), listed)),
   );
   const out = join(folder, 'records.ndjson');
   writeFileSync(join(folder, 'ca.pem'), authority.caPem);
@@ -50,7 +61,7 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentRun> {
     join(folder, 'router-exporter.yaml'),
     `web: { listen: ["127.0.0.1:0"] }
 storage: { path: ${folder}/data, spool_max: 4GiB }
-defaults: { username: u, password: p, timezone: Europe/Berlin, labels: { site: munich }, modules: [], tls: { ca_file: ca.pem } }
+defaults: { username: u, password: p, timezone: Europe/Berlin, logs: { interval: ${LOOK} }, labels: { site: munich }, modules: [], tls: { ca_file: ca.pem } }
 routers:
 ${routers.map(({ port }, index) => `  - { name: plant-${index}, url: "https://127.0.0.1:${port}" }`).join('\n')}
 sinks:
@@ -74,19 +85,18 @@ ${config}
     { stdio: ['ignore', 'ignore', 'inherit', 'ipc'], env: { ...process.env, WATCH_STEPS: '1' } },
   );
   try {
-    await Promise.race([
-      begun.promise,
-      once(agent, 'exit').then(() => Promise.reject(new RangeError('The agent ended'))),
-    ]);
-    agent.send('begin');
-    const start = performance.now();
-    const processorBefore = processorSecondsOf(agent);
-    await untilWritten(out, lastOffset, options.routers);
-    const seconds = (performance.now() - start) / 1000;
-    const processorSeconds = processorSecondsOf(agent) - processorBefore;
-    agent.send('end');
-    const [figures] = (await once(agent, 'message')) as [StepFigures];
-    return { seconds, processorSeconds, ...figures };
+    const runs: AgentRun[] = [];
+    for (const [index, archive] of archives.entries()) {
+      const begun = Promise.withResolvers<void>();
+      listed.onDownload = begun.resolve;
+      listed.archives = archives.slice(0, index + 1);
+      await Promise.race([
+        begun.promise,
+        once(agent, 'exit').then(() => Promise.reject(new RangeError('The agent ended'))),
+      ]);
+      runs.push(await measure(agent, () => untilWritten(out, nameOf(index), archive.lastOffset, options.routers)));
+    }
+    return runs;
   } finally {
     agent.kill('SIGTERM');
     await once(agent, 'exit');
@@ -95,24 +105,42 @@ ${config}
   }
 }
 
-/** A router with one archive and nothing else. */
+async function measure(agent: ChildProcess, work: () => Promise<void>): Promise<AgentRun> {
+  agent.send('begin');
+  const start = performance.now();
+  const processorBefore = processorSecondsOf(agent);
+  await work();
+  const seconds = (performance.now() - start) / 1000;
+  const processorSeconds = processorSecondsOf(agent) - processorBefore;
+  agent.send('end');
+  const [figures] = (await once(agent, 'message')) as [StepFigures];
+  return { seconds, processorSeconds, ...figures };
+}
+
+function nameOf(index: number): string {
+  return `network/log-2024-${String(index + 1).padStart(2, '0')}-02-12:00:00.bz2`;
+}
+
+/** A router with archives and nothing else. */
 async function openRouter(
   tls: { readonly key: string; readonly cert: string },
-  archive: Buffer,
-  onDownload: () => void,
+  listed: { readonly archives: readonly AgentArchive[]; readonly onDownload: () => void },
 ): Promise<{ readonly server: Server; readonly port: number }> {
   const server = createServer(tls, (request, response) => {
     request.resume();
     const { pathname, searchParams } = new URL(request.url ?? '/', 'https://router');
     const json = (body: object, status = 200) =>
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    const names = listed.archives.map((_, index) => nameOf(index));
+    const asked = names.indexOf(searchParams.get('log_file') ?? '');
     if (pathname.endsWith('/auth/login')) json({ access: 'an-access-token', refresh: 'a-refresh-token' });
     else if (!pathname.endsWith('/download/log')) json({ error: 'not here' }, 404);
-    else if (searchParams.has('list_files')) json({ log_files: ['network/log-2024-01-02-12:00:00.bz2'] });
+    else if (searchParams.has('list_files')) json({ log_files: names });
     else {
-      onDownload();
-      response.writeHead(200, { 'content-type': 'application/octet-stream', 'content-length': archive.length });
-      response.end(archive);
+      const bytes = listed.archives[asked]?.bytes ?? Buffer.alloc(0);
+      if (asked === names.length - 1) listed.onDownload();
+      response.writeHead(200, { 'content-type': 'application/octet-stream', 'content-length': bytes.length });
+      response.end(bytes);
     }
   });
   server.listen(0, '127.0.0.1');
@@ -120,34 +148,30 @@ async function openRouter(
   return { server, port: (server.address() as AddressInfo).port };
 }
 
-/** Waits until the last line of every router is in the file. */
-async function untilWritten(path: string, lastOffset: number, routers: number): Promise<void> {
-  const seen = new Set<string>();
+/** Waits until the last line of a file of every router has been written. */
+async function untilWritten(path: string, file: string, lastOffset: number, routers: number): Promise<void> {
+  const wanted = Buffer.from(`"file":"${file}","offset":${lastOffset}`);
   const end = performance.now() + LIMIT_MS;
-  let size = 0;
-  while (seen.size < routers) {
+  const sizeOf = () => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  let [seen, size] = [0, sizeOf()];
+  while (seen < routers) {
     if (performance.now() > end) throw new RangeError(`Not all lines were in ${path} after ${LIMIT_MS} ms`);
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-    const now = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
-    if (now === size) continue;
-    // A record of the last line may stand before those of another router.
-    const from = Math.max(0, size - TAIL_BYTES);
-    size = now;
-    const text = readFrom(path, from, now);
-    for (const [, router = ''] of text.matchAll(
-      new RegExp(`"router":"([^"]+)"[^\\n]*"offset":${lastOffset}[,}]`, 'g'),
-    )) {
-      seen.add(router);
-    }
+    const now = sizeOf();
+    if (now < size + wanted.length) continue;
+    const bytes = readFrom(path, size, now);
+    for (let at = bytes.indexOf(wanted); at >= 0; at = bytes.indexOf(wanted, at + 1)) seen++;
+    // What has come by halves is looked at once more.
+    size = now - wanted.length + 1;
   }
 }
 
-function readFrom(path: string, from: number, to: number): string {
+function readFrom(path: string, from: number, to: number): Buffer {
   const file = openSync(path, 'r');
-  const bytes = Buffer.alloc(to - from);
+  const bytes = Buffer.allocUnsafe(to - from);
   readSync(file, bytes, 0, bytes.length, from);
   closeSync(file);
-  return bytes.toString('latin1');
+  return bytes;
 }
 
 /** Processor time of a process since its start, all threads. Seconds. */

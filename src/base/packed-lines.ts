@@ -1,5 +1,5 @@
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
-import { type ByteLine, cutLines } from './byte-line.ts';
+import { LineTable } from './byte-line.ts';
 
 /**
  * The fastest level already shrinks JSON lines about eightfold; higher levels cost more time than the space is worth.
@@ -16,6 +16,11 @@ const PARAMETERS = {
 const SMALL_BYTES = 128 * 1024;
 /** The smallest chunk that the codec's binding allows. */
 const CHUNK_BYTES_MIN = 64;
+/**
+ * Room for the body of a usual batch of a long log. With more the codec would spare a copy, but memory that comes and goes
+ * has the heap searched for garbage, which takes longer.
+ */
+const CHUNK_BYTES_MAX = 256 * 1024;
 /** Limits the decompressed size of a batch: this program writes the batches, but the disk may damage them. */
 const BATCH_BYTES_MAX = 256 * 1024 * 1024;
 
@@ -36,11 +41,10 @@ export function packLines(lines: PackableLines): Uint8Array {
 export function packBytes(lines: Uint8Array | string): Uint8Array<ArrayBuffer> {
   const bytes = typeof lines === 'string' ? Buffer.from(lines) : lines;
   const packed = zstdCompressSync(bytes, {
-    // Room for the longest body there can be: then the codec reads the lines where they are, in one pass and without copies.
-    chunkSize: boundOf(bytes.length),
+    chunkSize: Math.min(boundOf(bytes.length), CHUNK_BYTES_MAX),
     params: PARAMETERS,
   });
-  // Otherwise a body would keep that room.
+  // Otherwise a body would keep all of the chunk.
   return new Uint8Array(packed);
 }
 
@@ -50,6 +54,6 @@ function boundOf(bytes: number): number {
 }
 
 /** Returns the lines of a body made by {@link packLines}. Throws the codec's error if the checksum is wrong. */
-export function unpackLines(body: Uint8Array): ByteLine[] {
-  return cutLines(zstdDecompressSync(body, { maxOutputLength: BATCH_BYTES_MAX }));
+export function unpackLines(body: Uint8Array): LineTable {
+  return new LineTable(zstdDecompressSync(body, { maxOutputLength: BATCH_BYTES_MAX }));
 }

@@ -261,7 +261,7 @@ function findPiece(bytes: Uint8Array, end: number, bytesMax: number) {
 
 function unpack(body: Uint8Array): Buffer | undefined {
   try {
-    return unpackLines(body)[0]?.memory;
+    return unpackLines(body).memory;
   } catch {
     // Whatever the codec reports: these are not the bytes that were written.
     return undefined;

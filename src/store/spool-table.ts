@@ -188,7 +188,7 @@ export class SpoolTable {
         if (!unpacked) return lines.length > 0 ? toSlice(true) : new DamagedBatch(entry);
         used.push(unpacked);
         for (; index < stop; index++) {
-          const line = unpacked.lines[index];
+          const line = unpacked.lineAt(index);
           if (!line) break;
           bytes += line.length;
           if (lines.length > 0 && (bytes > bytesMax || lines.length >= recordsMax)) return toSlice(true);

@@ -1,4 +1,4 @@
-import { type ByteLine, cutLines, unpackLines } from '../base/index.ts';
+import { type ByteLine, LineTable, unpackLines } from '../base/index.ts';
 import type { GivenBytes } from '../model/index.ts';
 
 /**
@@ -11,22 +11,24 @@ const KEPT_BYTES_MAX = 12 * 1024 * 1024;
 /** A batch in memory. */
 export class UnpackedBatch {
   readonly #memory: Buffer;
-  #lines: readonly ByteLine[] | undefined;
+  #lines: LineTable | undefined;
+  #isReleased = false;
   #onFree: (() => void) | undefined;
   /** The cache, and all who have not released it yet. */
   #users = 1;
 
   /** `lines`: those of `bytes`, if they are known already. */
-  constructor({ bytes, free }: Pick<GivenBytes, 'bytes'> & Partial<GivenBytes>, lines?: readonly ByteLine[]) {
+  constructor({ bytes, free }: Pick<GivenBytes, 'bytes'> & Partial<GivenBytes>, lines?: LineTable) {
     this.#memory = bytes;
     this.#onFree = free;
     this.#lines = lines;
   }
 
-  /** The records. Not to be looked at after {@link release}. */
-  get lines(): readonly ByteLine[] {
-    this.#lines ??= cutLines(this.#memory);
-    return this.#lines;
+  /** The record with an index. Not to be looked at after {@link release}; `undefined` behind the last one. */
+  lineAt(index: number): ByteLine | undefined {
+    if (this.#isReleased) return undefined;
+    this.#lines ??= new LineTable(this.#memory);
+    return this.#lines.at(index);
   }
 
   /** Bytes of memory, which may be more than those of the records. */
@@ -43,7 +45,8 @@ export class UnpackedBatch {
   /** One of those does not look at them any more; after the last one the memory is used for other records. */
   release(): void {
     if (--this.#users > 0) return;
-    this.#lines = [];
+    this.#isReleased = true;
+    this.#lines = undefined;
     this.#onFree?.();
     this.#onFree = undefined;
   }
@@ -104,8 +107,7 @@ function unpack(body: Uint8Array | undefined, records: number): UnpackedBatch | 
   if (!body) return undefined;
   try {
     const lines = unpackLines(body);
-    const bytes = lines[0]?.memory;
-    return bytes && lines.length === records ? new UnpackedBatch({ bytes }, lines) : undefined;
+    return lines.length === records ? new UnpackedBatch({ bytes: lines.memory }, lines) : undefined;
   } catch {
     // Whatever the codec reports: these are not the bytes that were written.
     return undefined;

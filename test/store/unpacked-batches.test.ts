@@ -8,7 +8,11 @@ function bodyOf(lines: readonly string[]) {
   return vi.fn(() => packLines(lines));
 }
 
-const toTexts = (batch: UnpackedBatch | undefined) => batch?.lines.map(({ text }) => text);
+function toTexts(batch: UnpackedBatch | undefined): readonly string[] | undefined {
+  const texts: string[] = [];
+  for (let line = batch?.lineAt(0); line; line = batch?.lineAt(texts.length)) texts.push(line.text);
+  return batch && texts;
+}
 
 test('UnpackedBatches reads a body once, until it is told to forget it', () => {
   const batches = new UnpackedBatches();
