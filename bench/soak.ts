@@ -5,11 +5,11 @@
  *
  * The agent runs from `dist` in a process of its own, as `run` starts it, with logs, a sink and a Prometheus that scrapes
  * every 15 seconds; routers and sink are in another process. Prints one row of Markdown for RESULTS.md per minute.
- * `SOAK_SNAPSHOTS=FOLDER` also writes a heap snapshot after a third of the time and at the end, to compare them.
+ * `SOAK_LOG=FILE` keeps the agent's own log. `SOAK_SNAPSHOTS=FOLDER` also writes a heap snapshot after a third of the time and at the end, to compare them.
  */
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -91,11 +91,13 @@ const agent = spawn(
   ],
   { stdio: ['ignore', 'ignore', 'pipe', 'ipc'], env: { ...process.env, SOAK_PROBE: '1' } },
 );
+const ownLog = process.env['SOAK_LOG'];
 let ownLines = 0;
 let said = '';
 const started = Promise.withResolvers<string>();
 agent.stderr?.setEncoding('utf8').on('data', (text: string) => {
   ownLines += text.split('\n').length - 1;
+  if (ownLog !== undefined) appendFileSync(ownLog, text);
   if (said.length > MEBIBYTE) return;
   said += text;
   const [, url] = /"urls":\["([^"]+)"/.exec(said) ?? [];
