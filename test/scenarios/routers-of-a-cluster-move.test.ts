@@ -1,0 +1,151 @@
+import { expect, test, vi } from 'vitest';
+import { openClusterBench, openClusterWorld, type Replica } from '../support/cluster-bench.ts';
+import { sampled, sampleNote } from '../support/sampled.ts';
+import { openNatsServer } from '../support/sinks/nats-server.ts';
+import { findTool } from '../support/tools.ts';
+
+const natsServer = findTool('nats-server');
+const isLeftOut = sampled('processes of a fleet', natsServer.isMissing, true);
+const note = `${sampleNote('processes of a fleet')}${natsServer.note}`;
+const ROUTERS = 24;
+const LEASE_MS = 3000;
+const PATIENCE = { timeout: 30_000, interval: 50 };
+
+/** Resolves when each router runs at one of these replicas and nowhere else. */
+async function expectShared(replicas: readonly Replica[], names: readonly string[]): Promise<void> {
+  await vi.waitFor(async () => {
+    const own = await Promise.all(replicas.map((replica) => replica.listOwn()));
+    expect(own.flat().toSorted()).toEqual(names.toSorted());
+    expect(own.filter(({ length }) => length === 0)).toEqual([]);
+  }, PATIENCE);
+}
+
+test.skipIf(isLeftOut)(
+  `replicas share the routers: one more takes about its part, one that is killed loses its own within lease and 5 s, and each shows all${note}`,
+  { timeout: 180_000 },
+  async () => {
+    await using server = await openNatsServer();
+    await using world = await openClusterWorld(ROUTERS);
+    await using bench = await openClusterBench({ servers: [server.url], world, hasSink: false });
+    const three = [await bench.start('a'), await bench.start('b'), await bench.start('c')];
+    await expectShared(three, world.names);
+    const before = await Promise.all(three.map((replica) => replica.listOwn()));
+
+    // The fourth one: only its routers move.
+    const fourth = await bench.start('d');
+    await expectShared([...three, fourth], world.names);
+    const moved = await fourth.listOwn();
+    expect(moved.length).toBeGreaterThan(0);
+    expect(moved.length).toBeLessThan(ROUTERS / 2);
+    for (const [index, replica] of three.entries()) {
+      expect(before[index]).toEqual(expect.arrayContaining([...(await replica.listOwn())]));
+    }
+
+    // Each shows all, and leads to the one that has it.
+    const [first] = three;
+    const [router = ''] = moved;
+    const whole = await (await fetch(`${first?.url}/api/v1/routers`)).json();
+    expect(whole).toMatchObject({ routers: { length: ROUTERS } });
+    expect(whole).not.toHaveProperty('unanswered');
+    await vi.waitFor(async () => {
+      const probe = await fetch(`${first?.url}/probe?target=${router}`);
+      expect([probe.status, probe.redirected, new URL(probe.url).origin]).toEqual([200, true, fourth.url]);
+    }, PATIENCE);
+    const targets = (await (await fetch(`${first?.url}/sd`)).json()) as { targets: string[]; labels: object }[];
+    expect(targets).toHaveLength(ROUTERS);
+    expect(targets.find(({ labels }) => Reflect.get(labels, '__param_target') === router)?.targets).toEqual([
+      new URL(fourth.url).host,
+    ]);
+    expect(await (await fetch(`${first?.url}/`)).text()).toContain('4 replicas');
+
+    // It is killed: the others ask its routers soon, and name it.
+    await fourth.kill();
+    const killedMs = performance.now();
+    await vi.waitFor(() => {
+      for (const name of moved) expect(world.askedBy(name, killedMs)).toHaveLength(1);
+    }, PATIENCE);
+    const takeoverMs = performance.now() - killedMs;
+    expect(takeoverMs).toBeLessThan(LEASE_MS + 5000);
+    await expectShared(three, world.names);
+    expect(await first?.measure('cluster_missing_members')).toBe(1);
+    expect(await (await fetch(`${first?.url}/`)).text()).toContain('Replica d is missing');
+
+    // One that ends by itself leaves at once.
+    const [, , last] = three;
+    await last?.stop();
+    const stoppedMs = performance.now();
+    await expectShared(three.slice(0, 2), world.names);
+    expect(performance.now() - stoppedMs).toBeLessThan(LEASE_MS + 2000);
+    expect(await first?.measure('cluster_missing_members')).toBe(1);
+  },
+);
+
+test.skipIf(isLeftOut)(
+  `a replica that was stopped for longer than its lease asks no router that it has lost${note}`,
+  { timeout: 180_000 },
+  async () => {
+    await using server = await openNatsServer();
+    await using world = await openClusterWorld(ROUTERS);
+    await using bench = await openClusterBench({ servers: [server.url], world, hasSink: false });
+    const [a, b] = [await bench.start('a'), await bench.start('b')];
+    await expectShared([a, b], world.names);
+    const lost = await a.listOwn();
+    a.signal('SIGSTOP');
+    const stoppedMs = performance.now();
+    await vi.waitFor(async () => expect(await b.listOwn()).toHaveLength(ROUTERS), PATIENCE);
+    expect(performance.now() - stoppedMs).toBeLessThan(LEASE_MS + 5000);
+    // What was on the wire when it was stopped.
+    const takenMs = performance.now();
+    await vi.waitFor(() => {
+      for (const name of lost) expect(world.askedBy(name, takenMs)).toContain('b');
+    }, PATIENCE);
+    const goesOnMs = performance.now();
+    a.signal('SIGCONT');
+    await expectShared([a, b], world.names);
+    // It asks a router again when the other one has let it go, not before.
+    for (const name of lost) {
+      const since = world.asked.filter((one) => one.router === name && one.atMs >= goesOnMs);
+      const firstOfA = since.findIndex(({ replica }) => replica === 'a');
+      const lastOfB = since.findLastIndex(({ replica }) => replica === 'b');
+      expect(firstOfA === -1 || firstOfA > lastOfB, name).toBe(true);
+    }
+    expect(a.log).toContain('The lease of this replica has ended');
+  },
+);
+
+test.skipIf(isLeftOut)(
+  `without the engine the status is asked for a while, by the replicas that had the routers, and all goes on without a hand${note}`,
+  { timeout: 180_000 },
+  async () => {
+    await using server = await openNatsServer();
+    await using world = await openClusterWorld(ROUTERS);
+    await using bench = await openClusterBench({ servers: [server.url], world, grace: '8s', hasSink: false });
+    const [a, b] = [await bench.start('a'), await bench.start('b')];
+    await expectShared([a, b], world.names);
+    const own = new Map([a, b].map((one) => [one.name, one.listOwn()]));
+    await server.kill();
+    await vi.waitFor(async () => {
+      expect(await a.measure('cluster_lease_held')).toBe(0);
+      expect(await b.measure('cluster_lease_held')).toBe(0);
+    }, PATIENCE);
+    const awayMs = performance.now();
+    await vi.waitFor(() => {
+      for (const name of world.names) expect(world.askedBy(name, awayMs)).not.toEqual([]);
+    }, PATIENCE);
+    for (const [replica, names] of own) {
+      for (const name of await names) expect(world.askedBy(name, awayMs)).toEqual([replica]);
+    }
+    // The grace ends: nobody is asked for twice the interval.
+    await vi.waitFor(() => expect(performance.now() - (world.asked.at(-1)?.atMs ?? 0)).toBeGreaterThan(3000), PATIENCE);
+    expect((await fetch(`${a.url}/-/ready`)).status).toBe(200);
+    await server.start();
+    await expectShared([a, b], world.names);
+    const backMs = performance.now();
+    await vi.waitFor(() => {
+      for (const name of world.names) expect(world.askedBy(name, backMs)).toHaveLength(1);
+    }, PATIENCE);
+    // Nothing has moved for good.
+    for (const replica of [a, b])
+      expect((await replica.listOwn()).toSorted()).toEqual([...((await own.get(replica.name)) ?? [])].toSorted());
+  },
+);
