@@ -146,6 +146,48 @@ const polling: kit.Section = {
       queries: [lagQuantile(0.5), lagQuantile(0.95), lagQuantile(0.99)],
     }),
     kit.trend({
+      title: 'Replicas of the cluster',
+      description:
+        'Replicas that see each other, those whose leases ended without a word, and replicas that have a lease or know other routers than the rest. Empty without a cluster.',
+      width: 8,
+      unit: units.Short,
+      min: 0,
+      queries: [
+        { expr: `max(${of('router_exporter_cluster_members')})`, legend: 'members' },
+        { expr: `sum(${of('router_exporter_cluster_lease_held')})`, legend: 'with a lease' },
+        { expr: `max(${of('router_exporter_cluster_missing_members')})`, legend: 'missing' },
+        { expr: `max(${of('router_exporter_cluster_lists_differ')})`, legend: 'lists differ' },
+      ],
+    }),
+    kit.trend({
+      title: 'Routers of each replica',
+      description: 'Routers of each replica of a cluster, and those that move within five minutes.',
+      width: 8,
+      unit: units.Short,
+      min: 0,
+      queries: [
+        { expr: `sum by (instance) (${of('router_exporter_cluster_routers_owned')})`, legend: '{{instance}}' },
+        {
+          expr: `sum by (direction) (increase(${of('router_exporter_cluster_moved_routers_total')}[5m]))`,
+          legend: '{{direction}}',
+        },
+      ],
+    }),
+    kit.trend({
+      title: 'Age of leases',
+      description:
+        'Time since each replica renewed its lease: a third of `cluster.nats.lease` at most, while all is well.',
+      width: 8,
+      unit: units.Seconds,
+      min: 0,
+      queries: [
+        {
+          expr: `max by (instance) (${of('router_exporter_cluster_lease_age_seconds')})`,
+          legend: '{{instance}}',
+        },
+      ],
+    }),
+    kit.trend({
       title: 'Concurrent runs',
       description:
         'Polls, readings of logs and backups that are running, and those that wait because too many are. If some wait for minutes, raise `schedule.concurrent_runs`. Runs of routers that do not answer have a share of their own and are held back for that.',

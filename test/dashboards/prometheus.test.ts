@@ -17,6 +17,13 @@ const prometheus = findTool('prometheus');
 const MAY_BE_EMPTY: Readonly<Record<string, string>> = {
   'agent / Routers of sources, query A': 'the routers here come from no source',
   'agent / Sources read last, query A': 'the routers here come from no source',
+  ...Object.fromEntries(
+    ['Replicas of the cluster', 'Routers of each replica', 'Age of leases'].flatMap((panel) =>
+      (panel === 'Replicas of the cluster' ? 'ABCD' : panel === 'Age of leases' ? 'A' : 'AB')
+        .split('')
+        .map((query) => [`agent / ${panel}, query ${query}`, 'the agents here are no replicas of a cluster']),
+    ),
+  ),
   'agent / Routers with series that are left out, query A': 'no router here has more than 2000 series',
 };
 

@@ -81,7 +81,7 @@ test('every command in the runbooks is one of the program, with options that it 
   expect(commands.length).toBeGreaterThan(10);
   for (const line of commands) {
     const [, first = '', second = ''] = line.split(/\s+/);
-    const groups = ['dead-letters', 'logs', 'profiles'];
+    const groups = ['cluster', 'dead-letters', 'logs', 'profiles'];
     const words = groups.includes(first) ? [first, second] : [first];
     const { stdout: text } = await runCommand([...words, '--help']);
     expect([line, text]).toEqual([line, expect.stringContaining(`Usage: router-exporter ${words.join(' ')}`)]);
