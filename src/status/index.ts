@@ -26,7 +26,7 @@ export {
 } from './discovery/discover-modules.ts';
 export { DocumentMasker } from './discovery/document-masker.ts';
 export { renderModules, renderName, renderNames, toModuleSettings } from './discovery/render-modules.ts';
-export { readSystemWallMs } from './known-fields.ts';
+export { readDevice, readSystemWallMs } from './known-fields.ts';
 export { createLogFilesReader } from './log-files-reader.ts';
 export {
   type CompiledModule,
@@ -36,6 +36,7 @@ export {
   type MappingContext,
 } from './mapping/compile-modules.ts';
 export { mergeMappings } from './mapping/family-collector.ts';
+export type { JoinTable } from './mapping/join.ts';
 export { MAPPING_FAULT_REASONS, type MappingFault, type MappingFaultReason } from './mapping/mapping-fault.ts';
 export { ModelMemory } from './model-memory.ts';
 export { MODULE_RESOURCES_MAX, MODULES_MAX, RESOURCE_METRICS_MAX } from './module-settings/bounds.ts';

@@ -1,3 +1,4 @@
+import type { DeviceFacts } from './mapping/device-condition.ts';
 import { RowPath, toPlainText } from './mapping/rows.ts';
 import { parseDateText } from './values/parse-date-text.ts';
 
@@ -28,6 +29,14 @@ export function readModel(document: unknown): string | undefined {
   if (product === undefined || firmware === undefined) return undefined;
   const boards = (BOARDS.find(document)?.rows ?? []).slice(0, BOARDS_MAX).map((row) => toText(row.read('board_type')));
   return JSON.stringify([product, firmware, ...boards]).slice(0, MODEL_LENGTH_MAX);
+}
+
+/** Returns what a router says in a `device_info` that it is. */
+export function readDevice(document: unknown): DeviceFacts {
+  const boards = (BOARDS.find(document)?.rows ?? [])
+    .slice(0, BOARDS_MAX)
+    .flatMap((row) => toText(row.read('board_type')) ?? []);
+  return { firmware: readFirmwareVersion(document), boards };
 }
 
 /** Returns the hash of the running configuration in a `sysdetail/system`. */

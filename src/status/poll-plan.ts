@@ -1,5 +1,6 @@
 import type { StatusReader } from './contracts.ts';
 import { type CompiledResource, compileModules } from './mapping/compile-modules.ts';
+import type { CompiledJoin } from './mapping/join.ts';
 import type { ModuleDefinition, ModuleReader } from './module-settings/module-definition.ts';
 import type { ResourceCapability } from './poll-result.ts';
 import { expandPath } from './status-paths.ts';
@@ -23,6 +24,12 @@ export interface PollTarget {
   /** True if a module names exactly this path. */
   readonly isNamed: boolean;
   readonly isOptional: boolean;
+  /** Joins that take rows of its documents. */
+  readonly feeds: readonly CompiledJoin[];
+  /** Paths of the targets that it is joined with. */
+  readonly needs: readonly string[];
+  /** True if conditions decide what is mapped, or whether it is asked for. */
+  readonly isConditional: boolean;
 }
 
 /** A path with a star, and the targets it can match. */
@@ -34,9 +41,11 @@ export interface PollPattern {
 
 /** Resources that are read from a router, and their intervals. */
 export interface PollPlan {
-  /** Identity first, then in the order of the modules, and readers last: they may depend on what was read before. */
+  /** Identity first, then what others are joined with, then in the order of the modules, and readers last: they may depend on what was read before. */
   readonly targets: readonly PollTarget[];
   readonly patterns: readonly PollPattern[];
+  /** Places of targets in the list, by path. */
+  readonly places: ReadonlyMap<string, number>;
   /** The shortest interval. Milliseconds. */
   readonly tickMs: number;
   /** The names of the targets, each with a number of its own from 0 on. */
@@ -45,8 +54,8 @@ export interface PollPlan {
   readonly capabilities: Map<string, ResourceCapability>;
 }
 
-/** Read if there is nothing else to read: every device has it. */
-const PROBE = 'device_info';
+/** Every device has it, and it says which device that is. It is read if there is nothing else to read. */
+export const PROBE = 'device_info';
 
 /**
  * Returns the interval of a module: its own or the router's status interval, but not below its minimum. Milliseconds.
@@ -92,6 +101,7 @@ function composePlan(modules: readonly ModuleDefinition[], intervalMs: number, r
         modules: [definition.name],
         isNamed: true,
         isOptional: true,
+        ...UNRELATED,
       };
       // A reader runs once per poll; a second module that uses it can only make it run more often.
       targets.set(`reader:${name}`, mergeTargets(targets.get(`reader:${name}`), { ...own, ...shared }));
@@ -108,19 +118,33 @@ function composePlan(modules: readonly ModuleDefinition[], intervalMs: number, r
           reader: undefined,
           isNamed,
           isOptional,
+          feeds: [],
+          needs: resource.join ? [resource.join.definition.path] : [],
+          isConditional: resource.isConditional,
         };
         targets.set(one, mergeTargets(targets.get(one), { ...own, modules: [definition.name], ...shared }));
+      }
+      if (resource.join) {
+        const { path: other } = resource.join.definition;
+        const feed = { ...createProbe(shared.intervalMs, other), modules: [definition.name], feeds: [resource.join] };
+        targets.set(other, mergeTargets(targets.get(other), { ...feed, isOptional: true }));
       }
       if (isNamed) continue;
       const isSure = isOptional && patterns.get(path)?.isOptional !== false;
       patterns.set(path, { path, names: paths, isOptional: isSure });
     }
   }
+  const isConditional = [...targets.values()].some((target) => target.isConditional);
+  if (isConditional && !targets.has(PROBE)) {
+    // Read after each login: another firmware needs a restart.
+    targets.set(PROBE, { ...createProbe(Math.max(intervalMs, DEVICE_INTERVAL_MS)), isIdentity: true });
+  }
   const ordered = [...targets.values()].toSorted((a, b) => toRank(a) - toRank(b));
   if (ordered.length === 0) ordered.push(createProbe(intervalMs));
   return {
     targets: ordered,
     patterns: [...patterns.values()],
+    places: new Map(ordered.map(({ path }, place) => [path, place])),
     tickMs: Math.min(...ordered.map((target) => target.intervalMs)),
     names: new Map([...new Set(ordered.map(({ name }) => name))].map((name, index) => [name, index])),
     capabilities: new Map(),
@@ -137,18 +161,28 @@ function mergeTargets(known: PollTarget | undefined, added: PollTarget): PollTar
     intervalMs: Math.min(known.intervalMs, added.intervalMs),
     isNamed: known.isNamed || added.isNamed,
     isOptional: known.isOptional && added.isOptional,
+    feeds: [...known.feeds, ...added.feeds.filter((join) => !known.feeds.includes(join))],
+    needs: [...new Set([...known.needs, ...added.needs])],
+    isConditional: known.isConditional || added.isConditional,
   };
 }
 
-function toRank({ isIdentity, reader }: PollTarget): number {
-  if (isIdentity) return 0;
-  return reader ? 2 : 1;
+function toRank({ isIdentity, reader, path, feeds }: PollTarget): number {
+  if (isIdentity || path === PROBE) return 0;
+  if (reader) return 3;
+  return feeds.length > 0 ? 1 : 2;
 }
 
-function createProbe(intervalMs: number): PollTarget {
+/** What a target without resources of modules is. */
+const UNRELATED = { feeds: [], needs: [], isConditional: false } as const;
+/** Interval of `device_info` if only conditions need it. Milliseconds. */
+const DEVICE_INTERVAL_MS = 3_600_000;
+
+function createProbe(intervalMs: number, path = PROBE): PollTarget {
   return {
-    name: PROBE,
-    path: PROBE,
+    ...UNRELATED,
+    name: path.replace(/^\//, ''),
+    path,
     resources: [],
     reader: undefined,
     modules: [],

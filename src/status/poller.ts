@@ -1,9 +1,11 @@
 import { type Clock, type Deadline, openDeadline } from '../base/index.ts';
 import type { DocumentSource } from './contracts.ts';
-import { readFirmwareVersion, readModel, readSerialNumber, readSystemHash } from './known-fields.ts';
+import { readDevice, readFirmwareVersion, readModel, readSerialNumber, readSystemHash } from './known-fields.ts';
+import type { DeviceFacts } from './mapping/device-condition.ts';
+import type { CompiledJoin, JoinTable } from './mapping/join.ts';
 import { ModelMemory } from './model-memory.ts';
 import type { ModuleDefinition } from './module-settings/module-definition.ts';
-import { createPollPlan, type PollPlan, type PollTarget, type StatusReaders } from './poll-plan.ts';
+import { createPollPlan, type PollPlan, type PollTarget, PROBE, type StatusReaders } from './poll-plan.ts';
 import type { PollResult, ResourceCapability, ResourceResult } from './poll-result.ts';
 import { type PollerState, parseState, renderState } from './poller-state.ts';
 import { type HeldAnswer, readTarget, type TargetReading } from './read-target.ts';
@@ -70,6 +72,11 @@ interface Tracked {
   isLeftOver: boolean;
   /** The last answer, if an equal one means the same. */
   held: HeldAnswer | undefined;
+  /** Rows of its last answer for joins, and a number of its own for each such answer. */
+  tables: ReadonlyMap<CompiledJoin, JoinTable>;
+  tablesVersion: number;
+  /** True once it was asked for, with or without success. */
+  isAsked: boolean;
 }
 
 /** A poll in progress. */
@@ -124,6 +131,8 @@ export class StatusPoller {
   #firmwareVersion: string | undefined;
   #serialNumber: string | undefined;
   #configHash: string | undefined;
+  /** What the router said that it is; `undefined` before that. */
+  #device: DeviceFacts | undefined;
 
   constructor(options: StatusPollerOptions) {
     this.#options = options;
@@ -136,6 +145,9 @@ export class StatusPoller {
       renewal: 0,
       isLeftOver: false,
       held: undefined,
+      tables: NO_TABLES,
+      tablesVersion: 0,
+      isAsked: false,
     }));
     this.#models = options.models ?? new ModelMemory();
     const known = parseState(options.previous);
@@ -205,7 +217,8 @@ export class StatusPoller {
     await this.#readDue(poll, signal);
     // After a login in between, the identity may have been read from another router.
     for (const tracked of this.#tracked) {
-      if (!poll.isOver && poll.asked.size > 0 && this.#isOutdated(tracked)) await this.#read(tracked, poll, signal);
+      if (!poll.isOver && poll.asked.size > 0 && this.#isOutdated(tracked) && this.#isFor(tracked))
+        await this.#read(tracked, poll, signal);
     }
     this.#judgeUnsure(poll);
     if (poll.asked.size === 0) return this.#toResult(poll, true);
@@ -231,7 +244,9 @@ export class StatusPoller {
     if (poll.isUp || poll.isOver || !isWanted) return;
     // A poll that reads nothing is not a success. Reading one resource that the router is known to have distinguishes
     // an outage from a poll in which the few due resources failed or have long been refused.
-    const readable = this.#tracked.find((tracked) => !poll.asked.has(tracked) && this.#isReadable(tracked));
+    const readable = this.#tracked.find(
+      (tracked) => !poll.asked.has(tracked) && this.#isReadable(tracked) && this.#isFor(tracked),
+    );
     const witness = readable ?? (poll.asked.size === 0 ? held : undefined);
     if (witness) await this.#read(witness, poll, signal);
   }
@@ -282,7 +297,29 @@ export class StatusPoller {
     return ranked.toSorted((a, b) => order(a.rank, b.rank) || order(a.lastMs, b.lastMs)).map(({ tracked }) => tracked);
   }
 
+  /** Returns true if a target, or any part of it, is for this router. */
+  #isFor({ target: { path, isConditional, resources, feeds } }: Tracked): boolean {
+    if (!isConditional || path === PROBE) return true;
+    return feeds.length > 0 || resources.some((resource) => resource.isFor(this.#device));
+  }
+
+  #find(path: string): Tracked | undefined {
+    return this.#tracked[this.#plan.places.get(path) ?? -1];
+  }
+
+  /** Returns true if a target has to wait for another one whose rows it is joined with: its labels would change at once. */
+  #isWaiting({ target: { path, needs } }: Tracked, nowMs: number): boolean {
+    const { places } = this.#plan;
+    return needs.some((need) => {
+      const other = this.#find(need);
+      // Of two that are joined with each other, the first one does not wait.
+      const isBefore = (places.get(need) ?? 0) < (places.get(path) ?? 0);
+      return other && isBefore && !other.isAsked && this.#mayAsk(other, nowMs);
+    });
+  }
+
   #isDue(tracked: Tracked, { options, startedMs }: PollInProgress): boolean {
+    if (!this.#isFor(tracked) || this.#isWaiting(tracked, startedMs)) return false;
     if (options.isFresh || this.#isOutdated(tracked)) return true;
     const multiplier = this.#multiplierOf(tracked.target, options);
     if (this.#timers.isDue(tracked.index, startedMs, multiplier)) return true;
@@ -308,10 +345,23 @@ export class StatusPoller {
     poll.asked.add(tracked);
     if (this.#isSpared(tracked, poll)) poll.slowResources++;
     const previous = tracked.held && poll.options.holdsValues?.(target.name) ? tracked.held : undefined;
-    const context = { source, readers, clock, zone, configHash: this.#configHash, previous };
+    const context = {
+      ...{ source, readers, clock, zone, configHash: this.#configHash, previous, device: this.#device },
+      tableOf: (join: CompiledJoin) => this.#find(join.definition.path)?.tables.get(join),
+      basis: this.#renderBasis(tracked),
+    };
+    tracked.isAsked = true;
     const reading = await readTarget(target, context, poll.deadline.signal);
     signal.throwIfAborted();
-    if (reading.state !== 'failed') tracked.held = reading.held;
+    if (reading.state !== 'failed') {
+      tracked.held = reading.held;
+      // Rows of a resource that the router lacks, or may not show any more, are gone.
+      const tables = reading.state === 'read' ? reading.tables : NO_TABLES;
+      if (tables && (tables.size > 0 || tracked.tables.size > 0)) {
+        tracked.tables = tables;
+        tracked.tablesVersion++;
+      }
+    }
     const result = this.#toResourceResult(tracked, reading, poll);
     poll.resources.push(result);
     const isAnswered = reading.state !== 'failed' || reading.isAnswered;
@@ -337,6 +387,15 @@ export class StatusPoller {
     if (reading.state === 'read' && !reading.isUnchanged) this.#learn(target, reading.document);
   }
 
+  /** Renders what the mapping of a target depends on besides its document: another text, and it has to be mapped again. */
+  #renderBasis({ target: { path, needs, isConditional } }: Tracked): string {
+    if (needs.length === 0 && !isConditional) return '';
+    // Its own rows are in its document.
+    const others = needs.filter((need) => need !== path);
+    const versions = others.map((need) => this.#find(need)?.tablesVersion);
+    return JSON.stringify([versions, isConditional ? this.#device : undefined]);
+  }
+
   /** Compares an answer with what is known of the model: a router that differs from the others is asked for everything. */
   #compare(resource: string, isLacking: boolean, isGuess: boolean): void {
     if (this.#model === undefined) return;
@@ -358,6 +417,7 @@ export class StatusPoller {
   #learn({ path }: PollTarget, document: unknown): void {
     if (path === 'sysdetail/system') this.#configHash = readSystemHash(document);
     if (path !== 'device_info') return;
+    this.#device = readDevice(document);
     const version = readFirmwareVersion(document);
     const serial = readSerialNumber(document);
     const of = this.#memoryOf;
@@ -424,6 +484,8 @@ export class StatusPoller {
     };
   }
 }
+
+const NO_TABLES: ReadonlyMap<CompiledJoin, JoinTable> = new Map();
 
 /** Returns true if both texts are known and differ. */
 function isOther(before: string | undefined, now: string | undefined): boolean {

@@ -2,7 +2,9 @@ import type { Clock } from '../base/index.ts';
 import { type MetricFamily, SourceError } from '../model/index.ts';
 import type { DocumentSource, ReaderContext } from './contracts.ts';
 import { StatusError } from './errors.ts';
+import type { DeviceFacts } from './mapping/device-condition.ts';
 import { mergeMappings } from './mapping/family-collector.ts';
+import type { CompiledJoin, JoinTable } from './mapping/join.ts';
 import type { MappingFault } from './mapping/mapping-fault.ts';
 import type { PollTarget, StatusReaders } from './poll-plan.ts';
 import type { Refusal } from './poll-result.ts';
@@ -16,11 +18,19 @@ export interface ReadContext extends ReaderContext {
   readonly zone: string | undefined;
   /** Last answer of the target whose values are still held; an equal one is not mapped again. Default: none. */
   readonly previous?: HeldAnswer | undefined;
+  /** What the router is, for conditions. Default: unknown. */
+  readonly device?: DeviceFacts | undefined;
+  /** Returns the rows of a join with another target. Default: none are known. */
+  readonly tableOf?: ((join: CompiledJoin) => JoinTable | undefined) | undefined;
+  /** Names everything besides the document that the mapping depends on: device and joined rows. Default: nothing. */
+  readonly basis?: string | undefined;
 }
 
-/** An answer with the same bytes as this one means the same, whenever it is read. */
+/** An answer with the same bytes as this one means the same, whenever it is read, on the same basis. */
 export interface HeldAnswer {
   readonly digest: string;
+  /** {@link ReadContext.basis} of its mapping. */
+  readonly basis: string;
   readonly faults: readonly MappingFault[];
   readonly isUnread: boolean;
 }
@@ -36,6 +46,8 @@ export interface TargetReading {
   readonly faults: readonly MappingFault[];
   /** What to compare the next answer with; `undefined` if it has to be mapped anyway. */
   readonly held: HeldAnswer | undefined;
+  /** Rows of the answer for joins of other targets; `undefined` if it is the same answer. */
+  readonly tables: ReadonlyMap<CompiledJoin, JoinTable> | undefined;
   /** True if none of the answer's values became a series, for example because another firmware has another format. */
   readonly isUnread: boolean;
   /** True if it was read without an answer from the router. */
@@ -78,6 +90,7 @@ export async function readTarget(
     families: [],
     faults: [],
     held: undefined,
+    tables: undefined,
     isUnread: false,
     isFromMemory: false,
     error: undefined,
@@ -110,7 +123,8 @@ export async function readTarget(
 }
 
 async function readValues(target: PollTarget, context: ReadContext, signal: AbortSignal) {
-  const { source, readers, clock, zone, configHash, previous } = context;
+  const { source, readers, clock, zone, configHash, device, basis = '' } = context;
+  const previous = context.previous?.basis === basis ? context.previous : undefined;
   const reader = target.reader && readers?.[target.reader];
   if (reader) return reader.read({ configHash }, signal);
   const { path, name } = target;
@@ -119,8 +133,12 @@ async function readValues(target: PollTarget, context: ReadContext, signal: Abor
     const { faults, isUnread } = previous;
     return { families: [], isUnchanged: true, faults, isUnread, held: previous };
   }
-  const mapped = { resource: name, readAtMs: clock.now(), zone };
-  const mappings = target.resources.map((resource) => resource.map(document, mapped));
+  const tables = new Map(target.feeds.map((join) => [join, join.extract(document)]));
+  const tableOf = (join: CompiledJoin) => tables.get(join) ?? context.tableOf?.(join);
+  const mapped = { resource: name, readAtMs: clock.now(), zone, device, tableOf };
+  const mappings = target.resources
+    .filter((resource) => resource.isFor(device))
+    .map((resource) => resource.map(document, mapped));
   // Single values next to a list may be missing, or the list; a body with neither is something else.
   if (mappings.length > 0 && !mappings.some(({ isFound }) => isFound)) {
     throw new StatusError('parse', `The answer for ${name} has an unknown shape`);
@@ -129,8 +147,8 @@ async function readValues(target: PollTarget, context: ReadContext, signal: Abor
   const isRead = merged.families.length > 0 || mappings.some(({ isRecognised }) => isRecognised);
   const isUnread = mappings.length > 0 && !isRead && hasContent(document);
   const isTimeless = digest !== undefined && !mappings.some(({ dependsOnTime }) => dependsOnTime);
-  const held = isTimeless ? { digest, faults: merged.faults, isUnread } : undefined;
-  return { document, ...merged, isUnread, held };
+  const held = isTimeless ? { digest, basis, faults: merged.faults, isUnread } : undefined;
+  return { document, ...merged, isUnread, held, tables };
 }
 
 /** Maximum number of values examined; a larger document certainly has content. */

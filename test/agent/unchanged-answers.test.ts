@@ -31,6 +31,24 @@ const MODULE = toModule('m', {
         { name: 'router_seen_timestamp_seconds', value: 'seen', form: 'date' },
       ],
     },
+    {
+      path: 'd',
+      each: 'list',
+      labels: { name: 'name', place: '@v' },
+      join: { path: 'e', each: 'list', by: 'name', key: 'name' },
+      metrics: [
+        { name: 'router_joined', value: 'v' },
+        { name: 'router_joined_since_6', value: 'w', when: { firmware: '>=6' } },
+      ],
+    },
+    {
+      path: 'f',
+      each: 'list',
+      labels: { name: 'name' },
+      when: { firmware: '<6', board: ['M*'] },
+      metrics: [{ name: 'router_before_6', value: 'v' }],
+    },
+    { path: 'e', each: 'list', labels: { name: 'name' }, metrics: [{ name: 'router_other', value: 'w' }] },
   ],
 });
 
@@ -91,16 +109,24 @@ const dates = fc
     seen: fc.constantFrom('2026-01-01 00:00:00', 'Dec 31 23:59:00', '2026-10-25 02:30:00'),
   })
   .map((unique) => JSON.stringify({ unique }));
+const devices = fc
+  .record({ firmware_version: fc.constantFrom('5.5', '6.0', '---'), board_type: fc.constantFrom('MRX', 'ECR') })
+  .map((board) => JSON.stringify({ status: { list: [board] } }));
 const failing = fc.constantFrom<string | undefined | Error>(
   undefined,
   new SourceError('http', 'broken', { disposition: 'retry', status: 500, isAnswered: true }),
 );
 /** Mostly what was answered before. */
 const change = fc.oneof(
-  { weight: 3, arbitrary: fc.record({ path: fc.constantFrom('a', 'b'), answer: rows }) },
+  { weight: 3, arbitrary: fc.record({ path: fc.constantFrom('a', 'b', 'd', 'e', 'f'), answer: rows }) },
+  { weight: 3, arbitrary: fc.record({ path: fc.constant('e'), answer: rows }) },
+  { weight: 2, arbitrary: fc.record({ path: fc.constant('device_info'), answer: devices }) },
   { weight: 1, arbitrary: fc.record({ path: fc.constantFrom('a', 'b'), answer: manyRows }) },
   { weight: 2, arbitrary: fc.record({ path: fc.constant('c'), answer: dates }) },
-  { weight: 2, arbitrary: fc.record({ path: fc.constantFrom('a', 'b', 'c'), answer: failing }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ path: fc.constantFrom('a', 'b', 'c', 'd', 'e', 'device_info'), answer: failing }),
+  },
   { weight: 4, arbitrary: fc.constant(undefined) },
 );
 const story = fc.array(fc.record({ change, afterMs: fc.constantFrom(60_000, 300_000, 86_400_000) }), { maxLength: 14 });
@@ -113,6 +139,10 @@ test('series are the same whether unchanged answers are mapped or not, whatever 
         ['a', '{"list":[{"name":"x","v":"1","w":"3"}]}'],
         ['b', '{"list":[]}'],
         ['c', '{"unique":{"time":"2026-11-21 09:00:00","seen":"2026-01-01 00:00:00"}}'],
+        ['d', '{"list":[{"name":"x","v":"1","w":"3"},{"name":"y","v":"2","w":"3"}]}'],
+        ['e', '{"list":[{"name":"x","v":"hall","w":"1"}]}'],
+        ['f', '{"list":[{"name":"x","v":"1"}]}'],
+        ['device_info', '{"status":{"list":[{"firmware_version":"5.5","board_type":"MRX"}]}}'],
       ]);
       const [mapped, held] = [openRig(answers, false), openRig(answers, true)];
       for (const { change: changed, afterMs } of steps) {
@@ -149,10 +179,37 @@ test('an unchanged answer is mapped when some of its series were left out', asyn
   const rig = openRig(answers, true);
   await rig.poll(0);
   const { resources } = await rig.poll(60_000);
-  expect(resources.map(({ name, isUnchanged }) => [name, isUnchanged])).toEqual([
-    ['a', true],
-    ['b', false],
+  expect(resources.filter(({ state }) => state === 'read').map(({ name, isUnchanged }) => [name, isUnchanged])).toEqual(
+    [
+      ['a', true],
+      ['b', false],
+    ],
+  );
+});
+
+test('an unchanged answer is mapped when the rows that it is joined with have changed, and only then', async () => {
+  const row = { name: 'x', v: '1', w: '1' };
+  const answers = new Map<string, string | undefined>([
+    ['d', JSON.stringify({ list: [row] })],
+    ['e', JSON.stringify({ list: [{ ...row, v: 'hall' }] })],
+    ['device_info', '{"status":{"list":[{"firmware_version":"6.1"}]}}'],
   ]);
+  const rig = openRig(answers, true);
+  const pollJoined = async () => {
+    const { resources } = await rig.poll(60_000);
+    const [joined] = rig.lines().filter((line) => line.startsWith('router_joined{'));
+    return [resources.find(({ name }) => name === 'd')?.isUnchanged, joined];
+  };
+  const inPlace = (place: string) => `router_joined{router="plant-7",site="munich",name="x"${place}} 1`;
+  expect(await pollJoined()).toEqual([false, inPlace(',place="hall"')]);
+  expect(await pollJoined()).toEqual([true, inPlace(',place="hall"')]);
+  answers.set('e', JSON.stringify({ list: [{ ...row, v: 'cellar' }] }));
+  expect(await pollJoined()).toEqual([false, inPlace(',place="cellar"')]);
+  expect(await pollJoined()).toEqual([true, inPlace(',place="cellar"')]);
+  // Rows of a resource that is gone are gone with it.
+  answers.set('e', undefined);
+  expect(await pollJoined()).toEqual([false, inPlace('')]);
+  expect(await pollJoined()).toEqual([true, inPlace('')]);
 });
 
 test('values of a resource that the router lacked for a while come back with the same answer', async () => {

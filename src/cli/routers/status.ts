@@ -2,7 +2,18 @@ import { createSystemClock, renderErrorChain } from '../../base/index.ts';
 import type { RouterSettings } from '../../config/index.ts';
 import { FleetExposition } from '../../exposition/index.ts';
 import type { MetricFamily } from '../../model/index.ts';
-import { compileModules, expandPath, type MappingFault, mergeMappings, SilenceCount } from '../../status/index.ts';
+import type { RouterClient } from '../../router/index.ts';
+import {
+  type CompiledResource,
+  compileModules,
+  expandPath,
+  type JoinTable,
+  type MappingContext,
+  type MappingFault,
+  mergeMappings,
+  readDevice,
+  SilenceCount,
+} from '../../status/index.ts';
 import type { ConfigFlags } from '../configuration.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
 import { withRouter } from './connect.ts';
@@ -32,7 +43,8 @@ export function status(flags: StatusFlags, io: CommandIo): Promise<ExitCode> {
         const document = await (isPath ? client.readPath(name, io.signal) : client.readStatus(name, io.signal));
         documents[name] = document;
         silences.isGoneAfter(undefined);
-        const { families, faults } = mapDocument(settings, name, document);
+        const around = flags.asMetrics ? await readAround(settings, name, client, io.signal) : {};
+        const { families, faults } = mapDocument(settings, name, document, around);
         exposition.publishValues(settings, name, families, 'never');
         if (flags.asMetrics) for (const fault of faults) io.stderr.write(`${name}: ${renderFault(fault)}\n`);
       } catch (cause) {
@@ -64,13 +76,40 @@ function mapDocument(
   { modules, timezone }: RouterSettings,
   name: string,
   document: unknown,
+  around: Pick<MappingContext, 'device' | 'tableOf'>,
 ): { readonly families: readonly MetricFamily[]; readonly faults: readonly MappingFault[] } {
-  const context = { resource: name, readAtMs: createSystemClock().now(), zone: timezone };
-  const mappings = compileModules(modules)
-    .flatMap(({ resources }) => resources)
-    .filter(({ definition }) => expandPath(definition.path).includes(name))
+  const context = { resource: name, readAtMs: createSystemClock().now(), zone: timezone, ...around };
+  const mappings = listResources(modules, name)
+    .filter((resource) => resource.isFor(around.device))
     .map((resource) => resource.map(document, context));
   return mergeMappings(mappings);
+}
+
+function listResources(modules: RouterSettings['modules'], name: string): readonly CompiledResource[] {
+  return compileModules(modules)
+    .flatMap(({ resources }) => resources)
+    .filter(({ definition }) => expandPath(definition.path).includes(name));
+}
+
+/** Reads what else metrics of a resource are made of: the device for conditions, and joined resources. */
+async function readAround(
+  { modules }: RouterSettings,
+  name: string,
+  client: RouterClient,
+  signal: AbortSignal,
+): Promise<Pick<MappingContext, 'device' | 'tableOf'>> {
+  const resources = listResources(modules, name);
+  const read = async (path: string) =>
+    path.startsWith('/') ? client.readPath(path, signal) : client.readStatus(path, signal);
+  const isConditional = resources.some((resource) => resource.isConditional);
+  const device = isConditional ? readDevice(await read('device_info')) : undefined;
+  const tables = new Map<object, JoinTable>();
+  for (const { join } of resources) {
+    // Without the other resource there are no labels from it, as in the agent.
+    const document = join && (await read(join.definition.path).catch(() => undefined));
+    if (join) tables.set(join, join.extract(document));
+  }
+  return { device, tableOf: (join) => tables.get(join) };
 }
 
 function renderFault({ module, metric, reason }: MappingFault): string {

@@ -1,6 +1,6 @@
 import { compilePattern } from '../../base/index.ts';
 import type { MetricFamily } from '../../model/index.ts';
-import { VALUE_GROUP } from '../module-settings/grammar.ts';
+import { JOINED, VALUE_GROUP } from '../module-settings/grammar.ts';
 import type {
   MetricDefinition,
   ModuleDefinition,
@@ -10,7 +10,9 @@ import type {
 import type { DateContext } from '../values/parse-date-text.ts';
 import { isKnownForm, OTHER_FORM, readValue, type ValueFormat, type ValueReading } from '../values/parse-value.ts';
 import { DeclaredUnit } from '../values/quantities.ts';
+import { compileCondition, type DeviceFacts } from './device-condition.ts';
 import { FamilyCollector } from './family-collector.ts';
+import { CompiledJoin, type JoinTable } from './join.ts';
 import { LabelSources, NO_SELECTION, type SampleOrigin } from './label-sources.ts';
 import type { MappingFault } from './mapping-fault.ts';
 import { FieldPattern, type FoundRows, type Row, RowPath, toPlainText } from './rows.ts';
@@ -23,6 +25,10 @@ export interface MappingContext {
   readonly readAtMs: number;
   /** IANA name of the router's zone. If absent, dates are read as UTC, and the offset of its clock is unknown. */
   readonly zone: string | undefined;
+  /** What the router is, for conditions. Default: unknown, so that no condition is met. */
+  readonly device?: DeviceFacts | undefined;
+  /** Returns the rows of a join. Default: none are known. */
+  readonly tableOf?: ((join: CompiledJoin) => JoinTable | undefined) | undefined;
 }
 
 /** Result of mapping a document. */
@@ -42,6 +48,12 @@ export interface Mapping {
 /** A compiled resource of a module. */
 export interface CompiledResource {
   readonly definition: ResourceDefinition;
+  /** Rows of another resource that labels come from. */
+  readonly join: CompiledJoin | undefined;
+  /** True if conditions decide what is mapped, or whether anything is. */
+  readonly isConditional: boolean;
+  /** Returns true if the resource, and any metric of it, is for this router. */
+  isFor(device: DeviceFacts | undefined): boolean;
   /**
    * Maps a document. Pure: the same document gives the same mapping. Accepts anything a router can send, and never
    * throws.
@@ -78,9 +90,20 @@ export function compileModules(definitions: readonly ModuleDefinition[]): readon
 function compileResource(module: string, definition: ResourceDefinition): CompiledResource {
   const path = new RowPath(definition.each);
   const shared = new LabelSources(definition.labels, {});
-  const metrics = definition.metrics.map((metric) => compileMetric(metric, definition.labels, shared));
+  const metrics = definition.metrics.map((metric) => ({
+    ...compileMetric(metric, definition.labels, shared),
+    isFor: compileCondition(metric.when),
+  }));
+  const join = definition.join && new CompiledJoin(definition.join, listJoinedFields(definition));
+  const isFor = compileCondition(definition.when);
   return {
     definition,
+    join,
+    isConditional: isFor !== undefined || metrics.some((metric) => metric.isFor !== undefined),
+    isFor(device) {
+      const hasMetric = metrics.length === 0 || metrics.some((metric) => metric.isFor?.(device) ?? true);
+      return hasMetric && (isFor?.(device) ?? true);
+    },
     map(document, reading) {
       const found = path.find(document);
       if (!found) {
@@ -88,24 +111,36 @@ function compileResource(module: string, definition: ResourceDefinition): Compil
       }
       const collector = new FamilyCollector(module);
       let dependsOnTime = false;
-      const { resource, zone } = reading;
+      const { resource, zone, device } = reading;
       const context = {
-        origin: { resource, slot: parseSlot(resource), match: '' },
+        origin: joinRows({ resource, slot: parseSlot(resource), match: '' }, join, reading),
         zone,
         get readAtMs() {
           dependsOnTime = true;
           return reading.readAtMs;
         },
       };
-      for (const metric of metrics) metric.map(found, context, collector);
+      for (const metric of metrics) if (metric.isFor?.(device) ?? true) metric.map(found, context, collector);
       for (const { name, value } of definition.metrics) {
         if (found.isCut && value !== COUNT) collector.addFault(name, 'too_many');
       }
       const { families, faults, isRecognised } = collector;
       return { isFound: true, module, families, faults, isRecognised, dependsOnTime };
     },
-    coversField: (name, levelsUp = 0) => metrics.some((metric) => metric.covers(name, levelsUp)),
+    coversField: (name, levelsUp = 0) =>
+      metrics.some((metric) => metric.covers(name, levelsUp)) || (join?.covers(name, levelsUp) ?? false),
   };
+}
+
+function listJoinedFields({ labels, metrics }: ResourceDefinition): readonly string[] {
+  const sources = [labels, ...metrics.map((metric) => metric.labels)].flatMap((map) => Object.values(map));
+  return sources.flatMap((source) => (source.startsWith(JOINED) ? [source.slice(JOINED.length)] : []));
+}
+
+/** Adds to an origin what finds the joined row of a row. */
+function joinRows(origin: SampleOrigin, join: CompiledJoin | undefined, { tableOf }: MappingContext): SampleOrigin {
+  const table = join && tableOf?.(join);
+  return table ? { ...origin, joinedTo: (row) => join.find(table, row, origin) } : origin;
 }
 
 /** Returns the slot number: the digits at the end of a resource's first segment. */

@@ -1,3 +1,4 @@
+import { JOINED } from '../module-settings/grammar.ts';
 import type { LabelReading } from './label-reading.ts';
 import type { MappingFaultReason } from './mapping-fault.ts';
 import type { Row } from './rows.ts';
@@ -9,13 +10,15 @@ export interface SampleOrigin {
   readonly slot: string;
   /** Text matched by the star in the field's name; empty without a star. */
   readonly match: string;
+  /** Finds the fields of the joined row. Absent: nothing is joined. */
+  readonly joinedTo?: ((row: Row) => ReadonlyMap<string, string> | undefined) | undefined;
 }
 
 /** Value of a name or selection field when nothing is selected. */
 export const NO_SELECTION = '---';
 
 type Source =
-  | { readonly kind: 'field' | 'outer'; readonly field: string }
+  | { readonly kind: 'field' | 'outer' | 'joined'; readonly field: string }
   | { readonly kind: 'fixed'; readonly text: string }
   | { readonly kind: 'resource' | 'slot' | 'index' | 'match' };
 
@@ -95,6 +98,8 @@ export class LabelSources {
         if ('fault' in plain) return plain;
         return this.#nullValues.has(plain.text) ? '' : plain.text;
       }
+      case 'joined':
+        return (row && origin.joinedTo?.(row)?.get(source.field.toLowerCase())) ?? '';
       case 'resource':
       case 'slot':
       case 'match':
@@ -106,6 +111,7 @@ export class LabelSources {
 function parseSource(text: string): Source {
   if (text.startsWith('=')) return { kind: 'fixed', text: text.slice(1) };
   if (text.startsWith('..')) return { kind: 'outer', field: text.slice(2) };
+  if (text.startsWith(JOINED)) return { kind: 'joined', field: text.slice(JOINED.length) };
   const name = text.slice(1);
   if (text.startsWith('$') && (name === 'resource' || name === 'slot' || name === 'index' || name === 'match')) {
     return { kind: name };

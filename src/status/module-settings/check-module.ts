@@ -1,7 +1,7 @@
 import type { KeyPath, Place } from '../../settings/index.ts';
 import { refuseBoth } from '../../settings/index.ts';
 import { checkMetric } from './check-metric.ts';
-import { canHaveOuterRow, hasSlot, isRootPath } from './grammar.ts';
+import { canHaveOuterRow, hasSlot, isRootPath, JOINED } from './grammar.ts';
 import type { ListedModule } from './module-definition.ts';
 import type { ResourceSettings } from './module-schema.ts';
 
@@ -27,6 +27,9 @@ function checkResource(resource: ResourceSettings, place: Place): void {
     file.faults.add([...path, 'each'], 'Missing key; expected where the rows are, because "path" begins with "/"');
   }
   const metrics = resource.metrics ?? [];
+  checkJoin(resource, place);
+  for (const at of [path, ...metrics.map((_, index) => [...path, 'metrics', index])])
+    refuseEmptyCondition({ file, path: at });
   checkSources(resource, resource.labels ?? {}, { file, path: [...path, 'labels'] }, (source) =>
     // Each metric has a match of its own, and some may have none.
     source === '$match' && !metrics.every(({ value }) => value === undefined || value.includes('*'))
@@ -44,9 +47,35 @@ function checkResource(resource: ResourceSettings, place: Place): void {
   }
 }
 
+/** Checks that a join can be made, and has a use. */
+function checkJoin({ join, labels, metrics, path: resourcePath }: ResourceSettings, { file, path }: Place): void {
+  if (!join) return;
+  const at = [...path, 'join'];
+  const isBelowRoot = join.path !== undefined && isRootPath(join.path);
+  if (isBelowRoot && file.source.valueAt([...at, 'each']) === undefined) {
+    file.faults.add([...at, 'each'], 'Missing key; expected where the rows are, because "path" begins with "/"');
+  }
+  if (join.by === '$slot' && resourcePath !== undefined && !hasSlot(resourcePath)) {
+    file.faults.add([...at, 'by'], '$slot needs a "path" whose first segment ends in a number or "*"');
+  }
+  const sources = [labels, ...(metrics ?? []).map((metric) => metric.labels)].flatMap((map) =>
+    Object.values(map ?? {}),
+  );
+  if (file.faults.touches(path) || sources.some((source) => source.startsWith(JOINED))) return;
+  file.faults.add(at, `"join" has no effect: no label comes from a joined row, as "${JOINED}description"`, {
+    aim: 'key',
+  });
+}
+
+function refuseEmptyCondition({ file, path }: Place): void {
+  const condition = file.source.valueAt([...path, 'when']);
+  if (typeof condition !== 'object' || condition === null || Object.keys(condition).length > 0) return;
+  file.faults.add([...path, 'when'], 'Expected "firmware", "board", or both; found neither', { aim: 'key' });
+}
+
 /** Checks where labels come from; `findFault` knows what only the place of the labels can tell. */
 function checkSources(
-  { path: resourcePath, each }: ResourceSettings,
+  { path: resourcePath, each, join }: ResourceSettings,
   sources: Readonly<Record<string, string>>,
   { file, path }: Place,
   findFault: (source: string) => string | undefined,
@@ -57,6 +86,7 @@ function checkSources(
       (source.startsWith('..') && each !== undefined && !canHaveOuterRow(each)
         ? `${source} needs rows of a list, such as status.list or status.list[].sublist in "each"`
         : undefined) ??
+      (source.startsWith(JOINED) && !join ? `${source} needs "join" in the resource` : undefined) ??
       (source === '$slot' && resourcePath !== undefined && !hasSlot(resourcePath)
         ? '$slot needs a "path" whose first segment ends in a number or "*"'
         : undefined);

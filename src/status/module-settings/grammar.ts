@@ -46,14 +46,55 @@ export function canHaveOuterRow(rows: string): boolean {
   return rows.includes('[]') || !/(^|\.)unique$/.test(rows);
 }
 
+/** Tells whether a text says where the key of a row comes from: as a label, but of the row itself. */
+export function isJoinKey(text: string): boolean {
+  return isLabelSource(text) && !text.startsWith('=') && !text.startsWith(JOINED) && text !== '$match';
+}
+
+/** Tells whether a text is the path of one resource, without a star. */
+export function isSinglePath(text: string): boolean {
+  return isResourcePath(text) && !text.includes('*');
+}
+
+/** Tells whether a text is the name of a field. */
+export function isField(text: string): boolean {
+  return FIELD.test(text);
+}
+
+/** A bound of a range of versions. */
+export interface VersionBound {
+  readonly is: '<' | '<=' | '=' | '>=' | '>';
+  readonly version: readonly number[];
+}
+
+const BOUND = /^(<|<=|=|>=|>)(\d{1,9}(?:\.\d{1,9}){0,7})$/;
+/** A beginning and an end, and exceptions for which there is no word. */
+const BOUNDS_MAX = 4;
+
+/** Parses a range of versions such as `>=5.5 <9`; `undefined` for any other text. */
+export function parseVersionRange(text: string): readonly VersionBound[] | undefined {
+  const parts = text.trim().split(/\s+/);
+  const bounds = parts.flatMap((part): VersionBound[] => {
+    const [, is, version] = BOUND.exec(part) ?? [];
+    return is === undefined || version === undefined
+      ? []
+      : [{ is: is as VersionBound['is'], version: version.split('.').map(Number) }];
+  });
+  return bounds.length === parts.length && bounds.length <= BOUNDS_MAX ? bounds : undefined;
+}
+
 /** Tells whether a text is a field, with one star a pattern of fields, or the count of rows. */
 export function isValueSource(text: string): boolean {
   return text === COUNT || (text !== '' && FIELD_PATTERN.test(text));
 }
 
+/** Mark of a label that comes from a field of the joined row. */
+export const JOINED = '@';
+
 /** Tells whether a text says where the value of a label comes from. */
 export function isLabelSource(text: string): boolean {
   if (text.startsWith('=')) return true;
+  if (text.startsWith(JOINED)) return FIELD.test(text.slice(JOINED.length));
   if (text.startsWith('$')) return SOURCE_VARIABLES.some((variable) => variable === text);
   return FIELD.test(text.startsWith('..') ? text.slice(2) : text);
 }

@@ -14,10 +14,10 @@ import {
   wholeNumber,
 } from '../../settings/index.ts';
 import { FIELD_CHARS_MAX, METRIC_STATES_MAX, METRIC_TEXTS_MAX, VALUE_BIT_MAX, VALUE_PART_MAX } from './bounds.ts';
-import { isLabelSource, isValueSource, SOURCE_VARIABLES } from './grammar.ts';
+import { isLabelSource, isValueSource, parseVersionRange, SOURCE_VARIABLES } from './grammar.ts';
 
 const SOURCE =
-  'where the label comes from: a field, "..field" of the row around, $resource, $slot, $index, $match, or a fixed text after "="';
+  'where the label comes from: a field, "..field" of the row around, "@field" of the joined row, $resource, $slot, $index, $match, or a fixed text after "="';
 
 const labelSource = z
   .string({ error: SOURCE })
@@ -73,6 +73,38 @@ const nullWhen = section('Texts that mean "unknown" only in a row that says noth
       kind: 'map of fields to lists of texts',
     }),
 });
+
+const VERSIONS = 'one to four versions with "<", "<=", "=", ">=" or ">" before each, such as ">=5.5 <9"';
+const BOARDS_MAX = 64;
+const BOARD = `a glob of 1 to ${LABEL_CHARS_MAX} characters`;
+const BOARDS = `a list of 1 to ${BOARDS_MAX} globs of types of boards, such as "MRX*"`;
+
+/** Creates the schema of the key `when`. */
+export function deviceCondition(description: string) {
+  return section(description, {
+    firmware: checked(
+      {
+        description:
+          'Versions, such as `">=5.5 <9"`: all bounds must hold. Numbers between dots are compared one by one, so 9.10 comes after 9.9, and 9 is 9.0; what follows them, as in `9.5-rc1`, does not count.',
+        kind: 'range of versions',
+      },
+      VERSIONS,
+      FIELD_CHARS_MAX,
+      (value) => parseVersionRange(value) !== undefined,
+    ).optional(),
+    board: z
+      .array(z.string({ error: BOARD }).min(1, { error: BOARD }).max(LABEL_CHARS_MAX, { error: BOARD }), {
+        error: BOARDS,
+      })
+      .min(1, { error: BOARDS })
+      .max(BOARDS_MAX, { error: BOARDS })
+      .meta({
+        description: 'Globs (`*`, `?`) of types of boards: one board of the router must match one of them.',
+        kind: 'list of globs',
+      })
+      .optional(),
+  }).optional();
+}
 
 /** One metric. */
 export const metricSchema = section('One metric.', {
@@ -178,6 +210,7 @@ export const metricSchema = section('One metric.', {
       kind: 'label name',
     })
     .prefault('state'),
+  when: deviceCondition('Routers that have the metric, by their `device_info`. Default: all.'),
   labels: labelSources('Labels of this metric, beside those of the resource. Required for `info`.'),
   source: choice({ description: 'Where it is known from that devices have this field. For the reference only.' }, [
     'documented',

@@ -39,6 +39,11 @@ export type ValueForm = NonNullable<MetricDefinition['form']>;
  */
 export type NullCondition = NonNullable<MetricDefinition['nullWhen']>;
 
+/** Which row of another resource belongs to a row. */
+export type JoinDefinition = NonNullable<ResourceDefinition['join']>;
+/** Routers that a part of a module is for. */
+export type DeviceCondition = NonNullable<ResourceDefinition['when']>;
+
 /** Converts the keys of a module. Resources with a missing required key already have a fault, and are left out. */
 export function toDefinition(name: string, settings: ModuleSettings) {
   const { help = '', interval: intervalMs, min_interval: minIntervalMs, identity = false, reader } = settings;

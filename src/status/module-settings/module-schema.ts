@@ -8,14 +8,56 @@ import {
   RESOURCE_METRICS_MAX,
   RESOURCE_PATH_CHARS_MAX,
 } from './bounds.ts';
-import { isResourcePath, isRows } from './grammar.ts';
-import { labelSources, metricSchema } from './metric-schema.ts';
+import { isField, isJoinKey, isResourcePath, isRows, isSinglePath } from './grammar.ts';
+import { deviceCondition, labelSources, metricSchema } from './metric-schema.ts';
 
 /** Stands in the list of a router for all modules of the default set. */
 export const DEFAULT_SET = 'default';
 
 const METRICS = `a list of at most ${RESOURCE_METRICS_MAX} metrics`;
 const RESOURCES = `a list of 1 to ${MODULE_RESOURCES_MAX} resources`;
+
+const JOIN_KEY = 'where the key of a row comes from: a field, "..field" of the row around, $resource, $slot or $index';
+
+const joinSchema = section('A row of another resource for each row, for labels: `@field`.', {
+  path: checked(
+    {
+      description: 'Path of the other resource, without a star. It is read for the join, if no module reads it.',
+      kind: 'path',
+    },
+    'the path of one resource, such as sysdetail/system or /profiles',
+    RESOURCE_PATH_CHARS_MAX,
+    isSinglePath,
+  ),
+  each: checked(
+    {
+      description: 'Where its rows are, as for the resource. Required for a path with a leading slash.',
+      kind: 'steps',
+    },
+    'steps to the rows such as status.unique, status.list or status.list[].sublist',
+    FIELD_CHARS_MAX,
+    isRows,
+  ).prefault('status.unique'),
+  by: checked(
+    {
+      description:
+        'Where the key of a row comes from, as for labels: a field, `..field`, `$resource`, `$slot` or `$index`.',
+      kind: 'source',
+    },
+    JOIN_KEY,
+    FIELD_CHARS_MAX,
+    isJoinKey,
+  ),
+  key: checked(
+    {
+      description: 'Field of the other rows that has the same text. Of several rows with it the first counts.',
+      kind: 'field',
+    },
+    'the name of a field',
+    FIELD_CHARS_MAX,
+    isField,
+  ),
+});
 
 /** One resource of a module. */
 export const resourceSchema = section('One resource, or with a star a family of them.', {
@@ -43,7 +85,11 @@ export const resourceSchema = section('One resource, or with a star a family of 
     isRows,
   ).prefault('status.unique'),
   labels: labelSources(
-    'Labels of all metrics of the resource: a field of the row, `..field` of the row around it or beside the list, `$resource`, `$slot`, `$index` (place of the row, from 1), `$match` (what the star of `value` stood for), or a fixed text after `=`.',
+    'Labels of all metrics of the resource: a field of the row, `..field` of the row around it or beside the list, `$resource`, `$slot`, `$index` (place of the row, from 1), `$match` (what the star of `value` stood for), `@field` of the row of `join`, or a fixed text after `=`.',
+  ),
+  join: joinSchema.optional(),
+  when: deviceCondition(
+    'Routers that are asked for the resource, by their `device_info`. The others are not asked. Default: all.',
   ),
   metrics: z
     .array(metricSchema, { error: METRICS })

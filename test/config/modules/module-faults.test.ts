@@ -4,7 +4,7 @@ import { configOf, GAUGE, metricFaults, moduleFaults, moduleOf } from './module-
 
 const PATH = 'the path of a resource, such as lte2, lte*, sysdetail/system or /profiles';
 const SOURCE =
-  'where the label comes from: a field, "..field" of the row around, $resource, $slot, $index, $match, or a fixed text after "="';
+  'where the label comes from: a field, "..field" of the row around, "@field" of the joined row, $resource, $slot, $index, $match, or a fixed text after "="';
 const STEPS = 'steps to the rows such as status.unique, status.list or status.list[].sublist';
 const METRIC = 'modules.m.resources[0].metrics[0]';
 
@@ -434,6 +434,59 @@ describe('loadConfig() on metrics of a module', () => {
   it('refuses a label that the resource has already', async () => {
     expect(await metricFaults(`${GAUGE}, labels: { l: b }`, 'path: x\n  labels: { l: a }')).toEqual([
       `7:70: ${METRIC}.labels.l: The resource has a label "l" for all its metrics already`,
+    ]);
+  });
+});
+
+describe('loadConfig() on joins and conditions of modules', () => {
+  const metrics = `metrics: [{ ${GAUGE}, labels: { room: "@room" } }]`;
+
+  it.each<[string, string]>([
+    [
+      '{ path: b*, by: a, key: k }',
+      'path: Expected the path of one resource, such as sysdetail/system or /profiles; found "b*"',
+    ],
+    ['{ path: /b, by: a, key: k }', 'each: Missing key; expected where the rows are, because "path" begins with "/"'],
+    [
+      '{ path: b, by: =x, key: k }',
+      'by: Expected where the key of a row comes from: a field, "..field" of the row around, $resource, $slot or $index; found "=x"',
+    ],
+    [
+      '{ path: b, by: "@x", key: k }',
+      'by: Expected where the key of a row comes from: a field, "..field" of the row around, $resource, $slot or $index; found "@x"',
+    ],
+    ['{ path: b, by: $slot, key: k }', 'by: $slot needs a "path" whose first segment ends in a number or "*"'],
+    ['{ path: b, by: a, key: "..k" }', 'key: Expected the name of a field; found "..k"'],
+  ])('points at the fault of the join %s', async (join, fault) => {
+    const lines = await moduleFaults(`resources:\n- path: x\n  join: ${join}\n  ${metrics}`);
+    expect(lines.map((line) => line.replace(/^.*?modules\.m\.resources\[0\]\.join\./, ''))).toEqual([fault]);
+  });
+
+  it('refuses a joined label without a join, and a join without a joined label', async () => {
+    expect(await moduleFaults(`resources: [{ path: x, ${metrics} }]`)).toEqual([
+      expect.stringMatching(/labels\.room: @room needs "join" in the resource$/),
+    ]);
+    const join = 'join: { path: b, by: a, key: k }';
+    expect(await moduleFaults(`resources: [{ path: x, ${join}, metrics: [{ ${GAUGE} }] }]`)).toEqual([
+      expect.stringMatching(/join: "join" has no effect: no label comes from a joined row, as "@description"$/),
+    ]);
+    expect(await moduleFaults(`resources: [{ path: x, ${join}, ${metrics} }]`)).toEqual([]);
+  });
+
+  it.each(['6', '>= 6', '~6', '>6,<7', '>6 <7 >1 >2 >3', '>6.x', ''])('refuses the versions "%s"', async (firmware) => {
+    const [line, ...others] = await moduleFaults(
+      `resources: [{ path: x, when: { firmware: "${firmware}" }, metrics: [{ ${GAUGE} }] }]`,
+    );
+    expect(others).toEqual([]);
+    expect(line).toContain('when.firmware: Expected one to four versions with "<", "<=", "=", ">=" or ">" before each');
+  });
+
+  it('refuses conditions without a condition', async () => {
+    expect(
+      await moduleFaults(`resources: [{ path: x, when: {}, metrics: [{ ${GAUGE}, when: { board: [] } }] }]`),
+    ).toEqual([
+      expect.stringMatching(/resources\[0\]\.when: Expected "firmware", "board", or both; found neither$/),
+      expect.stringMatching(/when\.board: Expected a list of 1 to 64 globs/),
     ]);
   });
 });
