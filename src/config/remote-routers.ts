@@ -42,9 +42,14 @@ export interface RemoteContext {
   readonly onResolved: (resolved: ResolvedRouter) => void;
 }
 
+/** A router of an answer, and whether the source wants it to be asked. */
+interface RemoteResolved extends ResolvedRouter {
+  readonly isRested: boolean;
+}
+
 /** Routers of one answer. */
 interface Resolved {
-  readonly routers: readonly ResolvedRouter[];
+  readonly routers: readonly RemoteResolved[];
   readonly refused: number;
   readonly refusals: readonly string[];
 }
@@ -94,7 +99,7 @@ async function resolveSource(
       const known =
         before.size === 0 && accepted !== undefined ? await listAccepted(source, accepted, taken, context) : before;
       const largest = context.keeper.findLargest(source.name);
-      const missing = isConfirmed ? undefined : findMissing(known, toNames(found.routers), source.removalMax, largest);
+      const missing = isConfirmed ? undefined : findMissing(known, toAsked(found.routers), source.removalMax, largest);
       if (!missing) {
         const isShrinkAllowed = isConfirmed || source.removalMax >= 1;
         return {
@@ -119,7 +124,7 @@ async function listAccepted(
   context: RemoteContext,
 ) {
   const found = await resolveAnswer(source, accepted, taken, context);
-  return typeof found === 'string' ? new Set<string>() : toNames(found.routers);
+  return typeof found === 'string' ? new Set<string>() : toAsked(found.routers);
 }
 
 function toOutcome(
@@ -131,6 +136,7 @@ function toOutcome(
     source: source.name,
     text,
     routers: toNames(routers),
+    asked: toAsked(routers),
     refused,
     refusals,
     held: undefined,
@@ -140,6 +146,11 @@ function toOutcome(
 
 function toNames(routers: readonly ResolvedRouter[]): ReadonlySet<string> {
   return new Set(routers.map(({ settings }) => settings.name));
+}
+
+/** Names the routers that are asked: one that is paused or retired is as good as gone. */
+function toAsked(routers: readonly RemoteResolved[]): ReadonlySet<string> {
+  return toNames(routers.filter(({ isRested }) => !isRested));
 }
 
 /** Returns the routers of an answer, or why it is none. */
@@ -155,7 +166,7 @@ async function resolveAnswer(
   if (!file) return files.faults.map(renderFault).join('; ');
   const items = Array.isArray(file.source.value) ? (file.source.value as readonly unknown[]) : [];
   const known = listFaulty(file);
-  const routers: ResolvedRouter[] = [];
+  const routers: RemoteResolved[] = [];
   const refusals: string[] = [];
   const names = new Set<string>();
   let refused = 0;
@@ -193,7 +204,7 @@ function checkRemote(
   index: number,
   item: unknown,
   surroundings: Surroundings,
-): ResolvedRouter | string {
+): RemoteResolved | string {
   // No environment: what stands in `${…}` is not for a source to know.
   const router = checkItem(file, remoteRouterSchema, item, [index]);
   const [fault] = file.faults.toSorted();
@@ -213,7 +224,7 @@ function resolveRemote(
   index: number,
   router: RemoteRouter,
   { taken, names, main, resolver }: Surroundings,
-): ResolvedRouter | string {
+): RemoteResolved | string {
   const { name = '', url = '' } = router;
   const refuse = (reason: string) => `${file.name}: [${index}] ${JSON.stringify(name)}: ${reason}`;
   if (taken.has(name)) return refuse('the name is that of a router of the configuration, or of another source');
@@ -239,7 +250,17 @@ function resolveRemote(
   const { result, faults } = main.faults.attempt(() => resolver.resolve({ ...router, groups }, layer));
   const [fault] = [...file.faults.toSorted(), ...faults];
   if (fault) return refuse(renderFault(fault));
-  return result ? { ...result, groupsAt: findGroups(main, source) } : refuse('it is incomplete');
+  if (!result) return refuse('it is incomplete');
+  return { ...result, groupsAt: findGroups(main, source), isRested: isRested(main, router) };
+}
+
+/** States in which a router is not asked. */
+const RESTS: ReadonlySet<unknown> = new Set(['paused', 'retired']);
+
+/** Returns true if a source wants a router not to be asked: by its state, or by a group with such a state. */
+function isRested(main: ConfigFile, { state, groups = [] }: RemoteRouter): boolean {
+  if (state !== undefined) return RESTS.has(state);
+  return groups.some((group) => RESTS.has(main.source.valueAt(['groups', group, 'state'])));
 }
 
 /** Finds the groups of all routers of a source. */

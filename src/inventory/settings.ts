@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import type { Secret } from '../base/index.ts';
+import { LIFECYCLE_STATES, type LifecycleState } from '../model/index.ts';
 import {
   checked,
   codec,
@@ -137,6 +138,24 @@ const fieldPath = checked(
   (value) => /^[A-Za-z0-9_]+(\.[A-Za-z0-9_]+){0,3}$/.test(value),
 );
 
+const STATUS = 'a status of NetBox in small letters, such as planned';
+const STATE = LIFECYCLE_STATES.map((state) => `"${state}"`).join(' or ');
+const STATES = 'a map of statuses of NetBox to states of routers';
+/** NetBox has seven statuses; an operator may add others. */
+const STATES_MAX = 32;
+/**
+ * What the statuses of NetBox mean. `active` names no state, because a state that is named takes precedence over one that was
+ * set by request.
+ */
+const DEVICE_STATES: Readonly<Record<string, LifecycleState>> = {
+  offline: 'paused',
+  planned: 'paused',
+  staged: 'maintenance',
+  failed: 'maintenance',
+  inventory: 'retired',
+  decommissioning: 'retired',
+};
+
 const httpSchema = section(
   'A list of routers over HTTP: in the format of the HTTP service discovery of Prometheus, or a list of maps with the keys of a router.',
   {
@@ -187,6 +206,20 @@ const netboxSchema = section('The devices of a NetBox, through its REST interfac
     .meta({
       description: 'Labels of its routers from fields of the device, such as `{ site: site.slug }`.',
       kind: 'map of labels to fields',
+    })
+    .optional(),
+  states: z
+    .record(z.string().regex(/^[a-z0-9_-]{1,64}$/, { error: STATUS }), z.enum(LIFECYCLE_STATES, { error: STATE }), {
+      error: STATES,
+    })
+    .refine((map) => Object.keys(map).length <= STATES_MAX, { error: `at most ${STATES_MAX} statuses` })
+    .meta({
+      description: `State of a router by the \`status\` of its device. A status that is not listed names no state. Replaces the default. Default: \`{ ${Object.entries(
+        DEVICE_STATES,
+      )
+        .map(([status, state]) => `${status}: ${state}`)
+        .join(', ')} }\`.`,
+      kind: 'map of statuses to states',
     })
     .optional(),
   group_fields: z
@@ -241,6 +274,8 @@ export interface NetboxSettings {
   readonly labels: Readonly<Record<string, string>>;
   /** Paths of fields whose values are groups. */
   readonly groupFields: readonly string[];
+  /** States of routers by the status of the device. */
+  readonly states: Readonly<Record<string, LifecycleState>>;
 }
 
 /** One source of routers. Times are milliseconds, paths absolute. */
@@ -308,11 +343,12 @@ async function readSource(
   const request: RequestSettings = { url: keys.url, timeoutMs, auth, tls };
   if (keys.type === 'http') return { ...common, type: keys.type, request };
   const { query = '', page_size: pageSize = PAGE_SIZE, scheme = 'https', port, labels = {}, group_fields = [] } = keys;
+  const { states = DEVICE_STATES } = keys;
   return {
     ...common,
     type: keys.type,
     request,
-    netbox: { query, pageSize, scheme, port, labels, groupFields: group_fields },
+    netbox: { query, pageSize, scheme, port, labels, groupFields: group_fields, states },
   };
 }
 
@@ -388,6 +424,7 @@ export function renderSource(source: SourceSettings): object {
     port: netbox?.port,
     labels: netbox?.labels,
     group_fields: netbox?.groupFields,
+    states: netbox?.states,
     removal_max: `${Math.round(source.removalMax * 100)}%`,
     allowed_addresses: allowed.addresses.map(renderAllowedAddress),
     allow_http: allowed.allowsHttp,

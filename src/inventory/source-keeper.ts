@@ -23,6 +23,8 @@ export interface SourceOutcome {
   readonly text: string | undefined;
   /** Names of its routers. */
   readonly routers: ReadonlySet<string>;
+  /** Those of them that are asked: the source has neither paused nor retired them. Default: all. */
+  readonly asked?: ReadonlySet<string> | undefined;
   /** Number of routers that were left out. */
   readonly refused: number;
   /** Reasons of some of them. */
@@ -45,7 +47,7 @@ export interface SourceState {
   readonly candidate: string | undefined;
   /** The one in use. */
   readonly accepted: string | undefined;
-  /** Names of the routers of the latter; empty until a configuration has been loaded. */
+  /** Names of the routers of the latter that are asked; empty until a configuration has been loaded. */
   readonly routers: ReadonlySet<string>;
   /** True if an operator has confirmed the removals of the candidate. */
   readonly isConfirmed: boolean;
@@ -170,7 +172,7 @@ export class SourceKeeper {
       this.#set(source, {
         ...state,
         accepted: text,
-        routers: outcome.routers,
+        routers: outcome.asked ?? outcome.routers,
         held: held?.text,
         unreadable: isNew ? undefined : unreadable,
         isPending: !isTaken && state.candidate !== seen,

@@ -87,7 +87,7 @@ function spellOut(address: string): string {
 export async function addDevices(
   list: RouterList,
   devices: readonly unknown[],
-  { scheme, port, labels, groupFields }: NetboxSettings,
+  { scheme, port, labels, groupFields, states }: NetboxSettings,
   allowedGroups: ReadonlySet<string>,
 ): Promise<void> {
   for (const device of devices) {
@@ -102,12 +102,14 @@ export async function addDevices(
     const groups = groupFields
       .flatMap((path) => readTexts(device, path.split('.')))
       .filter((one) => allowedGroups.has(one));
+    const status = readText(device, ['status']) ?? '';
     await list.add(
       withoutAbsent({
         name: name.replaceAll(NAME_CHARS, '-').slice(0, NAME_CHARS_MAX),
         url: `${scheme}://${host}${port === undefined ? '' : `:${port}`}`,
         groups: groups.length > 0 ? [...new Set(groups)] : undefined,
         labels: cutLabels(found),
+        state: Object.hasOwn(states, status) ? states[status] : undefined,
       }),
     );
   }

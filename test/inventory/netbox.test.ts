@@ -33,6 +33,7 @@ function createReader(
       port: undefined,
       labels: {},
       groupFields: [],
+      states: {},
       ...netbox,
     },
   };
@@ -69,6 +70,19 @@ test('SourceReader.read() reads all pages of a NetBox, and makes routers of devi
   expect(server.requests.map(({ url }) => url)).toEqual(
     [0, 2, 4].map((offset) => `/api/dcim/devices/?status=active&exclude=config_context&limit=2&offset=${offset}`),
   );
+});
+
+test('SourceReader.read() makes states of the statuses that are mapped, and none of others', async () => {
+  const statuses = ['active', 'offline', 'planned', 'toString', '__proto__', 'staged'];
+  await using server = await openNetbox(
+    't',
+    statuses.map((status, index) => ({ name: `plant-${index}`, address: `10.0.0.${index}/24`, status })),
+  );
+  await using reader = createReader(server, 't', {
+    states: { offline: 'paused', planned: 'retired', other: 'active' },
+  });
+  const routers = JSON.parse((await reader.read(NEVER)) ?? '') as readonly { readonly state?: string }[];
+  expect(routers.map(({ state }) => state)).toEqual([undefined, 'paused', 'retired', undefined, undefined, undefined]);
 });
 
 test('SourceReader.read() says that NetBox refuses the token, and shows none', async () => {

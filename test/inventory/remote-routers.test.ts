@@ -10,6 +10,7 @@ groups:
   berlin: { labels: { site: berlin } }
   short: { poll: { interval: 10s } }
   long: { poll: { deadline: 20s } }
+  resting: { state: paused }
 credentials: { plants: { username: p, password: battery-staple }, admin: { username: a, password: staple } }
 tls_sets: { pinned: { server_name: s }, open: { insecure_skip_verify: true } }
 `;
@@ -18,7 +19,7 @@ const SOURCE = `router_sources:
     type: http
     url: https://inventory.example.net/x
     allowed_addresses: [10.0.0.0/8, "*.routers.example.com"]
-    allowed_groups: [munich, short, long]
+    allowed_groups: [munich, short, long, resting]
     allowed_credentials: [plants]
     allowed_tls_sets: [pinned]
 `;
@@ -221,11 +222,33 @@ describe('the guard against removals', () => {
       list(10).map((one) => ({ ...one, url: 'https://192.0.2.1' })),
       10,
     ],
+    [
+      'more than a fifth, because it pauses them',
+      10,
+      list(10).map((one, at) => (at < 3 ? { ...one, state: 'paused' } : one)),
+      3,
+    ],
+    ['all, because it retires them', 10, list(10).map((one) => ({ ...one, state: 'retired' })), 10],
+    [
+      'all, because it puts them into a group that is paused',
+      10,
+      list(10).map((one) => ({ ...one, groups: ['resting'] })),
+      10,
+    ],
     ['all, because it names them wrongly', 10, list(10).map(({ url }) => ({ url })), 10],
   ])('holds an answer that removes %s', async (_what, before, answer, missing) => {
     const { names, outcome } = await loadAnswer(answer, { keeper: await start(before) });
     expect(names).toHaveLength(before);
     expect(outcome.held).toMatchObject({ missing, of: before });
+  });
+
+  it('lets an answer pass that pauses a fifth, or that is for maintenance alone, and counts no pause of the configuration', async () => {
+    const paused = list(10).map((one, at) => (at < 2 ? { ...one, state: 'paused' } : { ...one, state: 'maintenance' }));
+    const { names, outcome } = await loadAnswer(paused, { keeper: await start(10) });
+    expect([names.length, outcome.held, outcome.asked?.size]).toEqual([10, undefined, 8]);
+    const main = MAIN.replace('munich: {', 'munich: { state: paused,');
+    const more = '    groups: [munich]\n';
+    expect((await loadAnswer(list(9), { keeper: await start(10), main, more })).outcome.held).toBeUndefined();
   });
 
   it('knows the routers that an earlier process accepted', async () => {
@@ -305,7 +328,7 @@ describe('router_sources', () => {
     const { shown } = await load(`${MAIN}${LOCAL}${SOURCE}    groups: [berlin]\n`, {
       options: { inventory: keeper, shownRouter: 'good' },
     });
-    expect(shown).toMatch(/groups: \[berlin\] # router-exporter\.yaml:19$/m);
+    expect(shown).toMatch(/groups: \[berlin\] # router-exporter\.yaml:20$/m);
   });
 
   it('without a stored answer are a warning where no agent runs', async () => {

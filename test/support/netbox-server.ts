@@ -5,6 +5,8 @@ export interface NetboxDevice {
   readonly name: string | null;
   readonly address?: string | null;
   readonly site?: string;
+  /** Value of a status of NetBox. Default `active`. */
+  readonly status?: string;
   readonly tags?: readonly string[];
   readonly customFields?: Readonly<Record<string, unknown>>;
 }
@@ -45,7 +47,7 @@ export async function openNetbox(token: string, devices: readonly NetboxDevice[]
 function toDevice(
   root: string,
   id: number,
-  { name, address = null, site = 'munich', tags = [], customFields = {} }: NetboxDevice,
+  { name, address = null, site = 'munich', status = 'active', tags = [], customFields = {} }: NetboxDevice,
 ) {
   const brief = (path: string, slug: string) => ({
     id: 1,
@@ -82,7 +84,7 @@ function toDevice(
     site: brief('dcim/sites', site),
     location: null,
     rack: null,
-    status: { value: 'active', label: 'Active' },
+    status: { value: status, label: `${status.slice(0, 1).toUpperCase()}${status.slice(1)}` },
     primary_ip: ip,
     primary_ip4: ip,
     primary_ip6: null,
