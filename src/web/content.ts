@@ -178,8 +178,8 @@ export interface WebContent {
     readonly limit: number;
     readonly before: number | undefined;
   }): LetterPage;
-  /** One dead letter; `undefined` when there is none of this number. */
-  findLetter(id: number): LetterDetail | undefined;
+  /** One dead letter; `undefined` when there is none of this number. `fault`: why it cannot be read now. */
+  findLetter(id: number): LetterDetail | { readonly fault: string } | undefined;
   /** The fill level of the spool. */
   describeSpool(): SpoolSummary;
   /** How many runs are under way or waiting. */

@@ -3,6 +3,7 @@ import { DeliveryRate } from '../../src/agent/sinks/delivery-rate.ts';
 import { findLetter, listLetters } from '../../src/agent/sinks/letter-views.ts';
 import { SpoolTrend } from '../../src/agent/sinks/spool-trend.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
+import { StoreError } from '../../src/store/index.ts';
 import { createStoreFolder } from '../support/store-folder.ts';
 
 test('DeliveryRate counts the records of the last minute', async () => {
@@ -71,4 +72,19 @@ test('listLetters and findLetter show what a sink rejected, page by page', async
     record: '{"router":"plant-3","component":"network"}',
   });
   expect(findLetter(letters, 99)).toBeUndefined();
+});
+
+test('dead letters of a file that cannot be read are a fault to be shown, and other errors are not', () => {
+  const fail = (cause: Error) => () => {
+    throw cause;
+  };
+  const locked = new StoreError('locked', 'Another process holds the file', { disposition: 'retry' });
+  const store = { list: fail(locked), counts: fail(locked), get: fail(locked) };
+  const none = { letters: [], hasMore: false, counts: [] };
+  const { fault } = listLetters(store, { sink: undefined, limit: 2, before: undefined });
+  expect(fault).toContain('Another process holds the file');
+  expect(listLetters(store, { sink: undefined, limit: 2, before: undefined })).toEqual({ ...none, fault });
+  expect(findLetter(store, 1)).toEqual({ fault });
+  const bug = new TypeError('A fault of the program');
+  expect(() => findLetter({ get: fail(bug) }, 1)).toThrow(bug);
 });

@@ -1,6 +1,6 @@
 import { renderErrorChain } from '../../base/index.ts';
 import { type DeadLetterStore, type StoredLetter, StoreError } from '../../store/index.ts';
-import type { LetterDetail, LetterPage, LetterSummary, WebContent } from '../../web/index.ts';
+import type { LetterPage, LetterSummary, WebContent } from '../../web/index.ts';
 
 /** Lists dead letters for pages. A file that cannot be read is a fault of the list: a command may hold it for a moment. */
 export function listLetters(
@@ -17,10 +17,18 @@ export function listLetters(
   }
 }
 
-/** Describes one dead letter with its record; `undefined` when there is none of this number. */
-export function findLetter(store: Pick<DeadLetterStore, 'get'>, id: number): LetterDetail | undefined {
-  const letter = store.get(id);
-  return letter && { ...toSummary(letter), record: letter.line };
+/**
+ * Describes one dead letter with its record; `undefined` when there is none of this number, and the fault when their file cannot be
+ * read.
+ */
+export function findLetter(store: Pick<DeadLetterStore, 'get'>, id: number): ReturnType<WebContent['findLetter']> {
+  try {
+    const letter = store.get(id);
+    return letter && { ...toSummary(letter), record: letter.line };
+  } catch (cause) {
+    if (!(cause instanceof StoreError)) throw cause;
+    return { fault: renderErrorChain(cause) };
+  }
 }
 
 function toSummary(letter: StoredLetter): LetterSummary {

@@ -39,7 +39,7 @@ export function renderLetters(
   return html`<p><a href="${toHref(base, 'sinks')}">Sinks</a></p>
 <h1>Dead letters</h1>
 <p>Records that a sink rejected permanently. They are kept to be looked at and tried again.</p>
-${fault === null ? '' : html`<p class="notice"><strong>They cannot be read now:</strong> ${toShown(fault)}</p>`}
+${fault === null ? '' : renderFault(fault)}
 ${renderChoice(counts, sink)}
 ${renderTable({
   caption: `${renderMany(total, 'dead letter')}${sink === undefined ? '' : ` of ${toShown(sink)}`}, newest first`,
@@ -52,6 +52,18 @@ ${renderTable({
     hasMore && last ? html`<li><a rel="next" href="${toLink(sink, last.id)}">Older</a></li>` : ''
   }</ul></nav>
 ${letters.length === 0 ? '' : html`<p>To try them again, once the reason is gone: <code>router-exporter dead-letters replay --all${sink === undefined ? '' : ` --sink ${toShown(sink)}`}</code></p>`}`;
+}
+
+/** Renders what stands in the place of a dead letter that cannot be read now. */
+export function renderUnread(fault: string, base: string): Html {
+  return html`<p><a href="${base}sinks">Sinks</a>, <a href="${base}dead-letters">dead letters</a></p>
+<h1>Dead letter</h1>
+${renderFault(fault)}
+<p>A command such as <code>dead-letters replay</code> may hold their file for a moment: load the page again.</p>`;
+}
+
+function renderFault(fault: string): Html {
+  return html`<p class="notice"><strong>Dead letters cannot be read now:</strong> ${toShown(fault)}</p>`;
 }
 
 /** Renders one dead letter with its record. */

@@ -10,7 +10,7 @@ import { type Delivery, renderFleet } from './fleet-page.ts';
 import { FLEET_SORTS, viewFleet } from './fleet-view.ts';
 import { html } from './html.ts';
 import { PAGE_HEADERS, type Page, renderPage, toHref } from './layout.ts';
-import { LETTERS_MAX, parseLetterQuery, renderLetter, renderLetters } from './letters-page.ts';
+import { LETTERS_MAX, parseLetterQuery, renderLetter, renderLetters, renderUnread } from './letters-page.ts';
 import { LOG_SORTS, renderLines, renderLogs, renderOtherProcesses } from './logs-page.ts';
 import { renderRouter } from './router-page.ts';
 import { renderRuns } from './runs.ts';
@@ -86,6 +86,7 @@ export function createPageRoutes(dependencies: WebDependencies): Readonly<Record
       const id = Number(context.req.param('id'));
       const letter = Number.isSafeInteger(id) ? dependencies.content.findLetter(id) : undefined;
       if (!letter) return answerNoLetter(context, below);
+      if ('fault' in letter) return answerUnreadLetter(context, letter.fault, below);
       const main = renderLetter(letter, below, clock.now());
       return answerPage(context, { title: `Dead letter ${id}`, path: undefined, base: below, main });
     },
@@ -124,6 +125,11 @@ function answerNoRouter(context: WebContext, base: string): Promise<Response> {
   const main = html`<h1>No such router</h1>
 <p>No router of this name is configured. <a href="${toHref(base, '')}">Search the fleet</a>.</p>`;
   return answerPage(context, { title: 'No such router', path: undefined, base, main });
+}
+
+function answerUnreadLetter(context: WebContext, fault: string, base: string): Promise<Response> {
+  context.status(503);
+  return answerPage(context, { title: 'Dead letter', path: undefined, base, main: renderUnread(fault, base) });
 }
 
 function answerNoLetter(context: WebContext, base: string): Promise<Response> {

@@ -6,6 +6,7 @@ import type {
   LogRow,
   PlanSummary,
   SourceSummary,
+  SpoolSummary,
   WebContent,
 } from '../../../src/web/index.ts';
 import { ask, DETAIL, SINK } from '../bench.ts';
@@ -87,6 +88,19 @@ test('the sinks show lag, waiting records, dead letters and errors, and the spoo
   expect(await read('/sinks', { listSinks: () => [SINK] })).not.toMatch(/dead-letters|is paused|Full in/);
 });
 
+test.for<[spool: Partial<SpoolSummary>, told: string]>([
+  [{ bytes: 4096, secondsToFull: 0 }, '<strong class="bad">It is full.</strong>'],
+  [{ bytes: 5000, secondsToFull: null }, '<strong class="bad">It is full.</strong>'],
+  [{ bytes: 0, secondsToFull: null }, 'No growth was seen in the last 10 min.'],
+  [{ bytes: 10, secondsToFull: 6 * 3600 - 1 }, '<span class="bad">Full in 5 h 59 min'],
+  [{ bytes: 10, secondsToFull: 6 * 3600 }, '<span class="soft">Full in 6 h'],
+  [{ bytes: 10, secondsToFull: 4e9 }, 'It grows slowly: not full within 30 days.'],
+])('the sinks tell when the spool is full: %j', async ([spool, told]) => {
+  const whole = { records: 1, bytesMax: 4096, isHeldBack: false, routersHeldBack: [], bytes: 0, secondsToFull: null };
+  const page = await read('/sinks', { describeSpool: () => ({ ...whole, ...spool }) });
+  expect(page).toContain(told);
+});
+
 test('the sinks name the first ten routers whose logs are not read because of their share of the spool', async () => {
   const routersHeldBack = Array.from({ length: 12 }, (_, index) => `plant-${index}`);
   const describeSpool = () => ({
@@ -139,7 +153,7 @@ test('dead letters are listed with their reasons, by sink and page by page', asy
   expect(readCaption(whole)).toBe('2,001 dead letters, newest first');
   const locked = () => ({ letters: [], hasMore: false, counts: [], fault: 'Locked' });
   expect(await read('/dead-letters', { listLetters: locked })).toContain(
-    '<strong>They cannot be read now:</strong> Locked',
+    '<strong>Dead letters cannot be read now:</strong> Locked',
   );
 });
 
@@ -155,6 +169,11 @@ test('a dead letter stands on its page with its whole record, and the command th
   expect(long).toContain(`${'x'.repeat(65_536)}…</pre>`);
   const { status, text } = await ask('/dead-letters/18', { content: { findLetter } });
   expect([status, text]).toEqual([404, expect.stringContaining('No such dead letter')]);
+  const locked = await ask('/dead-letters/17', { content: { findLetter: () => ({ fault: 'Locked <b>' }) } });
+  expect([locked.status, locked.text]).toEqual([
+    503,
+    expect.stringContaining('cannot be read now:</strong> Locked &lt;b'),
+  ]);
 });
 
 test('the configuration stands there with the first routers, each with a link to its page', async () => {
