@@ -5,6 +5,7 @@ import { sampled, sampleNote } from '../support/sampled.ts';
 import { findTool } from '../support/tools.ts';
 import { DETAIL, openBench } from '../web/bench.ts';
 import { createFleet, LONG_NAME, type SampleFleet } from '../web/pages/sample-fleet.ts';
+import { FIND_CUT_TEXTS } from './cut-texts.ts';
 
 const chromium = findTool('chromium');
 const FLEETS: Readonly<Record<string, SampleFleet>> = {
@@ -22,12 +23,6 @@ const SCREENS: readonly (readonly [width: number, height: number])[] = [
 
 /** Stops on the way from the begin of a page to its first row. */
 const KEYS_MAX = 60;
-
-/** Runs in the browser, where the page's own policy does not apply: texts that are cut, and have no title that tells them. */
-const FIND_CUT_TEXTS = `[...document.querySelectorAll('main *')]
-  .filter((one) => one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).textOverflow === 'ellipsis')
-  .filter((one) => getComputedStyle(one).overflowX === 'hidden' && !one.closest('[title]') && !one.querySelector('[title]'))
-  .map((one) => one.className + ': ' + one.textContent)`;
 
 describe.skipIf(chromium.isMissing)(`the fleet on screens of all sizes${chromium.note}`, () => {
   let browser: Browser;

@@ -28,7 +28,9 @@ export interface FleetContent {
   readonly faults: readonly PeerFault[];
   /** The cluster that this process is a replica of. Default: none. */
   readonly cluster?: ClusterSummary | undefined;
-  /** The last hours. */
+  /** True if other processes poll a part of the routers. */
+  readonly isShared: boolean;
+  /** The last hours of the routers of this process. */
   readonly minutes: readonly FleetMinute[];
   /** Sinks and spool. */
   readonly delivery: Delivery;
@@ -54,7 +56,7 @@ export async function renderFleet(
   base: string,
   nowMs: number,
 ): Promise<Html> {
-  const { view, minutes, grafana, availabilityOf } = content;
+  const { view, minutes, isShared, grafana, availabilityOf } = content;
   const { total, counts, facets, outage, page } = view;
   return html`<h1 class="unseen">Fleet</h1>
 ${renderOutage(outage, query)}
@@ -67,7 +69,7 @@ ${Object.entries(FILTERS)
   )}
 </ul>
 ${renderNotices(content, base)}
-${renderStrip(minutes)}
+${renderStrip(minutes, isShared)}
 ${renderFilters(query, facets)}
 ${await renderFittingTable({
   caption: renderFound('router', page, query.search, FILTERS[query.filter ?? '']?.title),

@@ -5,16 +5,20 @@ import { renderCount, renderLength } from './quantities.ts';
 const MINUTES = 360;
 const HEIGHT = 40;
 
-/** Renders the last hours of the whole fleet, minute by minute: up from below, down and stale from above. */
-export function renderStrip(minutes: readonly FleetMinute[]): Html | string {
+/**
+ * Renders the last hours, minute by minute: up from below, down and stale from above. `isPart`: of the routers of this process
+ * alone, because each process counts its own.
+ */
+export function renderStrip(minutes: readonly FleetMinute[], isPart: boolean): Html | string {
   const [first, last] = [minutes[0], minutes.at(-1)];
   if (!first || !last || minutes.length < 2) return '';
   const worst = minutes.reduce((most, minute) => (minute.down > most.down ? minute : most), first);
   const span = renderLength((Date.parse(last.at) - Date.parse(first.at)) / 1000);
+  const whose = isPart ? 'Routers of this process alone, last' : 'Last';
   const words =
     worst.down === 0
-      ? `Last ${span}: no router down.`
-      : `Last ${span}: at most ${renderCount(worst.down)} down, at ${worst.at.slice(11, 16)} UTC; now ${renderCount(last.down)}.`;
+      ? `${whose} ${span}: no router down.`
+      : `${whose} ${span}: at most ${renderCount(worst.down)} down, at ${worst.at.slice(11, 16)} UTC; now ${renderCount(last.down)}.`;
   const offset = Math.max(0, MINUTES - minutes.length);
   const draw = (toHeight: (minute: FleetMinute) => number, isFromTop: boolean) =>
     toPath(

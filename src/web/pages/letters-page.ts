@@ -116,10 +116,10 @@ function toLink(sink: string | undefined, before?: number): string {
 function createColumns(base: string, nowMs: number): readonly Column<LetterSummary>[] {
   return [
     { title: 'Number', cell: ({ id }) => html`<a href="${base}dead-letters/${id}">${id}</a>` },
-    { title: 'Sink', cell: ({ sink }) => toShown(sink) },
+    { title: 'Sink', kind: 'text', cell: ({ sink }) => toShown(sink) },
     { title: 'Rejected', cell: ({ at }) => renderAgo(at, nowMs) },
-    { title: 'Router', cell: ({ router }) => (router === '' ? NOTHING : toShown(router)) },
-    { title: 'Log', cell: ({ component }) => (component === '' ? NOTHING : toShown(component, 120)) },
+    { title: 'Router', kind: 'text', cell: ({ router }) => (router === '' ? NOTHING : toShown(router)) },
+    { title: 'Log', kind: 'text', cell: ({ component }) => (component === '' ? NOTHING : toShown(component, 120)) },
     { title: 'Code', cell: ({ code }) => toShown(code ?? NOTHING, 40) },
     {
       title: 'Reason',

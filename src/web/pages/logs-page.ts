@@ -18,17 +18,19 @@ ${others}
 ${renderTimeline({ ...view, router: undefined, components: [], positions: `${view.base}logs/positions` })}`;
 }
 
-/** Renders which processes of the fleet have lines that are not on this page. */
-export function renderOtherProcesses(shards: FleetShards | undefined): Html | string {
+/** Renders which processes of the fleet have more of `what` than is on this page, with links to the same `path` there. */
+export function renderOtherProcesses(shards: FleetShards | undefined, what: string, path: string): Html | string {
   if (!shards) return '';
   const others = Array.from({ length: shards.total }, (_, index) => index).filter((index) => index !== shards.index);
   const names = others.map((index, place) => {
     const [peer, gap] = [shards.peers[index], place === 0 ? '' : ', '];
     const name = shards.names?.[index] ?? `process ${index}`;
-    return peer === undefined ? html`${gap}${toShown(name)}` : html`${gap}<a href="${peer}/logs">${toShown(name)}</a>`;
+    return peer === undefined
+      ? html`${gap}${toShown(name)}`
+      : html`${gap}<a href="${peer}/${path}">${toShown(name)}</a>`;
   });
   if (others.length === 0) return '';
-  return html`<p class="notice">Lines of the routers of this process (${shards.index} of ${shards.total}) alone. Those of others are on their pages: ${names}.</p>`;
+  return html`<p class="notice">${what} of this process (${shards.index} of ${shards.total}) alone. Those of others are on their pages: ${names}.</p>`;
 }
 
 /** Renders the logs of all routers as a table, by default grouped by router and sorted by name. Takes breaks. */

@@ -26,6 +26,8 @@ export function createPageRoutes(dependencies: WebDependencies): Readonly<Record
   /** Without an external URL, links are relative to the folder of the page. */
   const toBase = (up: string) => externalUrl?.pathname.replace(/\/?$/, '/') ?? up;
   const [top, below] = [toBase(''), toBase('../')];
+  const renderOthers = (what: string, path: string) =>
+    renderOtherProcesses(dependencies.content.describeShards(), what, path);
   return {
     '/': async (context) => {
       const { content, peers } = dependencies;
@@ -36,6 +38,7 @@ export function createPageRoutes(dependencies: WebDependencies): Readonly<Record
         view: await viewFleet(whole, query),
         faults: whole.faults,
         cluster: content.describeShards()?.cluster,
+        isShared: content.describeShards() !== undefined,
         minutes: content.listFleetMinutes(),
         delivery: describeDelivery(content),
         grafana: content.findGrafana(),
@@ -64,17 +67,19 @@ export function createPageRoutes(dependencies: WebDependencies): Readonly<Record
     '/logs': async (context) => {
       const query = parseRecordQuery(context);
       const page = await dependencies.content.readRecords(query);
-      const main = renderLines({ page, query, base: top }, renderOtherProcesses(dependencies.content.describeShards()));
+      const main = renderLines({ page, query, base: top }, renderOthers('Lines of the routers', 'logs'));
       return answerPage(context, { title: 'Logs', path: 'logs', base: top, main });
     },
     '/logs/positions': async (context) => {
       const logs = dependencies.content.listLogs();
       const main = await renderLogs(logs, readQuery(context, LOG_SORTS), below, clock.now());
-      return answerPage(context, { title: 'Logs', path: 'logs', base: below, main });
+      const others = renderOthers('Logs of the routers', 'logs/positions');
+      return answerPage(context, { title: 'Logs', path: 'logs', base: below, main: html`${others}${main}` });
     },
     '/sinks': (context) => {
       const main = renderSinks(describeDelivery(dependencies.content), top, clock.now());
-      return answerPage(context, { title: 'Sinks', path: 'sinks', base: top, main });
+      const others = renderOthers('Deliveries', 'sinks');
+      return answerPage(context, { title: 'Sinks', path: 'sinks', base: top, main: html`${others}${main}` });
     },
     '/dead-letters': (context) => {
       const query = parseLetterQuery((name) => context.req.query(name));

@@ -19,7 +19,7 @@ nav ul { display: flex; flex-wrap: wrap; gap: 0.25rem 1.25rem; list-style: none;
 nav a[aria-current] { color: var(--fg); font-weight: 600; text-decoration-thickness: 3px; }
 .refresh { margin-left: auto; color: var(--soft); font-size: 0.875rem; }
 footer { color: var(--soft); font-size: 0.875rem; border-top: 1px solid var(--line); }
-main li { overflow-wrap: anywhere; } h1 { font-size: 1.5rem; margin: 0.5rem 0; overflow-wrap: anywhere; }
+main li, main p { overflow-wrap: anywhere; } h1 { font-size: 1.5rem; margin: 0.5rem 0; overflow-wrap: anywhere; }
 h2 { font-size: 1.15rem; margin: 1.75rem 0 0.5rem; }
 .unseen { position: absolute; width: 1px; height: 1px; margin: 0; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 .cards { display: flex; flex-wrap: wrap; gap: 0.4rem; list-style: none; margin: 0.3rem 0; padding: 0; align-items: center; }
@@ -57,7 +57,7 @@ table { border-collapse: collapse; width: 100%; font-size: 0.9375rem; }
 caption { text-align: left; color: var(--soft); padding: 0.25rem 0; }
 th, td { text-align: left; padding: 0.3rem 0.9rem 0.3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 thead th { white-space: nowrap; } tbody th { font-weight: 600; }
-td.wide { min-width: 16rem; overflow-wrap: anywhere; } .stack td.wide { min-width: 0; } .stack tbody th { overflow-wrap: anywhere; white-space: normal; }
+td.wide { min-width: 16rem; overflow-wrap: anywhere; } .stack td.text { overflow-wrap: anywhere; min-width: 8rem; } .stack td.wide { min-width: 0; } .stack tbody th { overflow-wrap: anywhere; white-space: normal; }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 table.fleet { table-layout: fixed; font-size: 0.875rem; line-height: 1.35; }
 .fleet th, .fleet td { padding: 0.1rem 0.6rem 0.12rem 0; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }

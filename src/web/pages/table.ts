@@ -11,8 +11,8 @@ export interface Column<Row> {
   readonly title: string;
   /** Renders the cell of a row. */
   readonly cell: (row: Row) => Html | string;
-  /** `number`: right-aligned. `wide`: long text that may wrap. Default: neither. */
-  readonly kind?: 'number' | 'wide' | undefined;
+  /** `number`: right-aligned. `wide`: long text that may wrap. `text`: a name that wraps if it is very long. Default: none. */
+  readonly kind?: 'number' | 'wide' | 'text' | undefined;
   /** What the column means: tooltip of its heading. */
   readonly help?: string | undefined;
   /** Class of the cells, for style sheets. */

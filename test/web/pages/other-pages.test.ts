@@ -92,7 +92,7 @@ test.for<[spool: Partial<SpoolSummary>, told: string]>([
   [{ bytes: 4096, secondsToFull: 0 }, '<strong class="bad">It is full.</strong>'],
   [{ bytes: 5000, secondsToFull: null }, '<strong class="bad">It is full.</strong>'],
   [{ bytes: 0, secondsToFull: null }, 'No growth was seen in the last 10 min.'],
-  [{ bytes: 10, secondsToFull: 6 * 3600 - 1 }, '<span class="bad">Full in 5 h 59 min'],
+  [{ bytes: 10, secondsToFull: 6 * 3600 - 60 }, '<span class="bad">Full in 5 h 59 min'],
   [{ bytes: 10, secondsToFull: 6 * 3600 }, '<span class="soft">Full in 6 h'],
   [{ bytes: 10, secondsToFull: 4e9 }, 'It grows slowly: not full within 30 days.'],
 ])('the sinks tell when the spool is full: %j', async ([spool, told]) => {

@@ -14,7 +14,8 @@ const NOW_MS = Date.parse('2026-11-21T15:00:00.000Z');
 const SITES = ['nord', 'ost', 'süd', 'west'];
 const OPERATORS = ['Telekom.de', 'Vodafone.de', 'o2 - de', 'A1'];
 export const LONG_NAME = `${'plant-with-a-name-as-long-as-it-may-be-'.repeat(7)}x`.slice(0, 253);
-const HARD: Partial<RouterSummary> = {
+/** Labels and values in other scripts and directions, and without a place to break. */
+export const HARD: Partial<RouterSummary> = {
   labels: {
     site: '東京都千代田区丸の内一丁目九番一号東京駅丸の内駅舎',
     city: 'مدينة القاهرة الكبرى',

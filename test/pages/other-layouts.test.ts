@@ -1,0 +1,230 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { LetterDetail, LogLine, RouterDetail, WebContent } from '../../src/web/index.ts';
+import { findBarriers, openBrowser, openPage } from '../support/browser.ts';
+import { findTool } from '../support/tools.ts';
+import { DETAIL, openBench, SINK } from '../web/bench.ts';
+import { createFleet, HARD, LONG_NAME } from '../web/pages/sample-fleet.ts';
+import { FIND_CUT_TEXTS } from './cut-texts.ts';
+
+const chromium = findTool('chromium');
+const SCREENS: readonly (readonly [width: number, height: number])[] = [
+  [1400, 900],
+  [390, 844],
+  [320, 640],
+];
+const CJK = '東京都千代田区丸の内一丁目九番一号東京駅丸の内駅舎'.repeat(6);
+const ARABIC = 'فقد الاتصال بالشبكة الخلوية بعد انقطاع التيار الكهربائي '.repeat(6);
+const UNBROKEN = '0123456789abcdef'.repeat(40);
+const AT = '2026-11-21T12:00:00.000Z';
+
+function lineOf(change: Partial<LogLine>): LogLine {
+  return {
+    router: LONG_NAME,
+    timestamp: AT,
+    observedTimestamp: AT,
+    time: AT,
+    component: 'network',
+    tag: 'wan',
+    severity: 'warning',
+    message: 'eth0 is down',
+    uid: 'k7d2m4q2x4t5h7ca-00000e2f',
+    event: null,
+    gap: null,
+    ...change,
+  };
+}
+
+const GAP = { certainty: 'certain', reason: 'expired', from: AT, to: AT, bytesMin: 4096, gapUid: null };
+const LINES: readonly LogLine[] = [
+  lineOf({ message: CJK }),
+  lineOf({ message: ARABIC, component: 'مكون-الشبكة', router: 'plant-7' }),
+  lineOf({ message: UNBROKEN, severity: 'error', component: 'c'.repeat(64), tag: 't'.repeat(200) }),
+  lineOf({ message: 'Lines are missing', event: 'gap', gap: GAP }),
+  lineOf({ message: `${'x'.repeat(3000)} end` }),
+];
+
+const LETTER: LetterDetail = {
+  id: 17,
+  sink: `sink-${UNBROKEN}`.slice(0, 100),
+  at: AT,
+  router: LONG_NAME,
+  component: 'c'.repeat(64),
+  timestamp: AT,
+  code: '400',
+  reason: `mapper_parsing_exception: ${UNBROKEN} ${CJK} ${ARABIC}`,
+  isReplayed: false,
+  record: JSON.stringify({ router: LONG_NAME, message: `${CJK}${ARABIC}${UNBROKEN}` }),
+};
+
+const ROUTER_PAGE: RouterDetail = {
+  ...DETAIL,
+  ...HARD,
+  name: LONG_NAME,
+  failure: { reason: 'auth', step: 'login', error: `The router refused: ${UNBROKEN} ${ARABIC}` },
+};
+
+const NAMES = {
+  count: 30,
+  names: Array.from({ length: 30 }, (_, index) => (index === 0 ? LONG_NAME : `plant-${index}`)),
+};
+
+/** Texts of all scripts, and of the greatest length, wherever one comes from outside. */
+const CONTENT: Partial<WebContent> = {
+  describeRouter: () => ROUTER_PAGE,
+  readRecords: () => Promise.resolve({ records: LINES, next: 'more', searchedTo: null, fault: null }),
+  listLogs: () => DETAIL.logs.map((log) => ({ ...log, router: LONG_NAME, component: 'c'.repeat(64) })),
+  listSinks: () => [
+    {
+      ...SINK,
+      name: LETTER.sink,
+      state: 'down',
+      deadLetters: 3,
+      error: UNBROKEN,
+      lastFailure: { at: AT, error: LETTER.reason },
+    },
+  ],
+  listLetters: () => ({
+    letters: [LETTER, { ...LETTER, id: 16, reason: ARABIC, router: '' }],
+    hasMore: true,
+    counts: [
+      [LETTER.sink, 3],
+      ['loki', 1],
+    ],
+    fault: null,
+  }),
+  findLetter: (id) => (id === LETTER.id ? LETTER : { fault: `Locked: /var/lib/${UNBROKEN}` }),
+  renderConfig: () => `web:\n  external: ${UNBROKEN}\nlabels: { city: ${ARABIC} }\n`,
+  renderRouterConfig: () => `name: ${LONG_NAME}\n`,
+  describeConfiguration: () => ({
+    loadedAt: AT,
+    lastReload: { at: AT, faults: [`f.yaml:3:5: routers: ${UNBROKEN}`] },
+    pending: {
+      at: AT,
+      result: {
+        ok: true,
+        plan: {
+          routers: {
+            total: 30,
+            added: NAMES,
+            changed: { count: 1, routers: [{ name: LONG_NAME, keys: ['labels', 'poll.interval'] }] },
+            removed: NAMES,
+            reconnected: 30,
+          },
+          sections: ['sinks', 'redact'],
+          needsRestart: ['storage.path'],
+        },
+      },
+    },
+    warnings: [`${UNBROKEN}: others can read this file`],
+    sources: [
+      {
+        name: 'netbox',
+        state: 'down',
+        lastSuccess: AT,
+        error: UNBROKEN,
+        routers: 30,
+        refused: 2,
+        refusals: [CJK, ARABIC],
+        held: { missing: 12, of: 40 },
+      },
+    ],
+  }),
+};
+
+const PATHS = [
+  '/logs',
+  '/logs/positions',
+  `/router/${LONG_NAME}`,
+  `/router/${LONG_NAME}?view=positions`,
+  '/sinks',
+  '/dead-letters',
+  '/dead-letters/17',
+  '/dead-letters/18',
+  '/config',
+];
+
+describe.skipIf(chromium.isMissing)(`pages with texts of all kinds on screens of all sizes${chromium.note}`, () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await openBrowser();
+  });
+  afterAll(() => browser?.close());
+
+  test.for(PATHS)(
+    '%s is never wider than the screen, cuts no text without its title, and has no barrier',
+    async (path) => {
+      const { nowMs } = createFleet({ count: 0 });
+      await using bench = await openBench(CONTENT, { nowMs, isLifecycleEnabled: true });
+      await using watched = await openPage(browser, bench.url);
+      const { page, complaints } = watched;
+      await page.goto(path);
+      for (const [width, height] of SCREENS) {
+        await page.setViewportSize({ width, height });
+        expect([width, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([width, width]);
+        expect([width, await page.evaluate(FIND_CUT_TEXTS)]).toEqual([width, []]);
+      }
+      // At the narrowest, where most is hidden or moved.
+      expect(await findBarriers(page)).toEqual([]);
+      // The browser itself complains of the page that says why it cannot be read.
+      expect(complaints.filter((text) => !text.includes('503'))).toEqual([]);
+    },
+  );
+
+  test('"Poll now" is pressed by keyboard, polls this router, and shows its page again', async () => {
+    const polled: string[] = [];
+    const { nowMs } = createFleet({ count: 0 });
+    const refresh: WebContent['refresh'] = (name) => {
+      polled.push(name);
+      return Promise.resolve();
+    };
+    const content = { describeRouter: () => ({ ...DETAIL, durationSeconds: polled.length }), refresh };
+    await using bench = await openBench(content, { nowMs, isLifecycleEnabled: true });
+    await using watched = await openPage(browser, bench.url);
+    const { page, complaints } = watched;
+    await page.goto('/router/plant-7');
+    const button = page.getByRole('button', { name: 'Poll now' });
+    expect(await button.isVisible()).toBe(true);
+    await button.focus();
+    await Promise.all([page.waitForEvent('load'), page.keyboard.press('Enter')]);
+    expect([polled, new URL(page.url()).pathname]).toEqual([['plant-7'], '/router/plant-7']);
+    expect(await page.locator('h1').innerText()).toBe('plant-7');
+    await using plain = await openBench(content, { nowMs });
+    await using without = await openPage(browser, plain.url);
+    await without.page.goto('/router/plant-7');
+    expect(await without.page.getByRole('button', { name: 'Poll now' }).count()).toBe(0);
+    expect(complaints).toEqual([]);
+  });
+
+  test('with other processes, each page says whose routers it shows, and the fleet names the one that does not answer', async () => {
+    const others = new Map([
+      ['far-1', { name: 'far-1', url: 'https://192.0.2.1', labels: {}, shard: 1 }],
+      ['far-2', { name: 'far-2', url: 'https://192.0.2.2', labels: {}, shard: 1 }],
+    ]);
+    // Nobody listens there.
+    const peers = ['http://127.0.0.1:1', 'http://127.0.0.1:1'];
+    const { nowMs, ...fleet } = createFleet({ count: 3 });
+    const describeShards = () => ({ index: 0, total: 2, peers, others });
+    await using bench = await openBench({ ...fleet, describeShards }, { nowMs });
+    await using watched = await openPage(browser, bench.url, { viewport: { width: 320, height: 640 } });
+    const { page, complaints } = watched;
+    await page.goto('/');
+    expect(await page.locator('.notice').innerText()).toMatch(
+      /^Process 1 \(http:\/\/127\.0\.0\.1:1\) does not answer: its 2 routers cannot be shown\./,
+    );
+    expect(await page.locator('caption').innerText()).toContain('5');
+    expect(await page.locator('.strip svg').getAttribute('aria-label')).toMatch(/^Routers of this process alone/);
+    for (const [path, what] of [
+      ['/logs', 'Lines of the routers'],
+      ['/logs/positions', 'Logs of the routers'],
+      ['/sinks', 'Deliveries'],
+    ]) {
+      await page.goto(path ?? '');
+      const notice = page.locator('.notice').first();
+      expect(await notice.innerText()).toContain(`${what} of this process (0 of 2) alone.`);
+      expect(await notice.getByRole('link').getAttribute('href')).toBe(`http://127.0.0.1:1${path}`);
+      expect([path, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([path, 320]);
+    }
+    expect(complaints).toEqual([]);
+  });
+});
