@@ -207,11 +207,10 @@ export class RecordBuilder {
     if (this.#isSkipping || this.#isHalf || this.#recovered || firstShown.verdict !== 'sane') return from;
     const matcher = this.#context.matcher ?? LineMatcher.none;
     const run = new UsualRun(bytes, text, wall.asUtcMs, this.#renderer, matcher);
-    const { records } = this.#batch;
     let shown = firstShown;
     let asUtcMs = wall.asUtcMs;
     /** The line before, which is rendered when it is known that no line continues it. */
-    let waiting: (PlainLine & { readonly from: number }) | undefined;
+    let waiting: WaitingPlain | undefined;
     let waitingShown = shown;
     let at = from;
     while (run.find(at, start + at - from)) {
@@ -223,12 +222,13 @@ export class RecordBuilder {
         shown = ordinary;
         asUtcMs = run.asUtcMs;
       }
-      if (waiting) this.#renderer.renderBytes(waiting, waitingShown, records);
+      if (waiting) this.#renderPlain(waiting, waitingShown);
       else this.#renderUsual();
-      if (!run.tag) break;
-      waiting = { bytes, from: at, start: run.start, tag: run.tag, messageFrom: run.messageFrom, messageTo: run.to };
+      const { tag, redacted, messageFrom } = run;
+      if (!tag) break;
+      waiting = { bytes, from: at, start: run.start, tag, messageFrom, messageTo: run.to, redacted };
       waitingShown = shown;
-      if (run.mayMatch) matcher.search(bytes.toString('latin1', run.messageFrom, run.to), this.#matches);
+      if (run.mayMatch) this.#searchPlain(waiting, matcher);
       this.#file.lastStart = run.start;
       this.#batch.first ??= { uid: this.#uidAt(run.start), utcMs: shown.utcMs };
       this.#batch.lines++;
@@ -237,16 +237,31 @@ export class RecordBuilder {
     }
     if (!waiting) return from;
     const line = createPlainLine(bytes, waiting.from, waiting.messageTo, waiting.start);
-    const { tag } = waiting.tag;
+    const { redacted, tag: tagHead } = waiting;
+    const { tag } = tagHead;
     const message = line.text.slice(waiting.messageFrom - waiting.from);
+    const isPlain = redacted === undefined;
     this.#times.keepText(line.text.slice(0, STAMP_CHARS));
     this.#usual = {
       line,
       parsed: { tag, severity: undefined, message },
-      usual: { start: waiting.start, tag, severity: undefined, message, isPlain: true },
+      usual: { start: waiting.start, tag, severity: undefined, message: redacted ?? message, isPlain },
       shown,
     };
     return at;
+  }
+
+  #renderPlain(line: WaitingPlain, shown: ShownTime): void {
+    const { records } = this.#batch;
+    const { start, tag, redacted: message } = line;
+    if (message === undefined) this.#renderer.renderBytes(line, shown, records);
+    else this.#renderer.render({ start, tag: tag.tag, severity: undefined, message, isPlain: false }, shown, records);
+  }
+
+  #searchPlain({ bytes, messageFrom, messageTo, redacted }: WaitingPlain, matcher: MessageMatcher): void {
+    const message = redacted ?? bytes.toString('latin1', messageFrom, messageTo);
+    if (redacted === undefined) matcher.noteText(message);
+    matcher.search(message, this.#matches);
   }
 
   /** Takes a line by the short way, if it is a usual one. */
@@ -442,6 +457,14 @@ export class RecordBuilder {
   #flush(): void {
     this.#waiting.flush(this.#batch.records);
   }
+}
+
+/** A usual line that stands in a chunk, and waits for lines that continue it. */
+interface WaitingPlain extends PlainLine {
+  /** Where it begins in the chunk. */
+  readonly from: number;
+  /** Its message, if something was removed from that. */
+  readonly redacted: string | undefined;
 }
 
 /** A usual line that waits for lines that continue it. */

@@ -13,8 +13,8 @@ const [LINE_FEED, BLANK, OPENING, DASH, COLON, ZERO, NINE] = [0x0a, 0x20, 0x5b, 
 
 /**
  * Takes usual lines apart where they stand in a chunk, without making anything of them: plain bytes, the stamp
- * `YYYY-MM-DD hh:mm:ss` of one day, a tag, no severity, a message that nothing is removed from. What it takes is what the
- * parser of any line would have made of it; all else it leaves alone.
+ * `YYYY-MM-DD hh:mm:ss` of one day, a tag, no severity. What it takes is what the parser of any line would have made of it;
+ * all else it leaves alone.
  */
 export class UsualRun {
   readonly #bytes: Buffer;
@@ -30,6 +30,8 @@ export class UsualRun {
   asUtcMs = 0;
   tag: TagHead | undefined;
   messageFrom = 0;
+  /** Its message, if something was removed from that. */
+  redacted: string | undefined;
   /** True if log rules may match its message. */
   mayMatch = false;
 
@@ -67,14 +69,16 @@ export class UsualRun {
     if (bytes[to] !== LINE_FEED || to - from > LINE_BYTES_MAX) return false;
     // A buffer of the device may end within the line, and another line begin there.
     if (BLOCK_BYTES - (start % BLOCK_BYTES) < to - from && this.#holdsLine(from, to)) return false;
-    if (this.#matcher.mayChange && this.#isChanged(at, to)) return false;
+    this.redacted = undefined;
+    if (this.#matcher.mayChange && !this.#redact(at, to)) return false;
     this.from = from;
     this.start = start;
     this.to = to;
     this.asUtcMs = this.#dayMs + second * 1000;
     this.tag = tag;
     this.messageFrom = at;
-    this.mayMatch = this.#matcher.mayMatch;
+    // Rules are about what is left.
+    this.mayMatch = this.redacted !== undefined || this.#matcher.mayMatch;
     return true;
   }
 
@@ -96,9 +100,14 @@ export class UsualRun {
     return findEmbeddedLine(this.#bytes.toString('latin1', from, to)) !== undefined;
   }
 
-  #isChanged(from: number, to: number): boolean {
+  /** Removes from the message what is to be removed. False if it is about a request of this program. */
+  #redact(from: number, to: number): boolean {
     const message = this.#bytes.toString('latin1', from, to);
-    return isOwnRequest(message) || this.#matcher.redact(message) !== message;
+    if (isOwnRequest(message)) return false;
+    this.#matcher.noteText(message);
+    const rest = this.#matcher.redact(message);
+    if (rest !== message) this.redacted = rest;
+    return true;
   }
 }
 

@@ -26,6 +26,8 @@ export interface MessageMatcher {
    * first other byte. From here on {@link mayChange} and {@link mayMatch} are about this message.
    */
   readPlain(bytes: Uint8Array, from: number): number;
+  /** `message`: the text of the message that {@link readPlain} has read, so that nobody reads it again for literals. */
+  noteText(message: string): void;
   /** False if {@link redact} would leave the message as it is, and it is not about a request of this program. */
   readonly mayChange: boolean;
   /** False if {@link search} would find nothing. */
@@ -113,6 +115,9 @@ export class LineMatcher {
       readPlain: (bytes, from) => {
         this.#scanned = undefined;
         return scan.readPlain(bytes, from);
+      },
+      noteText: (message) => {
+        this.#scanned = message;
       },
       get mayChange() {
         if (alwaysChanges) return true;
