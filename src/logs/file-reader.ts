@@ -143,7 +143,13 @@ export class FileReader {
     const { name, stamp } = request;
     if (stamp !== undefined) {
       const resync = isBeyondRepair(this.#log.position, stamp);
-      const limits = { outputBytesMax: ARCHIVE_BYTES_MAX, ratioMax: ARCHIVE_RATIO_MAX, resync, signal };
+      const limits = {
+        outputBytesMax: ARCHIVE_BYTES_MAX,
+        ratioMax: ARCHIVE_RATIO_MAX,
+        resync,
+        signal,
+        isScanned: true,
+      };
       return source.readLog(name, signal, (body) => {
         const scan = archives.scan(this.#createOptions(request, attempt), signal);
         attempt.scan = scan;

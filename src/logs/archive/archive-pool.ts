@@ -28,6 +28,8 @@ export interface ArchivePoolOptions {
 
 /** Limits of one decoding. */
 export interface DecodeOptions extends Bzip2Limits {
+  /** True if the text goes to {@link ArchivePool.scan}, whose thread then starts while the file is still on its way. */
+  readonly isScanned?: boolean | undefined;
   /** Ends the decoding with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -63,6 +65,8 @@ const SCAN_IDLE_MS_MAX = 60_000;
 const INLINE_BYTES_MAX = 256 * 1024;
 /** Compressed bytes gathered before a thread is asked for, so that a slow source of a usual log file does not occupy one. */
 const GATHER_BYTES = 256 * 1024;
+/** A log compresses to half of its size at least. */
+const TEXT_RATIO_MIN = 2;
 /** Compressed layers: an archive, and the transfer encoding around it. */
 const LAYERS_MAX = 2;
 /** A layer of bzip2 may be larger than what it holds: by a share when it is random, by headers when it is tiny. */
@@ -178,7 +182,11 @@ class WorkerPool implements ArchivePool {
   }
 
   async *#decodeBzip2(reader: SourceReader, options: DecodeOptions): AsyncGenerator<ArchiveItem, Totals, undefined> {
-    await reader.peek(GATHER_BYTES);
+    // Each thread takes a tenth of a second to start: side by side, and while the file is still on its way.
+    this.#freeThreads.next?.prepare();
+    const { length } = await reader.peek(GATHER_BYTES);
+    const isLong = length * TEXT_RATIO_MIN > this.#inlineBytesMax;
+    if (isLong && options.isScanned === true) this.#freeScanThreads.next?.prepare();
     const thread = await this.#freeThreads.acquire(options.signal);
     try {
       const { kind: _, ...totals } = yield* thread.decode(reader, options, options.signal);

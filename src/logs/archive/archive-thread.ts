@@ -98,6 +98,11 @@ export class ArchiveThread {
     this.#thread = new WorkerThread({ ...options, task: 'decoded the archive' });
   }
 
+  /** Starts the thread, if it does not run, for a file that is about to come. */
+  prepare(): void {
+    this.#thread.prepare();
+  }
+
   /** Decodes what `reader` gives. The bytes in flight are bounded both ways. @throws ArchiveError */
   async *decode(
     reader: SourceReader,

@@ -12,6 +12,11 @@ export class ResourcePool<T> {
     this.#idle = all.toReversed();
   }
 
+  /** The one that is handed out next, if one is not in use. */
+  get next(): T | undefined {
+    return this.#idle.at(-1);
+  }
+
   /** Waits for one that is not in use. Throws the signal's reason. */
   async acquire(signal: AbortSignal | undefined): Promise<T> {
     if (this.#closed) throw this.#closed;

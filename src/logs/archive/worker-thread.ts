@@ -28,7 +28,8 @@ export interface ThreadJob<Reply> {
 }
 
 /**
- * A worker thread that serves one job at a time. The thread starts with the first job, is replaced with the
+ * A worker thread that serves one job at a time. The thread starts with the first job
+ * or shortly before it, is replaced with the
  * next one after it died, and does not keep the process alive while it has nothing to do.
  */
 export class WorkerThread<Request, Reply extends { readonly job: number }> {
@@ -41,6 +42,13 @@ export class WorkerThread<Request, Reply extends { readonly job: number }> {
 
   constructor(options: WorkerThreadOptions) {
     this.#options = options;
+  }
+
+  /** Starts the thread, if it does not run, for a job that is about to come. */
+  prepare(): void {
+    if (this.#closed) return;
+    this.#start();
+    this.#rewatch();
   }
 
   /** Begins the job that `create` makes for a number. Throws if the thread was closed. */

@@ -7,6 +7,7 @@ import { createSteppedClock } from '../../../src/base/index.ts';
 import { OUTPUT_WINDOW_BYTES, type Reply } from '../../../src/logs/archive/archive-protocol.ts';
 import { startArchiveWorker } from '../../../src/logs/archive/archive-thread.ts';
 import { type ArchiveItem, type ArchivePool, openArchivePool } from '../../../src/logs/archive/index.ts';
+import { startScanWorker } from '../../../src/logs/archive/remote-scan.ts';
 import { chunksOf, compress, createLog } from '../../support/archives.ts';
 import { findTool } from '../../support/tools.ts';
 
@@ -102,6 +103,34 @@ describe.skipIf(BZIP2.isMissing)(`ArchivePool${BZIP2.note}`, () => {
       expect(output.equals(input)).toBe(true);
     }
     expect(started).toHaveLength(1);
+  });
+
+  test('starts the threads for a long archive while it is still on its way, and none for its lines if it is short', async () => {
+    const started: string[] = [];
+    const starts = {
+      decoder: () => {
+        started.push('decoder');
+        return startArchiveWorker();
+      },
+      scanner: () => {
+        started.push('scanner');
+        return startScanWorker();
+      },
+    };
+    const scanned = { ...LIMITS, isScanned: true };
+    await using pool = openArchivePool({ workers: 2 }, starts);
+    await readAll(pool.decode(chunksOf(archive.subarray(0, 100_000)), scanned)).catch(() => {});
+    expect(started).toEqual(['decoder']);
+    const seen: string[][] = [];
+    async function* slow() {
+      yield* chunksOf(archive);
+      // The rest of the gathered part is asked for only now.
+      seen.push([...started]);
+    }
+    const output = await readAll(pool.decode(slow(), scanned));
+    expect(output.equals(input)).toBe(true);
+    expect(seen).toEqual([['decoder', 'scanner']]);
+    expect(started).toEqual(['decoder', 'scanner']);
   });
 
   test('lets the process end when nothing is decoded', () => {
