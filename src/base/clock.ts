@@ -135,20 +135,26 @@ export class Steps {
 export class TurnShare {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #onNext: () => void;
+  readonly #piecesMax: number;
+  #pieces = 0;
   /** Time of the pieces that this turn has done. Milliseconds. */
   #workedMs = 0;
   #isEndAwaited = false;
   #isSomethingLeft = false;
 
-  /** `onNext` is called in the next turn if {@link isSpent} has been true in this one. */
-  constructor(clock: Pick<Clock, 'monotonic'>, onNext: () => void) {
+  /**
+   * `onNext` is called in the next turn if {@link isSpent} has been true in this one. What an asynchronous piece goes on with is not
+   * measured; `piecesMax` bounds the number of those that one turn begins.
+   */
+  constructor(clock: Pick<Clock, 'monotonic'>, onNext: () => void, piecesMax = Infinity) {
     this.#clock = clock;
     this.#onNext = onNext;
+    this.#piecesMax = piecesMax;
   }
 
   /** True if this turn has done enough: what is left has to wait for the next one. */
   get isSpent(): boolean {
-    if (this.#workedMs < STEP_MS_MAX) return false;
+    if (this.#workedMs < STEP_MS_MAX && this.#pieces < this.#piecesMax) return false;
     this.#isSomethingLeft = true;
     return true;
   }
@@ -158,7 +164,8 @@ export class TurnShare {
     const beganMs = this.#clock.monotonic();
     work();
     this.#workedMs += this.#clock.monotonic() - beganMs;
-    if (this.#isEndAwaited || this.#workedMs === 0) return;
+    this.#pieces++;
+    if (this.#isEndAwaited) return;
     this.#isEndAwaited = true;
     void yieldToLoop().then(() => this.#end());
   }
@@ -166,6 +173,7 @@ export class TurnShare {
   #end(): void {
     this.#isEndAwaited = false;
     this.#workedMs = 0;
+    this.#pieces = 0;
     if (!this.#isSomethingLeft) return;
     this.#isSomethingLeft = false;
     this.#onNext();

@@ -1,4 +1,4 @@
-import { type Clock, hashToUnit, type Timer, TurnShare } from '../base/index.ts';
+import { type Clock, hashToUnit, Steps, type Timer, TurnShare } from '../base/index.ts';
 import type { Activity, RunEnded, RunOutcome, TriggerOutcome } from './activity.ts';
 import { DueQueue, FixedRateSchedule } from './due-times.ts';
 import { type RunLoad, RunShares } from './run-shares.ts';
@@ -15,6 +15,8 @@ export interface SchedulerOptions {
 }
 
 const RUNS_MAX = 256;
+/** Runs that one turn of the event loop begins: each works for up to a millisecond until it waits for its router. */
+const RUNS_PER_TURN_MAX = 8;
 /** First runs are spread over at most this long per activity, so that a small fleet starts quickly. */
 const START_SPREAD_MS = 20;
 
@@ -75,7 +77,7 @@ export class Scheduler {
     this.#clock = options.clock;
     this.#progressedMs = options.clock.monotonic();
     this.#report = options.report;
-    this.#turns = new TurnShare(options.clock, () => this.#proceed());
+    this.#turns = new TurnShare(options.clock, () => this.#proceed(), RUNS_PER_TURN_MAX);
     this.#shares = new RunShares(options.runsMax ?? RUNS_MAX);
     this.#gate = new WorkGate({
       clock: options.clock,
@@ -228,15 +230,15 @@ export class Scheduler {
 
   #dispatch(): void {
     const nowMs = this.#clock.monotonic();
-    while (!this.#turns.isSpent) {
+    const steps = new Steps(this.#clock);
+    // What is left is due at once, after everybody else had a turn.
+    while (!steps.isDue) {
       const entry = this.#dueTimes.popDue(nowMs);
       if (!entry) break;
-      this.#turns.do(() => {
-        const { activity, schedule } = entry;
-        // Checked before it is queued as well: an activity that will not run must not make a long run of the queue yield.
-        if (activity.isPaused?.() || !schedule.admits(activity.intervalMultiplier?.() ?? 1)) this.#skip(entry);
-        else this.#enqueue(entry);
-      });
+      const { activity, schedule } = entry;
+      // Checked before it is queued as well: an activity that will not run must not make a long run of the queue yield.
+      if (activity.isPaused?.() || !schedule.admits(activity.intervalMultiplier?.() ?? 1)) this.#skip(entry);
+      else this.#enqueue(entry);
     }
     this.#proceed();
   }
