@@ -1,3 +1,4 @@
+import { Steps } from '../base/index.ts';
 import {
   type ConfigFile,
   type ConfigFiles,
@@ -45,13 +46,19 @@ export async function readListedRouters(
   checkPresence(main, settings);
   const bounds = { filesMax: ROUTER_FILES_MAX, bytesMax: ROUTER_FILES_BYTES_MAX };
   const matched = await readPatternFiles(main, 'router_files', settings.router_files ?? [], bounds);
-  const routers = toPlaced(settings.routers ?? [], main, ['routers']);
+  const steps = new Steps();
+  const routers: PlacedRouter[] = [];
+  const place = async (listed: readonly ListedRouter[], file: ConfigFile, path: readonly string[]) => {
+    for (const [index, layer] of listed.entries()) {
+      routers.push({ file, path: [...path, index], name: layer.name, layer });
+      if (steps.isDue) await steps.next();
+    }
+  };
+  await place(settings.routers ?? [], main, ['routers']);
   for (const matchedFile of matched.files) {
     const file = await files.parse(matchedFile.name, matchedFile.path, matchedFile, LIST_ROOT);
     if (!file) continue;
-    const listed = (await checkSettings(file, env, routerListSchema)) ?? [];
-    // Not spread into one call: a list may be longer than the arguments that a call can have.
-    for (const router of toPlaced(listed, file, [])) routers.push(router);
+    await place((await checkSettings(file, env, routerListSchema)) ?? [], file, []);
   }
   return { routers, watched: { patterns: matched.patterns, digests: matched.digests } };
 }
@@ -66,8 +73,4 @@ function checkPresence(main: ConfigFile, { routers, router_files: patterns, rout
   const isEmpty = key !== undefined && Array.isArray(main.source.valueAt([key]));
   if (isEmpty) main.faults.add([key], `Expected ${AT_LEAST_ONE_ROUTER}, or "router_files"; found an empty list`);
   else main.faults.add(['routers'], `Missing key; expected ${AT_LEAST_ONE_ROUTER}, or "router_files"`);
-}
-
-function toPlaced(routers: readonly ListedRouter[], file: ConfigFile, path: readonly string[]): PlacedRouter[] {
-  return routers.map((layer, index) => ({ file, path: [...path, index], name: layer.name, layer }));
 }

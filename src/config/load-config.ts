@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path';
 import { readBackup } from '../backup/index.ts';
+import { Steps } from '../base/index.ts';
 import { readCluster } from '../cluster/index.ts';
 import { readSinks } from '../delivery/index.ts';
 import { readSources, SourceKeeper, type SourceOutcome, type SourceSettings } from '../inventory/index.ts';
@@ -120,8 +121,8 @@ export async function loadConfig(path: string, env: Environment, options: LoadOp
   const { main, digest } = await openMain(path, files);
   const settings = main ? ((await checkSettings(main, env, configSchema)) ?? {}) : undefined;
   if (!main || !settings) return { ok: false, faults: files.faults, watched: { patterns: [], digests: new Map() } };
-  checkUnique(toNamed(settings.sinks ?? [], main, 'sinks'), 'sinks');
-  checkUnique(toNamed(settings.router_sources ?? [], main, 'router_sources'), 'router_sources');
+  await checkUnique(toNamed(settings.sinks ?? [], main, 'sinks'), 'sinks');
+  await checkUnique(toNamed(settings.router_sources ?? [], main, 'router_sources'), 'router_sources');
   const routers = await readListedRouters(main, settings, env, files);
   const { config, moduleFiles, shown, sources } = await resolveConfig(main, settings, routers, env, files, options);
   const { faults } = files;
@@ -163,7 +164,7 @@ async function resolveConfig(
   files: ConfigFiles,
   options: LoadOptions,
 ): Promise<Resolution> {
-  checkUnique(routers, 'routers');
+  await checkUnique(routers, 'routers');
   const shipped = options.shippedModules === undefined ? [] : await readShippedModules(options.shippedModules, files);
   const own = await readListedModules(main, settings, env, files);
   const registry = new ModuleRegistry(shipped, own.modules, options.agentFamilies);
@@ -265,9 +266,11 @@ function toNamed(items: readonly Readonly<Record<string, unknown>>[], file: Conf
 }
 
 /** Rejects a name that an earlier item of the list already has. The fault is at the later item. */
-function checkUnique(items: readonly Named[], list: 'routers' | 'sinks' | 'router_sources'): void {
+async function checkUnique(items: readonly Named[], list: 'routers' | 'sinks' | 'router_sources'): Promise<void> {
   const first = new Map<string, Place>();
+  const steps = new Steps();
   for (const { file, path, name } of items) {
+    if (steps.isDue) await steps.next();
     if (typeof name !== 'string') continue;
     const place = { file, path: [...path, 'name'] };
     const earlier = first.get(name);

@@ -66,16 +66,20 @@ export async function resolveRouters(
   listed: readonly PlacedRouter[],
   context: FleetContext,
 ): Promise<ResolvedRouters> {
-  for (const router of listed) refuseIdleTls(router);
+  const steps = new Steps();
+  for (const router of listed) {
+    refuseIdleTls(router);
+    if (steps.isDue) await steps.next();
+  }
   const { inheritance, routers: own } = await Inheritance.read(main, settings, listed);
   // Perhaps no router inherits them.
   for (const layer of inheritance.inherited) if (layer.layer.modules !== undefined) context.registry.select(layer);
   for (const { file, path, layer } of [...inheritance.inherited, ...own]) {
     if (layer.metrics) context.registry.checkFilter(layer.metrics, { file, path: [...path, 'metrics'] });
+    if (steps.isDue) await steps.next();
   }
   for (const credentials of inheritance.credentials) checkCredentials(credentials);
   const resolver = new RouterResolver(inheritance, context);
-  const steps = new Steps();
   const routers: ResolvedRouter[] = [];
   for (const [index, { layer: router }] of listed.entries()) {
     const layer = own[index];

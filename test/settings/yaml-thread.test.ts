@@ -72,6 +72,51 @@ test('cutValue() leaves no piece with much more than a list or map of the size o
   expect(Math.max(...sizes)).toBeLessThan(JSON.stringify(value).length / 10);
 });
 
+test('cutValue() counts text by its length, so that no piece holds many long ones', () => {
+  const value = Array.from({ length: 100 }, (_, index) => `${index}`.padEnd(100_000));
+  const pieces = [...cutValue(value)];
+  expect(pieces.length).toBeGreaterThan(5);
+  const builder = new ValueBuilder();
+  for (const piece of pieces) builder.add(structuredClone(piece));
+  expect(builder.value).toEqual(value);
+});
+
+test('ConfigFiles.parse() takes the bytes of a text as well, and hands long ones over to the thread', async () => {
+  await using files = new ConfigFiles();
+  const bytes = new TextEncoder().encode(`\u{feff}- { a: "ä€😀" }\n${'- { a: x }\n'.repeat(1000)}`);
+  const file = await files.parse('f.yaml', '/f.yaml', { bytes }, ROOT);
+  expect(file?.source.valueAt([0, 'a'])).toBe('ä€😀');
+  expect(bytes.length).toBe(0);
+  const short = new TextEncoder().encode('- { a: "ä" }');
+  expect((await files.parse('g.yaml', '/g.yaml', { bytes: short }, ROOT))?.source.value).toEqual([{ a: 'ä' }]);
+});
+
+test('ConfigSource.locate() finds the items of a long list in any order, and the keys of a large map', async () => {
+  await using files = new ConfigFiles();
+  const keys = Array.from({ length: 30_000 }, (_, index) => `k${index}: 1\n`);
+  const text = `${'- { a: x }\n'.repeat(3000)}- ${keys.join('  ')}`;
+  const file = await files.parse('f.yaml', '/f.yaml', { text }, ROOT);
+  for (const index of [2999, 0, 255, 256, 257, 1024, 2048, 300, 2999]) {
+    expect(file?.source.locate([index, 'a'], 'key')).toEqual({ line: index + 1, column: 5 });
+  }
+  expect(file?.source.locate([3000, 'k29999'], 'key')).toEqual({ line: 33_000, column: 3 });
+  expect(file?.source.locate([3000, 'k1'], 'key')).toEqual({ line: 3002, column: 3 });
+  // What does not exist is found at what should hold it.
+  expect(file?.source.locate([9999], 'value').line).toBe(1);
+});
+
+test('checkSettings() does not check an item that is far too large, because that would take long at once', async () => {
+  const schema = z.array(z.strictObject({ a: z.array(z.number({ error: 'a number' }), { error: 'a list' }) }), {
+    error: 'a list',
+  });
+  await using files = new ConfigFiles();
+  const text = `- { a: [1] }\n- { a: [${'x, '.repeat(20_000)}] }\n`;
+  const file = await files.parse('f.yaml', '/f.yaml', { text }, { ...ROOT, schema });
+  if (!file) return expect.unreachable('the text can be parsed');
+  expect(await checkSettings(file, undefined, schema)).toEqual([{ a: [1] }, {}]);
+  expect(files.faults.map(({ line, message }) => [line, message])).toEqual([[2, 'This holds more than 10000 values']]);
+});
+
 test('checkSettings() stops at a thousand faults, and says where', async () => {
   const schema = z.array(z.strictObject({ a: z.string({ error: 'text' }) }), { error: 'a list' });
   await using files = new ConfigFiles();

@@ -175,6 +175,8 @@ export class Fleet {
     const removals: Promise<void>[] = [];
     for (const [, { agent }] of leaving) {
       removals.push(this.#remove(agent, wanted.get(agent.settings.name)?.settings, signal));
+      // What a removal goes on with when it has nothing to wait for belongs to this step.
+      await undefined;
       if (steps.isDue) await steps.next();
     }
     await Promise.all(removals);

@@ -2,7 +2,7 @@ import { glob, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { CONFIG_FILE_BYTES_MAX, type ConfigFile } from '../source/config-file.ts';
 import { renderFileFault } from './named-files.ts';
-import { readTextFile, type TextFile } from './text-file.ts';
+import { readTextBytes, type TextBytes } from './text-file.ts';
 
 /** A file that a list of paths and globs matches. */
 export interface MatchedFile {
@@ -10,7 +10,8 @@ export interface MatchedFile {
   readonly name: string;
   /** Absolute. */
   readonly path: string;
-  readonly text: string;
+  /** UTF-8 text. */
+  readonly bytes: Uint8Array<ArrayBuffer>;
   /** Permission bits. */
   readonly mode: number;
 }
@@ -60,18 +61,18 @@ export async function readPatternFiles(
         return { files, patterns: absolute, digests };
       }
       const name = renderName(main, pattern, path);
-      const text = await readTextFile(path, CONFIG_FILE_BYTES_MAX);
-      digests.set(path, digest(text));
-      if (!text.ok) {
-        main.faults.add(place, `The file ${name}, which is named here, ${text.reason}`);
+      const file = await readTextBytes(path, CONFIG_FILE_BYTES_MAX);
+      digests.set(path, digest(file));
+      if (!file.ok) {
+        main.faults.add(place, `The file ${name}, which is named here, ${file.reason}`);
         continue;
       }
-      bytes += Buffer.byteLength(text.text);
+      bytes += file.bytes.length;
       if (bytes > bytesMax) {
         main.faults.add(place, `The files that are named here and before hold more than ${bytesMax} bytes`);
         return { files, patterns: absolute, digests };
       }
-      files.push({ name, path, text: text.text, mode: text.mode });
+      files.push({ name, path, bytes: file.bytes, mode: file.mode });
     }
   }
   return { files, patterns: absolute, digests };
@@ -111,13 +112,13 @@ export async function listMatches(pattern: string, filesMax: number): Promise<st
 }
 
 /** Returns a digest of the content of a file, or of the reason why it cannot be read. */
-export function digest(file: TextFile): string {
+export function digest(file: TextBytes): string {
   return file.ok ? file.digest : `! ${file.reason}`;
 }
 
 /** Reads a file and returns the digest of its content. */
 export async function readDigest(path: string, bytesMax: number): Promise<string> {
-  return digest(await readTextFile(path, bytesMax));
+  return digest(await readTextBytes(path, bytesMax));
 }
 
 async function findKind(path: string): Promise<'folder' | 'file' | 'nothing'> {

@@ -11,6 +11,8 @@ const UNKNOWN_KEYS_MAX = 20;
 
 /** Lists that are longer are checked item by item. */
 const SHORT_LIST_MAX = 50;
+/** A router has some forty; what is larger is not checked, because that would be one long step. */
+const ITEM_VALUES_MAX = 10_000;
 
 /**
  * Checks a file against its schema, after substituting the environment if there is one. Returns the valid part, so that checks
@@ -46,7 +48,8 @@ interface LongList {
 
 /** Finds a long list whose schema says nothing of the list as a whole. */
 function findLongList(schema: z.core.$ZodType, value: unknown): LongList | undefined {
-  if (!Array.isArray(value) || value.length <= SHORT_LIST_MAX) return undefined;
+  if (!Array.isArray(value)) return undefined;
+  if (value.length <= SHORT_LIST_MAX && !value.some(isTooLarge)) return undefined;
   const inner = unwrap(schema, value);
   if (!(inner instanceof z.ZodArray && unwrap(inner.element, undefined) instanceof z.ZodObject)) return undefined;
   return (inner.def.checks ?? []).length === 0 ? { element: inner.element, items: value } : undefined;
@@ -65,10 +68,28 @@ async function checkItems(
       file.faults.add([...path, index], 'The file has so many faults that it was not checked from here on');
       break;
     }
-    sound.push(checkPart(file, env, element, item, [...path, index]) ?? {});
+    if (isTooLarge(item)) {
+      file.faults.add([...path, index], `This holds more than ${ITEM_VALUES_MAX} values`);
+      sound.push({});
+    } else sound.push(checkPart(file, env, element, item, [...path, index]) ?? {});
     if (steps.isDue) await steps.next();
   }
   return sound;
+}
+
+/** True if a value has far more inside of it than any item of a list needs. */
+function isTooLarge(item: unknown): boolean {
+  let count = 0;
+  const pending = [item];
+  while (pending.length > 0) {
+    const value = pending.pop();
+    if (++count + pending.length > ITEM_VALUES_MAX) return true;
+    if (Array.isArray(value)) {
+      if (value.length > ITEM_VALUES_MAX) return true;
+      pending.push(...(value as readonly unknown[]));
+    } else if (isMap(value)) for (const key in value) pending.push(value[key]);
+  }
+  return false;
 }
 
 /** Checks the item of a list at `path` by itself, without the environment. Returns its valid part. */

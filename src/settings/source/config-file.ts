@@ -1,5 +1,6 @@
 import { dirname, resolve } from 'node:path';
 import type { z } from 'zod';
+import { Steps } from '../../base/index.ts';
 import { describeExcessRights } from '../files/file-rights.ts';
 import { SecretKeeper } from '../files/secret-keeper.ts';
 import { listSecretKeys, type SecretKeys } from '../schema/values.ts';
@@ -42,10 +43,22 @@ export interface FileSurroundings {
   readonly credentialsFolder?: string | undefined;
 }
 
+/** Text of a file, as such or as bytes of UTF-8, and its permission bits. Default: it is no file. */
+type SourceContent = ({ readonly text: string } | { readonly bytes: Uint8Array<ArrayBuffer> }) & {
+  readonly mode?: number;
+};
+
 /** Number of warnings of a file that are kept: it may name thousands of others. */
 const WARNINGS_MAX = 20;
 /** Number of faults after which a file is not checked further: more than anybody reads. */
 const FAULTS_MAX = 1000;
+
+const OWN_TEXTS_MAX = 100;
+/** Files of the product that were parsed, by path: a reload parses none of them again. */
+const ownTexts = new Map<
+  string,
+  { readonly name: string; readonly text: string; readonly root: RootExpected; readonly parsed: ParsedText }
+>();
 
 /** Position of a key or value in one of the files. */
 export interface Place {
@@ -66,24 +79,34 @@ export class ConfigFiles implements AsyncDisposable {
 
   /**
    * Parses the text of a file, in a thread unless it is short; `undefined`, with its faults recorded, when it cannot be checked
-   * further. Rights of others on the file are a warning.
+   * further. Rights of others on the file are a warning. Bytes are UTF-8 text, and handed over to the thread: the caller has
+   * them no more.
    */
   async parse(
     name: string,
     path: string,
-    { text, mode = 0 }: { readonly text: string; readonly mode?: number },
+    { mode = 0, ...content }: SourceContent,
     root: RootExpected,
   ): Promise<ConfigFile | undefined> {
+    const text = 'bytes' in content ? content.bytes : content.text;
     const file = this.#open(name, path, await this.#thread.parse(name, text, root), root);
     // A text that is no file has no rights, and may be large.
-    const excess = file && mode !== 0 ? await describeExcessRights(resolve(path), mode, holdsSecret(file)) : undefined;
+    const excess =
+      file && mode !== 0 ? await describeExcessRights(resolve(path), mode, await holdsSecret(file)) : undefined;
     if (excess !== undefined) file?.faults.warn([], excess);
     return file;
   }
 
-  /** The same at once, for files that are part of the product. */
+  /** The same at once, for files that are part of the product. What they hold is known from the first time on. */
   parseOwn(name: string, path: string, text: string, root: RootExpected): ConfigFile | undefined {
-    return this.#open(name, path, parseSource(name, text, root), root);
+    let known = ownTexts.get(path);
+    if (known?.text !== text || known.name !== name || known.root !== root) {
+      known = { name, text, root, parsed: parseSource(name, text, root) };
+      // A folder of modules has dozens; other folders are for tests.
+      if (ownTexts.size >= OWN_TEXTS_MAX) ownTexts.clear();
+      ownTexts.set(path, known);
+    }
+    return this.#open(name, path, known.parsed, root);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -126,14 +149,33 @@ export class ConfigFiles implements AsyncDisposable {
   }
 }
 
-/** True if a secret stands in the file itself, and not in the environment. */
-function holdsSecret({ source, secretKeys }: ConfigFile): boolean {
-  const holds = (value: unknown, isSecret: boolean): boolean => {
-    if (typeof value === 'string') return isSecret && !value.includes('${');
-    if (typeof value !== 'object' || value === null) return false;
-    return Object.entries(value).some(([key, part]) => holds(part, isSecret || secretKeys.isSecret([key])));
-  };
-  return holds(source.value, false);
+/** True if a secret stands in the file itself, and not in the environment. The items of lists are looked at in steps. */
+async function holdsSecret({ source, secretKeys }: ConfigFile): Promise<boolean> {
+  const steps = new Steps();
+  const isNamed = (key: string) => secretKeys.isSecret([key]);
+  const root = source.value;
+  for (const [key, part] of isList(root) ? [['', root] as const] : Object.entries(Object(root) as object)) {
+    if (!isList(part) || isNamed(key)) {
+      if (holdsText(part, isNamed(key), isNamed)) return true;
+      continue;
+    }
+    for (const item of part) {
+      if (holdsText(item, false, isNamed)) return true;
+      if (steps.isDue) await steps.next();
+    }
+  }
+  return false;
+}
+
+/** True if a value is, or has inside of it, a text of a secret key that does not come from the environment. */
+function holdsText(value: unknown, isSecret: boolean, isNamed: (key: string) => boolean): boolean {
+  if (typeof value === 'string') return isSecret && !value.includes('${');
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.entries(value).some(([key, part]) => holdsText(part, isSecret || isNamed(key), isNamed));
+}
+
+function isList(value: unknown): value is readonly unknown[] {
+  return Array.isArray(value);
 }
 
 /** Renders a position for a message about the file `from`: `on line 3`, `in b.yaml on line 3`. */

@@ -77,11 +77,16 @@ function hashKey(key: string): number {
   return hash | 0;
 }
 
+const MARKED_ITEMS = 256;
+const LARGE_MAP_ROWS = 20_000;
+
 /** Finds the positions of keys and values in a file. */
 export class Positions implements Locator {
   readonly #table: PositionTable;
-  /** Rows inside of the maps, by hash of the key, and of the lists, by index, that were looked into. */
+  /** Rows inside of the maps that were looked into, by hash of the key. */
   readonly #inner = new Map<number, ReadonlyMap<number, number>>();
+  /** Rows of every 256th item of the lists that were looked into, as far as they were. */
+  readonly #marks = new Map<number, number[]>();
 
   constructor(table: PositionTable) {
     this.#table = table;
@@ -96,7 +101,7 @@ export class Positions implements Locator {
       const kind = this.#read(holder, COLUMN.kind);
       const isItem = kind === KIND.list && typeof step === 'number';
       if (!isItem && kind !== KIND.map) break;
-      const inner = this.#innerOf(holder).get(isItem ? step : hashKey(String(step)));
+      const inner = isItem ? this.#findItem(holder, step) : this.#findValue(holder, hashKey(String(step)));
       if (inner === undefined) break;
       row = inner;
       const own = this.#read(row, COLUMN.offset);
@@ -111,18 +116,34 @@ export class Positions implements Locator {
     return toPosition(this.#table.lineStarts, offset);
   }
 
-  #innerOf(row: number): ReadonlyMap<number, number> {
-    const known = this.#inner.get(row);
-    if (known) return known;
-    const isList = this.#read(row, COLUMN.kind) === KIND.list;
-    const inner = new Map<number, number>();
-    const end = this.#read(row, COLUMN.end);
-    for (let next = row + 1; next < end; next = this.#read(next, COLUMN.end)) {
-      // Of duplicates the last, as the parser does.
-      inner.set(isList ? inner.size : this.#read(next, COLUMN.keyHash), next);
+  #findItem(list: number, index: number): number | undefined {
+    const marks = this.#marks.get(list) ?? [list + 1];
+    this.#marks.set(list, marks);
+    const mark = Math.min(marks.length - 1, Math.floor(index / MARKED_ITEMS));
+    const end = this.#read(list, COLUMN.end);
+    let row = marks[mark] ?? end;
+    for (let number = mark * MARKED_ITEMS; row < end && number < index; ) {
+      row = this.#read(row, COLUMN.end);
+      number++;
+      if (number === marks.length * MARKED_ITEMS) marks.push(row);
     }
-    this.#inner.set(row, inner);
-    return inner;
+    return row < end ? row : undefined;
+  }
+
+  /** Of duplicates the last, as the parser does. */
+  #findValue(map: number, keyHash: number): number | undefined {
+    const end = this.#read(map, COLUMN.end);
+    const known = this.#inner.get(map);
+    if (known) return known.get(keyHash);
+    const isLarge = end - map > LARGE_MAP_ROWS;
+    const inner = new Map<number, number>();
+    for (let next = map + 1; next < end; next = this.#read(next, COLUMN.end)) {
+      const hash = this.#read(next, COLUMN.keyHash);
+      if (!isLarge || hash === keyHash) inner.set(hash, next);
+    }
+    // An index of it would take longer than a few searches, and no legal map is so large.
+    if (!isLarge) this.#inner.set(map, inner);
+    return inner.get(keyHash);
   }
 
   #read(row: number, column: number): number {

@@ -1,42 +1,58 @@
 /** Number of values in a piece: about a millisecond of copying between threads. */
 const PIECE_VALUES = 2000;
+/** So much text takes as long as one value. */
+const CHARS_PER_VALUE = 500;
 
-/** A part of a list or map: a whole value, or a list or map whose parts follow in later pieces. */
-type Entry =
-  | { readonly key: string; readonly value: unknown }
-  | { readonly key: string; readonly opens: number; readonly isList: boolean };
+/** A list or map among the values of a piece, whose parts follow in later pieces. */
+interface Opened {
+  /** Its index among the values. */
+  readonly at: number;
+  /** The number under which later pieces go into it. */
+  readonly number: number;
+  readonly isList: boolean;
+}
 
 /** Some parts of one list or map. The first piece of a value opens number 0. */
 export interface ValuePiece {
   /** Number of the list or map that they belong to. */
   readonly into: number;
-  readonly entries: readonly Entry[];
+  /** Keys of the values in a map; of those in a list there are none. */
+  readonly keys: readonly string[];
+  readonly values: readonly unknown[];
+  readonly opened: readonly Opened[];
 }
 
 /** Cuts a value of a parsed file into pieces, in the order in which {@link ValueBuilder} takes them. */
 export function* cutValue(root: unknown): Generator<ValuePiece, void, undefined> {
-  const pending: [number, object][] = [];
-  let opened = 0;
-  const toEntry = (key: string, value: unknown, size: number): Entry => {
-    if (size < PIECE_VALUES || !isHolder(value)) return { key, value };
-    pending.push([++opened, value]);
-    return { key, opens: opened, isList: Array.isArray(value) };
-  };
-  yield { into: 0, entries: [toEntry('', root, countValues(root))] };
+  const pending: [number, object][] = [[0, { '': root }]];
+  let count = 0;
   for (let next = pending.shift(); next; next = pending.shift()) {
     const [into, holder] = next;
-    let entries: Entry[] = [];
-    let values = 0;
+    const isMap = !Array.isArray(holder);
+    let piece = openPiece(into);
+    let size = 0;
     for (const [key, value] of Object.entries(holder)) {
-      const size = countValues(value);
-      entries.push(toEntry(key, value, size));
-      values += size;
-      if (values < PIECE_VALUES) continue;
-      yield { into, entries };
-      [entries, values] = [[], 0];
+      const valueSize = countValues(value);
+      const isOpened = valueSize >= PIECE_VALUES && isHolder(value);
+      if (isOpened) {
+        pending.push([++count, value]);
+        piece.opened.push({ at: piece.values.length, number: count, isList: Array.isArray(value) });
+      }
+      if (isMap) piece.keys.push(key);
+      piece.values.push(isOpened ? undefined : value);
+      size += isOpened ? 1 : valueSize;
+      if (size < PIECE_VALUES) continue;
+      yield piece;
+      piece = openPiece(into);
+      size = 0;
     }
-    if (entries.length > 0) yield { into, entries };
+    if (piece.values.length > 0) yield piece;
   }
+}
+
+function openPiece(into: number) {
+  const [keys, values, opened]: [string[], unknown[], Opened[]] = [[], [], []];
+  return { into, keys, values, opened };
 }
 
 /** Counts a value and those inside of it, no further than a piece holds. */
@@ -45,7 +61,7 @@ function countValues(root: unknown): number {
   const pending = [root];
   while (pending.length > 0 && count < PIECE_VALUES) {
     const value = pending.pop();
-    count++;
+    count += typeof value === 'string' ? 1 + Math.floor(value.length / CHARS_PER_VALUE) : 1;
     // Not spread into one call: a list may be longer than the arguments that a call can have.
     if (isHolder(value)) for (const part of Object.values(value)) pending.push(part);
   }
@@ -69,18 +85,26 @@ export class ValueBuilder {
     return this.#root[''];
   }
 
-  add({ into, entries }: ValuePiece): void {
+  add({ into, keys, values, opened }: ValuePiece): void {
     const holder = this.#opened[into] ?? {};
-    for (const entry of entries) {
-      const value = 'opens' in entry ? open(entry.isList) : entry.value;
-      if ('opens' in entry) this.#opened[entry.opens] = Object(value);
+    let next = 0;
+    for (const [index, whole] of values.entries()) {
+      let value = whole;
+      const part = opened[next];
+      if (part?.at === index) {
+        value = part.isList ? [] : {};
+        this.#opened[part.number] = value as object;
+        next++;
+      }
       if (Array.isArray(holder)) holder.push(value);
       // An assignment to `__proto__` would set the prototype instead.
-      else Object.defineProperty(holder, entry.key, { value, writable: true, enumerable: true, configurable: true });
+      else
+        Object.defineProperty(holder, keys[index] ?? '', {
+          value,
+          writable: true,
+          enumerable: true,
+          configurable: true,
+        });
     }
   }
-}
-
-function open(isList: boolean): object {
-  return isList ? [] : {};
 }

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { createSystemClock, openDeadline, untilAborted } from '../../base/index.ts';
+import { decodeText } from '../files/text-file.ts';
 import type { ConfigFault } from './fault.ts';
 import { type DataRoot, type ParsedData, parseData } from './parse-data.ts';
 import { type ParsedText, parseSource, type RootKind } from './parse-source.ts';
@@ -31,9 +32,11 @@ interface Reply {
 export class YamlThread implements AsyncDisposable {
   #worker: Worker | undefined;
 
-  /** Parses a text. Never rejects: what goes wrong is a fault. */
-  async parse(file: string, text: string, root: RootKind): Promise<ParsedText> {
-    if (text.length <= SHORT_CHARS_MAX) return parseSource(file, text, root);
+  /** Parses a text, or bytes of one, which are handed over. Never rejects: what goes wrong is a fault. */
+  async parse(file: string, text: string | Uint8Array<ArrayBuffer>, root: RootKind): Promise<ParsedText> {
+    if (text.length <= SHORT_CHARS_MAX) {
+      return parseSource(file, typeof text === 'string' ? text : decodeText(text), root);
+    }
     const { kind, expected, ifEmpty } = root;
     const parsed = await this.#request({ kind: 'parse', file, text, root: { kind, expected, ifEmpty } });
     if ('message' in parsed) return { faults: [parsed] };
@@ -111,7 +114,9 @@ async function awaitReply(worker: Worker, request: YamlRequest): Promise<unknown
   worker.once('exit', end);
   try {
     const reply = once(worker, 'message', { signal: ended.signal });
-    worker.postMessage(request, []);
+    // Copying a long text would take a while.
+    const isHandedOver = request.kind === 'parse' && typeof request.text !== 'string';
+    worker.postMessage(request, isHandedOver ? [request.text.buffer] : []);
     return await reply;
   } finally {
     worker.off('exit', end);

@@ -1,4 +1,5 @@
 import { parentPort } from 'node:worker_threads';
+import { decodeText } from '../files/text-file.ts';
 import type { ConfigFault } from './fault.ts';
 import { type DataRoot, parseData } from './parse-data.ts';
 import { parseSource, type RootKind } from './parse-source.ts';
@@ -7,7 +8,13 @@ import { cutValue, type ValuePiece } from './value-pieces.ts';
 
 /** A text to parse, or the wish for the next piece of its value. */
 export type YamlRequest =
-  | { readonly kind: 'parse'; readonly file: string; readonly text: string; readonly root: RootKind }
+  | {
+      readonly kind: 'parse';
+      readonly file: string;
+      /** Bytes are UTF-8 text. */
+      readonly text: string | Uint8Array<ArrayBuffer>;
+      readonly root: RootKind;
+    }
   | { readonly kind: 'parse-data'; readonly file: string; readonly text: string; readonly root: DataRoot }
   | { readonly kind: 'next' };
 
@@ -21,7 +28,8 @@ let rest: YamlReply & { readonly kind: 'done' } = { kind: 'done', faults: [], po
 
 parentPort?.on('message', (request: YamlRequest) => {
   if (request.kind === 'parse') {
-    const { content, faults } = parseSource(request.file, request.text, request.root);
+    const text = typeof request.text === 'string' ? request.text : decodeText(request.text);
+    const { content, faults } = parseSource(request.file, text, request.root);
     pieces = content && cutValue(content.value);
     rest = { kind: 'done', faults, positions: content?.positions };
   } else if (request.kind === 'parse-data') {
