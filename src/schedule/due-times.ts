@@ -75,6 +75,14 @@ export class FixedRateSchedule {
     }
   }
 
+  /** Ends the wait of the back-off: the next run is at the next scheduled time. Failures still count. */
+  hasten(nowMs: number): void {
+    if (this.#failures < 2 || !Number.isFinite(this.#intervalMs) || this.#dueMs <= nowMs) return;
+    const passed = Math.max(0, Math.floor((nowMs - this.#lastMs) / this.#intervalMs));
+    this.#dueMs = Math.min(this.#dueMs, this.#lastMs + (passed + 1) * this.#intervalMs);
+    this.#wantedMs = this.#dueMs;
+  }
+
   /** Returns the first scheduled time after `nowMs` that respects the back-off. */
   #findNext(nowMs: number): number {
     const doublings = Math.min(Math.max(0, this.#failures - 1), DOUBLINGS_MAX);

@@ -17,6 +17,13 @@ export interface SchedulerOptions {
 const RUNS_MAX = 256;
 /** Runs that one turn of the event loop begins: each works for up to a millisecond until it waits for its router. */
 const RUNS_PER_TURN_MAX = 8;
+/** So many recoveries in this time, and of at least this share of what failed, mean that more is over than one fault. */
+const RECOVERY_MS = 60_000;
+const RECOVERIES_LEAST = 3;
+const RECOVERY_SHARE = 1 / 20;
+/** Of at least so many that fail, every tenth and no fewer than the recoveries that are needed are scouts. */
+const MANY_FAILING = 20;
+const SCOUT_EVERY = 10;
 /** First runs are spread over at most this long per activity, so that a small fleet starts quickly. */
 const START_SPREAD_MS = 20;
 
@@ -67,6 +74,10 @@ export class Scheduler {
   readonly #running = new Map<Entry, RunInProgress>();
   /** Runs that begin at once, because many are due or have failed fast, are spread over turns of the event loop. */
   readonly #turns: TurnShare;
+  /** Urgent activities whose last scheduled run failed, and whether they are scouts. */
+  readonly #failing = new Map<Entry, { readonly isScout: boolean }>();
+  /** How many of them have recovered since a time on the monotonic clock. */
+  #recovered = { sinceMs: -Infinity, count: 0 };
   #isStarted = false;
   #isStopped = false;
   #timer: Timer | undefined;
@@ -134,6 +145,7 @@ export class Scheduler {
     if (!entry) return;
     const { queue } = entry;
     this.#entries.delete(key);
+    this.#failing.delete(entry);
     queue.entries.delete(entry);
     entry.state = 'removed';
     this.#dueTimes.remove(entry);
@@ -323,12 +335,38 @@ export class Scheduler {
       this.#report({ type: 'run-ended', key: activity.key, outcome, isTriggered, lagMs, durationMs, error });
     }
     schedule.settle(startedMs, endedMs, outcome);
+    if (entry.state !== 'removed' && activity.isUrgent === true) this.#noteHealth(entry, endedMs);
     this.#running.delete(entry);
     this.#shares.release(entry);
     if (entry.state !== 'removed') this.#rest(entry);
     this.#answer(entry, outcome);
     this.#release(queue, entry);
     this.#proceed();
+  }
+
+  /**
+   * When many that failed recover within a short time, what kept them away is over: a network, or the power of a region. The
+   * others of them are then due at their next scheduled time instead of after their back-off. So that it is noticed soon, some
+   * of many that fail, the scouts, do not back off.
+   */
+  #noteHealth(entry: Entry, nowMs: number): void {
+    const { schedule } = entry;
+    if (schedule.isFailing) {
+      const { size } = this.#failing;
+      const { isScout } = this.#failing.get(entry) ?? { isScout: size < RECOVERIES_LEAST || size % SCOUT_EVERY === 0 };
+      this.#failing.set(entry, { isScout });
+      if (isScout && this.#failing.size >= MANY_FAILING) schedule.hasten(nowMs);
+      return;
+    }
+    if (!this.#failing.delete(entry)) return;
+    if (nowMs - this.#recovered.sinceMs > RECOVERY_MS) this.#recovered = { sinceMs: nowMs, count: 0 };
+    const count = ++this.#recovered.count;
+    if (count < RECOVERIES_LEAST || count < RECOVERY_SHARE * (this.#failing.size + count)) return;
+    this.#recovered.count = 0;
+    for (const one of this.#failing.keys()) {
+      one.schedule.hasten(nowMs);
+      if (one.state === 'resting') this.#dueTimes.push(one.schedule.dueMs, one);
+    }
   }
 
   #rest(entry: Entry): void {
