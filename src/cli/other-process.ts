@@ -51,7 +51,8 @@ export class OtherProcess<Order extends object, Report extends { readonly type: 
   async ask<T extends Report['type']>(order: Order, type: T): Promise<Extract<Report, { readonly type: T }>> {
     const { role, clock, answerMsMax = ANSWER_MS_MAX } = this.#options;
     using deadline = openDeadline(clock, answerMsMax, this.#options.signal);
-    const { signal } = deadline;
+    const done = new AbortController();
+    const signal = AbortSignal.any([deadline.signal, done.signal]);
     const ended = once(this.#child, 'exit', { signal }).then(() => {
       throw new ProcessError('process-ended', `The process of the ${role} has ended`);
     });
@@ -63,6 +64,8 @@ export class OtherProcess<Order extends object, Report extends { readonly type: 
       if (cause instanceof ProcessError) throw cause;
       throw new ProcessError('no-answer', `The process of the ${role} has not answered in time`, { cause });
     })) as [Report | FailedReport];
+    // What was not waited for listens no longer.
+    done.abort();
     if (report.type === type) return report as Extract<Report, { readonly type: T }>;
     const error = report.type === 'failed' && 'error' in report ? String(report.error) : `Expected ${type}`;
     throw new ProcessError('no-answer', error);

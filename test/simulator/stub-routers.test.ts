@@ -85,3 +85,23 @@ test('the first log of a stub router grows a line at a time, and the others do n
   expect(after[0]?.startsWith(before[0] ?? '')).toBe(true);
   expect(after[0]?.slice(before[0]?.length).match(/\n/g)).toHaveLength(1);
 });
+
+test('stub routers that were away are back at the same port, with their logs rotated meanwhile', async () => {
+  const clock = createSteppedClock(Date.UTC(2026, 10, 21));
+  await using rig = await openStub({ clock, logs: { components: 1, bytes: 1000, archives: 1 } });
+  const { stub, client } = rig;
+  const before = await client.listLogs();
+  expect(before).toHaveLength(2);
+  await stub.leave();
+  await expect(client.listLogs()).rejects.toMatchObject({ code: 'connect' });
+  await clock.advance(60_000);
+  await stub.comeBack(2);
+  const after = await client.listLogs();
+  expect(after).toEqual(expect.arrayContaining([...before]));
+  expect(after.filter((name) => name.endsWith('.bz2'))).toHaveLength(3);
+  // The newest line is of now.
+  const text = await client.readLog('system/current', AbortSignal.timeout(5000), async (body) =>
+    Buffer.concat(await Array.fromAsync(body)).toString(),
+  );
+  expect(text).toMatch(/2026-11-21 00:01:00 \[system\].*\n$/);
+});

@@ -7,6 +7,9 @@ export type Order =
   | { readonly type: 'count' }
   /** Scrapes a URL from now on, by so many clients, and no other one. */
   | { readonly type: 'scrape'; readonly url: string; readonly scrapers: number; readonly intervalMs: number }
+  /** All routers are gone from now on; with `rotations` they are back, their logs rotated so often. */
+  | { readonly type: 'leave' }
+  | { readonly type: 'return'; readonly rotations: number }
   /** Reads a text of this machine. */
   | { readonly type: 'read'; readonly url: string };
 
@@ -15,5 +18,7 @@ export type Report =
   | { readonly type: 'started'; readonly port: number; readonly caPem: string }
   | { readonly type: 'counted'; readonly counts: StubCounts; readonly scrapes: readonly ScrapeCounts[] }
   | { readonly type: 'scraping' }
+  | { readonly type: 'left' }
+  | { readonly type: 'returned' }
   | { readonly type: 'read'; readonly text: string }
   | { readonly type: 'failed'; readonly error: string };

@@ -36,6 +36,14 @@ export async function runBenchRouters(io: CommandIo): Promise<ExitCode> {
         for (const scraper of scrapers) void scraper.run(AbortSignal.any([stop.signal, scraping.signal]));
         return { type: 'scraping' };
       }
+      case 'leave': {
+        await routers?.leave();
+        return { type: 'left' };
+      }
+      case 'return': {
+        await routers?.comeBack(order.rotations);
+        return { type: 'returned' };
+      }
       case 'read': {
         using deadline = openDeadline(clock, READ_MS_MAX, stop.signal);
         return { type: 'read', text: await readUrl(order.url, deadline.signal) };

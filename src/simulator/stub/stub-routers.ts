@@ -43,6 +43,10 @@ export interface StubRouters extends AsyncDisposable {
   readonly caPem: string;
   /** Returns what was asked since the last call. */
   count(): StubCounts;
+  /** All routers are gone: connections end, and new ones are refused. */
+  leave(): Promise<void>;
+  /** All routers are back at the same port, each log with so many rotated files more than when they left. */
+  comeBack(rotations: number): Promise<void>;
 }
 
 /** The first wait of TCP for the acknowledgement of a lost packet. Milliseconds. */
@@ -67,22 +71,33 @@ export async function startStubRouters(options: StubRoutersOptions): Promise<Stu
   if (options.idleMs !== undefined) server.timeout = options.idleMs;
   // A client that gives up is no fault of the server.
   server.on('tlsClientError', () => {});
-  server.listen({ port: 0, host: '127.0.0.1', backlog: BACKLOG });
-  try {
-    await once(server, 'listening');
-  } catch (cause) {
-    throw new SimulatorError('listen-failed', 'No stub router can listen on 127.0.0.1', { cause });
-  }
+  const listen = async (port: number) => {
+    server.listen({ port, host: '127.0.0.1', backlog: BACKLOG });
+    try {
+      await once(server, 'listening');
+    } catch (cause) {
+      throw new SimulatorError('listen-failed', 'No stub router can listen on 127.0.0.1', { cause });
+    }
+  };
+  const leave = async () => {
+    if (!server.listening) return;
+    const closed = Promise.withResolvers<void>();
+    server.close(() => closed.resolve());
+    server.closeAllConnections();
+    await closed.promise;
+  };
+  await listen(0);
+  const { port } = server.address() as AddressInfo;
   return {
-    port: (server.address() as AddressInfo).port,
+    port,
     caPem: authority.caPem,
     count: () => stub.takeCounts(),
-    async [Symbol.asyncDispose]() {
-      const closed = Promise.withResolvers<void>();
-      server.close(() => closed.resolve());
-      server.closeAllConnections();
-      await closed.promise;
+    leave,
+    async comeBack(rotations) {
+      stub.rotateLogs(rotations);
+      await listen(port);
     },
+    [Symbol.asyncDispose]: leave,
   };
 }
 
@@ -118,6 +133,10 @@ class StubServer {
     const waitMs = latencyMs + (isLate ? RETRANSMISSION_MS : 0);
     if (waitMs === 0) this.#send(url, path, query, response);
     else clock.setTimer(waitMs, () => this.#send(url, path, query, response));
+  }
+
+  rotateLogs(times: number): void {
+    this.#logs?.rotate(times);
   }
 
   takeCounts(): StubCounts {
