@@ -61,7 +61,7 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
     io.stderr.write(`--web.listen-address: expected host:port, :port or [::1]:port, found ${JSON.stringify(text)}\n`);
   }
   if (wrong.length > 0) return EXIT.usage;
-  const secrets = new SecretKeeper();
+  const secrets = new SecretKeeper({ env: readEnvironment() });
   const inventory = new SourceKeeper();
   const statePath = flags.storagePath === undefined ? undefined : resolve(flags.storagePath);
   const load = async (checkedState?: CheckedState) =>

@@ -116,7 +116,7 @@ const MAIN_ROOT: RootExpected = {
  * Never rejects. Relative paths inside a file start at its folder.
  */
 export async function loadConfig(path: string, env: Environment, options: LoadOptions = {}): Promise<LoadedConfig> {
-  const { secrets = new SecretKeeper() } = options;
+  const { secrets = new SecretKeeper({ env }) } = options;
   await using files = new ConfigFiles({ secrets, credentialsFolder: env['CREDENTIALS_DIRECTORY'] });
   const { main, digest } = await openMain(path, files);
   const settings = main ? ((await checkSettings(main, env, configSchema)) ?? {}) : undefined;

@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import type { Secret } from '../base/index.ts';
+import { createSystemClock, type Secret } from '../base/index.ts';
 import { type AccessRules, ROLES, type Role } from './access-settings.ts';
 import { type BasicAuth, parseBasic } from './basic-auth.ts';
 
@@ -8,6 +8,9 @@ const METRICS_ROUTES: ReadonlySet<string> = new Set(['/metrics', '/metrics/agent
 const ADMIN_ROUTES: ReadonlySet<string> = new Set(['/-/reload', '/-/quit', '/-/poll']);
 const ADMIN_STATE_ROUTE = /^\/api\/v1\/routers\/[^/]+\/state$/;
 const HEALTH_ROUTES: ReadonlySet<string> = new Set(['/-/healthy', '/-/ready']);
+
+/** Tokens are not read again sooner, however many are refused. Milliseconds. */
+const RENEWAL_INTERVAL_MS = 10_000;
 
 /** A token with its digest, so that the time of a look-up tells nothing about the token. */
 interface KnownToken {
@@ -24,6 +27,8 @@ export class Access {
   readonly #passwords: BasicAuth | undefined;
   readonly #key = randomBytes(32);
   readonly #tokens: readonly KnownToken[];
+  readonly #clock = createSystemClock();
+  #renewedMs = -Infinity;
 
   /** `passwords` is absent when there are no users. */
   constructor(rules: AccessRules, passwords: BasicAuth | undefined) {
@@ -61,7 +66,20 @@ export class Access {
       // A token of a file changes with it.
       if (value !== known.value) [known.value, known.digest] = [value, this.#digest(value)];
     }
-    return this.#tokens.find((known) => known.digest === digest)?.role;
+    const role = this.#tokens.find((known) => known.digest === digest)?.role;
+    if (role === undefined) this.#renewTokens();
+    return role;
+  }
+
+  /**
+   * Reads tokens again after one that is not known, as other secrets after a refusal: for the next request, so that nobody waits
+   * for a command.
+   */
+  #renewTokens(): void {
+    const nowMs = this.#clock.monotonic();
+    if (nowMs - this.#renewedMs < RENEWAL_INTERVAL_MS) return;
+    this.#renewedMs = nowMs;
+    for (const { token, value } of this.#tokens) if (typeof token !== 'string') void token.renew(value);
   }
 
   #digest(token: string): string {

@@ -1,13 +1,19 @@
-import { mkdtempDisposable, rm, writeFile } from 'node:fs/promises';
+import { mkdtempDisposable, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createSteppedClock } from '../../src/base/index.ts';
-import { type SecretEvent, SecretKeeper, type SecretKind } from '../../src/settings/index.ts';
+import { type SecretEvent, SecretKeeper, type SecretKeeperOptions, type SecretKind } from '../../src/settings/index.ts';
 
 const PASSWORD: SecretKind = { expected: 'the password' };
 
-async function createBench(options: { readonly commandMsMax?: number } = {}) {
+/** Letter of the state of a process; empty if there is none. */
+async function readState(pid: number): Promise<string> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  return stat.slice(stat.lastIndexOf(')') + 2)[0] ?? '';
+}
+
+async function createBench(options: SecretKeeperOptions = {}) {
   const folder = await mkdtempDisposable(join(tmpdir(), 'secret-keeper-'));
   const clock = createSteppedClock(0);
   const keeper = new SecretKeeper({ clock, ...options });
@@ -94,6 +100,43 @@ test('SecretKeeper runs a command without a shell, again when asked, but not aga
   expect(await secret.renew(second)).toBe(false);
   await bench.clock.advance(10_000);
   expect(await secret.renew(second)).toBe(true);
+});
+
+test('SecretKeeper gives a command a few variables of its environment, and no others', async () => {
+  const env = { HOME: '/home/agent', LANG: 'C.UTF-8', ROUTER_PASSWORD: 'not for commands', NODE_OPTIONS: '--none' };
+  await using bench = await createBench({ env });
+  const found = await bench.run('console.log(Object.keys(process.env).sort().join(), process.env.HOME)');
+  expect(found.ok && found.secret.reveal()).toBe('HOME,LANG /home/agent');
+});
+
+test('SecretKeeper does not wait for what a command leaves in the background, and ends it at the time limit', async () => {
+  await using bench = await createBench({ commandMsMax: 60_000 });
+  const background = "require('child_process').spawn('sleep', ['600'], { stdio: 'inherit' })";
+  const found = await bench.run(`const child = ${background}; child.unref(); console.log(child.pid)`);
+  if (!found.ok) return expect.unreachable(found.reason);
+  const pid = Number(found.secret.reveal());
+  // Still there, as a helper that keeps passwords for the next time would be.
+  expect(process.kill(pid, 0)).toBe(true);
+  process.kill(pid, 'SIGKILL');
+  await using hurried = await createBench({ commandMsMax: 1000 });
+  const noted = join(hurried.folder.path, 'pid');
+  const slow = `fs.writeFileSync(process.argv[1], String(${background}.pid)); setInterval(() => {}, 1000)`;
+  expect(await hurried.run(slow, noted)).toMatchObject({ reason: 'takes longer than 1 s' });
+  const left = Number(await readFile(noted, 'utf8'));
+  // A process that has ended and that nobody has waited for yet is still known.
+  await expect.poll(() => readState(left)).toMatch(/^Z|^$/);
+});
+
+test('SecretKeeper keeps the newest value when a look and a refusal read a file at the same time', async () => {
+  await using bench = await createBench();
+  await writeFile(bench.path, 'first');
+  const secret = await bench.read();
+  await writeFile(bench.path, 'second');
+  const look = bench.keeper.refresh();
+  const renewed = secret.renew('first');
+  expect(await Promise.all([look, renewed])).toEqual([undefined, true]);
+  expect(secret.reveal()).toBe('second');
+  expect(bench.events).toHaveLength(1);
 });
 
 test.each([

@@ -1,6 +1,7 @@
 import { hashSync } from 'bcryptjs';
 import { describe, expect, test, vi } from 'vitest';
 import { Secret } from '../../src/base/index.ts';
+import { Access } from '../../src/web/access.ts';
 import type { AccessRules, Role } from '../../src/web/access-settings.ts';
 import { type WebContent, WebError, type WebSecurity } from '../../src/web/index.ts';
 import { DETAIL, openBench, toBasic } from './bench.ts';
@@ -158,4 +159,19 @@ test('a role for a user who does not exist is refused', async () => {
   await expect(openBench({}, options)).rejects.toMatchObject({ code: 'settings', disposition: 'operator' });
   await using bench = await openBench();
   expect(() => bench.server.prepare(options)).toThrow(WebError);
+});
+
+test('Access reads a token again after one that it does not know, for the next request', async () => {
+  const renew = vi.fn(async () => token.replace('new-token'));
+  const token: Secret = new Secret('old-token', { id: 'command', renew });
+  const rules = { isHealthOpen: false, users: new Map(), tokens: [{ name: 'a', token, role: 'metrics' as const }] };
+  const access = new Access(rules, undefined);
+  expect(await access.identify('Bearer old-token', '192.0.2.1')).toBe('metrics');
+  expect(renew).not.toHaveBeenCalled();
+  expect(await access.identify('Bearer new-token', '192.0.2.1')).toBeUndefined();
+  expect(renew).toHaveBeenCalledOnce();
+  expect(await access.identify('Bearer new-token', '192.0.2.1')).toBe('metrics');
+  // However many are refused, it is not read again at once.
+  expect(await access.identify('Bearer old-token', '192.0.2.1')).toBeUndefined();
+  expect(renew).toHaveBeenCalledOnce();
 });

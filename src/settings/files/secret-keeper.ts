@@ -1,7 +1,7 @@
-import { execFile } from 'node:child_process';
 import { stat } from 'node:fs/promises';
 import { type Clock, createSystemClock, Secret, Steps } from '../../base/index.ts';
-import { readTextFile, type TextFile } from './text-file.ts';
+import { runSecretCommand } from './secret-command.ts';
+import { readTextFile } from './text-file.ts';
 
 /** What stood in the way of a secret. `reason` completes "The file …". */
 interface Unread {
@@ -46,10 +46,6 @@ export type SecretEvent =
 export const PASSWORD_FILE_BYTES_MAX = 4096;
 /** Time limit of a command. Milliseconds. */
 const COMMAND_MS_MAX = 10_000;
-/** More output of a command, errors included, ends it. */
-const OUTPUT_BYTES_MAX = 64 * 1024;
-/** A carriage return and a line feed. */
-const LINE_END_BYTES = 2;
 /** A command is not run again sooner: a refused login of many routers is one reason. Milliseconds. */
 const COMMAND_INTERVAL_MS = 10_000;
 
@@ -69,12 +65,15 @@ export interface SecretKeeperOptions {
   readonly clock?: Clock | undefined;
   /** Time limit of a command, in real time. Milliseconds, default 10 s. */
   readonly commandMsMax?: number | undefined;
+  /** Environment of this process, of which commands get a few variables. Default: none. */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
 }
 
 /** Reads secrets from files and commands, each once for all who use it, and again when they change or are refused. */
 export class SecretKeeper {
   readonly #clock: Clock;
   readonly #commandMsMax: number;
+  readonly #env: Readonly<Record<string, string | undefined>>;
   readonly #kept = new Map<string, Kept>();
   readonly #underWay = new Map<string, Promise<void>>();
   /** When commands last ended. Monotonic, milliseconds. */
@@ -84,6 +83,7 @@ export class SecretKeeper {
   constructor(options: SecretKeeperOptions = {}) {
     this.#clock = options.clock ?? createSystemClock();
     this.#commandMsMax = options.commandMsMax ?? COMMAND_MS_MAX;
+    this.#env = options.env ?? {};
   }
 
   /** Adds a listener for secrets that were read again. */
@@ -94,7 +94,7 @@ export class SecretKeeper {
   /** Reads a secret. The same origin gives the same object as long as somebody holds it, with the value that was just read. */
   async read(origin: SecretOrigin, kind: SecretKind): Promise<ReadSecret> {
     const key = JSON.stringify([origin, kind.expected]);
-    const read = () => readContent(origin, kind, this.#commandMsMax);
+    const read = () => readContent(origin, kind, { msMax: this.#commandMsMax, env: this.#env });
     // Before the content, so that a change in between is seen.
     const stamp = await readStamp(origin);
     const content = await read();
@@ -119,7 +119,7 @@ export class SecretKeeper {
       if (!secret) this.#kept.delete(key);
       if (!secret || kept.origin.kind !== 'file') continue;
       const stamp = await readStamp(kept.origin);
-      if (stamp !== kept.stamp) await this.#readAgain(kept, secret, stamp);
+      if (stamp !== kept.stamp) await this.#share(key, () => this.#readAgain(kept, secret, stamp));
       if (steps.isDue) await steps.next();
     }
   }
@@ -131,14 +131,18 @@ export class SecretKeeper {
     if (!kept || !secret) return;
     const ranMs = this.#ranMs.get(key) ?? Number.NEGATIVE_INFINITY;
     if (kept.origin.kind === 'command' && this.#clock.monotonic() - ranMs < COMMAND_INTERVAL_MS) return;
-    const underWay = this.#underWay.get(key) ?? this.#readAgain(kept, secret, kept.stamp);
-    this.#underWay.set(key, underWay);
-    try {
-      await underWay;
-    } finally {
-      this.#underWay.delete(key);
+    await this.#share(key, () => this.#readAgain(kept, secret, kept.stamp)).finally(() => {
       if (kept.origin.kind === 'command') this.#ranMs.set(key, this.#clock.monotonic());
-    }
+    });
+  }
+
+  /** One reading at a time, so that an older one that ends later does not bring back the value before. */
+  #share(key: string, read: () => Promise<void>): Promise<void> {
+    const known = this.#underWay.get(key);
+    if (known) return known;
+    const reading = read().finally(() => this.#underWay.delete(key));
+    this.#underWay.set(key, reading);
+    return reading;
   }
 
   async #readAgain(kept: Kept, secret: Secret, stamp: string): Promise<void> {
@@ -172,12 +176,16 @@ function renderOrigin(origin: SecretOrigin): string {
   return origin.kind === 'file' ? origin.path : `the command ${origin.args[0]}`;
 }
 
-async function readContent(origin: SecretOrigin, kind: SecretKind, commandMsMax: number): Promise<Content> {
+async function readContent(
+  origin: SecretOrigin,
+  kind: SecretKind,
+  command: { readonly msMax: number; readonly env: Readonly<Record<string, string | undefined>> },
+): Promise<Content> {
   const { bytesMax = PASSWORD_FILE_BYTES_MAX, expected, isValid } = kind;
   const text =
     origin.kind === 'file'
       ? await readTextFile(origin.path, bytesMax)
-      : await runCommand(origin, bytesMax, commandMsMax);
+      : await runSecretCommand(origin, { ...command, bytesMax });
   if (!text.ok) return { ...text, fault: 'unreadable' };
   const value = text.text.replace(/\r?\n$/, '');
   if (value === '') return { ok: false, fault: 'empty', reason: `is empty; expected ${expected}` };
@@ -196,43 +204,4 @@ async function readStamp(origin: SecretOrigin): Promise<string> {
   } catch {
     return '';
   }
-}
-
-type Output = Pick<TextFile & { readonly ok: true }, 'ok' | 'text' | 'mode'> | (TextFile & { readonly ok: false });
-
-/** Runs a program without a shell, and returns what it writes. Messages never quote its output. */
-function runCommand(
-  { args: [program = '', ...args], folder }: Extract<SecretOrigin, { kind: 'command' }>,
-  bytesMax: number,
-  msMax: number,
-): Promise<Output> {
-  const { promise, resolve } = Promise.withResolvers<Output>();
-  // What it says besides does not count against the secret.
-  const options = { cwd: folder, timeout: msMax, killSignal: 'SIGKILL', maxBuffer: OUTPUT_BYTES_MAX } as const;
-  const refuse = (reason: string) => resolve({ ok: false, reason });
-  try {
-    const child = execFile(program, args, options, (error, stdout) => {
-      if (error) refuse(explainEnd(error, OUTPUT_BYTES_MAX, msMax));
-      else if (Buffer.byteLength(stdout) > bytesMax + LINE_END_BYTES) refuse(`writes more than ${bytesMax} bytes`);
-      else resolve({ ok: true, text: stdout, mode: 0 });
-    });
-    child.stdin?.on('error', () => {});
-    child.stdin?.end();
-  } catch (cause) {
-    // Some failures are thrown, in words that may quote an argument.
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'its arguments are not valid';
-    refuse(`cannot be run (${code})`);
-  }
-  return promise;
-}
-
-function explainEnd(
-  error: Error & { code?: unknown; killed?: boolean | undefined },
-  bytesMax: number,
-  msMax: number,
-): string {
-  if (error.code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') return `writes more than ${bytesMax} bytes`;
-  if (error.killed === true) return `takes longer than ${msMax / 1000} s`;
-  if (typeof error.code === 'number') return `ends with exit code ${error.code}`;
-  return `cannot be run (${typeof error.code === 'string' ? error.code : 'a signal has ended it'})`;
 }
