@@ -87,9 +87,11 @@ export class PaceMemory {
   readonly #polls: AnsweredPoll[] = [];
   #pace: Pace;
 
-  constructor(intervals: PaceIntervals) {
+  /** `previous`: how the router usually answered before a restart; counts as much as the fewest polls that suffice. */
+  constructor(intervals: PaceIntervals, previous?: AnsweredPoll) {
     this.#intervals = intervals;
     this.#pace = toPace('usual', intervals);
+    for (let poll = 0; previous && poll < POLLS_LEAST; poll++) this.record(previous);
   }
 
   get pace(): Pace {
@@ -104,6 +106,12 @@ export class PaceMemory {
   /** True if the signal was poor in most of the last polls. */
   get isSignalPoor(): boolean {
     return this.#polls.filter(({ isSignalPoor }) => isSignalPoor).length * 2 > this.#polls.length;
+  }
+
+  /** Forgets all polls, because another router answers. */
+  forget(): void {
+    this.#polls.length = 0;
+    this.#pace = toPace('usual', this.#intervals);
   }
 
   /** Records a poll; returns true if the pace has changed. */

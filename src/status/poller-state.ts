@@ -5,6 +5,16 @@ export interface PollerState {
   readonly firmware: string | undefined;
   readonly serial: string | undefined;
   readonly lacks: readonly KnownLack[];
+  readonly phases: readonly KnownPhase[];
+}
+
+/** When within its interval a resource of a slow module is read. */
+export interface KnownPhase {
+  readonly resource: string;
+  /** Interval of the module, which may be another one by now. Milliseconds. */
+  readonly intervalMs: number;
+  /** Rest of the wall time of its readings, divided by the interval. Milliseconds. */
+  readonly phaseMs: number;
 }
 
 /** A resource that the router does not have. */
@@ -17,23 +27,32 @@ export interface KnownLack {
 const STATE_VERSION = 1;
 /** More than the modules of one router have resources. */
 const LACKS_MAX = 1000;
-const NOTHING: PollerState = { firmware: undefined, serial: undefined, lacks: [] };
+const NOTHING: PollerState = { firmware: undefined, serial: undefined, lacks: [], phases: [] };
 
 /** Renders a state as {@link parseState} reads it. */
-export function renderState({ firmware, serial, lacks }: PollerState): string {
-  return JSON.stringify({ version: STATE_VERSION, firmware, serial, lacks });
+export function renderState({ firmware, serial, lacks, phases }: PollerState): string {
+  return JSON.stringify({ version: STATE_VERSION, firmware, serial, lacks, phases });
 }
 
 /** Parses a state; any other text means a first contact. */
 export function parseState(text: string | undefined): PollerState {
   const json = parseStored(text);
   const lacks = readField(json, 'lacks');
+  // A state of an earlier version has none.
+  const phases: unknown = readField(json, 'phases');
   if (readField(json, 'version') !== STATE_VERSION || !Array.isArray(lacks)) return NOTHING;
   return {
     firmware: toText(readField(json, 'firmware')),
     serial: toText(readField(json, 'serial')),
     lacks: lacks.slice(0, LACKS_MAX).flatMap(toLack),
+    phases: (Array.isArray(phases) ? phases : []).slice(0, LACKS_MAX).flatMap(toPhase),
   };
+}
+
+function toPhase(entry: unknown): readonly KnownPhase[] {
+  const [resource, intervalMs, phaseMs] = ['resource', 'intervalMs', 'phaseMs'].map((name) => readField(entry, name));
+  if (typeof resource !== 'string' || typeof intervalMs !== 'number' || typeof phaseMs !== 'number') return [];
+  return phaseMs >= 0 && phaseMs < intervalMs ? [{ resource, intervalMs, phaseMs }] : [];
 }
 
 function toLack(entry: unknown): readonly KnownLack[] {

@@ -124,6 +124,8 @@ export class StatusPoller {
   #isNew: boolean;
   /** Memory and router that were handed out last. */
   #takenRevision = '';
+  /** Increases when slow modules are read at another time than before. */
+  #phaseChanges = 0;
   #listed: { readonly answers: number; readonly capabilities: readonly ResourceCapability[] } | undefined;
   /** Increases when the router may have been replaced. */
   #renewal = 0;
@@ -159,17 +161,22 @@ export class StatusPoller {
     for (const { resource, untilMs } of known.lacks) {
       if (this.#plan.names.has(resource)) this.#memory.restoreLack(resource, untilMs - clock.now(), clock.monotonic());
     }
+    for (const { resource, intervalMs, phaseMs } of known.phases) {
+      const tracked = this.#tracked.find(({ target }) => target.name === resource && target.intervalMs === intervalMs);
+      if (tracked) this.#timers.restorePhase(tracked.index, phaseMs);
+    }
   }
 
   /**
-   * Returns what the router is known to lack, for the next poller of this router, if that has changed since the last call. It
-   * holds until the router reports another firmware or serial number, and no longer than within one poller. Missing rights are
+   * Returns what the router is known to lack and when its slow modules are read, for the next poller of this router, if that has
+   * changed since the last call. What it lacks holds until the router reports another firmware or serial number, and no longer than within one poller. Missing rights are
    * no part of it: who grants them restarts the agent to see the effect.
    */
   takeState(): string | undefined {
     const { firmware, serial } = this.#memoryOf;
-    const revision = JSON.stringify([this.#memory.revision, firmware, serial]);
-    if (revision === this.#takenRevision || this.#memory.revision === 0) return undefined;
+    const changes = this.#memory.revision + this.#phaseChanges;
+    const revision = JSON.stringify([changes, firmware, serial]);
+    if (revision === this.#takenRevision || changes === 0) return undefined;
     this.#takenRevision = revision;
     const { clock } = this.#options;
     return renderState({
@@ -177,6 +184,10 @@ export class StatusPoller {
       serial,
       lacks: this.#memory.listLacks(clock.monotonic()).map(({ resource, leftMs }) => {
         return { resource, untilMs: Math.round(clock.now() + leftMs) };
+      }),
+      phases: this.#tracked.flatMap(({ target: { name, intervalMs }, index }) => {
+        const phaseMs = this.#timers.phaseMs(index);
+        return phaseMs === undefined ? [] : [{ resource: name, intervalMs, phaseMs: Math.floor(phaseMs) }];
       }),
     });
   }
@@ -374,7 +385,8 @@ export class StatusPoller {
     poll.isOver = isGone || reading.isPutOff;
     if (isGone) return;
     tracked.renewal = this.#renewal;
-    this.#timers.recordRead(index, poll.startedMs, reading.state === 'failed');
+    if (reading.state === 'failed') this.#timers.recordFailure(index, poll.startedMs);
+    else if (this.#timers.recordRead(index, poll.startedMs, clock.now() - clock.monotonic())) this.#phaseChanges++;
     if (reading.state === 'read') this.#timers.recordValues(index, result.readAtMs, result.staleAfterMs);
     else if (reading.state !== 'failed') this.#timers.recordValues(index);
     if (reading.state === 'forbidden' && reading.isUnsure) {

@@ -165,11 +165,11 @@ function toCapability(
 const READINGS_PER_LIFE = 3;
 
 /**
- * Kept of each target: when it was read, when its values expire, when the last part of that time begins, and its failures in a
- * row.
+ * Kept of each target: when it was read, when its values expire, when the last part of that time begins, its failures in a
+ * row, and its phase: the rest of the wall time of its readings, divided by its interval; NaN if unknown.
  */
-const COLUMNS = 4;
-const [LAST, EXPIRES, RENEW_FROM, FAILURES] = [0, 1, 2, 3] as const;
+const COLUMNS = 5;
+const [LAST, EXPIRES, RENEW_FROM, FAILURES, PHASE] = [0, 1, 2, 3, 4] as const;
 
 /**
  * Records when the targets of a router were read and decides which are due; a target is told by its index. All times are
@@ -187,6 +187,7 @@ export class TargetTimers {
     for (let target = 0; target < count; target++) {
       this.reset(target);
       this.recordValues(target);
+      this.#write(target, PHASE, Number.NaN);
     }
   }
 
@@ -230,10 +231,45 @@ export class TargetTimers {
     return Math.max(leastMs, READINGS_PER_LIFE * this.#intervalMs(target) * Math.max(1, multiplier));
   }
 
-  /** Records that it was read, or failed on its own, in the poll that started at `startedMs`. */
-  recordRead(target: number, startedMs: number, hasFailed: boolean): void {
+  /** Restores the phase at which an earlier process read it. Its first reading is at once all the same. */
+  restorePhase(target: number, phaseMs: number): void {
+    this.#write(target, PHASE, phaseMs);
+  }
+
+  /** Returns its phase; `undefined` if it is not known, or if it is read at every tick. Milliseconds. */
+  phaseMs(target: number): number | undefined {
+    const phaseMs = this.#read(target, PHASE);
+    return Number.isNaN(phaseMs) ? undefined : phaseMs;
+  }
+
+  /** Records that it failed on its own in the poll that started at `startedMs`. */
+  recordFailure(target: number, startedMs: number): void {
     this.#write(target, LAST, startedMs);
-    this.#write(target, FAILURES, hasFailed ? this.#read(target, FAILURES) + 1 : 0);
+    this.#write(target, FAILURES, this.#read(target, FAILURES) + 1);
+  }
+
+  /**
+   * Records that it was read in the poll that started at `startedMs`; `offsetMs` is the wall time of monotonic zero. The first
+   * reading after a restart counts as the last one of its phase, so that a fleet that was started at once does not read its
+   * slow modules in the same minute ever after. Returns true if the phase is another one than before.
+   */
+  recordRead(target: number, startedMs: number, offsetMs: number): boolean {
+    const isFirst = this.lastMs(target) === -Infinity;
+    this.#write(target, LAST, startedMs);
+    this.#write(target, FAILURES, 0);
+    const intervalMs = this.#intervalMs(target);
+    const { tickMs } = this.#plan;
+    if (intervalMs <= tickMs || intervalMs === Infinity) return false;
+    const phaseMs = modulo(startedMs + offsetMs, intervalMs);
+    const known = this.phaseMs(target);
+    if (known !== undefined) {
+      const shiftMs = modulo(phaseMs - known, intervalMs);
+      if (isFirst) this.#write(target, LAST, startedMs - shiftMs);
+      // Polls come early or late by less than a tick.
+      if (isFirst || Math.min(shiftMs, intervalMs - shiftMs) <= tickMs) return false;
+    }
+    this.#write(target, PHASE, phaseMs);
+    return true;
   }
 
   /** Records when its values were read, and for how long they may be served; nothing for a resource without values. */
@@ -259,6 +295,10 @@ export class TargetTimers {
   #write(target: number, column: number, value: number): void {
     this.#values[COLUMNS * target + column] = value;
   }
+}
+
+function modulo(value: number, divisor: number): number {
+  return ((value % divisor) + divisor) % divisor;
 }
 
 function toWholeTicks(intervalMs: number, tickMs: number): number {

@@ -221,3 +221,30 @@ test('slowResourcesMax spreads slow modules over several polls, the ones that wa
     'plain',
   ]);
 });
+
+test('after a restart, everything is read at once, and slow modules then again when the earlier poller would have read them', async () => {
+  const script = { device_info: device('6.1', 'SN-1'), plain: body(), slow: body() };
+  const modules = [WHO, PLAIN, SLOW];
+  const first = openBench(modules, script);
+  await first.turn(0);
+  await first.turn(5 * MINUTE);
+  // The clocks of both begin at the same time.
+  const next = openBench(modules, script, { previous: first.poller.takeState() });
+  const turns: string[] = [];
+  for (const minute of [2, 3, 4, 5, 6, 9, 10, 15]) {
+    if ((await next.turn(minute * MINUTE)).includes('slow')) turns.push(String(minute));
+  }
+  expect(turns).toEqual(['2', '5', '10', '15']);
+});
+
+test.for([
+  ['of another interval', [{ resource: 'slow', intervalMs: 6 * MINUTE, phaseMs: 0 }]],
+  ['beyond the interval', [{ resource: 'slow', intervalMs: 5 * MINUTE, phaseMs: 6 * MINUTE }]],
+  ['that is no number', [{ resource: 'slow', intervalMs: 5 * MINUTE, phaseMs: null }]],
+] as const)('a phase %s changes nothing', async ([, phases]) => {
+  const previous = JSON.stringify({ version: 1, serial: 'SN-1', lacks: [], phases });
+  const bench = openBench([PLAIN, SLOW], { plain: body(), slow: body() }, { previous });
+  const turns: number[] = [];
+  for (const minute of [2, 5, 6, 7]) turns.push((await bench.turn(minute * MINUTE)).length);
+  expect(turns).toEqual([2, 1, 1, 2]);
+});

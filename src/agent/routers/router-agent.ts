@@ -3,7 +3,7 @@ import { type RouterSettings, toClientOptions } from '../../config/index.ts';
 import type { FleetExposition } from '../../exposition/index.ts';
 import { type ArchivePool, type LogEvent, TailMemory, tailOnce, Zone } from '../../logs/index.ts';
 import { type ConnectionLimit, RouterClient, RouterError, type SessionEvent } from '../../router/index.ts';
-import { type Activity, type CurrentRun, PaceMemory, type RunOutcome } from '../../schedule/index.ts';
+import type { Activity, CurrentRun, RunOutcome } from '../../schedule/index.ts';
 import {
   ConfigurationReader,
   createLogFilesReader,
@@ -21,6 +21,7 @@ import { RouterStats } from '../stats/router-stats.ts';
 import type { LineFeed } from '../views/line-feed.ts';
 import { PollReader } from './answered-poll.ts';
 import { ByteAccount } from './byte-account.ts';
+import { KeptPace } from './kept-pace.ts';
 import { isAsked, type RouterLifecycle } from './lifecycle-keeper.ts';
 import { type BackupPlan, RouterBackup } from './router-backup.ts';
 import { readRouterTime } from './router-time.ts';
@@ -114,7 +115,7 @@ export class RouterAgent {
   readonly #backup: RouterBackup | undefined;
   readonly #zone: Zone;
   readonly #pollReader = new PollReader();
-  readonly #pace: PaceMemory;
+  readonly #pace: KeptPace;
   /** End of the last poll that read what a fresh one would read. Monotonic. */
   #polledAtMs = -Infinity;
   readonly #logMemory = new TailMemory();
@@ -159,7 +160,8 @@ export class RouterAgent {
     });
     // Modules may all be slower than the interval of the router.
     const { intervalMs, staleAfterMs } = settings.poll;
-    this.#pace = new PaceMemory({ intervalMs: Math.max(intervalMs, this.#poller.tickMs), staleAfterMs });
+    const intervals = { intervalMs: Math.max(intervalMs, this.#poller.tickMs), staleAfterMs };
+    this.#pace = new KeptPace({ router: settings.name, intervals, values });
     this.#bytes = new ByteAccount({
       pace: () => this.#pace.pace,
       router: settings,
@@ -408,7 +410,8 @@ export class RouterAgent {
   /** Learns from a poll how much the router is to be spared; a change is logged. */
   #learnPace(result: PollResult): void {
     const poll = this.#pollReader.read(result);
-    if (!poll || !this.#pace.record(poll)) return;
+    const identity = { serial: result.serialNumber, firmware: result.firmwareVersion };
+    if (!poll || !this.#pace.record(poll, identity)) return;
     const { level, responseSeconds, ...rest } = this.#describePace();
     const fields = { router: this.settings.name, responseSeconds, ...rest };
     if (level === 'usual') this.#options.logger.info('Router answers faster; it is asked as configured', fields);

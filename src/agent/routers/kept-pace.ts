@@ -1,0 +1,110 @@
+import { type AnsweredPoll, type Pace, type PaceIntervals, PaceMemory } from '../../schedule/index.ts';
+import type { RouterValues } from '../state.ts';
+
+/** A router, its intervals, and where its usual time is kept. */
+export interface KeptPaceOptions {
+  /** Name of the router. */
+  readonly router: string;
+  /** Its intervals. */
+  readonly intervals: PaceIntervals;
+  /** Small facts about routers, kept over a restart. */
+  readonly values: RouterValues;
+}
+
+/** The device that answered. */
+export interface DeviceIdentity {
+  /** Serial number; `undefined` if it is not known. */
+  readonly serial: string | undefined;
+  /** Firmware; `undefined` if it is not known. */
+  readonly firmware: string | undefined;
+}
+
+/** What is stored: how a device usually answers. */
+interface Stored extends AnsweredPoll, DeviceIdentity {}
+
+/** Key of the usual time of a router. */
+const PACE_KEY = 'pace';
+/** A usual time that differs by less than this factor is not stored again. */
+const CHANGE_FACTOR = 1.5;
+/** No answer takes longer. Milliseconds. */
+const RESPONSE_MS_MAX = 3_600_000;
+
+/**
+ * How much a router is spared, learnt from its polls and kept over a restart: a slow router is asked for less from the first
+ * poll on. It holds until another device or another firmware answers.
+ */
+export class KeptPace {
+  readonly #options: KeptPaceOptions;
+  readonly #memory: PaceMemory;
+  #stored: Stored | undefined;
+
+  constructor(options: KeptPaceOptions) {
+    this.#options = options;
+    this.#stored = parse(options.values.read(options.router, PACE_KEY));
+    this.#memory = new PaceMemory(options.intervals, this.#stored);
+  }
+
+  /** How the router is asked. */
+  get pace(): Pace {
+    return this.#memory.pace;
+  }
+
+  /** Usual time of an answer; `undefined` before there were enough polls. Milliseconds. */
+  get responseMs(): number | undefined {
+    return this.#memory.responseMs;
+  }
+
+  /** True if the signal was poor in most of the last polls. */
+  get isSignalPoor(): boolean {
+    return this.#memory.isSignalPoor;
+  }
+
+  /** Records a poll that this device answered; returns true if the pace has changed. */
+  record(poll: AnsweredPoll, identity: DeviceIdentity): boolean {
+    const { level } = this.pace;
+    if (this.#stored && isOther(this.#stored, identity)) {
+      this.#stored = undefined;
+      this.#memory.forget();
+    }
+    this.#memory.record(poll);
+    this.#keep(identity);
+    return this.pace.level !== level;
+  }
+
+  #keep({ serial, firmware }: DeviceIdentity): void {
+    const { responseMs, isSignalPoor } = this.#memory;
+    // Without a serial number nothing would say that it is another device by now.
+    if (responseMs === undefined || serial === undefined) return;
+    const stored = this.#stored;
+    const isSame =
+      stored !== undefined &&
+      stored.serial === serial &&
+      stored.firmware === firmware &&
+      stored.isSignalPoor === isSignalPoor &&
+      responseMs < stored.responseMs * CHANGE_FACTOR &&
+      stored.responseMs < responseMs * CHANGE_FACTOR;
+    if (isSame) return;
+    this.#stored = { serial, firmware, responseMs: Math.max(1, Math.round(responseMs)), isSignalPoor };
+    const { router, values } = this.#options;
+    values.write(router, PACE_KEY, JSON.stringify(this.#stored));
+  }
+}
+
+/** Returns true if both are known and differ in something. */
+function isOther(one: DeviceIdentity, other: DeviceIdentity): boolean {
+  const differ = (a: string | undefined, b: string | undefined) => a !== undefined && b !== undefined && a !== b;
+  return differ(one.serial, other.serial) || differ(one.firmware, other.firmware);
+}
+
+/** Parses what was stored; anything else is no knowledge. */
+function parse(text: string | undefined): Stored | undefined {
+  try {
+    const { serial, firmware, responseMs, isSignalPoor } = JSON.parse(text ?? '{}') as Partial<Record<string, unknown>>;
+    if (typeof serial !== 'string' || typeof responseMs !== 'number' || typeof isSignalPoor !== 'boolean')
+      return undefined;
+    if (!(responseMs >= 0 && responseMs <= RESPONSE_MS_MAX)) return undefined;
+    return { serial, firmware: typeof firmware === 'string' ? firmware : undefined, responseMs, isSignalPoor };
+  } catch {
+    return undefined;
+  }
+}
