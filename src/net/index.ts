@@ -43,6 +43,7 @@ export {
 } from './keys/network-values.ts';
 export { connectToNats, type NatsServers } from './nats/connection.ts';
 export { NatsError, type NatsErrorOptions, type NatsFailure, toNatsError } from './nats/errors.ts';
+export { type HeaderWords, measureHeaders, toMessageHeaders } from './nats/headers.ts';
 export { checkNatsServers, natsServersShape, readNatsSecrets, type SoundNatsServers } from './nats/keys.ts';
 export { loadNatsLibrary, type NatsLibrary } from './nats/library.ts';
 export { findOtherFingerprint, isAuthorityNeeded, openSecureContext, toNameOptions, toTlsOptions } from './tls.ts';

@@ -3,10 +3,15 @@
  *
  * Owns: positions of logs, the spool of undelivered records, the cursor of each sink, the transactions over them, values
  * (small facts about a router), the last lines of each router for the pages, and dead letters (records permanently rejected by a sink).
+ * On the disk of one machine (embedded-store.ts), or in an engine that the replicas of a cluster share (cluster/).
  * Does not own: what a position, a record or a value means.
- * Start reading at: embedded-store.ts (positions and records), spool-table.ts (batches and cursors), dead-letter-store.ts.
+ * Start reading at: embedded-store.ts (positions and records), spool-table.ts (batches and cursors), dead-letter-store.ts;
+ * cluster/cluster-store.ts, cluster/commit-queue.ts (steps become batches).
  */
 export { AnswerFiles } from './answer-files.ts';
+export { ClusterStore, type ClusterStoreOptions } from './cluster/cluster-store.ts';
+export { type ClusterInitOptions, initCluster } from './cluster/init.ts';
+export type { ClusterStreamSize } from './cluster/stream.ts';
 export type {
   EmbeddedStoreOptions,
   LogChoice,

@@ -1,8 +1,7 @@
-import type { NatsLibrary } from '../../../net/index.ts';
+import { type NatsLibrary, toMessageHeaders } from '../../../net/index.ts';
 import type { DeliveryError } from '../../errors.ts';
 import { decodeBatchAnswer, readBatchResult, readErrorCode } from './batch-answer.ts';
 import { toNatsError } from './errors.ts';
-import { toMessageHeaders } from './headers.ts';
 import type { NatsMessage } from './message.ts';
 import type { BatchPublisher, BatchResult } from './publish-in-batches.ts';
 import type { NatsPublisher } from './publisher.ts';

@@ -1,10 +1,9 @@
 import type { Msg, Subscription } from '@nats-io/transport-node';
 import { type Clock, DeadlineExceeded, openDeadline, untilAborted } from '../../../base/index.ts';
-import type { NatsLibrary } from '../../../net/index.ts';
+import { type NatsLibrary, toMessageHeaders } from '../../../net/index.ts';
 import { DeliveryError } from '../../errors.ts';
 import { type BatchAnswer, decodeBatchAnswer, readBatchResult, readErrorCode } from './batch-answer.ts';
 import { toNatsError } from './errors.ts';
-import { toMessageHeaders } from './headers.ts';
 import type { NatsMessage } from './message.ts';
 import type { BatchPublisher, BatchResult } from './publish-in-batches.ts';
 import type { NatsPublisher } from './publisher.ts';

@@ -1,8 +1,7 @@
 import type { NatsConnection } from '@nats-io/transport-node';
-import type { NatsLibrary } from '../../../net/index.ts';
+import { type HeaderWords, measureHeaders, type NatsLibrary, toMessageHeaders } from '../../../net/index.ts';
 import { DeliveryError } from '../../errors.ts';
 import { toNatsError } from './errors.ts';
-import { type HeaderWords, measureHeaders, toMessageHeaders } from './headers.ts';
 import type { NatsMessage } from './message.ts';
 
 /** The acknowledgement of a stream. */

@@ -1,0 +1,427 @@
+import { randomBytes } from 'node:crypto';
+import { packBytes, packLines, type Timer } from '../../base/index.ts';
+import type { RecordLines, Slice, SliceBounds } from '../../model/index.ts';
+import type { NatsServers } from '../../net/index.ts';
+import type { FactsCommit, LogChoice, LogCommit, SinkStart, SpoolCursor, Store } from '../contracts.ts';
+import { StoreError } from '../errors.ts';
+import { checkValue } from '../router-tables.ts';
+import { CommitQueue, type FencedWrite, type Owned, toFenced } from './commit-queue.ts';
+import { Janitor } from './janitor.ts';
+import { ClusterLink, type Message, toAway } from './link.ts';
+import { RECORDS_HEADER, TIME_HEADER } from './record-feed.ts';
+import { SinkReader } from './sink-reader.ts';
+import { type ClusterStreamState, checkClusterStream, readStreamState } from './stream.ts';
+import { Subjects } from './subjects.ts';
+
+/** The cluster, this replica, and who owns what. */
+export interface ClusterStoreOptions {
+  /** Servers of the engine, with account and clock. */
+  readonly servers: Omit<NatsServers, 'who' | 'peer'>;
+  /** Name of the cluster. */
+  readonly cluster: string;
+  /** Name of this replica. */
+  readonly replica: string;
+  /** The configured sinks, as for `setSinks`. */
+  readonly sinks: readonly SinkStart[];
+  /** True while the lease of this replica holds and a router, a sink or the janitor's work is its own. Asked before each write. */
+  readonly isOwner: (kind: 'router' | 'sink' | 'janitor', name: string) => boolean;
+  /** Called when there may be more for a sink than at its last reading, so that it is woken. */
+  readonly onRecords: (sink: string) => void;
+  /** Called when the stream is not as it must be. Default: only told by `checkWritable`. */
+  readonly onFault?: ((fault: StoreError) => void) | undefined;
+}
+
+/** What is known of a router that is open here. */
+interface OpenRouter {
+  readonly positions: Map<string, string>;
+  readonly values: Map<string, string>;
+  facts: string | undefined;
+  /** Subjects that can be written to. */
+  readonly subjects: Set<string>;
+  /** True when it has to be read again before it is used. */
+  isStale: boolean;
+}
+
+/** Part of the stream that records leave free, so that cursors can move and make room: they are small. */
+const RESERVE_SHARE = 0.05;
+const RESERVE_BYTES_MAX = 64 * 1024 * 1024;
+/** Interval at which the size of the stream is asked. Milliseconds. */
+const SIZE_MS = 2000;
+/** What the headers of a message take beside its records. Bytes. */
+const HEADERS_BYTES = 2048;
+/** Maximum size of a message where the server has not told it yet. Bytes. */
+const PAYLOAD_BYTES = 1024 * 1024;
+
+/**
+ * Positions, facts, values and the queue of records of all replicas of a cluster, in one stream of NATS JetStream. A step is one
+ * atomic batch: its records, then the position, which is refused unless it replaces the position that was read here.
+ *
+ * What a router has is loaded by {@link openRouter} and kept, so that reads do not wait. See decision 0028.
+ */
+export class ClusterStore implements Store {
+  readonly #options: ClusterStoreOptions;
+  readonly #subjects: Subjects;
+  readonly #link: ClusterLink;
+  readonly #queue: CommitQueue;
+  readonly #janitor: Janitor;
+  readonly #routers = new Map<string, OpenRouter>();
+  readonly #readers = new Map<
+    string,
+    { readonly reader: SinkReader; readonly opening: Promise<void>; isOpen: boolean }
+  >();
+  #sinks: readonly SinkStart[];
+  #state: ClusterStreamState | undefined;
+  #fault: StoreError | undefined;
+  #checking: Promise<void> | undefined;
+  #timer: Timer | undefined;
+  #isClosed = false;
+
+  constructor(options: ClusterStoreOptions) {
+    const { servers, cluster, replica, isOwner } = options;
+    this.#options = options;
+    this.#sinks = options.sinks;
+    this.#subjects = new Subjects(cluster);
+    this.#link = new ClusterLink({ ...servers, who: `Cluster ${cluster}`, peer: 'cluster' }, () => {
+      this.#checking = this.#check();
+    });
+    this.#queue = new CommitQueue({
+      link: this.#link,
+      stream: this.#subjects.stream,
+      replica,
+      prefix: randomBytes(9).toString('base64url'),
+      isOwner: ({ kind, name }) => isOwner(kind, name),
+      onStale: (owned) => this.#noteStale(owned),
+      onStored: (bytes) => this.#addBytes(bytes),
+    });
+    this.#janitor = new Janitor({
+      link: this.#link,
+      subjects: this.#subjects,
+      isOwner: () => isOwner('janitor', 'janitor'),
+      sinks: () => this.#sinks.map(({ name }) => name),
+    });
+  }
+
+  /** Connects. Rejects if the stream is missing or not as it must be, and with `unwritable` while no server answers. */
+  async open(): Promise<void> {
+    void this.#janitor.run();
+    this.#askSizeAgain();
+    await this.#link.ready();
+    await this.#checking;
+    if (this.#fault) throw this.#fault;
+  }
+
+  get isWaiting(): boolean {
+    return this.#state === undefined;
+  }
+
+  get spooled(): { readonly records: number; readonly bytes: number } {
+    const counts = [...this.#readers.values()].map(({ reader }) => reader.countWaiting(() => true));
+    return { records: Math.max(0, ...counts), bytes: this.#state?.bytes ?? 0 };
+  }
+
+  /** Maximum size of the stream; infinite while it is not known. Bytes. */
+  get bytesMax(): number {
+    return this.#state?.bytesMax ?? Number.POSITIVE_INFINITY;
+  }
+
+  async openRouter(router: string): Promise<void> {
+    const known = this.#routers.get(router);
+    if (known && !known.isStale) return;
+    if (known) this.#forgetRouter(router, known);
+    const { stream } = this.#subjects;
+    const filters = this.#subjects.stateOf(router);
+    const lists = filters.map(async (filter) =>
+      filter.endsWith('*') ? await this.#link.listSubjects(stream, filter) : [filter],
+    );
+    const subjects = (await Promise.all(lists)).flat();
+    const messages = await Promise.all(subjects.map((subject) => this.#link.readLast(stream, subject)));
+    const opened: OpenRouter = {
+      positions: new Map(),
+      values: new Map(),
+      facts: undefined,
+      subjects: new Set(),
+      isStale: false,
+    };
+    for (const message of messages) {
+      const topic = message && this.#subjects.parse(message.subject);
+      if (!message || !topic) continue;
+      this.#note(opened, message.subject, message.seq);
+      const text = message.payload.toString();
+      // Forgotten ones are left as empty messages, which fence as the others do.
+      if (text === '') continue;
+      if (topic.kind === 'pos') opened.positions.set(topic.component, text);
+      else if (topic.kind === 'val') opened.values.set(topic.key, text);
+      else if (topic.kind === 'fact') opened.facts = text;
+    }
+    this.#routers.set(router, opened);
+  }
+
+  async closeRouter(router: string): Promise<void> {
+    await this.#queue.settle();
+    const known = this.#routers.get(router);
+    if (known) this.#forgetRouter(router, known);
+  }
+
+  #forgetRouter(router: string, { subjects }: OpenRouter): void {
+    for (const subject of subjects) this.#queue.forget(subject);
+    this.#routers.delete(router);
+  }
+
+  #note(router: OpenRouter, subject: string, seq: number): void {
+    router.subjects.add(subject);
+    this.#queue.note(subject, seq);
+  }
+
+  #noteStale({ kind, name }: Owned): void {
+    if (kind === 'router') {
+      const router = this.#routers.get(name);
+      if (!router) return;
+      router.isStale = true;
+      for (const subject of router.subjects) this.#queue.forget(subject);
+    } else void this.#closeReader(name);
+  }
+
+  #routerOf(router: string): OpenRouter {
+    const known = this.#routers.get(router);
+    if (!known || known.isStale) throw toFenced({ kind: 'router', name: router });
+    return known;
+  }
+
+  readPositions(router: string): Map<string, string> {
+    return new Map(this.#routerOf(router).positions);
+  }
+
+  readFacts(router: string): string | undefined {
+    return this.#routerOf(router).facts;
+  }
+
+  readValue(router: string, key: string): string | undefined {
+    return this.#routerOf(router).values.get(key);
+  }
+
+  async writeValue(router: string, key: string, text: string): Promise<void> {
+    checkValue(text);
+    const known = this.#routerOf(router);
+    const write = this.#fence(known, this.#subjects.of({ kind: 'val', router, key }), text);
+    await this.#queue.commit({ owned: { kind: 'router', name: router }, added: [], fenced: [write] });
+    known.values.set(key, text);
+  }
+
+  async forgetLogs(router: string, components: readonly string[]): Promise<void> {
+    const known = this.#routerOf(router);
+    const gone = components.filter((component) => known.positions.has(component));
+    if (gone.length === 0) return;
+    const fenced = gone.map((component) =>
+      this.#fence(known, this.#subjects.of({ kind: 'pos', router, component }), ''),
+    );
+    await this.#queue.commit({ owned: { kind: 'router', name: router }, added: [], fenced });
+    for (const component of gone) known.positions.delete(component);
+  }
+
+  async commit(...commits: (LogCommit | FactsCommit)[]): Promise<void> {
+    const [first] = commits;
+    if (!first) return;
+    const { router } = first;
+    const known = this.#routerOf(router);
+    const added: Message[] = [];
+    const fenced: FencedWrite[] = [];
+    for (const commit of commits) {
+      if ('facts' in commit) fenced.push(this.#fence(known, this.#subjects.of({ kind: 'fact', router }), commit.facts));
+      else {
+        const { component, lines, position } = commit;
+        added.push(...this.#toMessages(this.#subjects.of({ kind: 'rec', router, component }), lines));
+        fenced.push(this.#fence(known, this.#subjects.of({ kind: 'pos', router, component }), position));
+      }
+    }
+    if (added.length > 0) this.#checkRoom(added.reduce((sum, { payload }) => sum + payload.length, 0));
+    await this.#queue.commit({ owned: { kind: 'router', name: router }, added, fenced });
+    for (const commit of commits) {
+      if ('facts' in commit) known.facts = commit.facts;
+      else known.positions.set(commit.component, commit.position);
+    }
+  }
+
+  /** Returns a write to a subject, which is empty if it was not met when the router was opened. */
+  #fence(router: OpenRouter, subject: string, text: string): FencedWrite {
+    if (!router.subjects.has(subject)) this.#note(router, subject, 0);
+    return { subject, payload: Buffer.from(text) };
+  }
+
+  /** Packs the records of a step: into one message, or as few as the server takes. */
+  #toMessages(subject: string, lines: RecordLines): Message[] {
+    if (lines.length === 0) return [];
+    const bytesMax = (this.#link.connection?.info?.max_payload ?? PAYLOAD_BYTES) - HEADERS_BYTES;
+    const time = String(Math.floor(this.#link.clock.now()));
+    const toMessage = (payload: Uint8Array, records: number): Message => {
+      return { subject, payload, words: [RECORDS_HEADER, String(records), TIME_HEADER, time] };
+    };
+    const split = (texts: readonly string[]): Message[] => {
+      const payload = packBytes(texts.join('\n'));
+      if (payload.length <= bytesMax || texts.length === 1) return [toMessage(payload, texts.length)];
+      const half = Math.ceil(texts.length / 2);
+      return [...split(texts.slice(0, half)), ...split(texts.slice(half))];
+    };
+    const payload = packLines(lines);
+    if (payload.length <= bytesMax) return [toMessage(payload, lines.length)];
+    return split(lines.bytes ? Buffer.from(lines.bytes).toString().split('\n') : [...lines]);
+  }
+
+  /** Throws if records would take what is kept free for cursors. */
+  #checkRoom(bytes: number): void {
+    if (!this.#state) return;
+    const { bytes: used, bytesMax } = this.#state;
+    if (!Number.isFinite(bytesMax)) return;
+    const reserve = Math.min(bytesMax * RESERVE_SHARE, RESERVE_BYTES_MAX);
+    if (used + bytes <= bytesMax - reserve) return;
+    throw new StoreError('full', `The stream of the cluster has ${used} of ${bytesMax} bytes`, {
+      disposition: 'hold-back',
+      hint: 'Look at the sinks: records leave the stream once every sink has them. Or raise max_bytes of the stream',
+    });
+  }
+
+  /** The stream is shared as it comes: a router is held back with all others, when it is full. */
+  hasShare(_router: string): boolean {
+    return true;
+  }
+
+  /** What the cluster knows of routers that are not configured any more stays: another replica may still have them. */
+  keepRouters(_configured: readonly string[], _nowMs: number, _graceMs?: number): string[] {
+    return [];
+  }
+
+  async setSinks(sinks: readonly SinkStart[]): Promise<void> {
+    const same = (one: SinkStart) =>
+      sinks.some(({ name, replayMs = 0 }) => name === one.name && replayMs === (one.replayMs ?? 0));
+    const changed = this.#sinks.filter((one) => !same(one));
+    this.#sinks = sinks;
+    await Promise.all(changed.map(({ name }) => this.#closeReader(name)));
+  }
+
+  /** Returns the reader of a sink that this replica serves, once it has its cursor. */
+  #readerOf(sink: string): SinkReader | undefined {
+    const known = this.#readers.get(sink);
+    if (!this.#options.isOwner('sink', sink) || this.#isClosed) {
+      if (known) void this.#closeReader(sink);
+      return undefined;
+    }
+    if (known) return known.isOpen ? known.reader : undefined;
+    const start = this.#sinks.find(({ name }) => name === sink);
+    if (!start || this.isWaiting) return undefined;
+    const { onRecords } = this.#options;
+    const queue = this.#queue;
+    const now = () => this.#link.clock.now();
+    const reader = new SinkReader({ link: this.#link, subjects: this.#subjects, queue, now, onRecords }, start);
+    const opening = this.#openReader(sink, reader);
+    this.#readers.set(sink, { reader, opening, isOpen: false });
+    return undefined;
+  }
+
+  /** Opens a reader, and wakes its sink; after a while if its cursor could not be read. */
+  async #openReader(sink: string, reader: SinkReader): Promise<void> {
+    try {
+      await reader.open();
+      const entry = this.#readers.get(sink);
+      if (entry?.reader === reader) entry.isOpen = true;
+      this.#options.onRecords(sink);
+    } catch {
+      void this.#reopenLater(sink, reader);
+    }
+  }
+
+  async #reopenLater(sink: string, reader: SinkReader): Promise<void> {
+    if (this.#readers.get(sink)?.reader === reader) this.#readers.delete(sink);
+    await reader.close();
+    if (this.#isClosed) return;
+    await this.#link.clock.sleep(SIZE_MS);
+    if (!this.#isClosed) this.#options.onRecords(sink);
+  }
+
+  async #closeReader(sink: string): Promise<void> {
+    const known = this.#readers.get(sink);
+    this.#readers.delete(sink);
+    await known?.reader.close();
+  }
+
+  readSlice(sink: string, bounds: SliceBounds): Slice<SpoolCursor> | undefined {
+    return this.#readerOf(sink)?.readSlice(bounds);
+  }
+
+  async acknowledge(sink: string, cursor: SpoolCursor): Promise<void> {
+    const reader = this.#readerOf(sink);
+    if (!reader) throw toFenced({ kind: 'sink', name: sink });
+    await reader.acknowledge(cursor);
+  }
+
+  async repeat(sink: string, endedMs?: number): Promise<void> {
+    this.#readerOf(sink);
+    await this.#readers.get(sink)?.opening;
+    await this.#readerOf(sink)?.repeat(endedMs);
+  }
+
+  countWaiting(sink: string, isWanted: LogChoice = () => true): number {
+    return this.#readerOf(sink)?.countWaiting(isWanted) ?? 0;
+  }
+
+  oldestWaitingMs(sink: string, isWanted: LogChoice = () => true): number | undefined {
+    return this.#readerOf(sink)?.oldestWaitingMs(isWanted);
+  }
+
+  checkWritable(): void {
+    if (this.#fault) throw this.#fault;
+    if (!this.#link.connection) throw toAway(this.#link.fault);
+    this.#checkRoom(0);
+  }
+
+  /** Purges what no sink needs any more, if this replica is the janitor. Also done now and then. */
+  async purge(): Promise<void> {
+    await this.#janitor.purge();
+    await this.#askSize();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#timer?.cancel();
+    this.#janitor.close();
+    this.#queue.close();
+    await this.#queue.settle();
+    await Promise.all([...this.#readers.keys()].map((sink) => this.#closeReader(sink)));
+    await this.#link.close();
+  }
+
+  async #check(): Promise<void> {
+    try {
+      this.#state = await checkClusterStream(this.#link, this.#subjects);
+      this.#fault = undefined;
+      for (const { name } of this.#sinks) this.#options.onRecords(name);
+    } catch (cause) {
+      if (!(cause instanceof StoreError)) throw cause;
+      this.#fault = cause;
+      this.#options.onFault?.(cause);
+    }
+  }
+
+  #addBytes(bytes: number): void {
+    if (this.#state) this.#state = { ...this.#state, bytes: this.#state.bytes + bytes };
+  }
+
+  #askSizeAgain(): void {
+    if (this.#isClosed) return;
+    this.#timer = this.#link.clock.setTimer(SIZE_MS, () => {
+      void this.#askSize().finally(() => this.#askSizeAgain());
+    });
+  }
+
+  /** Asks for the size of the stream; one that could not be checked is checked again. */
+  async #askSize(): Promise<void> {
+    if (!this.#link.connection) return;
+    if (!this.#state || this.#fault) {
+      await this.#check();
+      return;
+    }
+    try {
+      this.#state = readStreamState(await this.#link.ask(`STREAM.INFO.${this.#subjects.stream}`));
+    } catch {
+      // The engine is away; the link says so.
+    }
+  }
+}

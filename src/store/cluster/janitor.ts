@@ -1,0 +1,93 @@
+import type { Clock } from '../../base/index.ts';
+import { floorOf, parsePlace } from './cursor.ts';
+import type { ClusterLink } from './link.ts';
+import type { Subjects } from './subjects.ts';
+
+/** What the janitor looks after. */
+export interface JanitorOptions {
+  readonly link: ClusterLink;
+  readonly subjects: Subjects;
+  /** True while this replica is the one that purges. */
+  readonly isOwner: () => boolean;
+  /** Names of the configured sinks. */
+  readonly sinks: () => readonly string[];
+}
+
+/** Interval of the purges. Milliseconds. */
+const INTERVAL_MS = 10_000;
+/**
+ * Time for which the cursor of a sink is kept that this replica does not know: the replicas of a cluster get a new configuration
+ * one after the other. Milliseconds.
+ */
+const UNKNOWN_MS = 10 * 60_000;
+
+/** Purges the records that every sink has, and none may get again. Without sinks nothing is purged. */
+export class Janitor {
+  readonly #options: JanitorOptions;
+  readonly #closing = new AbortController();
+  /** When sinks with a cursor were first missing in the configuration, by subject. Monotonic milliseconds. */
+  readonly #unknownSinceMs = new Map<string, number>();
+  #purgedTo = 0;
+
+  constructor(options: JanitorOptions) {
+    this.#options = options;
+  }
+
+  /** Purges now and then, until it is closed. */
+  async run(): Promise<void> {
+    const { signal } = this.#closing;
+    while (!signal.aborted) {
+      await this.#clock.sleep(INTERVAL_MS, signal).catch(() => {});
+      if (signal.aborted) return;
+      await this.purge().catch(() => {
+        // The engine is away; the next purge does the same.
+      });
+    }
+  }
+
+  close(): void {
+    this.#closing.abort();
+  }
+
+  get #clock(): Clock {
+    return this.#options.link.clock;
+  }
+
+  /** Purges once, if this replica is the one that does. */
+  async purge(): Promise<void> {
+    const { link, subjects, isOwner, sinks } = this.#options;
+    if (!isOwner()) return;
+    const cursors = await link.listSubjects(subjects.stream, subjects.cursors);
+    const floors: number[] = [];
+    for (const subject of cursors) {
+      if (await this.#dropUnknown(subject)) continue;
+      const stored = await link.readLast(subjects.stream, subject);
+      const place = stored && parsePlace(stored.payload.toString());
+      // What cannot be read may need everything.
+      floors.push(place ? floorOf(place) : 0);
+    }
+    // A sink that has not begun yet may begin at the oldest record.
+    const isMissing = sinks().some((sink) => !cursors.includes(subjects.of({ kind: 'cur', sink })));
+    const floor = floors.length > 0 && !isMissing ? Math.min(...floors) : 0;
+    if (floor <= this.#purgedTo || !isOwner()) return;
+    await link.ask(`STREAM.PURGE.${subjects.stream}`, { filter: subjects.records, seq: floor });
+    this.#purgedTo = floor;
+  }
+
+  /** Removes the cursor of a sink that is not configured any more. */
+  async #dropUnknown(subject: string): Promise<boolean> {
+    const { link, subjects, sinks } = this.#options;
+    const topic = subjects.parse(subject);
+    if (topic?.kind === 'cur' && sinks().includes(topic.sink)) {
+      this.#unknownSinceMs.delete(subject);
+      return false;
+    }
+    const nowMs = this.#clock.monotonic();
+    const sinceMs = this.#unknownSinceMs.get(subject) ?? nowMs;
+    this.#unknownSinceMs.set(subject, sinceMs);
+    if (nowMs - sinceMs < UNKNOWN_MS) return false;
+    await link.ask(`STREAM.PURGE.${subjects.stream}`, { filter: subject });
+    this.#unknownSinceMs.delete(subject);
+    return true;
+  }
+}

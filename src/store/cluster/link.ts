@@ -1,0 +1,262 @@
+import type { NatsConnection } from '@nats-io/transport-node';
+import { type Clock, DeadlineExceeded, openDeadline, untilAborted } from '../../base/index.ts';
+import {
+  connectToNats,
+  type HeaderWords,
+  loadNatsLibrary,
+  NatsError,
+  type NatsLibrary,
+  type NatsServers,
+  toMessageHeaders,
+  toNatsError,
+} from '../../net/index.ts';
+import { StoreError } from '../errors.ts';
+
+/** The answer of a stream to something that was published. */
+export type PublishAnswer =
+  /** It is stored; `seq` is the number of the (last) message. */
+  | { readonly kind: 'stored'; readonly seq: number }
+  /** Nothing of it is stored. `code` is that of the JetStream API. */
+  | { readonly kind: 'refused'; readonly code: number; readonly text: string }
+  /** No answer: it may be stored now, later or never. */
+  | { readonly kind: 'unknown'; readonly cause: unknown };
+
+/** A message to be published. */
+export interface Message {
+  readonly subject: string;
+  readonly payload: Uint8Array;
+  readonly words: HeaderWords;
+}
+
+/** A message as the leader of the stream has it. */
+export interface StoredMessage {
+  readonly subject: string;
+  readonly seq: number;
+  readonly payload: Buffer;
+  readonly headers: ReadonlyMap<string, string>;
+}
+
+/** Time limit of one request to the engine. Milliseconds. */
+const ASK_MS_MAX = 3000;
+/** Waits between attempts to connect. Milliseconds. */
+const RECONNECT_MS_MIN = 100;
+const RECONNECT_MS_MAX = 2000;
+/** Answers of the API to this program have a few hundred bytes; lists of subjects, up to a few megabytes. Bytes. */
+const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
+/** No such message. */
+const NOT_FOUND = 10_037;
+
+/** Keeps one connection to the engine, opened again whenever it ends. */
+export class ClusterLink {
+  readonly #servers: NatsServers;
+  readonly #onConnected: () => void;
+  readonly #closing = new AbortController();
+  #nats: NatsLibrary | undefined;
+  #connection: NatsConnection | undefined;
+  #fault: NatsError | undefined;
+  #changed = Promise.withResolvers<void>();
+  #loop: Promise<void> | undefined;
+
+  /** `onConnected` is called after each connection attempt that succeeded. */
+  constructor(servers: NatsServers, onConnected: () => void) {
+    this.#servers = servers;
+    this.#onConnected = onConnected;
+  }
+
+  get clock(): Clock {
+    return this.#servers.clock;
+  }
+
+  /** The connection, while there is one. */
+  get connection(): NatsConnection | undefined {
+    return this.#connection?.isClosed() === false ? this.#connection : undefined;
+  }
+
+  /** The client library, once it is loaded. */
+  get nats(): NatsLibrary | undefined {
+    return this.#nats;
+  }
+
+  /** Why there is no connection; `undefined` while there is one, and before the first attempt ended. */
+  get fault(): NatsError | undefined {
+    return this.connection ? undefined : this.#fault;
+  }
+
+  /** Begins to connect. */
+  open(): void {
+    this.#loop ??= this.#keepConnected().catch(() => {});
+  }
+
+  /** Ends the connection. */
+  async close(): Promise<void> {
+    this.#closing.abort(new StoreError('broken', 'The store is closed', { disposition: 'operator' }));
+    await this.#connection?.close().catch(() => {});
+    await this.#loop;
+  }
+
+  /** Resolves with the connection once there is one. Rejects with code `unwritable` when that takes too long. */
+  async ready(msMax = ASK_MS_MAX): Promise<NatsConnection> {
+    this.open();
+    using deadline = openDeadline(this.clock, msMax, this.#closing.signal);
+    for (;;) {
+      const { connection } = this;
+      if (connection) return connection;
+      try {
+        await untilAborted(this.#changed.promise, deadline.signal);
+      } catch (cause) {
+        this.#closing.signal.throwIfAborted();
+        throw toAway(this.#fault ?? cause);
+      }
+    }
+  }
+
+  /** Publishes a message and waits for the answer of the stream. Never rejects. */
+  async publish({ subject, payload, words }: Message): Promise<PublishAnswer> {
+    try {
+      // At once: the order of messages is that of the calls.
+      const connection = this.connection ?? (await this.ready());
+      const headers = toMessageHeaders(words);
+      const { data } = await connection.request(subject, payload, { headers, timeout: ASK_MS_MAX });
+      return toPublishAnswer(data);
+    } catch (cause) {
+      return { kind: 'unknown', cause };
+    }
+  }
+
+  /** Sends a message that nobody answers, in front of others of its batch. */
+  send({ subject, payload, words }: Message): void {
+    this.connection?.publish(subject, payload, { headers: toMessageHeaders(words) });
+  }
+
+  /** Asks the JetStream API, which the leader answers. Rejects with a {@link StoreError}. */
+  async ask(request: string, body: object = {}): Promise<Readonly<Record<string, unknown>>> {
+    let data: Uint8Array;
+    try {
+      const connection = await this.ready();
+      ({ data } = await connection.request(`$JS.API.${request}`, JSON.stringify(body), { timeout: ASK_MS_MAX }));
+    } catch (cause) {
+      throw cause instanceof StoreError ? cause : toAway(this.#toError(`No answer to ${request}`, cause));
+    }
+    const answer = decode(data);
+    const error = readError(answer);
+    if (error) throw new ApiRefusal(error.code, error.text);
+    return answer ?? {};
+  }
+
+  /** Reads the last message of a subject from the leader, never from a replica that may be behind. */
+  async readLast(stream: string, subject: string): Promise<StoredMessage | undefined> {
+    try {
+      const { message } = await this.ask(`STREAM.MSG.GET.${stream}`, { last_by_subj: subject });
+      return toStoredMessage(message);
+    } catch (cause) {
+      if (cause instanceof ApiRefusal && cause.apiCode === NOT_FOUND) return undefined;
+      throw cause;
+    }
+  }
+
+  /** Lists the subjects of the stream that fit a filter, of which there are messages. */
+  async listSubjects(stream: string, filter: string): Promise<readonly string[]> {
+    const { state } = await this.ask(`STREAM.INFO.${stream}`, { subjects_filter: filter });
+    const subjects: unknown = typeof state === 'object' && state !== null ? Reflect.get(state, 'subjects') : undefined;
+    return typeof subjects === 'object' && subjects !== null ? Object.keys(subjects) : [];
+  }
+
+  #toError(what: string, cause: unknown): unknown {
+    return this.#nats ? toNatsError(this.#nats, what, cause, 'cluster') : cause;
+  }
+
+  async #keepConnected(): Promise<void> {
+    const { signal } = this.#closing;
+    let waitMs = RECONNECT_MS_MIN;
+    while (!signal.aborted) {
+      try {
+        this.#nats ??= await loadNatsLibrary();
+        this.#connection = await connectToNats(this.#nats, this.#servers, signal);
+        waitMs = RECONNECT_MS_MIN;
+        this.#notify();
+        this.#onConnected();
+        await untilAborted(this.#connection.closed(), signal);
+      } catch (cause) {
+        if (signal.aborted) break;
+        this.#fault = cause instanceof NatsError ? cause : undefined;
+        this.#notify();
+      }
+      await this.clock.sleep(waitMs, signal).catch(() => {});
+      waitMs = Math.min(RECONNECT_MS_MAX, waitMs * 2);
+    }
+    await this.#connection?.close().catch(() => {});
+  }
+
+  #notify(): void {
+    this.#changed.resolve();
+    this.#changed = Promise.withResolvers<void>();
+  }
+}
+
+/** An error that the JetStream API answered with. */
+export class ApiRefusal extends StoreError {
+  /** Error code of the JetStream API. */
+  readonly apiCode: number;
+
+  constructor(apiCode: number, text: string) {
+    super('unwritable', `The engine refuses: ${text} (${apiCode})`, { disposition: 'hold-back' });
+    this.apiCode = apiCode;
+  }
+}
+
+/** Returns the error of an engine that does not answer. */
+export function toAway(cause: unknown): StoreError {
+  const hint = cause instanceof NatsError ? cause.hint : undefined;
+  return new StoreError('unwritable', 'The engine of the cluster does not answer', {
+    disposition: 'hold-back',
+    hint: hint ?? 'Check the NATS servers of the cluster; the agent then continues where it stopped',
+    cause: cause instanceof DeadlineExceeded ? undefined : cause,
+  });
+}
+
+function decode(data: Uint8Array): Readonly<Record<string, unknown>> | undefined {
+  if (data.length === 0 || data.length > ANSWER_BYTES_MAX) return undefined;
+  try {
+    const answer: unknown = JSON.parse(Buffer.from(data.buffer, data.byteOffset, data.length).toString());
+    return typeof answer === 'object' && answer !== null ? (answer as Readonly<Record<string, unknown>>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function readError(answer: Readonly<Record<string, unknown>> | undefined) {
+  const error = answer?.['error'];
+  if (typeof error !== 'object' || error === null) return undefined;
+  const code: unknown = Reflect.get(error, 'err_code');
+  return { code: typeof code === 'number' ? code : 0, text: String(Reflect.get(error, 'description')).slice(0, 200) };
+}
+
+/** Reads the answer of a stream; an empty one is that to a message of a batch that goes on. */
+export function toPublishAnswer(data: Uint8Array): PublishAnswer {
+  if (data.length === 0) return { kind: 'stored', seq: 0 };
+  const answer = decode(data);
+  const error = readError(answer);
+  if (error) return { kind: 'refused', ...error };
+  const seq = answer?.['seq'];
+  if (typeof seq === 'number' && Number.isSafeInteger(seq) && seq > 0) return { kind: 'stored', seq };
+  return {
+    kind: 'unknown',
+    cause: new StoreError('broken', 'The answer is not that of a stream', { disposition: 'retry' }),
+  };
+}
+
+function toStoredMessage(message: unknown): StoredMessage | undefined {
+  if (typeof message !== 'object' || message === null) return undefined;
+  const read = (name: string): string => {
+    const value: unknown = Reflect.get(message, name);
+    return typeof value === 'string' ? value : '';
+  };
+  const seq: unknown = Reflect.get(message, 'seq');
+  if (typeof seq !== 'number') return undefined;
+  const headers = new Map<string, string>();
+  for (const line of Buffer.from(read('hdrs'), 'base64').toString().split('\r\n')) {
+    const [, name, value] = /^([^:]+): (.*)$/.exec(line) ?? [];
+    if (name !== undefined && value !== undefined) headers.set(name, value);
+  }
+  return { subject: read('subject'), seq, payload: Buffer.from(read('data'), 'base64'), headers };
+}

@@ -1,0 +1,180 @@
+import type { JsMsg } from '@nats-io/jetstream';
+import { type ByteLine, unpackLines } from '../../base/index.ts';
+import type { ClusterLink } from './link.ts';
+import type { Subjects } from './subjects.ts';
+
+/** Header with the number of records in a message. */
+export const RECORDS_HEADER = 'Rx-Records';
+/** Header with the time of a commit, by the clock of the replica that made it. Milliseconds since the Unix epoch. */
+export const TIME_HEADER = 'Rx-Time';
+
+/** Records of one step of one log, as the stream holds them. */
+export class RecordMessage {
+  /** Number of the message in the stream. */
+  readonly seq: number;
+  readonly router: string;
+  readonly component: string;
+  readonly records: number;
+  readonly committedMs: number;
+  readonly #body: Uint8Array;
+  #lines: readonly ByteLine[] | undefined;
+
+  constructor(
+    about: Pick<RecordMessage, 'seq' | 'router' | 'component' | 'records' | 'committedMs'>,
+    body: Uint8Array,
+  ) {
+    this.seq = about.seq;
+    this.router = about.router;
+    this.component = about.component;
+    this.records = about.records;
+    this.committedMs = about.committedMs;
+    this.#body = body;
+  }
+
+  /** Size in the stream, without its headers. Bytes. */
+  get bytes(): number {
+    return this.#body.length;
+  }
+
+  /** The records; as many as can be read of a damaged message: none. */
+  get lines(): readonly ByteLine[] {
+    if (!this.#lines) {
+      try {
+        this.#lines = unpackLines(this.#body);
+      } catch {
+        // The stream has a checksum of its own: somebody else has written this.
+        this.#lines = [];
+      }
+    }
+    return this.#lines;
+  }
+}
+
+/** Packed records that are held for a sink. Bytes. */
+const HELD_BYTES_MAX = 8 * 1024 * 1024;
+/** Messages that the server sends ahead. */
+const AHEAD_MAX = 512;
+/** Wait before a feed that ended begins again. Milliseconds. */
+const AGAIN_MS = 250;
+
+/** The records of all logs from a message on, in the order of the stream, read ahead by an ordered consumer. */
+export class RecordFeed {
+  readonly #link: ClusterLink;
+  readonly #subjects: Subjects;
+  readonly #onRecords: () => void;
+  readonly #held: RecordMessage[] = [];
+  readonly #ending = new AbortController();
+  #bytes = 0;
+  /** First message that was not read yet. */
+  #next: number;
+  #behind = 0;
+  #hasBegun = false;
+  #room = Promise.withResolvers<void>();
+  readonly #loop: Promise<void>;
+  #stop: (() => void) | undefined;
+
+  /** `from`: number of the first message. `onRecords` is called whenever there are more. */
+  constructor(link: ClusterLink, subjects: Subjects, from: number, onRecords: () => void) {
+    this.#link = link;
+    this.#subjects = subjects;
+    this.#next = Math.max(1, from);
+    this.#onRecords = onRecords;
+    this.#loop = this.#read();
+  }
+
+  /** The messages that are here, oldest first. */
+  get held(): readonly RecordMessage[] {
+    return this.#held;
+  }
+
+  /** Messages of the stream that are not here yet, as the server said last. */
+  get behind(): number {
+    return this.#behind;
+  }
+
+  /** True when every message is here. */
+  get isCaughtUp(): boolean {
+    return this.#hasBegun && this.#behind === 0;
+  }
+
+  /** Drops the messages before a number. */
+  dropBefore(seq: number): void {
+    let count = 0;
+    for (const message of this.#held) {
+      if (message.seq >= seq) break;
+      this.#bytes -= message.bytes;
+      count++;
+    }
+    if (count === 0) return;
+    this.#held.splice(0, count);
+    this.#room.resolve();
+    this.#room = Promise.withResolvers<void>();
+  }
+
+  async close(): Promise<void> {
+    this.#ending.abort();
+    this.#stop?.();
+    this.#room.resolve();
+    await this.#loop;
+  }
+
+  async #read(): Promise<void> {
+    const { signal } = this.#ending;
+    while (!signal.aborted) {
+      try {
+        await this.#consume(signal);
+      } catch {
+        // The link says why: the feed begins again where it stopped.
+      }
+      if (!signal.aborted) await this.#link.clock.sleep(AGAIN_MS, signal).catch(() => {});
+    }
+  }
+
+  async #consume(signal: AbortSignal): Promise<void> {
+    const connection = await this.#link.ready();
+    const { nats } = this.#link;
+    if (!nats || signal.aborted) return;
+    const consumer = await nats.jetstream(connection).consumers.get(this.#subjects.stream, {
+      filter_subjects: [this.#subjects.records],
+      opt_start_seq: this.#next,
+    });
+    this.#behind = (await consumer.info()).num_pending;
+    this.#hasBegun = true;
+    const messages = await consumer.consume({ max_messages: AHEAD_MAX });
+    this.#stop = () => messages.stop();
+    // An ordered consumer would wait for ever on a connection that has ended.
+    const ended = connection.closed().then(() => messages.stop());
+    ended.catch(() => {});
+    // A redelivery of which nothing is left is over.
+    if (this.#behind === 0) this.#onRecords();
+    try {
+      if (signal.aborted) return;
+      for await (const message of messages) {
+        this.#take(message);
+        while (!signal.aborted && this.#bytes > HELD_BYTES_MAX) await this.#room.promise;
+        if (signal.aborted) return;
+      }
+    } finally {
+      this.#stop = undefined;
+      messages.stop();
+    }
+  }
+
+  #take(message: JsMsg): void {
+    const { seq, subject, data, headers } = message;
+    if (seq < this.#next) return;
+    this.#next = seq + 1;
+    this.#behind = message.info.pending;
+    const topic = this.#subjects.parse(subject);
+    if (topic?.kind !== 'rec') return;
+    const read = (name: string) => Number(headers?.get(name) ?? 0);
+    const [records, committedMs] = [read(RECORDS_HEADER), read(TIME_HEADER)];
+    if (!Number.isSafeInteger(records) || records < 1 || !Number.isSafeInteger(committedMs)) return;
+    const { router, component } = topic;
+    // A copy: the message is a part of all that came with it.
+    const held = new RecordMessage({ seq, router, component, records, committedMs }, Buffer.from(data));
+    this.#held.push(held);
+    this.#bytes += held.bytes;
+    this.#onRecords();
+  }
+}

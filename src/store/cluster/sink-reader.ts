@@ -1,0 +1,182 @@
+import type { ByteLine } from '../../base/index.ts';
+import type { Slice, SliceBounds } from '../../model/index.ts';
+import type { LogChoice, SinkStart, SpoolCursor } from '../contracts.ts';
+import { isBefore } from '../sink-cursors.ts';
+import type { CommitQueue } from './commit-queue.ts';
+import { advancePlace, beginPass, parsePlace, renderPlace, type SinkPlace } from './cursor.ts';
+import type { ClusterLink } from './link.ts';
+import { RecordFeed } from './record-feed.ts';
+import type { Subjects } from './subjects.ts';
+
+/** What the readers of all sinks share. */
+export interface SinkReaderOptions {
+  readonly link: ClusterLink;
+  readonly subjects: Subjects;
+  readonly queue: CommitQueue;
+  /** Returns the wall time in milliseconds since the Unix epoch. */
+  readonly now: () => number;
+  /** Called when there may be more for a sink than at its last reading. */
+  readonly onRecords: (sink: string) => void;
+}
+
+/** Messages of unwanted logs that one slice passes over at most. */
+const PASSED_MAX = 1000;
+
+/**
+ * Serves one sink from the stream, at one replica at a time: reads ahead from its cursor, which is a message that only its
+ * last reader can replace.
+ */
+export class SinkReader {
+  readonly #options: SinkReaderOptions;
+  readonly #start: SinkStart;
+  readonly #subject: string;
+  #place: SinkPlace | undefined;
+  #feed: RecordFeed | undefined;
+  #isClosed = false;
+
+  constructor(options: SinkReaderOptions, start: SinkStart) {
+    this.#options = options;
+    this.#start = start;
+    this.#subject = options.subjects.of({ kind: 'cur', sink: start.name });
+  }
+
+  /** Reads the cursor from the leader, and begins to read the records behind it. */
+  async open(): Promise<void> {
+    const { link, subjects, queue } = this.#options;
+    const stored = await link.readLast(subjects.stream, this.#subject);
+    const place = stored && parsePlace(stored.payload.toString());
+    queue.note(this.#subject, stored?.seq ?? 0);
+    if (place) this.#place = place;
+    else await this.#begin();
+    if (!this.#isClosed) this.#restart();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#options.queue.forget(this.#subject);
+    await this.#feed?.close();
+  }
+
+  /** The first record that the sink has yet to take. */
+  get cursor(): SpoolCursor | undefined {
+    return this.#place?.cursor;
+  }
+
+  /** A sink without a cursor begins at the oldest record, or behind the newest. */
+  async #begin(): Promise<void> {
+    const { link, subjects } = this.#options;
+    let batch = 0;
+    if (this.#start.start === 'newest') {
+      const { state } = await link.ask(`STREAM.INFO.${subjects.stream}`);
+      const last: unknown = Reflect.get(Object(state), 'last_seq');
+      batch = typeof last === 'number' ? last + 1 : 0;
+    }
+    await this.#store({ cursor: { batch, index: 0 }, taken: [] });
+  }
+
+  async #store(place: SinkPlace): Promise<void> {
+    const payload = Buffer.from(renderPlace(place));
+    const owned = { kind: 'sink', name: this.#start.name } as const;
+    await this.#options.queue.commit({ owned, added: [], fenced: [{ subject: this.#subject, payload }] });
+    this.#place = place;
+  }
+
+  #restart(): void {
+    const { link, subjects, onRecords } = this.#options;
+    const place = this.#place?.pass ?? this.#place?.cursor;
+    void this.#feed?.close();
+    this.#feed = new RecordFeed(link, subjects, place?.batch ?? 0, () => onRecords(this.#start.name));
+  }
+
+  /** Returns the next records that are here; `undefined` if there are none. */
+  readSlice({ recordsMax, bytesMax, isWanted }: SliceBounds): Slice<SpoolCursor> | undefined {
+    const [place, feed] = [this.#place, this.#feed];
+    if (!place || !feed) return undefined;
+    const { cursor, pass } = place;
+    // A redelivery ends where new records start, so that a slice holds only one kind.
+    const end = pass ? cursor : undefined;
+    let { batch, index } = pass ?? cursor;
+    const lines: ByteLine[] = [];
+    let bytes = 0;
+    let oldestMs = 0;
+    let skipped = 0;
+    let passed = 0;
+    const toSlice = (isFull: boolean) => {
+      const next = { batch, index };
+      return { lines, next, oldestMs, isFull, skipped, isRepeat: end !== undefined };
+    };
+    for (const message of feed.held) {
+      if (message.seq < batch) continue;
+      if (message.seq !== batch) [batch, index] = [message.seq, 0];
+      if (end && !isBefore({ batch, index }, end)) break;
+      const stop = end && message.seq === end.batch ? end.index : message.records;
+      if (!isWanted(message.router, message.component)) {
+        if (passed++ === PASSED_MAX) return toSlice(true);
+        skipped += stop - index;
+      } else {
+        for (; index < stop; index++) {
+          const line = message.lines[index];
+          if (!line) break;
+          bytes += line.length;
+          if (lines.length > 0 && (bytes > bytesMax || lines.length >= recordsMax)) return toSlice(true);
+          if (lines.length === 0) oldestMs = message.committedMs;
+          lines.push(line);
+        }
+      }
+      [batch, index] = [message.seq + 1, 0];
+    }
+    if (end && !isBefore({ batch, index }, end)) [batch, index] = [end.batch, end.index];
+    else if (lines.length === 0 && skipped === 0) return this.#endEmptyPass(end);
+    return toSlice(lines.length >= recordsMax || bytes >= bytesMax);
+  }
+
+  /** A redelivery of which the stream has nothing any more is over. */
+  #endEmptyPass(end: SpoolCursor | undefined): Slice<SpoolCursor> | undefined {
+    if (!end || !this.#feed?.isCaughtUp) return undefined;
+    return { lines: [], next: end, oldestMs: 0, isFull: false, skipped: 0, isRepeat: true };
+  }
+
+  /** Moves the cursor, or the redelivery. Rejects with code `fenced` if another replica has moved it. */
+  async acknowledge(next: SpoolCursor): Promise<void> {
+    const place = this.#place;
+    const { replayMs = 0 } = this.#start;
+    const moved = place && advancePlace(place, next, { nowMs: this.#options.now(), replayMs });
+    if (!moved) return;
+    await this.#store(moved);
+    this.#feed?.dropBefore((moved.pass ?? moved.cursor).batch);
+  }
+
+  /** Begins to deliver again what the sink took last. */
+  async repeat(endedMs: number | undefined): Promise<void> {
+    const place = this.#place;
+    const moved = place && beginPass(place, endedMs, this.#start.replayMs ?? 0);
+    if (!moved) return;
+    await this.#store(moved);
+    this.#restart();
+  }
+
+  /**
+   * Number of records behind the cursor, of the logs that are wanted. Exact for those that are here; of the others the stream
+   * tells the number of messages, which count as those that are here do.
+   */
+  countWaiting(isWanted: LogChoice): number {
+    const [place, feed] = [this.#place, this.#feed];
+    if (!place || !feed) return 0;
+    let wanted = 0;
+    let messages = 0;
+    for (const { seq, router, component, records } of feed.held) {
+      if (seq < place.cursor.batch) continue;
+      messages++;
+      if (isWanted(router, component)) wanted += records - (seq === place.cursor.batch ? place.cursor.index : 0);
+    }
+    return messages === 0 ? feed.behind : wanted + Math.round((wanted / messages) * feed.behind);
+  }
+
+  /** Commit time of the oldest wanted record behind the cursor, among those that are here. */
+  oldestWaitingMs(isWanted: LogChoice): number | undefined {
+    const [place, feed] = [this.#place, this.#feed];
+    if (!place || !feed) return undefined;
+    return feed.held.find(({ seq, router, component }) => seq >= place.cursor.batch && isWanted(router, component))
+      ?.committedMs;
+  }
+}

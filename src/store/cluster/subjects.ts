@@ -1,0 +1,106 @@
+/** An empty name. No other name becomes this: behind a "%" of theirs there are always two signs. */
+const EMPTY = '%';
+
+/**
+ * Returns the token of a name: letters, digits, `_` and `-` stand for themselves, everything else is `%` and two hexadecimal
+ * digits for each byte in UTF-8. Different names have different tokens, and {@link fromToken} gives the name back.
+ */
+export function toToken(name: string): string {
+  if (name === '') return EMPTY;
+  return name.replaceAll(/[^A-Za-z0-9_-]/gu, toEscapes);
+}
+
+function toEscapes(sign: string): string {
+  // Half of a surrogate pair has no form in UTF-8.
+  if (!sign.isWellFormed()) return `%u${sign.charCodeAt(0).toString(16)}`;
+  return Array.from(Buffer.from(sign), (byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('');
+}
+
+/** Returns the name of a token; `undefined` for what {@link toToken} never gives. */
+export function fromToken(token: string): string | undefined {
+  if (token === EMPTY) return '';
+  const name = token.replaceAll(/%u(d[89a-f][0-9a-f]{2})|(?:%[0-9A-F]{2})+/g, (escapes, half: string | undefined) =>
+    half === undefined
+      ? Buffer.from(escapes.replaceAll('%', ''), 'hex').toString()
+      : String.fromCharCode(Number.parseInt(half, 16)),
+  );
+  return name !== '' && toToken(name) === token ? name : undefined;
+}
+
+/** What a subject of a cluster is about. */
+export type Topic =
+  | { readonly kind: 'rec' | 'pos'; readonly router: string; readonly component: string }
+  | { readonly kind: 'fact'; readonly router: string }
+  | { readonly kind: 'val'; readonly router: string; readonly key: string }
+  | { readonly kind: 'cur'; readonly sink: string };
+
+/**
+ * The subjects of one cluster, all below `rx.<cluster>`:
+ *
+ * - `rec.<router>.<component>`: the records of one step of one log.
+ * - `pos.<router>.<component>`: where the log stands; only the last message is kept.
+ * - `fact.<router>`, `val.<router>.<key>`: facts and values of a router; only the last message is kept.
+ * - `cur.<sink>`: how far a sink is; only the last message is kept.
+ */
+export class Subjects {
+  readonly #prefix: string;
+  /** The stream that stores them. */
+  readonly stream: string;
+
+  constructor(cluster: string) {
+    this.#prefix = `rx.${toToken(cluster)}`;
+    this.stream = `RX_${toToken(cluster)}`;
+  }
+
+  /** Every subject of the cluster. */
+  get all(): string {
+    return `${this.#prefix}.>`;
+  }
+
+  /** The records of all logs. */
+  get records(): string {
+    return `${this.#prefix}.rec.>`;
+  }
+
+  /** The cursors of all sinks. */
+  get cursors(): string {
+    return `${this.#prefix}.cur.*`;
+  }
+
+  /** Positions, facts and values of a router. */
+  stateOf(router: string): readonly string[] {
+    const token = toToken(router);
+    return [`${this.#prefix}.pos.${token}.*`, `${this.#prefix}.fact.${token}`, `${this.#prefix}.val.${token}.*`];
+  }
+
+  /** Returns the subject of a topic. */
+  of(topic: Topic): string {
+    switch (topic.kind) {
+      case 'rec':
+      case 'pos':
+        return `${this.#prefix}.${topic.kind}.${toToken(topic.router)}.${toToken(topic.component)}`;
+      case 'fact':
+        return `${this.#prefix}.fact.${toToken(topic.router)}`;
+      case 'val':
+        return `${this.#prefix}.val.${toToken(topic.router)}.${toToken(topic.key)}`;
+      case 'cur':
+        return `${this.#prefix}.cur.${toToken(topic.sink)}`;
+    }
+  }
+
+  /** Returns the topic of a subject; `undefined` for one that this program does not write. */
+  parse(subject: string): Topic | undefined {
+    if (!subject.startsWith(`${this.#prefix}.`)) return undefined;
+    const [kind, ...tokens] = subject.slice(this.#prefix.length + 1).split('.');
+    const names = tokens.map(fromToken);
+    const [first, second] = names;
+    if (first === undefined || names.includes(undefined)) return undefined;
+    if (names.length === 1) {
+      if (kind === 'fact') return { kind, router: first };
+      return kind === 'cur' ? { kind, sink: first } : undefined;
+    }
+    if (names.length !== 2 || second === undefined) return undefined;
+    if (kind === 'rec' || kind === 'pos') return { kind, router: first, component: second };
+    return kind === 'val' ? { kind, router: first, key: second } : undefined;
+  }
+}

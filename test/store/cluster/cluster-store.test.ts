@@ -1,0 +1,186 @@
+import { describe, expect, test, vi } from 'vitest';
+import { createSystemClock } from '../../../src/base/index.ts';
+import { type ClusterStoreOptions, initCluster, StoreError } from '../../../src/store/index.ts';
+import { openNatsServer } from '../../support/sinks/nats-server.ts';
+import { type ClusterBench, createClusterBench } from '../../support/store-bench.ts';
+import { commitOf, thrownBy } from '../../support/store-folder.ts';
+import { findTool } from '../../support/tools.ts';
+
+const { isMissing, note } = findTool('nats-server');
+/** Restarts of a server take a second or two. */
+const LIMIT = { timeout: 40_000 };
+
+/** The records in the stream, in its order, and the subjects of everything that is no record. */
+async function readStream({ server }: ClusterBench) {
+  const stored = await server.read('RX_test');
+  return stored.map(({ subject }) => subject);
+}
+
+describe.skipIf(isMissing)(`ClusterStore and others of its cluster${note}`, LIMIT, () => {
+  test('refuses what a replica writes whose router another one has taken over, with all records of the step', async () => {
+    await using bench = await createClusterBench();
+    await using before = await bench.open({ replica: 'before' });
+    await before.store.commit(commitOf(['1'], 'p1'));
+    await using after = await bench.open({ replica: 'after' });
+    expect(after.store.readPositions('plant-7').get('network')).toBe('p1');
+    await after.store.commit(commitOf(['2'], 'p2'), { router: 'plant-7', facts: 'new' });
+    await expect(before.store.commit(commitOf(['2'], 'p2'))).rejects.toMatchObject({ code: 'fenced' });
+    expect(() => before.store.readPositions('plant-7')).toThrow(StoreError);
+    await before.store.openRouter('plant-7');
+    expect([before.store.readPositions('plant-7').get('network'), before.store.readFacts('plant-7')]).toEqual([
+      'p2',
+      'new',
+    ]);
+    await before.store.commit(commitOf(['3'], 'p3'));
+    expect(await after.take('a', 3)).toEqual(['1', '2', '3']);
+  });
+
+  test('splits a group by router: a fenced one harms no other in its batch', async () => {
+    await using bench = await createClusterBench();
+    const routers = Array.from({ length: 20 }, (_, index) => `plant-${index}`);
+    await using before = await bench.open({ routers });
+    await using after = await bench.open({ routers });
+    await after.store.commit(commitOf(['of the new owner'], 'new', 'network', 'plant-3'));
+    const commits = routers.map(async (router) => {
+      await before.store.commit(commitOf([`of ${router}`], 'p', 'network', router));
+    });
+    const outcomes = await Promise.allSettled(commits);
+    const refused = routers.filter((_, index) => outcomes[index]?.status === 'rejected');
+    expect(refused).toEqual(['plant-3']);
+    const lines = await after.take('a', 20);
+    expect(lines.toSorted()).toEqual(
+      [
+        'of the new owner',
+        ...routers.filter((router) => router !== 'plant-3').map((router) => `of ${router}`),
+      ].toSorted(),
+    );
+    // All that were sent at once went into one batch.
+    const batches = new Set((await bench.server.read('RX_test')).map(({ batch }) => batch));
+    expect(batches.size).toBeLessThanOrEqual(4);
+  });
+
+  test('writes nothing for a router that this replica does not own any more', async () => {
+    await using bench = await createClusterBench();
+    const owned = new Set(['plant-7']);
+    await using opened = await bench.open({ isOwner: (_kind, name) => owned.has(name) });
+    await opened.store.commit(commitOf(['1'], 'p1'));
+    owned.clear();
+    await expect(opened.store.commit(commitOf(['2'], 'p2'))).rejects.toMatchObject({ code: 'fenced' });
+    expect(await readStream(bench)).toEqual(['rx.test.rec.plant-7.network', 'rx.test.pos.plant-7.network']);
+  });
+
+  test('serves a sink from one replica at a time, and refuses the cursor of the one before', async () => {
+    await using bench = await createClusterBench();
+    const owner = { sink: 'one' };
+    const isOwnerAt =
+      (replica: string): ClusterStoreOptions['isOwner'] =>
+      (kind) =>
+        kind !== 'sink' || owner.sink === replica;
+    await using one = await bench.open({ replica: 'one', isOwner: isOwnerAt('one') });
+    await using two = await bench.open({ replica: 'two', isOwner: () => true });
+    await one.store.commit(commitOf(['1', '2', '3', '4']));
+    await one.next('a', { recordsMax: 2 });
+    await two.take('a', 3, { recordsMax: 3 });
+    await expect(one.acknowledge('a')).rejects.toMatchObject({ code: 'fenced' });
+    expect((await one.next('a')).lines).toEqual(['4']);
+    owner.sink = 'two';
+    expect(one.store.readSlice('a', { recordsMax: 1, bytesMax: 1, isWanted: () => true })).toBeUndefined();
+    expect((await two.next('a')).lines).toEqual(['4']);
+  });
+
+  test('purges what every sink has and none may get again, at one replica', async () => {
+    await using bench = await createClusterBench();
+    const sinks = ['a', { name: 'b', start: 'oldest', replayMs: 60_000 } as const];
+    await using opened = await bench.open({ sinks });
+    const { store } = opened;
+    const countRecords = async () => (await readStream(bench)).filter((subject) => subject.includes('.rec.')).length;
+    for (const line of ['1', '2', '3']) await store.commit(commitOf([line]));
+    await opened.take('a', 3);
+    await store.purge();
+    expect(await countRecords()).toBe(3);
+    await opened.take('b', 3, { recordsMax: 1 });
+    await store.purge();
+    // The last minute may be delivered again.
+    expect(await countRecords()).toBe(3);
+    bench.nowMs += 3_600_000;
+    await store.commit(commitOf(['4']));
+    await opened.take('a', 1);
+    await opened.take('b', 1);
+    await store.purge();
+    expect(await countRecords()).toBe(1);
+    expect(store.readPositions('plant-7').get('network')).toBe('p');
+  });
+
+  test('stores each step once when the server is killed again and again in the middle', async () => {
+    await using bench = await createClusterBench();
+    const routers = Array.from({ length: 8 }, (_, index) => `plant-${index}`);
+    await using opened = await bench.open({ routers });
+    const { store } = opened;
+    const steps = 60;
+    let done = 0;
+    const work = routers.map(async (router) => {
+      for (let step = 0; step < steps; ) {
+        const lines = [`${router} ${step}`];
+        try {
+          await store.commit(commitOf(lines, String(step), 'network', router));
+          step++;
+          done++;
+        } catch (cause) {
+          expect(cause).toMatchObject({ name: 'StoreError' });
+          await vi.waitFor(() => store.openRouter(router), { timeout: 10_000, interval: 50 });
+          // Whatever became of it: the position says where to go on.
+          step = Number(store.readPositions(router).get('network') ?? -1) + 1;
+        }
+      }
+    });
+    for (const share of [0.2, 0.5, 0.8]) {
+      await vi.waitFor(() => expect(done).toBeGreaterThan(share * steps * routers.length), {
+        timeout: 20_000,
+        interval: 1,
+      });
+      await bench.server.kill();
+      await bench.server.start();
+    }
+    await Promise.all(work);
+    const lines = await opened.take('a', steps * routers.length);
+    for (const router of routers) {
+      const own = lines.filter((line) => line.startsWith(`${router} `));
+      expect(own).toEqual(Array.from({ length: steps }, (_, step) => `${router} ${step}`));
+    }
+    expect(lines).toHaveLength(steps * routers.length);
+  });
+
+  test('says that no server answers, and goes on when one does', async () => {
+    await using bench = await createClusterBench();
+    await using opened = await bench.open();
+    const { store } = opened;
+    await store.commit(commitOf(['1'], 'p1'));
+    await bench.server.kill();
+    await vi.waitFor(() => expect(thrownBy(() => store.checkWritable())).toMatchObject({ code: 'unwritable' }));
+    expect(thrownBy(() => store.checkWritable()).disposition).toBe('hold-back');
+    await bench.server.start();
+    await vi.waitFor(() => store.checkWritable(), { timeout: 10_000, interval: 20 });
+    await store.commit(commitOf(['2'], 'p2'));
+    expect(await opened.take('a', 2)).toEqual(['1', '2']);
+  });
+});
+
+describe.skipIf(isMissing)(`the stream of a cluster${note}`, LIMIT, () => {
+  const servers = (url: string) => ({ servers: [url], clock: createSystemClock() });
+
+  test('is created once, and refused when it differs, with the field, what it is and what it must be', async () => {
+    await using server = await openNatsServer();
+    const init = () => initCluster({ servers: servers(server.url), cluster: 'c', replicas: 1, bytesMax: 1e7 });
+    expect([await init(), await init()]).toEqual([true, false]);
+    await server.updateStream('RX_c', {
+      max_age: 60_000_000_000,
+      duplicate_window: 1_000_000_000,
+      discard: 'old',
+    });
+    await expect(init()).rejects.toMatchObject({
+      code: 'broken',
+      disposition: 'operator',
+      message: expect.stringMatching(/discard is "old" and must be "new".*max_age is 60000000000 and must be 0/),
+    });
+  });
+});

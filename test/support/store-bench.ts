@@ -1,0 +1,143 @@
+import { type Clock, createSystemClock } from '../../src/base/index.ts';
+import type { SliceBounds } from '../../src/model/index.ts';
+import {
+  ClusterStore,
+  type ClusterStoreOptions,
+  initCluster,
+  type SinkStart,
+  type Store,
+} from '../../src/store/index.ts';
+import { type NatsServer, openNatsServer } from './sinks/nats-server.ts';
+import { createStoreFolder, NOW_MS, toStarts } from './store-folder.ts';
+
+/** How a store is opened in a test. */
+export interface BenchStoreOptions {
+  /** Default: one sink `a`, which begins at the oldest record. */
+  readonly sinks?: readonly (string | SinkStart)[];
+  /** Routers that are open from the start. Default: `plant-7`. */
+  readonly routers?: readonly string[];
+}
+
+/** A store in a test. */
+export interface OpenStore extends AsyncDisposable {
+  readonly store: Store;
+  /** Resolves with the next slice that is not `undefined`; the store may have to fetch it. */
+  next(sink: string, bounds?: Partial<SliceBounds>): Promise<{ readonly lines: string[]; readonly isRepeat: boolean }>;
+  /** Acknowledges the slice that {@link next} gave last for the sink. */
+  acknowledge(sink: string): Promise<void>;
+  /** Reads and acknowledges until a sink has got so many records. */
+  take(sink: string, records: number, bounds?: Partial<SliceBounds>): Promise<string[]>;
+}
+
+/** Stores that are the same one after the other: what was written to one is found by the next. */
+export interface StoreBench extends AsyncDisposable {
+  /** Time of the stores, wall time in milliseconds. */
+  nowMs: number;
+  open(options?: BenchStoreOptions): Promise<OpenStore>;
+}
+
+/** How many bytes of records the store takes. */
+export interface BenchOptions {
+  readonly bytesMax?: number;
+}
+
+const ROOM_BYTES = 64 * 1024 * 1024;
+
+/** A store with its reading, for either kind. `whenWoken` resolves when there may be more to read than now; absent = never. */
+export function toOpenStore(store: Store, whenWoken?: () => Promise<void>): OpenStore {
+  const read = new Map<string, NonNullable<ReturnType<Store['readSlice']>>>();
+  const opened: OpenStore = {
+    store,
+    async next(sink, bounds = {}) {
+      for (;;) {
+        const woken = whenWoken?.();
+        const slice = store.readSlice(sink, {
+          recordsMax: 5000,
+          bytesMax: 1024 * 1024,
+          isWanted: () => true,
+          ...bounds,
+        });
+        if (slice) {
+          read.set(sink, slice);
+          return { lines: slice.lines.map(({ text }) => text), isRepeat: slice.isRepeat };
+        }
+        // What is not on the disk now never comes by itself.
+        if (!woken) throw new RangeError('Nothing is left to read');
+        await woken;
+      }
+    },
+    async acknowledge(sink) {
+      const slice = read.get(sink);
+      if (!slice) throw new TypeError('Nothing was read');
+      await store.acknowledge(sink, slice.next);
+    },
+    async take(sink, records, bounds) {
+      const lines: string[] = [];
+      while (lines.length < records) {
+        lines.push(...(await opened.next(sink, bounds)).lines);
+        await opened.acknowledge(sink);
+      }
+      return lines;
+    },
+    [Symbol.asyncDispose]: async () => await store.close(),
+  };
+  return opened;
+}
+
+/** Stores on a disk. */
+export async function createEmbeddedBench({ bytesMax = ROOM_BYTES }: BenchOptions = {}): Promise<StoreBench> {
+  const folder = await createStoreFolder();
+  const bench = {
+    nowMs: NOW_MS,
+    async open({ sinks, routers = ['plant-7'] }: BenchStoreOptions = {}) {
+      const store = folder.open({ spoolBytesMax: bytesMax, now: () => bench.nowMs, ...(sinks && { sinks }) });
+      for (const router of routers) store.openRouter(router);
+      return toOpenStore(store);
+    },
+    [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
+  };
+  return bench;
+}
+
+/** Stores in the stream of a cluster on a real nats-server. */
+export interface ClusterBench extends StoreBench {
+  readonly server: NatsServer;
+  readonly clock: Clock;
+  open(options?: BenchStoreOptions & ClusterBenchOptions): Promise<OpenStore & { readonly store: ClusterStore }>;
+}
+
+/** What may differ between the replicas of a cluster. */
+export type ClusterBenchOptions = Partial<Pick<ClusterStoreOptions, 'replica' | 'isOwner' | 'cluster'>>;
+
+/** Starts a server with an empty stream. */
+export async function createClusterBench({ bytesMax = ROOM_BYTES }: BenchOptions = {}): Promise<ClusterBench> {
+  const server = await openNatsServer();
+  const clock: Clock = { ...createSystemClock(), now: () => bench.nowMs };
+  const servers = { servers: [server.url], clock };
+  await initCluster({ servers, cluster: 'test', replicas: 1, bytesMax });
+  const bench: ClusterBench = {
+    nowMs: NOW_MS,
+    server,
+    clock,
+    async open({ sinks = ['a'], routers = ['plant-7'], ...own } = {}) {
+      let woken = Promise.withResolvers<void>();
+      const store = new ClusterStore({
+        servers,
+        cluster: 'test',
+        replica: 'one',
+        sinks: toStarts(sinks),
+        isOwner: () => true,
+        onRecords: () => {
+          woken.resolve();
+          woken = Promise.withResolvers<void>();
+        },
+        ...own,
+      });
+      await store.open();
+      for (const router of routers) await store.openRouter(router);
+      return { ...toOpenStore(store, () => woken.promise), store };
+    },
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+  return bench;
+}
