@@ -18,7 +18,8 @@ import type { LogRecord } from '../../src/model/index.ts';
 import { RouterClient } from '../../src/router/index.ts';
 import { type FaultName, type SimulatedRouter, startSimulator } from '../../src/simulator/index.ts';
 import { EmbeddedStore } from '../../src/store/index.ts';
-import { drain, toStarts } from './store-folder.ts';
+import { type OpenStore, toOpenStore } from './store-bench.ts';
+import { toStarts } from './store-folder.ts';
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -102,9 +103,11 @@ class Killed extends RangeError {
 }
 
 /** The store of the product, and a way to die at either side of a transaction. */
-class MortalLog implements RecordLog, Disposable {
-  readonly #path: string;
-  #store: EmbeddedStore;
+class MortalLog implements RecordLog, AsyncDisposable {
+  readonly #open: () => Promise<OpenStore>;
+  #opened: OpenStore;
+  /** Number of records that were stored. */
+  #stored = 0;
   #isDead = false;
   /** Commits until the agent dies; before (`false`) or after (`true`) the transaction. */
   death: { commits: number; isAfter: boolean } | undefined;
@@ -115,28 +118,34 @@ class MortalLog implements RecordLog, Disposable {
   /** What is known now of how files follow each other. */
   links: LinksJudged | undefined;
 
-  constructor(path: string) {
-    this.#path = path;
-    this.#store = this.#open();
+  private constructor(open: () => Promise<OpenStore>, opened: OpenStore) {
+    this.#open = open;
+    this.#opened = opened;
+  }
+
+  /** `open` opens the same store each time, with the router in it. */
+  static async create(open: () => Promise<OpenStore>): Promise<MortalLog> {
+    return new MortalLog(open, await open());
   }
 
   readPositions(router: string): ReadonlyMap<string, string> {
-    return this.#store.readPositions(router);
+    return this.#opened.store.readPositions(router);
   }
 
   readFacts(router: string): string | undefined {
-    return this.#store.readFacts(router);
+    return this.#opened.store.readFacts(router);
   }
 
-  commit(...commits: Parameters<RecordLog['commit']>): void {
+  async commit(...commits: Parameters<RecordLog['commit']>): Promise<void> {
     if (this.#isDead) throw new Killed('long ago');
     const isDying = this.death !== undefined && this.death.commits-- <= 0;
     this.#isDead = isDying;
     if (isDying && !this.death?.isAfter) throw new Killed('before the transaction');
-    this.#store.commit(...commits);
+    await this.#opened.store.commit(...commits);
     const { holds = false, refuted = [] } = this.links ?? {};
     const logs = commits.filter((commit) => 'lines' in commit);
     for (const { component, lines } of logs) {
+      this.#stored += lines.length;
       for (const line of lines) {
         for (const [, id = ''] of line.matchAll(/<(\d+)>/g)) this.ids.add(id);
         const prefix = /"uid":"(\w{16})-/.exec(line)?.[1];
@@ -151,33 +160,31 @@ class MortalLog implements RecordLog, Disposable {
     throw new Killed('after the transaction');
   }
 
-  /** Another process opens the database. */
-  reopen(): void {
+  /** Another process opens the store. */
+  async reopen(): Promise<void> {
     this.death = undefined;
     this.#isDead = false;
     this.links = undefined;
-    this.#store.close();
-    this.#store = this.#open();
+    await this.#opened[Symbol.asyncDispose]();
+    this.#opened = await this.#open();
   }
 
   /** All records, in the order in which a sink gets them. */
-  takeRecords(): LogRecord[] {
-    return drain(this.#store, SINK).map((line) => JSON.parse(line) as LogRecord);
+  async takeRecords(): Promise<LogRecord[]> {
+    const lines = await this.#opened.take(SINK, this.#stored);
+    return lines.map((line) => JSON.parse(line) as LogRecord);
   }
 
-  [Symbol.dispose](): void {
-    this.#store.close();
-  }
-
-  #open(): EmbeddedStore {
-    return new EmbeddedStore({
-      path: this.#path,
-      sinks: toStarts([SINK]),
-      spoolBytesMax: SPOOL_BYTES_MAX,
-      now: () => 0,
-    });
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#opened[Symbol.asyncDispose]();
   }
 }
+
+/** Where the records of a life go; opens the same store each time. */
+export type OpenLifeStore = (options: {
+  readonly sinks: readonly string[];
+  readonly routers: readonly string[];
+}) => Promise<OpenStore>;
 
 /** The router as the agent sees it; between two requests, something may happen to either. */
 class Wire implements LogSource {
@@ -230,8 +237,8 @@ export function wayOf(seed: number): LinesIn {
   return Math.floor(seed / WAYS_EVERY) % 2 === 0 ? 'main thread' : 'worker thread';
 }
 
-/** Lives the life of this seed. */
-export async function live(seed: number, linesIn: LinesIn = wayOf(seed)): Promise<Life> {
+/** Lives the life of this seed. `openStore`: where its records go; default: a folder. */
+export async function live(seed: number, linesIn: LinesIn = wayOf(seed), openStore?: OpenLifeStore): Promise<Life> {
   const archives = POOLS[linesIn];
   const random = createSeededRandom(seed);
   const upTo = (count: number) => Math.floor(random() * count);
@@ -273,7 +280,12 @@ export async function live(seed: number, linesIn: LinesIn = wayOf(seed)): Promis
   const isVolatile = !isCalm && chance(0.2);
   const hasJumps = isVolatile || (!isCalm && chance(0.5));
   await using folder = await mkdtempDisposable(join(FOLDER, 'oracle-'));
-  using log = new MortalLog(folder.path);
+  const inFolder: OpenLifeStore = ({ sinks }) => {
+    const options = { path: folder.path, sinks: toStarts(sinks), spoolBytesMax: SPOOL_BYTES_MAX, now: () => 0 };
+    return Promise.resolve(toOpenStore(new EmbeddedStore(options)));
+  };
+  const open = openStore ?? inFolder;
+  await using log = await MortalLog.create(() => open({ sinks: [SINK], routers: [router.name] }));
   const events: LogEvent[] = [];
   const story: string[] = [];
   const waits: string[] = [];
@@ -326,7 +338,7 @@ export async function live(seed: number, linesIn: LinesIn = wayOf(seed)): Promis
       if (!(cause instanceof Killed)) return;
       isKilled = true;
       // Another process, on the same state.
-      log.reopen();
+      await log.reopen();
       memory = new TailMemory();
       await client.close();
       client = createClient(router, clock);
@@ -432,7 +444,7 @@ export async function live(seed: number, linesIn: LinesIn = wayOf(seed)): Promis
     router: router.name,
     timezone,
     truth: new Map(truth),
-    records: log.takeRecords(),
+    records: await log.takeRecords(),
     events,
     unreported: log.unreported,
     knownFiles,

@@ -2,6 +2,7 @@
 export const SAMPLES = {
   'lives of the oracle': 'every 25th of 200 seeds',
   'lives of the oracle on both threads': '2 of 8',
+  'lives of the oracle in a cluster': 'none',
   'commands under faults': 'each command and each fault of the simulator at least once',
   'kills of delivery workers': '6 of 200',
   'kills at a commit': 'every third commit',

@@ -157,7 +157,7 @@ export class ClusterStore implements Store {
   }
 
   async closeRouter(router: string): Promise<void> {
-    await this.#queue.settle();
+    await this.#queue.settle({ kind: 'router', name: router });
     const known = this.#routers.get(router);
     if (known) this.#forgetRouter(router, known);
   }

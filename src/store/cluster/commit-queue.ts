@@ -87,6 +87,8 @@ const TOO_LARGE = 10_199;
 export class CommitQueue {
   readonly #options: CommitQueueOptions;
   readonly #waiting: Step[] = [];
+  /** All steps that are neither stored nor rejected. */
+  readonly #unsettled = new Set<Step>();
   /** The last known sequence of each subject that may be written to; 0: it has no message. */
   readonly #sequences = new Map<string, number>();
   readonly #closing = new AbortController();
@@ -115,14 +117,23 @@ export class CommitQueue {
     const payloads = [...writes.added, ...writes.fenced].map(({ payload }) => payload.length);
     const bytes = payloads.reduce((sum, length) => sum + length, 0);
     const done = Promise.withResolvers<void>();
-    this.#waiting.push({ ...writes, id: `${prefix}-${this.#steps++}`, bytes, expected: undefined, done });
+    const step: Step = { ...writes, id: `${prefix}-${this.#steps++}`, bytes, expected: undefined, done };
+    this.#waiting.push(step);
+    this.#unsettled.add(step);
     this.#run ??= this.#sendAll();
-    await done.promise;
+    try {
+      await done.promise;
+    } finally {
+      this.#unsettled.delete(step);
+    }
   }
 
-  /** Resolves when nothing is under way. */
-  async settle(): Promise<void> {
-    while (this.#run) await this.#run;
+  /** Resolves when what is under way of a router or sink is stored or rejected; without `owned`, of all. */
+  async settle(owned?: Owned): Promise<void> {
+    const own = [...this.#unsettled].filter(
+      (step) => !owned || (step.owned.kind === owned.kind && step.owned.name === owned.name),
+    );
+    await Promise.allSettled(own.map(({ done }) => done.promise));
   }
 
   /** Gives up what is under way. */

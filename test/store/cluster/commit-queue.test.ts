@@ -171,3 +171,18 @@ test('CommitQueue sends nothing for a router that is not owned, or was not opene
   await expect(bench.commit('unknown')).rejects.toMatchObject({ code: 'fenced' });
   expect(bench.sizes).toEqual([]);
 });
+
+test('CommitQueue.settle() waits for the steps of one router, and for no others', async () => {
+  const bench = createBench([undefined, 'lost']);
+  bench.note('a', 'b');
+  const first = bench.commit('a');
+  await Promise.resolve();
+  await Promise.resolve();
+  const second = bench.commit('b');
+  await bench.queue.settle({ kind: 'router', name: 'a' });
+  expect(bench.texts()).toEqual(['rec.a p', 'pos.a p']);
+  await first;
+  await bench.settle(second);
+  expect(bench.texts()).toHaveLength(4);
+  await bench.queue.settle();
+});
