@@ -36,7 +36,9 @@ interface Step extends StepWrites {
 
 /** Where the queue writes, and whom it asks. */
 export interface CommitQueueOptions {
+  /** Connection to the engine. */
   readonly link: Pick<ClusterLink, 'clock' | 'ready' | 'publish' | 'send' | 'readLast'>;
+  /** Name of the stream. */
   readonly stream: string;
   /** Name of this replica, for people who look into the stream. */
   readonly replica: string;
@@ -95,7 +97,7 @@ export class CommitQueue {
   #messagesMax = MESSAGES_MAX;
   #steps = 0;
   #batches = 0;
-  #run: Promise<void> | undefined;
+  #isRunning = false;
 
   constructor(options: CommitQueueOptions) {
     this.#options = options;
@@ -120,7 +122,7 @@ export class CommitQueue {
     const step: Step = { ...writes, id: `${prefix}-${this.#steps++}`, bytes, expected: undefined, done };
     this.#waiting.push(step);
     this.#unsettled.add(step);
-    this.#run ??= this.#sendAll();
+    if (!this.#isRunning) void this.#sendAll();
     try {
       await done.promise;
     } finally {
@@ -142,6 +144,7 @@ export class CommitQueue {
   }
 
   async #sendAll(): Promise<void> {
+    this.#isRunning = true;
     // Steps of the same turn of the event loop go together.
     await Promise.resolve();
     while (this.#waiting.length > 0) {
@@ -153,7 +156,7 @@ export class CommitQueue {
       }
     }
     // In the same turn as the look at what waits: whoever comes later begins anew.
-    this.#run = undefined;
+    this.#isRunning = false;
   }
 
   /** Takes the next steps that fit into one batch, in which a subject may be fenced once. */

@@ -5,7 +5,9 @@ import type { Subjects } from './subjects.ts';
 
 /** What the janitor looks after. */
 export interface JanitorOptions {
+  /** Connection to the engine. */
   readonly link: ClusterLink;
+  /** Subjects of the cluster. */
   readonly subjects: Subjects;
   /** True while this replica is the one that purges. */
   readonly isOwner: () => boolean;

@@ -1,5 +1,5 @@
 import type { JsMsg } from '@nats-io/jetstream';
-import { type ByteLine, unpackLines } from '../../base/index.ts';
+import { type ByteLine, type LineTable, unpackLines } from '../../base/index.ts';
 import type { ClusterLink } from './link.ts';
 import type { Subjects } from './subjects.ts';
 
@@ -17,7 +17,7 @@ export class RecordMessage {
   readonly records: number;
   readonly committedMs: number;
   readonly #body: Uint8Array;
-  #lines: readonly ByteLine[] | undefined;
+  #lines: LineTable | 'damaged' | undefined;
 
   constructor(
     about: Pick<RecordMessage, 'seq' | 'router' | 'component' | 'records' | 'committedMs'>,
@@ -36,17 +36,19 @@ export class RecordMessage {
     return this.#body.length;
   }
 
-  /** The records; as many as can be read of a damaged message: none. */
-  get lines(): readonly ByteLine[] {
-    if (!this.#lines) {
-      try {
-        this.#lines = unpackLines(this.#body);
-      } catch {
-        // The stream has a checksum of its own: somebody else has written this.
-        this.#lines = [];
-      }
+  /** The record with a number, from 0 on; `undefined` behind the last one, and in a damaged message. */
+  lineAt(index: number): ByteLine | undefined {
+    this.#lines ??= this.#unpack();
+    return this.#lines === 'damaged' ? undefined : this.#lines.at(index);
+  }
+
+  #unpack(): LineTable | 'damaged' {
+    try {
+      return unpackLines(this.#body);
+    } catch {
+      // The stream has a checksum of its own: somebody else has written this.
+      return 'damaged';
     }
-    return this.#lines;
   }
 }
 

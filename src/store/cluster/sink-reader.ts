@@ -10,8 +10,11 @@ import type { Subjects } from './subjects.ts';
 
 /** What the readers of all sinks share. */
 export interface SinkReaderOptions {
+  /** Connection to the engine. */
   readonly link: ClusterLink;
+  /** Subjects of the cluster. */
   readonly subjects: Subjects;
+  /** Where cursors are written. */
   readonly queue: CommitQueue;
   /** Returns the wall time in milliseconds since the Unix epoch. */
   readonly now: () => number;
@@ -115,7 +118,7 @@ export class SinkReader {
         skipped += stop - index;
       } else {
         for (; index < stop; index++) {
-          const line = message.lines[index];
+          const line = message.lineAt(index);
           if (!line) break;
           bytes += line.length;
           if (lines.length > 0 && (bytes > bytesMax || lines.length >= recordsMax)) return toSlice(true);

@@ -1,8 +1,8 @@
 import { describe, expect, test, vi } from 'vitest';
-import { createSystemClock } from '../../../src/base/index.ts';
-import { type ClusterStoreOptions, initCluster, StoreError } from '../../../src/store/index.ts';
+import { createSystemClock, Secret } from '../../../src/base/index.ts';
+import { ClusterStore, type ClusterStoreOptions, initCluster, StoreError } from '../../../src/store/index.ts';
 import { openNatsServer } from '../../support/sinks/nats-server.ts';
-import { type ClusterBench, createClusterBench } from '../../support/store-bench.ts';
+import { type ClusterBench, createClusterBench, toOpenStore } from '../../support/store-bench.ts';
 import { commitOf, thrownBy } from '../../support/store-folder.ts';
 import { findTool } from '../../support/tools.ts';
 
@@ -163,6 +163,57 @@ describe.skipIf(isMissing)(`ClusterStore and others of its cluster${note}`, LIMI
     await store.commit(commitOf(['2'], 'p2'));
     expect(await opened.take('a', 2)).toEqual(['1', '2']);
   });
+});
+
+/** All that a replica may do, as the documentation lists it; it does not create the stream. */
+const LEAST = `
+authorization { users: [
+  { user: admin, password: a },
+  { user: replica, password: r, permissions: {
+    publish: [
+      "rx.test.>",
+      "$JS.API.STREAM.INFO.RX_test", "$JS.API.STREAM.MSG.GET.RX_test", "$JS.API.STREAM.PURGE.RX_test",
+      "$JS.API.CONSUMER.CREATE.RX_test", "$JS.API.CONSUMER.INFO.RX_test.*",
+      "$JS.API.CONSUMER.MSG.NEXT.RX_test.*", "$JS.API.CONSUMER.DELETE.RX_test.*"
+    ]
+    subscribe: ["_INBOX.>"]
+  } }
+] }`;
+
+test.skipIf(isMissing)(`ClusterStore needs no more permissions than these${note}`, LIMIT, async () => {
+  await using server = await openNatsServer({ config: LEAST, admin: { user: 'admin', pass: 'a' } });
+  const account = (username: string, password: string) => ({
+    servers: [server.url],
+    clock: createSystemClock(),
+    auth: { kind: 'basic', username, password: new Secret(password) } as const,
+  });
+  await initCluster({ servers: account('admin', 'a'), cluster: 'test', replicas: 1, bytesMax: 1e7 });
+  let woken = Promise.withResolvers<void>();
+  const store = new ClusterStore({
+    servers: account('replica', 'r'),
+    cluster: 'test',
+    replica: 'one',
+    sinks: [{ name: 'a', start: 'newest' }],
+    isOwner: () => true,
+    onRecords: () => {
+      woken.resolve();
+      woken = Promise.withResolvers<void>();
+    },
+  });
+  await store.open();
+  await store.repeat('a');
+  await using opened = toOpenStore(store, () => woken.promise);
+  await store.openRouter('plant-7');
+  await store.commit(commitOf(['1', '2'], 'p'), { router: 'plant-7', facts: 'met' });
+  await store.writeValue('plant-7', 'day', '1');
+  await store.forgetLogs('plant-7', ['network']);
+  await store.closeRouter('plant-7');
+  await store.openRouter('plant-7');
+  expect(store.readFacts('plant-7')).toBe('met');
+  expect(await opened.take('a', 2, { recordsMax: 1 })).toEqual(['1', '2']);
+  await store.purge();
+  const other = initCluster({ servers: account('replica', 'r'), cluster: 'other', replicas: 1, bytesMax: 1e7 });
+  await expect(other).rejects.toMatchObject({ code: 'unwritable', disposition: 'hold-back' });
 });
 
 describe.skipIf(isMissing)(`the stream of a cluster${note}`, LIMIT, () => {
