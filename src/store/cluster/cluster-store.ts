@@ -45,6 +45,8 @@ interface OpenRouter {
 /** Part of the stream that records leave free, so that cursors can move and make room: they are small. */
 const RESERVE_SHARE = 0.05;
 const RESERVE_BYTES_MAX = 64 * 1024 * 1024;
+/** Records that every sink has are given up when this many times the reserve is free. */
+const TIGHT_FACTOR = 2;
 /** Interval at which the size of the stream is asked. Milliseconds. */
 const SIZE_MS = 2000;
 /** What the headers of a message take beside its records. Bytes. */
@@ -97,6 +99,7 @@ export class ClusterStore implements Store {
       link: this.#link,
       subjects: this.#subjects,
       isOwner: () => isOwner('janitor', 'janitor'),
+      isTight: () => this.#freeBytes < TIGHT_FACTOR * this.#reserveBytes,
       sinks: () => this.#sinks.map(({ name }) => name),
     });
   }
@@ -266,13 +269,19 @@ export class ClusterStore implements Store {
     return split(lines.bytes ? Buffer.from(lines.bytes).toString().split('\n') : [...lines]);
   }
 
+  get #freeBytes(): number {
+    return this.bytesMax - (this.#state?.bytes ?? 0);
+  }
+
+  /** What records leave free. */
+  get #reserveBytes(): number {
+    return Math.min(this.bytesMax * RESERVE_SHARE, RESERVE_BYTES_MAX);
+  }
+
   /** Throws if records would take what is kept free for cursors. */
   #checkRoom(bytes: number): void {
-    if (!this.#state) return;
+    if (!this.#state || this.#freeBytes - bytes >= this.#reserveBytes) return;
     const { bytes: used, bytesMax } = this.#state;
-    if (!Number.isFinite(bytesMax)) return;
-    const reserve = Math.min(bytesMax * RESERVE_SHARE, RESERVE_BYTES_MAX);
-    if (used + bytes <= bytesMax - reserve) return;
     throw new StoreError('full', `The stream of the cluster has ${used} of ${bytesMax} bytes`, {
       disposition: 'hold-back',
       hint: 'Look at the sinks: records leave the stream once every sink has them. Or raise max_bytes of the stream',

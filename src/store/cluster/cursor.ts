@@ -93,9 +93,10 @@ export function beginPass(place: SinkPlace, endedMs: number | undefined, replayM
   return { ...place, pass: { batch: start.batch, index: start.index, renews } };
 }
 
-/** Returns the first message that the sink may still need. */
-export function floorOf({ cursor, taken, pass }: SinkPlace): number {
-  return Math.min(cursor.batch, ...taken.map(({ batch }) => batch), pass?.batch ?? cursor.batch);
+/** Returns the first message that the sink may still need; without those that it might get again if `isTight`. */
+export function floorOf({ cursor, taken, pass }: SinkPlace, isTight: boolean): number {
+  const kept = isTight ? [] : taken.map(({ batch }) => batch);
+  return Math.min(cursor.batch, ...kept, pass?.batch ?? cursor.batch);
 }
 
 /** Records that a sink has taken everything from `from` on, and removes rows that are too old. */

@@ -11,6 +11,8 @@ export interface JanitorOptions {
   readonly subjects: Subjects;
   /** True while this replica is the one that purges. */
   readonly isOwner: () => boolean;
+  /** True while records have hardly any room: then none is kept that every sink has, for a sink to get it again. */
+  readonly isTight: () => boolean;
   /** Names of the configured sinks. */
   readonly sinks: () => readonly string[];
 }
@@ -57,7 +59,7 @@ export class Janitor {
 
   /** Purges once, if this replica is the one that does. */
   async purge(): Promise<void> {
-    const { link, subjects, isOwner, sinks } = this.#options;
+    const { link, subjects, isOwner, isTight, sinks } = this.#options;
     if (!isOwner()) return;
     const cursors = await link.listSubjects(subjects.stream, subjects.cursors);
     const floors: number[] = [];
@@ -66,7 +68,7 @@ export class Janitor {
       const stored = await link.readLast(subjects.stream, subject);
       const place = stored && parsePlace(stored.payload.toString());
       // What cannot be read may need everything.
-      floors.push(place ? floorOf(place) : 0);
+      floors.push(place ? floorOf(place, isTight()) : 0);
     }
     // A sink that has not begun yet may begin at the oldest record.
     const isMissing = sinks().some((sink) => !cursors.includes(subjects.of({ kind: 'cur', sink })));
