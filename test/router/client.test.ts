@@ -153,6 +153,22 @@ describe('JSON calls', () => {
     expect(bench.lines()).toHaveLength(3);
   });
 
+  test('RouterClient reads basic credentials again after several that were refused in one request: they cost no login', async () => {
+    const values = ['second', 'third'];
+    const password: Secret = new Secret('first', {
+      id: 'x',
+      renew: async () => password.replace(values.shift() ?? 'good'),
+    });
+    const good = `Basic ${Buffer.from('monitor:good').toString('base64')}`;
+    await using bench = await openRouter(
+      (request, response) => answerJson(response, {}, request.headers.authorization === good ? 200 : 401),
+      { auth: 'basic', password },
+    );
+    await expect(bench.client.readStatus('device_info')).rejects.toMatchObject({ status: 401 });
+    expect(bench.lines()).toHaveLength(3);
+    expect(await bench.client.readStatus('device_info')).toEqual({});
+  });
+
   test.each(['token', 'basic'] as const)(
     'RouterClient keeps its credentials out of everything that a router quotes, with auth: %s',
     async (auth) => {

@@ -215,7 +215,8 @@ export class RequestQueue {
 
   /** Drops the token after a 401; throws if no other token can help. `refusals`: of this call so far. */
   async #renew(call: Call, authorization: string | undefined, cause: RouterError, refusals: number): Promise<void> {
-    if (this.#refusals.isVain(call)) throw toRefusalError(cause);
+    // A password that is sent with each request may have changed since, and costs no login to find out.
+    if (this.#credentials.needsLogin && this.#refusals.isVain(call)) throw toRefusalError(cause);
     if (refusals < REFUSALS_MAX && (await this.#credentials.lost(authorization, cause, refusals > 0))) return;
     // Fixed credentials cannot be renewed.
     if (refusals === 0) throw cause;

@@ -269,6 +269,8 @@ export type AuthMode = (typeof AUTH_MODES)[number];
 
 /** Credentials of requests, whatever the mode. */
 export interface Credentials {
+  /** True if a retry takes a login, which locks accounts and fills logs. */
+  readonly needsLogin: boolean;
   /** Value of the header `Authorization` for the next request. */
   authorization(signal: AbortSignal): Promise<string | undefined>;
   /** Records that the router refused it, perhaps not for the first time in one request; returns true if a retry may work. */
@@ -306,6 +308,7 @@ export function createCredentials(mode: AuthMode, options: CredentialOptions): C
 
 function createTokenCredentials(session: Session): Credentials {
   return {
+    needsLogin: true,
     authorization: async (signal) => `${BEARER}${await session.token(signal)}`,
     lost: (authorization, cause, isRepeated) =>
       authorization !== undefined && session.lost(authorization.slice(BEARER.length), cause, isRepeated),
@@ -316,6 +319,7 @@ function createTokenCredentials(session: Session): Credentials {
 /** Credentials of the configuration: after a refusal, another one is only there if one of `secrets` has changed. */
 function createFixedCredentials(render: () => string | undefined, secrets: readonly Secret[]): Credentials {
   return {
+    needsLogin: false,
     authorization: () => Promise.resolve(render()),
     async lost(authorization) {
       if (authorization !== render()) return true;
