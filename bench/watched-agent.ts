@@ -6,6 +6,8 @@ import { fileURLToPath } from 'node:url';
 import type { StepFigures } from './watch-steps.ts';
 
 const LIMIT_MS = 180_000;
+/** As in the systemd unit, the image and the package. */
+const FLAGS = ['--max-semi-space-size=8'];
 const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
 /** A line of the agent's log. */
@@ -30,7 +32,7 @@ export interface WatchedAgent extends Disposable {
 export function startWatchedAgent(configFile: string): WatchedAgent {
   const agent = spawn(
     process.execPath,
-    ['--import', path('watch-steps.ts'), path('../src/main.ts'), 'run', '--config.file', configFile],
+    [...FLAGS, '--import', path('watch-steps.ts'), path('../src/main.ts'), 'run', '--config.file', configFile],
     { stdio: ['ignore', 'ignore', 'pipe', 'ipc'], env: { ...process.env, WATCH_STEPS: '1' } },
   );
   const waiting = new Set<(line: Line) => void>();
