@@ -1,13 +1,15 @@
 /**
- * Runs a fleet for minutes, beside a bare client that sends the same requests, and tells whether the agent stays flat.
+ * Runs a fleet for minutes, and a bare client that sends the same requests, and tells whether the agent stays flat.
  *
  *   npm run build && npx node bench/fleet/ten-thousand.ts [routers 10000] [minutes 10] [latency in ms 0] [loss 0] [dead 0]
  *
  * Every router is polled and its six logs of 40 kB are read once a minute, one of which has a new line each time; two clients
- * scrape every 15 s. Prints Markdown for RESULTS.md. The routers are a process of their own for each 2,500 of them; BARE=0
- * leaves out the bare client, where the machine is too small for all.
+ * scrape every 15 s. The minutes count from the end of the first contact on, which takes up to half an hour. Prints Markdown
+ * for RESULTS.md: each minute, the load that was offered and reached, and how memory and processor time changed from the first
+ * third of the minutes to the last. The routers are a process of their own for each 5,000 of them. In the environment, BARE says
+ * when the bare client runs: `after` the agent, for three minutes (default: two cores are enough then), `beside` it, or `no`.
  */
-import { fork } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
@@ -23,10 +25,14 @@ import type { BareOrder } from './bare-client.ts';
 import { LOG_PATHS, processorSecondsOf, residentMiBOf, startAgent } from './compare.ts';
 
 const [ROUTERS = 10_000, MINUTES = 10, LATENCY_MS = 0, LOSS = 0, DEAD = 0] = process.argv.slice(2).map(Number);
-const HAS_BARE = process.env['BARE'] !== '0';
+const BARE = process.env['BARE'] ?? 'after';
 const INTERVAL_MS = 60_000;
-const WARM_UP_MINUTES = 3;
-const ROUTERS_PER_PROCESS = 2500;
+const CONTACT_MINUTES_MAX = 30;
+/** Minutes of the bare client alone, after one until its connections are open. */
+const BARE_MINUTES = 3;
+const ROUTERS_PER_PROCESS = 5000;
+/** Of the routers that answer, this share has to be up at the end of the first contact. */
+const UP_SHARE = 0.99;
 const SCRAPERS = 2;
 const SCRAPE_INTERVAL_MS = 15_000;
 
@@ -69,11 +75,26 @@ await scraped.ask(
   { type: 'scrape', url: `${url}/metrics`, scrapers: SCRAPERS, intervalMs: SCRAPE_INTERVAL_MS },
   'scraping',
 );
-const bare = HAS_BARE ? fork(fileURLToPath(new URL('bare-client.ts', import.meta.url))) : undefined;
-const statusPaths = Object.keys(bodies);
-for (const { port, caPem, routers } of bare ? parts : []) {
-  const paths = [...statusPaths, ...LOG_PATHS];
-  bare?.send({ port, caPem, routers, intervalMs: INTERVAL_MS, paths } satisfies BareOrder);
+const paths = [...Object.keys(bodies), ...LOG_PATHS];
+
+function startBare(): ChildProcess {
+  const bare = fork(fileURLToPath(new URL('bare-client.ts', import.meta.url)));
+  for (const { port, caPem, routers } of parts) {
+    bare.send({ port, caPem, routers, intervalMs: INTERVAL_MS, paths } satisfies BareOrder);
+  }
+  return bare;
+}
+
+const beside = BARE === 'beside' ? startBare() : undefined;
+
+/** Returns the requests since the last call, and those of the bare client since the start. */
+async function countRequests(): Promise<{ readonly requests: number; readonly bare: number }> {
+  const counted = await Promise.all(parts.map(({ process }) => process.ask({ type: 'count' }, 'counted')));
+  const sums = counted.map(({ counts }) => Object.values(counts.requests).reduce((sum, one) => sum + one, 0));
+  return {
+    requests: sums.reduce((sum, one) => sum + one, 0),
+    bare: counted.reduce((sum, { counts }) => sum + counts.bareRequests, 0),
+  };
 }
 
 interface Sample {
@@ -94,9 +115,29 @@ async function sample(): Promise<Sample> {
   }
   return {
     agentSeconds: processorSecondsOf(agent.pid),
-    bareSeconds: bare ? processorSecondsOf(bare.pid) : Number.NaN,
+    bareSeconds: beside ? processorSecondsOf(beside.pid) : Number.NaN,
     figures,
   };
+}
+
+/** A minute that was measured. */
+interface Minute {
+  readonly agentSeconds: number;
+  readonly residentMiB: number;
+  readonly polls: number;
+  readonly requests: number;
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+/** Tells how a figure changed from the first third of the minutes to the last. */
+function describeChange(minutes: readonly Minute[], read: (minute: Minute) => number): string {
+  const third = Math.max(1, Math.floor(minutes.length / 3));
+  const [first, last] = [minutes.slice(0, third), minutes.slice(-third)].map((some) => mean(some.map(read)));
+  const percent = ((last ?? 0) / (first ?? 0) - 1) * 100;
+  return `${first?.toFixed(1)} to ${last?.toFixed(1)} (${percent < 0 ? '' : '+'}${percent.toFixed(1)} %)`;
 }
 
 let figures = parseAgentFigures('');
@@ -105,45 +146,81 @@ let spool = '';
 print(
   `${describeMachine()}; ${ROUTERS} routers, ${LATENCY_MS} ms, ${LOSS * 100} % lost, ${DEAD * 100} % dead.`,
   '',
-  '| minute | agent, s of processor | bare client | ratio | resident MiB | lag p99, s | polls | up | spool | load |',
+  '| minute | agent, s of processor | bare client | resident MiB | lag p99, s | polls | requests | up | spool | load |',
   '|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|',
 );
-let before = await sample();
-const origin = { minute: 0, before };
-for (let minute = 1; minute <= WARM_UP_MINUTES + MINUTES; minute++) {
+const alive = Math.round(ROUTERS * (1 - DEAD));
+const minutes: Minute[] = [];
+let isContact = true;
+let origin = await sample();
+let before = origin;
+for (let minute = 1; minutes.length < MINUTES; minute++) {
   await sleep(INTERVAL_MS);
   const now = await sample();
-  const [agentSeconds, bareSeconds] = [now.agentSeconds - before.agentSeconds, now.bareSeconds - before.bareSeconds];
+  const { requests } = await countRequests();
+  const residentMiB = residentMiBOf(agent.pid);
+  const agentSeconds = now.agentSeconds - before.agentSeconds;
+  const polls = now.figures.polls - before.figures.polls;
   print(
     `| ${[
-      minute,
+      `${minute}${isContact ? ' (first contact)' : ''}`,
       agentSeconds.toFixed(1),
-      bareSeconds.toFixed(1),
-      (agentSeconds / bareSeconds).toFixed(2),
-      residentMiBOf(agent.pid).toFixed(0),
+      (now.bareSeconds - before.bareSeconds).toFixed(1),
+      residentMiB.toFixed(0),
       findLagBound(before.figures, now.figures) ?? '',
-      now.figures.polls - before.figures.polls,
+      polls,
+      requests,
       up,
       spool,
       loadavg()[0]?.toFixed(1),
     ].join(' | ')} |`,
   );
   before = now;
-  if (minute === WARM_UP_MINUTES) Object.assign(origin, { minute, before });
+  if (!isContact) minutes.push({ agentSeconds, residentMiB, polls, requests });
+  else if ((Number(up) >= alive * UP_SHARE && Number(spool) < ROUTERS) || minute >= CONTACT_MINUTES_MAX) {
+    isContact = false;
+    origin = now;
+  }
 }
 const { scrapes } = await scraped.ask({ type: 'count' }, 'counted');
-const ratio = (before.agentSeconds - origin.before.agentSeconds) / (before.bareSeconds - origin.before.bareSeconds);
+const perMinute = (read: (minute: Minute) => number) => mean(minutes.map(read));
+const reached = perMinute(({ polls }) => polls);
 print(
   '',
-  `From minute ${origin.minute} on: ${ratio.toFixed(2)} times the bare client. Scrapes: ${scrapes
+  `Offered ${ROUTERS} polls and as many readings of six logs a minute; reached ${reached.toFixed(0)} polls and ${perMinute(({ requests }) => requests).toFixed(0)} requests a minute (${(Math.max(0, 1 - reached / ROUTERS) * 100).toFixed(1)} % dropped, dead routers included).`,
+  `First to last third of ${minutes.length} minutes: processor ${describeChange(minutes, ({ agentSeconds }) => agentSeconds)} s a minute, resident ${describeChange(minutes, ({ residentMiB }) => residentMiB)} MiB.`,
+  `Scrapes: ${scrapes
     .map(
       ({ scrapes: done, failures, longestMs, bytes }) =>
         `${done} done, ${failures} failed, longest ${(longestMs / 1000).toFixed(1)} s, ${(bytes / 1e6).toFixed(1)} MB`,
     )
     .join('; ')}.`,
 );
-bare?.kill();
 agent.kill('SIGTERM');
 await once(agent, 'exit');
+
+/** Runs the bare client alone; returns its processor time and requests a minute. */
+async function measureBare(): Promise<{ readonly seconds: number; readonly requests: number }> {
+  const bare = startBare();
+  await sleep(INTERVAL_MS);
+  const [seconds, { bare: requests }] = [processorSecondsOf(bare.pid), await countRequests()];
+  await sleep(BARE_MINUTES * INTERVAL_MS);
+  const spent = processorSecondsOf(bare.pid) - seconds;
+  const counted = (await countRequests()).bare - requests;
+  bare.kill();
+  return { seconds: spent / BARE_MINUTES, requests: counted / BARE_MINUTES };
+}
+
+const agentSeconds = perMinute((minute) => minute.agentSeconds);
+if (beside) {
+  const ratio = (before.agentSeconds - origin.agentSeconds) / (before.bareSeconds - origin.bareSeconds);
+  print(`${ratio.toFixed(2)} times the bare client beside it.`);
+  beside.kill();
+} else if (BARE === 'after') {
+  const { seconds, requests } = await measureBare();
+  print(
+    `The bare client alone: ${seconds.toFixed(1)} s of processor for ${requests.toFixed(0)} requests a minute; the agent needed ${(agentSeconds / seconds).toFixed(2)} times as much, and ${(agentSeconds / perMinute((minute) => minute.requests) / (seconds / requests)).toFixed(2)} times as much for each request.`,
+  );
+}
 for (const { process } of parts) await process[Symbol.asyncDispose]();
 rmSync(folder, { recursive: true });

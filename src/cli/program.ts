@@ -227,6 +227,7 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
   program
     .command('bench')
     .description('Measure how many routers this machine carries, with simulated ones in a process of their own.')
+    .option('--from <count>', 'first number of routers to try', parseWholeNumber(1, BENCH_ROUTERS_MAX), 50)
     .option('--routers <count>', 'largest number of routers to try', parseWholeNumber(1, BENCH_ROUTERS_MAX), 1000)
     .option(
       '--interval <duration>',
@@ -247,14 +248,17 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
       60_000,
     )
     .option('--no-logs', 'poll only')
+    .option('--markdown', 'print a table in Markdown')
     .action(async (options) => {
       const { bench } = await import('./bench/bench.ts');
       const flags = {
+        from: options.from,
         routers: options.routers,
         intervalMs: options.interval,
         latencyMs: options.latency,
         forMs: options.for,
         hasLogs: options.logs,
+        isMarkdown: options.markdown === true,
       };
       finish(await bench(flags, endWithReader(io)));
     });

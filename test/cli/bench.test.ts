@@ -46,6 +46,14 @@ test('bench measures the agent as it is shipped, and tells the machine and each 
   expect(Number(processor)).toBeGreaterThan(0);
 });
 
+test('bench prints a table in Markdown, from the number of routers on that it is told', async () => {
+  const flags = ['--from', '1', '--routers', '2', '--interval', '300ms', '--for', '300ms', '--no-logs', '--markdown'];
+  await using program = startRouterExporter('bench', ...flags);
+  const { code, stdout } = await program.ended;
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^\| Routers \|.*\n\|(?:---:\|){6}---\|\n\| 1 \|(?:.*\n\| 2 \|)?/m);
+});
+
 test('bench-routers alone is wrong usage', async () => {
   await using program = startRouterExporter('bench-routers');
   expect(await program.ended).toMatchObject({ code: 2, stderr: expect.stringContaining('bench, which starts it') });

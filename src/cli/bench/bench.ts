@@ -10,6 +10,8 @@ import { RoutersClient } from './routers-client.ts';
 
 /** Options of `bench`. */
 export interface BenchFlags {
+  /** First number of routers to try. */
+  readonly from: number;
   /** Largest number of routers to try. */
   readonly routers: number;
   /** Interval of polls and of readings of logs. Milliseconds. */
@@ -20,6 +22,8 @@ export interface BenchFlags {
   readonly forMs: number;
   /** True to read logs too: six of each router. */
   readonly hasLogs: boolean;
+  /** True to print a table in Markdown. */
+  readonly isMarkdown: boolean;
 }
 
 /** Result for one number of routers. */
@@ -37,7 +41,6 @@ interface Row {
 
 /** Each number of routers is this many times the one before. */
 const STEP = 2;
-const FIRST_ROUTERS = 50;
 /** Intervals before the measurement: logins, first answers, compiled code. */
 const WARM_UP_INTERVALS = 2;
 const SCRAPE_INTERVAL_MS = 15_000;
@@ -66,12 +69,12 @@ export async function bench(flags: BenchFlags, io: CommandIo): Promise<ExitCode>
     const { port, caPem } = await routers.ask({ type: 'start', options: { bodies, logs, latencyMs } }, 'started');
     await writeFile(join(folder, 'ca.pem'), caPem);
     await writeResult(renderHead(flags, Object.keys(bodies).length), io);
-    for (let count = Math.min(FIRST_ROUTERS, flags.routers); ; count = Math.min(STEP * count, flags.routers)) {
+    for (let count = Math.min(flags.from, flags.routers); ; count = Math.min(STEP * count, flags.routers)) {
       const configFile = join(folder, `${count}.yaml`);
       await writeFile(configFile, renderConfig({ ...flags, folder, port, count }));
       const row = await measure(routers, { program, configFile, count, flags, clock, signal: io.signal });
       const limit = findLimit(row, flags);
-      await writeResult(renderRow(row, limit), io);
+      await writeResult(renderRow(row, limit, flags), io);
       if (limit !== undefined || count === flags.routers) break;
     }
     return EXIT.done;
@@ -153,17 +156,22 @@ routers:
 ${routers.join('')}${hasLogs ? `sinks:\n  - { name: discard, type: file, path: "${folder}/records-${count}" }\n` : ''}`;
 }
 
-function renderHead({ intervalMs, latencyMs, hasLogs }: BenchFlags, resources: number): string {
+const COLUMNS = ['Routers', 'Polls/s', 'Processor', 'Lag p99', 'Memory', 'Up'];
+
+function renderHead({ intervalMs, latencyMs, hasLogs, isMarkdown }: BenchFlags, resources: number): string {
   const load = loadavg().map((value) => value.toFixed(1));
   const logs = hasLogs ? `, ${LOGS.components} logs of ${LOGS.bytes / 1000} kB` : '';
+  const head = isMarkdown
+    ? [`| ${[...COLUMNS, 'The limit'].join(' | ')} |`, `|${'---:|'.repeat(COLUMNS.length)}---|`]
+    : [COLUMNS.map(pad).join('')];
   return `${availableParallelism()} x ${cpus()[0]?.model.trim() ?? 'unknown processor'}, Node.js ${process.version}, load average ${load.join(' ')}
 Interval ${renderDuration(intervalMs)}, ${latencyMs} ms from request to answer, ${resources} resources${logs}, one scrape every 15s
 
-${['Routers', 'Polls/s', 'Processor', 'Lag p99', 'Memory', 'Up'].map(pad).join('')}
+${head.join('\n')}
 `;
 }
 
-function renderRow(row: Row, limit: string | undefined): string {
+function renderRow(row: Row, limit: string | undefined, { isMarkdown }: BenchFlags): string {
   const cells = [
     String(row.routers),
     row.pollsPerSecond.toFixed(1),
@@ -172,6 +180,7 @@ function renderRow(row: Row, limit: string | undefined): string {
     `${(row.residentBytes / MIB).toFixed(0)} MiB`,
     String(row.up),
   ];
+  if (isMarkdown) return `| ${[...cells, limit ?? ''].join(' | ')} |\n`;
   return `${cells.map(pad).join('')}${limit === undefined ? '' : `   the limit: ${limit}`}\n`;
 }
 
