@@ -251,14 +251,14 @@ function resolveRemote(
   const [fault] = [...file.faults.toSorted(), ...faults];
   if (fault) return refuse(renderFault(fault));
   if (!result) return refuse('it is incomplete');
-  return { ...result, groupsAt: findGroups(main, source), isRested: isRested(main, router) };
+  return { ...result, groupsAt: findGroups(main, source), isRested: wantsRest(main, router) };
 }
 
 /** States in which a router is not asked. */
 const RESTS: ReadonlySet<unknown> = new Set(['paused', 'retired']);
 
 /** Returns true if a source wants a router not to be asked: by its state, or by a group with such a state. */
-function isRested(main: ConfigFile, { state, groups = [] }: RemoteRouter): boolean {
+function wantsRest(main: ConfigFile, { state, groups = [] }: RemoteRouter): boolean {
   if (state !== undefined) return RESTS.has(state);
   return groups.some((group) => RESTS.has(main.source.valueAt(['groups', group, 'state'])));
 }

@@ -129,6 +129,26 @@ describe('logs', () => {
     expect(JSON.parse(json.stdout)).toContain('network/current');
   });
 
+  test('logs list --sizes asks for the size of each file, without its content', async () => {
+    const router = simulator.routers[0];
+    router?.appendLog('network', 'a line that is long enough to be seen in a size');
+    await router?.whenQuiet();
+    const json = await run(['logs', 'list', 'sim-1', '--sizes', '--json']);
+    const files = JSON.parse(json.stdout) as readonly { readonly name: string; readonly bytes: number | null }[];
+    const output = join(folder, 'current');
+    await run([
+      ...['api', 'get', '/download/log', 'sim-1', '--query', 'log_file=network/current'],
+      ...['--output', output],
+    ]);
+    const { size } = await stat(output);
+    expect(files.find(({ name }) => name === 'network/current')?.bytes).toBe(size);
+    expect(files.every(({ bytes }) => typeof bytes === 'number')).toBe(true);
+    const table = await run(['logs', 'list', 'sim-1', '--sizes']);
+    expect(table.stdout).toMatch(/ BYTES OF CURRENT +BYTES OF ARCHIVES\n/);
+    expect(table.stdout).toMatch(new RegExp(`^network +yes +\\d+ .*Z +${size} +\\d+$`, 'm'));
+    expect(size).toBeGreaterThan(40);
+  });
+
   test('logs fetch gives every line once with uid, and twice the same', async () => {
     const router = simulator.routers[1];
     for (let index = 0; index < 20; index++) router?.appendLog('modem', `line ${index}`);

@@ -119,7 +119,12 @@ describe('loadConfig()', () => {
       env: { ROUTER_PASSWORD: 'x' },
       files: {
         ...{ 'plant-7.pw': 'x', 'ca.pem': CERTIFICATE, 'agent.pem': CERTIFICATE, 'agent.key': KEY },
-        ...{ 'loki.pw': 'x', 'token.txt': 'x', 'gateway.key': 'x', 'agent.creds': '-BEGIN NATS USER JWT-\n-BEGIN USER NKEY SEED-' },
+        ...{
+          'loki.pw': 'x',
+          'token.txt': 'x',
+          'gateway.key': 'x',
+          'agent.creds': '-BEGIN NATS USER JWT-\n-BEGIN USER NKEY SEED-',
+        },
       },
       options: { shippedModules: SHIPPED_MODULES },
     });

@@ -75,7 +75,9 @@ router_sources:
     throw new RangeError('It did not come to that');
   };
   const list = (text: string, name: string) =>
-    [...text.matchAll(new RegExp(`^${name}\\{router="(\\w+)".*\\} 1$`, 'gm'))].map(([, router]) => router).toSorted();
+    [...text.matchAll(new RegExp(`^${name}\\{router="(\\w+)".*\\} 1$`, 'gm'))]
+      .map(([, router = '']) => router)
+      .toSorted((a, b) => a.localeCompare(b));
   try {
     await until(async () => list(await readMetrics(), 'router_up').length === 5);
     const first = await readMetrics();

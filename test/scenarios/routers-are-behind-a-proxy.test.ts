@@ -93,7 +93,7 @@ async function serveDevice(redirectTo: string | undefined, requests: IncomingMes
     // A careless device quotes what it was sent.
     const body = isRight
       ? { status: { unique: { host_name: 'plant', serial_number: `${KEY} ${TOKEN}`, firmware: '1.0' } } }
-      : { error: [{ headers: `${authorization} ${request.headers['x-api-key']}` }] };
+      : { error: [{ headers: `${authorization} ${String(request.headers['x-api-key'])}` }] };
     response.writeHead(isRight ? 200 : 401, { 'content-type': 'application/json' }).end(JSON.stringify(body));
   });
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));

@@ -118,6 +118,7 @@ export function addRouterCommands(program: Program, io: CommandIo, finish: (code
     .argument('<router>', 'name in the configuration')
     .addOption(configOption())
     .addOption(storageOption())
+    .option('--sizes', 'with sizes: one request for each file, as routers list names alone')
     .option('--json', 'the names as the router lists them')
     .action(async (router, options) => {
       const { listLogs } = await import('./logs.ts');
@@ -128,6 +129,7 @@ export function addRouterCommands(program: Program, io: CommandIo, finish: (code
             storagePath: options['storage.path'],
             router,
             isJson: options.json === true,
+            hasSizes: options.sizes === true,
           },
           io,
         ),

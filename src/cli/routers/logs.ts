@@ -1,6 +1,7 @@
 import { readRouterTime } from '../../agent/index.ts';
 import { createSystemClock, renderErrorChain } from '../../base/index.ts';
 import { openArchivePool, parseListing, parseStampUtcMs, type RecordLog, tailOnce, Zone } from '../../logs/index.ts';
+import type { DownloadFacts, RouterClient } from '../../router/index.ts';
 import type { ConfigFlags } from '../configuration.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
 import { countBytes, openProgress } from '../terminal/progress.ts';
@@ -9,27 +10,74 @@ import { withRouter } from './connect.ts';
 
 /** `logs list`: lists the log files of a router. */
 export function listLogs(
-  flags: ConfigFlags & { readonly router: string; readonly isJson: boolean },
+  flags: ConfigFlags & { readonly router: string; readonly isJson: boolean; readonly hasSizes: boolean },
   io: CommandIo,
 ): Promise<ExitCode> {
   return withRouter(flags, flags.router, io, async ({ client }) => {
     const names = await client.listLogs(io.signal);
     const { logs, unknown } = parseListing(names);
+    const sizes = flags.hasSizes ? await readSizes(names, client, io) : undefined;
+    const shown = sizes ? names.map((name) => ({ name, bytes: sizes.get(name) ?? null })) : names;
     const rows = [...logs].map(([component, { current, rotated }]) => [
       component,
       current === undefined ? 'no' : 'yes',
       String(rotated.length),
       renderStampTime(rotated[0]?.stamp),
       renderStampTime(rotated.at(-1)?.stamp),
+      ...(sizes
+        ? [
+            renderBytes(current === undefined ? [] : [current], sizes),
+            renderBytes(
+              rotated.map(({ name }) => name),
+              sizes,
+            ),
+          ]
+        : []),
     ]);
     const header = ['COMPONENT', 'CURRENT', 'ARCHIVES', 'OLDEST', 'NEWEST'];
-    await writeResult(flags.isJson ? `${JSON.stringify(names, null, 2)}\n` : renderTable(header, rows), io);
+    if (sizes) header.push('BYTES OF CURRENT', 'BYTES OF ARCHIVES');
+    await writeResult(flags.isJson ? `${JSON.stringify(shown, null, 2)}\n` : renderTable(header, rows), io);
     if (unknown > 0) io.stderr.write(`${unknown} files have unknown names and are ignored\n`);
     return EXIT.done;
   });
 }
 
-/** Renders the time in the name of a rotated file; empty if there is none. A router lists names alone, so no sizes are known. */
+/**
+ * Asks for the size of each file, because a router lists names alone: of a router that sends parts of files, one byte of each.
+ * Files whose size it does not say are left out.
+ */
+async function readSizes(
+  names: readonly string[],
+  client: RouterClient,
+  io: CommandIo,
+): Promise<ReadonlyMap<string, number>> {
+  const sizes = new Map<string, number>();
+  for (const name of names) {
+    try {
+      const find = (_body: unknown, _start: number, { fileBytes, encoding }: DownloadFacts) =>
+        // What is compressed on the way has another length.
+        Promise.resolve(encoding === undefined ? fileBytes : undefined);
+      const bytes = await client.readLog(name, io.signal, find, { start: 0, last: 0 });
+      if (bytes !== undefined) sizes.set(name, bytes);
+    } catch (cause) {
+      io.signal.throwIfAborted();
+      // A part of an empty file does not exist; a file may be gone by now.
+      if (Object(cause).status === 416) sizes.set(name, 0);
+      else if (Object(cause).status !== 404) throw cause;
+    }
+  }
+  return sizes;
+}
+
+/** Renders the sum of sizes; with `>`, if some are unknown. */
+function renderBytes(names: readonly string[], sizes: ReadonlyMap<string, number>): string {
+  const known = names.flatMap((name) => sizes.get(name) ?? []);
+  if (known.length === 0) return '';
+  const sum = known.reduce((all, bytes) => all + bytes, 0);
+  return `${known.length < names.length ? '>' : ''}${sum}`;
+}
+
+/** Renders the time in the name of a rotated file; empty if there is none. */
 function renderStampTime(stamp: string | undefined): string {
   if (stamp === undefined) return '';
   const utcMs = parseStampUtcMs(stamp);

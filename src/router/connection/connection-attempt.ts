@@ -288,7 +288,7 @@ export function toConnectTimeoutMs(connectTimeoutMs: number | undefined, timeout
 }
 
 /** Returns the TCP options of a connection to a router or proxy, from an own address. */
-export function toTcpOptions(address: HostAddress, timeoutMs: number, sourceAddress?: string | undefined) {
+export function toTcpOptions(address: HostAddress, timeoutMs: number, sourceAddress?: string) {
   return {
     ...address,
     // Addresses of the other family cannot be reached from it.
