@@ -260,7 +260,9 @@ export class Transport {
   }
 
   #renderHeaders(): Record<string, string> {
-    const own = Object.entries(this.#options.headers ?? {});
+    const { headers } = this.#options;
+    if (!headers) return {};
+    const own = Object.entries(headers);
     return Object.fromEntries(own.map(([name, value]) => [name.toLowerCase(), value.reveal()]));
   }
 
