@@ -123,12 +123,13 @@ async function start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent
   const refusals = new RefusalLog({ clock, logger });
   const fail = (cause: unknown) => failed.abort(cause);
   const cluster = config.cluster && openCluster({ ...options, settings: config.cluster, metrics }, lifecycle);
-  const state = openState({ ...options, metrics, refusals, fail }, lifecycle);
+  const late: { wake: () => void } = { wake: () => {} };
+  const state = openState({ ...options, cluster, metrics, refusals, fail, onRecords: () => late.wake() }, lifecycle);
   // Pages are served until then, so that a stopping agent can be observed.
   lifecycle.onStop('pages', STOP_MS.web, () => web.serve(undefined));
-  const { spoolBytesMax } = config.storage;
-  const stations = createStations({ ...options, ...state, cluster, metrics, refusals, spoolBytesMax, fail }, lifecycle);
+  const stations = createStations({ ...options, ...state, cluster, metrics, refusals, fail }, lifecycle);
   const { share } = stations;
+  late.wake = () => stations.sinks.wake();
   const parts = { ...stations, fleet: share ?? stations.fleet, web, metrics, clock, logger };
   const prepare = (next: Config) => preparePlan(next, parts);
   const supervisor = new Supervisor({ ...options, prepare });
@@ -167,7 +168,7 @@ async function start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent
       ? createShardsView({ ...cluster, fleet: stations.fleet }, clock, () => supervisor.config)
       : () => supervisor.shards,
     history,
-    timeline: new Timeline(stations.store, (name) => stations.fleet.find(name) !== undefined),
+    timeline: new Timeline(state.recent, (name) => stations.fleet.find(name) !== undefined),
     clock,
     spool: stations.describeSpool,
     describeConfiguration: () => ({ ...reloader.describe(), sources: inventory.describe() }),

@@ -2,6 +2,7 @@ import { type Clock, type Lifecycle, type Logger, renderErrorChain, type Timer }
 import type { Config } from '../config/index.ts';
 import type { RecordLog } from '../logs/index.ts';
 import { DeadLetterStore, EmbeddedStore, type Store, StoreError } from '../store/index.ts';
+import { type ClusterStateOptions, openClusterStore } from './cluster/cluster-state.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';
 import type { RefusalLog } from './sinks/refusal-log.ts';
 import { spanOf } from './views/record-times.ts';
@@ -16,6 +17,10 @@ export interface StateOptions {
   readonly clock: Clock;
   /** Log for problems of the store. */
   readonly logger: Logger;
+  /** The cluster that holds positions and records. Default: the disk does. */
+  readonly cluster?: ClusterStateOptions['cluster'] | undefined;
+  /** Called when there may be records for sinks that were stored elsewhere. */
+  readonly onRecords?: (() => void) | undefined;
   /** Lines of the log about dropped dead letters. */
   readonly refusals: RefusalLog;
   /** Ends the agent because the state turned out to be unusable. */
@@ -24,7 +29,12 @@ export interface StateOptions {
 
 /** State on disk. */
 export interface State {
-  readonly store: EmbeddedStore;
+  /** Positions and records: on the disk, or those of the cluster. */
+  readonly store: Store;
+  /** The last lines for the pages, which stay on the disk of each replica. */
+  readonly recent: Pick<EmbeddedStore, 'listRecent' | 'readRecent'>;
+  /** Size that records may take in the store. Bytes. */
+  readonly spoolBytesMax: () => number;
   readonly deadLetters: DeadLetterStore;
   readonly opening: StateOpening;
 }
@@ -36,7 +46,7 @@ export interface RouterValues {
 }
 
 /** Bounds of the steps of stopping. Milliseconds. */
-const STOP_MS = { store: 800, deadLetters: 200, opening: 100 };
+const STOP_MS = { store: 800, recent: 300, shared: 500, deadLetters: 200, opening: 100 };
 /** Interval at which an unwritable disk is tried again at the start. */
 const OPENING_RETRY_MS = 10_000;
 
@@ -45,16 +55,20 @@ const OPENING_RETRY_MS = 10_000;
  * until it can, because a supervisor would only restart it.
  */
 export function openState(options: StateOptions, lifecycle: Lifecycle): State {
-  const store = openStore(options);
-  lifecycle.onStop('state', STOP_MS.store, () => store.close());
+  const { cluster, config } = options;
+  const local = openStore(options);
+  lifecycle.onStop('state', cluster ? STOP_MS.recent : STOP_MS.store, () => local.close());
+  const shared = cluster && openClusterStore({ ...options, cluster, local });
+  if (shared) lifecycle.onStop('state of the cluster', STOP_MS.shared, () => shared.store.close());
   const deadLetters = openDeadLetters(options);
   lifecycle.onStop('dead letters', STOP_MS.deadLetters, () => deadLetters.close());
   const opening = new StateOpening(() => {
-    store.checkWritable();
+    local.checkWritable();
     deadLetters.counts();
   }, options);
   lifecycle.onStop('opening of the state', STOP_MS.opening, () => opening.stop());
-  return { store, deadLetters, opening };
+  const spoolBytesMax = shared?.spoolBytesMax ?? (() => config.storage.spoolBytesMax);
+  return { store: shared?.store ?? local, recent: local, spoolBytesMax, deadLetters, opening };
 }
 
 /** The time until the disk lets the state be written for the first time. */
@@ -139,11 +153,12 @@ export function createRouterValues(
   };
 }
 
-function openStore({ config: { storage, sinks }, metrics, clock, logger }: StateOptions): EmbeddedStore {
+function openStore({ config: { storage, sinks }, cluster, metrics, clock, logger }: StateOptions): EmbeddedStore {
   return new EmbeddedStore({
     ...storage,
     recent: { bytesMax: storage.recentBytesMax, spanOf },
-    sinks,
+    // Those of a cluster read its records.
+    sinks: cluster ? [] : sinks,
     canWait: true,
     now: () => clock.now(),
     onEmpty: (file) =>
@@ -178,7 +193,7 @@ export interface SpoolGuardOptions {
   /** Store of records and positions. */
   readonly store: Pick<
     Store,
-    'readPositions' | 'readFacts' | 'commit' | 'forgetLogs' | 'spooled' | 'hasShare' | 'checkWritable'
+    'openRouter' | 'readPositions' | 'readFacts' | 'commit' | 'forgetLogs' | 'spooled' | 'hasShare' | 'checkWritable'
   >;
   /** Maximum size of the spool. Bytes. */
   readonly spoolBytesMax: number;
@@ -240,6 +255,11 @@ export class SpoolGuard implements RecordLog {
       logger.info('Log reading of the router resumed: its records take less of the spool again', { router });
     }
     return this.#routers.has(router);
+  }
+
+  /** Loads what is stored of a router anew, because another replica has moved its logs. */
+  async openRouter(router: string): Promise<void> {
+    await this.#options.store.openRouter(router);
   }
 
   readPositions(router: string): ReadonlyMap<string, string> {

@@ -24,15 +24,13 @@ import { createRouterValues, SpoolGuard, type State } from './state.ts';
 import { LineFeed } from './views/line-feed.ts';
 
 /** State, clock and output of routers, sinks and backups. */
-export interface StationsOptions extends State {
+export interface StationsOptions extends Omit<State, 'recent'> {
   /** The cluster that shares the routers. Default: none. */
   readonly cluster?: Cluster | undefined;
   /** The agent's metrics about itself. */
   readonly metrics: SelfMetrics;
   /** Lines of the agent's log about refused records. */
   readonly refusals: RefusalLog;
-  /** Bound of what is spooled. Bytes. */
-  readonly spoolBytesMax: number;
   /** Clock for everything that waits or reads the time. */
   readonly clock: Clock;
   /** Random numbers for the jitter of back-offs. */
@@ -55,7 +53,7 @@ export interface AgentCounts {
 }
 
 /** Parts shared by all routers and sinks, independent of the configuration. */
-export interface Stations extends Omit<State, 'opening'> {
+export interface Stations extends Omit<State, 'opening' | 'recent' | 'spoolBytesMax'> {
   readonly metrics: SelfMetrics;
   readonly exposition: FleetExposition;
   readonly scheduler: Scheduler;
@@ -102,6 +100,8 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
   const onStoreFailed = (cause: StoreError) => {
     if (cause.code === 'broken') fail(cause);
     // Until then, the opening of the state is what is logged.
+    // A replica that has lost a router, or has no engine, says so once and not for each value.
+    else if (options.cluster && (cause.code === 'fenced' || cause.disposition === 'hold-back')) return;
     else if (!store.isWaiting) logger.warn('State of a router could not be stored', { error: renderErrorChain(cause) });
   };
   const values = createRouterValues(store, onStoreFailed);
@@ -116,7 +116,9 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
   if (share) lifecycle.onStop('moves of routers', STOP_MS.share, () => share.close());
   const spool = new SpoolGuard({
     store,
-    spoolBytesMax,
+    get spoolBytesMax() {
+      return spoolBytesMax();
+    },
     isHeldBack: opening.fault !== undefined,
     clock,
     logger,
@@ -144,8 +146,8 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
     const routersHeldBack = spool.listRoutersHeldBack();
     const isEachHeldBack = routersHeldBack.length > 0 && routersHeldBack.length >= fleet.routers.length;
     const isHeldBack = spool.isHeldBack || isEachHeldBack;
-    const secondsToFull = trend.findSecondsToFull(spoolBytesMax) ?? null;
-    return { ...store.spooled, bytesMax: spoolBytesMax, secondsToFull, isHeldBack, routersHeldBack };
+    const secondsToFull = trend.findSecondsToFull(spoolBytesMax()) ?? null;
+    return { ...store.spooled, bytesMax: spoolBytesMax(), secondsToFull, isHeldBack, routersHeldBack };
   };
   metrics.read({
     spool: describeSpool,

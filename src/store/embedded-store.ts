@@ -268,6 +268,18 @@ export class EmbeddedStore implements Store, Disposable {
     );
   }
 
+  /** Adds to the last lines what another store has committed: positions and records that wait for sinks are there. */
+  addRecent(packed: ReadonlyMap<string, RecentRecords>): void {
+    this.#attempt((opened) => {
+      const { file, recent } = opened;
+      if (!recent || packed.size === 0) return;
+      transactRecent(opened, () => {
+        for (const [router, records] of packed) recent.append(router, records);
+      });
+      compact(file);
+    });
+  }
+
   /**
    * Returns some of the last lines of a router, or of all routers: the next batches behind `place`, those with the latest
    * records first. Empty at the end.
@@ -437,6 +449,15 @@ function transactRecent<T>({ file, recent }: Omit<Opened, 'spool'>, work: () => 
     recent?.forgetHoldings();
     throw cause;
   }
+}
+
+/** Copies the records of commits for `EmbeddedStore.addRecent`. */
+export function packRecent(commits: readonly (LogCommit | FactsCommit)[]): ReadonlyMap<string, RecentRecords> {
+  const logs = commits.filter((commit) => 'position' in commit);
+  const packed = logs.map((one) => ({ ...one, body: one.lines.length > 0 ? packLines(one.lines) : undefined }));
+  const joined = joinByRouter(packed);
+  // The memory of the lines goes to whoever commits them.
+  return new Map([...joined].map(([router, records]) => [router, { ...records, bytes: Buffer.from(records.bytes) }]));
 }
 
 /** Joins the records that a commit has of each router, whichever logs they are of. */

@@ -112,6 +112,7 @@ export function createSurroundings(clock: SteppedClock) {
   };
   const records = new SpoolGuard({
     store: {
+      openRouter: () => {},
       readPositions: () => store.positions,
       readFacts: () => store.facts,
       commit: (...commits) => {

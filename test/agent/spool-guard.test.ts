@@ -21,6 +21,7 @@ function createBench() {
   };
   const guard = new SpoolGuard({
     store: {
+      openRouter: () => {},
       readPositions: () => {
         if (state.readFault) throw state.readFault;
         return new Map([['network', 'p']]);

@@ -81,7 +81,7 @@ test('createStations() ends the agent for a store that is broken, and warns of o
       deadLetters,
       opening: new StateOpening(() => {}, { clock, logger, fail: () => {} }),
       metrics: new SelfMetrics('0'),
-      spoolBytesMax: 1000,
+      spoolBytesMax: () => 1000,
       clock,
       random: createSeededRandom(7),
       logger,

@@ -20,7 +20,7 @@ test.skipIf(natsServer.isMissing)(
     const file = join(folder, 'router-exporter.yaml');
     await writeFile(
       file,
-      `cluster: { nats: { servers: ["${server.url}"], name: plant, replica: a, replicas: 1 } }
+      `cluster: { nats: { servers: ["${server.url}"], name: plant, replica: a, replicas: 1, max_bytes: 64MiB } }
 routers: [{ name: plant-1, url: "http://192.0.2.1", auth: none }, { name: plant-2, url: "http://192.0.2.2", auth: none }]
 `,
     );

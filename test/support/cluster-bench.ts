@@ -56,6 +56,11 @@ export async function openClusterWorld(count: number): Promise<ClusterWorld> {
   };
   const server = createServer(async (request, response) => {
     const url = new URL(request.url ?? '', 'http://world');
+    if (url.pathname === '/never') {
+      request.resume();
+      response.writeHead(503).end();
+      return;
+    }
     if (url.pathname !== '/sink') {
       request.resume();
       answerRouter(request, response, url);
@@ -124,7 +129,7 @@ export interface ClusterBenchOptions {
   readonly grace?: string;
   /** Default 1. */
   readonly copies?: number;
-  /** Default: one that gets all records. */
+  /** Default: one that gets all records, and one that takes none. */
   readonly hasSink?: boolean;
 }
 
@@ -154,7 +159,15 @@ defaults:
   poll: { interval: 1s, timeout: 1s, connect_timeout: 1s, deadline: 1s, stale_after: 1m }
   logs: { interval: 1s, start: all }
 routers:
-${world.names.map((router) => `  - { name: ${router}, url: "${world.url}/${router}" }\n`).join('')}${hasSink ? `sinks: [{ name: world, type: http, url: "${world.url}/sink", batch: { wait: 0s } }]\n` : ''}`,
+${world.names.map((router) => `  - { name: ${router}, url: "${world.url}/${router}" }\n`).join('')}${
+  hasSink
+    ? `sinks:
+  - { name: world, type: http, url: "${world.url}/sink", batch: { wait: 0s } }
+  # As long as it has not taken them, all records stay in the stream.
+  - { name: never, type: http, url: "${world.url}/never" }
+`
+    : ''
+}`,
     );
   await write('admin', await findFreePort());
   const init = await startRouterExporter('cluster', 'init', '--config.file', configFile('admin')).ended;

@@ -134,7 +134,7 @@ export class Fleet {
       if (!member) return 'unknown';
       const { lifecycle } = this.#options;
       if (lifecycle.isConfigured(member.agent.settings)) return 'configured';
-      lifecycle.request(name, wish);
+      await lifecycle.request(name, wish);
       await this.#renewState(member.agent);
       this.#awaitEnds();
       return 'changed';

@@ -1,14 +1,14 @@
 import type { Clock } from '../../base/index.ts';
 import type { RouterSettings } from '../../config/index.ts';
 import { LIFECYCLE_STATES, type LifecyclePause, type LifecycleWish } from '../../model/index.ts';
-import type { EmbeddedStore } from '../../store/index.ts';
+import type { Store } from '../../store/index.ts';
 import type { LifecycleSummary } from '../../web/index.ts';
 import type { RouterValues } from '../state.ts';
 
 /** Where states are stored, and the clock for their ends. */
 export interface LifecycleKeeperOptions {
   /** Stores a state that was asked for; throws if it cannot. */
-  readonly store: Pick<EmbeddedStore, 'writeValue'>;
+  readonly store: Pick<Store, 'writeValue'>;
   /** Small facts about routers, kept over a restart. */
   readonly values: RouterValues;
   /** Clock whose wall time ends states. */
@@ -61,10 +61,10 @@ export class LifecycleKeeper {
     return lifecycle !== undefined && (lifecycle.untilMs ?? Infinity) > this.#options.clock.now();
   }
 
-  /** Stores the state that a request wants. Throws a `StoreError`, with nothing changed, if that fails. */
-  request(name: string, wish: LifecycleWish): void {
+  /** Stores the state that a request wants. Rejects with a `StoreError`, with nothing changed, if that fails. */
+  async request(name: string, wish: LifecycleWish): Promise<void> {
     const next = { ...this.#read(name), wish: wish.state === 'active' ? undefined : wish };
-    this.#options.store.writeValue(name, LIFECYCLE_KEY, JSON.stringify(next));
+    await this.#options.store.writeValue(name, LIFECYCLE_KEY, JSON.stringify(next));
     this.#stored.set(name, next);
   }
 

@@ -121,6 +121,8 @@ export class RouterAgent {
   readonly #logMemory = new TailMemory();
   /** Component after which the last run over the logs yielded. */
   #logsAfter: string | undefined;
+  /** True if another replica has moved the logs since their positions were loaded. */
+  #isFenced = false;
   /** Time until which the logs wait because the last poll could not connect. Monotonic. */
   #unreachableUntilMs = -Infinity;
   #settings: RouterSettings;
@@ -441,6 +443,8 @@ export class RouterAgent {
     using deadline = openDeadline(clock, LOGS_DEADLINE_MS, signal);
     const beganMs = clock.monotonic();
     try {
+      if (this.#isFenced) await records.openRouter(settings.name);
+      this.#isFenced = false;
       this.#logsAfter = await tailOnce(
         {
           router: settings,
@@ -483,6 +487,11 @@ export class RouterAgent {
       return 'done';
     } catch (cause) {
       if (signal.aborted) throw cause;
+      if (cause instanceof StoreError && cause.code === 'fenced') {
+        // Not a failure of this router: its new owner reads on where the log stands.
+        this.#isFenced = true;
+        return 'done';
+      }
       this.stats.recordLogsFailed(cause);
       if (cause instanceof StoreError && cause.code === 'broken') report({ type: 'store-failed', cause });
       // A full spool, an answered refusal or a budget that is used up does not justify a long back-off.

@@ -47,6 +47,8 @@ export interface SinkContext {
 /** A delivery that takes longer than this is logged as a warning, even if it has no time limit. */
 const SINK_PATIENCE_MS = 30_000;
 const SINK_BACKOFF = { firstMs: 500, ceilingMs: 5 * 60_000 };
+/** Wait before it is looked whether a sink is served here again. Milliseconds. */
+const FENCED_MS = 1000;
 /** Upper limit of the wait that a sink may ask for. */
 const RETRY_AFTER_MS_MAX = 60 * 60_000;
 /** Wait after rejected credentials: some servers lock an account. */
@@ -213,6 +215,12 @@ export class RunningSink {
     });
     try {
       return await worker.step(signal, options);
+    } catch (cause) {
+      if (!(cause instanceof StoreError) || cause.code !== 'fenced') throw cause;
+      // Another replica serves the sink now, or has; what was delivered is delivered again.
+      logger.info('Another replica has moved the cursor of a sink', { sink: this.name });
+      clock.setTimer(FENCED_MS, () => this.wake());
+      return 'idle';
     } finally {
       patience.cancel();
     }

@@ -1,7 +1,8 @@
 import { CodedError, createSystemClock, openDeadline, renderErrorChain } from '../../base/index.ts';
 import { type Bucket, type ClusterSettings, type ClusterView, readView, withBucket } from '../../cluster/index.ts';
 import type { Config } from '../../config/index.ts';
-import { renderFault } from '../../settings/index.ts';
+import { renderFault, revealTls } from '../../settings/index.ts';
+import { initCluster as initStream } from '../../store/index.ts';
 import { readConfig } from '../configuration.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
 import { renderTable } from '../terminal/table.ts';
@@ -16,11 +17,15 @@ export interface ClusterFlags {
 const COMMAND_MS_MAX = 30_000;
 const clock = createSystemClock();
 
-/** `cluster init`: creates the bucket of a cluster. */
+/** `cluster init`: creates the stream and the bucket of a cluster. */
 export function initCluster(flags: ClusterFlags, io: CommandIo): Promise<ExitCode> {
-  return withCluster(flags, io, async (bucket, { name, replicas }) => {
-    const isNew = await bucket.init(replicas);
-    await writeResult(`Cluster ${name}: the bucket ${isNew ? 'was created' : 'is there already'}\n`, io);
+  return withCluster(flags, io, async (bucket, settings, { storage }) => {
+    const { name, replicas, servers, auth, credentials, tls, streamBytesMax = storage.spoolBytesMax } = settings;
+    const to = { servers, auth, credentials, tls: revealTls(tls), clock };
+    const isNewStream = await initStream({ servers: to, cluster: name, replicas, bytesMax: streamBytesMax });
+    const isNewBucket = await bucket.init(replicas);
+    const say = (isNew: boolean) => (isNew ? 'was created' : 'is there already');
+    await writeResult(`Cluster ${name}: the stream ${say(isNewStream)}, the bucket ${say(isNewBucket)}\n`, io);
     return EXIT.done;
   });
 }

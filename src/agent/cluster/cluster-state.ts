@@ -1,0 +1,92 @@
+import { type Clock, type Logger, renderErrorChain } from '../../base/index.ts';
+import type { ClusterSettings } from '../../cluster/index.ts';
+import type { Config } from '../../config/index.ts';
+import { revealTls } from '../../settings/index.ts';
+import {
+  ClusterStore,
+  type ClusterStoreOptions,
+  type EmbeddedStore,
+  packRecent,
+  type Store,
+  StoreError,
+} from '../../store/index.ts';
+
+/** The cluster, and what stays on the disk of this replica. */
+export interface ClusterStateOptions {
+  /** Configuration with the sinks. */
+  readonly config: Pick<Config, 'sinks'>;
+  /** The cluster, and what belongs to this replica. */
+  readonly cluster: {
+    readonly settings: ClusterSettings;
+    isOwner(kind: 'router' | 'sink' | 'janitor', name: string): boolean;
+  };
+  /** Keeps the last lines for the pages. */
+  readonly local: Pick<EmbeddedStore, 'addRecent' | 'keepRouters'>;
+  /** Called when there may be records for sinks that were stored elsewhere. */
+  readonly onRecords?: (() => void) | undefined;
+  /** Clock of the store. */
+  readonly clock: Clock;
+  /** Log for a stream that cannot be used. */
+  readonly logger: Logger;
+}
+
+/** The store of a cluster. */
+export interface ClusterState {
+  readonly store: Store;
+  /** Size of its stream; infinite while it is not known. Bytes. */
+  readonly spoolBytesMax: () => number;
+}
+
+/**
+ * Opens the store that the replicas of a cluster share; it connects by itself. The last lines of the routers that run here are
+ * kept on the disk as well.
+ */
+export function openClusterStore(options: ClusterStateOptions): ClusterState {
+  const { config, cluster, local, onRecords = () => {}, clock, logger } = options;
+  const { settings } = cluster;
+  const { servers, auth, credentials, tls } = settings;
+  const shared = {
+    servers: { servers, auth, credentials, tls: revealTls(tls), clock },
+    cluster: settings.name,
+    replica: settings.replica,
+    sinks: config.sinks,
+    isOwner: (kind: 'router' | 'sink' | 'janitor', name: string) => cluster.isOwner(kind, name),
+    onRecords,
+    onFault: (fault: StoreError) =>
+      logger.error('The stream of the cluster cannot be used', { error: renderErrorChain(fault) }),
+  } satisfies ClusterStoreOptions;
+  const store = new StoreWithRecent(shared, local);
+  // Whatever fails is reported as a fault, or where something is written.
+  void store.open().catch(() => {});
+  return { store, spoolBytesMax: () => store.bytesMax };
+}
+
+/** The store of a cluster, beside which a disk keeps the last lines of the routers that run here, as far as it can. */
+class StoreWithRecent extends ClusterStore {
+  readonly #local: ClusterStateOptions['local'];
+
+  constructor(options: ClusterStoreOptions, local: ClusterStateOptions['local']) {
+    super(options);
+    this.#local = local;
+  }
+
+  override async commit(...commits: Parameters<ClusterStore['commit']>): Promise<void> {
+    const packed = packRecent(commits);
+    await super.commit(...commits);
+    attempt(() => this.#local.addRecent(packed));
+  }
+
+  override keepRouters(...args: Parameters<ClusterStore['keepRouters']>): string[] {
+    attempt(() => void this.#local.keepRouters(...args));
+    return super.keepRouters(...args);
+  }
+}
+
+/** Pages without their last lines are no reason to read a log again. */
+function attempt(work: () => void): void {
+  try {
+    work();
+  } catch (cause) {
+    if (!(cause instanceof StoreError)) throw cause;
+  }
+}
