@@ -165,7 +165,11 @@ async function start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent
     ...stations,
     config: () => supervisor.config,
     shards: cluster
-      ? createShardsView({ ...cluster, fleet: stations.fleet }, clock, () => supervisor.config)
+      ? createShardsView(
+          { settings: cluster.settings, membership: cluster.membership, fleet: stations.fleet },
+          clock,
+          () => supervisor.config,
+        )
       : () => supervisor.shards,
     history,
     timeline: new Timeline(state.recent, (name) => stations.fleet.find(name) !== undefined),

@@ -86,7 +86,7 @@ export class ClusterView {
     const [kind, token = ''] = entry.key.split('.', 2);
     const name = parseToken(token);
     if (name === undefined) return undefined;
-    switch (kind) {
+    switch (kind ?? '') {
       case 'member':
         return this.#applyMember(name, entry);
       case 'list':

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtempDisposable, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
@@ -15,9 +15,8 @@ test.skipIf(natsServer.isMissing)(
   `cluster init sets up what replicas need, and cluster status lists them${natsServer.note}`,
   async () => {
     await using server = await openNatsServer();
-    const folder = await mkdtemp(join(tmpdir(), 'router-exporter-cluster-'));
-    await using _folder = { [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) };
-    const file = join(folder, 'router-exporter.yaml');
+    await using folder = await mkdtempDisposable(join(tmpdir(), 'router-exporter-cluster-'));
+    const file = join(folder.path, 'router-exporter.yaml');
     await writeFile(
       file,
       `cluster: { nats: { servers: ["${server.url}"], name: plant, replica: a, replicas: 1, max_bytes: 64MiB } }
@@ -53,9 +52,8 @@ routers: [{ name: plant-1, url: "http://192.0.2.1", auth: none }, { name: plant-
 );
 
 test('without a section cluster, its commands say so', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'router-exporter-cluster-'));
-  await using _folder = { [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) };
-  const file = join(folder, 'router-exporter.yaml');
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'router-exporter-cluster-'));
+  const file = join(folder.path, 'router-exporter.yaml');
   await writeFile(file, 'routers: [{ name: plant-1, url: "http://192.0.2.1", auth: none }]\n');
   const { code, stderr } = await runCommand(['cluster', 'status', '--config.file', file]);
   expect([code, stderr]).toEqual([2, expect.stringContaining('no section "cluster"')]);

@@ -54,7 +54,7 @@ export async function openClusterWorld(count: number): Promise<ClusterWorld> {
     else if (url.searchParams.has('list_files')) answerJson({ log_files: ['network/current'] });
     else response.writeHead(200, { 'content-type': 'text/plain' }).end(lines.map((line) => `${line}\n`).join(''));
   };
-  const server = createServer(async (request, response) => {
+  const answer = async (request: IncomingMessage, response: ServerResponse) => {
     const url = new URL(request.url ?? '', 'http://world');
     if (url.pathname === '/never') {
       request.resume();
@@ -70,7 +70,8 @@ export async function openClusterWorld(count: number): Promise<ClusterWorld> {
     for await (const chunk of request) body += String(chunk);
     for (const line of body.split('\n')) if (line) received.push(JSON.parse(line) as LogRecord);
     response.writeHead(204).end();
-  });
+  };
+  const server = createServer((request, response) => void answer(request, response));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   let lines = 0;
