@@ -52,6 +52,8 @@ export interface WebContentOptions {
   readonly metrics: SelfMetrics;
   /** Clock for ages and times. */
   readonly clock: Clock;
+  /** Totals since the agent started. */
+  readonly counts: { readonly gaps: number };
   /** Returns the number and size of the spooled records. */
   readonly spool: () => SpoolSummary;
   /** Describes the running configuration, its last reload, and the sources of routers. */
@@ -99,6 +101,7 @@ export function createWebContent(options: WebContentOptions): WebContent {
     readRecords: (query) => options.timeline.read(query),
     followRecords: (query, listener) => options.feed.follow(query, listener),
     findGrafana: () => options.config().web.grafanaUrl,
+    countGaps: () => options.counts.gaps,
     *listLogs() {
       for (const { settings, stats } of fleet.routers) {
         for (const log of stats.describeLogs()) yield { router: settings.name, ...log };

@@ -162,6 +162,8 @@ export interface WebContent {
    * commit were left out; returns the function that ends it.
    */
   followRecords(query: RecordQuery, listener: (lines: readonly LogLine[], skipped: number) => void): () => void;
+  /** Number of gaps in the logs of the routers of this process since the agent started. */
+  countGaps(): number;
   /** The logs of all routers, in any order. */
   listLogs(): Iterable<LogRow>;
   /** The running configuration without the routers, as YAML without secrets. */

@@ -12,6 +12,7 @@ const FLEETS: Readonly<Record<string, SampleFleet>> = {
   'no router': { count: 0 },
   'three routers': { count: 3 },
   'a mass outage of 2,000': { count: 2000, down: 1204 },
+  'ten thousand routers': { count: 10_000, down: 3 },
   'names and texts of all kinds': { count: 300, down: 4, isHard: true },
 };
 const SCREENS: readonly (readonly [width: number, height: number])[] = [
@@ -113,6 +114,40 @@ describe.skipIf(chromium.isMissing)(`the fleet on screens of all sizes${chromium
     await follow(new RegExp(`^${wanted}$`));
     expect(await page.locator('h1').innerText()).toBe(wanted);
     expect(await page.locator('.notice').first().innerText()).toContain('The router refused to log in user "monitor"');
+    expect(complaints).toEqual([]);
+  });
+
+  test('every filter stands in the address and in the form, alone and together, and survives a reload of the page', async () => {
+    const { nowMs, ...content } = createFleet({ count: 300, down: 40 });
+    await using bench = await openBench(content, { nowMs });
+    await using watched = await openPage(browser, bench.url, { viewport: { width: 1400, height: 900 } });
+    const { page, complaints } = watched;
+    const each: readonly (readonly [key: string, value: string, field: string])[] = [
+      ['state', 'down', 'State'],
+      ['step', 'tcp', 'Step'],
+      ['label', 'site=nord', 'site'],
+      ['label', 'line=3', 'line'],
+      ['firmware', '9.5', 'Firmware'],
+      ['model', 'MRX3', 'Model'],
+      ['operator', 'A1', 'Operator'],
+      ['q', 'plant-0', 'Search in names, addresses, labels, values and errors'],
+      ['sort', 'name', 'Order'],
+    ];
+    for (const wanted of [...each.map((one) => [one]), each]) {
+      await page.goto(`/?${new URLSearchParams(wanted.map(([key, value]): [string, string] => [key, value]))}`);
+      const names = await page.locator('.name').allInnerTexts();
+      expect([wanted, names.length > 0]).toEqual([wanted, true]);
+      await page.reload();
+      for (const [, value, field] of wanted) {
+        expect([field, await page.getByLabel(field, { exact: true }).inputValue()]).toEqual([field, value]);
+      }
+      expect(await page.locator('.name').allInnerTexts()).toEqual(names);
+    }
+    // What all of them leave is the same when the form is sent as it stands.
+    const names = await page.locator('.name').allInnerTexts();
+    await page.locator('summary', { hasText: 'Filters' }).click();
+    await Promise.all([page.waitForEvent('load'), page.getByRole('button', { name: 'Apply' }).click()]);
+    expect(await page.locator('.name').allInnerTexts()).toEqual(names);
     expect(complaints).toEqual([]);
   });
 

@@ -27,7 +27,10 @@ async function readStream(server: NatsServer): Promise<LogRecord[]> {
     for (let seq = state.first_seq; seq <= state.last_seq; seq++) {
       const message = await manager.streams.getMessage('RX_plant', { seq }).catch(() => null);
       if (!message?.subject.startsWith('rx.plant.rec.')) continue;
-      for (const line of unpackLines(message.data)) records.push(JSON.parse(line.text) as LogRecord);
+      const table = unpackLines(message.data);
+      for (let index = 0; index < table.length; index++) {
+        records.push(JSON.parse(table.at(index)?.text ?? '') as LogRecord);
+      }
     }
     return records;
   } finally {

@@ -14,7 +14,7 @@ export const SAMPLES = {
   'list of dependencies': 'not made',
   'levels of bzip2': 'the first and the last of nine',
   'pages in dark colours': 'one of six',
-  'layouts of the fleet': 'one of four fleets',
+  'layouts of the fleet': 'one of five fleets',
   'processes of the program': 'from a bundle of the sources',
   'long properties': 'a fifth of the runs',
   'real receivers': 'none',

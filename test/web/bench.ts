@@ -142,6 +142,7 @@ export function createContent(content: Partial<WebContent> = {}): WebContent {
     readRecords: () => Promise.resolve({ records: [], next: null, searchedTo: null, fault: null }),
     followRecords: () => () => {},
     findGrafana: () => undefined,
+    countGaps: () => 0,
     listLogs: () => [],
     renderConfig: () => 'web: {}\n',
     describeConfiguration: () => ({

@@ -20,7 +20,8 @@ const LINES_PER_FILE = 20;
 /** Renders what is different in the configuration of a router with faults; empty for all others. Part of a YAML flow map. */
 export function renderFaultySettings(index: number): string {
   if (index === FAULTY.refused) return ', password: wrong';
-  if (index === FAULTY.slow) return ', poll: { interval: 30s, timeout: 10s, deadline: 29s, stale_after: 3m }';
+  if (index === FAULTY.slow)
+    return ', modules: [system, modem, wan], poll: { interval: 60s, timeout: 10s, deadline: 59s, stale_after: 5m }';
   if (index === FAULTY.lossy) return ', logs: { interval: 40s }';
   return '';
 }

@@ -34,6 +34,8 @@ export interface FleetContent {
   readonly minutes: readonly FleetMinute[];
   /** Sinks and spool. */
   readonly delivery: Delivery;
+  /** Number of gaps in logs since the agent started. */
+  readonly gaps: number;
   /** Address of a Grafana with the dashboards. */
   readonly grafana: string | undefined;
   /** Returns the results of the polls of one router. */
@@ -46,6 +48,7 @@ const CARD_TONES: Readonly<Record<string, string>> = {
   stale: 'bad',
   refused: 'bad',
   part: 'warn',
+  gaps: 'warn',
   budget: 'warn',
 };
 
@@ -66,7 +69,7 @@ ${Object.entries(FILTERS)
   .filter(([key, { isRare }]) => isRare !== true || (counts[key] ?? 0) > 0 || query.filter === key)
   .map(([key, { title }]) =>
     renderCard(renderTableQuery(query, { filter: key }), counts[key] ?? 0, title, key, query.filter === key),
-  )}
+  )}${renderGaps(content, base)}
 </ul>
 ${renderNotices(content, base)}
 ${renderStrip(minutes, isShared)}
@@ -87,6 +90,13 @@ function renderCard(href: string, count: number, title: string, key: string, isC
   const tone = count === 0 ? 'zero' : (CARD_TONES[key] ?? '');
   return html`<li><a${tone === '' ? '' : html` class="${tone}"`} href="${href}"${isCurrent ? html` aria-current="true"` : ''}><b>${renderCount(count)}</b> ${title}</a></li>
 `;
+}
+
+/** Whether anything is lost, with the way to the logs in which it is. */
+function renderGaps({ gaps, view: { total } }: FleetContent, base: string): Html | string {
+  return total === 0
+    ? ''
+    : renderCard(`${base}logs/positions?sort=-gaps`, gaps, gaps === 1 ? 'log gap' : 'log gaps', 'gaps', false);
 }
 
 /** A line about the cluster. */

@@ -41,6 +41,7 @@ export function createPageRoutes(dependencies: WebDependencies): Readonly<Record
         isShared: content.describeShards() !== undefined,
         minutes: content.listFleetMinutes(),
         delivery: describeDelivery(content),
+        gaps: content.countGaps(),
         grafana: content.findGrafana(),
         availabilityOf: ({ name }: { readonly name: string }) => content.describeAvailability(name),
       };

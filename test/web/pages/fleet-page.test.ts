@@ -30,6 +30,15 @@ test('the fleet shows each router with state, reason, age of the state, and the 
   expect(page).toContain('aria-label="75.0 % of the last 6 h up"');
 });
 
+test('the fleet says whether lines of logs are lost, with the way to the logs with most gaps', async () => {
+  const whole = await read('/');
+  expect(whole).toContain('<a class="zero" href="logs/positions?sort=-gaps"><b>0</b> log gaps</a>');
+  const lossy = await read('/', { countGaps: () => 1234 });
+  expect(lossy).toContain('<a class="warn" href="logs/positions?sort=-gaps"><b>1,234</b> log gaps</a>');
+  expect(await read('/', { countGaps: () => 1 })).toContain('<b>1</b> log gap</a>');
+  expect(await read('/', { listRouters: () => [] })).not.toContain('log gap');
+});
+
 test('address, labels and whatever else has no column stand behind the name', async () => {
   const name = 'n'.repeat(253);
   const page = await read('/', {
@@ -63,6 +72,7 @@ test('the fleet counts states, each count a link to its routers', async () => {
     'login refused': '1',
     'out of budget': '1',
     'not polled yet': '1',
+    'log gaps': '0',
   });
   const namesOf = async (state: string) => readNames(await read(`/?state=${state}`, { listRouters }));
   expect(await namesOf('down')).toEqual(['r-0004', 'r-0005']);
