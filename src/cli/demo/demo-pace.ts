@@ -14,8 +14,8 @@ export interface DemoPace {
   readonly linesPerSecond: number;
   /** Modules that are read; `undefined` = the default set. */
   readonly modules: readonly string[] | undefined;
-  /** Runs at a time; `undefined` = the default. */
-  readonly runsMax: number | undefined;
+  /** Runs at a time. */
+  readonly runsMax: number;
 }
 
 /** Polls per second of a demo, of routers that are read in whole and in part: one machine carries routers and agent. */
@@ -26,8 +26,8 @@ const WHOLE_ROUTERS_MAX = 100;
 const FLEET_MODULES = ['system', 'modem', 'wan'];
 /** Routers that write logs, and whose logs are read, at most. */
 export const LOGGED_ROUTERS_MAX = 100;
-/** First polls of thousands of routers that share two cores are done one after the other, or none is done in time. */
-const RUNS_MAX_IN_PART = 32;
+/** First polls of routers that share two cores are done a few at a time, or none is done in time. */
+const RUNS_MAX = { whole: 8, part: 32 };
 const INTERVAL_S_MIN = 2;
 const DEADLINE_S_MAX = 45;
 const TIMEOUT_S_MAX = 10;
@@ -47,7 +47,7 @@ export function findDemoPace(routers: number): DemoPace {
     deadlineS: Math.min(DEADLINE_S_MAX, intervalS),
     staleAfterS: Math.max(30, 3 * intervalS),
     modules: extent === 'part' ? FLEET_MODULES : undefined,
-    runsMax: extent === 'part' ? RUNS_MAX_IN_PART : undefined,
+    runsMax: RUNS_MAX[extent],
     logIntervalS: Math.min(LOG_INTERVAL_S_MAX, intervalS / 2),
     linesPerSecond: Math.min(LINES_PER_ROUTER.most, Math.max(LINES_PER_ROUTER.least, LINES_PER_SECOND_MAX / routers)),
   };

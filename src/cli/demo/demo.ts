@@ -154,7 +154,8 @@ function renderConfig({ simulated, hasFaults, connections }: DemoParts, listenAd
 web:
   listen: ["${listenAddress}"]
 connections: { max: ${connections} }
-${runsMax === undefined ? '' : `schedule: { concurrent_runs: ${runsMax} }\n`}defaults:
+schedule: { concurrent_runs: ${runsMax} }
+defaults:
   username: monitor
   password: simulated
   tls: { ca_file: ca.pem }
