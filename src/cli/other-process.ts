@@ -67,7 +67,7 @@ export class OtherProcess<Order extends object, Report extends { readonly type: 
     // What was not waited for listens no longer.
     done.abort();
     if (report.type === type) return report as Extract<Report, { readonly type: T }>;
-    const error = report.type === 'failed' && 'error' in report ? String(report.error) : `Expected ${type}`;
+    const error = report.type === 'failed' && 'error' in report ? report.error : `Expected ${type}`;
     throw new ProcessError('no-answer', error);
   }
 
@@ -84,19 +84,20 @@ export class OtherProcess<Order extends object, Report extends { readonly type: 
  * Carries out the orders of the process that started this one, each with a report, until that process disconnects, also by its
  * own end. Resolves with false at once if no process has started this one for orders.
  */
-export async function takeOrders<Order>(
+export async function takeOrders(
   io: Pick<CommandIo, 'signal'>,
-  carryOut: (order: Order) => Promise<object>,
+  carryOut: (order: never) => Promise<object>,
 ): Promise<boolean> {
   if (!process.send) return false;
-  const report = async (order: Order): Promise<void> => {
-    const result = await carryOut(order).catch((cause: unknown): FailedReport => {
+  const report = async (order: unknown): Promise<void> => {
+    // Both processes are of one program, which has one type of orders for each hidden command.
+    const result = await carryOut(order as never).catch((cause: unknown): FailedReport => {
       return { type: 'failed', error: renderErrorChain(cause) };
     });
     // The parent process may be gone by now.
     if (process.connected) process.send?.(result);
   };
-  process.on('message', (order: Order) => void report(order));
+  process.on('message', (order) => void report(order));
   const gone = Promise.withResolvers<void>();
   process.once('disconnect', gone.resolve);
   await Promise.race([gone.promise, io.signal.aborted ? undefined : once(io.signal, 'abort')]);

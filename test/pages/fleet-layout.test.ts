@@ -134,7 +134,8 @@ describe.skipIf(chromium.isMissing)(`the fleet on screens of all sizes${chromium
       ['sort', 'name', 'Order'],
     ];
     for (const wanted of [...each.map((one) => [one]), each]) {
-      await page.goto(`/?${new URLSearchParams(wanted.map(([key, value]): [string, string] => [key, value]))}`);
+      const address = new URLSearchParams(wanted.map(([key, value]): [string, string] => [key, value]));
+      await page.goto(`/?${address.toString()}`);
       const names = await page.locator('.name').allInnerTexts();
       expect([wanted, names.length > 0]).toEqual([wanted, true]);
       await page.reload();
