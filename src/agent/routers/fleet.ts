@@ -176,7 +176,7 @@ export class Fleet {
     for (const [, { agent }] of leaving) {
       removals.push(this.#remove(agent, wanted.get(agent.settings.name)?.settings, signal));
       // What a removal goes on with when it has nothing to wait for belongs to this step.
-      await undefined;
+      await Promise.resolve();
       if (steps.isDue) await steps.next();
     }
     await Promise.all(removals);
