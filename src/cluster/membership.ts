@@ -246,6 +246,7 @@ export class Membership {
     if (!isOurs && this.#seq !== undefined) {
       this.#seq = undefined;
       this.lease.lose();
+      this.#reported = '';
       this.#options.report({ type: 'lease-lost' });
       this.#options.onChange();
     }
@@ -286,7 +287,8 @@ export class Membership {
 
   #onEntry(session: Session, entry: BucketEntry): void {
     const changed = session.view.apply(entry);
-    if (entry.key === this.#memberKey) {
+    // The note that an earlier lease has ended says nothing of this one.
+    if (entry.key === this.#memberKey && entry.value) {
       session.seenSeq = entry.seq;
       this.#complete();
     }

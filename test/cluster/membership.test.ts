@@ -1,5 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { createSystemClock } from '../../src/base/index.ts';
+import { createSystemClock, Secret } from '../../src/base/index.ts';
 import {
   type ClusterSettings,
   Membership,
@@ -37,10 +38,10 @@ async function openServer(isReady = true): Promise<NatsServer> {
 
 let runs = 0;
 
-function join(server: NatsServer, replica: string) {
+function join(server: NatsServer, replica: string, settings = createSettings(server, replica)) {
   const events: MembershipEvent['type'][] = [];
   const membership = new Membership({
-    settings: createSettings(server, replica),
+    settings,
     incarnation: `run-${++runs}`,
     version: '1.2.3',
     startedMs: Date.now(),
@@ -129,6 +130,29 @@ describe.skipIf(natsServer.isMissing)(`membership in a real bucket${natsServer.n
     });
     await vi.waitFor(() => expect(a.membership.lease.isHeld).toBe(true), PATIENCE);
     expect(a.events).toEqual(['engine-away', 'joined']);
+  });
+
+  test('a replica needs no more permissions than these, which are in docs/cluster.md', async () => {
+    const text = readFileSync(new URL('../../docs/cluster.md', import.meta.url), 'utf8');
+    const users = /authorization \{[\s\S]*?\n\}/.exec(text)?.[0] ?? '';
+    const config = users.replaceAll('PASSWORD', 'secret').replaceAll('_NAME', '_plant').replaceAll('.NAME', '.plant');
+    const server = await openNatsServer({ config, admin: { user: 'admin', pass: 'secret' } });
+    opened.push(server);
+    const as = (username: string): ClusterSettings => ({
+      ...createSettings(server, 'a'),
+      auth: { kind: 'basic', username, password: new Secret('secret') },
+    });
+    const refused = withBucket(as('router-exporter'), clock, never, (bucket) => bucket.init(1));
+    await expect(refused).rejects.toThrow(/permission|authori|timeout|exist/i);
+    await withBucket(as('admin'), clock, never, (bucket) => bucket.init(1));
+    const a = join(server, 'a', as('router-exporter'));
+    await vi.waitFor(() => expect(a.membership.lease.isHeld).toBe(true), PATIENCE);
+    await a.membership.claim('plant-1');
+    await a.membership.release('plant-1');
+    await a.membership.close();
+    const view = await withBucket(as('router-exporter'), clock, never, (one) => readView(one, clock, never));
+    expect([view.members, view.missing.size]).toEqual([[], 0]);
+    expect(a.events).toEqual(['joined']);
   });
 
   test('a bucket with other settings is refused', async () => {
