@@ -117,9 +117,9 @@ async function measureBlackbox(): Promise<void> {
   const paths = Object.keys(bodies);
   let next = 0;
   let failures = 0;
-  let isOver = false;
+  const over = new AbortController();
   const probe = async () => {
-    while (!isOver) {
+    while (!over.signal.aborted) {
       const index = next++;
       const router = Math.floor(index / paths.length) % ROUTERS;
       const target = `https://127.0.0.1:${started.port}/r${router}/api/v2_0${paths[index % paths.length]}`;
@@ -130,7 +130,7 @@ async function measureBlackbox(): Promise<void> {
   const probes = Promise.all(Array.from({ length: PROBES }, probe));
   await sleep(WARM_UP_INTERVALS * 1000);
   await measure(PROGRAM, child, stubs);
-  isOver = true;
+  over.abort();
   await probes;
   if (failures > 0) print('', `${failures} probes failed.`);
   child.kill();

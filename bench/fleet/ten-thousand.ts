@@ -135,9 +135,9 @@ function mean(values: readonly number[]): number {
 /** Tells how a figure changed from the first third of the minutes to the last. */
 function describeChange(minutes: readonly Minute[], read: (minute: Minute) => number): string {
   const third = Math.max(1, Math.floor(minutes.length / 3));
-  const [first, last] = [minutes.slice(0, third), minutes.slice(-third)].map((some) => mean(some.map(read)));
-  const percent = ((last ?? 0) / (first ?? 0) - 1) * 100;
-  return `${first?.toFixed(1)} to ${last?.toFixed(1)} (${percent < 0 ? '' : '+'}${percent.toFixed(1)} %)`;
+  const [early, late] = [minutes.slice(0, third), minutes.slice(-third)].map((some) => mean(some.map(read)));
+  const percent = ((late ?? 0) / (early ?? 0) - 1) * 100;
+  return `${early?.toFixed(1)} to ${late?.toFixed(1)} (${percent < 0 ? '' : '+'}${percent.toFixed(1)} %)`;
 }
 
 let figures = parseAgentFigures('');

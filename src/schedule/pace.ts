@@ -91,7 +91,7 @@ export class PaceMemory {
   constructor(intervals: PaceIntervals, previous?: AnsweredPoll) {
     this.#intervals = intervals;
     this.#pace = toPace('usual', intervals);
-    for (let poll = 0; previous && poll < POLLS_LEAST; poll++) this.record(previous);
+    if (previous) Array.from({ length: POLLS_LEAST }, () => this.record(previous));
   }
 
   get pace(): Pace {

@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/index.ts';
-import { encodeBzip2 } from '../bzip2/encode.ts';
+import { encodeArchive } from '../encode-archive.ts';
 
 /** Logs that stub routers have. */
 export interface StubLogOptions {
@@ -89,7 +89,7 @@ export class StubLogs {
     const stamp = new Date(this.#writtenMs).toISOString().slice(0, 19).replace('T', '-');
     for (const name of this.#components) {
       const file = toCurrent(name);
-      this.#files.set(`${name}/log-${stamp}.bz2`, Buffer.from(encodeBzip2(this.#files.get(file) ?? Buffer.alloc(0))));
+      this.#files.set(`${name}/log-${stamp}.bz2`, Buffer.from(encodeArchive(this.#files.get(file) ?? Buffer.alloc(0))));
       this.#files.set(file, Buffer.alloc(0));
     }
   }
