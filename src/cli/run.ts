@@ -98,6 +98,12 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
     );
     return EXIT.usage;
   }
+  if (flags.isOnce && config.cluster) {
+    io.stderr.write(
+      'error: --once asks the routers of one machine; a replica of a cluster has those that are its own\n',
+    );
+    return EXIT.usage;
+  }
   const { logger, useSecretsOf, onSecretChanged } = openLogger(flags.log, io);
   useSecretsOf(config);
   secrets.onEvent((event) => {

@@ -22,6 +22,9 @@ export interface KnownClaim {
   readonly seq: number;
 }
 
+/** One that has not come back within this time is gone for good. As long as the engine keeps the note. Milliseconds. */
+const MISSING_MS = 3_600_000;
+
 /** What the bucket says: members, the routers that each knows, and who runs which router. */
 export class ClusterView {
   readonly #members = new Map<string, Member>();
@@ -37,9 +40,9 @@ export class ClusterView {
     return [...this.#members.values()].toSorted((a, b) => (a.replica < b.replica ? -1 : 1));
   }
 
-  /** Replicas whose leases ended without a word, and when. Milliseconds since the Unix epoch. */
-  get missing(): ReadonlyMap<string, number> {
-    return this.#missing;
+  /** Replicas whose leases ended without a word within the last hour, and when. Milliseconds since the Unix epoch. */
+  listMissing(nowMs: number): ReadonlyMap<string, number> {
+    return new Map([...this.#missing].filter(([, sinceMs]) => nowMs - sinceMs < MISSING_MS));
   }
 
   /** True if members know different routers. */

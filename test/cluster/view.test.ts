@@ -43,11 +43,13 @@ test('a member that ended without a word is missing until it comes back; one tha
   bucket.put(toMemberKey('a'), undefined, undefined, true);
   bucket.put(toMemberKey('b'), undefined);
   let shown = bucket.show(view, 0);
-  expect([view.members, [...view.missing.keys()]]).toEqual([[], ['a']]);
+  expect([view.members, [...view.listMissing(10_000).keys()]]).toEqual([[], ['a']]);
+  // One that does not come back is gone.
+  expect(view.listMissing(3_700_000).size).toBe(0);
   expect(view.findRouterOwner('plant-1')).toBeUndefined();
   join(bucket, { ...a, incarnation: 'a/2' });
   shown = bucket.show(view, shown);
-  expect([view.members.length, view.missing.size]).toEqual([1, 0]);
+  expect([view.members.length, view.listMissing(10_000).size]).toEqual([1, 0]);
 });
 
 test('different lists show, and a router goes to a member that knows it', () => {

@@ -12,7 +12,8 @@ export function createShardsView(options: ShardsOptions, clock: Clock, config: (
   let known: { readonly atMs: number; readonly shards: FleetShards } | undefined;
   return () => {
     const atMs = clock.monotonic();
-    if (!known || atMs - known.atMs >= KEPT_MS) known = { atMs, shards: describeShards(options, config()) };
+    if (!known || atMs - known.atMs >= KEPT_MS)
+      known = { atMs, shards: describeShards(options, clock.now(), config()) };
     return known.shards;
   };
 }
@@ -30,6 +31,7 @@ export interface ShardsOptions {
 /** Describes the replicas of a cluster as the processes that share the fleet. */
 function describeShards(
   { settings, membership, fleet }: ShardsOptions,
+  nowMs: number,
   { routers, web }: Pick<Config, 'routers' | 'web'>,
 ): FleetShards {
   const { view, self, lease } = membership;
@@ -57,7 +59,10 @@ function describeShards(
       name: settings.name,
       replica: self.replica,
       members: members.length,
-      missing: [...view.missing].map(([replica, sinceMs]) => ({ replica, since: new Date(sinceMs).toISOString() })),
+      missing: [...view.listMissing(nowMs)].map(([replica, sinceMs]) => ({
+        replica,
+        since: new Date(sinceMs).toISOString(),
+      })),
       isLeaseHeld: lease.isHeld,
       isEngineAway: lease.isEngineAway,
       areListsDifferent: view.areListsDifferent,

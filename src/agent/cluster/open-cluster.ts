@@ -70,7 +70,7 @@ export class Cluster {
     const { lease, view } = this.membership;
     return {
       members: view.members.length,
-      missing: view.missing.size,
+      missing: view.listMissing(this.#options.clock.now()).size,
       isLeaseHeld: lease.isHeld,
       leaseAgeSeconds: lease.ageMs / 1000,
       routersOwned: this.#share?.claimed.size ?? 0,

@@ -49,7 +49,7 @@ export function showCluster(flags: ClusterFlags & { readonly isJson: boolean }, 
     await bucket.check();
     const view = await readView(bucket, clock, signal);
     const rows = listReplicas(view, config);
-    const [isMissing, areListsDifferent] = [view.missing.size > 0, view.areListsDifferent];
+    const [isMissing, areListsDifferent] = [view.listMissing(clock.now()).size > 0, view.areListsDifferent];
     if (flags.isJson) {
       await writeResult(`${JSON.stringify({ cluster: name, areListsDifferent, replicas: rows }, null, 2)}\n`, io);
     } else {
@@ -85,7 +85,7 @@ function listReplicas(view: ClusterView, { routers }: Config): ReplicaRow[] {
   const nothing = { address: null, version: null, started: null, list: null, routers: 0 };
   return [
     ...members,
-    ...[...view.missing.keys()].map((replica): ReplicaRow => ({ replica, state: 'missing', ...nothing })),
+    ...[...view.listMissing(clock.now()).keys()].map((replica): ReplicaRow => ({ replica, state: 'missing', ...nothing })),
   ];
 }
 

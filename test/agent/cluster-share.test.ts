@@ -1,0 +1,142 @@
+import { expect, test } from 'vitest';
+import { ClusterShare } from '../../src/agent/cluster/cluster-share.ts';
+import type { FleetWish } from '../../src/agent/routers/fleet.ts';
+import { createSteppedClock } from '../../src/base/index.ts';
+import { ClusterView, Lease } from '../../src/cluster/index.ts';
+import { digestNames, packNames, renderClaim, renderMember } from '../../src/cluster/members.ts';
+import { toListKey, toMemberKey, toOwnerKey } from '../../src/cluster/view.ts';
+import { ModelBucket } from '../cluster/model-bucket.ts';
+import { createCollectingLogger, type OwnLine } from '../support/collecting-logger.ts';
+import { createRouterSettings } from '../support/router-settings.ts';
+
+const NAMES = Array.from({ length: 10 }, (_, index) => `plant-${index}`);
+const LEASE_MS = 15_000;
+const NEVER = new AbortController().signal;
+
+/** The share of replica `a` in a bucket that a test writes to, and a fleet that only lists what runs. */
+function openShare() {
+  const clock = createSteppedClock(0);
+  const bucket = new ModelBucket();
+  const view = new ClusterView();
+  const lease = new Lease({ leaseMs: LEASE_MS, statusGraceMs: 60_000, clock });
+  const self = { replica: 'a', incarnation: 'a/1' };
+  const running = new Set<string>();
+  const steps: string[] = [];
+  const ownLog: OwnLine[] = [];
+  let shown = 0;
+  const share = new ClusterShare({
+    membership: {
+      self,
+      lease,
+      view,
+      setRouters: () => {},
+      async claim(router) {
+        bucket.put(toOwnerKey(router), renderClaim(self), view.findClaim(router).seq);
+        shown = bucket.show(view, shown);
+      },
+      async release(router) {
+        steps.push(`released, running ${running.has(router)}`);
+        bucket.put(toOwnerKey(router), undefined, view.findClaim(router).seq);
+        shown = bucket.show(view, shown);
+      },
+    },
+    fleet: {
+      async apply({ routers }) {
+        running.clear();
+        for (const { name } of routers) running.add(name);
+        return { added: 0, changed: 0, removed: 0 };
+      },
+      compare: async () => ({ added: [], changed: [], removed: [], reconnected: 0 }),
+      find: (name) => (running.has(name) ? ({} as never) : undefined),
+    },
+    onMoved: () => {},
+    onCounted: (taken, gone) => steps.push(`${taken} taken, ${gone} gone`),
+    clock,
+    logger: createCollectingLogger(ownLog),
+  });
+  const enter = (replica: string) => {
+    bucket.put(toListKey(replica), packNames(NAMES));
+    const rest = { address: undefined, startedMs: 0, version: '', routers: digestNames(NAMES) };
+    bucket.put(toMemberKey(replica), renderMember({ replica, incarnation: `${replica}/1`, ...rest }));
+  };
+  const look = () => {
+    shown = bucket.show(view, shown);
+    share.noteChange();
+  };
+  const wish = { routers: NAMES.map((name) => createRouterSettings('http://192.0.2.1', { name })), common: {} };
+  const apply = () => share.apply(wish as unknown as FleetWish, NEVER);
+  return { clock, bucket, view, lease, share, running, steps, enter, look, apply };
+}
+
+/** A replica that has joined, and runs all routers. */
+async function openAlone() {
+  const bench = openShare();
+  bench.enter('a');
+  bench.lease.acquire(bench.clock.monotonic());
+  bench.lease.see();
+  await bench.apply();
+  bench.look();
+  await bench.clock.advance(1000);
+  expect([...bench.running]).toEqual(NAMES);
+  return bench;
+}
+
+test('without a lease nothing runs, and nothing is asked', async () => {
+  const { clock, share, running, enter, look, apply } = openShare();
+  enter('a');
+  await apply();
+  look();
+  await clock.advance(5000);
+  expect([running.size, share.mayAsk('plant-0'), share.isOwner('sink', 'loki')]).toEqual([0, false, false]);
+});
+
+test('a router that goes to another replica is logged out of before it is released, and not before the members have settled', async () => {
+  const { clock, share, running, steps, view, enter, look } = await openAlone();
+  steps.length = 0;
+  enter('b');
+  look();
+  await clock.advance(900);
+  look();
+  await clock.advance(900);
+  expect(running.size).toBe(NAMES.length);
+  await clock.advance(200);
+  const kept = NAMES.filter((name) => view.findRouterOwner(name) === 'a');
+  expect([...running]).toEqual(kept);
+  expect(kept.length).toBeLessThan(NAMES.length);
+  const gone = NAMES.length - kept.length;
+  expect(steps).toEqual([...Array.from({ length: gone }, () => 'released, running false'), `0 taken, ${gone} gone`]);
+  for (const name of NAMES) expect([name, share.mayAsk(name)]).toEqual([name, kept.includes(name)]);
+});
+
+test('members that come and go without end are acted upon all the same', async () => {
+  const { clock, running, enter, look } = await openAlone();
+  enter('b');
+  for (let times = 0; times < 8; times++) {
+    look();
+    await clock.advance(500);
+  }
+  expect(running.size).toBeLessThan(NAMES.length);
+});
+
+test('what another replica has taken is asked for nothing from then on, before anything moves', async () => {
+  const { bucket, share, look, running } = await openAlone();
+  bucket.put(toOwnerKey('plant-3'), renderClaim({ replica: 'b', incarnation: 'b/1' }));
+  look();
+  expect([share.mayAsk('plant-3'), share.mayRead('plant-3'), share.mayAsk('plant-4')]).toEqual([false, false, true]);
+  expect(running.has('plant-3')).toBe(true);
+});
+
+test('while the engine is away the status may be asked for and the logs may not be read; a pause allows neither', async () => {
+  const { clock, lease, share, running } = await openAlone();
+  for (let second = 0; second < 20; second++) {
+    lease.noteFailure(clock.monotonic(), 1000);
+    await clock.advance(1000);
+  }
+  expect([share.mayAsk('plant-0'), share.mayRead('plant-0'), share.isOwner('janitor', 'janitor')]).toEqual([
+    true,
+    false,
+    false,
+  ]);
+  await clock.advance(LEASE_MS);
+  expect([share.mayAsk('plant-0'), running.size]).toEqual([false, NAMES.length]);
+});
