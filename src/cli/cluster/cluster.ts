@@ -85,7 +85,9 @@ function listReplicas(view: ClusterView, { routers }: Config): ReplicaRow[] {
   const nothing = { address: null, version: null, started: null, list: null, routers: 0 };
   return [
     ...members,
-    ...[...view.listMissing(clock.now()).keys()].map((replica): ReplicaRow => ({ replica, state: 'missing', ...nothing })),
+    ...[...view.listMissing(clock.now()).keys()].map(
+      (replica): ReplicaRow => ({ replica, state: 'missing', ...nothing }),
+    ),
   ];
 }
 
