@@ -24,7 +24,7 @@ export interface RouterNames {
   readonly names: ReadonlySet<string>;
 }
 
-/** Larger values of a bucket are not looked at. Bytes. */
+/** Larger values of leases and owner keys are not looked at. Bytes. */
 export const MEMBER_BYTES_MAX = 16 * 1024;
 /** 10,000 names of 64 characters take two thirds of a MiB, unpacked. Bytes. */
 const NAMES_BYTES_MAX = 16 * 1024 * 1024;

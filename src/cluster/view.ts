@@ -1,4 +1,12 @@
-import { type Claim, type Member, parseClaim, parseMember, type RouterNames, unpackNames } from './members.ts';
+import {
+  type Claim,
+  MEMBER_BYTES_MAX,
+  type Member,
+  parseClaim,
+  parseMember,
+  type RouterNames,
+  unpackNames,
+} from './members.ts';
 import { type Candidate, findOwner } from './ownership.ts';
 import { parseToken, toToken } from './tokens.ts';
 
@@ -22,6 +30,8 @@ export interface KnownClaim {
   readonly seq: number;
 }
 
+/** More replicas are nobody's cluster. */
+const MEMBERS_MAX = 1000;
 /** One that has not come back within this time is gone for good. As long as the engine keeps the note. Milliseconds. */
 const MISSING_MS = 3_600_000;
 
@@ -105,6 +115,7 @@ export class ClusterView {
   #applyMember(replica: string, { value, isExpired, storedMs }: BucketEntry): 'members' | undefined {
     this.#candidates = undefined;
     const before = this.#members.get(replica);
+    if (!before && value && this.#members.size >= MEMBERS_MAX) return undefined;
     const member = value && parseMember(toText(value));
     if (member?.replica === replica) {
       this.#members.set(replica, member);
@@ -120,6 +131,7 @@ export class ClusterView {
 
   #applyNames(replica: string, { value }: BucketEntry): 'members' | undefined {
     this.#candidates = undefined;
+    if (value && !this.#names.has(replica) && this.#names.size >= MEMBERS_MAX) return undefined;
     const names = value && unpackNames(value);
     if (names) this.#names.set(replica, names);
     else this.#names.delete(replica);
@@ -142,6 +154,7 @@ export function toOwnerKey(router: string): string {
   return `owner.${toToken(router)}`;
 }
 
+/** Longer values are nobody's, and become no text. */
 function toText(bytes: Uint8Array): string {
-  return Buffer.from(bytes).toString();
+  return bytes.length > MEMBER_BYTES_MAX ? '' : Buffer.from(bytes).toString();
 }

@@ -104,6 +104,18 @@ test.each(['javascript:alert(1)', 'http://user:secret@host', 'ftp://host', 'noth
   },
 );
 
+test('a bucket that somebody fills is looked at up to a bound', () => {
+  const view = new ClusterView();
+  for (let index = 0; index < 1100; index++) {
+    const value = Buffer.from(renderMember(createMember(`a${index}`)));
+    view.apply({ key: toMemberKey(`a${index}`), seq: index, value, isExpired: false, storedMs: 0 });
+  }
+  expect(view.members).toHaveLength(1000);
+  const long = Buffer.from(renderMember(createMember('a0', ROUTERS, { version: 'x'.repeat(20_000) })));
+  view.apply({ key: toMemberKey('a0'), seq: 2000, value: long, isExpired: false, storedMs: 0 });
+  expect(view.findMember('a0')).toBeUndefined();
+});
+
 test('names that cannot be unpacked, and keys of another version, are left alone', () => {
   const view = new ClusterView();
   const entry = { seq: 1, value: Buffer.from('no gzip'), isExpired: false, storedMs: 0 };

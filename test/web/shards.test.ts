@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { FleetShards } from '../../src/web/index.ts';
+import type { ClusterSummary, FleetShards } from '../../src/web/index.ts';
 import { ask, ROUTER } from './bench.ts';
 
 const OTHER = { name: 'plant-9', url: 'https://192.0.2.99', labels: { site: 'essen' }, shard: 1 };
@@ -58,4 +58,60 @@ test.for(['/probe?target=plant-9', '/api/v1/routers/plant-9'])(
 
 test('GET /probe of a router that no process has answers 404', async () => {
   expect((await ask('/probe?target=plant-8', createShards(PEERS))).status).toBe(404);
+});
+
+/** Replica `a` of three, of which `b` has an address and `c` none; `owner` has the other router. */
+function createCluster(owner: number, cluster: Partial<ClusterSummary> = {}) {
+  const shards: FleetShards = {
+    index: 0,
+    total: 3,
+    peers: ['http://a:9847', 'http://b:9847', undefined],
+    names: ['a', 'b', 'c'],
+    others: new Map([[OTHER.name, { ...OTHER, shard: owner }]]),
+    cluster: {
+      name: 'plant',
+      replica: 'a',
+      members: 3,
+      missing: [],
+      isLeaseHeld: true,
+      isEngineAway: false,
+      areListsDifferent: false,
+      ...cluster,
+    },
+  };
+  return { content: { listRouters: () => [ROUTER], describeShards: () => shards } };
+}
+
+test.for([
+  ['of a replica with an address', 1, 307, ''],
+  ['of a replica without one', 2, 421, 'Replica c has this router, at no known address'],
+  ['that is moving here', 0, 503, 'moving to another replica'],
+  ['that no replica has', -1, 503, 'moving to another replica'],
+] as const)('GET /probe of a router of a cluster %s', async ([, owner, wanted, words]) => {
+  const { status, text, headers } = await ask('/probe?target=plant-9', createCluster(owner));
+  expect([status, text]).toEqual([wanted, expect.stringContaining(words)]);
+  expect(headers.get('retry-after')).toBe(wanted === 503 ? '1' : null);
+  if (wanted === 307) expect(headers.get('location')).toBe('http://b:9847/probe?target=plant-9');
+});
+
+test('GET /sd of a replica leaves out routers whose replica has no address', async () => {
+  const names = async (owner: number) => {
+    const groups = JSON.parse((await ask('/sd', createCluster(owner))).text) as { labels: Record<string, string> }[];
+    return groups.map(({ labels }) => labels['__param_target']);
+  };
+  expect([await names(1), await names(2)]).toEqual([['plant-7', 'plant-9'], ['plant-7']]);
+});
+
+test('the fleet page names a replica that is missing, one whose routers cannot be shown, and what is wrong here', async () => {
+  const whole = await ask('/', createCluster(2));
+  expect(whole.text).toContain('Cluster plant: 3 replicas; this is a.');
+  expect(whole.text).toContain('Replica c');
+  expect(whole.text).toContain('set cluster.nats.advertise there');
+  expect(whole.text).not.toContain('not in its cluster');
+  const missing = [{ replica: '<b>', since: '2026-11-21T12:00:00.000Z' }];
+  const states = { missing, isLeaseHeld: false, isEngineAway: true, areListsDifferent: true };
+  const { text } = await ask('/', createCluster(1, states));
+  expect(text).toContain('NATS cannot be reached');
+  expect(text).toContain('Replica &lt;b&gt; is missing');
+  expect(text).toContain('The replicas know different routers');
 });
