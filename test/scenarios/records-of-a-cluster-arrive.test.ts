@@ -5,6 +5,7 @@ import { createSeededRandom, createSystemClock, unpackLines } from '../../src/ba
 import type { LogRecord } from '../../src/model/index.ts';
 import { type ClusterWorld, openClusterBench, openClusterWorld, type Replica } from '../support/cluster-bench.ts';
 import { sampled, sampleNote } from '../support/sampled.ts';
+import { openNatsCluster } from '../support/sinks/nats-cluster.ts';
 import { type NatsServer, openNatsServer } from '../support/sinks/nats-server.ts';
 import { findTool } from '../support/tools.ts';
 
@@ -14,11 +15,11 @@ const note = `${sampleNote('processes of a fleet')}${natsServer.note}`;
 const ROUTERS = 12;
 const LEASE_MS = 3000;
 const STEPS = 8;
-const PATIENCE = { timeout: 60_000, interval: 100 };
+const PATIENCE = { timeout: 40_000, interval: 100 };
 const clock = createSystemClock();
 
 /** All records of the stream, in its order. */
-async function readStream(server: NatsServer): Promise<LogRecord[]> {
+async function readStream(server: Pick<NatsServer, 'url'>): Promise<LogRecord[]> {
   const connection = await connect({ servers: [server.url], reconnect: false });
   try {
     const manager = await jetstreamManager(connection);
@@ -33,6 +34,18 @@ async function readStream(server: NatsServer): Promise<LogRecord[]> {
       }
     }
     return records;
+  } finally {
+    await connection.close();
+  }
+}
+
+/** Index of the server that leads a stream; -1 while none does. */
+async function findLeader(server: Pick<NatsServer, 'url'>, stream: string): Promise<number> {
+  const connection = await connect({ servers: [server.url], reconnect: false });
+  try {
+    const manager = await jetstreamManager(connection);
+    const { cluster } = await manager.streams.info(stream);
+    return Number(/^s(\d)$/.exec(cluster?.leader ?? '')?.[1] ?? -1);
   } finally {
     await connection.close();
   }
@@ -57,6 +70,25 @@ function expectOrder(records: readonly LogRecord[], world: ClusterWorld): void {
       router,
     ).toEqual(numbers.filter((number) => !Number.isNaN(number)).toSorted((a, b) => a - b));
   }
+}
+
+/** Each line is in the stream once, has reached the sink, and none was given up. */
+async function expectComplete(server: Pick<NatsServer, 'url'>, world: ClusterWorld): Promise<void> {
+  const written = listWritten(world).toSorted();
+  await vi.waitFor(() => {
+    expect([...new Set(world.received.filter(({ event }) => event === undefined).map(toText))].toSorted()).toEqual(
+      written,
+    );
+  }, PATIENCE);
+  const stored = await readStream(server);
+  const lines = stored.filter(({ event }) => event === undefined);
+  expect(lines.map(toText).toSorted()).toEqual(written);
+  const uids = stored.map(({ uid }) => uid);
+  expect(uids).toHaveLength(new Set(uids).size);
+  expectOrder(stored, world);
+  expectOrder(world.received, world);
+  // No line was given up.
+  expect(world.received.filter(({ event }) => event?.startsWith('gap'))).toEqual([]);
 }
 
 test.skipIf(isLeftOut)(
@@ -91,20 +123,53 @@ test.skipIf(isLeftOut)(
     }
     world.write();
 
-    const written = listWritten(world).toSorted();
-    await vi.waitFor(() => {
-      expect([...new Set(world.received.filter(({ event }) => event === undefined).map(toText))].toSorted()).toEqual(
-        written,
-      );
-    }, PATIENCE);
-    const stored = await readStream(server);
-    const lines = stored.filter(({ event }) => event === undefined);
-    expect(lines.map(toText).toSorted()).toEqual(written);
-    const uids = stored.map(({ uid }) => uid);
-    expect(uids).toHaveLength(new Set(uids).size);
-    expectOrder(stored, world);
-    expectOrder(world.received, world);
-    // No line was given up.
-    expect(world.received.filter(({ event }) => event?.startsWith('gap'))).toEqual([]);
+    await expectComplete(server, world);
+  },
+);
+
+test.skipIf(isLeftOut)(
+  `of three servers the leaders of stream and bucket are killed: the replicas go on, and each line is in the stream once${note}`,
+  { timeout: 600_000 },
+  async () => {
+    await using engine = await openNatsCluster();
+    const [first] = engine.servers;
+    if (!first) return expect.unreachable('there is no server');
+    await using world = await openClusterWorld(ROUTERS);
+    await using bench = await openClusterBench({ servers: engine.urls, world, copies: 3 });
+    const replicas = [await bench.start('a'), await bench.start('b')];
+    for (const stream of ['RX_plant', 'KV_rx_plant']) {
+      world.write();
+      const leader = await vi.waitFor(async () => {
+        const found = await findLeader(first, stream);
+        expect(found).toBeGreaterThanOrEqual(0);
+        return found;
+      }, PATIENCE);
+      await engine.servers[leader]?.kill();
+      world.write();
+      const written = new Set(listWritten(world));
+      // The two others go on.
+      await vi
+        .waitFor(() => {
+          expect(new Set(world.received.filter(({ event }) => event === undefined).map(toText))).toEqual(written);
+        }, PATIENCE)
+        .catch(async (e) => {
+          console.log(stream, leader, ...replicas.map((r) => r.log));
+          for (const r of replicas)
+            console.log(
+              (await (await fetch(r.url + '/metrics/agent')).text())
+                .split('\n')
+                .filter((l) => /^router_exporter_(cluster|spool|sink)/.test(l))
+                .join('\n'),
+              await (await fetch(r.url + '/api/v1/sinks')).text(),
+            );
+          throw e;
+        });
+      await engine.servers[leader]?.start();
+      await vi.waitFor(async () => {
+        for (const one of replicas) expect(await one.measure('cluster_lease_held'), one.log).toBe(1);
+      }, PATIENCE);
+    }
+    world.write();
+    await expectComplete(first, world);
   },
 );

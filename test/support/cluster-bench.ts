@@ -171,8 +171,11 @@ ${world.names.map((router) => `  - { name: ${router}, url: "${world.url}/${route
 }`,
     );
   await write('admin', await findFreePort());
-  const init = await startRouterExporter('cluster', 'init', '--config.file', configFile('admin')).ended;
-  expect(init, init.stderr).toMatchObject({ code: 0 });
+  // Servers that have just started may have no leader yet.
+  await vi.waitFor(async () => {
+    const init = await startRouterExporter('cluster', 'init', '--config.file', configFile('admin')).ended;
+    expect(init, init.stderr).toMatchObject({ code: 0 });
+  }, PATIENCE);
   return {
     configFile,
     async start(name) {

@@ -56,6 +56,12 @@ export class RecordMessage {
 const HELD_BYTES_MAX = 8 * 1024 * 1024;
 /** Messages that the server sends ahead. */
 const AHEAD_MAX = 512;
+/**
+ * The server has a request for records open for this long, and says meanwhile that it is there: a consumer whose server has
+ * ended is missed after two of its heartbeats, and made again on another. The library's defaults take half a minute. Milliseconds.
+ */
+const PULL_MS = 10_000;
+const HEARTBEAT_MS = 2000;
 /** Wait before a feed that ended begins again. Milliseconds. */
 const AGAIN_MS = 250;
 
@@ -142,7 +148,11 @@ export class RecordFeed {
     });
     this.#behind = (await consumer.info()).num_pending;
     this.#hasBegun = true;
-    const messages = await consumer.consume({ max_messages: AHEAD_MAX });
+    const messages = await consumer.consume({
+      max_messages: AHEAD_MAX,
+      expires: PULL_MS,
+      idle_heartbeat: HEARTBEAT_MS,
+    });
     this.#stop = () => messages.stop();
     // An ordered consumer would wait for ever on a connection that has ended.
     const ended = connection.closed().then(() => messages.stop());
