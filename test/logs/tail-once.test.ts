@@ -1,6 +1,8 @@
 import { afterAll, expect, test, vi } from 'vitest';
 import { createSteppedClock } from '../../src/base/index.ts';
 import { type LogSource, openArchivePool, type RecordLog, tailOnce, Zone } from '../../src/logs/index.ts';
+import { TailMemory } from '../../src/logs/tail/memory.ts';
+import { TailContext } from '../../src/logs/tail/tail-context.ts';
 import type { LogRecord } from '../../src/model/index.ts';
 import { openFileBench } from '../support/log-bench.ts';
 
@@ -51,6 +53,31 @@ test('tailOnce() parses the position of a log once in a run', async () => {
   const parsed = parse.mock.calls.filter(([text]) => text === stored);
   parse.mockRestore();
   expect(parsed).toHaveLength(1);
+});
+
+test('a run has lost a commit whichever of those that were under way ended last', async () => {
+  const stores = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const [first, second] = stores;
+  const left = [...stores];
+  const records: RecordLog = {
+    readPositions: () => new Map(),
+    readFacts: () => undefined,
+    commit: () => left.shift()?.promise,
+  };
+  const source: LogSource = { listLogs: () => Promise.resolve([]), readLog: () => Promise.reject(new Error('none')) };
+  const clock = createSteppedClock(Date.UTC(2026, 10, 21, 12));
+  const router = { name: 'plant-7', labels: {} };
+  const context = new TailContext(
+    { router, source, records, archives, clock, zone: new Zone('UTC'), report: () => {} },
+    new TailMemory(),
+    undefined,
+  );
+  const commits = [context.commit(), context.commit()];
+  expect(context.hasLostCommit).toBe(true);
+  first?.reject(new Error('refused'));
+  second?.resolve();
+  expect((await Promise.allSettled(commits)).map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
+  expect(context.hasLostCommit).toBe(true);
 });
 
 async function* bodyOf(text: string): AsyncGenerator<Uint8Array> {

@@ -95,7 +95,8 @@ export class TailContext {
   readonly #records: RecordLog;
   /** The facts as they were stored last. */
   #storedFacts: string | undefined;
-  #hasLostCommit = false;
+  /** True once a commit of this run was refused. */
+  #hasFailed = false;
   /** The commits that are under way. */
   readonly #underWay = new Set<Promise<void>>();
   readonly #configured: Zone;
@@ -140,15 +141,17 @@ export class TailContext {
     const text = renderRouterFacts(this.facts);
     const isLearnt = text !== this.#storedFacts;
     if (!isLearnt && commits.length === 0) return;
-    this.#hasLostCommit = true;
     const storing = this.#store(...commits, ...(isLearnt ? [{ router: this.router.name, facts: text }] : []));
     this.#underWay.add(storing);
     try {
       await storing;
+    } catch (cause) {
+      // A later one that was under way, and is stored, does not bring its records back.
+      this.#hasFailed = true;
+      throw cause;
     } finally {
       this.#underWay.delete(storing);
     }
-    this.#hasLostCommit = false;
     this.#storedFacts = text;
   }
 
@@ -167,7 +170,7 @@ export class TailContext {
    * has to end without another commit.
    */
   get hasLostCommit(): boolean {
-    return this.#hasLostCommit;
+    return this.#hasFailed || this.#underWay.size > 0;
   }
 
   /** The zone of the lines: as configured, or as learnt so far. */
