@@ -4,6 +4,8 @@ import type { OutgoingRecord } from './outgoing-record.ts';
 
 /** The store of undelivered records, with one cursor per sink. */
 export interface Spool<Cursor> {
+  /** False while another process serves the sink from the same records. Absent: there is no other. */
+  serves?(sink: string): boolean;
   /** Reads the next records of a sink; `undefined` when it has everything. */
   readSlice(sink: string, bounds: SliceBounds): Slice<Cursor> | undefined;
   /** Moves the sink's cursor behind the settled records. */

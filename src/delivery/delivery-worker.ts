@@ -78,10 +78,13 @@ export class DeliveryWorker<Cursor> {
 
   /** Makes one attempt. Throws when it failed; the next step retries the same records. */
   async step(signal: AbortSignal, { isLast = false }: StepOptions = {}): Promise<StepOutcome> {
-    const { connection } = this.#options.sink;
-    if (connection) await this.#repeatLost(connection);
+    const { sink, spool } = this.#options;
+    const isServed = spool.serves?.(sink.name) ?? true;
+    if (!isServed) this.abandon();
+    else if (sink.connection) await this.#repeatLost(sink.connection);
     if (!this.#load) {
-      const outcome = this.#readReplayed() ?? this.#readSlice(isLast);
+      // Dead letters are this worker's, whoever gets the records.
+      const outcome = this.#readReplayed() ?? (isServed ? this.#readSlice(isLast) : 'idle');
       if (outcome !== 'loaded') return outcome;
     }
     const load = this.#load;
@@ -103,6 +106,18 @@ export class DeliveryWorker<Cursor> {
     this.#load = undefined;
     this.#recordSettled(load);
     return 'more';
+  }
+
+  /**
+   * Another worker serves the sink now, or has: drops what was read, for that would come behind newer records, and takes it that the
+   * sink may have lost what it took.
+   */
+  abandon(): void {
+    this.#lost = {};
+    if (this.#load?.kind === 'letters') return;
+    // The system may still be at work on bytes of an attempt that was given up.
+    if (!this.#load?.hasFailed) this.#load?.free?.();
+    this.#load = undefined;
   }
 
   /** Rewinds the spool to the records that the sink may have lost. */

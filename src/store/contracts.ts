@@ -143,6 +143,8 @@ export interface Store {
    * sink gets everything still spooled, or only what comes from now on.
    */
   setSinks(sinks: readonly SinkStart[]): Completion;
+  /** False while another replica serves the sink, or may. Absent: there is no other. */
+  serves?(sink: string): boolean;
   /** Returns the next records for `sink`, in commit order; `undefined` if none are here. */
   readSlice(sink: string, bounds: SliceBounds): Slice<SpoolCursor> | undefined;
   /** Moves the cursor of a sink past settled records, never back. */

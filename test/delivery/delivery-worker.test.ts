@@ -22,7 +22,7 @@ function createBench(
     batch = {},
     ...options
   }: Partial<Pick<DeliveryWorkerOptions<number>, 'isWanted' | 'isSelected'>> & {
-    sink?: Partial<Pick<Sink, 'findRefusal' | 'timeoutMs'>>;
+    sink?: Partial<Pick<Sink, 'connection' | 'findRefusal' | 'timeoutMs'>>;
     batch?: Partial<Sink['batch']>;
   } = {},
 ) {
@@ -455,4 +455,37 @@ test('DeliveryWorker lets the memory of records be used again once they are sett
   await drain();
   expect(spool.cursors.get('archive')).toBe(3);
   expect(spool.freed).toBe(1);
+});
+
+test('DeliveryWorker drops what it read when another serves its sink, and repeats what may be lost once it serves it again', async () => {
+  let isServed = false;
+  let isUp = false;
+  const connection = { onEnd: undefined, takeEnd: () => Promise.resolve(undefined) };
+  const { spool, letters, worker, attempts, drain } = createBench(
+    () =>
+      isUp
+        ? Promise.resolve(taken)
+        : Promise.reject(new DeliveryError('unreachable', 'Down', { disposition: 'retry' })),
+    { sink: { connection } },
+  );
+  Object.assign(spool, { serves: () => isServed });
+  spool.add(numbers(4));
+  expect(await drain()).toEqual([]);
+  expect(attempts).toEqual([]);
+  isServed = true;
+  await expect(worker.step(never)).rejects.toThrow('Down');
+  // The other one goes on behind what is in flight here.
+  isServed = false;
+  isUp = true;
+  attempts.length = 0;
+  spool.acknowledge('archive', 3);
+  // Dead letters are those of this worker.
+  letters.add('archive', [{ uid: 'old', line: renderLine('old', 'plant-7', 'network'), reason: 'was refused' }]);
+  letters.letters = letters.letters.map((letter) => ({ ...letter, isReplayed: true }));
+  expect(await drain()).toEqual([]);
+  expect(attempts).toEqual([['old']]);
+  spool.repeatFrom = () => 2;
+  isServed = true;
+  expect(await drain()).toEqual([]);
+  expect(attempts).toEqual([['old'], ['r2'], ['r3']]);
 });

@@ -218,6 +218,7 @@ export class RunningSink {
     } catch (cause) {
       if (!(cause instanceof StoreError) || cause.code !== 'fenced') throw cause;
       // Another replica serves the sink now, or has; what was delivered is delivered again.
+      worker.abandon();
       logger.info('Another replica has moved the cursor of a sink', { sink: this.name });
       clock.setTimer(FENCED_MS, () => this.wake());
       return 'idle';

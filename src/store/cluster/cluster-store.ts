@@ -351,20 +351,31 @@ export class ClusterStore implements Store {
     await known?.reader.close();
   }
 
+  serves(sink: string): boolean {
+    return !this.#isClosed && this.#options.isOwner('sink', sink);
+  }
+
   readSlice(sink: string, bounds: SliceBounds): Slice<SpoolCursor> | undefined {
     return this.#readerOf(sink)?.readSlice(bounds);
   }
 
   async acknowledge(sink: string, cursor: SpoolCursor): Promise<void> {
-    const reader = this.#readerOf(sink);
-    if (!reader) throw toFenced({ kind: 'sink', name: sink });
+    const reader = await this.#whenOpen(sink);
     await reader.acknowledge(cursor);
   }
 
   async repeat(sink: string, endedMs?: number): Promise<void> {
-    this.#readerOf(sink);
-    await this.#readers.get(sink)?.opening;
-    await this.#readerOf(sink)?.repeat(endedMs);
+    const reader = await this.#whenOpen(sink);
+    await reader.repeat(endedMs);
+  }
+
+  /** Resolves with the reader of a sink. Rejects if this replica does not serve it, or cannot read where it stands. */
+  async #whenOpen(sink: string): Promise<SinkReader> {
+    if (!this.#readerOf(sink)) await this.#readers.get(sink)?.opening;
+    const reader = this.#readerOf(sink);
+    if (reader) return reader;
+    if (!this.serves(sink)) throw toFenced({ kind: 'sink', name: sink });
+    throw toAway(this.#link.fault);
   }
 
   countWaiting(sink: string, isWanted: LogChoice = () => true): number {

@@ -84,6 +84,9 @@ describe.skipIf(isMissing)(`ClusterStore and others of its cluster${note}`, LIMI
     await expect(one.acknowledge('a')).rejects.toMatchObject({ code: 'fenced' });
     expect((await one.next('a')).lines).toEqual(['4']);
     owner.sink = 'two';
+    expect([one.store.serves('a'), two.store.serves('a')]).toEqual([false, true]);
+    // Whoever asks must not believe that it is done.
+    await expect(one.store.repeat('a')).rejects.toMatchObject({ code: 'fenced' });
     expect(one.store.readSlice('a', { recordsMax: 1, bytesMax: 1, isWanted: () => true })).toBeUndefined();
     expect((await two.next('a')).lines).toEqual(['4']);
   });
