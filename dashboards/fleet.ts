@@ -47,7 +47,7 @@ const now: kit.Section = {
       width: 3,
       unit: units.NoUnit,
       limits: kit.NONE_ALLOWED,
-      queries: [{ expr: `sum(1 - ${UP}) - sum(${of('router_failure_reason', 'reason="budget"')})` }],
+      queries: [{ expr: `sum(1 - ${UP}) - sum(${of('router_failure_reason', 'reason=~"budget|unasked"')})` }],
     }),
     kit.stat({
       title: 'Login refused',
@@ -150,7 +150,7 @@ const availability: kit.Section = {
       isStacked: true,
       queries: [
         { expr: `sum(${UP})`, legend: 'up' },
-        { expr: `sum(1 - ${UP}) - sum(${of('router_failure_reason', 'reason="budget"')})`, legend: 'down' },
+        { expr: `sum(1 - ${UP}) - sum(${of('router_failure_reason', 'reason=~"budget|unasked"')})`, legend: 'down' },
         { expr: `sum(${of('router_failure_reason', 'reason="budget"')})`, legend: 'budget' },
       ],
     }),
@@ -167,7 +167,7 @@ const availability: kit.Section = {
     kit.trend({
       title: 'Why routers are not up',
       description:
-        'dns, connect and timeout: network to the router. tls and auth: certificates and accounts. http and parse: invalid responses. budget: byte budget used up.',
+        'dns, connect and timeout: network to the router. tls and auth: certificates and accounts. http and parse: invalid responses. budget: byte budget used up. unasked: not polled yet.',
       width: 8,
       unit: units.NoUnit,
       min: 0,

@@ -607,20 +607,41 @@ test('RouterStats that is closed waits for nothing', async () => {
 });
 
 test('RouterStats has a router whose first poll has not ended after 50 seconds down, and not one that nobody has asked yet', async () => {
-  const { clock, stats, budget, poll, changed } = createBench();
+  const { clock, stats, budget, poll, changed, metrics } = createBench();
   stats.start(budget);
   changed();
   // First polls of ten thousand routers are spread over minutes.
+  await clock.advance(50 * SECOND_MS - 1);
+  expect(changed()).toEqual([]);
+  await clock.advance(1);
+  const unasked = changed();
+  expect(unasked).toEqual(expect.arrayContaining(['router_failure_reason{reason="unasked"} 1', 'router_up 0']));
+  expect(unasked.filter((line) => line.startsWith('router_failure_reason') && line.endsWith(' 1'))).toHaveLength(1);
   await clock.advance(5 * MINUTE_MS);
   expect([stats.state, changed()]).toEqual(['unknown', []]);
+  expect(stats.summarize()).toMatchObject({ state: 'unknown', failure: null, isStale: false });
   stats.beginPoll();
   await clock.advance(50 * SECOND_MS - 1);
   expect(changed()).toEqual([]);
   await clock.advance(1);
-  expect(changed()).toEqual(expect.arrayContaining(['router_failure_reason{reason="timeout"} 1', 'router_up 0']));
+  expect(changed()).toEqual(['router_failure_reason{reason="timeout"} 1']);
+  expect(metrics()).toContain('router_up{router="plant-7"} 0\n');
   expect(stats.summarize().failure).toEqual({ reason: 'timeout', step: null, error: 'No poll has ended for 50s' });
+  expect(metrics()).not.toContain('reason="unasked"');
   poll(up([read('number')]));
   expect(stats.state).toBe('up');
+});
+
+test('RouterStats of a router that is closed or has answered soon never says that nobody has asked it', async () => {
+  const [answered, closed] = [createBench(), createBench()];
+  for (const { stats, budget } of [answered, closed]) stats.start(budget);
+  answered.stats.beginPoll();
+  answered.poll(up([read('number')]));
+  closed.stats.close();
+  for (const { clock } of [answered, closed]) await clock.advance(MINUTE_MS);
+  expect(answered.metrics()).toContain('router_up{router="plant-7"} 1');
+  expect(answered.metrics()).not.toContain('reason="unasked"');
+  expect(closed.metrics()).not.toContain('router_up{');
 });
 
 test('RouterStats has a router down when no poll has ended for stale_after, and up while downloads show that it lives', async () => {

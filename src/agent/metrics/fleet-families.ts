@@ -38,7 +38,7 @@ export const FLEET_FAMILIES = {
     'stateset',
     'router_failure_reason',
     'reason',
-    'Reason why the router is down: 1 for the current reason, 0 for all while it is up.',
+    'Reason why the router is down: 1 for the current reason, 0 for all while it is up. `unasked`, which is absent otherwise: its first poll has not ended a minute after the start.',
   ),
   retryAfter: family(
     'gauge',

@@ -40,6 +40,8 @@ export type AvailabilitySummary = Pick<
 
 /** A router whose first poll has no word by then is down; longer than a whole poll may take by default. Milliseconds. */
 const FIRST_WORD_MS = 50_000;
+/** Value of `reason` for a router that nobody has asked yet; without a series while it does not apply, unlike the others. */
+const UNASKED = 'unasked';
 /** Names of pauses by the byte budget, which are logged once until the budget stretches nothing. */
 const PAUSES = {
   logs: 'The byte budget pauses the logs of the router',
@@ -59,6 +61,7 @@ const RETRY_AFTER_CAPPED = 'retry-after-capped';
  *   unknown ─┬─ a poll reached it ──▶ up ── a poll did not, or none has ended for as long as values last ──▶ down
  *            └─ a poll did not, or the first one does not end ──▶ down ── a poll reached it ──▶ up
  *
+ *   unknown ── not asked yet, however long: its series say so after a minute; it is not called down
  *   unknown ── the operator wants it not to be asked ──▶ paused or retired
  *   any ── bytes of a download arrive while a poll waits for its end ──▶ up
  *   any ── the byte budget is used up, or pauses polls for as long as values last ──▶ budget ── the next poll ──▶ up or down
@@ -83,6 +86,8 @@ export class AvailabilityStats {
   #retryAfter: RetryAfter | undefined;
   /** Set while a router is up or not known: it is down when no poll has ended by then. */
   #staleTimer: Timer | undefined;
+  /** Set until the series of a router that nobody has asked yet are published. */
+  #unaskedTimer: Timer | undefined;
   #budget: SharedBudget | undefined;
   /** What the series about the state and the pauses were made of, so that they are rendered only when it changes. */
   #published = '';
@@ -104,6 +109,15 @@ export class AvailabilityStats {
   /** True if the last poll failed. */
   get isFailing(): boolean {
     return this.#failures > 0;
+  }
+
+  /** The router is to be asked: its series exist soon, whether its first poll has begun by then or not. */
+  start(budget: SharedBudget): void {
+    this.recordBudget(budget);
+    if (this.#published !== '') return;
+    this.#unaskedTimer = this.#options.clock.setTimer(FIRST_WORD_MS, () => {
+      if (this.#published === '' && this.#state === 'unknown') this.#publish();
+    });
   }
 
   /**
@@ -195,6 +209,7 @@ export class AvailabilityStats {
   /** Cancels pending timers. */
   close(): void {
     this.#staleTimer?.cancel();
+    this.#unaskedTimer?.cancel();
   }
 
   #runOutOfBudget(budget: SharedBudget): void {
@@ -303,13 +318,13 @@ export class AvailabilityStats {
     const published = `${this.#state} ${this.#failures} ${applies}`;
     if (published === this.#published) return;
     this.#published = published;
+    this.#unaskedTimer?.cancel();
+    const reasons = ROUTER_FAILURES.map((reason): [Labels, number] => [{ reason }, reason === applies ? 1 : 0]);
+    if (this.#state === 'unknown') reasons.push([{ reason: UNASKED }, 1]);
     exposition.publish(settings, 'state', [
       toFamily(F.up, [[{}, this.#state === 'up' ? 1 : 0]]),
       toFamily(F.consecutiveFailures, [[{}, this.#failures]]),
-      toFamily(
-        F.failureReason,
-        ROUTER_FAILURES.map((reason): [Labels, number] => [{ reason }, reason === applies ? 1 : 0]),
-      ),
+      toFamily(F.failureReason, reasons),
     ]);
   }
 }

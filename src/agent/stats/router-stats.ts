@@ -148,7 +148,7 @@ export class RouterStats {
   start(budget: SharedBudget): void {
     const { state } = this.#options.lifecycle();
     if (state === 'paused' || state === 'retired') this.#availability.rest(state);
-    else this.#availability.recordBudget(budget);
+    else this.#availability.start(budget);
     this.showLifecycle();
   }
 
