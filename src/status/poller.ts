@@ -358,7 +358,7 @@ export class StatusPoller {
     const previous = tracked.held && poll.options.holdsValues?.(target.name) ? tracked.held : undefined;
     const context = {
       ...{ source, readers, clock, zone, configHash: this.#configHash, previous, device: this.#device },
-      tableOf: (join: CompiledJoin) => this.#find(join.definition.path)?.tables.get(join),
+      tableOf: (join: CompiledJoin) => this.#freshTables(join.definition.path).tables.get(join),
       basis: this.#renderBasis(tracked),
     };
     tracked.isAsked = true;
@@ -399,12 +399,20 @@ export class StatusPoller {
     if (reading.state === 'read' && !reading.isUnchanged) this.#learn(target, reading.document);
   }
 
+  /** Returns the rows of a target for joins, and their version; none once its own values would have expired. */
+  #freshTables(path: string): Pick<Tracked, 'tables' | 'tablesVersion'> {
+    const tracked = this.#find(path);
+    const nowMs = this.#options.clock.monotonic();
+    const isExpired = tracked && this.#timers.hasExpired(tracked.index, nowMs);
+    return tracked && !isExpired ? tracked : { tables: NO_TABLES, tablesVersion: NO_VERSION };
+  }
+
   /** Renders what the mapping of a target depends on besides its document: another text, and it has to be mapped again. */
   #renderBasis({ target: { path, needs, isConditional } }: Tracked): string {
     if (needs.length === 0 && !isConditional) return '';
     // Its own rows are in its document.
     const others = needs.filter((need) => need !== path);
-    const versions = others.map((need) => this.#find(need)?.tablesVersion);
+    const versions = others.map((need) => this.#freshTables(need).tablesVersion);
     return JSON.stringify([versions, isConditional ? this.#device : undefined]);
   }
 
@@ -498,6 +506,8 @@ export class StatusPoller {
 }
 
 const NO_TABLES: ReadonlyMap<CompiledJoin, JoinTable> = new Map();
+/** Version of rows that have expired; those of answers are positive, and 0 stands for those before the first answer. */
+const NO_VERSION = -1;
 
 /** Returns true if both texts are known and differ. */
 function isOther(before: string | undefined, now: string | undefined): boolean {

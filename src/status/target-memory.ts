@@ -226,6 +226,11 @@ export class TargetTimers {
     return expiresAtMs >= fromMs && expiresAtMs < toMs;
   }
 
+  /** Returns true if it has had values, and they are too old to be served. */
+  hasExpired(target: number, nowMs: number): boolean {
+    return nowMs >= this.#read(target, EXPIRES);
+  }
+
   /** Returns the time for which values may be served that are read now, at least `leastMs`. */
   lifeMs(target: number, multiplier: number, leastMs: number): number {
     return Math.max(leastMs, READINGS_PER_LIFE * this.#intervalMs(target) * Math.max(1, multiplier));

@@ -248,3 +248,33 @@ test.for([
   for (const minute of [2, 5, 6, 7]) turns.push((await bench.turn(minute * MINUTE)).length);
   expect(turns).toEqual([2, 1, 1, 2]);
 });
+
+test('labels of another resource go when the rows of that could not be read for as long as its values last', async () => {
+  const module = createModule('joined', [], {
+    resources: [
+      {
+        path: 'ports',
+        each: 'status.list',
+        labels: { place: '@room' },
+        join: { path: 'places', each: 'status.list', by: 'name', key: 'id' },
+        metrics: [{ name: 'router_port', help: 'A port.', type: 'gauge', value: 'v' }],
+      },
+    ],
+  });
+  const ports = { status: { list: [{ name: 'a', v: 1 }] } };
+  const places = { status: { list: [{ id: 'a', room: 'cellar' }] } };
+  const bench = openBench([module], { ports, places });
+  const seen: unknown[] = [];
+  const poll = async (minute: number) => {
+    await bench.clock.advance(minute * MINUTE - bench.clock.monotonic());
+    const { resources } = await bench.poller.pollOnce(SIGNAL, { holdsValues: () => true });
+    const read = resources.find(({ name }) => name === 'ports');
+    seen.push(read?.families[0]?.samples[0]?.labels);
+  };
+  await poll(0);
+  bench.script['places'] = failure('http', true, 500);
+  for (const minute of [1, 2, 3]) await poll(minute);
+  bench.script['places'] = places;
+  await poll(4);
+  expect(seen).toEqual([{ place: 'cellar' }, { place: 'cellar' }, { place: 'cellar' }, {}, { place: 'cellar' }]);
+});
