@@ -198,6 +198,24 @@ describe('JSON calls', () => {
     },
   );
 
+  test('RouterClient keeps headers of the configuration out of what a router quotes, with and without their schemes', async () => {
+    const [token, key] = ['canary-token-1', 'canary"key\\2'];
+    await using bench = await openRouter(
+      (request, response) => {
+        const { authorization = '', 'x-key': sent } = request.headers;
+        answerJson(
+          response,
+          { error: [{ token: `no ${authorization.split(' ')[1]}`, key: `no ${String(sent)}` }] },
+          400,
+        );
+      },
+      { auth: 'none', headers: { Authorization: new Secret(`Bearer ${token}`), 'X-Key': new Secret(key) } },
+    );
+    const error: unknown = await bench.client.readStatus('plain').catch((cause: unknown) => cause);
+    expect(renderErrorChain(error)).toContain('no [secret]');
+    expect(renderErrorChain(error)).not.toContain('canary');
+  });
+
   test('RouterClient keeps an answer as it is when its own credentials are short enough to be parts of words', async () => {
     await using bench = await openRouter((_request, response) => response.end('{"quoted": "YTo= is short"}'), {
       auth: 'basic',

@@ -510,12 +510,17 @@ const MASKED_LENGTH_MIN = 8;
  */
 function parseJson(bytes: Buffer, secrets: readonly string[]): unknown {
   if (bytes.length === 0) return undefined;
-  // Some encoders escape the slash, which base64 has.
   const forms = secrets
+    // The header may be quoted without its scheme, as in `Bearer TOKEN`.
+    .flatMap((secret) => [secret, secret.slice(secret.lastIndexOf(' ') + 1)])
     .filter((secret) => secret.length >= MASKED_LENGTH_MIN)
-    .flatMap((secret) => [secret, secret.replaceAll('/', String.raw`\/`)]);
+    .flatMap((secret) => {
+      const escaped = JSON.stringify(secret).slice(1, -1);
+      // Some encoders escape the slash, which base64 has.
+      return [secret, escaped, escaped.replaceAll('/', String.raw`\/`)];
+    });
   try {
-    const text = forms.reduce((rest, form) => rest.replaceAll(form, '[secret]'), bytes.toString('utf8'));
+    const text = [...new Set(forms)].reduce((rest, form) => rest.replaceAll(form, '[secret]'), bytes.toString('utf8'));
     return JSON.parse(text) as unknown;
   } catch {
     return undefined;
