@@ -148,6 +148,22 @@ describe('a proxy that does not lead on', () => {
     expect(message).toBe(`The proxy ${url} refused user and password`);
   });
 
+  test.each([
+    ['password', { password: 'p'.repeat(256) }, 'http://127.0.0.1', 'takes no user or password of more than 255 bytes'],
+    ['user', { username: 'ü'.repeat(128) }, 'http://127.0.0.1', 'takes no user or password of more than 255 bytes'],
+    ['router', {}, `http://${'a.'.repeat(128)}example`, 'the name of the router has more than 255 bytes'],
+  ])('for SOCKS gets no part of a %s that is too long for it', async (_what, changed, base, words) => {
+    const { username, password } = { username: 'agent', password: 'p/äss', ...changed };
+    await using proxy = await openSocksProxy({ account: ACCOUNT });
+    await using router = await openRouter(answer, {
+      url: `${base}:8080`,
+      proxy: { url: `socks5://127.0.0.1:${proxy.port}`, username, password: new Secret(password) },
+    });
+    const { message } = await fail(router.client.readStatus('system'));
+    expect(message).toContain(words);
+    expect(proxy.asked).toEqual([]);
+  });
+
   test('reads its password again after a refusal', async () => {
     await using proxy = await openConnectProxy({ account: ACCOUNT });
     const password: Secret = new Secret('old', { id: 'file', renew: async () => password.replace('p/äss') });

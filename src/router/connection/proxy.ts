@@ -233,6 +233,12 @@ class SocksDialogue implements Dialogue {
     if (method !== PASSWORD_METHOD || username === undefined) {
       return { is: 'refused', fault: toAnswerError(this.#proxy, 'it chose a login that was not offered') };
     }
+    if (!isCountable(username) || !isCountable(this.#used)) {
+      return {
+        is: 'refused',
+        fault: toAccountError(this.#proxy, `takes no user or password of more than ${COUNTED_MAX} bytes`),
+      };
+    }
     this.#step = 'account';
     return { is: 'next', used: 2, send: Buffer.concat([Buffer.from([1]), toCounted(username), toCounted(this.#used)]) };
   }
@@ -240,6 +246,11 @@ class SocksDialogue implements Dialogue {
   #ask(): Progress {
     this.#step = 'request';
     const { host, port } = this.#target;
+    // A part of a name is the name of another host, which would get what is meant for the router.
+    if (!isCountable(host)) {
+      const fault = toAnswerError(this.#proxy, `the name of the router has more than ${COUNTED_MAX} bytes`);
+      return { is: 'refused', fault };
+    }
     const send = Buffer.concat([
       Buffer.from([SOCKS, 1, 0]),
       toSocksAddress(host),
@@ -262,9 +273,16 @@ function toSocksAddress(host: string): Buffer {
   return Buffer.from([4, ...bytes]);
 }
 
-/** Text after its length in bytes, which is 255 at most. */
+/** The length of a text takes one byte. */
+const COUNTED_MAX = 255;
+
+function isCountable(text: string): boolean {
+  return Buffer.byteLength(text, 'utf8') <= COUNTED_MAX;
+}
+
+/** Text after its length in bytes; see {@link isCountable}. */
 function toCounted(text: string): Buffer {
-  const bytes = Buffer.from(text, 'utf8').subarray(0, 255);
+  const bytes = Buffer.from(text, 'utf8');
   return Buffer.concat([Buffer.from([bytes.length]), bytes]);
 }
 
