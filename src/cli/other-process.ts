@@ -72,7 +72,8 @@ export class OtherProcess<Order extends object, Report extends { readonly type: 
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    // Without a number it has never begun, and would never end.
+    if (this.#child.pid === undefined || this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     const ended = once(this.#child, 'exit');
     if (this.#child.connected) this.#child.disconnect();
     this.#child.kill();
