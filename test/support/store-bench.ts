@@ -107,7 +107,7 @@ export interface ClusterBench extends StoreBench {
 }
 
 /** What may differ between the replicas of a cluster. */
-export type ClusterBenchOptions = Partial<Pick<ClusterStoreOptions, 'replica' | 'isOwner' | 'cluster'>>;
+export type ClusterBenchOptions = Partial<Pick<ClusterStoreOptions, 'replica' | 'isOwner' | 'cluster' | 'onDamaged'>>;
 
 /** Starts a server with an empty stream. */
 export async function createClusterBench({ bytesMax = ROOM_BYTES }: BenchOptions = {}): Promise<ClusterBench> {

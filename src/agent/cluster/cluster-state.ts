@@ -10,6 +10,7 @@ import {
   type Store,
   StoreError,
 } from '../../store/index.ts';
+import type { SelfMetrics } from '../metrics/self-metrics.ts';
 
 /** The cluster, and what stays on the disk of this replica. */
 export interface ClusterStateOptions {
@@ -24,6 +25,8 @@ export interface ClusterStateOptions {
   readonly local: Pick<EmbeddedStore, 'addRecent' | 'keepRouters'>;
   /** Called when there may be records for sinks that were stored elsewhere. */
   readonly onRecords?: (() => void) | undefined;
+  /** Metrics of the store. */
+  readonly metrics: Pick<SelfMetrics, 'damagedRecords'>;
   /** Clock of the store. */
   readonly clock: Clock;
   /** Log for a stream that cannot be used. */
@@ -42,7 +45,7 @@ export interface ClusterState {
  * kept on the disk as well.
  */
 export function openClusterStore(options: ClusterStateOptions): ClusterState {
-  const { config, cluster, local, onRecords = () => {}, clock, logger } = options;
+  const { config, cluster, local, onRecords = () => {}, metrics, clock, logger } = options;
   const { settings } = cluster;
   const { servers, auth, credentials, tls } = settings;
   const shared = {
@@ -52,6 +55,10 @@ export function openClusterStore(options: ClusterStateOptions): ClusterState {
     sinks: config.sinks,
     isOwner: (kind: 'router' | 'sink' | 'janitor', name: string) => cluster.isOwner(kind, name),
     onRecords,
+    onDamaged: (damaged) => {
+      metrics.damagedRecords.inc(damaged.records);
+      logger.error('Records in the stream of the cluster are damaged; a sink does not get them', { ...damaged });
+    },
     onFault: (fault: StoreError) =>
       logger.error('The stream of the cluster cannot be used', { error: renderErrorChain(fault) }),
   } satisfies ClusterStoreOptions;

@@ -9,7 +9,7 @@ import { CommitQueue, type FencedWrite, type Owned, toFenced } from './commit-qu
 import { Janitor } from './janitor.ts';
 import { ClusterLink, type Message, toAway } from './link.ts';
 import { RECORDS_HEADER, TIME_HEADER } from './record-feed.ts';
-import { SinkReader } from './sink-reader.ts';
+import { type DamagedRecords, SinkReader } from './sink-reader.ts';
 import { type ClusterStreamState, checkClusterStream, readStreamState } from './stream.ts';
 import { Subjects } from './subjects.ts';
 
@@ -27,6 +27,8 @@ export interface ClusterStoreOptions {
   readonly isOwner: (kind: 'router' | 'sink' | 'janitor', name: string) => boolean;
   /** Called when there may be more for a sink than at its last reading, so that it is woken. */
   readonly onRecords: (sink: string) => void;
+  /** Called when records in the stream cannot be read, and are passed over. */
+  readonly onDamaged?: ((damaged: DamagedRecords) => void) | undefined;
   /** Called when the stream is not as it must be. Default: only told by `checkWritable`. */
   readonly onFault?: ((fault: StoreError) => void) | undefined;
 }
@@ -316,10 +318,11 @@ export class ClusterStore implements Store {
     if (known) return known.isOpen ? known.reader : undefined;
     const start = this.#sinks.find(({ name }) => name === sink);
     if (!start || this.isWaiting) return undefined;
-    const { onRecords } = this.#options;
+    const { onRecords, onDamaged } = this.#options;
     const queue = this.#queue;
     const now = () => this.#link.clock.now();
-    const reader = new SinkReader({ link: this.#link, subjects: this.#subjects, queue, now, onRecords }, start);
+    const shared = { link: this.#link, subjects: this.#subjects, queue, now, onRecords, onDamaged };
+    const reader = new SinkReader(shared, start);
     const opening = this.#openReader(sink, reader);
     this.#readers.set(sink, { reader, opening, isOpen: false });
     return undefined;

@@ -17,6 +17,8 @@ export class RecordMessage {
   readonly records: number;
   readonly committedMs: number;
   readonly #body: Uint8Array;
+  /** True once it was told that records of it cannot be read. */
+  isReported = false;
   #lines: LineTable | 'damaged' | undefined;
 
   constructor(
@@ -181,10 +183,11 @@ export class RecordFeed {
     if (topic?.kind !== 'rec') return;
     const read = (name: string) => Number(headers?.get(name) ?? 0);
     const [records, committedMs] = [read(RECORDS_HEADER), read(TIME_HEADER)];
-    if (!Number.isSafeInteger(records) || records < 1 || !Number.isSafeInteger(committedMs)) return;
+    const isSound = Number.isSafeInteger(records) && records > 0 && Number.isSafeInteger(committedMs);
     const { router, component } = topic;
-    // A copy: the message is a part of all that came with it.
-    const held = new RecordMessage({ seq, router, component, records, committedMs }, Buffer.from(data));
+    const about = { seq, router, component, ...(isSound ? { records, committedMs } : { records: 1, committedMs: 0 }) };
+    // A copy: the message is a part of all that came with it. One without its headers counts as one damaged record.
+    const held = new RecordMessage(about, isSound ? Buffer.from(data) : Buffer.alloc(0));
     this.#held.push(held);
     this.#bytes += held.bytes;
     this.#onRecords();

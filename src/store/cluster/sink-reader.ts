@@ -5,7 +5,7 @@ import { isBefore } from '../sink-cursors.ts';
 import type { CommitQueue } from './commit-queue.ts';
 import { advancePlace, beginPass, parsePlace, renderPlace, type SinkPlace } from './cursor.ts';
 import type { ClusterLink } from './link.ts';
-import { RecordFeed } from './record-feed.ts';
+import { RecordFeed, type RecordMessage } from './record-feed.ts';
 import type { Subjects } from './subjects.ts';
 
 /** What the readers of all sinks share. */
@@ -20,6 +20,15 @@ export interface SinkReaderOptions {
   readonly now: () => number;
   /** Called when there may be more for a sink than at its last reading. */
   readonly onRecords: (sink: string) => void;
+  /** Called when records in the stream cannot be read, which the sink does not get. */
+  readonly onDamaged?: ((damaged: DamagedRecords) => void) | undefined;
+}
+
+/** Records that stand in the stream and cannot be read. */
+export interface DamagedRecords {
+  readonly router: string;
+  readonly component: string;
+  readonly records: number;
 }
 
 /** Messages of unwanted logs that one slice passes over at most. */
@@ -104,6 +113,7 @@ export class SinkReader {
     let oldestMs = 0;
     let skipped = 0;
     let passed = 0;
+    let isDamaged = false;
     const toSlice = (isFull: boolean) => {
       const next = { batch, index };
       return { lines, next, oldestMs, isFull, skipped, isRepeat: end !== undefined };
@@ -119,7 +129,11 @@ export class SinkReader {
       } else {
         for (; index < stop; index++) {
           const line = message.lineAt(index);
-          if (!line) break;
+          if (!line) {
+            isDamaged = true;
+            this.#reportDamaged(message, stop - index);
+            break;
+          }
           bytes += line.length;
           if (lines.length > 0 && (bytes > bytesMax || lines.length >= recordsMax)) return toSlice(true);
           if (lines.length === 0) oldestMs = message.committedMs;
@@ -129,8 +143,15 @@ export class SinkReader {
       [batch, index] = [message.seq + 1, 0];
     }
     if (end && !isBefore({ batch, index }, end)) [batch, index] = [end.batch, end.index];
-    else if (lines.length === 0 && skipped === 0) return this.#endEmptyPass(end);
+    else if (lines.length === 0 && skipped === 0 && !isDamaged) return this.#endEmptyPass(end);
     return toSlice(lines.length >= recordsMax || bytes >= bytesMax);
+  }
+
+  #reportDamaged(message: RecordMessage, records: number): void {
+    if (message.isReported) return;
+    message.isReported = true;
+    const { router, component } = message;
+    this.#options.onDamaged?.({ router, component, records });
   }
 
   /** A redelivery of which the stream has nothing any more is over. */

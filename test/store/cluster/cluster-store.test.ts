@@ -91,6 +91,30 @@ describe.skipIf(isMissing)(`ClusterStore and others of its cluster${note}`, LIMI
     expect((await two.next('a')).lines).toEqual(['4']);
   });
 
+  test('passes over records that cannot be read, and tells how many', async () => {
+    await using bench = await createClusterBench();
+    const damaged: unknown[] = [];
+    await using opened = await bench.open({ onDamaged: (one) => void damaged.push(one) });
+    const { server } = bench;
+    const { connect } = await import('@nats-io/transport-node');
+    const { headers } = await import('@nats-io/nats-core');
+    const connection = await connect({ servers: server.url });
+    const words = headers();
+    words.set('Rx-Records', '7');
+    words.set('Rx-Time', '1');
+    const subject = 'rx.test.rec.plant-7.network';
+    await connection.request(subject, 'no archive', { headers: words, timeout: 5000 });
+    await connection.request(subject, 'no headers');
+    await connection.close();
+    await opened.store.commit(commitOf(['1'], 'p1'));
+    expect(await opened.take('a', 1)).toEqual(['1']);
+    const about = { router: 'plant-7', component: 'network' };
+    expect(damaged).toEqual([
+      { ...about, records: 7 },
+      { ...about, records: 1 },
+    ]);
+  });
+
   test('purges what every sink has and none may get again, at one replica', async () => {
     await using bench = await createClusterBench();
     const sinks = ['a', { name: 'b', start: 'oldest', replayMs: 60_000 } as const];
