@@ -13,16 +13,17 @@ export interface DemoOrder {
   readonly hasFaults: boolean;
 }
 
+/** The routers that it has started. */
+export interface DemoStarted {
+  readonly type: 'started';
+  /** Certificate of the authority that signed the certificates of all routers. */
+  readonly caPem: string;
+  /** In the order of their numbers. */
+  readonly routers: readonly DemoRouter[];
+}
+
 /** Its answer. */
-export type DemoReport =
-  | {
-      readonly type: 'started';
-      /** Certificate of the authority that signed the certificates of all routers. */
-      readonly caPem: string;
-      /** In the order of their numbers. */
-      readonly routers: readonly DemoRouter[];
-    }
-  | { readonly type: 'failed'; readonly error: string };
+export type DemoReport = DemoStarted | { readonly type: 'failed'; readonly error: string };
 
 /** A simulated router. */
 export interface DemoRouter {

@@ -11,8 +11,9 @@ import { OtherProcess } from '../other-process.ts';
 import { type LogFlags, openLogger, serve } from '../serve.ts';
 import { type CommandIo, EXIT, type ExitCode } from '../terminal/io.ts';
 import { FAULTY_ROUTERS_MIN, renderFaultySettings } from './demo-faults.ts';
-import type { DemoOrder, DemoReport } from './demo-messages.ts';
+import type { DemoOrder, DemoReport, DemoStarted } from './demo-messages.ts';
 import { findDemoPace, LOGGED_ROUTERS_MAX } from './demo-pace.ts';
+import { startDemoRouters } from './demo-process.ts';
 
 /** Options of `demo`. */
 export interface DemoFlags {
@@ -33,6 +34,8 @@ const TIMEZONE = 'Europe/Berlin';
 const USUAL_ADDRESS = '127.0.0.1:9847';
 const ANY_ADDRESS = '127.0.0.1:0';
 
+/** Fewer routers leave the agent's thread enough time. */
+const OWN_PROCESS_FROM = 100;
 /** Fleets of this size take some seconds to start. */
 const ANNOUNCED_FROM = 500;
 /** Limit of the start of the simulated routers: ten thousand take half a minute of one core. Milliseconds. */
@@ -59,26 +62,8 @@ export async function demo(flags: DemoFlags, io: CommandIo): Promise<ExitCode> {
   const folder = await mkdtemp(join(tmpdir(), 'router-exporter-demo-'));
   try {
     if (flags.routers >= ANNOUNCED_FROM) io.stderr.write(`Starting ${flags.routers} simulated routers …\n`);
-    await using routers = new OtherProcess<DemoOrder, DemoReport>({
-      program: process.argv[1] ?? '',
-      command: 'demo-routers',
-      role: 'simulated routers',
-      clock: createSystemClock(),
-      answerMsMax: START_MS_MAX,
-      signal: io.signal,
-    });
-    const { linesPerSecond } = findDemoPace(flags.routers);
-    const simulated = await routers.ask(
-      {
-        type: 'start',
-        routers: flags.routers,
-        loggedRouters: LOGGED_ROUTERS_MAX,
-        linesPerSecond,
-        timezone: TIMEZONE,
-        hasFaults,
-      },
-      'started',
-    );
+    await using running = new AsyncDisposableStack();
+    const simulated = await startRouters(flags.routers, hasFaults, running, io);
     return await runAgent({ simulated, folder, hasFaults, connections }, flags, io);
   } catch (cause) {
     if (io.signal.aborted) return EXIT.done;
@@ -89,9 +74,37 @@ export async function demo(flags: DemoFlags, io: CommandIo): Promise<ExitCode> {
   }
 }
 
+/** Starts the simulated routers: many in a process of their own, few in this one, which saves the start of another. */
+async function startRouters(
+  count: number,
+  hasFaults: boolean,
+  running: AsyncDisposableStack,
+  { signal }: CommandIo,
+): Promise<DemoStarted> {
+  const { linesPerSecond } = findDemoPace(count);
+  const order = {
+    type: 'start',
+    routers: count,
+    loggedRouters: LOGGED_ROUTERS_MAX,
+    linesPerSecond,
+    timezone: TIMEZONE,
+    hasFaults,
+  } as const;
+  if (count < OWN_PROCESS_FROM) return running.use(await startDemoRouters(order)).started;
+  const routers = new OtherProcess<DemoOrder, DemoReport>({
+    program: process.argv[1] ?? '',
+    command: 'demo-routers',
+    role: 'simulated routers',
+    clock: createSystemClock(),
+    answerMsMax: START_MS_MAX,
+    signal,
+  });
+  return await running.use(routers).ask(order, 'started');
+}
+
 /** What a demo runs. */
 interface DemoParts {
-  readonly simulated: DemoReport & { readonly type: 'started' };
+  readonly simulated: DemoStarted;
   /** Folder of the configuration and the state. */
   readonly folder: string;
   readonly hasFaults: boolean;
