@@ -96,8 +96,7 @@ describe.skipIf(isMissing)(`ClusterStore and others of its cluster${note}`, LIMI
     const damaged: unknown[] = [];
     await using opened = await bench.open({ onDamaged: (one) => void damaged.push(one) });
     const { server } = bench;
-    const { connect } = await import('@nats-io/transport-node');
-    const { headers } = await import('@nats-io/nats-core');
+    const { connect, headers } = await import('@nats-io/transport-node');
     const connection = await connect({ servers: server.url });
     const words = headers();
     words.set('Rx-Records', '7');
