@@ -193,7 +193,7 @@ export class SelfMetrics {
     });
     this.damagedRecords = new Counter({
       name: 'router_exporter_spool_damaged_records_total',
-      help: 'Damaged stored records. Their log is read again from the router.',
+      help: 'Damaged stored records. Their log is read again from the router; in a cluster they are passed over.',
       registers,
     });
     new Gauge({

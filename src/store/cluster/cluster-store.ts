@@ -206,8 +206,15 @@ export class ClusterStore implements Store {
 
   async writeValue(router: string, key: string, text: string): Promise<void> {
     checkValue(text);
-    const known = this.#routerOf(router);
-    const write = this.#fence(known, this.#subjects.of({ kind: 'val', router, key }), text);
+    const subject = this.#subjects.of({ kind: 'val', router, key });
+    const known = this.#routers.get(router);
+    if (!known) throw toFenced({ kind: 'router', name: router });
+    if (known.isStale) {
+      // Nobody may read its logs, so that nobody opens it again. Its positions stay forgotten: they are for a run that reads them.
+      const stored = await this.#link.readLast(this.#subjects.stream, subject);
+      this.#note(known, subject, stored?.seq ?? 0);
+    }
+    const write = this.#fence(known, subject, text);
     await this.#queue.commit({ owned: { kind: 'router', name: router }, added: [], fenced: [write] });
     known.values.set(key, text);
   }
@@ -305,7 +312,13 @@ export class ClusterStore implements Store {
       sinks.some(({ name, replayMs = 0 }) => name === one.name && replayMs === (one.replayMs ?? 0));
     const changed = this.#sinks.filter((one) => !same(one));
     this.#sinks = sinks;
-    await Promise.all(changed.map(({ name }) => this.#closeReader(name)));
+    await Promise.all(
+      changed.map(async ({ name }) => {
+        // A reader that is opened meanwhile would begin where the sink was before.
+        await this.#queue.settle({ kind: 'sink', name });
+        await this.#closeReader(name);
+      }),
+    );
   }
 
   /** Returns the reader of a sink that this replica serves, once it has its cursor. */

@@ -1,5 +1,6 @@
 import type { JsMsg } from '@nats-io/jetstream';
 import { type ByteLine, type LineTable, unpackLines } from '../../base/index.ts';
+import { StoreError } from '../errors.ts';
 import type { ClusterLink } from './link.ts';
 import type { Subjects } from './subjects.ts';
 
@@ -66,6 +67,8 @@ const PULL_MS = 10_000;
 const HEARTBEAT_MS = 2000;
 /** Wait before a feed that ended begins again. Milliseconds. */
 const AGAIN_MS = 250;
+/** So many attempts in a row that failed on an open connection are no moment of a server that ends. */
+const FAILURES_MAX = 4;
 
 /** The records of all logs from a message on, in the order of the stream, read ahead by an ordered consumer. */
 export class RecordFeed {
@@ -79,6 +82,9 @@ export class RecordFeed {
   #next: number;
   #behind = 0;
   #hasBegun = false;
+  /** Attempts in a row that failed while there was a connection, and why the last one did. */
+  #failures = 0;
+  #cause: unknown;
   #room = Promise.withResolvers<void>();
   readonly #loop: Promise<void>;
   #stop: (() => void) | undefined;
@@ -100,6 +106,16 @@ export class RecordFeed {
   /** Messages of the stream that are not here yet, as the server said last. */
   get behind(): number {
     return this.#behind;
+  }
+
+  /** Why nothing can be read although the engine is there, as without a permission; `undefined` while all is well. */
+  get fault(): StoreError | undefined {
+    if (this.#failures < FAILURES_MAX) return undefined;
+    return new StoreError('unwritable', 'The records in the stream of the cluster cannot be read', {
+      disposition: 'retry',
+      hint: 'Check the permissions of the account: docs/cluster.md lists them',
+      cause: this.#cause,
+    });
   }
 
   /** True when every message is here. */
@@ -133,8 +149,11 @@ export class RecordFeed {
     while (!signal.aborted) {
       try {
         await this.#consume(signal);
-      } catch {
-        // The link says why: the feed begins again where it stopped.
+      } catch (cause) {
+        // The feed begins again where it stopped. Without a connection, the link says why.
+        this.#failures = this.#link.connection ? this.#failures + 1 : 0;
+        this.#cause = cause;
+        if (this.#failures === FAILURES_MAX) this.#onRecords();
       }
       if (!signal.aborted) await this.#link.clock.sleep(AGAIN_MS, signal).catch(() => {});
     }
@@ -150,6 +169,7 @@ export class RecordFeed {
     });
     this.#behind = (await consumer.info()).num_pending;
     this.#hasBegun = true;
+    this.#failures = 0;
     const messages = await consumer.consume({
       max_messages: AHEAD_MAX,
       expires: PULL_MS,

@@ -100,10 +100,11 @@ export class SinkReader {
     this.#feed = new RecordFeed(link, subjects, place?.batch ?? 0, () => onRecords(this.#start.name));
   }
 
-  /** Returns the next records that are here; `undefined` if there are none. */
+  /** Returns the next records that are here; `undefined` if there are none. Throws while the engine is there and gives none out. */
   readSlice({ recordsMax, bytesMax, isWanted }: SliceBounds): Slice<SpoolCursor> | undefined {
     const [place, feed] = [this.#place, this.#feed];
     if (!place || !feed) return undefined;
+    if (feed.fault && feed.held.length === 0) throw feed.fault;
     const { cursor, pass } = place;
     // A redelivery ends where new records start, so that a slice holds only one kind.
     const end = pass ? cursor : undefined;

@@ -35,6 +35,19 @@ describe.skipIf(isMissing)(`ClusterStore and others of its cluster${note}`, LIMI
     expect(await after.take('a', 3)).toEqual(['1', '2', '3']);
   });
 
+  test('stores a value of a router whose logs must be read anew, and refuses its logs all the same', async () => {
+    await using bench = await createClusterBench();
+    await using before = await bench.open({ replica: 'before' });
+    await using after = await bench.open({ replica: 'after' });
+    await after.store.commit(commitOf(['1'], 'p1'));
+    await expect(before.store.commit(commitOf(['1'], 'p1'))).rejects.toMatchObject({ code: 'fenced' });
+    await before.store.writeValue('plant-7', 'lifecycle', 'paused');
+    await expect(before.store.commit(commitOf(['2'], 'p2'))).rejects.toMatchObject({ code: 'fenced' });
+    await after.store.closeRouter('plant-7');
+    await after.store.openRouter('plant-7');
+    expect(after.store.readValue('plant-7', 'lifecycle')).toBe('paused');
+  });
+
   test('splits a group by router: a fenced one harms no other in its batch', async () => {
     await using bench = await createClusterBench();
     const routers = Array.from({ length: 20 }, (_, index) => `plant-${index}`);
@@ -205,6 +218,35 @@ authorization { users: [
     subscribe: ["_INBOX.>"]
   } }
 ] }`;
+
+test.skipIf(isMissing)(
+  `a sink of an account that may not read the stream fails, and says why${note}`,
+  LIMIT,
+  async () => {
+    const config = LEAST.replace('"$JS.API.CONSUMER.CREATE.RX_test", ', '');
+    await using server = await openNatsServer({ config, admin: { user: 'admin', pass: 'a' } });
+    const account = (username: string, password: string) => ({
+      servers: [server.url],
+      clock: createSystemClock(),
+      auth: { kind: 'basic', username, password: new Secret(password) } as const,
+    });
+    await initCluster({ servers: account('admin', 'a'), cluster: 'test', replicas: 1, bytesMax: 1e7 });
+    const store = new ClusterStore({
+      servers: account('replica', 'r'),
+      cluster: 'test',
+      replica: 'one',
+      sinks: [{ name: 'a', start: 'oldest' }],
+      isOwner: () => true,
+      onRecords: () => {},
+    });
+    await store.open();
+    const read = () => store.readSlice('a', { recordsMax: 1, bytesMax: 1, isWanted: () => true });
+    await vi.waitFor(() => expect(thrownBy(read)).toMatchObject({ code: 'unwritable', disposition: 'retry' }), {
+      timeout: 30_000,
+    });
+    await store.close();
+  },
+);
 
 test.skipIf(isMissing)(`ClusterStore needs no more permissions than these${note}`, LIMIT, async () => {
   await using server = await openNatsServer({ config: LEAST, admin: { user: 'admin', pass: 'a' } });
