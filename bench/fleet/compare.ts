@@ -98,6 +98,17 @@ ${list.join('\n')}
   return spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'] });
 }
 
+/** Resolves with the address of an agent's web server once it has started; rejects when the agent ends before. */
+export async function whenStarted(agent: ChildProcess): Promise<string> {
+  const started = Promise.withResolvers<string>();
+  agent.stderr?.on('data', (text: Buffer) => {
+    const [, url] = /"urls":\["([^"]+)"/.exec(text.toString()) ?? [];
+    if (url !== undefined) started.resolve(url);
+  });
+  agent.once('exit', (code) => started.reject(new RangeError(`The agent ended with ${code}`)));
+  return await started.promise;
+}
+
 /** Returns the paths that were asked in at least every second turn, and the number of turns. */
 function findTurn(requests: Readonly<Record<string, number>>): {
   readonly paths: readonly string[];

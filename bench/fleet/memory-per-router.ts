@@ -18,7 +18,7 @@ import { createSystemClock } from '../../src/base/index.ts';
 import { captureAnswers } from '../../src/cli/bench/capture-answers.ts';
 import { RoutersClient } from '../../src/cli/bench/routers-client.ts';
 import { describeMachine, print } from '../contest.ts';
-import { residentMiBOf, startAgent } from './compare.ts';
+import { residentMiBOf, startAgent, whenStarted } from './compare.ts';
 
 const [FEW = 200, MANY = 1000] = process.argv.slice(2, 4).map(Number);
 const KEEPS_SNAPSHOTS = process.argv[4] === 'snapshots';
@@ -59,12 +59,7 @@ async function measure(routers: number, isKept: boolean): Promise<Memory> {
 sinks:
   - { name: discard, type: file, path: ${folder}/records }`,
   );
-  const listening = Promise.withResolvers<string>();
-  agent.stderr?.on('data', (text: Buffer) => {
-    const [, url] = /"urls":\["([^"]+)"/.exec(text.toString()) ?? [];
-    if (url !== undefined) listening.resolve(url);
-  });
-  const url = await listening.promise;
+  const url = await whenStarted(agent);
   await sleep(INTERVALS * INTERVAL_MS);
   const residentMiB = residentMiBOf(agent.pid);
   const { text: metrics } = await stubs.ask({ type: 'read', url: `${url}/metrics` }, 'read');

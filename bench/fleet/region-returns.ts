@@ -19,7 +19,7 @@ import { createSystemClock } from '../../src/base/index.ts';
 import { captureAnswers } from '../../src/cli/bench/capture-answers.ts';
 import { RoutersClient } from '../../src/cli/bench/routers-client.ts';
 import { describeMachine, print } from '../contest.ts';
-import { residentMiBOf, startAgent } from './compare.ts';
+import { residentMiBOf, startAgent, whenStarted } from './compare.ts';
 
 const [ROUTERS = 1000, REGION = 300, AWAY_MINUTES = 3, AFTER_MINUTES = 4] = process.argv.slice(2).map(Number);
 const LATENCY_MS = Number(process.env['LATENCY_MS'] ?? 0);
@@ -49,13 +49,7 @@ const agent = startAgent(
 sinks:
   - { name: discard, type: file, path: ${folder}/records }`,
 );
-const started = Promise.withResolvers<string>();
-agent.stderr?.on('data', (text: Buffer) => {
-  const [, url] = /"urls":\["([^"]+)"/.exec(text.toString()) ?? [];
-  if (url !== undefined) started.resolve(url);
-});
-agent.once('exit', (code) => started.reject(new RangeError(`The agent ended with ${code}`)));
-const url = await started.promise;
+const url = await whenStarted(agent);
 const beganMs = performance.now();
 
 interface Look {

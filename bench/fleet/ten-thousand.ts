@@ -22,7 +22,7 @@ import { captureAnswers } from '../../src/cli/bench/capture-answers.ts';
 import { RoutersClient } from '../../src/cli/bench/routers-client.ts';
 import { describeMachine, print } from '../contest.ts';
 import type { BareOrder } from './bare-client.ts';
-import { LOG_PATHS, processorSecondsOf, residentMiBOf, startAgent } from './compare.ts';
+import { LOG_PATHS, processorSecondsOf, residentMiBOf, startAgent, whenStarted } from './compare.ts';
 
 const [ROUTERS = 10_000, MINUTES = 10, LATENCY_MS = 0, LOSS = 0, DEAD = 0] = process.argv.slice(2).map(Number);
 const BARE = process.env['BARE'] ?? 'after';
@@ -61,13 +61,7 @@ const agent = startAgent(
 sinks:
   - { name: discard, type: file, path: ${folder}/records }`,
 );
-const started = Promise.withResolvers<string>();
-agent.stderr?.on('data', (text: Buffer) => {
-  const [, url] = /"urls":\["([^"]+)"/.exec(text.toString()) ?? [];
-  if (url !== undefined) started.resolve(url);
-});
-agent.once('exit', (code) => started.reject(new RangeError(`The agent ended with ${code}`)));
-const url = await started.promise;
+const url = await whenStarted(agent);
 const [first] = parts;
 if (!first) throw new RangeError('There are no routers');
 const scraped = first.process;
