@@ -205,6 +205,15 @@ describe.skipIf(isMissing)(`ClusterStore and others of its cluster${note}`, LIMI
 });
 
 /** All that a replica may do, as the documentation lists it; it does not create the stream. */
+/** Returns how the accounts of a server connect to it. */
+function accountsOf(url: string) {
+  return (username: string, password: string) => ({
+    servers: [url],
+    clock: createSystemClock(),
+    auth: { kind: 'basic', username, password: new Secret(password) } as const,
+  });
+}
+
 const LEAST = `
 authorization { users: [
   { user: admin, password: a },
@@ -225,11 +234,7 @@ test.skipIf(isMissing)(
   async () => {
     const config = LEAST.replace('"$JS.API.CONSUMER.CREATE.RX_test", ', '');
     await using server = await openNatsServer({ config, admin: { user: 'admin', pass: 'a' } });
-    const account = (username: string, password: string) => ({
-      servers: [server.url],
-      clock: createSystemClock(),
-      auth: { kind: 'basic', username, password: new Secret(password) } as const,
-    });
+    const account = accountsOf(server.url);
     await initCluster({ servers: account('admin', 'a'), cluster: 'test', replicas: 1, bytesMax: 1e7 });
     const store = new ClusterStore({
       servers: account('replica', 'r'),
@@ -250,11 +255,7 @@ test.skipIf(isMissing)(
 
 test.skipIf(isMissing)(`ClusterStore needs no more permissions than these${note}`, LIMIT, async () => {
   await using server = await openNatsServer({ config: LEAST, admin: { user: 'admin', pass: 'a' } });
-  const account = (username: string, password: string) => ({
-    servers: [server.url],
-    clock: createSystemClock(),
-    auth: { kind: 'basic', username, password: new Secret(password) } as const,
-  });
+  const account = accountsOf(server.url);
   await initCluster({ servers: account('admin', 'a'), cluster: 'test', replicas: 1, bytesMax: 1e7 });
   let woken = Promise.withResolvers<void>();
   const store = new ClusterStore({
