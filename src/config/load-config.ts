@@ -138,7 +138,7 @@ export async function loadConfig(path: string, env: Environment, options: LoadOp
 async function openMain(path: string, files: ConfigFiles): Promise<{ main?: ConfigFile | undefined; digest: string }> {
   const file = await readTextFile(path, CONFIG_FILE_BYTES_MAX);
   if (file.ok) return { main: await files.parse(path, path, file, MAIN_ROOT), digest: file.digest };
-  files.refuse(path, `The configuration file ${file.reason}`);
+  files.refuse(path, `The configuration file ${file.reason}. Another one is named with --config.file`);
   return { digest: '' };
 }
 

@@ -301,7 +301,9 @@ routers: [{ name: a, url: "http://a" }, { name: b, url: "http://b", byte_budget:
     ['cannot be read (ERR_INVALID_ARG_VALUE)', 'a\0b'],
   ])('says that the file %s', async (reason, path) => {
     const loaded = await loadConfig(path, {});
-    expect(loaded.ok ? [] : loaded.faults.map(renderFault)).toEqual([`${path}:1:1: The configuration file ${reason}`]);
+    expect(loaded.ok ? [] : loaded.faults.map(renderFault)).toEqual([
+      `${path}:1:1: The configuration file ${reason}. Another one is named with --config.file`,
+    ]);
   });
 
   it('finds a folder of the state that cannot be used, at its key, where that is wanted', async () => {

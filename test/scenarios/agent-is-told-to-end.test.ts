@@ -67,7 +67,9 @@ test('run names every fault of its configuration with file, line and column, and
   const { code, stdout, stderr } = await agent.ended;
 
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-  expect(stderr).toBe(`${config.file}.missing:1:1: The configuration file does not exist\n`);
+  expect(stderr).toBe(
+    `${config.file}.missing:1:1: The configuration file does not exist. Another one is named with --config.file\n`,
+  );
 });
 
 test('run ends with exit code 2 when a file is where the folder of its state should be, and names the flag or the key', async () => {
