@@ -55,6 +55,12 @@ export function openClusterStore(options: ClusterStateOptions): ClusterState {
     sinks: config.sinks,
     isOwner: (kind: 'router' | 'sink' | 'janitor', name: string) => cluster.isOwner(kind, name),
     onRecords,
+    onServing: (sink) => logger.info('This replica serves a sink', { sink }),
+    onSilent: (sink, cause) =>
+      logger.warn('The records for a sink do not arrive; they are read again from where they stopped', {
+        sink,
+        error: renderErrorChain(cause),
+      }),
     onDamaged: (damaged) => {
       metrics.damagedRecords.inc(damaged.records);
       logger.error('Records in the stream of the cluster are damaged; a sink does not get them', { ...damaged });

@@ -27,6 +27,10 @@ export interface ClusterStoreOptions {
   readonly isOwner: (kind: 'router' | 'sink' | 'janitor', name: string) => boolean;
   /** Called when there may be more for a sink than at its last reading, so that it is woken. */
   readonly onRecords: (sink: string) => void;
+  /** Called when this replica begins to serve a sink. */
+  readonly onServing?: ((sink: string) => void) | undefined;
+  /** Called when the records for a sink do not arrive any more, and are read anew from where they stopped. */
+  readonly onSilent?: ((sink: string, cause: unknown) => void) | undefined;
   /** Called when records in the stream cannot be read, and are passed over. */
   readonly onDamaged?: ((damaged: DamagedRecords) => void) | undefined;
   /** Called when the stream is not as it must be. Default: only told by `checkWritable`. */
@@ -331,10 +335,10 @@ export class ClusterStore implements Store {
     if (known) return known.isOpen ? known.reader : undefined;
     const start = this.#sinks.find(({ name }) => name === sink);
     if (!start || this.isWaiting) return undefined;
-    const { onRecords, onDamaged } = this.#options;
+    const { onRecords, onSilent, onDamaged } = this.#options;
     const queue = this.#queue;
     const now = () => this.#link.clock.now();
-    const shared = { link: this.#link, subjects: this.#subjects, queue, now, onRecords, onDamaged };
+    const shared = { link: this.#link, subjects: this.#subjects, queue, now, onRecords, onSilent, onDamaged };
     const reader = new SinkReader(shared, start);
     const opening = this.#openReader(sink, reader);
     this.#readers.set(sink, { reader, opening, isOpen: false });
@@ -346,7 +350,10 @@ export class ClusterStore implements Store {
     try {
       await reader.open();
       const entry = this.#readers.get(sink);
-      if (entry?.reader === reader) entry.isOpen = true;
+      if (entry?.reader === reader) {
+        entry.isOpen = true;
+        this.#options.onServing?.(sink);
+      }
       this.#options.onRecords(sink);
     } catch {
       void this.#reopenLater(sink, reader);

@@ -1,4 +1,4 @@
-import type { JsMsg } from '@nats-io/jetstream';
+import type { Consumer, ConsumerInfo, JsMsg } from '@nats-io/jetstream';
 import { type ByteLine, type LineTable, unpackLines } from '../../base/index.ts';
 import { StoreError } from '../errors.ts';
 import type { ClusterLink } from './link.ts';
@@ -57,24 +57,41 @@ export class RecordMessage {
 
 /** Packed records that are held for a sink. Bytes. */
 const HELD_BYTES_MAX = 8 * 1024 * 1024;
-/** Messages that the server sends ahead. */
+/** Messages that one request asks for: at the start, and at most. */
+const AHEAD_FIRST = 64;
 const AHEAD_MAX = 512;
 /**
- * The server has a request for records open for this long, and says meanwhile that it is there: a consumer whose server has
- * ended is missed after two of its heartbeats, and made again on another. The library's defaults take half a minute. Milliseconds.
+ * The server has a request for records open for this long, and says meanwhile that it is there: one that has ended is missed after
+ * two of its heartbeats. Milliseconds.
  */
 const PULL_MS = 10_000;
-const HEARTBEAT_MS = 2000;
+const HEARTBEAT_MS = 1000;
+/** A consumer that nobody asks is removed by its server after this time. Nanoseconds. */
+const UNUSED_NS = 5 * 60_000 * 1e6;
 /** Wait before a feed that ended begins again. Milliseconds. */
 const AGAIN_MS = 250;
 /** So many attempts in a row that failed on an open connection are no moment of a server that ends. */
 const FAILURES_MAX = 4;
 
-/** The records of all logs from a message on, in the order of the stream, read ahead by an ordered consumer. */
+/** Whom a feed tells what. */
+export interface FeedEvents {
+  /** There are more records. */
+  readonly onRecords: () => void;
+  /** The records do not arrive any more, although there is a connection; they are read anew from where they stopped. */
+  readonly onSilent: (cause: unknown) => void;
+}
+
+/**
+ * The records of all logs from a message on, in the order of the stream, read ahead.
+ *
+ * The consumer at the server is in the memory of one server, and ends with it. An ordered consumer of the client library would
+ * wait until that server is back: its others answer that the consumer is offline. So whatever is wrong with a consumer, another one
+ * is made from where this one stopped.
+ */
 export class RecordFeed {
   readonly #link: ClusterLink;
   readonly #subjects: Subjects;
-  readonly #onRecords: () => void;
+  readonly #events: FeedEvents;
   readonly #held: RecordMessage[] = [];
   readonly #ending = new AbortController();
   #bytes = 0;
@@ -89,12 +106,12 @@ export class RecordFeed {
   readonly #loop: Promise<void>;
   #stop: (() => void) | undefined;
 
-  /** `from`: number of the first message. `onRecords` is called whenever there are more. */
-  constructor(link: ClusterLink, subjects: Subjects, from: number, onRecords: () => void) {
+  /** `from`: number of the first message. */
+  constructor(link: ClusterLink, subjects: Subjects, from: number, events: FeedEvents) {
     this.#link = link;
     this.#subjects = subjects;
     this.#next = Math.max(1, from);
-    this.#onRecords = onRecords;
+    this.#events = events;
     this.#loop = this.#read();
   }
 
@@ -153,7 +170,7 @@ export class RecordFeed {
         // The feed begins again where it stopped. Without a connection, the link says why.
         this.#failures = this.#link.connection ? this.#failures + 1 : 0;
         this.#cause = cause;
-        if (this.#failures === FAILURES_MAX) this.#onRecords();
+        if (this.#failures === FAILURES_MAX) this.#events.onRecords();
       }
       if (!signal.aborted) await this.#link.clock.sleep(AGAIN_MS, signal).catch(() => {});
     }
@@ -163,34 +180,58 @@ export class RecordFeed {
     const connection = await this.#link.ready();
     const { nats } = this.#link;
     if (!nats || signal.aborted) return;
-    const consumer = await nats.jetstream(connection).consumers.get(this.#subjects.stream, {
-      filter_subjects: [this.#subjects.records],
-      opt_start_seq: this.#next,
+    const { stream } = this.#subjects;
+    const created = await this.#link.ask(`CONSUMER.CREATE.${stream}`, {
+      stream_name: stream,
+      config: {
+        deliver_policy: 'by_start_sequence',
+        opt_start_seq: this.#next,
+        filter_subjects: [this.#subjects.records],
+        ack_policy: 'none',
+        max_deliver: 1,
+        num_replicas: 1,
+        mem_storage: true,
+        inactive_threshold: UNUSED_NS,
+      },
     });
-    this.#behind = (await consumer.info()).num_pending;
+    const info = created as unknown as ConsumerInfo;
+    this.#behind = info.num_pending;
     this.#hasBegun = true;
-    this.#failures = 0;
-    const messages = await consumer.consume({
-      max_messages: AHEAD_MAX,
-      expires: PULL_MS,
-      idle_heartbeat: HEARTBEAT_MS,
-    });
-    this.#stop = () => messages.stop();
-    // An ordered consumer would wait for ever on a connection that has ended.
-    const ended = connection.closed().then(() => messages.stop());
-    ended.catch(() => {});
     // A redelivery of which nothing is left is over.
-    if (this.#behind === 0) this.#onRecords();
+    if (this.#behind === 0) this.#events.onRecords();
     try {
-      if (signal.aborted) return;
-      for await (const message of messages) {
-        this.#take(message);
-        while (!signal.aborted && this.#bytes > HELD_BYTES_MAX) await this.#room.promise;
-        if (signal.aborted) return;
-      }
+      await this.#fetch(nats.jetstream(connection).consumers.getConsumerFromInfo(info), signal);
+    } catch (cause) {
+      if (this.#link.connection === connection) this.#events.onSilent(cause);
+      throw cause;
     } finally {
-      this.#stop = undefined;
-      messages.stop();
+      // It would also end by itself.
+      this.#link.ask(`CONSUMER.DELETE.${stream}.${info.name}`).catch(() => {});
+    }
+  }
+
+  /** Takes what a consumer has, as far as there is room, until the connection or the feed ends. Throws if the consumer fails. */
+  async #fetch(consumer: Consumer, signal: AbortSignal): Promise<void> {
+    let [ahead, delivered] = [AHEAD_FIRST, 0];
+    while (!signal.aborted && this.#link.connection) {
+      const messages = await consumer.fetch({
+        max_messages: ahead,
+        expires: PULL_MS,
+        idle_heartbeat: HEARTBEAT_MS,
+      });
+      this.#stop = () => messages.stop();
+      if (signal.aborted) this.#stop();
+      let largest = 1;
+      for await (const message of messages) {
+        if (message.info.deliverySequence !== ++delivered) {
+          throw new StoreError('broken', 'A message of the stream was lost on its way', { disposition: 'retry' });
+        }
+        largest = Math.max(largest, message.data.length);
+        this.#take(message);
+      }
+      this.#failures = 0;
+      ahead = Math.max(1, Math.min(AHEAD_MAX, Math.floor(HELD_BYTES_MAX / largest)));
+      while (!signal.aborted && this.#bytes > HELD_BYTES_MAX) await this.#room.promise;
     }
   }
 
@@ -198,6 +239,7 @@ export class RecordFeed {
     const { seq, subject, data, headers } = message;
     if (seq < this.#next) return;
     this.#next = seq + 1;
+    this.#failures = 0;
     this.#behind = message.info.pending;
     const topic = this.#subjects.parse(subject);
     if (topic?.kind !== 'rec') return;
@@ -210,6 +252,6 @@ export class RecordFeed {
     const held = new RecordMessage(about, isSound ? Buffer.from(data) : Buffer.alloc(0));
     this.#held.push(held);
     this.#bytes += held.bytes;
-    this.#onRecords();
+    this.#events.onRecords();
   }
 }

@@ -20,6 +20,8 @@ export interface SinkReaderOptions {
   readonly now: () => number;
   /** Called when there may be more for a sink than at its last reading. */
   readonly onRecords: (sink: string) => void;
+  /** Called when the records for a sink do not arrive any more, and are read anew from where they stopped. */
+  readonly onSilent?: ((sink: string, cause: unknown) => void) | undefined;
   /** Called when records in the stream cannot be read, which the sink does not get. */
   readonly onDamaged?: ((damaged: DamagedRecords) => void) | undefined;
 }
@@ -94,10 +96,14 @@ export class SinkReader {
   }
 
   #restart(): void {
-    const { link, subjects, onRecords } = this.#options;
+    const { link, subjects, onRecords, onSilent } = this.#options;
+    const { name } = this.#start;
     const place = this.#place?.pass ?? this.#place?.cursor;
     void this.#feed?.close();
-    this.#feed = new RecordFeed(link, subjects, place?.batch ?? 0, () => onRecords(this.#start.name));
+    this.#feed = new RecordFeed(link, subjects, place?.batch ?? 0, {
+      onRecords: () => onRecords(name),
+      onSilent: (cause) => onSilent?.(name, cause),
+    });
   }
 
   /** Returns the next records that are here; `undefined` if there are none. Throws while the engine is there and gives none out. */

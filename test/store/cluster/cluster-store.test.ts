@@ -221,8 +221,7 @@ authorization { users: [
     publish: [
       "rx.test.>",
       "$JS.API.STREAM.INFO.RX_test", "$JS.API.STREAM.MSG.GET.RX_test", "$JS.API.STREAM.PURGE.RX_test",
-      "$JS.API.CONSUMER.CREATE.RX_test", "$JS.API.CONSUMER.INFO.RX_test.*",
-      "$JS.API.CONSUMER.MSG.NEXT.RX_test.*", "$JS.API.CONSUMER.DELETE.RX_test.*"
+      "$JS.API.CONSUMER.CREATE.RX_test", "$JS.API.CONSUMER.MSG.NEXT.RX_test.*", "$JS.API.CONSUMER.DELETE.RX_test.*"
     ]
     subscribe: ["_INBOX.>"]
   } }

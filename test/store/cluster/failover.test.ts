@@ -75,6 +75,78 @@ test.skipIf(sampled('real receivers', natsServer.isMissing, true))(
   },
 );
 
+test.skipIf(sampled('real receivers', natsServer.isMissing, true))(
+  `sinks go on within seconds when a server ends that has their consumers, while it stays away${sampleNote('real receivers')}${natsServer.note}`,
+  { timeout: 240_000 },
+  async () => {
+    await using engine = await openNatsCluster();
+    // The connection itself stays as it is.
+    const servers = { servers: engine.urls.slice(0, 1), clock: createSystemClock() };
+    await vi.waitFor(() => initCluster({ servers, cluster: 'test', replicas: 3, bytesMax: 5e7 }), {
+      timeout: 60_000,
+      interval: 200,
+    });
+    const got = new Map<string, string[]>();
+    const silent: string[] = [];
+    const store = new ClusterStore({
+      servers,
+      cluster: 'test',
+      replica: 'one',
+      // With so many, one of the two other servers has some of their consumers.
+      sinks: Array.from({ length: 8 }, (_, index) => ({ name: `sink-${index}`, start: 'oldest' })),
+      isOwner: () => true,
+      onRecords: (sink) => {
+        const slice = store.readSlice(sink, { recordsMax: 10, bytesMax: 1e6, isWanted: () => true });
+        if (!slice) return;
+        const lines = got.get(sink) ?? [];
+        lines.push(...slice.lines.map(({ text }) => text));
+        got.set(sink, lines);
+        void store.acknowledge(sink, slice.next);
+      },
+      onSilent: (sink) => silent.push(sink),
+    });
+    await store.open();
+    await store.openRouter('plant-7');
+    await store.commit(commitOf(['before'], 'p1'));
+    const expectAll = (lines: readonly string[], timeout: number) =>
+      vi.waitFor(() => expect([...got.values()]).toEqual(Array.from({ length: 8 }, () => lines)), {
+        timeout,
+        interval: 20,
+      });
+    await expectAll(['before'], 20_000);
+    const servedBy = await listConsumerServers(servers);
+    const away = servedBy.find((name) => name !== 's0') ?? expect.unreachable('all consumers are at one server');
+
+    await engine.servers[Number(away.slice(1))]?.kill();
+    await vi.waitFor(
+      async () => {
+        await store.openRouter('plant-7');
+        await store.commit(commitOf(['after'], 'p2'));
+      },
+      { timeout: 20_000, interval: 50 },
+    );
+
+    await expectAll(['before', 'after'], 10_000);
+    expect(silent).toHaveLength(servedBy.filter((name) => name === away).length);
+    await store.close();
+  },
+);
+
+/** The server that has each consumer of the stream. */
+async function listConsumerServers(
+  servers: ConstructorParameters<typeof ClusterStore>[0]['servers'],
+): Promise<string[]> {
+  const link = new ClusterLink({ ...servers, who: 'Test', peer: 'cluster' }, () => {});
+  try {
+    const { consumers } = await link.ask('CONSUMER.LIST.RX_test');
+    return (consumers as readonly { readonly cluster: { readonly leader: string } }[]).map(
+      ({ cluster }) => cluster.leader,
+    );
+  } finally {
+    await link.close();
+  }
+}
+
 /** The index of the server that leads the stream. */
 async function findLeader(servers: ConstructorParameters<typeof ClusterStore>[0]['servers']): Promise<number> {
   const link = new ClusterLink({ ...servers, who: 'Test', peer: 'cluster' }, () => {});
