@@ -200,7 +200,7 @@ export class RecordFeed {
     // A redelivery of which nothing is left is over.
     if (this.#behind === 0) this.#events.onRecords();
     try {
-      await this.#fetch(nats.jetstream(connection).consumers.getConsumerFromInfo(info), signal);
+      await this.#takeAll(nats.jetstream(connection).consumers.getConsumerFromInfo(info), signal);
     } catch (cause) {
       if (this.#link.connection === connection) this.#events.onSilent(cause);
       throw cause;
@@ -211,7 +211,7 @@ export class RecordFeed {
   }
 
   /** Takes what a consumer has, as far as there is room, until the connection or the feed ends. Throws if the consumer fails. */
-  async #fetch(consumer: Consumer, signal: AbortSignal): Promise<void> {
+  async #takeAll(consumer: Consumer, signal: AbortSignal): Promise<void> {
     let [ahead, delivered] = [AHEAD_FIRST, 0];
     while (!signal.aborted && this.#link.connection) {
       const messages = await consumer.fetch({
