@@ -105,11 +105,14 @@ const STEP_MS_MAX = 4;
 
 /**
  * Divides work that cannot wait for anything into steps of a few milliseconds:
- * `for (const one of many) { work(one); if (steps.isDue) await steps.next(); }`.
+ * `for (const one of many) { work(one); if (steps.isDue) await steps.next(); }`. Several loops that share them, because each waits
+ * now and then, share the milliseconds.
  */
 export class Steps {
   readonly #clock: Pick<Clock, 'monotonic'>;
   #beganMs: number;
+  /** Set while a step has ended and the next one has not begun. */
+  #pause: Promise<void> | undefined;
 
   constructor(clock: Pick<Clock, 'monotonic'> = createSystemClock()) {
     this.#clock = clock;
@@ -122,9 +125,13 @@ export class Steps {
   }
 
   /** Ends the step; the next one begins when everybody else had a turn. */
-  async next(): Promise<void> {
-    await yieldToLoop();
-    this.#beganMs = this.#clock.monotonic();
+  next(): Promise<void> {
+    // Loops that share them go on together: if each had a pause of its own, each would begin a step of full length in the next turn.
+    this.#pause ??= yieldToLoop().then(() => {
+      this.#pause = undefined;
+      this.#beganMs = this.#clock.monotonic();
+    });
+    return this.#pause;
   }
 }
 

@@ -26,6 +26,31 @@ test('Steps lets everybody else have a turn between two steps of a few milliseco
   expect(steps.isDue).toBe(false);
 });
 
+test('Steps gives several loops that share them one step in each turn', async () => {
+  let nowMs = 0;
+  const steps = new Steps({ monotonic: () => nowMs });
+  let isOver = false;
+  const turnsMs: number[] = [];
+  const loop = async () => {
+    for (let piece = 0; piece < 12; piece++) {
+      nowMs++;
+      if (steps.isDue) await steps.next();
+    }
+  };
+  const watch = async () => {
+    for (let beganMs = nowMs; !isOver; beganMs = nowMs) {
+      await yieldToLoop();
+      turnsMs.push(nowMs - beganMs);
+    }
+  };
+  const watched = watch();
+  await Promise.all(Array.from({ length: 10 }, loop));
+  isOver = true;
+  await watched;
+  // Each of the others does the piece that it had begun.
+  expect(Math.max(...turnsMs)).toBeLessThanOrEqual(4 + 9);
+});
+
 test('TurnShare ends the work of a turn after a few milliseconds, and goes on in the next if something was left', async () => {
   let nowMs = 0;
   const onNext = vi.fn();
