@@ -17,7 +17,10 @@ const PARSE_MS_MAX = 120_000;
 /** Heap of the thread; the largest legal file takes half of it. */
 const HEAP_MB_MAX = 2048;
 
-type ParseRequest = Exclude<YamlRequest, { kind: 'next' }>;
+/** A thread that has not given its memory back by then is ended all the same. Milliseconds. */
+const END_MS_MAX = 10_000;
+
+type ParseRequest = Exclude<YamlRequest, { kind: 'next' | 'end' }>;
 
 /** The last reply of the thread, and the value that came in pieces before it. */
 interface Reply {
@@ -53,8 +56,16 @@ export class YamlThread implements AsyncDisposable {
     return fault ? { ok: false, fault } : { ok: true, value: parsed.value };
   }
 
-  /** Ends the thread. */
+  /** Ends the thread, which gives its memory back first. */
   async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#worker) return;
+    using deadline = openDeadline(createSystemClock(), END_MS_MAX);
+    // A thread that has ended by itself has nothing to give.
+    await exchange(this.#worker, { kind: 'end' }, deadline.signal).catch(() => {});
+    await this.#terminate();
+  }
+
+  async #terminate(): Promise<void> {
     const worker = this.#worker;
     this.#worker = undefined;
     await worker?.terminate();
@@ -66,7 +77,7 @@ export class YamlThread implements AsyncDisposable {
     try {
       return await this.#exchange(request, deadline.signal);
     } catch (cause) {
-      await this[Symbol.asyncDispose]();
+      await this.#terminate();
       const reason = deadline.signal.aborted ? 'time' : 'memory';
       const isStarted = deadline.signal.aborted || Object(cause).code === 'ERR_WORKER_OUT_OF_MEMORY';
       const message = isStarted
