@@ -1,21 +1,11 @@
 import type { Secret } from '../base/index.ts';
 import type { LifecycleWish } from '../model/index.ts';
-import type {
-  ConfigurationSummary,
-  FleetMinute,
-  LetterDetail,
-  LetterPage,
-  LifecycleSummary,
-  LogLine,
-  RecordPage,
-  RouterDetail,
-  RouterLogSummary,
-  RouterSummary,
-  RunSummary,
-  SinkSummary,
-  SpoolSummary,
-  TrialResult,
-} from './api-types.ts';
+import type { ConfigurationSummary, TrialResult } from './api/configuration.ts';
+import type { LetterDetail, LetterPage, SinkSummary, SpoolSummary } from './api/delivery.ts';
+import type { LogLine, RecordPage, RouterLogSummary } from './api/logs.ts';
+import type { FleetMinute, RunSummary } from './api/process.ts';
+import type { RouterDetail } from './api/router-detail.ts';
+import type { LifecycleSummary, RouterSummary } from './api/routers.ts';
 
 /** `text` is the Prometheus text format 0.0.4, `openmetrics` OpenMetrics 1.0.0. */
 export type MetricsFormat = 'text' | 'openmetrics';

@@ -1,5 +1,5 @@
 import { Steps } from '../base/index.ts';
-import type { RouterSummary } from './api-types.ts';
+import type { RouterSummary } from './api/routers.ts';
 import type { WebContent } from './content.ts';
 
 /** Describes all routers sorted by name, so that an answer changes only when its content does. Takes breaks. */

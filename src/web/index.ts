@@ -4,51 +4,47 @@
  * Owns: the listening sockets with their TLS and bounds, authentication and roles, the routes, formats and encodings of responses, the status
  * pages, and the JSON behind them.
  * Does not own: the content; the agent supplies it.
- * Start reading at: server.ts and app.ts, then scrape.ts; pages/page-routes.ts for the pages. api-types.ts is the contract
+ * Start reading at: server.ts and app.ts, then scrape.ts; pages/page-routes.ts for the pages. api/ is the contract
  * of `/api/v1/`.
  */
 
+export type { ConfigurationSummary, PlanSummary, SourceSummary, TrialResult } from './api/configuration.ts';
+export type { LetterDetail, LetterPage, LetterSummary, SinkSummary, SpoolSummary } from './api/delivery.ts';
 export type {
-  ConfigurationSummary,
-  DeviceSummary,
-  FamilyValues,
-  FleetMinute,
-  HistoryPoint,
-  InterfaceRate,
-  LetterDetail,
-  LetterPage,
-  LetterSummary,
-  LifecycleSummary,
   LogGapSummary,
   LogLine,
   LogLineGap,
   LogRotationSummary,
-  ModuleValues,
-  PaceSummary,
-  PlanSummary,
-  PollFault,
-  PollPoint,
-  PollStep,
-  PollSummary,
   RecordPage,
   RecordSummary,
+  RouterLogSummary,
+} from './api/logs.ts';
+export type { FleetMinute, RunSummary } from './api/process.ts';
+export type {
+  FamilyValues,
+  HistoryPoint,
+  InterfaceRate,
+  ModuleValues,
+  PaceSummary,
+  PollPoint,
+  PollSummary,
   ResourceSummary,
   RouterAnswer,
   RouterBytes,
   RouterDetail,
+  SessionSummary,
+} from './api/router-detail.ts';
+export type {
+  DeviceSummary,
+  LifecycleSummary,
+  PollFault,
+  PollStep,
   RouterFailureSummary,
-  RouterLogSummary,
   RouterState,
   RouterSummary,
-  RunSummary,
-  SessionSummary,
   SignalSummary,
-  SinkSummary,
-  SourceSummary,
-  SpoolSummary,
-  TrialResult,
-} from './api-types.ts';
-export { NO_DEVICE } from './api-types.ts';
+} from './api/routers.ts';
+export { NO_DEVICE } from './api/routers.ts';
 export type {
   ClusterSummary,
   FleetShards,

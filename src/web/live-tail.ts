@@ -1,5 +1,5 @@
 import type { Clock, Timer } from '../base/index.ts';
-import type { LogLine } from './api-types.ts';
+import type { LogLine } from './api/logs.ts';
 import { ConcurrencyLimit } from './concurrency-limit.ts';
 import type { RecordQuery, WebContent } from './content.ts';
 import type { WebContext } from './web-dependencies.ts';

@@ -9,7 +9,7 @@ import {
   type PollFault,
   type PollStep,
   type RouterSummary,
-} from './api-types.ts';
+} from './api/routers.ts';
 import type { FleetShards, ForeignRouter, WebContent } from './content.ts';
 
 /** A process of the fleet whose routers cannot be shown as they are. */

@@ -1,4 +1,4 @@
-import type { PlanSummary } from './api-types.ts';
+import type { PlanSummary } from './api/configuration.ts';
 
 /** Renders what a reload would change as text for people. */
 export function renderPlan({ routers, sections, needsRestart }: PlanSummary): string {

@@ -1,5 +1,5 @@
 import { isIPv6 } from 'node:net';
-import type { RouterSummary } from './api-types.ts';
+import type { RouterSummary } from './api/routers.ts';
 import { answerText } from './cached-answer.ts';
 import type { ForeignRouter } from './content.ts';
 import { listByName, renderList } from './fleet-list.ts';

@@ -1,4 +1,4 @@
-import type { ConfigurationSummary, PlanSummary, SourceSummary } from '../api-types.ts';
+import type { ConfigurationSummary, PlanSummary, SourceSummary } from '../api/configuration.ts';
 import { type Html, html, toShown } from './html.ts';
 import { renderAgo, renderCount, renderMany } from './quantities.ts';
 import { type Column, renderTable } from './table.ts';

@@ -1,4 +1,4 @@
-import { POLL_STEPS, type RouterSummary } from '../api-types.ts';
+import { POLL_STEPS, type RouterSummary } from '../api/routers.ts';
 
 /** The properties by which the fleet can be filtered besides the state, in display order. */
 export const FACETS = ['step', 'label', 'firmware', 'model', 'operator'] as const;

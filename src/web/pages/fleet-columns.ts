@@ -1,4 +1,4 @@
-import type { RouterSummary } from '../api-types.ts';
+import type { RouterSummary } from '../api/routers.ts';
 import { cutMiddle, type Html, html, toShown } from './html.ts';
 import { NOTHING, renderAgo, renderBytes, renderLength } from './quantities.ts';
 import { renderSignal } from './signal.ts';

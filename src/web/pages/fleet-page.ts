@@ -1,4 +1,6 @@
-import type { FleetMinute, RouterSummary, SinkSummary, SpoolSummary } from '../api-types.ts';
+import type { SinkSummary, SpoolSummary } from '../api/delivery.ts';
+import type { FleetMinute } from '../api/process.ts';
+import type { RouterSummary } from '../api/routers.ts';
 import type { ClusterSummary } from '../content.ts';
 import type { PeerFault } from '../peer-fleet.ts';
 import { createFleetColumns } from './fleet-columns.ts';

@@ -1,4 +1,4 @@
-import type { FleetMinute } from '../api-types.ts';
+import type { FleetMinute } from '../api/process.ts';
 import { type Html, html } from './html.ts';
 import { renderCount, renderLength } from './quantities.ts';
 

@@ -1,5 +1,5 @@
 import { Steps } from '../../base/index.ts';
-import { POLL_STEPS, type RouterSummary } from '../api-types.ts';
+import { POLL_STEPS, type RouterSummary } from '../api/routers.ts';
 import type { WebContent } from '../content.ts';
 import { withoutCredentials } from '../fleet-list.ts';
 import {

@@ -1,4 +1,4 @@
-import type { HistoryPoint } from '../api-types.ts';
+import type { HistoryPoint } from '../api/router-detail.ts';
 import { type Html, html } from './html.ts';
 import { NOTHING } from './quantities.ts';
 

@@ -1,4 +1,4 @@
-import type { LetterDetail, LetterPage, LetterSummary } from '../api-types.ts';
+import type { LetterDetail, LetterPage, LetterSummary } from '../api/delivery.ts';
 import { type Html, html, toShown } from './html.ts';
 import { toHref } from './layout.ts';
 import { NOTHING, renderAgo, renderCount, renderMany, renderMoment } from './quantities.ts';

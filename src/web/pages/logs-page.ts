@@ -1,5 +1,5 @@
 import { Steps } from '../../base/index.ts';
-import type { RouterLogSummary } from '../api-types.ts';
+import type { RouterLogSummary } from '../api/logs.ts';
 import type { FleetShards, LogRow } from '../content.ts';
 import { type Html, html, toShown } from './html.ts';
 import { renderTabs, renderTimeline, type TimelineView } from './logs-timeline.ts';

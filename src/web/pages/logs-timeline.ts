@@ -1,4 +1,4 @@
-import type { LogLine, LogLineGap, RecordPage } from '../api-types.ts';
+import type { LogLine, LogLineGap, RecordPage } from '../api/logs.ts';
 import type { RecordQuery } from '../content.ts';
 import { SEVERITIES } from '../record-query.ts';
 import { type Html, html, toShown } from './html.ts';

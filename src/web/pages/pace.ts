@@ -1,4 +1,4 @@
-import type { PaceSummary } from '../api-types.ts';
+import type { PaceSummary } from '../api/router-detail.ts';
 import { type Html, html } from './html.ts';
 import { NOTHING, renderLength } from './quantities.ts';
 

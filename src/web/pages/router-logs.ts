@@ -1,4 +1,5 @@
-import type { LogGapSummary, LogRotationSummary, RecordPage, RouterDetail } from '../api-types.ts';
+import type { LogGapSummary, LogRotationSummary, RecordPage } from '../api/logs.ts';
+import type { RouterDetail } from '../api/router-detail.ts';
 import type { RecordQuery } from '../content.ts';
 import { type Html, html, toShown } from './html.ts';
 import { createLogColumns } from './logs-page.ts';

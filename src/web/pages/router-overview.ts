@@ -1,4 +1,4 @@
-import type { FamilyValues, RouterDetail } from '../api-types.ts';
+import type { FamilyValues, RouterDetail } from '../api/router-detail.ts';
 import { type Html, html, toShown } from './html.ts';
 import { NOTHING, renderLength } from './quantities.ts';
 import { renderSignal, type SignalKind } from './signal.ts';

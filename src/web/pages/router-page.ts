@@ -1,5 +1,6 @@
 import type { LifecycleState } from '../../model/index.ts';
-import { POLL_STEPS, type PollStep, type PollSummary, type ResourceSummary, type RouterDetail } from '../api-types.ts';
+import type { PollSummary, ResourceSummary, RouterDetail } from '../api/router-detail.ts';
+import { POLL_STEPS, type PollStep } from '../api/routers.ts';
 import { renderLabels, renderState } from './fleet-columns.ts';
 import { renderHistory } from './history-plot.ts';
 import { type Html, html, toShown } from './html.ts';

@@ -1,4 +1,4 @@
-import type { InterfaceRate, ModuleValues, RouterDetail } from '../api-types.ts';
+import type { InterfaceRate, ModuleValues, RouterDetail } from '../api/router-detail.ts';
 import { type Html, html, toShown } from './html.ts';
 import { NOTHING, renderBytes, renderCount, renderLength } from './quantities.ts';
 import { type Column, renderTable } from './table.ts';

@@ -1,4 +1,4 @@
-import type { RunSummary } from '../api-types.ts';
+import type { RunSummary } from '../api/process.ts';
 import { type Html, html } from './html.ts';
 import { renderCount } from './quantities.ts';
 

@@ -1,4 +1,4 @@
-import type { SignalSummary } from '../api-types.ts';
+import type { SignalSummary } from '../api/routers.ts';
 import { type Html, html } from './html.ts';
 
 /** Kinds of values that describe the reception of a modem. */

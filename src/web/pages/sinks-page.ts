@@ -1,4 +1,4 @@
-import type { SinkSummary } from '../api-types.ts';
+import type { SinkSummary } from '../api/delivery.ts';
 import type { Delivery } from './fleet-page.ts';
 import { type Html, html, toShown } from './html.ts';
 import { renderAgo, renderBytes, renderCount, renderLength, renderMany } from './quantities.ts';

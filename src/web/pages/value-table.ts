@@ -1,4 +1,4 @@
-import type { FamilyValues } from '../api-types.ts';
+import type { FamilyValues } from '../api/router-detail.ts';
 import { type Html, toShown } from './html.ts';
 import { renderMetricValue } from './metric-value.ts';
 

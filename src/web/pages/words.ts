@@ -1,4 +1,4 @@
-import type { PollFault, PollStep, RouterState, RouterSummary } from '../api-types.ts';
+import type { PollFault, PollStep, RouterState, RouterSummary } from '../api/routers.ts';
 import { toShown } from './html.ts';
 
 /** Display names of the poll steps. */

@@ -1,0 +1,124 @@
+/** Logs: their lines, positions and gaps. A part of the JSON of `/api/v1/`, in the units of routers.ts. */
+
+/** One log of a router and how far it is read. */
+export interface RouterLogSummary {
+  /** Name of the log: label `component`. */
+  readonly component: string;
+  /** Lines shipped since the agent started. */
+  readonly lines: number;
+  /** Bytes of these lines. */
+  readonly bytes: number;
+  /** Lines that do not match the log line format. */
+  readonly unparsedLines: number;
+  /** Gaps found since the agent started. */
+  readonly gaps: number;
+  /** Rotated files beside the current one. */
+  readonly archives: number | null;
+  /** Time of the newest line that was read. */
+  readonly newest: string | null;
+  /** Time since the agent had last read everything the router had. */
+  readonly lagSeconds: number | null;
+  /** Estimated time until the router deletes unread lines. */
+  readonly secondsToLoss: number | null;
+  /** Start of the last stored record; null until the agent has stored one since it started. */
+  readonly position: { readonly file: string; readonly offset: number } | null;
+}
+
+/** Evidence that a log file begins in the second in which the previous one ends, so that a missing file would show. */
+export interface LogRotationSummary {
+  /** While false, the agent neither waits for a missing file nor reports one. */
+  readonly linksProven: boolean;
+  /** Rotations in which the two seconds were the same. */
+  readonly matches: number;
+  /** Unobserved rotations in which they differed. */
+  readonly misses: number;
+  /** Probability that all matches are coincidence. */
+  readonly chance: number;
+  /** Logs with an observed rotation in which nothing was missing and the seconds differed: excluded from the rule. */
+  readonly contradictedBy: readonly string[];
+}
+
+/** Missing lines of one log. */
+export interface LogGapSummary {
+  /** Time of detection. */
+  readonly at: string;
+  /** Name of the log. */
+  readonly component: string;
+  /** The label `certainty` of `router_log_gaps_total`. */
+  readonly certainty: string;
+  /** Reason, as in the field `details.reason` of the record. */
+  readonly reason: string;
+  /** Minimum number of missing bytes; null when unknown. */
+  readonly bytesMin: number | null;
+  /** Time of the first line after the gap; null while that line is unknown, or when it has no time. */
+  readonly until: string | null;
+}
+
+/** One of the last records of a router. */
+export interface RecordSummary {
+  /** Timestamp of the record; null when its line has no time. */
+  readonly timestamp: string | null;
+  /** Name of the log. */
+  readonly component: string;
+  /** Severity of the record; null when its line has none. */
+  readonly severity: string | null;
+  /** Cut to 240 characters; whole in `GET /api/v1/routers/NAME/records`. */
+  readonly message: string;
+}
+
+/**
+ * Answer of `GET /api/v1/records` and `GET /api/v1/routers/NAME/records`: the last lines of the fleet or of one router that
+ * fit the query, newest first. They are kept within `storage.recent`, whole, redacted, and across restarts.
+ */
+export interface RecordPage {
+  /** Records in the order of their times, the newest first. */
+  readonly records: readonly LogLine[];
+  /** Value of `before` for the older ones; null at the end. There may be one although none fits. */
+  readonly next: string | null;
+  /** Time down to which was searched when `next` is not null. */
+  readonly searchedTo: string | null;
+  /** Why the records could not be read; null when they were. */
+  readonly fault: string | null;
+}
+
+/** One line of a log, or an event such as a gap. */
+export interface LogLine {
+  /** Name of the router. */
+  readonly router: string;
+  /** Time of the line, with nine decimals; null when it has none. */
+  readonly timestamp: string | null;
+  /** Time at which the agent downloaded it. */
+  readonly observedTimestamp: string | null;
+  /** Time at which it stands: the same as `timestamp`; for an event, that of the lines next to it. */
+  readonly time: string;
+  /** Name of the log. */
+  readonly component: string;
+  /** The word in the line's brackets; null without one. */
+  readonly tag: string | null;
+  /** Severity of the line; null without one. */
+  readonly severity: string | null;
+  /** The whole text. */
+  readonly message: string;
+  /** Identity of the line, the same in all sinks. */
+  readonly uid: string;
+  /** Kind of event, such as `log.gap`; null for a line. */
+  readonly event: string | null;
+  /** Details of a gap, and of its end; null for others. */
+  readonly gap: LogLineGap | null;
+}
+
+/** The two ends of a gap. */
+export interface LogLineGap {
+  /** Certainty of the gap; null at its end. */
+  readonly certainty: string | null;
+  /** Reason of the gap; null at its end. */
+  readonly reason: string | null;
+  /** Time of the last line before it; null when not known. */
+  readonly from: string | null;
+  /** Time of the first line after it; null while that line is unknown. */
+  readonly to: string | null;
+  /** Minimum number of missing bytes; null when not known. */
+  readonly bytesMin: number | null;
+  /** At the end of a gap, the `uid` of its beginning; null otherwise. */
+  readonly gapUid: string | null;
+}
