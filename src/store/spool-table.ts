@@ -1,5 +1,5 @@
-import type { ByteLine } from '../base/index.ts';
 import type { GivenBytes, Slice, SliceBounds } from '../model/index.ts';
+import { collectSlice } from './collect-slice.ts';
 import type { LogChoice, SinkStart, SpoolCursor } from './contracts.ts';
 import { isBefore, SinkCursors } from './sink-cursors.ts';
 import { type BatchEntry, type LogCount, SpoolBatches, type SpoolTotals } from './spool-batches.ts';
@@ -149,68 +149,41 @@ export class SpoolTable {
   }
 
   /** Returns the next records for a sink, `undefined` if it has everything, or the damaged batch in front of them. */
-  readSlice(
-    sink: string,
-    { recordsMax, bytesMax, isWanted }: SliceBounds,
-  ): Slice<SpoolCursor> | DamagedBatch | undefined {
-    const cursor = this.cursorOf(sink);
-    const pass = this.#cursors.passOf(sink);
-    // A redelivery ends where new records start, so that a slice holds only one kind.
-    const end = pass ? cursor : undefined;
-    let { batch, index } = pass ?? cursor;
-    const lines: ByteLine[] = [];
-    let bytes = 0;
-    let oldestMs = 0;
-    let skipped = 0;
-    let passed = 0;
+  readSlice(sink: string, bounds: SliceBounds): Slice<SpoolCursor> | DamagedBatch | undefined {
+    const place = { cursor: this.cursorOf(sink), pass: this.#cursors.passOf(sink) };
     const used: UnpackedBatch[] = [];
+    let damaged: BatchEntry | undefined;
+    const slice = collectSlice(
+      {
+        batches: this.#batches.from((place.pass ?? place.cursor).batch),
+        isComplete: true,
+        skippedMax: PASSED_MAX,
+        numberOf: ({ id }) => id,
+        linesOf: (entry) => {
+          const unpacked = this.#batches.use(entry);
+          if (unpacked) used.push(unpacked);
+          else damaged = entry;
+          return unpacked;
+        },
+      },
+      place,
+      { ...bounds, isWanted: withUnknown(bounds.isWanted) },
+    );
+    if (damaged && slice?.lines.length === 0) return new DamagedBatch(damaged);
     const free = () => {
       for (const one of used.splice(0)) one.release();
     };
-    const toSlice = (isFull: boolean) => ({
-      lines,
-      next: { batch, index },
-      oldestMs,
-      isFull,
-      skipped,
-      isRepeat: end !== undefined,
-      free,
-    });
-    for (const entry of this.#batches.from(batch)) {
-      if (entry.id !== batch) [batch, index] = [entry.id, 0];
-      if (end && !isBefore({ batch, index }, end)) break;
-      const stop = end && entry.id === end.batch ? end.index : entry.records;
-      if (entry.router !== '' && !isWanted(entry.router, entry.component)) {
-        if (passed++ === PASSED_MAX) return toSlice(true);
-        skipped += stop - index;
-      } else {
-        const unpacked = this.#batches.use(entry);
-        if (!unpacked) return lines.length > 0 ? toSlice(true) : new DamagedBatch(entry);
-        used.push(unpacked);
-        for (; index < stop; index++) {
-          const line = unpacked.lineAt(index);
-          if (!line) break;
-          bytes += line.length;
-          if (lines.length > 0 && (bytes > bytesMax || lines.length >= recordsMax)) return toSlice(true);
-          if (lines.length === 0) oldestMs = entry.committedMs;
-          lines.push(line);
-        }
-      }
-      [batch, index] = [entry.id + 1, 0];
-    }
-    if (end) [batch, index] = [end.batch, end.index];
-    else if (lines.length === 0 && skipped === 0) return undefined;
-    return toSlice(lines.length >= recordsMax || bytes >= bytesMax);
+    return slice && { ...slice, free };
   }
 
   /** Number of records that a sink has yet to acknowledge. */
   countWaiting(sink: string, isWanted: LogChoice): number {
-    const count = this.#backlogs.get(sink)?.count((router, component) => router === '' || isWanted(router, component));
+    const count = this.#backlogs.get(sink)?.count(withUnknown(isWanted));
     if (!count) return 0;
     const { batch, index } = this.cursorOf(sink);
     if (index === 0) return count;
     const head = this.#batches.find(batch);
-    return head && (head.router === '' || isWanted(head.router, head.component)) ? count - index : count;
+    return head && withUnknown(isWanted)(head.router, head.component) ? count - index : count;
   }
 
   /**
@@ -218,9 +191,10 @@ export class SpoolTable {
    * next batch counts.
    */
   oldestWaitingMs(sink: string, isWanted: LogChoice): number | undefined {
+    const counts = withUnknown(isWanted);
     let passed = 0;
     for (const { router, component, committedMs } of this.#batches.from(this.cursorOf(sink).batch)) {
-      if (router === '' || isWanted(router, component) || passed++ === PASSED_MAX) return committedMs;
+      if (counts(router, component) || passed++ === PASSED_MAX) return committedMs;
     }
     return undefined;
   }
@@ -264,6 +238,11 @@ export class SpoolTable {
     for (const [router, totals] of waiting) this.#waiting.add(router, totals);
     this.#kept = this.#batches.sum('id < ?', this.#waitingFrom);
   }
+}
+
+/** Adds to the wanted logs the records whose log is not known any more, as after damage: every sink gets them. */
+function withUnknown(isWanted: LogChoice): LogChoice {
+  return (router, component) => router === '' || isWanted(router, component);
 }
 
 function add(one: SpoolTotals, other: SpoolTotals): SpoolTotals {

@@ -1,7 +1,6 @@
-import type { ByteLine } from '../../base/index.ts';
 import type { Slice, SliceBounds } from '../../model/index.ts';
+import { collectSlice } from '../collect-slice.ts';
 import type { LogChoice, SinkStart, SpoolCursor } from '../contracts.ts';
-import { isBefore } from '../sink-cursors.ts';
 import type { CommitQueue } from './commit-queue.ts';
 import { advancePlace, beginPass, parsePlace, renderPlace, type SinkPlace } from './cursor.ts';
 import type { ClusterLink } from './link.ts';
@@ -107,51 +106,22 @@ export class SinkReader {
   }
 
   /** Returns the next records that are here; `undefined` if there are none. Throws while the engine is there and gives none out. */
-  readSlice({ recordsMax, bytesMax, isWanted }: SliceBounds): Slice<SpoolCursor> | undefined {
+  readSlice(bounds: SliceBounds): Slice<SpoolCursor> | undefined {
     const [place, feed] = [this.#place, this.#feed];
     if (!place || !feed) return undefined;
     if (feed.fault && feed.held.length === 0) throw feed.fault;
-    const { cursor, pass } = place;
-    // A redelivery ends where new records start, so that a slice holds only one kind.
-    const end = pass ? cursor : undefined;
-    let { batch, index } = pass ?? cursor;
-    const lines: ByteLine[] = [];
-    let bytes = 0;
-    let oldestMs = 0;
-    let skipped = 0;
-    let passed = 0;
-    let isDamaged = false;
-    const toSlice = (isFull: boolean) => {
-      const next = { batch, index };
-      return { lines, next, oldestMs, isFull, skipped, isRepeat: end !== undefined };
-    };
-    for (const message of feed.held) {
-      if (message.seq < batch) continue;
-      if (message.seq !== batch) [batch, index] = [message.seq, 0];
-      if (end && !isBefore({ batch, index }, end)) break;
-      const stop = end && message.seq === end.batch ? end.index : message.records;
-      if (!isWanted(message.router, message.component)) {
-        if (passed++ === PASSED_MAX) return toSlice(true);
-        skipped += stop - index;
-      } else {
-        for (; index < stop; index++) {
-          const line = message.lineAt(index);
-          if (!line) {
-            isDamaged = true;
-            this.#reportDamaged(message, stop - index);
-            break;
-          }
-          bytes += line.length;
-          if (lines.length > 0 && (bytes > bytesMax || lines.length >= recordsMax)) return toSlice(true);
-          if (lines.length === 0) oldestMs = message.committedMs;
-          lines.push(line);
-        }
-      }
-      [batch, index] = [message.seq + 1, 0];
-    }
-    if (end && !isBefore({ batch, index }, end)) [batch, index] = [end.batch, end.index];
-    else if (lines.length === 0 && skipped === 0 && !isDamaged) return this.#endEmptyPass(end);
-    return toSlice(lines.length >= recordsMax || bytes >= bytesMax);
+    return collectSlice(
+      {
+        batches: feed.held,
+        isComplete: feed.isCaughtUp,
+        skippedMax: PASSED_MAX,
+        numberOf: ({ seq }) => seq,
+        linesOf: (message) => message,
+        onMissing: (message, records) => this.#reportDamaged(message, records),
+      },
+      place,
+      bounds,
+    );
   }
 
   #reportDamaged(message: RecordMessage, records: number): void {
@@ -159,12 +129,6 @@ export class SinkReader {
     message.isReported = true;
     const { router, component } = message;
     this.#options.onDamaged?.({ router, component, records });
-  }
-
-  /** A redelivery of which the stream has nothing any more is over. */
-  #endEmptyPass(end: SpoolCursor | undefined): Slice<SpoolCursor> | undefined {
-    if (!end || !this.#feed?.isCaughtUp) return undefined;
-    return { lines: [], next: end, oldestMs: 0, isFull: false, skipped: 0, isRepeat: true };
   }
 
   /** Moves the cursor, or the redelivery. Rejects with code `fenced` if another replica has moved it. */

@@ -1,0 +1,84 @@
+import type { ByteLine } from '../base/index.ts';
+import type { Slice, SliceBounds } from '../model/index.ts';
+import type { SpoolCursor } from './contracts.ts';
+import { isBefore } from './sink-cursors.ts';
+
+/** The records of one step of one log. */
+interface Batch {
+  readonly router: string;
+  readonly component: string;
+  /** Number of records. */
+  readonly records: number;
+  /** Wall time in milliseconds since the Unix epoch. */
+  readonly committedMs: number;
+}
+
+/** The batches of a store, as the sinks get them. */
+export interface BatchSource<B extends Batch> {
+  /** From the one where the slice begins, or an earlier one; in ascending order. */
+  readonly batches: Iterable<B>;
+  /** True if no other batches exist: a redelivery whose batches are gone is over. */
+  readonly isComplete: boolean;
+  /** Unwanted batches that one slice skips at most. */
+  readonly skippedMax: number;
+  /** Returns the number of a batch, which a cursor names. */
+  readonly numberOf: (batch: B) => number;
+  /** Returns the lines of a wanted batch; `undefined` ends the slice in front of it. */
+  readonly linesOf: (batch: B) => { lineAt(index: number): ByteLine | undefined } | undefined;
+  /** Called for records that have no line, which the slice leaves out. */
+  readonly onMissing?: ((batch: B, records: number) => void) | undefined;
+}
+
+/**
+ * Collects the next records of a sink whose cursor is at `cursor`; with `pass`, those of a redelivery up to there. Returns
+ * `undefined` if there is nothing to pass.
+ */
+export function collectSlice<B extends Batch>(
+  source: BatchSource<B>,
+  { cursor, pass }: { readonly cursor: SpoolCursor; readonly pass?: SpoolCursor | undefined },
+  { recordsMax, bytesMax, isWanted }: SliceBounds,
+): Slice<SpoolCursor> | undefined {
+  // A redelivery ends where new records start, so that a slice holds only one kind.
+  const end = pass ? cursor : undefined;
+  let { batch, index } = pass ?? cursor;
+  const lines: ByteLine[] = [];
+  let bytes = 0;
+  let oldestMs = 0;
+  let skipped = 0;
+  let batchesSkipped = 0;
+  let hasMissing = false;
+  const toSlice = (isFull: boolean): Slice<SpoolCursor> => {
+    const next = { batch, index };
+    return { lines, next, oldestMs, isFull, skipped, isRepeat: end !== undefined };
+  };
+  for (const one of source.batches) {
+    const number = source.numberOf(one);
+    if (number < batch) continue;
+    if (number !== batch) [batch, index] = [number, 0];
+    if (end && !isBefore({ batch, index }, end)) break;
+    const stop = end && number === end.batch ? end.index : one.records;
+    if (isWanted(one.router, one.component)) {
+      const content = source.linesOf(one);
+      if (!content) return toSlice(true);
+      for (; index < stop; index++) {
+        const line = content.lineAt(index);
+        if (!line) {
+          hasMissing = true;
+          source.onMissing?.(one, stop - index);
+          break;
+        }
+        bytes += line.length;
+        if (lines.length > 0 && (bytes > bytesMax || lines.length >= recordsMax)) return toSlice(true);
+        if (lines.length === 0) oldestMs = one.committedMs;
+        lines.push(line);
+      }
+    } else {
+      if (batchesSkipped++ === source.skippedMax) return toSlice(true);
+      skipped += stop - index;
+    }
+    [batch, index] = [number + 1, 0];
+  }
+  if (end && (source.isComplete || !isBefore({ batch, index }, end))) [batch, index] = [end.batch, end.index];
+  else if (lines.length === 0 && skipped === 0 && !hasMissing) return undefined;
+  return toSlice(lines.length >= recordsMax || bytes >= bytesMax);
+}
