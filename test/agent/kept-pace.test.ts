@@ -33,7 +33,7 @@ test('a slow router is asked for less from the first poll after a restart on, an
   expect(record(open(), SLOW).at(-1)).toBe(true);
   const next = open();
   expect(next.pace).toMatchObject({ level: 'slow', stretch: 2 });
-  expect(next.responseMs).toBe(3000);
+  expect(next.summarize().responseSeconds).toBe(3);
   record(next, FAST);
   record(next, FAST);
   expect(open().pace.level).toBe('usual');
@@ -63,6 +63,6 @@ test.for(['', '{', '[]', '{"serial":"SN-1"}', '{"serial":"SN-1","responseMs":-1,
   'a stored text that is none of these is as good as none: %s',
   (text) => {
     const { open } = createStore(text);
-    expect(open().responseMs).toBeUndefined();
+    expect(open().summarize().responseSeconds).toBeNull();
   },
 );

@@ -1,5 +1,8 @@
 import { type AnsweredPoll, type Pace, type PaceIntervals, PaceMemory } from '../../schedule/index.ts';
+import type { PollResult } from '../../status/index.ts';
+import type { PaceSummary } from '../../web/index.ts';
 import type { RouterValues } from '../state.ts';
+import { PollReader } from './answered-poll.ts';
 
 /** A router, its intervals, and where its usual time is kept. */
 export interface KeptPaceOptions {
@@ -35,6 +38,7 @@ const RESPONSE_MS_MAX = 3_600_000;
  */
 export class KeptPace {
   readonly #options: KeptPaceOptions;
+  readonly #polls = new PollReader();
   readonly #memory: PaceMemory;
   #stored: Stored | undefined;
 
@@ -49,14 +53,19 @@ export class KeptPace {
     return this.#memory.pace;
   }
 
-  /** Usual time of an answer; `undefined` before there were enough polls. Milliseconds. */
-  get responseMs(): number | undefined {
-    return this.#memory.responseMs;
+  /** Describes how the router answers and is spared. */
+  summarize(): PaceSummary {
+    const { pace, responseMs, isSignalPoor } = this.#memory;
+    const { level, stretch, statusStretch } = pace;
+    const responseSeconds = responseMs === undefined ? null : Math.round(responseMs) / 1000;
+    return { level, responseSeconds, isSignalPoor, stretch, statusStretch };
   }
 
-  /** True if the signal was poor in most of the last polls. */
-  get isSignalPoor(): boolean {
-    return this.#memory.isSignalPoor;
+  /** Learns from a poll; returns true if the pace has changed. */
+  learn(result: PollResult): boolean {
+    const poll = this.#polls.read(result);
+    const identity = { serial: result.serialNumber, firmware: result.firmwareVersion };
+    return poll !== undefined && this.record(poll, identity);
   }
 
   /** Records a poll that this device answered; returns true if the pace has changed. */

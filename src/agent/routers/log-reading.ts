@@ -1,0 +1,167 @@
+import { type Clock, CodedError, isSelected, openDeadline } from '../../base/index.ts';
+import type { RouterSettings } from '../../config/index.ts';
+import { type ArchivePool, type LogEvent, type RecordLog, TailMemory, tailOnce, Zone } from '../../logs/index.ts';
+import { type RouterClient, RouterError } from '../../router/index.ts';
+import type { RunOutcome, SharedBudget } from '../../schedule/index.ts';
+import { StoreError } from '../../store/index.ts';
+import type { LineProcessing } from '../line-processing.ts';
+import type { SpoolGuard } from '../state.ts';
+import type { RouterStats } from '../stats/router-stats.ts';
+import type { LineFeed } from '../views/line-feed.ts';
+import type { RouterLifecycle } from './lifecycle-keeper.ts';
+import { readRouterTime } from './router-time.ts';
+
+/** One router, and what the reading of its logs needs. */
+export interface LogReadingOptions {
+  /** Settings of the router. */
+  readonly settings: RouterSettings;
+  /** Reads from the router. */
+  readonly client: RouterClient;
+  /** Its byte budget. */
+  readonly budget: SharedBudget;
+  /** Gets what happens. */
+  readonly stats: RouterStats;
+  /** Returns what the operator wants of the router. */
+  readonly lifecycle: () => RouterLifecycle;
+  /** Redaction and metric rules for log lines. */
+  readonly lines: LineProcessing;
+  /** Stores records and positions. */
+  readonly records: SpoolGuard;
+  /** Threads that decompress rotated logs, shared by all routers. */
+  readonly archives: ArchivePool;
+  /** Gets the records that were stored. */
+  readonly feed: Pick<LineFeed, 'publish'>;
+  /** Clock for everything that waits or reads the time. */
+  readonly clock: Clock;
+  /** Called when lines were lost. */
+  readonly onGap: () => void;
+  /** Called when the state can no longer be written. */
+  readonly onStoreFailed: (cause: StoreError) => void;
+}
+
+/** Limit of one run over the logs of a router: a slow link carries some megabytes in it, and the next run continues. */
+const LOGS_DEADLINE_MS = 10 * 60_000;
+/**
+ * Limit of one download, which polls may have to wait for. A run goes on with another log for no longer than this, so that
+ * its own limit ends no download. Milliseconds.
+ */
+export const DOWNLOAD_MS_MAX = LOGS_DEADLINE_MS / 2;
+/** Logs that grow fast are read up to this many times as often as configured, but no more often than every second. */
+const LOG_FLOOR_PARTS = [6, 5, 4, 3, 2];
+const LOG_FLOOR_MS = 1000;
+
+/** The reading of one router's logs, run by run. */
+export class LogReading {
+  /**
+   * Shortest interval, for logs that the router will soon delete: a whole part of the configured one, so that the scheduled
+   * times stay. Milliseconds.
+   */
+  readonly floorMs: number;
+  readonly #options: LogReadingOptions;
+  readonly #zone: Zone;
+  readonly #memory = new TailMemory();
+  readonly #records: RecordLog;
+  /** Component after which the last run yielded. */
+  #after: string | undefined;
+  /** True if another replica has moved the logs since their positions were loaded. */
+  #isFenced = false;
+
+  constructor(options: LogReadingOptions) {
+    const { settings, records, stats, feed } = options;
+    this.#options = options;
+    const { intervalMs } = settings.logs;
+    const parts = LOG_FLOOR_PARTS.find((count) => intervalMs % count === 0 && intervalMs / count >= LOG_FLOOR_MS) ?? 1;
+    this.floorMs = intervalMs / parts;
+    this.#zone = new Zone(settings.timezone);
+    this.#records = {
+      readPositions: (router) => records.readPositions(router),
+      readFacts: (router) => records.readFacts(router),
+      forgetLogs: (router, components) => records.forgetLogs(router, components),
+      commit: async (...commits) => {
+        await records.commit(...commits);
+        for (const commit of commits) {
+          if (!('lines' in commit)) continue;
+          stats.recordLines(commit.lines);
+          feed.publish(settings.name, commit.lines);
+        }
+      },
+    };
+  }
+
+  /** True if the last run has left some logs for the next one. */
+  get hasMore(): boolean {
+    return this.#after !== undefined;
+  }
+
+  /** Returns the factor of {@link floorMs} with which the next run is due; `stretch` is how much the router is spared. */
+  findMultiplier(stretch: number): number {
+    const { floorMs } = this;
+    const { settings, budget } = this.#options;
+    const budgetMultiplier = budget.intervalMultiplier('logs');
+    const ceilingMs = settings.logs.intervalMs * Math.max(1, stretch / budgetMultiplier);
+    const wantedMs = this.#memory.computeIntervalMs({ floorMs, ceilingMs });
+    return Math.max(1, Math.floor(wantedMs / floorMs)) * budgetMultiplier;
+  }
+
+  /** Reads what is new in all logs. `isAwaited` returns true once a poll waits for the end of the run. */
+  async run(signal: AbortSignal, isAwaited: () => boolean): Promise<RunOutcome> {
+    const { settings, clock, records, stats } = this.#options;
+    using deadline = openDeadline(clock, LOGS_DEADLINE_MS, signal);
+    try {
+      if (this.#isFenced) await records.openRouter(settings.name);
+      this.#isFenced = false;
+      await this.#tail(deadline.signal, isAwaited);
+      stats.recordLogsRead();
+      return 'done';
+    } catch (cause) {
+      if (signal.aborted) throw cause;
+      if (cause instanceof StoreError && cause.code === 'fenced') {
+        // Not a failure of this router: its new owner reads on where the log stands.
+        this.#isFenced = true;
+        return 'done';
+      }
+      stats.recordLogsFailed(cause);
+      if (cause instanceof StoreError && cause.code === 'broken') this.#options.onStoreFailed(cause);
+      // A full spool, an answered refusal or a budget that is used up does not justify a long back-off.
+      const isRouterGone = cause instanceof RouterError && !cause.isAnswered && cause.code !== 'budget';
+      return isRouterGone || !(cause instanceof CodedError) ? 'failed' : 'done';
+    }
+  }
+
+  async #tail(signal: AbortSignal, isAwaited: () => boolean): Promise<void> {
+    const { settings, client, budget, stats, lifecycle, clock, archives, lines } = this.#options;
+    const beganMs = clock.monotonic();
+    this.#after = await tailOnce(
+      {
+        router: settings,
+        source: client,
+        records: this.#records,
+        archives,
+        clock,
+        zone: this.#zone,
+        readTime: (runSignal) => readRouterTime(client, runSignal),
+        memory: this.#memory,
+        pause: lifecycle().pause,
+        start: settings.logs.start,
+        matcher: lines.matcher,
+        firmware: stats.identity.firmware,
+        serial: stats.identity.serial,
+        isWanted: (component) => isSelected(component, settings.logs.components),
+        report: (event) => this.#onEvent(event),
+        shouldYield: () =>
+          isAwaited() ||
+          clock.monotonic() - beganMs > DOWNLOAD_MS_MAX ||
+          budget.isPaused ||
+          client.retryAfter !== undefined,
+        after: this.#after,
+      },
+      signal,
+    );
+  }
+
+  #onEvent(event: LogEvent): void {
+    const { stats, onGap } = this.#options;
+    stats.record(event);
+    if (event.type === 'log-gap-found' && event.reason !== 'skipped') onGap();
+  }
+}

@@ -1,0 +1,204 @@
+import type { Clock, Logger } from '../../base/index.ts';
+import type { RouterSettings } from '../../config/index.ts';
+import { type RouterClient, RouterError } from '../../router/index.ts';
+import type { CurrentRun, RunOutcome } from '../../schedule/index.ts';
+import {
+  ConfigurationReader,
+  createLogFilesReader,
+  type ModelMemory,
+  type PollResult,
+  StatusPoller,
+} from '../../status/index.ts';
+import type { RouterValues } from '../state.ts';
+import type { RouterStats } from '../stats/router-stats.ts';
+import type { ByteAccount } from './byte-account.ts';
+import type { KeptPace } from './kept-pace.ts';
+
+/**
+ * Maximum time that logs wait for a successful poll after a failed connection, so that an unreachable router costs one
+ * time-out per cycle and not two. Milliseconds.
+ */
+const UNREACHABLE_MS_MAX = 5 * 60_000;
+/** Key of the known configuration of a router, so that a change during a restart is detected. */
+const CONFIGURATION_KEY = 'configuration';
+/** Key of the resources that a router lacks, so that a restart does not ask for them. */
+const CAPABILITIES_KEY = 'capabilities';
+
+/** One router, and what its poller needs. */
+export interface PollerOptions {
+  /** Settings of the router. */
+  readonly settings: RouterSettings;
+  /** Reads from the router. */
+  readonly client: RouterClient;
+  /** True if its logs are read, which lists their files anyway. */
+  readonly followsLogs: boolean;
+  /** What routers of each model lack. */
+  readonly models: ModelMemory;
+  /** Small facts about the router, kept over a restart. */
+  readonly values: RouterValues;
+  /** Clock of the poller. */
+  readonly clock: Clock;
+}
+
+/** Creates the poller of a router, which knows what was stored of the router before a restart. */
+export function createPoller({ settings, client, followsLogs, models, values, clock }: PollerOptions): StatusPoller {
+  const { name, poll } = settings;
+  const configuration = new ConfigurationReader({
+    source: {
+      countEntries: (resource, signal) => client.configuration.countEntries(resource, {}, signal),
+      readConfiguration: (resource, signal) => client.configuration.read(resource, {}, signal),
+    },
+    clock,
+    previous: values.read(name, CONFIGURATION_KEY),
+  });
+  return new StatusPoller({
+    modules: settings.modules,
+    source: client,
+    readers: {
+      configuration: {
+        read: async (context, signal) => {
+          const before = configuration.state;
+          try {
+            return await configuration.read(context, signal);
+          } finally {
+            const { state } = configuration;
+            if (state !== before) values.write(name, CONFIGURATION_KEY, state);
+          }
+        },
+      },
+      ...(!followsLogs && { log_files: createLogFilesReader(client) }),
+    },
+    clock,
+    intervalMs: poll.intervalMs,
+    deadlineMs: poll.deadlineMs,
+    staleAfterMs: poll.staleAfterMs,
+    zone: settings.timezone,
+    models,
+    previous: values.read(name, CAPABILITIES_KEY),
+  });
+}
+
+/** One router, and what its polls need. */
+export interface StatusPollingOptions extends Pick<PollerOptions, 'settings' | 'client' | 'values' | 'clock'> {
+  /** Made by {@link createPoller}. */
+  readonly poller: StatusPoller;
+  /** How the router is spared. */
+  readonly pace: KeptPace;
+  /** Pays for the polls. */
+  readonly bytes: ByteAccount;
+  /** Gets the results. */
+  readonly stats: RouterStats;
+  /** The agent's own log. */
+  readonly logger: Logger;
+  /** Called after each poll. */
+  readonly onPolled: (result: PollResult) => void;
+}
+
+/** The polls of one router's status, one by one, and what follows from each for the next one. */
+export class StatusPolling {
+  readonly #options: StatusPollingOptions;
+  /** Number of intervals between two polls that ask for a sign of life: they fit into the time for which values are served. */
+  readonly #signTicks: number;
+  /** End of the last poll that read what a fresh one would read. Monotonic. */
+  #polledAtMs = -Infinity;
+  /** Time until which the router counts as unreachable, because the last poll could not connect. Monotonic. */
+  #unreachableUntilMs = -Infinity;
+
+  constructor(options: StatusPollingOptions) {
+    this.#options = options;
+    const { staleAfterMs, deadlineMs } = options.settings.poll;
+    this.#signTicks = Math.max(1, Math.floor((staleAfterMs - deadlineMs) / options.poller.tickMs));
+  }
+
+  /** Returns the factor of the poller's interval with which the next poll is due. */
+  findMultiplier(): number {
+    const { bytes, pace } = this.#options;
+    // Stretched polls leave room for signs of life, so that a dead router shows in time.
+    return Math.max(Math.min(bytes.budget.pollMultiplier(false), this.#signTicks), pace.pace.statusStretch);
+  }
+
+  /** True for some minutes after a poll that could not connect. */
+  get isUnreachable(): boolean {
+    return this.#options.clock.monotonic() < this.#unreachableUntilMs;
+  }
+
+  /**
+   * True if a poll ahead of schedule is worth its bytes: the values are at least `minAgeMs` old, and the byte budget slows
+   * nothing down. A poll that failed counts too, because it was paid for.
+   */
+  admitsFresh(minAgeMs: number): boolean {
+    const { bytes, clock } = this.#options;
+    return bytes.budget.intervalMultiplier('slow') <= 1 && clock.monotonic() - this.#polledAtMs >= minAgeMs;
+  }
+
+  /** Polls the router once. */
+  async run(signal: AbortSignal, { isTriggered }: CurrentRun): Promise<RunOutcome> {
+    const { client, stats, onPolled } = this.#options;
+    stats.beginPoll();
+    using turns = new DisposableStack();
+    turns.use(await client.takeTurn(signal));
+    const before = client.wireBytes;
+    const result = await this.#read(signal, isTriggered);
+    const { sent, received } = client.wireBytes;
+    this.#keepState();
+    const isPutOff = client.retryAfter !== undefined;
+    stats.recordPoll(result, { sent: sent - before.sent, received: received - before.received }, isPutOff);
+    this.#learn(result, isTriggered);
+    onPolled(result);
+    // A router that names a time for the next request needs no back-off.
+    return result.isUp || isPutOff ? 'done' : 'failed';
+  }
+
+  /** Reads what is due, or with `isFresh` everything, and has its part of the byte budget pay. */
+  async #read(signal: AbortSignal, isFresh: boolean): Promise<PollResult> {
+    const { poller, bytes, stats, pace: kept } = this.#options;
+    const { budget } = bytes;
+    const { pace } = kept;
+    // A budget that slows the status down has no bytes but for what is due, and for signs of life.
+    const isShort = budget.pollMultiplier(false) > 1;
+    bytes.payFrom(budget.statusPart ?? 'status');
+    try {
+      return await poller.pollOnce(signal, {
+        intervalMultiplier: (isSlow) =>
+          Math.max(budget.pollMultiplier(isSlow), isSlow ? pace.stretch : pace.statusStretch),
+        slowResourcesMax: pace.slowResourcesMax,
+        isFresh,
+        isSignWanted: isShort,
+        mayExpire: isShort,
+        holdsValues: (resource) => stats.holdsValues(resource),
+      });
+    } finally {
+      bytes.payFrom('common');
+    }
+  }
+
+  /** Stores what the router lacks, if that has changed. */
+  #keepState(): void {
+    const { poller, values, settings } = this.#options;
+    const state = poller.takeState();
+    if (state !== undefined) values.write(settings.name, CAPABILITIES_KEY, state);
+  }
+
+  #learn(result: PollResult, isTriggered: boolean): void {
+    const { poller, pace, settings, clock } = this.#options;
+    if (pace.learn(result)) this.#logPace();
+    // A module that is read more often than the others makes polls that leave those out.
+    if (isTriggered || (!result.isIdle && poller.tickMs >= settings.poll.intervalMs)) {
+      this.#polledAtMs = clock.monotonic();
+    }
+    if (result.isIdle) return;
+    this.#unreachableUntilMs = hasNoConnection(result) ? clock.monotonic() + UNREACHABLE_MS_MAX : -Infinity;
+  }
+
+  #logPace(): void {
+    const { pace, settings, logger } = this.#options;
+    const { level, responseSeconds, ...rest } = pace.summarize();
+    const fields = { router: settings.name, responseSeconds, ...rest };
+    if (level === 'usual') logger.info('Router answers faster; it is asked as configured', fields);
+    else logger.warn('Router answers slowly; it is asked for less', fields);
+  }
+}
+
+function hasNoConnection({ isUp, error }: PollResult): boolean {
+  return !isUp && error instanceof RouterError && error.code === 'connect' && error.isUnsent;
+}
