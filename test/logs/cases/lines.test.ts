@@ -141,6 +141,27 @@ test('a line that a crashed daemon has glued to half of another one is split, wi
   expect(records[2]?.offset).toBe((records[1]?.offset ?? 0) + 4);
 });
 
+test('a line that was glued to a half that was read before has the byte at which it stands, over ranges and after a restart', async () => {
+  for (const restarts of [false, true]) {
+    await using bench = await openLogBench({ simulator: { logs: { tornBytes: 4 } } });
+    bench.router.appendLog('network', 'before');
+    const [before] = await bench.reader.turn();
+    bench.router.restart();
+    await bench.clock.advance(MINUTE_MS);
+    expect(linesOf(await bench.reader.turn())).toEqual([]);
+    if (restarts) bench.reader.restart();
+    bench.router.appendLog('network', 'after');
+    const records = linesOf(await bench.reader.turn());
+    const end = (before?.offset ?? 0) + '2026-11-21 13:00:00 [network] before\n'.length;
+    expect(records.map(({ offset, message, flags }) => [offset, message, flags])).toEqual([
+      [end, '2026', ['glued', 'unparsed']],
+      [end + 4, 'after', ['glued']],
+    ]);
+    await bench.clock.advance(MINUTE_MS);
+    expect(await bench.reader.turn()).toEqual([]);
+  }
+});
+
 test('a glued line with a whole head is split where the file was seen to end, and where a buffer ends, and nowhere else', async () => {
   const half = `${AT} [wan] half a mess`;
   await using bench = await openFileBench(new Map([['network/current', `${AT} [wan] x\n${half}`]]));

@@ -42,6 +42,30 @@ test('cases 2 and 90: half a line gives no record for hours, and is no fault; wi
   expect(bench.reader.events.at(-1)).toMatchObject({ type: 'log-caught-up', isWaitingForLineEnd: false });
 });
 
+test('a line that was read in two halves, wherever it was cut, is the same record as one that was read at once', async () => {
+  const [first, second] = ['2026-11-21 13:00:00 [wan] first\n', '2026-11-21 13:00:01 [wan] über 2026-11-21 [lan]\r\n'];
+  const whole = Buffer.from(`${first}${second}2026-11-21 13:00:02 [wan] third\n`);
+  const cuts = Array.from({ length: whole.length + 1 }, (_, cut) => cut);
+  await using bench = await openFileBench(
+    new Map(cuts.map((cut) => [`log${cut}/current`, whole.subarray(0, cut)] as const)),
+  );
+  await bench.reader.turn();
+  await bench.clock.advance(MINUTE_MS);
+  for (const cut of cuts) bench.files.set(`log${cut}/current`, whole);
+  await bench.reader.turn();
+  for (const cut of cuts) {
+    const records = bench.reader.records.filter(({ component }) => component === `log${cut}`);
+    expect([cut, ...records.map(({ offset, message, flags }) => [offset, message, flags])]).toEqual([
+      cut,
+      [0, 'first', undefined],
+      [first.length, 'über 2026-11-21 [lan]', undefined],
+      [Buffer.byteLength(first + second), 'third', undefined],
+    ]);
+  }
+  const uids = new Set(bench.reader.records.map(({ uid }) => uid));
+  expect(uids.size).toBe(3 * cuts.length);
+});
+
 test('case 4: a file that was read whole and rotated gives nothing more, and no gap', async () => {
   await using bench = await openLogBench(AT_ONCE);
   bench.write(0, 10);
