@@ -4,7 +4,7 @@ import { Secret } from '../../src/base/index.ts';
 import { Access } from '../../src/web/access.ts';
 import type { AccessRules, Role } from '../../src/web/access-settings.ts';
 import { type WebContent, WebError, type WebSecurity } from '../../src/web/index.ts';
-import { DETAIL, openBench, toBasic } from './bench.ts';
+import { ask as askRoutes, createApp, DETAIL, openBench, toBasic } from './bench.ts';
 
 const HASH = hashSync('secret', 4);
 const SECURITY: WebSecurity = { headers: {}, users: new Map(['alice', 'bob', 'carol'].map((user) => [user, HASH])) };
@@ -51,6 +51,7 @@ const ROUTES: readonly (readonly [method: string, path: string, roles: readonly 
   ['GET', '/api/v1/routers/plant-7/records', ['read', 'admin']],
   ['GET', '/sinks', ['read', 'admin']],
   ['GET', '/dead-letters', ['read', 'admin']],
+  ['GET', '/dead-letters/1', ['read', 'admin'], 404],
   ['GET', '/config', ['read', 'admin']],
   ['GET', '/api/v1/routers', ['read', 'admin']],
   ['GET', '/api/v1/routers/plant-7', ['read', 'admin']],
@@ -60,9 +61,78 @@ const ROUTES: readonly (readonly [method: string, path: string, roles: readonly 
   ['PUT', '/-/reload', ['admin']],
   ['PUT', '/api/v1/routers/plant-7/state', ['admin'], 400],
   ['POST', '/-/quit', ['admin']],
-  ['POST', '/-/poll?router=plant-7', ['admin']],
+  ['PUT', '/-/quit', ['admin']],
+  ['POST', '/-/poll?router=plant-7', ['admin'], 303],
 ];
 const CONTENT: Partial<WebContent> = { describeRouter: () => DETAIL };
+
+/** The routes as they are registered; `HEAD` belongs to `GET`, and `OPTIONS` and other methods do nothing. */
+function listRegistered(): string[] {
+  const methods = createApp().app.routes.filter(({ method }) => method !== 'ALL' && method !== 'OPTIONS');
+  return methods.map(({ method, path }) => `${method} ${path}`);
+}
+
+test('the list of routes in this file has every route that there is, so that a new one says who may ask it', () => {
+  const toPattern = (path: string) =>
+    path
+      .replace(/\?.*/, '')
+      .replace(/(?<=\/(router|routers)\/)plant-7/, ':name')
+      .replace(/(?<=\/dead-letters\/)1/, ':id');
+  const listed = ROUTES.map(([method, path]) => `${method.replace('HEAD', 'GET')} ${toPattern(path)}`);
+  expect([...new Set(listed)].toSorted()).toEqual(listRegistered().toSorted());
+});
+
+test('every route that changes something does nothing for a page of another site, and nothing unless it is allowed', async () => {
+  const acts = ['reload', 'tryReload', 'setRouterState', 'quit', 'refresh'] as const;
+  const spies = Object.fromEntries(acts.map((act) => [act, vi.fn()]));
+  const changing = ROUTES.filter(([method]) => method !== 'GET' && method !== 'HEAD');
+  expect(changing.length).toBeGreaterThan(0);
+  const body = '{"state":"paused"}';
+  for (const [method, path] of changing) {
+    for (const query of ['', '?dry_run=1', '?accept_removals=x']) {
+      const asked = path.includes('?') ? path : path + query;
+      for (const headers of [
+        { 'sec-fetch-site': 'cross-site' },
+        { origin: 'null' },
+        { referer: 'http://evil.example/' },
+      ]) {
+        const settings = { content: spies, isLifecycleEnabled: true };
+        const { status, text } = await askRoutes(asked, settings, { method, headers, body });
+        expect([asked, status, text]).toEqual([
+          asked,
+          403,
+          'A page of another site asked for this, so it was not done.\n',
+        ]);
+      }
+      const { status, text } = await askRoutes(asked, { content: spies }, { method, body });
+      expect([asked, status, text]).toEqual([asked, 403, expect.stringContaining('switched off')]);
+    }
+  }
+  for (const act of acts) expect([act, spies[act]?.mock.calls]).toEqual([act, []]);
+});
+
+test('no route that is asked by GET changes anything, and none takes a body that is long', async () => {
+  const acts = ['reload', 'setRouterState', 'quit'] as const;
+  const spies = Object.fromEntries(
+    acts.map((act) => [act, vi.fn(() => Promise.resolve({ ok: false, reason: 'unknown' }))]),
+  );
+  await using bench = await openBench({ ...CONTENT, ...spies }, { isLifecycleEnabled: true });
+  for (const [, path] of ROUTES) {
+    for (const method of ['GET', 'HEAD', 'OPTIONS', 'DELETE', 'PATCH']) {
+      // A stream does not end.
+      if (method === 'GET' && path.endsWith('/stream')) continue;
+      const { status } = await bench.get(path, { method });
+      expect([method, path, status]).not.toEqual([method, path, 500]);
+    }
+  }
+  for (const act of acts) expect([act, spies[act]?.mock.calls]).toEqual([act, []]);
+  const long = new Uint8Array(1024 * 1024).fill(0x20);
+  const put = await fetch(`${bench.url}/api/v1/routers/plant-7/state`, { method: 'PUT', body: long }).catch(
+    () => undefined,
+  );
+  expect([undefined, 400]).toContain(put?.status);
+  expect(spies['setRouterState']?.mock.calls).toEqual([]);
+});
 
 describe.for(['', '/prefix'])('a server below %j with roles', (routePrefix) => {
   test.for(CREDENTIALS)('lets %s ask what the role allows, and nothing else', async ([, role, headers]) => {
@@ -70,8 +140,7 @@ describe.for(['', '/prefix'])('a server below %j with roles', (routePrefix) => {
     await using bench = await openBench(CONTENT, options);
     for (const [method, path, roles, allowed = 200] of ROUTES) {
       const { status } = await bench.get(path, { method, headers });
-      const granted = path.startsWith('/-/poll') ? 303 : allowed;
-      expect([method, path, status]).toEqual([method, path, roles.includes(role) ? granted : 403]);
+      expect([method, path, status]).toEqual([method, path, roles.includes(role) ? allowed : 403]);
     }
     // Other spellings of a route lead nowhere.
     for (const path of [
