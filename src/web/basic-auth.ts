@@ -7,6 +7,8 @@ export interface PasswordWork {
   readonly fillers: readonly string[];
   /** True for a client that failed before: it waits for all others. */
   readonly isSuspect: boolean;
+  /** Who sent it: when too many wait, a client with several gives way to one with fewer. */
+  readonly client: string;
 }
 
 /** Compares a password with a bcrypt hash. */
@@ -78,7 +80,7 @@ export class BasicAuth {
       throw new WebError('busy', 'Too many passwords of one client wait to be compared', { disposition: 'hold-back' });
     }
     this.#pendingByClient.set(client, pendingOfClient + 1);
-    const work = { fillers: this.#listFillers(hash), isSuspect: this.#suspects.has(client) };
+    const work = { fillers: this.#listFillers(hash), isSuspect: this.#suspects.has(client), client };
     const pending = this.#passwords
       .isMatch(password, hash ?? toDecoy(this.#costMax), work)
       .then((isMatch) => {

@@ -14,6 +14,7 @@ const COMPARISONS_MAX = 32;
 const SUSPECT_COMPARISONS_MAX = 16;
 
 interface Job extends Comparison {
+  readonly client: string;
   readonly result: PromiseWithResolvers<boolean>;
 }
 
@@ -31,17 +32,22 @@ export class PasswordThread implements PasswordComparer {
   #comparisons = 0;
   #isClosed = false;
 
-  /** Throws {@link WebError}: `busy` when too many comparisons wait already, `password-check` when the thread died. */
-  async isMatch(password: string, hash: string, { fillers, isSuspect }: PasswordWork): Promise<boolean> {
+  /**
+   * Throws {@link WebError}: `busy` when too many comparisons wait already, or when this one gives way to a client with fewer,
+   * `password-check` when the thread died.
+   */
+  async isMatch(password: string, hash: string, { fillers, isSuspect, client }: PasswordWork): Promise<boolean> {
     if (this.#isClosed) throw fail('The web server is being closed');
     const [queue, max] = isSuspect
       ? [this.#suspects, SUSPECT_COMPARISONS_MAX]
       : [this.#waiting, COMPARISONS_MAX - (this.#current ? 1 : 0)];
     if (queue.length >= max) {
-      throw new WebError('busy', 'Too many passwords wait to be compared', { disposition: 'hold-back' });
+      const excess = takeFromLargest(queue, client);
+      if (!excess) throw refuse();
+      excess.result.reject(refuse());
     }
     const result = Promise.withResolvers<boolean>();
-    queue.push({ id: ++this.#comparisons, password, hash, fillers, result });
+    queue.push({ id: ++this.#comparisons, password, hash, fillers, client, result });
     this.#proceed();
     return result.promise;
   }
@@ -62,11 +68,11 @@ export class PasswordThread implements PasswordComparer {
       return;
     }
     this.#current = job;
-    const { result, ...comparison } = job;
+    const { id, password, hash, fillers, result } = job;
     try {
       const worker = this.#start();
       worker.ref();
-      worker.postMessage(comparison satisfies Comparison, []);
+      worker.postMessage({ id, password, hash, fillers } satisfies Comparison, []);
     } catch (cause) {
       // The system has no room for a thread.
       this.#current = undefined;
@@ -97,6 +103,25 @@ export class PasswordThread implements PasswordComparer {
     this.#current = undefined;
     for (const { result } of lost) result.reject(error);
   }
+}
+
+/**
+ * Takes the last job of the client with the most out of a full queue, if that client has at least two more than the new one:
+ * a crowd of guesses from a few addresses keeps nobody else out.
+ */
+function takeFromLargest(queue: Job[], newcomer: string): Job | undefined {
+  const counts = new Map<string, number>();
+  for (const { client } of queue) counts.set(client, (counts.get(client) ?? 0) + 1);
+  const [largest, most] = [...counts].reduce((one, other) => (other[1] > one[1] ? other : one));
+  if (most < (counts.get(newcomer) ?? 0) + 2) return undefined;
+  return queue.splice(
+    queue.findLastIndex(({ client }) => client === largest),
+    1,
+  )[0];
+}
+
+function refuse(): WebError {
+  return new WebError('busy', 'Too many passwords wait to be compared', { disposition: 'hold-back' });
 }
 
 function fail(message: string, cause?: unknown): WebError {

@@ -21,6 +21,8 @@ export const SAMPLES = {
   'processes of a fleet': 'none',
   'fuzz cases': '4,000 of 40,000',
   'kills of the agent': '3 of 12',
+  'open connections': '1,000 of 10,000',
+  'refused requests': '1,500 of 30,000',
   'faults of the machine': 'three of eight, on one of two stores',
 } as const;
 

@@ -12,7 +12,7 @@ const ALICE = hashSync('correct horse', 4);
 const BOB = hashSync('geheim: ö', 4).replace(/^\$2b/, '$2y');
 
 const CLIENT = '192.0.2.7';
-const PLAIN: PasswordWork = { fillers: [], isSuspect: false };
+const PLAIN: PasswordWork = { fillers: [], isSuspect: false, client: CLIENT };
 
 function toSecurity(users: Record<string, string> = { alice: ALICE, bob: BOB }): WebSecurity {
   return { headers: { 'X-Frame-Options': 'deny' }, users: new Map(Object.entries(users)) };
@@ -302,16 +302,27 @@ describe('PasswordThread', () => {
     expect(await thread.isMatch('correct horse', ALICE, PLAIN)).toBe(true);
   });
 
+  test('has a client with several passwords give way to one with fewer when too many wait', async () => {
+    await using thread = openThread();
+    const compare = (client: string) => thread.isMatch('x', ALICE, { ...PLAIN, client });
+    // The first one is being compared while the others come.
+    const crowd = Array.from({ length: 32 }, (_, index) => compare(`192.0.2.${1 + (index % 4)}`));
+    const outcomes = Promise.allSettled(crowd);
+    expect(await compare('198.51.100.1')).toBe(false);
+    const refused = (await outcomes).filter(({ status }) => status === 'rejected');
+    expect(refused).toMatchObject([{ reason: { code: 'busy' } }]);
+  });
+
   test('serves clients that failed before after all others, and refuses more than sixteen of them', async () => {
     await using thread = openThread();
     const order: string[] = [];
     const compare = async (name: string, isSuspect: boolean) => {
-      await thread.isMatch('x', ALICE, { fillers: [], isSuspect });
+      await thread.isMatch('x', ALICE, { ...PLAIN, isSuspect });
       order.push(name);
     };
     // The first one is being compared while the others come.
     const asked = Array.from({ length: 17 }, (_, index) => compare(`suspect ${index}`, true));
-    await expect(thread.isMatch('x', ALICE, { fillers: [], isSuspect: true })).rejects.toMatchObject({ code: 'busy' });
+    await expect(thread.isMatch('x', ALICE, { ...PLAIN, isSuspect: true })).rejects.toMatchObject({ code: 'busy' });
     await Promise.all([...asked, compare('other', false)]);
     expect(order.slice(0, 3)).toEqual(['suspect 0', 'other', 'suspect 1']);
   });
@@ -319,7 +330,7 @@ describe('PasswordThread', () => {
   test('compares the fillers only with a password that does not match', async () => {
     await using thread = openThread();
     // A filler that is no hash ends the thread.
-    const work = { fillers: [ALICE.replace('$2b', '$9z')], isSuspect: false };
+    const work = { ...PLAIN, fillers: [ALICE.replace('$2b', '$9z')] };
     expect(await thread.isMatch('correct horse', ALICE, work)).toBe(true);
     await expect(thread.isMatch('x', ALICE, work)).rejects.toMatchObject({ code: 'password-check' });
   });
