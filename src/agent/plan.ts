@@ -86,7 +86,7 @@ export async function preparePlan(config: Config, options: PlanOptions, isTrial 
       await sinkChange.commit(signal);
       const change = await fleet.apply({ routers, common, create }, signal);
       try {
-        forgetRouters(config, store, clock, logger);
+        await forgetRouters(config, store, clock, logger);
       } catch (cause) {
         if (!(cause instanceof StoreError)) throw cause;
         onStoreFailed(cause);
@@ -120,9 +120,14 @@ function applyLimits({ schedule, connections, routers }: Config, options: PlanOp
 }
 
 /** Drops the state of routers that were removed some days ago. Called when the fleet changes. */
-function forgetRouters({ routers }: Config, store: PlanOptions['store'], clock: Clock, logger: Logger): void {
+async function forgetRouters(
+  { routers }: Config,
+  store: PlanOptions['store'],
+  clock: Clock,
+  logger: Logger,
+): Promise<void> {
   const names = routers.map(({ name }) => name);
-  const forgotten = store.keepRouters(names, clock.now());
+  const forgotten = await store.keepRouters(names, clock.now());
   if (forgotten.length > 0) logger.info('Forgot routers that are not configured any more', { routers: forgotten });
 }
 

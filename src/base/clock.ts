@@ -127,11 +127,14 @@ export class Steps {
   /** Ends the step; the next one begins when everybody else had a turn. */
   next(): Promise<void> {
     // Loops that share them go on together: if each had a pause of its own, each would begin a step of full length in the next turn.
-    this.#pause ??= yieldToLoop().then(() => {
-      this.#pause = undefined;
-      this.#beganMs = this.#clock.monotonic();
-    });
+    this.#pause ??= this.#rest();
     return this.#pause;
+  }
+
+  async #rest(): Promise<void> {
+    await yieldToLoop();
+    this.#pause = undefined;
+    this.#beganMs = this.#clock.monotonic();
   }
 }
 

@@ -22,7 +22,8 @@ import {
   toStoreError,
 } from './errors.ts';
 import { RecentLines, type RecentRecords } from './recent-lines.ts';
-import { checkValue, keepRouters, readValue, writeValue } from './router-tables.ts';
+import { keepRouters, type Transact } from './router-absences.ts';
+import { checkValue, readValue, writeValue } from './router-tables.ts';
 import { finishRebuild, rebuildDatabase } from './salvage.ts';
 import { openState, touch } from './schema.ts';
 import { DamagedBatch, SpoolTable } from './spool-table.ts';
@@ -254,18 +255,18 @@ export class EmbeddedStore implements Store, Disposable {
 
   /**
    * Sets the currently configured routers. The positions of all others are kept for `graceMs`, in case they come back,
-   * and then removed; returns the names of the removed routers.
+   * and then removed; resolves with the names of the removed routers.
    */
-  keepRouters(configured: readonly string[], nowMs: number, graceMs: number = ABSENCE_GRACE_MS): string[] {
+  async keepRouters(
+    configured: readonly string[],
+    nowMs: number,
+    graceMs: number = ABSENCE_GRACE_MS,
+  ): Promise<string[]> {
     this.#configured = configured;
-    return this.#attempt(({ file, recent }) =>
-      transactRecent({ file, recent }, () => {
-        const forgotten = keepRouters(file, configured, nowMs, graceMs);
-        for (const router of forgotten) recent?.remove(router);
-        recent?.setRouters(configured);
-        return forgotten;
-      }),
-    );
+    const transact: Transact = (work) => this.#attempt((opened) => transactRecent(opened, () => work(opened)));
+    const forgotten = await keepRouters(transact, configured, nowMs, graceMs);
+    transact(({ recent }) => recent?.setRouters(configured));
+    return forgotten;
   }
 
   /** Adds to the last lines what another store has committed: positions and records that wait for sinks are there. */

@@ -4,29 +4,6 @@ import type { SqliteFile } from './sqlite-file.ts';
 /** Values are small, and they are read and written as a whole. */
 const VALUE_CHARS_MAX = 16 * 1024;
 
-/**
- * Records in the table `absence` which known routers are not configured, and removes all state of those absent for
- * `graceMs`; returns their names. Call inside a transaction.
- */
-export function keepRouters(file: SqliteFile, configured: readonly string[], nowMs: number, graceMs: number): string[] {
-  const known = file
-    .all('SELECT router FROM log UNION SELECT router FROM fact UNION SELECT router FROM recent')
-    .map((row) => String(row['router']));
-  for (const router of configured) file.run('DELETE FROM absence WHERE router = ?', router);
-  for (const router of known) {
-    if (configured.includes(router)) continue;
-    file.run('INSERT INTO absence (router, since_ms) VALUES (?, ?) ON CONFLICT DO NOTHING', router, Math.floor(nowMs));
-  }
-  const overdue = file.all('SELECT router FROM absence WHERE since_ms <= ?', nowMs - graceMs);
-  const forgotten = overdue.map((row) => String(row['router']));
-  for (const router of forgotten) {
-    file.run('DELETE FROM log WHERE router = ?', router);
-    file.run('DELETE FROM fact WHERE router = ?', router);
-    file.run('DELETE FROM absence WHERE router = ?', router);
-  }
-  return forgotten;
-}
-
 /** Returns a value of a router, if there is one. */
 export function readValue(file: SqliteFile, router: string, key: string): string | undefined {
   const row = file.get('SELECT text FROM note WHERE router = ? AND key = ?', router, key);

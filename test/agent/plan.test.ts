@@ -60,7 +60,7 @@ function createBench(changes: Partial<PlanOptions> = {}) {
       },
     },
     store: {
-      keepRouters: (names) => {
+      keepRouters: async (names) => {
         happened.push(`keep ${names.join()}`);
         return [];
       },
@@ -179,14 +179,14 @@ test('a plan makes the folder of backups ready and says at its commit where they
 });
 
 test('a plan forgets routers that have long been gone, says so, and tells of a store that does not let it', async () => {
-  await using bench = createBench({ store: { keepRouters: () => ['old'] } });
+  await using bench = createBench({ store: { keepRouters: async () => ['old'] } });
   await (await bench.prepare(createConfig())).commit(NEVER);
   expect(bench.ownLog).toEqual([
     { level: 'info', message: 'Forgot routers that are not configured any more', fields: { routers: ['old'] } },
   ]);
   await using failing = createBench({
     store: {
-      keepRouters: () => {
+      keepRouters: async () => {
         throw broken;
       },
     },

@@ -319,20 +319,35 @@ test('case 48: EmbeddedStore holds back while there is no room on the disk, keep
 
 const DAY_MS = 86_400_000;
 
+test('EmbeddedStore.keepRouters() lets others have their turns while thousands of routers go', async () => {
+  await using folder = await createStoreFolder();
+  using store = folder.open();
+  const routers = Array.from({ length: 3000 }, (_, index) => `plant-${index}`);
+  for (const router of routers) store.commit({ router, facts: 'known' });
+  let turns = 0;
+  const count = setInterval(() => turns++, 0);
+  expect(await store.keepRouters(['plant-7'], 0)).toEqual([]);
+  expect((await store.keepRouters(['plant-7'], 8 * DAY_MS)).length).toBe(2999);
+  clearInterval(count);
+  expect(turns).toBeGreaterThan(3);
+  expect(store.readFacts('plant-7')).toBe('known');
+  expect(store.readFacts('plant-8')).toBeUndefined();
+});
+
 test('case 51: EmbeddedStore.keepRouters() keeps the positions of a router that is gone for a week, and no longer', async () => {
   await using folder = await createStoreFolder();
   using store = folder.open();
   for (const router of ['here', 'gone', 'back']) store.commit({ ...commitOf([]), router });
-  expect(store.keepRouters(['here'], 0)).toEqual([]);
-  expect(store.keepRouters(['here', 'back'], 5 * DAY_MS)).toEqual([]);
+  expect(await store.keepRouters(['here'], 0)).toEqual([]);
+  expect(await store.keepRouters(['here', 'back'], 5 * DAY_MS)).toEqual([]);
   expect(store.readPositions('gone').size).toBe(1);
-  expect(store.keepRouters(['here', 'back'], 8 * DAY_MS)).toEqual(['gone']);
+  expect(await store.keepRouters(['here', 'back'], 8 * DAY_MS)).toEqual(['gone']);
   expect(store.readPositions('gone').size).toBe(0);
   // The week begins anew with each absence.
-  expect(store.keepRouters(['here'], 9 * DAY_MS)).toEqual([]);
-  expect(store.keepRouters(['here'], 15 * DAY_MS)).toEqual([]);
+  expect(await store.keepRouters(['here'], 9 * DAY_MS)).toEqual([]);
+  expect(await store.keepRouters(['here'], 15 * DAY_MS)).toEqual([]);
   expect(store.readPositions('back').size).toBe(1);
-  expect(store.keepRouters(['here'], 16 * DAY_MS)).toEqual(['back']);
+  expect(await store.keepRouters(['here'], 16 * DAY_MS)).toEqual(['back']);
   expect(store.readPositions('here').size).toBe(1);
 });
 
@@ -562,8 +577,8 @@ test('EmbeddedStore stores facts with the steps of a log or not at all, and forg
   expect(store.readFacts('plant-7')).toBe('first');
   store.commit({ router: 'plant-8', facts: 'other' });
   expect(store.readFacts('plant-8')).toBe('other');
-  expect(store.keepRouters(['plant-7'], 0, 1)).toEqual([]);
-  expect(store.keepRouters(['plant-7'], 1, 1)).toEqual(['plant-8']);
+  expect(await store.keepRouters(['plant-7'], 0, 1)).toEqual([]);
+  expect(await store.keepRouters(['plant-7'], 1, 1)).toEqual(['plant-8']);
   expect([store.readFacts('plant-7'), store.readFacts('plant-8')]).toEqual(['first', undefined]);
 });
 

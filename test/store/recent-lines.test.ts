@@ -56,7 +56,7 @@ test('in a fleet of ten thousand every router keeps at least its last hundred us
   // The share that each of 10,000 routers has of 256 MiB.
   const share = Math.floor((256 * 1024 * 1024) / 10_000);
   using store = folder.open(settings(share * routers.length));
-  store.keepRouters(routers, 0);
+  await store.keepRouters(routers, 0);
   const line = (number: number) =>
     `${number} {"observed_timestamp":"2026-10-26T01:00:31.412Z","router":"plant-7","component":"network","severity":"warning","message":"${noisyLines(1, number)[0]}","uid":"${noisyLines(1, number + 9999)[0]?.slice(0, 25)}","file":"network/current","offset":18231}`;
   for (let number = 0; number < 300; number++) {
@@ -72,7 +72,7 @@ test('in a fleet of ten thousand every router keeps at least its last hundred us
 test('a router that floods drops its own oldest lines and nobody else’s, within its share', async () => {
   await using folder = await createStoreFolder();
   using store = folder.open(settings(200_000));
-  store.keepRouters(['noisy', 'calm'], 0);
+  await store.keepRouters(['noisy', 'calm'], 0);
   store.commit(commitOf(['1 calm'], 'p', 'network', 'calm'));
   const flood = noisyLines(20_000);
   for (let from = 0; from < flood.length; from += 2000) {
@@ -105,21 +105,21 @@ test('more routers get smaller shares; a router that is forgotten leaves no line
   await using folder = await createStoreFolder();
   {
     using store = folder.open(settings(300_000));
-    store.keepRouters(['a', 'b'], 0);
+    await store.keepRouters(['a', 'b'], 0);
     for (const router of ['a', 'b']) store.commit(commitOf(noisyLines(1500), 'p', 'network', router));
     const before = linesOf(store, 'a').length;
-    store.keepRouters(['a', 'b', 'c', 'd', 'e', 'f'], 0);
+    await store.keepRouters(['a', 'b', 'c', 'd', 'e', 'f'], 0);
     for (let turn = 0; turn < 2; turn++) store.commit(commitOf(['1 c'], 'p', 'network', 'c'));
     expect(linesOf(store, 'a').length).toBeLessThan(before / 2);
     expect(linesOf(store, 'b').length).toBeLessThan(before / 2);
-    store.keepRouters(['a'], 0);
+    await store.keepRouters(['a'], 0);
     expect(linesOf(store, 'b').length).toBeGreaterThan(0);
-    expect(store.keepRouters(['a'], 8 * 86_400_000)).toEqual(['b', 'c']);
+    expect(await store.keepRouters(['a'], 8 * 86_400_000)).toEqual(['b', 'c']);
     expect([linesOf(store, 'b'), linesOf(store, 'c')]).toEqual([[], []]);
     expect(linesOf(store, 'a').length).toBeGreaterThan(0);
   }
   using store = folder.open(settings(0));
-  store.keepRouters(['a'], 0);
+  await store.keepRouters(['a'], 0);
   store.commit(commitOf(['9 z'], 'p', 'network', 'a'));
   expect(listAll(store)).toEqual([]);
 });

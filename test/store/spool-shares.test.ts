@@ -7,7 +7,7 @@ const SPOOL_BYTES = 100_000;
 test('EmbeddedStore.commit() refuses a router more than is left free, while the others go on', async () => {
   await using folder = await createStoreFolder();
   using store = folder.open({ spoolBytesMax: SPOOL_BYTES });
-  store.keepRouters(['noisy', 'calm', 'plant-7'], 0);
+  await store.keepRouters(['noisy', 'calm', 'plant-7'], 0);
   const commit = (router: string, seed: number, lines = 100) =>
     store.commit(commitOf(noisyLines(lines, seed), `p${seed}`, 'network', router));
   let seed = 0;
@@ -40,7 +40,7 @@ test('EmbeddedStore.commit() lets the only router use the whole spool, and knows
   await using folder = await createStoreFolder();
   {
     using store = folder.open({ spoolBytesMax: SPOOL_BYTES });
-    store.keepRouters(['plant-7'], 0);
+    await store.keepRouters(['plant-7'], 0);
     const error = thrownBy(() => {
       for (let seed = 0; seed < 100; seed++) store.commit(commitOf(noisyLines(100, seed)));
     });
@@ -49,7 +49,7 @@ test('EmbeddedStore.commit() lets the only router use the whole spool, and knows
     expect(store.hasShare('plant-7')).toBe(true);
   }
   using store = folder.open({ spoolBytesMax: SPOOL_BYTES });
-  store.keepRouters(['plant-7', 'calm'], 0);
+  await store.keepRouters(['plant-7', 'calm'], 0);
   expect(store.hasShare('plant-7')).toBe(false);
   expect(thrownBy(() => store.commit(commitOf(['1']))).code).toBe('share');
   store.commit(commitOf(['1'], 'p', 'network', 'calm'));
@@ -65,7 +65,7 @@ test('EmbeddedStore accepts every router again once the sinks have everything, w
       await using folder = await createStoreFolder();
       using store = folder.open({ spoolBytesMax: 20_000 });
       const routers = ['a', 'b', 'c', 'd'];
-      store.keepRouters(routers, 0);
+      await store.keepRouters(routers, 0);
       let stored = 0;
       for (const [seed, { router, lines }] of steps.entries()) {
         try {

@@ -86,19 +86,19 @@ class StoreWithRecent extends ClusterStore {
   override async commit(...commits: Parameters<ClusterStore['commit']>): Promise<void> {
     const packed = packRecent(commits);
     await super.commit(...commits);
-    attempt(() => this.#local.addRecent(packed));
+    await attempt(() => this.#local.addRecent(packed));
   }
 
-  override keepRouters(...args: Parameters<ClusterStore['keepRouters']>): string[] {
-    attempt(() => void this.#local.keepRouters(...args));
-    return super.keepRouters(...args);
+  override async keepRouters(...args: Parameters<ClusterStore['keepRouters']>): Promise<string[]> {
+    await attempt(() => this.#local.keepRouters(...args));
+    return await super.keepRouters(...args);
   }
 }
 
 /** Pages without their last lines are no reason to read a log again. */
-function attempt(work: () => void): void {
+async function attempt(work: () => unknown): Promise<void> {
   try {
-    work();
+    await work();
   } catch (cause) {
     if (!(cause instanceof StoreError)) throw cause;
   }

@@ -307,8 +307,8 @@ export class ClusterStore implements Store {
   }
 
   /** What the cluster knows of routers that are not configured any more stays: another replica may still have them. */
-  keepRouters(_configured: readonly string[], _nowMs: number, _graceMs?: number): string[] {
-    return [];
+  keepRouters(_configured: readonly string[], _nowMs: number, _graceMs?: number): Promise<string[]> {
+    return Promise.resolve([]);
   }
 
   async setSinks(sinks: readonly SinkStart[]): Promise<void> {
