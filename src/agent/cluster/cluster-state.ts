@@ -61,6 +61,8 @@ export function openClusterStore(options: ClusterStateOptions): ClusterState {
         sink,
         error: renderErrorChain(cause),
       }),
+    onLeft: () =>
+      logger.warn('A server of the engine does not answer; the next one is tried', { cluster: settings.name }),
     onDamaged: (damaged) => {
       metrics.damagedRecords.inc(damaged.records);
       logger.error('Records in the stream of the cluster are damaged; a sink does not get them', { ...damaged });

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { packBytes, packLines, type Timer } from '../../base/index.ts';
+import { openDeadline, packBytes, packLines, type Timer, untilAborted } from '../../base/index.ts';
 import type { RecordLines, Slice, SliceBounds } from '../../model/index.ts';
 import type { NatsServers } from '../../net/index.ts';
 import type { FactsCommit, LogChoice, LogCommit, SinkStart, SpoolCursor, Store } from '../contracts.ts';
@@ -31,6 +31,8 @@ export interface ClusterStoreOptions {
   readonly onServing?: ((sink: string) => void) | undefined;
   /** Called when the records for a sink do not arrive any more, and are read anew from where they stopped. */
   readonly onSilent?: ((sink: string, cause: unknown) => void) | undefined;
+  /** Called when a server of the engine that does not answer is left for the next one. */
+  readonly onLeft?: (() => void) | undefined;
   /** Called when records in the stream cannot be read, and are passed over. */
   readonly onDamaged?: ((damaged: DamagedRecords) => void) | undefined;
   /** Called when the stream is not as it must be. Default: only told by `checkWritable`. */
@@ -55,6 +57,8 @@ const RESERVE_BYTES_MAX = 64 * 1024 * 1024;
 const TIGHT_FACTOR = 2;
 /** Interval at which the size of the stream is asked. Milliseconds. */
 const SIZE_MS = 2000;
+/** How long the end of the store waits for the engine. Milliseconds. */
+const CLOSE_MS_MAX = 300;
 /** What the headers of a message take beside its records. Bytes. */
 const HEADERS_BYTES = 2048;
 /** Maximum size of a message where the server has not told it yet. Bytes. */
@@ -77,21 +81,26 @@ export class ClusterStore implements Store {
     string,
     { readonly reader: SinkReader; readonly opening: Promise<void>; isOpen: boolean }
   >();
+  readonly #closing = new AbortController();
   #sinks: readonly SinkStart[];
   #state: ClusterStreamState | undefined;
   #fault: StoreError | undefined;
   #checking: Promise<void> | undefined;
   #timer: Timer | undefined;
-  #isClosed = false;
 
   constructor(options: ClusterStoreOptions) {
     const { servers, cluster, replica, isOwner } = options;
     this.#options = options;
     this.#sinks = options.sinks;
     this.#subjects = new Subjects(cluster);
-    this.#link = new ClusterLink({ ...servers, who: `Cluster ${cluster}`, peer: 'cluster' }, () => {
+    const onConnected = () => {
       this.#checking = this.#check();
-    });
+    };
+    this.#link = new ClusterLink(
+      { ...servers, who: `Cluster ${cluster}`, peer: 'cluster' },
+      onConnected,
+      options.onLeft,
+    );
     this.#queue = new CommitQueue({
       link: this.#link,
       stream: this.#subjects.stream,
@@ -328,7 +337,7 @@ export class ClusterStore implements Store {
   /** Returns the reader of a sink that this replica serves, once it has its cursor. */
   #readerOf(sink: string): SinkReader | undefined {
     const known = this.#readers.get(sink);
-    if (!this.#options.isOwner('sink', sink) || this.#isClosed) {
+    if (!this.#options.isOwner('sink', sink) || this.#closing.signal.aborted) {
       if (known) void this.#closeReader(sink);
       return undefined;
     }
@@ -363,9 +372,9 @@ export class ClusterStore implements Store {
   async #reopenLater(sink: string, reader: SinkReader): Promise<void> {
     if (this.#readers.get(sink)?.reader === reader) this.#readers.delete(sink);
     await reader.close();
-    if (this.#isClosed) return;
-    await this.#link.clock.sleep(SIZE_MS);
-    if (!this.#isClosed) this.#options.onRecords(sink);
+    if (this.#closing.signal.aborted) return;
+    await this.#link.clock.sleep(SIZE_MS, this.#closing.signal).catch(() => {});
+    if (!this.#closing.signal.aborted) this.#options.onRecords(sink);
   }
 
   async #closeReader(sink: string): Promise<void> {
@@ -375,7 +384,7 @@ export class ClusterStore implements Store {
   }
 
   serves(sink: string): boolean {
-    return !this.#isClosed && this.#options.isOwner('sink', sink);
+    return !this.#closing.signal.aborted && this.#options.isOwner('sink', sink);
   }
 
   readSlice(sink: string, bounds: SliceBounds): Slice<SpoolCursor> | undefined {
@@ -422,13 +431,19 @@ export class ClusterStore implements Store {
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true;
+    this.#closing.abort();
     this.#timer?.cancel();
     this.#janitor.close();
     this.#queue.close();
-    await this.#queue.settle();
-    await Promise.all([...this.#readers.keys()].map((sink) => this.#closeReader(sink)));
+    const ended = Promise.all([
+      this.#queue.settle(),
+      ...[...this.#readers.keys()].map((sink) => this.#closeReader(sink)),
+    ]);
+    using deadline = openDeadline(this.#link.clock, CLOSE_MS_MAX);
+    await untilAborted(ended, deadline.signal).catch(() => {});
+    // What an engine that hangs has not answered ends with the connection.
     await this.#link.close();
+    await ended;
   }
 
   async #check(): Promise<void> {
@@ -448,7 +463,7 @@ export class ClusterStore implements Store {
   }
 
   #askSizeAgain(): void {
-    if (this.#isClosed) return;
+    if (this.#closing.signal.aborted) return;
     this.#timer = this.#link.clock.setTimer(SIZE_MS, () => {
       void this.#askSize().finally(() => this.#askSizeAgain());
     });

@@ -1,4 +1,4 @@
-import type { NatsConnection } from '@nats-io/transport-node';
+import type { MsgHdrs, NatsConnection } from '@nats-io/transport-node';
 import { type Clock, DeadlineExceeded, openDeadline, untilAborted } from '../../base/index.ts';
 import {
   connectToNats,
@@ -45,22 +45,33 @@ const RECONNECT_MS_MAX = 2000;
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 /** No such message. */
 const NOT_FOUND = 10_037;
+/** "JetStream system temporarily unavailable": the answer of a server that is cut off from the others. */
+const NOT_AVAILABLE = 10_008;
 
-/** Keeps one connection to the engine, opened again whenever it ends. */
+/**
+ * Keeps one connection to the engine, opened again whenever it ends. A server that answers nothing for some seconds is left for the
+ * next one: it may hang, or be cut off from the others, and its connection would stay open all the same.
+ */
 export class ClusterLink {
   readonly #servers: NatsServers;
   readonly #onConnected: () => void;
+  readonly #onLeft: () => void;
   readonly #closing = new AbortController();
   #nats: NatsLibrary | undefined;
   #connection: NatsConnection | undefined;
   #fault: NatsError | undefined;
   #changed = Promise.withResolvers<void>();
   #loop: Promise<void> | undefined;
+  /** Number of servers that were left. */
+  #left = 0;
+  /** When the connection was opened, or something was answered on it. Monotonic milliseconds. */
+  #heardMs = 0;
 
-  /** `onConnected` is called after each connection attempt that succeeded. */
-  constructor(servers: NatsServers, onConnected: () => void) {
+  /** `onConnected` is called after each connection attempt that succeeded, `onLeft` when a server that does not answer is left. */
+  constructor(servers: NatsServers, onConnected: () => void, onLeft: () => void = () => {}) {
     this.#servers = servers;
     this.#onConnected = onConnected;
+    this.#onLeft = onLeft;
   }
 
   get clock(): Clock {
@@ -115,9 +126,7 @@ export class ClusterLink {
     try {
       // At once: the order of messages is that of the calls.
       const connection = this.connection ?? (await this.ready());
-      const headers = toMessageHeaders(words);
-      const { data } = await connection.request(subject, payload, { headers, timeout: ASK_MS_MAX });
-      return toPublishAnswer(data);
+      return toPublishAnswer(await this.#request(connection, subject, payload, toMessageHeaders(words)));
     } catch (cause) {
       return { kind: 'unknown', cause };
     }
@@ -130,17 +139,15 @@ export class ClusterLink {
 
   /** Asks the JetStream API, which the leader answers. Rejects with a {@link StoreError}. */
   async ask(request: string, body: object = {}): Promise<Readonly<Record<string, unknown>>> {
-    let data: Uint8Array;
+    let reply: Reply;
     try {
       const connection = await this.ready();
-      ({ data } = await connection.request(`$JS.API.${request}`, JSON.stringify(body), { timeout: ASK_MS_MAX }));
+      reply = await this.#request(connection, `$JS.API.${request}`, JSON.stringify(body));
     } catch (cause) {
       throw cause instanceof StoreError ? cause : toAway(this.#toError(`No answer to ${request}`, cause));
     }
-    const answer = decode(data);
-    const error = readError(answer);
-    if (error) throw new ApiRefusal(error.code, error.text);
-    return answer ?? {};
+    if (reply.error) throw new ApiRefusal(reply.error.code, reply.error.text);
+    return reply.body ?? {};
   }
 
   /** Reads the last message of a subject from the leader, never from a replica that may be behind. */
@@ -161,6 +168,34 @@ export class ClusterLink {
     return typeof subjects === 'object' && subjects !== null ? Object.keys(subjects) : [];
   }
 
+  async #request(
+    connection: NatsConnection,
+    subject: string,
+    payload: Uint8Array | string,
+    headers?: MsgHdrs,
+  ): Promise<Reply> {
+    const sentMs = this.clock.monotonic();
+    try {
+      const { data } = await connection.request(subject, payload, { timeout: ASK_MS_MAX, ...(headers && { headers }) });
+      const reply = toReply(data);
+      if (reply.error?.code === NOT_AVAILABLE) this.#noteSilence(connection, sentMs);
+      else this.#heardMs = this.clock.monotonic();
+      return reply;
+    } catch (cause) {
+      this.#noteSilence(connection, sentMs);
+      throw cause;
+    }
+  }
+
+  /** Something that was sent got no answer. Leaves the server if nothing else did. */
+  #noteSilence(connection: NatsConnection, sentMs: number): void {
+    const isHeard = this.#heardMs > sentMs || this.clock.monotonic() - this.#heardMs < ASK_MS_MAX;
+    if (isHeard || connection !== this.connection || this.#closing.signal.aborted) return;
+    this.#left++;
+    this.#onLeft();
+    connection.close().catch(() => {});
+  }
+
   #toError(what: string, cause: unknown): unknown {
     return this.#nats ? toNatsError(this.#nats, what, cause, 'cluster') : cause;
   }
@@ -171,7 +206,11 @@ export class ClusterLink {
     while (!signal.aborted) {
       try {
         this.#nats ??= await loadNatsLibrary();
-        this.#connection = await connectToNats(this.#nats, this.#servers, signal);
+        const { servers } = this.#servers;
+        const first = this.#left % servers.length;
+        const inTurn = [...servers.slice(first), ...servers.slice(0, first)];
+        this.#connection = await connectToNats(this.#nats, { ...this.#servers, servers: inTurn }, signal);
+        this.#heardMs = this.clock.monotonic();
         waitMs = RECONNECT_MS_MIN;
         this.#notify();
         this.#onConnected();
@@ -214,6 +253,19 @@ export function toAway(cause: unknown): StoreError {
   });
 }
 
+/** What a server sent back. */
+interface Reply {
+  readonly isEmpty: boolean;
+  /** Its object; `undefined` if it is none. */
+  readonly body: Readonly<Record<string, unknown>> | undefined;
+  readonly error: { readonly code: number; readonly text: string } | undefined;
+}
+
+function toReply(data: Uint8Array): Reply {
+  const body = decode(data);
+  return { isEmpty: data.length === 0, body, error: readError(body) };
+}
+
 function decode(data: Uint8Array): Readonly<Record<string, unknown>> | undefined {
   if (data.length === 0 || data.length > ANSWER_BYTES_MAX) return undefined;
   try {
@@ -232,12 +284,10 @@ function readError(answer: Readonly<Record<string, unknown>> | undefined) {
 }
 
 /** Reads the answer of a stream; an empty one is that to a message of a batch that goes on. */
-export function toPublishAnswer(data: Uint8Array): PublishAnswer {
-  if (data.length === 0) return { kind: 'stored', seq: 0 };
-  const answer = decode(data);
-  const error = readError(answer);
+function toPublishAnswer({ isEmpty, body, error }: Reply): PublishAnswer {
+  if (isEmpty) return { kind: 'stored', seq: 0 };
   if (error) return { kind: 'refused', ...error };
-  const seq = answer?.['seq'];
+  const seq = body?.['seq'];
   if (typeof seq === 'number' && Number.isSafeInteger(seq) && seq > 0) return { kind: 'stored', seq };
   return {
     kind: 'unknown',

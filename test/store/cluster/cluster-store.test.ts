@@ -252,6 +252,20 @@ test.skipIf(isMissing)(
   },
 );
 
+test.skipIf(isMissing)(`ClusterStore.close() does not wait for an engine that hangs${note}`, LIMIT, async () => {
+  await using bench = await createClusterBench();
+  const opened = await bench.open();
+  await opened.store.commit(commitOf(['1'], 'p1'));
+  await opened.take('a', 1);
+  bench.server.pause();
+  const outcome = expect(opened.store.commit(commitOf(['2'], 'p2'))).rejects.toMatchObject({ code: 'unwritable' });
+  const startMs = performance.now();
+  await opened.store.close();
+  await outcome;
+  expect(performance.now() - startMs).toBeLessThan(1500);
+  bench.server.resume();
+});
+
 test.skipIf(isMissing)(`ClusterStore needs no more permissions than these${note}`, LIMIT, async () => {
   await using server = await openNatsServer({ config: LEAST, admin: { user: 'admin', pass: 'a' } });
   const account = accountsOf(server.url);

@@ -132,6 +132,45 @@ test.skipIf(sampled('real receivers', natsServer.isMissing, true))(
   },
 );
 
+test.skipIf(sampled('real receivers', natsServer.isMissing, true))(
+  `commits go on within seconds when the server hangs to which the connection leads${sampleNote('real receivers')}${natsServer.note}`,
+  { timeout: 240_000 },
+  async () => {
+    await using engine = await openNatsCluster();
+    const servers = { servers: engine.urls, clock: createSystemClock() };
+    await vi.waitFor(() => initCluster({ servers, cluster: 'test', replicas: 3, bytesMax: 5e7 }), {
+      timeout: 60_000,
+      interval: 200,
+    });
+    let left = 0;
+    const store = new ClusterStore({
+      servers,
+      cluster: 'test',
+      replica: 'one',
+      sinks: [],
+      isOwner: () => true,
+      onRecords: () => {},
+      onLeft: () => left++,
+    });
+    await store.open();
+    await store.openRouter('plant-7');
+    await store.commit(commitOf(['before'], 'p1'));
+
+    engine.servers[0]?.pause();
+    await vi.waitFor(
+      async () => {
+        await store.openRouter('plant-7');
+        await store.commit(commitOf(['after'], 'p2'));
+      },
+      { timeout: 20_000, interval: 50 },
+    );
+
+    expect(left).toBeGreaterThan(0);
+    engine.servers[0]?.resume();
+    await store.close();
+  },
+);
+
 /** The server that has each consumer of the stream. */
 async function listConsumerServers(
   servers: ConstructorParameters<typeof ClusterStore>[0]['servers'],

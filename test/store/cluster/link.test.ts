@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest';
+import { createSteppedClock, createSystemClock } from '../../../src/base/index.ts';
+import { ClusterLink } from '../../../src/store/cluster/link.ts';
+import { advanceUntil } from '../../support/advance-until.ts';
+import { openScriptedNatsServer } from '../../support/sinks/scripted-nats-server.ts';
+
+const working = () => openScriptedNatsServer(() => ({ name: 'working' }));
+const client = { clock: createSystemClock(), who: 'Test', peer: 'cluster' } as const;
+
+test('ClusterLink leaves a server that answers nothing for the next one, and stays at one that answers something', async () => {
+  await using hung = await openScriptedNatsServer(() => undefined);
+  await using slow = await openScriptedNatsServer((subject) =>
+    subject.endsWith('SLOW') ? undefined : { name: 'slow' },
+  );
+  await using next = await working();
+  const left: string[] = [];
+  const leaving = new ClusterLink(
+    { ...client, servers: [hung.url, next.url] },
+    () => {},
+    () => left.push('hung'),
+  );
+  const staying = new ClusterLink(
+    { ...client, servers: [slow.url, next.url] },
+    () => {},
+    () => left.push('slow'),
+  );
+  await staying.ready();
+  const unanswered = [leaving.ask('INFO'), staying.ask('SLOW')].map((one) =>
+    expect(one).rejects.toMatchObject({ code: 'unwritable' }),
+  );
+  expect(await staying.ask('INFO')).toEqual({ name: 'slow' });
+  await Promise.all(unanswered);
+  expect([await leaving.ask('INFO'), await staying.ask('INFO')]).toEqual([{ name: 'working' }, { name: 'slow' }]);
+  expect(left).toEqual(['hung']);
+  await Promise.all([leaving.close(), staying.close()]);
+});
+
+test('ClusterLink leaves a server that is cut off from the others, if it stays so for some seconds', async () => {
+  const error = { code: 503, err_code: 10_008, description: 'JetStream system temporarily unavailable' };
+  await using cutOff = await openScriptedNatsServer(() => ({ error }));
+  await using next = await working();
+  const clock = createSteppedClock(0);
+  const link = new ClusterLink({ ...client, clock, servers: [cutOff.url, next.url] }, () => {});
+  const refused = { apiCode: 10_008 };
+  await expect(link.ask('INFO')).rejects.toMatchObject(refused);
+  await expect(link.ask('INFO')).rejects.toMatchObject(refused);
+  await clock.advance(3000);
+  await expect(link.ask('INFO')).rejects.toMatchObject(refused);
+  expect(await advanceUntil(link.ask('INFO'), clock, 10)).toEqual({ name: 'working' });
+  await link.close();
+});
