@@ -103,10 +103,14 @@ export function yieldToLoop(): Promise<void> {
 /** Longest piece of work between two turns of everybody else. Milliseconds. */
 const STEP_MS_MAX = 4;
 
+const SYSTEM_CLOCK = createSystemClock();
+/** When the first step of this turn began, by clock. Monotonic milliseconds. */
+const turnBegan = new WeakMap<object, number>();
+
 /**
  * Divides work that cannot wait for anything into steps of a few milliseconds:
  * `for (const one of many) { work(one); if (steps.isDue) await steps.next(); }`. Several loops that share them, because each waits
- * now and then, share the milliseconds.
+ * now and then, share the milliseconds. What begins when other work in steps ends belongs to the step of that.
  */
 export class Steps {
   readonly #clock: Pick<Clock, 'monotonic'>;
@@ -114,9 +118,9 @@ export class Steps {
   /** Set while a step has ended and the next one has not begun. */
   #pause: Promise<void> | undefined;
 
-  constructor(clock: Pick<Clock, 'monotonic'> = createSystemClock()) {
+  constructor(clock: Pick<Clock, 'monotonic'> = SYSTEM_CLOCK) {
     this.#clock = clock;
-    this.#beganMs = clock.monotonic();
+    this.#beganMs = turnBegan.get(clock) ?? this.#begin();
   }
 
   /** True if this step has taken long enough. */
@@ -134,8 +138,20 @@ export class Steps {
   async #rest(): Promise<void> {
     await yieldToLoop();
     this.#pause = undefined;
-    this.#beganMs = this.#clock.monotonic();
+    this.#beganMs = this.#begin();
   }
+
+  #begin(): number {
+    const nowMs = this.#clock.monotonic();
+    if (!turnBegan.has(this.#clock)) void endWithTurn(this.#clock);
+    turnBegan.set(this.#clock, nowMs);
+    return nowMs;
+  }
+}
+
+async function endWithTurn(clock: object): Promise<void> {
+  await yieldToLoop();
+  turnBegan.delete(clock);
 }
 
 /**

@@ -51,6 +51,21 @@ test('Steps gives several loops that share them one step in each turn', async ()
   expect(Math.max(...turnsMs)).toBeLessThanOrEqual(4 + 9);
 });
 
+test('Steps counts the work in steps that has just ended into its first step', async () => {
+  let nowMs = 0;
+  const clock = { monotonic: () => nowMs };
+  const former = new Steps(clock);
+  await former.next();
+  nowMs += 3;
+  const next = new Steps(clock);
+  expect(next.isDue).toBe(false);
+  nowMs += 1;
+  expect(next.isDue).toBe(true);
+  await yieldToLoop();
+  nowMs += 3;
+  expect(new Steps(clock).isDue).toBe(false);
+});
+
 test('TurnShare ends the work of a turn after a few milliseconds, and goes on in the next if something was left', async () => {
   let nowMs = 0;
   const onNext = vi.fn();
