@@ -66,7 +66,7 @@ export interface Plan {
  */
 export async function preparePlan(config: Config, options: PlanOptions, isTrial = false): Promise<Plan> {
   const { web, sinks, metrics, fleet, store, createRouter, onStoreFailed, clock, logger } = options;
-  const lines = new LineProcessing(config.logRules, config.redact);
+  const lines = LineProcessing.of(config.logRules, config.redact);
   const switchWeb = web.prepare(toWebPolicy(toWebSettings(config)));
   const backup = config.backup && (await prepareBackup(config.backup, clock));
   const sinkChange = await sinks.prepare(config.sinks, isTrial);

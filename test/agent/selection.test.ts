@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createSelection } from '../../src/agent/line-processing.ts';
+import { createSelection, LineProcessing } from '../../src/agent/line-processing.ts';
 import type { LogRecord } from '../../src/model/index.ts';
 
 const all = { routers: ['*'], components: ['*'], severities: ['*'], events: ['*'] };
@@ -29,4 +29,13 @@ test('createSelection() takes a record without a severity for "none", and one th
   expect(events?.(record({ event: 'log.repeat' }))).toBe(false);
   expect(events?.(record())).toBe(false);
   expect(createSelection({ ...all, events: ['line'] }).isSelected?.(record())).toBe(true);
+});
+
+test('LineProcessing.of() compiles rules again only if they have changed', () => {
+  const redact = [{ pattern: 'pin=[0-9]+', replacement: 'pin=*' }];
+  const lines = LineProcessing.of([], redact);
+  expect(LineProcessing.of([], [...redact])).toBe(lines);
+  const others = LineProcessing.of([], [{ pattern: 'pin=[0-9]+', replacement: '' }]);
+  expect(others.matcher.of('network')?.redact('pin=7')).toBe('');
+  expect(lines.matcher.of('network')?.redact('pin=7')).toBe('pin=*');
 });

@@ -205,10 +205,10 @@ export class Fleet {
     const failed = new Set<string>();
     if (!store) return failed;
     let failure: unknown;
-    const left = [...names];
+    const left = names.values();
     const steps = new Steps();
     const next = async () => {
-      for (let name = left.shift(); name !== undefined; name = left.shift()) {
+      for (const name of left) {
         try {
           await store.openRouter(name);
         } catch (cause) {

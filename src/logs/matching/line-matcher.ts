@@ -70,7 +70,7 @@ export class LineMatcher {
 
   /** Throws `PatternError` if a pattern cannot be compiled. */
   constructor(rules: readonly LogRuleSettings[], redact: readonly RedactSettings[] = []) {
-    this.text = JSON.stringify([rules, redact]);
+    this.text = LineMatcher.render(rules, redact);
     this.#removals = redact.map(({ pattern, replacement }) => ({ pattern: compilePattern(pattern), replacement }));
     this.#rules = rules.map((settings) => ({
       settings,
@@ -79,6 +79,11 @@ export class LineMatcher {
     }));
     const patterns = [...this.#removals, ...this.#rules].map(({ pattern }) => findLiterals(pattern.source));
     this.#scan = new LiteralScan([...patterns, OWN_REQUEST]);
+  }
+
+  /** Renders the {@link text} of a matcher. */
+  static render(rules: readonly LogRuleSettings[], redact: readonly RedactSettings[]): string {
+    return JSON.stringify([rules, redact]);
   }
 
   /** Returns the matcher whose {@link text} this is. */
