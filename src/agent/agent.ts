@@ -45,7 +45,7 @@ export interface AgentOptions {
   /** The agent's own log. */
   readonly logger: Logger;
   /** Called with the running configuration after each successful reload. */
-  readonly onConfigured?: ((config: Config) => void) | undefined;
+  readonly onConfigured?: ((config: Config) => Promise<void>) | undefined;
   /** Output of sinks of type `stdout`. */
   readonly stdout: Writable;
   /** The secrets of the configuration that can be read again. Default: none. */

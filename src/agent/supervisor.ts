@@ -10,8 +10,8 @@ export interface SupervisorOptions {
   readonly config: Config;
   /** Does everything about a configuration that can fail, and changes nothing. */
   readonly prepare: (config: Config) => Promise<Plan>;
-  /** Called with the running configuration after each successful reload. */
-  readonly onConfigured?: ((config: Config) => void) | undefined;
+  /** Called with the running configuration after each successful reload, which waits for it. Never rejects. */
+  readonly onConfigured?: ((config: Config) => Promise<void>) | undefined;
   /** Clock for the time limit of a reload. */
   readonly clock: Clock;
   /** The agent's own log. */
@@ -64,7 +64,7 @@ export class Supervisor {
     this.#shards = joinShards(before, plan.config.shards);
     const change = await plan.commit(deadline.signal);
     this.#shards = plan.config.shards;
-    onConfigured?.(plan.config);
+    await onConfigured?.(plan.config);
     logger.info('Loaded the configuration again', { ...change, routers: plan.config.routers.length });
   }
 

@@ -105,7 +105,7 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
     return EXIT.usage;
   }
   const { logger, useSecretsOf, onSecretChanged } = openLogger(flags.log, io);
-  useSecretsOf(config);
+  await useSecretsOf(config);
   secrets.onEvent((event) => {
     if (event.type === 'secret-changed') onSecretChanged(event.before);
   });
@@ -128,7 +128,7 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
       const fresh = await load();
       // The old secrets stay in use until the reload has succeeded, and permanently if it fails.
       if (fresh.ok) {
-        useSecretsOf(running, fresh.config);
+        await useSecretsOf(running, fresh.config);
         warn(fresh.warnings ?? []);
       }
       return fresh;
@@ -151,9 +151,9 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
         logger,
       }),
       reload,
-      onConfigured(next) {
+      onConfigured: async (next) => {
         running = next;
-        useSecretsOf(next);
+        await useSecretsOf(next);
       },
     });
     return exitCode;

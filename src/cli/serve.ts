@@ -7,6 +7,7 @@ import {
   type LogLevel,
   renderErrorChain,
   type Secret,
+  Steps,
   systemRandom,
 } from '../base/index.ts';
 import { type Config, type LoadedConfig, listRequestSecrets, type WatchedFiles } from '../config/index.ts';
@@ -35,8 +36,8 @@ const FORMER_MAX = 100;
 /** The agent's own log, and what is masked in it. */
 interface OwnLog {
   readonly logger: Logger;
-  /** Masks the secrets of these configurations, and of no others. */
-  readonly useSecretsOf: (...configs: readonly Config[]) => void;
+  /** Masks the secrets of these configurations, and of no others, from when it resolves. */
+  readonly useSecretsOf: (...configs: readonly Config[]) => Promise<void>;
   /** A secret has changed; the former value stays masked. */
   readonly onSecretChanged: (before: string) => void;
 }
@@ -44,7 +45,7 @@ interface OwnLog {
 /** Opens the agent's own log on stderr. Secrets of the running configuration are masked in it. */
 export function openLogger(flags: LogFlags, io: CommandIo): OwnLog {
   let secrets: readonly string[] = [];
-  let used: readonly Config[] = [];
+  let held: ReadonlySet<Secret> = new Set();
   const former: string[] = [];
   const logger = createLogger({
     level: flags.level,
@@ -53,16 +54,10 @@ export function openLogger(flags: LogFlags, io: CommandIo): OwnLog {
     secrets: () => secrets,
   });
   const mask = () => {
-    const held = used.flatMap(({ routers, routerSources, sinks, web }) => [
-      ...findSecrets(routerSources),
-      ...findSecrets(web.access),
-      ...routers.flatMap(listRequestSecrets),
-      ...sinks.flatMap((sink) => findSecrets('query' in sink ? { ...sink, query: sink.query.filter(isLong) } : sink)),
-    ]);
-    secrets = [...new Set([...held.map((secret) => secret.reveal()), ...former])];
+    secrets = [...new Set([...[...held].map((secret) => secret.reveal()), ...former])];
   };
-  const useSecretsOf = (...configs: readonly Config[]) => {
-    used = configs;
+  const useSecretsOf = async (...configs: readonly Config[]) => {
+    held = await listSecrets(configs);
     mask();
   };
   const onSecretChanged = (before: string) => {
@@ -71,6 +66,24 @@ export function openLogger(flags: LogFlags, io: CommandIo): OwnLog {
     mask();
   };
   return { logger, useSecretsOf, onSecretChanged };
+}
+
+/** Lists the secrets of configurations, each once: routers share those of `defaults`. */
+async function listSecrets(configs: readonly Config[]): Promise<ReadonlySet<Secret>> {
+  const held = new Set<Secret>();
+  const steps = new Steps();
+  for (const { routers, routerSources, sinks, web } of configs) {
+    for (const secret of findSecrets([routerSources, web.access])) held.add(secret);
+    for (const sink of sinks) {
+      const masked = 'query' in sink ? { ...sink, query: sink.query.filter(isLong) } : sink;
+      for (const secret of findSecrets(masked)) held.add(secret);
+    }
+    for (const router of routers) {
+      for (const secret of listRequestSecrets(router)) held.add(secret);
+      if (steps.isDue) await steps.next();
+    }
+  }
+  return held;
 }
 
 function isLong(piece: string | Secret): boolean {
@@ -89,8 +102,8 @@ export interface ServeOptions {
   readonly warnings?: readonly ConfigFault[];
   /** Loads the configuration again, at SIGHUP and on `POST /-/reload`; absent = no reload. */
   readonly reload?: () => Promise<LoadedConfig>;
-  /** Called with the running configuration after each successful reload. */
-  readonly onConfigured?: (config: Config) => void;
+  /** Called with the running configuration after each successful reload, which waits for it. Never rejects. */
+  readonly onConfigured?: (config: Config) => Promise<void>;
   /** Options of the web server that the configuration does not have. */
   readonly web?: AgentWebOptions;
   /** The secrets of the configuration that can be read again; absent = none. */

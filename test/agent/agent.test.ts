@@ -76,7 +76,7 @@ async function openAgent(
           done();
         },
       }),
-      onConfigured: (one) => void configured.push(one),
+      onConfigured: async (one) => void configured.push(one),
       ...options,
     });
   } catch (cause) {

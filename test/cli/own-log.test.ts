@@ -23,7 +23,7 @@ test('the own log of the agent blanks the passwords of the configuration, wherev
   };
 
   const { logger, useSecretsOf } = openLogger({ level: 'info', format: 'json' }, io);
-  useSecretsOf(config);
+  await useSecretsOf(config);
   logger.info('sent correct-horse', { url: 'https://a:correct-horse@b' });
 
   expect(text).toContain('[secret]');
@@ -32,7 +32,7 @@ test('the own log of the agent blanks the passwords of the configuration, wherev
   // While a reload is under way, and when it fails, the passwords of both configurations are in use.
   const { config: next } = await load(withRouter().replace('password: pw', 'password: battery-staple'));
   if (!next) throw new RangeError('The configuration is not sound');
-  useSecretsOf(config, next);
+  await useSecretsOf(config, next);
   text = '';
   logger.info('sent correct-horse and battery-staple');
   expect(text).not.toMatch(/correct-horse|battery-staple/);

@@ -141,7 +141,7 @@ async function runAgentAt(listenAddress: string, parts: DemoParts, flags: DemoFl
   const { config } = loaded;
   const { forMs } = flags;
   const { logger, useSecretsOf } = openLogger(flags.log, io);
-  useSecretsOf(config);
+  await useSecretsOf(config);
   const { exitCode, summary } = await serve({
     config,
     io,
