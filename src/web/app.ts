@@ -2,6 +2,7 @@ import { Hono } from 'hono';
 import type { Clock } from '../base/index.ts';
 import { type Access, mayAsk } from './access.ts';
 import type { AddressSet } from './address.ts';
+import type { ListedRouter, RouterSummary } from './api/routers.ts';
 import { answerJson, answerText } from './cached-answer.ts';
 import { findClient } from './client-address.ts';
 import { ConcurrencyLimit } from './concurrency-limit.ts';
@@ -9,15 +10,14 @@ import { WebError } from './errors.ts';
 import { listByName, renderList, withoutCredentials } from './fleet-list.ts';
 import type { HostPolicy } from './host-policy.ts';
 import { createLifecycleHandlers } from './lifecycle-routes.ts';
-import { LiveTail } from './live-tail.ts';
-import { renderLine } from './pages/logs-timeline.ts';
-import { createPageRoutes, describeDelivery } from './pages/page-routes.ts';
+import { LETTERS_MAX, parseLetterQuery, SHARED_LETTERS_MAX } from './pages/letters-page.ts';
+import { createPageRoutes } from './pages/page-routes.ts';
+import { describeProcess } from './peers/peer-fleet.ts';
 import type { RateLimit } from './rate-limit.ts';
-import { parseRecordQuery } from './record-query.ts';
-import { createRecordHandlers, readShownRecords } from './record-routes.ts';
+import { createRecordHandlers, createStreamHandler, readShownRecords } from './record-routes.ts';
 import { createScrapeHandlers } from './scrape.ts';
 import { createDiscoveryHandler } from './service-discovery.ts';
-import { answerForOther } from './shards.ts';
+import { answerForOther, isOwnAlone, renderUnanswered } from './shards.ts';
 import type { Handler, WebContext, WebDependencies, WebEnv } from './web-dependencies.ts';
 
 /** Access policy and response headers. A reload replaces them. */
@@ -116,9 +116,8 @@ function createRoutes(dependencies: WebDependencies): Routes {
   const scrape = createScrapeHandlers(dependencies);
   const { reload, quit, poll, state } = createLifecycleHandlers(dependencies);
   const toHome: Handler = (context) => context.redirect(`${routePrefix}/`, 302);
-  const records = createRecordHandlers(dependencies.content);
-  const tail = new LiveTail(dependencies.clock);
-  const follow: Handler = (context) => followLines(dependencies, tail, context);
+  const records = createRecordHandlers(dependencies);
+  const follow = createStreamHandler(dependencies);
   const gate = new ConcurrencyLimit(PAGES_MAX);
   const page = (handler: Handler) => ({ GET: boundPage(dependencies.clock, gate, handler) });
   const below = {
@@ -127,6 +126,7 @@ function createRoutes(dependencies: WebDependencies): Routes {
     ),
     '/logs/stream': { GET: follow },
     '/router/:name/stream': { GET: follow },
+    '/api/v1/records/stream': { GET: follow },
     '/metrics': { GET: scrape.all },
     '/metrics/agent': { GET: scrape.agent },
     '/probe': { GET: scrape.probe },
@@ -136,8 +136,12 @@ function createRoutes(dependencies: WebDependencies): Routes {
     '/api/v1/routers/:name/state': { PUT: state },
     '/api/v1/routers/:name/records': page(records.router),
     '/api/v1/records': page(records.all),
+    '/api/v1/logs': page((context) => answerLogs(dependencies, context)),
+    '/api/v1/dead-letters': page((context) => answerLetters(dependencies, context)),
+    '/api/v1/dead-letters/:id': page((context) => answerLetter(dependencies, context)),
+    '/api/v1/process': page((context) => answerJson(context, describeProcess(dependencies.content))),
     '/api/v1/runs': page((context) => answerJson(context, dependencies.content.describeRuns())),
-    '/api/v1/sinks': page((context) => answerJson(context, describeDelivery(dependencies.content))),
+    '/api/v1/sinks': page((context) => answerSinks(dependencies, context)),
     '/-/healthy': HEALTHY,
     '/-/ready': { GET: (context) => answerReadiness(dependencies, context) },
     '/-/reload': { POST: reload, PUT: reload },
@@ -178,24 +182,41 @@ function boundPage(clock: Clock, gate: ConcurrencyLimit, handler: Handler): Hand
 
 /** Answers with the routers of all processes; with `own=1` only with those of this process. */
 async function answerRouters({ content, peers }: WebDependencies, context: WebContext): Promise<Response> {
-  const isWhole = context.req.query('own') !== '1';
-  const fleet = isWhole ? await peers.collect(content) : { listRouters: () => content.listRouters(), faults: [] };
-  const routers = await renderList(await listByName(fleet), (router) => router);
-  const unanswered = fleet.faults.length > 0 ? `,"unanswered":${JSON.stringify(fleet.faults)}` : '';
-  return answerText(context, 'application/json', `{"routers":${routers}${unanswered}}\n`);
+  const fleet = isOwnAlone(context) ? { ...content, faults: [] } : await peers.collect(content);
+  const toListed = (router: RouterSummary): ListedRouter => {
+    return { ...router, availability: fleet.describeAvailability(router.name) };
+  };
+  const routers = await renderList(await listByName(fleet), toListed);
+  return answerText(context, 'application/json', `{"routers":${routers}${renderUnanswered(fleet.faults)}}\n`);
 }
 
-/** Answers with the stream of new lines, of all routers or of one. */
-function followLines({ content, externalUrl }: WebDependencies, tail: LiveTail, context: WebContext): Response {
-  const router = context.req.param('name');
-  if (router !== undefined && !content.hasRouter(router)) return context.text('No such router.\n', 404);
-  const query = parseRecordQuery(context);
-  const base = externalUrl?.pathname.replace(/\/?$/, '/') ?? '';
-  return tail.answer(context, content, { ...query, router: router ?? query.router }, (line) => {
-    const piece = renderLine(line, undefined, { router, base });
-    // A piece without parts that take time is there at once.
-    return piece instanceof Promise ? '' : piece.toString();
-  });
+/** Answers with how far the logs of all routers are read; with `own=1` only of those of this process. */
+async function answerLogs({ content, peers }: WebDependencies, context: WebContext): Promise<Response> {
+  const { logs, faults } = isOwnAlone(context)
+    ? { logs: content.listLogs(), faults: [] }
+    : await peers.listLogs(content);
+  const rows = await renderList(logs, (row) => row);
+  return answerText(context, 'application/json', `{"logs":${rows}${renderUnanswered(faults)}}\n`);
+}
+
+/** Answers with the sinks and the spool of this process. */
+function answerSinks({ content }: WebDependencies, context: WebContext): Promise<Response> {
+  return answerJson(context, { sinks: content.listSinks(), spool: content.describeSpool() });
+}
+
+/** Answers with dead letters of this process. */
+function answerLetters({ content }: WebDependencies, context: WebContext): Promise<Response> {
+  const { sink, before } = parseLetterQuery((name) => context.req.query(name));
+  const limit = context.req.query('limit') === String(SHARED_LETTERS_MAX) ? SHARED_LETTERS_MAX : LETTERS_MAX;
+  return answerJson(context, content.listLetters({ sink, before, limit }));
+}
+
+/** Answers with one dead letter of this process. */
+function answerLetter({ content }: WebDependencies, context: WebContext): Response | Promise<Response> {
+  const id = Number(context.req.param('id'));
+  const letter = Number.isSafeInteger(id) ? content.findLetter(id) : undefined;
+  if (!letter) return context.json({ error: 'There is no dead letter of this number' }, 404);
+  return 'fault' in letter ? context.json({ error: letter.fault }, 503) : answerJson(context, letter);
 }
 
 async function describeRouter({ content }: WebDependencies, context: WebContext): Promise<Response> {

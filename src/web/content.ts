@@ -136,10 +136,7 @@ export interface WebContent {
   listNames(): readonly string[];
   /** The number of routers per state, minute by minute; the last entry is now. */
   listFleetMinutes(): readonly FleetMinute[];
-  /**
-   * Results of the polls of one router over the last hours, the oldest first: a letter for each few minutes, `u` for up, `d`
-   * for down, `m` for both, `-` for no poll. Empty before the first poll, and when the router is not configured.
-   */
+  /** `ListedRouter.availability` of a router; empty when it is not configured. */
   describeAvailability(name: string): string;
   /** Everything known about one router; `undefined` when it is not configured. */
   describeRouter(name: string): RouterDetail | undefined;

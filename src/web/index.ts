@@ -19,7 +19,7 @@ export type {
   RecordSummary,
   RouterLogSummary,
 } from './api/logs.ts';
-export type { FleetMinute, RunSummary } from './api/process.ts';
+export type { FleetMinute, ProcessSummary, RunSummary } from './api/process.ts';
 export type {
   FamilyValues,
   HistoryPoint,
@@ -61,6 +61,13 @@ export { WebError, type WebFailure } from './errors.ts';
 export type { WebAddress } from './listener.ts';
 export { type LoadedWebConfig, loadWebConfig } from './load-web-config.ts';
 export { createMatcher } from './pages/table-query.ts';
+export {
+  compareRecordPlaces,
+  cutToPage,
+  parseRecordPlace,
+  type RecordPlace,
+  renderRecordPlace,
+} from './record-place.ts';
 export type { WebClientAuth, WebSecurity, WebTls, WebTlsVersion } from './security.ts';
 export { BCRYPT_COST_MAX } from './security.ts';
 export { openWebServer, type WebPolicy, type WebServer, type WebServerOptions } from './server.ts';

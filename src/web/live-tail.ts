@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../base/index.ts';
 import type { LogLine } from './api/logs.ts';
 import { ConcurrencyLimit } from './concurrency-limit.ts';
-import type { RecordQuery, WebContent } from './content.ts';
+import type { PeerListener } from './peers/follow-peers.ts';
 import type { WebContext } from './web-dependencies.ts';
 
 /** Readers at a time. */
@@ -28,9 +28,13 @@ interface Reader {
   end(): void;
 }
 
+/** Where the lines of a stream come from: calls the listener until the returned function is called. */
+export type FollowLines = (listener: PeerListener) => () => void;
+
 /**
- * Streams of new lines as server-sent events: `line` has the line as a piece of a page, `skipped` the number of lines that
- * were left out, `cut` ends the stream of a reader that is too slow.
+ * Streams of new lines as server-sent events: `line` has the rendered line, `skipped` the number of lines that were left out,
+ * `away` names the processes of the fleet whose lines are missing (none: they are all there again), `cut` ends the stream of
+ * a reader that is too slow.
  */
 export class LiveTail {
   readonly #clock: Clock;
@@ -42,8 +46,8 @@ export class LiveTail {
     this.#clock = clock;
   }
 
-  /** Answers with the stream of the lines that fit a query; 503 when all places are taken. */
-  answer(context: WebContext, content: WebContent, query: RecordQuery, render: (line: LogLine) => string): Response {
+  /** Answers with a stream of lines; 503 when all places are taken. */
+  answer(context: WebContext, follow: FollowLines, render: (line: LogLine) => string): Response {
     const leave = this.#places.enter();
     if (!leave) {
       return context.text(`Too many live readers (${READERS_MAX}); try again later.\n`, 503, { 'Retry-After': '30' });
@@ -85,9 +89,14 @@ export class LiveTail {
     );
     this.#readers.add(reader);
     if (this.#readers.size === 1) this.#beat();
-    unfollow = content.followRecords(query, (lines, skipped) => {
-      if (skipped > 0) reader.send(`event: skipped\ndata: ${skipped}\n\n`);
-      for (const line of lines) reader.send(`event: line\ndata: ${render(line).replaceAll(/[\r\n]+/g, ' ')}\n\n`);
+    const send = (event: string, data: string | number) =>
+      reader.send(`event: ${event}\ndata: ${String(data).replaceAll(/[\r\n]+/g, ' ')}\n\n`);
+    unfollow = follow({
+      lines(lines, skipped) {
+        if (skipped > 0) send('skipped', skipped);
+        for (const line of lines) send('line', render(line));
+      },
+      away: (names) => send('away', names.join(', ')),
     });
     context.env.outgoing?.once('close', close);
     return context.body(stream, 200, HEADERS);

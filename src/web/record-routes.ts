@@ -1,17 +1,27 @@
 import { answerJson } from './cached-answer.ts';
 import type { WebContent } from './content.ts';
+import { type FollowLines, LiveTail } from './live-tail.ts';
+import { renderLine } from './pages/logs-timeline.ts';
 import { parseRecordQuery } from './record-query.ts';
-import { answerForOther } from './shards.ts';
-import type { Handler } from './web-dependencies.ts';
+import { answerForOther, isOwnAlone } from './shards.ts';
+import type { Handler, WebDependencies } from './web-dependencies.ts';
 
 /** Records shown with a router, and how much of each. */
 const SHOWN_RECORDS = 20;
 const SHOWN_CHARS = 240;
 
-/** Creates the handlers of the last lines of the fleet and of one router. */
-export function createRecordHandlers(content: WebContent): { readonly all: Handler; readonly router: Handler } {
+/** Creates the handlers of the last lines of the fleet, with `own=1` of this process alone, and of one router. */
+export function createRecordHandlers({ content, peers }: WebDependencies): {
+  readonly all: Handler;
+  readonly router: Handler;
+} {
   return {
-    all: async (context) => answerJson(context, await content.readRecords(parseRecordQuery(context))),
+    all: async (context) => {
+      const query = parseRecordQuery(context);
+      if (isOwnAlone(context)) return answerJson(context, await content.readRecords(query));
+      const { page, faults } = await peers.readRecords(content, query);
+      return answerJson(context, { ...page, ...(faults.length > 0 && { unanswered: faults }) });
+    },
     router: async (context) => {
       const router = context.req.param('name') ?? '';
       if (content.hasRouter(router)) {
@@ -21,6 +31,33 @@ export function createRecordHandlers(content: WebContent): { readonly all: Handl
       const elsewhere = answerForOther(content, context, router, path);
       return elsewhere ?? context.json({ error: 'No router of this name is configured' }, 404);
     },
+  };
+}
+
+/**
+ * Creates the handler of the streams of new lines: pieces of a page for pages, JSON for others. Of all processes, with `own=1`
+ * of this one alone, or of one router.
+ */
+export function createStreamHandler({ content, peers, clock, externalUrl }: WebDependencies): Handler {
+  const tail = new LiveTail(clock);
+  const base = externalUrl?.pathname.replace(/\/?$/, '/') ?? '';
+  return (context) => {
+    const router = context.req.param('name');
+    if (router !== undefined && !content.hasRouter(router)) return context.text('No such router.\n', 404);
+    const query = { ...parseRecordQuery(context), ...(router !== undefined && { router }) };
+    const follow: FollowLines = (listener) => {
+      const ends = [content.followRecords(query, listener.lines)];
+      if (!isOwnAlone(context)) ends.push(peers.followRecords(content, query, listener));
+      return () => {
+        for (const end of ends) end();
+      };
+    };
+    if (context.req.path.endsWith('/api/v1/records/stream')) return tail.answer(context, follow, JSON.stringify);
+    return tail.answer(context, follow, (line) => {
+      const piece = renderLine(line, undefined, { router, base });
+      // A piece without parts that take time is there at once.
+      return piece instanceof Promise ? '' : piece.toString();
+    });
   };
 }
 

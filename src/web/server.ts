@@ -14,7 +14,7 @@ import { HostPolicy } from './host-policy.ts';
 import { type Answer, type Listener, openListener, type WebAddress } from './listener.ts';
 import { PasswordThread } from './password-thread.ts';
 import { parseExternalUrl, parseRoutePrefix } from './paths.ts';
-import { PeerFleet } from './peer-fleet.ts';
+import { PeerFleet } from './peers/peer-fleet.ts';
 import { RateLimit } from './rate-limit.ts';
 import { checkSecurity, NO_SECURITY, type WebSecurity } from './security.ts';
 

@@ -1,4 +1,5 @@
 import type { WebContent } from './content.ts';
+import type { PeerFault } from './peers/peer-client.ts';
 import type { WebContext } from './web-dependencies.ts';
 
 /**
@@ -27,4 +28,14 @@ export function answerForOther(
   if (peer !== undefined) return context.redirect(`${peer}${path}${new URL(context.req.url).search}`, 307);
   const message = `Process ${other.shard} of ${shards.total} polls this router (--shard). List all processes in web.peers to be redirected.\n`;
   return context.text(message, 421);
+}
+
+/** True if a request asks for what this process has alone, as the other processes of the fleet do. */
+export function isOwnAlone(context: WebContext): boolean {
+  return context.req.query('own') === '1';
+}
+
+/** Renders the processes that did not answer as one more key of a JSON object; empty when there are none. */
+export function renderUnanswered(faults: readonly PeerFault[]): string {
+  return faults.length > 0 ? `,"unanswered":${JSON.stringify(faults)}` : '';
 }

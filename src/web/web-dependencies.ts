@@ -2,13 +2,13 @@ import type { HttpBindings } from '@hono/node-server';
 import type { Context } from 'hono';
 import type { Clock } from '../base/index.ts';
 import type { WebContent } from './content.ts';
-import type { PeerFleet } from './peer-fleet.ts';
+import type { PeerFleet } from './peers/peer-fleet.ts';
 
 /** The dependencies of the request handlers. */
 export interface WebDependencies {
   /** The content to show. */
   readonly content: WebContent;
-  /** The routers of the other processes of the fleet. */
+  /** What the other processes of the fleet have. */
   readonly peers: PeerFleet;
   /** Source of the current time and of timers. */
   readonly clock: Clock;

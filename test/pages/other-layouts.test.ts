@@ -31,6 +31,7 @@ function lineOf(change: Partial<LogLine>): LogLine {
     uid: 'k7d2m4q2x4t5h7ca-00000e2f',
     event: null,
     gap: null,
+    before: null,
     ...change,
   };
 }
@@ -196,34 +197,38 @@ describe.skipIf(chromium.isMissing)(`pages with texts of all kinds on screens of
     expect(complaints).toEqual([]);
   });
 
-  test('with other processes, each page says whose routers it shows, and the fleet names the one that does not answer', async () => {
+  test('with other processes, each page shows all of them, and names the one that does not answer', async () => {
     const others = new Map([
       ['far-1', { name: 'far-1', url: 'https://192.0.2.1', labels: {}, shard: 1 }],
-      ['far-2', { name: 'far-2', url: 'https://192.0.2.2', labels: {}, shard: 1 }],
+      ['far-2', { name: 'far-2', url: 'https://192.0.2.2', labels: {}, shard: 2 }],
     ]);
-    // Nobody listens there.
-    const peers = ['http://127.0.0.1:1', 'http://127.0.0.1:1'];
     const { nowMs, ...fleet } = createFleet({ count: 3 });
-    const describeShards = () => ({ index: 0, total: 2, peers, others });
-    await using bench = await openBench({ ...fleet, describeShards }, { nowMs });
+    await using far = await openBench({ ...fleet, ...CONTENT }, { nowMs });
+    // Nobody listens at the last one.
+    const peers = ['http://127.0.0.1:1', far.url, 'http://127.0.0.1:1'];
+    const describeShards = () => ({ index: 0, total: 3, peers, others });
+    await using bench = await openBench({ ...fleet, ...CONTENT, describeShards }, { nowMs });
     await using watched = await openPage(browser, bench.url, { viewport: { width: 320, height: 640 } });
     const { page, complaints } = watched;
-    await page.goto('/');
-    expect(await page.locator('.notice').innerText()).toMatch(
-      /^Process 1 \(http:\/\/127\.0\.0\.1:1\) does not answer: its 2 routers cannot be shown\./,
-    );
-    expect(await page.locator('caption').innerText()).toContain('5');
-    expect(await page.locator('.strip svg').getAttribute('aria-label')).toMatch(/^Routers of this process alone/);
-    for (const [path, what] of [
-      ['/logs', 'Lines of the routers'],
-      ['/logs/positions', 'Logs of the routers'],
-      ['/sinks', 'Deliveries'],
-    ]) {
-      await page.goto(path ?? '');
-      const notice = page.locator('.notice').first();
-      expect(await notice.innerText()).toContain(`${what} of this process (0 of 2) alone.`);
-      expect(await notice.getByRole('link').getAttribute('href')).toBe(`http://127.0.0.1:1${path}`);
-      expect([path, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([path, 320]);
+    for (const [path, lack] of [
+      ['/', 'its 1 router cannot be shown'],
+      ['/logs', 'its lines are missing here'],
+      ['/logs/positions', 'its logs are missing here'],
+      ['/sinks', 'its deliveries are missing here'],
+      ['/dead-letters', 'its dead letters are missing here'],
+    ] as const) {
+      await page.goto(path);
+      const notices = page.locator('.notice').filter({ hasText: 'does not answer' });
+      expect([path, await notices.allInnerTexts()]).toEqual([
+        path,
+        [expect.stringMatching(new RegExp(`^Process 2 \\(http://127\\.0\\.0\\.1:1\\) does not answer: ${lack}\\.`))],
+      ]);
+      for (const [width, height] of SCREENS) {
+        await page.setViewportSize({ width, height });
+        expect([path, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([path, width]);
+        expect([path, width, await page.evaluate(FIND_CUT_TEXTS)]).toEqual([path, width, []]);
+      }
+      expect([path, await findBarriers(page)]).toEqual([path, []]);
     }
     expect(complaints).toEqual([]);
   });

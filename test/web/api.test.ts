@@ -5,11 +5,18 @@ import { expect, test, vi } from 'vitest';
 import type { RouterSummary } from '../../src/web/index.ts';
 import { ask, createApp, DETAIL, openBench, ROUTER, SINK } from './bench.ts';
 
-test('GET /api/v1/routers lists the routers in the order of names, without credentials in addresses', async () => {
+test('GET /api/v1/routers lists the routers in the order of names with their last hours, without credentials in addresses', async () => {
   const alpha: RouterSummary = { ...ROUTER, name: 'alpha', url: 'https://me:secret@192.0.2.11/' };
-  const { status, headers, text } = await ask('/api/v1/routers', { content: { listRouters: () => [ROUTER, alpha] } });
+  const { status, headers, text } = await ask('/api/v1/routers', {
+    content: { listRouters: () => [ROUTER, alpha], describeAvailability: (name) => (name === 'alpha' ? 'ud' : '') },
+  });
   expect([status, headers.get('content-type')]).toEqual([200, 'application/json']);
-  expect(JSON.parse(text)).toEqual({ routers: [{ ...alpha, url: 'https://192.0.2.11/' }, ROUTER] });
+  expect(JSON.parse(text)).toEqual({
+    routers: [
+      { ...alpha, url: 'https://192.0.2.11/', availability: 'ud' },
+      { ...ROUTER, availability: '' },
+    ],
+  });
 });
 
 test('GET /api/v1/routers/NAME describes a router', async () => {

@@ -18,7 +18,7 @@ import {
   type WebServerOptions,
 } from '../../src/web/index.ts';
 import { parseExternalUrl, parseRoutePrefix } from '../../src/web/paths.ts';
-import { PeerFleet } from '../../src/web/peer-fleet.ts';
+import { PeerFleet } from '../../src/web/peers/peer-fleet.ts';
 
 export const ROUTER: RouterSummary = {
   name: 'plant-7',

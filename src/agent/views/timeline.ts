@@ -1,31 +1,33 @@
 import { cutLines, renderErrorChain, Steps } from '../../base/index.ts';
 import { type EmbeddedStore, type RecentBatch, type RecentPlace, StoreError } from '../../store/index.ts';
-import { createMatcher, type LogLine, type LogLineGap, type RecordPage, type RecordQuery } from '../../web/index.ts';
+import {
+  compareRecordPlaces,
+  createMatcher,
+  cutToPage,
+  type LogLine,
+  type LogLineGap,
+  parseRecordPlace,
+  type RecordPage,
+  type RecordPlace,
+  type RecordQuery,
+  renderRecordPlace,
+} from '../../web/index.ts';
 import { parseRecord, toTimelineMs, toTimelineTime } from './record-times.ts';
 
 /** Unpacked records that one query looks at; behind that, the next query goes on. Bytes. */
 const SEARCHED_BYTES_MAX = 16 * 1024 * 1024;
-/** Text of the records of one page: a record has up to 64 KiB. Characters. */
-const PAGE_CHARS_MAX = 1024 * 1024;
 /** Records that wait for their turn in a query. */
 const HELD_MAX = 20_000;
 /** Longest names, tags and texts of details. Characters. */
 const WORD_CHARS_MAX = 200;
 
-/** Where a record stands in the order of a timeline. */
-interface Place {
-  readonly time: string;
-  readonly router: string;
-  readonly seq: number;
-}
-
-interface Found extends Place {
+interface Found extends RecordPlace {
+  readonly message: string;
   readonly ms: number;
   readonly line: LogLine;
 }
 
-const BEYOND_ALL: Place = { time: '9999', router: '', seq: 0 };
-const BEFORE = /^(\d{4}-[0-9T:.-]{5,30}Z)_(\d{1,16})_(.*)$/s;
+const BEYOND_ALL: RecordPlace = { time: '9999', router: '', seq: 0 };
 
 /** Reads the last lines of routers from the store, in the order of their times. */
 export class Timeline {
@@ -53,7 +55,7 @@ export class Timeline {
   }
 
   async #read(query: RecordQuery): Promise<RecordPage> {
-    const before = parseBefore(query.before);
+    const before = parseRecordPlace(query.before ?? '') ?? BEYOND_ALL;
     const isWanted = createRecordMatcher(query);
     const beforeMs = before === BEYOND_ALL ? Number.POSITIVE_INFINITY : toTimelineMs(before.time);
     const held = new Map<string, Found>();
@@ -74,7 +76,8 @@ export class Timeline {
       let seq = batch.seq;
       for (const { text } of cutLines(memory)) {
         const found = toFound(text, batch.router, seq++);
-        if (compare(found, before) < 0 && isWanted(found.line)) held.set(`${batch.router}\n${found.line.uid}`, found);
+        if (compareRecordPlaces(found, before) < 0 && isWanted(found.line))
+          held.set(`${batch.router}\n${found.line.uid}`, found);
         if (steps.isDue) await steps.next();
       }
     }
@@ -124,6 +127,7 @@ export function toLogLine(text: string, router: string): LogLine {
     uid: word(record['uid']) ?? '',
     event,
     gap: isGap ? toGap(record['details']) : null,
+    before: null,
   };
 }
 
@@ -146,14 +150,7 @@ function word(value: unknown): string | null {
 
 function toFound(text: string, router: string, seq: number): Found {
   const line = toLogLine(text, router);
-  return { time: line.time, ms: toTimelineMs(line.time), router, seq, line };
-}
-
-/** Orders by time; records of the same time keep the order of their commits. */
-function compare(a: Place, b: Place): number {
-  if (a.time !== b.time) return a.time < b.time ? -1 : 1;
-  if (a.router !== b.router) return a.router < b.router ? -1 : 1;
-  return a.seq - b.seq;
+  return { time: line.time, ms: toTimelineMs(line.time), router, seq, message: line.message, line };
 }
 
 /** Counts the records behind a moment, before which nothing was looked at: they are final. Stops beyond `limit`. */
@@ -168,29 +165,13 @@ function toPage(held: readonly Found[], limit: number, horizonMs: number | undef
   // Where many batches end at the same moment the search goes on before it, so that it comes to an end.
   const edgeMs = horizonMs === undefined ? undefined : Math.min(horizonMs, beforeMs - 1);
   const final = held.filter(({ ms }) => edgeMs === undefined || ms > edgeMs);
-  final.sort((a, b) => compare(b, a));
-  const shown: Found[] = [];
-  let chars = 0;
-  for (const found of final) {
-    chars += found.line.message.length;
-    if (shown.length === limit || (chars > PAGE_CHARS_MAX && shown.length > 0)) break;
-    shown.push(found);
-  }
-  const records = shown.map(({ line }) => line);
+  final.sort((a, b) => compareRecordPlaces(b, a));
+  const shown = cutToPage(final, limit);
+  const records = shown.map((found) => ({ ...found.line, before: renderRecordPlace(found) }));
   const last = shown.at(-1);
   if (shown.length < final.length && last)
-    return { records, next: renderBefore(last), searchedTo: last.time, fault: null };
+    return { records, next: renderRecordPlace(last), searchedTo: last.time, fault: null };
   if (edgeMs === undefined) return { records, next: null, searchedTo: null, fault: null };
   const time = `${new Date(edgeMs + 1).toISOString().slice(0, -1)}000000Z`;
-  return { records, next: renderBefore({ time, router: '', seq: 0 }), searchedTo: time, fault: null };
-}
-
-function renderBefore({ time, seq, router }: Place): string {
-  return `${time}_${seq}_${router}`;
-}
-
-/** Parses the place of a page; anything else is the newest. */
-function parseBefore(before: string | undefined): Place {
-  const [, time, seq, router] = BEFORE.exec(before ?? '') ?? [];
-  return time === undefined || router === undefined ? BEYOND_ALL : { time, router, seq: Number(seq) };
+  return { records, next: renderRecordPlace({ time, router: '', seq: 0 }), searchedTo: time, fault: null };
 }

@@ -105,6 +105,8 @@ export interface LogLine {
   readonly event: string | null;
   /** Details of a gap, and of its end; null for others. */
   readonly gap: LogLineGap | null;
+  /** Value of `before` for what is older than this line; null in a stream. */
+  readonly before: string | null;
 }
 
 /** The two ends of a gap. */

@@ -1,5 +1,21 @@
 /** What one process counts as a whole. A part of the JSON of `/api/v1/`, in the units of routers.ts. */
 
+import type { SinkSummary, SpoolSummary } from './delivery.ts';
+
+/** `GET /api/v1/process`: counts of one process. */
+export interface ProcessSummary {
+  /** The routers by state, minute by minute over the last six hours, the oldest first; the last entry is now. */
+  readonly minutes: readonly FleetMinute[];
+  /** Gaps in the logs of its routers since it started. */
+  readonly gaps: number;
+  /** Its runs, as in `GET /api/v1/runs`. */
+  readonly runs: RunSummary;
+  /** Its sinks, as in `GET /api/v1/sinks`. */
+  readonly sinks: readonly SinkSummary[];
+  /** Its spool. */
+  readonly spool: SpoolSummary;
+}
+
 /** The number of routers per state at one moment. */
 export interface FleetMinute {
   /** Time of the count. */

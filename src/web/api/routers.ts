@@ -30,7 +30,19 @@ export const POLL_STEPS = ['dns', 'tcp', 'tls', 'login', 'resource', 'parse'] as
 /** Steps of a poll, in their order. */
 export type PollStep = (typeof POLL_STEPS)[number];
 
-/** One entry of `GET /api/v1/routers`, which answers `{"routers": [...]}` in the order of names. */
+/**
+ * One entry of `GET /api/v1/routers`, which answers `{"routers": [...]}` in the order of names; in `unanswered` stand the
+ * processes of the fleet that did not answer, if there are any.
+ */
+export interface ListedRouter extends RouterSummary {
+  /**
+   * Results of its polls over the last hours, the oldest first: a letter for each few minutes, `u` for up, `d` for down, `m`
+   * for both, `-` for no poll. Empty before the first poll.
+   */
+  readonly availability: string;
+}
+
+/** What is known of one router in a list. */
 export interface RouterSummary {
   /** The configured name: label `router`. */
   readonly name: string;

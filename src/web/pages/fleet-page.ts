@@ -1,26 +1,20 @@
-import type { SinkSummary, SpoolSummary } from '../api/delivery.ts';
-import type { FleetMinute } from '../api/process.ts';
+import type { ProcessSummary } from '../api/process.ts';
 import type { RouterSummary } from '../api/routers.ts';
 import type { ClusterSummary } from '../content.ts';
-import type { PeerFault } from '../peer-fleet.ts';
+import type { PeerFault } from '../peers/peer-client.ts';
+import type { ProcessPart } from '../peers/peer-fleet.ts';
 import { createFleetColumns } from './fleet-columns.ts';
 import { renderFilters } from './fleet-filters.ts';
 import { renderOutage } from './fleet-outage.ts';
-import { renderStrip } from './fleet-strip.ts';
+import { renderStrip, sumMinutes } from './fleet-strip.ts';
 import type { FleetView } from './fleet-view.ts';
 import { type Html, html, toShown } from './html.ts';
+import { nameMissing, renderMissing } from './processes.ts';
 import { renderCount, renderMany } from './quantities.ts';
+import { renderRuns, sumRuns } from './runs.ts';
 import { renderFittingTable, renderFound, renderPager } from './table.ts';
 import { renderTableQuery, type TableQuery } from './table-query.ts';
 import { FILTERS } from './words.ts';
-
-/** The state of delivery. */
-export interface Delivery {
-  /** All sinks, in the order of the configuration. */
-  readonly sinks: readonly SinkSummary[];
-  /** The spool in which records wait for them. */
-  readonly spool: SpoolSummary;
-}
 
 /** What the page of the fleet shows. */
 export interface FleetContent {
@@ -30,14 +24,10 @@ export interface FleetContent {
   readonly faults: readonly PeerFault[];
   /** The cluster that this process is a replica of. Default: none. */
   readonly cluster?: ClusterSummary | undefined;
-  /** True if other processes poll a part of the routers. */
-  readonly isShared: boolean;
-  /** The last hours of the routers of this process. */
-  readonly minutes: readonly FleetMinute[];
-  /** Sinks and spool. */
-  readonly delivery: Delivery;
-  /** Number of gaps in logs since the agent started. */
-  readonly gaps: number;
+  /** What each process counts. */
+  readonly processes: readonly ProcessPart<ProcessSummary>[];
+  /** Says that other processes are not shown; empty if they are, or if there are none. */
+  readonly alone: Html | string;
   /** Address of a Grafana with the dashboards. */
   readonly grafana: string | undefined;
   /** Returns the results of the polls of one router. */
@@ -61,7 +51,8 @@ export async function renderFleet(
   base: string,
   nowMs: number,
 ): Promise<Html> {
-  const { view, minutes, isShared, grafana, availabilityOf } = content;
+  const { view, faults, processes, alone, grafana, availabilityOf } = content;
+  const minutes = sumMinutes(processes.map(({ value }) => value.minutes));
   const { total, counts, facets, outage, page } = view;
   return html`<h1 class="unseen">Fleet</h1>
 ${renderOutage(outage, query)}
@@ -74,7 +65,7 @@ ${Object.entries(FILTERS)
   )}${renderGaps(content, base)}
 </ul>
 ${renderNotices(content, base)}
-${renderStrip(minutes, isShared)}
+${alone}${renderStrip(minutes, nameMissing(faults))}
 ${renderFilters(query, facets)}
 ${await renderFittingTable({
   caption: renderFound('router', page, query.search, FILTERS[query.filter ?? '']?.title),
@@ -84,7 +75,7 @@ ${await renderFittingTable({
   empty: total === 0 ? 'No router is configured.' : 'No router matches.',
   className: 'fleet',
 })}
-${renderPager(page, query)}${content.cluster ? renderCluster(content.cluster) : ''}${grafana === undefined ? '' : html`<p>Grafana: <a href="${grafana}/d/router-exporter-fleet">fleet</a>, <a href="${grafana}/d/router-exporter-cellular">cellular</a></p>`}`;
+${renderPager(page, query)}${content.cluster ? renderCluster(content.cluster) : ''}${grafana === undefined ? '' : html`<p>Grafana: <a href="${grafana}/d/router-exporter-fleet">fleet</a>, <a href="${grafana}/d/router-exporter-cellular">cellular</a></p>`}${renderRuns(sumRuns(processes.map(({ value }) => value.runs)))}`;
 }
 
 /** A count in colour, when it is not 0 and needs attention; small, when it is 0. */
@@ -95,7 +86,8 @@ function renderCard(href: string, count: number, title: string, key: string, isC
 }
 
 /** Whether anything is lost, with the way to the logs in which it is. */
-function renderGaps({ gaps, view: { total } }: FleetContent, base: string): Html | string {
+function renderGaps({ processes, view: { total } }: FleetContent, base: string): Html | string {
+  const gaps = processes.reduce((sum, { value }) => sum + value.gaps, 0);
   return total === 0
     ? ''
     : renderCard(`${base}logs/positions?sort=-gaps`, gaps, gaps === 1 ? 'log gap' : 'log gaps', 'gaps', false);
@@ -115,18 +107,17 @@ ${missing.map(({ replica, since }) => html`<p class="notice"><strong>Replica ${t
 ${areListsDifferent ? html`<p class="notice"><strong>The replicas know different routers.</strong> Give all of them the same configuration.</p>` : ''}`;
 }
 
-function renderNotices(
-  { view: { total }, faults, cluster, delivery: { sinks, spool } }: FleetContent,
-  base: string,
-): Html {
-  const sinksDown = sinks.filter(({ state }) => state === 'down').length;
-  return html`${cluster ? renderClusterFaults(cluster) : ''}${faults.map(renderPeerFault)}${spool.isHeldBack ? html`<p class="notice"><strong>Log reading is paused: the spool or its disk is full.</strong> See <a href="${base}sinks">sinks</a>.</p>` : ''}
-${!spool.isHeldBack && spool.routersHeldBack.length > 0 ? html`<p class="notice"><strong>Log reading is paused for ${spool.routersHeldBack.length} of ${total} routers:</strong> their waiting records take as much of the spool as is free. See <a href="${base}sinks">sinks</a>.</p>` : ''}
-${sinksDown > 0 ? html`<p class="notice"><strong>${sinksDown} of ${sinks.length} ${sinks.length === 1 ? 'sink' : 'sinks'} down.</strong> See <a href="${base}sinks">sinks</a>.</p>` : ''}`;
+function renderNotices({ view: { total }, faults, cluster, processes }: FleetContent, base: string): Html {
+  return html`${cluster ? renderClusterFaults(cluster) : ''}${renderMissing(faults)}${processes.map((part) => renderDeliveryNotices(part, total, base))}`;
 }
 
-function renderPeerFault({ shard, name, url, routers, error }: PeerFault): Html {
-  const who = name === undefined ? `Process ${shard}` : `Replica ${toShown(name)}`;
-  return html`<p class="notice"><strong>${who} (${toShown(url)}) does not answer:</strong> its ${renderMany(routers, 'router')} cannot be shown. ${toShown(error)}</p>
-`;
+/** What keeps the records of a process from being delivered. */
+function renderDeliveryNotices({ name, value }: ProcessPart<ProcessSummary>, total: number, base: string): Html {
+  const { sinks, spool } = value;
+  const sinksDown = sinks.filter(({ state }) => state === 'down').length;
+  const at = name === undefined ? '' : ` at ${toShown(name)}`;
+  const see = html`See <a href="${base}sinks">sinks</a>.`;
+  return html`${spool.isHeldBack ? html`<p class="notice"><strong>Log reading is paused${at}: the spool or its disk is full.</strong> ${see}</p>` : ''}
+${!spool.isHeldBack && spool.routersHeldBack.length > 0 ? html`<p class="notice"><strong>Log reading is paused for ${spool.routersHeldBack.length} of ${total} routers${at}:</strong> their waiting records take as much of the spool as is free. ${see}</p>` : ''}
+${sinksDown > 0 ? html`<p class="notice"><strong>${sinksDown} of ${sinks.length} ${sinks.length === 1 ? 'sink' : 'sinks'} down${at}.</strong> ${see}</p>` : ''}`;
 }

@@ -6,19 +6,35 @@ const MINUTES = 360;
 const HEIGHT = 40;
 
 /**
- * Renders the last hours, minute by minute: up from below, down and stale from above. `isPart`: of the routers of this process
- * alone, because each process counts its own.
+ * Adds up the minutes of several processes. Each has one entry a minute and one for now, so the entries of a minute are those
+ * with the same distance from the end: the clocks of their machines do not matter.
  */
-export function renderStrip(minutes: readonly FleetMinute[], isPart: boolean): Html | string {
+export function sumMinutes(lists: readonly (readonly FleetMinute[])[]): readonly FleetMinute[] {
+  const [longest = []] = lists.toSorted((a, b) => b.length - a.length);
+  return longest.map(({ at }, index) => {
+    const sum = { at, up: 0, down: 0, stale: 0, other: 0 };
+    for (const minutes of lists) {
+      const minute = minutes[minutes.length - longest.length + index];
+      for (const key of ['up', 'down', 'stale', 'other'] as const) sum[key] += minute?.[key] ?? 0;
+    }
+    return sum;
+  });
+}
+
+/**
+ * Renders the last hours, minute by minute: up from below, down and stale from above. `missing` names the processes whose
+ * routers are not counted; empty = all are.
+ */
+export function renderStrip(minutes: readonly FleetMinute[], missing: string): Html | string {
   const [first, last] = [minutes[0], minutes.at(-1)];
   if (!first || !last || minutes.length < 2) return '';
   const worst = minutes.reduce((most, minute) => (minute.down > most.down ? minute : most), first);
   const span = renderLength((Date.parse(last.at) - Date.parse(first.at)) / 1000);
-  const whose = isPart ? 'Routers of this process alone, last' : 'Last';
+  const without = missing === '' ? '' : ` without ${missing}`;
   const words =
     worst.down === 0
-      ? `${whose} ${span}: no router down.`
-      : `${whose} ${span}: at most ${renderCount(worst.down)} down, at ${worst.at.slice(11, 16)} UTC; now ${renderCount(last.down)}.`;
+      ? `Last ${span}${without}: no router down.`
+      : `Last ${span}${without}: at most ${renderCount(worst.down)} down, at ${worst.at.slice(11, 16)} UTC; now ${renderCount(last.down)}.`;
   const offset = Math.max(0, MINUTES - minutes.length);
   const draw = (toHeight: (minute: FleetMinute) => number, isFromTop: boolean) =>
     toPath(

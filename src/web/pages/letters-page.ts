@@ -1,11 +1,13 @@
 import type { LetterDetail, LetterPage, LetterSummary } from '../api/delivery.ts';
+import type { ProcessPart } from '../peers/peer-fleet.ts';
 import { type Html, html, toShown } from './html.ts';
 import { toHref } from './layout.ts';
 import { NOTHING, renderAgo, renderCount, renderMany, renderMoment } from './quantities.ts';
 import { type Column, renderTable } from './table.ts';
 
-/** Number of dead letters on one page. */
+/** Number of dead letters on one page; of several processes, each has a smaller share of the page. */
 export const LETTERS_MAX = 50;
+export const SHARED_LETTERS_MAX = 20;
 /** Longer records are cut on the page; `dead-letters show` prints them whole. Characters. */
 const RECORD_CHARS_MAX = 65_536;
 
@@ -15,43 +17,68 @@ export interface LetterQuery {
   readonly sink: string | undefined;
   /** Only letters before this one; `undefined` = the newest. */
   readonly before: number | undefined;
+  /** Index of the process whose letters are listed; `undefined` = of all. */
+  readonly process: number | undefined;
 }
 
-/** Parses `sink` and `before`. Invalid values are ignored. */
+/** Parses `sink`, `before` and `process`. Invalid values are ignored. */
 export function parseLetterQuery(query: (name: string) => string | undefined): LetterQuery {
   const before = Number(query('before') ?? '');
+  const process = query('process') ?? '';
   const sink = query('sink') ?? '';
   return {
     sink: sink === '' ? undefined : sink,
     before: Number.isSafeInteger(before) && before > 0 ? before : undefined,
+    process: /^\d{1,4}$/.test(process) ? Number(process) : undefined,
   };
 }
 
-/** Renders one page of dead letters, newest first. */
+/** Renders one page of dead letters, newest first; of several processes, a list for each. `notices`: what is missing. */
 export function renderLetters(
-  { letters, hasMore, counts, fault }: LetterPage,
+  processes: readonly ProcessPart<LetterPage>[],
+  notices: Html,
+  query: LetterQuery,
+  base: string,
+  nowMs: number,
+): Html {
+  const counts = new Map<string, number>();
+  for (const [name, letters] of processes.flatMap(({ value }) => value.counts)) {
+    counts.set(name, (counts.get(name) ?? 0) + letters);
+  }
+  const sorted = [...counts].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const isEmpty = processes.every(({ value }) => value.letters.length === 0);
+  return html`<p><a href="${toHref(base, 'sinks')}">Sinks</a></p>
+<h1>Dead letters</h1>
+<p>Records that a sink rejected permanently. They are kept to be looked at and tried again.</p>
+${notices}
+${renderChoice(sorted, query.sink)}
+${processes.map((part) => renderLettersOf(part, query, base, nowMs))}
+${isEmpty ? '' : html`<p>To try them again, once the reason is gone${processes.length > 1 ? ', where they are' : ''}: <code>router-exporter dead-letters replay --all${query.sink === undefined ? '' : ` --sink ${toShown(query.sink)}`}</code></p>`}`;
+}
+
+/** Renders the dead letters of one process. */
+function renderLettersOf(
+  { shard, name, value: { letters, hasMore, counts, fault } }: ProcessPart<LetterPage>,
   { sink, before }: LetterQuery,
   base: string,
   nowMs: number,
 ): Html {
-  const total = sink === undefined ? sumUp(counts) : (counts.find(([name]) => name === sink)?.[1] ?? 0);
+  const total = sink === undefined ? sumUp(counts) : (counts.find(([one]) => one === sink)?.[1] ?? 0);
   const last = letters.at(-1);
-  return html`<p><a href="${toHref(base, 'sinks')}">Sinks</a></p>
-<h1>Dead letters</h1>
-<p>Records that a sink rejected permanently. They are kept to be looked at and tried again.</p>
-${fault === null ? '' : renderFault(fault)}
-${renderChoice(counts, sink)}
+  const process = name === undefined ? undefined : shard;
+  const at = name === undefined ? '' : ` at ${toShown(name)}`;
+  return html`${fault === null ? '' : renderFault(fault, at)}
 ${renderTable({
-  caption: `${renderMany(total, 'dead letter')}${sink === undefined ? '' : ` of ${toShown(sink)}`}, newest first`,
-  columns: createColumns(base, nowMs),
+  caption: `${renderMany(total, 'dead letter')}${sink === undefined ? '' : ` of ${toShown(sink)}`}${at}, newest first`,
+  columns: createColumns(base, process, nowMs),
   rows: letters,
   empty: before === undefined ? 'There are none.' : 'There are no older ones.',
   className: 'stack',
 })}
-<nav aria-label="Rows"><ul>${before === undefined ? '' : html`<li><a href="${toLink(sink)}">Newest</a></li>`}${
-    hasMore && last ? html`<li><a rel="next" href="${toLink(sink, last.id)}">Older</a></li>` : ''
+<nav aria-label="Rows${at}"><ul>${before === undefined ? '' : html`<li><a href="${toLink({ sink })}">Newest</a></li>`}${
+    hasMore && last ? html`<li><a rel="next" href="${toLink({ sink, before: last.id, process })}">Older</a></li>` : ''
   }</ul></nav>
-${letters.length === 0 ? '' : html`<p>To try them again, once the reason is gone: <code>router-exporter dead-letters replay --all${sink === undefined ? '' : ` --sink ${toShown(sink)}`}</code></p>`}`;
+`;
 }
 
 /** Renders what stands in the place of a dead letter that cannot be read now. */
@@ -62,19 +89,24 @@ ${renderFault(fault)}
 <p>A command such as <code>dead-letters replay</code> may hold their file for a moment: load the page again.</p>`;
 }
 
-function renderFault(fault: string): Html {
-  return html`<p class="notice"><strong>Dead letters cannot be read now:</strong> ${toShown(fault)}</p>`;
+function renderFault(fault: string, at = ''): Html {
+  return html`<p class="notice"><strong>Dead letters${at} cannot be read now:</strong> ${toShown(fault)}</p>`;
 }
 
-/** Renders one dead letter with its record. */
-export function renderLetter(letter: LetterDetail, base: string, nowMs: number): Html {
+/** Renders one dead letter with its record. `process`: what its process is called; `undefined` if there is only one. */
+export function renderLetter(letter: LetterDetail, process: string | undefined, base: string, nowMs: number): Html {
   const { id, sink, at, router, component, timestamp, code, reason, isReplayed, record } = letter;
-  return html`<p><a href="${base}sinks">Sinks</a>, <a href="${base}dead-letters${toLink(sink)}">dead letters of ${toShown(sink)}</a></p>
+  return html`<p><a href="${base}sinks">Sinks</a>, <a href="${base}dead-letters${toLink({ sink })}">dead letters of ${toShown(sink)}</a></p>
 <h1>Dead letter ${id}</h1>
 <div class="notice"><p><strong>${toShown(sink)} rejected this record${code === null ? '' : html` (${toShown(code, 40)})`}:</strong> ${toShown(reason, 1000)}</p>
 <p>${isReplayed ? 'It is marked and will be tried again within 30 s.' : html`To try it again, once the reason is gone: <code>router-exporter dead-letters replay ${id}</code>`}</p></div>
 <dl>
-<dt>Rejected</dt><dd>${renderAgo(at, nowMs)}, ${renderMoment(at)}</dd>
+${
+  process === undefined
+    ? ''
+    : html`<dt>Process</dt><dd>${toShown(process)}; commands work where it runs</dd>
+`
+}<dt>Rejected</dt><dd>${renderAgo(at, nowMs)}, ${renderMoment(at)}</dd>
 <dt>Router</dt><dd>${router === '' ? NOTHING : html`<a href="${base}router/${encodeURIComponent(router)}">${toShown(router)}</a>`}</dd>
 <dt>Log</dt><dd>${component === '' ? NOTHING : toShown(component)}</dd>
 <dt>Time of the line</dt><dd>${renderMoment(timestamp)}</dd>
@@ -98,7 +130,7 @@ function renderRecord(record: string): string {
 function renderChoice(counts: LetterPage['counts'], sink: string | undefined): Html | string {
   if (counts.length < 2 && sink === undefined) return '';
   const link = (name: string | undefined, title: string, letters: number) =>
-    html`<li><a href="${toLink(name)}"${name === sink ? html` aria-current="true"` : ''}><b>${renderCount(letters)}</b>${title}</a></li>`;
+    html`<li><a href="${toLink({ sink: name })}"${name === sink ? html` aria-current="true"` : ''}><b>${renderCount(letters)}</b>${title}</a></li>`;
   return html`<ul class="cards" aria-label="Sinks">${link(undefined, 'of all sinks', sumUp(counts))}${counts.map(([name, letters]) => link(name, toShown(name, 60), letters))}</ul>`;
 }
 
@@ -106,16 +138,18 @@ function sumUp(counts: LetterPage['counts']): number {
   return counts.reduce((sum, [, letters]) => sum + letters, 0);
 }
 
-function toLink(sink: string | undefined, before?: number): string {
+function toLink({ sink, before, process }: Partial<LetterQuery>): string {
   const parameters = new URLSearchParams();
   if (sink !== undefined) parameters.set('sink', sink);
+  if (process !== undefined) parameters.set('process', String(process));
   if (before !== undefined) parameters.set('before', String(before));
   return `?${parameters.toString()}`;
 }
 
-function createColumns(base: string, nowMs: number): readonly Column<LetterSummary>[] {
+function createColumns(base: string, process: number | undefined, nowMs: number): readonly Column<LetterSummary>[] {
+  const of = process === undefined ? '' : toLink({ process });
   return [
-    { title: 'Number', cell: ({ id }) => html`<a href="${base}dead-letters/${id}">${id}</a>` },
+    { title: 'Number', cell: ({ id }) => html`<a href="${base}dead-letters/${id}${of}">${id}</a>` },
     { title: 'Sink', kind: 'text', cell: ({ sink }) => toShown(sink) },
     { title: 'Rejected', cell: ({ at }) => renderAgo(at, nowMs) },
     { title: 'Router', kind: 'text', cell: ({ router }) => (router === '' ? NOTHING : toShown(router)) },

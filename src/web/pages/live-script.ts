@@ -4,7 +4,7 @@
  */
 export const LIVE_SCRIPT = `
 const LIVE_MAX = 500;
-const live = { source: null, isHeld: false, held: [], skipped: 0, node: null, text: '' };
+const live = { source: null, isHeld: false, held: [], skipped: 0, away: '', node: null, text: '' };
 const say = (text) => {
   live.text = text;
   const state = document.getElementById('live-state');
@@ -39,19 +39,29 @@ const loadLines = async () => {
   const lines = [...new DOMParser().parseFromString(text, 'text/html').querySelectorAll('#live .lines > li')];
   for (const line of lines.reverse()) putLine(line.outerHTML);
 };
+const sayFollowing = () => say((live.isHeld ? 'Paused.' : 'Following.') +
+  (live.skipped > 0 ? ' ' + live.skipped + ' lines left out: load the page again to see them.' : '') +
+  (live.away === '' ? '' : ' Without the lines of ' + live.away + ', which does not answer.'));
 const startLive = () => {
   live.node = document.getElementById('live');
   const source = new EventSource(live.node.dataset.stream);
   live.source = source;
   // Lines that came before the stream was open, or while it was interrupted.
-  source.addEventListener('open', () => { say('Following.'); if (!live.isHeld) loadLines(); });
+  source.addEventListener('open', () => { live.away = ''; sayFollowing(); if (!live.isHeld) loadLines(); });
+  // Processes of the fleet whose lines are missing; when one is back, the lines of the meantime are loaded.
+  source.addEventListener('away', ({ data }) => {
+    const isBack = data.length < live.away.length;
+    live.away = data;
+    sayFollowing();
+    if (isBack && !live.isHeld) loadLines();
+  });
   source.addEventListener('line', ({ data }) => {
     if (!live.isHeld) return putLine(data);
     live.held.push(data);
     if (live.held.length > LIVE_MAX) live.held.shift();
     say('Paused: ' + live.held.length + ' new.');
   });
-  source.addEventListener('skipped', ({ data }) => { live.skipped += Number(data); say('Following. ' + live.skipped + ' lines left out: load the page again to see them.'); });
+  source.addEventListener('skipped', ({ data }) => { live.skipped += Number(data); sayFollowing(); });
   source.addEventListener('cut', () => stopLive('Ended: this browser did not keep up.'));
   source.addEventListener('error', () => {
     if (source !== live.source) return;
@@ -65,7 +75,7 @@ document.querySelector('main').addEventListener('click', ({ target }) => {
   else {
     live.isHeld = !live.isHeld;
     if (!live.isHeld) { for (const text of live.held.splice(0)) putLine(text); }
-    say(live.isHeld ? 'Paused.' : 'Following.');
+    if (live.isHeld) say('Paused.'); else sayFollowing();
   }
   showLive();
 });

@@ -1,6 +1,6 @@
 import { Steps } from '../../base/index.ts';
 import type { RouterLogSummary } from '../api/logs.ts';
-import type { FleetShards, LogRow } from '../content.ts';
+import type { LogRow } from '../content.ts';
 import { type Html, html, toShown } from './html.ts';
 import { renderTabs, renderTimeline, type TimelineView } from './logs-timeline.ts';
 import { NOTHING, renderAgo, renderBytes, renderCount, renderLength, renderMany } from './quantities.ts';
@@ -11,31 +11,20 @@ import { createMatcher, type TableQuery } from './table-query.ts';
 export const LOG_SORTS = ['router', 'log', 'lag', 'loss', 'gaps', 'newest', 'lines', 'bytes', 'unparsed', 'archives'];
 const HOUR_S = 3600;
 
-/** Renders the last lines of all routers. */
-export function renderLines(view: Pick<TimelineView, 'page' | 'query' | 'base'>, others: Html | string): Html {
+/** Renders the last lines of all routers. `notices`: what is missing. */
+export function renderLines(view: Pick<TimelineView, 'page' | 'query' | 'base'>, notices: Html): Html {
   return html`<h1>Logs</h1>
-${others}
+${notices}
 ${renderTimeline({ ...view, router: undefined, components: [], positions: `${view.base}logs/positions` })}`;
 }
 
-/** Renders which processes of the fleet have more of `what` than is on this page, with links to the same `path` there. */
-export function renderOtherProcesses(shards: FleetShards | undefined, what: string, path: string): Html | string {
-  if (!shards) return '';
-  const others = Array.from({ length: shards.total }, (_, index) => index).filter((index) => index !== shards.index);
-  const names = others.map((index, place) => {
-    const [peer, gap] = [shards.peers[index], place === 0 ? '' : ', '];
-    const name = shards.names?.[index] ?? `process ${index}`;
-    return peer === undefined
-      ? html`${gap}${toShown(name)}`
-      : html`${gap}<a href="${peer}/${path}">${toShown(name)}</a>`;
-  });
-  if (others.length === 0) return '';
-  return html`<p class="notice">${what} of this process (${shards.index} of ${shards.total}) alone. Those of others are on their pages: ${names}.</p>`;
-}
-
-/** Renders the logs of all routers as a table, by default grouped by router and sorted by name. Takes breaks. */
+/**
+ * Renders the logs of all routers as a table, by default grouped by router and sorted by name. `notices`: what is missing.
+ * Takes breaks.
+ */
 export async function renderLogs(
   logs: Iterable<LogRow>,
+  notices: Html,
   query: TableQuery,
   base: string,
   nowMs: number,
@@ -59,6 +48,7 @@ export async function renderLogs(
   }
   const page = await cutSorted(found, columns, query);
   return html`<h1>Logs</h1>
+${notices}
 ${renderTabs('positions', `${base}logs`, `${base}logs/positions`)}
 <p>${renderMany(count, 'log')} followed; ${gaps === 0 ? 'no gaps' : html`<strong class="warn">${renderMany(gaps, 'gap')}</strong>`} found since the agent started.
 If <i>time to loss</i> is under an hour, the router will soon delete unread lines.</p>

@@ -1,19 +1,27 @@
 import { answerText } from '../cached-answer.ts';
-import type { WebContent } from '../content.ts';
 import { withoutCredentials } from '../fleet-list.ts';
+import type { PeerFault } from '../peers/peer-client.ts';
+import { nameProcess } from '../peers/processes.ts';
 import { parseRecordQuery } from '../record-query.ts';
 import { answerForOther } from '../shards.ts';
 import type { Handler, WebContext, WebDependencies } from '../web-dependencies.ts';
 import { renderConfig } from './config-page.ts';
 import { parseFacets } from './facets.ts';
-import { type Delivery, renderFleet } from './fleet-page.ts';
+import { renderFleet } from './fleet-page.ts';
 import { FLEET_SORTS, viewFleet } from './fleet-view.ts';
 import { html } from './html.ts';
 import { PAGE_HEADERS, type Page, renderPage, toHref } from './layout.ts';
-import { LETTERS_MAX, parseLetterQuery, renderLetter, renderLetters, renderUnread } from './letters-page.ts';
-import { LOG_SORTS, renderLines, renderLogs, renderOtherProcesses } from './logs-page.ts';
+import {
+  LETTERS_MAX,
+  parseLetterQuery,
+  renderLetter,
+  renderLetters,
+  renderUnread,
+  SHARED_LETTERS_MAX,
+} from './letters-page.ts';
+import { LOG_SORTS, renderLines, renderLogs } from './logs-page.ts';
+import { renderAlone, renderMissing } from './processes.ts';
 import { renderRouter } from './router-page.ts';
-import { renderRuns } from './runs.ts';
 import { renderSinks } from './sinks-page.ts';
 import { parseTableQuery } from './table-query.ts';
 import { FILTERS } from './words.ts';
@@ -26,28 +34,27 @@ export function createPageRoutes(dependencies: WebDependencies): Readonly<Record
   /** Without an external URL, links are relative to the folder of the page. */
   const toBase = (up: string) => externalUrl?.pathname.replace(/\/?$/, '/') ?? up;
   const [top, below] = [toBase(''), toBase('../')];
-  const renderOthers = (what: string, path: string) =>
-    renderOtherProcesses(dependencies.content.describeShards(), what, path);
+  const renderNotices = (faults: readonly PeerFault[], what: string, missing: string) =>
+    html`${renderAlone(dependencies.content.describeShards(), what)}${renderMissing(faults, missing)}`;
   return {
     '/': async (context) => {
       const { content, peers } = dependencies;
-      const whole = await peers.collect(content);
+      const [whole, counts] = await Promise.all([peers.collect(content), peers.describeProcesses(content)]);
       const facets = parseFacets((name) => context.req.queries(name));
       const query = { ...readQuery(context, FLEET_SORTS, Object.keys(FILTERS)), facets };
+      const shards = content.describeShards();
+      const faults = new Map([...counts.faults, ...whole.faults].map((fault) => [fault.shard, fault]));
       const fleet = {
         view: await viewFleet(whole, query),
-        faults: whole.faults,
-        cluster: content.describeShards()?.cluster,
-        isShared: content.describeShards() !== undefined,
-        minutes: content.listFleetMinutes(),
-        delivery: describeDelivery(content),
-        gaps: content.countGaps(),
+        faults: [...faults.values()],
+        cluster: shards?.cluster,
+        processes: counts.parts,
+        alone: renderAlone(shards, 'Routers'),
         grafana: content.findGrafana(),
-        availabilityOf: ({ name }: { readonly name: string }) => content.describeAvailability(name),
+        availabilityOf: ({ name }: { readonly name: string }) => whole.describeAvailability(name),
       };
       const main = await renderFleet(fleet, query, top, clock.now());
-      const runs = renderRuns(content.describeRuns());
-      return answerPage(context, { title: 'Fleet', path: '', base: top, main: html`${main}${runs}` });
+      return answerPage(context, { title: 'Fleet', path: '', base: top, main });
     },
     '/router/:name': async (context) => {
       const name = context.req.param('name') ?? '';
@@ -67,33 +74,42 @@ export function createPageRoutes(dependencies: WebDependencies): Readonly<Record
     },
     '/logs': async (context) => {
       const query = parseRecordQuery(context);
-      const page = await dependencies.content.readRecords(query);
-      const main = renderLines({ page, query, base: top }, renderOthers('Lines of the routers', 'logs'));
+      const { page, faults } = await dependencies.peers.readRecords(dependencies.content, query);
+      const notices = renderNotices(faults, 'Lines of the routers', 'lines');
+      const main = renderLines({ page, query, base: top }, notices);
       return answerPage(context, { title: 'Logs', path: 'logs', base: top, main });
     },
     '/logs/positions': async (context) => {
-      const logs = dependencies.content.listLogs();
-      const main = await renderLogs(logs, readQuery(context, LOG_SORTS), below, clock.now());
-      const others = renderOthers('Logs of the routers', 'logs/positions');
-      return answerPage(context, { title: 'Logs', path: 'logs', base: below, main: html`${others}${main}` });
+      const { logs, faults } = await dependencies.peers.listLogs(dependencies.content);
+      const notices = renderNotices(faults, 'Logs of the routers', 'logs');
+      const main = await renderLogs(logs, notices, readQuery(context, LOG_SORTS), below, clock.now());
+      return answerPage(context, { title: 'Logs', path: 'logs', base: below, main });
     },
-    '/sinks': (context) => {
-      const main = renderSinks(describeDelivery(dependencies.content), top, clock.now());
-      const others = renderOthers('Deliveries', 'sinks');
-      return answerPage(context, { title: 'Sinks', path: 'sinks', base: top, main: html`${others}${main}` });
+    '/sinks': async (context) => {
+      const { parts, faults } = await dependencies.peers.describeProcesses(dependencies.content);
+      const main = renderSinks(parts, renderNotices(faults, 'Deliveries', 'deliveries'), top, clock.now());
+      return answerPage(context, { title: 'Sinks', path: 'sinks', base: top, main });
     },
-    '/dead-letters': (context) => {
+    '/dead-letters': async (context) => {
+      const { content, peers } = dependencies;
       const query = parseLetterQuery((name) => context.req.query(name));
-      const letters = dependencies.content.listLetters({ ...query, limit: LETTERS_MAX });
-      const main = renderLetters(letters, query, top, clock.now());
+      const isWhole = content.describeShards() !== undefined && query.process === undefined;
+      const selection = { sink: query.sink, before: query.before, limit: isWhole ? SHARED_LETTERS_MAX : LETTERS_MAX };
+      const { parts, faults } = await peers.listLetters(content, selection, query.process);
+      const notices = renderNotices(faults, 'Dead letters', 'dead letters');
+      const main = renderLetters(parts, notices, query, top, clock.now());
       return answerPage(context, { title: 'Dead letters', path: undefined, base: top, main });
     },
-    '/dead-letters/:id': (context) => {
+    '/dead-letters/:id': async (context) => {
+      const { content, peers } = dependencies;
+      const shards = content.describeShards();
+      const { process } = parseLetterQuery((name) => context.req.query(name));
+      const shard = process ?? shards?.index ?? 0;
       const id = Number(context.req.param('id'));
-      const letter = Number.isSafeInteger(id) ? dependencies.content.findLetter(id) : undefined;
+      const letter = Number.isSafeInteger(id) ? await peers.findLetter(content, id, shard) : undefined;
       if (!letter) return answerNoLetter(context, below);
       if ('fault' in letter) return answerUnreadLetter(context, letter.fault, below);
-      const main = renderLetter(letter, below, clock.now());
+      const main = renderLetter(letter, shards && nameProcess(shards, shard), below, clock.now());
       return answerPage(context, { title: `Dead letter ${id}`, path: undefined, base: below, main });
     },
     '/config': (context) => {
@@ -110,11 +126,6 @@ export function createPageRoutes(dependencies: WebDependencies): Readonly<Record
       return answerPage(context, { title: 'Configuration', path: 'config', base: top, main });
     },
   };
-}
-
-/** Collects the state of the sinks and of the spool. */
-export function describeDelivery(content: WebContent): Delivery {
-  return { sinks: content.listSinks(), spool: content.describeSpool() };
 }
 
 function readQuery(context: WebContext, columns: readonly string[], filters?: readonly string[]) {

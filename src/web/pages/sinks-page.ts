@@ -1,5 +1,6 @@
-import type { SinkSummary } from '../api/delivery.ts';
-import type { Delivery } from './fleet-page.ts';
+import type { SinkSummary, SpoolSummary } from '../api/delivery.ts';
+import type { ProcessSummary } from '../api/process.ts';
+import type { ProcessPart } from '../peers/peer-fleet.ts';
 import { type Html, html, toShown } from './html.ts';
 import { renderAgo, renderBytes, renderCount, renderLength, renderMany } from './quantities.ts';
 import { type Column, renderTable } from './table.ts';
@@ -13,24 +14,53 @@ const SOON_S = 6 * 3600;
 /** A few bytes in ten minutes say nothing about what lies beyond. Seconds. */
 const FAR_S = 30 * 86_400;
 
-/** Renders the sinks and the spool. */
-export function renderSinks({ sinks, spool }: Delivery, base: string, nowMs: number): Html {
-  const { records, bytes, bytesMax, isHeldBack, routersHeldBack } = spool;
+/** A sink, and the process whose records it takes. */
+interface SinkRow extends SinkSummary {
+  /** What the process is called; `undefined` if there is only one. */
+  readonly process: string | undefined;
+}
+
+/** Renders the sinks and the spools of all processes. `notices`: what is missing. */
+export function renderSinks(
+  processes: readonly ProcessPart<ProcessSummary>[],
+  notices: Html,
+  base: string,
+  nowMs: number,
+): Html {
+  const sinks = processes.flatMap(({ name: process, value }) =>
+    value.sinks.map((sink): SinkRow => ({ ...sink, process })),
+  );
   const letters = sinks.reduce((sum, { deadLetters }) => sum + deadLetters, 0);
+  const isShared = processes.some(({ name }) => name !== undefined);
   return html`<h1>Sinks</h1>
-${isHeldBack ? html`<p class="notice"><strong>Log reading is paused: the spool or its disk is full.</strong> Lines that the routers delete until it resumes are reported as gaps.</p>` : ''}
-${routersHeldBack.length > 0 ? html`<p class="notice"><strong>Log reading is paused for ${renderMany(routersHeldBack.length, 'router')}:</strong> ${renderNames(routersHeldBack)}. The waiting records of each take as much of the spool as is free.</p>` : ''}
+${notices}
+${processes.map(renderHeldBack)}
 <h2>Spool</h2>
-<p>${renderMany(records, 'record')} waiting, in ${renderBytes(bytes)} of ${renderBytes(bytesMax)}.
-<meter aria-label="Share of the spool that is used" min="0" max="${bytesMax}" high="${Math.round(bytesMax * 0.9)}" value="${Math.min(bytes, bytesMax)}"></meter>
-${renderGrowth(spool)}</p>
+${processes.map(renderSpool)}
 <h2>Destinations</h2>
-${renderTable({ caption: renderMany(sinks.length, 'sink'), columns: createColumns(base, nowMs), rows: sinks, empty: 'No sink is configured, so no log is read.', className: 'stack' })}
+${renderTable({ caption: renderMany(sinks.length, 'sink'), columns: createColumns(isShared, base, nowMs), rows: sinks, empty: 'No sink is configured, so no log is read.', className: 'stack' })}
 ${letters === 0 ? '' : html`<p><a href="${base}dead-letters">Dead letters</a> are records that a sink rejected permanently: <code>router-exporter dead-letters replay</code> tries them again.</p>`}`;
 }
 
+/** Why the logs of routers are not read. */
+function renderHeldBack({ name, value: { spool } }: ProcessPart<ProcessSummary>): Html {
+  const { isHeldBack, routersHeldBack } = spool;
+  const at = name === undefined ? '' : ` at ${toShown(name)}`;
+  return html`${isHeldBack ? html`<p class="notice"><strong>Log reading is paused${at}: the spool or its disk is full.</strong> Lines that the routers delete until it resumes are reported as gaps.</p>` : ''}
+${routersHeldBack.length > 0 ? html`<p class="notice"><strong>Log reading is paused for ${renderMany(routersHeldBack.length, 'router')}${at}:</strong> ${renderNames(routersHeldBack)}. The waiting records of each take as much of the spool as is free.</p>` : ''}`;
+}
+
+function renderSpool({ name, value: { spool } }: ProcessPart<ProcessSummary>): Html {
+  const { records, bytes, bytesMax } = spool;
+  const [who, of] = name === undefined ? ['', ''] : [html`<b>${toShown(name)}:</b> `, ` of ${toShown(name)}`];
+  return html`<p>${who}${renderMany(records, 'record')} waiting, in ${renderBytes(bytes)} of ${renderBytes(bytesMax)}.
+<meter aria-label="Share of the spool${of} that is used" min="0" max="${bytesMax}" high="${Math.round(bytesMax * 0.9)}" value="${Math.min(bytes, bytesMax)}"></meter>
+${renderGrowth(spool)}</p>
+`;
+}
+
 /** Renders when the spool is full. */
-function renderGrowth({ bytes, bytesMax, secondsToFull }: Delivery['spool']): Html | string {
+function renderGrowth({ bytes, bytesMax, secondsToFull }: SpoolSummary): Html | string {
   if (bytes >= bytesMax) return html`<strong class="bad">It is full.</strong>`;
   // Also before it was measured for long enough.
   if (secondsToFull === null) return 'No growth was seen in the last 10 min.';
@@ -40,13 +70,15 @@ function renderGrowth({ bytes, bytesMax, secondsToFull }: Delivery['spool']): Ht
 
 function renderNames(names: readonly string[]): string {
   const rest = names.length - NAMES_MAX;
-  return [...names.slice(0, NAMES_MAX), ...(rest > 0 ? [`${rest} more`] : [])].join(', ');
+  return [...names.slice(0, NAMES_MAX).map((name) => toShown(name)), ...(rest > 0 ? [`${rest} more`] : [])].join(', ');
 }
 
-function createColumns(base: string, nowMs: number): readonly Column<SinkSummary>[] {
+function createColumns(isShared: boolean, base: string, nowMs: number): readonly Column<SinkRow>[] {
+  const processColumn: Column<SinkRow> = { title: 'Process', cell: ({ process }) => toShown(process ?? '') };
   return [
-    { title: 'Sink', cell: ({ name }) => name },
-    { title: 'Type', cell: ({ type }) => type },
+    { title: 'Sink', cell: ({ name }) => toShown(name) },
+    ...(isShared ? [processColumn] : []),
+    { title: 'Type', cell: ({ type }) => toShown(type) },
     {
       title: 'State',
       cell: ({ state }) => {

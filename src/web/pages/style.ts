@@ -61,7 +61,7 @@ td.wide { min-width: 16rem; overflow-wrap: anywhere; } .stack td.text { overflow
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 table.fleet { table-layout: fixed; font-size: 0.875rem; line-height: 1.35; }
 .fleet th, .fleet td { padding: 0.1rem 0.6rem 0.12rem 0; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
-.fleet caption { padding: 0; } .fleet thead th { white-space: normal; overflow: visible; vertical-align: bottom; } .fleet tbody th { overflow: visible; position: relative; }
+.fleet td.c-state, .fleet .state { white-space: normal; } .fleet caption { padding: 0; } .fleet thead th { white-space: normal; overflow: visible; vertical-align: bottom; } .fleet tbody th { overflow: visible; position: relative; }
 .fleet .name { display: inline-block; max-width: calc(100% - 1.75rem); overflow: hidden; text-overflow: ellipsis; vertical-align: bottom; }
 .fleet .more { display: inline; font-weight: 400; }
 .more > summary { display: inline-block; list-style: none; cursor: pointer; min-width: 1.5rem; height: 1.4rem; line-height: 1.4rem; text-align: center;

@@ -17,6 +17,7 @@ function lineOf(change: Partial<LogLine>): LogLine {
     uid: 'k7d2m4q2x4t5h7ca-00000e2f',
     event: null,
     gap: null,
+    before: null,
     ...change,
   };
 }
@@ -63,16 +64,14 @@ test('the page of a router shows the last lines of all its logs, and its positio
   expect([readItems(positions), asked]).toEqual([[], []]);
 });
 
-test('the page of all logs names the router of each line, and links to the pages of other processes', async () => {
+test('the page of all logs names the router of each line, and says when other processes are not known', async () => {
   const page = await read('/logs', contentOf([lineOf({ router: 'a/b' })]));
   expect(readItems(page)).toEqual(['2026-11-21 12:00:00 a/b network warning eth0 is down']);
   expect(page).toContain('href="router/a%2Fb#logs"');
-  expect(page).not.toContain('Those of others');
-  const shards = { index: 1, total: 3, peers: ['http://a', 'http://b'], others: new Map() };
+  expect(page).not.toContain('alone');
+  const shards = { index: 1, total: 3, peers: [], others: new Map() };
   const shared = await read('/logs', { ...contentOf([]), describeShards: () => shards });
-  expect(shared).toContain(
-    '(1 of 3) alone. Those of others are on their pages: <a href="http://a/logs">process 0</a>, process 2.',
-  );
+  expect(shared).toContain('Lines of the routers of this process (1 of 3) alone: list all processes in');
 });
 
 test('a gap shows both its ends, from one record or from two', async () => {

@@ -1,0 +1,139 @@
+import { Agent } from 'undici';
+import type { Clock, Timer } from '../../base/index.ts';
+import type { LogLine } from '../api/logs.ts';
+import { ConcurrencyLimit } from '../concurrency-limit.ts';
+import type { RecordQuery, WebContent } from '../content.ts';
+import { renderRecordQuery } from '../record-query.ts';
+import { renderCredentials } from './peer-client.ts';
+import { readEvents } from './peer-events.ts';
+import { findOwner, isOwnedBy, nameProcess } from './processes.ts';
+import { decodeLine } from './records.ts';
+
+/** Streams from other processes at a time: each reader has one for each of them. */
+const STREAMS_MAX = 500;
+/** A process whose stream has ended is asked again in this time. Milliseconds. */
+const RETRY_MS = 5000;
+/** The processes of the fleet may change while somebody reads. Milliseconds. */
+const CHECK_MS = 15_000;
+
+/** Is told what the other processes stream. */
+export interface PeerListener {
+  /** New lines, and how many others were left out. */
+  lines(lines: readonly LogLine[], skipped: number): void;
+  /** The processes whose lines are missing, by name; called when they have changed. */
+  away(names: readonly string[]): void;
+}
+
+/** One reader and the processes that are followed for it. */
+interface Follower {
+  readonly content: WebContent;
+  readonly query: RecordQuery;
+  readonly listener: PeerListener;
+  /** By index of the process. */
+  readonly followed: Map<number, { readonly url: string | undefined; readonly end: AbortController }>;
+  /** Names of the processes whose lines are missing, by index. */
+  readonly away: Map<number, string>;
+}
+
+/** Follows the lines of other processes for the readers of this one. */
+export class PeerStreams {
+  readonly #clock: Clock;
+  // The limits of time are those of readEvents(); undici's own timers are coarse.
+  readonly #agent = new Agent({ headersTimeout: 0, bodyTimeout: 0, pipelining: 1 });
+  readonly #places = new ConcurrencyLimit(STREAMS_MAX);
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Ends all streams. */
+  async close(): Promise<void> {
+    await this.#agent.destroy();
+  }
+
+  /** Follows the lines that fit a query in all other processes, or in that of its router; returns the function that ends it. */
+  follow(content: WebContent, query: RecordQuery, listener: PeerListener): () => void {
+    const follower: Follower = { content, query, listener, followed: new Map(), away: new Map() };
+    let timer: Timer | undefined;
+    const check = () => {
+      this.#followWanted(follower);
+      timer = this.#clock.setTimer(CHECK_MS, check);
+    };
+    if (content.describeShards()) check();
+    return () => {
+      timer?.cancel();
+      for (const { end } of follower.followed.values()) end.abort();
+    };
+  }
+
+  /** Begins with processes that are new, and ends with those that are not wanted any more. */
+  #followWanted(follower: Follower): void {
+    const { content, query, followed } = follower;
+    const shards = content.describeShards();
+    const owner = findOwner(content, shards, query.router);
+    const others = [...(shards?.peers ?? []).entries()].filter(([shard]) => shard !== shards?.index);
+    const wanted = new Map(others.filter(([shard]) => owner === undefined || owner === shard));
+    for (const [shard, { url, end }] of followed) {
+      if (wanted.has(shard) && wanted.get(shard) === url) continue;
+      end.abort();
+      followed.delete(shard);
+      setAway(follower, shard, undefined);
+    }
+    for (const [shard, url] of wanted) {
+      if (followed.has(shard)) continue;
+      const end = new AbortController();
+      followed.set(shard, { url, end });
+      void this.#keepOpen(follower, shard, url, end.signal);
+    }
+  }
+
+  /** Reads the stream of a process, and opens it again when it has ended, until `signal` aborts. */
+  async #keepOpen(follower: Follower, shard: number, url: string | undefined, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const leave = this.#places.enter();
+      try {
+        if (leave && url !== undefined) await this.#read(follower, shard, url, signal);
+      } catch {
+        // The page of the lines tells why: it asks the same process.
+      } finally {
+        leave?.();
+      }
+      if (signal.aborted) return;
+      setAway(follower, shard, nameProcess(follower.content.describeShards() ?? {}, shard));
+      await this.#clock.sleep(RETRY_MS, signal).catch(() => {});
+    }
+  }
+
+  async #read(follower: Follower, shard: number, url: string, signal: AbortSignal): Promise<void> {
+    const { content, query, listener } = follower;
+    const headers = { accept: 'text/event-stream', ...renderCredentials(content.describeShards() ?? {}) };
+    const stream = `${url}/api/v1/records/stream?own=1&${renderRecordQuery(query)}`;
+    for await (const { name, data } of readEvents(
+      { agent: this.#agent, clock: this.#clock, url: stream, headers },
+      signal,
+    )) {
+      if (name === 'open') setAway(follower, shard, undefined);
+      else if (name === 'skipped') listener.lines([], Math.max(0, Math.trunc(Number(data)) || 0));
+      else if (name === 'line') {
+        const line = decodeLine(parseJson(data));
+        if (line && isOwnedBy(content.describeShards(), shard)(line)) listener.lines([line], 0);
+      }
+    }
+  }
+}
+
+/** Notes that the lines of a process are missing, or with `undefined` that they are there, and tells the reader of a change. */
+function setAway({ away, listener }: Follower, shard: number, name: string | undefined): void {
+  if (away.get(shard) === name) return;
+  if (name === undefined) away.delete(shard);
+  else away.set(shard, name);
+  listener.away([...away].toSorted(([a], [b]) => a - b).map(([, one]) => one));
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

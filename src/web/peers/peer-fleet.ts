@@ -1,0 +1,223 @@
+import { type Clock, Steps } from '../../base/index.ts';
+import { isPlainObject, readString } from '../../net/index.ts';
+import type { LetterDetail, LetterPage } from '../api/delivery.ts';
+import type { RecordPage } from '../api/logs.ts';
+import type { ProcessSummary } from '../api/process.ts';
+import type { ListedRouter } from '../api/routers.ts';
+import type { ForeignRouter, LogRow, RecordQuery, WebContent } from '../content.ts';
+import { renderRecordQuery } from '../record-query.ts';
+import { type PeerListener, PeerStreams } from './follow-peers.ts';
+import { PeerClient, type PeerFault } from './peer-client.ts';
+import { decodeLetter, decodeLetters, decodeProcess } from './process-answers.ts';
+import { findOwner, isOwnedBy, nameProcess } from './processes.ts';
+import { decodeRecords, mergeRecords } from './records.ts';
+import { decodeLogRow, describeForeign } from './router-answers.ts';
+
+/** The routers of all processes. */
+export interface WholeFleet extends Pick<WebContent, 'listRouters' | 'findRouter' | 'describeAvailability'> {
+  /** Processes that did not answer; their routers are listed with the state `unknown`. */
+  readonly faults: readonly PeerFault[];
+}
+
+/** What one process of the fleet has. */
+export interface ProcessPart<T> {
+  /** Index of the process. */
+  readonly shard: number;
+  /** What it is called on pages, as in `process 1`; `undefined` if there is only one. */
+  readonly name: string | undefined;
+  /** What it has. */
+  readonly value: T;
+}
+
+/** What the processes of the fleet have, in their order, this one included. */
+export interface WholeParts<T> {
+  /** Of the processes that answered. */
+  readonly parts: readonly ProcessPart<T>[];
+  /** Those that did not answer. */
+  readonly faults: readonly PeerFault[];
+}
+
+/**
+ * Collects what the other processes have for pages and JSON. For lists each process is asked at most every five seconds, and
+ * only while somebody looks. What it says about a router is taken only if that router is one of its own.
+ */
+export class PeerFleet {
+  readonly #client: PeerClient;
+  readonly #streams: PeerStreams;
+
+  constructor(clock: Clock) {
+    this.#client = new PeerClient(clock);
+    this.#streams = new PeerStreams(clock);
+  }
+
+  /** Ends what is under way. */
+  async close(): Promise<void> {
+    await Promise.all([this.#client.close(), this.#streams.close()]);
+  }
+
+  /** Returns the routers of this process and of all others whose addresses are configured. */
+  async collect(content: WebContent): Promise<WholeFleet> {
+    const shards = content.describeShards();
+    const { answers, faults } = await this.#client.ask(shards, {
+      path: '/api/v1/routers?own=1',
+      isKept: true,
+      decode: async (answer, shard) => {
+        const toRouter = (value: unknown) => {
+          const name = isPlainObject(value) ? readString(value, 'name') : undefined;
+          const other = shards?.others.get(name ?? '');
+          return other?.shard === shard ? describeForeign(other, value) : undefined;
+        };
+        const list = await decodeList(answer, 'routers', toRouter);
+        return list && new Map(list.map((router): [string, ListedRouter] => [router.name, router]));
+      },
+    });
+    // Without addresses, the routers of the others are not known to be anywhere.
+    const others = shards && shards.peers.length > 0 ? shards.others : new Map<string, ForeignRouter>();
+    const describe = (router: ForeignRouter) => answers.get(router.shard)?.get(router.name) ?? describeForeign(router);
+    return {
+      faults,
+      *listRouters() {
+        yield* content.listRouters();
+        // While a configuration is loaded again, a router may still be listed as that of another process.
+        for (const router of others.values()) if (!content.hasRouter(router.name)) yield describe(router);
+      },
+      findRouter(name) {
+        const other = others.get(name);
+        return content.findRouter(name) ?? (other && describe(other));
+      },
+      describeAvailability(name) {
+        const other = others.get(name);
+        return other && !content.hasRouter(name) ? describe(other).availability : content.describeAvailability(name);
+      },
+    };
+  }
+
+  /** Returns what each process counts. */
+  async describeProcesses(content: WebContent): Promise<WholeParts<ProcessSummary>> {
+    return this.#collectParts(content, describeProcess(content), '/api/v1/process', decodeProcess, true);
+  }
+
+  /** Returns the logs of all routers, in any order. */
+  async listLogs(
+    content: WebContent,
+  ): Promise<{ readonly logs: Iterable<LogRow>; readonly faults: readonly PeerFault[] }> {
+    const shards = content.describeShards();
+    const { answers, faults } = await this.#client.ask(shards, {
+      path: '/api/v1/logs?own=1',
+      isKept: true,
+      decode: (answer, shard) =>
+        decodeList(answer, 'logs', (value) => {
+          const row = decodeLogRow(value);
+          return row && shards?.others.get(row.router)?.shard === shard ? row : undefined;
+        }),
+    });
+    const logs = function* () {
+      yield* content.listLogs();
+      for (const rows of answers.values()) for (const row of rows) if (!content.hasRouter(row.router)) yield row;
+    };
+    return { logs: logs(), faults };
+  }
+
+  /** Returns the last lines of all processes that fit a query, the newest first. */
+  async readRecords(
+    content: WebContent,
+    query: RecordQuery,
+  ): Promise<{ readonly page: RecordPage; readonly faults: readonly PeerFault[] }> {
+    const shards = content.describeShards();
+    const owner = findOwner(content, shards, query.router);
+    const [own, { answers, faults }] = await Promise.all([
+      content.readRecords(query),
+      this.#client.ask(owner === shards?.index && owner !== undefined ? undefined : shards, {
+        path: `/api/v1/records?own=1&${renderRecordQuery(query)}`,
+        isKept: false,
+        only: owner,
+        decode: (answer, shard) => decodeRecords(answer, isOwnedBy(shards, shard)),
+      }),
+    ]);
+    return { page: answers.size === 0 ? own : mergeRecords([own, ...answers.values()], query.limit), faults };
+  }
+
+  /** Follows the new lines of the other processes; returns the function that ends it. */
+  followRecords(content: WebContent, query: RecordQuery, listener: PeerListener): () => void {
+    return this.#streams.follow(content, query, listener);
+  }
+
+  /** Returns the dead letters of each process, or of the process with an index. */
+  async listLetters(
+    content: WebContent,
+    selection: Parameters<WebContent['listLetters']>[0],
+    only: number | undefined,
+  ): Promise<WholeParts<LetterPage>> {
+    const { sink, limit, before } = selection;
+    const parameters = new URLSearchParams({ own: '1', limit: String(limit) });
+    if (sink !== undefined) parameters.set('sink', sink);
+    if (before !== undefined) parameters.set('before', String(before));
+    const own = content.listLetters(selection);
+    return this.#collectParts(content, own, `/api/v1/dead-letters?${parameters}`, decodeLetters, false, only);
+  }
+
+  /** Returns one dead letter of the process with an index; `undefined` when it has none of this number. */
+  async findLetter(content: WebContent, id: number, shard: number): Promise<ReturnType<WebContent['findLetter']>> {
+    const shards = content.describeShards();
+    if (!shards || shard === shards.index) return content.findLetter(id);
+    const { answers, faults } = await this.#client.ask<LetterDetail | { readonly fault: string } | 'none'>(shards, {
+      path: `/api/v1/dead-letters/${id}`,
+      isKept: false,
+      only: shard,
+      missing: 'none',
+      decode: (answer) => decodeLetter(answer),
+    });
+    const [fault] = faults;
+    const letter = answers.get(shard);
+    return fault ? { fault: `${nameProcess(shards, shard)}: ${fault.error}` } : letter === 'none' ? undefined : letter;
+  }
+
+  async #collectParts<T>(
+    content: WebContent,
+    own: T,
+    path: string,
+    decode: (answer: unknown) => T | undefined,
+    isKept: boolean,
+    only?: number,
+  ): Promise<WholeParts<T>> {
+    const shards = content.describeShards();
+    if (!shards) return { parts: [{ shard: 0, name: undefined, value: own }], faults: [] };
+    const isOwnAlone = only === shards.index;
+    const { answers, faults } = await this.#client.ask(isOwnAlone ? undefined : shards, { path, decode, isKept, only });
+    const all = new Map(answers);
+    if (only === undefined || isOwnAlone) all.set(shards.index, own);
+    const parts = [...all]
+      .toSorted(([a], [b]) => a - b)
+      .map(([shard, value]) => ({ shard, name: nameProcess(shards, shard), value }));
+    return { parts, faults };
+  }
+}
+
+/** Describes this process. */
+export function describeProcess(content: WebContent): ProcessSummary {
+  return {
+    minutes: content.listFleetMinutes(),
+    gaps: content.countGaps(),
+    runs: content.describeRuns(),
+    sinks: content.listSinks(),
+    spool: content.describeSpool(),
+  };
+}
+
+/** Reads the items of a list of an answer; `undefined` without a list. Takes breaks: it may have megabytes. */
+async function decodeList<T>(
+  answer: unknown,
+  name: string,
+  decode: (value: unknown) => T | undefined,
+): Promise<readonly T[] | undefined> {
+  const list = isPlainObject(answer) ? answer[name] : undefined;
+  if (!Array.isArray(list)) return undefined;
+  const steps = new Steps();
+  const items: T[] = [];
+  for (const value of list) {
+    const item = decode(value);
+    if (item !== undefined) items.push(item);
+    if (steps.isDue) await steps.next();
+  }
+  return items;
+}

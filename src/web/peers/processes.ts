@@ -1,0 +1,23 @@
+import type { LogLine } from '../api/logs.ts';
+import type { FleetShards, WebContent } from '../content.ts';
+
+/** Returns what a process of the fleet is called on pages: `process 1`, `replica b`. */
+export function nameProcess({ names }: Pick<FleetShards, 'names'>, shard: number): string {
+  const name = names?.[shard];
+  return name === undefined ? `process ${shard}` : `replica ${name}`;
+}
+
+/** Tells whether lines that a process sends are of its own routers. */
+export function isOwnedBy(shards: FleetShards | undefined, shard: number): (line: Pick<LogLine, 'router'>) => boolean {
+  return ({ router }) => shards?.others.get(router)?.shard === shard;
+}
+
+/** Returns the index of the process that has a router; `undefined` without a router, and when nobody is known to have it. */
+export function findOwner(
+  content: WebContent,
+  shards: FleetShards | undefined,
+  router: string | undefined,
+): number | undefined {
+  if (!shards || router === undefined) return undefined;
+  return content.hasRouter(router) ? shards.index : shards.others.get(router)?.shard;
+}

@@ -1,0 +1,201 @@
+import { expect, test } from 'vitest';
+import { Secret } from '../../src/base/index.ts';
+import type { LetterDetail, LogRow, ProcessSummary, WebContent } from '../../src/web/index.ts';
+import { DETAIL, openBench, ROUTER, SINK } from './bench.ts';
+import { createRouters, EVIL, readRows } from './pages/page-bench.ts';
+import { createContent, OTHER, openPair, openPeer, readMain } from './peer-bench.ts';
+
+/** Counts of a process, the last one at `end`. */
+function minutesOf(end: string, ...counts: readonly (readonly [up: number, down: number])[]) {
+  return counts.map(([up, down], index) => {
+    const at = new Date(Date.parse(end) - (counts.length - 1 - index) * 60_000).toISOString();
+    return { at, up, down, stale: 0, other: 0 };
+  });
+}
+
+const logOf = (router: string, gaps: number): LogRow[] => DETAIL.logs.map((log) => ({ ...log, router, gaps }));
+
+const LETTER: LetterDetail = {
+  id: 17,
+  sink: 'search',
+  at: '2026-11-21T11:59:00.000Z',
+  router: OTHER.name,
+  component: 'network',
+  timestamp: null,
+  code: '400',
+  reason: 'Refused there',
+  isReplayed: false,
+  record: '{"message":"there"}',
+};
+
+/** What a second process has. */
+const SECOND: Partial<WebContent> = {
+  listFleetMinutes: () => minutesOf('2026-11-21T11:58:00.000Z', [3, 1], [2, 2]),
+  countGaps: () => 4,
+  describeRuns: () => ({ running: 3, waiting: 1, heldBack: 0, max: 512 }),
+  describeAvailability: (name) => (name === OTHER.name ? 'uudd' : ''),
+  listLogs: () => logOf(OTHER.name, 4),
+  listSinks: () => [{ ...SINK, state: 'down', recordsWaiting: 70, deadLetters: 1 }],
+  listLetters: ({ sink, before, limit }) => {
+    const isShown = (sink ?? 'search') === 'search' && (before ?? 99) > 17;
+    const counts = [['search', 2]] as const;
+    return { letters: isShown ? [LETTER] : [], hasMore: limit < 50 && isShown, counts, fault: null };
+  },
+  findLetter: (id) => (id === 17 ? LETTER : id === 18 ? { fault: 'Locked there' } : undefined),
+};
+
+test('the page of the fleet adds up last hours, gaps and runs of all processes, and says where a sink is down', async () => {
+  await using pair = await openPair(
+    { listFleetMinutes: () => minutesOf('2026-11-21T12:00:00.000Z', [1, 0], [1, 0], [0, 1]), countGaps: () => 1 },
+    SECOND,
+  );
+  const page = await pair.read('/');
+  expect(page).toContain('Last 2 min: at most 3 down, at 12:00 UTC; now 3.');
+  expect(page).toContain('<b>5</b> log gaps');
+  expect(page).toContain('Runs: 3 of at most 1,024 under way, 1 waiting.');
+  expect(page).toContain('<strong>1 of 1 sink down at process 1.</strong>');
+  expect(page).not.toContain('does not answer');
+  // Of both routers, one has a drawing of its last hours.
+  expect(page.match(/class="spark"/g)).toHaveLength(1);
+});
+
+test('a mass outage is one sentence over the routers of all processes', async () => {
+  const down = { state: 'down' as const, since: '2026-11-21T11:30:00.000Z' };
+  const far = createRouters(9, () => ({ ...down, labels: { site: 'nord' } }));
+  const others = new Map(far.map(({ name, url, labels }) => [name, { name, url, labels, shard: 1 }]));
+  await using b = await openBench({ listRouters: () => far });
+  await using a = await openBench(createContent(b.url, { others }));
+  expect(await readMain(a, '/')).toMatch(/<strong>9 of 10 routers down since <time [^>]*>11:30<\/time><\/strong>/);
+});
+
+test('the sinks stand in one table with their processes, and each process has its spool', async () => {
+  await using pair = await openPair({ listSinks: () => [SINK] }, SECOND);
+  const page = await pair.read('/sinks');
+  expect(readRows(page).map((cells) => cells.slice(0, 4))).toEqual([
+    ['loki', 'process 0', 'loki', 'up'],
+    ['loki', 'process 1', 'loki', 'down'],
+  ]);
+  expect(page.match(/<b>process \d:<\/b> 0 records waiting/g)).toHaveLength(2);
+});
+
+test('the positions of reading are those of all processes', async () => {
+  await using pair = await openPair({ listLogs: () => logOf(ROUTER.name, 0) }, SECOND);
+  const page = await pair.read('/logs/positions');
+  expect(readRows(page).map(([router, log]) => [router, log])).toEqual([
+    ['plant-7', 'network'],
+    ['plant-9', 'network'],
+  ]);
+  expect(page).toContain('2 logs followed; <strong class="warn">4 gaps</strong> found');
+});
+
+test('the dead letters of each process are in a list of their own, and each can be opened', async () => {
+  const listLetters: WebContent['listLetters'] = () => ({ letters: [], hasMore: false, counts: [], fault: null });
+  await using pair = await openPair({ listLetters }, SECOND);
+  const page = await pair.read('/dead-letters');
+  expect(page).toContain('<caption>0 dead letters at process 0, newest first</caption>');
+  expect(page).toContain('<caption>2 dead letters at process 1, newest first</caption>');
+  expect(page).toContain('<a href="dead-letters/17?process=1">17</a>');
+  expect(page).toContain('<a rel="next" href="?process=1&amp;before=17">Older</a>');
+  const older = await pair.read('/dead-letters?process=1&before=17');
+  expect(older).not.toContain('at process 0');
+  expect(older).toContain('There are no older ones.');
+  const letter = await pair.read('/dead-letters/17?process=1');
+  expect(letter).toContain('<dt>Process</dt><dd>process 1; commands work where it runs</dd>');
+  expect(letter).toContain('Refused there');
+  expect(letter).toContain('&quot;there&quot;');
+  expect((await pair.a.get('/dead-letters/17')).status).toBe(404);
+  expect((await pair.a.get('/dead-letters/16?process=1')).status).toBe(404);
+  expect(await pair.read('/dead-letters/18?process=1')).toContain('process 1: It answered with status 503');
+});
+
+const PAGES = [
+  ['/', 'its 1 router cannot be shown'],
+  ['/logs', 'its lines are missing here'],
+  ['/logs/positions', 'its logs are missing here'],
+  ['/sinks', 'its deliveries are missing here'],
+  ['/dead-letters', 'its dead letters are missing here'],
+] as const;
+
+test.for(PAGES)('%s names a process that is dead', async ([path, lack]) => {
+  await using bench = await openBench(createContent('http://127.0.0.1:2'));
+  const page = await readMain(bench, path);
+  expect(page).toContain(`<strong>Process 1 (http://127.0.0.1:2) does not answer:</strong> ${lack}.`);
+  expect(page.match(/does not answer/g)).toHaveLength(1);
+});
+
+test('the strip of the last hours says whose routers it lacks', async () => {
+  const listFleetMinutes = () => minutesOf('2026-11-21T12:00:00.000Z', [1, 0], [1, 0]);
+  await using bench = await openBench({ ...createContent('http://127.0.0.1:2'), listFleetMinutes });
+  expect(await readMain(bench, '/')).toContain('Last 60 s without process 1: no router down.');
+});
+
+test.for(PAGES)('%s says that it shows one process alone when the others are not configured', async ([path]) => {
+  await using bench = await openBench(createContent('', { peers: [] }));
+  const page = await readMain(bench, path);
+  expect(page).toMatch(/of this process \(0 of 2\) alone: list all processes in <code>web\.peers<\/code>/);
+});
+
+const HOSTILE: ProcessSummary = {
+  minutes: [{ at: EVIL, up: 1, down: 1, stale: 0, other: 0 }, ...minutesOf('2026-11-21T12:00:00.000Z', [1, 0], [0, 1])],
+  gaps: 1,
+  runs: { running: 1, waiting: 0, heldBack: 0, max: 1 },
+  sinks: [{ ...SINK, name: EVIL, type: EVIL, error: EVIL, lastFailure: { at: EVIL, error: EVIL }, lastSuccess: EVIL }],
+  spool: { records: 1, bytes: 1, bytesMax: 2, secondsToFull: null, isHeldBack: true, routersHeldBack: [EVIL] },
+};
+const HOSTILE_LETTER = {
+  ...LETTER,
+  sink: EVIL,
+  router: EVIL,
+  component: EVIL,
+  code: EVIL,
+  reason: EVIL,
+  record: '<script>',
+};
+const HOSTILE_LETTERS = {
+  letters: [HOSTILE_LETTER, { id: 'x' }, 7],
+  hasMore: true,
+  counts: [[EVIL, 1], 7],
+  fault: EVIL,
+};
+
+test.for([
+  ['what becomes part of the page', HOSTILE, HOSTILE_LETTERS],
+  ['other types', { minutes: 7, gaps: 'x' }, { letters: {}, counts: [] }],
+  ['nothing but numbers', 7, 7],
+])('a process that sends %s breaks no page', async ([, process, letters]) => {
+  await using peer = await openPeer(({ url = '' }, response) => {
+    const records = [{ router: OTHER.name, time: EVIL, message: EVIL, uid: EVIL }];
+    const answer = url.startsWith('/api/v1/process')
+      ? process
+      : url.startsWith('/api/v1/dead-letters?')
+        ? letters
+        : url.startsWith('/api/v1/dead-letters/')
+          ? HOSTILE_LETTER
+          : { logs: [...logOf(OTHER.name, 1), { router: OTHER.name, component: EVIL }, 7], records, routers: [7] };
+    response.end(JSON.stringify(answer));
+  });
+  await using bench = await openBench(createContent(peer.url));
+  for (const path of [...PAGES.map(([one]) => one), '/dead-letters/17?process=1']) {
+    const text = await readMain(bench, path);
+    expect(text).toMatch(/^<main/);
+    expect([path, text.includes('<script')]).toEqual([path, false]);
+    expect([path, text.includes('\u202e') || text.includes('Invalid Date') || text.includes('NaN')]).toEqual([
+      path,
+      false,
+    ]);
+  }
+});
+
+test('the token of the fleet is shown to the other processes by every page', async () => {
+  await using peer = await openPeer((_request, response) => void response.writeHead(401).end());
+  await using bench = await openBench(createContent(peer.url, { token: new Secret('a-token-of-the-fleet') }));
+  for (const [path] of PAGES) {
+    const page = await readMain(bench, path);
+    expect(page).toContain('add a token with role read to web.access.tokens');
+    expect(page).not.toContain('a-token-of-the-fleet');
+  }
+  expect(new Set(peer.requests.map(({ authorization }) => authorization))).toEqual(
+    new Set(['Bearer a-token-of-the-fleet']),
+  );
+  expect(peer.requests).toHaveLength(5);
+});
