@@ -216,6 +216,14 @@ describe('JSON calls', () => {
     expect(renderErrorChain(error)).not.toContain('canary');
   });
 
+  test('RouterClient masks texts of an answer, in whatever form, and leaves numbers that equal a header', async () => {
+    await using bench = await openRouter(
+      (_request, response) => response.end(String.raw`{"uptime": 12345678, "12345678": ["no \u00312345678"]}`),
+      { auth: 'none', headers: { 'X-Site': new Secret('12345678') } },
+    );
+    expect(await bench.client.readStatus('device_info')).toEqual({ uptime: 12345678, '[secret]': ['no [secret]'] });
+  });
+
   test('RouterClient keeps an answer as it is when its own credentials are short enough to be parts of words', async () => {
     await using bench = await openRouter((_request, response) => response.end('{"quoted": "YTo= is short"}'), {
       auth: 'basic',

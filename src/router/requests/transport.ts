@@ -505,24 +505,29 @@ function parseDate(header: string | string[] | undefined): number | undefined {
 const MASKED_LENGTH_MIN = 8;
 
 /**
- * Decodes a body. The secrets of its request are masked: some servers quote the request in their errors, which reach pages
- * and the agent's log.
+ * Decodes a body; `undefined` if it is no JSON. The secrets of its request are masked in its texts: some servers quote the
+ * request in their errors, which reach pages and the agent's log. A number is no quotation.
  */
 function parseJson(bytes: Buffer, secrets: readonly string[]): unknown {
   if (bytes.length === 0) return undefined;
-  const forms = secrets
+  const masked = secrets
     // The header may be quoted without its scheme, as in `Bearer TOKEN`.
     .flatMap((secret) => [secret, secret.slice(secret.lastIndexOf(' ') + 1)])
-    .filter((secret) => secret.length >= MASKED_LENGTH_MIN)
-    .flatMap((secret) => {
-      const escaped = JSON.stringify(secret).slice(1, -1);
-      // Some encoders escape the slash, which base64 has.
-      return [secret, escaped, escaped.replaceAll('/', String.raw`\/`)];
-    });
+    .filter((secret) => secret.length >= MASKED_LENGTH_MIN);
   try {
-    const text = [...new Set(forms)].reduce((rest, form) => rest.replaceAll(form, '[secret]'), bytes.toString('utf8'));
-    return JSON.parse(text) as unknown;
+    const text = bytes.toString('utf8');
+    const value: unknown = JSON.parse(text);
+    // Only a text with a backslash holds characters in another form than they have.
+    const isSuspect = masked.length > 0 && (text.includes('\\') || masked.some((secret) => text.includes(secret)));
+    return isSuspect ? maskTexts(value, masked) : value;
   } catch {
     return undefined;
   }
+}
+
+function maskTexts(value: unknown, secrets: readonly string[]): unknown {
+  if (typeof value === 'string') return secrets.reduce((rest, secret) => rest.replaceAll(secret, '[secret]'), value);
+  if (Array.isArray(value)) return value.map((one) => maskTexts(one, secrets));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map((entry) => entry.map((one) => maskTexts(one, secrets))));
 }
