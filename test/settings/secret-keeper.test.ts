@@ -109,21 +109,19 @@ test('SecretKeeper gives a command a few variables of its environment, and no ot
   expect(found.ok && found.secret.reveal()).toBe('HOME,LANG /home/agent');
 });
 
-test('SecretKeeper does not wait for what a command leaves in the background, and ends it at the time limit', async () => {
+test('SecretKeeper does not wait for what a command leaves in the background, and ends it', async () => {
   await using bench = await createBench({ commandMsMax: 60_000 });
   const background = "require('child_process').spawn('sleep', ['600'], { stdio: 'inherit' })";
   const found = await bench.run(`const child = ${background}; child.unref(); console.log(child.pid)`);
   if (!found.ok) return expect.unreachable(found.reason);
   const pid = Number(found.secret.reveal());
-  // Still there, as a helper that keeps passwords for the next time would be.
-  expect(process.kill(pid, 0)).toBe(true);
-  process.kill(pid, 'SIGKILL');
+  // A process that has ended and that nobody has waited for yet is still known.
+  await expect.poll(() => readState(pid)).toMatch(/^Z|^$/);
   await using hurried = await createBench({ commandMsMax: 1000 });
   const noted = join(hurried.folder.path, 'pid');
   const slow = `fs.writeFileSync(process.argv[1], String(${background}.pid)); setInterval(() => {}, 1000)`;
   expect(await hurried.run(slow, noted)).toMatchObject({ reason: 'takes longer than 1 s' });
   const left = Number(await readFile(noted, 'utf8'));
-  // A process that has ended and that nobody has waited for yet is still known.
   await expect.poll(() => readState(left)).toMatch(/^Z|^$/);
 });
 
@@ -137,6 +135,28 @@ test('SecretKeeper keeps the newest value when a look and a refusal read a file 
   expect(await Promise.all([look, renewed])).toEqual([undefined, true]);
   expect(secret.reveal()).toBe('second');
   expect(bench.events).toHaveLength(1);
+});
+
+test('SecretKeeper leaves a daemon that a command starts, which keeps passwords for the next time', async () => {
+  await using bench = await createBench({ commandMsMax: 60_000 });
+  const daemon = "require('child_process').spawn('sleep', ['600'], { stdio: 'ignore', detached: true })";
+  const found = await bench.run(`const child = ${daemon}; child.unref(); console.log(child.pid)`);
+  const pid = Number(found.ok && found.secret.reveal());
+  expect(process.kill(pid, 0)).toBe(true);
+  process.kill(pid, 'SIGKILL');
+});
+
+test('SecretKeeper runs a command once for all who read it at the same time, as a reload and a refused login do', async () => {
+  await using bench = await createBench();
+  const runs = join(bench.folder.path, 'runs');
+  const script = "fs.appendFileSync(process.argv[1], '.'); console.log(fs.readFileSync(process.argv[1]).length)";
+  const both = await Promise.all([bench.run(script, runs), bench.run(script, runs)]);
+  const [secret, same] = both.map((found) => (found.ok ? found.secret : undefined));
+  expect(secret?.reveal()).toBe('1');
+  expect(same).toBe(secret);
+  const [renewed, reloaded] = await Promise.all([secret?.renew('1'), bench.run(script, runs)]);
+  expect([renewed, reloaded.ok && reloaded.secret.reveal()]).toEqual([true, '2']);
+  expect(await readFile(runs, 'utf8')).toBe('..');
 });
 
 test.each([

@@ -31,7 +31,10 @@ export const COMMAND_VARIABLES: readonly string[] = [
   ...['XDG_RUNTIME_DIR', 'CREDENTIALS_DIRECTORY'],
 ];
 
-/** Runs a program without a shell, and returns what it writes. Never rejects. Messages never quote its output. */
+/**
+ * Runs a program without a shell, and returns what it writes. What it has started ends with it, unless it is in a process group
+ * of its own, as a daemon is. Never rejects. Messages never quote its output.
+ */
 export function runSecretCommand(
   { args: [program = '', ...args], folder }: { readonly args: readonly string[]; readonly folder: string },
   options: CommandOptions,
@@ -43,7 +46,7 @@ export function runSecretCommand(
         return value === undefined ? [] : [[name, value]];
       }),
     );
-    // A group of its own, so that its time limit ends what it has started as well.
+    // A group of its own, so that what it has started can be ended as well.
     const child = spawn(program, args, { cwd: folder, env, detached: true, stdio: ['ignore', 'pipe', 'ignore'] });
     return awaitOutput(child, options);
   } catch (cause) {
@@ -58,23 +61,12 @@ function awaitOutput(child: ChildProcess, { bytesMax, msMax }: CommandOptions): 
   const clock = createSystemClock();
   const parts: Buffer[] = [];
   let length = 0;
-  const settle = (output: CommandOutput) => {
-    limit.cancel();
-    // A process in the background may hold it open.
-    child.stdout?.destroy();
-    resolve(output);
-  };
-  const refuse = (reason: string) => settle({ ok: false, reason });
-  const limit = clock.setTimer(msMax, () => {
-    endGroup(child);
-    refuse(`takes longer than ${msMax / 1000} s`);
-  });
+  const refuse = (reason: string) => resolve({ ok: false, reason });
+  const limit = clock.setTimer(msMax, () => refuse(`takes longer than ${msMax / 1000} s`));
   child.stdout?.on('data', (part: Buffer) => {
     length += part.length;
     parts.push(part);
-    if (length <= bytesMax + LINE_END_BYTES) return;
-    endGroup(child);
-    refuse(`writes more than ${bytesMax} bytes`);
+    if (length > bytesMax + LINE_END_BYTES) refuse(`writes more than ${bytesMax} bytes`);
   });
   child.once('error', (cause) => refuse(`cannot be run (${'code' in cause ? String(cause.code) : 'unknown reason'})`));
   child.once('exit', (code) => {
@@ -82,12 +74,17 @@ function awaitOutput(child: ChildProcess, { bytesMax, msMax }: CommandOptions): 
     if (code !== 0) return refuse(`ends with exit code ${code}`);
     const finish = () => {
       rest.cancel();
-      settle({ ok: true, text: Buffer.concat(parts).toString('utf8'), mode: 0 });
+      resolve({ ok: true, text: Buffer.concat(parts).toString('utf8'), mode: 0 });
     };
     const rest = clock.setTimer(REST_MS_MAX, finish);
     child.once('close', finish);
   });
-  return promise;
+  return promise.finally(() => {
+    limit.cancel();
+    endGroup(child);
+    // A daemon may hold it open.
+    child.stdout?.destroy();
+  });
 }
 
 /** Ends a command, and what it has started in its group. */

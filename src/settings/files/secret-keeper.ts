@@ -52,12 +52,19 @@ const COMMAND_INTERVAL_MS = 10_000;
 interface Kept {
   readonly secret: WeakRef<Secret>;
   readonly origin: SecretOrigin;
-  readonly read: () => Promise<Content>;
+  readonly kind: SecretKind;
+  /** Of the file when it was read; another one when it has changed. */
   stamp: string;
   isReported: boolean;
 }
 
 type Content = { readonly ok: true; readonly value: string; readonly mode: number } | Unread;
+
+interface Reading {
+  readonly content: Content;
+  /** Of the file, from before its content, so that a change in between is seen. */
+  readonly stamp: string;
+}
 
 /** Clock and limits of a keeper. */
 export interface SecretKeeperOptions {
@@ -75,7 +82,7 @@ export class SecretKeeper {
   readonly #commandMsMax: number;
   readonly #env: Readonly<Record<string, string | undefined>>;
   readonly #kept = new Map<string, Kept>();
-  readonly #underWay = new Map<string, Promise<void>>();
+  readonly #underWay = new Map<string, Promise<Reading>>();
   /** When commands last ended. Monotonic, milliseconds. */
   readonly #ranMs = new Map<string, number>();
   readonly #listeners: ((event: SecretEvent) => void)[] = [];
@@ -94,20 +101,16 @@ export class SecretKeeper {
   /** Reads a secret. The same origin gives the same object as long as somebody holds it, with the value that was just read. */
   async read(origin: SecretOrigin, kind: SecretKind): Promise<ReadSecret> {
     const key = JSON.stringify([origin, kind.expected]);
-    const read = () => readContent(origin, kind, { msMax: this.#commandMsMax, env: this.#env });
-    // Before the content, so that a change in between is seen.
-    const stamp = await readStamp(origin);
-    const content = await read();
+    const { content, stamp } = await this.#readOnce(key, origin, kind);
     if (!content.ok) return content;
     const kept = this.#kept.get(key);
     const known = kept?.secret.deref();
     if (kept && known) {
-      kept.stamp = stamp;
-      this.#take(kept, known, content);
+      this.#take(kept, known, { content, stamp });
       return { ok: true, secret: known, mode: content.mode };
     }
     const secret = new Secret(content.value, { id: key, renew: () => this.#renew(key) });
-    this.#kept.set(key, { secret: new WeakRef(secret), origin, read, stamp, isReported: false });
+    this.#kept.set(key, { secret: new WeakRef(secret), origin, kind, stamp, isReported: false });
     return { ok: true, secret, mode: content.mode };
   }
 
@@ -118,8 +121,7 @@ export class SecretKeeper {
       const secret = kept.secret.deref();
       if (!secret) this.#kept.delete(key);
       if (!secret || kept.origin.kind !== 'file') continue;
-      const stamp = await readStamp(kept.origin);
-      if (stamp !== kept.stamp) await this.#share(key, () => this.#readAgain(kept, secret, stamp));
+      if ((await readStamp(kept.origin)) !== kept.stamp) await this.#readAgain(key, kept, secret);
       if (steps.isDue) await steps.next();
     }
   }
@@ -131,38 +133,41 @@ export class SecretKeeper {
     if (!kept || !secret) return;
     const ranMs = this.#ranMs.get(key) ?? Number.NEGATIVE_INFINITY;
     if (kept.origin.kind === 'command' && this.#clock.monotonic() - ranMs < COMMAND_INTERVAL_MS) return;
-    await this.#share(key, () => this.#readAgain(kept, secret, kept.stamp)).finally(() => {
-      if (kept.origin.kind === 'command') this.#ranMs.set(key, this.#clock.monotonic());
-    });
+    await this.#readAgain(key, kept, secret);
+    if (kept.origin.kind === 'command') this.#ranMs.set(key, this.#clock.monotonic());
   }
 
-  /** One reading at a time, so that an older one that ends later does not bring back the value before. */
-  #share(key: string, read: () => Promise<void>): Promise<void> {
+  /** One reading at a time, so that an older one that ends later does not bring back the value before. Never rejects. */
+  #readOnce(key: string, origin: SecretOrigin, kind: SecretKind): Promise<Reading> {
     const known = this.#underWay.get(key);
     if (known) return known;
-    const reading = read().finally(() => this.#underWay.delete(key));
+    const reading = this.#readOrigin(origin, kind).finally(() => this.#underWay.delete(key));
     this.#underWay.set(key, reading);
     return reading;
   }
 
-  async #readAgain(kept: Kept, secret: Secret, stamp: string): Promise<void> {
-    const content = await kept.read();
-    // A file that cannot be read at this moment is looked at again.
-    if (content.ok) kept.stamp = stamp;
-    this.#take(kept, secret, content);
+  async #readOrigin(origin: SecretOrigin, kind: SecretKind): Promise<Reading> {
+    const stamp = await readStamp(origin);
+    return { content: await readContent(origin, kind, { msMax: this.#commandMsMax, env: this.#env }), stamp };
+  }
+
+  async #readAgain(key: string, kept: Kept, secret: Secret): Promise<void> {
+    this.#take(kept, secret, await this.#readOnce(key, kept.origin, kept.kind));
   }
 
   #report(event: SecretEvent): void {
     for (const listener of this.#listeners) listener(event);
   }
 
-  #take(kept: Kept, secret: Secret, content: Content): void {
+  #take(kept: Kept, secret: Secret, { content, stamp }: Reading): void {
     const name = renderOrigin(kept.origin);
     if (!content.ok) {
+      // The stamp stays: a file that cannot be read at this moment is looked at again.
       if (!kept.isReported) this.#report({ type: 'secret-unreadable', name, reason: content.reason });
       kept.isReported = true;
       return;
     }
+    kept.stamp = stamp;
     kept.isReported = false;
     const before = secret.reveal();
     if (before === content.value) return;
