@@ -103,6 +103,7 @@ function createPoll(index: number, isUp: boolean): PollResult {
     error: isUp ? undefined : GONE,
     durationMs: 400,
     resources: isUp ? resources : failed,
+    withdrawn: [],
     capabilities: [],
     firmwareVersion: index % 5 === 0 ? '9.4' : '9.5',
     serialNumber: String(index),

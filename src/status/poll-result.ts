@@ -57,6 +57,8 @@ export interface PollResult {
   readonly durationMs: number;
   /** Resources that were read; a poll that loses the router does not reach all of them. */
   readonly resources: readonly ResourceResult[];
+  /** Names of resources that are not for the router any more, as after an update of its firmware: their values are over. */
+  readonly withdrawn: readonly string[];
   /** Availability of every resource that was ever read. */
   readonly capabilities: readonly ResourceCapability[];
   /** Last known firmware version of the main board; `undefined` if the router did not report it. */

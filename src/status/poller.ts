@@ -85,6 +85,7 @@ interface PollInProgress {
   readonly deadline: Deadline;
   readonly options: PollOptions;
   resources: ResourceResult[];
+  withdrawn: readonly string[];
   readonly asked: Set<Tracked>;
   /** Resources with a longer interval than the status that were asked for. */
   slowResources: number;
@@ -217,6 +218,7 @@ export class StatusPoller {
       deadline,
       options,
       resources: [],
+      withdrawn: [],
       asked: new Set(),
       slowResources: 0,
       unsure: new Set(),
@@ -396,7 +398,21 @@ export class StatusPoller {
       this.#memory.record(target.name, reading.state === 'read' ? undefined : reading.state, reading.readAtMs);
       if (reading.state !== 'forbidden') this.#compare(target.name, reading.state === 'unsupported', isGuess);
     }
-    if (reading.state === 'read' && !reading.isUnchanged) this.#learn(target, reading.document);
+    if (reading.state !== 'read' || reading.isUnchanged) return;
+    this.#learn(target, reading.document);
+    if (target.path === PROBE) poll.withdrawn = [...poll.withdrawn, ...this.#withdraw()];
+  }
+
+  /** Forgets the answers of targets that are not for this router any more; returns their names. */
+  #withdraw(): readonly string[] {
+    const gone = this.#tracked.filter((tracked) => tracked.isAsked && !this.#isFor(tracked));
+    for (const tracked of gone) {
+      tracked.isAsked = false;
+      tracked.held = undefined;
+      this.#timers.reset(tracked.index);
+      this.#timers.recordValues(tracked.index);
+    }
+    return gone.map(({ target }) => target.name);
   }
 
   /** Returns the rows of a target for joins, and their version; none once its own values would have expired. */
@@ -497,6 +513,7 @@ export class StatusPoller {
       error: setback?.error,
       durationMs: this.#options.clock.monotonic() - poll.startedMs,
       resources: poll.resources,
+      withdrawn: poll.withdrawn,
       capabilities: this.#listCapabilities(),
       firmwareVersion: this.#firmwareVersion,
       serialNumber: this.#serialNumber,

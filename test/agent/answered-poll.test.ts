@@ -35,6 +35,7 @@ function createPoll(
     error: undefined,
     durationMs: 0,
     resources,
+    withdrawn: [],
     capabilities: [],
     firmwareVersion: undefined,
     serialNumber: undefined,

@@ -44,6 +44,27 @@ test('RouterAgent asks after every login who the router is, and otherwise as rar
   expect(bench.asked()).toContain('GET /status/device_info');
 });
 
+test('RouterAgent drops the values of a resource when the router shows a firmware that it is not for', async () => {
+  const { resources, ...number } = createModule('number', 'number');
+  const old = { ...number, resources: resources.map((one) => ({ ...one, when: { firmware: '<7' } })) };
+  const identity = createModule('identity', 'device_info', { isIdentity: true });
+  await using bench = await openRouterAgent({ modules: [identity, old] });
+  const isShown = () => ['router_number{', 'resource="number"'].map((text) => bench.metrics().includes(text));
+  const showFirmware = async (version: string) => {
+    const [board] = BOARD.status.list;
+    const body = { status: { ...BOARD.status, list: [{ ...board, firmware_version: version }] } };
+    bench.answers.set('/status/device_info', (response) => answerJson(response, body));
+    await bench.clock.advance(MINUTE_MS);
+    await bench.run('status');
+  };
+  await bench.run('status');
+  expect(isShown()).toEqual([true, true]);
+  await showFirmware('7.0');
+  expect(isShown()).toEqual([false, false]);
+  await showFirmware('6.2');
+  expect(isShown()).toEqual([true, true]);
+});
+
 test('RouterAgent whose modules are all slower than the interval of a slow router polls it often enough to call it up', async () => {
   const poll = { ...createRouterSettings('http://127.0.0.1').poll, staleAfterMs: 15 * MINUTE_MS };
   const modules = [createModule('number', 'number', { minIntervalMs: 5 * MINUTE_MS })];

@@ -100,6 +100,7 @@ function up(resources: readonly ResourceResult[], changes: Partial<PollResult> =
     error: undefined,
     durationMs: 2000,
     resources,
+    withdrawn: [],
     capabilities: [],
     firmwareVersion: '6.1',
     serialNumber: '4711',

@@ -199,6 +199,7 @@ test('pollOnce() takes a refusal that is not from the interface for a failure of
   expect(await poller.pollOnce(SIGNAL)).toMatchObject({
     isUp: false,
     resources: [{ state: 'failed' }],
+    withdrawn: [],
     capabilities: [],
   });
 });

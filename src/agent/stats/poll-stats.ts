@@ -137,7 +137,7 @@ export class ResourceStats {
   }
 
   /** Records a poll, including the values it read. */
-  record({ resources, capabilities }: PollResult): void {
+  record({ resources, withdrawn, capabilities }: PollResult): void {
     for (const {
       name,
       state,
@@ -169,6 +169,10 @@ export class ResourceStats {
         kept.readAtMs = undefined;
         this.#exposition.publishValues(this.#router, toPart(name), [], 'never');
       }
+    }
+    for (const name of withdrawn) {
+      if (this.#resources.delete(name)) this.#isChanged = true;
+      this.#exposition.publishValues(this.#router, toPart(name), [], 'never');
     }
     const isLacking = resources.some(({ state }) => state === 'unsupported');
     if (isLacking || capabilities !== this.#capabilities) this.#recordCapabilities(capabilities);
