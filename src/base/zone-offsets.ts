@@ -4,6 +4,9 @@ const SLOT_MS = 15 * 60_000;
 /** Half a year of slots. */
 const CACHED_SLOTS_MAX = 16_384;
 
+/** One for each zone, and there are a few hundred of those: making one takes as long as converting many times. */
+const formats = new Map<string, Intl.DateTimeFormat>();
+
 /** UTC offsets of one IANA time zone. */
 export class ZoneOffsets {
   readonly #format: Intl.DateTimeFormat;
@@ -11,16 +14,7 @@ export class ZoneOffsets {
 
   /** Throws `RangeError` if the zone does not exist. */
   constructor(name: string) {
-    this.#format = new Intl.DateTimeFormat('en-US', {
-      timeZone: name,
-      hourCycle: 'h23',
-      year: 'numeric',
-      month: 'numeric',
-      day: 'numeric',
-      hour: 'numeric',
-      minute: 'numeric',
-      second: 'numeric',
-    });
+    this.#format = formatOf(name);
   }
 
   /** Returns wall time minus UTC at a moment, in milliseconds. */
@@ -55,4 +49,21 @@ export class ZoneOffsets {
     const { year = 0, month = 1, day = 1, hour: hours = 0, minute = 0, second = 0 } = parts;
     return Date.UTC(year, month - 1, day, hours, minute, second) - utcMs;
   }
+}
+
+function formatOf(timeZone: string): Intl.DateTimeFormat {
+  const known = formats.get(timeZone);
+  if (known) return known;
+  const format = new Intl.DateTimeFormat('en-US', {
+    timeZone,
+    hourCycle: 'h23',
+    year: 'numeric',
+    month: 'numeric',
+    day: 'numeric',
+    hour: 'numeric',
+    minute: 'numeric',
+    second: 'numeric',
+  });
+  formats.set(timeZone, format);
+  return format;
 }

@@ -1,3 +1,4 @@
+import { ZoneOffsets } from '../../base/index.ts';
 import type { RecordFlag } from '../../model/index.ts';
 
 /** A wall time as UTC. */
@@ -10,16 +11,8 @@ const DAY_MS = 24 * 3_600_000;
 /** A zone that has one offset a day before and a day after a moment keeps it for this long. */
 const STEADY_MS = 3_600_000;
 const NO_FLAGS: readonly RecordFlag[] = [];
-/** Offsets are remembered per quarter of an hour of UTC: some zones change at half past. */
-const SLOT_MS = 15 * 60_000;
-/** Half a year of them, which is more than one reading touches. */
-const CACHED_SLOTS_MAX = 16_384;
-
 /** Lines of several processes are now and then written in another order than stamped; that is no second pass. */
 const DISORDER_MS = 5000;
-
-/** One for each zone, and there are a few hundred of those: making one takes as long as converting many times. */
-const formats = new Map<string, Intl.DateTimeFormat>();
 
 /** The UTC offset that a router's lines were seen to have from a moment on. */
 export interface OffsetSeen {
@@ -30,7 +23,7 @@ export interface OffsetSeen {
 
 /** Turns a router's wall time into UTC. */
 export class Zone {
-  readonly #format: Intl.DateTimeFormat;
+  readonly #offsets: ZoneOffsets;
   readonly #name: string | undefined;
   /** Oldest first; only those that differ from the one before. */
   readonly #seen: readonly OffsetSeen[];
@@ -38,7 +31,6 @@ export class Zone {
   readonly isAssumed: boolean;
   /** True if the rules of the zone are known, and not only its offset at some times. */
   readonly isNamed: boolean;
-  readonly #offsets = new Map<number, number>();
   /** Wall times that have this offset for sure. */
   #steady = { fromMs: 0, toMs: 0, offsetMs: 0 };
 
@@ -52,7 +44,7 @@ export class Zone {
     this.isAssumed = name === undefined && seen.length === 0;
     const sorted = seen.toSorted((a, b) => a.utcMs - b.utcMs);
     this.#seen = sorted.filter(({ offsetMs }, index) => offsetMs !== sorted[index - 1]?.offsetMs);
-    this.#format = formatOf(name ?? 'UTC');
+    this.#offsets = new ZoneOffsets(name ?? 'UTC');
   }
 
   /** Reads back what {@link text} gave. */
@@ -81,25 +73,23 @@ export class Zone {
     if (wallAsUtcMs >= steady.fromMs && wallAsUtcMs < steady.toMs) {
       return { utcMs: wallAsUtcMs - steady.offsetMs, flags: NO_FLAGS };
     }
-    const before = this.#offsetMs(wallAsUtcMs - DAY_MS);
-    const after = this.#offsetMs(wallAsUtcMs + DAY_MS);
-    if (before === after) {
-      this.#steady = { fromMs: wallAsUtcMs, toMs: wallAsUtcMs + STEADY_MS, offsetMs: before };
-      return { utcMs: wallAsUtcMs - before, flags: NO_FLAGS };
+    const offsetMs = this.#offsets.offsetMs(wallAsUtcMs - DAY_MS);
+    if (offsetMs === this.#offsets.offsetMs(wallAsUtcMs + DAY_MS)) {
+      this.#steady = { fromMs: wallAsUtcMs, toMs: wallAsUtcMs + STEADY_MS, offsetMs };
+      return { utcMs: wallAsUtcMs - offsetMs, flags: NO_FLAGS };
     }
-    const candidates = [wallAsUtcMs - before, wallAsUtcMs - after].filter(
-      (utcMs) => wallAsUtcMs - utcMs === this.#offsetMs(utcMs),
-    );
-    const [first, second] = candidates.toSorted((a, b) => a - b);
-    if (first === undefined) return { utcMs: wallAsUtcMs - before, flags: ['hole'] };
-    if (second === undefined) return { utcMs: first, flags: [] };
+    const [first, second] = this.#offsets.momentsOf(wallAsUtcMs);
+    if (second === undefined) {
+      const isShown = wallAsUtcMs - first === this.#offsets.offsetMs(first);
+      return { utcMs: first, flags: isShown ? NO_FLAGS : ['hole'] };
+    }
     const isSecond = notBeforeUtcMs !== undefined && notBeforeUtcMs > first + DISORDER_MS;
     return { utcMs: isSecond ? second : first, flags: ['fold'] };
   }
 
   /** Wall time minus UTC at a moment. */
   offsetAt(utcMs: number): number {
-    if (this.isNamed) return this.#offsetMs(utcMs);
+    if (this.isNamed) return this.#offsets.offsetMs(utcMs);
     return (this.#seen.findLast((seen) => seen.utcMs <= utcMs) ?? this.#seen[0])?.offsetMs ?? 0;
   }
 
@@ -113,37 +103,4 @@ export class Zone {
     const before = this.#seen.findLast(({ utcMs, offsetMs }) => utcMs + offsetMs <= wallAsUtcMs);
     return (before ?? this.#seen[0])?.offsetMs ?? 0;
   }
-
-  /** Wall time minus UTC at a moment, by the rules of a zone with a name. */
-  #offsetMs(utcMs: number): number {
-    const slot = Math.floor(utcMs / SLOT_MS);
-    const known = this.#offsets.get(slot);
-    if (known !== undefined) return known;
-    if (this.#offsets.size >= CACHED_SLOTS_MAX) this.#offsets.clear();
-    const startMs = slot * SLOT_MS;
-    const parts = Object.fromEntries(
-      this.#format.formatToParts(startMs).map(({ type, value }) => [type, Number(value)]),
-    );
-    const { year = 0, month = 1, day = 1, hour: hours = 0, minute = 0, second = 0 } = parts;
-    const offsetMs = Date.UTC(year, month - 1, day, hours, minute, second) - startMs;
-    this.#offsets.set(slot, offsetMs);
-    return offsetMs;
-  }
-}
-
-function formatOf(timeZone: string): Intl.DateTimeFormat {
-  const known = formats.get(timeZone);
-  if (known) return known;
-  const format = new Intl.DateTimeFormat('en-US', {
-    timeZone,
-    hourCycle: 'h23',
-    year: 'numeric',
-    month: 'numeric',
-    day: 'numeric',
-    hour: 'numeric',
-    minute: 'numeric',
-    second: 'numeric',
-  });
-  formats.set(timeZone, format);
-  return format;
 }
