@@ -1,4 +1,4 @@
-import type { Completion, GapCertainty, RecordLines } from '../model/index.ts';
+import type { Completion, FactsCommit, GapCertainty, LogCommit } from '../model/index.ts';
 import type { GapReason } from './event-records.ts';
 import type { LinkVerdict } from './evidence/link-rule.ts';
 import type { RuleMatch } from './matching/line-matcher.ts';
@@ -39,20 +39,6 @@ export interface LogSource {
     consume: (body: AsyncIterable<Uint8Array>, start?: number, facts?: BodyFacts) => Promise<T>,
     options?: ReadLogOptions,
   ): Promise<T>;
-}
-
-/** The records of one step of one log, and where the log stands behind them. */
-export interface LogCommit {
-  readonly router: string;
-  readonly component: string;
-  readonly position: string;
-  readonly lines: RecordLines;
-}
-
-/** Facts about a router as a whole, as text. */
-export interface FactsCommit {
-  readonly router: string;
-  readonly facts: string;
 }
 
 /** Where records, positions and facts become durable. */

@@ -1,8 +1,8 @@
 /**
  * model: types shared by several layers.
  *
- * Owns: router identity, states of a router's life, metric samples and families, log records, names of syslog facilities,
- * the error of a request to a router.
+ * Owns: router identity, states of a router's life, metric samples and families, log records and what is stored of them,
+ * names of syslog facilities, the error of a request to a router.
  * Types, lists and that one class: no behaviour.
  * Does not own: a type that only one layer uses.
  * Start reading at: record.ts.
@@ -12,5 +12,5 @@ export type { GapCertainty, LogRecord, RecordFlag, Severity } from './record.ts'
 export type { RouterIdentity } from './router.ts';
 export type { FamilyDescription, Labels, MetricFamily, MetricType, Sample } from './sample.ts';
 export { SourceError, type SourceErrorOptions } from './source-error.ts';
-export type { Completion, GivenBytes, RecordLines, Slice, SliceBounds } from './spool.ts';
+export type { Completion, FactsCommit, GivenBytes, LogCommit, RecordLines, Slice, SliceBounds } from './spool.ts';
 export { SYSLOG_FACILITIES, type SyslogFacility } from './syslog.ts';

@@ -28,6 +28,21 @@ export interface GivenBytes {
   readonly free: () => void;
 }
 
+/** The records of one step of one log, and the log's position once they are stored. */
+export interface LogCommit {
+  readonly router: string;
+  readonly component: string;
+  /** The log's position, as text that only `logs` reads. */
+  readonly position: string;
+  readonly lines: RecordLines;
+}
+
+/** Facts learnt about a router as a whole, as text that only `logs` reads. */
+export interface FactsCommit {
+  readonly router: string;
+  readonly facts: string;
+}
+
 /** Limits of one read from the spool. */
 export interface SliceBounds {
   readonly recordsMax: number;

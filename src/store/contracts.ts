@@ -1,4 +1,6 @@
-import type { Completion, RecordLines, Slice, SliceBounds } from '../model/index.ts';
+import type { Completion, FactsCommit, LogCommit, Slice, SliceBounds } from '../model/index.ts';
+
+export type { FactsCommit, LogCommit } from '../model/index.ts';
 
 /** Folder, sinks and limits of the store. */
 export interface EmbeddedStoreOptions {
@@ -79,21 +81,6 @@ export type LogChoice = (router: string, component: string) => boolean;
 export interface SpoolCursor {
   readonly batch: number;
   readonly index: number;
-}
-
-/** The records of one step of one log, and the log's position once they are stored. */
-export interface LogCommit {
-  readonly router: string;
-  readonly component: string;
-  /** The log's position, as text that only `logs` reads. */
-  readonly position: string;
-  readonly lines: RecordLines;
-}
-
-/** Facts learnt about a router as a whole, as text that only `logs` reads. */
-export interface FactsCommit {
-  readonly router: string;
-  readonly facts: string;
 }
 
 /**

@@ -15,7 +15,6 @@ export type { ClusterStreamSize } from './cluster/stream.ts';
 export type {
   EmbeddedStoreOptions,
   LogChoice,
-  LogCommit,
   RecentBatch,
   RecentPlace,
   SinkStart,

@@ -1,4 +1,4 @@
-import type { LogCommit } from '../contracts.ts';
+import type { LogCommit } from '../../model/index.ts';
 import { isOwnFault } from '../errors.ts';
 import { FileReader, type FileRequest, type TakenLines } from '../file-reader.ts';
 import type { LogStart } from '../log-settings.ts';

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../base/index.ts';
-import type { LifecyclePause, RouterIdentity } from '../../model/index.ts';
+import type { LifecyclePause, LogCommit, RouterIdentity } from '../../model/index.ts';
 import type { ArchivePool } from '../archive/index.ts';
-import type { LogCommit, LogEvent, LogSource, RecordLog, RouterTime } from '../contracts.ts';
+import type { LogEvent, LogSource, RecordLog, RouterTime } from '../contracts.ts';
 import { isZoneOpen, learnZone, noteOffset, noteRotation, noteTold } from '../evidence/learnt-zone.ts';
 import { addEvidence, judgeLinks, type LinkObservation } from '../evidence/link-rule.ts';
 import { findToldOffsetMs } from '../evidence/offset-evidence.ts';

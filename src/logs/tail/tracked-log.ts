@@ -1,5 +1,5 @@
-import type { RecordLines } from '../../model/index.ts';
-import type { LineEvent, LogCommit, LogEvent } from '../contracts.ts';
+import type { LogCommit, RecordLines } from '../../model/index.ts';
+import type { LineEvent, LogEvent } from '../contracts.ts';
 import { isBusy } from '../errors.ts';
 import { type EventContext, type Gap, renderGap, renderGapEnd, renderReset } from '../event-records.ts';
 import { createFrame, fromHeldEntry, type HeldEntry, renderEntry } from '../lines/entry.ts';
