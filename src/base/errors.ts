@@ -53,7 +53,8 @@ export function explainError(error: unknown): { readonly reason: string; readonl
     if (current instanceof CodedError) hint ??= current.hint;
     current = current instanceof Error ? current.cause : undefined;
   }
-  return { reason: parts.join(': '), hint };
+  // Some of the words are those of a router or server.
+  return { reason: parts.join(': ').replaceAll(/\p{Cc}+/gu, ' '), hint };
 }
 
 function toMessage(error: unknown): string {

@@ -26,6 +26,7 @@ export { Lifecycle, type StopFault } from './lifecycle.ts';
 export { createLogger, type Logger, type LoggerOptions, type LogLevel } from './logger.ts';
 export { packBytes, packLines, unpackLines } from './packed-lines.ts';
 export { compilePattern, type Pattern, PatternError, type PatternFailure } from './pattern.ts';
+export { escapeForTerminal, toPrintable } from './printable.ts';
 export { createSeededRandom, hashToUnit, type Random, systemRandom } from './random.ts';
 export { Secret, type SecretSource } from './secret.ts';
 export { matchesStars } from './star-glob.ts';

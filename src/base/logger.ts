@@ -1,5 +1,6 @@
 import { styleText } from 'node:util';
 import { pino } from 'pino';
+import { escapeForTerminal } from './printable.ts';
 
 /** Levels of the agent's own log, from the most talkative on. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
@@ -35,7 +36,7 @@ export function createLogger(options: LoggerOptions): Logger {
     const current = secrets();
     if (current !== scrubbed) scrub = createScrubber(current);
     scrubbed = current;
-    const clean = scrub(line);
+    const clean = escapeForTerminal(scrub(line));
     options.output.write(options.format === 'text' ? renderLine(clean, options.output.isTTY === true) : clean);
   };
   const logger = pino(
@@ -86,5 +87,5 @@ function renderLine(line: string, isTerminal: boolean): string {
 
 function renderValue(value: unknown): string {
   const text = typeof value === 'string' ? value : JSON.stringify(value);
-  return /[\s"=\p{Cc}]/u.test(text) ? JSON.stringify(text) : text;
+  return /[\s"=\p{Cc}]/u.test(text) ? escapeForTerminal(JSON.stringify(text)) : text;
 }

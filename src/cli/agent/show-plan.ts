@@ -1,4 +1,4 @@
-import { renderErrorChain } from '../../base/index.ts';
+import { renderErrorChain, toPrintable } from '../../base/index.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
 import { type AgentFlags, AgentRequestError, askAgent } from './agent-client.ts';
 
@@ -10,10 +10,10 @@ export async function showPlan(flags: AgentFlags & { readonly isJson: boolean },
     const accept = flags.isJson ? 'application/json' : 'text/plain';
     const { status, text } = await askAgent(flags, { method: 'POST', path: '/-/reload?dry_run=1', accept }, io.signal);
     if (status === OK) {
-      await writeResult(flags.isJson ? `${text.trimEnd()}\n` : text, io);
+      await writeResult(flags.isJson ? `${text.trimEnd()}\n` : toPrintable(text, true), io);
       return EXIT.done;
     }
-    io.stderr.write(text.endsWith('\n') ? text : `${text}\n`);
+    io.stderr.write(`${toPrintable(text.trimEnd(), true)}\n`);
     return EXIT.failed;
   } catch (cause) {
     if (!(cause instanceof AgentRequestError)) throw cause;

@@ -1,4 +1,5 @@
 import { stringify } from 'yaml';
+import { toPrintable } from '../../base/index.ts';
 import { findRouterFaults } from '../../config/index.ts';
 import { CONFIG_FILE_BYTES_MAX, findNearest, readTextFile } from '../../settings/index.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
@@ -24,7 +25,7 @@ const FAULTS_MAX = 50;
 /** `import`: prints the rows of a CSV file as a YAML list of routers for `router_files`, or all that is wrong with them. */
 export async function importRouters({ csv }: ImportFlags, io: CommandIo): Promise<ExitCode> {
   const refuse = (line: number, message: string): ExitCode => {
-    io.stderr.write(`${csv}:${line}: ${message}\n`);
+    io.stderr.write(`${csv}:${line}: ${toPrintable(message)}\n`);
     return EXIT.usage;
   };
   const file = await readTextFile(csv, CONFIG_FILE_BYTES_MAX);
@@ -54,7 +55,7 @@ export async function importRouters({ csv }: ImportFlags, io: CommandIo): Promis
 
 function findColumnFault(columns: readonly string[]): string | undefined {
   for (const [index, column] of columns.entries()) {
-    if (columns.indexOf(column) < index) return `The column "${column}" is there twice`;
+    if (columns.indexOf(column) < index) return `The column ${JSON.stringify(column)} is there twice`;
     if (COLUMNS.includes(column) || (column.startsWith(LABEL) && column.length > LABEL.length)) continue;
     if (column === 'password') {
       return 'There is no column "password", because its values would be printed; use "password_file", or "credentials" with names of the section in the main file';

@@ -6,7 +6,7 @@ import {
   ProfileArchive,
   type StoredVersion,
 } from '../../backup/index.ts';
-import { createSystemClock, renderErrorChain } from '../../base/index.ts';
+import { createSystemClock, renderErrorChain, toPrintable } from '../../base/index.ts';
 import { renderFault } from '../../settings/index.ts';
 import { type ConfigFlags, readConfig } from '../configuration.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
@@ -191,11 +191,6 @@ function paint(line: string, { stdout }: CommandIo): string {
   const colour = COLOURS[line[0] ?? ''];
   const text = toPrintable(line);
   return colour ? styleText(colour, text, { stream: stdout }) : text;
-}
-
-/** Replaces control characters: data of a router must not control the terminal. */
-function toPrintable(text: string): string {
-  return text.replaceAll(/[^\P{Cc}\t]/gu, '?');
 }
 
 function renderTime({ timeMs }: StoredVersion): string {

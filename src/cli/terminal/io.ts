@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
+import { escapeForTerminal } from '../../base/index.ts';
 
 /** The parts of the process that a command uses. */
 export interface CommandIo {
@@ -14,10 +15,14 @@ export interface CommandIo {
   readonly onHangup: (listener: () => void) => void;
 }
 
-/** Writes a result and resolves when the system has accepted it, so that a slow reader loses nothing at the end. */
+/**
+ * Writes a result and resolves when the system has accepted it, so that a slow reader loses nothing at the end. On a terminal
+ * the control characters in it that JSON does not escape are escaped.
+ */
 export function writeResult(result: string | Uint8Array, io: CommandIo): Promise<void> {
+  const shown = io.stdout.isTTY && typeof result === 'string' ? escapeForTerminal(result) : result;
   // If the reader has gone away, the signal ends the command.
-  return new Promise((resolve) => void io.stdout.write(result, () => resolve()));
+  return new Promise((resolve) => void io.stdout.write(shown, () => resolve()));
 }
 
 /** Returns `io` with a signal that also aborts when the reader of stdout goes away. */
