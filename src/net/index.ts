@@ -16,6 +16,7 @@ export { sanitizeErrorText } from './error-text.ts';
 export {
   type BoundedAnswer,
   createOneConnectionAgent,
+  createOneConnectionClient,
   isPlainObject,
   KEPT_SOCKET,
   parseRetryAfter,

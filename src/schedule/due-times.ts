@@ -166,13 +166,15 @@ export class DueQueue<T> {
   }
 
   #isBefore(a: number, b: number): boolean {
-    const [left, right] = [this.#heap[a], this.#heap[b]];
+    const left = this.#heap[a];
+    const right = this.#heap[b];
     if (!left || !right) return false;
     return left.dueMs < right.dueMs || (left.dueMs === right.dueMs && left.order < right.order);
   }
 
   #swap(a: number, b: number): void {
-    const [left, right] = [this.#heap[a], this.#heap[b]];
+    const left = this.#heap[a];
+    const right = this.#heap[b];
     if (!left || !right) return;
     this.#heap[a] = right;
     this.#heap[b] = left;

@@ -60,7 +60,7 @@ class WholeResponseHandler implements Dispatcher.DispatchHandler {
     this.#reject = reject;
     this.#limit = options.timer?.begin((cause) => this.#fail(cause));
     if (options.signal.aborted) this.#onAbort();
-    else options.signal.addEventListener('abort', this.#onAbort, { once: true });
+    else options.signal.addEventListener('abort', this.#onAbort);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
-import type { Agent, Dispatcher } from 'undici';
+import type { Client, Dispatcher } from 'undici';
 import type { Clock, Secret } from '../../base/index.ts';
-import { createOneConnectionAgent, parseRetryAfter } from '../../net/index.ts';
+import { createOneConnectionClient, parseRetryAfter } from '../../net/index.ts';
 import { type RouterWay, toConnectTimeoutMs } from '../connection/connection-attempt.ts';
 import { ConnectionLimit } from '../connection/connection-limit.ts';
 import { Connector, type WireFacts } from '../connection/connector.ts';
@@ -131,8 +131,7 @@ export class Transport {
   readonly #options: TransportOptions;
   readonly #connector: Connector;
   readonly #timer: RequestTimer;
-  readonly #agent: Agent;
-  readonly #origin: string;
+  readonly #client: Client;
   /** Path of the interface. */
   readonly #basePath: string;
 
@@ -143,9 +142,8 @@ export class Transport {
     this.#timer = new RequestTimer(options.clock, options.requestTimeoutMs);
     this.wire = connector;
     const { origin, pathname } = new URL(options.url);
-    this.#origin = origin;
     this.#basePath = `${pathname.replace(/\/+$/, '')}/api/v2_0`;
-    this.#agent = createOneConnectionAgent({
+    this.#client = createOneConnectionClient(origin, {
       keepAliveMs: KEEP_ALIVE_MS,
       connect: options.admit ? refuseLate(connector.connect, options.admit) : connector.connect,
     });
@@ -156,7 +154,7 @@ export class Transport {
     this.#admit();
     this.#connector.begin();
     try {
-      const response = await exchange(this.#agent, this.#toRequest(options), {
+      const response = await exchange(this.#client, this.#toRequest(options), {
         bytesMax: JSON_BYTES_MAX,
         onBody: options.method === 'GET' ? this.#options.onBody : undefined,
         signal: options.signal,
@@ -181,7 +179,7 @@ export class Transport {
     const connector = this.#connector;
     const request = this.#toRequest(options);
     connector.begin();
-    const answer = new StreamedExchange(this.#agent, request, options.signal);
+    const answer = new StreamedExchange(this.#client, request, options.signal);
     const limit = this.#timer.begin((cause) => answer.fail(cause));
     let isOpen = false;
     try {
@@ -226,7 +224,7 @@ export class Transport {
 
   /** Closes the connection and any attempt to open one. Requests in progress are aborted. */
   async close(): Promise<void> {
-    const destroyed = this.#agent.destroy();
+    const destroyed = this.#client.destroy();
     this.#connector.close();
     await destroyed;
     this.#timer.rest();
@@ -280,7 +278,6 @@ export class Transport {
     if (json !== undefined) headers['content-type'] = 'application/json';
     const search = query === undefined ? '' : new URLSearchParams(query).toString();
     return {
-      origin: this.#origin,
       path: `${this.#basePath}${options.path}${search === '' ? '' : `?${search}`}`,
       method: options.method,
       headers,
