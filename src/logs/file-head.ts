@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { parseLine } from './lines/parse-line.ts';
 import type { StampContext } from './time/stamp.ts';
 
@@ -29,7 +29,7 @@ export function findHead(bytes: Buffer, isWhole: boolean, context: StampContext)
   const head = start > 0 ? bytes.subarray(start) : bytes;
   const found = findKeyBytes(head, isWhole, context);
   if (!found) return undefined;
-  const key = createHash('sha256').update(head.subarray(0, found.length)).digest('hex');
+  const key = hash('sha256', head.subarray(0, found.length));
   return { key, firstWallAsUtcMs: found.firstWallAsUtcMs };
 }
 

@@ -96,8 +96,21 @@ const NO_STREAM = createStreamState();
 const STEP_BYTES = 96 * 1024;
 /** The beginning of a file that is looked at for the order of its dates, however the bytes arrive. */
 const ORDER_BYTES = 4096;
+/** No stamp is longer. */
+const STAMP_BYTES_MAX = 64;
 /** Ends of a file within one line that are remembered. */
 const TORN_MAX = 8;
+
+/** The lines in the first bytes of a file, each cut where no stamp reaches; with the last one only if it `isEnded`. */
+function* beginningsOfLines(bytes: Buffer, isEnded: boolean): Generator<string> {
+  const head = bytes.subarray(0, ORDER_BYTES);
+  let from = 0;
+  for (let end = head.indexOf(LINE_FEED); end >= 0; end = head.indexOf(LINE_FEED, from)) {
+    yield head.toString('latin1', from, Math.min(end, from + STAMP_BYTES_MAX));
+    from = end + 1;
+  }
+  if (isEnded) yield head.toString('latin1', from, from + STAMP_BYTES_MAX);
+}
 
 /** The error of a body that is no log. */
 export function createForeignError(name: string): LogError {
@@ -181,11 +194,20 @@ export class FileScan implements Scan {
   /** Goes on in a known file, without the bytes before the `base` of its proof: the next byte is that one. */
   resume(start: ScanStart, base: number, baseSha: string): void {
     this.#seenBytes = base;
+    this.#hash[Symbol.dispose]();
     this.#hash = new PrefixHash({ base, baseSha });
     this.#begin(start);
   }
 
   async read(body: AsyncIterable<ScanItem>): Promise<ScanResult> {
+    try {
+      return await this.#read(body);
+    } finally {
+      this.#hash[Symbol.dispose]();
+    }
+  }
+
+  async #read(body: AsyncIterable<ScanItem>): Promise<ScanResult> {
     let stepBytes = 0;
     for await (const item of body) {
       if (item instanceof Uint8Array) {
@@ -305,11 +327,10 @@ export class FileScan implements Scan {
         : Buffer.from(first.buffer, first.byteOffset, first.length);
     // A power cut leaves NUL bytes before the first line.
     const text = bytes.subarray(bytes[0] === 0 ? bytes.findIndex((byte) => byte !== 0) : 0);
-    const lines = order === undefined ? text.toString('latin1', 0, ORDER_BYTES).split('\n') : [];
-    const needsOrder = order === undefined && needsDateOrder(isWhole ? lines : lines.slice(0, -1), endMs);
+    const needsOrder = order === undefined && needsDateOrder(beginningsOfLines(text, isWhole), endMs);
     // The first chunk may hold one line or fifty: what is learnt from it must not depend on that.
     if (needsOrder && !isWhole && text.length < ORDER_BYTES) return;
-    const learnt = needsOrder ? learnDateOrder(lines, endMs) : order;
+    const learnt = needsOrder ? learnDateOrder([...beginningsOfLines(text, true)], endMs) : order;
     const head: Head | undefined = findHead(bytes, isWhole && isClosed, { order: learnt ?? 'dmy', nearMs: endMs });
     if (!head) return;
     this.#firstWallAsUtcMs = head.firstWallAsUtcMs;

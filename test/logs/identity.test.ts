@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createUidPrefix, renderEventUid, renderUid } from '../../src/logs/position/identity.ts';
+import { createUidPrefix, PrefixHash, renderEventUid, renderUid } from '../../src/logs/position/identity.ts';
 
 const FILE = { key: 'ab'.repeat(32), gen: 0 };
 
@@ -71,3 +71,25 @@ function toReferencePrefix(parts: readonly string[]): string {
   }
   return text;
 }
+
+test('PrefixHash proves the same in the memory of a chain that has ended', () => {
+  const bytes = Buffer.from('2025-10-26 00:59:58 [wan] connection check failed\n'.repeat(200));
+  const prove = (part: Buffer) => {
+    using chain = new PrefixHash();
+    chain.update(part);
+    return chain.prove();
+  };
+  const short = prove(bytes.subarray(0, 100));
+  const whole = prove(bytes);
+  expect(prove(bytes.subarray(0, 100))).toEqual(short);
+  expect(prove(bytes)).toEqual(whole);
+  // Ended twice, its memory is that of one chain all the same.
+  const ended = new PrefixHash();
+  ended[Symbol.dispose]();
+  ended[Symbol.dispose]();
+  const [one, other] = [new PrefixHash(), new PrefixHash()];
+  one.update(bytes.subarray(0, 100));
+  other.update(bytes);
+  expect(one.prove()).toEqual(short);
+  expect(other.prove()).toEqual(whole);
+});

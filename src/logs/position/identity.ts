@@ -1,4 +1,4 @@
-import { createHash, hash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567';
 /** Characters of the hash part of a uid: 80 bits, so that two files collide in no fleet. */
@@ -50,7 +50,7 @@ export function renderEventUid(
 }
 
 function toBase32(parts: readonly string[]): string {
-  const digest = createHash('sha256').update(parts.join('\0')).digest();
+  const digest = hash('sha256', parts.join('\0'), 'buffer');
   let text = '';
   let bits = 0;
   let bitCount = 0;
@@ -82,16 +82,21 @@ export interface PrefixProof {
 /** The proof of an empty prefix. */
 export const EMPTY_PROOF: PrefixProof = { base: 0, baseSha: NOTHING, sha: NOTHING };
 
+/** Buffers of ended chains, for the next ones: a fleet begins one for each log at each look. */
+const spare: Buffer[] = [];
+const SPARE_MAX = 64;
+
 /** Computes the chain over bytes as they come. */
-export class PrefixHash {
+export class PrefixHash implements Disposable {
   /** The chain so far, then the block that is being filled. */
-  readonly #buffer = Buffer.alloc(SHA_BYTES + BLOCK_BYTES);
+  readonly #buffer = spare.pop() ?? Buffer.alloc(SHA_BYTES + BLOCK_BYTES);
   #filled = 0;
   /** Start of the block that is being filled. */
   #blockStart: number;
   /** The chain so far, and before the last whole block once there was one, as hex. */
   #chain: string;
   #before: string | undefined;
+  #isEnded = false;
 
   /** Begins at the `base` of a proof, or at the beginning of a file. */
   constructor({ base, baseSha }: Pick<PrefixProof, 'base' | 'baseSha'> = EMPTY_PROOF) {
@@ -114,6 +119,13 @@ export class PrefixHash {
       this.#blockStart += BLOCK_BYTES;
       this.#filled = 0;
     }
+  }
+
+  /** Ends the chain: it is not asked for anything any more. Idempotent. */
+  [Symbol.dispose](): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    if (spare.length < SPARE_MAX) spare.push(this.#buffer);
   }
 
   /** The proof of everything up to here. */

@@ -100,9 +100,12 @@ export function isLikeStamp(text: string): boolean {
 const AMBIGUOUS = /^\d\d[/-]\d\d[/-]\d{4}/;
 
 /** True if the first of `lines` with a date has one whose order is not known. */
-export function needsDateOrder(lines: readonly string[], endMs: number): boolean {
-  const dated = lines.find((line) => AMBIGUOUS.test(line) || parseStamp(line, { order: 'dmy', nearMs: endMs }));
-  return dated !== undefined && AMBIGUOUS.test(dated);
+export function needsDateOrder(lines: Iterable<string>, endMs: number): boolean {
+  for (const line of lines) {
+    if (AMBIGUOUS.test(line)) return true;
+    if (parseStamp(line, { order: 'dmy', nearMs: endMs })) return false;
+  }
+  return false;
 }
 
 /**
