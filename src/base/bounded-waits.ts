@@ -45,24 +45,17 @@ export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal | undef
   if (!signal) return promise;
   // Every request waits here: `Promise.race` takes twice as long, and so does a listener with options.
   return new Promise((resolve, reject) => {
-    const forget = () => signal.removeEventListener('abort', onAbort);
-    const onAbort = () => {
-      forget();
-      reject(signal.reason as Error);
-    };
+    const end =
+      <R>(settle: (result: R) => void) =>
+      (result: R) => {
+        signal.removeEventListener('abort', onAbort);
+        settle(result);
+      };
+    const onAbort = () => end(reject)(signal.reason);
     if (signal.aborted) onAbort();
     else signal.addEventListener('abort', onAbort);
-    promise.then(
-      (value) => {
-        forget();
-        resolve(value);
-      },
-      // After an abort nobody observes a later failure of the promise.
-      (cause: unknown) => {
-        forget();
-        reject(cause as Error);
-      },
-    );
+    // After an abort nobody observes a later failure of the promise.
+    promise.then(end(resolve), end(reject));
   });
 }
 

@@ -74,7 +74,7 @@ export class LineRenderer {
   readonly #flags: readonly RecordFlag[];
   readonly #tags = new Map<string, TagHead>();
   /** The tags of bytes, by a hash of them. */
-  readonly #tagsByHash = new Array<TagHead | undefined>(TAG_SLOTS);
+  readonly #tagsByHash: (TagHead | undefined)[] = [];
   /** `YYYY-MM-DDThh:mm:ss.` */
   readonly #time = Buffer.from('YYYY-MM-DDThh:mm:ss.');
   #minute = Number.NaN;
