@@ -38,6 +38,8 @@ export interface StoredMessage {
 
 /** Time limit of one request to the engine. Milliseconds. */
 const ASK_MS_MAX = 3000;
+/** A server that is silent for this long is left. Less than a request may take: its timer can end before this clock says so. */
+const SILENCE_MS_MAX = ASK_MS_MAX - 100;
 /** Waits between attempts to connect. Milliseconds. */
 const RECONNECT_MS_MIN = 100;
 const RECONNECT_MS_MAX = 2000;
@@ -189,7 +191,7 @@ export class ClusterLink {
 
   /** Something that was sent got no answer. Leaves the server if nothing else did. */
   #noteSilence(connection: NatsConnection, sentMs: number): void {
-    const isHeard = this.#heardMs > sentMs || this.clock.monotonic() - this.#heardMs < ASK_MS_MAX;
+    const isHeard = this.#heardMs > sentMs || this.clock.monotonic() - this.#heardMs < SILENCE_MS_MAX;
     if (isHeard || connection !== this.connection || this.#closing.signal.aborted) return;
     this.#left++;
     this.#onLeft();
