@@ -145,7 +145,11 @@ export class ClusterStore implements Store {
   async openRouter(router: string): Promise<void> {
     const known = this.#routers.get(router);
     if (known && !known.isStale) return;
-    if (known) this.#forgetRouter(router, known);
+    if (known) {
+      // What is still under way of another log would be stored behind the positions that are read here.
+      await this.#queue.settle({ kind: 'router', name: router });
+      this.#forgetRouter(router, known);
+    }
     const { stream } = this.#subjects;
     const filters = this.#subjects.stateOf(router);
     const lists = filters.map(async (filter) =>
@@ -453,8 +457,10 @@ export class ClusterStore implements Store {
       for (const { name } of this.#sinks) this.#options.onRecords(name);
     } catch (cause) {
       if (!(cause instanceof StoreError)) throw cause;
+      if (this.#closing.signal.aborted) return;
+      const isNew = this.#fault?.message !== cause.message;
       this.#fault = cause;
-      this.#options.onFault?.(cause);
+      if (isNew) this.#options.onFault?.(cause);
     }
   }
 

@@ -313,10 +313,16 @@ export class CommitQueue {
     return last.every((message, index) => (message?.seq ?? 0) === expected[index]) ? 'untouched' : 'fenced';
   }
 
-  /** `isStale`: how it is stored must be read again before the next step. */
+  /**
+   * Rejects a step, and those that wait behind it on the same subject: without it they would leave out what it was to store.
+   * `isStale`: how it is stored must be read again before the next step.
+   */
   #reject(step: Step, cause: unknown, isStale: boolean): void {
+    const subjects = new Set(step.fenced.map(({ subject }) => subject));
+    const behind = this.#waiting.filter(({ fenced }) => fenced.some(({ subject }) => subjects.has(subject)));
+    for (const one of behind) this.#waiting.splice(this.#waiting.indexOf(one), 1);
     if (isStale) this.#options.onStale(step.owned);
-    step.done.reject(cause);
+    for (const one of [step, ...behind]) one.done.reject(cause);
   }
 }
 

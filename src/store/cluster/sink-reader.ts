@@ -57,6 +57,8 @@ export class SinkReader {
   async open(): Promise<void> {
     const { link, subjects, queue } = this.#options;
     const stored = await link.readLast(subjects.stream, this.#subject);
+    // The reader that followed this one may have moved it meanwhile.
+    if (this.#isClosed) return;
     const place = stored && parsePlace(stored.payload.toString());
     queue.note(this.#subject, stored?.seq ?? 0);
     if (place) this.#place = place;

@@ -156,6 +156,19 @@ test('CommitQueue rejects what has no room with "full", and still moves what nee
   expect(bench.texts().slice(1)).toEqual(['rec.a later', 'pos.a later']);
 });
 
+test('CommitQueue rejects with a step what waits behind it on the same subject, and nothing else', async () => {
+  const bench = createBench([{ code: 10_077 }, { code: 10_077 }]);
+  bench.note('a', 'b');
+  const outcomes = await Promise.allSettled([
+    bench.commit('a', '1'),
+    bench.commit('b', 'cursor', 0),
+    bench.commit('a', '2'),
+    bench.commit('b', 'next', 0),
+  ]);
+  expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'rejected', 'fulfilled']);
+  expect(bench.texts()).toEqual(['pos.b cursor', 'pos.b next']);
+});
+
 test('CommitQueue gives up after ten seconds without an answer, and does not guess what became of the step', async () => {
   const bench = createBench(Array.from({ length: 100 }, () => 'lost'));
   bench.note('a');
