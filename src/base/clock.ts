@@ -154,24 +154,31 @@ async function endWithTurn(clock: object): Promise<void> {
   turnBegan.delete(clock);
 }
 
+/** Pieces that every turn does, however long they take. */
+const PIECES_LEAST = 2;
+/** Weight of the latest pieces in the usual time of a piece. */
+const LATEST_WEIGHT = 0.25;
+
 /**
  * Bounds what one turn of the event loop does of many short pieces of work, whoever asks for them:
- * `while (!turns.isSpent) turns.do(() => begin(next()));`.
+ * `while (!turns.isSpent) turns.do(() => begin(next()));`. An asynchronous piece is measured until it waits for something; from
+ * that comes how many of them fit into the next turn.
  */
 export class TurnShare {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #onNext: () => void;
   readonly #piecesMax: number;
   #pieces = 0;
-  /** Time of the pieces that this turn has done. Milliseconds. */
+  /** Time of the pieces that this turn has done, without what they go on with. Milliseconds. */
   #workedMs = 0;
+  /** What a piece usually takes. Milliseconds. */
+  #pieceMs = STEP_MS_MAX / PIECES_LEAST;
+  /** The pieces that have begun and not been measured. */
+  #unmeasured: { readonly sinceMs: number; pieces: number } | undefined;
   #isEndAwaited = false;
   #isSomethingLeft = false;
 
-  /**
-   * `onNext` is called in the next turn if {@link isSpent} has been true in this one. What an asynchronous piece goes on with is not
-   * measured; `piecesMax` bounds the number of those that one turn begins.
-   */
+  /** `onNext` is called in the next turn if {@link isSpent} has been true in this one; `piecesMax` bounds the pieces of a turn. */
   constructor(clock: Pick<Clock, 'monotonic'>, onNext: () => void, piecesMax = Infinity) {
     this.#clock = clock;
     this.#onNext = onNext;
@@ -180,7 +187,8 @@ export class TurnShare {
 
   /** True if this turn has done enough: what is left has to wait for the next one. */
   get isSpent(): boolean {
-    if (this.#workedMs < STEP_MS_MAX && this.#pieces < this.#piecesMax) return false;
+    const fitting = Math.max(PIECES_LEAST, Math.min(this.#piecesMax, Math.floor(STEP_MS_MAX / this.#pieceMs)));
+    if (this.#workedMs < STEP_MS_MAX && this.#pieces < fitting) return false;
     this.#isSomethingLeft = true;
     return true;
   }
@@ -191,9 +199,23 @@ export class TurnShare {
     work();
     this.#workedMs += this.#clock.monotonic() - beganMs;
     this.#pieces++;
+    if (this.#unmeasured) this.#unmeasured.pieces++;
+    else {
+      this.#unmeasured = { sinceMs: beganMs, pieces: 1 };
+      // A tick that a promise asks for comes when all promises have gone on as far as they can.
+      queueMicrotask(() => process.nextTick(() => this.#measure()));
+    }
     if (this.#isEndAwaited) return;
     this.#isEndAwaited = true;
     void yieldToLoop().then(() => this.#end());
+  }
+
+  #measure(): void {
+    if (!this.#unmeasured) return;
+    const { sinceMs, pieces } = this.#unmeasured;
+    this.#unmeasured = undefined;
+    const latestMs = (this.#clock.monotonic() - sinceMs) / pieces;
+    this.#pieceMs += (latestMs - this.#pieceMs) * LATEST_WEIGHT;
   }
 
   #end(): void {

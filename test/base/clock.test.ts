@@ -89,6 +89,34 @@ test('TurnShare ends the work of a turn after a few milliseconds, and goes on in
   expect(turns.isSpent).toBe(false);
 });
 
+test('TurnShare begins as many pieces in a turn as fit into it with what they go on with', async () => {
+  let nowMs = 0;
+  let taken = 0;
+  const turns = new TurnShare({ monotonic: () => nowMs }, () => {}, 8);
+  const begin = async (forMs: number) => {
+    taken++;
+    await Promise.resolve();
+    await Promise.resolve();
+    nowMs += forMs;
+    await yieldToLoop();
+    // What it goes on with after it has waited counts no more.
+    nowMs += 100;
+  };
+  const countPieces = async (forMs: number) => {
+    for (let turn = 0; turn < 30; turn++) {
+      taken = 0;
+      while (!turns.isSpent) turns.do(() => void begin(forMs));
+      await yieldToLoop();
+      await yieldToLoop();
+    }
+    return taken;
+  };
+  expect(await countPieces(0.1)).toBe(8);
+  expect(await countPieces(1)).toBe(4);
+  expect(await countPieces(20)).toBe(2);
+  expect(await countPieces(0.4)).toBe(8);
+});
+
 test('SteppedClock stands still until it is told to move', async () => {
   const clock = createSteppedClock(START_MS);
   expect([clock.now(), clock.monotonic()]).toEqual([START_MS, 0]);
