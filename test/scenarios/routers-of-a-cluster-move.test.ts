@@ -57,6 +57,12 @@ test.skipIf(isLeftOut)(
       new URL(fourth.url).host,
     ]);
     expect(await (await fetch(`${first?.url}/`)).text()).toContain('4 replicas');
+    const sinks = await (await fetch(`${first?.url}/sinks`)).text();
+    expect(sinks.match(/<b>replica [a-d]:<\/b>/g)).toHaveLength(4);
+    for (const path of ['/', '/logs', '/logs/positions', '/sinks', '/dead-letters']) {
+      const [main] = /<main.*<\/main>/s.exec(await (await fetch(`${first?.url}${path}`)).text()) ?? [];
+      expect([path, main?.includes('does not answer')]).toEqual([path, false]);
+    }
 
     // It is killed: the others ask its routers soon, and name it.
     await fourth.kill();
