@@ -121,17 +121,17 @@ export class SinkHttpClient {
       'content-type': options.contentType,
       ...(isGzip && { 'content-encoding': 'gzip' }),
     };
-    return this.#ask('POST', options.path, { ...options, headers, body }, signal, body.length);
+    return this.#request({ ...options, method: 'POST', url: joinUrl(this.#url, options.path), headers, body }, signal);
   }
 
   /** Sends a GET request and returns the response, whatever its status. `path` as in {@link HttpPost}. */
   get(path: string | undefined, signal: AbortSignal, answerBytesMax?: number): Promise<HttpAnswer> {
-    return this.#ask('GET', path, { answerBytesMax }, signal, 0);
+    return this.#request({ method: 'GET', url: joinUrl(this.#url, path), answerBytesMax }, signal);
   }
 
   /** Sends a GET request for a path of the same host, outside the path of the URL. */
   getFromRoot(path: string, signal: AbortSignal): Promise<HttpAnswer> {
-    return this.#request('GET', new URL(path, this.#url.origin), {}, signal, 0);
+    return this.#request({ method: 'GET', url: new URL(path, this.#url.origin) }, signal);
   }
 
   /** Closes the connection and cancels attempts and requests. */
@@ -141,39 +141,11 @@ export class SinkHttpClient {
     await destroyed;
   }
 
-  #ask(
-    method: 'GET' | 'POST',
-    path: string | undefined,
-    parts: RequestParts,
-    signal: AbortSignal,
-    sentBytes: number,
-  ): Promise<HttpAnswer> {
-    return this.#request(method, joinUrl(this.#url, path), parts, signal, sentBytes);
-  }
-
-  async #request(
-    method: 'GET' | 'POST',
-    url: URL,
-    { headers, body, ...limits }: RequestParts,
-    signal: AbortSignal,
-    sentBytes: number,
-  ): Promise<HttpAnswer> {
+  async #request(parts: RequestParts, signal: AbortSignal): Promise<HttpAnswer> {
     const own = this.#revealHeaders();
-    const answer = await this.#requestOnce(
-      method,
-      url,
-      { headers: { ...own, ...headers }, body, ...limits },
-      signal,
-      sentBytes,
-    );
+    const answer = await this.#requestOnce(parts, own, signal);
     if (answer.status !== UNAUTHORIZED || !(await this.#renewSecrets(own))) return answer;
-    return this.#requestOnce(
-      method,
-      url,
-      { headers: { ...this.#revealHeaders(), ...headers }, body, ...limits },
-      signal,
-      sentBytes,
-    );
+    return this.#requestOnce(parts, this.#revealHeaders(), signal);
   }
 
   /** The headers of every request, with the secrets as they are now. Throws `misconfigured` for one that cannot be sent. */
@@ -189,13 +161,13 @@ export class SinkHttpClient {
     return JSON.stringify(this.#revealHeaders()) !== JSON.stringify(own);
   }
 
+  /** `own`: the headers of every request. */
   async #requestOnce(
-    method: 'GET' | 'POST',
-    url: URL,
-    { headers, body, ...limits }: RequestParts,
+    parts: RequestParts,
+    own: Readonly<Record<string, string>>,
     signal: AbortSignal,
-    sentBytes: number,
   ): Promise<HttpAnswer> {
+    const { method, url, headers, body = null, answerBytesMax = ANSWER_BYTES_MAX, isAnswerCut = false } = parts;
     signal.throwIfAborted();
     // A connection attempt that never ends would block the next request.
     const onAbort = () => this.#connector.cancelAttempts();
@@ -206,10 +178,9 @@ export class SinkHttpClient {
         dispatcher: this.#agent,
         method,
         signal,
-        headers: { accept: '*/*', 'accept-encoding': 'identity', ...headers },
-        body: body ?? null,
+        headers: { accept: '*/*', 'accept-encoding': 'identity', ...own, ...headers },
+        body,
       });
-      const { answerBytesMax = ANSWER_BYTES_MAX, isAnswerCut = false } = limits;
       const { bytes, isCut } = await readBounded(answer.body, answerBytesMax, signal);
       if (isCut && !isAnswerCut && isSuccess(answer.statusCode)) {
         throw new DeliveryError('protocol_error', `The response has more than ${answerBytesMax} bytes`, {
@@ -217,7 +188,7 @@ export class SinkHttpClient {
           answer: String(answer.statusCode),
         });
       }
-      return this.#toAnswer(answer, bytes, limits, sentBytes);
+      return this.#toAnswer(answer, bytes, parts);
     } catch (cause) {
       if (signal.aborted) throw signal.reason;
       throw toTransportError(cause, this.#options.name, renderPlace(url));
@@ -230,8 +201,7 @@ export class SinkHttpClient {
   #toAnswer(
     { statusCode, headers }: Dispatcher.ResponseData,
     bytes: Buffer,
-    { answerEncoding = 'text' }: AnswerLimits,
-    sentBytes: number,
+    { body: sent, answerEncoding = 'text' }: RequestParts,
   ): HttpAnswer {
     const body = bytes.toString(answerEncoding === 'text' ? 'utf8' : 'latin1');
     // Failures are quoted in messages, and some servers echo the request.
@@ -245,7 +215,7 @@ export class SinkHttpClient {
       status: statusCode,
       body: blank(body),
       ...(waitMs !== undefined && { retryAfterMs: Math.min(waitMs, RETRY_AFTER_MS_MAX) }),
-      sentBytes,
+      sentBytes: sent?.length ?? 0,
       header,
     };
   }
@@ -263,11 +233,11 @@ export class SinkHttpClient {
   }
 }
 
-type AnswerLimits = Pick<HttpPost, 'answerBytesMax' | 'isAnswerCut' | 'answerEncoding'>;
-
-interface RequestParts extends AnswerLimits {
-  readonly headers?: Readonly<Record<string, string>> | undefined;
-  readonly body?: Uint8Array | string | undefined;
+interface RequestParts extends Pick<HttpPost, 'headers' | 'answerBytesMax' | 'isAnswerCut' | 'answerEncoding'> {
+  readonly method: 'GET' | 'POST';
+  readonly url: URL;
+  /** As sent. Default: none. */
+  readonly body?: Buffer | undefined;
 }
 
 function reveal(piece: string | Secret): string {
