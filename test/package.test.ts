@@ -26,30 +26,6 @@ let tarball: string;
 
 const inProject = (...args: string[]) => startProgram(process.execPath, args, { NODE_OPTIONS: '' }, project);
 
-beforeAll(() => {
-  const folder = mkdtempSync(join(tmpdir(), 'router-exporter-package-'));
-  const checkout = join(folder, 'checkout');
-  project = join(folder, 'project');
-  copyCheckout(checkout);
-  const env = { ...process.env, npm_config_update_notifier: 'false', npm_config_offline: 'true' };
-  const npm = spawnSync('npm', ['run', '--silent', 'package'], { cwd: checkout, encoding: 'utf8', env });
-  if (npm.status !== 0) throw new RangeError(`npm run package failed: ${npm.stderr}${npm.stdout}`);
-  tarball = join(checkout, npm.stdout.trim());
-  const listed = spawnSync('tar', ['-tzf', tarball], { encoding: 'utf8' }).stdout.trim().split('\n');
-  packed = listed.map((path) => path.replace('package/', ''));
-  const modules = join(project, 'node_modules');
-  mkdirSync(modules, { recursive: true });
-  spawnSync('tar', ['-xzf', tarball, '-C', modules]);
-  cpSync(join(modules, 'package'), join(modules, 'router-exporter'), { recursive: true });
-  for (const name of [...Object.keys(manifest.dependencies), '@types/node', 'undici-types']) {
-    mkdirSync(dirname(join(modules, name)), { recursive: true });
-    symlinkSync(join(ROOT, 'node_modules', name), join(modules, name));
-  }
-  writeFileSync(join(project, 'package.json'), '{ "type": "module" }');
-  writeFileSync(join(project, 'example.ts'), readExample());
-}, PACKING_MS_MAX);
-afterAll(() => rmSync(dirname(project), { recursive: true, force: true }));
-
 /** The example of the README. */
 function readExample(): string {
   const section = readFileSync(join(ROOT, 'README.md'), 'utf8').split('## As a library\n')[1] ?? '';
@@ -70,7 +46,31 @@ const KINDS = [
   /^deploy\/(loki|prometheus|prometheus\/examples|sidecar|systemd)\/[\w-]+\.(yaml|sh|service)$/,
 ];
 
-describe('the package', () => {
+describe.skipIf(sampled('npm package', false, true))(`the package${sampleNote('npm package')}`, () => {
+  beforeAll(() => {
+    const folder = mkdtempSync(join(tmpdir(), 'router-exporter-package-'));
+    const checkout = join(folder, 'checkout');
+    project = join(folder, 'project');
+    copyCheckout(checkout);
+    const env = { ...process.env, npm_config_update_notifier: 'false', npm_config_offline: 'true' };
+    const npm = spawnSync('npm', ['run', '--silent', 'package'], { cwd: checkout, encoding: 'utf8', env });
+    if (npm.status !== 0) throw new RangeError(`npm run package failed: ${npm.stderr}${npm.stdout}`);
+    tarball = join(checkout, npm.stdout.trim());
+    const listed = spawnSync('tar', ['-tzf', tarball], { encoding: 'utf8' }).stdout.trim().split('\n');
+    packed = listed.map((path) => path.replace('package/', ''));
+    const modules = join(project, 'node_modules');
+    mkdirSync(modules, { recursive: true });
+    spawnSync('tar', ['-xzf', tarball, '-C', modules]);
+    cpSync(join(modules, 'package'), join(modules, 'router-exporter'), { recursive: true });
+    for (const name of [...Object.keys(manifest.dependencies), '@types/node', 'undici-types']) {
+      mkdirSync(dirname(join(modules, name)), { recursive: true });
+      symlinkSync(join(ROOT, 'node_modules', name), join(modules, name));
+    }
+    writeFileSync(join(project, 'package.json'), '{ "type": "module" }');
+    writeFileSync(join(project, 'example.ts'), readExample());
+  }, PACKING_MS_MAX);
+  afterAll(() => rmSync(dirname(project), { recursive: true, force: true }));
+
   test('holds the command, the library with its declarations, the documents, and no tests, sources or tools', () => {
     expect(packed).toEqual(expect.arrayContaining(['bin/router-exporter.js', 'LICENSE', 'README.md', 'CHANGELOG.md']));
     for (const entry of [
@@ -148,7 +148,6 @@ describe('the package', () => {
   });
 
   test('installs into an empty folder as npm does it, and runs there', async ({ skip }) => {
-    skip(sampled('installation by npm', false, true), sampleNote('installation by npm'));
     const elsewhere = join(dirname(project), 'elsewhere');
     // The command of the page, at another place.
     const command = /^npm install --prefix (\S+) .*\.tgz$/m.exec(
