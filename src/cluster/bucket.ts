@@ -139,9 +139,9 @@ export class Bucket {
     }
   }
 
-  /** Ends a key. Watchers see that somebody did. */
-  async remove(key: string, expected?: number): Promise<void> {
-    await this.put(key, '', { expected });
+  /** Ends a key. Watchers see that somebody did. With a time to live, the note of it ends then. */
+  async remove(key: string, options?: PutOptions): Promise<void> {
+    await this.put(key, '', options);
   }
 
   /** Reads the last entry of a key from the leader of the bucket; `undefined` if there is none. */

@@ -7,10 +7,11 @@
  * Start reading at: membership.ts, then lease.ts, view.ts and moves.ts.
  */
 export { Bucket } from './bucket.ts';
+export { readView, withBucket } from './bucket-access.ts';
 export { ClusterError, type ClusterFailure } from './errors.ts';
 export { Lease } from './lease.ts';
 export type { Claim, Member } from './members.ts';
-export { Membership, type MembershipEvent, readView, withBucket } from './membership.ts';
+export { Membership, type MembershipEvent } from './membership.ts';
 export { type Moves, planMoves } from './moves.ts';
 export { type ClusterSettings, clusterSchema, readCluster, renderCluster } from './settings.ts';
 export { ClusterView } from './view.ts';

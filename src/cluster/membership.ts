@@ -1,8 +1,8 @@
 import type { NatsConnection } from '@nats-io/transport-node';
-import { type Clock, openDeadline, untilAborted } from '../base/index.ts';
-import { connectToNats, loadNatsLibrary, type NatsLibrary, type NatsServers } from '../net/index.ts';
-import { revealTls } from '../settings/index.ts';
+import { type Clock, openDeadline } from '../base/index.ts';
+import { connectToNats, loadNatsLibrary, type NatsLibrary } from '../net/index.ts';
 import { Bucket } from './bucket.ts';
+import { ATTEMPT_MS_MAX, toNatsServers } from './bucket-access.ts';
 import { ClusterError } from './errors.ts';
 import { Lease } from './lease.ts';
 import { type Claim, digestNames, type Member, packNames, parseMember, renderClaim, renderMember } from './members.ts';
@@ -40,8 +40,6 @@ export interface MembershipOptions {
 
 /** A lease is renewed so many times before it would end. */
 const RENEWALS = 3;
-/** Time limit of one attempt to reach the engine, and of each request. Milliseconds. */
-const ATTEMPT_MS_MAX = 5000;
 /** Wait before the next attempt. Milliseconds. */
 const RETRY_MS = 1000;
 /** Wait before the next server is tried. Milliseconds. */
@@ -49,6 +47,8 @@ const NEXT_MS = 50;
 /** A list of names ends this long after its replica, and is written again in time. Milliseconds. */
 const LIST_TTL_MS = 24 * 3_600_000;
 const LIST_AGAIN_MS = LIST_TTL_MS / 4;
+/** The note that a router was released, if nobody takes it: it is not configured any more. Milliseconds. */
+const RELEASED_TTL_MS = 24 * 3_600_000;
 
 /** A connection to the engine, and what was seen over it. */
 interface Session {
@@ -117,10 +117,17 @@ export class Membership {
     const { bucket, view } = this.#requireSession();
     const key = toOwnerKey(router);
     const value = renderClaim(this.self);
-    const seq = await bucket.put(key, value, { expected: view.findClaim(router).seq });
-    // The entry itself arrives later.
-    const entry = { key, seq, value: Buffer.from(value), isExpired: false, storedMs: this.#options.clock.now() };
-    if (view.findClaim(router).seq < seq) view.apply(entry);
+    try {
+      const seq = await bucket.put(key, value, { expected: view.findClaim(router).seq });
+      // The entry itself arrives later.
+      const entry = { key, seq, value: Buffer.from(value), isExpired: false, storedMs: this.#options.clock.now() };
+      if (view.findClaim(router).seq < seq) view.apply(entry);
+    } catch (cause) {
+      if (!(cause instanceof ClusterError) || cause.code !== 'outdated') throw cause;
+      // The note of a key that has ended goes without a word, and would be expected for ever.
+      if (!(await bucket.readLast(key))) view.forgetClaim(router);
+      throw cause;
+    }
   }
 
   /** Lets a router go, so that its next owner begins. Does nothing if somebody else has it. */
@@ -129,7 +136,7 @@ export class Membership {
     const { claim, seq } = view.findClaim(router);
     if (claim?.incarnation !== this.self.incarnation) return;
     try {
-      await bucket.remove(toOwnerKey(router), seq);
+      await bucket.remove(toOwnerKey(router), { expected: seq, ttlMs: RELEASED_TTL_MS });
     } catch (cause) {
       if (!(cause instanceof ClusterError) || cause.code !== 'outdated') throw cause;
     }
@@ -142,7 +149,7 @@ export class Membership {
     await this.#running;
     if (session && this.#seq !== undefined) {
       // Otherwise the lease ends by itself.
-      await session.bucket.remove(this.#memberKey, this.#seq).catch(() => {});
+      await session.bucket.remove(this.#memberKey, { expected: this.#seq }).catch(() => {});
     }
     this.lease.lose();
     await session?.connection.close().catch(() => {});
@@ -335,44 +342,4 @@ export class Membership {
     this.#wake = undefined;
     signal.throwIfAborted();
   }
-}
-
-/** The engine of a cluster as servers of NATS. */
-function toNatsServers({ servers, auth, credentials, tls }: ClusterSettings, clock: Clock): NatsServers {
-  return { who: 'The cluster', peer: 'cluster', servers, auth, credentials, tls: revealTls(tls), clock };
-}
-
-/** Opens the bucket of a cluster for one piece of work. Throws `NatsError` and {@link ClusterError}. */
-export async function withBucket<T>(
-  settings: ClusterSettings,
-  clock: Clock,
-  signal: AbortSignal,
-  work: (bucket: Bucket) => Promise<T>,
-): Promise<T> {
-  const nats = await loadNatsLibrary();
-  const connection = await connectToNats(nats, toNatsServers(settings, clock), signal);
-  try {
-    const bucket = new Bucket({ nats, connection, cluster: settings.name, requestMsMax: ATTEMPT_MS_MAX });
-    return await untilAborted(work(bucket), signal);
-  } finally {
-    await connection.close();
-  }
-}
-
-/** Reads the view of a cluster as it is now. */
-export async function readView(bucket: Bucket, clock: Clock, signal: AbortSignal): Promise<ClusterView> {
-  const view = new ClusterView();
-  const lastSeq = await bucket.readLastSequence();
-  if (lastSeq === 0) return view;
-  const complete = new AbortController();
-  // The last entry may end meanwhile, and would then be waited for in vain.
-  using limit = openDeadline(clock, ATTEMPT_MS_MAX, AbortSignal.any([signal, complete.signal]));
-  const watching = bucket.watch((entry) => {
-    view.apply(entry);
-    if (entry.seq >= lastSeq) complete.abort();
-  }, limit.signal);
-  await watching.catch((cause: unknown) => {
-    if (!limit.signal.aborted || signal.aborted) throw cause;
-  });
-  return view;
 }

@@ -69,6 +69,11 @@ export class ClusterView {
     return this.#claims.get(router) ?? { claim: undefined, seq: 0 };
   }
 
+  /** Forgets the owner key of a router, of which the engine has nothing any more. */
+  forgetClaim(router: string): void {
+    this.#claims.delete(router);
+  }
+
   /** Returns the member that runs a router by its owner key. A former run of a member counts as none. */
   findHolder(router: string): Member | undefined {
     const { claim } = this.findClaim(router);
@@ -83,6 +88,17 @@ export class ClusterView {
       return { replica, knows: (name) => known?.digest === routers && known.names.has(name) };
     });
     return findOwner(router, this.#candidates);
+  }
+
+  /**
+   * True if a replica knows a router, or if it cannot be told: the list of a member has not come yet. The list of one that is away
+   * counts as well, for a day.
+   */
+  mayKnow(router: string): boolean {
+    const isUnclear = ({ replica, routers }: Member) => this.#names.get(replica)?.digest !== routers;
+    const members = [...this.#members.values()];
+    if (members.length === 0 || members.some(isUnclear)) return true;
+    return [...this.#names.values()].some(({ names }) => names.has(router));
   }
 
   /** Returns the replica that something else belongs to, which every member knows. */

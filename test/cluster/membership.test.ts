@@ -90,6 +90,16 @@ describe.skipIf(natsServer.isMissing)(`membership in a real bucket${natsServer.n
     expect(claims.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
   });
 
+  test('a router whose owner key ended without a word is claimed at the second attempt', async () => {
+    const server = await openServer();
+    const { membership } = join(server, 'a');
+    await vi.waitFor(() => expect(membership.lease.isHeld).toBe(true), PATIENCE);
+    await membership.claim('plant-1');
+    await server.purge('KV_rx_plant');
+    await expect(membership.claim('plant-1')).rejects.toMatchObject({ code: 'outdated' });
+    await membership.claim('plant-1');
+  });
+
   test('a server that is away takes the lease and leaves the grace; it ends without a hand', async () => {
     const server = await openServer();
     const a = join(server, 'a');

@@ -124,3 +124,22 @@ test('names that cannot be unpacked, and keys of another version, are left alone
     expect(view.apply({ ...entry, key })).toBeUndefined();
   }
 });
+
+test('a router may be known as long as a list names it, also that of a replica that is away, or a list has not come yet', () => {
+  const [bucket, view] = [new ModelBucket(), new ClusterView()];
+  expect(view.mayKnow('plant-1')).toBe(true);
+  join(bucket, createMember('a'));
+  join(bucket, createMember('b', ['plant-4']), ['plant-4']);
+  let shown = bucket.show(view, 0);
+  const look = () => ['plant-1', 'plant-4', 'plant-5'].map((router) => view.mayKnow(router));
+  expect(look()).toEqual([true, true, false]);
+  bucket.put(toMemberKey('b'), undefined, undefined, true);
+  shown = bucket.show(view, shown);
+  expect(look()).toEqual([true, true, false]);
+  bucket.put(toListKey('b'), undefined, undefined, true);
+  shown = bucket.show(view, shown);
+  expect(look()).toEqual([true, false, false]);
+  bucket.put(toMemberKey('c'), renderMember(createMember('c', ['plant-5'])));
+  bucket.show(view, shown);
+  expect(look()).toEqual([true, true, true]);
+});

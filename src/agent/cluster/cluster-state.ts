@@ -20,6 +20,7 @@ export interface ClusterStateOptions {
   readonly cluster: {
     readonly settings: ClusterSettings;
     isOwner(kind: 'router' | 'sink' | 'janitor', name: string): boolean;
+    mayKnow(router: string): boolean;
   };
   /** Keeps the last lines for the pages. */
   readonly local: Pick<EmbeddedStore, 'addRecent' | 'keepRouters'>;
@@ -54,6 +55,8 @@ export function openClusterStore(options: ClusterStateOptions): ClusterState {
     replica: settings.replica,
     sinks: config.sinks,
     isOwner: (kind: 'router' | 'sink' | 'janitor', name: string) => cluster.isOwner(kind, name),
+    mayKnow: (router: string) => cluster.mayKnow(router),
+    onForgotten: (routers) => logger.info('Forgot routers that no replica has configured any more', { routers }),
     onRecords,
     onServing: (sink) => logger.info('This replica serves a sink', { sink }),
     onSilent: (sink, cause) =>

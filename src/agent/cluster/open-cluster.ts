@@ -60,6 +60,11 @@ export class Cluster {
     return this.#share?.isOwner(kind, name) ?? false;
   }
 
+  /** True if a replica has the router configured, or if it cannot be told. */
+  mayKnow(router: string): boolean {
+    return this.membership.view.mayKnow(router);
+  }
+
   /** Becomes a member, with this share of the routers. */
   begin(share: ClusterShare): void {
     this.#share = share;

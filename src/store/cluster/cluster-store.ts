@@ -5,6 +5,7 @@ import type { NatsServers } from '../../net/index.ts';
 import type { FactsCommit, LogChoice, LogCommit, SinkStart, SpoolCursor, Store } from '../contracts.ts';
 import { StoreError } from '../errors.ts';
 import { checkValue } from '../router-tables.ts';
+import { Absence } from './absence.ts';
 import { CommitQueue, type FencedWrite, type Owned, toFenced } from './commit-queue.ts';
 import { Janitor } from './janitor.ts';
 import { ClusterLink, type Message, toAway } from './link.ts';
@@ -25,6 +26,13 @@ export interface ClusterStoreOptions {
   readonly sinks: readonly SinkStart[];
   /** True while the lease of this replica holds and a router, a sink or the janitor's work is its own. Asked before each write. */
   readonly isOwner: (kind: 'router' | 'sink' | 'janitor', name: string) => boolean;
+  /**
+   * True if a replica has a router configured, or if it cannot be told. What the stream holds of others is removed after a week.
+   * Default: nothing is removed.
+   */
+  readonly mayKnow?: ((router: string) => boolean) | undefined;
+  /** Called with the names of routers of which everything was removed. */
+  readonly onForgotten?: ((routers: readonly string[]) => void) | undefined;
   /** Called when there may be more for a sink than at its last reading, so that it is woken. */
   readonly onRecords: (sink: string) => void;
   /** Called when this replica begins to serve a sink. */
@@ -89,7 +97,7 @@ export class ClusterStore implements Store {
   #timer: Timer | undefined;
 
   constructor(options: ClusterStoreOptions) {
-    const { servers, cluster, replica, isOwner } = options;
+    const { servers, cluster, replica, isOwner, mayKnow = () => true } = options;
     this.#options = options;
     this.#sinks = options.sinks;
     this.#subjects = new Subjects(cluster);
@@ -116,6 +124,11 @@ export class ClusterStore implements Store {
       isOwner: () => isOwner('janitor', 'janitor'),
       isTight: () => this.#freeBytes < TIGHT_FACTOR * this.#reserveBytes,
       sinks: () => this.#sinks.map(({ name }) => name),
+      removeAbsent: async () => {
+        const absence = new Absence({ link: this.#link, subjects: this.#subjects, mayKnow });
+        const removed = await absence.look();
+        if (removed.length > 0) options.onForgotten?.(removed);
+      },
     });
   }
 
@@ -319,7 +332,7 @@ export class ClusterStore implements Store {
     return true;
   }
 
-  /** What the cluster knows of routers that are not configured any more stays: another replica may still have them. */
+  /** Removes nothing: another replica may still have a router. The janitor removes what nobody knows. */
   keepRouters(_configured: readonly string[], _nowMs: number, _graceMs?: number): Promise<string[]> {
     return Promise.resolve([]);
   }

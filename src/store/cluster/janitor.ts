@@ -15,6 +15,8 @@ export interface JanitorOptions {
   readonly isTight: () => boolean;
   /** Names of the configured sinks. */
   readonly sinks: () => readonly string[];
+  /** Looks for routers that no replica knows any more, and removes what is stored of them. */
+  readonly removeAbsent: () => Promise<void>;
 }
 
 /** Interval of the purges. Milliseconds. */
@@ -24,14 +26,21 @@ const INTERVAL_MS = 10_000;
  * one after the other. Milliseconds.
  */
 const UNKNOWN_MS = 10 * 60_000;
+/** Interval of the looks for routers that no replica knows. Milliseconds. */
+const ABSENCE_EVERY_MS = 3_600_000;
 
-/** Purges the records that every sink has, and none may get again. Without sinks nothing is purged. */
+/**
+ * Purges the records that every sink has, and none may get again; without sinks none. Removes what is stored of routers that nobody
+ * knows any more.
+ */
 export class Janitor {
   readonly #options: JanitorOptions;
   readonly #closing = new AbortController();
   /** When sinks with a cursor were first missing in the configuration, by subject. Monotonic milliseconds. */
   readonly #unknownSinceMs = new Map<string, number>();
   #purgedTo = 0;
+  /** When routers were looked for last. Monotonic. */
+  #lookedMs = -Infinity;
 
   constructor(options: JanitorOptions) {
     this.#options = options;
@@ -43,9 +52,12 @@ export class Janitor {
     while (!signal.aborted) {
       await this.#clock.sleep(INTERVAL_MS, signal).catch(() => {});
       if (signal.aborted) return;
-      await this.purge().catch(() => {
-        // The engine is away; the next purge does the same.
-      });
+      try {
+        await this.purge();
+        await this.#removeAbsent();
+      } catch {
+        // The engine is away; the next time does the same.
+      }
     }
   }
 
@@ -55,6 +67,14 @@ export class Janitor {
 
   get #clock(): Clock {
     return this.#options.link.clock;
+  }
+
+  async #removeAbsent(): Promise<void> {
+    const { isOwner, removeAbsent } = this.#options;
+    const nowMs = this.#clock.monotonic();
+    if (!isOwner() || nowMs - this.#lookedMs < ABSENCE_EVERY_MS) return;
+    await removeAbsent();
+    this.#lookedMs = nowMs;
   }
 
   /** Purges once, if this replica is the one that does. */
@@ -73,7 +93,8 @@ export class Janitor {
     // A sink that has not begun yet may begin at the oldest record.
     const isMissing = sinks().some((sink) => !cursors.includes(subjects.of({ kind: 'cur', sink })));
     const floor = floors.length > 0 && !isMissing ? Math.min(...floors) : 0;
-    if (floor <= this.#purgedTo || !isOwner()) return;
+    // It goes back with a stream that was made anew.
+    if (floor === 0 || floor === this.#purgedTo || !isOwner()) return;
     await link.ask(`STREAM.PURGE.${subjects.stream}`, { filter: subjects.records, seq: floor });
     this.#purgedTo = floor;
   }

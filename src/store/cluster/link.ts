@@ -32,6 +32,8 @@ export interface Message {
 export interface StoredMessage {
   readonly subject: string;
   readonly seq: number;
+  /** When the engine stored it, by its clock. Milliseconds since the Unix epoch. */
+  readonly storedMs: number;
   readonly payload: Buffer;
   readonly headers: ReadonlyMap<string, string>;
 }
@@ -165,9 +167,15 @@ export class ClusterLink {
 
   /** Lists the subjects of the stream that fit a filter, of which there are messages. */
   async listSubjects(stream: string, filter: string): Promise<readonly string[]> {
-    const { state } = await this.ask(`STREAM.INFO.${stream}`, { subjects_filter: filter });
-    const subjects: unknown = typeof state === 'object' && state !== null ? Reflect.get(state, 'subjects') : undefined;
-    return typeof subjects === 'object' && subjects !== null ? Object.keys(subjects) : [];
+    const found: string[] = [];
+    for (;;) {
+      // The server gives out 100,000 at a time.
+      const page = await this.ask(`STREAM.INFO.${stream}`, { subjects_filter: filter, offset: found.length });
+      const subjects: unknown = Reflect.get(Object(page['state']), 'subjects');
+      const names = typeof subjects === 'object' && subjects !== null ? Object.keys(subjects) : [];
+      found.push(...names);
+      if (names.length === 0 || found.length >= Number(page['total'] ?? 0)) return found;
+    }
   }
 
   async #request(
@@ -310,5 +318,11 @@ function toStoredMessage(message: unknown): StoredMessage | undefined {
     const [, name, value] = /^([^:]+): (.*)$/.exec(line) ?? [];
     if (name !== undefined && value !== undefined) headers.set(name, value);
   }
-  return { subject: read('subject'), seq, payload: Buffer.from(read('data'), 'base64'), headers };
+  return {
+    subject: read('subject'),
+    seq,
+    storedMs: Date.parse(read('time')),
+    payload: Buffer.from(read('data'), 'base64'),
+    headers,
+  };
 }

@@ -30,7 +30,7 @@ export function fromToken(token: string): string | undefined {
 /** What a subject of a cluster is about. */
 export type Topic =
   | { readonly kind: 'rec' | 'pos'; readonly router: string; readonly component: string }
-  | { readonly kind: 'fact'; readonly router: string }
+  | { readonly kind: 'fact' | 'gone'; readonly router: string }
   | { readonly kind: 'val'; readonly router: string; readonly key: string }
   | { readonly kind: 'cur'; readonly sink: string };
 
@@ -41,6 +41,7 @@ export type Topic =
  * - `pos.<router>.<component>`: where the log stands; only the last message is kept.
  * - `fact.<router>`, `val.<router>.<key>`: facts and values of a router; only the last message is kept.
  * - `cur.<sink>`: how far a sink is; only the last message is kept.
+ * - `gone.<router>`: a mark, set when no replica knew the router any more.
  */
 export class Subjects {
   readonly #prefix: string;
@@ -67,6 +68,16 @@ export class Subjects {
     return `${this.#prefix}.cur.*`;
   }
 
+  /** The marks of routers that no replica knows. */
+  get marks(): string {
+    return `${this.#prefix}.gone.*`;
+  }
+
+  /** Positions, facts and values of all routers. */
+  get states(): readonly string[] {
+    return [`${this.#prefix}.pos.*.*`, `${this.#prefix}.fact.*`, `${this.#prefix}.val.*.*`];
+  }
+
   /** Positions, facts and values of a router. */
   stateOf(router: string): readonly string[] {
     const token = toToken(router);
@@ -80,7 +91,8 @@ export class Subjects {
       case 'pos':
         return `${this.#prefix}.${topic.kind}.${toToken(topic.router)}.${toToken(topic.component)}`;
       case 'fact':
-        return `${this.#prefix}.fact.${toToken(topic.router)}`;
+      case 'gone':
+        return `${this.#prefix}.${topic.kind}.${toToken(topic.router)}`;
       case 'val':
         return `${this.#prefix}.val.${toToken(topic.router)}.${toToken(topic.key)}`;
       case 'cur':
@@ -96,7 +108,7 @@ export class Subjects {
     const [first, second] = names;
     if (first === undefined || names.includes(undefined)) return undefined;
     if (names.length === 1) {
-      if (kind === 'fact') return { kind, router: first };
+      if (kind === 'fact' || kind === 'gone') return { kind, router: first };
       return kind === 'cur' ? { kind, sink: first } : undefined;
     }
     if (names.length !== 2 || second === undefined) return undefined;

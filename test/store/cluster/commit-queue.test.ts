@@ -31,7 +31,7 @@ function createBench(mishaps: (Mishap | undefined)[] = []) {
       const headers = new Map([['Rx-Step', read(message, 'Rx-Step') ?? '']]);
       const batch = read(message, 'Nats-Batch-Id') ?? '';
       const payload = Buffer.from(message.payload);
-      stored.push({ subject: message.subject, seq: stored.length + 1, payload, headers, batch });
+      stored.push({ subject: message.subject, seq: stored.length + 1, storedMs: 0, payload, headers, batch });
     }
     return { kind: 'stored', seq: stored.length };
   };

@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import { createSystemClock } from '../../../src/base/index.ts';
+import { Absence } from '../../../src/store/cluster/absence.ts';
+import { ClusterLink } from '../../../src/store/cluster/link.ts';
+import { Subjects } from '../../../src/store/cluster/subjects.ts';
+import { createClusterBench } from '../../support/store-bench.ts';
+import { commitOf } from '../../support/store-folder.ts';
+import { findTool } from '../../support/tools.ts';
+
+const { isMissing, note } = findTool('nats-server');
+
+test.skipIf(isMissing)(
+  `Absence removes what is stored of a router once no replica has known it for as long as it is kept${note}`,
+  { timeout: 40_000 },
+  async () => {
+    await using bench = await createClusterBench();
+    await using opened = await bench.open({ routers: ['here', 'gone'] });
+    const { store } = opened;
+    for (const router of ['here', 'gone']) {
+      await store.commit(commitOf(['1'], 'p1', 'network', router), { router, facts: 'met' });
+      await store.writeValue(router, 'learned', '{}');
+    }
+    const known = new Set(['here', 'gone']);
+    const servers = { servers: [bench.server.url], clock: createSystemClock(), who: 'Test', peer: 'cluster' } as const;
+    const link = new ClusterLink(servers, () => {});
+    const look = (absenceMs?: number) =>
+      new Absence({ link, subjects: new Subjects('test'), mayKnow: (router) => known.has(router), absenceMs }).look();
+    const listSubjects = async () => {
+      const stored = await bench.server.read('RX_test');
+      return stored.map(({ subject }) => subject.replace('rx.test.', '')).filter((subject) => !/^rec/.test(subject));
+    };
+    const all = [
+      'pos.here.network',
+      'fact.here',
+      'val.here.learned',
+      'pos.gone.network',
+      'fact.gone',
+      'val.gone.learned',
+    ];
+
+    expect([await look(0), await listSubjects()]).toEqual([[], all]);
+    known.delete('gone');
+    expect([await look(0), await listSubjects()]).toEqual([[], [...all, 'gone.gone']]);
+    // It is kept for a week.
+    expect([await look(), await listSubjects()]).toEqual([[], [...all, 'gone.gone']]);
+    // A router that comes back is as if it had not been away.
+    known.add('gone');
+    expect([await look(0), await listSubjects()]).toEqual([[], all]);
+    known.delete('gone');
+    expect([await look(0), await look(0), await listSubjects()]).toEqual([[], ['gone'], all.slice(0, 3)]);
+    // A replica that still has it open is refused, and reads it anew.
+    await expect(store.commit(commitOf(['2'], 'p2', 'network', 'gone'))).rejects.toMatchObject({ code: 'fenced' });
+    await store.openRouter('gone');
+    expect(store.readPositions('gone').size).toBe(0);
+    await link.close();
+  },
+);
