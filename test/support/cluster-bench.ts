@@ -184,7 +184,10 @@ ${world.names.map((router) => `  - { name: ${router}, url: "${world.url}/${route
       const replica = createReplica(name, `http://127.0.0.1:${port}`, configFile(name));
       replicas.push(replica);
       replica.start();
-      await vi.waitFor(async () => expect(await replica.measure('cluster_lease_held'), replica.log).toBe(1), PATIENCE);
+      await vi.waitFor(async () => {
+        // With its log also where it has ended.
+        expect(await replica.measure('cluster_lease_held').catch(String), replica.log).toBe(1);
+      }, PATIENCE);
       return replica;
     },
     async [Symbol.asyncDispose]() {
