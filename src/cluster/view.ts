@@ -142,6 +142,8 @@ export class ClusterView {
     this.#members.delete(replica);
     if (isExpired) this.#missing.set(replica, storedMs);
     else this.#missing.delete(replica);
+    // Replicas may have new names at each start.
+    for (const [name, sinceMs] of this.#missing) if (storedMs - sinceMs >= MISSING_MS) this.#missing.delete(name);
     return before || isExpired ? 'members' : undefined;
   }
 

@@ -80,7 +80,8 @@ async function expectComplete(server: Pick<NatsServer, 'url'>, world: ClusterWor
       written,
     );
   }, PATIENCE);
-  const stored = await readStream(server);
+  // A server that has just been started answers once there is a leader of all.
+  const stored = await vi.waitFor(() => readStream(server), PATIENCE);
   const lines = stored.filter(({ event }) => event === undefined);
   expect(lines.map(toText).toSorted()).toEqual(written);
   const uids = stored.map(({ uid }) => uid);

@@ -7,6 +7,7 @@ import {
   NatsError,
   type NatsLibrary,
   type NatsServers,
+  sanitizeErrorText,
   toMessageHeaders,
   toNatsError,
 } from '../../net/index.ts';
@@ -290,7 +291,10 @@ function readError(answer: Readonly<Record<string, unknown>> | undefined) {
   const error = answer?.['error'];
   if (typeof error !== 'object' || error === null) return undefined;
   const code: unknown = Reflect.get(error, 'err_code');
-  return { code: typeof code === 'number' ? code : 0, text: String(Reflect.get(error, 'description')).slice(0, 200) };
+  return {
+    code: typeof code === 'number' ? code : 0,
+    text: sanitizeErrorText(String(Reflect.get(error, 'description'))),
+  };
 }
 
 /** Reads the answer of a stream; an empty one is that to a message of a batch that goes on. */
