@@ -100,8 +100,10 @@ export function yieldToLoop(): Promise<void> {
   return setImmediate();
 }
 
-/** Longest piece of work between two turns of everybody else. Milliseconds. */
-const STEP_MS_MAX = 4;
+/** Longest piece of work between two turns of everybody else; a collection of garbage in it may take seven times as long. Milliseconds. */
+const STEP_MS_MAX = 2;
+/** Time that a turn has for many short pieces of work. Milliseconds. */
+const TURN_MS_MAX = 4;
 
 const SYSTEM_CLOCK = createSystemClock();
 /** When the first step of this turn began, by clock. Monotonic milliseconds. */
@@ -172,7 +174,7 @@ export class TurnShare {
   /** Time of the pieces that this turn has done, without what they go on with. Milliseconds. */
   #workedMs = 0;
   /** What a piece usually takes. Milliseconds. */
-  #pieceMs = STEP_MS_MAX / PIECES_LEAST;
+  #pieceMs = TURN_MS_MAX / PIECES_LEAST;
   /** The pieces that have begun and not been measured. */
   #unmeasured: { readonly sinceMs: number; pieces: number } | undefined;
   #isEndAwaited = false;
@@ -187,8 +189,8 @@ export class TurnShare {
 
   /** True if this turn has done enough: what is left has to wait for the next one. */
   get isSpent(): boolean {
-    const fitting = Math.max(PIECES_LEAST, Math.min(this.#piecesMax, Math.floor(STEP_MS_MAX / this.#pieceMs)));
-    if (this.#workedMs < STEP_MS_MAX && this.#pieces < fitting) return false;
+    const fitting = Math.max(PIECES_LEAST, Math.min(this.#piecesMax, Math.floor(TURN_MS_MAX / this.#pieceMs)));
+    if (this.#workedMs < TURN_MS_MAX && this.#pieces < fitting) return false;
     this.#isSomethingLeft = true;
     return true;
   }

@@ -17,7 +17,7 @@ test('Steps lets everybody else have a turn between two steps of a few milliseco
   const clock = createSteppedClock(START_MS);
   const steps = new Steps(clock);
   expect(steps.isDue).toBe(false);
-  await clock.advance(4);
+  await clock.advance(2);
   expect(steps.isDue).toBe(true);
   const due = vi.fn();
   setImmediate(due);
@@ -46,7 +46,7 @@ test('Steps gives several loops that share them one step in each turn', async ()
   }
   await ended;
   // Each of the others does the piece that it had begun.
-  expect(Math.max(...turnsMs)).toBeLessThanOrEqual(4 + 9);
+  expect(Math.max(...turnsMs)).toBeLessThanOrEqual(2 + 9);
 });
 
 test('Steps counts the work in steps that has just ended into its first step', async () => {
@@ -54,13 +54,13 @@ test('Steps counts the work in steps that has just ended into its first step', a
   const clock = { monotonic: () => nowMs };
   const former = new Steps(clock);
   await former.next();
-  nowMs += 3;
+  nowMs += 1;
   const next = new Steps(clock);
   expect(next.isDue).toBe(false);
   nowMs += 1;
   expect(next.isDue).toBe(true);
   await yieldToLoop();
-  nowMs += 3;
+  nowMs += 1;
   expect(new Steps(clock).isDue).toBe(false);
 });
 
