@@ -1,4 +1,5 @@
 import { Steps } from '../base/index.ts';
+import { isPlainObject } from '../net/index.ts';
 import type { RouterSummary } from './api/routers.ts';
 import type { WebContent } from './content.ts';
 
@@ -13,7 +14,7 @@ export async function listByName(content: Pick<WebContent, 'listRouters'>): Prom
   return routers.toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Renders one value for each item as a JSON array. Takes breaks: it may have megabytes. */
+/** Renders one value for each item as a JSON array, each on a line of its own. Takes breaks: it may have megabytes. */
 export async function renderList<Item>(items: Iterable<Item>, toValue: (item: Item) => unknown): Promise<string> {
   const steps = new Steps();
   const pieces: string[] = [];
@@ -21,7 +22,40 @@ export async function renderList<Item>(items: Iterable<Item>, toValue: (item: It
     pieces.push(JSON.stringify(toValue(item)));
     if (steps.isDue) await steps.next();
   }
-  return `[${pieces.join(',')}]`;
+  return pieces.length === 0 ? '[]' : `[\n${pieces.join(',\n')}\n]`;
+}
+
+/**
+ * Reads the items of the list `name` of an answer; `undefined` without a list. What {@link renderList} wrote is parsed line by
+ * line, with breaks; anything else at once. Throws `SyntaxError`.
+ */
+export async function parseList<T>(
+  text: string,
+  name: string,
+  decode: (value: unknown) => T | undefined,
+): Promise<readonly T[] | undefined> {
+  const steps = new Steps();
+  const items: T[] = [];
+  const add = (value: unknown) => {
+    const item = decode(value);
+    if (item !== undefined) items.push(item);
+  };
+  const head = `{"${name}":[\n`;
+  if (!text.startsWith(head)) {
+    const answer: unknown = JSON.parse(text);
+    const list = isPlainObject(answer) ? answer[name] : undefined;
+    if (!Array.isArray(list)) return undefined;
+    for (const value of list) add(value);
+    return items;
+  }
+  for (let start = head.length; text[start] !== ']'; ) {
+    const end = text.indexOf('\n', start);
+    if (end === -1) throw new SyntaxError('The list has no end');
+    add(JSON.parse(text.slice(start, text[end - 1] === ',' ? end - 1 : end)));
+    start = end + 1;
+    if (steps.isDue) await steps.next();
+  }
+  return items;
 }
 
 /** Removes credentials from the router's URL. The configuration already rejects them; this is the safety net. */

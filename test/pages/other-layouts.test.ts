@@ -10,6 +10,7 @@ import { FIND_CUT_TEXTS } from './cut-texts.ts';
 const chromium = findTool('chromium');
 const SCREENS: readonly (readonly [width: number, height: number])[] = [
   [1400, 900],
+  [900, 800],
   [390, 844],
   [320, 640],
 ];

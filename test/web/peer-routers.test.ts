@@ -56,6 +56,7 @@ test.for([
   ['refuses', (_request, response) => void response.writeHead(401).end(), /add a token with role read/],
   ['fails', (_request, response) => void response.writeHead(500).end(), /status 500/],
   ['answers with something else', (_request, response) => void response.end('[]'), /another version/],
+  ['answers with a list without an end', (_request, response) => void response.end('{"routers":[\n{}'), /no end/],
   ['answers with no JSON', (_request, response) => void response.end('<html>'), /JSON/],
   ['closes the connection', (request) => void request.socket.destroy(), /./],
 ] as const satisfies readonly (readonly [string, RequestListener, RegExp])[])(

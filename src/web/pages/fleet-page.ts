@@ -41,6 +41,7 @@ const CARD_TONES: Readonly<Record<string, string>> = {
   refused: 'bad',
   part: 'warn',
   gaps: 'warn',
+  letters: 'warn',
   budget: 'warn',
 };
 
@@ -62,7 +63,7 @@ ${Object.entries(FILTERS)
   .filter(([key, { isRare }]) => isRare !== true || (counts[key] ?? 0) > 0 || query.filter === key)
   .map(([key, { title }]) =>
     renderCard(renderTableQuery(query, { filter: key }), counts[key] ?? 0, title, key, query.filter === key),
-  )}${renderGaps(content, base)}
+  )}${renderLosses(content, base)}
 </ul>
 ${renderNotices(content, base)}
 ${alone}${renderStrip(minutes, nameMissing(faults))}
@@ -85,12 +86,13 @@ function renderCard(href: string, count: number, title: string, key: string, isC
 `;
 }
 
-/** Whether anything is lost, with the way to the logs in which it is. */
-function renderGaps({ processes, view: { total } }: FleetContent, base: string): Html | string {
+/** Whether anything is lost, with the way to the logs in which it is, and to what sinks refused for good. */
+function renderLosses({ processes, view: { total } }: FleetContent, base: string): Html | string {
   const gaps = processes.reduce((sum, { value }) => sum + value.gaps, 0);
+  const letters = processes.flatMap(({ value }) => value.sinks).reduce((sum, { deadLetters }) => sum + deadLetters, 0);
   return total === 0
     ? ''
-    : renderCard(`${base}logs/positions?sort=-gaps`, gaps, gaps === 1 ? 'log gap' : 'log gaps', 'gaps', false);
+    : html`${renderCard(`${base}logs/positions?sort=-gaps`, gaps, gaps === 1 ? 'log gap' : 'log gaps', 'gaps', false)}${letters === 0 ? '' : renderCard(`${base}dead-letters`, letters, letters === 1 ? 'dead letter' : 'dead letters', 'letters', false)}`;
 }
 
 /** A line about the cluster. */

@@ -1,6 +1,6 @@
 import type { HistoryPoint } from '../api/router-detail.ts';
 import { type Html, html } from './html.ts';
-import { NOTHING } from './quantities.ts';
+import { NOTHING, renderClock } from './quantities.ts';
 
 /** One value of the last hours. */
 export interface HistorySeries {
@@ -12,6 +12,8 @@ export interface HistorySeries {
   readonly render: (value: number) => string;
   /** True when the axis begins at 0. */
   readonly isFromZero: boolean;
+  /** Says in a word how good a value is. Default: nothing is said. */
+  readonly grade?: ((value: number) => string) | undefined;
 }
 
 const WIDTH = 480;
@@ -22,7 +24,7 @@ const ROW = 8;
 
 /** Renders one value over the last hours, with the minutes in which the router was down. Words say what it shows. */
 export function renderHistory(
-  { title, pick, render, isFromZero }: HistorySeries,
+  { title, pick, render, isFromZero, grade }: HistorySeries,
   points: readonly HistoryPoint[],
 ): Html | string {
   const values = points.map(pick);
@@ -43,7 +45,22 @@ export function renderHistory(
       ? html`<circle cx="${toX(run[0]?.index ?? 0)}" cy="${toY(run[0]?.value ?? 0)}" r="1.5"/>`
       : html`<polyline points="${run.map(({ index, value }) => `${toX(index)},${toY(value)}`).join(' ')}"/>`,
   )}<path class="down" d="${points.map(({ result }, index) => (result === 'down' || result === 'mixed' ? `M${toX(index)} ${HEIGHT - ROW}h${round(WIDTH / points.length)}v${ROW}h-${round(WIDTH / points.length)}z` : '')).join('')}"/></svg>
-<figcaption><strong>${title}</strong>: ${words}${down > 0 ? '; red: polls failed' : ''}.</figcaption></figure>`;
+<figcaption><strong>${title}</strong>: ${words}${grade ? renderGrade(points, pick, grade) : ''}${down > 0 ? '; red: polls failed' : ''}.</figcaption></figure>`;
+}
+
+/** Renders how good the last value is, and since when without a break. */
+function renderGrade(
+  points: readonly HistoryPoint[],
+  pick: HistorySeries['pick'],
+  grade: (value: number) => string,
+): Html {
+  const graded = points.flatMap((point) => {
+    const value = pick(point);
+    return value === null ? [] : [{ at: point.at, word: grade(value) }];
+  });
+  const last = graded.at(-1)?.word ?? '';
+  const since = graded[graded.findLastIndex(({ word }) => word !== last) + 1];
+  return html`; ${last}${since === undefined || since === graded[0] ? ' all the time' : html` since ${renderClock(since.at)}`}`;
 }
 
 /** Splits the values into runs without a hole. */

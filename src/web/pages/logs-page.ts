@@ -35,7 +35,16 @@ export async function renderLogs(
     rank: (row) => row.router,
     cell: (row) => html`<a href="${base}router/${encodeURIComponent(row.router)}">${row.router}</a>`,
   };
-  const columns = [router, ...createLogColumns(nowMs)];
+  const toGaps = ({ router: name, gaps: count }: LogRow) =>
+    html`<a href="${base}router/${encodeURIComponent(name)}?view=positions#gaps"><strong class="warn">${renderCount(count)}</strong></a>`;
+  // What is missing, and why, is on the page of the router.
+  const columns = [
+    router,
+    ...createLogColumns(nowMs).map(
+      (column): Column<LogRow> =>
+        column.key === 'gaps' ? { ...column, cell: (row) => (row.gaps === 0 ? '0' : toGaps(row)) } : column,
+    ),
+  ];
   const isMatch = createMatcher(query.search);
   const steps = new Steps();
   const found: LogRow[] = [];
@@ -59,6 +68,7 @@ ${renderTable({
   rows: page.rows,
   query: { ...query, sort: query.sort ?? 'router' },
   empty: count === 0 ? 'No log was read. Logs are read only when a sink is configured.' : 'No log matches.',
+  className: 'stack',
 })}
 ${renderPager(page, query)}`;
 }
@@ -66,7 +76,13 @@ ${renderPager(page, query)}`;
 /** Creates the columns of a log, for the page of one router and for that of all logs. */
 export function createLogColumns(nowMs: number): readonly Column<RouterLogSummary>[] {
   return [
-    { title: 'Log', key: 'log', rank: ({ component }) => component, cell: ({ component }) => toShown(component, 120) },
+    {
+      title: 'Log',
+      kind: 'text',
+      key: 'log',
+      rank: ({ component }) => component,
+      cell: ({ component }) => toShown(component, 120),
+    },
     {
       title: 'Lag',
       kind: 'number',
@@ -99,6 +115,7 @@ export function createLogColumns(nowMs: number): readonly Column<RouterLogSummar
     },
     {
       title: 'Position',
+      kind: 'text',
       cell: ({ position }) =>
         position ? `${toShown(position.file, 120)} at ${renderCount(position.offset)}` : NOTHING,
     },

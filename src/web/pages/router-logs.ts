@@ -43,13 +43,13 @@ ${renderTimeline({ page, query, router: name, components, base, positions })}`;
   }
   return html`<h2 id="logs">Logs</h2>
 ${renderTabs('positions', `${lines}#logs`, positions)}
-${renderTable({ caption: 'Log positions', columns: createLogColumns(nowMs), rows: logs, empty: 'No log was read.' })}
+${renderTable({ caption: 'Log positions', columns: createLogColumns(nowMs), rows: logs, empty: 'No log was read.', className: 'stack' })}
 <p>Log rotation: ${logRotation ? renderRotation(logRotation) : 'no rotation has yet shown how consecutive files are linked.'}</p>
 ${
   recentGaps.length === 0
     ? ''
-    : html`<h2>Gaps</h2>
-${renderTable({ caption: 'Missing log lines', columns: GAP_COLUMNS, rows: recentGaps, empty: '' })}`
+    : html`<h2 id="gaps">Gaps</h2>
+${renderTable({ caption: 'Missing log lines', columns: GAP_COLUMNS, rows: recentGaps, empty: '', className: 'stack' })}`
 }`;
 }
 

@@ -19,6 +19,7 @@ import {
 import { type RouterLogsView, renderRouterLogs } from './router-logs.ts';
 import { renderOverview } from './router-overview.ts';
 import { renderValues } from './router-values.ts';
+import { gradeSignal } from './signal.ts';
 import { renderSparkline } from './sparkline.ts';
 import { type Column, renderTable } from './table.ts';
 import { hintFor, renderStep, STEP_NAMES } from './words.ts';
@@ -61,7 +62,7 @@ export function renderRouter(
 <a href="#logs">logs</a>${renderDashboards(grafana, name)}.</p>
 ${renderLifecycle(router)}
 ${canPoll ? renderPollButton(name, base) : ''}
-${renderNotice(router)}
+${renderNotice(router, base)}
 ${renderWait(router)}
 ${renderOverview(router)}
 ${renderHours(router)}
@@ -121,6 +122,7 @@ function renderHours({ lastHours, device: { signal } }: RouterDetail): Html | st
         pick: (point) => point.signal,
         render: toUnit,
         isFromZero: false,
+        grade: (value) => gradeSignal(signal?.kind ?? 'csq', value),
       },
       lastHours,
     ),
@@ -140,7 +142,7 @@ function renderHours({ lastHours, device: { signal } }: RouterDetail): Html | st
 }
 
 /** Renders the failure of the last poll, and what to do about it. */
-function renderNotice({ name, failure, fault }: RouterDetail): Html | string {
+function renderNotice({ name, failure, fault }: RouterDetail, base: string): Html | string {
   const error = failure?.error ?? fault?.error;
   if (error === undefined) return '';
   const step = failure ? failure.step : fault?.step;
@@ -148,7 +150,7 @@ function renderNotice({ name, failure, fault }: RouterDetail): Html | string {
   const where = fault ? renderStep(fault) : STEP_NAMES[step];
   return html`<div class="notice"><p><strong>${failure ? 'Fails' : 'Fails in part'} at ${where}:</strong> ${toShown(error)}</p>
 <p>${hintFor(step, failure?.reason ?? 'auth')}</p>
-<p>Step by step: <code>router-exporter doctor ${name}</code></p></div>`;
+<p>Step by step: <code>router-exporter doctor ${name}</code>${failure ? html`. What it wrote before: <a href="${base}router/${encodeURIComponent(name)}#logs">its last lines</a>` : ''}</p></div>`;
 }
 
 const LIFECYCLE_NOTES: Readonly<Record<LifecycleState, string>> = {

@@ -22,13 +22,27 @@ const GRADES = [
 ] as const;
 const BARS = [0, 1, 2, 3] as const;
 
+/** Returns the grade of a value in words. */
+export function gradeSignal(kind: SignalKind, value: number): string {
+  return findGrade(kind, value)[1];
+}
+
+function findGrade(kind: SignalKind, value: number): (typeof GRADES)[number] {
+  return GRADES[countBars(kind, value)] ?? GRADES[0];
+}
+
+/** Number of limits that a value reaches. */
+function countBars(kind: SignalKind, value: number): number {
+  return SIGNAL_LIMITS[kind].filter((limit) => value >= limit).length;
+}
+
 /** Renders a value with bars; its grade is told in words, too. A value that is not current has no colour. */
 export function renderSignal(
   { kind, value }: { readonly kind: SignalKind; readonly value: number },
   isCurrent = true,
 ): Html {
-  const grade = SIGNAL_LIMITS[kind].filter((limit) => value >= limit).length;
-  const [tone, word] = GRADES[grade] ?? GRADES[0];
+  const grade = countBars(kind, value);
+  const [tone, word] = findGrade(kind, value);
   const colour = isCurrent ? tone : 'soft';
   const shown = `${Number(value.toFixed(1))}${UNITS[kind]}`;
   return html`<span class="signal ${colour}" title="${kind.toUpperCase()} ${shown}: ${word}${isCurrent ? '' : ', when last read'}"><svg width="16" height="12" viewBox="0 0 16 12" role="img" aria-label="${word}">${BARS.map(

@@ -69,7 +69,7 @@ table.fleet { table-layout: fixed; font-size: 0.875rem; line-height: 1.35; }
 .more > summary::-webkit-details-marker { display: none; } .more > summary:hover, .more[open] > summary { background: var(--panel); }
 .more .panel { position: absolute; z-index: 2; left: 0; width: min(36rem, 80vw); margin: 0; padding: 0.5rem 0.75rem; background: var(--bg);
   border: 1px solid var(--soft); border-radius: 0.4rem; box-shadow: 0 4px 16px #0004; white-space: normal; }
-.c-name { width: 14%; } .c-state { width: 7.5%; } .c-reason { width: 17%; } .c-since { width: 8%; } .c-signal { width: 8%; }
+.c-name { width: 13.5%; } .c-state { width: 9%; } .c-reason { width: 16%; } .c-since { width: 8%; } .c-signal { width: 8%; }
 .c-operator { width: 9.5%; } .c-wan { width: 4.5%; } .c-uptime { width: 5.5%; } .c-firmware { width: 6.5%; } .c-lag { width: 5%; }
 .c-bytes { width: 8%; } .c-spark { width: 6.5%; }
 .fleet .number { text-align: left; }
@@ -80,7 +80,8 @@ table.fleet { table-layout: fixed; font-size: 0.875rem; line-height: 1.35; }
 h3 { font-size: 1rem; margin: 1rem 0 0.25rem; } h4 { font-size: 0.9375rem; margin: 0.4rem 0 0; overflow-wrap: anywhere; } .values p { margin: 0 0 0.25rem; }
 .facts { grid-template-columns: repeat(auto-fill, minmax(min(15rem, 48%), 1fr) minmax(5rem, max-content)); font-size: 0.9375rem; } .facts dt, .facts dd { min-width: 0; overflow-wrap: anywhere; }
 .help { font-size: 0.875rem; } .up-down { max-width: 62rem; } .up-down svg { height: 1.2rem; background: var(--panel); } .plot .down { fill: var(--down); }
-@media (max-width: 1180px) { .c-wan, .c-uptime, .c-firmware, .c-bytes { display: none; } .c-name { width: 21%; } .c-reason { width: 21%; }
+@media (max-width: 1180px) { .stack thead th { white-space: normal; } .stack th, .stack td { padding-right: 0.5rem; } .stack td.text { min-width: 6rem; }
+  .c-wan, .c-uptime, .c-firmware, .c-bytes { display: none; } .c-name { width: 21%; } .c-reason { width: 21%; }
   .c-state, .c-since, .c-signal { width: 11%; } .c-operator { width: 12%; } .c-lag { width: 6%; } .c-spark { width: 7%; } }
 @media (max-width: 760px) {
   main > dl, .facts { grid-template-columns: minmax(0, 10rem) minmax(0, 1fr); } dd time { white-space: normal; }

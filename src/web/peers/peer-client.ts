@@ -29,8 +29,8 @@ export interface PeerAnswers<T> {
 export interface Question<T> {
   /** Path and query below the base URL of a process. */
   readonly path: string;
-  /** Turns the parsed answer of a process into a value; `undefined` when it makes no sense. */
-  readonly decode: (answer: unknown, shard: number) => T | undefined | Promise<T | undefined>;
+  /** Turns the answer of a process, as text, into a value; `undefined` when it makes no sense. What it throws is a fault. */
+  readonly decode: (answer: string, shard: number) => T | undefined | Promise<T | undefined>;
   /** True if several requests may share an answer for some seconds. */
   readonly isKept: boolean;
   /** Index of the only process to ask. Default: all. */
@@ -153,7 +153,7 @@ export class PeerClient {
     const refusal = explainStatus(status);
     if (refusal !== undefined) return { error: refusal };
     if (isCut) return { error: `Its answer is longer than ${ANSWER_BYTES_MAX} bytes` };
-    const value = await question.decode(JSON.parse(bytes.toString('utf8')), shard);
+    const value = await question.decode(bytes.toString('utf8'), shard);
     return value === undefined ? { error: 'Its answer makes no sense: it runs another version' } : { value };
   }
 }

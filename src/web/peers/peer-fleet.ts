@@ -1,10 +1,11 @@
-import { type Clock, Steps } from '../../base/index.ts';
+import type { Clock } from '../../base/index.ts';
 import { isPlainObject, readString } from '../../net/index.ts';
 import type { LetterDetail, LetterPage } from '../api/delivery.ts';
 import type { RecordPage } from '../api/logs.ts';
 import type { ProcessSummary } from '../api/process.ts';
 import type { ListedRouter } from '../api/routers.ts';
 import type { ForeignRouter, LogRow, RecordQuery, WebContent } from '../content.ts';
+import { parseList } from '../fleet-list.ts';
 import { renderRecordQuery } from '../record-query.ts';
 import { type PeerListener, PeerStreams } from './follow-peers.ts';
 import { PeerClient, type PeerFault } from './peer-client.ts';
@@ -67,7 +68,7 @@ export class PeerFleet {
           const other = shards?.others.get(name ?? '');
           return other?.shard === shard ? describeForeign(other, value) : undefined;
         };
-        const list = await decodeList(answer, 'routers', toRouter);
+        const list = await parseList(answer, 'routers', toRouter);
         return list && new Map(list.map((router): [string, ListedRouter] => [router.name, router]));
       },
     });
@@ -106,7 +107,7 @@ export class PeerFleet {
       path: '/api/v1/logs?own=1',
       isKept: true,
       decode: (answer, shard) =>
-        decodeList(answer, 'logs', (value) => {
+        parseList(answer, 'logs', (value) => {
           const row = decodeLogRow(value);
           return row && shards?.others.get(row.router)?.shard === shard ? row : undefined;
         }),
@@ -131,7 +132,7 @@ export class PeerFleet {
         path: `/api/v1/records?own=1&${renderRecordQuery(query)}`,
         isKept: false,
         only: owner,
-        decode: (answer, shard) => decodeRecords(answer, isOwnedBy(shards, shard)),
+        decode: (answer, shard) => decodeRecords(JSON.parse(answer), isOwnedBy(shards, shard)),
       }),
     ]);
     return { page: answers.size === 0 ? own : mergeRecords([own, ...answers.values()], query.limit), faults };
@@ -165,7 +166,7 @@ export class PeerFleet {
       isKept: false,
       only: shard,
       missing: 'none',
-      decode: (answer) => decodeLetter(answer),
+      decode: (answer) => decodeLetter(JSON.parse(answer)),
     });
     const [fault] = faults;
     const letter = answers.get(shard);
@@ -183,7 +184,12 @@ export class PeerFleet {
     const shards = content.describeShards();
     if (!shards) return { parts: [{ shard: 0, name: undefined, value: own }], faults: [] };
     const isOwnAlone = only === shards.index;
-    const { answers, faults } = await this.#client.ask(isOwnAlone ? undefined : shards, { path, decode, isKept, only });
+    const { answers, faults } = await this.#client.ask(isOwnAlone ? undefined : shards, {
+      path,
+      decode: (answer) => decode(JSON.parse(answer)),
+      isKept,
+      only,
+    });
     const all = new Map(answers);
     if (only === undefined || isOwnAlone) all.set(shards.index, own);
     const parts = [...all]
@@ -202,22 +208,4 @@ export function describeProcess(content: WebContent): ProcessSummary {
     sinks: content.listSinks(),
     spool: content.describeSpool(),
   };
-}
-
-/** Reads the items of a list of an answer; `undefined` without a list. Takes breaks: it may have megabytes. */
-async function decodeList<T>(
-  answer: unknown,
-  name: string,
-  decode: (value: unknown) => T | undefined,
-): Promise<readonly T[] | undefined> {
-  const list = isPlainObject(answer) ? answer[name] : undefined;
-  if (!Array.isArray(list)) return undefined;
-  const steps = new Steps();
-  const items: T[] = [];
-  for (const value of list) {
-    const item = decode(value);
-    if (item !== undefined) items.push(item);
-    if (steps.isDue) await steps.next();
-  }
-  return items;
 }

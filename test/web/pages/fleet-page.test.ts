@@ -319,3 +319,14 @@ test('the last hours of the fleet are a strip that says in words what it shows',
   expect(page).toContain('<path class="down" d="M357 0h2v1.5h-2z"/>');
   expect(await read('/', { listFleetMinutes: () => minutes.slice(0, 1) })).not.toContain('class="strip"');
 });
+
+test('the fleet says what is lost: gaps, and records that a sink refused for good, each with the way to them', async () => {
+  const listSinks = () => [
+    { ...SINK, deadLetters: 2 },
+    { ...SINK, name: 'search', deadLetters: 1 },
+  ];
+  const page = await read('/', { listSinks, countGaps: () => 4 });
+  expect(page).toContain('<a class="warn" href="logs/positions?sort=-gaps"><b>4</b> log gaps</a>');
+  expect(page).toContain('<a class="warn" href="dead-letters"><b>3</b> dead letters</a>');
+  expect(await read('/', { listSinks: () => [SINK] })).not.toContain('dead letter');
+});

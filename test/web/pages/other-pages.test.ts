@@ -32,6 +32,7 @@ test('the logs of all routers are searched, sorted and paged', async () => {
   const page = await read('/logs/positions', { listLogs });
   expect([readCaption(page), readNames(page)[0]]).toEqual(['Logs 1 to 100 of 1,000', 'r-0000']);
   expect(page).toContain('1,000 logs followed; <strong class="warn">2 gaps</strong> found');
+  expect(page).toContain('<a href="../router/r-0007?view=positions#gaps"><strong class="warn">2</strong></a>');
   expect(readNames(await read('/logs/positions?sort=-lag', { listLogs }))[0]).toBe('r-0999');
   expect(readRows(await read('/logs/positions?q=r-0007+SYSTEM', { listLogs }))).toEqual([
     ['r-0007', 'system', '7 s', '–', '2', expect.any(String), 'network/current at 1,000', '10', '1000 B', '0', '3'],

@@ -129,7 +129,7 @@ test('polls that failed, resources, logs, gaps and records each have their row',
     /<th scope="row"><time[^>]*>2026-11-21 12:01:00<\/time><\/th>.*?>10 s<.*?bad">failed<.*?>resource lte2<.*?>No answer</s,
     /<th scope="row">lte2<\/th>.*?good">up<.*?>13 s<.*?>0.2 s</s,
     /<th scope="row">sfp2<\/th>.*?soft">unsupported<.*?>–<.*?>–</s,
-    /<th scope="row">network<\/th>.*?>4 s<.*?>network\/current at 1,000</s,
+    /<th scope="row"[^>]*>network<\/th>.*?>4 s<.*?>network\/current at 1,000</s,
     />certain<.*?>expired<.*?>at least 2.0 KiB</s,
   ]) {
     expect(page).toMatch(row);
@@ -216,3 +216,19 @@ test.for(['/router/nobody', '/router/%3Cscript%3E', '/router/%FF', '/router/a%2F
     expect(text.match(/<script/g)).toHaveLength(1);
   },
 );
+
+test('the history of the signal says how good it is, and since when', async () => {
+  const at = (minute: number) => `2026-11-21T12:${String(minute).padStart(2, '0')}:00.000Z`;
+  const pointOf = (minute: number, signal: number | null) => {
+    return { at: at(minute), result: 'up' as const, signal, logLagSeconds: null, responseSeconds: null };
+  };
+  const lastHours = [pointOf(0, -85), pointOf(3, -104), pointOf(6, null), pointOf(9, -105)];
+  expect(await show({ lastHours })).toMatch(/in the last 6 h; poor since <time[^>]*>12:03<\/time>\./);
+  expect(await show({ lastHours: lastHours.slice(1) })).toContain('in the last 6 h; poor all the time.');
+});
+
+test('a router that is down leads to what it wrote before', async () => {
+  const page = await read('/router/plant-7', { describeRouter: () => DETAIL });
+  expect(page).toContain('What it wrote before: <a href="../router/plant-7#logs">its last lines</a>');
+  expect(await show({ fault: DETAIL.fault })).not.toContain('its last lines');
+});
