@@ -1,5 +1,6 @@
 import type * as typed from '@commander-js/extra-typings';
 import * as commander from 'commander';
+import type { ConfigFlags } from './configuration.ts';
 
 /** Commander with the types of a command's options and arguments inferred from their declaration. These types are all that is added to it. */
 export const { Argument, Command, InvalidArgumentError, Option } = commander as unknown as typeof typed;
@@ -20,6 +21,14 @@ export function configOption() {
 /** `--storage.path` of commands that work with what the agent has stored. */
 export function storageOption() {
   return new Option('--storage.path <folder>', 'folder of the state; replaces storage.path of the file');
+}
+
+/** Returns the flags of {@link configOption} and {@link storageOption}. */
+export function toConfigFlags(options: {
+  readonly 'config.file': string;
+  readonly 'storage.path'?: string | undefined;
+}): ConfigFlags {
+  return { configFile: options['config.file'], storagePath: options['storage.path'] };
 }
 
 /** Maximum of `--total-shards`; more processes for one fleet are certainly a mistake. */

@@ -15,6 +15,7 @@ import {
   parseWholeNumber,
   SHARDS_MAX,
   storageOption,
+  toConfigFlags,
 } from './options.ts';
 import { addRouterCommands } from './routers/commands.ts';
 import { addStateCommands } from './state/commands.ts';
@@ -149,8 +150,7 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
     .action(async (options) => {
       const { check } = await import('./check.ts');
       const flags = {
-        configFile: options['config.file'],
-        storagePath: options['storage.path'],
+        ...toConfigFlags(options),
         triesSinks: options.sinks === true,
         shownRouter: options.show,
         isJson: options.json === true,

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import { parseDuration } from '../../base/index.ts';
-import { configOption, type Program, parseWholeNumber, storageOption } from '../options.ts';
+import { configOption, type Program, parseWholeNumber, storageOption, toConfigFlags } from '../options.ts';
 import type { CommandIo, ExitCode } from '../terminal/io.ts';
 
 /** Maximum of `--limit`. */
@@ -20,8 +20,7 @@ export function addDeadLetterCommands(program: Program, io: CommandIo, finish: (
     .action(async (options) => {
       const { listLetters } = await import('./dead-letters.ts');
       const flags = {
-        configFile: options['config.file'],
-        storagePath: options['storage.path'],
+        ...toConfigFlags(options),
         sink: options.sink,
         limit: options.limit,
         isJson: options.json === true,
@@ -36,7 +35,7 @@ export function addDeadLetterCommands(program: Program, io: CommandIo, finish: (
     .addOption(storageOption())
     .action(async (id, options) => {
       const { showLetter } = await import('./dead-letters.ts');
-      finish(await showLetter({ configFile: options['config.file'], storagePath: options['storage.path'], id }, io));
+      finish(await showLetter({ ...toConfigFlags(options), id }, io));
     });
   letters
     .command('replay')
@@ -52,8 +51,7 @@ export function addDeadLetterCommands(program: Program, io: CommandIo, finish: (
       finish(
         await replayLetters(
           {
-            configFile: options['config.file'],
-            storagePath: options['storage.path'],
+            ...toConfigFlags(options),
             sink: options.sink,
             ids: ids ?? [],
           },
@@ -75,8 +73,7 @@ export function addDeadLetterCommands(program: Program, io: CommandIo, finish: (
       requireChoice(letters, ids, options);
       const { dropLetters } = await import('./dead-letters.ts');
       const flags = {
-        configFile: options['config.file'],
-        storagePath: options['storage.path'],
+        ...toConfigFlags(options),
         sink: options.sink,
         ids: ids ?? [],
         olderThanMs: options.olderThan,

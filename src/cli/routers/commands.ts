@@ -1,4 +1,12 @@
-import { collect, configOption, Option, type Program, parseWholeNumber, storageOption } from '../options.ts';
+import {
+  collect,
+  configOption,
+  Option,
+  type Program,
+  parseWholeNumber,
+  storageOption,
+  toConfigFlags,
+} from '../options.ts';
 import type { CommandIo, ExitCode } from '../terminal/io.ts';
 
 /** Maximum version number; more than a backup can keep. */
@@ -24,8 +32,7 @@ export function addRouterCommands(program: Program, io: CommandIo, finish: (code
     .action(async (method, path, router, options) => {
       const { api } = await import('./api.ts');
       const flags = {
-        configFile: options['config.file'],
-        storagePath: options['storage.path'],
+        ...toConfigFlags(options),
         method,
         path,
         router,
@@ -51,18 +58,7 @@ export function addRouterCommands(program: Program, io: CommandIo, finish: (code
     .option('--metrics', 'show metrics instead of JSON')
     .action(async (router, resources, options) => {
       const { status } = await import('./status.ts');
-      finish(
-        await status(
-          {
-            configFile: options['config.file'],
-            storagePath: options['storage.path'],
-            router,
-            resources,
-            asMetrics: options.metrics === true,
-          },
-          io,
-        ),
-      );
+      finish(await status({ ...toConfigFlags(options), router, resources, asMetrics: options.metrics === true }, io));
     });
 
   program
@@ -76,8 +72,7 @@ export function addRouterCommands(program: Program, io: CommandIo, finish: (code
     .action(async (routers, options) => {
       const { doctor } = await import('../doctor/doctor.ts');
       const flags = {
-        configFile: options['config.file'],
-        storagePath: options['storage.path'],
+        ...toConfigFlags(options),
         routers,
         isVerbose: options.verbose === true,
         isJson: options.json === true,
@@ -100,8 +95,7 @@ export function addRouterCommands(program: Program, io: CommandIo, finish: (code
     .action(async (router, options) => {
       const { discover } = await import('../discover/discover.ts');
       const flags = {
-        configFile: options['config.file'],
-        storagePath: options['storage.path'],
+        ...toConfigFlags(options),
         router,
         openApiFile: options.openapi,
         dumpFolder: options.dump,
@@ -125,8 +119,7 @@ export function addRouterCommands(program: Program, io: CommandIo, finish: (code
       finish(
         await listLogs(
           {
-            configFile: options['config.file'],
-            storagePath: options['storage.path'],
+            ...toConfigFlags(options),
             router,
             isJson: options.json === true,
             hasSizes: options.sizes === true,
@@ -144,12 +137,7 @@ export function addRouterCommands(program: Program, io: CommandIo, finish: (code
     .addOption(storageOption())
     .action(async (router, files, options) => {
       const { fetchLogs } = await import('./logs.ts');
-      finish(
-        await fetchLogs(
-          { configFile: options['config.file'], storagePath: options['storage.path'], router, files },
-          io,
-        ),
-      );
+      finish(await fetchLogs({ ...toConfigFlags(options), router, files }, io));
     });
 
   const profiles = program
@@ -164,17 +152,7 @@ export function addRouterCommands(program: Program, io: CommandIo, finish: (code
     .option('--json', 'for programs')
     .action(async (router, options) => {
       const { listProfiles } = await import('./profiles.ts');
-      finish(
-        await listProfiles(
-          {
-            configFile: options['config.file'],
-            storagePath: options['storage.path'],
-            router,
-            isJson: options.json === true,
-          },
-          io,
-        ),
-      );
+      finish(await listProfiles({ ...toConfigFlags(options), router, isJson: options.json === true }, io));
     });
   profiles
     .command('download')
@@ -193,8 +171,7 @@ export function addRouterCommands(program: Program, io: CommandIo, finish: (code
     .action(async (router, profile, options) => {
       const { downloadProfile } = await import('./profiles.ts');
       const flags = {
-        configFile: options['config.file'],
-        storagePath: options['storage.path'],
+        ...toConfigFlags(options),
         router,
         profile,
         output: options.output,
@@ -211,17 +188,7 @@ export function addRouterCommands(program: Program, io: CommandIo, finish: (code
     .option('--json', 'for programs')
     .action(async (router, options) => {
       const { listVersions } = await import('./profiles.ts');
-      finish(
-        await listVersions(
-          {
-            configFile: options['config.file'],
-            storagePath: options['storage.path'],
-            router,
-            isJson: options.json === true,
-          },
-          io,
-        ),
-      );
+      finish(await listVersions({ ...toConfigFlags(options), router, isJson: options.json === true }, io));
     });
   profiles
     .command('diff')
@@ -238,8 +205,7 @@ export function addRouterCommands(program: Program, io: CommandIo, finish: (code
     .action(async (router, options) => {
       const { diffProfiles } = await import('./profiles.ts');
       const flags = {
-        configFile: options['config.file'],
-        storagePath: options['storage.path'],
+        ...toConfigFlags(options),
         router,
         profile: options.profile,
         from: options.from,

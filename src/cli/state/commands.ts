@@ -1,4 +1,13 @@
-import { Argument, collect, configOption, type Program, parseShard, parseWholeNumber, SHARDS_MAX } from '../options.ts';
+import {
+  Argument,
+  collect,
+  configOption,
+  type Program,
+  parseShard,
+  parseWholeNumber,
+  SHARDS_MAX,
+  toConfigFlags,
+} from '../options.ts';
 import type { CommandIo, ExitCode } from '../terminal/io.ts';
 
 /** Adds `state` and its subcommands. They need a stopped agent. */
@@ -48,8 +57,7 @@ function toSelection(options: {
   readonly totalShards?: number | undefined;
 }) {
   return {
-    configFile: options['config.file'],
-    storagePath: options['storage.path'],
+    ...toConfigFlags(options),
     globs: options.routers,
     shard: options.forShard,
     totalShards: options.totalShards,

@@ -3,15 +3,11 @@ import { createSystemClock, isSelected, renderErrorChain } from '../../base/inde
 import { findShard } from '../../config/index.ts';
 import { renderFault } from '../../settings/index.ts';
 import { exportState, importState, type MovedState, StoreError } from '../../store/index.ts';
-import { readConfig } from '../configuration.ts';
+import { type ConfigFlags, readConfig } from '../configuration.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
 
 /** The storage and the routers of which the state is moved. */
-export interface StateFlags {
-  /** Path of the configuration file. */
-  readonly configFile: string;
-  /** Replaces `storage.path`; relative to the working directory. */
-  readonly storagePath: string | undefined;
+export interface StateFlags extends ConfigFlags {
   /** Selects routers by name; empty = all. */
   readonly globs: readonly string[];
   /** Index of the process whose routers are selected. Default: any. */
