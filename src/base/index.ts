@@ -21,7 +21,7 @@ export {
   yieldToLoop,
 } from './clock.ts';
 export { CodedError, type CodedErrorOptions, type Disposition, explainError, renderErrorChain } from './errors.ts';
-export { isSelected } from './globs.ts';
+export { isSelected, matchesStars } from './globs.ts';
 export { Lifecycle, type StopFault } from './lifecycle.ts';
 export { createLogger, type Logger, type LoggerOptions, type LogLevel } from './logger.ts';
 export { packBytes, packLines, unpackLines } from './packed-lines.ts';
@@ -29,6 +29,5 @@ export { compilePattern, type Pattern, PatternError, type PatternFailure } from 
 export { escapeForTerminal, toPrintable } from './printable.ts';
 export { createSeededRandom, hashToUnit, type Random, systemRandom } from './random.ts';
 export { Secret, type SecretSource } from './secret.ts';
-export { matchesStars } from './star-glob.ts';
 export { parseByteSize, parseDuration, renderDuration } from './units.ts';
 export { ZoneOffsets } from './zone-offsets.ts';

@@ -4,7 +4,6 @@ import { type buildConnector, errors } from 'undici';
 import type { Clock } from '../../base/index.ts';
 import { ConnectionAttempt, type RouterWay } from './connection-attempt.ts';
 import type { ConnectionLimit, ConnectionPlace } from './connection-limit.ts';
-import { ReuseRecord } from './reuse-record.ts';
 import { TlsSessionCache } from './tls-session-cache.ts';
 import { openTrustedContext, type RouterCertificate, type RouterTls } from './trust.ts';
 
@@ -206,4 +205,36 @@ export class WireMeter {
 
 function addBytes(sum: WireBytes, { bytesWritten, bytesRead }: Socket): WireBytes {
   return { sent: sum.sent + bytesWritten, received: sum.received + bytesRead };
+}
+
+/** After this many connections in a row that were kept in vain, the next ones are closed at once. */
+const VAIN_MAX = 3;
+/** Every so many connections, one is kept to see whether the router keeps it by now. */
+const TRIAL_EVERY = 20;
+
+/**
+ * Learns whether keeping a connection to one router is worth it: not if the connection is closed before its next use, by a
+ * router that closes idle ones early, or after the longest idle time that the client allows.
+ */
+class ReuseRecord {
+  #vain = 0;
+  #closings = 0;
+
+  /** Records that a connection was kept and used again. */
+  reused(): void {
+    this.#vain = 0;
+    this.#closings = 0;
+  }
+
+  /** Records that a connection was kept and closed before it was used again. */
+  wasted(): void {
+    this.#vain++;
+  }
+
+  /** Returns true if a connection that is no longer needed now should be kept for the next use. */
+  isWorthKeeping(): boolean {
+    if (this.#vain < VAIN_MAX) return true;
+    this.#closings = (this.#closings + 1) % TRIAL_EVERY;
+    return this.#closings === 0;
+  }
 }

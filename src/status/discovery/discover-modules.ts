@@ -1,9 +1,9 @@
 import type { FamilyDescription } from '../../model/index.ts';
+import { compileModules } from '../mapping/compile-modules.ts';
 import type { ModuleDefinition } from '../module-settings/module-definition.ts';
 import { expandPath, STATUS_PATHS } from '../status-paths.ts';
 import { DocumentMasker } from './document-masker.ts';
 import { exploreDocuments, type SeenField, type SeenRowSet } from './explore-documents.ts';
-import { type Coverage, findCoverage } from './find-coverage.ts';
 import { MetricNames, toSnakeCase } from './metric-names.ts';
 import type { ProposedModule, ProposedRowSet } from './proposal.ts';
 import { type ProposalContext, proposeRowSet } from './propose-row-set.ts';
@@ -122,4 +122,30 @@ function toDiscovered({ resource, rowSets, coverage }: Answered): DiscoveredReso
   );
   const outermost = rowSets.filter(({ each, fields: seen }) => !each.includes('[]') && seen.length > 0);
   return { resource, rows: outermost.reduce((sum, { rows }) => sum + rows, 0), fields };
+}
+
+/** Returns the names of the modules that use a field of the rows at a path. */
+type Coverage = (each: string, field: string) => readonly string[];
+
+/** Returns what the modules cover of a resource such as `lte2`, whose documents have these row paths. */
+function findCoverage(
+  resource: string,
+  rowSets: readonly SeenRowSet[],
+  modules: readonly ModuleDefinition[],
+): Coverage {
+  const outerOf = new Map(rowSets.map(({ each, outer }) => [each.toLowerCase(), outer?.toLowerCase()]));
+  const readers = compileModules(modules).flatMap(({ definition: { name }, resources }) =>
+    resources
+      .filter(({ definition: { path } }) => !path.startsWith('/') && expandPath(path).includes(resource))
+      .map((compiled) => ({ module: name, each: compiled.definition.each.toLowerCase(), compiled })),
+  );
+  return (each, field) => {
+    const rowSet = each.toLowerCase();
+    const covering = readers.filter(
+      (reader) =>
+        (reader.each === rowSet && reader.compiled.coversField(field)) ||
+        (outerOf.get(reader.each) === rowSet && reader.compiled.coversField(field, 1)),
+    );
+    return [...new Set(covering.map(({ module }) => module))];
+  };
 }

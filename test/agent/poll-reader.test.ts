@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { PollReader } from '../../src/agent/routers/answered-poll.ts';
+import { PollReader } from '../../src/agent/routers/kept-pace.ts';
 import type { PollResult, ResourceResult } from '../../src/status/index.ts';
 
 /** A poll whose resources took this long, the first of them with values of a modem. */
