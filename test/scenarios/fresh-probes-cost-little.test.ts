@@ -51,13 +51,13 @@ test('web.fresh_min_age sets the age, and 0 polls for every fresh probe; a reloa
 
 test('a fresh probe spends nothing while the byte budget slows a router down', async () => {
   const config = (byteBudget: number) => startFleet({ router: { byteBudget } });
-  for (const [bytesPerDay, more] of [
-    [1_000_000_000, 1],
+  for (const [bytesPerDay, hours, more] of [
+    [1_000_000_000, 0, 1],
     // Used up far ahead of the day, and slowed down for hours.
-    [2_000_000, 0],
+    [2_000_000, 4, 0],
   ] as const) {
     await using fleet = await config(bytesPerDay);
-    await fleet.advance(4 * HOUR_MS + 30_000);
+    await fleet.advance(hours * HOUR_MS + 30_000);
     const before = polls(fleet);
     await probe(fleet);
     expect([bytesPerDay, polls(fleet) - before]).toEqual([bytesPerDay, more]);

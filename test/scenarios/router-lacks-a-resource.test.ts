@@ -18,12 +18,13 @@ const RARELY_POLLED = {
 } as const;
 
 test('a card that a router does not have is asked for once a day, restarts of the agent or not, and shown as unsupported, never as a failure', async () => {
-  await using fleet = await startFleet({ router: RARELY_POLLED });
+  const poll = { ...RARELY_POLLED.poll, intervalMs: HOUR_MS, staleAfterMs: 3 * HOUR_MS };
+  await using fleet = await startFleet({ router: { ...RARELY_POLLED, poll } });
   // Cards that a simulated router does not have are paths that lead nowhere.
   const countAbsent = () => fleet.router().counters.requests['GET (unknown)'] ?? 0;
-  await fleet.advance(30 * MINUTE_MS);
+  await fleet.advance(1.5 * HOUR_MS);
   const first = countAbsent();
-  await fleet.advance(23 * HOUR_MS);
+  await fleet.advance(22 * HOUR_MS);
   const metrics = await fleet.metrics();
 
   expect(first).toBeGreaterThan(10);
