@@ -43,7 +43,7 @@ export function openDeadline(clock: Clock, limitMs: number, parent?: AbortSignal
  */
 export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return promise;
-  // Every request waits here: `Promise.race` takes twice as long, and so does a listener with options.
+  // Every request waits here: `Promise.race` and a listener with options take longer.
   return new Promise((resolve, reject) => {
     const end =
       <R>(settle: (result: R) => void) =>

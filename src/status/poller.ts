@@ -300,14 +300,20 @@ export class StatusPoller {
    * waits forever; last what the router is guessed to lack.
    */
   #order(): readonly Tracked[] {
-    const ranked = this.#tracked.map((tracked) => {
-      const { target, index } = tracked;
-      if (target.isIdentity) return { tracked, rank: 0, lastMs: 0 };
-      if (tracked.isLeftOver) return { tracked, rank: 1, lastMs: this.#timers.lastMs(index) };
-      return { tracked, rank: this.#memory.isGuess(target.name) ? 3 : 2, lastMs: 0 };
-    });
+    const identity: Tracked[] = [];
+    const leftOver: Tracked[] = [];
+    const others: Tracked[] = [];
+    const guessed: Tracked[] = [];
+    for (const tracked of this.#tracked) {
+      const { isIdentity, name } = tracked.target;
+      if (isIdentity) identity.push(tracked);
+      else if (tracked.isLeftOver) leftOver.push(tracked);
+      else (this.#memory.isGuess(name) ? guessed : others).push(tracked);
+    }
+    // Of what was never read, the time is minus infinity.
     const order = (a: number, b: number) => (a < b ? -1 : Number(a > b));
-    return ranked.toSorted((a, b) => order(a.rank, b.rank) || order(a.lastMs, b.lastMs)).map(({ tracked }) => tracked);
+    leftOver.sort((a, b) => order(this.#timers.lastMs(a.index), this.#timers.lastMs(b.index)));
+    return [...identity, ...leftOver, ...others, ...guessed];
   }
 
   /** Returns true if a target, or any part of it, is for this router. */
@@ -322,6 +328,7 @@ export class StatusPoller {
 
   /** Returns true if a target has to wait for another one whose rows it is joined with: its labels would change at once. */
   #isWaiting({ target: { path, needs } }: Tracked, nowMs: number): boolean {
+    if (needs.length === 0) return false;
     const { places } = this.#plan;
     return needs.some((need) => {
       const other = this.#find(need);

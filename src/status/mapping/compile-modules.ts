@@ -1,5 +1,5 @@
 import { compilePattern } from '../../base/index.ts';
-import type { MetricFamily } from '../../model/index.ts';
+import type { Labels, MetricFamily } from '../../model/index.ts';
 import { JOINED, VALUE_GROUP } from '../module-settings/grammar.ts';
 import type {
   MetricDefinition,
@@ -187,20 +187,15 @@ export function compileMetric(
     if (plain === undefined) return;
     if ('fault' in plain) return collector.addFault(definition.name, plain.fault);
     const text = capture(plain.text);
-    const isNull = [plain.text, text].some(
-      (one) => one !== undefined && (definition.nullValues.includes(one) || isBlank(one, row)),
-    );
-    if (isNull) {
+    const isNull = (one: string) => definition.nullValues.includes(one) || isBlank(one, row);
+    if (isNull(plain.text) || (text !== undefined && text !== plain.text && isNull(text))) {
       collector.isRecognised = true;
       return;
     }
     if (text === undefined) return;
     const reading = sources.read(row, origin);
     if ('fault' in reading) return collector.addFault(definition.name, reading.fault);
-    toSamples(text, context, {
-      add: (own, number) => collector.add(definition, own ? { ...reading.labels, ...own } : reading.labels, number),
-      addFault: (reason) => collector.addFault(definition.name, reason),
-    });
+    toSamples(text, context, reading.labels, collector);
   };
   return {
     covers: (field, levelsUp) => sources.covers(field, levelsUp) || (levelsUp === 0 && isField(value, pattern, field)),
@@ -240,14 +235,8 @@ function compileCapture(source: string | undefined): (text: string) => string | 
   return (text) => pattern.match(text)?.[VALUE_GROUP];
 }
 
-/** Receives the samples of one text. */
-interface TextSink {
-  /** Returns true if the sample was accepted. */
-  readonly add: (labels: Readonly<Record<string, string>> | undefined, value: number) => boolean;
-  readonly addFault: (reason: Exclude<ValueReading, number | typeof OTHER_FORM>) => void;
-}
-
-type TextMapper = (text: string, context: DateContext, sink: TextSink) => void;
+/** Adds the samples of one text. */
+type TextMapper = (text: string, context: DateContext, labels: Labels, collector: FamilyCollector) => void;
 
 function compileInfo(definition: MetricDefinition, sources: LabelSources): CompiledMetric {
   return {
@@ -274,25 +263,27 @@ function compileCount(definition: MetricDefinition, sources: LabelSources): Comp
 }
 
 /** One sample per state, with 1 for the current one. */
-function compileStates({ states = [], stateLabel }: MetricDefinition): TextMapper {
+function compileStates(definition: MetricDefinition): TextMapper {
+  const { states = [], stateLabel } = definition;
   const all = new Set([...states, UNKNOWN_STATE]);
   const byLowerCase = new Map(states.toReversed().map((state) => [state.toLowerCase(), state]));
-  return (text, _context, sink) => {
+  return (text, _context, labels, collector) => {
     const found = states.includes(text) ? text : byLowerCase.get(text.toLowerCase());
     for (const state of all) {
+      const value = state === (found ?? UNKNOWN_STATE) ? 1 : 0;
       // A row that cannot be distinguished from another one is one fault, not one for each state.
-      if (!sink.add({ [stateLabel]: state }, state === (found ?? UNKNOWN_STATE) ? 1 : 0)) return;
+      if (!collector.add(definition, { ...labels, [stateLabel]: state }, value)) return;
     }
-    if (found === undefined) sink.addFault('unknown_state');
+    if (found === undefined) collector.addFault(definition.name, 'unknown_state');
   };
 }
 
 function compileValue(definition: MetricDefinition): TextMapper {
   const read = definition.map ? compileMap(definition.map) : compileConversion(definition);
-  return (text, context, sink) => {
+  return (text, context, labels, collector) => {
     const reading = read(text, context);
-    if (typeof reading === 'number') sink.add(undefined, reading);
-    else if (reading !== OTHER_FORM) sink.addFault(reading);
+    if (typeof reading === 'number') collector.add(definition, labels, reading);
+    else if (reading !== OTHER_FORM) collector.addFault(definition.name, reading);
   };
 }
 

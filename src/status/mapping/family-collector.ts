@@ -117,6 +117,14 @@ export function mergeMappings(mappings: readonly MappedFamilies[]): Pick<MappedF
   };
 }
 
+/** Sorts names, which mostly are a few, and often sorted. */
+function sortNames(names: string[]): readonly string[] {
+  for (let index = 1; index < names.length; index++) {
+    if ((names[index - 1] ?? '') > (names[index] ?? '')) return names.sort();
+  }
+  return names;
+}
+
 /** Identities of samples by their labels; the samples of one row share theirs. */
 class Identities {
   readonly #known = new Map<Labels, string>();
@@ -124,10 +132,9 @@ class Identities {
   of(labels: Labels): string {
     let identity = this.#known.get(labels);
     if (identity === undefined) {
-      const names = Object.keys(labels);
-      if (names.length > 1) names.sort();
+      identity = '';
       // A text that has the separator in it, which no device writes, can at most make two samples look like one.
-      identity = names.map((name) => `${name}\0${labels[name]}`).join('\0');
+      for (const name of sortNames(Object.keys(labels))) identity += `${name}\0${labels[name]}\0`;
       this.#known.set(labels, identity);
     }
     return identity;

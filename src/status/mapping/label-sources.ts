@@ -72,16 +72,16 @@ export class LabelSources {
   }
 
   #read(row: Row | undefined, origin: SampleOrigin): LabelReading {
-    const labels: [string, string][] = [];
+    const labels: Record<string, string> = {};
     let isTelling = this.#telling.size === 0;
     for (const [name, source] of this.#sources) {
       const text = this.#readSource(source, row, origin);
       if (typeof text !== 'string') return text;
       if (text === '') continue;
       isTelling ||= this.#telling.has(name);
-      labels.push([name, text]);
+      labels[name] = text;
     }
-    return { labels: Object.fromEntries(labels), isTelling };
+    return { labels, isTelling };
   }
 
   #readSource(source: Source, row: Row | undefined, origin: SampleOrigin): string | { fault: MappingFaultReason } {

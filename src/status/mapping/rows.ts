@@ -6,6 +6,8 @@ const LIST_ROWS_MAX = 256;
 const ROWS_MAX = 1024;
 /** Maximum number of fields of a row examined if none has exactly the name. */
 const FIELDS_MAX = 512;
+/** Fields up to which looking through their names takes less than making a map of them, and never long. */
+const SCANNED_FIELDS_MAX = 64;
 
 /** An object in a document whose fields become samples. */
 export class Row {
@@ -16,6 +18,8 @@ export class Row {
   /** Labels that were read of it, by the sources that read them. */
   readonly readings = new Map<object, LabelReading>();
   readonly #fields: object;
+  #names: readonly string[] | undefined;
+  /** The first exact name of each in lower case. */
   #exactNames: Map<string, string> | undefined;
 
   constructor(fields: object, index: number, outer: Row | undefined) {
@@ -27,14 +31,20 @@ export class Row {
   /** Returns an own field by its exact name, otherwise ignoring case. */
   read(name: string): unknown {
     if (Object.hasOwn(this.#fields, name)) return Reflect.get(this.#fields, name);
-    const exactName = this.#names().get(name.toLowerCase());
+    const exactName = this.#findExactName(name.toLowerCase());
     return exactName === undefined ? undefined : Reflect.get(this.#fields, exactName);
+  }
+
+  #findExactName(lower: string): string | undefined {
+    const names = this.#listNames();
+    if (names.length > SCANNED_FIELDS_MAX) return this.#mapNames().get(lower);
+    return names.find((name) => name.length === lower.length && name.toLowerCase() === lower);
   }
 
   /** Returns all own fields whose name matches, with the text matched by the star. */
   match(pattern: FieldPattern): { readonly matches: readonly (readonly [string, unknown])[]; readonly isCut: boolean } {
     const matches: [string, unknown][] = [];
-    for (const exactName of this.#names().values()) {
+    for (const exactName of this.#mapNames().values()) {
       const match = pattern.match(exactName);
       if (match === undefined) continue;
       if (matches.length >= MATCHES_MAX) return { matches, isCut: true };
@@ -43,11 +53,15 @@ export class Row {
     return { matches, isCut: false };
   }
 
-  /** Names in lower case, with the first exact name of each. */
-  #names(): Map<string, string> {
+  #listNames(): readonly string[] {
+    this.#names ??= Object.keys(this.#fields).slice(0, FIELDS_MAX);
+    return this.#names;
+  }
+
+  #mapNames(): Map<string, string> {
     if (this.#exactNames) return this.#exactNames;
     const names = new Map<string, string>();
-    for (const name of Object.keys(this.#fields).slice(0, FIELDS_MAX)) {
+    for (const name of this.#listNames()) {
       if (!names.has(name.toLowerCase())) names.set(name.toLowerCase(), name);
     }
     this.#exactNames = names;
