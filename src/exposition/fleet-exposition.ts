@@ -263,6 +263,15 @@ export class FleetExposition {
     router.dropped -= part.dropped;
     const rendered = new Set<FamilySeries>();
     const ownLabels = new Map<Labels, string>();
+    // The samples of one row share their labels.
+    const ownOf = (labels: Labels): string => {
+      let own = ownLabels.get(labels);
+      if (own === undefined) {
+        own = router.labels.renderOwn(labels);
+        ownLabels.set(labels, own);
+      }
+      return own;
+    };
     let left = Math.max(0, room);
     let dropped = droppedBefore;
     let count = 0;
@@ -275,23 +284,25 @@ export class FleetExposition {
       const replaced = isMore ? undefined : text;
       const hasOthers = target.text !== undefined && (target.text !== replaced || target.text.next !== undefined);
       const served = hasOthers || family.samples.length > 1 ? new Set(listSeries(target, replaced)) : undefined;
-      let lines = isMore && text ? text.lines : '';
+      // Among samples alone, their own labels tell the series, unless some replace labels of the router.
+      const isAlone = !hasOthers && !family.samples.some(({ labels }) => ownOf(labels).startsWith('{'));
+      const pieces = isMore && text ? [text.lines] : [];
       for (const { labels, value } of family.samples) {
-        // The samples of one row share their labels.
-        const own = ownLabels.get(labels) ?? router.labels.renderOwn(labels);
-        ownLabels.set(labels, own);
-        const series = router.labels.joinSeries(family.name, own);
+        const own = ownOf(labels);
+        const series = isAlone ? own : router.labels.joinSeries(family.name, own);
         if (left === 0 || served?.has(series)) {
           dropped++;
           continue;
         }
         served?.add(series);
-        lines += `${series} ${renderValue(value)}\n`;
+        router.labels.addLine(pieces, family.name, own, value);
         left--;
         count++;
       }
-      if (text) text.lines = flatten(lines);
-      else if (lines !== '') append(target, { part, lines: flatten(lines), next: undefined });
+      // Not with `+`: what it makes is a tree of its pieces, which takes four times as much memory.
+      const lines = pieces.join('');
+      if (text) text.lines = lines;
+      else if (lines !== '') append(target, { part, lines, next: undefined });
     }
     removeTexts(
       part,
@@ -360,16 +371,6 @@ function append(series: FamilySeries, added: ReadyText): void {
   if (last) last.next = added;
   else series.text = added;
 }
-
-/**
- * Returns the text in one piece of memory. What `+` makes is a tree of its pieces, which takes four times as much; a pattern
- * that looks at the text makes V8 put it together.
- */
-function flatten(text: string): string {
-  return ANYTHING.test(text) ? text : '';
-}
-
-const ANYTHING = /^/;
 
 function renderFamilySeries(name: string, router: RouterSeries, series: FamilySeries, nowMs: number): string {
   const { labels, freshUntilMs } = router;

@@ -60,6 +60,13 @@ export class RouterLabels {
     if (own === '') return this.#text === '' ? name : `${name}{${this.#text}}`;
     return this.#text === '' ? `${name}{${own}}` : `${name}{${this.#text},${own}}`;
   }
+
+  /** Adds the line of a sample to pieces of text; `own` is a result of {@link renderOwn}. */
+  addLine(pieces: string[], name: string, own: string, value: number): void {
+    if (own === '' || this.#text === '' || own.startsWith('{')) pieces.push(this.joinSeries(name, own), ' ');
+    else pieces.push(name, '{', this.#text, ',', own, '} ');
+    pieces.push(renderValue(value), '\n');
+  }
 }
 
 /** Renders `name{a="1",b="2"}`: everything of a sample line that precedes its value. */

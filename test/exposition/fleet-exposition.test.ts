@@ -37,6 +37,22 @@ test('FleetExposition renders one description per family, then the series of all
   );
 });
 
+test('FleetExposition.publish() serves a series once, also if only one of two samples names a label of the router', () => {
+  const exposition = new FleetExposition();
+  const samples = [
+    [{ port: '1' }, 1],
+    [{ port: '2' }, 2],
+    [{ port: '2' }, 3],
+    [{ site: 'munich', port: '1' }, 4],
+  ] satisfies [Labels, number][];
+  exposition.publish(PLANT, 'poll', [gauge('router_link', ...samples)]);
+  const lines = render(exposition, 0).split('\n');
+  expect(lines.filter((line) => line.startsWith('router_link'))).toEqual([
+    'router_link{router="plant-7",site="munich",port="1"} 1',
+    'router_link{router="plant-7",site="munich",port="2"} 2',
+  ]);
+});
+
 test('FleetExposition renders families in the order of their names, whenever they came', () => {
   const exposition = new FleetExposition();
   exposition.publish(PLANT, 'b', [gauge('router_b', [{}, 1])]);

@@ -118,9 +118,9 @@ export function mergeMappings(mappings: readonly MappedFamilies[]): Pick<MappedF
 }
 
 /** Sorts names, which mostly are a few, and often sorted. */
-function sortNames(names: string[]): readonly string[] {
+function sortNames(names: readonly string[]): readonly string[] {
   for (let index = 1; index < names.length; index++) {
-    if ((names[index - 1] ?? '') > (names[index] ?? '')) return names.sort();
+    if ((names[index - 1] ?? '') > (names[index] ?? '')) return names.toSorted();
   }
   return names;
 }
