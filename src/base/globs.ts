@@ -1,5 +1,4 @@
 import { matchesGlob } from 'node:path';
-import { matchesStars } from './star-glob.ts';
 
 /** Anything but `*` and `?` that a glob can have. */
 const SPECIAL = /[[\](){}\\/]/;
