@@ -193,6 +193,11 @@ const content = createWebContent({
   exposition,
   clock,
   sinks: { describe: () => [] },
+  counts: { gaps: 0 },
+  scheduler: { load: { running: 0, waiting: 0, heldBack: 0, max: 512 } },
+  timeline: { read: async () => ({ records: [], next: null, searchedTo: null, fault: null }) },
+  shards: () => undefined,
+  describeConfiguration: () => ({ loadedAt: '', lastReload: null, pending: null, warnings: [], sources: [] }),
   spool: () => ({ records: 0, bytes: 0, bytesMax: 1, isHeldBack: false, routersHeldBack: [] }),
   config: () => ({ web: {} }),
   findUnreadiness: () => undefined,
@@ -209,19 +214,19 @@ const PATHS = [
   '/?q=hall+42+telekom',
   '/?label=site%3Dsite-7&firmware=9.5&model=MRX3',
   `/router/${name}`,
-  '/logs',
+  '/logs/positions',
   '/sinks',
   '/config',
   '/sd',
   '/api/v1/routers',
 ];
 
-async function measure(title: string, paths: readonly string[]): Promise<void> {
+async function measure(title: string, paths: readonly string[], base = server.urls[0]): Promise<void> {
   for (const path of paths) {
-    await ask(server.urls[0] + path);
+    await ask(base + path);
     const rounds: Timing[] = [];
     for (let round = 0; round < ROUNDS; round++) {
-      rounds.push(await ask(server.urls[0] + path));
+      rounds.push(await ask(base + path));
       await setTimeout(20);
     }
     const sorted = (key: keyof Timing) => rounds.map((one) => one[key]).toSorted((a, b) => a - b);
@@ -246,5 +251,32 @@ await measure('', PATHS);
 for (let index = 0; index < ROUTERS * 0.6; index++)
   all[index]?.recordPoll(createPoll(index, false), { sent: 1, received: 0 }, false);
 await measure(', 60 % down', ['/', '/?state=down&step=tcp']);
+
+// Another process of the fleet, which has no router of its own and asks this one for all of them. Its answers are older than
+// five seconds each time; both are measured together.
+const others = new Map(
+  all
+    .map((stats) => stats.summarize())
+    .map(({ name: one, url, labels }) => [one, { name: one, url, labels, shard: 0 }]),
+);
+const second = await openWebServer({
+  addresses: [{ host: '127.0.0.1', port: 0 }],
+  clock: { ...clock, monotonic: () => clock.monotonic() * 1000 },
+  isLifecycleEnabled: false,
+  onFailed: (cause) => {
+    throw cause;
+  },
+});
+const shards = { index: 1, total: 2, peers: [server.urls[0], second.urls[0]], others };
+second.serve({
+  ...content,
+  hasRouter: () => false,
+  listRouters: () => [],
+  findRouter: () => undefined,
+  listLogs: () => [],
+  describeShards: () => shards,
+});
+await measure(', asked of another process', ['/', '/logs', '/logs/positions', '/sinks'], second.urls[0]);
 for (const stats of all) stats.close();
+await second.close();
 await server.close();

@@ -17,6 +17,11 @@ const NUMBER_MAX = 32767;
 /** Memory that the history of one router takes once it was polled. Bytes. */
 export const HISTORY_BYTES = SLOTS * COLUMNS * Int16Array.BYTES_PER_ELEMENT;
 
+/** Letters of no poll, up, down and both. */
+const LETTERS = Buffer.from('-udm');
+/** Reused for each router: a list of the fleet has the letters of ten thousand. */
+const RESULTS = Buffer.alloc(SLOTS);
+
 /** What the history keeps of one poll. */
 export interface HistoryEntry {
   /** True if the poll reached the router. */
@@ -82,12 +87,12 @@ export class RouterHistory {
     const values = this.#values;
     if (!values) return '';
     const { newest } = this.#range();
-    let results = '';
-    for (let slot = newest - SLOTS + 1; slot <= newest; slot++) {
+    for (let index = 0; index < SLOTS; index++) {
+      const slot = newest - SLOTS + 1 + index;
       const at = (((slot % SLOTS) + SLOTS) % SLOTS) * COLUMNS;
-      results += slot > this.#newest ? '-' : '-udm'[values[at + RESULT] ?? 0];
+      RESULTS[index] = LETTERS[slot > this.#newest ? 0 : (values[at + RESULT] ?? 0)] ?? 0;
     }
-    return results;
+    return RESULTS.toString('latin1');
   }
 
   #createValues(slot: number): Int16Array {
