@@ -108,6 +108,14 @@ test('the dead letters of each process are in a list of their own, and each can 
   expect(await pair.read('/dead-letters/18?process=1')).toContain('process 1: It answered with status 503');
 });
 
+test("a dead letter of a replica has its name in the address, and is nobody else's when it has gone", async () => {
+  await using b = await openBench(SECOND);
+  await using a = await openBench(createContent(b.url, { names: ['a', 'b'] }));
+  expect(await readMain(a, '/dead-letters')).toContain('<a href="dead-letters/17?process=b">17</a>');
+  expect(await readMain(a, '/dead-letters/17?process=b')).toContain('<dd>replica b; commands work where it runs</dd>');
+  expect((await a.get('/dead-letters/17?process=c')).status).toBe(404);
+});
+
 const PAGES = [
   ['/', 'its 1 router cannot be shown'],
   ['/logs', 'its lines are missing here'],

@@ -17,8 +17,8 @@ export interface LetterQuery {
   readonly sink: string | undefined;
   /** Only letters before this one; `undefined` = the newest. */
   readonly before: number | undefined;
-  /** Index of the process whose letters are listed; `undefined` = of all. */
-  readonly process: number | undefined;
+  /** Key of the process whose letters are listed; `undefined` = of all. */
+  readonly process: string | undefined;
 }
 
 /** Parses `sink`, `before` and `process`. Invalid values are ignored. */
@@ -29,7 +29,7 @@ export function parseLetterQuery(query: (name: string) => string | undefined): L
   return {
     sink: sink === '' ? undefined : sink,
     before: Number.isSafeInteger(before) && before > 0 ? before : undefined,
-    process: /^\d{1,4}$/.test(process) ? Number(process) : undefined,
+    process: process === '' ? undefined : process,
   };
 }
 
@@ -58,14 +58,13 @@ ${isEmpty ? '' : html`<p>To try them again, once the reason is gone${processes.l
 
 /** Renders the dead letters of one process. */
 function renderLettersOf(
-  { shard, name, value: { letters, hasMore, counts, fault } }: ProcessPart<LetterPage>,
+  { name, key: process, value: { letters, hasMore, counts, fault } }: ProcessPart<LetterPage>,
   { sink, before }: LetterQuery,
   base: string,
   nowMs: number,
 ): Html {
   const total = sink === undefined ? sumUp(counts) : (counts.find(([one]) => one === sink)?.[1] ?? 0);
   const last = letters.at(-1);
-  const process = name === undefined ? undefined : shard;
   const at = name === undefined ? '' : ` at ${toShown(name)}`;
   return html`${fault === null ? '' : renderFault(fault, at)}
 ${renderTable({
@@ -141,12 +140,12 @@ function sumUp(counts: LetterPage['counts']): number {
 function toLink({ sink, before, process }: Partial<LetterQuery>): string {
   const parameters = new URLSearchParams();
   if (sink !== undefined) parameters.set('sink', sink);
-  if (process !== undefined) parameters.set('process', String(process));
+  if (process !== undefined) parameters.set('process', process);
   if (before !== undefined) parameters.set('before', String(before));
   return `?${parameters.toString()}`;
 }
 
-function createColumns(base: string, process: number | undefined, nowMs: number): readonly Column<LetterSummary>[] {
+function createColumns(base: string, process: string | undefined, nowMs: number): readonly Column<LetterSummary>[] {
   const of = process === undefined ? '' : toLink({ process });
   return [
     { title: 'Number', cell: ({ id }) => html`<a href="${base}dead-letters/${id}${of}">${id}</a>` },

@@ -1,7 +1,7 @@
 import { answerText } from '../cached-answer.ts';
 import { withoutCredentials } from '../fleet-list.ts';
 import type { PeerFault } from '../peers/peer-client.ts';
-import { nameProcess } from '../peers/processes.ts';
+import { findProcess, nameProcess } from '../peers/processes.ts';
 import { parseRecordQuery } from '../record-query.ts';
 import { answerForOther } from '../shards.ts';
 import type { Handler, WebContext, WebDependencies } from '../web-dependencies.ts';
@@ -93,9 +93,11 @@ export function createPageRoutes(dependencies: WebDependencies): Readonly<Record
     '/dead-letters': async (context) => {
       const { content, peers } = dependencies;
       const query = parseLetterQuery((name) => context.req.query(name));
-      const isWhole = content.describeShards() !== undefined && query.process === undefined;
+      const shards = content.describeShards();
+      const only = findProcess(shards, query.process ?? '');
+      const isWhole = shards !== undefined && only === undefined;
       const selection = { sink: query.sink, before: query.before, limit: isWhole ? SHARED_LETTERS_MAX : LETTERS_MAX };
-      const { parts, faults } = await peers.listLetters(content, selection, query.process);
+      const { parts, faults } = await peers.listLetters(content, selection, only);
       const notices = renderNotices(faults, 'Dead letters', 'dead letters');
       const main = renderLetters(parts, notices, query, top, clock.now());
       return answerPage(context, { title: 'Dead letters', path: undefined, base: top, main });
@@ -104,10 +106,11 @@ export function createPageRoutes(dependencies: WebDependencies): Readonly<Record
       const { content, peers } = dependencies;
       const shards = content.describeShards();
       const { process } = parseLetterQuery((name) => context.req.query(name));
-      const shard = process ?? shards?.index ?? 0;
+      const shard = process === undefined ? (shards?.index ?? 0) : findProcess(shards, process);
       const id = Number(context.req.param('id'));
-      const letter = Number.isSafeInteger(id) ? await peers.findLetter(content, id, shard) : undefined;
-      if (!letter) return answerNoLetter(context, below);
+      const isKnown = Number.isSafeInteger(id) && shard !== undefined;
+      const letter = isKnown ? await peers.findLetter(content, id, shard) : undefined;
+      if (!letter || shard === undefined) return answerNoLetter(context, below);
       if ('fault' in letter) return answerUnreadLetter(context, letter.fault, below);
       const main = renderLetter(letter, shards && nameProcess(shards, shard), below, clock.now());
       return answerPage(context, { title: `Dead letter ${id}`, path: undefined, base: below, main });

@@ -10,7 +10,7 @@ import { renderRecordQuery } from '../record-query.ts';
 import { type PeerListener, PeerStreams } from './follow-peers.ts';
 import { PeerClient, type PeerFault } from './peer-client.ts';
 import { decodeLetter, decodeLetters, decodeProcess } from './process-answers.ts';
-import { findOwner, isOwnedBy, nameProcess } from './processes.ts';
+import { findOwner, isOwnedBy, nameProcess, toProcessKey } from './processes.ts';
 import { decodeRecords, mergeRecords } from './records.ts';
 import { decodeLogRow, describeForeign } from './router-answers.ts';
 
@@ -26,6 +26,8 @@ export interface ProcessPart<T> {
   readonly shard: number;
   /** What it is called on pages, as in `process 1`; `undefined` if there is only one. */
   readonly name: string | undefined;
+  /** What it is called in addresses; `undefined` if there is only one. */
+  readonly key: string | undefined;
   /** What it has. */
   readonly value: T;
 }
@@ -182,7 +184,7 @@ export class PeerFleet {
     only?: number,
   ): Promise<WholeParts<T>> {
     const shards = content.describeShards();
-    if (!shards) return { parts: [{ shard: 0, name: undefined, value: own }], faults: [] };
+    if (!shards) return { parts: [{ shard: 0, name: undefined, key: undefined, value: own }], faults: [] };
     const isOwnAlone = only === shards.index;
     const { answers, faults } = await this.#client.ask(isOwnAlone ? undefined : shards, {
       path,
@@ -194,7 +196,7 @@ export class PeerFleet {
     if (only === undefined || isOwnAlone) all.set(shards.index, own);
     const parts = [...all]
       .toSorted(([a], [b]) => a - b)
-      .map(([shard, value]) => ({ shard, name: nameProcess(shards, shard), value }));
+      .map(([shard, value]) => ({ shard, name: nameProcess(shards, shard), key: toProcessKey(shards, shard), value }));
     return { parts, faults };
   }
 }

@@ -21,3 +21,16 @@ export function findOwner(
   if (!shards || router === undefined) return undefined;
   return content.hasRouter(router) ? shards.index : shards.others.get(router)?.shard;
 }
+
+/** Returns the key of a process in addresses: its name in a cluster, whose indices change with its members, or its index. */
+export function toProcessKey({ names }: Pick<FleetShards, 'names'>, shard: number): string {
+  return names?.[shard] ?? String(shard);
+}
+
+/** Returns the index of the process with a key; `undefined` if there is none. */
+export function findProcess(shards: FleetShards | undefined, key: string): number | undefined {
+  const index = Array.from({ length: shards?.total ?? 0 }, (_, shard) => toProcessKey(shards ?? {}, shard)).indexOf(
+    key,
+  );
+  return index === -1 ? undefined : index;
+}
