@@ -14,7 +14,8 @@ import { ConnectionLimit } from '../src/router/connection/connection-limit.ts';
 import type { WireBytes } from '../src/router/connection/connector.ts';
 import { Connector } from '../src/router/connection/connector.ts';
 import { RouterClient } from '../src/router/index.ts';
-import { type JsonAnswer, Transport, type TransportRequest } from '../src/router/requests/transport.ts';
+import type { JsonAnswer } from '../src/router/requests/json-answer.ts';
+import { Transport, type TransportRequest } from '../src/router/requests/transport.ts';
 import { startSimulator } from '../src/simulator/index.ts';
 import { expandPath, loadShippedModules, SHIPPED_MODULES_FOLDER } from '../src/status/index.ts';
 

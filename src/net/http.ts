@@ -158,3 +158,9 @@ export function readInteger(object: JsonObject, name: string): number | undefine
   const number = typeof value === 'string' && /^-?\d{1,15}$/.test(value) ? Number(value) : value;
   return typeof number === 'number' && Number.isSafeInteger(number) ? number : undefined;
 }
+
+/** Parses a date of HTTP, as in the header `Date`: milliseconds since the Unix epoch, `undefined` if there is none. */
+export function parseHttpDate(header: string | string[] | undefined): number | undefined {
+  const dateMs = typeof header === 'string' ? Date.parse(header) : Number.NaN;
+  return Number.isNaN(dateMs) ? undefined : dateMs;
+}

@@ -19,6 +19,7 @@ export {
   createOneConnectionClient,
   isPlainObject,
   KEPT_SOCKET,
+  parseHttpDate,
   parseRetryAfter,
   readBounded,
   readInteger,

@@ -8,9 +8,10 @@ import type { ConnectionCounts, WireBytes } from './connection/connector.ts';
 import type { RouterCertificate, RouterTls } from './connection/trust.ts';
 import { RouterError } from './errors.ts';
 import type { ManualAction } from './operations.ts';
+import type { ConsumeDownload } from './requests/download-body.ts';
+import type { JsonAnswer } from './requests/json-answer.ts';
 import { type Call, RequestQueue, type RetryAfter } from './requests/request-queue.ts';
 import type { AuthMode, SessionEvent } from './requests/session.ts';
-import type { ConsumeDownload, JsonAnswer } from './requests/transport.ts';
 
 /** Address, credentials and limits of one router. */
 export interface RouterClientOptions extends RouterWay {

@@ -96,3 +96,8 @@ function findReason(cause: unknown): { readonly code: string; readonly isUnderWa
   const syscall = 'syscall' in cause ? cause.syscall : undefined;
   return { code, isUnderWay: syscall === 'read' || syscall === 'write' };
 }
+
+/** Returns the reason of the caller's abort unchanged; converts everything else, as {@link toRouterError} does. */
+export function toCallerError(cause: unknown, signal: AbortSignal, attempt: string): unknown {
+  return signal.aborted ? signal.reason : toRouterError(cause, attempt);
+}

@@ -41,9 +41,9 @@ export { type ErrorDetail, ROUTER_FAILURES, RouterError, type RouterFailure } fr
 export { type ApiDescription, type DescribedCall, parseApiDescription } from './openapi.ts';
 export { MANUAL_ACTION_TYPES, type ManualAction, type ManualActionOptions } from './operations.ts';
 export { RouterProbe, type RouterProbeOptions, type TlsFinding } from './probe.ts';
+export type { DownloadFacts } from './requests/download-body.ts';
 export type { RetryAfter } from './requests/request-queue.ts';
 export type { AuthMode, SessionEvent } from './requests/session.ts';
-export type { DownloadFacts } from './requests/transport.ts';
 export {
   type ConnectionSettings,
   connectionShape,

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { createSteppedClock, DeadlineExceeded, Secret } from '../../src/base/index.ts';
 import { RouterError } from '../../src/router/index.ts';
+import type { JsonAnswer } from '../../src/router/requests/json-answer.ts';
 import { readGroup, Session, type SessionEvent, type SessionOptions } from '../../src/router/requests/session.ts';
-import type { JsonAnswer } from '../../src/router/requests/transport.ts';
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60_000;

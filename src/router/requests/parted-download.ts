@@ -1,6 +1,7 @@
 import type { Clock, Timer } from '../../base/index.ts';
 import { RouterError } from '../errors.ts';
-import type { OpenDownload, TransportRequest } from './transport.ts';
+import type { OpenDownload } from './download-body.ts';
+import type { TransportRequest } from './transport.ts';
 import type { Turns } from './turns.ts';
 
 /** One download, and what it needs to give way and to go on. */

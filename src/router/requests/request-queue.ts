@@ -2,16 +2,11 @@ import { type Clock, Mutex, type Secret } from '../../base/index.ts';
 import { isPlainObject } from '../../net/index.ts';
 import type { WireFacts } from '../connection/connector.ts';
 import { type ErrorDetail, RouterError, type RouterErrorOptions } from '../errors.ts';
+import type { ConsumeDownload } from './download-body.ts';
+import type { JsonAnswer, WholeAnswer } from './json-answer.ts';
 import { PartedDownload } from './parted-download.ts';
 import { type AuthMode, type Credentials, createCredentials, type SessionEvent } from './session.ts';
-import {
-  type ConsumeDownload,
-  type JsonAnswer,
-  Transport,
-  type TransportOptions,
-  type TransportRequest,
-  type WholeAnswer,
-} from './transport.ts';
+import { Transport, type TransportOptions, type TransportRequest } from './transport.ts';
 import { Turns } from './turns.ts';
 
 /** Credentials and connection of the requests of one router. */

@@ -1,7 +1,8 @@
 import { type Clock, DeadlineExceeded, type Secret } from '../../base/index.ts';
 import { isPlainObject, readString } from '../../net/index.ts';
 import { RouterError } from '../errors.ts';
-import type { JsonAnswer, TransportRequest } from './transport.ts';
+import type { JsonAnswer } from './json-answer.ts';
+import type { TransportRequest } from './transport.ts';
 
 /** Event of the session with a router. */
 export type SessionEvent =
