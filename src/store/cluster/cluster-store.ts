@@ -10,7 +10,8 @@ import { CommitQueue, type FencedWrite, type Owned, toFenced } from './commit-qu
 import { Janitor } from './janitor.ts';
 import { ClusterLink, type Message, toAway } from './link.ts';
 import { RECORDS_HEADER, TIME_HEADER } from './record-feed.ts';
-import { type DamagedRecords, SinkReader } from './sink-reader.ts';
+import type { DamagedRecords } from './sink-reader.ts';
+import { SinkReaders } from './sink-readers.ts';
 import { type ClusterStreamState, checkClusterStream, readStreamState } from './stream.ts';
 import { Subjects } from './subjects.ts';
 
@@ -85,10 +86,7 @@ export class ClusterStore implements Store {
   readonly #queue: CommitQueue;
   readonly #janitor: Janitor;
   readonly #routers = new Map<string, OpenRouter>();
-  readonly #readers = new Map<
-    string,
-    { readonly reader: SinkReader; readonly opening: Promise<void>; isOpen: boolean }
-  >();
+  readonly #readers: SinkReaders;
   readonly #closing = new AbortController();
   #sinks: readonly SinkStart[];
   #state: ClusterStreamState | undefined;
@@ -118,6 +116,19 @@ export class ClusterStore implements Store {
       onStale: (owned) => this.#noteStale(owned),
       onStored: (bytes) => this.#addBytes(bytes),
     });
+    this.#readers = new SinkReaders({
+      link: this.#link,
+      subjects: this.#subjects,
+      queue: this.#queue,
+      now: () => this.#link.clock.now(),
+      sinks: () => this.#sinks,
+      serves: (sink) => this.serves(sink),
+      isReady: () => !this.isWaiting,
+      onRecords: options.onRecords,
+      onServing: options.onServing,
+      onSilent: options.onSilent,
+      onDamaged: options.onDamaged,
+    });
     this.#janitor = new Janitor({
       link: this.#link,
       subjects: this.#subjects,
@@ -146,8 +157,7 @@ export class ClusterStore implements Store {
   }
 
   get spooled(): { readonly records: number; readonly bytes: number } {
-    const counts = [...this.#readers.values()].map(({ reader }) => reader.countWaiting(() => true));
-    return { records: Math.max(0, ...counts), bytes: this.#state?.bytes ?? 0 };
+    return { records: this.#readers.waiting, bytes: this.#state?.bytes ?? 0 };
   }
 
   /** Maximum size of the stream; infinite while it is not known. Bytes. */
@@ -213,7 +223,7 @@ export class ClusterStore implements Store {
       if (!router) return;
       router.isStale = true;
       for (const subject of router.subjects) this.#queue.forget(subject);
-    } else void this.#closeReader(name);
+    } else void this.#readers.close(name);
   }
 
   #routerOf(router: string): OpenRouter {
@@ -346,58 +356,9 @@ export class ClusterStore implements Store {
       changed.map(async ({ name }) => {
         // A reader that is opened meanwhile would begin where the sink was before.
         await this.#queue.settle({ kind: 'sink', name });
-        await this.#closeReader(name);
+        await this.#readers.close(name);
       }),
     );
-  }
-
-  /** Returns the reader of a sink that this replica serves, once it has its cursor. */
-  #readerOf(sink: string): SinkReader | undefined {
-    const known = this.#readers.get(sink);
-    if (!this.#options.isOwner('sink', sink) || this.#closing.signal.aborted) {
-      if (known) void this.#closeReader(sink);
-      return undefined;
-    }
-    if (known) return known.isOpen ? known.reader : undefined;
-    const start = this.#sinks.find(({ name }) => name === sink);
-    if (!start || this.isWaiting) return undefined;
-    const { onRecords, onSilent, onDamaged } = this.#options;
-    const queue = this.#queue;
-    const now = () => this.#link.clock.now();
-    const shared = { link: this.#link, subjects: this.#subjects, queue, now, onRecords, onSilent, onDamaged };
-    const reader = new SinkReader(shared, start);
-    const opening = this.#openReader(sink, reader);
-    this.#readers.set(sink, { reader, opening, isOpen: false });
-    return undefined;
-  }
-
-  /** Opens a reader, and wakes its sink; after a while if its cursor could not be read. */
-  async #openReader(sink: string, reader: SinkReader): Promise<void> {
-    try {
-      await reader.open();
-      const entry = this.#readers.get(sink);
-      if (entry?.reader === reader) {
-        entry.isOpen = true;
-        this.#options.onServing?.(sink);
-      }
-      this.#options.onRecords(sink);
-    } catch {
-      void this.#reopenLater(sink, reader);
-    }
-  }
-
-  async #reopenLater(sink: string, reader: SinkReader): Promise<void> {
-    if (this.#readers.get(sink)?.reader === reader) this.#readers.delete(sink);
-    await reader.close();
-    if (this.#closing.signal.aborted) return;
-    await this.#link.clock.sleep(SIZE_MS, this.#closing.signal).catch(() => {});
-    if (!this.#closing.signal.aborted) this.#options.onRecords(sink);
-  }
-
-  async #closeReader(sink: string): Promise<void> {
-    const known = this.#readers.get(sink);
-    this.#readers.delete(sink);
-    await known?.reader.close();
   }
 
   serves(sink: string): boolean {
@@ -405,34 +366,25 @@ export class ClusterStore implements Store {
   }
 
   readSlice(sink: string, bounds: SliceBounds): Slice<SpoolCursor> | undefined {
-    return this.#readerOf(sink)?.readSlice(bounds);
+    return this.#readers.find(sink)?.readSlice(bounds);
   }
 
   async acknowledge(sink: string, cursor: SpoolCursor): Promise<void> {
-    const reader = await this.#whenOpen(sink);
+    const reader = await this.#readers.whenOpen(sink);
     await reader.acknowledge(cursor);
   }
 
   async repeat(sink: string, endedMs?: number): Promise<void> {
-    const reader = await this.#whenOpen(sink);
+    const reader = await this.#readers.whenOpen(sink);
     await reader.repeat(endedMs);
   }
 
-  /** Resolves with the reader of a sink. Rejects if this replica does not serve it, or cannot read where it stands. */
-  async #whenOpen(sink: string): Promise<SinkReader> {
-    if (!this.#readerOf(sink)) await this.#readers.get(sink)?.opening;
-    const reader = this.#readerOf(sink);
-    if (reader) return reader;
-    if (!this.serves(sink)) throw toFenced({ kind: 'sink', name: sink });
-    throw toAway(this.#link.fault);
-  }
-
   countWaiting(sink: string, isWanted: LogChoice = () => true): number {
-    return this.#readerOf(sink)?.countWaiting(isWanted) ?? 0;
+    return this.#readers.find(sink)?.countWaiting(isWanted) ?? 0;
   }
 
   oldestWaitingMs(sink: string, isWanted: LogChoice = () => true): number | undefined {
-    return this.#readerOf(sink)?.oldestWaitingMs(isWanted);
+    return this.#readers.find(sink)?.oldestWaitingMs(isWanted);
   }
 
   checkWritable(): void {
@@ -452,10 +404,7 @@ export class ClusterStore implements Store {
     this.#timer?.cancel();
     this.#janitor.close();
     this.#queue.close();
-    const ended = Promise.all([
-      this.#queue.settle(),
-      ...[...this.#readers.keys()].map((sink) => this.#closeReader(sink)),
-    ]);
+    const ended = Promise.all([this.#queue.settle(), this.#readers.closeAll()]);
     using deadline = openDeadline(this.#link.clock, CLOSE_MS_MAX);
     await untilAborted(ended, deadline.signal).catch(() => {});
     // What an engine that hangs has not answered ends with the connection.

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import { createSystemClock, Secret } from '../../../src/base/index.ts';
+import { createSystemClock, renderErrorChain, Secret } from '../../../src/base/index.ts';
 import { ClusterStore, type ClusterStoreOptions, initCluster, StoreError } from '../../../src/store/index.ts';
 import { openNatsServer } from '../../support/sinks/nats-server.ts';
 import { type ClusterBench, createClusterBench, toOpenStore } from '../../support/store-bench.ts';
@@ -251,6 +251,30 @@ test.skipIf(isMissing)(
     await store.close();
   },
 );
+
+test.skipIf(isMissing)(`a sink whose cursor cannot be read is told once, with the reason${note}`, LIMIT, async () => {
+  const config = LEAST.replace('"$JS.API.STREAM.MSG.GET.RX_test", ', '');
+  await using server = await openNatsServer({ config, admin: { user: 'admin', pass: 'a' } });
+  const account = accountsOf(server.url);
+  await initCluster({ servers: account('admin', 'a'), cluster: 'test', replicas: 1, bytesMax: 1e7 });
+  const told: string[] = [];
+  const store = new ClusterStore({
+    servers: account('replica', 'r'),
+    cluster: 'test',
+    replica: 'one',
+    sinks: [{ name: 'a', start: 'oldest' }],
+    isOwner: () => true,
+    onRecords: () => {},
+    onSilent: (sink, cause) => told.push(`${sink}: ${renderErrorChain(cause)}`),
+  });
+  await store.open();
+  const acknowledge = () => store.acknowledge('a', { batch: 1, index: 0 });
+  for (let attempt = 0; attempt < 3; attempt++) {
+    await expect(acknowledge()).rejects.toMatchObject({ code: 'unwritable' });
+  }
+  expect(told).toEqual([expect.stringMatching(/^a: .*ermission/)]);
+  await store.close();
+});
 
 test.skipIf(isMissing)(`ClusterStore.close() does not wait for an engine that hangs${note}`, LIMIT, async () => {
   await using bench = await createClusterBench();

@@ -1,0 +1,116 @@
+import type { SinkStart } from '../contracts.ts';
+import { StoreError } from '../errors.ts';
+import { toFenced } from './commit-queue.ts';
+import { toAway } from './link.ts';
+import { SinkReader, type SinkReaderOptions } from './sink-reader.ts';
+
+/** Which sinks there are, and which of them are this replica's. */
+export interface SinkReadersOptions extends SinkReaderOptions {
+  /** The configured sinks. */
+  readonly sinks: () => readonly SinkStart[];
+  /** True while a sink is this replica's. */
+  readonly serves: (sink: string) => boolean;
+  /** True once the stream is known to be as it must be. */
+  readonly isReady: () => boolean;
+  /** Called when this replica begins to serve a sink. */
+  readonly onServing?: ((sink: string) => void) | undefined;
+}
+
+interface Entry {
+  readonly reader: SinkReader;
+  readonly opening: Promise<void>;
+  isOpen: boolean;
+}
+
+/** Wait before a cursor that could not be read is read again. Milliseconds. */
+const AGAIN_MS = 2000;
+
+/** The readers of the sinks that this replica serves. Each is opened when it is asked for first, and closed when the sink is another's. */
+export class SinkReaders {
+  readonly #options: SinkReadersOptions;
+  readonly #readers = new Map<string, Entry>();
+  readonly #closing = new AbortController();
+  /** Sinks of which it was told that their cursor cannot be read. */
+  readonly #failing = new Set<string>();
+
+  constructor(options: SinkReadersOptions) {
+    this.#options = options;
+  }
+
+  /** The number of records of the sink that lags most. */
+  get waiting(): number {
+    return Math.max(0, ...[...this.#readers.values()].map(({ reader }) => reader.countWaiting(() => true)));
+  }
+
+  /** Returns the reader of a sink that this replica serves, once it has its cursor. */
+  find(sink: string): SinkReader | undefined {
+    const known = this.#readers.get(sink);
+    if (!this.#options.serves(sink)) {
+      if (known) void this.close(sink);
+      return undefined;
+    }
+    if (known) return known.isOpen ? known.reader : undefined;
+    const start = this.#options.sinks().find(({ name }) => name === sink);
+    if (!start || !this.#options.isReady()) return undefined;
+    const reader = new SinkReader(this.#options, start);
+    this.#readers.set(sink, { reader, opening: this.#open(sink, reader), isOpen: false });
+    return undefined;
+  }
+
+  /** Resolves with the reader of a sink. Rejects if this replica does not serve it, or cannot read where it stands. */
+  async whenOpen(sink: string): Promise<SinkReader> {
+    if (!this.find(sink)) await this.#readers.get(sink)?.opening;
+    const reader = this.find(sink);
+    if (reader) return reader;
+    if (!this.#options.serves(sink)) throw toFenced({ kind: 'sink', name: sink });
+    throw toAway(this.#options.link.fault);
+  }
+
+  /** Closes the reader of a sink; the next one reads anew where the sink stands. */
+  async close(sink: string): Promise<void> {
+    const known = this.#readers.get(sink);
+    this.#readers.delete(sink);
+    await known?.reader.close();
+  }
+
+  /** Closes all readers for good; no more may be asked for. */
+  async closeAll(): Promise<void> {
+    this.#closing.abort();
+    await Promise.all([...this.#readers.keys()].map((sink) => this.close(sink)));
+  }
+
+  /** Opens a reader, and wakes its sink; after a while if its cursor could not be read. */
+  async #open(sink: string, reader: SinkReader): Promise<void> {
+    const { onRecords, onServing } = this.#options;
+    try {
+      await reader.open();
+      const entry = this.#readers.get(sink);
+      if (entry?.reader === reader) {
+        entry.isOpen = true;
+        this.#failing.delete(sink);
+        onServing?.(sink);
+      }
+      onRecords(sink);
+    } catch (cause) {
+      this.#noteFailure(sink, cause);
+      void this.#reopenLater(sink, reader);
+    }
+  }
+
+  /** Without a connection the link says why; and of another's sink nothing is wrong. */
+  #noteFailure(sink: string, cause: unknown): void {
+    const isFenced = cause instanceof StoreError && cause.code === 'fenced';
+    const { link, onSilent } = this.#options;
+    if (isFenced || !link.connection || this.#closing.signal.aborted || this.#failing.has(sink)) return;
+    this.#failing.add(sink);
+    onSilent?.(sink, cause);
+  }
+
+  async #reopenLater(sink: string, reader: SinkReader): Promise<void> {
+    const { signal } = this.#closing;
+    if (this.#readers.get(sink)?.reader === reader) this.#readers.delete(sink);
+    await reader.close();
+    await this.#options.link.clock.sleep(AGAIN_MS, signal).catch(() => {});
+    if (!signal.aborted) this.#options.onRecords(sink);
+  }
+}
