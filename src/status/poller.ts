@@ -1,13 +1,13 @@
 import { type Clock, type Deadline, openDeadline } from '../base/index.ts';
 import type { DocumentSource } from './contracts.ts';
-import { readDevice, readFirmwareVersion, readModel, readSerialNumber, readSystemHash } from './known-fields.ts';
-import type { DeviceFacts } from './mapping/device-condition.ts';
+import { KnownDevice } from './known-device.ts';
+import { readSystemHash } from './known-fields.ts';
 import type { CompiledJoin, JoinTable } from './mapping/join.ts';
 import { ModelMemory } from './model-memory.ts';
 import type { ModuleDefinition } from './module-settings/module-definition.ts';
 import { createPollPlan, type PollPlan, type PollTarget, PROBE, type StatusReaders } from './poll-plan.ts';
 import type { PollResult, ResourceCapability, ResourceResult } from './poll-result.ts';
-import { type PollerState, parseState, renderState } from './poller-state.ts';
+import { parseState, renderState } from './poller-state.ts';
 import { type HeldAnswer, readTarget, type TargetReading } from './read-target.ts';
 import { CapabilityMemory, listCapabilities, TargetTimers } from './target-memory.ts';
 
@@ -116,13 +116,9 @@ export class StatusPoller {
   readonly #tracked: readonly Tracked[];
   readonly #timers: TargetTimers;
   readonly #memory: CapabilityMemory;
-  /** The router that the memory is of: as it was read, or as an earlier poller knew it. */
-  #memoryOf: Pick<PollerState, 'firmware' | 'serial'>;
+  /** The router that the memory is of. */
+  readonly #device: KnownDevice;
   readonly #models: ModelMemory;
-  /** Model of the router; `undefined` before it is known. */
-  #model: string | undefined;
-  /** True if nothing is known of the router but what it has answered, so that its model may tell more. */
-  #isNew: boolean;
   /** Memory and router that were handed out last. */
   #takenRevision = '';
   /** Increases when slow modules are read at another time than before. */
@@ -131,11 +127,7 @@ export class StatusPoller {
   /** Increases when the router may have been replaced. */
   #renewal = 0;
   #isUp = false;
-  #firmwareVersion: string | undefined;
-  #serialNumber: string | undefined;
   #configHash: string | undefined;
-  /** What the router said that it is; `undefined` before that. */
-  #device: DeviceFacts | undefined;
 
   constructor(options: StatusPollerOptions) {
     this.#options = options;
@@ -154,10 +146,9 @@ export class StatusPoller {
     }));
     this.#models = options.models ?? new ModelMemory();
     const known = parseState(options.previous);
-    this.#memoryOf = known;
-    this.#isNew = known.firmware === undefined && known.serial === undefined;
+    this.#device = new KnownDevice(known);
     // Nothing would say that it is another router by now.
-    if (this.#isNew) return;
+    if (this.#device.isNew) return;
     const { clock } = options;
     for (const { resource, untilMs } of known.lacks) {
       if (this.#plan.names.has(resource)) this.#memory.restoreLack(resource, untilMs - clock.now(), clock.monotonic());
@@ -174,7 +165,7 @@ export class StatusPoller {
    * no part of it: who grants them restarts the agent to see the effect.
    */
   takeState(): string | undefined {
-    const { firmware, serial } = this.#memoryOf;
+    const { firmware, serial } = this.#device.remembered;
     const changes = this.#memory.revision + this.#phaseChanges;
     const revision = JSON.stringify([changes, firmware, serial]);
     if (revision === this.#takenRevision || changes === 0) return undefined;
@@ -279,7 +270,7 @@ export class StatusPoller {
   #mayAsk({ target: { name } }: Tracked, nowMs: number): boolean {
     if (this.#memory.mayAsk(name, nowMs)) return true;
     // Another router of the model has it after all.
-    return this.#memory.isGuess(name) && this.#models.find(this.#model ?? '', name) === 'some';
+    return this.#memory.isGuess(name) && this.#models.find(this.#device.model ?? '', name) === 'some';
   }
 
   /** If anything else was read, these resources were refused; otherwise the account was. */
@@ -319,7 +310,7 @@ export class StatusPoller {
   /** Returns true if a target, or any part of it, is for this router. */
   #isFor({ target: { path, isConditional, resources, feeds } }: Tracked): boolean {
     if (!isConditional || path === PROBE) return true;
-    return feeds.length > 0 || resources.some((resource) => resource.isFor(this.#device));
+    return feeds.length > 0 || resources.some((resource) => resource.isFor(this.#device.facts));
   }
 
   #find(path: string): Tracked | undefined {
@@ -366,7 +357,7 @@ export class StatusPoller {
     if (this.#isSpared(tracked, poll)) poll.slowResources++;
     const previous = tracked.held && poll.options.holdsValues?.(target.name) ? tracked.held : undefined;
     const context = {
-      ...{ source, readers, clock, zone, configHash: this.#configHash, previous, device: this.#device },
+      ...{ source, readers, clock, zone, configHash: this.#configHash, previous, device: this.#device.facts },
       tableOf: (join: CompiledJoin) => this.#freshTables(join.definition.path).tables.get(join),
       basis: this.#renderBasis(tracked),
     };
@@ -405,9 +396,7 @@ export class StatusPoller {
       this.#memory.record(target.name, reading.state === 'read' ? undefined : reading.state, reading.readAtMs);
       if (reading.state !== 'forbidden') this.#compare(target.name, reading.state === 'unsupported', isGuess);
     }
-    if (reading.state !== 'read' || reading.isUnchanged) return;
-    this.#learn(target, reading.document);
-    if (target.path === PROBE) poll.withdrawn = [...poll.withdrawn, ...this.#withdraw()];
+    if (reading.state === 'read' && !reading.isUnchanged) this.#learn(target, reading.document, poll);
   }
 
   /** Forgets the answers of targets that are not for this router any more; returns their names. */
@@ -436,15 +425,16 @@ export class StatusPoller {
     // Its own rows are in its document.
     const others = needs.filter((need) => need !== path);
     const versions = others.map((need) => this.#freshTables(need).tablesVersion);
-    return JSON.stringify([versions, isConditional ? this.#device : undefined]);
+    return JSON.stringify([versions, isConditional ? this.#device.facts : undefined]);
   }
 
   /** Compares an answer with what is known of the model: a router that differs from the others is asked for everything. */
   #compare(resource: string, isLacking: boolean, isGuess: boolean): void {
-    if (this.#model === undefined) return;
-    const isOtherThanModel = isLacking ? this.#models.find(this.#model, resource) === 'some' : isGuess;
+    const { model } = this.#device;
+    if (model === undefined) return;
+    const isOtherThanModel = isLacking ? this.#models.find(model, resource) === 'some' : isGuess;
     if (isOtherThanModel) this.#memory.forgetGuesses();
-    this.#models.learn(this.#model, resource, isLacking);
+    this.#models.learn(model, resource, isLacking);
   }
 
   /** Guesses that the router lacks what others of its model lack. */
@@ -452,32 +442,22 @@ export class StatusPoller {
     const nowMs = this.#options.clock.monotonic();
     for (const { target } of this.#tracked) {
       if (target.isIdentity || target.reader || this.#models.find(model, target.name) !== 'none') continue;
-      this.#memory.guessLack(target.name, this.#serialNumber ?? '', nowMs);
+      this.#memory.guessLack(target.name, this.#device.serial ?? '', nowMs);
     }
   }
 
   /** Learns facts from documents that the poller itself uses. */
-  #learn({ path }: PollTarget, document: unknown): void {
+  #learn({ path }: PollTarget, document: unknown, poll: PollInProgress): void {
     if (path === 'sysdetail/system') this.#configHash = readSystemHash(document);
-    if (path !== 'device_info') return;
-    this.#device = readDevice(document);
-    const version = readFirmwareVersion(document);
-    const serial = readSerialNumber(document);
-    const of = this.#memoryOf;
-    const isReplaced = isOther(of.serial, serial);
-    const hasChanged = isReplaced || isOther(of.firmware, version);
-    this.#memoryOf = { firmware: version ?? of.firmware, serial: serial ?? of.serial };
-    this.#serialNumber = serial ?? this.#serialNumber;
-    this.#firmwareVersion = version ?? this.#firmwareVersion;
+    if (path !== PROBE) return;
+    const { hasChanged, mayGuess } = this.#device.learn(document);
     if (hasChanged) {
       const refused = new Set(this.#memory.forget());
       for (const { target, index } of this.#tracked) if (refused.has(target.name)) this.#timers.reset(index);
     }
-    this.#model = readModel(document);
-    // Of a replaced device nothing is guessed: its predecessor may be all that is known of the model.
-    const mayGuess = !isReplaced && (this.#isNew || hasChanged);
-    if (this.#model !== undefined && mayGuess) this.#guess(this.#model);
-    this.#isNew = false;
+    const { model } = this.#device;
+    if (model !== undefined && mayGuess) this.#guess(model);
+    poll.withdrawn = [...poll.withdrawn, ...this.#withdraw()];
   }
 
   #toResourceResult({ target, index }: Tracked, reading: TargetReading, { options }: PollInProgress): ResourceResult {
@@ -522,8 +502,8 @@ export class StatusPoller {
       resources: poll.resources,
       withdrawn: poll.withdrawn,
       capabilities: this.#listCapabilities(),
-      firmwareVersion: this.#firmwareVersion,
-      serialNumber: this.#serialNumber,
+      firmwareVersion: this.#device.firmware,
+      serialNumber: this.#device.serial,
       configHash: this.#configHash,
     };
   }
@@ -532,8 +512,3 @@ export class StatusPoller {
 const NO_TABLES: ReadonlyMap<CompiledJoin, JoinTable> = new Map();
 /** Version of rows that have expired; those of answers are positive, and 0 stands for those before the first answer. */
 const NO_VERSION = -1;
-
-/** Returns true if both texts are known and differ. */
-function isOther(before: string | undefined, now: string | undefined): boolean {
-  return before !== undefined && now !== undefined && before !== now;
-}

@@ -1,0 +1,81 @@
+import { readDevice, readFirmwareVersion, readModel, readSerialNumber } from './known-fields.ts';
+import type { DeviceFacts } from './mapping/device-condition.ts';
+import type { PollerState } from './poller-state.ts';
+
+type Identity = Pick<PollerState, 'firmware' | 'serial'>;
+
+/** What a `device_info` means for what is remembered of a router. */
+export interface DeviceChange {
+  /** True if it is another device than before, or has another firmware. */
+  readonly hasChanged: boolean;
+  /** True if the router lacks, as far as is known, what others of its model lack. */
+  readonly mayGuess: boolean;
+}
+
+/** The device behind a router's address, as it describes itself in `device_info`. */
+export class KnownDevice {
+  #facts: DeviceFacts | undefined;
+  #model: string | undefined;
+  #firmware: string | undefined;
+  #serial: string | undefined;
+  #remembered: Identity;
+  #isNew: boolean;
+
+  /** `remembered`: as an earlier poller knew it. */
+  constructor(remembered: Identity) {
+    this.#remembered = remembered;
+    this.#isNew = remembered.firmware === undefined && remembered.serial === undefined;
+  }
+
+  /** True if nothing is known of the router but what it has answered, so that its model may tell more. */
+  get isNew(): boolean {
+    return this.#isNew;
+  }
+
+  /** The device that the memory is of: as it was read, or as an earlier poller knew it. */
+  get remembered(): Identity {
+    return this.#remembered;
+  }
+
+  /** What it says that it is, for conditions; `undefined` before that. */
+  get facts(): DeviceFacts | undefined {
+    return this.#facts;
+  }
+
+  /** Its model; `undefined` before it is known. */
+  get model(): string | undefined {
+    return this.#model;
+  }
+
+  /** Last firmware version that it has reported. */
+  get firmware(): string | undefined {
+    return this.#firmware;
+  }
+
+  /** Last serial number that it has reported. */
+  get serial(): string | undefined {
+    return this.#serial;
+  }
+
+  /** Learns from a `device_info`. */
+  learn(document: unknown): DeviceChange {
+    this.#facts = readDevice(document);
+    this.#model = readModel(document);
+    const [firmware, serial] = [readFirmwareVersion(document), readSerialNumber(document)];
+    const before = this.#remembered;
+    const isReplaced = isOther(before.serial, serial);
+    const hasChanged = isReplaced || isOther(before.firmware, firmware);
+    this.#remembered = { firmware: firmware ?? before.firmware, serial: serial ?? before.serial };
+    this.#serial = serial ?? this.#serial;
+    this.#firmware = firmware ?? this.#firmware;
+    // Of a replaced device nothing is guessed: its predecessor may be all that is known of the model.
+    const mayGuess = !isReplaced && (this.#isNew || hasChanged);
+    this.#isNew = false;
+    return { hasChanged, mayGuess };
+  }
+}
+
+/** Returns true if both texts are known and differ. */
+function isOther(before: string | undefined, now: string | undefined): boolean {
+  return before !== undefined && now !== undefined && before !== now;
+}
