@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { packBytes, packLines } from '../base/index.ts';
 import type { Slice, SliceBounds } from '../model/index.ts';
 import type {
   EmbeddedStoreOptions,
@@ -21,6 +20,7 @@ import {
   toSpoolFull,
   toStoreError,
 } from './errors.ts';
+import { joinByRouter, type PackedCommit, packCommits } from './packed-commits.ts';
 import { RecentLines, type RecentRecords } from './recent-lines.ts';
 import { keepRouters, type Transact } from './router-absences.ts';
 import { checkValue, readValue, writeValue } from './router-tables.ts';
@@ -39,12 +39,7 @@ const DAMAGED_BATCHES_MAX = 100;
 /** A router that has used its share goes on when this many times its waiting records are free. */
 const RESUME_FACTOR = 2;
 
-const LINE_END = Buffer.from('\n');
-
 const isAnyLog: LogChoice = () => true;
-
-/** A commit with its compressed records; `body` is absent without records. */
-type Packed = LogCommit & { readonly body: Uint8Array | undefined };
 
 interface Opened {
   readonly file: SqliteFile;
@@ -189,10 +184,7 @@ export class EmbeddedStore implements Store, Disposable {
   commit(...commits: (LogCommit | FactsCommit)[]): void {
     const logs = commits.filter((commit) => 'position' in commit);
     const learnt = commits.filter((commit) => 'facts' in commit);
-    const packed = logs.map((commit) => ({
-      ...commit,
-      body: commit.lines.length > 0 ? packLines(commit.lines) : undefined,
-    }));
+    const packed = packCommits(logs);
     const added = packed.reduce((sum, { body }) => sum + (body?.length ?? 0), 0);
     this.#attempt(({ file, spool, recent }) => {
       const lost = logs.find(({ router, component }) => this.#forgotten.has(router, component));
@@ -236,7 +228,7 @@ export class EmbeddedStore implements Store, Disposable {
    * Throws if the records of a router, with those of a commit, would take more than what is free afterwards. A router
    * without waiting records may always add some, so that its logs go on as long as there is room at all.
    */
-  #checkShare(spool: SpoolTable, router: string, packed: readonly Packed[], added: number): void {
+  #checkShare(spool: SpoolTable, router: string, packed: readonly PackedCommit[], added: number): void {
     const own = packed.reduce((sum, one) => sum + (one.router === router ? (one.body?.length ?? 0) : 0), 0);
     const heldBytes = spool.bytesOf(router);
     if (own === 0 || heldBytes === 0 || this.#routers <= 1) return;
@@ -450,29 +442,6 @@ function transactRecent<T>({ file, recent }: Omit<Opened, 'spool'>, work: () => 
     recent?.forgetHoldings();
     throw cause;
   }
-}
-
-/** Copies the records of commits for `EmbeddedStore.addRecent`. */
-export function packRecent(commits: readonly (LogCommit | FactsCommit)[]): ReadonlyMap<string, RecentRecords> {
-  const logs = commits.filter((commit) => 'position' in commit);
-  const packed = logs.map((one) => ({ ...one, body: one.lines.length > 0 ? packLines(one.lines) : undefined }));
-  const joined = joinByRouter(packed);
-  // The memory of the lines goes to whoever commits them.
-  return new Map([...joined].map(([router, records]) => [router, { ...records, bytes: Buffer.from(records.bytes) }]));
-}
-
-/** Joins the records that a commit has of each router, whichever logs they are of. */
-function joinByRouter(packed: readonly Packed[]): Map<string, RecentRecords> {
-  const joined = new Map<string, RecentRecords>();
-  for (const { router, lines, body } of packed) {
-    if (!body) continue;
-    const before = joined.get(router);
-    const bytes = lines.bytes ?? Buffer.from([...lines].join('\n'));
-    const all = before ? Buffer.concat([before.bytes, LINE_END, bytes]) : bytes;
-    const records = (before?.records ?? 0) + lines.length;
-    joined.set(router, { records, bytes: all, body: before ? packBytes(all) : body });
-  }
-  return joined;
 }
 
 function writeFacts(file: SqliteFile, { router, facts }: FactsCommit): void {

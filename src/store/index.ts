@@ -24,8 +24,9 @@ export type {
 } from './contracts.ts';
 export type { DeadLetterOptions } from './dead-letter-file.ts';
 export { DeadLetterStore, type LetterSelection, type ListOptions, type StoredLetter } from './dead-letter-store.ts';
-export { EmbeddedStore, packRecent } from './embedded-store.ts';
+export { EmbeddedStore } from './embedded-store.ts';
 export { StoreError } from './errors.ts';
+export { packRecent } from './packed-commits.ts';
 export {
   type DeadLetterSettings,
   deadLettersSchema,
