@@ -1,5 +1,9 @@
+import { mkdtempDisposable } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { RouterClient } from '../../src/router/index.ts';
 import { type Fleet, type FleetOptions, startFleet } from '../support/fleet.ts';
 
 const SECOND_MS = 1000;
@@ -10,11 +14,18 @@ const LOG_FILE = '/download/log?log_file';
 /** Turns of the event loop in which the network brings what it has, between two timers. */
 const TURNS = 40;
 const LOOKS_MAX = 1000;
+/** The most that a router has, and those that it has from the start. */
+const [PROFILES, FIRST_PROFILES] = [16, 2];
 
 /** A router with `bytes` of lines in the log `bulk`, and one line in the log `small`. */
-async function startSlowFleet(bytes: number, features: NonNullable<FleetOptions['simulator']>['features'] = {}) {
+async function startSlowFleet(
+  bytes: number,
+  features: NonNullable<FleetOptions['simulator']>['features'] = {},
+  config: NonNullable<FleetOptions['config']> = (one) => one,
+) {
   const fleet = await startFleet({
     isStopped: true,
+    config,
     simulator: { plainHttp: true, features, logs: { maxSizeBytes: 32 * MIB } },
   });
   const message = 'x'.repeat(LINE_BYTES - 'yyyy-mm-dd hh:mm:ss [bulk] 00000000 \n'.length);
@@ -122,6 +133,34 @@ test('a download of less than 100 bytes per second ends after half a minute, and
   await fleet.router().clearFault('slow_body');
   await advance(fleet, 5 * MINUTE_MS);
   expect(bulkLines(fleet)).toHaveLength(MIB / 8 / LINE_BYTES);
+});
+
+test('a backup of many slow profiles lets every poll come between two of them', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'router-exporter-backups-'));
+  await using fleet = await startSlowFleet(LINE_BYTES, {}, (config) => ({
+    ...config,
+    backup: { schedule: '0 12 * * *', path: folder.path, keep: 3, format: 'binary' },
+  }));
+  await using admin = new RouterClient({
+    url: fleet.router().url,
+    username: 'admin',
+    password: 'simulated',
+    clock: fleet.clock,
+  });
+  const profiles = Array.from({ length: PROFILES - FIRST_PROFILES }, (_, index) => ({
+    name: `p${index}`,
+    template: 'running_profile',
+  }));
+  await admin.call({ method: 'POST', path: '/profiles', json: { profiles } });
+  await fleet.router().fault('slow_body', { path: '/download/profiles', bytesPerSecond: 400 });
+  await startAndPoll(fleet);
+  const { seen, look } = watch(fleet);
+  await advance(fleet, 40 * MINUTE_MS, look);
+
+  expect([...seen.ups]).toEqual([1]);
+  // A profile takes 47 seconds, all of them a quarter of an hour.
+  expect(seen.ageMsMax).toBeLessThan(2 * MINUTE_MS);
+  expect((await fleet.metrics()).match(/^router_backup_versions\{.*\} 1$/gm)).toHaveLength(PROFILES);
 });
 
 test('a router that answers nothing from the start is down with a reason within a minute', async () => {
