@@ -1,9 +1,11 @@
 import { once } from 'node:events';
-import { get, type IncomingMessage } from 'node:http';
+import { Agent, get, type IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
+import { hashSync } from 'bcryptjs';
 import { expect, test } from 'vitest';
 import { LineFeed } from '../../src/agent/views/line-feed.ts';
 import type { WebContent } from '../../src/web/index.ts';
-import { openBench } from './bench.ts';
+import { openBench, toBasic } from './bench.ts';
 
 const lineOf = (message: string, more: object = {}) =>
   JSON.stringify({ component: 'network', severity: 'info', message, uid: message.slice(0, 20), ...more });
@@ -110,4 +112,39 @@ test('a stream without lines shows signs of life, and ends after 15 minutes so t
   reader.resume();
   await ended;
   expect((await tail.bench.get('/router/nobody/stream')).status).toBe(404);
+});
+
+test('requests for a stream without a body, and readers who leave before it begins, keep no place', async () => {
+  const feed = new LineFeed();
+  let followers = 0;
+  const content: Partial<WebContent> = {
+    followRecords(query, listener) {
+      const end = feed.follow(query, listener);
+      followers++;
+      return () => {
+        followers--;
+        end();
+      };
+    },
+  };
+  const security = { headers: {}, users: new Map([['alice', hashSync('secret', 4)]]) };
+  await using bench = await openBench(content, { security });
+  const headers = toBasic('alice', 'secret');
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  for (let count = 0; count < 60; count++) {
+    expect((await bench.get('/logs/stream', { method: 'HEAD', headers, agent })).status).toBe(200);
+  }
+  agent.destroy();
+  for (let count = 0; count < 60; count++) {
+    // Its password is being compared when it leaves.
+    const left = connect(Number(new URL(bench.url).port), '127.0.0.1');
+    const { authorization } = toBasic('alice', `wrong ${count}`);
+    const method = count % 2 === 0 ? 'GET' : 'HEAD';
+    const known = count % 3 === 0 ? authorization : headers.authorization;
+    left.write(`${method} /logs/stream HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${known}\r\n\r\n`, () =>
+      left.destroy(),
+    );
+    await once(left, 'close');
+  }
+  await expect.poll(() => followers).toBe(0);
 });

@@ -39,6 +39,21 @@ test('GET /api/v1/routers?own=1 asks no other process', async () => {
   expect(peer.requests).toEqual([]);
 });
 
+test.for([301, 302, 303, 307, 308])(
+  'a redirect (%i) of another process is not followed, so that the token of the fleet goes nowhere else',
+  async (status) => {
+    await using stranger = await openPeer(answerRouters(THEIRS));
+    await using peer = await openPeer(
+      (_, response) => void response.writeHead(status, { Location: stranger.url }).end(),
+    );
+    await using bench = await openBench(createContent(peer.url, { token: new Secret('a-token-of-the-fleet') }));
+    const { routers, unanswered } = JSON.parse((await bench.get('/api/v1/routers')).body.toString());
+    expect(routers).toMatchObject([{ name: 'plant-7' }, { name: 'plant-9', state: 'unknown' }]);
+    expect(unanswered).toMatchObject([{ error: `It answered with status ${status}` }]);
+    expect([peer.requests.length, stranger.requests]).toEqual([1, []]);
+  },
+);
+
 test('the other processes are asked at most every five seconds, however many look', async () => {
   await using peer = await openPeer(answerRouters(THEIRS));
   await using bench = await openBench(createContent(peer.url));
