@@ -4,6 +4,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type ExpositionFormat, FleetExposition } from '../../src/exposition/index.ts';
 import type { Labels, MetricFamily, RouterIdentity } from '../../src/model/index.ts';
+import { measureProcessorMs } from '../support/processor-time.ts';
 import { parseExposition } from './parse-exposition.ts';
 
 const PLANT: RouterIdentity = { name: 'plant-7', labels: { site: 'munich' } };
@@ -419,4 +420,27 @@ test('FleetExposition hands out its text in pieces, so that no reader needs it w
   expect(pieces.length).toBeGreaterThan(5);
   expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThan(270_000);
   expect(parseExposition(pieces.join('')).samples).toHaveLength(8000);
+});
+
+test('FleetExposition takes a time that grows with the series, and not with their square', () => {
+  const family = { name: 'router_lines_total', help: 'Lines.', type: 'counter' } as const;
+  /** One series after the other, as logs with new names bring them, with scrapes in between. */
+  const work = (routers: number) => {
+    const exposition = new FleetExposition();
+    for (let index = 0; index < 200; index++) {
+      for (let router = 0; router < routers; router++) {
+        exposition.add({ name: `r${router}`, labels: {} }, family, { component: `c${index}` }, 1);
+        exposition.publishValues(
+          { name: `r${router}`, labels: {} },
+          `p${index % 20}`,
+          [gauge(`router_g${index % 20}`, [{}, 1])],
+          'never',
+        );
+      }
+    }
+    for (let scrape = 0; scrape < 5; scrape++) render(exposition, 0);
+  };
+  work(10);
+  const [few, many] = [10, 80].map((routers) => measureProcessorMs(() => work(routers)));
+  expect(many).toBeLessThan(Math.max(1, few ?? 0) * 8 * 3);
 });
