@@ -39,7 +39,8 @@ export function createPageRoutes(dependencies: WebDependencies): Readonly<Record
   return {
     '/': async (context) => {
       const { content, peers } = dependencies;
-      const [whole, counts] = await Promise.all([peers.collect(content), peers.describeProcesses(content)]);
+      // The short answers first: they share a connection.
+      const [counts, whole] = await Promise.all([peers.describeProcesses(content), peers.collect(content)]);
       const facets = parseFacets((name) => context.req.queries(name));
       const query = { ...readQuery(context, FLEET_SORTS, Object.keys(FILTERS)), facets };
       const shards = content.describeShards();
