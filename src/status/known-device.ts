@@ -12,65 +12,41 @@ export interface DeviceChange {
   readonly mayGuess: boolean;
 }
 
-/** The device behind a router's address, as it describes itself in `device_info`. */
+/** The device behind a router's address, as it describes itself in `device_info`. Only {@link learn} changes it. */
 export class KnownDevice {
-  #facts: DeviceFacts | undefined;
-  #model: string | undefined;
-  #firmware: string | undefined;
-  #serial: string | undefined;
-  #remembered: Identity;
-  #isNew: boolean;
+  /** What it says that it is, for conditions; `undefined` before that. */
+  facts: DeviceFacts | undefined;
+  /** Its model; `undefined` before it is known. */
+  model: string | undefined;
+  /** Last firmware version that it has reported. */
+  firmware: string | undefined;
+  /** Last serial number that it has reported. */
+  serial: string | undefined;
+  /** The device that the memory is of: as it was read, or as an earlier poller knew it. */
+  remembered: Identity;
+  /** True if nothing is known of the router but what it has answered, so that its model may tell more. */
+  isNew: boolean;
 
   /** `remembered`: as an earlier poller knew it. */
   constructor(remembered: Identity) {
-    this.#remembered = remembered;
-    this.#isNew = remembered.firmware === undefined && remembered.serial === undefined;
-  }
-
-  /** True if nothing is known of the router but what it has answered, so that its model may tell more. */
-  get isNew(): boolean {
-    return this.#isNew;
-  }
-
-  /** The device that the memory is of: as it was read, or as an earlier poller knew it. */
-  get remembered(): Identity {
-    return this.#remembered;
-  }
-
-  /** What it says that it is, for conditions; `undefined` before that. */
-  get facts(): DeviceFacts | undefined {
-    return this.#facts;
-  }
-
-  /** Its model; `undefined` before it is known. */
-  get model(): string | undefined {
-    return this.#model;
-  }
-
-  /** Last firmware version that it has reported. */
-  get firmware(): string | undefined {
-    return this.#firmware;
-  }
-
-  /** Last serial number that it has reported. */
-  get serial(): string | undefined {
-    return this.#serial;
+    this.remembered = remembered;
+    this.isNew = remembered.firmware === undefined && remembered.serial === undefined;
   }
 
   /** Learns from a `device_info`. */
   learn(document: unknown): DeviceChange {
-    this.#facts = readDevice(document);
-    this.#model = readModel(document);
+    this.facts = readDevice(document);
+    this.model = readModel(document);
     const [firmware, serial] = [readFirmwareVersion(document), readSerialNumber(document)];
-    const before = this.#remembered;
+    const before = this.remembered;
     const isReplaced = isOther(before.serial, serial);
     const hasChanged = isReplaced || isOther(before.firmware, firmware);
-    this.#remembered = { firmware: firmware ?? before.firmware, serial: serial ?? before.serial };
-    this.#serial = serial ?? this.#serial;
-    this.#firmware = firmware ?? this.#firmware;
+    this.remembered = { firmware: firmware ?? before.firmware, serial: serial ?? before.serial };
+    this.serial = serial ?? this.serial;
+    this.firmware = firmware ?? this.firmware;
     // Of a replaced device nothing is guessed: its predecessor may be all that is known of the model.
-    const mayGuess = !isReplaced && (this.#isNew || hasChanged);
-    this.#isNew = false;
+    const mayGuess = !isReplaced && (this.isNew || hasChanged);
+    this.isNew = false;
     return { hasChanged, mayGuess };
   }
 }
