@@ -1,9 +1,11 @@
 import type { Clock } from '../../base/index.ts';
 import { type FleetExposition, toFamily } from '../../exposition/index.ts';
 import type { Labels, RouterIdentity } from '../../model/index.ts';
-import { type BudgetPart, type Pace, SharedBudget, type SharedBytesUsed } from '../../schedule/index.ts';
+import type { RouterClient } from '../../router/index.ts';
+import { type BudgetPart, SharedBudget, type SharedBytesUsed } from '../../schedule/index.ts';
 import { FLEET_FAMILIES as F } from '../metrics/fleet-families.ts';
 import type { RouterValues } from '../state.ts';
+import type { KeptPace } from './kept-pace.ts';
 
 /** Budget of one router, and storage for its use. */
 export interface ByteAccountOptions {
@@ -14,9 +16,9 @@ export interface ByteAccountOptions {
   /** Share of the budget that is kept for status polls. */
   readonly statusShare: number;
   /** How the router is spared whatever its budget. */
-  readonly pace: () => Pace;
-  /** Bytes of its connections so far. */
-  readonly wire: () => { readonly sent: number; readonly received: number };
+  readonly pace: Pick<KeptPace, 'pace'>;
+  /** Counts the bytes of its connections. */
+  readonly client: Pick<RouterClient, 'wireBytes'>;
   /** Exposition that serves the byte metrics. */
   readonly exposition: FleetExposition;
   /** Stored values that keep the bytes of the day over a restart. */
@@ -61,9 +63,9 @@ export class ByteAccount {
 
   /** Adds the bytes on the wire since the last call. */
   settle(): void {
-    const { router, exposition, wire, clock } = this.#options;
+    const { router, exposition, client, clock } = this.#options;
     this.#settledAtMs = clock.monotonic();
-    const { sent, received } = wire();
+    const { sent, received } = client.wireBytes;
     const [sentNow, receivedNow] = [sent - this.#sent, received - this.#received];
     [this.#sent, this.#received] = [sent, received];
     exposition.add(router, F.sentBytes, {}, sentNow);
@@ -102,7 +104,7 @@ export class ByteAccount {
 
   #showStretch(): void {
     const { router, exposition, bytesPerDay, pace } = this.#options;
-    const { stretch, statusStretch } = pace();
+    const { stretch, statusStretch } = pace.pace;
     const isShown = bytesPerDay > 0 || stretch > 1;
     if (!isShown && !this.#isStretchShown) return;
     this.#isStretchShown = isShown;

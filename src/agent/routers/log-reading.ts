@@ -1,6 +1,6 @@
 import { type Clock, CodedError, isSelected, openDeadline } from '../../base/index.ts';
 import type { RouterSettings } from '../../config/index.ts';
-import { type ArchivePool, type LogEvent, type RecordLog, TailMemory, tailOnce, Zone } from '../../logs/index.ts';
+import { type ArchivePool, type LogEvent, TailMemory, tailOnce, Zone } from '../../logs/index.ts';
 import { type RouterClient, RouterError } from '../../router/index.ts';
 import type { RunOutcome, SharedBudget } from '../../schedule/index.ts';
 import { StoreError } from '../../store/index.ts';
@@ -60,32 +60,18 @@ export class LogReading {
   readonly #options: LogReadingOptions;
   readonly #zone: Zone;
   readonly #memory = new TailMemory();
-  readonly #records: RecordLog;
   /** Component after which the last run yielded. */
   #after: string | undefined;
   /** True if another replica has moved the logs since their positions were loaded. */
   #isFenced = false;
 
   constructor(options: LogReadingOptions) {
-    const { settings, records, stats, feed } = options;
+    const { settings } = options;
     this.#options = options;
     const { intervalMs } = settings.logs;
     const parts = LOG_FLOOR_PARTS.find((count) => intervalMs % count === 0 && intervalMs / count >= LOG_FLOOR_MS) ?? 1;
     this.floorMs = intervalMs / parts;
     this.#zone = new Zone(settings.timezone);
-    this.#records = {
-      readPositions: (router) => records.readPositions(router),
-      readFacts: (router) => records.readFacts(router),
-      forgetLogs: (router, components) => records.forgetLogs(router, components),
-      commit: async (...commits) => {
-        await records.commit(...commits);
-        for (const commit of commits) {
-          if (!('lines' in commit)) continue;
-          stats.recordLines(commit.lines);
-          feed.publish(settings.name, commit.lines);
-        }
-      },
-    };
   }
 
   /** True if the last run has left some logs for the next one. */
@@ -129,13 +115,17 @@ export class LogReading {
   }
 
   async #tail(signal: AbortSignal, isAwaited: () => boolean): Promise<void> {
-    const { settings, client, budget, stats, lifecycle, clock, archives, lines } = this.#options;
+    const { settings, client, budget, stats, lifecycle, clock, records, archives, lines, feed } = this.#options;
     const beganMs = clock.monotonic();
     this.#after = await tailOnce(
       {
         router: settings,
         source: client,
-        records: this.#records,
+        records,
+        onStored: (stored) => {
+          stats.recordLines(stored);
+          feed.publish(settings.name, stored);
+        },
         archives,
         clock,
         zone: this.#zone,

@@ -116,11 +116,11 @@ export class RouterAgent {
     const pace = new KeptPace({ router: settings.name, intervals: toPaceIntervals(settings, poller), values });
     this.#pace = pace;
     const bytes = new ByteAccount({
-      pace: () => pace.pace,
       router: settings,
+      pace,
+      client,
       bytesPerDay: settings.byteBudget,
       statusShare: settings.byteBudgetStatusShare,
-      wire: () => client.wireBytes,
       exposition,
       values,
       clock,

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../base/index.ts';
-import type { LifecyclePause, LogCommit, RouterIdentity } from '../../model/index.ts';
+import type { LifecyclePause, LogCommit, RecordLines, RouterIdentity } from '../../model/index.ts';
 import type { ArchivePool } from '../archive/index.ts';
 import type { LogEvent, LogSource, RecordLog, RouterTime } from '../contracts.ts';
 import { isZoneOpen, learnZone, noteOffset, noteRotation, noteTold } from '../evidence/learnt-zone.ts';
@@ -29,6 +29,8 @@ export interface TailOptions {
   readonly source: LogSource;
   /** Stores records and positions. */
   readonly records: RecordLog;
+  /** Called with the records of each step of a log once they are stored; valid during the call. Default: nothing is. */
+  readonly onStored?: ((lines: RecordLines) => void) | undefined;
   /** Threads that decompress rotated files. */
   readonly archives: ArchivePool;
   /** Clock for time limits and the time of observation. */
@@ -93,6 +95,7 @@ export class TailContext {
   /** True if the listing shows that the logs of this router were deleted. */
   isWiped = false;
   readonly #records: RecordLog;
+  readonly #onStored: TailOptions['onStored'];
   /** The facts as they were stored last. */
   #storedFacts: string | undefined;
   /** True once a commit of this run was refused. */
@@ -110,6 +113,7 @@ export class TailContext {
     this.router = options.router;
     this.source = options.source;
     this.#records = options.records;
+    this.#onStored = options.onStored;
     this.archives = options.archives;
     this.clock = options.clock;
     this.report = options.report;
@@ -153,6 +157,7 @@ export class TailContext {
       this.#underWay.delete(storing);
     }
     this.#storedFacts = text;
+    for (const { lines } of commits) this.#onStored?.(lines);
   }
 
   /** Hands the commits over at once: the memory of their records is valid during this call. */
