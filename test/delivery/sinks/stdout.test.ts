@@ -35,6 +35,18 @@ test('StdoutSink writes one record per line, whole batches at a time', async () 
   expect(written).toEqual(['{"a":1}\n{"b":"ü"}\n', '{"c":3}\n']);
 });
 
+test('StdoutSink gives a terminal no control characters of a line, and the same records', async () => {
+  const { written, output } = collect();
+  const text = JSON.stringify({ message: 'x\u001b]0;owned\u0007\u009b2J\u007fü' });
+  await createSink(Object.assign(output, { isTTY: true })).deliver([new OutgoingRecord(text)], never);
+  const [line = ''] = written;
+  expect(line).not.toMatch(/[^\P{Cc}\n]/u);
+  expect(JSON.parse(line)).toEqual(JSON.parse(text));
+  const piped = collect();
+  await createSink(piped.output).deliver([new OutgoingRecord(text)], never);
+  expect(piped.written).toEqual([`${text}\n`]);
+});
+
 test('StdoutSink writes the format that is asked for, and nothing at all for an empty batch', async () => {
   const { written, output } = collect();
   await createSink(output, { format: 'ecs' }).deliver([sampleRecord('a')], never);

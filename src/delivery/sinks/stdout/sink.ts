@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream';
-import { joinLines } from '../../../base/index.ts';
+import { escapeForTerminal, joinLines } from '../../../base/index.ts';
 import type { BatchBounds, Sink } from '../../contracts.ts';
 import { DeliveryError } from '../../errors.ts';
 import { type RecordFormat, renderLines } from '../../formats/format.ts';
@@ -13,11 +13,12 @@ export interface StdoutSinkOptions {
   /** Record format. Default `native`. */
   readonly format?: RecordFormat | undefined;
   /** Standard output of the process, or a substitute. */
-  readonly output: Writable;
+  readonly output: Writable & { readonly isTTY?: boolean };
 }
 
 /**
- * Creates a sink that writes one JSON object per line to `output`. A record is accepted once the system has its bytes.
+ * Creates a sink that writes one JSON object per line to `output`. A record is accepted once the system has its bytes. A
+ * terminal gets control characters escaped that JSON would leave as they are.
  * There is no time limit: delivery waits for a slow or paused reader.
  */
 export function createStdoutSink({ name, batch, format = 'native', output }: StdoutSinkOptions): Sink {
@@ -28,7 +29,8 @@ export function createStdoutSink({ name, batch, format = 'native', output }: Std
     batch,
     deliver: async (records, signal) => {
       if (records.length === 0) return {};
-      const bytes = joinLines(renderLines(records, format));
+      const lines = joinLines(renderLines(records, format));
+      const bytes = output.isTTY ? Buffer.from(escapeForTerminal(lines.toString())) : lines;
       await write(name, output, bytes, signal);
       return { bytes: bytes.length };
     },
