@@ -126,7 +126,10 @@ export class ClusterStore implements Store {
       isReady: () => !this.isWaiting,
       onRecords: options.onRecords,
       onServing: options.onServing,
-      onSilent: options.onSilent,
+      onSilent: (sink, cause) => {
+        options.onSilent?.(sink, cause);
+        void this.#askSize();
+      },
       onDamaged: options.onDamaged,
     });
     this.#janitor = new Janitor({
@@ -404,7 +407,7 @@ export class ClusterStore implements Store {
     this.#timer?.cancel();
     this.#janitor.close();
     this.#queue.close();
-    const ended = Promise.all([this.#queue.settle(), this.#readers.closeAll()]);
+    const ended = Promise.all([this.#queue.settle(), this.#readers.end()]);
     using deadline = openDeadline(this.#link.clock, CLOSE_MS_MAX);
     await untilAborted(ended, deadline.signal).catch(() => {});
     // What an engine that hangs has not answered ends with the connection.
@@ -445,7 +448,10 @@ export class ClusterStore implements Store {
       return;
     }
     try {
+      const { seenSeq } = this.#readers;
       this.#state = readStreamState(await this.#link.ask(`STREAM.INFO.${this.#subjects.stream}`));
+      // The stream was made anew, and what comes now has numbers that were read already.
+      if (this.#state.lastSeq < seenSeq) void this.#readers.closeAll();
     } catch {
       // The engine is away; the link says so.
     }

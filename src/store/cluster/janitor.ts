@@ -94,7 +94,7 @@ export class Janitor {
     const isMissing = sinks().some((sink) => !cursors.includes(subjects.of({ kind: 'cur', sink })));
     const floor = floors.length > 0 && !isMissing ? Math.min(...floors) : 0;
     // It goes back with a stream that was made anew.
-    if (floor === 0 || floor === this.#purgedTo || !isOwner()) return;
+    if (floor <= 0 || floor === this.#purgedTo || !isOwner()) return;
     await link.ask(`STREAM.PURGE.${subjects.stream}`, { filter: subjects.records, seq: floor });
     this.#purgedTo = floor;
   }

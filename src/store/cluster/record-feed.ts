@@ -97,6 +97,7 @@ export class RecordFeed {
   #bytes = 0;
   /** First message that was not read yet. */
   #next: number;
+  #seenSeq = 0;
   #behind = 0;
   #hasBegun = false;
   /** Attempts in a row that failed while there was a connection, and why the last one did. */
@@ -118,6 +119,11 @@ export class RecordFeed {
   /** The messages that are here, oldest first. */
   get held(): readonly RecordMessage[] {
     return this.#held;
+  }
+
+  /** Number of the last message that has arrived; 0 before the first. */
+  get seenSeq(): number {
+    return this.#seenSeq;
   }
 
   /** Messages of the stream that are not here yet, as the server said last. */
@@ -239,6 +245,7 @@ export class RecordFeed {
     const { seq, subject, data, headers } = message;
     if (seq < this.#next) return;
     this.#next = seq + 1;
+    this.#seenSeq = seq;
     this.#failures = 0;
     this.#behind = message.info.pending;
     const topic = this.#subjects.parse(subject);

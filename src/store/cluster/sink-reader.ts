@@ -1,7 +1,7 @@
 import type { Slice, SliceBounds } from '../../model/index.ts';
 import { collectSlice } from '../collect-slice.ts';
 import type { LogChoice, SinkStart, SpoolCursor } from '../contracts.ts';
-import type { CommitQueue } from './commit-queue.ts';
+import { type CommitQueue, toFenced } from './commit-queue.ts';
 import { advancePlace, beginPass, parsePlace, renderPlace, type SinkPlace } from './cursor.ts';
 import type { ClusterLink } from './link.ts';
 import { RecordFeed, type RecordMessage } from './record-feed.ts';
@@ -45,6 +45,8 @@ export class SinkReader {
   readonly #subject: string;
   #place: SinkPlace | undefined;
   #feed: RecordFeed | undefined;
+  /** The last message of the stream when the cursor was read. */
+  #lastSeq = 0;
   #isClosed = false;
 
   constructor(options: SinkReaderOptions, start: SinkStart) {
@@ -56,11 +58,16 @@ export class SinkReader {
   /** Reads the cursor from the leader, and begins to read the records behind it. */
   async open(): Promise<void> {
     const { link, subjects, queue } = this.#options;
-    const stored = await link.readLast(subjects.stream, this.#subject);
+    const [stored, { state }] = await Promise.all([
+      link.readLast(subjects.stream, this.#subject),
+      link.ask(`STREAM.INFO.${subjects.stream}`),
+    ]);
     // The reader that followed this one may have moved it meanwhile.
     if (this.#isClosed) return;
     const place = stored && parsePlace(stored.payload.toString());
     queue.note(this.#subject, stored?.seq ?? 0);
+    const lastSeq: unknown = Reflect.get(Object(state), 'last_seq');
+    this.#lastSeq = typeof lastSeq === 'number' ? lastSeq : 0;
     if (place) this.#place = place;
     else await this.#begin();
     if (!this.#isClosed) this.#restart();
@@ -72,6 +79,11 @@ export class SinkReader {
     await this.#feed?.close();
   }
 
+  /** Number of the last message that was read from the stream; 0 before the first. */
+  get seenSeq(): number {
+    return this.#feed?.seenSeq ?? 0;
+  }
+
   /** The first record that the sink has yet to take. */
   get cursor(): SpoolCursor | undefined {
     return this.#place?.cursor;
@@ -79,13 +91,7 @@ export class SinkReader {
 
   /** A sink without a cursor begins at the oldest record, or behind the newest. */
   async #begin(): Promise<void> {
-    const { link, subjects } = this.#options;
-    let batch = 0;
-    if (this.#start.start === 'newest') {
-      const { state } = await link.ask(`STREAM.INFO.${subjects.stream}`);
-      const last: unknown = Reflect.get(Object(state), 'last_seq');
-      batch = typeof last === 'number' ? last + 1 : 0;
-    }
+    const batch = this.#start.start === 'newest' ? this.#lastSeq + 1 : 0;
     await this.#store({ cursor: { batch, index: 0 }, taken: [] });
   }
 
@@ -133,9 +139,14 @@ export class SinkReader {
     this.#options.onDamaged?.({ router, component, records });
   }
 
-  /** Moves the cursor, or the redelivery. Rejects with code `fenced` if another replica has moved it. */
+  /**
+   * Moves the cursor, or the redelivery. Rejects with code `fenced` if another replica has moved it, and if it was read from messages
+   * that the stream has lost: those that come now have their numbers.
+   */
   async acknowledge(next: SpoolCursor): Promise<void> {
     const place = this.#place;
+    if (next.batch > Math.max(this.#lastSeq, this.seenSeq) + 1)
+      throw toFenced({ kind: 'sink', name: this.#start.name });
     const { replayMs = 0 } = this.#start;
     const moved = place && advancePlace(place, next, { nowMs: this.#options.now(), replayMs });
     if (!moved) return;

@@ -17,6 +17,8 @@ export interface SinkReadersOptions extends SinkReaderOptions {
 }
 
 interface Entry {
+  /** The connection when it was opened. */
+  readonly connection: object | undefined;
   readonly reader: SinkReader;
   readonly opening: Promise<void>;
   isOpen: boolean;
@@ -42,23 +44,31 @@ export class SinkReaders {
     return Math.max(0, ...[...this.#readers.values()].map(({ reader }) => reader.countWaiting(() => true)));
   }
 
+  /** The highest number of a message that was read from the stream for a sink. */
+  get seenSeq(): number {
+    return Math.max(0, ...[...this.#readers.values()].map(({ reader }) => reader.seenSeq));
+  }
+
   /** Returns the reader of a sink that this replica serves, once it has its cursor. */
   find(sink: string): SinkReader | undefined {
     const known = this.#readers.get(sink);
-    if (!this.#options.serves(sink)) {
-      if (known) void this.close(sink);
-      return undefined;
-    }
-    if (known) return known.isOpen ? known.reader : undefined;
+    const { connection } = this.#options.link;
+    const isServed = this.#options.serves(sink);
+    // A server that has lost its last commits in a power cut gives their numbers to others.
+    const isOutdated = connection !== undefined && known?.connection !== connection;
+    if (known && (!isServed || isOutdated)) void this.close(sink);
+    else if (known) return known.isOpen ? known.reader : undefined;
+    if (!isServed) return undefined;
     const start = this.#options.sinks().find(({ name }) => name === sink);
     if (!start || !this.#options.isReady()) return undefined;
     const reader = new SinkReader(this.#options, start);
-    this.#readers.set(sink, { reader, opening: this.#open(sink, reader), isOpen: false });
+    this.#readers.set(sink, { connection, reader, opening: this.#open(sink, reader), isOpen: false });
     return undefined;
   }
 
   /** Resolves with the reader of a sink. Rejects if this replica does not serve it, or cannot read where it stands. */
   async whenOpen(sink: string): Promise<SinkReader> {
+    await this.#options.link.ready();
     if (!this.find(sink)) await this.#readers.get(sink)?.opening;
     const reader = this.find(sink);
     if (reader) return reader;
@@ -73,10 +83,15 @@ export class SinkReaders {
     await known?.reader.close();
   }
 
-  /** Closes all readers for good; no more may be asked for. */
+  /** Closes all readers; those that are asked for later read anew where their sinks stand. */
   async closeAll(): Promise<void> {
-    this.#closing.abort();
     await Promise.all([...this.#readers.keys()].map((sink) => this.close(sink)));
+  }
+
+  /** Closes all readers for good; no more may be asked for. */
+  async end(): Promise<void> {
+    this.#closing.abort();
+    await this.closeAll();
   }
 
   /** Opens a reader, and wakes its sink; after a while if its cursor could not be read. */

@@ -276,6 +276,55 @@ test.skipIf(isMissing)(`a sink whose cursor cannot be read is told once, with th
   await store.close();
 });
 
+describe.skipIf(isMissing)(`a stream that has lost what replicas have read${note}`, LIMIT, () => {
+  /** A store that has stored four records in a stream, of which nothing is left. */
+  async function openAfterLoss(isServerRestarted: boolean, taken: number) {
+    const bench = await createClusterBench();
+    const opened = await bench.open();
+    // Opens it: its cursor is the first message.
+    await opened.store.acknowledge('a', { batch: 0, index: 0 });
+    for (const line of ['1', '2', '3', '4']) await opened.store.commit(commitOf([line], line));
+    if (taken > 0) await opened.take('a', taken);
+    else await opened.next('a');
+    if (isServerRestarted) await bench.server.kill();
+    if (isServerRestarted) await bench.server.start();
+    await bench.server.removeStream('RX_test');
+    const servers = { servers: [bench.server.url], clock: bench.clock };
+    await initCluster({ servers, cluster: 'test', replicas: 1, bytesMax: 1e7 });
+    const commitAnew = () =>
+      vi.waitFor(
+        async () => {
+          await opened.store.openRouter('plant-7');
+          await opened.store.commit(commitOf(['anew'], 'p'));
+        },
+        { timeout: 20_000, interval: 20 },
+      );
+    const dispose = async () => {
+      await opened[Symbol.asyncDispose]();
+      await bench[Symbol.asyncDispose]();
+    };
+    return { bench, ...opened, commitAnew, [Symbol.asyncDispose]: dispose };
+  }
+
+  test('gives a sink the new records, although they have lower numbers than those that it took', async () => {
+    await using opened = await openAfterLoss(false, 4);
+    await opened.store.purge();
+    await opened.commitAnew();
+    expect(await opened.take('a', 1)).toEqual(['anew']);
+  });
+
+  test('moves no cursor over new records because of what was read before', async () => {
+    await using opened = await openAfterLoss(true, 0);
+    // The cursor is where it was, with the same number.
+    const other = await opened.bench.open({ replica: 'other', routers: [] });
+    await other.store.acknowledge('a', { batch: 0, index: 0 });
+    await other.store.close();
+    await expect(opened.acknowledge('a')).rejects.toMatchObject({ code: 'fenced' });
+    await opened.commitAnew();
+    expect(await opened.take('a', 1)).toEqual(['anew']);
+  });
+});
+
 test.skipIf(isMissing)(`ClusterStore.close() does not wait for an engine that hangs${note}`, LIMIT, async () => {
   await using bench = await createClusterBench();
   const opened = await bench.open();

@@ -24,6 +24,7 @@ export interface NatsServer extends AsyncDisposable {
   addStream(config: Partial<StreamConfig> & { readonly name: string }): Promise<void>;
   updateStream(name: string, config: Partial<StreamConfig>): Promise<void>;
   purge(stream: string): Promise<void>;
+  removeStream(name: string): Promise<void>;
   /** Everything that a stream holds, in its order. */
   read(stream: string): Promise<readonly StoredMessage[]>;
   /** As a power cut of the process: nothing is finished. */
@@ -77,6 +78,7 @@ export async function openNatsServer(options: NatsServerOptions = {}): Promise<N
     port,
     addStream: (own) => manage(async (manager) => void (await manager.streams.add(own))),
     updateStream: (name, own) => manage(async (manager) => void (await manager.streams.update(name, own))),
+    removeStream: (name) => manage(async (manager) => void (await manager.streams.delete(name))),
     purge: (stream) => manage(async (manager) => void (await manager.streams.purge(stream))),
     read: (stream) =>
       manage(async (manager) => {
