@@ -48,6 +48,8 @@ const RECONNECT_MS_MIN = 100;
 const RECONNECT_MS_MAX = 2000;
 /** Answers of the API to this program have a few hundred bytes; lists of subjects, up to a few megabytes. Bytes. */
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
+/** What was sent may take its time on a slow line before a server that does not answer counts as silent. Bytes per millisecond. */
+const SLOW_LINE = 500;
 /** No such message. */
 const NOT_FOUND = 10_037;
 /** "JetStream system temporarily unavailable": the answer of a server that is cut off from the others. */
@@ -71,6 +73,8 @@ export class ClusterLink {
   #left = 0;
   /** When the connection was opened, or something was answered on it. Monotonic milliseconds. */
   #heardMs = 0;
+  /** What was sent since. Bytes. */
+  #sentBytes = 0;
 
   /** `onConnected` is called after each connection attempt that succeeded, `onLeft` when a server that does not answer is left. */
   constructor(servers: NatsServers, onConnected: () => void, onLeft: () => void = () => {}) {
@@ -139,6 +143,7 @@ export class ClusterLink {
 
   /** Sends a message that nobody answers, in front of others of its batch. */
   send({ subject, payload, words }: Message): void {
+    this.#sentBytes += payload.length;
     this.connection?.publish(subject, payload, { headers: toMessageHeaders(words) });
   }
 
@@ -186,11 +191,12 @@ export class ClusterLink {
     headers?: MsgHdrs,
   ): Promise<Reply> {
     const sentMs = this.clock.monotonic();
+    this.#sentBytes += payload.length;
     try {
       const { data } = await connection.request(subject, payload, { timeout: ASK_MS_MAX, ...(headers && { headers }) });
       const reply = toReply(data);
       if (reply.error?.code === NOT_AVAILABLE) this.#noteSilence(connection, sentMs);
-      else this.#heardMs = this.clock.monotonic();
+      else this.#noteHeard();
       return reply;
     } catch (cause) {
       this.#noteSilence(connection, sentMs);
@@ -198,9 +204,15 @@ export class ClusterLink {
     }
   }
 
+  #noteHeard(): void {
+    this.#heardMs = this.clock.monotonic();
+    this.#sentBytes = 0;
+  }
+
   /** Something that was sent got no answer. Leaves the server if nothing else did. */
   #noteSilence(connection: NatsConnection, sentMs: number): void {
-    const isHeard = this.#heardMs > sentMs || this.clock.monotonic() - this.#heardMs < SILENCE_MS_MAX;
+    const silentMs = this.clock.monotonic() - this.#heardMs;
+    const isHeard = this.#heardMs > sentMs || silentMs < SILENCE_MS_MAX + this.#sentBytes / SLOW_LINE;
     if (isHeard || connection !== this.connection || this.#closing.signal.aborted) return;
     this.#left++;
     this.#onLeft();
@@ -221,7 +233,7 @@ export class ClusterLink {
         const first = this.#left % servers.length;
         const inTurn = [...servers.slice(first), ...servers.slice(0, first)];
         this.#connection = await connectToNats(this.#nats, { ...this.#servers, servers: inTurn }, signal);
-        this.#heardMs = this.clock.monotonic();
+        this.#noteHeard();
         waitMs = RECONNECT_MS_MIN;
         this.#notify();
         this.#onConnected();

@@ -62,10 +62,10 @@ const AHEAD_FIRST = 64;
 const AHEAD_MAX = 512;
 /**
  * The server has a request for records open for this long, and says meanwhile that it is there: one that has ended is missed after
- * two of its heartbeats. Milliseconds.
+ * two of its heartbeats. More of them would miss a large message on a slow line. Milliseconds.
  */
 const PULL_MS = 10_000;
-const HEARTBEAT_MS = 1000;
+const HEARTBEAT_MS = 2000;
 /** A consumer that nobody asks is removed by its server after this time. Nanoseconds. */
 const UNUSED_NS = 5 * 60_000 * 1e6;
 /** Wait before a feed that ended begins again. Milliseconds. */

@@ -44,8 +44,27 @@ test('ClusterLink leaves a server that is cut off from the others, if it stays s
   const refused = { apiCode: 10_008 };
   await expect(link.ask('INFO')).rejects.toMatchObject(refused);
   await expect(link.ask('INFO')).rejects.toMatchObject(refused);
-  await clock.advance(3000);
+  await clock.advance(3100);
   await expect(link.ask('INFO')).rejects.toMatchObject(refused);
+  expect(await advanceUntil(link.ask('INFO'), clock, 10)).toEqual({ name: 'working' });
+  await link.close();
+});
+
+test('ClusterLink gives what was sent over a slow line time to arrive before it leaves a server', async () => {
+  const error = { code: 503, err_code: 10_008, description: 'JetStream system temporarily unavailable' };
+  await using busy = await openScriptedNatsServer(() => ({ error }));
+  await using next = await working();
+  const clock = createSteppedClock(0);
+  const link = new ClusterLink({ ...client, clock, servers: [busy.url, next.url] }, () => {});
+  const message = { subject: 'rx.test.rec.a.b', payload: Buffer.alloc(1_000_000), words: [] };
+  await link.ready();
+  link.send(message);
+  await clock.advance(4900);
+  for (let attempt = 0; attempt < 2; attempt++) {
+    await expect(link.ask('INFO')).rejects.toMatchObject({ apiCode: 10_008 });
+  }
+  await clock.advance(200);
+  await expect(link.ask('INFO')).rejects.toMatchObject({ apiCode: 10_008 });
   expect(await advanceUntil(link.ask('INFO'), clock, 10)).toEqual({ name: 'working' });
   await link.close();
 });

@@ -38,7 +38,9 @@ export async function openScriptedNatsServer(
         if (!isPublish) continue;
         const [subject = '', reply] = words;
         published.push(subject);
-        const text = reply === undefined ? undefined : answer(subject, body);
+        // Behind them come the sizes: of the headers, if there are any, and of all.
+        const hasReply = words.length > (line === 'HPUB' ? 3 : 2);
+        const text = hasReply ? answer(subject, body) : undefined;
         if (text === undefined) continue;
         const payload = JSON.stringify(text);
         socket.write(`MSG ${reply} ${inbox} ${Buffer.byteLength(payload)}\r\n${payload}\r\n`);
