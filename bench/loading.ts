@@ -1,6 +1,6 @@
 /**
  * How long the main thread of the agent is held up by files of routers: 10,000 routers that arrive in a watched file, again as they
- * are changed, and YAML that is made to be slow. `node bench/loading.ts [routers]`.
+ * are changed, a trial of a reload that would change them all, and YAML that is made to be slow. `node bench/loading.ts [routers]`.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -33,24 +33,39 @@ const folder = mkdtempSync(join(tmpdir(), 'loading-'));
 const routersFile = join(folder, 'routers.yaml');
 const write = (text: string) => writeFileSync(routersFile, text);
 write('[]');
-writeFileSync(
-  join(folder, 'router-exporter.yaml'),
-  `web: { listen: ["127.0.0.1:0"] }
+const configFile = join(folder, 'router-exporter.yaml');
+const writeConfig = (interval: string) =>
+  writeFileSync(
+    configFile,
+    `web: { listen: ["127.0.0.1:0"] }
 storage: { path: ${folder}/data }
-defaults: { username: u, password: correct-horse, poll: { interval: 1h, stale_after: 3h } }
+defaults: { username: u, password: correct-horse, poll: { interval: ${interval}, stale_after: 3h } }
 router_files: [routers.yaml]
 `,
-);
-const agent = startWatchedAgent(join(folder, 'router-exporter.yaml'));
+  );
+writeConfig('1h');
+const agent = startWatchedAgent(configFile);
 
 try {
-  await agent.waitFor('Started');
+  const { urls = [] } = await agent.waitFor('Started');
   const count = ROUTERS.toLocaleString('en');
   await agent.measure(`${count} routers arrive`, () => write(renderRouters('a')));
   await agent.measure('the same with one more', () =>
     write(`${renderRouters('a')}- { name: b, url: "https://127.0.0.1:9" }\n`),
   );
   await agent.measure('all of them change', () => write(renderRouters('b')));
+  await agent.measureWork('a trial that would change all of them', async () => {
+    writeConfig('59m');
+    const answer = await fetch(`${urls[0]}/-/reload?dry_run=1`, {
+      method: 'POST',
+      headers: { accept: 'application/json' },
+    });
+    const { routers } = (await answer.json()) as {
+      readonly routers?: { readonly changed: { readonly count: number } };
+    };
+    return `~${routers?.changed.count}, not applied`;
+  });
+  writeConfig('1h');
   for (const [what, part, bytes] of HOSTILE) await agent.measure(what, () => write(part.repeat(bytes / part.length)));
   await agent.measure('all of them go', () => write('[]'));
 } finally {

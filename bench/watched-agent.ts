@@ -17,6 +17,8 @@ interface Line {
   readonly added?: number;
   readonly changed?: number;
   readonly removed?: number;
+  /** Addresses of the web server, when the agent has started. */
+  readonly urls?: readonly string[];
 }
 
 /** The agent, and how its changes are measured. */
@@ -26,13 +28,24 @@ export interface WatchedAgent extends Disposable {
   waitFor(...messages: readonly string[]): Promise<Line>;
   /** Makes a change and prints the longest step, from then until the configuration was loaded or refused. */
   measure(what: string, change: () => void): Promise<void>;
+  /** Prints the longest step of the agent while something is done, and what that resolves with. */
+  measureWork(what: string, work: () => Promise<string>): Promise<void>;
 }
 
 /** Starts the agent from source. */
 export function startWatchedAgent(configFile: string): WatchedAgent {
   const agent = spawn(
     process.execPath,
-    [...FLAGS, '--import', path('watch-steps.ts'), path('../src/main.ts'), 'run', '--config.file', configFile],
+    [
+      ...FLAGS,
+      '--import',
+      path('watch-steps.ts'),
+      path('../src/main.ts'),
+      'run',
+      '--web.enable-lifecycle',
+      '--config.file',
+      configFile,
+    ],
     { stdio: ['ignore', 'ignore', 'pipe', 'ipc'], env: { ...process.env, WATCH_STEPS: '1' } },
   );
   const waiting = new Set<(line: Line) => void>();
@@ -52,21 +65,26 @@ export function startWatchedAgent(configFile: string): WatchedAgent {
       waiting.delete(look);
     });
   };
+  const measureWork = async (what: string, work: () => Promise<string>) => {
+    agent.send('begin');
+    const begunMs = performance.now();
+    const outcome = await work();
+    const seconds = (performance.now() - begunMs) / 1000;
+    const { maxMs, p99Ms, peakMiB } = await readFigures(agent);
+    const figures = [`longest step ${maxMs.toFixed(1)} ms`, `p99 ${p99Ms.toFixed(1)} ms`, `${seconds.toFixed(1)} s`];
+    process.stdout.write(`${what.padEnd(40)} ${figures.join(', ')}, peak ${peakMiB.toFixed(0)} MiB (${outcome})\n`);
+  };
   return {
     process: agent,
     waitFor,
-    async measure(what, change) {
-      agent.send('begin');
-      const begunMs = performance.now();
-      const done = waitFor('Loaded the configuration again', 'The configuration was not loaded again');
-      change();
-      const { added, changed, removed } = await done;
-      const seconds = (performance.now() - begunMs) / 1000;
-      const { maxMs, p99Ms, peakMiB } = await readFigures(agent);
-      const figures = [`longest step ${maxMs.toFixed(1)} ms`, `p99 ${p99Ms.toFixed(1)} ms`, `${seconds.toFixed(1)} s`];
-      const routers = added === undefined ? 'refused' : `+${added} ~${changed} -${removed}`;
-      process.stdout.write(`${what.padEnd(40)} ${figures.join(', ')}, peak ${peakMiB.toFixed(0)} MiB (${routers})\n`);
-    },
+    measureWork,
+    measure: (what, change) =>
+      measureWork(what, async () => {
+        const done = waitFor('Loaded the configuration again', 'The configuration was not loaded again');
+        change();
+        const { added, changed, removed } = await done;
+        return added === undefined ? 'refused' : `+${added} ~${changed} -${removed}`;
+      }),
     [Symbol.dispose]: () => void agent.kill('SIGKILL'),
   };
 }
