@@ -60,7 +60,9 @@ function renderGrade(
   });
   const last = graded.at(-1)?.word ?? '';
   const since = graded[graded.findLastIndex(({ word }) => word !== last) + 1];
-  return html`; ${last}${since === undefined || since === graded[0] ? ' all the time' : html` since ${renderClock(since.at)}`}`;
+  // What was before the first value is not known.
+  const least = since === graded[0] ? ' or longer' : '';
+  return html`; ${last} since ${renderClock(since?.at ?? '')}${least}`;
 }
 
 /** Splits the values into runs without a hole. */

@@ -62,9 +62,9 @@ td.wide { min-width: 16rem; overflow-wrap: anywhere; } .stack td.text { overflow
 table.fleet { table-layout: fixed; font-size: 0.875rem; line-height: 1.35; }
 .fleet th, .fleet td { padding: 0.1rem 0.6rem 0.12rem 0; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
 .fleet td.c-state, .fleet .state { white-space: normal; } .fleet caption { padding: 0; } .fleet thead th { white-space: normal; overflow: visible; vertical-align: bottom; } .fleet tbody th { overflow: visible; position: relative; }
-.fleet .name { display: inline-block; max-width: calc(100% - 1.75rem); overflow: hidden; text-overflow: ellipsis; vertical-align: bottom; }
+.fleet .name { display: inline-block; max-width: calc(100% - 1.75rem); overflow: hidden; text-overflow: ellipsis; vertical-align: top; }
 .fleet .more { display: inline; font-weight: 400; }
-.more > summary { display: inline-block; list-style: none; cursor: pointer; min-width: 1.5rem; height: 1.4rem; line-height: 1.4rem; text-align: center;
+.more > summary { display: inline-block; list-style: none; cursor: pointer; min-width: 1.5rem; height: 1.2rem; line-height: 1.2rem; vertical-align: top; text-align: center;
   color: var(--soft); border-radius: 0.3rem; }
 .more > summary::-webkit-details-marker { display: none; } .more > summary:hover, .more[open] > summary { background: var(--panel); }
 .more .panel { position: absolute; z-index: 2; left: 0; width: min(36rem, 80vw); margin: 0; padding: 0.5rem 0.75rem; background: var(--bg);
@@ -73,7 +73,7 @@ table.fleet { table-layout: fixed; font-size: 0.875rem; line-height: 1.35; }
 .c-operator { width: 9.5%; } .c-wan { width: 4.5%; } .c-uptime { width: 5.5%; } .c-firmware { width: 6.5%; } .c-lag { width: 5%; }
 .c-bytes { width: 8%; } .c-spark { width: 6.5%; }
 .fleet .number { text-align: left; }
-.spark { display: block; width: 100%; height: 0.9rem; margin: 0.2rem 0; }
+.spark { display: block; width: 100%; height: 0.9rem; margin: 0.2rem 0; background: var(--panel); }
 .signal rect { fill: currentColor; } .signal .off { opacity: 0.25; }
 .overview { display: flex; flex-wrap: wrap; gap: 0 2.5rem; } .overview section { min-width: 0; max-width: 100%; } .overview h2 { margin: 0.75rem 0 0.25rem; overflow-wrap: anywhere; }
 .overview dl { margin: 0.25rem 0; grid-template-columns: max-content minmax(0, 1fr); }
