@@ -173,6 +173,28 @@ describe.skipIf(chromium.isMissing)(`pages with texts of all kinds on screens of
     },
   );
 
+  test.for(['/logs', '/logs/positions', `/router/${LONG_NAME}`, `/router/${LONG_NAME}?view=positions`])(
+    'on a phone, nothing in the logs of %s has to be moved sideways',
+    async (path) => {
+      const { nowMs } = createFleet({ count: 0 });
+      const gap = { at: AT, component: 'network', certainty: 'certain', reason: UNBROKEN, bytesMin: 1, until: AT };
+      const describeRouter = () => ({ ...ROUTER_PAGE, recentGaps: [gap] });
+      await using bench = await openBench({ ...CONTENT, describeRouter }, { nowMs });
+      await using watched = await openPage(browser, bench.url);
+      const { page } = watched;
+      await page.goto(path);
+      for (const [width, height] of SCREENS.filter(([wide]) => wide < 400)) {
+        await page.setViewportSize({ width, height });
+        const moved = await page.evaluate(`
+          [...document.querySelectorAll(document.getElementById('logs') ? '#logs ~ :is(nav, div, form, table, ol)' : 'main')]
+            .flatMap((part) => [part, ...part.querySelectorAll('*')])
+            .filter((one) => one.scrollWidth > one.clientWidth && ['auto', 'scroll'].includes(getComputedStyle(one).overflowX))
+            .map((one) => one.outerHTML.slice(0, 100))`);
+        expect([width, moved]).toEqual([width, []]);
+      }
+    },
+  );
+
   test('"Poll now" is pressed by keyboard, polls this router, and shows its page again', async () => {
     const polled: string[] = [];
     const { nowMs } = createFleet({ count: 0 });
