@@ -25,7 +25,8 @@ export function renderSparkline(results: string): Html | string {
     if (mark) paths[letter] += `M${x} ${mark[1]}h${run.length}v${HEIGHT - mark[1]}h-${run.length}z`;
     x += run.length;
   }
-  return html`<svg class="spark" role="img" aria-label="${words}" viewBox="0 0 ${results.length} ${HEIGHT}" preserveAspectRatio="none"><title>${words}</title>${Object.entries(
+  // Beside the last mark, that of now, there is room for one more: at the edge, less than a pixel would be cut off.
+  return html`<svg class="spark" role="img" aria-label="${words}" viewBox="0 0 ${results.length + 1} ${HEIGHT}" preserveAspectRatio="none"><title>${words}</title>${Object.entries(
     paths,
   ).map(([letter, path]) => (MARKS[letter] ? html`<path class="${MARKS[letter][0]}" d="${path}"/>` : ''))}</svg>`;
 }

@@ -330,3 +330,9 @@ test('the fleet says what is lost: gaps, and records that a sink refused for goo
   expect(page).toContain('<a class="warn" href="dead-letters"><b>3</b> dead letters</a>');
   expect(await read('/', { listSinks: () => [SINK] })).not.toContain('dead letter');
 });
+
+test('the mark of now in the last hours of a router is no part of a pixel at the edge', async () => {
+  const page = await read('/', { describeAvailability: () => 'ud' });
+  const [, width, path] = /class="spark"[^>]*viewBox="0 0 (\d+) .*?<path class="down" d="M(\d+)/s.exec(page) ?? [];
+  expect([width, path]).toEqual(['3', '1']);
+});
