@@ -19,9 +19,9 @@ const CHECK_MS = 15_000;
 /** Is told what the other processes stream. */
 export interface PeerListener {
   /** New lines, and how many others were left out. */
-  lines(lines: readonly LogLine[], skipped: number): void;
+  readonly lines: (lines: readonly LogLine[], skipped: number) => void;
   /** The processes whose lines are missing, by name; called when they have changed. */
-  away(names: readonly string[]): void;
+  readonly away: (names: readonly string[]) => void;
 }
 
 /** One reader and the processes that are followed for it. */

@@ -156,7 +156,14 @@ export class PeerFleet {
     if (sink !== undefined) parameters.set('sink', sink);
     if (before !== undefined) parameters.set('before', String(before));
     const own = content.listLetters(selection);
-    return this.#collectParts(content, own, `/api/v1/dead-letters?${parameters}`, decodeLetters, false, only);
+    return this.#collectParts(
+      content,
+      own,
+      `/api/v1/dead-letters?${parameters.toString()}`,
+      decodeLetters,
+      false,
+      only,
+    );
   }
 
   /** Returns one dead letter of the process with an index; `undefined` when it has none of this number. */
