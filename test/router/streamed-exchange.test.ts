@@ -3,7 +3,6 @@ import { createServer, type RequestListener, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { Agent } from 'undici';
 import { expect, test } from 'vitest';
-import { exchange } from '../../src/router/requests/exchange.ts';
 import { StreamedExchange } from '../../src/router/requests/streamed-exchange.ts';
 
 const BYTES_MAX = 10;
@@ -16,11 +15,15 @@ async function openServer(answer: RequestListener) {
   let connections = 0;
   server.on('connection', () => connections++);
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const stream = (signal = new AbortController().signal) =>
+    new StreamedExchange(agent, { origin, path: '/', method: 'GET' }, signal);
   return {
-    ask: (signal = new AbortController().signal, onBody?: () => Error | undefined) =>
-      exchange(agent, { origin, path: '/', method: 'GET' }, { bytesMax: BYTES_MAX, onBody, signal }),
-    stream: (signal = new AbortController().signal) =>
-      new StreamedExchange(agent, { origin, path: '/', method: 'GET' }, signal),
+    stream,
+    /** Status, headers and body of an answer that is read whole. */
+    async ask(signal?: AbortSignal, onPiece?: () => Error | undefined) {
+      const asked = stream(signal);
+      return { ...(await asked.head), bytes: await asked.readWhole(BYTES_MAX, onPiece) };
+    },
     connections: () => connections,
     async [Symbol.asyncDispose]() {
       await agent.destroy();
@@ -29,24 +32,23 @@ async function openServer(answer: RequestListener) {
   };
 }
 
-test('exchange() gives status, headers and body, and keeps the connection', async () => {
+test('StreamedExchange.readWhole() gives status, headers and body, and keeps the connection', async () => {
   await using server = await openServer((_request, response) => {
     response.writeHead(418, { 'x-own': 'yes' }).write('one');
     response.end(' two');
   });
   for (let turn = 0; turn < 2; turn++) {
-    const { statusCode, headers, bytes, isCut } = await server.ask();
-    expect({ statusCode, own: headers['x-own'], text: bytes.toString(), isCut }).toEqual({
+    const { statusCode, headers, bytes } = await server.ask();
+    expect({ statusCode, own: headers['x-own'], text: bytes?.toString() }).toEqual({
       statusCode: 418,
       own: 'yes',
       text: 'one two',
-      isCut: false,
     });
   }
   expect(server.connections()).toBe(1);
 });
 
-test('exchange() gives the answer behind an interim one', async () => {
+test('StreamedExchange.readWhole() gives the answer behind an interim one', async () => {
   await using server = await openServer((_request, response) => {
     response.writeEarlyHints({ link: '</style.css>; rel=preload' });
     response.end('final');
@@ -54,18 +56,17 @@ test('exchange() gives the answer behind an interim one', async () => {
   expect(await server.ask()).toMatchObject({ statusCode: 200, bytes: Buffer.from('final') });
 });
 
-test('exchange() cuts a body that is too long, and its connection ends', async () => {
+test('StreamedExchange.readWhole() gives nothing of a body that is too long, and its connection ends', async () => {
   const closed = Promise.withResolvers<void>();
   await using server = await openServer((request, response) => {
     request.socket.once('close', () => closed.resolve());
     response.write('0123456789abc');
   });
-  const { bytes, isCut } = await server.ask();
-  expect([bytes.toString(), isCut]).toEqual(['0123456789', true]);
+  expect((await server.ask()).bytes).toBeUndefined();
   await closed.promise;
 });
 
-test('exchange() ends with the reason of its signal, before, while and after the connection opens', async () => {
+test('StreamedExchange.readWhole() ends with the reason of its signal, before, while and after the connection opens', async () => {
   const asked = Promise.withResolvers<void>();
   await using server = await openServer((_request, response) => {
     response.write('0');
@@ -87,20 +88,23 @@ test('exchange() ends with the reason of its signal, before, while and after the
 test.for([
   ['a later piece comes', (response: ServerResponse) => response.write('1'), false],
   ['it was the last one', (response: ServerResponse) => response.end(), true],
-] as const)('exchange() ends behind the piece for which an error is given: %s', async ([, goOn, isWhole]) => {
-  const counted = Promise.withResolvers<void>();
-  await using server = await openServer((_request, response) => {
-    response.write('0');
-    void counted.promise.then(() => goOn(response));
-  });
-  const spent = new RangeError('spent');
-  const answer = server.ask(undefined, () => {
-    counted.resolve();
-    return spent;
-  });
-  if (isWhole) expect((await answer).bytes.toString()).toBe('0');
-  else await expect(answer).rejects.toBe(spent);
-});
+] as const)(
+  'StreamedExchange.readWhole() ends behind the piece for which an error is given: %s',
+  async ([, goOn, isWhole]) => {
+    const counted = Promise.withResolvers<void>();
+    await using server = await openServer((_request, response) => {
+      response.write('0');
+      void counted.promise.then(() => goOn(response));
+    });
+    const spent = new RangeError('spent');
+    const answer = server.ask(undefined, () => {
+      counted.resolve();
+      return spent;
+    });
+    if (isWhole) expect((await answer).bytes?.toString()).toBe('0');
+    else await expect(answer).rejects.toBe(spent);
+  },
+);
 
 async function readAll(answer: StreamedExchange): Promise<Buffer> {
   const pieces: Buffer[] = [];

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Clock } from '../../base/index.ts';
 import { parseHttpDate, parseRetryAfter } from '../../net/index.ts';
-import type { WholeResponse } from './exchange.ts';
+import type { AnswerHead } from './streamed-exchange.ts';
 
 /** An answer read whole. */
 export interface JsonAnswer {
@@ -30,7 +30,7 @@ interface AnsweredRequest {
 
 /** Reads an answer. `headerValues`: those of the configuration, which may be secret. */
 export function toJsonAnswer(
-  { statusCode, headers }: Pick<WholeResponse, 'statusCode' | 'headers'>,
+  { statusCode, headers }: AnswerHead,
   bytes: Buffer,
   { authorization, knownDigest, path }: AnsweredRequest,
   clock: Clock,

@@ -12,7 +12,7 @@ const WAITING_BYTES_MAX = 64 * 1024;
 
 /**
  * A request whose answer is read piece by piece while it arrives. Hands on what the connection gives: a stream of Node.js
- * between the two costs more than the bytes of a log.
+ * between the two costs more than the bytes of a log, or of thousands of small answers a second.
  */
 export class StreamedExchange implements Dispatcher.DispatchHandler {
   readonly #head = Promise.withResolvers<AnswerHead>();
@@ -65,6 +65,29 @@ export class StreamedExchange implements Dispatcher.DispatchHandler {
     }
     this.#reader = Promise.withResolvers();
     return this.#reader.promise;
+  }
+
+  /**
+   * Reads the whole body; `undefined` for one of more than `bytesMax`, whose connection ends. `onPiece` is called for every
+   * piece: an error that it returns ends the answer behind this piece, unless that was the last one.
+   */
+  async readWhole(bytesMax: number, onPiece?: () => Error | undefined): Promise<Buffer | undefined> {
+    const pieces: Buffer[] = [];
+    let length = 0;
+    let end: Error | undefined;
+    for (let piece = await this.read(); piece !== undefined; piece = await this.read()) {
+      if (end) {
+        this.fail(end);
+        throw end;
+      }
+      end = onPiece?.();
+      pieces.push(piece);
+      length += piece.length;
+      if (length <= bytesMax) continue;
+      this.fail(new DOMException('The answer is too long', 'AbortError'));
+      return undefined;
+    }
+    return pieces.length === 1 ? pieces[0] : Buffer.concat(pieces, length);
   }
 
   /**

@@ -7,10 +7,9 @@ import { Connector, type WireFacts } from '../connection/connector.ts';
 import type { RouterTls } from '../connection/trust.ts';
 import { RouterError, toCallerError } from '../errors.ts';
 import { DownloadBody, decodeFacts, findRangeStart, type OpenDownload } from './download-body.ts';
-import { exchange, type WholeResponse } from './exchange.ts';
 import { type JsonAnswer, toJsonAnswer, type WholeAnswer } from './json-answer.ts';
-import { RequestTimer } from './request-timer.ts';
-import { type AnswerHead, StreamedExchange } from './streamed-exchange.ts';
+import { type RequestLimit, RequestTimer } from './request-timer.ts';
+import { StreamedExchange } from './streamed-exchange.ts';
 
 /** Address, way, headers and limits of one router. */
 export interface TransportOptions extends RouterWay {
@@ -101,21 +100,13 @@ export class Transport {
 
   /** Sends a request and reads its whole answer, whatever its status. */
   async askJson(options: TransportRequest): Promise<WholeAnswer> {
-    this.#admit();
-    this.#connector.begin();
+    const { answer, end } = this.#send(options);
     try {
-      const response = await exchange(this.#client, this.#toRequest(options), {
-        bytesMax: JSON_BYTES_MAX,
-        onBody: options.method === 'GET' ? this.#options.onBody : undefined,
-        signal: options.signal,
-        timer: this.#timer,
-      });
-      if (response.isCut) throw toTooLongError(options, response.statusCode);
-      return this.#decode(response, response.bytes, options);
+      return await this.#readAnswer(answer, options);
     } catch (cause) {
       throw toCallerError(cause, options.signal, renderAttempt(options));
     } finally {
-      this.#connector.end();
+      end();
     }
   }
 
@@ -125,20 +116,12 @@ export class Transport {
    * status is read whole and given to `refuse` instead.
    */
   async open(options: TransportRequest, refuse: (answer: JsonAnswer) => never): Promise<OpenDownload> {
-    this.#admit();
-    const connector = this.#connector;
-    const request = this.#toRequest(options);
-    connector.begin();
-    const answer = new StreamedExchange(this.#client, request, options.signal);
-    const limit = this.#timer.begin((cause) => answer.fail(cause));
+    const { answer, limit, end } = this.#send(options);
     let isOpen = false;
     try {
       const head = await answer.head;
       const start = head.statusCode === 200 ? 0 : findRangeStart(head, options.rangeStart);
-      if (start === undefined) {
-        const bytes = await this.#readWhole(answer, head, options);
-        return refuse(this.#decode(head, bytes, options));
-      }
+      if (start === undefined) return refuse(await this.#readAnswer(answer, options));
       isOpen = true;
       const { clock, onBody } = this.#options;
       const { bytesMax, signal } = options;
@@ -154,17 +137,13 @@ export class Transport {
           limit.touch();
           // A short rest is read to keep the connection; a long one costs more than a new connection.
           await answer.drop(UNREAD_BYTES_MAX);
-          limit.end();
-          connector.end();
+          end();
         },
       };
     } catch (cause) {
       throw toCallerError(cause, options.signal, renderAttempt(options));
     } finally {
-      if (!isOpen) {
-        limit.end();
-        connector.end();
-      }
+      if (!isOpen) end();
     }
   }
 
@@ -182,31 +161,28 @@ export class Transport {
     this.#timer.rest();
   }
 
-  #admit(): void {
+  /** Sends a request. `limit`: that of its time; `end` ends it, and frees the connection for the next one. */
+  #send(options: TransportRequest): { answer: StreamedExchange; limit: RequestLimit; end: () => void } {
     const refusal = this.#options.admit?.();
     if (refusal) throw refusal;
+    const request = this.#toRequest(options);
+    this.#connector.begin();
+    // Begun before the attempt to connect, whose limit may be as long: that of the request is what its caller knows.
+    const limit = this.#timer.begin((cause) => answer.fail(cause));
+    const answer = new StreamedExchange(this.#client, request, options.signal);
+    const end = () => {
+      limit.end();
+      this.#connector.end();
+    };
+    return { answer, limit, end };
   }
 
-  /** Reads the body of an answer that is not a download. */
-  async #readWhole(answer: StreamedExchange, head: AnswerHead, request: TransportRequest): Promise<Buffer> {
-    const onBody = request.method === 'GET' ? this.#options.onBody : undefined;
-    const pieces: Buffer[] = [];
-    let length = 0;
-    let end: RouterError | undefined;
-    for (let piece = await answer.read(); piece !== undefined; piece = await answer.read()) {
-      if (end) {
-        answer.fail(end);
-        throw end;
-      }
-      end = onBody?.();
-      pieces.push(piece);
-      length += piece.length;
-      if (length <= JSON_BYTES_MAX) continue;
-      const error = toTooLongError(request, head.statusCode);
-      answer.fail(error);
-      throw error;
-    }
-    return Buffer.concat(pieces, length);
+  /** Reads an answer that is no download. */
+  async #readAnswer(answer: StreamedExchange, request: TransportRequest): Promise<WholeAnswer> {
+    const head = await answer.head;
+    const bytes = await answer.readWhole(JSON_BYTES_MAX, request.method === 'GET' ? this.#options.onBody : undefined);
+    if (!bytes) throw toTooLongError(request, head.statusCode);
+    return toJsonAnswer(head, bytes, request, this.#options.clock, Object.values(this.#renderHeaders()));
   }
 
   #renderHeaders(): Record<string, string> {
@@ -214,10 +190,6 @@ export class Transport {
     if (!headers) return {};
     const own = Object.entries(headers);
     return Object.fromEntries(own.map(([name, value]) => [name.toLowerCase(), value.reveal()]));
-  }
-
-  #decode(head: Pick<WholeResponse, 'statusCode' | 'headers'>, bytes: Buffer, request: TransportRequest): WholeAnswer {
-    return toJsonAnswer(head, bytes, request, this.#options.clock, Object.values(this.#renderHeaders()));
   }
 
   #toRequest(options: TransportRequest): Dispatcher.DispatchOptions {
