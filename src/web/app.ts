@@ -1,7 +1,7 @@
 import { Hono } from 'hono';
 import type { Clock } from '../base/index.ts';
 import { type Access, mayAsk } from './access.ts';
-import type { AddressSet } from './address.ts';
+import { type AddressSet, toClientKey } from './address.ts';
 import type { ListedRouter, RouterSummary } from './api/routers.ts';
 import { answerJson, answerText } from './cached-answer.ts';
 import { findClient } from './client-address.ts';
@@ -30,6 +30,8 @@ export interface AccessPolicy {
   limit: RateLimit | undefined;
   /** Proxies whose `X-Forwarded-For` names the client. */
   proxies: AddressSet;
+  /** Addresses that may take as much as all together. */
+  exempt: AddressSet;
   /** Headers added to every response. */
   headers: Readonly<Record<string, string>>;
 }
@@ -78,10 +80,12 @@ function createGuardedApp(
   const app = new Hono<WebEnv>();
   app.use(async (context, next) => {
     const path = context.req.path.slice(routePrefix.length);
+    const client = identifyClient(accessPolicy, context);
+    context.set('sharer', client.isExempt ? undefined : client.key);
     const refusal =
       refuseExcess(accessPolicy, context, path) ??
       (accessPolicy.hosts.admits(context, path)
-        ? await authorize(accessPolicy, context, path, onFailed)
+        ? await authorize(accessPolicy, context, path, client.key, onFailed)
         : context.text(MISDIRECTED, 421));
     if (refusal) context.res = refusal;
     else await next();
@@ -162,7 +166,7 @@ function answerReadiness({ content }: WebDependencies, context: WebContext): Res
 /** Bounds the number of concurrent responses of a handler and the time each may take to be sent. */
 function boundPage(clock: Clock, gate: ConcurrencyLimit, handler: Handler): Handler {
   return async (context) => {
-    const leave = gate.enter();
+    const leave = gate.enter(context.get('sharer'));
     if (!leave) return context.text('Too many requests at once; try again later.\n', 503, { 'Retry-After': '1' });
     const { outgoing } = context.env;
     const timer = clock.setTimer(PAGE_MS_MAX, () => outgoing?.destroy());
@@ -236,17 +240,24 @@ function refuseExcess({ limit }: AccessPolicy, context: WebContext, path: string
   return context.text('Too many requests; try again later.\n', 429, { 'Retry-After': String(limit.retryAfterSeconds) });
 }
 
+/** Identifies the client of a request, and whether it may take as much as all together. */
+function identifyClient({ proxies, exempt }: AccessPolicy, context: WebContext): { key: string; isExempt: boolean } {
+  const peer = context.env.incoming?.socket.remoteAddress ?? '';
+  const key = findClient(peer, context.req.header('x-forwarded-for'), proxies);
+  // A proxy that names its client is not asked for itself.
+  return { key, isExempt: peer === '' || (exempt.has(peer) && key === toClientKey(peer)) };
+}
+
 /** Returns the refusal of a request without the right to it; `undefined` when access is granted. */
 async function authorize(
-  { access, proxies }: AccessPolicy,
+  { access }: AccessPolicy,
   context: WebContext,
   path: string,
+  client: string,
   onFailed: (cause: unknown) => void,
 ): Promise<Response | undefined> {
   if (access.isFree(path)) return undefined;
   try {
-    const peer = context.env.incoming?.socket.remoteAddress ?? '';
-    const client = findClient(peer, context.req.header('x-forwarded-for'), proxies);
     const role = await access.identify(context.req.header('authorization'), client);
     if (role === undefined) return context.text('Unauthorized.\n', 401, { 'WWW-Authenticate': access.challenge });
     if (mayAsk(role, path)) return undefined;

@@ -48,7 +48,7 @@ export class LiveTail {
 
   /** Answers with a stream of lines; 503 when all places are taken. */
   answer(context: WebContext, follow: FollowLines, render: (line: LogLine) => string): Response {
-    const leave = this.#places.enter();
+    const leave = this.#places.enter(context.get('sharer'));
     if (!leave) {
       return context.text(`Too many live readers (${READERS_MAX}); try again later.\n`, 503, { 'Retry-After': '30' });
     }

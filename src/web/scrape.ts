@@ -34,7 +34,7 @@ export function createScrapeHandlers(
   dependencies: WebDependencies,
 ): Readonly<Record<'all' | 'agent' | 'probe', Handler>> {
   const scrapes = new ConcurrencyLimit(SCRAPES_MAX);
-  const probes = new ConcurrencyLimit(PROBES_MAX);
+  const probes = new ConcurrencyLimit(PROBES_MAX, PROBES_MAX);
   return {
     all(context) {
       const fault = findForeignKey(context, ['target', 'fresh']);
@@ -119,7 +119,7 @@ async function answerScrape(
   };
   if (context.req.method === 'HEAD') return context.body(null, 200, headers);
 
-  const leave = gate.enter();
+  const leave = gate.enter(context.get('sharer'));
   if (!leave) return context.text('Too many scrapes at once; try again later.\n', 503, { 'Retry-After': '1' });
   const gone = context.req.raw.signal;
   const deadline = openDeadline(dependencies.clock, ANSWER_MS_MAX, gone);

@@ -80,11 +80,15 @@ export async function openWebServer(options: WebServerOptions): Promise<WebServe
   const toHosts = ({ allowedHosts = [] }: WebPolicy) => new HostPolicy([...ownHosts, ...allowedHosts]);
   const createLimit = ({ rateLimit }: WebSecurity) => rateLimit && new RateLimit(rateLimit, clock);
   let auth = createAuth(security);
+  const descriptors = readDescriptorLimit();
+  const boundsFor = ({ trustedProxies }: WebPolicy) => options.bounds ?? toBounds(descriptors, trustedProxies);
+  const bounds = boundsFor(options);
   const accessPolicy: AccessPolicy = {
     access: createAccess(options, auth),
     limit: createLimit(security),
     hosts: toHosts(options),
     proxies: new AddressSet(options.trustedProxies ?? []),
+    exempt: new AddressSet(bounds.exempt),
     headers: security.headers,
   };
   // HTTP/1.0 requests, as sent by simple health checks, have no Host header.
@@ -92,9 +96,7 @@ export async function openWebServer(options: WebServerOptions): Promise<WebServe
     getRequestListener(fetch, { hostname: 'localhost' });
   const answerWithout = toListener(createHealthApp({ routePrefix, onFailed }, accessPolicy));
   let answer = answerWithout;
-  const descriptors = readDescriptorLimit();
-  const boundsFor = ({ trustedProxies }: WebPolicy) => options.bounds ?? toBounds(descriptors, trustedProxies);
-  const connections = new ConnectionTable(boundsFor(options));
+  const connections = new ConnectionTable(bounds);
   const healthPath = `${routePrefix}/-/healthy`;
   const answerOrRefuse: Answer = (request, response, excess) => {
     const fault = findFault(request);
@@ -144,7 +146,9 @@ export async function openWebServer(options: WebServerOptions): Promise<WebServe
         accessPolicy.hosts = toHosts(wanted);
         accessPolicy.proxies = new AddressSet(wanted.trustedProxies ?? []);
         if (next.tls && !isSame(security.tls, next.tls)) for (const listener of listeners) listener.setTls(next.tls);
-        connections.setBounds(boundsFor(wanted));
+        const nextBounds = boundsFor(wanted);
+        connections.setBounds(nextBounds);
+        accessPolicy.exempt = new AddressSet(nextBounds.exempt);
         security = next;
       };
     },

@@ -24,6 +24,10 @@ export interface WebDependencies {
 export interface WebEnv {
   /** The Node.js request and response; absent in tests without a socket. */
   readonly Bindings: Partial<HttpBindings>;
+  readonly Variables: {
+    /** Who sent the request, if a client may take only a share of what all have; `undefined` for loopback and trusted proxies. */
+    readonly sharer: string | undefined;
+  };
 }
 
 /** One request with what the handlers may use. */

@@ -99,7 +99,7 @@ export const webSectionSchema = section('The server for metrics and the status p
     .max(PROXIES_MAX, { error: PROXIES })
     .meta({
       description:
-        'Addresses and networks of proxies in front of the agent, such as `10.0.0.0/8`. They may have any number of connections; others half of all. Their `X-Forwarded-For` names the client. Default: none.',
+        'Addresses and networks of proxies in front of the agent, such as `10.0.0.0/8`. They may have any number of connections, scrapes, pages and live readers; others half of all. Their `X-Forwarded-For` names the client. Default: none.',
       kind: 'list of addresses and networks',
     })
     .optional(),

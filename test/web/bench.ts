@@ -199,6 +199,7 @@ export function createApp(settings: Settings = {}) {
       limit: undefined,
       hosts: new HostPolicy([]),
       proxies: new AddressSet([]),
+      exempt: new AddressSet([]),
       headers: settings.headers ?? {},
     }),
   };

@@ -11,3 +11,17 @@ test('a gate lets in as many as fit, and another for each that leaves, however o
   expect(gate.enter()).toBeDefined();
   expect(gate.enter()).toBeUndefined();
 });
+
+test('a gate lets in half as many of one client, and forgets those that have left', () => {
+  const gate = new ConcurrencyLimit(4);
+  const leave = gate.enter('a');
+  expect([gate.enter('a'), gate.enter('a'), gate.enter('b')].map((one) => one !== undefined)).toEqual([
+    true,
+    false,
+    true,
+  ]);
+  leave?.();
+  leave?.();
+  expect([gate.enter('a'), gate.enter('a'), gate.enter()].map((one) => one !== undefined)).toEqual([true, false, true]);
+  expect(gate.enter('c')).toBeUndefined();
+});
