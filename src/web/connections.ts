@@ -51,8 +51,8 @@ export interface Connection {
 
 /**
  * The open connections of the server, in the order in which they became idle. A new one beyond a bound takes the place of
- * the longest idle one, first of those that never sent a request: an idle client connects again when it needs to. Only when
- * all are busy is the new one refused.
+ * the longest idle one, first of those that never sent a request, and of these one of the client that has the most: an idle
+ * client connects again when it needs to. Only when all are busy is the new one refused.
  */
 export class ConnectionTable {
   #bounds: ConnectionBounds;
@@ -94,8 +94,28 @@ export class ConnectionTable {
 
   #findExcess(list: IdleList, address: string): Excess | undefined {
     const { max, perAddressMax } = this.#bounds;
-    if (list.size >= perAddressMax && !this.#exempt.has(address) && !list.endOldest()) return 'address';
-    return this.#all.size >= max && !this.#all.endOldest() ? 'total' : undefined;
+    if (list.size >= perAddressMax && !this.#exempt.has(address) && !this.#end(list.oldest)) return 'address';
+    const isFull = this.#all.size >= max;
+    return isFull && !this.#end(this.#findCrowd()?.oldest ?? this.#all.oldest) ? 'total' : undefined;
+  }
+
+  /**
+   * Finds the client with the most connections that never sent a request, if it has several: of a crowd that comes faster than
+   * requests are read, a connection of its own goes, and not that of somebody whose request is about to be read.
+   */
+  #findCrowd(): IdleList | undefined {
+    let crowd: IdleList | undefined;
+    for (const list of this.#byClient.values()) if (list.silent > (crowd?.silent ?? 1)) crowd = list;
+    return crowd;
+  }
+
+  /** Ends an idle connection; false when there is none. */
+  #end(socket: Socket | undefined): boolean {
+    if (!socket) return false;
+    this.#all.delete(socket);
+    this.#byClient.get(toClientKey(socket.remoteAddress ?? ''))?.delete(socket);
+    socket.destroy();
+    return true;
   }
 
   #addWithin(socket: Socket, client: string, list: IdleList): Connection {
@@ -160,13 +180,15 @@ class IdleList {
     if (this.#all.has(socket)) this.#resting.add(socket);
   }
 
-  /** Ends the longest idle connection; false when there is none. */
-  endOldest(): boolean {
+  /** Number of connections without a request so far. */
+  get silent(): number {
+    return this.#silent.size;
+  }
+
+  /** The longest idle connection, first of those without a request. */
+  get oldest(): Socket | undefined {
     const [oldest] = this.#silent.size > 0 ? this.#silent : this.#resting;
-    if (!oldest) return false;
-    this.delete(oldest);
-    oldest.destroy();
-    return true;
+    return oldest;
   }
 }
 

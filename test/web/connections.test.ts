@@ -93,6 +93,19 @@ describe('a server with bounded connections', () => {
     expect(rest.map(({ socket }) => socket.closed)).toEqual(rest.map(() => false));
   });
 
+  test('ends a connection of the crowd, and not that of somebody whose request is about to be read', async () => {
+    await using bench = await openSmall();
+    const single = await openIdle(bench, OTHERS[0]);
+    const crowd: Awaited<ReturnType<typeof openIdle>>[] = [];
+    for (let count = 0; count < 20; count++) {
+      crowd.push(await openIdle(bench, count % 2 === 0 ? ATTACKER : OTHERS[1]));
+    }
+    await Promise.all(crowd.slice(0, -6).map(({ closed }) => closed));
+    single.socket.write('GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    const [answer] = (await once(single.socket, 'data')) as [Buffer];
+    expect(answer.toString()).toMatch(/^HTTP\/1.1 200 /);
+  });
+
   test('refuses with 429 who has too many requests under way, in few words, and serves the others', async () => {
     const { content, asked, end } = createHanging();
     await using bench = await openSmall(content);
