@@ -99,7 +99,9 @@ test(`a flood of requests that are refused costs little, fills no log and keeps 
     await flood;
     keepAlive.destroy();
     const spentMs = (await readProcessorMs(agent)) - msBefore;
-    expect([kind, ...seen.keys()].filter((one) => one !== kind && !status.some((known) => known === one))).toEqual([]);
+    expect([kind, ...seen.keys()].filter((one) => one !== kind && !status.some((allowed) => allowed === one))).toEqual(
+      [],
+    );
     expect([...seen.values()].reduce((sum, count) => sum + count, 0)).toBe(REQUESTS);
     expect(spentMs, kind).toBeLessThan(REFUSAL_MS_MAX * REQUESTS + limitMs);
     expect(countLines() - linesBefore, `${kind}: ${agent.stderr.slice(-2000)}`).toBeLessThan(10);
