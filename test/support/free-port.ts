@@ -1,22 +1,47 @@
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { createServer, type ListenOptions, type Server } from 'node:net';
+
+/** Below the ports that the system gives to whoever asks for any: none of these is taken by chance before it is used. */
+const RANGE = { from: 20_000, to: 32_000 };
+
+/** Where this process begins to look: another one begins elsewhere. */
+let next = RANGE.from + ((process.pid * 97) % (RANGE.to - RANGE.from));
+
+/** A server that listens, or `undefined` where another one does already. */
+async function tryToListen(options: ListenOptions): Promise<Server | undefined> {
+  const server = createServer().listen(options);
+  return once(server, 'listening').then(
+    () => server,
+    () => undefined,
+  );
+}
+
+/** Whether a port is this process's own from now on until it ends: a name in the kernel says so to the other processes. */
+async function claim(port: number): Promise<boolean> {
+  const claimed = await tryToListen({ path: `\0router-exporter-test-port-${port}` });
+  claimed?.unref();
+  if (!claimed) return false;
+  const server = await tryToListen({ port, host: '127.0.0.1' });
+  if (!server) return false;
+  server.close();
+  await once(server, 'close');
+  return true;
+}
 
 /**
- * A port of the loopback address that nobody listens on, for programs that cannot choose one themselves: any, or the first
- * free one of a range.
+ * A port of the loopback address that nobody listens on, and that no other test is given, for programs that cannot choose
+ * one themselves: any, or the first free one of a range.
  */
-export async function findFreePort({ from, to } = { from: 0, to: 0 }): Promise<number> {
-  for (let port = from; port <= to; port++) {
-    const server = createServer().listen(port, '127.0.0.1');
-    const isFree = await once(server, 'listening').then(
-      () => true,
-      () => false,
-    );
-    if (!isFree) continue;
-    const address = server.address();
-    server.close();
-    await once(server, 'close');
-    return typeof address === 'object' && address !== null ? address.port : 0;
+export async function findFreePort(range?: { readonly from: number; readonly to: number }): Promise<number> {
+  if (range) {
+    for (let port = range.from; port <= range.to; port++) if (await claim(port)) return port;
+  } else {
+    for (let tries = RANGE.to - RANGE.from; tries > 0; tries--) {
+      const port = next++;
+      if (next > RANGE.to) next = RANGE.from;
+      if (await claim(port)) return port;
+    }
   }
+  const { from, to } = range ?? RANGE;
   throw new RangeError(`No port from ${from} to ${to} is free`);
 }
