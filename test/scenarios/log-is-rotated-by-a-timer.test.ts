@@ -27,7 +27,10 @@ async function live(fleet: Fleet, minutes: number, logs: Readonly<Record<string,
 }
 
 test('a log that a timer rotates every 25 seconds is never behind, and nothing is flagged or missing', async () => {
-  await using fleet = await startFleet({ simulator: { logs: { rotateEveryMs: 25 * SECOND_MS } } });
+  await using fleet = await startFleet({
+    router: { modules: [] },
+    simulator: { logs: { rotateEveryMs: 25 * SECOND_MS } },
+  });
   const longestMs = await live(fleet, 18, { network: 23, system: 60, vpn: 2 });
   expect(longestMs).toBeLessThan(AVAILABLE_MS);
   await fleet.advance(2 * MINUTE_MS);

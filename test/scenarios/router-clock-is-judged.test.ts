@@ -1,10 +1,17 @@
 import { expect, test } from 'vitest';
+import type { Config } from '../../src/config/index.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { expectEachLineOnce } from '../support/truth.ts';
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
 const QUIET_LOGS = ['network', 'system', 'vpn'];
+
+/** With the one module that tells the time of a router. */
+function keepSystem(config: Config): Config {
+  const isKept = ({ name }: { readonly name: string }) => name === 'system';
+  return { ...config, routers: config.routers.map((one) => ({ ...one, modules: one.modules.filter(isKept) })) };
+}
 
 const jumpsOf = (fleet: Fleet) => fleet.records.filter(({ event }) => event === 'log.clock_jump');
 
@@ -22,6 +29,7 @@ async function writeQuietly(fleet: Fleet, lines: number, perFile = 20): Promise<
 test('no line of quiet logs is a jump of the clock when the agent first comes while the newest archives are being compressed', async () => {
   await using fleet = await startFleet({
     isStopped: true,
+    config: keepSystem,
     simulator: { logs: { compressionMs: 12 * SECOND_MS, maxFiles: 20 } },
   });
   // Four rotations: the archives that are there prove how files follow each other, so that newer lines wait for the last.
@@ -53,6 +61,7 @@ const timesOf = (fleet: Fleet, component: string) =>
 test('the zone of a router whose clock is an hour off is learnt before its first line, without timezone', async () => {
   await using fleet = await startFleet({
     isStopped: true,
+    config: keepSystem,
     router: { timezone: undefined },
     simulator: { clockOffsetMs: -60 * MINUTE_MS, logs: { compressionMs: 12 * SECOND_MS, maxFiles: 20 } },
   });
@@ -69,7 +78,7 @@ test('the zone of a router whose clock is an hour off is learnt before its first
 });
 
 test('the zone of a router that has rotated nothing is learnt from the time that it tells, and outlives the agent', async () => {
-  await using fleet = await startFleet({ isStopped: true, router: { timezone: undefined } });
+  await using fleet = await startFleet({ isStopped: true, config: keepSystem, router: { timezone: undefined } });
   fleet.router().appendLog('network', 'the first line');
   await fleet.startAgent();
   await fleet.advance(MINUTE_MS);
@@ -83,7 +92,7 @@ test('the zone of a router that has rotated nothing is learnt from the time that
 });
 
 test('a router that gives its logs and no status has its lines shipped at the first look, and what it shows later is no jump', async () => {
-  await using fleet = await startFleet({ isStopped: true, router: { timezone: undefined } });
+  await using fleet = await startFleet({ isStopped: true, config: keepSystem, router: { timezone: undefined } });
   fleet.router().setStatus('sysdetail/system', { isAbsent: true });
   fleet.router().appendLog('network', 'the first line');
   await fleet.startAgent();
@@ -97,7 +106,7 @@ test('a router that gives its logs and no status has its lines shipped at the fi
 });
 
 test('nothing is learnt where the zone is configured', async () => {
-  await using fleet = await startFleet();
+  await using fleet = await startFleet({ config: keepSystem });
   await writeQuietly(fleet, 10, 3);
   await fleet.advance(MINUTE_MS);
   expect(fleet.ownLog.filter(({ message }) => /learnt/i.test(message))).toEqual([]);

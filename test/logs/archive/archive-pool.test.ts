@@ -138,11 +138,11 @@ describe('ArchivePool.decode()', () => {
 
   test.for([
     ['text', () => input],
-    ['gzip', () => gzipSync(Buffer.alloc(100_000_000))],
-    ['zstd', () => zstd(Buffer.alloc(100_000_000))],
-    ['gzip around gzip', () => gzipSync(gzipSync(Buffer.alloc(100_000_000)))],
-    ['bzip2', () => compress(Buffer.alloc(60_000_000))],
-    ['gzip around zeros behind bzip2', () => gzipSync(Buffer.concat([archive, Buffer.alloc(100_000_000)]))],
+    ['gzip', () => gzipSync(Buffer.alloc(20_000_000))],
+    ['zstd', () => zstd(Buffer.alloc(20_000_000))],
+    ['gzip around gzip', () => gzipSync(gzipSync(Buffer.alloc(20_000_000)))],
+    ['bzip2', () => compress(Buffer.alloc(20_000_000))],
+    ['gzip around zeros behind bzip2', () => gzipSync(Buffer.concat([archive, Buffer.alloc(20_000_000)]))],
   ] as const)('stops %s at the output allowed', async ([name, create], { skip }) => {
     skip(BZIP2.isMissing && name.includes('bzip2'), BZIP2.note);
     const { output, error } = await decode(create(), { outputBytesMax: 1_199_999 });
