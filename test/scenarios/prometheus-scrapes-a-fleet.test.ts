@@ -10,7 +10,7 @@ import { findTool } from '../support/tools.ts';
 const prometheus = findTool('prometheus');
 const promtool = findTool('promtool');
 
-const ROUTERS = sampled('routers that a Prometheus scrapes', 200, 40);
+const ROUTERS = sampled('routers that a Prometheus scrapes', 200, 20);
 const OPEN_METRICS = 'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5';
 
 async function scrape(fleet: Fleet, headers: Record<string, string> = {}): Promise<Response> {

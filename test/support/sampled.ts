@@ -7,7 +7,7 @@ export const SAMPLES = {
   'kills of delivery workers': '6 of 200',
   'kills at a commit': 'every third commit',
   'tests of alerts': 'every fourth file',
-  'routers that a Prometheus scrapes': '40 of 200',
+  'routers that a Prometheus scrapes': '20 of 200',
   'npm package': 'not made',
   'container image': 'not built',
   'Debian package': 'not built',
@@ -16,7 +16,7 @@ export const SAMPLES = {
   'pages in dark colours': 'one of six',
   'layouts of the fleet': 'one of five fleets',
   'processes of the program': 'from a bundle of the sources',
-  'long properties': 'a fifth of the runs',
+  'long properties': 'a tenth of the runs',
   'real receivers': 'none',
   'processes of a fleet': 'none',
   'fuzz cases': '3,000 of 40,000',
@@ -38,7 +38,7 @@ export function sampled<T>(_name: SampleName, full: T, part: T): T {
 
 /** How often a property that takes long is tried, of `full` times. */
 export function countRuns(full: number): number {
-  return sampled('long properties', full, Math.ceil(full / 5));
+  return sampled('long properties', full, Math.ceil(full / 10));
 }
 
 /** For titles: which part this is; empty in a full run. */
