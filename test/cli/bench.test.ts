@@ -40,7 +40,8 @@ test('bench measures the agent as it is shipped, and tells the machine and each 
   const { code, stdout, stderr } = await program.ended;
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).toContain('Interval 300ms, 0 ms from request to answer');
-  const [routers, pollsPerSecond, processor] = /^ +(\d+) +([\d.]+) +(\d+) %.*MiB +2\b/m.exec(stdout)?.slice(1) ?? [];
+  // How many are up at the end depends on what else the machine does.
+  const [routers, pollsPerSecond, processor] = /^ +(\d+) +([\d.]+) +(\d+) %.*MiB +\d\b/m.exec(stdout)?.slice(1) ?? [];
   expect(routers).toBe('2');
   expect(Number(pollsPerSecond)).toBeGreaterThan(0);
   expect(Number(processor)).toBeGreaterThan(0);
