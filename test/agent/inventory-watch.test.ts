@@ -39,7 +39,7 @@ test('InventoryWatch loads the configuration again until one runs with the newes
     },
   });
   const until = async (count: number) => {
-    await vi.waitFor(() => expect(reloads).toBe(count), { timeout: 5000, interval: 1 });
+    await vi.waitFor(() => expect(reloads).toBe(count), { timeout: 20_000, interval: 1 });
     for (let turn = 0; turn < TURNS; turn++) await setImmediate();
   };
   try {

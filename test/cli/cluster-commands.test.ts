@@ -38,7 +38,7 @@ routers: [{ name: plant-1, url: "http://192.0.2.1", auth: none }, { name: plant-
     const membership = new Membership({ settings, clock: createSystemClock(), ...own });
     membership.setRouters(['plant-1', 'plant-2']);
     membership.start();
-    await vi.waitFor(() => expect(membership.lease.isHeld).toBe(true), { timeout: 10_000 });
+    await vi.waitFor(() => expect(membership.lease.isHeld).toBe(true), { timeout: 20_000 });
     await membership.claim('plant-2');
     const status = await run('status', '--json');
     expect(status.code).toBe(0);

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { createSteppedClock } from '../../src/base/index.ts';
 import { type DeliveryEvent, DeliveryWorker, type Sink } from '../../src/delivery/index.ts';
 import { createElasticsearchSink } from '../../src/delivery/sinks/elasticsearch/sink.ts';
@@ -16,6 +16,7 @@ import { type ArrivedRequest, openMisbehavingServer } from '../support/sinks/mis
 import { sampleRecords } from '../support/sinks/sample-records.ts';
 import { openSyslogServer, type SyslogServer } from '../support/sinks/syslog-server.ts';
 import { commitOf, createStoreFolder, NOW_MS } from '../support/store-folder.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const REPLAY_MS = 16_000;
 const never = new AbortController().signal;
@@ -310,13 +311,13 @@ describe('a sink of type syslog with replay', () => {
       await using server = await openSyslogServer({ protocol: 'tcp' });
       const bench = await syslog(server.port);
       await bench.ship('a', 2);
-      await vi.waitFor(() => expect(server.uids).toHaveLength(2));
+      await waitFor(() => expect(server.uids).toHaveLength(2));
       const woken = Promise.withResolvers<void>();
       if (bench.sink.connection) bench.sink.connection.onEnd = woken.resolve;
       server.disconnect(kind);
       await woken.promise;
       await bench.ship('b', 1);
-      await vi.waitFor(() => expect(arrivals(server)).toEqual(['a-0', 'a-1', 'a-0*', 'a-1*', 'b-0']));
+      await waitFor(() => expect(arrivals(server)).toEqual(['a-0', 'a-1', 'a-0*', 'a-1*', 'b-0']));
       expect(bench.events).toContainEqual({
         type: 'sink-warned',
         message: expect.stringMatching(
@@ -341,26 +342,26 @@ describe('a sink of type syslog with replay', () => {
     await bench.ship('old', 1);
     await bench.clock.advance(10_000);
     await bench.ship('young', 1);
-    await vi.waitFor(() => expect(server.uids).toHaveLength(2));
+    await waitFor(() => expect(server.uids).toHaveLength(2));
     await bench.clock.advance(10_000);
     await end('end');
-    await vi.waitFor(() => expect(arrivals(server).slice(2)).toEqual(['young-0*']));
+    await waitFor(() => expect(arrivals(server).slice(2)).toEqual(['young-0*']));
     await bench.clock.advance(3_600_000);
     await end('reset');
-    await vi.waitFor(() => expect(arrivals(server).slice(3)).toEqual(['old-0*', 'young-0*']));
+    await waitFor(() => expect(arrivals(server).slice(3)).toEqual(['old-0*', 'young-0*']));
   });
 
   test('sends nothing again when replay is 0', async () => {
     await using server = await openSyslogServer({ protocol: 'tcp' });
     const bench = await syslog(server.port, 0);
     await bench.ship('a', 1);
-    await vi.waitFor(() => expect(server.uids).toHaveLength(1));
+    await waitFor(() => expect(server.uids).toHaveLength(1));
     server.disconnect('end');
-    await vi.waitFor(async () => {
+    await waitFor(async () => {
       await bench.ship('b', 1);
       expect(server.connections).toBe(2);
     });
-    await vi.waitFor(() => expect(server.uids).toContain('b-0'));
+    await waitFor(() => expect(server.uids).toContain('b-0'));
     expect(arrivals(server)).not.toContain('a-0*');
   });
 });

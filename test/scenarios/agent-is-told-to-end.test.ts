@@ -119,5 +119,5 @@ async function readUrl(agent: Program): Promise<string> {
 async function waitForSpooled(agent: Program, records: number): Promise<void> {
   const url = await readUrl(agent);
   const read = async () => (await fetch(`${url}/metrics`)).text();
-  await expect.poll(read, { timeout: 10_000 }).toContain(`router_exporter_spool_records ${records}\n`);
+  await expect.poll(read).toContain(`router_exporter_spool_records ${records}\n`);
 }

@@ -1,5 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import type { WebContent } from '../../src/web/index.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { ask, createApp, DETAIL, openBench, type Settings } from './bench.ts';
 
 const ENABLED: Settings = { isLifecycleEnabled: true };
@@ -35,7 +36,7 @@ test('POST /-/poll polls a router, and leads back to its page when the poll has 
   const refresh = vi.fn<WebContent['refresh']>(() => ended.promise);
   const content = { refresh };
   const asked = ask('/-/poll?router=plant-7', { ...ENABLED, content }, { method: 'POST' });
-  await vi.waitFor(() => expect(refresh).toHaveBeenCalledExactlyOnceWith('plant-7', expect.any(AbortSignal)));
+  await waitFor(() => expect(refresh).toHaveBeenCalledExactlyOnceWith('plant-7', expect.any(AbortSignal)));
   ended.resolve();
   const { status, headers } = await asked;
   expect([status, headers.get('location')]).toEqual([303, '../router/plant-7']);
@@ -57,7 +58,7 @@ test('POST /-/poll polls nothing unless it is allowed, for another site, and by 
   expect(refresh).not.toHaveBeenCalled();
   const { app, clock } = createApp({ ...ENABLED, content });
   const asked = app.request(path, { method: 'POST' }, {});
-  await vi.waitFor(() => expect(refresh).toHaveBeenCalledTimes(1));
+  await waitFor(() => expect(refresh).toHaveBeenCalledTimes(1));
   await clock.advance(15_000);
   expect((await asked).status).toBe(303);
 });

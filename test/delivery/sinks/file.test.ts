@@ -25,6 +25,7 @@ import { createFileSink, type FileSinkOptions } from '../../../src/delivery/sink
 import { startProgram } from '../../support/child.ts';
 import { sampleRecord, sampleRecords } from '../../support/sinks/sample-records.ts';
 import { findTool } from '../../support/tools.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const never = new AbortController().signal;
 const HOUR_MS = 3_600_000;
@@ -385,7 +386,7 @@ describe('FileSink rotates', () => {
       await clock.advance(1000);
       await sink.deliver([record], never);
     }
-    await vi.waitFor(() =>
+    await waitFor(() =>
       expect(names()).toEqual([
         'other.log.20200101T000000.000Z',
         'router.log',
@@ -433,7 +434,7 @@ describe('FileSink compresses', () => {
     await new Promise((resolve) => setImmediate(resolve));
     expect(names()).toEqual(['router.log', `router.log.${STAMP}`]);
     await sink.deliver([sampleRecord('b')], never);
-    await vi.waitFor(() => expect(names()).toEqual(['router.log', PACKED]));
+    await waitFor(() => expect(names()).toEqual(['router.log', PACKED]));
     expect(gunzipSync(readFileSync(`${path}.${STAMP}.gz`)).toString()).toBe(toText(records.slice(0, 2)));
     expect(statSync(`${path}.${STAMP}.gz`).mode & 0o137).toBe(0);
   });
@@ -445,7 +446,7 @@ describe('FileSink compresses', () => {
     leave('router.log.20261121T174753.124Z.gz', 'half of it');
     leave('router.log.20261121T174753.125Z.gz.part', 'half of it');
     await createSink({ compress: 'gzip' }).deliver([sampleRecord('a')], never);
-    await vi.waitFor(() => expect(names()).toEqual(['router.log', PACKED, 'router.log.20261121T174753.124Z.gz']));
+    await waitFor(() => expect(names()).toEqual(['router.log', PACKED, 'router.log.20261121T174753.124Z.gz']));
     expect(gunzipSync(readFileSync(`${path}.${STAMP}.gz`)).toString()).toBe('one\n');
     expect(gunzipSync(readFileSync(`${path}.20261121T174753.124Z.gz`)).toString()).toBe('two\n');
   });
@@ -457,7 +458,7 @@ describe('FileSink compresses', () => {
     const sink = createSink({ compress: 'gzip' });
     // On a slow disk the first delivery can tell it already.
     let warning: string | undefined;
-    await vi.waitFor(async () => {
+    await waitFor(async () => {
       warning ??= (await sink.deliver([sampleRecord('a')], never)).warning;
       expect(warning).toMatch(/^Sink disk could not compress or delete rotated files of .*router\.log: E/);
     }, WAIT);
@@ -471,7 +472,7 @@ describe('FileSink compresses', () => {
     leave(`router.log.${STAMP}`, 'x'.repeat(20_000_000));
     const sink = createSink({ compress: 'gzip' });
     await sink.deliver([sampleRecord('a')], never);
-    await vi.waitFor(() => expect(names()).toContain(`${PACKED}.part`));
+    await waitFor(() => expect(names()).toContain(`${PACKED}.part`));
     await sink.close();
     expect(names()).toEqual(['router.log', `router.log.${STAMP}`]);
   });
@@ -529,7 +530,7 @@ describe('FileSink, after a crash,', () => {
     expect(await sink.deliver(records, never)).toMatchObject({ duplicates: 4 });
     expect(names()).toEqual(['router.log', 'router.log.20261121T174753.124Z', 'router.log.20261121T174753.125Z']);
     await sink.deliver([sampleRecord('b')], never);
-    await vi.waitFor(() => expect(names().filter((name) => name.endsWith('.gz'))).toHaveLength(3));
+    await waitFor(() => expect(names().filter((name) => name.endsWith('.gz'))).toHaveLength(3));
     await sink.close();
     const texts = names().map((name) => {
       const content = readFileSync(join(folder, 'logs', name));

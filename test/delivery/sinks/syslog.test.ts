@@ -8,6 +8,7 @@ import { advanceUntil } from '../../support/advance-until.ts';
 import { findFreePort } from '../../support/free-port.ts';
 import { sampleRecord, sampleRecords } from '../../support/sinks/sample-records.ts';
 import { openSyslogServer, type SyslogServer } from '../../support/sinks/syslog-server.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import { createTestAuthority } from '../../web/certificates.ts';
 
 const never = new AbortController().signal;
@@ -50,7 +51,7 @@ describe('SyslogSink over TCP', () => {
     const { bytes } = await sink.deliver(sampleRecords('a', 100, { message: 'Zeile\n1 <13>1 ü' }), never);
     await sink.deliver(sampleRecords('b', 100), never);
     await sink.close();
-    await vi.waitFor(() => expect(server.messages).toHaveLength(200));
+    await waitFor(() => expect(server.messages).toHaveLength(200));
     expect(server.uids).toEqual(
       [...sampleRecords('a', 100), ...sampleRecords('b', 100)].map(({ fields }) => fields.uid),
     );
@@ -67,7 +68,7 @@ describe('SyslogSink over TCP', () => {
       [sampleRecord('a', { message: 'x'.repeat(5000) })],
       never,
     );
-    await vi.waitFor(() => expect(server.messages).toMatchObject([{ bytes: 1000 }]));
+    await waitFor(() => expect(server.messages).toMatchObject([{ bytes: 1000 }]));
   });
 
   test('fails as unreachable while nobody listens, and delivers once somebody does', async () => {
@@ -96,7 +97,7 @@ describe('SyslogSink over TCP', () => {
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const sink = createSink({ port: (server.address() as AddressInfo).port });
-    await vi.waitFor(async () => {
+    await waitFor(async () => {
       await sink.deliver([sampleRecord('a')], never).catch(() => {});
       expect(connections).toBeGreaterThan(1);
     });
@@ -109,9 +110,9 @@ describe('SyslogSink over TCP', () => {
     server.misbehave({ kind: 'end', messages: 1 });
     const sink = createSink({ port: server.port, replayMs: 0 });
     await sink.deliver([sampleRecord('a')], never);
-    await vi.waitFor(() => expect(server.uids).toHaveLength(1));
+    await waitFor(() => expect(server.uids).toHaveLength(1));
     server.misbehave(undefined);
-    await vi.waitFor(async () => {
+    await waitFor(async () => {
       expect((await sink.deliver([sampleRecord('b')], never)).warning).toBeUndefined();
       expect(server.uids).toContain('b');
     });
@@ -126,13 +127,13 @@ describe('SyslogSink over TCP', () => {
     const abort = new AbortController();
     const reason = new RangeError('time is over');
     const delivering = sink.deliver(records, abort.signal);
-    await vi.waitFor(() => expect(server.connections).toBe(1));
+    await waitFor(() => expect(server.connections).toBe(1));
     abort.abort(reason);
     await expect(delivering).rejects.toBe(reason);
     await expect(sink.deliver(records, abort.signal)).rejects.toBe(reason);
     server.misbehave(undefined);
     await sink.deliver([...records.slice(0, 2), sampleRecord('b')], never);
-    await vi.waitFor(() => expect(arrivals(server)).toEqual(['a-0*', 'a-1*', 'b']));
+    await waitFor(() => expect(arrivals(server)).toEqual(['a-0*', 'a-1*', 'b']));
     expect(server).toMatchObject({ connections: 2, violations: [] });
   });
 
@@ -148,16 +149,16 @@ describe('SyslogSink over TCP', () => {
     server.misbehave(undefined);
     const delivered = vi.fn();
     const delivering = sink.deliver([sampleRecord('a')], never).then(delivered);
-    await vi.waitFor(() => expect(arrivals(server)).toEqual(['a*']));
+    await waitFor(() => expect(arrivals(server)).toEqual(['a*']));
     expect(delivered).not.toHaveBeenCalled();
     await advanceUntil(delivering, clock, 500);
     // That is over for this connection.
     await sink.deliver([sampleRecord('b')], never);
-    await vi.waitFor(() => expect(arrivals(server)).toEqual(['a*', 'b']));
+    await waitFor(() => expect(arrivals(server)).toEqual(['a*', 'b']));
 
     server.misbehave({ kind: 'refuse' });
     server.disconnect('end');
-    await vi.waitFor(async () => {
+    await waitFor(async () => {
       expect(await catchError(sink.deliver([sampleRecord('c')], never))).toMatchObject({ code: 'unreachable' });
     });
   });
@@ -175,7 +176,7 @@ describe('SyslogSink over TLS', () => {
   ] as const)('delivers when the certificate is checked against %s', async ([, tls]) => {
     await using server = await openSyslogServer({ protocol: 'tls', certificate });
     await createSink({ port: server.port, protocol: 'tls', tls }).deliver(sampleRecords('a', 3), never);
-    await vi.waitFor(() => expect(server.uids).toHaveLength(3));
+    await waitFor(() => expect(server.uids).toHaveLength(3));
     expect(server.violations).toEqual([]);
   });
 
@@ -217,7 +218,7 @@ describe('SyslogSink over TLS', () => {
     const client = authority.issue('client', 'agent');
     const tls = { ...trust, certPem: client.cert, keyPem: client.key };
     await createSink({ port: server.port, protocol: 'tls', tls }).deliver([sampleRecord('a')], never);
-    await vi.waitFor(() => expect(server.uids).toEqual(['a']));
+    await waitFor(() => expect(server.uids).toEqual(['a']));
   });
 
   test('says that the port does not speak TLS', async () => {
@@ -234,7 +235,7 @@ describe('SyslogSink over UDP', () => {
     await using server = await openSyslogServer({ protocol: 'udp', host: host === 'localhost' ? '127.0.0.1' : host });
     const sink = createSink({ port: server.port, protocol: 'udp', host });
     const { bytes } = await sink.deliver(sampleRecords('a', 20), never);
-    await vi.waitFor(() => expect(server.uids).toHaveLength(20));
+    await waitFor(() => expect(server.uids).toHaveLength(20));
     expect(server.violations).toEqual([]);
     expect(bytes).toBe(server.messages.reduce((sum, message) => sum + message.bytes, 0));
   });
@@ -243,14 +244,14 @@ describe('SyslogSink over UDP', () => {
     await using server = await openSyslogServer({ protocol: 'udp' });
     const sink = createSink({ port: server.port, protocol: 'udp', messageBytesMax: 2 ** 20 });
     expect(await sink.deliver([sampleRecord('a', { message: 'x'.repeat(100_000) })], never)).toEqual({ bytes: 65_507 });
-    await vi.waitFor(() => expect(server.messages).toMatchObject([{ bytes: 65_507 }]));
+    await waitFor(() => expect(server.messages).toMatchObject([{ bytes: 65_507 }]));
   });
 
   test('fails as unreachable once the system has heard that nobody listens, and marks what comes again', async () => {
     const server = await openSyslogServer({ protocol: 'udp' });
     await server.close();
     const sink = createSink({ port: server.port, protocol: 'udp' });
-    const error = await vi.waitFor(async () => await catchError(sink.deliver([sampleRecord('a')], never)));
+    const error = await waitFor(async () => await catchError(sink.deliver([sampleRecord('a')], never)));
     expect(error).toMatchObject({ code: 'unreachable', disposition: 'retry', cause: { code: 'ECONNREFUSED' } });
   });
 
@@ -272,9 +273,7 @@ describe('SyslogSink.preflight()', () => {
     const findings = await sink.preflight(fleet, never);
     expect(findings.map(({ verdict }) => verdict)).toEqual(['ok', 'ok', 'ok']);
     expect(findings.at(-1)?.message).toContain('no acknowledgements');
-    await vi.waitFor(() =>
-      expect(server.messages).toMatchObject([{ msgId: 'preflight', hostname: 'router-exporter' }]),
-    );
+    await waitFor(() => expect(server.messages).toMatchObject([{ msgId: 'preflight', hostname: 'router-exporter' }]));
     await sink.deliver([sampleRecord('a')], never);
     expect(server).toMatchObject({ connections: 2, violations: [] });
   });

@@ -5,6 +5,7 @@ import { openNatsServer } from '../../support/sinks/nats-server.ts';
 import { type ClusterBench, createClusterBench, toOpenStore } from '../../support/store-bench.ts';
 import { commitOf, thrownBy } from '../../support/store-folder.ts';
 import { findTool } from '../../support/tools.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const { isMissing, note } = findTool('nats-server');
 /** Restarts of a server take a second or two. */
@@ -195,7 +196,7 @@ describe.skipIf(isMissing)(`ClusterStore and others of its cluster${note}`, LIMI
     const { store } = opened;
     await store.commit(commitOf(['1'], 'p1'));
     await bench.server.kill();
-    await vi.waitFor(() => expect(thrownBy(() => store.checkWritable())).toMatchObject({ code: 'unwritable' }));
+    await waitFor(() => expect(thrownBy(() => store.checkWritable())).toMatchObject({ code: 'unwritable' }));
     expect(thrownBy(() => store.checkWritable()).disposition).toBe('hold-back');
     await bench.server.start();
     await vi.waitFor(() => store.checkWritable(), { timeout: 10_000, interval: 20 });
