@@ -458,7 +458,7 @@ describe('FileSink compresses', () => {
     const sink = createSink({ compress: 'gzip' });
     // On a slow disk the first delivery can tell it already.
     let warning: string | undefined;
-    await waitFor(async () => {
+    await vi.waitFor(async () => {
       warning ??= (await sink.deliver([sampleRecord('a')], never)).warning;
       expect(warning).toMatch(/^Sink disk could not compress or delete rotated files of .*router\.log: E/);
     }, WAIT);
