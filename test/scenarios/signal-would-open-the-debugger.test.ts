@@ -5,15 +5,18 @@ import { startSimulator } from '../../src/simulator/index.ts';
 import { type Program, startProgram } from '../support/child.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { writeRunConfig } from '../support/run-config.ts';
+import { sampled, sampleNote } from '../support/sampled.ts';
 
 const toPath = (name: string) => fileURLToPath(new URL(`../../${name}`, import.meta.url));
 
-describe('the agent opens no debugger at SIGUSR1, and goes on', () => {
-  test.for([
-    ['started by its command', 'bin/router-exporter.js'],
-    ['started by its module', 'src/main.ts'],
-    ['started as npx starts it in a checkout', 'tools/runtime/router-exporter.js'],
-  ])('%s', async ([, entry = '']) => {
+const STARTS: readonly (readonly [how: string, entry: string])[] = [
+  ['started by its command', 'bin/router-exporter.js'],
+  ['started by its module', 'src/main.ts'],
+  ['started as npx starts it in a checkout', 'tools/runtime/router-exporter.js'],
+];
+
+describe(`the agent opens no debugger at SIGUSR1, and goes on${sampleNote('ways to start the agent')}`, () => {
+  test.for(sampled('ways to start the agent', STARTS, STARTS.slice(0, 1)))('%s', async ([, entry]) => {
     await using simulator = await startSimulator({ routers: 1, clock: createSystemClock(), seed: 1 });
     await using config = await writeRunConfig(simulator);
     const port = await findFreePort();

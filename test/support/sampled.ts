@@ -23,6 +23,8 @@ export const SAMPLES = {
   'kills of the agent': '3 of 12',
   'open connections': '1,000 of 10,000',
   'refused requests': '1,500 of 30,000',
+  'memory for a large file': 'not measured',
+  'ways to start the agent': 'by its command',
   'faults of the machine': 'three of eight, on one of two stores',
 } as const;
 
