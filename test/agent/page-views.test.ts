@@ -44,7 +44,7 @@ function createResult(
 
 /** A poll that ended at `nowMs`, and reached the router. */
 function record(glance: RouterGlance, resources: readonly ResourceResult[], nowMs = 0): void {
-  glance.record({ isUp: true, resources }, nowMs);
+  glance.record({ isUp: true, resources, withdrawn: [] }, nowMs);
 }
 
 test('a glance has the last values of a router, by the names of their families', () => {
@@ -124,9 +124,17 @@ test('a glance shows nothing of a resource that was not read for as long as its 
   expect(glance.device.model).toBe('MRX3');
   // The exposition still holds the values of an answer that comes again.
   expect(lte2(5, { isUnchanged: true, families: [] })).toBe(-80);
-  glance.record({ isUp: false, resources: [] }, 60 * MINUTE_MS);
+  glance.record({ isUp: false, resources: [], withdrawn: [] }, 60 * MINUTE_MS);
   expect(glance.device.signal?.value).toBe(-80);
   expect(lte2(61, { state: 'failed', families: [] })).toBeUndefined();
+});
+
+test('a glance shows nothing of a resource that is not for the router any more', () => {
+  const glance = new RouterGlance();
+  record(glance, [createResult('lte2', { router_modem_info: [[{ provider_name: 'A1' }, 1]] })]);
+  expect(glance.device.operator).toBe('A1');
+  glance.record({ isUp: true, resources: [], withdrawn: ['lte2'] }, 0);
+  expect(glance.device.operator).toBeNull();
 });
 
 test('a history has six hours in steps of three minutes, with holes where nothing was polled', async () => {

@@ -130,9 +130,10 @@ export class PollReader {
   readonly #isPoor = new LatestFacts(hasPoorSignal);
 
   /** Returns how the router answered; `undefined` if the poll says nothing of that. */
-  read({ isUp, isIdle, resources }: PollResult): AnsweredPoll | undefined {
+  read(result: PollResult): AnsweredPoll | undefined {
+    const { isUp, isIdle, resources } = result;
     if (!isUp || isIdle) return undefined;
-    this.#isPoor.record(resources);
+    this.#isPoor.record(result);
     // The modem with the best signal is the one in use.
     const modems = this.#isPoor.list(Math.max(...resources.map(({ readAtMs }) => readAtMs)));
     // One large answer does not make a router slow.

@@ -1,5 +1,5 @@
 import type { MetricFamily } from '../../model/index.ts';
-import type { ResourceResult } from '../../status/index.ts';
+import type { PollResult } from '../../status/index.ts';
 
 /** Resources of one router that are remembered. A router names its modems, so their number has a bound. */
 const RESOURCES_MAX = 16;
@@ -15,7 +15,7 @@ export class LatestFacts<T> {
   }
 
   /** Records what a poll has read. A failed resource keeps its facts until they expire. */
-  record(resources: readonly ResourceResult[]): void {
+  record({ resources, withdrawn }: Pick<PollResult, 'resources' | 'withdrawn'>): void {
     for (const { name, state, isUnchanged, families, readAtMs, staleAfterMs } of resources) {
       if (state === 'failed') continue;
       const known = this.#known.get(name);
@@ -26,6 +26,7 @@ export class LatestFacts<T> {
         this.#known.set(name, { facts, untilMs: readAtMs + staleAfterMs });
       }
     }
+    for (const name of withdrawn) this.#known.delete(name);
   }
 
   /** Lists the facts that have not expired, by the order in which their resources were first read. Monotonic time. */

@@ -103,9 +103,9 @@ export class RouterGlance {
   }
 
   /** Records a poll that ended at `nowMs` (monotonic). */
-  record({ isUp, resources }: Pick<PollResult, 'isUp' | 'resources'>, nowMs: number): void {
-    this.#latest.record(resources);
-    if (!isUp) return;
+  record(result: Pick<PollResult, 'isUp' | 'resources' | 'withdrawn'>, nowMs: number): void {
+    this.#latest.record(result);
+    if (!result.isUp) return;
     const facts = this.#latest.list(nowMs);
     if (facts.length === this.#shown.length && facts.every((one, index) => one === this.#shown[index])) return;
     this.#shown = facts;
