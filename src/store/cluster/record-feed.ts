@@ -66,8 +66,8 @@ const AHEAD_MAX = 512;
  */
 const PULL_MS = 10_000;
 const HEARTBEAT_MS = 2000;
-/** A consumer that nobody asks is removed by its server after this time. Nanoseconds. */
-const UNUSED_NS = 5 * 60_000 * 1e6;
+/** A consumer that nobody asks is removed by its server after this time. Milliseconds. */
+const UNUSED_MS = 5 * 60_000;
 /** Wait before a feed that ended begins again. Milliseconds. */
 const AGAIN_MS = 250;
 /** So many attempts in a row that failed on an open connection are no moment of a server that ends. */
@@ -197,7 +197,7 @@ export class RecordFeed {
         max_deliver: 1,
         num_replicas: 1,
         mem_storage: true,
-        inactive_threshold: UNUSED_NS,
+        inactive_threshold: UNUSED_MS * 1e6,
       },
     });
     const info = created as unknown as ConsumerInfo;
@@ -216,7 +216,10 @@ export class RecordFeed {
     }
   }
 
-  /** Takes what a consumer has, as far as there is room, until the connection or the feed ends. Throws if the consumer fails. */
+  /**
+   * Takes what a consumer has, as far as there is room, until the connection or the feed ends, or there was no room for so long that
+   * the server may have removed the consumer. Throws if the consumer fails.
+   */
   async #takeAll(consumer: Consumer, signal: AbortSignal): Promise<void> {
     let [ahead, delivered] = [AHEAD_FIRST, 0];
     while (!signal.aborted && this.#link.connection) {
@@ -237,7 +240,9 @@ export class RecordFeed {
       }
       this.#failures = 0;
       ahead = Math.max(1, Math.min(AHEAD_MAX, Math.floor(HELD_BYTES_MAX / largest)));
+      const askedMs = this.#link.clock.monotonic();
       while (!signal.aborted && this.#bytes > HELD_BYTES_MAX) await this.#room.promise;
+      if (this.#link.clock.monotonic() - askedMs > UNUSED_MS / 2) return;
     }
   }
 
