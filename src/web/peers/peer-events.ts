@@ -53,7 +53,8 @@ export async function* readEvents(place: StreamPlace, signal: AbortSignal): Asyn
       const events = text.split('\n\n');
       text = events.pop() ?? '';
       for (const event of events) {
-        const [, name, data] = /^event: (\w+)\ndata: (.*)$/.exec(event) ?? [];
+        // Not `.`: it stops at U+2028, which a line of a log may have.
+        const [, name, data] = /^event: (\w+)\ndata: ([^\n]*)$/.exec(event) ?? [];
         // Anything else is a sign of life.
         if (name !== undefined && data !== undefined) yield { name, data };
       }

@@ -134,7 +134,7 @@ export class PeerFleet {
         path: `/api/v1/records?own=1&${renderRecordQuery(query)}`,
         isKept: false,
         only: owner,
-        decode: (answer, shard) => decodeRecords(JSON.parse(answer), isOwnedBy(shards, shard)),
+        decode: (answer, shard) => decodeRecords(JSON.parse(answer), query.before, isOwnedBy(shards, shard)),
       }),
     ]);
     return { page: answers.size === 0 ? own : mergeRecords([own, ...answers.values()], query.limit), faults };

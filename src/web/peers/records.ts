@@ -36,15 +36,26 @@ export const decodeLine = fields<LogLine>({
 
 const decodePage = fields<RecordPage>({
   records: listOf(decodeLine, LINES_MAX),
-  next: orNull(place),
+  // A place that cannot be read is no end.
+  next: (value) => (value === null || value === undefined ? null : place(value)),
   searchedTo: orNull(moment),
   fault: orNull(text),
 });
 
-/** Reads the answer of `GET /api/v1/records` of another process; lines that `isOwn` denies are left out. */
-export function decodeRecords(answer: unknown, isOwn: (line: LogLine) => boolean): RecordPage | undefined {
+/**
+ * Reads the answer of `GET /api/v1/records?before=…` of another process; lines that `isOwn` denies are left out. `undefined` when
+ * it leads nowhere, or when none of its lines has a place among those of others.
+ */
+export function decodeRecords(
+  answer: unknown,
+  before: string | undefined,
+  isOwn: (line: LogLine) => boolean,
+): RecordPage | undefined {
   const page = decodePage(answer);
-  return page && { ...page, records: page.records.filter(isOwn) };
+  if (!page || (page.records.length > 0 && page.records.every((line) => line.before === null))) return undefined;
+  const [asked, next] = [parseRecordPlace(before ?? ''), parseRecordPlace(page.next ?? '')];
+  if (asked && next && compareRecordPlaces(next, asked) > 0) return undefined;
+  return { ...page, records: page.records.filter(isOwn) };
 }
 
 /**

@@ -1,0 +1,74 @@
+import { once } from 'node:events';
+import { get, type IncomingMessage, type ServerResponse } from 'node:http';
+import { expect, onTestFinished, test } from 'vitest';
+import type { FleetShards, LogLine } from '../../src/web/index.ts';
+import { openBench } from './bench.ts';
+import { createContent, OTHER, openPeer, readMain } from './peer-bench.ts';
+
+const TIME = '2026-11-21T12:00:00.000000000Z';
+const LINE: LogLine = {
+  router: OTHER.name,
+  timestamp: TIME,
+  observedTimestamp: TIME,
+  time: TIME,
+  component: 'network',
+  tag: null,
+  severity: 'info',
+  message: 'a line',
+  uid: 'u1',
+  event: null,
+  gap: null,
+  before: `${TIME}_1_${OTHER.name}`,
+};
+const { before: _before, ...LINE_WITHOUT_PLACE } = LINE;
+
+test.for([
+  ['lines without places', { records: [LINE_WITHOUT_PLACE], next: null }],
+  ['a next page of another format', { records: [LINE], next: '17' }],
+  ['a next page that is newer than the one asked for', { records: [], next: '9999-01-01T00:00:00.000000000Z_0_' }],
+])('a process that answers with %s is named: its lines would be missing without a word', async ([, answer]) => {
+  await using peer = await openPeer((_request, response) => void response.end(JSON.stringify(answer)));
+  await using bench = await openBench(createContent(peer.url));
+  const before = encodeURIComponent('2026-11-22T00:00:00.000000000Z_0_');
+  const page = JSON.parse(await readMain(bench, `/api/v1/records?before=${before}`));
+  expect(page).toMatchObject({
+    records: [],
+    next: null,
+    unanswered: [{ shard: 1, error: 'Its answer makes no sense: it runs another version' }],
+  });
+});
+
+/** A process that others follow, and a reader of one of those. */
+async function openStreams(shards: Partial<FleetShards> = {}) {
+  const streams: ServerResponse[] = [];
+  const peer = await openPeer((_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': open\n\n');
+    streams.push(response);
+  });
+  const content = createContent(peer.url, shards);
+  const bench = await openBench(content);
+  const request = get(`${bench.url}/api/v1/records/stream`, { agent: false }).on('error', () => {});
+  onTestFinished(async () => {
+    request.destroy();
+    await bench[Symbol.asyncDispose]();
+    await peer[Symbol.asyncDispose]();
+  });
+  const [answer] = (await once(request, 'response')) as [IncomingMessage];
+  let text = '';
+  answer
+    .on('error', () => {})
+    .on('data', (chunk) => {
+      text += String(chunk);
+    });
+  await expect.poll(() => streams.length).toBe(1);
+  const send = (line: LogLine) => void streams.at(-1)?.write(`event: line\ndata: ${JSON.stringify(line)}\n\n`);
+  return { bench, peer, content, streams, send, read: () => text };
+}
+
+test('live lines of other processes may have separators of lines and paragraphs (U+2028, U+2029)', async () => {
+  const { send, read } = await openStreams();
+  send({ ...LINE, message: 'one\u2028two\u2029three' });
+  send({ ...LINE, message: 'the last' });
+  await expect.poll(read).toContain('the last');
+  expect(read()).toContain('one\u2028two\u2029three');
+});
