@@ -72,3 +72,20 @@ test('live lines of other processes may have separators of lines and paragraphs 
   await expect.poll(read).toContain('the last');
   expect(read()).toContain('one\u2028two\u2029three');
 });
+
+test('live lines of a replica go on arriving when others join the cluster and its index changes', async () => {
+  const others = new Map([[OTHER.name, OTHER]]);
+  const { bench, peer, content, send, read, streams } = await openStreams({ names: ['a', 'b'], others });
+  send({ ...LINE, message: 'before' });
+  await expect.poll(read).toContain('before');
+  const peers = ['http://127.0.0.1:1', 'http://127.0.0.1:2', peer.url];
+  Object.assign(content.describeShards?.() ?? {}, { total: 3, names: ['a', 'aa', 'b'], peers });
+  others.set(OTHER.name, { ...OTHER, shard: 2 });
+  send({ ...LINE, message: 'meanwhile' });
+  await expect.poll(read).toContain('meanwhile');
+  await bench.clock.advance(15_000);
+  await expect.poll(read).toContain('event: away\ndata: replica aa\n');
+  send({ ...LINE, message: 'afterwards' });
+  await expect.poll(read).toContain('afterwards');
+  expect(streams).toHaveLength(1);
+});

@@ -6,7 +6,7 @@ import type { RecordQuery, WebContent } from '../content.ts';
 import { renderRecordQuery } from '../record-query.ts';
 import { renderCredentials } from './peer-client.ts';
 import { readEvents } from './peer-events.ts';
-import { findOwner, isOwnedBy, nameProcess } from './processes.ts';
+import { findOwner, findProcess, isOwnedBy, nameProcess, toProcessKey } from './processes.ts';
 import { decodeLine } from './records.ts';
 
 /** Streams from other processes at a time: each reader has one for each of them. */
@@ -29,10 +29,10 @@ interface Follower {
   readonly content: WebContent;
   readonly query: RecordQuery;
   readonly listener: PeerListener;
-  /** By index of the process. */
-  readonly followed: Map<number, { readonly url: string | undefined; readonly end: AbortController }>;
-  /** Names of the processes whose lines are missing, by index. */
-  readonly away: Map<number, string>;
+  /** By key of the process: its index may change while it is followed. */
+  readonly followed: Map<string, { readonly url: string | undefined; readonly end: AbortController }>;
+  /** Keys of the processes whose lines are missing. */
+  readonly away: Set<string>;
 }
 
 /** Follows the lines of other processes for the readers of this one. */
@@ -53,7 +53,7 @@ export class PeerStreams {
 
   /** Follows the lines that fit a query in all other processes, or in that of its router; returns the function that ends it. */
   follow(content: WebContent, query: RecordQuery, listener: PeerListener): () => void {
-    const follower: Follower = { content, query, listener, followed: new Map(), away: new Map() };
+    const follower: Follower = { content, query, listener, followed: new Map(), away: new Set() };
     let timer: Timer | undefined;
     const check = () => {
       this.#followWanted(follower);
@@ -71,40 +71,43 @@ export class PeerStreams {
     const { content, query, followed } = follower;
     const shards = content.describeShards();
     const owner = findOwner(content, shards, query.router);
-    const others = [...(shards?.peers ?? []).entries()].filter(([shard]) => shard !== shards?.index);
-    const wanted = new Map(others.filter(([shard]) => owner === undefined || owner === shard));
-    for (const [shard, { url, end }] of followed) {
-      if (wanted.has(shard) && wanted.get(shard) === url) continue;
-      end.abort();
-      followed.delete(shard);
-      setAway(follower, shard, undefined);
+    const wanted = new Map<string, string | undefined>();
+    for (const [shard, url] of shards?.peers.entries() ?? []) {
+      if (shard === shards?.index || (owner !== undefined && owner !== shard)) continue;
+      wanted.set(toProcessKey(shards ?? {}, shard), url);
     }
-    for (const [shard, url] of wanted) {
-      if (followed.has(shard)) continue;
+    for (const [key, { url, end }] of followed) {
+      if (wanted.has(key) && wanted.get(key) === url) continue;
+      end.abort();
+      followed.delete(key);
+      setAway(follower, key, false);
+    }
+    for (const [key, url] of wanted) {
+      if (followed.has(key)) continue;
       const end = new AbortController();
-      followed.set(shard, { url, end });
-      void this.#keepOpen(follower, shard, url, end.signal);
+      followed.set(key, { url, end });
+      void this.#keepOpen(follower, key, url, end.signal);
     }
   }
 
   /** Reads the stream of a process, and opens it again when it has ended, until `signal` aborts. */
-  async #keepOpen(follower: Follower, shard: number, url: string | undefined, signal: AbortSignal): Promise<void> {
+  async #keepOpen(follower: Follower, key: string, url: string | undefined, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const leave = this.#places.enter();
       try {
-        if (leave && url !== undefined) await this.#read(follower, shard, url, signal);
+        if (leave && url !== undefined) await this.#read(follower, key, url, signal);
       } catch {
         // The page of the lines tells why: it asks the same process.
       } finally {
         leave?.();
       }
       if (signal.aborted) return;
-      setAway(follower, shard, nameProcess(follower.content.describeShards() ?? {}, shard));
+      setAway(follower, key, true);
       await this.#clock.sleep(RETRY_MS, signal).catch(() => {});
     }
   }
 
-  async #read(follower: Follower, shard: number, url: string, signal: AbortSignal): Promise<void> {
+  async #read(follower: Follower, key: string, url: string, signal: AbortSignal): Promise<void> {
     const { content, query, listener } = follower;
     const headers = { accept: 'text/event-stream', ...renderCredentials(content.describeShards() ?? {}) };
     const stream = `${url}/api/v1/records/stream?own=1&${renderRecordQuery(query)}`;
@@ -112,22 +115,25 @@ export class PeerStreams {
       { agent: this.#agent, clock: this.#clock, url: stream, headers },
       signal,
     )) {
-      if (name === 'open') setAway(follower, shard, undefined);
+      if (name === 'open') setAway(follower, key, false);
       else if (name === 'skipped') listener.lines([], Math.max(0, Math.trunc(Number(data)) || 0));
       else if (name === 'line') {
         const line = decodeLine(parseJson(data));
-        if (line && isOwnedBy(content.describeShards(), shard)(line)) listener.lines([line], 0);
+        const shards = content.describeShards();
+        if (line && isOwnedBy(shards, findProcess(shards, key))(line)) listener.lines([line], 0);
       }
     }
   }
 }
 
-/** Notes that the lines of a process are missing, or with `undefined` that they are there, and tells the reader of a change. */
-function setAway({ away, listener }: Follower, shard: number, name: string | undefined): void {
-  if (away.get(shard) === name) return;
-  if (name === undefined) away.delete(shard);
-  else away.set(shard, name);
-  listener.away([...away].toSorted(([a], [b]) => a - b).map(([, one]) => one));
+/** Notes whether the lines of a process are missing, and tells the reader of a change. */
+function setAway({ content, away, listener }: Follower, key: string, isAway: boolean): void {
+  if (away.has(key) === isAway) return;
+  if (isAway) away.add(key);
+  else away.delete(key);
+  const shards = content.describeShards();
+  const indices = [...away].map((one) => findProcess(shards, one)).filter((shard) => shard !== undefined);
+  listener.away(indices.toSorted((a, b) => a - b).map((shard) => nameProcess(shards ?? {}, shard)));
 }
 
 function parseJson(text: string): unknown {

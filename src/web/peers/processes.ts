@@ -7,9 +7,12 @@ export function nameProcess({ names }: Pick<FleetShards, 'names'>, shard: number
   return name === undefined ? `process ${shard}` : `replica ${name}`;
 }
 
-/** Tells whether lines that a process sends are of its own routers. */
-export function isOwnedBy(shards: FleetShards | undefined, shard: number): (line: Pick<LogLine, 'router'>) => boolean {
-  return ({ router }) => shards?.others.get(router)?.shard === shard;
+/** Tells whether lines that a process sends are of its own routers; an unknown process has none. */
+export function isOwnedBy(
+  shards: FleetShards | undefined,
+  shard: number | undefined,
+): (line: Pick<LogLine, 'router'>) => boolean {
+  return ({ router }) => shard !== undefined && shards?.others.get(router)?.shard === shard;
 }
 
 /** Returns the index of the process that has a router; `undefined` without a router, and when nobody is known to have it. */
