@@ -1,3 +1,4 @@
+import { Steps } from '../../base/index.ts';
 import type { ClusterLink } from './link.ts';
 import type { Subjects } from './subjects.ts';
 
@@ -42,7 +43,9 @@ export class Absence {
     const { ts } = await link.ask(`STREAM.INFO.${stream}`);
     const nowMs = Date.parse(String(ts));
     const removed: string[] = [];
+    const steps = new Steps();
     for (const router of stored) {
+      if (steps.isDue) await steps.next();
       if (mayKnow(router)) continue;
       const subject = subjects.of({ kind: 'gone', router });
       if (!marked.has(router)) {
@@ -60,7 +63,14 @@ export class Absence {
 
   async #listRouters(filter: string): Promise<Set<string>> {
     const { link, subjects } = this.#options;
-    const topics = (await link.listSubjects(subjects.stream, filter)).map((subject) => subjects.parse(subject));
-    return new Set(topics.flatMap((topic) => (topic && topic.kind !== 'cur' ? [topic.router] : [])));
+    const listed = await link.listSubjects(subjects.stream, filter);
+    const routers = new Set<string>();
+    const steps = new Steps();
+    for (const subject of listed) {
+      const topic = subjects.parse(subject);
+      if (topic && topic.kind !== 'cur') routers.add(topic.router);
+      if (steps.isDue) await steps.next();
+    }
+    return routers;
   }
 }

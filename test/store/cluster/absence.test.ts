@@ -55,3 +55,26 @@ test.skipIf(isMissing)(
     await link.close();
   },
 );
+
+test('Absence looks at the logs of thousands of routers in steps, between which others have their turn', async () => {
+  const subjects = new Subjects('test');
+  const listed = Array.from({ length: 20_000 }, (_, index) =>
+    subjects.of({ kind: 'pos', router: `plant-${index % 2000}`, component: `log ${Math.floor(index / 2000)}` }),
+  );
+  const link = {
+    ask: () => Promise.resolve({ ts: '2026-11-24T00:00:00Z' }),
+    publish: () => Promise.reject(new TypeError('Every router is known')),
+    readLast: () => Promise.resolve(undefined),
+    listSubjects: (_stream: string, filter: string) => Promise.resolve(filter === subjects.states[0] ? listed : []),
+  };
+  let turns = 0;
+  let isOver = false;
+  const countTurn = () => {
+    turns++;
+    if (!isOver) setImmediate(countTurn);
+  };
+  countTurn();
+  expect(await new Absence({ link, subjects, mayKnow: () => true }).look()).toEqual([]);
+  isOver = true;
+  expect(turns).toBeGreaterThan(3);
+});
