@@ -155,6 +155,33 @@ test('a search that looks at too much stops, and the next one goes on where it s
   expect(found.map(({ message }) => message)).toEqual(['needle']);
 });
 
+test('a search through many routers that wrote all the time goes on from page to page until its end', async () => {
+  const routers = Array.from({ length: 24 }, (_, index) => `router-${index}`);
+  const batches = routers.map((router, index) => ({
+    router,
+    seq: 1,
+    firstMs: BEGIN_MS,
+    lastMs: BEGIN_MS + 9000 - index,
+  }));
+  const toLine = (atMs: number, component: string, message: string) =>
+    JSON.stringify({ timestamp: new Date(atMs).toISOString(), component, message, uid: component });
+  const filler = 'x'.repeat(1024 * 1024);
+  const timeline = new Timeline(
+    {
+      listRecent: ({ lastMs }) => (lastMs > BEGIN_MS + 9000 ? batches : []),
+      readRecent: ({ router }) => {
+        const { firstMs = 0, lastMs = 0 } = batches.find((batch) => batch.router === router) ?? {};
+        return Buffer.from(`${toLine(firstMs, 'first', 'needle')}\n${toLine(lastMs, 'last', filler)}\n`);
+      },
+    },
+    () => true,
+  );
+  const first = await timeline.read({ ...ALL, search: 'needle' });
+  expect([first.records, first.next === null]).toEqual([[], false]);
+  const found = await readAll(timeline, { ...ALL, search: 'needle' });
+  expect(found.map(({ router }) => router).toSorted()).toEqual(routers.toSorted());
+});
+
 test('records without times, with strange ones or damaged ones keep the timeline in order', async () => {
   await using bench = await openBench();
   bench.commit('a', 'network', ['{}', '[', '"text"', '{"timestamp":"soon"}', '{"observed_timestamp":7}']);

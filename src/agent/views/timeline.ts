@@ -66,13 +66,16 @@ export class Timeline {
       if (steps.isDue) await steps.next();
       if (batch.firstMs > beforeMs || !this.#isConfigured(batch.router)) continue;
       const isEnough = countBehind(held, batch.lastMs, query.limit) > query.limit;
-      if (isEnough || searched > SEARCHED_BYTES_MAX || held.size > HELD_MAX) {
+      // Batches with records from both sides of `before` are all read, or the next query would stop at the same one again.
+      const isBehind = batch.lastMs < beforeMs - 1;
+      if (isEnough || (isBehind && (searched > SEARCHED_BYTES_MAX || held.size > HELD_MAX))) {
         horizonMs = batch.lastMs;
         break;
       }
       const memory = this.#store.readRecent(batch);
       if (!memory) continue;
-      searched += memory.length;
+      if (isBehind) searched += memory.length;
+      if (held.size > HELD_MAX) keepNewest(held);
       let seq = batch.seq;
       for (const { text } of cutLines(memory)) {
         const found = toFound(text, batch.router, seq++);
@@ -81,7 +84,7 @@ export class Timeline {
         if (steps.isDue) await steps.next();
       }
     }
-    return toPage([...held.values()], query.limit, horizonMs, beforeMs);
+    return toPage([...held.values()], query.limit, horizonMs);
   }
 
   *#batches(router: string | undefined): Generator<RecentBatch> {
@@ -161,17 +164,21 @@ function countBehind(held: ReadonlyMap<string, Found>, ms: number, limit: number
   return count;
 }
 
-function toPage(held: readonly Found[], limit: number, horizonMs: number | undefined, beforeMs: number): RecordPage {
-  // Where many batches end at the same moment the search goes on before it, so that it comes to an end.
-  const edgeMs = horizonMs === undefined ? undefined : Math.min(horizonMs, beforeMs - 1);
-  const final = held.filter(({ ms }) => edgeMs === undefined || ms > edgeMs);
+/** Drops the older half of the records: those that stay are more than a page. */
+function keepNewest(held: Map<string, Found>): void {
+  const sorted = [...held].sort(([, a], [, b]) => compareRecordPlaces(a, b));
+  for (const [key] of sorted.slice(0, sorted.length / 2)) held.delete(key);
+}
+
+function toPage(held: readonly Found[], limit: number, horizonMs: number | undefined): RecordPage {
+  const final = held.filter(({ ms }) => horizonMs === undefined || ms > horizonMs);
   final.sort((a, b) => compareRecordPlaces(b, a));
   const shown = cutToPage(final, limit);
   const records = shown.map((found) => ({ ...found.line, before: renderRecordPlace(found) }));
   const last = shown.at(-1);
   if (shown.length < final.length && last)
     return { records, next: renderRecordPlace(last), searchedTo: last.time, fault: null };
-  if (edgeMs === undefined) return { records, next: null, searchedTo: null, fault: null };
-  const time = `${new Date(edgeMs + 1).toISOString().slice(0, -1)}000000Z`;
+  if (horizonMs === undefined) return { records, next: null, searchedTo: null, fault: null };
+  const time = `${new Date(horizonMs + 1).toISOString().slice(0, -1)}000000Z`;
   return { records, next: renderRecordPlace({ time, router: '', seq: 0 }), searchedTo: time, fault: null };
 }
