@@ -54,10 +54,16 @@ export class Access {
 
   /** Finds the role of the value of an `Authorization` header; `undefined` when it is not valid. Throws what {@link BasicAuth.admits} throws. */
   async identify(authorization: string | undefined, client: string): Promise<Role | undefined> {
-    const token = /^bearer +(\S+) *$/i.exec(authorization ?? '')?.[1];
+    const token = parseBearer(authorization);
     if (token !== undefined) return this.#findRole(this.#digest(token));
     if (!this.#passwords || !(await this.#passwords.admits(authorization, client))) return undefined;
     return this.#rules.users.get(parseBasic(authorization)?.user ?? '') ?? 'admin';
+  }
+
+  /** True when the value of an `Authorization` header is a valid token; where everybody may do everything, none is. */
+  isToken(authorization: string | undefined): boolean {
+    const token = parseBearer(authorization);
+    return token !== undefined && this.#findRole(this.#digest(token)) !== undefined;
   }
 
   #findRole(digest: string): Role | undefined {
@@ -85,6 +91,10 @@ export class Access {
   #digest(token: string): string {
     return createHmac('sha256', this.#key).update(token).digest('base64');
   }
+}
+
+function parseBearer(authorization: string | undefined): string | undefined {
+  return /^bearer +(\S+) *$/i.exec(authorization ?? '')?.[1];
 }
 
 /** True when a role may ask for a route. One that does not exist is as a page. */

@@ -87,6 +87,7 @@ function createGuardedApp(
       (accessPolicy.hosts.admits(context, path)
         ? await authorize(accessPolicy, context, path, client.key, onFailed)
         : context.text(MISDIRECTED, 421));
+    if (isAskedByPeer(accessPolicy, context, path)) context.set('sharer', undefined);
     if (refusal) context.res = refusal;
     else await next();
     context.res.headers.set('X-Content-Type-Options', 'nosniff');
@@ -246,6 +247,11 @@ function identifyClient({ proxies, exempt }: AccessPolicy, context: WebContext):
   const key = findClient(peer, context.req.header('x-forwarded-for'), proxies);
   // A proxy that names its client is not asked for itself.
   return { key, isExempt: peer === '' || (exempt.has(peer) && key === toClientKey(peer)) };
+}
+
+/** True for a request as the other processes of the fleet send it, for all their readers; only a token tells them from others. */
+function isAskedByPeer({ access }: AccessPolicy, context: WebContext, path: string): boolean {
+  return path.startsWith('/api/v1/') && isOwnAlone(context) && access.isToken(context.req.header('authorization'));
 }
 
 /** Returns the refusal of a request without the right to it; `undefined` when access is granted. */

@@ -10,10 +10,16 @@ const BOUNDS: ConnectionBounds = { max: 200, perAddressMax: 150, beyondMax: 2, e
 const [GREEDY, OTHER] = ['127.0.0.2', '127.0.0.3'];
 
 /** Asks from the same address as often as given, and resolves with the answers that came while the others hang. */
-async function askMany(bench: Bench, path: string, count: number, isRefused: (refused: number) => boolean) {
+async function askMany(
+  bench: Bench,
+  path: string,
+  count: number,
+  isRefused: (refused: number) => boolean,
+  headers: Readonly<Record<string, string>> = {},
+) {
   const statuses: number[] = [];
   for (let index = 0; index < count; index++) {
-    const request = get(bench.url + path, { agent: false, localAddress: GREEDY });
+    const request = get(bench.url + path, { agent: false, localAddress: GREEDY, headers });
     request.on('error', () => {});
     request.on('response', (answer: IncomingMessage) => {
       answer.on('error', () => {});
@@ -56,6 +62,19 @@ test.for([
     hanging.resolve();
   },
 );
+
+test('a process of the fleet with a token may have all places for the streams of its readers, and others half', async () => {
+  const tokens = [{ name: 'fleet', token: 'a-token-of-the-fleet', role: 'read' as const }];
+  await using bench = await openBench(
+    {},
+    { bounds: BOUNDS, access: { users: new Map(), tokens, isHealthOpen: false } },
+  );
+  const headers = { authorization: 'Bearer a-token-of-the-fleet' };
+  await askMany(bench, '/api/v1/records/stream', 30, (refused) => refused === 5, headers);
+  const statuses = await askMany(bench, '/api/v1/records/stream?own=1', 26, (refused) => refused > 0, headers);
+  await expect.poll(() => statuses.length).toBe(26);
+  expect(statuses.filter((status) => status === 503)).toHaveLength(1);
+});
 
 test('clients behind a trusted proxy that names them have a share each, and the proxy itself has none', async () => {
   const hanging = Promise.withResolvers<void>();
