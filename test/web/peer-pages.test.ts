@@ -114,6 +114,10 @@ test("a dead letter of a replica has its name in the address, and is nobody else
   expect(await readMain(a, '/dead-letters')).toContain('<a href="dead-letters/17?process=b">17</a>');
   expect(await readMain(a, '/dead-letters/17?process=b')).toContain('<dd>replica b; commands work where it runs</dd>');
   expect((await a.get('/dead-letters/17?process=c')).status).toBe(404);
+  // The place in its list is none in those of others.
+  expect(await readMain(a, '/dead-letters?process=c&before=17')).toContain(
+    '<a href="dead-letters/17?process=b">17</a>',
+  );
 });
 
 const PAGES = [

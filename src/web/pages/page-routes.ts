@@ -93,10 +93,12 @@ export function createPageRoutes(dependencies: WebDependencies): Readonly<Record
     },
     '/dead-letters': async (context) => {
       const { content, peers } = dependencies;
-      const query = parseLetterQuery((name) => context.req.query(name));
+      const asked = parseLetterQuery((name) => context.req.query(name));
       const shards = content.describeShards();
-      const only = findProcess(shards, query.process ?? '');
+      const only = findProcess(shards, asked.process ?? '');
       const isWhole = shards !== undefined && only === undefined;
+      // A number of a process that has gone says nothing about those of others.
+      const query = isWhole && asked.process !== undefined ? { ...asked, before: undefined } : asked;
       const selection = { sink: query.sink, before: query.before, limit: isWhole ? SHARED_LETTERS_MAX : LETTERS_MAX };
       const { parts, faults } = await peers.listLetters(content, selection, only);
       const notices = renderNotices(faults, 'Dead letters', 'dead letters');
