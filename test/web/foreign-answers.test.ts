@@ -38,6 +38,13 @@ test.for([
   });
 });
 
+test('a store that another process cannot read is its fault', async () => {
+  const answer = { records: [], next: null, searchedTo: null, fault: 'The disk fails' };
+  await using peer = await openPeer((_request, response) => void response.end(JSON.stringify(answer)));
+  await using bench = await openBench(createContent(peer.url));
+  expect(await readMain(bench, '/logs')).toContain('cannot be read:</strong> process 1: The disk fails');
+});
+
 /** A process that others follow, and a reader of one of those. */
 async function openStreams(shards: Partial<FleetShards> = {}) {
   const streams: ServerResponse[] = [];
@@ -88,4 +95,18 @@ test('live lines of a replica go on arriving when others join the cluster and it
   send({ ...LINE, message: 'afterwards' });
   await expect.poll(read).toContain('afterwards');
   expect(streams).toHaveLength(1);
+});
+
+test('a stream that another process ends after its time is opened again at once, and nobody is called away', async () => {
+  const { bench, send, read, streams } = await openStreams();
+  for (let turn = 0; turn < 16; turn++) {
+    send({ ...LINE, message: `line ${turn}.` });
+    await expect.poll(read).toContain(`line ${turn}.`);
+    await bench.clock.advance(40_000);
+  }
+  streams[0]?.end();
+  await expect.poll(() => streams.length).toBe(2);
+  send({ ...LINE, message: 'the last' });
+  await expect.poll(read).toContain('the last');
+  expect(read()).not.toContain('event: away');
 });

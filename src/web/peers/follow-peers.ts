@@ -13,6 +13,8 @@ import { decodeLine } from './records.ts';
 const STREAMS_MAX = 500;
 /** A process whose stream has ended is asked again in this time. Milliseconds. */
 const RETRY_MS = 5000;
+/** A stream that was read for so long has ended because its time was over: after 15 minutes. Milliseconds. */
+const WHOLE_MS = 10 * 60_000;
 /** The processes of the fleet may change while somebody reads. Milliseconds. */
 const CHECK_MS = 15_000;
 
@@ -94,6 +96,7 @@ export class PeerStreams {
   async #keepOpen(follower: Follower, key: string, url: string | undefined, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const leave = this.#places.enter();
+      const beganMs = this.#clock.monotonic();
       try {
         if (leave && url !== undefined) await this.#read(follower, key, url, signal);
       } catch {
@@ -102,6 +105,7 @@ export class PeerStreams {
         leave?.();
       }
       if (signal.aborted) return;
+      if (this.#clock.monotonic() - beganMs >= WHOLE_MS) continue;
       setAway(follower, key, true);
       await this.#clock.sleep(RETRY_MS, signal).catch(() => {});
     }

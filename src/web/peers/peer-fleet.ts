@@ -137,7 +137,10 @@ export class PeerFleet {
         decode: (answer, shard) => decodeRecords(JSON.parse(answer), query.before, isOwnedBy(shards, shard)),
       }),
     ]);
-    return { page: answers.size === 0 ? own : mergeRecords([own, ...answers.values()], query.limit), faults };
+    const theirs = [...answers].map(([shard, page]): RecordPage => {
+      return page.fault === null ? page : { ...page, fault: `${nameProcess(shards ?? {}, shard)}: ${page.fault}` };
+    });
+    return { page: theirs.length === 0 ? own : mergeRecords([own, ...theirs], query.limit), faults };
   }
 
   /** Follows the new lines of the other processes; returns the function that ends it. */
