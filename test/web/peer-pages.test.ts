@@ -211,3 +211,10 @@ test('the token of the fleet is shown to the other processes by every page', asy
   );
   expect(peer.requests).toHaveLength(5);
 });
+
+test('a replica without an address is named without one', async () => {
+  await using bench = await openBench({
+    ...createContent('', { names: ['a', 'b'], peers: ['http://127.0.0.1:1', undefined] }),
+  });
+  expect(await readMain(bench, '/sinks')).toContain('<strong>Replica b does not answer:</strong>');
+});

@@ -10,7 +10,7 @@ export function renderMissing(faults: readonly PeerFault[], what?: string): Html
     const who = name === undefined ? `Process ${shard}` : `Replica ${toShown(name)}`;
     const lack =
       what === undefined ? `its ${renderMany(routers, 'router')} cannot be shown` : `its ${what} are missing here`;
-    return html`<p class="notice"><strong>${who} (${toShown(url)}) does not answer:</strong> ${lack}. ${toShown(error)}</p>
+    return html`<p class="notice"><strong>${who}${url === '' ? '' : ` (${toShown(url)})`} does not answer:</strong> ${lack}. ${toShown(error)}</p>
 `;
   })}`;
 }
