@@ -182,6 +182,31 @@ test('a search through many routers that wrote all the time goes on from page to
   expect(found.map(({ router }) => router).toSorted()).toEqual(routers.toSorted());
 });
 
+test('of more lines than a query may hold, the newest before a moment are shown', async () => {
+  // Each router has lines before the moment, and one after it.
+  const batches = Array.from({ length: 23 }, (_, index) => ({
+    router: `router-${index}`,
+    seq: 1,
+    firstMs: BEGIN_MS,
+    lastMs: BEGIN_MS + 9000 - index,
+  }));
+  const toLine = (atMs: number) =>
+    JSON.stringify({ timestamp: new Date(atMs).toISOString(), component: 'network', message: '', uid: String(atMs) });
+  const timeline = new Timeline(
+    {
+      listRecent: ({ lastMs }) => (lastMs > BEGIN_MS + 9000 ? batches : []),
+      readRecent: () =>
+        Buffer.from(
+          `${Array.from({ length: 1000 }, (_, ms) => toLine(BEGIN_MS + ms)).join('\n')}\n${toLine(BEGIN_MS + 8000)}\n`,
+        ),
+    },
+    () => true,
+  );
+  const { records } = await timeline.read({ ...ALL, limit: 46, before: '2026-11-21T00:00:01.000000000Z_0_' });
+  expect(new Set(records.map(({ uid }) => Number(uid) - BEGIN_MS))).toEqual(new Set([999, 998]));
+  expect(new Set(records.map(({ router }) => router)).size).toBe(23);
+});
+
 test('records without times, with strange ones or damaged ones keep the timeline in order', async () => {
   await using bench = await openBench();
   bench.commit('a', 'network', ['{}', '[', '"text"', '{"timestamp":"soon"}', '{"observed_timestamp":7}']);

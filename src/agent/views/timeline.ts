@@ -166,7 +166,7 @@ function countBehind(held: ReadonlyMap<string, Found>, ms: number, limit: number
 
 /** Drops the older half of the records: those that stay are more than a page. */
 function keepNewest(held: Map<string, Found>): void {
-  const sorted = [...held].sort(([, a], [, b]) => compareRecordPlaces(a, b));
+  const sorted = [...held].toSorted(([, a], [, b]) => compareRecordPlaces(a, b));
   for (const [key] of sorted.slice(0, sorted.length / 2)) held.delete(key);
 }
 
