@@ -27,7 +27,9 @@ test.skipIf(isMissing)(
       new Absence({ link, subjects: new Subjects('test'), mayKnow: (router) => known.has(router), absenceMs }).look();
     const listSubjects = async () => {
       const stored = await bench.server.read('RX_test');
-      return stored.map(({ subject }) => subject.replace('rx.test.', '')).filter((subject) => !subject.startsWith('rec'));
+      return stored
+        .map(({ subject }) => subject.replace('rx.test.', ''))
+        .filter((subject) => !subject.startsWith('rec'));
     };
     const all = [
       'pos.here.network',
