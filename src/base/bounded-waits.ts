@@ -51,11 +51,12 @@ export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal | undef
         signal.removeEventListener('abort', onAbort);
         settle(result);
       };
-    const onAbort = () => end(reject)(signal.reason);
-    if (signal.aborted) onAbort();
-    else signal.addEventListener('abort', onAbort);
+    // Later than what the promise has settled with already, which may be something to give back.
+    const onAbort = () => queueMicrotask(() => end(reject)(signal.reason));
     // After an abort nobody observes a later failure of the promise.
     promise.then(end(resolve), end(reject));
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort);
   });
 }
 

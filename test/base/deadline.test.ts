@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createSteppedClock, DeadlineExceeded, openDeadline } from '../../src/base/index.ts';
+import { createSteppedClock, DeadlineExceeded, openDeadline, untilAborted } from '../../src/base/index.ts';
 
 test('Deadline aborts with DeadlineExceeded, which names the limit, when its time is over', async () => {
   const clock = createSteppedClock(0);
@@ -27,4 +27,15 @@ test('Deadline does not abort any more once it was released', async () => {
   deadline[Symbol.dispose]();
   await clock.advance(1000);
   expect(deadline.signal.aborted).toBe(false);
+});
+
+test('untilAborted() gives what the promise was settled with before the abort, even in the same moment', async () => {
+  const abort = new AbortController();
+  const given = Promise.withResolvers<string>();
+  const waiting = untilAborted(given.promise, abort.signal);
+  given.resolve('a place');
+  abort.abort(new RangeError('too late'));
+  expect(await waiting).toBe('a place');
+  expect(await untilAborted(given.promise, abort.signal)).toBe('a place');
+  await expect(untilAborted(Promise.withResolvers().promise, abort.signal)).rejects.toThrow('too late');
 });
