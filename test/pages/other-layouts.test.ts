@@ -74,7 +74,7 @@ const NAMES = {
 /** Texts of all scripts, and of the greatest length, wherever one comes from outside. */
 const CONTENT: Partial<WebContent> = {
   describeRouter: () => ROUTER_PAGE,
-  readRecords: () => Promise.resolve({ records: LINES, next: 'more', searchedTo: null, fault: null }),
+  readRecords: () => Promise.resolve({ records: LINES, next: `${AT}_0_${LONG_NAME}`, searchedTo: null, fault: null }),
   listLogs: () => DETAIL.logs.map((log) => ({ ...log, router: LONG_NAME, component: 'c'.repeat(64) })),
   listSinks: () => [
     {
