@@ -115,10 +115,10 @@ describe('loadConfig() on YAML', () => {
 
   it('refuses a file that is not UTF-8, and one that is too large', async () => {
     expect(await linesOf(Uint8Array.of(0x61, 0x3a, 0x20, 0xff))).toEqual([
-      '1:1: The configuration file is not UTF-8 text',
+      '1:1: The configuration file is not UTF-8 text. Another one is named with --config.file',
     ]);
     expect(await linesOf(new Uint8Array(CONFIG_FILE_BYTES_MAX + 1).fill(0x23))).toEqual([
-      `1:1: The configuration file is larger than the limit of ${CONFIG_FILE_BYTES_MAX} bytes`,
+      `1:1: The configuration file is larger than the limit of ${CONFIG_FILE_BYTES_MAX} bytes. Another one is named with --config.file`,
     ]);
   });
 
