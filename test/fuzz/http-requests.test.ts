@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { openBench } from '../web/bench.ts';
 import { Choices, countCases, describeCases, limitMs } from './random-cases.ts';
 
-const SHARE = 0.04;
+const SHARE = 0.06;
 /** Longest wait for the end of one connection on which the client has ended its side. Milliseconds. */
 const CASE_MS_MAX = 10_000;
 
