@@ -56,6 +56,13 @@ export class RunShares<T> {
     this.#workMax = workMax;
   }
 
+  /** The poll that has waited longest although a place is free; `undefined` if there is none. */
+  get nextPoll(): T | undefined {
+    if (this.#running.size >= this.#max) return undefined;
+    const [item] = this.#waiting.status;
+    return item;
+  }
+
   /** Waits for a place. */
   push(item: T, kind: RunKind): void {
     this.#waiting[kind].add(item);

@@ -24,6 +24,8 @@ const RECOVERY_SHARE = 1 / 20;
 /** Of at least so many that fail, every tenth and no fewer than the recoveries that are needed are scouts. */
 const MANY_FAILING = 20;
 const SCOUT_EVERY = 10;
+/** A poll that begins later than this, although it has a place, is late. Milliseconds. */
+const POLL_LATE_MS = 1000;
 /** First runs are spread over at most this long per activity, so that a small fleet starts quickly. */
 const START_SPREAD_MS = 20;
 
@@ -93,6 +95,7 @@ export class Scheduler {
     this.#gate = new WorkGate({
       clock: options.clock,
       countWork: () => this.#shares.work,
+      arePollsLate: () => (this.#shares.nextPoll?.schedule.lagAt(this.#clock.monotonic()) ?? 0) > POLL_LATE_MS,
       onChange: (workMax) => {
         this.#shares.limitWork(workMax);
         this.#proceed();

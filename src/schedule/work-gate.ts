@@ -11,6 +11,8 @@ const SHRINK = 0.7;
 const GROW = 0.1;
 /** So much work fits into a turn of usual length, whatever else makes the turns long. */
 const WORK_LEAST = 32;
+/** So much goes on while polls are late: logs are read slowly then, but all of them. */
+const WORK_LEAST_BEFORE_POLLS = 4;
 
 /** What the gate watches and moves. */
 export interface WorkGateOptions {
@@ -18,6 +20,8 @@ export interface WorkGateOptions {
   readonly clock: Clock;
   /** Returns how much work is under way. */
   readonly countWork: () => number;
+  /** True if polls begin late although there are places for them: then the processor is what they wait for. */
+  readonly arePollsLate: () => boolean;
   /** Called when the limit of concurrent work changes; `Infinity`: there is none. */
   readonly onChange: (workMax: number) => void;
 }
@@ -26,7 +30,8 @@ export interface WorkGateOptions {
  * Bounds the work that is under way at a time by the length of a turn of the event loop. One turn serves everything that has
  * arrived: with hundreds of logs on their way at once, each needs only milliseconds, and polls, sinks and scrapes would still
  * get their next turn after seconds. Less at a time takes no longer, because the processor is what it waits for. On links
- * that are slow instead, the turns stay short, and nothing is bounded.
+ * that are slow instead, the turns stay short, and nothing is bounded. A reading of logs takes many times the processor time
+ * of a poll, so polls that are late all the same leave little work beside them until they have caught up.
  */
 export class WorkGate {
   readonly #options: WorkGateOptions;
@@ -54,15 +59,20 @@ export class WorkGate {
 
   #look(lateMs: number): void {
     this.#timer = undefined;
-    const work = this.#options.countWork();
-    if (lateMs > LATE_MS) {
-      if (this.#wasLate) this.#limit(Math.max(WORK_LEAST, Math.floor(Math.min(this.#workMax, work) * SHRINK)));
-      this.#wasLate = true;
-    } else {
-      this.#wasLate = false;
-      if (lateMs <= CALM_MS) this.#grow(work);
-    }
+    const { countWork, arePollsLate } = this.#options;
+    const work = countWork();
+    const isLate = lateMs > LATE_MS;
+    if (arePollsLate()) this.#shrink(work, WORK_LEAST_BEFORE_POLLS);
+    else if (isLate && this.#wasLate) this.#shrink(work, WORK_LEAST);
+    else if (lateMs <= CALM_MS) this.#grow(work);
+    this.#wasLate = isLate;
     if (work > 0) this.watch();
+  }
+
+  #shrink(work: number, least: number): void {
+    const wanted = Math.max(least, Math.floor(Math.min(this.#workMax, work) * SHRINK));
+    // A limit that polls have lowered further stays until turns are calm.
+    this.#limit(Math.min(this.#workMax, wanted));
   }
 
   /** A limit that nothing comes near any more is none. */

@@ -379,3 +379,34 @@ test('Scheduler reports a run that rejects, and gives the router its next runs a
   expect(startsOf('a').length).toBeGreaterThan(1);
   expect(ended.find(({ key }) => key === 'a')).toMatchObject({ outcome: 'failed', error: cause });
 });
+
+test('Scheduler leaves little work beside polls that begin late, and gives it back when they have caught up', async () => {
+  const bench = createBench(4096);
+  const running = { work: 0, polls: 0 };
+  for (let index = 0; index < 100; index++) {
+    bench.add(`logs-${index}`, {
+      intervalMs: 200,
+      run: async (signal) => {
+        running.work++;
+        await bench.clock.sleep(100, signal);
+        running.work--;
+        return 'done';
+      },
+    });
+  }
+  bench.scheduler.start();
+  await bench.clock.advance(500);
+  expect(running.work).toBeGreaterThan(30);
+  // More than can begin: a turn of the event loop begins eight of them at most.
+  for (let index = 0; index < 3000; index++) {
+    bench.add(`poll-${index}`, { isUrgent: true, intervalMs: 100 });
+  }
+  await bench.clock.advance(3500);
+  expect(bench.scheduler.load.waiting).toBeGreaterThan(0);
+  expect(running.work).toBeLessThanOrEqual(4);
+  expect(running.work).toBeGreaterThan(0);
+  for (let index = 0; index < 3000; index++) void bench.scheduler.remove(`poll-${index}`);
+  await bench.clock.advance(5000);
+  expect(running.work).toBeGreaterThan(30);
+  await bench.scheduler.stop();
+});

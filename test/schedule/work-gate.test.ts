@@ -7,7 +7,7 @@ const LOOK_MS = 100;
 /** A gate, and turns of the event loop that last so long. */
 function createGate() {
   const clock = createSteppedClock(0);
-  const state = { work: 0, workMax: Number.POSITIVE_INFINITY };
+  const state = { work: 0, workMax: Number.POSITIVE_INFINITY, arePollsLate: false };
   const late: (() => void)[] = [];
   let lateMs = 0;
   const gate = new WorkGate({
@@ -20,6 +20,7 @@ function createGate() {
       },
     },
     countWork: () => state.work,
+    arePollsLate: () => state.arePollsLate,
     onChange: (workMax) => {
       state.workMax = workMax;
     },
@@ -72,4 +73,21 @@ test('without work nothing is watched', async () => {
   state.work = 0;
   await clock.advance(10 * LOOK_MS);
   expect(late).toHaveLength(1);
+});
+
+test('while polls are late, little work goes on, and turns of any length give nothing back', async () => {
+  const { state, turns } = createGate();
+  state.work = 20;
+  state.arePollsLate = true;
+  await turns(1, 0);
+  expect(state.workMax).toBe(14);
+  state.work = 14;
+  await turns(20, 0);
+  expect(state.workMax).toBe(4);
+  state.arePollsLate = false;
+  state.work = 4;
+  await turns(2, 500);
+  expect(state.workMax).toBe(4);
+  await turns(1, 0);
+  expect(state.workMax).toBe(6);
 });
