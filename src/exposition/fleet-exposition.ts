@@ -225,6 +225,11 @@ export class FleetExposition {
     leftOut: ReadonlySet<string> = NONE,
   ): Generator<string> {
     let chunk = '';
+    const take = () => {
+      const taken = chunk;
+      chunk = '';
+      return taken;
+    };
     this.#sortedNames ??= [...this.#families.keys()].toSorted();
     const one = name === undefined ? undefined : this.#routers.get(name);
     const routers = name === undefined ? this.#routers.values().toArray() : one ? [one] : [];
@@ -241,12 +246,10 @@ export class FleetExposition {
         if (!isBegun) chunk += renderHeader(family.description, format);
         isBegun = true;
         chunk += lines;
-        if (chunk.length < CHUNK_LENGTH) continue;
-        yield chunk;
-        chunk = '';
+        if (chunk.length >= CHUNK_LENGTH) yield take();
       }
     }
-    if (chunk !== '') yield chunk;
+    if (chunk !== '') yield take();
   }
 
   #replace(

@@ -1,5 +1,4 @@
-import { pipeline, Readable } from 'node:stream';
-import { createGzip } from 'node:zlib';
+import { createGzip, type Gzip } from 'node:zlib';
 import { untilAborted } from '../base/index.ts';
 
 /** Compression and limits of a body. */
@@ -20,6 +19,8 @@ export interface TextStreamOptions {
 const PIECE_CHARS = 256 * 1024;
 /** The fastest level: metrics are so repetitive that higher levels gain little and take several times as long. */
 const GZIP_LEVEL = 1;
+/** Longest encoding of a character of a text in UTF-8. */
+const UTF8_BYTES_MAX = 3;
 /** Room for what one piece is compressed to. */
 const GZIP_BYTES = 128 * 1024;
 
@@ -30,19 +31,19 @@ const GZIP_BYTES = 128 * 1024;
 export async function openTextStream(options: TextStreamOptions): Promise<ReadableStream<Uint8Array>> {
   const { chunks, isGzip, signal, onFailed, onClosed } = options;
   const pieces = joinChunks(chunks);
-  let output: AsyncIterator<Uint8Array> = pieces;
+  let output: AsyncIterator<Uint8Array> | undefined;
   let isOpen = true;
   const close = () => {
     if (!isOpen) return;
     isOpen = false;
     // Not awaited: a source that hangs must not block the close.
-    for (const iterator of new Set([output, pieces])) void iterator.return?.(undefined).catch(() => {});
+    for (const iterator of [output, pieces]) void iterator?.return?.(undefined).catch(() => {});
     onClosed();
   };
   try {
     const first = await untilAborted(pieces.next(), signal);
-    const rest = continueFrom(first, pieces);
-    output = isGzip ? compress(rest) : rest;
+    const all = continueFrom(first, pieces);
+    output = isGzip ? compress(all) : encode(all);
   } catch (cause) {
     close();
     throw cause;
@@ -68,29 +69,54 @@ export async function openTextStream(options: TextStreamOptions): Promise<Readab
   );
 }
 
-async function* joinChunks(chunks: TextStreamOptions['chunks']): AsyncGenerator<Buffer, undefined> {
+async function* joinChunks(chunks: TextStreamOptions['chunks']): AsyncGenerator<string, undefined> {
   let joined = '';
+  // What is handed on is not held here: these texts are the greatest part of what a busy agent has to collect.
+  const take = () => {
+    const taken = joined;
+    joined = '';
+    return taken;
+  };
   for await (const chunk of chunks) {
     joined += chunk;
-    if (joined.length < PIECE_CHARS) continue;
-    yield Buffer.from(joined);
-    joined = '';
+    if (joined.length >= PIECE_CHARS) yield take();
   }
-  if (joined !== '') yield Buffer.from(joined);
+  if (joined !== '') yield take();
 }
 
 async function* continueFrom(
-  first: IteratorResult<Buffer, undefined>,
-  rest: AsyncGenerator<Buffer, undefined>,
-): AsyncGenerator<Buffer, undefined> {
+  first: IteratorResult<string, undefined>,
+  rest: AsyncGenerator<string, undefined>,
+): AsyncGenerator<string, undefined> {
   if (first.done) return;
   yield first.value;
   yield* rest;
 }
 
-async function* compress(pieces: AsyncGenerator<Buffer, undefined>): AsyncGenerator<Uint8Array, undefined> {
+async function* encode(pieces: AsyncGenerator<string, undefined>): AsyncGenerator<Uint8Array, undefined> {
+  for await (const piece of pieces) yield Buffer.from(piece);
+}
+
+async function* compress(pieces: AsyncGenerator<string, undefined>): AsyncGenerator<Uint8Array, undefined> {
   const gzip = createGzip({ level: GZIP_LEVEL, chunkSize: GZIP_BYTES });
-  // An error of the source destroys the compressor, through which it reaches the reader below.
-  pipeline(Readable.from(pieces, { highWaterMark: 1 }), gzip, () => {});
+  // Its reader below gets an error of the source.
+  feed(gzip, pieces).catch((cause: Error) => gzip.destroy(cause));
   for await (const piece of gzip) yield piece as Buffer;
+}
+
+/**
+ * Writes pieces to a compressor, each when the one before is compressed, so that all of them take one piece of memory: new
+ * memory for each would be hundreds of MiB for a scrape of a large fleet, and make V8 collect its whole heap again and again.
+ */
+async function feed(gzip: Gzip, pieces: AsyncGenerator<string, undefined>): Promise<void> {
+  let memory = Buffer.alloc(0);
+  for await (const piece of pieces) {
+    const bytesMax = UTF8_BYTES_MAX * piece.length;
+    if (memory.length < bytesMax) memory = Buffer.allocUnsafeSlow(bytesMax);
+    const bytes = memory.subarray(0, memory.write(piece));
+    await new Promise<void>((resolve, reject) => {
+      gzip.write(bytes, (cause) => (cause ? reject(cause) : resolve()));
+    });
+  }
+  gzip.end();
 }
