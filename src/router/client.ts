@@ -10,7 +10,7 @@ import { RouterError } from './errors.ts';
 import type { ManualAction } from './operations.ts';
 import type { ConsumeDownload } from './requests/download-body.ts';
 import type { JsonAnswer } from './requests/json-answer.ts';
-import { type Call, RequestQueue, type RetryAfter } from './requests/request-queue.ts';
+import { type Call, RequestQueue, type RetryAfter, type TurnWork } from './requests/request-queue.ts';
 import type { AuthMode, SessionEvent } from './requests/session.ts';
 
 /** Address, credentials and limits of one router. */
@@ -48,6 +48,11 @@ export interface RouterClientOptions extends RouterWay {
   readonly admit?: (() => Error | undefined) | undefined;
   /** Bound of the connections to all routers that share it. Default: none. */
   readonly connectionLimit?: ConnectionLimit | undefined;
+  /**
+   * Called when the router has been seen to answer on a second connection during a download, and, with the cause, when it
+   * no longer does. Default: not reported.
+   */
+  readonly onSecondConnection?: ((answers: boolean, cause?: unknown) => void) | undefined;
 }
 
 /** Any call of the interface, for those without a method. */
@@ -106,7 +111,7 @@ const NEVER = new AbortController().signal;
 /**
  * The REST interface of one router, with session handling.
  *
- * One request at a time goes to the router, in the order of asking, but turns before downloads ({@link takeTurn}); what is safe to repeat is repeated ({@link RequestQueue}
+ * One request at a time goes to the router, in the order of asking, but turns before downloads ({@link inTurn}); what is safe to repeat is repeated ({@link RequestQueue}
  * says when). Every method takes a signal and throws {@link RouterError}, or the signal's reason. Close it to log out.
  *
  * Source of paths, parameters and success codes: the interface document, "Endpoints".
@@ -158,11 +163,13 @@ export class RouterClient implements AsyncDisposable {
   }
 
   /**
-   * Takes a turn of several calls, which goes before downloads until it is disposed of. A download that is under way gives
-   * way if the router can send the rest of the file later; otherwise the turn begins at its end.
+   * Does work of several calls in a turn, which goes before downloads. A download that is under way gives way if the router
+   * can send the rest of the file later. Otherwise the turn begins at its end, or before it on a second connection, where the
+   * router has been seen to answer there meanwhile. If that fails, the signal of the work aborts, and the work is begun again
+   * at the end of the download.
    */
-  takeTurn(signal: AbortSignal): Promise<Disposable> {
-    return this.#requests.takeTurn(signal);
+  inTurn<T>(signal: AbortSignal, work: TurnWork<T>): Promise<T> {
+    return this.#requests.inTurn(signal, work);
   }
 
   /** Logs in now, unless there is a session; other calls log in when needed. Does nothing without `auth: 'token'`. */

@@ -53,12 +53,10 @@ async function readWithTurn(bench: RouterBench) {
 }
 
 async function takeTurn(client: RouterClient): Promise<void> {
-  using turns = new DisposableStack();
-  turns.use(await client.takeTurn(NEVER));
-  await client.readProfiles(NEVER);
+  await client.inTurn(NEVER, (signal) => client.readProfiles(signal));
 }
 
-test('RouterClient.takeTurn() has a download give way after five seconds, which goes on at the byte', async () => {
+test('RouterClient.inTurn() has a download give way after five seconds, which goes on at the byte', async () => {
   await using bench = await openRouter(serve());
   expect(await readWithTurn(bench)).toEqual({ outcome: 'read', text: FILE });
   expect(bench.lines().filter((line) => !line.includes('/auth/'))).toEqual([
@@ -83,7 +81,7 @@ test.each([
   },
 );
 
-test('RouterClient.takeTurn() waits for a download of a router that does not send parts, and comes before the next', async () => {
+test('RouterClient.inTurn() waits for a download of a router that does not send parts, and comes before the next', async () => {
   const responses: (() => void)[] = [];
   await using bench = await openRouter((request, response) => {
     if (!request.url?.includes('/download/')) return answerJson(response, {});
@@ -116,13 +114,13 @@ test('RouterClient.takeTurn() waits for a download of a router that does not sen
   ]);
 });
 
-test('RouterClient.takeTurn() that is given up keeps no download waiting', async () => {
+test('RouterClient.inTurn() that is given up keeps no download waiting', async () => {
   await using bench = await openRouter((request, response) => {
     if (request.url?.includes('/download/')) response.end('text');
     else answerJson(response, {});
   });
   const gone = AbortSignal.abort(new RangeError('gone'));
-  await expect(bench.client.takeTurn(gone)).rejects.toThrow('gone');
+  await expect(bench.client.inTurn(gone, () => Promise.resolve())).rejects.toThrow('gone');
   expect(bench.client.isTurnAwaited).toBe(false);
   await bench.client.readLog('network/current', NEVER, async () => {});
 });

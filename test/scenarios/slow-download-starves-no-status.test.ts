@@ -60,6 +60,18 @@ async function readSeries(fleet: Fleet, series: string): Promise<number> {
   return Number(line?.slice(series.length + 1) ?? Number.NaN);
 }
 
+const ANSWERS = 'Router answers on a second connection during downloads; polls go there meanwhile';
+const ANSWERS_NO_MORE = 'Router no longer answers on a second connection; polls wait for downloads';
+const logOf = (fleet: Fleet, pattern: RegExp) =>
+  fleet.ownLog.map(({ message }) => message).filter((message) => pattern.test(message));
+
+async function countConnections(fleet: Fleet): Promise<number> {
+  const states = await Promise.all(
+    ['busy', 'idle'].map((state) => readSeries(fleet, `router_exporter_connections{state="${state}"}`)),
+  );
+  return states.reduce((sum, one) => sum + one, 0);
+}
+
 const readUp = (fleet: Fleet) => readSeries(fleet, 'router_up{router="sim-1"}');
 const bulkLines = (fleet: Fleet) =>
   fleet.records.filter(({ component }) => component === 'bulk').map(({ message }) => Number(message?.slice(0, 8)));
@@ -87,18 +99,75 @@ test('a slow download gives way to every poll where the router sends parts of fi
   expect(bulkLines(fleet)).toEqual(Array.from({ length: MIB / LINE_BYTES }, (_, line) => line));
 });
 
-test('elsewhere a poll waits for the end of a slow download, meanwhile the router is up, and it comes before the next one', async () => {
+test('elsewhere polls go on a second connection, where the router answers meanwhile, and every line comes once', async () => {
   await using fleet = await startSlowFleet(MIB);
   await fleet.router().fault('slow_body', { path: LOG_FILE, bytesPerSecond: 5000 });
   await startAndPoll(fleet);
   const { seen, look } = watch(fleet);
-  await advance(fleet, 10 * MINUTE_MS, look);
+  const open: number[] = [];
+  await advance(fleet, 6 * MINUTE_MS, async () => {
+    await look();
+    const now = await countConnections(fleet);
+    if (now !== open.at(-1)) open.push(now);
+  });
 
   expect([...seen.ups]).toEqual([1]);
-  expect(seen.ageMsMax).toBeGreaterThan(2 * MINUTE_MS);
-  expect(seen.ageMsMax).toBeLessThan(5 * MINUTE_MS);
-  expect(bulkLines(fleet)).toHaveLength(MIB / LINE_BYTES);
+  expect(seen.ageMsMax).toBeLessThanOrEqual(75 * SECOND_MS);
+  expect(bulkLines(fleet)).toEqual(Array.from({ length: MIB / LINE_BYTES }, (_, line) => line));
   expect(fleet.records.some(({ component }) => component === 'small')).toBe(true);
+  expect(logOf(fleet, /second connection/)).toEqual([ANSWERS]);
+  // The second one goes with the download, and comes with the next.
+  expect(open).toEqual([1, 2, 1, 2]);
+});
+
+test.each(['one_at_a_time', 'busy_beside_download'] as const)(
+  'with a router that is %s a poll waits for the end of a slow download, meanwhile the router is up, and it comes before the next one',
+  async (fault) => {
+    await using fleet = await startSlowFleet(MIB);
+    await fleet.router().fault('slow_body', { path: LOG_FILE, bytesPerSecond: 5000 });
+    await fleet.router().fault(fault);
+    await startAndPoll(fleet);
+    const { seen, look } = watch(fleet);
+    await advance(fleet, 10 * MINUTE_MS, look);
+
+    expect([...seen.ups]).toEqual([1]);
+    expect(seen.ageMsMax).toBeGreaterThan(2 * MINUTE_MS);
+    expect(seen.ageMsMax).toBeLessThan(5 * MINUTE_MS);
+    expect(bulkLines(fleet)).toHaveLength(MIB / LINE_BYTES);
+    expect(fleet.records.some(({ component }) => component === 'small')).toBe(true);
+    expect(await readSeries(fleet, 'router_exporter_polls_total{result="failure"}')).toBe(0);
+    expect(logOf(fleet, /second connection/)).toEqual([]);
+  },
+);
+
+test('a router that is busy during downloads from some time on is asked at their end again, without a failed poll', async () => {
+  await using fleet = await startSlowFleet(MIB);
+  await fleet.router().fault('slow_body', { path: LOG_FILE, bytesPerSecond: 5000 });
+  await startAndPoll(fleet);
+  await advance(fleet, 90 * SECOND_MS);
+  expect(logOf(fleet, /second connection/)).toEqual([ANSWERS]);
+  await fleet.router().fault('busy_beside_download');
+  const { seen, look } = watch(fleet);
+  await advance(fleet, 8 * MINUTE_MS, look);
+
+  expect([...seen.ups]).toEqual([1]);
+  expect(logOf(fleet, /second connection/)).toEqual([ANSWERS, ANSWERS_NO_MORE]);
+  expect(await readSeries(fleet, 'router_exporter_polls_total{result="failure"}')).toBe(0);
+  expect(bulkLines(fleet)).toHaveLength(MIB / LINE_BYTES);
+});
+
+test('a router whose download stalls as it answers elsewhere is asked at the end of the next one, which is read whole', async () => {
+  await using fleet = await startSlowFleet(MIB);
+  await fleet.router().fault('slow_body', { path: LOG_FILE, bytesPerSecond: 5000 });
+  await fleet.router().fault('download_stalls');
+  await startAndPoll(fleet);
+  const { seen, look } = watch(fleet);
+  await advance(fleet, 12 * MINUTE_MS, look);
+
+  expect([...seen.ups]).toEqual([1]);
+  expect(logOf(fleet, /second connection/)).toEqual([ANSWERS, ANSWERS_NO_MORE]);
+  expect(await readSeries(fleet, 'router_exporter_polls_total{result="failure"}')).toBe(0);
+  expect(bulkLines(fleet)).toEqual(Array.from({ length: MIB / LINE_BYTES }, (_, line) => line));
 });
 
 test('a download that takes longer than five minutes ends there, its lines are kept, and the poll and other logs come', async () => {

@@ -1,4 +1,4 @@
-import type { Clock, Logger } from '../../base/index.ts';
+import { type Clock, type Logger, renderErrorChain } from '../../base/index.ts';
 import { type RouterSettings, toClientOptions } from '../../config/index.ts';
 import type { FleetExposition } from '../../exposition/index.ts';
 import type { ArchivePool } from '../../logs/index.ts';
@@ -108,6 +108,7 @@ export class RouterAgent {
       admit: options.gate && (() => this.#admit()),
       downloadMsMax: DOWNLOAD_MS_MAX,
       connectionLimit: options.connections,
+      onSecondConnection: (answers, cause) => this.#onSecondConnection(answers, cause),
     });
     this.#client = client;
     const followsLogs = options.hasSinks && settings.logs.enabled;
@@ -309,6 +310,17 @@ export class RouterAgent {
     const refusal = new Error('This replica does not have the router any more');
     for (const halt of this.#runs) halt.abort(refusal);
     return refusal;
+  }
+
+  #onSecondConnection(answers: boolean, cause: unknown): void {
+    const { logger } = this.#options;
+    const router = this.#settings.name;
+    if (answers) {
+      logger.info('Router answers on a second connection during downloads; polls go there meanwhile', { router });
+      return;
+    }
+    const error = renderErrorChain(cause);
+    logger.info('Router no longer answers on a second connection; polls wait for downloads', { router, error });
   }
 
   /** Counts bytes at once, so that one long answer cannot use up more than the day's budget. */

@@ -135,10 +135,10 @@ export class StatusPolling {
   async run(signal: AbortSignal, { isTriggered }: CurrentRun): Promise<RunOutcome> {
     const { client, stats, onPolled } = this.#options;
     stats.beginPoll();
-    using turns = new DisposableStack();
-    turns.use(await client.takeTurn(signal));
-    const before = client.wireBytes;
-    const result = await this.#read(signal, isTriggered);
+    const { result, before } = await client.inTurn(signal, async (turn, isBeside) => {
+      const { wireBytes } = client;
+      return { result: await this.#read(turn, isTriggered, isBeside), before: wireBytes };
+    });
     const { sent, received } = client.wireBytes;
     this.#keepState();
     const isPutOff = client.retryAfter !== undefined;
@@ -149,14 +149,17 @@ export class StatusPolling {
     return result.isUp || isPutOff ? 'done' : 'failed';
   }
 
-  /** Reads what is due, or with `isFresh` everything, and has its part of the byte budget pay. */
-  async #read(signal: AbortSignal, isFresh: boolean): Promise<PollResult> {
+  /**
+   * Reads what is due, or with `isFresh` everything, and has its part of the byte budget pay. The bytes of a download beside
+   * it cannot be told apart, so the common part pays for both.
+   */
+  async #read(signal: AbortSignal, isFresh: boolean, isBeside: boolean): Promise<PollResult> {
     const { poller, bytes, stats, pace: kept } = this.#options;
     const { budget } = bytes;
     const { pace } = kept;
     // A budget that slows the status down has no bytes but for what is due, and for signs of life.
     const isShort = budget.pollMultiplier(false) > 1;
-    bytes.payFrom(budget.statusPart ?? 'status');
+    if (!isBeside) bytes.payFrom(budget.statusPart ?? 'status');
     try {
       return await poller.pollOnce(signal, {
         intervalMultiplier: (isSlow) =>

@@ -53,38 +53,49 @@ export interface WireFacts {
   readonly certificate: RouterCertificate | undefined;
 }
 
+/** What the connections to one router share. */
+interface KnownRouter {
+  readonly meter: WireMeter;
+  readonly sessions: TlsSessionCache;
+  /** TLS contexts by the key exchanges that they offer: one for the first handshake, one for the router's choice. */
+  readonly contexts: Map<string | undefined, SecureContext>;
+  connections: ConnectionCounts;
+}
+
 /**
  * Opens the connections to one router, one at a time, and counts their bytes. A certificate that is not trusted ends a
  * connection before anything is sent. The next connection after one that was closed resumes its TLS session.
  */
 export class Connector implements WireFacts {
   readonly #options: ConnectorOptions;
-  readonly #meter = new WireMeter();
-  readonly #sessions: TlsSessionCache;
+  readonly #router: KnownRouter;
   readonly #attempts = new Set<ConnectionAttempt>();
-  /** TLS contexts by the key exchanges that they offer: one for the first handshake, one for the router's choice. */
-  readonly #contexts = new Map<string | undefined, SecureContext>();
-  #connections: ConnectionCounts = { opened: 0, resumed: 0 };
   readonly #reuse = new ReuseRecord();
   #open: OpenConnection | undefined;
   /** Requests under way. */
   #requests = 0;
 
-  constructor(options: ConnectorOptions) {
+  /** `router`: what earlier connections have learnt. Default: nothing. */
+  constructor(options: ConnectorOptions, router: KnownRouter = createKnownRouter(options.clock)) {
     this.#options = options;
-    this.#sessions = new TlsSessionCache(options.clock);
+    this.#router = router;
+  }
+
+  /** Returns one for a second connection at the same time. What it opens counts here as well. */
+  createSecond(): Connector {
+    return new Connector(this.#options, this.#router);
   }
 
   get wireBytes(): WireBytes {
-    return this.#meter.read();
+    return this.#router.meter.read();
   }
 
   get connections(): ConnectionCounts {
-    return this.#connections;
+    return this.#router.connections;
   }
 
   get certificate(): RouterCertificate | undefined {
-    return this.#sessions.certificate;
+    return this.#router.sessions.certificate;
   }
 
   /** Opens one connection. The signature is undici's. */
@@ -92,8 +103,8 @@ export class Connector implements WireFacts {
     const attempt = new ConnectionAttempt({
       ...this.#options,
       target,
-      onSocket: (socket) => this.#meter.watch(socket),
-      sessions: this.#sessions,
+      onSocket: (socket) => this.#router.meter.watch(socket),
+      sessions: this.#router.sessions,
       openContext: (groups) => this.#openContext(groups),
       settle: (...result) => {
         this.#attempts.delete(attempt);
@@ -144,9 +155,9 @@ export class Connector implements WireFacts {
   }
 
   #count(socket: object): void {
-    const { opened, resumed } = this.#connections;
+    const { opened, resumed } = this.#router.connections;
     const isResumed = socket instanceof TLSSocket && socket.isSessionReused();
-    this.#connections = { opened: opened + 1, resumed: resumed + (isResumed ? 1 : 0) };
+    this.#router.connections = { opened: opened + 1, resumed: resumed + (isResumed ? 1 : 0) };
   }
 
   #hold(socket: Socket, place: ConnectionPlace): void {
@@ -171,12 +182,18 @@ export class Connector implements WireFacts {
   }
 
   #openContext(groups: string | undefined): SecureContext {
-    const known = this.#contexts.get(groups);
+    const { contexts } = this.#router;
+    const known = contexts.get(groups);
     if (known) return known;
     const context = openTrustedContext(this.#options.tls, groups);
-    this.#contexts.set(groups, context);
+    contexts.set(groups, context);
     return context;
   }
+}
+
+function createKnownRouter(clock: Clock): KnownRouter {
+  const sessions = new TlsSessionCache(clock);
+  return { meter: new WireMeter(), sessions, contexts: new Map(), connections: { opened: 0, resumed: 0 } };
 }
 
 /** Counts the bytes of all connections to one router, open ones included. */

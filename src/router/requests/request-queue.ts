@@ -5,6 +5,7 @@ import { type ErrorDetail, RouterError, type RouterErrorOptions } from '../error
 import type { ConsumeDownload } from './download-body.ts';
 import type { JsonAnswer, WholeAnswer } from './json-answer.ts';
 import { PartedDownload } from './parted-download.ts';
+import { SecondConnection } from './second-connection.ts';
 import { type AuthMode, type Credentials, createCredentials, type SessionEvent } from './session.ts';
 import { Transport, type TransportOptions, type TransportRequest } from './transport.ts';
 import { Turns } from './turns.ts';
@@ -23,10 +24,15 @@ export interface RequestQueueOptions extends TransportOptions {
   readonly downloadMsMax?: number | undefined;
   /** Called for every event of the session. */
   readonly report: (event: SessionEvent) => void;
+  /** Called when the router is known to answer on a second connection during a download, and when it no longer does. */
+  readonly onSecondConnection?: ((answers: boolean, cause?: unknown) => void) | undefined;
 }
 
 /** A request without what the session adds to it. */
 export type Call = Omit<TransportRequest, 'authorization'>;
+
+/** Work of a turn. `isBeside`: bytes on the wire meanwhile are those of a download too. */
+export type TurnWork<T> = (signal: AbortSignal, isBeside: boolean) => Promise<T>;
 
 const LOGIN_PATH = '/auth/login';
 /** Repetitions of a request that was refused with 401: with a token of a refresh, then with one of a login. */
@@ -61,6 +67,7 @@ export class RequestQueue {
   /** Facts about the connections. */
   readonly wire: WireFacts;
   readonly #transport: Transport;
+  readonly #second: SecondConnection;
   readonly #credentials: Credentials;
   readonly #clock: Clock;
   readonly #mutex = new Mutex();
@@ -81,7 +88,13 @@ export class RequestQueue {
     this.wire = this.#transport.wire;
     this.#credentials = createCredentials(options.auth, {
       ...options,
-      ask: (request, signal) => this.#transport.askJson({ ...request, signal }),
+      ask: (request, signal) => (this.#second.transport ?? this.#transport).askJson({ ...request, signal }),
+    });
+    this.#second = new SecondConnection({
+      open: () => this.#transport.createSecond(),
+      hasToken: () => this.#credentials.isReady,
+      clock: options.clock,
+      onLearnt: options.onSecondConnection ?? (() => {}),
     });
   }
 
@@ -93,8 +106,8 @@ export class RequestQueue {
 
   /** Returns the whole answer if its status is `success`; otherwise throws {@link RouterError}. */
   ask(call: Call, success: number): Promise<JsonAnswer> {
-    return this.#run(call, async (request) => {
-      const answer = await this.#transport.askJson(request);
+    return this.#run(call, async (request, transport) => {
+      const answer = await transport.askJson(request);
       if (answer.status !== success) throw toAnswerError(answer, request);
       return answer;
     });
@@ -102,8 +115,8 @@ export class RequestQueue {
 
   /** Returns the whole answer, whatever its status; only a 401 first leads to a new token. */
   askAny(call: Call): Promise<WholeAnswer> {
-    return this.#run(call, async (request) => {
-      const answer = await this.#transport.askJson(request);
+    return this.#run(call, async (request, transport) => {
+      const answer = await transport.askJson(request);
       if (answer.status === 401) throw toAnswerError(answer, request);
       return answer;
     });
@@ -111,7 +124,7 @@ export class RequestQueue {
 
   /**
    * Passes the body to `consume` while it arrives, with the offset of its first byte. Not repeated once it has begun. Begins
-   * when no turn goes before it, and gives way to turns where the router sends parts of files.
+   * when no turn goes before it. Gives way to turns where the router sends parts of files; elsewhere turns may go on beside it.
    */
   async download<T>(call: Call, consume: ConsumeDownload<T>): Promise<T> {
     const { path } = call;
@@ -131,7 +144,8 @@ export class RequestQueue {
     });
     try {
       const { start, facts } = await parted.open();
-      return await consume(parted.read(), start, facts);
+      const read = () => consume(parted.read(), start, facts);
+      return await (this.#sendsParts.get(path) === true ? read() : this.#second.beside(read));
     } finally {
       await parted.close();
     }
@@ -142,9 +156,18 @@ export class RequestQueue {
     return this.#turns.isAwaited;
   }
 
-  /** Takes a turn, which goes before downloads until it is disposed of. */
-  takeTurn(signal: AbortSignal): Promise<Disposable> {
-    return this.#turns.take(signal);
+  /**
+   * Does work of several calls in a turn, which goes before downloads. Where a second connection to the router fails during
+   * a download, the signal of the work aborts, and it is begun again at the end of the download.
+   */
+  async inTurn<T>(signal: AbortSignal, work: TurnWork<T>): Promise<T> {
+    using turn = await this.#turns.take(signal, (waiting) => this.#second.whenUsable(waiting));
+    if (turn.isBeside) {
+      const done = await this.#second.run(signal, (one) => work(one, true));
+      if (done) return done.result;
+      await turn.whenAlone();
+    }
+    return await work(signal, false);
   }
 
   /** Logs in if there are no valid credentials, without a call. */
@@ -162,12 +185,18 @@ export class RequestQueue {
     try {
       await this.#mutex.run(() => this.#credentials.close(signal), signal);
     } finally {
+      await this.#second.close();
       await this.#transport.close();
     }
   }
 
-  #run<T>(call: Call, attempt: (request: TransportRequest) => Promise<T>): Promise<T> {
-    return this.#mutex.run(() => this.#attempt(call, attempt), call.signal);
+  #run<T>(call: Call, attempt: (request: TransportRequest, transport: Transport) => Promise<T>): Promise<T> {
+    const { signal } = call;
+    const second = this.#second.transport;
+    if (!second) return this.#mutex.run(() => this.#attempt(call, (one) => attempt(one, this.#transport)), signal);
+    return this.#second.ask(signal, async () =>
+      attempt({ ...call, authorization: await this.#credentials.authorization(signal) }, second),
+    );
   }
 
   async #attempt<T>(call: Call, attempt: (request: TransportRequest) => Promise<T>): Promise<T> {

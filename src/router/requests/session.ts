@@ -85,6 +85,12 @@ export class Session {
     this.#options = options;
   }
 
+  /** True if a token is held that need not be renewed yet. */
+  get isReady(): boolean {
+    if (this.#state.name !== 'live') return false;
+    return this.#options.clock.monotonic() - this.#state.tokens.receivedAtMs < ACCESS_VALID_MS - REFRESH_MARGIN_MS;
+  }
+
   /** Returns a token that is valid for at least the refresh margin. Throws {@link RouterError}. */
   async token(signal: AbortSignal): Promise<string> {
     const state = this.#state;
@@ -92,9 +98,7 @@ export class Session {
       throw new RouterError('auth', 'The session was used after its end', { disposition: 'skip', isUnsent: true });
     }
     let tokens = state.name === 'live' ? state.tokens : undefined;
-    if (tokens && this.#options.clock.monotonic() - tokens.receivedAtMs < ACCESS_VALID_MS - REFRESH_MARGIN_MS) {
-      return tokens.access;
-    }
+    if (tokens && this.isReady) return tokens.access;
     tokens = tokens && (await this.#refresh(tokens, signal));
     tokens ??= await this.#login(signal);
     this.#state = { name: 'live', tokens };
@@ -272,6 +276,8 @@ export type AuthMode = (typeof AUTH_MODES)[number];
 export interface Credentials {
   /** True if a retry takes a login, which locks accounts and fills logs. */
   readonly needsLogin: boolean;
+  /** True if the next request needs no token to be asked for first. */
+  readonly isReady: boolean;
   /** Value of the header `Authorization` for the next request. */
   authorization(signal: AbortSignal): Promise<string | undefined>;
   /** Records that the router refused it, perhaps not for the first time in one request; returns true if a retry may work. */
@@ -310,6 +316,9 @@ export function createCredentials(mode: AuthMode, options: CredentialOptions): C
 function createTokenCredentials(session: Session): Credentials {
   return {
     needsLogin: true,
+    get isReady() {
+      return session.isReady;
+    },
     authorization: async (signal) => `${BEARER}${await session.token(signal)}`,
     lost: (authorization, cause, isRepeated) =>
       authorization !== undefined && session.lost(authorization.slice(BEARER.length), cause, isRepeated),
@@ -321,6 +330,7 @@ function createTokenCredentials(session: Session): Credentials {
 function createFixedCredentials(render: () => string | undefined, secrets: readonly Secret[]): Credentials {
   return {
     needsLogin: false,
+    isReady: true,
     authorization: () => Promise.resolve(render()),
     async lost(authorization) {
       if (authorization !== render()) return true;

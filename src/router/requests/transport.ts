@@ -98,6 +98,11 @@ export class Transport {
     });
   }
 
+  /** Returns the way of a second connection to the router, whose bytes and sessions of TLS count as those of this one. */
+  createSecond(): Transport {
+    return new Transport(this.#options, this.#connector.createSecond());
+  }
+
   /** Sends a request and reads its whole answer, whatever its status. */
   async askJson(options: TransportRequest): Promise<WholeAnswer> {
     const { answer, end } = this.#send(options);

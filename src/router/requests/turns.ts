@@ -1,5 +1,13 @@
 import { type Mutex, untilAborted } from '../../base/index.ts';
 
+/** A turn that is taken. */
+export interface Turn extends Disposable {
+  /** True if it goes on beside a download. */
+  readonly isBeside: boolean;
+  /** Resolves when that has ended. */
+  whenAlone(): Promise<void>;
+}
+
 /**
  * Lets turns of several requests go before downloads: while one is asked for or taken, no download begins, and one that can
  * go on later is told to give way.
@@ -24,22 +32,29 @@ export class Turns {
     return this.#wanted > this.#taken;
   }
 
-  /** Takes a turn as soon as the request that is under way has ended or given way; the turn lasts until it is disposed of. */
-  async take(signal: AbortSignal): Promise<Disposable> {
+  /**
+   * Takes a turn as soon as the request that is under way has ended or given way, or `whenUsable` resolves: then it goes on
+   * beside that request, and lets no other in behind it. The turn lasts until it is disposed of.
+   */
+  async take(signal: AbortSignal, whenUsable: (signal: AbortSignal) => Promise<void>): Promise<Turn> {
     if (this.#wanted++ === 0) this.#free = Promise.withResolvers();
     for (const listener of this.#listeners) listener();
+    const entered = this.#hold(signal);
+    const isOver = new AbortController();
+    const beside = whenUsable(isOver.signal).then(() => true);
     try {
-      await this.#mutex.run(async () => void this.#taken++, signal);
+      const isBeside = await Promise.race([entered.then(() => false), beside]);
+      this.#taken++;
+      const turn = { isBeside, whenAlone: async () => (await entered)(), [Symbol.dispose]: () => this.#give(entered) };
+      if (!isBeside) await turn.whenAlone();
+      return turn;
     } catch (cause) {
       this.#end();
       throw cause;
+    } finally {
+      isOver.abort();
+      beside.catch(() => {});
     }
-    return {
-      [Symbol.dispose]: () => {
-        this.#taken--;
-        this.#end();
-      },
-    };
   }
 
   /** Waits until no turn is asked for, and resolves with a function that lets the next request in. */
@@ -57,6 +72,13 @@ export class Turns {
   watch(give: () => void): Disposable {
     this.#listeners.add(give);
     return { [Symbol.dispose]: () => void this.#listeners.delete(give) };
+  }
+
+  /** Ends a turn, and lets in who waits behind it. */
+  #give(entered: Promise<() => void>): void {
+    entered.then((leave) => leave()).catch(() => {});
+    this.#taken--;
+    this.#end();
   }
 
   #end(): void {

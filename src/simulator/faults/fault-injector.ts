@@ -34,12 +34,17 @@ const BENDING: readonly FaultName[] = [
   'truncated_archive',
   'archive_as_text',
 ];
+const DOWNLOAD = /^\/download\//;
 const ARCHIVE = /^\/download\/log\?(?:.*&)?log_file=([^&]+\.bz2)(?:&|$)/;
 
 /** Applies the active faults between the sockets and the REST interface of one router. */
 export class FaultInjector {
   readonly #options: FaultFrontOptions;
   readonly #hanging = new Set<ServerResponse>();
+  /** Downloads that are being sent. */
+  readonly #downloads = new Set<ServerResponse>();
+  /** Those of them that send nothing any more. */
+  readonly #stalled = new WeakSet<ServerResponse>();
 
   constructor(options: FaultFrontOptions) {
     this.#options = options;
@@ -50,11 +55,18 @@ export class FaultInjector {
     const { device, answer } = this.#options;
     const path = (incoming.url ?? '').replace(API_ROOT, '');
     const faults = this.#options.faults.take(path);
+    const others = [...this.#downloads];
+    if (DOWNLOAD.test(path)) this.#noteDownload(outgoing);
     if (faults.size === 0) return answer(incoming, outgoing);
     const slow = faults.get('slow');
     if (slow) await waitUnlessClosed(device, slow.delayMs, outgoing);
     if (outgoing.destroyed) return;
     if (faults.has('hang')) return this.#hang(outgoing);
+    if (faults.has('one_at_a_time')) await Promise.all(others.map(whenClosed));
+    if (faults.has('download_stalls')) for (const one of others) this.#stalled.add(one);
+    if (faults.has('busy_beside_download') && others.length > 0) {
+      return sendAnswer(outgoing, { status: 503, headers: {}, body: Buffer.alloc(0) });
+    }
     const canned = findCannedAnswer(faults, device.clock);
     const huge = faults.get('huge_body');
     if (canned || huge) {
@@ -70,12 +82,33 @@ export class FaultInjector {
     if (faults.has('reset_mid_body')) return sendHalf(outgoing, bent, () => listener.reset(incoming));
     if (faults.has('truncate_body')) return sendHalf(outgoing, bent, () => incoming.socket.destroySoon());
     const slowBody = faults.get('slow_body');
-    return slowBody ? sendSlowly(outgoing, bent, slowBody.bytesPerSecond, device) : sendAnswer(outgoing, bent);
+    if (!slowBody) return sendAnswer(outgoing, bent);
+    return await this.#sendSlowly(outgoing, bent, slowBody.bytesPerSecond);
   }
 
   /** Ends hanging requests by closing their connections. */
   releaseHanging(): void {
     for (const outgoing of this.#hanging) outgoing.destroy();
+  }
+
+  #noteDownload(outgoing: ServerResponse): void {
+    this.#downloads.add(outgoing);
+    outgoing.once('close', () => this.#downloads.delete(outgoing));
+  }
+
+  /** Sends a body second by second. */
+  async #sendSlowly(
+    outgoing: ServerResponse,
+    { status, headers, body }: RawAnswer,
+    bytesPerSecond: number,
+  ): Promise<void> {
+    outgoing.writeHead(status, { ...headers, 'Content-Length': String(body.length) });
+    for (let sent = 0; sent < body.length && !outgoing.destroyed; sent += bytesPerSecond) {
+      if (sent > 0) await waitUnlessClosed(this.#options.device, 1000, outgoing);
+      if (this.#stalled.has(outgoing)) await whenClosed(outgoing);
+      outgoing.write(body.subarray(sent, sent + bytesPerSecond));
+    }
+    outgoing.end();
   }
 
   #hang(outgoing: ServerResponse): void {
@@ -131,21 +164,6 @@ function corrupt(body: Buffer): Buffer {
   return spoilt;
 }
 
-/** Sends a body second by second. */
-async function sendSlowly(
-  outgoing: ServerResponse,
-  { status, headers, body }: RawAnswer,
-  bytesPerSecond: number,
-  device: Device,
-): Promise<void> {
-  outgoing.writeHead(status, { ...headers, 'Content-Length': String(body.length) });
-  for (let sent = 0; sent < body.length && !outgoing.destroyed; sent += bytesPerSecond) {
-    if (sent > 0) await waitUnlessClosed(device, 1000, outgoing);
-    outgoing.write(body.subarray(sent, sent + bytesPerSecond));
-  }
-  outgoing.end();
-}
-
 function findArchive(path: string): string | undefined {
   const name = ARCHIVE.exec(path)?.[1];
   if (name === undefined) return undefined;
@@ -171,6 +189,13 @@ async function readRequest(incoming: IncomingMessage): Promise<Request> {
     method,
     headers: pairs.flatMap(([name, value]): [string, string][] => (typeof value === 'string' ? [[name, value]] : [])),
     ...(hasBody && { body: Buffer.concat(chunks) }),
+  });
+}
+
+function whenClosed(outgoing: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    if (outgoing.closed) resolve();
+    else outgoing.once('close', () => resolve());
   });
 }
 
