@@ -3,11 +3,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import type { StepTable } from './step-table.ts';
 import type { StepFigures } from './watch-steps.ts';
 
 const LIMIT_MS = 180_000;
-/** As in the systemd unit, the image and the package. */
-const FLAGS = ['--max-semi-space-size=8'];
+/** As in the systemd unit, the image and the package, unless the environment has others. */
+const FLAGS = (process.env['AGENT_FLAGS'] ?? '--max-semi-space-size=8').split(' ');
 const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
 /** A line of the agent's log. */
@@ -32,8 +33,8 @@ export interface WatchedAgent extends Disposable {
   measureWork(what: string, work: () => Promise<string>): Promise<void>;
 }
 
-/** Starts the agent from source. */
-export function startWatchedAgent(configFile: string): WatchedAgent {
+/** Starts the agent from source, whose longest steps go to a table. */
+export function startWatchedAgent(configFile: string, table: StepTable): WatchedAgent {
   const agent = spawn(
     process.execPath,
     [
@@ -70,9 +71,14 @@ export function startWatchedAgent(configFile: string): WatchedAgent {
     const begunMs = performance.now();
     const outcome = await work();
     const seconds = (performance.now() - begunMs) / 1000;
-    const { maxMs, p99Ms, peakMiB } = await readFigures(agent);
-    const figures = [`longest step ${maxMs.toFixed(1)} ms`, `p99 ${p99Ms.toFixed(1)} ms`, `${seconds.toFixed(1)} s`];
-    process.stdout.write(`${what.padEnd(40)} ${figures.join(', ')}, peak ${peakMiB.toFixed(0)} MiB (${outcome})\n`);
+    const figures = await readFigures(agent);
+    table.add(what, figures);
+    const { maxMs, maxSystemMs, p99Ms, peakMiB, collections } = figures;
+    const longest = [`${maxSystemMs.toFixed(1)} of it in the kernel`, ...collections].join(', ');
+    const others = `p99 ${p99Ms.toFixed(1)} ms, ${seconds.toFixed(1)} s, peak ${peakMiB.toFixed(0)} MiB`;
+    process.stdout.write(
+      `${what.padEnd(40)} longest step ${maxMs.toFixed(1)} ms (${longest}), ${others} (${outcome})\n`,
+    );
   };
   return {
     process: agent,
