@@ -2,7 +2,7 @@
  * base: tools that know nothing about routers.
  *
  * Owns: the clock and everything that waits on it, randomness, errors and how they are printed, secrets, the agent's
- * own log, units of the configuration file (durations, sizes), patterns with bounded run time, packed lines, orderly shutdown.
+ * own log, units of the configuration file (durations, sizes), patterns with bounded run time, packed lines and numbers, orderly shutdown.
  * Does not own: anything that knows what a router, a log record or a metric is.
  * Start reading at: clock.ts, errors.ts.
  */
@@ -25,6 +25,7 @@ export { isSelected, matchesStars } from './globs.ts';
 export { Lifecycle, type StopFault } from './lifecycle.ts';
 export { createLogger, type Logger, type LoggerOptions, type LogLevel } from './logger.ts';
 export { packBytes, packLines, unpackLines } from './packed-lines.ts';
+export { createNumbers } from './packed-numbers.ts';
 export { compilePattern, type Pattern, PatternError, type PatternFailure } from './pattern.ts';
 export { escapeForTerminal, toPrintable } from './printable.ts';
 export { createSeededRandom, hashToUnit, type Random, systemRandom } from './random.ts';

@@ -1,4 +1,4 @@
-import { hashToUnit } from '../base/index.ts';
+import { createNumbers, hashToUnit } from '../base/index.ts';
 import type { PollPlan } from './poll-plan.ts';
 import type { Refusal, ResourceCapability } from './poll-result.ts';
 
@@ -33,8 +33,8 @@ export class CapabilityMemory {
   constructor(plan: PollPlan) {
     const count = plan.names.size;
     this.#plan = plan;
-    this.#known = new Uint8Array(count);
-    this.#untilMs = new Float64Array(count);
+    this.#known = createNumbers(Uint8Array, count);
+    this.#untilMs = createNumbers(Float64Array, count);
   }
 
   /** Increases when what is known of any resource has changed. */
@@ -183,7 +183,7 @@ export class TargetTimers {
   constructor(plan: PollPlan) {
     const count = plan.targets.length;
     this.#plan = plan;
-    this.#values = new Float64Array(COLUMNS * count);
+    this.#values = createNumbers(Float64Array, COLUMNS * count);
     for (let target = 0; target < count; target++) {
       this.reset(target);
       this.recordValues(target);

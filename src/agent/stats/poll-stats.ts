@@ -1,4 +1,4 @@
-import { renderErrorChain } from '../../base/index.ts';
+import { createNumbers, renderErrorChain } from '../../base/index.ts';
 import { type FleetExposition, toFamily } from '../../exposition/index.ts';
 import { type Labels, type RouterIdentity, SourceError } from '../../model/index.ts';
 import type { PollResult, ResourceResult } from '../../status/index.ts';
@@ -71,14 +71,12 @@ function keep(polls: Poll[], poll: Poll, max: number): void {
 export class PollSamples {
   #times: Float64Array | undefined;
   /** Pairs of duration (negative if the poll failed) and lag (NaN without one). Milliseconds. */
-  #values = new Float32Array(0);
+  #values: Float32Array | undefined;
   #count = 0;
 
   add({ atMs, durationMs, isOk, lagMs }: PollSample): void {
-    if (!this.#times) {
-      this.#times = new Float64Array(SAMPLES_MAX);
-      this.#values = new Float32Array(2 * SAMPLES_MAX);
-    }
+    this.#times ??= createNumbers(Float64Array, SAMPLES_MAX);
+    this.#values ??= createNumbers(Float32Array, 2 * SAMPLES_MAX);
     const slot = this.#count % SAMPLES_MAX;
     this.#times[slot] = atMs;
     // The sign of a zero counts.
@@ -92,8 +90,8 @@ export class PollSamples {
     const first = Math.max(0, this.#count - SAMPLES_MAX);
     return Array.from({ length: this.#count - first }, (_, index) => {
       const slot = (first + index) % SAMPLES_MAX;
-      const durationMs = this.#values[2 * slot] ?? 0;
-      const lagMs = this.#values[2 * slot + 1] ?? Number.NaN;
+      const durationMs = this.#values?.[2 * slot] ?? 0;
+      const lagMs = this.#values?.[2 * slot + 1] ?? Number.NaN;
       return {
         at: new Date(this.#times?.[slot] ?? 0).toISOString(),
         durationSeconds: Math.round(Math.abs(durationMs)) / 1000,

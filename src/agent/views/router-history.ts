@@ -1,4 +1,4 @@
-import type { Clock } from '../../base/index.ts';
+import { type Clock, createNumbers } from '../../base/index.ts';
 import type { HistoryPoint } from '../../web/index.ts';
 
 /** Length of one slot of the history. Milliseconds. */
@@ -97,7 +97,7 @@ export class RouterHistory {
 
   #createValues(slot: number): Int16Array {
     this.#newest = slot;
-    const values = new Int16Array(SLOTS * COLUMNS);
+    const values = createNumbers(Int16Array, SLOTS * COLUMNS);
     for (let index = 0; index < SLOTS; index++) clear(values, index);
     return values;
   }

@@ -118,7 +118,10 @@ export function digest(file: TextBytes): string {
 
 /** Reads a file and returns the digest of its content. */
 export async function readDigest(path: string, bytesMax: number): Promise<string> {
-  return digest(await readTextBytes(path, bytesMax));
+  const file = await readTextBytes(path, bytesMax);
+  // Gives the memory back at once: a large file that changes is read again and again.
+  if (file.ok) file.bytes.buffer.transfer(0);
+  return digest(file);
 }
 
 async function findKind(path: string): Promise<'folder' | 'file' | 'nothing'> {
