@@ -178,7 +178,7 @@ const fleet = {
   routers: agents,
   find: (name: string) => byName.get(name),
 } as unknown as Fleet;
-const history = new FleetHistory(clock, () => ({ up: ROUTERS, down: 0, stale: 0, other: 0 }));
+const history = new FleetHistory(clock, async () => ({ up: ROUTERS, down: 0, stale: 0, other: 0 }));
 const server = await openWebServer({
   addresses: [{ host: '127.0.0.1', port: 0 }],
   clock,

@@ -195,7 +195,7 @@ async function resolveConfig(
   const resolved = [...local.routers.map(({ settings: one }) => one), ...remote.routers];
   const cluster = await readCluster(main, settings.cluster);
   if (settings.cluster) checkCluster(main, settings, options.shard);
-  const share = settings.cluster ? undefined : options.shard && selectShare(resolved, options.shard, web, main);
+  const share = settings.cluster || !options.shard ? undefined : await selectShare(resolved, options.shard, web, main);
   const config = {
     web,
     storage,

@@ -50,9 +50,14 @@ interface RemoteResolved extends ResolvedRouter {
 /** Routers of one answer. */
 interface Resolved {
   readonly routers: readonly RemoteResolved[];
+  readonly names: ReadonlySet<string>;
+  /** Names of the routers that are asked: one that is paused or retired is as good as gone. */
+  readonly asked: ReadonlySet<string>;
   readonly refused: number;
   readonly refusals: readonly string[];
 }
+
+const NONE: Resolved = { routers: [], names: new Set(), asked: new Set(), refused: 0, refusals: [] };
 
 /**
  * Resolves the routers of all sources. Whatever a source answers, the faults are not those of the configuration: a router with a
@@ -68,6 +73,7 @@ export async function resolveSources(
   const routers: RouterSettings[] = [];
   const outcomes: SourceOutcome[] = [];
   const configured = new Set(sources.map(({ name }) => name));
+  const steps = new Steps();
   context.keeper.keepIn(context.files);
   for (const source of sources) {
     const { chosen, outcome } = await resolveSource(source, taken, configured, context);
@@ -75,6 +81,7 @@ export async function resolveSources(
       taken.add(one.settings.name);
       routers.push(one.settings);
       context.onResolved(one);
+      if (steps.isDue) await steps.next();
     }
     outcomes.push(outcome);
   }
@@ -99,7 +106,7 @@ async function resolveSource(
       const known =
         before.size === 0 && accepted !== undefined ? await listAccepted(source, accepted, taken, context) : before;
       const largest = context.keeper.findLargest(source.name);
-      const missing = isConfirmed ? undefined : findMissing(known, toAsked(found.routers), source.removalMax, largest);
+      const missing = isConfirmed ? undefined : findMissing(known, found.asked, source.removalMax, largest);
       if (!missing) {
         const isShrinkAllowed = isConfirmed || source.removalMax >= 1;
         return {
@@ -112,7 +119,7 @@ async function resolveSource(
   }
   const found = accepted === undefined ? undefined : await resolveAnswer(source, accepted, taken, context);
   if (typeof found === 'string') faulty ??= found;
-  const used = found === undefined || typeof found === 'string' ? { routers: [], refused: 0, refusals: [] } : found;
+  const used = found === undefined || typeof found === 'string' ? NONE : found;
   return { chosen: used.routers, outcome: { ...toOutcome(source, accepted, used), ...common, held, faulty } };
 }
 
@@ -124,33 +131,24 @@ async function listAccepted(
   context: RemoteContext,
 ) {
   const found = await resolveAnswer(source, accepted, taken, context);
-  return typeof found === 'string' ? new Set<string>() : toAsked(found.routers);
+  return typeof found === 'string' ? NONE.asked : found.asked;
 }
 
 function toOutcome(
   source: SourceSettings,
   text: string | undefined,
-  { routers, refused, refusals }: Resolved,
+  { names, asked, refused, refusals }: Resolved,
 ): SourceOutcome {
   return {
     source: source.name,
     text,
-    routers: toNames(routers),
-    asked: toAsked(routers),
+    routers: names,
+    asked,
     refused,
     refusals,
     held: undefined,
     faulty: undefined,
   };
-}
-
-function toNames(routers: readonly ResolvedRouter[]): ReadonlySet<string> {
-  return new Set(routers.map(({ settings }) => settings.name));
-}
-
-/** Names the routers that are asked: one that is paused or retired is as good as gone. */
-function toAsked(routers: readonly RemoteResolved[]): ReadonlySet<string> {
-  return toNames(routers.filter(({ isRested }) => !isRested));
 }
 
 /** Returns the routers of an answer, or why it is none. */
@@ -169,6 +167,7 @@ async function resolveAnswer(
   const routers: RemoteResolved[] = [];
   const refusals: string[] = [];
   const names = new Set<string>();
+  const asked = new Set<string>();
   let refused = 0;
   const steps = new Steps();
   for (const [index, item] of items.entries()) {
@@ -180,11 +179,12 @@ async function resolveAnswer(
       if (refusals.length < REFUSALS_SHOWN_MAX) refusals.push(one);
     } else {
       names.add(one.settings.name);
+      if (!one.isRested) asked.add(one.settings.name);
       routers.push(one);
     }
     if (steps.isDue) await steps.next();
   }
-  return { routers, refused, refusals };
+  return { routers, names, asked, refused, refusals };
 }
 
 /** Lists the first fault of each router that has one after parsing, by its place in the list. */

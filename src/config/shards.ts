@@ -1,4 +1,4 @@
-import { hashToUnit } from '../base/index.ts';
+import { hashToUnit, Steps } from '../base/index.ts';
 import type { ConfigFile } from '../settings/index.ts';
 import type { FleetShards, ForeignRouter, WebSettings } from '../web/index.ts';
 import type { RouterSettings } from './config.ts';
@@ -35,12 +35,12 @@ export function findShard(router: string, total: number): number {
  * Selects the routers of a process. The other processes have the same configuration, so they accept a token that this
  * one accepts.
  */
-export function selectShare(
+export async function selectShare(
   routers: readonly RouterSettings[],
   { index, total: written }: Shard,
   { peers = [], access }: Pick<WebSettings, 'peers' | 'access'>,
   main: ConfigFile,
-): Share {
+): Promise<Share> {
   const total = written ?? Math.max(1, peers.length);
   if (peers.length > 0 && peers.length !== total) {
     const message = `"peers" lists ${peers.length} processes, but --total-shards is ${total}; list each process once, or leave out the flag`;
@@ -56,7 +56,9 @@ export function selectShare(
   const token = access?.tokens.find(({ role }) => role === 'read')?.token;
   const own: RouterSettings[] = [];
   const others = new Map<string, ForeignRouter>();
+  const steps = new Steps();
   for (const router of routers) {
+    if (steps.isDue) await steps.next();
     const { name, url, labels } = router;
     const shard = findShard(name, total);
     if (shard === index) own.push(router);

@@ -107,6 +107,8 @@ function createGuardedApp(
     onFailed(cause);
     return context.text('Internal error; see the log of the agent.\n', 500);
   });
+  // Makes the table of the routes, which the first request would wait for otherwise, and all else with it.
+  app.router.match('GET', '/');
   return app;
 }
 
@@ -144,7 +146,7 @@ function createRoutes(dependencies: WebDependencies): Routes {
     '/api/v1/logs': page((context) => answerLogs(dependencies, context)),
     '/api/v1/dead-letters': page((context) => answerLetters(dependencies, context)),
     '/api/v1/dead-letters/:id': page((context) => answerLetter(dependencies, context)),
-    '/api/v1/process': page((context) => answerJson(context, describeProcess(dependencies.content))),
+    '/api/v1/process': page(async (context) => answerJson(context, await describeProcess(dependencies.content))),
     '/api/v1/runs': page((context) => answerJson(context, dependencies.content.describeRuns())),
     '/api/v1/sinks': page((context) => answerSinks(dependencies, context)),
     '/-/healthy': HEALTHY,

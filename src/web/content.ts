@@ -135,7 +135,7 @@ export interface WebContent {
   /** Names of all routers, in any order. */
   listNames(): readonly string[];
   /** The number of routers per state, minute by minute; the last entry is now. */
-  listFleetMinutes(): readonly FleetMinute[];
+  listFleetMinutes(): Promise<readonly FleetMinute[]>;
   /** `ListedRouter.availability` of a router; empty when it is not configured. */
   describeAvailability(name: string): string;
   /** Everything known about one router; `undefined` when it is not configured. */

@@ -185,24 +185,24 @@ test('the history of ten thousand routers takes 960 bytes for each, and none bef
 test('the fleet is counted once a minute, for six hours', async () => {
   const clock = createSteppedClock(START_MS);
   let down = 0;
-  const history = new FleetHistory(clock, () => ({ up: 10 - down, down, stale: 0, other: 0 }));
+  const history = new FleetHistory(clock, async () => ({ up: 10 - down, down, stale: 0, other: 0 }));
   history.start();
-  expect(history.describe()).toHaveLength(1);
+  expect(await history.describe()).toHaveLength(1);
   await clock.advance(MINUTE_MS);
   down = 4;
   await clock.advance(MINUTE_MS);
   await clock.advance(MINUTE_MS / 2);
-  expect(history.describe().map(({ at, ...counts }) => [at.slice(11, 19), counts.down])).toEqual([
+  expect((await history.describe()).map(({ at, ...counts }) => [at.slice(11, 19), counts.down])).toEqual([
     ['12:01:00', 0],
     ['12:02:00', 4],
     ['12:02:30', 4],
   ]);
   await clock.advance(400 * MINUTE_MS);
-  expect(history.describe()).toHaveLength(361);
-  expect(history.describe()[0]?.at).toBe('2026-11-21T12:43:00.000Z');
+  expect(await history.describe()).toHaveLength(361);
+  expect((await history.describe())[0]?.at).toBe('2026-11-21T12:43:00.000Z');
   history.stop();
   await clock.advance(10 * MINUTE_MS);
-  expect(history.describe().at(-2)?.at).toBe('2026-11-21T18:42:00.000Z');
+  expect((await history.describe()).at(-2)?.at).toBe('2026-11-21T18:42:00.000Z');
 });
 
 test('rates of interfaces are those between two answers, and none where a counter began anew', () => {

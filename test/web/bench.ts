@@ -136,7 +136,7 @@ export function createContent(content: Partial<WebContent> = {}): WebContent {
     listRouters: () => [ROUTER],
     findRouter: (name) => [...(content.listRouters?.() ?? [ROUTER])].find((router) => router.name === name),
     listNames: () => [...(content.listRouters?.() ?? [ROUTER])].map(({ name }) => name),
-    listFleetMinutes: () => [],
+    listFleetMinutes: async () => [],
     describeAvailability: () => '',
     describeRouter: () => undefined,
     readRecords: () => Promise.resolve({ records: [], next: null, searchedTo: null, fault: null }),

@@ -30,7 +30,7 @@ const LETTER: LetterDetail = {
 
 /** What a second process has. */
 const SECOND: Partial<WebContent> = {
-  listFleetMinutes: () => minutesOf('2026-11-21T11:58:00.000Z', [3, 1], [2, 2]),
+  listFleetMinutes: async () => minutesOf('2026-11-21T11:58:00.000Z', [3, 1], [2, 2]),
   countGaps: () => 4,
   describeRuns: () => ({ running: 3, waiting: 1, heldBack: 0, max: 512 }),
   describeAvailability: (name) => (name === OTHER.name ? 'uudd' : ''),
@@ -46,7 +46,7 @@ const SECOND: Partial<WebContent> = {
 
 test('the page of the fleet adds up last hours, gaps and runs of all processes, and says where a sink is down', async () => {
   await using pair = await openPair(
-    { listFleetMinutes: () => minutesOf('2026-11-21T12:00:00.000Z', [1, 0], [1, 0], [0, 1]), countGaps: () => 1 },
+    { listFleetMinutes: async () => minutesOf('2026-11-21T12:00:00.000Z', [1, 0], [1, 0], [0, 1]), countGaps: () => 1 },
     SECOND,
   );
   const page = await pair.read('/');
@@ -136,7 +136,7 @@ test.for(PAGES)('%s names a process that is dead', async ([path, lack]) => {
 });
 
 test('the strip of the last hours says whose routers it lacks', async () => {
-  const listFleetMinutes = () => minutesOf('2026-11-21T12:00:00.000Z', [1, 0], [1, 0]);
+  const listFleetMinutes = async () => minutesOf('2026-11-21T12:00:00.000Z', [1, 0], [1, 0]);
   await using bench = await openBench({ ...createContent('http://127.0.0.1:2'), listFleetMinutes });
   expect(await readMain(bench, '/')).toContain('Last 60 s without process 1: no router down.');
 });

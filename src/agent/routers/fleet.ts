@@ -105,13 +105,15 @@ export class Fleet {
     return counts;
   }
 
-  /** Counts the routers for the pages. */
-  countForPages(): FleetCounts {
+  /** Counts the routers for the pages, in steps. */
+  async countForPages(): Promise<FleetCounts> {
     const counts = { up: 0, down: 0, stale: 0, other: 0 };
-    for (const { agent } of this.#members.values()) {
-      const { state, isStale } = agent.stats;
+    const steps = new Steps();
+    for (const { stats } of this.routers) {
+      const { state, isStale } = stats;
       counts[state === 'up' || state === 'down' ? state : 'other']++;
       if (isStale) counts.stale++;
+      if (steps.isDue) await steps.next();
     }
     return counts;
   }

@@ -12,24 +12,24 @@ const COLUMNS = 4;
 /** Minute by minute, how many routers of the fleet were up, down, stale, and not asked. */
 export class FleetHistory {
   readonly #clock: Clock;
-  readonly #count: () => FleetCounts;
+  readonly #count: () => Promise<FleetCounts>;
   readonly #values = new Uint32Array(MINUTES * COLUMNS);
   /** Monotonic time of the last entry; -Infinity before the first. */
   #lastMs = Number.NEGATIVE_INFINITY;
   #length = 0;
   #timer: Timer | undefined;
 
-  /** `count` counts the routers now. */
-  constructor(clock: Clock, count: () => FleetCounts) {
+  /** `count` counts the routers now, and never rejects. */
+  constructor(clock: Clock, count: () => Promise<FleetCounts>) {
     this.#clock = clock;
     this.#count = count;
   }
 
   /** Counts from now on, once a minute. */
   start(): void {
-    this.#timer = this.#clock.setTimer(MINUTE_MS, () => {
-      this.#add(this.#count());
+    this.#timer = this.#clock.setTimer(MINUTE_MS, async () => {
       this.start();
+      this.#add(await this.#count());
     });
   }
 
@@ -39,7 +39,8 @@ export class FleetHistory {
   }
 
   /** The last six hours and the present moment, the oldest first. */
-  describe(): readonly FleetMinute[] {
+  async describe(): Promise<readonly FleetMinute[]> {
+    const now = await this.#count();
     const offsetMs = this.#clock.now() - this.#clock.monotonic();
     const first = Math.max(0, this.#length - MINUTES);
     const past = Array.from({ length: this.#length - first }, (_, index): FleetMinute => {
@@ -48,7 +49,7 @@ export class FleetHistory {
       const atMs = offsetMs + this.#lastMs - (this.#length - first - 1 - index) * MINUTE_MS;
       return { at: new Date(atMs).toISOString(), up, down, stale, other };
     });
-    return [...past, { at: new Date(this.#clock.now()).toISOString(), ...this.#count() }];
+    return [...past, { at: new Date(this.#clock.now()).toISOString(), ...now }];
   }
 
   #add({ up, down, stale, other }: FleetCounts): void {

@@ -1,5 +1,5 @@
-/** Number of values in a piece: about a millisecond of copying between threads. */
-const PIECE_VALUES = 2000;
+/** Number of values in a piece: about half a millisecond of copying between threads, and little to collect at once. */
+const PIECE_VALUES = 1000;
 /** So much text takes as long as one value. */
 const CHARS_PER_VALUE = 500;
 

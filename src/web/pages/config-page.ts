@@ -1,6 +1,9 @@
+import { Steps } from '../../base/index.ts';
 import type { ConfigurationSummary, PlanSummary, SourceSummary } from '../api/configuration.ts';
+import type { WebContent } from '../content.ts';
 import { type Html, html, toShown } from './html.ts';
 import { renderAgo, renderCount, renderMany } from './quantities.ts';
+import { sortPage } from './sort-page.ts';
 import { type Column, renderTable } from './table.ts';
 
 /** Maximum number of routers listed; each router's configuration is also on its own page. */
@@ -8,16 +11,24 @@ const ROUTERS_SHOWN_MAX = 20;
 /** Maximum number of faults, and of warnings, listed. */
 const FAULTS_MAX = 20;
 
-/** Renders the running configuration with defaults applied and without secrets. Routers are sorted by name. */
-export function renderConfig(
-  summary: ConfigurationSummary,
-  common: string,
-  names: readonly string[],
-  renderRouter: (name: string) => string | undefined,
-  base: string,
-  nowMs: number,
-): Html {
-  const shown = names.slice(0, ROUTERS_SHOWN_MAX);
+/** What the page is made of. */
+type ConfigContent = Pick<WebContent, 'describeConfiguration' | 'listNames' | 'renderConfig' | 'renderRouterConfig'>;
+
+/**
+ * Renders the running configuration with defaults applied and without secrets, and the first routers by name. In steps: the
+ * configuration of a router takes a millisecond or two.
+ */
+export async function renderConfig(content: ConfigContent, base: string, nowMs: number): Promise<Html> {
+  const steps = new Steps();
+  const names = content.listNames();
+  const byName = (one: string, other: string) => (one < other ? -1 : Number(one > other));
+  const common = content.renderConfig();
+  const shown: { readonly name: string; readonly config: string }[] = [];
+  for (const name of await sortPage(names, byName, 0, ROUTERS_SHOWN_MAX)) {
+    if (steps.isDue) await steps.next();
+    shown.push({ name, config: content.renderRouterConfig(name) ?? '' });
+  }
+  const summary = content.describeConfiguration();
   const rest = names.length - shown.length;
   return html`<h1>Configuration</h1>
 <p>The running configuration, with the keys of the configuration file and all defaults. Secrets are shown as <code>[secret]</code>, the content of other files as a placeholder in brackets.</p>
@@ -31,9 +42,9 @@ ${renderSources(summary, nowMs)}
 <h2>Routers</h2>
 <p>${renderMany(names.length, 'router')}.${rest > 0 ? html` The first ${shown.length} are listed; each router's configuration is on its own page, see <a href="${base || './'}">fleet</a>.` : ''}</p>
 ${shown.map(
-  (name) => html`<details><summary>${name}</summary>
+  ({ name, config }) => html`<details><summary>${name}</summary>
 <p><a href="${base}router/${encodeURIComponent(name)}">State of ${name}</a></p>
-<pre tabindex="0" role="region" aria-label="Configuration of ${name}">${renderRouter(name) ?? ''}</pre></details>
+<pre tabindex="0" role="region" aria-label="Configuration of ${name}">${config}</pre></details>
 `,
 )}`;
 }

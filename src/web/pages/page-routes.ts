@@ -118,17 +118,8 @@ export function createPageRoutes(dependencies: WebDependencies): Readonly<Record
       const main = renderLetter(letter, shards && nameProcess(shards, shard), below, clock.now());
       return answerPage(context, { title: `Dead letter ${id}`, path: undefined, base: below, main });
     },
-    '/config': (context) => {
-      const { content } = dependencies;
-      const names = content.listNames().toSorted();
-      const main = renderConfig(
-        content.describeConfiguration(),
-        content.renderConfig(),
-        names,
-        (name) => content.renderRouterConfig(name),
-        top,
-        clock.now(),
-      );
+    '/config': async (context) => {
+      const main = await renderConfig(dependencies.content, top, clock.now());
       return answerPage(context, { title: 'Configuration', path: 'config', base: top, main });
     },
   };

@@ -97,7 +97,7 @@ export class PeerFleet {
 
   /** Returns what each process counts. */
   async describeProcesses(content: WebContent): Promise<WholeParts<ProcessSummary>> {
-    return this.#collectParts(content, describeProcess(content), '/api/v1/process', decodeProcess, true);
+    return this.#collectParts(content, await describeProcess(content), '/api/v1/process', decodeProcess, true);
   }
 
   /** Returns the logs of all routers, in any order. */
@@ -212,9 +212,9 @@ export class PeerFleet {
 }
 
 /** Describes this process. */
-export function describeProcess(content: WebContent): ProcessSummary {
+export async function describeProcess(content: WebContent): Promise<ProcessSummary> {
   return {
-    minutes: content.listFleetMinutes(),
+    minutes: await content.listFleetMinutes(),
     gaps: content.countGaps(),
     runs: content.describeRuns(),
     sinks: content.listSinks(),

@@ -313,11 +313,11 @@ test('a mass outage is one sentence with its begin and what its routers have in 
 test('the last hours of the fleet are a strip that says in words what it shows', async () => {
   const at = (minute: number) => `2026-11-21T14:0${minute}:00.000Z`;
   const minutes = [0, 1, 3, 0].map((down, index) => ({ at: at(index), up: 3000 - down, down, stale: 0, other: 0 }));
-  const page = await read('/', { listFleetMinutes: () => minutes });
+  const page = await read('/', { listFleetMinutes: async () => minutes });
   expect(page).toContain('aria-label="Last 3 min: at most 3 down, at 14:02 UTC; now 0."');
   // A few of thousands can still be seen.
   expect(page).toContain('<path class="down" d="M357 0h2v1.5h-2z"/>');
-  expect(await read('/', { listFleetMinutes: () => minutes.slice(0, 1) })).not.toContain('class="strip"');
+  expect(await read('/', { listFleetMinutes: async () => minutes.slice(0, 1) })).not.toContain('class="strip"');
 });
 
 test('the fleet says what is lost: gaps, and records that a sink refused for good, each with the way to them', async () => {

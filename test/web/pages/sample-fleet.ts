@@ -80,7 +80,7 @@ export function createFleet(fleet: SampleFleet): Partial<WebContent> & { readonl
   return {
     nowMs: NOW_MS,
     listRouters: () => routers,
-    listFleetMinutes: () => (fleet.count === 0 ? [] : createMinutes(fleet)),
+    listFleetMinutes: async () => (fleet.count === 0 ? [] : createMinutes(fleet)),
     describeAvailability: (name) =>
       routers.findIndex((router) => router.name === name) < (fleet.down ?? 0)
         ? `${'u'.repeat(100)}m${'d'.repeat(19)}`
