@@ -16,7 +16,7 @@ export interface TextStreamOptions {
 }
 
 /** Small chunks are joined to pieces of this many characters: each piece costs a write or a compressor run, and a turn of the event loop. */
-const PIECE_CHARS = 256 * 1024;
+const PIECE_CHARS = 1024 * 1024;
 /** The fastest level: metrics are so repetitive that higher levels gain little and take several times as long. */
 const GZIP_LEVEL = 1;
 /** Longest encoding of a character of a text in UTF-8. */
