@@ -65,7 +65,7 @@ async function checkItems(
   const sound: unknown[] = [];
   for (const [index, item] of items.entries()) {
     if (file.faults.isFull) {
-      file.faults.add([...path, index], 'The file has so many faults that it was not checked from here on');
+      file.faults.end([...path, index]);
       break;
     }
     if (isTooLarge(item)) {
@@ -115,7 +115,10 @@ function checkPart<Schema extends z.core.$ZodType>(
   if (result.success) return result.data as SoundOf<Schema>;
   const issues = result.error.issues.flatMap((issue) => toInnerIssues(issue, schema, value));
   for (const issue of issues) {
-    if (file.faults.isFull) break;
+    if (file.faults.isFull) {
+      file.faults.end(base);
+      break;
+    }
     addFaults(issue, schema, value, file, base);
   }
   return readSound(schema, value, issues);

@@ -50,8 +50,13 @@ type SourceContent = ({ readonly text: string } | { readonly bytes: Uint8Array<A
 
 /** Number of warnings of a file that are kept: it may name thousands of others. */
 const WARNINGS_MAX = 20;
-/** Number of faults after which a file is not checked further: more than anybody reads. */
+/** Number of faults after which no more are kept and files are not checked further: more than anybody reads. */
 const FAULTS_MAX = 1000;
+
+/** Number of kept faults, of one file or of several together. */
+interface FaultCount {
+  kept: number;
+}
 
 const OWN_TEXTS_MAX = 100;
 /** Files of the product that were parsed, by path: a reload parses none of them again. */
@@ -70,6 +75,8 @@ export interface Place {
 export class ConfigFiles implements AsyncDisposable {
   readonly #faults: (() => readonly ConfigFault[])[] = [];
   readonly #warnings: (() => readonly ConfigFault[])[] = [];
+  /** Of all files but the main file, whose faults are never left out for those of a list of routers. */
+  readonly #count: FaultCount = { kept: 0 };
   readonly #thread = new YamlThread();
   readonly #surroundings: FileSurroundings;
 
@@ -124,7 +131,7 @@ export class ConfigFiles implements AsyncDisposable {
       return undefined;
     }
     const source = new ConfigSource(content);
-    const faults = new FaultList(name, source, known);
+    const faults = new FaultList(name, source, known, isMain ? undefined : this.#count);
     this.#faults.push(() => faults.toSorted());
     this.#warnings.push(() => faults.warnings);
     const folder = dirname(resolve(path));
@@ -210,29 +217,34 @@ interface FaultOptions {
   readonly isKeyHidden?: boolean;
 }
 
-/** Collects faults while a file is checked. */
+/** Collects faults while a file is checked; those beyond a thousand are only counted. */
 export class FaultList {
   readonly #file: string;
   readonly #locator: Locator;
   readonly #faults = new Map<string, ConfigFault>();
   readonly #paths = new Set<string>();
   readonly #warnings: ConfigFault[] = [];
+  readonly #count: FaultCount;
+  /** Faults that were not kept. */
+  #unkept = 0;
+  #end: ConfigFault | undefined;
   #more = 0;
 
-  /** `known` are the faults of parsing, which {@link covers} ignores. */
-  constructor(file: string, locator: Locator, known: readonly ConfigFault[]) {
+  /** `known` are the faults of parsing, which {@link covers} ignores; lists with the same `count` are full together. */
+  constructor(file: string, locator: Locator, known: readonly ConfigFault[], count: FaultCount = { kept: 0 }) {
     this.#file = file;
     this.#locator = locator;
+    this.#count = count;
     for (const fault of known) this.#keep(fault);
   }
 
   get size(): number {
-    return this.#faults.size;
+    return this.#faults.size + this.#unkept;
   }
 
   /** True if the file has so many faults that it is not checked further. */
   get isFull(): boolean {
-    return this.#faults.size >= FAULTS_MAX;
+    return this.#count.kept >= FAULTS_MAX;
   }
 
   /** Adds a fault. A fault that several routers inherit from `defaults` is kept once. */
@@ -244,12 +256,20 @@ export class FaultList {
     this.#keep({ file: this.#file, line, column, keyPath, message, ...(nearest === undefined ? {} : { nearest }) });
   }
 
+  /** Adds, once, that the file is not checked from here on, because the list {@link isFull}. */
+  end(path: KeyPath): void {
+    const message = 'The file has so many faults that it was not checked from here on';
+    this.#end ??= { file: this.#file, ...this.#locator.locate(path, 'value'), keyPath: renderKeyPath(path), message };
+  }
+
   /** Runs work, takes back the faults that it has added to this list, and returns them. */
   attempt<Result>(work: () => Result): { readonly result: Result; readonly faults: readonly ConfigFault[] } {
-    const [known, paths] = [this.#faults.size, this.#paths.size];
+    const [known, paths, unkept] = [this.#faults.size, this.#paths.size, this.#unkept];
     const result = work();
     const added = this.#faults.size > known ? [...this.#faults].slice(known) : [];
     for (const [key] of added) this.#faults.delete(key);
+    this.#count.kept -= added.length;
+    this.#unkept = unkept;
     if (this.#paths.size > paths) for (const path of [...this.#paths].slice(paths)) this.#paths.delete(path);
     return { result, faults: added.map(([, fault]) => fault) };
   }
@@ -280,12 +300,22 @@ export class FaultList {
     return [...this.#paths].some((known) => known.startsWith(prefix) && /^[,\]]/.test(known.slice(prefix.length)));
   }
 
-  /** The faults in the order of the file. */
+  /** The faults in the order of the file, and at the end how many were not kept. */
   toSorted(): ConfigFault[] {
-    return [...this.#faults.values()].toSorted((a, b) => a.line - b.line || a.column - b.column);
+    const all = this.#end ? [...this.#faults.values(), this.#end] : [...this.#faults.values()];
+    const faults = all.toSorted((a, b) => a.line - b.line || a.column - b.column);
+    if (this.#unkept === 0) return faults;
+    const message = `There are ${this.#unkept} more faults in this file`;
+    return [...faults, { file: this.#file, line: 1, column: 1, keyPath: '', message }];
   }
 
   #keep(fault: ConfigFault): void {
-    this.#faults.set(`${fault.line}:${fault.column}:${fault.keyPath}:${fault.message}`, fault);
+    const key = `${fault.line}:${fault.column}:${fault.keyPath}:${fault.message}`;
+    if (this.#faults.has(key)) return;
+    if (this.isFull) this.#unkept++;
+    else {
+      this.#faults.set(key, fault);
+      this.#count.kept++;
+    }
   }
 }
