@@ -24,6 +24,7 @@ function renderRouters(site: string): string {
 const HOSTILE: readonly (readonly [what: string, part: string, bytes: number])[] = [
   ['routers that are numbers', '- 1\n', MEBIBYTE],
   ['routers with one wrong key each', '- {a: 1}\n', 4 * MEBIBYTE],
+  ['routers of one name', '- {name: a, url: "https://a"}\n', MEBIBYTE],
   ['keys without values', 'a:\n', MEBIBYTE],
   ['lists without end', '- [,\n', MEBIBYTE],
   ['brackets', '{', MEBIBYTE],

@@ -20,6 +20,7 @@ const LIST_ROOT: RootExpected = {
   kind: 'list',
   expected: 'a list of routers such as "- name: plant-7" with "url: https://192.0.2.10" below',
   ifEmpty: 'write "[]" where there is no router',
+  itemKey: 'name',
   schema: routerListSchema,
 };
 

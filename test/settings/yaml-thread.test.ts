@@ -105,6 +105,15 @@ test('ConfigFiles.parse() takes the bytes of a text as well, and hands long ones
   expect((await files.parse('g.yaml', '/g.yaml', { bytes: short }, ROOT))?.source.value).toEqual([{ a: 'ä' }]);
 });
 
+test('ConfigFiles.parse() leaves out what follows a thousand items that lack the key of an item', async () => {
+  await using files = new ConfigFiles();
+  const root = { ...ROOT, itemKey: 'name' };
+  const read = async (text: string) => (await files.parse('f.yaml', '/f.yaml', { text }, root))?.source.value;
+  const good = '- { name: x }\n'.repeat(10);
+  expect(await read(`${good}${'- { a: 1 }\n- 7\n'.repeat(5000)}`)).toHaveLength(10 + 1001);
+  expect(await read(`${'- { a: 1 }\n'.repeat(1000)}${good}`)).toHaveLength(1010);
+});
+
 test('ConfigSource.locate() finds the items of a long list in any order, and the keys of a large map', async () => {
   await using files = new ConfigFiles();
   const keys = Array.from({ length: 30_000 }, (_, index) => `k${index}: 1\n`);

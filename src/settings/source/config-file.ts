@@ -6,7 +6,7 @@ import { SecretKeeper } from '../files/secret-keeper.ts';
 import { listSecretKeys, type SecretKeys } from '../schema/values.ts';
 import { ConfigSource } from './config-source.ts';
 import { type Aim, type ConfigFault, type KeyPath, type Locator, renderKeyPath } from './fault.ts';
-import { type ParsedText, parseSource, type RootKind } from './parse-source.ts';
+import { FAULTS_MAX, type ParsedText, parseSource, type RootKind } from './parse-source.ts';
 import { YamlThread } from './yaml-thread.ts';
 
 /** Maximum size of a configuration file: enough for tens of thousands of routers. */
@@ -50,9 +50,6 @@ type SourceContent = ({ readonly text: string } | { readonly bytes: Uint8Array<A
 
 /** Number of warnings of a file that are kept: it may name thousands of others. */
 const WARNINGS_MAX = 20;
-/** Number of faults after which no more are kept and files are not checked further: more than anybody reads. */
-const FAULTS_MAX = 1000;
-
 /** Number of kept faults, of one file or of several together. */
 interface FaultCount {
   kept: number;

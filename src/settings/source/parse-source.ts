@@ -25,6 +25,9 @@ export const YAML_VALUES_MAX = 1_000_000;
 /** Maximum number of reported syntax errors: one mistake makes many later lines look wrong. */
 export const YAML_SYNTAX_FAULTS_MAX = 10;
 
+/** Number of faults after which no more are kept and files are not checked further: more than anybody reads. */
+export const FAULTS_MAX = 1000;
+
 /** Maximum number of reported duplicate keys. */
 const DUPLICATES_MAX = 100;
 
@@ -45,6 +48,11 @@ export interface RootKind {
   readonly expected: string;
   /** Completes "The file is empty; …". */
   readonly ifEmpty: string;
+  /**
+   * Key without which an item of a list has a fault. What follows {@link FAULTS_MAX} such items is left out: it is not checked
+   * any more. Default: all items are kept.
+   */
+  readonly itemKey?: string | undefined;
 }
 
 /** Parses YAML text. Never throws. `file` is only for the faults. */
@@ -107,7 +115,16 @@ export function parseSource(file: string, text: string, root: RootKind): ParsedT
   }
   const excess = findExcess(value);
   if (excess) return { faults: [...duplicates, refuse(alias.first ?? 0, excess)] };
-  return { content: { value, positions: listPositions(document, lines) }, faults: duplicates };
+  return { content: { value: cutList(value, root), positions: listPositions(document, lines) }, faults: duplicates };
+}
+
+/** Leaves out the rest of a list that has too many items without their key. */
+function cutList(list: unknown, { itemKey }: RootKind): unknown {
+  if (itemKey === undefined || !Array.isArray(list)) return list;
+  let lacking = 0;
+  const end = list.findIndex((item) => !Object.hasOwn(Object(item), itemKey) && ++lacking > FAULTS_MAX);
+  // With the last one, so that it can be said that it is not checked.
+  return end < 0 ? list : list.slice(0, end + 1);
 }
 
 function keepFirstPerLine(problems: readonly YAMLError[], lines: LineCounter): YAMLError[] {

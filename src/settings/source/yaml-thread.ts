@@ -40,8 +40,8 @@ export class YamlThread implements AsyncDisposable {
     if (text.length <= SHORT_CHARS_MAX) {
       return parseSource(file, typeof text === 'string' ? text : decodeText(text), root);
     }
-    const { kind, expected, ifEmpty } = root;
-    const parsed = await this.#request({ kind: 'parse', file, text, root: { kind, expected, ifEmpty } });
+    const { kind, expected, ifEmpty, itemKey } = root;
+    const parsed = await this.#request({ kind: 'parse', file, text, root: { kind, expected, ifEmpty, itemKey } });
     if ('message' in parsed) return { faults: [parsed] };
     const { faults, positions } = parsed.reply;
     return { faults, ...(positions && { content: { value: parsed.value, positions } }) };
