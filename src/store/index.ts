@@ -11,6 +11,8 @@
 export { AnswerFiles } from './answer-files.ts';
 export { ClusterStore, type ClusterStoreOptions } from './cluster/cluster-store.ts';
 export { type ClusterInitOptions, initCluster } from './cluster/init.ts';
+export { type ClusterExportOptions, exportClusterState } from './cluster/state-export.ts';
+export { type ClusterImportOptions, importClusterState } from './cluster/state-import.ts';
 export type { ClusterStreamSize } from './cluster/stream.ts';
 export type {
   EmbeddedStoreOptions,
@@ -26,6 +28,7 @@ export type { DeadLetterOptions } from './dead-letter-file.ts';
 export { DeadLetterStore, type LetterSelection, type ListOptions, type StoredLetter } from './dead-letter-store.ts';
 export { EmbeddedStore } from './embedded-store.ts';
 export { StoreError } from './errors.ts';
+export type { ImportedState, MovedState } from './moved-file.ts';
 export { packRecent } from './packed-commits.ts';
 export {
   type DeadLetterSettings,
@@ -38,11 +41,4 @@ export {
   storageSchema,
 } from './settings.ts';
 export { examineStateFolder, type FolderFinding, findFolderFault } from './state-folder.ts';
-export {
-  type ExportOptions,
-  exportState,
-  type ImportedState,
-  type ImportOptions,
-  importState,
-  type MovedState,
-} from './state-transfer.ts';
+export { type ExportOptions, exportState, type ImportOptions, importState } from './state-transfer.ts';

@@ -1,22 +1,25 @@
-import { randomUUID } from 'node:crypto';
-import { closeSync, copyFileSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { DeadLetterStore } from './dead-letter-store.ts';
-import { StoreError, toStoreError } from './errors.ts';
+import { toStoreError } from './errors.ts';
+import {
+  copyMovedFile,
+  countSelected,
+  IMPORT_KEY,
+  type ImportedState,
+  LETTER_COLUMNS,
+  listMovedRouters,
+  MovedFileWriter,
+  type MovedState,
+  removeDatabase,
+  SELECTED,
+  selectRouters,
+  toAbsent,
+  toTaken,
+} from './moved-file.ts';
 import { finishRebuild } from './salvage.ts';
 import { openState } from './schema.ts';
 import { makeFolder, type SqliteFile } from './sqlite-file.ts';
-
-/** State of some routers on its way from one store to another. */
-export interface MovedState {
-  /** Names of the routers, sorted. */
-  readonly routers: readonly string[];
-  /** Number of logs with a position. */
-  readonly logs: number;
-  /** Number of records that not every sink has. */
-  readonly records: number;
-  readonly deadLetters: number;
-}
 
 /** A store, and the routers of which the state is moved. */
 interface TransferOptions {
@@ -44,19 +47,7 @@ export interface ImportOptions extends TransferOptions {
   readonly replaces: boolean;
 }
 
-/** What {@link importState} did. */
-export interface ImportedState extends MovedState {
-  /** Routers that were left alone, because this file was imported for them before. */
-  readonly known: readonly string[];
-}
-
 const STATE_FILE = 'router-exporter.db';
-/** Key of the value of a router that names the file it was imported from last. */
-const IMPORT_KEY = 'imported';
-/** Columns of dead letters, without their number, which every file counts by itself. */
-const LETTER_COLUMNS =
-  'sink, uid, at_ms, is_replayed, bytes, checksum, router, component, timestamp, code, reason, line';
-const SELECTED = 'router IN (SELECT router FROM selected)';
 /** Records from here on are missing at one sink at least, or are being delivered to it again; without sinks all are missing. */
 const FROM_LOWEST =
   'id >= coalesce((SELECT min(batch) FROM (SELECT batch FROM main.cursor UNION SELECT batch FROM main.repeat)), 0)';
@@ -71,33 +62,29 @@ export function exportState({ path, output, isWanted, removes, now }: ExportOpti
   const source = join(path, STATE_FILE);
   finishRebuild(source);
   if (!existsSync(source)) throw toAbsent(source, 'Check storage.path of the configuration');
-  const unfinished = `${output}.unfinished`;
-  if (existsSync(output)) throw toRefusal(`${output} exists already`, 'Choose another file, or remove this one');
   try {
-    removeDatabase(unfinished);
-    openState(unfinished).close();
+    using moving = new MovedFileWriter(output, now());
     using file = openWithLetters(path, now);
-    file.run('ATTACH ? AS moved', unfinished);
-    const routers = select(file, isWanted, [
-      'SELECT router FROM main.log UNION SELECT router FROM main.fact UNION SELECT router FROM main.note',
-      `SELECT router FROM main.batch WHERE ${FROM_LOWEST}`,
-      'SELECT router FROM letters.letter',
-    ]);
+    file.run('ATTACH ? AS moved', moving.path);
+    const found = file.all(
+      `SELECT router FROM main.log UNION SELECT router FROM main.fact UNION SELECT router FROM main.note
+       UNION SELECT router FROM main.batch WHERE ${FROM_LOWEST} UNION SELECT router FROM letters.letter`,
+    );
+    const routers = selectRouters(
+      file,
+      isWanted,
+      found.map(({ router }) => String(router)),
+    );
     const moved = file.transact(() => {
-      copyOut(file, now());
-      return { routers, ...countSelected(file) };
+      copyOut(file);
+      return { routers, ...countSelected(file, 'moved') };
     });
-    // One file, without a write-ahead log beside it.
     file.exec('PRAGMA moved.journal_mode = DELETE; DETACH moved');
-    makeDurable(unfinished);
-    renameSync(unfinished, output);
-    makeDurable(dirname(output));
+    moving.finish();
     if (removes) file.transact(() => removeSelected(file));
     return moved;
   } catch (cause) {
     throw toStoreError(cause, source);
-  } finally {
-    removeDatabase(unfinished);
   }
 }
 
@@ -107,19 +94,14 @@ export function exportState({ path, output, isWanted, removes, now }: ExportOpti
  * file, `broken` if it is no exported state or if the store has positions of these routers, `locked` while an agent uses the store, `full` and `unwritable`.
  */
 export function importState({ path, input, isWanted, replaces, now }: ImportOptions): ImportedState {
-  if (!existsSync(input)) throw toAbsent(input, 'Name a file that state export has written');
   makeFolder(path);
   const target = join(path, STATE_FILE);
-  // A copy, because a file of an earlier version is converted, and the one that was given is not to be changed.
   const copy = join(path, 'importing.db');
   try {
-    removeDatabase(copy);
-    copyFileSync(input, copy);
-    const id = readOrigin(copy, input);
+    const id = copyMovedFile(input, copy);
     using file = openWithLetters(path, now);
     file.run('ATTACH ? AS moved', copy);
-    const tables = ['log', 'fact', 'note', 'batch', 'letter'];
-    const wanted = select(file, isWanted, [tables.map((table) => `SELECT router FROM moved.${table}`).join(' UNION ')]);
+    const wanted = selectRouters(file, isWanted, listMovedRouters(file, 'moved'));
     const known = leaveOutKnown(file, id);
     if (!replaces) refusePositions(file);
     // Twice is once: a record has one letter for each sink.
@@ -127,7 +109,7 @@ export function importState({ path, input, isWanted, replaces, now }: ImportOpti
       `INSERT OR IGNORE INTO letters.letter (${LETTER_COLUMNS}) SELECT ${LETTER_COLUMNS} FROM moved.letter WHERE ${SELECTED}`,
     );
     file.transact(() => copyIn(file, id));
-    return { routers: wanted.filter((router) => !known.includes(router)), known, ...countSelected(file) };
+    return { routers: wanted.filter((router) => !known.includes(router)), known, ...countSelected(file, 'moved') };
   } catch (cause) {
     throw toStoreError(cause, target);
   } finally {
@@ -150,25 +132,10 @@ function openWithLetters(path: string, now: () => number): SqliteFile {
   }
 }
 
-/** Fills the temporary table `selected` with the wanted routers of some queries; returns them sorted. */
-function select(
-  file: SqliteFile,
-  isWanted: (router: string) => boolean,
-  queries: readonly string[],
-): readonly string[] {
-  file.exec('CREATE TEMP TABLE selected (router TEXT PRIMARY KEY) WITHOUT ROWID');
-  const found = file.all(queries.join(' UNION ')).map(({ router }) => String(router));
-  const wanted = found.filter((router) => router !== '' && isWanted(router)).toSorted();
-  for (const router of wanted) file.run('INSERT INTO selected VALUES (?)', router);
-  return wanted;
-}
-
 /** Copies the state of the selected routers from the store to the new file. */
-function copyOut(file: SqliteFile, nowMs: number): void {
-  file.exec('CREATE TABLE moved.origin (id TEXT NOT NULL, at_ms INTEGER NOT NULL) STRICT');
-  file.run('INSERT INTO moved.origin VALUES (?, ?)', randomUUID(), Math.floor(nowMs));
+function copyOut(file: SqliteFile): void {
   file.exec(`
-    CREATE TABLE moved.letter AS SELECT ${LETTER_COLUMNS} FROM letters.letter WHERE ${SELECTED} ORDER BY id;
+    INSERT INTO moved.letter (${LETTER_COLUMNS}) SELECT ${LETTER_COLUMNS} FROM letters.letter WHERE ${SELECTED} ORDER BY id;
     INSERT INTO moved.log SELECT * FROM main.log WHERE ${SELECTED};
     INSERT INTO moved.fact SELECT * FROM main.fact WHERE ${SELECTED};
     INSERT INTO moved.note SELECT * FROM main.note WHERE ${SELECTED};
@@ -227,59 +194,7 @@ function refusePositions(file: SqliteFile): void {
     `SELECT router, component FROM main.log JOIN moved.log AS other USING (router, component)
      WHERE ${SELECTED} AND main.log.position <> other.position ORDER BY router, component`,
   );
-  const [first] = taken;
-  if (!first) return;
-  const example = `${String(first['router'])}/${String(first['component'])}`;
-  throw toRefusal(
-    `The store already has positions of ${taken.length} of these logs, such as ${example}`,
-    'Leave their routers out with --routers, or replace the positions with --replace',
-  );
-}
-
-/** Counts the state of the selected routers in the file. */
-function countSelected(file: SqliteFile): Omit<MovedState, 'routers'> {
-  const read = (what: string, table: string) =>
-    Number(file.get(`SELECT ${what} AS sum FROM moved.${table} WHERE ${SELECTED}`)?.['sum']);
-  return {
-    logs: read('count(*)', 'log'),
-    records: read('coalesce(sum(records), 0)', 'batch'),
-    deadLetters: read('count(*)', 'letter'),
-  };
-}
-
-/** Converts a copy of an exported file to the current format; returns the identity of the export. */
-function readOrigin(copy: string, input: string): string {
-  try {
-    using file = openState(copy);
-    file.exec('PRAGMA journal_mode = DELETE');
-    const check = file.get('PRAGMA quick_check(1)')?.['quick_check'];
-    const id = file.get('SELECT id FROM origin')?.['id'];
-    if (check === 'ok' && typeof id === 'string') return id;
-  } catch (cause) {
-    // Of a newer version.
-    if (cause instanceof StoreError) throw cause;
+  if (taken.length > 0) {
+    throw toTaken(taken.map((row) => ({ router: String(row['router']), component: String(row['component']) })));
   }
-  throw toRefusal(`${input} is not a whole file of state export`, 'Export the state again');
-}
-
-/** Waits until a file, or the names in a folder, would survive a power cut. */
-function makeDurable(path: string): void {
-  const descriptor = openSync(path, 'r');
-  try {
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
-function removeDatabase(path: string): void {
-  for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(`${path}${suffix}`, { force: true });
-}
-
-function toAbsent(path: string, hint: string): StoreError {
-  return new StoreError('absent', `There is no file ${path}`, { disposition: 'operator', hint });
-}
-
-function toRefusal(message: string, hint: string): StoreError {
-  return new StoreError('broken', message, { disposition: 'operator', hint });
 }

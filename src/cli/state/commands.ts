@@ -10,7 +10,7 @@ import {
 } from '../options.ts';
 import type { CommandIo, ExitCode } from '../terminal/io.ts';
 
-/** Adds `state` and its subcommands. They need a stopped agent. */
+/** Adds `state` and its subcommands. They need a stopped agent, or in a cluster routers that no replica has. */
 export function addStateCommands(program: Program, io: CommandIo, finish: (code: ExitCode) => void): void {
   const state = program
     .command('state')
@@ -20,7 +20,7 @@ export function addStateCommands(program: Program, io: CommandIo, finish: (code:
     .description('Write the state of routers to a file. Stop the agent first.')
     .addOption(configOption())
     .requiredOption('--output <file>', 'file to write')
-    .option('--storage.path <folder>', 'folder of the state; replaces storage.path of the file')
+    .option('--storage.path <folder>', 'this folder (default: the cluster of the file, or else its storage.path)')
     .option('--routers <glob>', 'these routers, "!" excludes; repeatable (default: all)', collect, [])
     .option('--for-shard <index>', 'the routers of this process among --total-shards', parseShard)
     .option('--total-shards <count>', TOTAL_SHARDS, parseWholeNumber(1, SHARDS_MAX))
@@ -35,7 +35,7 @@ export function addStateCommands(program: Program, io: CommandIo, finish: (code:
     .description('Add the state of routers from files of state export. Stop the agent first.')
     .addArgument(new Argument('<file...>', 'files that state export has written'))
     .addOption(configOption())
-    .option('--storage.path <folder>', 'folder of the state; replaces storage.path of the file')
+    .option('--storage.path <folder>', 'this folder (default: the cluster of the file, or else its storage.path)')
     .option('--routers <glob>', 'these routers, "!" excludes; repeatable (default: all)', collect, [])
     .option('--for-shard <index>', 'the routers of this process among --total-shards', parseShard)
     .option('--total-shards <count>', TOTAL_SHARDS, parseWholeNumber(1, SHARDS_MAX))

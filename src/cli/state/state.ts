@@ -1,10 +1,18 @@
 import { resolve } from 'node:path';
-import { createSystemClock, isSelected, renderErrorChain } from '../../base/index.ts';
-import { findShard } from '../../config/index.ts';
+import { CodedError, createSystemClock, isSelected, renderErrorChain } from '../../base/index.ts';
+import { type Config, findShard } from '../../config/index.ts';
 import { renderFault } from '../../settings/index.ts';
-import { exportState, importState, type MovedState, StoreError } from '../../store/index.ts';
+import {
+  exportClusterState,
+  exportState,
+  type ImportedState,
+  importClusterState,
+  importState,
+  type MovedState,
+} from '../../store/index.ts';
 import { type ConfigFlags, readConfig } from '../configuration.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
+import { toClusterTransfer } from './cluster-transfer.ts';
 
 /** The storage and the routers of which the state is moved. */
 export interface StateFlags extends ConfigFlags {
@@ -21,9 +29,10 @@ export function exportRouters(
   flags: StateFlags & { readonly output: string; readonly removes: boolean },
   io: CommandIo,
 ): Promise<ExitCode> {
-  return withStorage(flags, io, async ({ path, isWanted }) => {
+  return withStorage(flags, io, async (storage) => {
     const { output, removes } = flags;
-    const moved = exportState({ path, output: resolve(output), isWanted, removes, now });
+    const options = { ...storage, output: resolve(output), removes, now };
+    const moved = 'path' in options ? exportState(options) : await exportClusterState(options);
     await writeResult(`${removes ? 'Moved' : 'Copied'} to ${output}: ${renderMoved(moved)}\n`, io);
     return EXIT.done;
   });
@@ -34,15 +43,11 @@ export function importRouters(
   flags: StateFlags & { readonly inputs: readonly string[]; readonly replaces: boolean },
   io: CommandIo,
 ): Promise<ExitCode> {
-  return withStorage(flags, io, async ({ path, isWanted }) => {
+  return withStorage(flags, io, async (storage) => {
     for (const input of flags.inputs) {
-      const { known, ...added } = importState({
-        path,
-        input: resolve(input),
-        isWanted,
-        replaces: flags.replaces,
-        now,
-      });
+      const options = { ...storage, input: resolve(input), replaces: flags.replaces, now };
+      const imported: ImportedState = 'path' in options ? importState(options) : await importClusterState(options);
+      const { known, ...added } = imported;
       await writeResult(`Added from ${input}: ${renderMoved(added)}\n`, io);
       if (known.length > 0) io.stderr.write(`Imported before, and left alone: ${known.length} routers of ${input}\n`);
     }
@@ -63,9 +68,21 @@ function renderMoved({ routers, logs, records, deadLetters }: MovedState): strin
   return parts.map(([count, noun]) => `${count} ${noun}${count === 1 ? '' : 's'}`).join(', ');
 }
 
-interface Storage {
-  readonly path: string;
-  readonly isWanted: (router: string) => boolean;
+/** The wanted routers of a folder, or of the cluster. */
+type Storage =
+  | { readonly path: string; readonly isWanted: (router: string) => boolean }
+  | ReturnType<typeof toClusterTransfer>;
+
+/** A folder that was named, the cluster of the configuration, or its folder without one. */
+function findStorage(
+  { storage, cluster, sinks }: Config,
+  storagePath: string | undefined,
+  isWanted: (router: string) => boolean,
+  { signal }: CommandIo,
+): Storage {
+  if (storagePath !== undefined) return { path: resolve(storagePath), isWanted };
+  if (!cluster) return { path: storage.path, isWanted };
+  return toClusterTransfer(cluster, { isWanted, sinks: sinks.map(({ name }) => name), clock, signal });
 }
 
 async function withStorage(
@@ -79,7 +96,7 @@ async function withStorage(
     for (const fault of loaded.faults) io.stderr.write(`${renderFault(fault)}\n`);
     return EXIT.usage;
   }
-  const { web, storage } = loaded.config;
+  const { web } = loaded.config;
   const total = totalShards ?? Math.max(1, web.peers?.length ?? 0);
   if (shard !== undefined && shard >= total) {
     io.stderr.write(`--for-shard ${shard} is not below the number of processes, ${total}; see --total-shards\n`);
@@ -88,9 +105,9 @@ async function withStorage(
   const isWanted = (router: string) =>
     (globs.length === 0 || isSelected(router, globs)) && (shard === undefined || findShard(router, total) === shard);
   try {
-    return await work({ path: storagePath === undefined ? storage.path : resolve(storagePath), isWanted });
+    return await work(findStorage(loaded.config, storagePath, isWanted, io));
   } catch (cause) {
-    if (!(cause instanceof StoreError)) throw cause;
+    if (!(cause instanceof CodedError)) throw cause;
     io.stderr.write(`${renderErrorChain(cause)}\n`);
     return EXIT.failed;
   }

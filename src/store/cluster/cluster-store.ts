@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { openDeadline, packBytes, packLines, type Timer, untilAborted } from '../../base/index.ts';
-import type { RecordLines, Slice, SliceBounds } from '../../model/index.ts';
+import { openDeadline, packLines, type Timer, untilAborted } from '../../base/index.ts';
+import type { Slice, SliceBounds } from '../../model/index.ts';
 import type { NatsServers } from '../../net/index.ts';
 import type { FactsCommit, LogChoice, LogCommit, SinkStart, SpoolCursor, Store } from '../contracts.ts';
 import { StoreError } from '../errors.ts';
@@ -9,10 +9,11 @@ import { Absence } from './absence.ts';
 import { CommitQueue, type FencedWrite, type Owned, toFenced } from './commit-queue.ts';
 import { Janitor } from './janitor.ts';
 import { ClusterLink, type Message, toAway } from './link.ts';
-import { RECORDS_HEADER, TIME_HEADER } from './record-feed.ts';
+import { readPayloadMax, toRecordMessages } from './record-messages.ts';
+import { readRouterState } from './router-state.ts';
 import type { DamagedRecords } from './sink-reader.ts';
 import { SinkReaders } from './sink-readers.ts';
-import { type ClusterStreamState, checkClusterStream, readStreamState } from './stream.ts';
+import { type ClusterStreamState, checkClusterStream, checkRoom, readStreamState, reserveOf } from './stream.ts';
 import { Subjects } from './subjects.ts';
 
 /** The cluster, this replica, and who owns what. */
@@ -59,20 +60,12 @@ interface OpenRouter {
   isStale: boolean;
 }
 
-/** Part of the stream that records leave free, so that cursors can move and make room: they are small. */
-const RESERVE_SHARE = 0.05;
-const RESERVE_BYTES_MAX = 64 * 1024 * 1024;
 /** Records that every sink has are given up when this many times the reserve is free. */
 const TIGHT_FACTOR = 2;
 /** Interval at which the size of the stream is asked. Milliseconds. */
 const SIZE_MS = 2000;
 /** How long the end of the store waits for the engine. Milliseconds. */
 const CLOSE_MS_MAX = 300;
-/** What the headers of a message take beside its records. Bytes. */
-const HEADERS_BYTES = 2048;
-/** Maximum size of a message where the server has not told it yet. Bytes. */
-const PAYLOAD_BYTES = 1024 * 1024;
-
 /**
  * Positions, facts, values and the queue of records of all replicas of a cluster, in one stream of NATS JetStream. A step is one
  * atomic batch: its records, then the position, which is refused unless it replaces the position that was read here.
@@ -136,7 +129,7 @@ export class ClusterStore implements Store {
       link: this.#link,
       subjects: this.#subjects,
       isOwner: () => isOwner('janitor', 'janitor'),
-      isTight: () => this.#freeBytes < TIGHT_FACTOR * this.#reserveBytes,
+      isTight: () => this.#freeBytes < TIGHT_FACTOR * reserveOf(this),
       sinks: () => this.#sinks.map(({ name }) => name),
       removeAbsent: async () => {
         const absence = new Absence({ link: this.#link, subjects: this.#subjects, mayKnow });
@@ -176,31 +169,9 @@ export class ClusterStore implements Store {
       await this.#queue.settle({ kind: 'router', name: router });
       this.#forgetRouter(router, known);
     }
-    const { stream } = this.#subjects;
-    const filters = this.#subjects.stateOf(router);
-    const lists = filters.map(async (filter) =>
-      filter.endsWith('*') ? await this.#link.listSubjects(stream, filter) : [filter],
-    );
-    const subjects = (await Promise.all(lists)).flat();
-    const messages = await Promise.all(subjects.map((subject) => this.#link.readLast(stream, subject)));
-    const opened: OpenRouter = {
-      positions: new Map(),
-      values: new Map(),
-      facts: undefined,
-      subjects: new Set(),
-      isStale: false,
-    };
-    for (const message of messages) {
-      const topic = message && this.#subjects.parse(message.subject);
-      if (!message || !topic) continue;
-      this.#note(opened, message.subject, message.seq);
-      const text = message.payload.toString();
-      // Forgotten ones are left as empty messages, which fence as the others do.
-      if (text === '') continue;
-      if (topic.kind === 'pos') opened.positions.set(topic.component, text);
-      else if (topic.kind === 'val') opened.values.set(topic.key, text);
-      else if (topic.kind === 'fact') opened.facts = text;
-    }
+    const { positions, values, facts, messages } = await readRouterState(this.#link, this.#subjects, router);
+    const opened: OpenRouter = { positions, values, facts, subjects: new Set(), isStale: false };
+    for (const { subject, seq } of messages) this.#note(opened, subject, seq);
     this.#routers.set(router, opened);
   }
 
@@ -284,7 +255,11 @@ export class ClusterStore implements Store {
       if ('facts' in commit) fenced.push(this.#fence(known, this.#subjects.of({ kind: 'fact', router }), commit.facts));
       else {
         const { component, lines, position } = commit;
-        added.push(...this.#toMessages(this.#subjects.of({ kind: 'rec', router, component }), lines));
+        const subject = this.#subjects.of({ kind: 'rec', router, component });
+        const packed = { records: lines.length, committedMs: this.#link.clock.now() };
+        if (lines.length > 0) {
+          added.push(...toRecordMessages(subject, { ...packed, body: packLines(lines) }, readPayloadMax(this.#link)));
+        }
         fenced.push(this.#fence(known, this.#subjects.of({ kind: 'pos', router, component }), position));
       }
     }
@@ -302,42 +277,12 @@ export class ClusterStore implements Store {
     return { subject, payload: Buffer.from(text) };
   }
 
-  /** Packs the records of a step: into one message, or as few as the server takes. */
-  #toMessages(subject: string, lines: RecordLines): Message[] {
-    if (lines.length === 0) return [];
-    const bytesMax = (this.#link.connection?.info?.max_payload ?? PAYLOAD_BYTES) - HEADERS_BYTES;
-    const time = String(Math.floor(this.#link.clock.now()));
-    const toMessage = (payload: Uint8Array, records: number): Message => {
-      return { subject, payload, words: [RECORDS_HEADER, String(records), TIME_HEADER, time] };
-    };
-    const split = (texts: readonly string[]): Message[] => {
-      const payload = packBytes(texts.join('\n'));
-      if (payload.length <= bytesMax || texts.length === 1) return [toMessage(payload, texts.length)];
-      const half = Math.ceil(texts.length / 2);
-      return [...split(texts.slice(0, half)), ...split(texts.slice(half))];
-    };
-    const payload = packLines(lines);
-    if (payload.length <= bytesMax) return [toMessage(payload, lines.length)];
-    return split(lines.bytes ? Buffer.from(lines.bytes).toString().split('\n') : [...lines]);
-  }
-
   get #freeBytes(): number {
     return this.bytesMax - (this.#state?.bytes ?? 0);
   }
 
-  /** What records leave free. */
-  get #reserveBytes(): number {
-    return Math.min(this.bytesMax * RESERVE_SHARE, RESERVE_BYTES_MAX);
-  }
-
-  /** Throws if records would take what is kept free for cursors. */
   #checkRoom(bytes: number): void {
-    if (!this.#state || this.#freeBytes - bytes >= this.#reserveBytes) return;
-    const { bytes: used, bytesMax } = this.#state;
-    throw new StoreError('full', `The stream of the cluster has ${used} of ${bytesMax} bytes`, {
-      disposition: 'hold-back',
-      hint: 'Look at the sinks: records leave the stream once every sink has them. Or raise max_bytes of the stream',
-    });
+    if (this.#state) checkRoom(this.#state, bytes);
   }
 
   /** The stream is shared as it comes: a router is held back with all others, when it is full. */

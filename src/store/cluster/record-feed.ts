@@ -34,6 +34,11 @@ export class RecordMessage {
     this.#body = body;
   }
 
+  /** The records as `packLines` packs them; empty if the message is not sound. */
+  get body(): Uint8Array {
+    return this.#body;
+  }
+
   /** Size in the stream, without its headers. Bytes. */
   get bytes(): number {
     return this.#body.length;

@@ -21,6 +21,10 @@ export interface ClusterStreamState {
   readonly lastSeq: number;
 }
 
+/** Part of the stream that records leave free, so that cursors can move and make room: they are small. */
+const RESERVE_SHARE = 0.05;
+const RESERVE_BYTES_MAX = 64 * 1024 * 1024;
+
 /** No such stream. */
 const NO_STREAM = 10_059;
 
@@ -130,4 +134,19 @@ export function readStreamState(info: Readonly<Record<string, unknown>>): Cluste
     bytes: number(state, 'bytes'),
     lastSeq: number(state, 'last_seq'),
   };
+}
+
+/** What records leave free of the stream. Bytes. */
+export function reserveOf({ bytesMax }: Pick<ClusterStreamState, 'bytesMax'>): number {
+  return Math.min(bytesMax * RESERVE_SHARE, RESERVE_BYTES_MAX);
+}
+
+/** Throws {@link StoreError} `full` if so many bytes of records would take what is kept free for cursors. */
+export function checkRoom(state: ClusterStreamState, bytes: number): void {
+  const { bytes: used, bytesMax } = state;
+  if (bytesMax - used - bytes >= reserveOf(state)) return;
+  throw new StoreError('full', `The stream of the cluster has ${used} of ${bytesMax} bytes`, {
+    disposition: 'hold-back',
+    hint: 'Look at the sinks: records leave the stream once every sink has them. Or raise max_bytes of the stream',
+  });
 }

@@ -63,6 +63,11 @@ export class Subjects {
     return `${this.#prefix}.rec.>`;
   }
 
+  /** The records of a router. */
+  recordsOf(router: string): string {
+    return `${this.#prefix}.rec.${toToken(router)}.*`;
+  }
+
   /** The cursors of all sinks. */
   get cursors(): string {
     return `${this.#prefix}.cur.*`;

@@ -1,0 +1,199 @@
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import {
+  exportClusterState,
+  exportState,
+  importClusterState,
+  importState,
+  type StoreError,
+} from '../../../src/store/index.ts';
+import { type ClusterBench, createClusterBench } from '../../support/store-bench.ts';
+import {
+  commitOf,
+  createStoreFolder,
+  drain,
+  NOW_MS,
+  noisyLines,
+  runSql,
+  type StoreFolder,
+} from '../../support/store-folder.ts';
+import { findTool } from '../../support/tools.ts';
+
+const natsServer = findTool('nats-server');
+const transfer = test.skipIf(natsServer.isMissing);
+const now = () => NOW_MS;
+const ROUTERS = ['plant-7', 'plant.7'];
+
+function toCluster(bench: ClusterBench, options: Partial<Parameters<typeof importClusterState>[0]> = {}) {
+  const servers = { servers: [bench.server.url], clock: bench.clock };
+  const checkFree = async () => {};
+  return { servers, cluster: 'test', isWanted: () => true, checkFree, sinks: ['a'], now, ...options };
+}
+
+function moveIn(bench: ClusterBench, input: string, options: Partial<Parameters<typeof importClusterState>[0]> = {}) {
+  return importClusterState({ ...toCluster(bench), input, replaces: false, ...options });
+}
+
+function moveOut(bench: ClusterBench, output: string, options: Partial<Parameters<typeof exportClusterState>[0]> = {}) {
+  return exportClusterState({ ...toCluster(bench), output, removes: false, ...options });
+}
+
+/** Exports what two routers left on a disk: positions, facts, values, and three records of each. */
+function exportFilled(folder: StoreFolder): string {
+  const output = join(folder.path, 'moved.db');
+  {
+    using store = folder.open();
+    for (const router of ROUTERS) {
+      store.commit(commitOf([`${router} 1`, `${router} 2`], 'first', 'network', router), { router, facts: 'met' });
+      store.commit(commitOf([`${router} 3`], `second ${router}`, 'network', router));
+      store.writeValue(router, 'byte_budget', `spent by ${router}`);
+    }
+  }
+  exportState({ path: folder.path, output, isWanted: () => true, removes: false, now });
+  return output;
+}
+
+transfer(
+  `importClusterState() continues in the engine what a disk had, and importState() what the engine had${natsServer.note}`,
+  async () => {
+    await using disk = await createStoreFolder();
+    await using other = await createStoreFolder();
+    await using bench = await createClusterBench();
+    const input = exportFilled(disk);
+    const counts = { routers: ROUTERS, logs: 2, records: 6, deadLetters: 0 };
+    expect(await moveIn(bench, input)).toEqual({ ...counts, known: [] });
+    {
+      await using opened = await bench.open({ routers: ROUTERS });
+      const { store } = opened;
+      expect(store.readPositions('plant.7')).toEqual(new Map([['network', 'second plant.7']]));
+      expect([store.readFacts('plant-7'), store.readValue('plant-7', 'byte_budget')]).toEqual([
+        'met',
+        'spent by plant-7',
+      ]);
+      const taken = await opened.take('a', 6);
+      for (const router of ROUTERS) {
+        expect(taken.filter((line) => line.startsWith(router))).toEqual([1, 2, 3].map((line) => `${router} ${line}`));
+      }
+      await store.commit(commitOf(['plant.7 4'], 'third', 'network', 'plant.7'));
+    }
+    const output = join(other.path, 'back.db');
+    expect(await moveOut(bench, output, { removes: true })).toEqual({ ...counts, records: 1 });
+    importState({ path: other.path, input: output, isWanted: () => true, replaces: false, now });
+    {
+      using store = other.open();
+      expect(store.readPositions('plant.7')).toEqual(new Map([['network', 'third']]));
+      expect([store.readFacts('plant.7'), store.readValue('plant-7', 'byte_budget')]).toEqual([
+        'met',
+        'spent by plant-7',
+      ]);
+      expect(drain(store, 'a')).toEqual(['plant.7 4']);
+    }
+    // Nothing of them is left in the cluster.
+    await using opened = await bench.open({ routers: ROUTERS });
+    expect([opened.store.readPositions('plant.7').size, opened.store.readFacts('plant-7')]).toEqual([0, undefined]);
+    await opened.store.commit(commitOf(['new'], 'p', 'network', 'plant.7'));
+    expect(await opened.take('a', 1)).toEqual(['new']);
+  },
+);
+
+transfer(
+  `importClusterState() leaves alone what it imported before, and what was interrupted goes on${natsServer.note}`,
+  async () => {
+    await using disk = await createStoreFolder();
+    await using bench = await createClusterBench();
+    const input = exportFilled(disk);
+    await moveIn(bench, input, { isWanted: (router) => router === 'plant-7' });
+    expect(await moveIn(bench, input)).toMatchObject({ routers: ['plant.7'], known: ['plant-7'], records: 3 });
+    await using opened = await bench.open();
+    expect((await opened.take('a', 6)).toSorted()).toEqual(
+      ROUTERS.flatMap((router) => [1, 2, 3].map((line) => `${router} ${line}`)),
+    );
+    // As after an end behind the first batch of records.
+    const [first] = runSql(input, '', 'SELECT origin.id AS file, min(batch.id) AS batch FROM origin, batch');
+    await opened.store.writeValue('plant-7', 'imported', `${String(first?.['file'])}@${String(first?.['batch'])}`);
+    await moveIn(bench, input, { isWanted: (router) => router === 'plant-7' });
+    expect(await opened.take('a', 1)).toEqual(['plant-7 3']);
+  },
+);
+
+transfer(
+  `importClusterState() refuses to replace other positions, unless it is told to${natsServer.note}`,
+  async () => {
+    await using disk = await createStoreFolder();
+    await using bench = await createClusterBench();
+    const input = exportFilled(disk);
+    {
+      await using opened = await bench.open();
+      await opened.store.commit(commitOf([], 'own'));
+    }
+    await expect(moveIn(bench, input)).rejects.toMatchObject({
+      code: 'broken',
+      message: 'The store already has positions of 1 of these logs, such as plant-7/network',
+    });
+    await moveIn(bench, input, { replaces: true });
+    await using opened = await bench.open();
+    expect(opened.store.readPositions('plant-7').get('network')).toBe('second plant-7');
+  },
+);
+
+transfer(
+  `a replica that has the router open is refused after an import, and goes on from there; an import is refused by its commits${natsServer.note}`,
+  async () => {
+    await using disk = await createStoreFolder();
+    await using bench = await createClusterBench();
+    const input = exportFilled(disk);
+    await using replica = await bench.open({ routers: ROUTERS, sinks: [] });
+    // Between the reading of the positions and their commit.
+    const checkFree = async () => void (await replica.store.commit(commitOf([], 'mine')));
+    const refused: StoreError = await moveIn(bench, input, { checkFree }).then(
+      () => expect.unreachable('it was not refused'),
+      (cause) => cause,
+    );
+    expect(refused).toMatchObject({ code: 'fenced', message: expect.stringContaining('plant-7') });
+    expect(refused.hint).toContain('Stop the replicas');
+    expect(replica.store.readPositions('plant-7').get('network')).toBe('mine');
+
+    await moveIn(bench, input, { replaces: true });
+    await expect(replica.store.commit(commitOf([], 'later'))).rejects.toMatchObject({ code: 'fenced' });
+    await replica.store.openRouter('plant-7');
+    expect(replica.store.readPositions('plant-7').get('network')).toBe('second plant-7');
+  },
+);
+
+transfer(`nothing is read or written while a replica has one of the routers${natsServer.note}`, async () => {
+  await using disk = await createStoreFolder();
+  await using bench = await createClusterBench();
+  const input = exportFilled(disk);
+  const checkFree = async (routers: readonly string[]) => {
+    throw new RangeError(`held: ${routers.join(', ')}`);
+  };
+  const held = 'held: plant-7, plant.7';
+  await expect(moveIn(bench, input, { checkFree })).rejects.toThrow(held);
+  {
+    await using opened = await bench.open({ routers: ROUTERS });
+    expect(opened.store.readPositions('plant.7').size).toBe(0);
+  }
+  await moveIn(bench, input);
+  await expect(moveOut(bench, join(disk.path, 'out.db'), { checkFree })).rejects.toThrow(held);
+});
+
+transfer(
+  `importClusterState() leaves room for cursors, and cuts batches that are too long for a message${natsServer.note}`,
+  { timeout: 30_000 },
+  async () => {
+    await using disk = await createStoreFolder();
+    await using small = await createClusterBench({ bytesMax: 1024 * 1024 });
+    await using large = await createClusterBench();
+    const lines = noisyLines(20_000);
+    {
+      using store = disk.open();
+      store.commit(commitOf(lines));
+    }
+    const input = join(disk.path, 'moved.db');
+    exportState({ path: disk.path, output: input, isWanted: () => true, removes: false, now });
+    await expect(moveIn(small, input)).rejects.toMatchObject({ code: 'full' });
+    await moveIn(large, input);
+    await using opened = await large.open();
+    expect(await opened.take('a', lines.length)).toEqual(lines);
+  },
+);
