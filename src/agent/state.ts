@@ -1,7 +1,14 @@
 import { type Clock, type Lifecycle, type Logger, renderErrorChain, type Timer } from '../base/index.ts';
 import type { Config } from '../config/index.ts';
 import type { RecordLog } from '../logs/index.ts';
-import { DeadLetterStore, EmbeddedStore, type Store, StoreError } from '../store/index.ts';
+import {
+  type DeadLetterOptions,
+  DeadLetterStore,
+  type DeadLetters,
+  EmbeddedStore,
+  type Store,
+  StoreError,
+} from '../store/index.ts';
 import { type ClusterStateOptions, openClusterStore } from './cluster/cluster-state.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';
 import type { RefusalLog } from './sinks/refusal-log.ts';
@@ -35,7 +42,8 @@ export interface State {
   readonly recent: Pick<EmbeddedStore, 'listRecent' | 'readRecent'>;
   /** Size that records may take in the store. Bytes. */
   readonly spoolBytesMax: () => number;
-  readonly deadLetters: DeadLetterStore;
+  /** Dead letters: on the disk, or those of the cluster. */
+  readonly deadLetters: DeadLetters;
   readonly opening: StateOpening;
 }
 
@@ -58,9 +66,10 @@ export function openState(options: StateOptions, lifecycle: Lifecycle): State {
   const { cluster, config } = options;
   const local = openStore(options);
   lifecycle.onStop('state', cluster ? STOP_MS.recent : STOP_MS.store, () => local.close());
-  const shared = cluster && openClusterStore({ ...options, cluster, local });
+  const letterOptions = toLetterOptions(options);
+  const shared = cluster && openClusterStore({ ...options, cluster, local, letters: letterOptions });
   if (shared) lifecycle.onStop('state of the cluster', STOP_MS.shared, () => shared.store.close());
-  const deadLetters = openDeadLetters(options);
+  const deadLetters = shared?.letters ?? openDeadLetters(options, letterOptions);
   lifecycle.onStop('dead letters', STOP_MS.deadLetters, () => deadLetters.close());
   const opening = new StateOpening(() => {
     local.checkWritable();
@@ -173,16 +182,25 @@ function openStore({ config: { storage, sinks }, cluster, metrics, clock, logger
   });
 }
 
-function openDeadLetters({ config, metrics, clock, logger, refusals }: StateOptions): DeadLetterStore {
-  return new DeadLetterStore({
-    path: config.storage.path,
+function toLetterOptions({ config, metrics, refusals }: StateOptions) {
+  return {
     ...config.deadLetters,
-    canWait: true,
-    now: () => clock.now(),
     onDropped: (sink, records) => {
       metrics.deadLettersDropped.inc({ sink }, records);
       refusals.add(sink, 'dropped', records);
     },
+  } satisfies Partial<DeadLetterOptions>;
+}
+
+function openDeadLetters(
+  { config, clock, logger }: StateOptions,
+  options: ReturnType<typeof toLetterOptions>,
+): DeadLetterStore {
+  return new DeadLetterStore({
+    ...options,
+    path: config.storage.path,
+    canWait: true,
+    now: () => clock.now(),
     onEmpty: (file) => logger.error('The file of the dead letters was empty; those that it held are lost', { file }),
     onRebuilt: (rebuilt) => logger.error('The dead letters could not be read and were put aside', rebuilt),
   });

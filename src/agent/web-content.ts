@@ -6,7 +6,7 @@ import type { Scheduler } from '../schedule/index.ts';
 import type { ModuleDefinition } from '../status/index.ts';
 import { CONFIG_CHANGES, CONFIG_ENTRIES } from '../status/index.ts';
 
-import { type DeadLetterStore, StoreError } from '../store/index.ts';
+import { type DeadLetters, StoreError } from '../store/index.ts';
 import {
   type FleetShards,
   FRESH_MIN_AGE_MS,
@@ -37,7 +37,7 @@ export interface WebContentOptions {
   /** State of the sinks. */
   readonly sinks: SinkSupervisor;
   /** Records that sinks rejected. */
-  readonly deadLetters: DeadLetterStore;
+  readonly deadLetters: DeadLetters;
   /** Triggers fresh probes. */
   readonly scheduler: Scheduler;
   /** Lines as they are stored. */

@@ -34,7 +34,8 @@ export const clusterSchema = section('Several replicas that share the routers, w
     ...natsServersShape,
     name: checked(
       {
-        description: 'Name of the cluster, in the names of its stream (`RX_name`) and of its bucket (`rx_name`).',
+        description:
+          'Name of the cluster, in the names of its streams (`RX_name`, and `RXD_name` for dead letters) and of its bucket (`rx_name`).',
         kind: 'name',
       },
       'the name of a cluster: letters, digits, "_" and "-"',

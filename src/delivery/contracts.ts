@@ -50,7 +50,7 @@ export interface DeadLetterBox {
   readReplayed(
     sink: string,
     bounds: { readonly recordsMax: number; readonly bytesMax: number },
-  ): readonly ReplayedLetter[];
+  ): readonly ReplayedLetter[] | Promise<readonly ReplayedLetter[]>;
 }
 
 /** Bounds of one batch. */

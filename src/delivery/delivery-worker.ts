@@ -83,8 +83,7 @@ export class DeliveryWorker<Cursor> {
     if (!isServed) this.abandon();
     else if (sink.connection) await this.#repeatLost(sink.connection);
     if (!this.#load) {
-      // Dead letters are this worker's, whoever gets the records.
-      const outcome = this.#readReplayed() ?? (isServed ? this.#readSlice(isLast) : 'idle');
+      const outcome = isServed ? ((await this.#readReplayed()) ?? this.#readSlice(isLast)) : 'idle';
       if (outcome !== 'loaded') return outcome;
     }
     const load = this.#load;
@@ -114,7 +113,6 @@ export class DeliveryWorker<Cursor> {
    */
   abandon(): void {
     this.#lost = {};
-    if (this.#load?.kind === 'letters') return;
     // The system may still be at work on bytes of an attempt that was given up.
     if (!this.#load?.hasFailed) this.#load?.free?.();
     this.#load = undefined;
@@ -174,9 +172,9 @@ export class DeliveryWorker<Cursor> {
   }
 
   /** Reads dead letters to retry, which go before new records. */
-  #readReplayed(): 'loaded' | undefined {
+  async #readReplayed(): Promise<'loaded' | undefined> {
     const { sink, deadLetters } = this.#options;
-    const letters = deadLetters.readReplayed(sink.name, sink.batch);
+    const letters = await deadLetters.readReplayed(sink.name, sink.batch);
     if (letters.length === 0) return undefined;
     const records = letters.map(({ line }) => new OutgoingRecord(line));
     this.#open('letters', records, async (refused) => {

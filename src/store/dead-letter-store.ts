@@ -1,64 +1,21 @@
 import { crc32 } from 'node:zlib';
-import type { LogRecord } from '../model/index.ts';
 import { DeadLetterFile, type DeadLetterOptions } from './dead-letter-file.ts';
+import {
+  type DeadLetters,
+  LETTER_LIST_MAX,
+  LETTERS_BYTES_MAX,
+  LETTERS_KEEP_MS,
+  type LetterBounds,
+  type LetterSelection,
+  type ListOptions,
+  type RefusedRecord,
+  type StoredLetter,
+  toLetterFields,
+} from './letters.ts';
 import type { Row, SqliteFile } from './sqlite-file.ts';
 
-/** A record permanently rejected by a sink, and the reason. */
-export interface RefusedRecord {
-  readonly uid: string;
-  /** The record as stored. */
-  readonly line: string;
-  /** The sink's own error text, or the rule known to apply to it. */
-  readonly reason: string;
-  /** Status or code of the rejection, such as `400`; absent if the record was not sent. */
-  readonly code?: string | undefined;
-}
-
-/** A stored dead letter. */
-export interface StoredLetter extends RefusedRecord {
-  /** Increases with every letter and is never reused. */
-  readonly id: number;
-  readonly sink: string;
-  /** Empty if the record does not contain it. */
-  readonly router: string;
-  readonly component: string;
-  /** Timestamp of the record; absent if it has none. */
-  readonly timestamp?: string | undefined;
-  /** Time of the rejection: wall time in milliseconds since the Unix epoch. */
-  readonly atMs: number;
-  /** True if the letter is marked for replay. */
-  readonly isReplayed: boolean;
-}
-
-/** Selects the letters that match all given conditions; without any, all letters. */
-export interface LetterSelection {
-  readonly sink?: string | undefined;
-  readonly ids?: readonly number[] | undefined;
-  /** Minimum time since the rejection, in milliseconds. */
-  readonly olderThanMs?: number | undefined;
-}
-
-/** Selects dead letters, and sets their order. */
-export interface ListOptions {
-  /** Sink whose letters are listed. Default: all sinks. */
-  readonly sink?: string | undefined;
-  /** Maximum number of letters in one answer; at most 10,000. */
-  readonly limit: number;
-  /** Order of the letters. Default `newest` first. */
-  readonly order?: 'newest' | 'oldest' | undefined;
-  /** `id` of the last letter of the previous page; the answer continues after it. Default: start at the beginning. */
-  readonly afterId?: number | undefined;
-}
-
-const BYTES_MAX = 64 * 1024 * 1024;
-const KEEP_MS = 30 * 86_400_000;
-const LIST_MAX = 10_000;
 /** Number of letters examined at a time when some must be dropped. */
 const LEAVING_MAX = 100;
-/** Sinks quote what they were sent, so a reason is cut to this many characters. */
-const REASON_CHARS_MAX = 1000;
-/** Approximate size of a letter besides its texts, in bytes. */
-const LETTER_OVERHEAD_BYTES = 200;
 
 /**
  * Records permanently rejected by a sink, in a separate file, so that a command can inspect and replay or drop them
@@ -66,7 +23,7 @@ const LETTER_OVERHEAD_BYTES = 200;
  * strength of it. All methods throw {@link StoreError}: `locked` when another process holds the file for more than a
  * moment, `full` and `unwritable` (disposition `hold-back`) when the disk cannot be written.
  */
-export class DeadLetterStore implements Disposable {
+export class DeadLetterStore implements DeadLetters, Disposable {
   readonly #options: DeadLetterOptions;
   readonly #letters: DeadLetterFile;
 
@@ -90,7 +47,7 @@ export class DeadLetterStore implements Disposable {
         file.run('DELETE FROM letter WHERE sink = ? AND uid = ?', sink, letter.uid);
         file.run(INSERT_LETTER, ...toValues(sink, letter, atMs));
       }
-      return takeOldest(file, this.#options.bytesMax ?? BYTES_MAX);
+      return takeOldest(file, this.#options.bytesMax ?? LETTERS_BYTES_MAX);
     });
   }
 
@@ -98,10 +55,7 @@ export class DeadLetterStore implements Disposable {
    * Returns the letters of a sink that are marked for replay, oldest first; one larger than `bytesMax` is returned
    * alone.
    */
-  readReplayed(
-    sink: string,
-    bounds: { readonly recordsMax: number; readonly bytesMax: number },
-  ): readonly StoredLetter[] {
+  readReplayed(sink: string, bounds: LetterBounds): readonly StoredLetter[] {
     const rows = this.#letters.attempt((file) => readReplayedRows(file, sink, bounds));
     const damaged = rows.filter((row) => !isIntact(row)).map(({ id }) => Number(id));
     if (damaged.length > 0) this.#drop((file) => takeWhere(file, { ids: damaged }, 0));
@@ -116,7 +70,7 @@ export class DeadLetterStore implements Disposable {
     const sql = `SELECT * FROM letter WHERE ${where} ${from} ORDER BY id ${direction} LIMIT ?`;
     const after = afterId === undefined ? [] : [afterId];
     return this.#letters.attempt((file) =>
-      file.all(sql, ...values, ...after, Math.min(Math.max(0, limit), LIST_MAX)).map(toLetter),
+      file.all(sql, ...values, ...after, Math.min(Math.max(0, limit), LETTER_LIST_MAX)).map(toLetter),
     );
   }
 
@@ -145,7 +99,7 @@ export class DeadLetterStore implements Disposable {
 
   /** Drops letters older than the retention. */
   expire(nowMs: number): void {
-    this.#drop((file) => takeWhere(file, { olderThanMs: this.#options.keepMs ?? KEEP_MS }, nowMs));
+    this.#drop((file) => takeWhere(file, { olderThanMs: this.#options.keepMs ?? LETTERS_KEEP_MS }, nowMs));
   }
 
   /** Returns the number of letters of a sink, or of all sinks. */
@@ -214,11 +168,7 @@ function takeWhere(file: SqliteFile, selection: LetterSelection, nowMs: number):
   return file.all(`DELETE FROM letter WHERE ${where} RETURNING sink`, ...values).map(({ sink }) => String(sink));
 }
 
-function readReplayedRows(
-  file: SqliteFile,
-  sink: string,
-  { recordsMax, bytesMax }: { readonly recordsMax: number; readonly bytesMax: number },
-): readonly Row[] {
+function readReplayedRows(file: SqliteFile, sink: string, { recordsMax, bytesMax }: LetterBounds): readonly Row[] {
   const rows: Row[] = [];
   let bytes = 0;
   let next = 0;
@@ -243,10 +193,8 @@ const INSERT_LETTER = `INSERT INTO letter
   VALUES (?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 /** Returns the values for {@link INSERT_LETTER}. */
-function toValues(sink: string, { uid, line, reason, code }: RefusedRecord, atMs: number) {
-  const words = cutReason(reason);
-  const bytes = Buffer.byteLength(line) + Buffer.byteLength(words) + LETTER_OVERHEAD_BYTES;
-  const { router, component, timestamp } = readOrigin(line);
+function toValues(sink: string, refused: RefusedRecord, atMs: number) {
+  const { uid, bytes, router, component, timestamp, code, reason, line } = toLetterFields(refused);
   return [
     sink,
     uid,
@@ -255,9 +203,9 @@ function toValues(sink: string, { uid, line, reason, code }: RefusedRecord, atMs
     crc32(line),
     router,
     component,
-    timestamp,
+    timestamp ?? null,
     code ?? null,
-    words,
+    reason,
     line,
   ] as const;
 }
@@ -301,24 +249,4 @@ function toCondition({ sink, ids, olderThanMs }: LetterSelection, nowMs: number)
     values.push(Math.floor(nowMs - olderThanMs));
   }
   return { where: parts.join(' AND '), values };
-}
-
-function cutReason(reason: string): string {
-  return reason.length <= REASON_CHARS_MAX ? reason : `${reason.slice(0, REASON_CHARS_MAX - 1).toWellFormed()}…`;
-}
-
-/** Reads where a record comes from. This program wrote the record, but nothing here relies on that. */
-function readOrigin(line: string): { router: string; component: string; timestamp: string | null } {
-  try {
-    const record = JSON.parse(line) as Partial<LogRecord> | null;
-    const toText = (value: unknown) => (typeof value === 'string' ? value : '');
-    const timestamp = record?.timestamp;
-    return {
-      router: toText(record?.router),
-      component: toText(record?.component),
-      timestamp: typeof timestamp === 'string' ? timestamp : null,
-    };
-  } catch {
-    return { router: '', component: '', timestamp: null };
-  }
 }

@@ -14,6 +14,7 @@ export { type ClusterInitOptions, initCluster } from './cluster/init.ts';
 export { type ClusterExportOptions, exportClusterState } from './cluster/state-export.ts';
 export { type ClusterImportOptions, importClusterState } from './cluster/state-import.ts';
 export type { ClusterStreamSize } from './cluster/stream.ts';
+export { withClusterLetters } from './cluster/transfer.ts';
 export type {
   EmbeddedStoreOptions,
   LogChoice,
@@ -25,9 +26,10 @@ export type {
   TimeSpan,
 } from './contracts.ts';
 export type { DeadLetterOptions } from './dead-letter-file.ts';
-export { DeadLetterStore, type LetterSelection, type ListOptions, type StoredLetter } from './dead-letter-store.ts';
+export { DeadLetterStore } from './dead-letter-store.ts';
 export { EmbeddedStore } from './embedded-store.ts';
 export { StoreError } from './errors.ts';
+export type { DeadLetters, LetterBounds, LetterSelection, ListOptions, StoredLetter } from './letters.ts';
 export type { ImportedState, MovedState } from './moved-file.ts';
 export { packRecent } from './packed-commits.ts';
 export {

@@ -212,16 +212,16 @@ function answerSinks({ content }: WebDependencies, context: WebContext): Promise
 }
 
 /** Answers with dead letters of this process. */
-function answerLetters({ content }: WebDependencies, context: WebContext): Promise<Response> {
+async function answerLetters({ content }: WebDependencies, context: WebContext): Promise<Response> {
   const { sink, before } = parseLetterQuery((name) => context.req.query(name));
   const limit = context.req.query('limit') === String(SHARED_LETTERS_MAX) ? SHARED_LETTERS_MAX : LETTERS_MAX;
-  return answerJson(context, content.listLetters({ sink, before, limit }));
+  return answerJson(context, await content.listLetters({ sink, before, limit }));
 }
 
 /** Answers with one dead letter of this process. */
-function answerLetter({ content }: WebDependencies, context: WebContext): Response | Promise<Response> {
+async function answerLetter({ content }: WebDependencies, context: WebContext): Promise<Response> {
   const id = Number(context.req.param('id'));
-  const letter = Number.isSafeInteger(id) ? content.findLetter(id) : undefined;
+  const letter = Number.isSafeInteger(id) ? await content.findLetter(id) : undefined;
   if (!letter) return context.json({ error: 'There is no dead letter of this number' }, 404);
   return 'fault' in letter ? context.json({ error: letter.fault }, 503) : answerJson(context, letter);
 }

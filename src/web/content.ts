@@ -1,7 +1,7 @@
 import type { Secret } from '../base/index.ts';
 import type { LifecycleWish } from '../model/index.ts';
 import type { ConfigurationSummary, TrialResult } from './api/configuration.ts';
-import type { LetterDetail, LetterPage, SinkSummary, SpoolSummary } from './api/delivery.ts';
+import type { FoundLetter, LetterPage, SinkSummary, SpoolSummary } from './api/delivery.ts';
 import type { LogLine, RecordPage, RouterLogSummary } from './api/logs.ts';
 import type { FleetMinute, RunSummary } from './api/process.ts';
 import type { RouterDetail } from './api/router-detail.ts';
@@ -166,9 +166,9 @@ export interface WebContent {
     readonly sink: string | undefined;
     readonly limit: number;
     readonly before: number | undefined;
-  }): LetterPage;
+  }): LetterPage | Promise<LetterPage>;
   /** One dead letter; `undefined` when there is none of this number. `fault`: why it cannot be read now. */
-  findLetter(id: number): LetterDetail | { readonly fault: string } | undefined;
+  findLetter(id: number): FoundLetter | Promise<FoundLetter>;
   /** The fill level of the spool. */
   describeSpool(): SpoolSummary;
   /** How many runs are under way or waiting. */

@@ -9,7 +9,14 @@
  */
 
 export type { ConfigurationSummary, PlanSummary, SourceSummary, TrialResult } from './api/configuration.ts';
-export type { LetterDetail, LetterPage, LetterSummary, SinkSummary, SpoolSummary } from './api/delivery.ts';
+export type {
+  FoundLetter,
+  LetterDetail,
+  LetterPage,
+  LetterSummary,
+  SinkSummary,
+  SpoolSummary,
+} from './api/delivery.ts';
 export type {
   LogGapSummary,
   LogLine,

@@ -51,7 +51,7 @@ test('listLetters and findLetter show what a sink rejected, page by page', async
       { uid: String(n), line: `{"router":"plant-${n}","component":"network"}`, reason: 'too old', code: '400' },
     ]);
   }
-  const first = listLetters(letters, { sink: undefined, limit: 2, before: undefined });
+  const first = await listLetters(letters, { sink: undefined, limit: 2, before: undefined });
   expect(first).toMatchObject({
     hasMore: true,
     fault: null,
@@ -61,30 +61,30 @@ test('listLetters and findLetter show what a sink rejected, page by page', async
     ],
   });
   expect(first.letters.map(({ router }) => router)).toEqual(['plant-5', 'plant-4']);
-  const last = listLetters(letters, { sink: 'search', limit: 3, before: first.letters[1]?.id });
+  const last = await listLetters(letters, { sink: 'search', limit: 3, before: first.letters[1]?.id });
   expect([last.letters.map(({ router }) => router), last.hasMore]).toEqual([['plant-3', 'plant-2', 'plant-1'], false]);
   const [letter] = last.letters;
-  expect(findLetter(letters, letter?.id ?? 0)).toEqual({
+  expect(await findLetter(letters, letter?.id ?? 0)).toEqual({
     ...letter,
     at: '1970-01-01T00:00:01.000Z',
     code: '400',
     timestamp: null,
     record: '{"router":"plant-3","component":"network"}',
   });
-  expect(findLetter(letters, 99)).toBeUndefined();
+  expect(await findLetter(letters, 99)).toBeUndefined();
 });
 
-test('dead letters of a file that cannot be read are a fault to be shown, and other errors are not', () => {
+test('dead letters of a file that cannot be read are a fault to be shown, and other errors are not', async () => {
   const fail = (cause: Error) => () => {
     throw cause;
   };
   const locked = new StoreError('locked', 'Another process holds the file', { disposition: 'retry' });
   const store = { list: fail(locked), counts: fail(locked), get: fail(locked) };
   const none = { letters: [], hasMore: false, counts: [] };
-  const { fault } = listLetters(store, { sink: undefined, limit: 2, before: undefined });
+  const { fault } = await listLetters(store, { sink: undefined, limit: 2, before: undefined });
   expect(fault).toContain('Another process holds the file');
-  expect(listLetters(store, { sink: undefined, limit: 2, before: undefined })).toEqual({ ...none, fault });
-  expect(findLetter(store, 1)).toEqual({ fault });
+  expect(await listLetters(store, { sink: undefined, limit: 2, before: undefined })).toEqual({ ...none, fault });
+  expect(await findLetter(store, 1)).toEqual({ fault });
   const bug = new TypeError('A fault of the program');
-  expect(() => findLetter({ get: fail(bug) }, 1)).toThrow(bug);
+  await expect(findLetter({ get: fail(bug) }, 1)).rejects.toThrow(bug);
 });

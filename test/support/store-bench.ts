@@ -133,7 +133,10 @@ export async function createClusterBench({ bytesMax = ROOM_BYTES }: BenchOptions
         },
         ...own,
       });
-      await store.open();
+      await store.open().catch(async (cause: unknown) => {
+        await store.close();
+        throw cause;
+      });
       for (const router of routers) await store.openRouter(router);
       return { ...toOpenStore(store, () => woken.promise), store };
     },

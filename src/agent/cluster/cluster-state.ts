@@ -5,6 +5,7 @@ import { revealTls } from '../../settings/index.ts';
 import {
   ClusterStore,
   type ClusterStoreOptions,
+  type DeadLetters,
   type EmbeddedStore,
   packRecent,
   type Store,
@@ -26,6 +27,8 @@ export interface ClusterStateOptions {
   readonly local: Pick<EmbeddedStore, 'addRecent' | 'keepRouters'>;
   /** Called when there may be records for sinks that were stored elsewhere. */
   readonly onRecords?: (() => void) | undefined;
+  /** Limits of the dead letters, and who is told of those that were dropped. */
+  readonly letters: ClusterStoreOptions['letters'];
   /** Metrics of the store. */
   readonly metrics: Pick<SelfMetrics, 'damagedRecords'>;
   /** Clock of the store. */
@@ -37,6 +40,7 @@ export interface ClusterStateOptions {
 /** The store of a cluster. */
 export interface ClusterState {
   readonly store: Store;
+  readonly letters: DeadLetters;
   /** Size of its stream; infinite while it is not known. Bytes. */
   readonly spoolBytesMax: () => number;
 }
@@ -46,7 +50,7 @@ export interface ClusterState {
  * kept on the disk as well.
  */
 export function openClusterStore(options: ClusterStateOptions): ClusterState {
-  const { config, cluster, local, onRecords = () => {}, metrics, clock, logger } = options;
+  const { config, cluster, local, letters, onRecords = () => {}, metrics, clock, logger } = options;
   const { settings } = cluster;
   const { servers, auth, credentials, tls } = settings;
   const shared = {
@@ -58,6 +62,7 @@ export function openClusterStore(options: ClusterStateOptions): ClusterState {
     mayKnow: (router: string) => cluster.mayKnow(router),
     onForgotten: (routers) => logger.info('Forgot routers that no replica has configured any more', { routers }),
     onRecords,
+    letters,
     onServing: (sink) => logger.info('This replica serves a sink', { sink }),
     onSilent: (sink, cause) =>
       logger.warn('The records for a sink do not arrive; they are read again from where they stopped', {
@@ -76,7 +81,7 @@ export function openClusterStore(options: ClusterStateOptions): ClusterState {
   const store = new StoreWithRecent(shared, local);
   // Whatever fails is reported as a fault, or where something is written.
   void store.open().catch(() => {});
-  return { store, spoolBytesMax: () => store.bytesMax };
+  return { store, letters: store.letters, spoolBytesMax: () => store.bytesMax };
 }
 
 /** The store of a cluster, beside which a disk keeps the last lines of the routers that run here, as far as it can. */

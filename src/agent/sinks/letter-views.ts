@@ -1,14 +1,14 @@
 import { renderErrorChain } from '../../base/index.ts';
-import { type DeadLetterStore, type StoredLetter, StoreError } from '../../store/index.ts';
-import type { LetterPage, LetterSummary, WebContent } from '../../web/index.ts';
+import { type DeadLetters, type StoredLetter, StoreError } from '../../store/index.ts';
+import type { FoundLetter, LetterPage, LetterSummary, WebContent } from '../../web/index.ts';
 
 /** Lists dead letters for pages. A file that cannot be read is a fault of the list: a command may hold it for a moment. */
-export function listLetters(
-  store: Pick<DeadLetterStore, 'list' | 'counts'>,
+export async function listLetters(
+  store: Pick<DeadLetters, 'list' | 'counts'>,
   { sink, limit, before }: Parameters<WebContent['listLetters']>[0],
-): LetterPage {
+): Promise<LetterPage> {
   try {
-    const letters = store.list({ sink, limit: limit + 1, afterId: before }).map(toSummary);
+    const letters = (await store.list({ sink, limit: limit + 1, afterId: before })).map(toSummary);
     const counts = [...store.counts()].toSorted(([a], [b]) => (a < b ? -1 : 1));
     return { letters: letters.slice(0, limit), hasMore: letters.length > limit, counts, fault: null };
   } catch (cause) {
@@ -21,9 +21,9 @@ export function listLetters(
  * Describes one dead letter with its record; `undefined` when there is none of this number, and the fault when their file cannot be
  * read.
  */
-export function findLetter(store: Pick<DeadLetterStore, 'get'>, id: number): ReturnType<WebContent['findLetter']> {
+export async function findLetter(store: Pick<DeadLetters, 'get'>, id: number): Promise<FoundLetter> {
   try {
-    const letter = store.get(id);
+    const letter = await store.get(id);
     return letter && { ...toSummary(letter), record: letter.line };
   } catch (cause) {
     if (!(cause instanceof StoreError)) throw cause;

@@ -15,7 +15,7 @@ import {
   type StepOptions,
 } from '../../delivery/index.ts';
 import { RetryLoop, type RetryLoopOutcome } from '../../schedule/index.ts';
-import { type DeadLetterStore, type SpoolCursor, type Store, StoreError } from '../../store/index.ts';
+import { type DeadLetters, type LetterBounds, type SpoolCursor, type Store, StoreError } from '../../store/index.ts';
 import type { SinkSummary } from '../../web/index.ts';
 import { createSelection, type SinkSelection } from '../line-processing.ts';
 import type { SelfMetrics } from '../metrics/self-metrics.ts';
@@ -27,7 +27,7 @@ export interface SinkContext {
   /** Store that holds the spool and the sinks' cursors. */
   readonly store: Store;
   /** Store of rejected records. */
-  readonly deadLetters: DeadLetterStore;
+  readonly deadLetters: DeadLetters;
   /** Clock for waits and the age of records. */
   readonly clock: Clock;
   /** Random numbers for the jitter of back-offs. */
@@ -187,10 +187,10 @@ export class RunningSink {
   }
 
   /** Reads marked letters only after a check, and returns none while a command locks the file: new records must not wait. */
-  #readReplayed(sink: string, bounds: Parameters<DeadLetterStore['readReplayed']>[1]) {
+  async #readReplayed(sink: string, bounds: LetterBounds) {
     if (!this.#mayReplay) return [];
     try {
-      const letters = this.#context.deadLetters.readReplayed(sink, bounds);
+      const letters = await this.#context.deadLetters.readReplayed(sink, bounds);
       if (letters.length === 0) this.#mayReplay = false;
       return letters;
     } catch (cause) {

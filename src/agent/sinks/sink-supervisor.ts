@@ -150,19 +150,24 @@ export class SinkSupervisor {
 
   /** Drops expired dead letters and checks for marked ones periodically: marking a letter wakes no sink. */
   #lookAgain(): void {
-    const { store, clock, deadLetters, logger } = this.#options;
+    const { clock } = this.#options;
     for (const sink of this.#list()) sink.expectReplays();
     this.#look?.cancel();
     this.#look = clock.setTimer(REPLAY_LOOK_MS, () => {
-      try {
-        if (!store.isWaiting) deadLetters.expire(clock.now());
-      } catch (cause) {
-        logger.warn('Dead letters could not be looked through', { error: renderErrorChain(cause) });
-      }
+      void this.#expireLetters();
       if (this.#hasOldCursors) void this.#freeCursors();
       this.#lookAgain();
       this.wake();
     });
+  }
+
+  async #expireLetters(): Promise<void> {
+    const { store, clock, deadLetters, logger } = this.#options;
+    try {
+      if (!store.isWaiting) await deadLetters.expire(clock.now());
+    } catch (cause) {
+      logger.warn('Dead letters could not be looked through', { error: renderErrorChain(cause) });
+    }
   }
 
   /** Drops records that only removed sinks were waiting for; retried at the next check if the disk cannot be written. */

@@ -17,12 +17,13 @@ export interface ClusterFlags {
 const COMMAND_MS_MAX = 30_000;
 const clock = createSystemClock();
 
-/** `cluster init`: creates the stream and the bucket of a cluster. */
+/** `cluster init`: creates the streams and the bucket of a cluster. */
 export function initCluster(flags: ClusterFlags, io: CommandIo): Promise<ExitCode> {
-  return withCluster(flags, io, async (bucket, settings, { storage }) => {
+  return withCluster(flags, io, async (bucket, settings, { storage, deadLetters }) => {
     const { name, replicas, servers, auth, credentials, tls, streamBytesMax = storage.spoolBytesMax } = settings;
     const to = { servers, auth, credentials, tls: revealTls(tls), clock };
-    const isNewStream = await initStream({ servers: to, cluster: name, replicas, bytesMax: streamBytesMax });
+    const size = { replicas, bytesMax: streamBytesMax, lettersBytesMax: deadLetters.bytesMax };
+    const isNewStream = await initStream({ servers: to, cluster: name, ...size });
     const isNewBucket = await bucket.init(replicas);
     const say = (isNew: boolean) => (isNew ? 'was created' : 'is there already');
     await writeResult(`Cluster ${name}: the stream ${say(isNewStream)}, the bucket ${say(isNewBucket)}\n`, io);

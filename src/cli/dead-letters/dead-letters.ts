@@ -1,11 +1,19 @@
 import { createSystemClock, renderErrorChain } from '../../base/index.ts';
 import type { Config } from '../../config/index.ts';
-import { renderFault } from '../../settings/index.ts';
-import { DeadLetterStore, type StoredLetter, StoreError } from '../../store/index.ts';
+import { renderFault, revealTls } from '../../settings/index.ts';
+import {
+  DeadLetterStore,
+  type DeadLetters,
+  type StoredLetter,
+  StoreError,
+  withClusterLetters,
+} from '../../store/index.ts';
 import { type ConfigFlags, readConfig } from '../configuration.ts';
 import { confirm } from '../terminal/confirm.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
 import { renderTable } from '../terminal/table.ts';
+
+const clock = createSystemClock();
 
 /** Selects dead letters. */
 export interface LetterSelection {
@@ -22,7 +30,7 @@ export function listLetters(
 ): Promise<ExitCode> {
   return withLetters(flags, io, async (letters) => {
     const { sink, limit, isJson } = flags;
-    const found = letters.list({ sink, limit });
+    const found = await letters.list({ sink, limit });
     const json = found.map(toEntry);
     const rows = json.map(({ id, sink: name, at, router, component, code = '', reason, isReplayed }) => [
       String(id),
@@ -43,7 +51,7 @@ export function listLetters(
 /** `dead-letters show`: prints one dead letter with its record as stored. */
 export function showLetter(flags: ConfigFlags & { readonly id: number }, io: CommandIo): Promise<ExitCode> {
   return withLetters(flags, io, async (letters) => {
-    const letter = letters.get(flags.id);
+    const letter = await letters.get(flags.id);
     if (!letter) {
       io.stderr.write(`There is no dead letter ${flags.id}; see dead-letters list\n`);
       return EXIT.failed;
@@ -57,7 +65,7 @@ export function showLetter(flags: ConfigFlags & { readonly id: number }, io: Com
 /** `dead-letters replay`: marks letters for retry by the running agent within 30 s, or by the next one when it starts. */
 export function replayLetters(flags: ConfigFlags & LetterSelection, io: CommandIo): Promise<ExitCode> {
   return withLetters(flags, io, async (letters, { sinks }) => {
-    const count = letters.markReplay(toSelection(flags));
+    const count = await letters.markReplay(toSelection(flags));
     await writeResult(`${count} dead letters will be tried again\n`, io);
     if (isMissing(flags, count, io)) return EXIT.failed;
     const { sink } = flags;
@@ -76,7 +84,7 @@ export function dropLetters(
   return withLetters(flags, io, async (letters) => {
     const question = 'Drop these dead letters? Their records are not delivered to the sink and cannot be brought back.';
     if (!(await confirm(question, flags.isAgreed, io))) return EXIT.failed;
-    const count = letters.drop({ ...toSelection(flags), olderThanMs: flags.olderThanMs });
+    const count = await letters.drop({ ...toSelection(flags), olderThanMs: flags.olderThanMs });
     await writeResult(`${count} dead letters dropped\n`, io);
     return isMissing(flags, count, io) ? EXIT.failed : EXIT.done;
   });
@@ -102,7 +110,7 @@ function toSelection({ ids, sink }: LetterSelection) {
 async function withLetters(
   { configFile, storagePath }: ConfigFlags,
   io: CommandIo,
-  work: (letters: DeadLetterStore, config: Config) => Promise<ExitCode>,
+  work: (letters: DeadLetters, config: Config) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const loaded = await readConfig(configFile, { storagePath });
   if (!loaded.ok) {
@@ -110,8 +118,14 @@ async function withLetters(
     return EXIT.usage;
   }
   const { config } = loaded;
+  const { cluster } = config;
   try {
-    const clock = createSystemClock();
+    // A folder that was named may hold those from before the cluster.
+    if (cluster && storagePath === undefined) {
+      const { servers, auth, credentials, tls, name } = cluster;
+      const to = { servers, auth, credentials, tls: revealTls(tls), clock };
+      return await withClusterLetters({ servers: to, cluster: name }, (letters) => work(letters, config));
+    }
     using letters = new DeadLetterStore({ path: config.storage.path, role: 'guest', now: () => clock.now() });
     return await work(letters, config);
   } catch (cause) {

@@ -61,12 +61,12 @@ const COMMIT_MS_MAX = 10_000;
 /** Wait before a batch is sent again that the server had no room for. Milliseconds. */
 const BUSY_MS = 10;
 const SILENT_MS = 200;
-/** "Wrong last sequence", and the same without the sequence. */
-const FENCE_CODES: readonly number[] = [10_071, 10_164];
+/** Codes of "wrong last sequence", and the same without the sequence. */
+export const FENCE_CODES: readonly number[] = [10_071, 10_164];
 /** Too many open batches, and the batch that was dropped because of them. */
 const BUSY_CODES: readonly number[] = [10_210, 10_176, 10_008];
-/** Maximum of bytes, and resources of the server or account exhausted. */
-const FULL_CODES: readonly number[] = [10_077, 10_047, 10_023, 10_028, 10_002];
+/** Codes of: maximum of bytes, and resources of the server or account exhausted. */
+export const FULL_CODES: readonly number[] = [10_077, 10_047, 10_023, 10_028, 10_002];
 /** "Atomic publish batch is too large". */
 const TOO_LARGE = 10_199;
 
@@ -333,7 +333,7 @@ export function toFenced({ kind, name }: Owned): StoreError {
   });
 }
 
-function toRefused(text: string, code: number): StoreError {
+export function toRefused(text: string, code: number): StoreError {
   if (FULL_CODES.includes(code)) {
     return new StoreError('full', `The stream of the cluster is full: ${text}`, {
       disposition: 'hold-back',

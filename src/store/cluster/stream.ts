@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { StoreError } from '../errors.ts';
+import { LETTERS_BYTES_MAX } from '../letters.ts';
 import { ApiRefusal, type ClusterLink } from './link.ts';
 import type { Subjects } from './subjects.ts';
 
@@ -7,8 +8,10 @@ import type { Subjects } from './subjects.ts';
 export interface ClusterStreamSize {
   /** Number of servers that store each message. */
   readonly replicas: number;
-  /** Maximum size. Bytes. */
+  /** Maximum size of the stream with positions and records. Bytes. */
   readonly bytesMax: number;
+  /** Maximum size of all dead letters, as the replicas have it. Bytes. Default 64 MiB. */
+  readonly lettersBytesMax?: number | undefined;
 }
 
 /** The stream as it is. */
@@ -25,45 +28,60 @@ export interface ClusterStreamState {
 const RESERVE_SHARE = 0.05;
 const RESERVE_BYTES_MAX = 64 * 1024 * 1024;
 
+/** Room in the stream of the dead letters beside what counts against their limit: subjects, headers and marks of removals. */
+export const LETTERS_ROOM_FACTOR = 1.5;
 /** No such stream. */
 const NO_STREAM = 10_059;
 
-/**
- * What the stream must be: any other limit would remove positions, and without the rest no step would be one commit. The keys are
- * those of the JetStream API.
- */
-function requiredConfig(subjects: Subjects): Readonly<Record<string, unknown>> {
-  return {
-    subjects: [subjects.all],
-    retention: 'limits',
-    discard: 'new',
-    storage: 'file',
-    max_age: 0,
-    max_msgs: -1,
-    max_msgs_per_subject: -1,
-    max_msg_size: -1,
-    max_consumers: -1,
-    no_ack: false,
-    sealed: false,
-    deny_delete: false,
-    deny_purge: false,
-    allow_atomic: true,
-    allow_msg_ttl: true,
-    allow_rollup_hdrs: true,
-    // Fields of functions that would change, move or share the messages.
-    mirror: undefined,
-    sources: undefined,
-    subject_transform: undefined,
-    subject_delete_marker_ttl: undefined,
-  };
+/** What every stream of a cluster must be. The keys are those of the JetStream API. */
+const COMMON_CONFIG = {
+  retention: 'limits',
+  discard: 'new',
+  storage: 'file',
+  max_age: 0,
+  max_msgs: -1,
+  max_msg_size: -1,
+  discard_new_per_subject: false,
+  max_consumers: -1,
+  no_ack: false,
+  sealed: false,
+  deny_delete: false,
+  deny_purge: false,
+  allow_msg_ttl: true,
+  // Fields of functions that would change, move or share the messages.
+  mirror: undefined,
+  sources: undefined,
+  subject_transform: undefined,
+  subject_delete_marker_ttl: undefined,
+};
+
+/** A stream, and what it must be. */
+interface RequiredStream {
+  readonly name: string;
+  readonly config: Readonly<Record<string, unknown>>;
+}
+
+/** Any other limit would remove positions, and without the rest no step would be one commit. */
+function requireRecords(subjects: Subjects): RequiredStream {
+  const own = { max_msgs_per_subject: -1, allow_atomic: true, allow_rollup_hdrs: true };
+  return { name: subjects.stream, config: { subjects: [subjects.all], ...COMMON_CONFIG, ...own } };
+}
+
+/** A letter replaces the one before it of the same record and sink. */
+function requireLetters(subjects: Subjects): RequiredStream {
+  const config = { subjects: [subjects.letters], ...COMMON_CONFIG, max_msgs_per_subject: 1 };
+  return { name: subjects.lettersStream, config };
 }
 
 /** Values that mean the same as if the field was absent, or that the server leaves out. */
 const ABSENT: readonly unknown[] = [undefined, null, 0, false, ''];
 
 /** Returns what is wrong with a stream, field by field; empty if nothing is. */
-export function findStreamFaults(config: Readonly<Record<string, unknown>>, subjects: Subjects): readonly string[] {
-  return Object.entries(requiredConfig(subjects)).flatMap(([field, wanted]) => {
+function findFaults(
+  config: Readonly<Record<string, unknown>>,
+  required: Readonly<Record<string, unknown>>,
+): readonly string[] {
+  return Object.entries(required).flatMap(([field, wanted]) => {
     const found = config[field];
     const isSame = ABSENT.includes(wanted)
       ? ABSENT.includes(found) || isEmpty(found)
@@ -78,42 +96,55 @@ function isEmpty(value: unknown): boolean {
   return Array.isArray(value) && value.length === 0;
 }
 
-/** Creates the stream of the cluster; one that exists already must be right. Resolves to true if it was created. */
-export async function initClusterStream(
+/** Creates the streams of the cluster; one that exists already must be right. Resolves to true if one was created. */
+export async function initClusterStreams(
   link: ClusterLink,
   subjects: Subjects,
-  size: ClusterStreamSize,
+  { replicas, bytesMax, lettersBytesMax = LETTERS_BYTES_MAX }: ClusterStreamSize,
 ): Promise<boolean> {
+  const areRecordsNew = await init(link, requireRecords(subjects), replicas, bytesMax);
+  const lettersMax = Math.ceil(lettersBytesMax * LETTERS_ROOM_FACTOR);
+  const areLettersNew = await init(link, requireLetters(subjects), replicas, lettersMax);
+  return areRecordsNew || areLettersNew;
+}
+
+async function init(link: ClusterLink, required: RequiredStream, replicas: number, bytesMax: number): Promise<boolean> {
   try {
-    await checkClusterStream(link, subjects);
+    await check(link, required);
     return false;
   } catch (cause) {
     if (!(cause instanceof StoreError) || cause.code !== 'absent') throw cause;
   }
-  const { replicas, bytesMax } = size;
-  const config = { ...requiredConfig(subjects), name: subjects.stream, num_replicas: replicas, max_bytes: bytesMax };
-  await link.ask(`STREAM.CREATE.${subjects.stream}`, config);
-  await checkClusterStream(link, subjects);
+  const { name, config } = required;
+  await link.ask(`STREAM.CREATE.${name}`, { ...config, name, num_replicas: replicas, max_bytes: bytesMax });
+  await check(link, required);
   return true;
 }
 
 /** Rejects with code `absent` if there is no stream, and with `broken` if it is not as it must be. */
-export async function checkClusterStream(link: ClusterLink, subjects: Subjects): Promise<ClusterStreamState> {
-  const { stream } = subjects;
+export function checkClusterStream(link: ClusterLink, subjects: Subjects): Promise<ClusterStreamState> {
+  return check(link, requireRecords(subjects));
+}
+
+/** As {@link checkClusterStream}, of the stream of the dead letters. */
+export function checkLettersStream(link: ClusterLink, subjects: Subjects): Promise<ClusterStreamState> {
+  return check(link, requireLetters(subjects));
+}
+
+async function check(link: ClusterLink, { name, config: required }: RequiredStream): Promise<ClusterStreamState> {
   let info: Readonly<Record<string, unknown>>;
   try {
-    info = await link.ask(`STREAM.INFO.${stream}`);
+    info = await link.ask(`STREAM.INFO.${name}`);
   } catch (cause) {
     if (!(cause instanceof ApiRefusal) || cause.apiCode !== NO_STREAM) throw cause;
-    throw new StoreError('absent', `The cluster has no stream ${stream}`, {
+    throw new StoreError('absent', `The cluster has no stream ${name}`, {
       disposition: 'operator',
       hint: 'Create it with router-exporter cluster init',
     });
   }
-  const config = Object(info['config']) as Readonly<Record<string, unknown>>;
-  const faults = findStreamFaults(config, subjects);
+  const faults = findFaults(Object(info['config']) as Readonly<Record<string, unknown>>, required);
   if (faults.length > 0) {
-    throw new StoreError('broken', `The stream ${stream} is not as the cluster needs it: ${faults.join('; ')}`, {
+    throw new StoreError('broken', `The stream ${name} is not as the cluster needs it: ${faults.join('; ')}`, {
       disposition: 'operator',
       hint: 'Change these fields of the stream, or let router-exporter cluster init make another one',
     });

@@ -45,12 +45,36 @@ export type Topic =
  */
 export class Subjects {
   readonly #prefix: string;
+  readonly #letters: string;
   /** The stream that stores them. */
   readonly stream: string;
+  /** The stream of the dead letters. */
+  readonly lettersStream: string;
 
   constructor(cluster: string) {
-    this.#prefix = `rx.${toToken(cluster)}`;
-    this.stream = `RX_${toToken(cluster)}`;
+    const token = toToken(cluster);
+    this.#prefix = `rx.${token}`;
+    this.#letters = `rxd.${token}`;
+    this.stream = `RX_${token}`;
+    this.lettersStream = `RXD_${token}`;
+  }
+
+  /** All dead letters. */
+  get letters(): string {
+    return `${this.#letters}.>`;
+  }
+
+  /** The dead letter of a record and a sink: `rxd.<cluster>.<sink>.<uid>`, in a stream of their own. */
+  letterOf(sink: string, uid: string): string {
+    return `${this.#letters}.${toToken(sink)}.${toToken(uid)}`;
+  }
+
+  /** Returns sink and record of the subject of a dead letter; `undefined` for anything else. */
+  parseLetter(subject: string): { readonly sink: string; readonly uid: string } | undefined {
+    if (!subject.startsWith(`${this.#letters}.`)) return undefined;
+    const tokens = subject.slice(this.#letters.length + 1).split('.');
+    const [sink, uid] = tokens.map(fromToken);
+    return tokens.length === 2 && sink !== undefined && uid !== undefined ? { sink, uid } : undefined;
   }
 
   /** Every subject of the cluster. */

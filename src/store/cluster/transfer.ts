@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { StoreError } from '../errors.ts';
+import type { DeadLetters } from '../letters.ts';
+import { ClusterLetters } from './cluster-letters.ts';
 import type { ClusterStoreOptions } from './cluster-store.ts';
 import { CommitQueue } from './commit-queue.ts';
 import { parsePlace, type SinkPlace } from './cursor.ts';
@@ -24,6 +26,8 @@ export interface TransferSession {
   readonly link: ClusterLink;
   readonly subjects: Subjects;
   readonly queue: CommitQueue;
+  /** Dead letters of all sinks. */
+  readonly letters: ClusterLetters;
 }
 
 /** How many routers are read or written at a time. */
@@ -48,7 +52,11 @@ export async function withStream<T>(
   });
   try {
     await checkClusterStream(link, subjects);
-    return await work({ link, subjects, queue });
+    const letters = new ClusterLetters({ link, subjects });
+    await letters.check();
+    // The number of letters is known from the start.
+    await letters.look();
+    return await work({ link, subjects, queue, letters });
   } catch (cause) {
     if (!(cause instanceof StoreError) || cause.code !== 'fenced') throw cause;
     throw new StoreError('fenced', cause.message, {
@@ -59,6 +67,14 @@ export async function withStream<T>(
     queue.close();
     await link.close();
   }
+}
+
+/** Opens the dead letters of a cluster for one piece of work, as a command does. Rejects with {@link StoreError}. */
+export function withClusterLetters<T>(
+  options: Pick<ClusterTransferOptions, 'servers' | 'cluster'>,
+  work: (letters: DeadLetters) => Promise<T>,
+): Promise<T> {
+  return withStream(options, ({ letters }) => work(letters));
 }
 
 /** Does something with each router, several at a time; the first failure ends it. */

@@ -70,6 +70,9 @@ export interface LetterDetail extends LetterSummary {
   readonly record: string;
 }
 
+/** One dead letter; `undefined` when there is none of its number. `fault`: why it cannot be read now. */
+export type FoundLetter = LetterDetail | { readonly fault: string } | undefined;
+
 /** Some of the dead letters, newest first. */
 export interface LetterPage {
   /** The letters. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/index.ts';
 import { isPlainObject, readString } from '../../net/index.ts';
-import type { LetterDetail, LetterPage } from '../api/delivery.ts';
+import type { FoundLetter, LetterDetail, LetterPage } from '../api/delivery.ts';
 import type { RecordPage } from '../api/logs.ts';
 import type { ProcessSummary } from '../api/process.ts';
 import type { ListedRouter } from '../api/routers.ts';
@@ -158,7 +158,7 @@ export class PeerFleet {
     const parameters = new URLSearchParams({ own: '1', limit: String(limit) });
     if (sink !== undefined) parameters.set('sink', sink);
     if (before !== undefined) parameters.set('before', String(before));
-    const own = content.listLetters(selection);
+    const own = await content.listLetters(selection);
     return this.#collectParts(
       content,
       own,
@@ -170,7 +170,7 @@ export class PeerFleet {
   }
 
   /** Returns one dead letter of the process with an index; `undefined` when it has none of this number. */
-  async findLetter(content: WebContent, id: number, shard: number): Promise<ReturnType<WebContent['findLetter']>> {
+  async findLetter(content: WebContent, id: number, shard: number): Promise<FoundLetter> {
     const shards = content.describeShards();
     if (!shards || shard === shards.index) return content.findLetter(id);
     const { answers, faults } = await this.#client.ask<LetterDetail | { readonly fault: string } | 'none'>(shards, {

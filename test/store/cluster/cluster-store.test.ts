@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { describe, expect, test, vi } from 'vitest';
 import { createSystemClock, renderErrorChain, Secret } from '../../../src/base/index.ts';
 import { ClusterStore, type ClusterStoreOptions, initCluster, StoreError } from '../../../src/store/index.ts';
@@ -205,39 +207,35 @@ describe.skipIf(isMissing)(`ClusterStore and others of its cluster${note}`, LIMI
   });
 });
 
-/** All that a replica may do, as the documentation lists it; it does not create the stream. */
 /** Returns how the accounts of a server connect to it. */
 function accountsOf(url: string) {
-  return (username: string, password: string) => ({
+  return (username: string) => ({
     servers: [url],
     clock: createSystemClock(),
-    auth: { kind: 'basic', username, password: new Secret(password) } as const,
+    auth: { kind: 'basic', username, password: new Secret('secret') } as const,
   });
 }
 
-const LEAST = `
-authorization { users: [
-  { user: admin, password: a },
-  { user: replica, password: r, permissions: {
-    publish: [
-      "rx.test.>",
-      "$JS.API.STREAM.INFO.RX_test", "$JS.API.STREAM.MSG.GET.RX_test", "$JS.API.STREAM.PURGE.RX_test",
-      "$JS.API.CONSUMER.CREATE.RX_test", "$JS.API.CONSUMER.MSG.NEXT.RX_test.*", "$JS.API.CONSUMER.DELETE.RX_test.*"
-    ]
-    subscribe: ["_INBOX.>"]
-  } }
-] }`;
+/** All that a replica may do, as the documentation lists it; it does not create the streams. */
+const LEAST = (
+  /authorization \{[\s\S]*?\n\}/.exec(
+    readFileSync(new URL('../../../docs/cluster.md', import.meta.url), 'utf8'),
+  )?.[0] ?? ''
+)
+  .replaceAll('PASSWORD', 'secret')
+  .replaceAll('_NAME', '_test')
+  .replaceAll('.NAME', '.test');
 
 test.skipIf(isMissing)(
   `a sink of an account that may not read the stream fails, and says why${note}`,
   LIMIT,
   async () => {
     const config = LEAST.replace('"$JS.API.CONSUMER.CREATE.RX_test", ', '');
-    await using server = await openNatsServer({ config, admin: { user: 'admin', pass: 'a' } });
+    await using server = await openNatsServer({ config, admin: { user: 'admin', pass: 'secret' } });
     const account = accountsOf(server.url);
-    await initCluster({ servers: account('admin', 'a'), cluster: 'test', replicas: 1, bytesMax: 1e7 });
+    await initCluster({ servers: account('admin'), cluster: 'test', replicas: 1, bytesMax: 1e7 });
     const store = new ClusterStore({
-      servers: account('replica', 'r'),
+      servers: account('router-exporter'),
       cluster: 'test',
       replica: 'one',
       sinks: [{ name: 'a', start: 'oldest' }],
@@ -255,12 +253,12 @@ test.skipIf(isMissing)(
 
 test.skipIf(isMissing)(`a sink whose cursor cannot be read is told once, with the reason${note}`, LIMIT, async () => {
   const config = LEAST.replace('"$JS.API.STREAM.MSG.GET.RX_test", ', '');
-  await using server = await openNatsServer({ config, admin: { user: 'admin', pass: 'a' } });
+  await using server = await openNatsServer({ config, admin: { user: 'admin', pass: 'secret' } });
   const account = accountsOf(server.url);
-  await initCluster({ servers: account('admin', 'a'), cluster: 'test', replicas: 1, bytesMax: 1e7 });
+  await initCluster({ servers: account('admin'), cluster: 'test', replicas: 1, bytesMax: 1e7 });
   const told: string[] = [];
   const store = new ClusterStore({
-    servers: account('replica', 'r'),
+    servers: account('router-exporter'),
     cluster: 'test',
     replica: 'one',
     sinks: [{ name: 'a', start: 'oldest' }],
@@ -340,13 +338,19 @@ test.skipIf(isMissing)(`ClusterStore.close() does not wait for an engine that ha
   bench.server.resume();
 });
 
-test.skipIf(isMissing)(`ClusterStore needs no more permissions than these${note}`, LIMIT, async () => {
-  await using server = await openNatsServer({ config: LEAST, admin: { user: 'admin', pass: 'a' } });
+test.skipIf(isMissing)(`ClusterStore needs no more permissions than docs/cluster.md lists${note}`, LIMIT, async () => {
+  await using server = await openNatsServer({ config: LEAST, admin: { user: 'admin', pass: 'secret' } });
   const account = accountsOf(server.url);
-  await initCluster({ servers: account('admin', 'a'), cluster: 'test', replicas: 1, bytesMax: 1e7 });
+  await initCluster({
+    servers: account('admin'),
+    cluster: 'test',
+    replicas: 1,
+    bytesMax: 1e7,
+    lettersBytesMax: 20_000,
+  });
   let woken = Promise.withResolvers<void>();
   const store = new ClusterStore({
-    servers: account('replica', 'r'),
+    servers: account('router-exporter'),
     cluster: 'test',
     replica: 'one',
     sinks: [{ name: 'a', start: 'newest' }],
@@ -368,7 +372,15 @@ test.skipIf(isMissing)(`ClusterStore needs no more permissions than these${note}
   expect(store.readFacts('plant-7')).toBe('met');
   expect(await opened.take('a', 2, { recordsMax: 1 })).toEqual(['1', '2']);
   await store.purge();
-  const other = initCluster({ servers: account('replica', 'r'), cluster: 'other', replicas: 1, bytesMax: 1e7 });
+  const letter = (uid: string) => ({ uid, line: randomBytes(4000).toString('hex'), reason: 'no such field' });
+  await store.letters.add('a', [letter('1'), letter('2')]);
+  expect(await store.letters.markReplay({})).toBe(2);
+  const [first] = await store.letters.readReplayed('a', { recordsMax: 1, bytesMax: 1 });
+  await store.letters.add('a', [], [first?.id ?? 0]);
+  expect((await store.letters.list({ limit: 2 })).map(({ uid }) => uid)).toEqual(['2']);
+  // The stream becomes full, and old letters are purged.
+  for (const uid of ['3', '4', '5', '6', '7']) await store.letters.add('a', [letter(uid)]);
+  const other = initCluster({ servers: account('router-exporter'), cluster: 'other', replicas: 1, bytesMax: 1e7 });
   await expect(other).rejects.toMatchObject({ code: 'unwritable', disposition: 'hold-back' });
 });
 

@@ -144,7 +144,9 @@ transfer(
     const input = exportFilled(disk);
     await using replica = await bench.open({ routers: ROUTERS, sinks: [] });
     // Between the reading of the positions and their commit.
-    const checkFree = async () => void (await replica.store.commit(commitOf([], 'mine')));
+    const checkFree = async () => {
+      await replica.store.commit(commitOf([], 'mine'));
+    };
     const refused: StoreError = await moveIn(bench, input, { checkFree }).then(
       () => expect.unreachable('it was not refused'),
       (cause) => cause,

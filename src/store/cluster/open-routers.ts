@@ -1,0 +1,160 @@
+import { packLines } from '../../base/index.ts';
+import type { FactsCommit, LogCommit } from '../contracts.ts';
+import { checkValue } from '../router-tables.ts';
+import { type CommitQueue, type FencedWrite, toFenced } from './commit-queue.ts';
+import type { ClusterLink, Message } from './link.ts';
+import { readPayloadMax, toRecordMessages } from './record-messages.ts';
+import { readRouterState } from './router-state.ts';
+import type { Subjects } from './subjects.ts';
+
+/** Where routers are read, and where their steps go. */
+export interface OpenRoutersOptions {
+  /** Connection to the engine. */
+  readonly link: ClusterLink;
+  /** Subjects of the cluster. */
+  readonly subjects: Subjects;
+  /** Where steps become durable. */
+  readonly queue: CommitQueue;
+  /** Throws if there is no room for so many bytes of records. */
+  readonly checkRoom: (bytes: number) => void;
+}
+
+/** What is known of a router that is open here. */
+interface OpenRouter {
+  readonly positions: Map<string, string>;
+  readonly values: Map<string, string>;
+  facts: string | undefined;
+  /** Subjects that can be written to. */
+  readonly subjects: Set<string>;
+  /** True when it has to be read again before it is used. */
+  isStale: boolean;
+}
+
+/** The routers that this replica has open: what the stream holds of them is loaded once and kept, so that reads do not wait. */
+export class OpenRouters {
+  readonly #options: OpenRoutersOptions;
+  readonly #routers = new Map<string, OpenRouter>();
+
+  constructor(options: OpenRoutersOptions) {
+    this.#options = options;
+  }
+
+  /** Reads a router, unless it is open and nothing has happened to it. */
+  async open(router: string): Promise<void> {
+    const { link, subjects, queue } = this.#options;
+    const known = this.#routers.get(router);
+    if (known && !known.isStale) return;
+    if (known) {
+      // What is still under way of another log would be stored behind the positions that are read here.
+      await queue.settle({ kind: 'router', name: router });
+      this.#forget(router, known);
+    }
+    const { positions, values, facts, messages } = await readRouterState(link, subjects, router);
+    const opened: OpenRouter = { positions, values, facts, subjects: new Set(), isStale: false };
+    for (const { subject, seq } of messages) this.#note(opened, subject, seq);
+    this.#routers.set(router, opened);
+  }
+
+  /** Resolves when nothing of a router is under way, and forgets it. */
+  async close(router: string): Promise<void> {
+    await this.#options.queue.settle({ kind: 'router', name: router });
+    const known = this.#routers.get(router);
+    if (known) this.#forget(router, known);
+  }
+
+  /** It is not known any more how a router is stored: it is read again before it is used. */
+  noteStale(name: string): void {
+    const router = this.#routers.get(name);
+    if (!router) return;
+    router.isStale = true;
+    for (const subject of router.subjects) this.#options.queue.forget(subject);
+  }
+
+  #forget(router: string, { subjects }: OpenRouter): void {
+    for (const subject of subjects) this.#options.queue.forget(subject);
+    this.#routers.delete(router);
+  }
+
+  #note(router: OpenRouter, subject: string, seq: number): void {
+    router.subjects.add(subject);
+    this.#options.queue.note(subject, seq);
+  }
+
+  #of(router: string): OpenRouter {
+    const known = this.#routers.get(router);
+    if (!known || known.isStale) throw toFenced({ kind: 'router', name: router });
+    return known;
+  }
+
+  readPositions(router: string): Map<string, string> {
+    return new Map(this.#of(router).positions);
+  }
+
+  readFacts(router: string): string | undefined {
+    return this.#of(router).facts;
+  }
+
+  readValue(router: string, key: string): string | undefined {
+    return this.#of(router).values.get(key);
+  }
+
+  async writeValue(router: string, key: string, text: string): Promise<void> {
+    checkValue(text);
+    const { link, subjects, queue } = this.#options;
+    const subject = subjects.of({ kind: 'val', router, key });
+    const known = this.#routers.get(router);
+    if (!known) throw toFenced({ kind: 'router', name: router });
+    if (known.isStale) {
+      // Nobody may read its logs, so that nobody opens it again. Its positions stay forgotten: they are for a run that reads them.
+      const stored = await link.readLast(subjects.stream, subject);
+      this.#note(known, subject, stored?.seq ?? 0);
+    }
+    const write = this.#fence(known, subject, text);
+    await queue.commit({ owned: { kind: 'router', name: router }, added: [], fenced: [write] });
+    known.values.set(key, text);
+  }
+
+  async forgetLogs(router: string, components: readonly string[]): Promise<void> {
+    const { subjects, queue } = this.#options;
+    const known = this.#of(router);
+    const gone = components.filter((component) => known.positions.has(component));
+    if (gone.length === 0) return;
+    const fenced = gone.map((component) => this.#fence(known, subjects.of({ kind: 'pos', router, component }), ''));
+    await queue.commit({ owned: { kind: 'router', name: router }, added: [], fenced });
+    for (const component of gone) known.positions.delete(component);
+  }
+
+  async commit(...commits: (LogCommit | FactsCommit)[]): Promise<void> {
+    const [first] = commits;
+    if (!first) return;
+    const { link, subjects, queue, checkRoom } = this.#options;
+    const { router } = first;
+    const known = this.#of(router);
+    const added: Message[] = [];
+    const fenced: FencedWrite[] = [];
+    for (const commit of commits) {
+      if ('facts' in commit) fenced.push(this.#fence(known, subjects.of({ kind: 'fact', router }), commit.facts));
+      else {
+        const { component, lines, position } = commit;
+        const subject = subjects.of({ kind: 'rec', router, component });
+        const packed = { records: lines.length, committedMs: link.clock.now() };
+        if (lines.length > 0) {
+          added.push(...toRecordMessages(subject, { ...packed, body: packLines(lines) }, readPayloadMax(link)));
+        }
+        fenced.push(this.#fence(known, subjects.of({ kind: 'pos', router, component }), position));
+      }
+    }
+    if (added.length > 0) checkRoom(added.reduce((sum, { payload }) => sum + payload.length, 0));
+    await queue.commit({ owned: { kind: 'router', name: router }, added, fenced });
+    for (const commit of commits) {
+      if ('facts' in commit) known.facts = commit.facts;
+      else known.positions.set(commit.component, commit.position);
+    }
+  }
+
+  /** Returns a write to a subject, which is empty if it was not met when the router was opened. */
+  #fence(router: OpenRouter, subject: string, text: string): FencedWrite {
+    if (!router.subjects.has(subject)) this.#note(router, subject, 0);
+    return { subject, payload: Buffer.from(text) };
+  }
+}

@@ -1,0 +1,147 @@
+import type { Timer } from '../../base/index.ts';
+import { StoreError } from '../errors.ts';
+import { type ClusterLink, toAway } from './link.ts';
+import {
+  type ClusterStreamState,
+  checkClusterStream,
+  checkLettersStream,
+  checkRoom,
+  readStreamState,
+  reserveOf,
+} from './stream.ts';
+import type { Subjects } from './subjects.ts';
+
+/** The stream to watch, and whom to tell what. */
+export interface StreamWatchOptions {
+  /** Connection to the engine. */
+  readonly link: ClusterLink;
+  /** Subjects of the cluster. */
+  readonly subjects: Subjects;
+  /** Called when the streams were found to be as they must be, with that of the dead letters. */
+  readonly onReady: (letters: ClusterStreamState) => void;
+  /** Called when they are not, once for each reason. */
+  readonly onFault: (fault: StoreError) => void;
+  /** Called with each answer about size and last message. */
+  readonly onState: (state: ClusterStreamState) => void;
+}
+
+/** Interval at which the size of the stream is asked. Milliseconds. */
+const SIZE_MS = 2000;
+/** Records that every sink has are given up when this many times the reserve is free. */
+const TIGHT_FACTOR = 2;
+
+/** Knows whether the streams of the cluster are as they must be, and how full that of the records is. */
+export class StreamWatch {
+  readonly #options: StreamWatchOptions;
+  #state: ClusterStreamState | undefined;
+  #fault: StoreError | undefined;
+  #checking: Promise<void> | undefined;
+  #timer: Timer | undefined;
+  #isClosed = false;
+
+  constructor(options: StreamWatchOptions) {
+    this.#options = options;
+  }
+
+  /** The stream as it was lately; `undefined` until it was checked. */
+  get state(): ClusterStreamState | undefined {
+    return this.#state;
+  }
+
+  /** What is wrong with the streams. */
+  get fault(): StoreError | undefined {
+    return this.#fault;
+  }
+
+  /** Maximum size of the stream; infinite while it is not known. Bytes. */
+  get bytesMax(): number {
+    return this.#state?.bytesMax ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** What is left of the stream; infinite while it is not known. Bytes. */
+  get freeBytes(): number {
+    return this.bytesMax - (this.#state?.bytes ?? 0);
+  }
+
+  /** True while records have hardly any room. */
+  get isTight(): boolean {
+    return this.freeBytes < TIGHT_FACTOR * reserveOf(this);
+  }
+
+  /** Looks now and then, until the end. */
+  begin(): void {
+    if (this.#isClosed) return;
+    this.#timer = this.#options.link.clock.setTimer(SIZE_MS, () => {
+      void this.look().finally(() => this.begin());
+    });
+  }
+
+  /** There is a new connection: everything is checked again. */
+  noteConnected(): void {
+    this.#checking = this.#check();
+  }
+
+  /** Resolves when the check of the last connection has ended. Rejects with what is wrong. */
+  async whenChecked(): Promise<void> {
+    await this.#checking;
+    if (this.#fault) throw this.#fault;
+  }
+
+  /** Something was stored by this replica. */
+  addBytes(bytes: number): void {
+    if (this.#state) this.#state = { ...this.#state, bytes: this.#state.bytes + bytes };
+  }
+
+  /** Throws if so many bytes of records would take what is kept free for cursors. */
+  checkRoom(bytes: number): void {
+    if (this.#state) checkRoom(this.#state, bytes);
+  }
+
+  /** Throws why nothing can be written, as far as that is known. */
+  checkWritable(): void {
+    const { link } = this.#options;
+    if (this.#fault) throw this.#fault;
+    if (!link.connection) throw toAway(link.fault);
+    this.checkRoom(0);
+  }
+
+  /** Asks for the size of the stream; streams that could not be checked are checked again. */
+  async look(): Promise<void> {
+    const { link, subjects, onState } = this.#options;
+    if (!link.connection) return;
+    if (!this.#state || this.#fault) {
+      await this.#check();
+      return;
+    }
+    try {
+      this.#state = readStreamState(await link.ask(`STREAM.INFO.${subjects.stream}`));
+      onState(this.#state);
+    } catch {
+      // The engine is away; the link says so.
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#timer?.cancel();
+  }
+
+  async #check(): Promise<void> {
+    const { link, subjects, onReady, onFault } = this.#options;
+    try {
+      const [state, letters] = await Promise.all([
+        checkClusterStream(link, subjects),
+        checkLettersStream(link, subjects),
+      ]);
+      this.#state = state;
+      this.#fault = undefined;
+      onReady(letters);
+    } catch (cause) {
+      if (!(cause instanceof StoreError)) throw cause;
+      if (this.#isClosed) return;
+      const isNew = this.#fault?.message !== cause.message;
+      this.#fault = cause;
+      if (isNew) onFault(cause);
+    }
+  }
+}

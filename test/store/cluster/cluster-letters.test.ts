@@ -1,0 +1,111 @@
+import { randomBytes } from 'node:crypto';
+import { connect, headers } from '@nats-io/transport-node';
+import { describe, expect, test, vi } from 'vitest';
+import { createSystemClock } from '../../../src/base/index.ts';
+import { initCluster, withClusterLetters } from '../../../src/store/index.ts';
+import { createClusterLettersBench } from '../../support/letters-bench.ts';
+import { openNatsServer } from '../../support/sinks/nats-server.ts';
+import { createClusterBench } from '../../support/store-bench.ts';
+import { findTool } from '../../support/tools.ts';
+
+const { isMissing, note } = findTool('nats-server');
+const LIMIT = { timeout: 40_000 };
+const BOUNDS = { recordsMax: 100, bytesMax: 1_000_000 };
+
+function letterOf(uid: string, line = `{"router":"plant-7","uid":"${uid}"}`) {
+  return { uid, line, reason: 'no such field', code: '400' };
+}
+
+function uidsOf(letters: readonly { readonly uid: string }[]): string[] {
+  return letters.map(({ uid }) => uid);
+}
+
+describe.skipIf(isMissing)(`dead letters of several replicas${note}`, LIMIT, () => {
+  test('the next owner of a sink sees, lists and replays what the one before wrote, which died without a word', async () => {
+    await using bench = await createClusterLettersBench();
+    let owner = 'one';
+    await using one = await bench.open({ isOwner: () => owner === 'one' });
+    await using two = await bench.open({ isOwner: () => owner === 'two' });
+    // The other one has looked before.
+    expect(await two.letters.list({ limit: 10 })).toEqual([]);
+    await one.letters.add('a', [letterOf('1'), letterOf('2')]);
+    expect(await two.letters.list({ limit: 10 })).toEqual([]);
+    expect(await two.letters.readReplayed('a', BOUNDS)).toEqual([]);
+    await expect(two.letters.add('a', [letterOf('3')])).rejects.toMatchObject({ code: 'fenced' });
+
+    owner = 'two';
+    const found = await two.letters.list({ limit: 10, order: 'oldest' });
+    expect(uidsOf(found)).toEqual(['1', '2']);
+    expect(two.letters.counts()).toEqual(new Map([['a', 2]]));
+    expect(one.letters.counts()).toEqual(new Map());
+    const command = { servers: { servers: [bench.server.url], clock: createSystemClock() }, cluster: 'test' };
+    expect(await withClusterLetters(command, async (letters) => letters.markReplay({ sink: 'a' }))).toBe(2);
+    await two.letters.look();
+    const marked = await two.letters.readReplayed('a', BOUNDS);
+    expect(marked.map(({ id, uid, line }) => ({ id, uid, line }))).toEqual(
+      found.map(({ id, uid, line }) => ({ id, uid, line })),
+    );
+    await two.letters.add('a', [], [found[0]?.id ?? 0]);
+    expect(uidsOf(await two.letters.readReplayed('a', BOUNDS))).toEqual(['2']);
+  });
+
+  test('a letter that another one has dropped is not dropped again, and not reported', async () => {
+    await using bench = await createClusterLettersBench();
+    const onDropped = vi.fn();
+    await using one = await bench.open({ bytesMax: 1000, onDropped });
+    await using two = await bench.open();
+    await one.letters.add('a', [letterOf('1'), letterOf('2')]);
+    expect(await two.letters.drop({})).toBe(2);
+    await one.letters.add('a', [letterOf('3'), letterOf('4'), letterOf('5')]);
+    expect(onDropped).not.toHaveBeenCalled();
+    expect(uidsOf(await one.letters.list({ limit: 10, order: 'oldest' }))).toEqual(['3', '4', '5']);
+  });
+
+  test('a stream without room takes new letters for old ones of the sink with the most, which are counted', async () => {
+    await using bench = await createClusterLettersBench(40_000);
+    const onDropped = vi.fn();
+    await using opened = await bench.open({ onDropped });
+    const { letters } = opened;
+    await letters.add('quiet', [letterOf('q')]);
+    const large = (uid: string) => letterOf(uid, randomBytes(2000).toString('hex'));
+    for (let index = 0; index < 40; index++) await letters.add('loud', [large(String(index))]);
+    const kept = letters.count('loud');
+    expect(kept).toBeGreaterThan(3);
+    expect(onDropped.mock.calls.every(([sink]) => sink === 'loud')).toBe(true);
+    expect(onDropped.mock.calls.reduce((sum, [, count]) => sum + Number(count), 0)).toBe(40 - kept);
+    expect(uidsOf(await letters.list({ sink: 'loud', limit: 1 }))).toEqual(['39']);
+    expect(letters.count('quiet')).toBe(1);
+  });
+
+  test('a message that somebody else wrote is no letter, and one that is damaged is dropped and counted', async () => {
+    await using bench = await createClusterLettersBench();
+    const onDropped = vi.fn();
+    await using opened = await bench.open({ onDropped });
+    const { letters } = opened;
+    await letters.add('a', [letterOf('1')]);
+    const connection = await connect({ servers: [bench.server.url] });
+    const about = headers();
+    about.set('Rx-Bytes', '7');
+    about.set('Rx-Time', '7');
+    connection.publish('rxd.test.a.2', 'no letter');
+    connection.publish('rxd.test.too.many.words', 'no letter', { headers: about });
+    connection.publish('rxd.test.a.3', 'damaged', { headers: about });
+    await connection.drain();
+    expect(uidsOf(await letters.list({ limit: 10 }))).toEqual(['1']);
+    expect(onDropped.mock.calls).toEqual([['a', 1]]);
+    expect(letters.counts()).toEqual(new Map([['a', 1]]));
+  });
+
+  test('a replica refuses to work with a stream of letters that is missing or differs', async () => {
+    await using server = await openNatsServer();
+    const servers = { servers: [server.url], clock: createSystemClock() };
+    const init = () => initCluster({ servers, cluster: 'c', replicas: 1, bytesMax: 1e7 });
+    await init();
+    await server.updateStream('RXD_c', { max_age: 60_000_000_000, duplicate_window: 1_000_000_000 });
+    const message = expect.stringMatching(/RXD_c is not as.*max_age is 60000000000 and must be 0/);
+    await expect(init()).rejects.toMatchObject({ code: 'broken', message });
+    await using bench = await createClusterBench();
+    await bench.server.removeStream('RXD_test');
+    await expect(bench.open()).rejects.toMatchObject({ code: 'absent', hint: expect.stringContaining('cluster init') });
+  });
+});
