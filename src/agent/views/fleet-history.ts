@@ -27,9 +27,9 @@ export class FleetHistory {
 
   /** Counts from now on, once a minute. */
   start(): void {
-    this.#timer = this.#clock.setTimer(MINUTE_MS, async () => {
+    this.#timer = this.#clock.setTimer(MINUTE_MS, () => {
       this.start();
-      this.#add(await this.#count());
+      void this.#count().then((counts) => this.#add(counts));
     });
   }
 
