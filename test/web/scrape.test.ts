@@ -177,7 +177,7 @@ test.for([
 
 test('a scrape that fails midway fails for who reads it without a socket', async () => {
   function* renderMetrics() {
-    for (let line = 0; line < 10_000; line++) yield LINE;
+    for (let line = 0; line < 20_000; line++) yield LINE;
     throw new RangeError('midway');
   }
   await expect(ask('/metrics', { content: { renderMetrics } })).rejects.toThrow('midway');
