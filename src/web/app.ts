@@ -194,7 +194,8 @@ async function answerRouters({ content, peers }: WebDependencies, context: WebCo
     return { ...router, availability: fleet.describeAvailability(router.name) };
   };
   const routers = await renderList(await listByName(fleet), toListed);
-  return answerText(context, 'application/json', `{"routers":${routers}${renderUnanswered(fleet.faults)}}\n`);
+  const pieces = ['{"routers":', ...routers, `${renderUnanswered(fleet.faults)}}\n`];
+  return answerText(context, 'application/json', pieces);
 }
 
 /** Answers with how far the logs of all routers are read; with `own=1` only of those of this process. */
@@ -203,7 +204,7 @@ async function answerLogs({ content, peers }: WebDependencies, context: WebConte
     ? { logs: content.listLogs(), faults: [] }
     : await peers.listLogs(content);
   const rows = await renderList(logs, (row) => row);
-  return answerText(context, 'application/json', `{"logs":${rows}${renderUnanswered(faults)}}\n`);
+  return answerText(context, 'application/json', ['{"logs":', ...rows, `${renderUnanswered(faults)}}\n`]);
 }
 
 /** Answers with the sinks and the spool of this process. */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import { Steps } from '../base/index.ts';
 import { isGzipWanted, isUnchanged } from './negotiate.ts';
 import type { WebContext } from './web-dependencies.ts';
 
@@ -12,12 +13,16 @@ const GZIP_LEVEL = 1;
 
 /**
  * Answers with a text that clients may cache but must revalidate: 304 when they already have it. Compressed when the
- * client accepts gzip and the text is large enough.
+ * client accepts gzip and the text is large enough. Takes breaks between the pieces of a long one.
  */
-export async function answerText(context: WebContext, type: string, text: string): Promise<Response> {
-  const body = Buffer.from(text);
+export async function answerText(
+  context: WebContext,
+  type: string,
+  text: string | readonly string[],
+): Promise<Response> {
+  const { body, digest } = await encode(typeof text === 'string' ? [text] : text);
   // Weak, because the compressed response is equivalent but not byte-identical.
-  const etag = `W/"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
+  const etag = `W/"${digest.slice(0, 22)}"`;
   context.header('ETag', etag);
   context.header('Cache-Control', 'no-cache');
   context.header('Vary', 'Accept-Encoding');
@@ -31,4 +36,20 @@ export async function answerText(context: WebContext, type: string, text: string
 /** {@link answerText} with a value as JSON. */
 export function answerJson(context: WebContext, value: unknown): Promise<Response> {
   return answerText(context, 'application/json', `${JSON.stringify(value)}\n`);
+}
+
+async function encode(
+  texts: readonly string[],
+): Promise<{ readonly body: Buffer<ArrayBuffer>; readonly digest: string }> {
+  const steps = new Steps();
+  const hash = createHash('sha256');
+  const pieces: Buffer<ArrayBuffer>[] = [];
+  for (const text of texts) {
+    const piece = Buffer.from(text);
+    hash.update(piece);
+    pieces.push(piece);
+    if (steps.isDue) await steps.next();
+  }
+  const [first] = pieces;
+  return { body: first && pieces.length === 1 ? first : Buffer.concat(pieces), digest: hash.digest('base64url') };
 }

@@ -2,6 +2,10 @@ import { Steps } from '../base/index.ts';
 import { isPlainObject } from '../net/index.ts';
 import type { RouterSummary } from './api/routers.ts';
 import type { WebContent } from './content.ts';
+import { sortPage } from './pages/sort-page.ts';
+
+/** Characters of a piece of a list. */
+const PIECE_CHARS = 64 * 1024;
 
 /** Describes all routers sorted by name, so that an answer changes only when its content does. Takes breaks. */
 export async function listByName(content: Pick<WebContent, 'listRouters'>): Promise<readonly RouterSummary[]> {
@@ -11,18 +15,31 @@ export async function listByName(content: Pick<WebContent, 'listRouters'>): Prom
     routers.push(withoutCredentials(router));
     if (steps.isDue) await steps.next();
   }
-  return routers.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  return sortPage(routers, (a, b) => (a.name < b.name ? -1 : 1), 0, routers.length);
 }
 
-/** Renders one value for each item as a JSON array, each on a line of its own. Takes breaks: it may have megabytes. */
-export async function renderList<Item>(items: Iterable<Item>, toValue: (item: Item) => unknown): Promise<string> {
+/**
+ * Renders one value for each item as a JSON array, each on a line of its own. Takes breaks, and returns pieces: together they
+ * may have megabytes.
+ */
+export async function renderList<Item>(
+  items: Iterable<Item>,
+  toValue: (item: Item) => unknown,
+): Promise<readonly string[]> {
   const steps = new Steps();
   const pieces: string[] = [];
+  let piece = '[';
+  let separator = '\n';
   for (const item of items) {
-    pieces.push(JSON.stringify(toValue(item)));
+    piece += separator + JSON.stringify(toValue(item));
+    separator = ',\n';
+    if (piece.length >= PIECE_CHARS) {
+      pieces.push(piece);
+      piece = '';
+    }
     if (steps.isDue) await steps.next();
   }
-  return pieces.length === 0 ? '[]' : `[\n${pieces.join(',\n')}\n]`;
+  return [...pieces, `${piece}${separator === '\n' ? '' : '\n'}]`];
 }
 
 /**

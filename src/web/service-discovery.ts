@@ -47,7 +47,7 @@ export function createDiscoveryHandler(dependencies: WebDependencies): Handler {
     const locate = (router: RouterSummary | ForeignRouter) =>
       ('shard' in router ? peers[router.shard] : undefined) || self;
     const groups = await renderList(all, (router) => toGroup(router, locate(router)));
-    return answerText(context, 'application/json', `${groups}\n`);
+    return answerText(context, 'application/json', [...groups, '\n']);
   };
 }
 

@@ -51,4 +51,8 @@ test('LogStats knows the lag of the log that is furthest behind, and the origin 
     position: { file: 'system/current', offset: 7 },
     lagSeconds: 2,
   });
+  await clock.advance(500);
+  expect(stats.lagMs).toBe(2500);
+  stats.recordForgotten({ type: 'logs-forgotten', components: ['system'] });
+  expect(stats.lagMs).toBe(1500);
 });

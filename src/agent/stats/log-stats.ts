@@ -36,6 +36,8 @@ export class LogStats {
   readonly #clock: Clock;
   readonly #ruleFamilies: ReadonlyMap<string, FamilyDescription>;
   readonly #logs = new Map<string, Log>();
+  /** {@link Log.caughtUpAtMs} of the log that is furthest behind, for the lists of routers; `null` = one of the logs changed since. */
+  #caughtUpAtMs: number | undefined | null;
   /** The newest first. */
   readonly #gaps: { readonly uid: string; readonly summary: LogGapSummary }[] = [];
   #links: LinkVerdict | undefined;
@@ -64,6 +66,7 @@ export class LogStats {
   recordForgotten({ components }: EventOf<'logs-forgotten'>): void {
     for (const component of components) {
       this.#logs.delete(component);
+      this.#caughtUpAtMs = null;
       for (const [metric, values] of this.#ruleValues) {
         for (const [key, [labels]] of values) if (labels['component'] === component) values.delete(key);
         this.#publishRuleValues(metric);
@@ -83,6 +86,7 @@ export class LogStats {
 
   recordCaughtUp({ component }: EventOf<'log-caught-up'>): void {
     this.#logOf(component).caughtUpAtMs = this.#clock.monotonic();
+    this.#caughtUpAtMs = null;
   }
 
   recordGap({ component, certainty, reason, bytesMin, uid, untilUtcMs }: EventOf<'log-gap-found'>): void {
@@ -144,12 +148,16 @@ export class LogStats {
 
   /** Time since the log that is furthest behind was read to its end. Milliseconds. */
   get lagMs(): number | undefined {
-    const nowMs = this.#clock.monotonic();
-    let lagMs: number | undefined;
+    if (this.#caughtUpAtMs === null) this.#caughtUpAtMs = this.#findOldest();
+    return this.#caughtUpAtMs === undefined ? undefined : this.#clock.monotonic() - this.#caughtUpAtMs;
+  }
+
+  #findOldest(): number | undefined {
+    let oldestMs: number | undefined;
     for (const { caughtUpAtMs } of this.#logs.values()) {
-      if (caughtUpAtMs !== undefined) lagMs = Math.max(lagMs ?? 0, nowMs - caughtUpAtMs);
+      if (caughtUpAtMs !== undefined) oldestMs = Math.min(oldestMs ?? Infinity, caughtUpAtMs);
     }
-    return lagMs;
+    return oldestMs;
   }
 
   describe(): readonly RouterLogSummary[] {

@@ -1,0 +1,38 @@
+import { createHash } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
+import { Hono } from 'hono';
+import { expect, test } from 'vitest';
+import { answerText } from '../../src/web/cached-answer.ts';
+import type { WebEnv } from '../../src/web/web-dependencies.ts';
+
+const PIECE = `${'€'.repeat(64 * 1024)}\n`;
+
+test('an answer in pieces is the same as in one, and others get their turn while it is made', async () => {
+  const pieces = Array.from({ length: 200 }, () => PIECE);
+  const app = new Hono<WebEnv>()
+    .get('/pieces', (context) => answerText(context, 'text/plain', pieces))
+    .get('/whole', (context) => answerText(context, 'text/plain', pieces.join('')));
+  let turns = 0;
+  let isAnswered = false;
+  const count = async () => {
+    while (!isAnswered) {
+      await setImmediate();
+      turns++;
+    }
+  };
+  const counted = count();
+  const answer = await app.request('/pieces');
+  isAnswered = true;
+  await counted;
+  expect(turns).toBeGreaterThan(3);
+  const whole = await app.request('/whole');
+  expect(answer.headers.get('etag')).toBe(whole.headers.get('etag'));
+  const digests = await Promise.all(
+    [answer, whole].map(async (one) =>
+      createHash('sha256')
+        .update(await one.bytes())
+        .digest('hex'),
+    ),
+  );
+  expect(digests[0]).toBe(digests[1]);
+});
