@@ -67,7 +67,7 @@ export type {
 export { WebError, type WebFailure } from './errors.ts';
 export type { WebAddress } from './listener.ts';
 export { type LoadedWebConfig, loadWebConfig } from './load-web-config.ts';
-export { createMatcher } from './pages/table-query.ts';
+export { createMatcher, splitSearch } from './pages/table-query.ts';
 export {
   compareRecordPlaces,
   cutToPage,

@@ -1,6 +1,7 @@
 import type { RecordLines } from '../../model/index.ts';
 import type { LogLine, RecordQuery } from '../../web/index.ts';
-import { createRecordMatcher, toLogLine } from './timeline.ts';
+import { createRecordMatcher } from './record-filter.ts';
+import { toLogLine } from './timeline.ts';
 
 /** Lines of one commit that are passed on: the last ones. A commit of an archive has thousands. */
 const COMMIT_LINES_MAX = 200;

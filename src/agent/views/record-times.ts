@@ -1,7 +1,8 @@
 import type { TimeSpan } from '../../store/index.ts';
 
 /** Beginning of a record with a time. */
-const TIMED = Buffer.from('{"timestamp":"');
+const TIMED_TEXT = '{"timestamp":"';
+const TIMED = Buffer.from(TIMED_TEXT);
 /** `2025-10-26T00:59:58.000018231Z`. */
 const TIME_CHARS = 30;
 /** `2025-10-26T00:59:58.000`, the part that milliseconds tell. */
@@ -31,6 +32,18 @@ export function toTimelineTime({ timestamp, observed_timestamp, event, details }
     return pad(field(details, 'time_to'), '0');
   }
   return isTime(observed_timestamp) ? pad(observed_timestamp, '0') : NO_TIME;
+}
+
+/**
+ * Reads the time of the rendered record that begins at `start` in a text, as {@link toTimelineTime} returns it, without reading the
+ * record; `undefined` for one that does not begin with a time of full length.
+ */
+export function readTimelineTime(text: string, start: number): string | undefined {
+  const at = start + TIMED.length;
+  if (!text.startsWith(TIMED_TEXT, start)) return undefined;
+  const isWhole =
+    text[at + 4] === '-' && text[at + 10] === 'T' && text[at + 19] === '.' && text[at + TIME_CHARS - 1] === 'Z';
+  return isWhole ? text.slice(at, at + TIME_CHARS) : undefined;
 }
 
 /** Returns the time of a timeline in milliseconds since the Unix epoch. */

@@ -1,8 +1,7 @@
-import { cutLines, renderErrorChain, Steps } from '../../base/index.ts';
+import { renderErrorChain, Steps } from '../../base/index.ts';
 import { type EmbeddedStore, type RecentBatch, type RecentPlace, StoreError } from '../../store/index.ts';
 import {
   compareRecordPlaces,
-  createMatcher,
   cutToPage,
   type LogLine,
   type LogLineGap,
@@ -12,12 +11,16 @@ import {
   type RecordQuery,
   renderRecordPlace,
 } from '../../web/index.ts';
-import { parseRecord, toTimelineMs, toTimelineTime } from './record-times.ts';
+import { createRecordMatcher, createTextFilter } from './record-filter.ts';
+import { parseRecord, readTimelineTime, toTimelineMs, toTimelineTime } from './record-times.ts';
 
-/** Unpacked records that one query looks at; behind that, the next query goes on. Bytes. */
-const SEARCHED_BYTES_MAX = 16 * 1024 * 1024;
-/** Records that wait for their turn in a query. */
-const HELD_MAX = 20_000;
+/**
+ * Unpacked records older than `before` that one query looks at, unless those on both sides of it were more; behind that, the next
+ * query goes on. Bytes.
+ */
+const SEARCHED_BYTES_MAX = 64 * 1024 * 1024;
+/** Records that wait for their turn in a query; half of them are more than a page. */
+const HELD_MAX = 4000;
 /** Longest names, tags and texts of details. Characters. */
 const WORD_CHARS_MAX = 200;
 
@@ -34,11 +37,17 @@ export class Timeline {
   readonly #store: Pick<EmbeddedStore, 'listRecent' | 'readRecent'>;
 
   readonly #isConfigured: (router: string) => boolean;
+  readonly #searchedBytesMax: number;
 
   /** `isConfigured`: tells the routers whose lines are shown; those of others stay in the store for some days. */
-  constructor(store: Pick<EmbeddedStore, 'listRecent' | 'readRecent'>, isConfigured: (router: string) => boolean) {
+  constructor(
+    store: Pick<EmbeddedStore, 'listRecent' | 'readRecent'>,
+    isConfigured: (router: string) => boolean,
+    searchedBytesMax = SEARCHED_BYTES_MAX,
+  ) {
     this.#store = store;
     this.#isConfigured = isConfigured;
+    this.#searchedBytesMax = searchedBytesMax;
   }
 
   /**
@@ -56,31 +65,38 @@ export class Timeline {
 
   async #read(query: RecordQuery): Promise<RecordPage> {
     const before = parseRecordPlace(query.before ?? '') ?? BEYOND_ALL;
-    const isWanted = createRecordMatcher(query);
     const beforeMs = before === BEYOND_ALL ? Number.POSITIVE_INFINITY : toTimelineMs(before.time);
+    const isWanted = createRecordMatcher(query);
+    const mayBeWanted = createTextFilter(query);
     const held = new Map<string, Found>();
     const steps = new Steps();
-    let searched = 0;
+    /** Bytes of records older than `before`, and of records on both sides of it. */
+    let [searched, passed] = [0, 0];
+    /** Time of the oldest record that may still be on the page. */
+    let least = '';
     let horizonMs: number | undefined;
     for (const batch of this.#batches(query.router)) {
       if (steps.isDue) await steps.next();
       if (batch.firstMs > beforeMs || !this.#isConfigured(batch.router)) continue;
-      const isEnough = countBehind(held, batch.lastMs, query.limit) > query.limit;
       // Batches with records from both sides of `before` are all read, or the next query would stop at the same one again.
       const isBehind = batch.lastMs < beforeMs - 1;
-      if (isEnough || (isBehind && (searched > SEARCHED_BYTES_MAX || held.size > HELD_MAX))) {
+      const isMuch = searched > Math.max(this.#searchedBytesMax, passed);
+      if (isBehind && (isMuch || countBehind(held, batch.lastMs, query.limit) > query.limit)) {
         horizonMs = batch.lastMs;
         break;
       }
       const memory = this.#store.readRecent(batch);
       if (!memory) continue;
       if (isBehind) searched += memory.length;
-      if (held.size > HELD_MAX) keepNewest(held);
-      let seq = batch.seq;
-      for (const { text } of cutLines(memory)) {
-        const found = toFound(text, batch.router, seq++);
+      else passed += memory.length;
+      const text = memory.toString();
+      if (!mayBeWanted(text, batch.router)) continue;
+      for (const { line, seq } of selectLines(text, batch.seq, least, before.time)) {
+        if (!mayBeWanted(line, batch.router)) continue;
+        const found = toFound(line, batch.router, seq);
         if (compareRecordPlaces(found, before) < 0 && isWanted(found.line))
           held.set(`${batch.router}\n${found.line.uid}`, found);
+        if (held.size > HELD_MAX) least = keepNewest(held);
         if (steps.isDue) await steps.next();
       }
     }
@@ -97,20 +113,6 @@ export class Timeline {
       place = last;
     }
   }
-}
-
-/** Creates the test of a query; it ignores where a record stands. */
-export function createRecordMatcher({
-  components,
-  severities,
-  search,
-}: Pick<RecordQuery, 'components' | 'severities' | 'search'>): (line: LogLine) => boolean {
-  const isMatch = createMatcher(search);
-  return ({ router, component, severity, tag, message, gap }) =>
-    (components.length === 0 || components.includes(component)) &&
-    // Missing lines may have had any severity.
-    (severities.length === 0 || gap !== null || severities.includes(severity ?? 'none')) &&
-    isMatch([router, component, tag, message]);
 }
 
 /** Converts a rendered record of a router to a line of a timeline. */
@@ -156,6 +158,17 @@ function toFound(text: string, router: string, seq: number): Found {
   return { time: line.time, ms: toTimelineMs(line.time), router, seq, message: line.message, line };
 }
 
+/** The lines of a text that may be between two times, with their numbers; one that does not begin with its time may be. */
+function* selectLines(text: string, first: number, least: string, most: string) {
+  for (let [start, seq] = [0, first]; start <= text.length; seq++) {
+    const feed = text.indexOf('\n', start);
+    const end = feed < 0 ? text.length : feed;
+    const time = readTimelineTime(text, start);
+    if (time === undefined || (time >= least && time <= most)) yield { line: text.slice(start, end), seq };
+    start = end + 1;
+  }
+}
+
 /** Counts the records behind a moment, before which nothing was looked at: they are final. Stops beyond `limit`. */
 function countBehind(held: ReadonlyMap<string, Found>, ms: number, limit: number): number {
   if (held.size <= limit) return 0;
@@ -164,10 +177,12 @@ function countBehind(held: ReadonlyMap<string, Found>, ms: number, limit: number
   return count;
 }
 
-/** Drops the older half of the records: those that stay are more than a page. */
-function keepNewest(held: Map<string, Found>): void {
+/** Drops the older half of the records: those that stay are more than a page. Returns the time of the oldest that stays. */
+function keepNewest(held: Map<string, Found>): string {
   const sorted = [...held].toSorted(([, a], [, b]) => compareRecordPlaces(a, b));
-  for (const [key] of sorted.slice(0, sorted.length / 2)) held.delete(key);
+  const half = sorted.length >> 1;
+  for (const [key] of sorted.slice(0, half)) held.delete(key);
+  return sorted[half]?.[1].time ?? '';
 }
 
 function toPage(held: readonly Found[], limit: number, horizonMs: number | undefined): RecordPage {

@@ -53,9 +53,14 @@ export function renderTableQuery(query: TableQuery, change: Partial<TableQuery> 
   return `?${parameters.toString()}`;
 }
 
+/** Returns the words of a search, in lower case. */
+export function splitSearch(search: string): readonly string[] {
+  return search.toLowerCase().split(/\s+/).filter(Boolean).slice(0, WORDS_MAX);
+}
+
 /** Creates a test that every word of the search occurs in the texts, ignoring case. */
 export function createMatcher(search: string): (texts: readonly (string | null | undefined)[]) => boolean {
-  const words = search.toLowerCase().split(/\s+/).filter(Boolean).slice(0, WORDS_MAX);
+  const words = splitSearch(search);
   if (words.length === 0) return () => true;
   return (texts) => {
     const all = texts.join('\n').toLowerCase();
