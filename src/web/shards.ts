@@ -1,5 +1,6 @@
 import type { WebContent } from './content.ts';
 import type { PeerFault } from './peers/peer-client.ts';
+import { isMoving } from './peers/processes.ts';
 import type { WebContext } from './web-dependencies.ts';
 
 /**
@@ -18,7 +19,7 @@ export function answerForOther(
   const peer = shards.peers[other.shard];
   if (shards.names) {
     const name = shards.names[other.shard];
-    if (name === undefined || other.shard === shards.index) {
+    if (name === undefined || isMoving(shards, other.shard)) {
       return context.text('The router is moving to another replica; try again.\n', 503, { 'Retry-After': '1' });
     }
     if (peer === undefined) {

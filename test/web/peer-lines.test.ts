@@ -53,6 +53,26 @@ function readerOf(lines: readonly LogLine[], searched = Number.POSITIVE_INFINITY
   };
 }
 
+test.for([
+  ['that no replica has', { names: ['a', 'b'], others: new Map([[OTHER.name, { ...OTHER, shard: -1 }]]) }],
+  ['that is moving here', { names: ['a', 'b'], others: new Map([[OTHER.name, { ...OTHER, shard: 0 }]]) }],
+] as const)('instead of the lines of a router %s, a notice stands', async ([, changes]) => {
+  await using bench = await openBench(createContent('http://127.0.0.1:1', changes));
+  const page = await readMain(bench, `/logs?router=${OTHER.name}`);
+  expect(page).toContain('The router is moving to another replica; try again in some seconds');
+  expect(page).not.toMatch(/No line fits|No router/);
+  const { body } = await bench.get(`/api/v1/records?router=${OTHER.name}`);
+  expect(JSON.parse(body.toString())).toMatchObject({ records: [], fault: expect.stringContaining('is moving') });
+});
+
+test('the lines of a router that is not configured are a notice', async () => {
+  await using bench = await openBench();
+  expect(await readMain(bench, '/logs?router=nobody')).toContain('No router of this name is configured: nobody');
+  for (const path of ['/logs', `/logs?router=${ROUTER.name}`]) {
+    expect(await readMain(bench, path)).not.toContain('No router');
+  }
+});
+
 test('the lines of all processes are one timeline, filters are passed on, and pages lead through all of them', async () => {
   const own = Array.from({ length: 40 }, (_, index) => lineOf(ROUTER.name, index * 3, index));
   // Many in the same second.

@@ -76,7 +76,8 @@ function toAddress({ router, base }: Pick<TimelineView, 'router' | 'base'>): str
   return router === undefined ? `${base}logs` : `${base}router/${encodeURIComponent(router)}#logs`;
 }
 
-function describePage({ records, next, searchedTo }: RecordPage, { before }: RecordQuery): Html | string {
+function describePage({ records, next, searchedTo, fault }: RecordPage, { before }: RecordQuery): Html | string {
+  if (records.length === 0 && fault !== null) return '';
   const which = before === undefined ? 'The last' : 'Older';
   if (records.length > 0) {
     return html`${which} ${renderMany(records.length, 'line')}, the newest first; kept within <code>storage.recent</code>.`;

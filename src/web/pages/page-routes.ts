@@ -9,7 +9,7 @@ import { renderConfig } from './config-page.ts';
 import { parseFacets } from './facets.ts';
 import { renderFleet } from './fleet-page.ts';
 import { FLEET_SORTS, viewFleet } from './fleet-view.ts';
-import { html } from './html.ts';
+import { html, toShown } from './html.ts';
 import { PAGE_HEADERS, type Page, renderPage, toHref } from './layout.ts';
 import {
   LETTERS_MAX,
@@ -74,9 +74,13 @@ export function createPageRoutes(dependencies: WebDependencies): Readonly<Record
       return answerPage(context, { title: router.name, path: undefined, base: below, main });
     },
     '/logs': async (context) => {
+      const { content, peers } = dependencies;
       const query = parseRecordQuery(context);
-      const { page, faults } = await dependencies.peers.readRecords(dependencies.content, query);
-      const notices = renderNotices(faults, 'Lines of the routers', 'lines');
+      const { page, faults } = await peers.readRecords(content, query);
+      const { router } = query;
+      const isKnown =
+        router === undefined || content.hasRouter(router) || content.describeShards()?.others.has(router) === true;
+      const notices = html`${isKnown ? '' : html`<p class="notice">No router of this name is configured: ${toShown(router)}</p>`}${renderNotices(faults, 'Lines of the routers', 'lines')}`;
       const main = renderLines({ page, query, base: top }, notices);
       return answerPage(context, { title: 'Logs', path: 'logs', base: top, main });
     },

@@ -10,9 +10,12 @@ import { renderRecordQuery } from '../record-query.ts';
 import { type PeerListener, PeerStreams } from './follow-peers.ts';
 import { PeerClient, type PeerFault } from './peer-client.ts';
 import { decodeLetter, decodeLetters, decodeProcess } from './process-answers.ts';
-import { findOwner, isOwnedBy, nameProcess, toProcessKey } from './processes.ts';
+import { findOwner, isMoving, isOwnedBy, nameProcess, toProcessKey } from './processes.ts';
 import { decodeRecords, mergeRecords } from './records.ts';
 import { decodeLogRow, describeForeign } from './router-answers.ts';
+
+/** Why there are no lines of a router that no replica has. */
+const MOVING = 'The router is moving to another replica; try again in some seconds';
 
 /** The routers of all processes. */
 export interface WholeFleet extends Pick<WebContent, 'listRouters' | 'findRouter' | 'describeAvailability'> {
@@ -128,6 +131,9 @@ export class PeerFleet {
   ): Promise<{ readonly page: RecordPage; readonly faults: readonly PeerFault[] }> {
     const shards = content.describeShards();
     const owner = findOwner(content, shards, query.router);
+    if (shards && owner !== undefined && !content.hasRouter(query.router ?? '') && isMoving(shards, owner)) {
+      return { page: { records: [], next: null, searchedTo: null, fault: MOVING }, faults: [] };
+    }
     const [own, { answers, faults }] = await Promise.all([
       content.readRecords(query),
       this.#client.ask(owner === shards?.index && owner !== undefined ? undefined : shards, {

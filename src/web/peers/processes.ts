@@ -25,6 +25,11 @@ export function findOwner(
   return content.hasRouter(router) ? shards.index : shards.others.get(router)?.shard;
 }
 
+/** True for a router of a cluster that no replica has at the moment; `shard`: the process that is known to have it. */
+export function isMoving({ index, names }: Pick<FleetShards, 'index' | 'names'>, shard: number): boolean {
+  return names !== undefined && (names[shard] === undefined || shard === index);
+}
+
 /** Returns the key of a process in addresses: its name in a cluster, whose indices change with its members, or its index. */
 export function toProcessKey({ names }: Pick<FleetShards, 'names'>, shard: number): string {
   return names?.[shard] ?? String(shard);
