@@ -73,7 +73,10 @@ export class Mutex {
       signal?.throwIfAborted();
       return work();
     });
-    this.#tail = turn.catch(() => {});
+    // Without its result: the last one of a router would be held until its next request.
+    this.#tail = turn.then(ignore, ignore);
     return untilAborted(turn, signal);
   }
 }
+
+function ignore(): void {}

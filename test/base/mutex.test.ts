@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect, test, vi } from 'vitest';
 import { Mutex } from '../../src/base/index.ts';
 
@@ -70,4 +72,17 @@ test('Mutex.run() keeps others out until work that was aborted has really ended'
   gate.resolve();
   await following;
   expect(next).toHaveBeenCalledTimes(1);
+});
+
+test('Mutex.run() does not hold what the last work gave', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const mutex = new Mutex();
+  const open = async () => new WeakRef(await mutex.run(() => Promise.resolve({ body: 'x' })));
+  const given = await open();
+  const isForgotten = () => {
+    collect();
+    return given.deref() === undefined;
+  };
+  await expect.poll(isForgotten).toBe(true);
 });
