@@ -1,4 +1,5 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { connect as connectTls, type SecureContext, type TLSSocket } from 'node:tls';
 import { type buildConnector, errors } from 'undici';
 import type { Clock, Timer } from '../../base/index.ts';
@@ -14,6 +15,7 @@ import { RouterError } from '../errors.ts';
 import type { ConnectionLimit, ConnectionPlace } from './connection-limit.ts';
 import { type HostAddress, leadThrough, type RouterProxy, toProxyAddress, toProxyError } from './proxy.ts';
 import type { HandshakeOffer, TlsSessionCache } from './tls-session-cache.ts';
+import { TlsCarrier } from './tls-carrier.ts';
 import { findTrustFault, type RouterTls } from './trust.ts';
 
 /** The way from this machine to a router. */
@@ -178,7 +180,10 @@ export class ConnectionAttempt {
       return;
     }
     const address = proxy ? toProxyAddress(proxy) : toAddress(target);
-    const socket = connectTcp(toTcpOptions(address, connectTimeoutMs, sourceAddress));
+    const options = toTcpOptions(address, connectTimeoutMs, sourceAddress);
+    // A proxy says something first, which is not for TLS.
+    const carrier = target.protocol === HTTPS && !proxy ? new TlsCarrier() : undefined;
+    const socket = connectTcp(carrier ? { ...options, onread: carrier.onread } : options);
     // Its descriptor is opened with the first attempt, after the name has an address.
     socket.once('connectionAttempt', release);
     socket.once('close', release);
@@ -198,7 +203,7 @@ export class ConnectionAttempt {
     });
     socket.once('connect', () => {
       if (proxy) this.#lead(socket, proxy);
-      else this.#reach(socket);
+      else this.#reach(socket, carrier);
     });
   }
 
@@ -219,14 +224,15 @@ export class ConnectionAttempt {
     });
   }
 
-  /** Goes on with a connection that leads to the router. */
-  #reach(socket: Socket): void {
+  /** Goes on with a connection that leads to the router. `carrier`: what TLS goes over, if it is not the socket. */
+  #reach(socket: Socket, carrier?: TlsCarrier): void {
     this.#tcpTimer?.cancel();
-    if (this.#options.target.protocol === HTTPS) this.#secure(socket);
+    carrier?.attach(socket);
+    if (this.#options.target.protocol === HTTPS) this.#secure(carrier ?? socket);
     else this.#succeed(socket);
   }
 
-  #secure(socket: Socket): void {
+  #secure(socket: Duplex): void {
     const { target, tls, sessions, openContext } = this.#options;
     const offer = sessions.offer();
     const name = tls.serverName ?? target.hostname;
