@@ -1,11 +1,21 @@
 import type { FamilyDescription, Labels, MetricFamily, RouterIdentity } from '../model/index.ts';
 import { parseSeries } from './parse-series.ts';
-import { type ExpositionFormat, escapeLabelValue, RouterLabels, renderHeader, renderValue } from './text.ts';
-
-/** A sample whose value is read at each scrape. */
-export interface LiveSample {
-  readonly labels: Labels;
-}
+import {
+  addToCounter,
+  forgetCounters,
+  type LiveSample,
+  type LiveSeries,
+  listSeries,
+  listTexts,
+  openFamily,
+  type RouterSeries,
+  readText,
+  removeTexts,
+  renderFamilySeries,
+  SERIES_PER_ROUTER_MAX,
+  writeText,
+} from './router-series.ts';
+import { type ExpositionFormat, escapeLabelValue, RouterLabels, renderHeader } from './text.ts';
 
 /** End of the time for which values of a router are served. */
 export type ValuesEnd =
@@ -14,66 +24,11 @@ export type ValuesEnd =
   /** Until this moment on the monotonic clock, and no longer than {@link FleetExposition.keepFresh} allows. */
   | number;
 
-/** All series of one router in one family. A fleet has half a million of these: most are one text. */
-interface FamilySeries {
-  /** What its parts have published in this family. */
-  text: ReadyText | undefined;
-  live: LiveSeries | undefined;
-  /** Counters by the labels that are their own. */
-  counters: Map<string, number> | undefined;
-}
-
-/** Rendered lines of one family in one part of one router, and those of its other parts, which are rare. */
-interface ReadyText {
-  readonly part: Part;
-  lines: string;
-  next: ReadyText | undefined;
-}
-
-/** Samples of one family whose values are read at each scrape. */
-interface LiveSeries<T extends LiveSample = LiveSample> {
-  readonly samples: readonly T[];
-  /** Labels of each sample that are its own. */
-  readonly own: readonly string[];
-  /** Returns the value of a sample; `undefined`: it is left out. A method, so that each family has its own type of samples. */
-  readValue(sample: T, nowMs: number): number | undefined;
-}
-
-interface RouterSeries {
-  readonly labels: RouterLabels;
-  /** By the index of the family. */
-  readonly families: (FamilySeries | undefined)[];
-  freshUntilMs: number;
-  readonly parts: Map<string, Part>;
-  /** Sums over all parts. */
-  count: number;
-  dropped: number;
-  /** Value of {@link SERIES_DROPPED}; `undefined` while it is not shown. */
-  shownDropped: number | undefined;
-}
-
-/** Extent of one part of a router. */
-interface Part {
-  /** Families in which it has series. */
-  families: readonly FamilySeries[];
-  /** Number of its series. */
-  count: number;
-  /** Number of series that were left out. */
-  dropped: number;
-  /** On the monotonic clock. */
-  expiresAtMs: number;
-}
-
 interface Family {
   readonly index: number;
   description: FamilyDescription;
 }
 
-/**
- * Limit of the series of one router, and of the series of one of its counters: ten times what a fully equipped device
- * has.
- */
-const SERIES_PER_ROUTER_MAX = 2000;
 /**
  * Approximate length of the pieces of text in characters: some milliseconds of work. Each piece waits for two turns of the
  * event loop, which are long when the agent is busy: of 10,000 routers there are 250 pieces.
@@ -131,9 +86,8 @@ export class FleetExposition {
     if (!series || !wanted) return [];
     const common = { router: name, ...labels };
     return [...this.#families.values()].flatMap(({ index, description }) => {
-      const family = series.families[index];
-      const text = family && wanted.families.includes(family) ? findText(family, wanted) : undefined;
-      return text ? [{ ...description, samples: parseSeries(text.lines, common) }] : [];
+      const lines = readText(series, index, wanted);
+      return lines === '' ? [] : [{ ...description, samples: parseSeries(lines, common) }];
     });
   }
 
@@ -167,32 +121,24 @@ export class FleetExposition {
     const series = this.#seriesOf(router);
     const own = samples.map(({ labels }) => series.labels.shareOwn(labels));
     const live: LiveSeries<T> = { samples, own, readValue };
-    this.#familySeries(series, family).live = samples.length === 0 ? undefined : live;
+    openFamily(series, this.#indexOf(family)).live = samples.length === 0 ? undefined : live;
   }
 
   /** Adds `delta` to a counter of a router; a `delta` of 0 creates the series. */
   add(router: RouterIdentity, family: FamilyDescription, labels: Labels, delta: number): void {
     const series = this.#seriesOf(router);
-    const target = this.#familySeries(series, family);
-    target.counters ??= new Map();
-    const { counters } = target;
-    const own = series.labels.shareOwn(labels);
-    // Names of logs come from the router. If there are too many, their counts are added up in the shared series.
-    const isTooMany = !counters.has(own) && counters.size >= SERIES_PER_ROUTER_MAX;
-    const key = isTooMany ? '' : own;
-    counters.set(key, (counters.get(key) ?? 0) + delta);
+    const target = openFamily(series, this.#indexOf(family));
+    target.counters ??= { owns: [], values: [] };
+    addToCounter(target.counters, series.labels.shareOwn(labels), delta);
   }
 
   /** Forgets the counters of a router that have one of these values of a label. */
   forgetCounters(name: string, label: string, values: readonly string[]): void {
     const marks = values.map((value) => `${label}="${escapeLabelValue(value)}"`);
+    const isMeant = (own: string) =>
+      marks.some((mark) => own.startsWith(mark) || own.includes(`,${mark}`) || own.includes(`{${mark}`));
     for (const series of this.#routers.get(name)?.families ?? []) {
-      for (const own of series?.counters?.keys() ?? []) {
-        const isMeant = marks.some(
-          (mark) => own.startsWith(mark) || own.includes(`,${mark}`) || own.includes(`{${mark}`),
-        );
-        if (isMeant) series?.counters?.delete(own);
-      }
+      if (typeof series === 'object' && series.counters) forgetCounters(series.counters, isMeant);
     }
   }
 
@@ -200,12 +146,12 @@ export class FleetExposition {
   forgetValues(name: string): void {
     const router = this.#routers.get(name);
     if (!router) return;
-    for (const part of router.parts.values()) removeTexts(part, part.families);
+    for (const part of router.parts.values()) removeTexts(router, part);
     router.parts.clear();
     router.count = 0;
     router.dropped = 0;
     router.shownDropped = undefined;
-    for (const series of router.families) if (series) series.live = undefined;
+    for (const series of router.families) if (typeof series === 'object') series.live = undefined;
   }
 
   /** Removes a router and all its series. */
@@ -239,9 +185,7 @@ export class FleetExposition {
       if (!family) continue;
       let isBegun = false;
       for (const router of routers) {
-        const series = router.families[family.index];
-        if (!series) continue;
-        const lines = renderFamilySeries(family.description.name, router, series, nowMs);
+        const lines = renderFamilySeries(router, family.index, family.description.name, nowMs);
         if (lines === '') continue;
         if (!isBegun) chunk += renderHeader(family.description, format);
         isBegun = true;
@@ -260,11 +204,10 @@ export class FleetExposition {
     room: number,
     droppedBefore = 0,
   ): void {
-    const part = router.parts.get(partName) ?? { families: [], count: 0, dropped: 0, expiresAtMs };
-    const before = part.families;
+    const part = router.parts.get(partName) ?? { count: 0, dropped: 0, expiresAtMs };
     router.count -= part.count;
     router.dropped -= part.dropped;
-    const rendered = new Set<FamilySeries>();
+    const rendered = new Set<number>();
     const ownLabels = new Map<Labels, string>();
     // The samples of one row share their labels.
     const ownOf = (labels: Labels): string => {
@@ -279,17 +222,16 @@ export class FleetExposition {
     let dropped = droppedBefore;
     let count = 0;
     for (const family of families) {
-      const target = this.#familySeries(router, family);
-      const text = findText(target, part);
-      const isMore = rendered.has(target);
-      rendered.add(target);
+      const index = this.#indexOf(family);
+      const isMore = rendered.has(index);
+      rendered.add(index);
       // Labels that differ only in unprintable characters are the same series, and a duplicate series breaks a scrape.
-      const replaced = isMore ? undefined : text;
-      const hasOthers = target.text !== undefined && (target.text !== replaced || target.text.next !== undefined);
-      const served = hasOthers || family.samples.length > 1 ? new Set(listSeries(target, replaced)) : undefined;
+      const others = listTexts(router, index, isMore ? undefined : part);
+      const hasOthers = others.length > 0;
+      const served = hasOthers || family.samples.length > 1 ? new Set(others.flatMap(listSeries)) : undefined;
       // Among samples alone, their own labels tell the series, unless some replace labels of the router.
       const isAlone = !hasOthers && !family.samples.some(({ labels }) => ownOf(labels).startsWith('{'));
-      const pieces = isMore && text ? [text.lines] : [];
+      const pieces = isMore ? [readText(router, index, part)] : [];
       for (const { labels, value } of family.samples) {
         const own = ownOf(labels);
         const series = isAlone ? own : router.labels.joinSeries(family.name, own);
@@ -303,26 +245,21 @@ export class FleetExposition {
         count++;
       }
       // Not with `+`: what it makes is a tree of its pieces, which takes four times as much memory.
-      const lines = pieces.join('');
-      if (text) text.lines = lines;
-      else if (lines !== '') append(target, { part, lines, next: undefined });
+      writeText(router, index, part, pieces.join(''));
     }
-    removeTexts(
-      part,
-      before.filter((series) => !rendered.has(series)),
-    );
+    removeTexts(router, part, rendered);
     // A part without anything is gone: a router may have other names of parts again and again.
     if (families.length === 0 && dropped === 0) {
       router.parts.delete(partName);
       return;
     }
-    Object.assign(part, { families: [...rendered], count, dropped, expiresAtMs });
+    Object.assign(part, { count, dropped, expiresAtMs });
     router.parts.set(partName, part);
     router.count += count;
     router.dropped += dropped;
   }
 
-  #familySeries(router: RouterSeries, { name, help, type }: FamilyDescription): FamilySeries {
+  #indexOf({ name, help, type }: FamilyDescription): number {
     let family = this.#families.get(name);
     if (!family) {
       family = { index: this.#families.size, description: { name, help, type } };
@@ -331,11 +268,7 @@ export class FleetExposition {
     }
     // A reload may change the description of a family.
     if (family.description.help !== help || family.description.type !== type) family.description = { name, help, type };
-    const known = router.families[family.index];
-    if (known) return known;
-    const series: FamilySeries = { text: undefined, live: undefined, counters: undefined };
-    router.families[family.index] = series;
-    return series;
+    return family.index;
   }
 
   #seriesOf(router: RouterIdentity): RouterSeries {
@@ -344,6 +277,7 @@ export class FleetExposition {
     const series: RouterSeries = {
       labels: new RouterLabels(router),
       families: [],
+      owners: [],
       freshUntilMs: Infinity,
       parts: new Map(),
       count: 0,
@@ -352,62 +286,6 @@ export class FleetExposition {
     };
     this.#routers.set(router.name, series);
     return series;
-  }
-}
-
-/** Takes the text of a part out of families. */
-function removeTexts(part: Part, families: readonly FamilySeries[]): void {
-  for (const series of families) {
-    let before: ReadyText | undefined;
-    for (let text = series.text; text; text = text.next) {
-      if (text.part !== part) before = text;
-      else if (before) before.next = text.next;
-      else series.text = text.next;
-    }
-  }
-}
-
-/** Adds a text behind the others of its family, which keep their order. */
-function append(series: FamilySeries, added: ReadyText): void {
-  let last = series.text;
-  while (last?.next) last = last.next;
-  if (last) last.next = added;
-  else series.text = added;
-}
-
-function renderFamilySeries(name: string, router: RouterSeries, series: FamilySeries, nowMs: number): string {
-  const { labels, freshUntilMs } = router;
-  const { live, counters } = series;
-  let lines = '';
-  for (let { text } = series; text; text = text.next) {
-    const { part } = text;
-    const isServed = part.expiresAtMs === Infinity || (nowMs < part.expiresAtMs && nowMs < freshUntilMs);
-    if (isServed) lines += text.lines;
-  }
-  if (live) {
-    for (const [index, sample] of live.samples.entries()) {
-      const own = live.own[index] ?? '';
-      const value = live.readValue(sample, nowMs);
-      if (value !== undefined) lines += `${labels.joinSeries(name, own)} ${renderValue(value)}\n`;
-    }
-  }
-  if (counters) {
-    for (const [own, value] of counters) lines += `${labels.joinSeries(name, own)} ${renderValue(value)}\n`;
-  }
-  return lines;
-}
-
-function findText(series: FamilySeries, part: Part): ReadyText | undefined {
-  let { text } = series;
-  while (text && text.part !== part) text = text.next;
-  return text;
-}
-
-/** Yields the series of a family, without those of one of its texts. */
-function* listSeries(series: FamilySeries, replaced: ReadyText | undefined): Generator<string> {
-  for (let { text } = series; text; text = text.next) {
-    if (text === replaced) continue;
-    for (const line of text.lines.split('\n')) if (line !== '') yield line.slice(0, line.lastIndexOf(' '));
   }
 }
 

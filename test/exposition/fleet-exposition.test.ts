@@ -444,3 +444,26 @@ test('FleetExposition takes a time that grows with the series, and not with thei
   const [few, many] = [10, 80].map((routers) => measureProcessorMs(() => work(routers)));
   expect(many).toBeLessThan(Math.max(1, few ?? 0) * 8 * 3);
 });
+
+test('FleetExposition takes little memory for each family of a router beside its text', () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const exposition = new FleetExposition();
+  const families = Array.from({ length: 60 }, (_, index) => gauge(`router_${index}`, [{}, index]));
+  const counted = { name: 'router_lines_total', help: 'Lines.', type: 'counter' } as const;
+  const publishAll = (from: number, count: number) => {
+    for (let index = from; index < from + count; index++) {
+      const router = { name: `r${index}`, labels: {} };
+      exposition.publishValues(router, 'values', families, 'never');
+      for (const component of ['system', 'network']) exposition.add(router, counted, { component }, 1);
+    }
+  };
+  publishAll(0, 100);
+  collect();
+  const before = process.memoryUsage().heapUsed;
+  publishAll(100, 2000);
+  collect();
+  const textBytes = render(exposition, 0, 'text', 'r1000').length;
+  // Two entries of lists for each family; what the routers have in common makes up for the beginnings of texts here.
+  expect((process.memoryUsage().heapUsed - before) / 2000 - textBytes).toBeLessThan(60 * 20);
+});
