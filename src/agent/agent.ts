@@ -8,6 +8,7 @@ import { openWebServer, type ReloadResult, toWebPolicy, type WebContent, type We
 import { createShardsView } from './cluster/describe-shards.ts';
 import { type Cluster, openCluster } from './cluster/open-cluster.ts';
 import { ConfigReloader } from './config-reloader.ts';
+import { boundHeapGrowth } from './heap-growth.ts';
 import { InventoryWatch } from './inventory-watch.ts';
 import { SelfMetrics } from './metrics/self-metrics.ts';
 import { type Plan, preparePlan, toWebSettings } from './plan.ts';
@@ -130,7 +131,8 @@ async function start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent
   const stations = createStations({ ...options, ...state, cluster, metrics, refusals, fail }, lifecycle);
   const { share } = stations;
   late.wake = () => stations.sinks.wake();
-  const parts = { ...stations, fleet: share ?? stations.fleet, web, metrics, clock, logger };
+  const own = { boundHeap: boundHeapGrowth, web, metrics, clock, logger };
+  const parts = { ...stations, fleet: share ?? stations.fleet, ...own };
   const prepare = (next: Config) => preparePlan(next, parts);
   const supervisor = new Supervisor({ ...options, prepare });
   // Delivers first what an earlier process left in the spool.

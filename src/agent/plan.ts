@@ -31,6 +31,8 @@ export interface PlanOptions {
   readonly connections: Pick<ConnectionLimit, 'setMax'>;
   /** That bound without a configured one. */
   readonly connectionsMaxDefault: number;
+  /** Bounds the growth of the heap for this number of routers. */
+  readonly boundHeap: (routers: number) => void;
   /** Number of files that the process may have open; `undefined` if unknown. */
   readonly descriptorsMax: number | undefined;
   /** Fleet whose routers are replaced. */
@@ -82,6 +84,7 @@ export async function preparePlan(config: Config, options: PlanOptions, isTrial 
       switchWeb();
       metrics.setShard(config.shards?.index ?? 0, config.shards?.total ?? 1);
       applyLimits(config, options);
+      options.boundHeap(routers.length);
       if (backup) sayWhere(backup, logger);
       await sinkChange.commit(signal);
       const change = await fleet.apply({ routers, common, create }, signal);

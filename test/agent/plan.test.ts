@@ -43,6 +43,7 @@ function createBench(changes: Partial<PlanOptions> = {}) {
     metrics: { setShard: (index, total) => void happened.push(`shard ${index} of ${total}`) },
     connections: { setMax: (max) => void happened.push(`limit connections to ${max}`) },
     connectionsMaxDefault: 512,
+    boundHeap: (routers) => void happened.push(`bound the heap for ${routers}`),
     descriptorsMax: 1024,
     sinks: {
       prepare: async (settings) => {
@@ -98,6 +99,7 @@ test('preparePlan() changes nothing, and its plan then changes the web server, t
     'shard 0 of 1',
     'limit connections to 512',
     'limit runs to 256',
+    'bound the heap for 1',
     'commit sinks',
     'commit routers',
     'keep a',
