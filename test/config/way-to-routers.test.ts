@@ -181,14 +181,14 @@ routers:
     if (!router) throw new RangeError('There is no router');
     for (const one of [renderEffectiveRouter(router), shown ?? '']) expect(one).not.toMatch(/secret-/);
     expect(renderEffectiveRouter(router)).toContain(
-      'proxy:\n  url: https://proxy.example.com:443\n  username: agent\n  password: "[secret]"\n  ca_file: "[1 certificates]"\n',
+      'proxy:\n  url: https://proxy.example.com:443\n  username: agent\n  password: "[secret]"\n  ca_file: "[1 certificate]"\n',
     );
     const lines = (shown ?? '').split('\n').filter((line) => /^(auth|bearer|headers|proxy|source)/.test(line));
     expect(lines.join('\n')).toMatchInlineSnapshot(`
       "auth: bearer # router-exporter.yaml:3
       bearer_token: "[secret]" # router-exporter.yaml:4
       headers: {X-Key: "[secret]"} # router-exporter.yaml:8
-      proxy: {url: https://proxy.example.com:443, username: agent, password: "[secret]", ca_file: "[1 certificates]"} # router-exporter.yaml:9
+      proxy: {url: https://proxy.example.com:443, username: agent, password: "[secret]", ca_file: "[1 certificate]"} # router-exporter.yaml:9
       source_address: 192.0.2.5 # router-exporter.yaml:5"
     `);
     expect(

@@ -124,3 +124,23 @@ test('RouterClient.inTurn() that is given up keeps no download waiting', async (
   expect(bench.client.isTurnAwaited).toBe(false);
   await bench.client.readLog('network/current', NEVER, async () => {});
 });
+
+test('RouterClient.inTurn() comes before a download that waits for another request', async () => {
+  const held: (() => void)[] = [];
+  await using bench = await openRouter((request, response) => {
+    if (request.url?.includes('/download/')) response.end('text');
+    else if (request.url?.endsWith('/status/first')) held.push(() => answerJson(response, {}));
+    else answerJson(response, {});
+  });
+  const first = bench.client.readStatus('first');
+  while (held.length === 0) await setImmediate();
+  const download = bench.client.readLog('network/current', NEVER, async () => {});
+  const turn = takeTurn(bench.client);
+  held[0]?.();
+  await Promise.all([first, download, turn]);
+  expect(bench.lines().slice(-3)).toEqual([
+    'GET /status/first',
+    'GET /profiles',
+    'GET /download/log?log_file=network%2Fcurrent',
+  ]);
+});

@@ -97,6 +97,7 @@ test('check --diff and fleet ask the running agent, as text and for programs', a
   const none = await runCommand(['fleet', '--url', url, '--state', 'down', '--json']);
   const gone = await runCommand(['fleet', '--url', 'http://127.0.0.1:1']);
   const wrong = await runCommand(['fleet', '--url', 'ftp://x']);
+  const misspelt = await runCommand(['fleet', '--url', url, '--state', 'maintenence']);
 
   expect(diff).toMatchObject({ code: 0, stderr: '' });
   expect(diff.stdout).toContain(`${file}: no faults (routers: 1, sinks: 0)\n`);
@@ -107,4 +108,6 @@ test('check --diff and fleet ask the running agent, as text and for programs', a
   expect(JSON.parse(none.stdout)).toEqual({ routers: [] });
   expect([gone.code, gone.stderr]).toEqual([1, expect.stringContaining('could not be asked')]);
   expect(wrong.code).toBe(2);
+  expect([misspelt.code, misspelt.stdout]).toEqual([2, '']);
+  expect(misspelt.stderr).toContain('Expected one of up, down, budget, unknown, active, maintenance, paused, retired.');
 });

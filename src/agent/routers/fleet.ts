@@ -146,11 +146,11 @@ export class Fleet {
   /** Compares the wanted set with what runs, and changes nothing. */
   async compare(wish: Pick<FleetWish, 'routers' | 'common'>): Promise<FleetDifference> {
     const { wanted, commonHash } = await readWish(wish);
-    const removed = [...this.#members.keys()].filter((name) => !wanted.has(name));
+    const steps = new Steps();
+    const removed = await filterInSteps(this.#members.keys(), (name) => !wanted.has(name), steps);
     const added: string[] = [];
     const changed: ChangedRouter[] = [];
     let reconnected = 0;
-    const steps = new Steps();
     for (const [name, { settings, hash }] of wanted) {
       const member = this.#members.get(name);
       const before = member?.agent.settings;
@@ -171,9 +171,9 @@ export class Fleet {
     this.#create = create;
     const steps = new Steps();
     const { wanted, commonHash } = await readWish(wish);
-    const isKept = (name: string, { hash, commonHash: common }: Member) =>
-      wanted.get(name)?.hash === hash && common === commonHash;
-    const leaving = [...this.#members].filter(([name, member]) => !isKept(name, member));
+    const isLeaving = ([name, { hash, commonHash: common }]: [string, Member]) =>
+      wanted.get(name)?.hash !== hash || common !== commonHash;
+    const leaving = await filterInSteps(this.#members, isLeaving, steps);
     const removals: Promise<void>[] = [];
     for (const [, { agent }] of leaving) {
       removals.push(this.#remove(agent, wanted.get(agent.settings.name)?.settings, signal));
@@ -182,7 +182,8 @@ export class Fleet {
       if (steps.isDue) await steps.next();
     }
     await Promise.all(removals);
-    const added = [...wanted.values()].filter(({ settings: { name } }) => !this.#members.has(name));
+    const isAdded = ({ settings: { name } }: Wanted) => !this.#members.has(name);
+    const added = await filterInSteps(wanted.values(), isAdded, steps);
     const unopened = await this.#open(added.map(({ settings: { name } }) => name));
     for (const { settings: one, hash } of added) {
       if (unopened.has(one.name)) continue;
@@ -327,6 +328,16 @@ async function readWish({ routers, common }: Pick<FleetWish, 'routers' | 'common
     if (steps.isDue) await steps.next();
   }
   return { wanted, commonHash: JSON.stringify(common) };
+}
+
+/** Returns those of many that are wanted. */
+async function filterInSteps<T>(many: Iterable<T>, isWanted: (one: T) => boolean, steps: Steps): Promise<T[]> {
+  const wanted: T[] = [];
+  for (const one of many) {
+    if (isWanted(one)) wanted.push(one);
+    if (steps.isDue) await steps.next();
+  }
+  return wanted;
 }
 
 function isSameState(a: RouterLifecycle, b: RouterLifecycle): boolean {

@@ -18,6 +18,8 @@ export class Turns {
   #wanted = 0;
   /** Turns that are taken. */
   #taken = 0;
+  /** True while a download is under way. */
+  #isDownloading = false;
   #free = Promise.withResolvers<void>();
   readonly #listeners = new Set<() => void>();
 
@@ -40,20 +42,15 @@ export class Turns {
     if (this.#wanted++ === 0) this.#free = Promise.withResolvers();
     for (const listener of this.#listeners) listener();
     const entered = this.#hold(signal);
-    const isOver = new AbortController();
-    const beside = whenUsable(isOver.signal).then(() => true);
     try {
-      const isBeside = await Promise.race([entered.then(() => false), beside]);
+      // Any other request that is under way is short.
+      const isBeside = this.#isDownloading && (await isFirst(entered, whenUsable));
+      if (!isBeside) (await entered)();
       this.#taken++;
-      const turn = { isBeside, whenAlone: async () => (await entered)(), [Symbol.dispose]: () => this.#give(entered) };
-      if (!isBeside) await turn.whenAlone();
-      return turn;
+      return { isBeside, whenAlone: async () => (await entered)(), [Symbol.dispose]: () => this.#give(entered) };
     } catch (cause) {
       this.#end();
       throw cause;
-    } finally {
-      isOver.abort();
-      beside.catch(() => {});
     }
   }
 
@@ -63,8 +60,14 @@ export class Turns {
       if (this.#wanted > 0) await untilAborted(this.#free.promise, signal);
       const leave = await this.#hold(signal);
       // One that was asked for while this one waited is next.
-      if (this.#taken === 0) return leave;
-      leave();
+      if (this.#wanted > 0) leave();
+      else {
+        this.#isDownloading = true;
+        return () => {
+          this.#isDownloading = false;
+          leave();
+        };
+      }
     }
   }
 
@@ -96,5 +99,20 @@ export class Turns {
       .catch(entered.reject);
     await entered.promise;
     return left.resolve;
+  }
+}
+
+/** Returns true if `whenUsable` resolves before `entered`. */
+async function isFirst(
+  entered: Promise<unknown>,
+  whenUsable: (signal: AbortSignal) => Promise<void>,
+): Promise<boolean> {
+  const isOver = new AbortController();
+  const beside = whenUsable(isOver.signal).then(() => true);
+  try {
+    return await Promise.race([entered.then(() => false), beside]);
+  } finally {
+    isOver.abort();
+    beside.catch(() => {});
   }
 }

@@ -297,7 +297,8 @@ export function renderTls(tls: TlsSettings): object | undefined {
 
 /** Summarises certificates in brackets; `undefined` without any. */
 export function renderCertificates(pem: string | undefined): string | undefined {
-  return pem && `[${pem.split('-----BEGIN CERTIFICATE').length - 1} certificates]`;
+  const count = (pem ?? '').split('-----BEGIN CERTIFICATE').length - 1;
+  return pem && `[${count} certificate${count === 1 ? '' : 's'}]`;
 }
 
 /** Converts settings to the options of a connection, with the key in clear text. */
