@@ -1,5 +1,5 @@
-import { crc32 } from 'node:zlib';
 import { DeadLetterFile, type DeadLetterOptions } from './dead-letter-file.ts';
+import { isIntact, LETTER_COLUMNS, toLetter, toLetterValues } from './letter-rows.ts';
 import {
   type DeadLetters,
   LETTER_LIST_MAX,
@@ -45,7 +45,7 @@ export class DeadLetterStore implements DeadLetters, Disposable {
       for (const id of taken) file.run('DELETE FROM letter WHERE id = ?', id);
       for (const letter of refused) {
         file.run('DELETE FROM letter WHERE sink = ? AND uid = ?', sink, letter.uid);
-        file.run(INSERT_LETTER, ...toValues(sink, letter, atMs));
+        file.run(INSERT_LETTER, ...toLetterValues({ ...toLetterFields(letter), sink, atMs, isReplayed: false }));
       }
       return takeOldest(file, this.#options.bytesMax ?? LETTERS_BYTES_MAX);
     });
@@ -188,49 +188,7 @@ function readReplayedRows(file: SqliteFile, sink: string, { recordsMax, bytesMax
 }
 
 /** SQL statement that adds a dead letter. */
-const INSERT_LETTER = `INSERT INTO letter
-  (sink, uid, at_ms, is_replayed, bytes, checksum, router, component, timestamp, code, reason, line)
-  VALUES (?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?)`;
-
-/** Returns the values for {@link INSERT_LETTER}. */
-function toValues(sink: string, refused: RefusedRecord, atMs: number) {
-  const { uid, bytes, router, component, timestamp, code, reason, line } = toLetterFields(refused);
-  return [
-    sink,
-    uid,
-    Math.floor(atMs),
-    bytes,
-    crc32(line),
-    router,
-    component,
-    timestamp ?? null,
-    code ?? null,
-    reason,
-    line,
-  ] as const;
-}
-
-/** Returns the dead letter of a row of the database. */
-function toLetter(row: Row): StoredLetter {
-  return {
-    id: Number(row['id']),
-    sink: String(row['sink']),
-    uid: String(row['uid']),
-    router: String(row['router']),
-    component: String(row['component']),
-    timestamp: row['timestamp'] === null ? undefined : String(row['timestamp']),
-    atMs: Number(row['at_ms']),
-    isReplayed: row['is_replayed'] === 1,
-    code: row['code'] === null ? undefined : String(row['code']),
-    reason: String(row['reason']),
-    line: String(row['line']),
-  };
-}
-
-/** Returns true if the record is as it was written: data changed by the disk must not be sent. */
-function isIntact(row: Row): boolean {
-  return crc32(String(row['line'])) === row['checksum'];
-}
+const INSERT_LETTER = `INSERT INTO letter (${LETTER_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 /** Returns the SQL condition of a selection and its values. */
 function toCondition({ sink, ids, olderThanMs }: LetterSelection, nowMs: number) {

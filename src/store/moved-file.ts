@@ -24,9 +24,6 @@ export interface ImportedState extends MovedState {
 
 /** Key of the value of a router that names the file it was imported from last. */
 export const IMPORT_KEY = 'imported';
-/** Columns of dead letters, without their number, which every store counts by itself. */
-export const LETTER_COLUMNS =
-  'sink, uid, at_ms, is_replayed, bytes, checksum, router, component, timestamp, code, reason, line';
 /** The wanted routers, as `select` of the temporary table names them. */
 export const SELECTED = 'router IN (SELECT router FROM selected)';
 

@@ -2,12 +2,12 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { DeadLetterStore } from './dead-letter-store.ts';
 import { toStoreError } from './errors.ts';
+import { LETTER_COLUMNS } from './letter-rows.ts';
 import {
   copyMovedFile,
   countSelected,
   IMPORT_KEY,
   type ImportedState,
-  LETTER_COLUMNS,
   listMovedRouters,
   MovedFileWriter,
   type MovedState,

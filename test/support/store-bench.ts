@@ -36,9 +36,11 @@ export interface StoreBench extends AsyncDisposable {
   open(options?: BenchStoreOptions): Promise<OpenStore>;
 }
 
-/** How many bytes of records the store takes. */
+/** How many bytes the store takes. */
 export interface BenchOptions {
   readonly bytesMax?: number;
+  /** Size of all dead letters. */
+  readonly lettersBytesMax?: number;
 }
 
 const ROOM_BYTES = 64 * 1024 * 1024;
@@ -85,7 +87,9 @@ export function toOpenStore(store: Store, whenWoken?: () => Promise<void>): Open
 }
 
 /** Stores on a disk. */
-export async function createEmbeddedBench({ bytesMax = ROOM_BYTES }: BenchOptions = {}): Promise<StoreBench> {
+export async function createEmbeddedBench({
+  bytesMax = ROOM_BYTES,
+}: Pick<BenchOptions, 'bytesMax'> = {}): Promise<StoreBench> {
   const folder = await createStoreFolder();
   const bench = {
     nowMs: NOW_MS,
@@ -110,11 +114,14 @@ export interface ClusterBench extends StoreBench {
 export type ClusterBenchOptions = Partial<Pick<ClusterStoreOptions, 'replica' | 'isOwner' | 'cluster' | 'onDamaged'>>;
 
 /** Starts a server with an empty stream. */
-export async function createClusterBench({ bytesMax = ROOM_BYTES }: BenchOptions = {}): Promise<ClusterBench> {
+export async function createClusterBench({
+  bytesMax = ROOM_BYTES,
+  lettersBytesMax,
+}: BenchOptions = {}): Promise<ClusterBench> {
   const server = await openNatsServer();
   const clock: Clock = { ...createSystemClock(), now: () => bench.nowMs };
   const servers = { servers: [server.url], clock };
-  await initCluster({ servers, cluster: 'test', replicas: 1, bytesMax });
+  await initCluster({ servers, cluster: 'test', replicas: 1, bytesMax, lettersBytesMax });
   const bench: ClusterBench = {
     nowMs: NOW_MS,
     server,

@@ -1,4 +1,6 @@
 import { packBytes, type Timer } from '../../base/index.ts';
+import { StoreError } from '../errors.ts';
+import type { UnnumberedLetter } from '../letter-rows.ts';
 import {
   type DeadLetters,
   LETTER_LIST_MAX,
@@ -99,8 +101,28 @@ export class ClusterLetters implements DeadLetters {
     await this.#keepBound();
   }
 
+  /** True if there is a letter of a record and a sink, as far as was read. */
+  has(sink: string, uid: string): boolean {
+    return this.#index.has(sink, uid);
+  }
+
+  /** Size of a letter as it counts against the limit; 0 if it is not known. Bytes. */
+  bytesOf(id: number): number {
+    return this.#index.get(id)?.bytes ?? 0;
+  }
+
+  /** Throws {@link StoreError} `full` if the stream has no room for so many bytes of letters more. */
+  checkRoom(bytes: number): void {
+    const wanted = this.bytes + bytes;
+    if (wanted <= this.#roomBytes) return;
+    throw new StoreError('full', `The dead letters take ${wanted} bytes, and their stream has ${this.#roomBytes}`, {
+      disposition: 'hold-back',
+      hint: 'Raise max_bytes of the stream of the dead letters, or drop some with router-exporter dead-letters drop',
+    });
+  }
+
   /** Stores letters as they are; each replaces the one of its record and sink. */
-  async store(letters: readonly Omit<StoredLetter & { readonly bytes: number }, 'id'>[]): Promise<void> {
+  async store(letters: readonly UnnumberedLetter[]): Promise<void> {
     const { link, subjects } = this.#options;
     await link.ready();
     const bytesMax = readPayloadMax(link);

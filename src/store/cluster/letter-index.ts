@@ -35,6 +35,11 @@ export class LetterIndex {
     return this.#ids.get(id);
   }
 
+  /** True if there is a letter of a record and a sink. */
+  has(sink: string, uid: string): boolean {
+    return this.#sinks.get(sink)?.letters.has(uid) ?? false;
+  }
+
   /** Sets the letter of a record, unless a later message of it is known. */
   set(letter: IndexedLetter): void {
     const { sink, uid, seq } = letter;

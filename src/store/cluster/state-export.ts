@@ -4,6 +4,7 @@ import { openState } from '../schema.ts';
 import type { SqliteFile } from '../sqlite-file.ts';
 import { floorOf } from './cursor.ts';
 import type { StoredMessage } from './link.ts';
+import { type MovedLetters, writeLetters } from './moved-letters.ts';
 import { RecordFeed, type RecordMessage } from './record-feed.ts';
 import { type RouterState, readRouterState } from './router-state.ts';
 import { readStreamState } from './stream.ts';
@@ -41,15 +42,18 @@ interface Exported {
 export function exportClusterState(options: ClusterExportOptions): Promise<MovedState> {
   const { output, removes, now, checkFree } = options;
   return withStream(options, async (session) => {
-    const routers = await listRouters(session, options);
-    await checkFree(routers);
     try {
       using moving = new MovedFileWriter(output, now());
       const exported = new Map<string, Exported>();
       let counts: Omit<MovedState, 'routers'>;
+      let routers: readonly string[];
+      let letters: MovedLetters;
       {
         using file = openState(moving.path);
-        selectRouters(file, () => true, routers);
+        letters = await writeLetters(session, file, options.isWanted);
+        const listed = [...(await listRouters(session, options)), ...letters.routers];
+        routers = selectRouters(file, () => true, listed);
+        await checkFree(routers);
         await eachRouter(routers, async (router) => {
           const state = await readRouterState(session.link, session.subjects, router);
           writeState(file, router, state);
@@ -62,6 +66,7 @@ export function exportClusterState(options: ClusterExportOptions): Promise<Moved
       if (removes) {
         await checkFree(routers);
         await eachRouter(routers, (router) => removeRouter(session, router, exported.get(router)));
+        if (letters.ids.length > 0) await session.letters.drop({ ids: letters.ids });
       }
       return { routers, ...counts };
     } catch (cause) {
@@ -70,7 +75,7 @@ export function exportClusterState(options: ClusterExportOptions): Promise<Moved
   });
 }
 
-/** Lists the wanted routers of which the stream holds something. */
+/** Lists the wanted routers of which the stream of the records holds something. */
 async function listRouters(
   { link, subjects }: TransferSession,
   { isWanted }: ClusterTransferOptions,
@@ -82,7 +87,7 @@ async function listRouters(
       if (topic && 'router' in topic && isWanted(topic.router)) routers.add(topic.router);
     }
   }
-  return [...routers].toSorted();
+  return [...routers];
 }
 
 function writeState(file: SqliteFile, router: string, { positions, facts, values }: RouterState): void {

@@ -16,6 +16,7 @@ import type { SqliteFile } from '../sqlite-file.ts';
 import type { FencedWrite } from './commit-queue.ts';
 import { renderPlace } from './cursor.ts';
 import type { Message } from './link.ts';
+import { importLetters, sumMissingLetters } from './moved-letters.ts';
 import { readPayloadMax, toRecordMessages } from './record-messages.ts';
 import { type RouterState, readRouterState } from './router-state.ts';
 import { checkRoom, readStreamState } from './stream.ts';
@@ -41,12 +42,13 @@ const COMMIT_BYTES_MAX = 1024 * 1024;
 const COMMIT_BATCHES_MAX = 200;
 
 /**
- * Adds the state of routers from a file to the stream of a cluster, as `importState` does on a disk. The records of a router come
- * first, in commits that each say how far they are; its positions, facts and values come last, as one commit, which is refused if a
- * replica has written any of them since they were read here. An import that was interrupted is repeated: it goes on where it was.
+ * Adds the state of routers from a file to the streams of a cluster, as `importState` does on a disk. Dead letters come first, then
+ * the records of a router, in commits that each say how far they are; its positions, facts and values come last, as one commit,
+ * which is refused if a replica has written any of them since they were read here. An import that was interrupted is repeated: it
+ * goes on where it was.
  *
  * Rejects with what `checkFree` rejects with, and with {@link StoreError} otherwise: `absent` without the file, `broken` if it is no
- * exported state or if the cluster has positions of these routers, `full` without room for the records, and `fenced`.
+ * exported state or if the cluster has positions of these routers, `full` without room for records or letters, and `fenced`.
  */
 export function importClusterState(options: ClusterImportOptions): Promise<ImportedState> {
   const { input, isWanted, replaces, checkFree } = options;
@@ -68,6 +70,7 @@ export function importClusterState(options: ClusterImportOptions): Promise<Impor
       await checkFree(routers);
       const counts = countSelected(file, 'main');
       await checkSpace(session, file, routers);
+      await importLetters(session, file);
       await beginSinks(session, file);
       await eachRouter(routers, async (router) => {
         const state = states.get(router);
@@ -94,8 +97,11 @@ function refusePositions(file: SqliteFile, routers: readonly string[], states: R
   if (taken.length > 0) throw toTaken(taken);
 }
 
-/** Throws if the records would take what is kept free for cursors. */
-async function checkSpace({ link, subjects }: TransferSession, file: SqliteFile, routers: readonly string[]) {
+/** Throws if the records would take what is kept free for cursors, or if the letters have no room. */
+async function checkSpace(session: TransferSession, file: SqliteFile, routers: readonly string[]): Promise<void> {
+  const { link, subjects, letters } = session;
+  const lettersBytes = sumMissingLetters(session, file);
+  if (lettersBytes > 0) letters.checkRoom(lettersBytes);
   const read = (router: string) =>
     Number(file.get('SELECT coalesce(sum(bytes), 0) AS bytes FROM batch WHERE router = ?', router)?.['bytes']);
   const bytes = routers.reduce((sum, router) => sum + read(router), 0);

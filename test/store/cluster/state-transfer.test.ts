@@ -1,11 +1,13 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import {
+  type DeadLetters,
   exportClusterState,
   exportState,
   importClusterState,
   importState,
   type StoreError,
+  withClusterLetters,
 } from '../../../src/store/index.ts';
 import { type ClusterBench, createClusterBench } from '../../support/store-bench.ts';
 import {
@@ -113,6 +115,86 @@ transfer(
     await opened.store.writeValue('plant-7', 'imported', `${String(first?.['file'])}@${String(first?.['batch'])}`);
     await moveIn(bench, input, { isWanted: (router) => router === 'plant-7' });
     expect(await opened.take('a', 1)).toEqual(['plant-7 3']);
+  },
+);
+
+transfer(
+  `dead letters move into a cluster and out of it, with their marks; twice is once${natsServer.note}`,
+  async () => {
+    await using disk = await createStoreFolder();
+    await using other = await createStoreFolder();
+    await using bench = await createClusterBench();
+    const reason = 'no such field';
+    const letterOf = (router: string, uid: string) => ({
+      uid,
+      line: JSON.stringify({ router, component: 'network', uid, timestamp: '2026-11-21T00:00:00Z' }),
+      reason,
+      code: '400',
+    });
+    {
+      using letters = disk.openLetters();
+      letters.add('a', [letterOf('plant-7', '1'), letterOf('plant.7', '2'), letterOf('plant-8', '3')]);
+      letters.markReplay({ ids: letters.list({ limit: 1, order: 'oldest' }).map(({ id }) => id) });
+    }
+    const input = exportFilled(disk);
+    const isWanted = (router: string) => ROUTERS.includes(router);
+    expect(await moveIn(bench, input, { isWanted })).toMatchObject({ deadLetters: 2 });
+    const { servers } = toCluster(bench);
+    const inCluster = <T>(work: (letters: DeadLetters) => T | Promise<T>) =>
+      withClusterLetters({ servers, cluster: 'test' }, async (letters) => await work(letters));
+    const about = { sink: 'a', component: 'network', timestamp: '2026-11-21T00:00:00Z', code: '400', reason };
+    const both = [
+      { ...about, uid: '1', router: 'plant-7', isReplayed: true, atMs: NOW_MS },
+      { ...about, uid: '2', router: 'plant.7', isReplayed: false, atMs: NOW_MS },
+    ];
+    expect(await inCluster((letters) => letters.list({ limit: 9, order: 'oldest' }))).toMatchObject(both);
+    // What the cluster has made of a letter since is not undone.
+    await inCluster((letters) => letters.markReplay({}));
+    {
+      await using opened = await bench.open({ routers: ROUTERS });
+      for (const router of ROUTERS) await opened.store.writeValue(router, 'imported', 'of another file');
+    }
+    await moveIn(bench, input, { isWanted, replaces: true });
+    expect(await inCluster((letters) => letters.list({ limit: 9 }))).toMatchObject([
+      { uid: '2', isReplayed: true },
+      { uid: '1', isReplayed: true },
+    ]);
+
+    const output = join(other.path, 'back.db');
+    const options = { removes: true, isWanted: (router: string) => router === 'plant.7' };
+    expect(await moveOut(bench, output, options)).toMatchObject({ routers: ['plant.7'], deadLetters: 1 });
+    expect(await inCluster((letters) => letters.list({ limit: 9 }))).toMatchObject([{ uid: '1' }]);
+    importState({ path: other.path, input: output, isWanted: () => true, replaces: false, now });
+    using letters = other.openLetters();
+    expect(letters.list({ limit: 9 })).toMatchObject([{ ...both[1], isReplayed: true }]);
+  },
+);
+
+transfer(
+  `importClusterState() refuses dead letters that have no room, and a router of which a cluster has nothing else is exported${natsServer.note}`,
+  async () => {
+    await using disk = await createStoreFolder();
+    await using small = await createClusterBench({ lettersBytesMax: 20_000 });
+    await using large = await createClusterBench();
+    {
+      using letters = disk.openLetters();
+      const line = (uid: string) => JSON.stringify({ router: 'plant-7', uid, text: 'x'.repeat(5000) });
+      letters.add(
+        'a',
+        Array.from('12345', (uid) => ({ uid, line: line(uid), reason: 'no' })),
+      );
+      using store = disk.open();
+      store.readPositions('plant-7');
+    }
+    const input = join(disk.path, 'moved.db');
+    exportState({ path: disk.path, output: input, isWanted: () => true, removes: false, now });
+    await expect(moveIn(small, input)).rejects.toMatchObject({
+      code: 'full',
+      hint: expect.stringContaining('dead-letters drop'),
+    });
+    await moveIn(large, input);
+    const output = join(disk.path, 'again.db');
+    expect(await moveOut(large, output)).toMatchObject({ routers: ['plant-7'], logs: 0, deadLetters: 5 });
   },
 );
 
