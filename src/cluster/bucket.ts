@@ -70,6 +70,11 @@ export class Bucket {
     this.#jetstream = options.nats.jetstream(options.connection, { timeout: options.requestMsMax });
   }
 
+  /** Name of its stream. */
+  get stream(): string {
+    return this.#stream;
+  }
+
   /** Creates the bucket with so many copies, if there is none. Returns true if it did. Throws {@link ClusterError} `different`. */
   async init(replicas: number): Promise<boolean> {
     const manager = await this.#jetstream.jetstreamManager(false);

@@ -2,7 +2,7 @@ import { CodedError, createSystemClock, openDeadline, renderErrorChain } from '.
 import { type Bucket, type ClusterSettings, type ClusterView, readView, withBucket } from '../../cluster/index.ts';
 import type { Config } from '../../config/index.ts';
 import { renderFault, revealTls } from '../../settings/index.ts';
-import { initCluster as initStream } from '../../store/index.ts';
+import { initCluster as initStreams } from '../../store/index.ts';
 import { readConfig } from '../configuration.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
 import { renderTable } from '../terminal/table.ts';
@@ -23,10 +23,13 @@ export function initCluster(flags: ClusterFlags, io: CommandIo): Promise<ExitCod
     const { name, replicas, servers, auth, credentials, tls, streamBytesMax = storage.spoolBytesMax } = settings;
     const to = { servers, auth, credentials, tls: revealTls(tls), clock };
     const size = { replicas, bytesMax: streamBytesMax, lettersBytesMax: deadLetters.bytesMax };
-    const isNewStream = await initStream({ servers: to, cluster: name, ...size });
-    const isNewBucket = await bucket.init(replicas);
+    const streams = await initStreams({ servers: to, cluster: name, ...size });
+    const all = [
+      ...streams,
+      { name: bucket.stream, content: 'members and owners', isNew: await bucket.init(replicas) },
+    ];
     const say = (isNew: boolean) => (isNew ? 'was created' : 'is there already');
-    await writeResult(`Cluster ${name}: the stream ${say(isNewStream)}, the bucket ${say(isNewBucket)}\n`, io);
+    await writeResult(all.map((one) => `${one.name} (${one.content}) ${say(one.isNew)}\n`).join(''), io);
     return EXIT.done;
   });
 }

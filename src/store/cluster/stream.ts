@@ -96,16 +96,28 @@ function isEmpty(value: unknown): boolean {
   return Array.isArray(value) && value.length === 0;
 }
 
-/** Creates the streams of the cluster; one that exists already must be right. Resolves to true if one was created. */
+/** A stream of a cluster. */
+export interface ClusterStream {
+  readonly name: string;
+  /** What it holds, as commands say it. */
+  readonly content: string;
+  /** True if it was created now. */
+  readonly isNew: boolean;
+}
+
+/** Creates the streams of the cluster that are missing; one that exists already must be right. */
 export async function initClusterStreams(
   link: ClusterLink,
   subjects: Subjects,
   { replicas, bytesMax, lettersBytesMax = LETTERS_BYTES_MAX }: ClusterStreamSize,
-): Promise<boolean> {
+): Promise<readonly ClusterStream[]> {
   const areRecordsNew = await init(link, requireRecords(subjects), replicas, bytesMax);
   const lettersMax = Math.ceil(lettersBytesMax * LETTERS_ROOM_FACTOR);
   const areLettersNew = await init(link, requireLetters(subjects), replicas, lettersMax);
-  return areRecordsNew || areLettersNew;
+  return [
+    { name: subjects.stream, content: 'positions and records', isNew: areRecordsNew },
+    { name: subjects.lettersStream, content: 'dead letters', isNew: areLettersNew },
+  ];
 }
 
 async function init(link: ClusterLink, required: RequiredStream, replicas: number, bytesMax: number): Promise<boolean> {

@@ -390,7 +390,16 @@ describe.skipIf(isMissing)(`the stream of a cluster${note}`, LIMIT, () => {
   test('is created once, and refused when it differs, with the field, what it is and what it must be', async () => {
     await using server = await openNatsServer();
     const init = () => initCluster({ servers: servers(server.url), cluster: 'c', replicas: 1, bytesMax: 1e7 });
-    expect([await init(), await init()]).toEqual([true, false]);
+    expect([await init(), await init()]).toMatchObject([
+      [
+        { name: 'RX_c', isNew: true },
+        { name: 'RXD_c', isNew: true },
+      ],
+      [{ isNew: false }, { isNew: false }],
+    ]);
+    // An engine from before there was a stream for them.
+    await server.removeStream('RXD_c');
+    expect(await init()).toMatchObject([{ isNew: false }, { isNew: true }]);
     await server.updateStream('RX_c', {
       max_age: 60_000_000_000,
       duplicate_window: 1_000_000_000,
