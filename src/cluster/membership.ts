@@ -232,6 +232,7 @@ export class Membership {
   async #renew(session: Session): Promise<boolean> {
     const { clock, settings } = this.#options;
     const options = { ttlMs: settings.leaseMs };
+    const wasHeld = this.lease.isHeld;
     if (this.#seq !== undefined) {
       const digest = await this.#writeNames(session);
       const sentMs = clock.monotonic();
@@ -241,7 +242,7 @@ export class Membership {
           expected: this.#seq,
         });
         this.lease.renew(sentMs);
-        this.#complete();
+        this.#complete(wasHeld);
         return true;
       } catch (cause) {
         if (!(cause instanceof ClusterError) || cause.code !== 'outdated') throw cause;
@@ -272,7 +273,7 @@ export class Membership {
     else this.lease.acquire(sentMs);
     this.#seq = seq;
     // Its entry may have arrived before its acknowledgement.
-    this.#complete();
+    this.#complete(wasHeld);
     return true;
   }
 
@@ -302,15 +303,22 @@ export class Membership {
     if (changed && this.#view === session.view) this.#options.onChange();
   }
 
-  /** Uses the view of this session, once the own lease was seen: everything that was written before has arrived. */
-  #complete(): void {
+  /**
+   * Uses the view of this session, once the own lease was seen: everything that was written before has arrived. `wasHeld`: whether the
+   * lease held before what has just come.
+   */
+  #complete(wasHeld = this.lease.isHeld): void {
     const session = this.#session;
     if (!session || this.#seq === undefined || session.seenSeq < this.#seq) return;
-    if (this.#view === session.view && this.lease.isHeld) return;
-    this.#view = session.view;
-    this.lease.see();
-    this.#reportOnce('joined', () => this.#options.report({ type: 'joined' }));
-    this.#options.onChange();
+    const isNew = this.#view !== session.view;
+    if (isNew || !this.lease.isHeld) {
+      this.#view = session.view;
+      this.lease.see();
+    }
+    // An engine that shows the old lease and stores no new one is still away.
+    const { isHeld, isEngineAway } = this.lease;
+    if (isHeld && !isEngineAway) this.#reportOnce('joined', () => this.#options.report({ type: 'joined' }));
+    if (isNew || isHeld !== wasHeld) this.#options.onChange();
   }
 
   #noteFailure(cause: unknown, beganMs: number): void {

@@ -1,5 +1,6 @@
 import { expect, test, vi } from 'vitest';
-import { openClusterBench, openClusterWorld, type Replica } from '../support/cluster-bench.ts';
+import { expectShared, openClusterBench } from '../support/cluster-bench.ts';
+import { openClusterWorld } from '../support/cluster-world.ts';
 import { sampled, sampleNote } from '../support/sampled.ts';
 import { openNatsServer } from '../support/sinks/nats-server.ts';
 import { findTool } from '../support/tools.ts';
@@ -11,22 +12,13 @@ const ROUTERS = 24;
 const LEASE_MS = 3000;
 const PATIENCE = { timeout: 30_000, interval: 50 };
 
-/** Resolves when each router runs at one of these replicas and nowhere else. */
-async function expectShared(replicas: readonly Replica[], names: readonly string[]): Promise<void> {
-  await vi.waitFor(async () => {
-    const own = await Promise.all(replicas.map((replica) => replica.listOwn()));
-    expect(own.flat().toSorted()).toEqual(names.toSorted());
-    expect(own.filter(({ length }) => length === 0)).toEqual([]);
-  }, PATIENCE);
-}
-
 test.skipIf(isLeftOut)(
   `replicas share the routers: one more takes about its part, one that is killed loses its own within lease and 5 s, and each shows all${note}`,
   { timeout: 180_000 },
   async () => {
     await using server = await openNatsServer();
     await using world = await openClusterWorld(ROUTERS);
-    await using bench = await openClusterBench({ servers: [server.url], world, hasSink: false });
+    await using bench = await openClusterBench({ servers: [server.url], world, sinks: [] });
     const three = [await bench.start('a'), await bench.start('b'), await bench.start('c')];
     await expectShared(three, world.names);
     const before = await Promise.all(three.map((replica) => replica.listOwn()));
@@ -92,7 +84,7 @@ test.skipIf(isLeftOut)(
   async () => {
     await using server = await openNatsServer();
     await using world = await openClusterWorld(ROUTERS);
-    await using bench = await openClusterBench({ servers: [server.url], world, hasSink: false });
+    await using bench = await openClusterBench({ servers: [server.url], world, sinks: [] });
     const [a, b] = [await bench.start('a'), await bench.start('b')];
     await expectShared([a, b], world.names);
     const lost = await a.listOwn();
@@ -125,7 +117,7 @@ test.skipIf(isLeftOut)(
   async () => {
     await using server = await openNatsServer();
     await using world = await openClusterWorld(ROUTERS);
-    await using bench = await openClusterBench({ servers: [server.url], world, grace: '8s', hasSink: false });
+    await using bench = await openClusterBench({ servers: [server.url], world, grace: '8s', sinks: [] });
     const [a, b] = [await bench.start('a'), await bench.start('b')];
     await expectShared([a, b], world.names);
     const own = new Map([a, b].map((one) => [one.name, one.listOwn()]));

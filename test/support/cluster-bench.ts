@@ -1,100 +1,10 @@
-import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, vi } from 'vitest';
-import type { LogRecord } from '../../src/model/index.ts';
 import { type Program, startRouterExporter } from './child.ts';
+import type { ClusterWorld } from './cluster-world.ts';
 import { findFreePort } from './free-port.ts';
-
-/** A request that a router got. */
-export interface AskedRouter {
-  /** `performance.now()` of the test. */
-  readonly atMs: number;
-  readonly router: string;
-  /** Replica that asked. */
-  readonly replica: string;
-  readonly path: string;
-}
-
-/** Routers and a receiver of records, in the process of the test. */
-export interface ClusterWorld extends AsyncDisposable {
-  readonly names: readonly string[];
-  readonly url: string;
-  readonly asked: readonly AskedRouter[];
-  /** Lines of each router's log, without their ends. */
-  readonly written: ReadonlyMap<string, readonly string[]>;
-  /** Records that the receiver has acknowledged, in their order. */
-  readonly received: readonly LogRecord[];
-  /** Every router writes a line. */
-  write(): void;
-  /** Replicas that asked a router since a time. */
-  askedBy(router: string, sinceMs: number): readonly string[];
-}
-
-/** Starts plain routers with one log each: everybody may ask, and the name of the user is that of the replica. */
-export async function openClusterWorld(count: number): Promise<ClusterWorld> {
-  const names = Array.from({ length: count }, (_, index) => `plant-${index}`);
-  const written = new Map(names.map((name): [string, string[]] => [name, []]));
-  const asked: AskedRouter[] = [];
-  const received: LogRecord[] = [];
-  const answerRouter = (request: IncomingMessage, response: ServerResponse, url: URL) => {
-    const [, router = ''] = url.pathname.split('/');
-    const [, account = ''] = (request.headers.authorization ?? '').split(' ');
-    const [replica = ''] = Buffer.from(account, 'base64').toString().split(':');
-    const path = url.pathname.slice(url.pathname.indexOf('/v2_0') + 5);
-    asked.push({ atMs: performance.now(), router, replica, path });
-    const answerJson = (body: object) =>
-      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-    const lines = written.get(router);
-    if (path === '/status/number') answerJson({ status: { unique: { n: 7 } } });
-    else if (path !== '/download/log' || !lines) response.writeHead(404).end();
-    else if (url.searchParams.has('list_files')) answerJson({ log_files: ['network/current'] });
-    else response.writeHead(200, { 'content-type': 'text/plain' }).end(lines.map((line) => `${line}\n`).join(''));
-  };
-  const answer = async (request: IncomingMessage, response: ServerResponse) => {
-    const url = new URL(request.url ?? '', 'http://world');
-    if (url.pathname === '/never') {
-      request.resume();
-      response.writeHead(503).end();
-      return;
-    }
-    if (url.pathname !== '/sink') {
-      request.resume();
-      answerRouter(request, response, url);
-      return;
-    }
-    let body = '';
-    for await (const chunk of request) body += String(chunk);
-    for (const line of body.split('\n')) if (line) received.push(JSON.parse(line) as LogRecord);
-    response.writeHead(204).end();
-  };
-  const server = createServer((request, response) => void answer(request, response));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  let lines = 0;
-  return {
-    names,
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    asked,
-    written,
-    received,
-    write() {
-      const stamp = new Date().toISOString().slice(0, 19).replace('T', ' ');
-      for (const log of written.values()) log.push(`${stamp} [app] line ${++lines}`);
-    },
-    askedBy: (router, sinceMs) => [
-      ...new Set(asked.filter((one) => one.router === router && one.atMs >= sinceMs).map(({ replica }) => replica)),
-    ],
-    async [Symbol.asyncDispose]() {
-      server.close();
-      server.closeAllConnections();
-      await once(server, 'close');
-    },
-  };
-}
 
 /** One replica, as a process of the product's own command. */
 export interface Replica extends AsyncDisposable {
@@ -123,32 +33,53 @@ export interface ClusterBench extends AsyncDisposable {
 /** What the replicas of a test have in common. */
 export interface ClusterBenchOptions {
   readonly servers: readonly string[];
+  /** How a replica reaches the servers. Default: as they are. */
+  readonly serversOf?: (replica: string) => readonly string[];
   readonly world: ClusterWorld;
+  /** Between two polls, and two looks at the logs. As written, default 1s. */
+  readonly interval?: string;
+  /** Maximum size of the stream. As written, default 64MiB. */
+  readonly maxBytes?: string;
   /** As written. Default 3s. */
   readonly lease?: string;
   /** As written. Default 1m. */
   readonly grace?: string;
   /** Default 1. */
   readonly copies?: number;
-  /** Default: one that gets all records, and one that takes none. */
-  readonly hasSink?: boolean;
+  /** `world` gets all records; `never` takes none, so that all stay in the stream. Default: both. */
+  readonly sinks?: readonly ('world' | 'never')[];
 }
 
-const PATIENCE = { timeout: 30_000, interval: 50 };
+const PATIENCE = { timeout: 60_000, interval: 50 };
+
+/** Resolves when each router runs at one of these replicas and nowhere else. */
+export async function expectShared(replicas: readonly Replica[], names: readonly string[]): Promise<void> {
+  await vi.waitFor(async () => {
+    const own = await Promise.all(replicas.map((replica) => replica.listOwn()));
+    expect(own.flat().toSorted()).toEqual(names.toSorted());
+    expect(own.filter(({ length }) => length === 0)).toEqual([]);
+  }, PATIENCE);
+}
 
 /** Sets up what replicas need, and starts them as they are wanted. */
 export async function openClusterBench(options: ClusterBenchOptions): Promise<ClusterBench> {
-  const { servers, world, lease = '3s', grace = '1m', copies = 1, hasSink = true } = options;
+  const { servers, serversOf = () => servers, world, lease = '3s', grace = '1m', copies = 1 } = options;
+  const { interval = '1s', maxBytes = '64MiB', sinks = ['world', 'never'] } = options;
   const folder = await mkdtemp(join(tmpdir(), 'router-exporter-cluster-'));
   const replicas: Replica[] = [];
+  const toSink = (sink: 'world' | 'never', replica: string) =>
+    sink === 'world'
+      ? `{ name: world, type: http, url: "${world.url}/sink/${replica}", batch: { wait: 0s } }`
+      : `{ name: never, type: http, url: "${world.url}/never" }`;
   const configFile = (name: string) => join(folder, `${name}.yaml`);
   const write = (name: string, port: number) =>
     writeFile(
       configFile(name),
       `web: { listen: ["127.0.0.1:${port}"] }
 storage: { path: state-${name} }
+dead_letters: { max: 4MiB }
 cluster:
-  nats: { servers: ${JSON.stringify(servers)}, name: plant, replica: ${name}, advertise: "http://127.0.0.1:${port}", lease: ${lease}, status_grace: ${grace}, replicas: ${copies}, max_bytes: 64MiB }
+  nats: { servers: ${JSON.stringify(serversOf(name))}, name: plant, replica: ${name}, advertise: "http://127.0.0.1:${port}", lease: ${lease}, status_grace: ${grace}, replicas: ${copies}, max_bytes: ${maxBytes} }
 modules:
   number: { resources: [{ path: number, metrics: [{ name: router_number, help: A number., type: gauge, value: n }] }] }
 defaults:
@@ -157,18 +88,11 @@ defaults:
   auth: basic
   timezone: UTC
   modules: [number]
-  poll: { interval: 1s, timeout: 1s, connect_timeout: 1s, deadline: 1s, stale_after: 1m }
-  logs: { interval: 1s, start: all }
+  poll: { interval: ${interval}, timeout: 1s, connect_timeout: 1s, deadline: 1s, stale_after: 1m }
+  logs: { interval: ${interval}, start: all }
 routers:
-${world.names.map((router) => `  - { name: ${router}, url: "${world.url}/${router}" }\n`).join('')}${
-  hasSink
-    ? `sinks:
-  - { name: world, type: http, url: "${world.url}/sink", batch: { wait: 0s } }
-  # As long as it has not taken them, all records stay in the stream.
-  - { name: never, type: http, url: "${world.url}/never" }
-`
-    : ''
-}`,
+${world.names.map((router) => `  - { name: ${router}, url: "${world.url}/${router}" }\n`).join('')}sinks:${sinks.length === 0 ? ' []' : ''}
+${sinks.map((sink) => `  - ${toSink(sink, name)}\n`).join('')}`,
     );
   await write('admin', await findFreePort());
   // Servers that have just started may have no leader yet.

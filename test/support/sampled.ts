@@ -25,6 +25,7 @@ export const SAMPLES = {
   'refused requests': '1,500 of 30,000',
   'memory for a large file': 'not measured',
   'ways to start the agent': 'by its command',
+  'faults of a cluster': 'none',
   'faults of the machine': 'three of eight, on one of two stores',
 } as const;
 

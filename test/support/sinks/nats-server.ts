@@ -24,6 +24,8 @@ export interface NatsServer extends AsyncDisposable {
   addStream(config: Partial<StreamConfig> & { readonly name: string }): Promise<void>;
   updateStream(name: string, config: Partial<StreamConfig>): Promise<void>;
   purge(stream: string): Promise<void>;
+  /** Publishes messages of so many bytes until the server refuses one. */
+  fill(subject: string, bytes: number): Promise<void>;
   removeStream(name: string): Promise<void>;
   /** Everything that a stream holds, in its order. */
   read(stream: string): Promise<readonly StoredMessage[]>;
@@ -45,16 +47,21 @@ export interface NatsServerOptions {
   readonly isTls?: boolean | undefined;
   /** Default true. */
   readonly hasJetStream?: boolean | undefined;
+  /** Folder of its streams. Default: one of its own. */
+  readonly storePath?: string | undefined;
+  /** What all streams together may take, as nats-server writes it. Default 256MB. */
+  readonly fileMax?: string | undefined;
 }
 
 /** A real nats-server with JetStream, in a folder of its own. */
 export async function openNatsServer(options: NatsServerOptions = {}): Promise<NatsServer> {
-  const { config = '', files = {}, admin = {}, isTls = false, hasJetStream = true } = options;
+  const { config = '', files = {}, admin = {}, isTls = false, hasJetStream = true, fileMax = '256MB' } = options;
   const folder = mkdtempSync(join(tmpdir(), 'router-exporter-nats-'));
   const port = await findFreePort();
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
   const file = join(folder, 'nats.conf');
-  const store = hasJetStream ? `jetstream { store_dir: "${folder}/store", max_file: 256MB, max_mem: 64MB }` : '';
+  const { storePath = join(folder, 'store') } = options;
+  const store = hasJetStream ? `jetstream { store_dir: "${storePath}", max_file: ${fileMax}, max_mem: 64MB }` : '';
   writeFileSync(file, `listen: "127.0.0.1:${port}"\n${store}\n${config.replaceAll('FOLDER', folder)}\n`);
 
   const launch = async () => {
@@ -80,6 +87,19 @@ export async function openNatsServer(options: NatsServerOptions = {}): Promise<N
     updateStream: (name, own) => manage(async (manager) => void (await manager.streams.update(name, own))),
     removeStream: (name) => manage(async (manager) => void (await manager.streams.delete(name))),
     purge: (stream) => manage(async (manager) => void (await manager.streams.purge(stream))),
+    fill: (subject, bytes) =>
+      manage(async (manager) => {
+        const payload = new Uint8Array(bytes);
+        for (let isFull = false; !isFull; ) {
+          isFull = await manager
+            .jetstream()
+            .publish(subject, payload)
+            .then(
+              () => false,
+              () => true,
+            );
+        }
+      }),
     read: (stream) =>
       manage(async (manager) => {
         const { state } = await manager.streams.info(stream);
