@@ -1,0 +1,65 @@
+import { expect, test, vi } from 'vitest';
+import { expectShared, openClusterBench, type Replica } from '../support/cluster-bench.ts';
+import { expectComplete, expectReceived } from '../support/cluster-records.ts';
+import { watchCursor } from '../support/cluster-stream.ts';
+import { openClusterWorld } from '../support/cluster-world.ts';
+import { sampled, sampleNote } from '../support/sampled.ts';
+import { findRepeats } from '../support/sink-repeats.ts';
+import { openNatsServer } from '../support/sinks/nats-server.ts';
+import { findTool } from '../support/tools.ts';
+
+const natsServer = findTool('nats-server');
+const isLeftOut = sampled('faults of a cluster', natsServer.isMissing, true);
+const note = `${sampleNote('faults of a cluster')}${natsServer.note}`;
+const ROUTERS = 12;
+const LEASE_MS = 3000;
+const WRITE_EVERY_MS = 200;
+const PATIENCE = { timeout: 30_000, interval: 50 };
+
+test.skipIf(isLeftOut).for(['SIGKILL', 'SIGSTOP'] as const)(
+  `another replica serves the sink of one that gets %s in the middle of a batch: it sends that batch again, nothing is missing, and the cursor never goes back${note}`,
+  { timeout: 180_000 },
+  async (signal) => {
+    await using server = await openNatsServer();
+    await using world = await openClusterWorld(ROUTERS);
+    await using bench = await openClusterBench({ servers: [server.url], world, lease: `${LEASE_MS}ms` });
+    const replicas = [await bench.start('a'), await bench.start('b')];
+    await expectShared(replicas, world.names);
+    await using cursor = await watchCursor(server, 'world');
+    const stopWriting = world.keepWriting(WRITE_EVERY_MS);
+    const { batch, answer } = await world.holdNext();
+    const isVictim = ({ name }: Replica) => name === batch.replica;
+    const victim = replicas.find(isVictim) ?? expect.unreachable('no replica has sent it');
+    const other = replicas.find((one) => !isVictim(one)) ?? expect.unreachable('there is no other replica');
+
+    victim.signal(signal);
+    const atMs = performance.now();
+    // The other one begins with the batch of which nobody knows whether it has arrived.
+    const again = await vi.waitFor(() => {
+      const found = world.batches.find(({ replica }) => replica === other.name);
+      return found ?? expect.unreachable('the other replica has sent nothing');
+    }, PATIENCE);
+    expect(again.atMs - atMs).toBeLessThan(LEASE_MS + 5000);
+    expect(again.records.map(({ uid }) => uid)).toEqual(expect.arrayContaining(batch.records.map(({ uid }) => uid)));
+    await expectReceived(world);
+
+    // Its answer comes now, when others have moved the cursor.
+    const goesOnMs = performance.now();
+    answer();
+    if (signal === 'SIGSTOP') victim.signal('SIGCONT');
+    else {
+      await victim.program.ended;
+      victim.start();
+    }
+    await expectShared(replicas, world.names);
+    // It gets the sink back, and goes on where the other one was.
+    await vi.waitFor(() => expect(cursor.places.at(-1)?.owner).toBe(victim.name), PATIENCE);
+    stopWriting();
+    await expectComplete(server, world);
+    const places = cursor.places.map(({ batch: seq, index }) => seq * 1e6 + index);
+    expect(places).toEqual(places.toSorted((one, next) => one - next));
+    expect(new Set(cursor.places.map(({ owner }) => owner))).toEqual(new Set(['a', 'b']));
+    const repeats = findRepeats(world.batches, [{ replica: victim.name, atMs: goesOnMs }]);
+    expect(repeats).toMatchObject({ unexplained: [], batches: 1, records: batch.records.length });
+  },
+);
