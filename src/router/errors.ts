@@ -21,15 +21,19 @@ export interface ErrorDetail {
 export interface RouterErrorOptions extends SourceErrorOptions {
   /** The router's own words, from the body of its answer. */
   readonly words?: readonly ErrorDetail[] | undefined;
+  /** True when this machine is the reason, and not the router. Default false. */
+  readonly isLocal?: boolean | undefined;
 }
 
 /** Everything that can go wrong between the agent and one router. */
 export class RouterError extends SourceError<RouterFailure> {
   override readonly name = 'RouterError';
   readonly words: readonly ErrorDetail[];
+  readonly isLocal: boolean;
   constructor(code: RouterFailure, message: string, options: RouterErrorOptions) {
     super(code, message, options);
     this.words = options.words ?? [];
+    this.isLocal = options.isLocal ?? false;
   }
 
   /** True if the account is valid but lacks the right: an answer of 403, or of 401 with a valid session. */

@@ -127,6 +127,8 @@ export class StatusPoller {
   /** Increases when the router may have been replaced. */
   #renewal = 0;
   #isUp = false;
+  /** Resources withdrawn in polls that were given up. */
+  #unreported: readonly string[] = [];
   #configHash: string | undefined;
 
   constructor(options: StatusPollerOptions) {
@@ -209,7 +211,7 @@ export class StatusPoller {
       deadline,
       options,
       resources: [],
-      withdrawn: [],
+      withdrawn: this.#unreported,
       asked: new Set(),
       slowResources: 0,
       unsure: new Set(),
@@ -218,17 +220,32 @@ export class StatusPoller {
       failure: undefined,
       refusal: undefined,
     };
-    await this.#readDue(poll, signal);
-    // After a login in between, the identity may have been read from another router.
-    for (const tracked of this.#tracked) {
-      if (!poll.isOver && poll.asked.size > 0 && this.#isOutdated(tracked) && this.#isFor(tracked))
-        await this.#read(tracked, poll, signal);
+    try {
+      await this.#readDue(poll, signal);
+      // After a login in between, the identity may have been read from another router.
+      for (const tracked of this.#tracked) {
+        if (!poll.isOver && poll.asked.size > 0 && this.#isOutdated(tracked) && this.#isFor(tracked))
+          await this.#read(tracked, poll, signal);
+      }
+    } catch (cause) {
+      this.#forget(poll);
+      throw cause;
     }
+    this.#unreported = [];
     this.#judgeUnsure(poll);
     if (poll.asked.size === 0) return this.#toResult(poll, true);
     this.#isUp = poll.isUp;
     if (!poll.isUp) this.#renewal++;
     return this.#toResult(poll, false);
+  }
+
+  /** Makes due again what a poll has read that was given up: nobody got its values. */
+  #forget({ asked, withdrawn }: PollInProgress): void {
+    for (const tracked of asked) {
+      this.#timers.reset(tracked.index);
+      tracked.held = undefined;
+    }
+    this.#unreported = withdrawn;
   }
 
   async #readDue(poll: PollInProgress, signal: AbortSignal): Promise<void> {

@@ -1,21 +1,28 @@
 import type { ServerResponse } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { answerJson, type Handler, openRouter, REQUEST_TIMEOUT_MS } from './http-router.ts';
+import { ConnectionLimit } from '../../src/router/index.ts';
+import { answerJson, type BenchOptions, type Handler, inTurn, openRouter, REQUEST_TIMEOUT_MS } from './http-router.ts';
 import { authority, certificate } from './wire-bench.ts';
 
 const NEVER = new AbortController().signal;
 const TRIAL_MS = 5000;
+/** Time after which a token is renewed. */
+const TOKEN_MS = 4 * 60_000;
 /** Turns of the event loop, in which a request that is sent would arrive. */
 const LOOKS = 2000;
 
-interface Options {
+interface Options extends BenchOptions {
   /** Answers what is asked during a download. */
   readonly beside?: Handler;
+  /** Answers everything else but downloads and logins. */
+  readonly others?: Handler;
 }
 
+const answerEmpty: Handler = (_, response) => answerJson(response, {});
+
 /** A router over HTTPS without parts of files, whose downloads end when they are told to, and a client of it. */
-async function openBench({ beside = (_, response) => answerJson(response, {}) }: Options = {}) {
+async function openBench({ beside = answerEmpty, others = answerEmpty, ...options }: Options = {}) {
   const downloads: ServerResponse[] = [];
   const learnt: boolean[] = [];
   const bench = await openRouter(
@@ -24,9 +31,14 @@ async function openBench({ beside = (_, response) => answerJson(response, {}) }:
         response.write('first ');
         downloads.push(response);
       } else if (downloads.at(-1)?.writableEnded === false) beside(request, response, arrived);
-      else answerJson(response, {});
+      else others(request, response, arrived);
     },
-    { certificate, tls: { caPem: authority.caPem }, onSecondConnection: (answers) => void learnt.push(answers) },
+    {
+      certificate,
+      tls: { caPem: authority.caPem },
+      ...options,
+      onSecondConnection: (answers) => void learnt.push(answers),
+    },
   );
   /** Begins a download, and resolves with its text when its first bytes have come. */
   const download = async () => {
@@ -150,4 +162,154 @@ test('RouterClient.inTurn() that is given up on a second connection ends it, and
   await text;
   await bench.pass(REQUEST_TIMEOUT_MS);
   await next.turn;
+});
+
+test('RouterClient.inTurn() lets the calls of others wait for the end of a turn beside a download, so that no token is renewed twice', async () => {
+  const renew: Handler = (request, response, arrived) => {
+    if (!request.url?.endsWith('/auth/refresh')) return answerEmpty(request, response, arrived);
+    return answerJson(response, { access: 'access-9', refresh: 'refresh-9' });
+  };
+  await using bench = await openBench({ others: renew });
+  const { text, end } = await bench.download();
+  const hasWaited = Promise.withResolvers<void>();
+  const turn = bench.client.inTurn(NEVER, async (signal) => {
+    await bench.client.readProfiles(signal);
+    await hasWaited.promise;
+    await bench.client.readProfiles(signal);
+  });
+  await bench.pass(TRIAL_MS);
+  end();
+  await text;
+  await bench.pass(TOKEN_MS);
+  const other = bench.client.readStatus('system');
+  await bench.pass(0);
+  hasWaited.resolve();
+  await Promise.all([turn, other]);
+  expect(bench.asked().slice(2)).toEqual([
+    '2 GET /profiles',
+    '2 POST /auth/refresh',
+    '2 GET /profiles',
+    '1 GET /status/system',
+  ]);
+  expect(bench.arrived.at(-1)?.token).toBe('access-9');
+});
+
+test('RouterClient.inTurn() does not learn from an answer that comes when the download has ended', async () => {
+  const held: ServerResponse[] = [];
+  await using bench = await openBench({ beside: (_, response) => void held.push(response) });
+  const { text, end } = await bench.download();
+  const { turn, calls } = bench.takeTurn();
+  await bench.pass(TRIAL_MS);
+  end();
+  await text;
+  for (const response of held) answerJson(response, {});
+  await turn;
+  expect(calls).toHaveLength(1);
+  expect(bench.learnt).toEqual([]);
+});
+
+test('RouterClient.inTurn() waits for the download when no more connections may be open, and the router is tried again', async () => {
+  const connectionLimit = new ConnectionLimit(1);
+  await using bench = await openBench({ connectionLimit });
+  const { text, end } = await bench.download();
+  const { turn, calls } = bench.takeTurn();
+  for (let look = 0; look < 3; look++) await bench.pass(TRIAL_MS);
+  expect(calls).toHaveLength(1);
+  end();
+  await text;
+  await turn;
+  expect(calls).toHaveLength(2);
+
+  connectionLimit.setMax(2);
+  const later = await bench.download();
+  const next = bench.takeTurn();
+  await bench.pass(TRIAL_MS);
+  await next.turn;
+  later.end();
+  await later.text;
+  expect(bench.learnt).toEqual([true]);
+});
+
+test('RouterClient.inTurn() asks once more when the router has closed the kept second connection', async () => {
+  await using bench = await openBench({
+    beside: inTurn(answerEmpty, answerEmpty, (request) => request.socket.destroy(), answerEmpty),
+  });
+  const { text, end } = await bench.download();
+  for (let look = 0; look < 2; look++) {
+    const { turn } = bench.takeTurn();
+    await bench.pass(TRIAL_MS);
+    await turn;
+  }
+  end();
+  await text;
+  expect(bench.learnt).toEqual([true]);
+  expect(bench.asked().slice(2)).toEqual([
+    ...Array.from({ length: 3 }, () => '2 GET /profiles'),
+    ...Array.from({ length: 2 }, () => '3 GET /profiles'),
+  ]);
+});
+
+test('RouterClient.inTurn() takes a 401 that no login helps for an answer on a second connection', async () => {
+  let isRefused = false;
+  const refuse: Handler = (request, response, arrived) => {
+    if (isRefused && request.url?.endsWith('/profiles')) answerJson(response, {}, 401);
+    else answerEmpty(request, response, arrived);
+  };
+  await using bench = await openBench({ beside: refuse, others: refuse });
+  isRefused = true;
+  await expect(bench.client.readProfiles()).rejects.toThrow();
+  const { text, end } = await bench.download();
+  const calls: unknown[] = [];
+  const turn = bench.client.inTurn(NEVER, async (signal) => {
+    calls.push(await bench.client.readProfiles(signal).catch((cause: unknown) => cause));
+    calls.push(await bench.client.readStatus('system', signal));
+  });
+  await bench.pass(TRIAL_MS);
+  await turn;
+  end();
+  await text;
+  expect(calls).toEqual([expect.objectContaining({ code: 'auth', isAnswered: true }), {}]);
+  expect(bench.learnt).toEqual([true]);
+});
+
+test('RouterClient.inTurn() begins anew what has gone on in spite of a failed second connection', async () => {
+  await using bench = await openBench({ beside: inTurn(answerEmpty, (_, response) => answerJson(response, {}, 503)) });
+  const { text, end } = await bench.download();
+  let calls = 0;
+  const turn = bench.client.inTurn(NEVER, async (signal) => {
+    calls++;
+    await bench.client.readProfiles(signal);
+    return await bench.client.readProfiles(signal).catch(() => 'failed');
+  });
+  await bench.pass(TRIAL_MS);
+  end();
+  await text;
+  expect(await turn).toEqual({});
+  expect(calls).toBe(2);
+  expect(bench.learnt).toEqual([true, false]);
+});
+
+test('RouterClient.inTurn() goes on a second connection for one turn at a time; others wait for the download', async () => {
+  await using bench = await openBench();
+  const { text, end } = await bench.download();
+  const turns = [bench.takeTurn(), bench.takeTurn()];
+  await bench.pass(TRIAL_MS);
+  await turns[0]?.turn;
+  expect(turns[1]?.calls).toHaveLength(0);
+  end();
+  await text;
+  await turns[1]?.turn;
+  expect(bench.asked().slice(-2)).toEqual(['1 GET /profiles', '1 GET /profiles']);
+});
+
+test('RouterClient.close() ends a download and the turn beside it', async () => {
+  await using bench = await openBench({ beside: () => {} });
+  const { text } = await bench.download();
+  const { turn } = bench.takeTurn();
+  await bench.pass(TRIAL_MS);
+  const closed = bench.client.close(AbortSignal.abort(new RangeError('no time')));
+  await expect(closed).rejects.toThrow('no time');
+  await expect(text).rejects.toThrow();
+  await expect(turn).rejects.toThrow();
+  expect(bench.learnt).toEqual([]);
 });

@@ -10,6 +10,8 @@ const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
 const MIB = 1024 * 1024;
 const LINE_BYTES = 512;
+/** Of the byte budget. */
+const STATUS_SHARE = 0.2;
 const LOG_FILE = '/download/log?log_file';
 /** Turns of the event loop in which the network brings what it has, between two timers. */
 const TURNS = 40;
@@ -154,6 +156,67 @@ test('a router that is busy during downloads from some time on is asked at their
   expect(logOf(fleet, /second connection/)).toEqual([ANSWERS, ANSWERS_NO_MORE]);
   expect(await readSeries(fleet, 'router_exporter_polls_total{result="failure"}')).toBe(0);
   expect(bulkLines(fleet)).toHaveLength(MIB / LINE_BYTES);
+});
+
+test('a poll that fails half way beside a download is done again at its end, with what it had read', async () => {
+  await using fleet = await startSlowFleet(MIB);
+  await fleet.router().fault('slow_body', { path: LOG_FILE, bytesPerSecond: 5000 });
+  await startAndPoll(fleet);
+  await advance(fleet, 30 * SECOND_MS);
+  const link = 'router_port_link_up{router="sim-1",resource="ethernet1",slot="1",port="3",net="net1"}';
+  expect(await readSeries(fleet, link)).toBe(0);
+  fleet.router().setStatus('ethernet1', { list: [{}, {}, { link: 'up' }] });
+  await fleet.router().fault('busy_beside_download', { path: '/status/power2' });
+  await advance(fleet, 4 * MINUTE_MS);
+
+  expect(logOf(fleet, /second connection/)).toEqual([ANSWERS, ANSWERS_NO_MORE]);
+  expect(await readSeries(fleet, link)).toBe(1);
+});
+
+test('a download and the poll beside it count together, and the poll does not fail when the download has spent the budget', async () => {
+  const bytesPerSecond = 20_000;
+  // Both are under way 130 seconds after the start.
+  const byteBudget = (130 * bytesPerSecond) / (1 - STATUS_SHARE);
+  await using fleet = await startSlowFleet(4 * MIB, {}, (config) => ({
+    ...config,
+    routers: config.routers.map((router) => ({ ...router, byteBudget, byteBudgetStatusShare: STATUS_SHARE })),
+  }));
+  await fleet.router().fault('slow_body', { path: LOG_FILE, bytesPerSecond });
+  // Near the end of the day nothing is slowed down before the budget is spent.
+  await fleet.clock.advance(11.8 * 60 * MINUTE_MS);
+  await startAndPoll(fleet);
+  await advance(fleet, 100 * SECOND_MS);
+  await fleet.router().fault('slow', { path: '/status', delayMs: 3000 });
+  const { seen, look } = watch(fleet);
+  await advance(fleet, 80 * SECOND_MS, look);
+
+  expect(logOf(fleet, /second connection/)).toEqual([ANSWERS]);
+  expect(logOf(fleet, /The logs could not be read/)).toHaveLength(1);
+  expect(logOf(fleet, /status resource could not be read/)).toEqual([]);
+  expect([...seen.ups]).toEqual([1]);
+  const received = await readSeries(fleet, 'router_api_received_bytes_total{router="sim-1"}');
+  const sent = await readSeries(fleet, 'router_api_sent_bytes_total{router="sim-1"}');
+  expect(await readSeries(fleet, 'router_api_budget_used_bytes{router="sim-1"}')).toBe(received + sent);
+  expect(received).toBeGreaterThan(byteBudget * (1 - STATUS_SHARE) - sent);
+});
+
+test('a router that a reload removes is left at once while a download and a poll are under way, and read on when it is back', async () => {
+  await using fleet = await startSlowFleet(MIB);
+  await fleet.router().fault('slow_body', { path: LOG_FILE, bytesPerSecond: 5000 });
+  await startAndPoll(fleet);
+  await advance(fleet, 40 * SECOND_MS);
+  await fleet.router().fault('slow', { path: '/status', delayMs: 5000 });
+  await advance(fleet, 30 * SECOND_MS);
+  expect(await readSeries(fleet, 'router_exporter_connections{state="busy"}')).toBe(2);
+
+  expect(await fleet.reload((config) => ({ ...config, routers: [] }))).toMatchObject({ ok: true });
+  expect(await countConnections(fleet)).toBe(0);
+  await fleet.router().clearFault('slow');
+  expect(await fleet.reload((config) => config)).toMatchObject({ ok: true });
+  await advance(fleet, 8 * MINUTE_MS);
+  expect(await readUp(fleet)).toBe(1);
+  expect(bulkLines(fleet)).toEqual(Array.from({ length: MIB / LINE_BYTES }, (_, line) => line));
+  expect(logOf(fleet, /second connection/)).toEqual([ANSWERS, ANSWERS]);
 });
 
 test('a router whose download stalls as it answers elsewhere is asked at the end of the next one, which is read whole', async () => {

@@ -278,3 +278,25 @@ test('labels of another resource go when the rows of that could not be read for 
   await poll(4);
   expect(seen).toEqual([{ place: 'cellar' }, { place: 'cellar' }, { place: 'cellar' }, {}, { place: 'cellar' }]);
 });
+
+test('what a poll has read that was given up is read again by the next one, whatever its interval', async () => {
+  const abort = new AbortController();
+  const { poller, asked, script } = openBench([WHO, SLOW, PLAIN], {
+    device_info: device('5.3'),
+    slow: body(),
+    plain: () => {
+      abort.abort(new RangeError('stop'));
+      return body();
+    },
+  });
+  await expect(poller.pollOnce(abort.signal)).rejects.toThrow('stop');
+  script['plain'] = body();
+  asked.length = 0;
+  const { resources } = await poller.pollOnce(SIGNAL);
+  expect(asked).toEqual(['device_info', 'slow', 'plain']);
+  expect(resources.map(({ name, state, families }) => [name, state, families.length])).toEqual([
+    ['device_info', 'read', 1],
+    ['slow', 'read', 1],
+    ['plain', 'read', 1],
+  ]);
+});

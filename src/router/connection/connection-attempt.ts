@@ -317,6 +317,7 @@ function toDescriptorError(): RouterError {
     disposition: 'retry',
     hint: 'Raise the limit of open files of the agent: ulimit -n, LimitNOFILE= of systemd, --ulimit of a container',
     isUnsent: true,
+    isLocal: true,
   });
 }
 
@@ -325,6 +326,7 @@ function toLimitError(max: number): RouterError {
     disposition: 'retry',
     hint: 'Raise connections.max, and the limit of open files of the agent if it is lower',
     isUnsent: true,
+    isLocal: true,
   });
 }
 
@@ -344,6 +346,7 @@ export function toSourceError(cause: unknown, sourceAddress: string | undefined)
     hint: 'Check source_address of this router: it must be an address of this machine',
     cause,
     isUnsent: true,
+    isLocal: true,
   });
 }
 

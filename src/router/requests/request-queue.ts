@@ -194,9 +194,24 @@ export class RequestQueue {
     const { signal } = call;
     const second = this.#second.transport;
     if (!second) return this.#mutex.run(() => this.#attempt(call, (one) => attempt(one, this.#transport)), signal);
-    return this.#second.ask(signal, async () =>
-      attempt({ ...call, authorization: await this.#credentials.authorization(signal) }, second),
-    );
+    return this.#second.ask(signal, () => this.#attemptBeside(call, (one) => attempt(one, second)));
+  }
+
+  /**
+   * As {@link #attempt}, on the second connection: what a token or a wait might help is left for the end of the download. Only
+   * a GET that lost its kept connection is repeated, once.
+   */
+  async #attemptBeside<T>(call: Call, attempt: (request: TransportRequest) => Promise<T>): Promise<T> {
+    for (let hasReconnected = false; ; hasReconnected = true) {
+      const authorization = await this.#credentials.authorization(call.signal);
+      try {
+        return await attempt({ ...call, authorization });
+      } catch (cause) {
+        if (!(cause instanceof RouterError) || call.signal.aborted) throw cause;
+        if (this.#isVain(call, cause)) throw toRefusalError(cause);
+        if (hasReconnected || call.method !== 'GET' || !isStaleConnection(cause)) throw cause;
+      }
+    }
   }
 
   async #attempt<T>(call: Call, attempt: (request: TransportRequest) => Promise<T>): Promise<T> {
@@ -239,13 +254,18 @@ export class RequestQueue {
 
   /** Drops the token after a 401; throws if no other token can help. `refusals`: of this call so far. */
   async #renew(call: Call, authorization: string | undefined, cause: RouterError, refusals: number): Promise<void> {
-    // A password that is sent with each request may have changed since, and costs no login to find out.
-    if (this.#credentials.needsLogin && this.#refusals.isVain(call)) throw toRefusalError(cause);
+    if (this.#isVain(call, cause)) throw toRefusalError(cause);
     if (refusals < REFUSALS_MAX && (await this.#credentials.lost(authorization, cause, refusals > 0))) return;
     // Fixed credentials cannot be renewed.
     if (refusals === 0) throw cause;
     this.#refusals.refused(call);
     throw toRefusalError(cause);
+  }
+
+  /** Returns true for a 401 that no other token helps. */
+  #isVain(call: Call, { disposition }: RouterError): boolean {
+    // A password that is sent with each request may have changed since, and costs no login to find out.
+    return disposition === 'login-again' && this.#credentials.needsLogin && this.#refusals.isVain(call);
   }
 
   #noteRetryAfter({ status, retryAfterMs }: RouterError): void {

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Clock } from '../../base/index.ts';
 import { RouterError } from '../errors.ts';
 import type { Transport } from './transport.ts';
@@ -25,6 +26,14 @@ const BUSY_STATUSES: ReadonlySet<number> = new Set([429, 503]);
 /** Reason of the signal of work whose second connection has failed. */
 const LOST = new DOMException('The second connection failed', 'AbortError');
 
+/** A turn that uses the second connection. */
+interface TurnBeside {
+  /** Signal of its caller. */
+  readonly signal: AbortSignal;
+  /** Aborts its work when the connection has failed. */
+  readonly lost: AbortController;
+}
+
 /**
  * A second connection to a router, for one turn at a time that would otherwise wait for a download. Whether the router answers
  * there is learnt: one that is not known is tried after a wait of five seconds, and one that refuses, is busy, does not answer
@@ -32,12 +41,14 @@ const LOST = new DOMException('The second connection failed', 'AbortError');
  */
 export class SecondConnection {
   readonly #options: SecondConnectionOptions;
+  /** The turn to which a call belongs, because the requests of others wait for the turn: they may need a token, too. */
+  readonly #caller = new AsyncLocalStorage<TurnBeside>();
   /** True once the router has answered here during a download. */
   #answers = false;
   #refusedUntilMs = -Infinity;
   #transport: Transport | undefined;
-  /** The turn that uses it: signal of its caller, and what aborts its work. */
-  #turn: { readonly signal: AbortSignal; readonly lost: AbortController } | undefined;
+  /** The turn that uses it. */
+  #turn: TurnBeside | undefined;
   /** The download under way beside which turns may go on; `wasBeside`: one did. */
   #download: { wasBeside: boolean } | undefined;
 
@@ -45,9 +56,10 @@ export class SecondConnection {
     this.#options = options;
   }
 
-  /** Set while a turn uses it: its requests go there. */
+  /** Set in the work of the turn that uses it: its requests go there. */
   get transport(): Transport | undefined {
-    return this.#turn ? this.#transport : undefined;
+    const turn = this.#caller.getStore();
+    return turn && turn === this.#turn ? this.#transport : undefined;
   }
 
   /** Resolves when a turn may go on beside the download that it waits for; rejects when `signal` aborts. */
@@ -76,18 +88,22 @@ export class SecondConnection {
   }
 
   /**
-   * Does the work of a turn whose requests go here. Resolves with `undefined` when the connection has failed; the signal of
-   * the work aborts then. `signal`: that of the caller.
+   * Does the work of a turn whose requests go here. Resolves with `undefined` if another turn uses it, or when the connection
+   * has failed; the signal of the work aborts then. `signal`: that of the caller.
    */
   async run<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<{ result: T } | undefined> {
+    if (this.#turn) return undefined;
     const lost = new AbortController();
-    this.#turn = { signal, lost };
+    const turn = { signal, lost };
+    this.#turn = turn;
     this.#transport ??= this.#options.open();
     if (this.#download) this.#download.wasBeside = true;
+    const hasFailed = () => lost.signal.aborted && !signal.aborted;
     try {
-      return { result: await work(AbortSignal.any([signal, lost.signal])) };
+      const result = await this.#caller.run(turn, () => work(AbortSignal.any([signal, lost.signal])));
+      return hasFailed() ? undefined : { result };
     } catch (cause) {
-      if (lost.signal.aborted && !signal.aborted) return undefined;
+      if (hasFailed()) return undefined;
       throw cause;
     } finally {
       this.#turn = undefined;
@@ -97,25 +113,29 @@ export class SecondConnection {
 
   /** Does a request of the turn, and learns from its outcome. `signal`: that of the request. */
   async ask<T>(signal: AbortSignal, request: () => Promise<T>): Promise<T> {
-    const turn = this.#turn;
+    const [turn, download] = [this.#turn, this.#download];
+    // What a router answers when the download has ended says nothing about what it does meanwhile.
+    const learn = () => download && download === this.#download && this.#learn();
     try {
       const answer = await request();
-      this.#learn();
+      learn();
       return answer;
     } catch (cause) {
-      if (turn?.signal.aborted !== true) this.#learnFrom(cause, signal, turn?.lost);
+      if (turn && !turn.signal.aborted && !turn.lost.signal.aborted) this.#learnFrom(cause, signal, learn, turn.lost);
       throw cause;
     }
   }
 
+  /** Ends it, and the work of a turn that uses it. */
   async close(): Promise<void> {
+    this.#turn?.lost.abort(LOST);
     const transport = this.#transport;
     this.#transport = undefined;
     await transport?.close();
   }
 
   async #closeIfUnused(): Promise<void> {
-    if (!this.#turn && !this.#download) await this.close();
+    if (!this.#turn && !(this.#download && this.#answers)) await this.close();
   }
 
   #isUsable(): boolean {
@@ -124,16 +144,16 @@ export class SecondConnection {
     return this.#download !== undefined && !isRefused && (this.#answers || hasToken());
   }
 
-  #learnFrom(cause: unknown, { aborted }: AbortSignal, lost: AbortController | undefined): void {
+  #learnFrom(cause: unknown, { aborted }: AbortSignal, learn: () => void, lost: AbortController): void {
     const error = cause instanceof RouterError ? cause : undefined;
     const status = error?.status;
-    // A new token is asked for when the download has ended.
-    if (status === 401) lost?.abort(LOST);
-    else if (status !== undefined && !BUSY_STATUSES.has(status)) this.#learn();
+    // A new token is asked for when the download has ended, and what this machine lacks may be there then.
+    if (error?.disposition === 'login-again' || error?.isLocal) lost.abort(LOST);
+    else if (status !== undefined && !BUSY_STATUSES.has(status)) learn();
     // What the agent refuses by itself says nothing about the router; the end of the caller's time does.
     else if (error ? error.code !== 'budget' : aborted) {
       this.#refuse(cause);
-      lost?.abort(LOST);
+      lost.abort(LOST);
     }
   }
 
