@@ -75,6 +75,7 @@ export class Membership {
   #seq: number | undefined;
   #session: Session | undefined;
   #view = new ClusterView();
+  #term = 0;
   #running: Promise<void> | undefined;
   /** Wakes the loop, because there is something to write. */
   #wake: (() => void) | undefined;
@@ -93,6 +94,14 @@ export class Membership {
   /** What is known of the cluster; while the engine is away, what was known before. */
   get view(): ClusterView {
     return this.#view;
+  }
+
+  /**
+   * Changes whenever others may have served, or may serve from now on, what belongs to this replica: with the members, and when its
+   * lease begins or goes on after it had ended here.
+   */
+  get term(): number {
+    return this.#term;
   }
 
   /** Sets the names of the routers that this replica knows. */
@@ -256,7 +265,7 @@ export class Membership {
       this.lease.lose();
       this.#reported = '';
       this.#options.report({ type: 'lease-lost' });
-      this.#options.onChange();
+      this.#beginTerm();
     }
     if (holder && !isOurs) {
       this.#reportOnce(`taken ${holder.incarnation}`, () => this.#options.report({ type: 'name-taken', by: holder }));
@@ -300,7 +309,14 @@ export class Membership {
       session.seenSeq = entry.seq;
       this.#complete();
     }
-    if (changed && this.#view === session.view) this.#options.onChange();
+    if (this.#view !== session.view) return;
+    if (changed === 'members') this.#beginTerm();
+    else if (changed) this.#options.onChange();
+  }
+
+  #beginTerm(): void {
+    this.#term++;
+    this.#options.onChange();
   }
 
   /**
@@ -318,7 +334,7 @@ export class Membership {
     // An engine that shows the old lease and stores no new one is still away.
     const { isHeld, isEngineAway } = this.lease;
     if (isHeld && !isEngineAway) this.#reportOnce('joined', () => this.#options.report({ type: 'joined' }));
-    if (isNew || isHeld !== wasHeld) this.#options.onChange();
+    if (isNew || isHeld !== wasHeld) this.#beginTerm();
   }
 
   #noteFailure(cause: unknown, beganMs: number): void {

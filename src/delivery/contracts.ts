@@ -6,6 +6,8 @@ import type { OutgoingRecord } from './outgoing-record.ts';
 export interface Spool<Cursor> {
   /** False while another process serves the sink from the same records. Absent: there is no other. */
   serves?(sink: string): boolean;
+  /** Another value than before when another process may have served sinks since. Absent: there is no other. */
+  readonly term?: number;
   /** Reads the next records of a sink; `undefined` when it has everything. */
   readSlice(sink: string, bounds: SliceBounds): Slice<Cursor> | undefined;
   /** Moves the sink's cursor behind the settled records. */

@@ -68,6 +68,8 @@ export class DeliveryWorker<Cursor> {
   #hasTaken = false;
   /** Number of repeats since the sink last accepted new records. */
   #passes = 0;
+  /** The term of the spool at the last step. */
+  #term: number | undefined;
   #refusedBatches = 0;
   /** Number of records sent alone while every batch was rejected. */
   #probes = 0;
@@ -80,6 +82,11 @@ export class DeliveryWorker<Cursor> {
   async step(signal: AbortSignal, { isLast = false }: StepOptions = {}): Promise<StepOutcome> {
     const { sink, spool } = this.#options;
     const isServed = spool.serves?.(sink.name) ?? true;
+    if (spool.term !== this.#term) {
+      // Another worker may have delivered it meanwhile. What was delivered here only has to be settled.
+      if (this.#load && this.#load.inFlight.attempt.length > 0) this.#drop();
+      this.#term = spool.term;
+    }
     if (!isServed) this.abandon();
     else if (sink.connection) await this.#repeatLost(sink.connection);
     if (!this.#load) {
@@ -113,6 +120,10 @@ export class DeliveryWorker<Cursor> {
    */
   abandon(): void {
     this.#lost = {};
+    this.#drop();
+  }
+
+  #drop(): void {
     // The system may still be at work on bytes of an attempt that was given up.
     if (!this.#load?.hasFailed) this.#load?.free?.();
     this.#load = undefined;

@@ -459,6 +459,24 @@ test('DeliveryWorker lets the memory of records be used again once they are sett
   expect(spool.freed).toBe(1);
 });
 
+test('DeliveryWorker reads anew what it could not deliver when another may have served its sink since', async () => {
+  let isUp = false;
+  const { spool, worker, attempts, drain } = createBench(() =>
+    isUp ? Promise.resolve(taken) : Promise.reject(new DeliveryError('unreachable', 'Down', { disposition: 'retry' })),
+  );
+  const others = { serves: () => true, term: 1 };
+  Object.assign(spool, others);
+  spool.add(numbers(3));
+  await expect(worker.step(never)).rejects.toThrow('Down');
+  // The sink was another's for a moment in which nobody asked here.
+  spool.acknowledge('archive', 2);
+  Object.assign(spool, { term: 2 });
+  isUp = true;
+  attempts.length = 0;
+  expect(await drain()).toEqual([]);
+  expect(attempts.flat()).toEqual(['r2']);
+});
+
 test('DeliveryWorker drops what it read when another serves its sink, and repeats what may be lost once it serves it again', async () => {
   let isServed = false;
   let isUp = false;

@@ -111,7 +111,9 @@ export interface ClusterBench extends StoreBench {
 }
 
 /** What may differ between the replicas of a cluster. */
-export type ClusterBenchOptions = Partial<Pick<ClusterStoreOptions, 'replica' | 'isOwner' | 'cluster' | 'onDamaged'>>;
+export type ClusterBenchOptions = Partial<
+  Pick<ClusterStoreOptions, 'replica' | 'isOwner' | 'term' | 'cluster' | 'onDamaged' | 'onSilent'>
+>;
 
 /** Starts a server with an empty stream. */
 export async function createClusterBench({

@@ -22,6 +22,8 @@ export interface ClusterStateOptions {
     readonly settings: ClusterSettings;
     isOwner(kind: 'router' | 'sink' | 'janitor', name: string): boolean;
     mayKnow(router: string): boolean;
+    /** Changes whenever others may have served a sink of this replica. */
+    readonly term: number;
   };
   /** Keeps the last lines for the pages. */
   readonly local: Pick<EmbeddedStore, 'addRecent' | 'keepRouters'>;
@@ -60,6 +62,7 @@ export function openClusterStore(options: ClusterStateOptions): ClusterState {
     sinks: config.sinks,
     isOwner: (kind: 'router' | 'sink' | 'janitor', name: string) => cluster.isOwner(kind, name),
     mayKnow: (router: string) => cluster.mayKnow(router),
+    term: () => cluster.term,
     onForgotten: (routers) => logger.info('Forgot routers that no replica has configured any more', { routers }),
     onRecords,
     letters,

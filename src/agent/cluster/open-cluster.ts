@@ -60,6 +60,11 @@ export class Cluster {
     return this.#share?.isOwner(kind, name) ?? false;
   }
 
+  /** Changes whenever others may have served a sink of this replica. */
+  get term(): number {
+    return this.membership.term;
+  }
+
   /** True if a replica has the router configured, or if it cannot be told. */
   mayKnow(router: string): boolean {
     return this.membership.view.mayKnow(router);

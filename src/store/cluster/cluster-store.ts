@@ -27,6 +27,8 @@ export interface ClusterStoreOptions {
   readonly sinks: readonly SinkStart[];
   /** True while the lease of this replica holds and a router, a sink or the janitor's work is its own. Asked before each write. */
   readonly isOwner: (kind: 'router' | 'sink' | 'janitor', name: string) => boolean;
+  /** Another value than before whenever others may have served a sink of this replica since. Default: they never do. */
+  readonly term?: (() => number) | undefined;
   /**
    * True if a replica has a router configured, or if it cannot be told. What the stream holds of others is removed after a week.
    * Default: nothing is removed.
@@ -110,6 +112,7 @@ export class ClusterStore implements Store {
       now: () => link.clock.now(),
       sinks: () => this.#sinks,
       serves: (sink) => this.serves(sink),
+      term: () => this.term,
       isReady: () => !this.isWaiting,
       onRecords: options.onRecords,
       onServing: options.onServing,
@@ -215,6 +218,10 @@ export class ClusterStore implements Store {
         await this.#readers.close(name);
       }),
     );
+  }
+
+  get term(): number {
+    return this.#options.term?.() ?? 0;
   }
 
   serves(sink: string): boolean {

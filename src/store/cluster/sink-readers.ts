@@ -10,6 +10,8 @@ export interface SinkReadersOptions extends SinkReaderOptions {
   readonly sinks: () => readonly SinkStart[];
   /** True while a sink is this replica's. */
   readonly serves: (sink: string) => boolean;
+  /** Another value than before whenever others may have served a sink since. */
+  readonly term: () => number;
   /** True once the stream is known to be as it must be. */
   readonly isReady: () => boolean;
   /** Called when this replica begins to serve a sink. */
@@ -19,6 +21,8 @@ export interface SinkReadersOptions extends SinkReaderOptions {
 interface Entry {
   /** The connection when it was opened. */
   readonly connection: object | undefined;
+  /** The term when it was opened. */
+  readonly term: number;
   readonly reader: SinkReader;
   readonly opening: Promise<void>;
   isOpen: boolean;
@@ -54,15 +58,17 @@ export class SinkReaders {
     const known = this.#readers.get(sink);
     const { connection } = this.#options.link;
     const isServed = this.#options.serves(sink);
-    // A server that has lost its last commits in a power cut gives their numbers to others.
-    const isOutdated = connection !== undefined && known?.connection !== connection;
+    const term = this.#options.term();
+    // A server that has lost its last commits in a power cut gives their numbers to others. And another replica may have moved the
+    // cursor while nobody asked here.
+    const isOutdated = connection !== undefined && (known?.connection !== connection || known.term !== term);
     if (known && (!isServed || isOutdated)) void this.close(sink);
     else if (known) return known.isOpen ? known.reader : undefined;
     if (!isServed) return undefined;
     const start = this.#options.sinks().find(({ name }) => name === sink);
     if (!start || !this.#options.isReady()) return undefined;
     const reader = new SinkReader(this.#options, start);
-    this.#readers.set(sink, { connection, reader, opening: this.#open(sink, reader), isOpen: false });
+    this.#readers.set(sink, { connection, term, reader, opening: this.#open(sink, reader), isOpen: false });
     return undefined;
   }
 

@@ -107,6 +107,27 @@ describe.skipIf(isMissing)(`ClusterStore and others of its cluster${note}`, LIMI
     expect((await two.next('a')).lines).toEqual(['4']);
   });
 
+  test('reads the cursor of a sink anew when another replica may have served it, also while nobody asked here', async () => {
+    await using bench = await createClusterBench();
+    const owner = { sink: 'one', term: 1 };
+    const isOwnerAt =
+      (replica: string): ClusterStoreOptions['isOwner'] =>
+      (kind) =>
+        kind !== 'sink' || owner.sink === replica;
+    await using one = await bench.open({ replica: 'one', isOwner: isOwnerAt('one'), term: () => owner.term });
+    await using two = await bench.open({ replica: 'two', isOwner: isOwnerAt('two'), term: () => owner.term });
+    await one.store.commit(commitOf(['1', '2']));
+    expect(await one.take('a', 2)).toEqual(['1', '2']);
+    await one.store.commit(commitOf(['3', '4'], 'p2'));
+    owner.sink = 'two';
+    owner.term++;
+    expect(await two.take('a', 2)).toEqual(['3', '4']);
+    owner.sink = 'one';
+    owner.term++;
+    await one.store.commit(commitOf(['5'], 'p3'));
+    expect((await one.next('a')).lines).toEqual(['5']);
+  });
+
   test('passes over records that cannot be read, and tells how many', async () => {
     await using bench = await createClusterBench();
     const damaged: unknown[] = [];
