@@ -1,6 +1,7 @@
 import type { Slice, SliceBounds } from '../../model/index.ts';
 import { collectSlice } from '../collect-slice.ts';
 import type { LogChoice, SinkStart, SpoolCursor } from '../contracts.ts';
+import { StoreError } from '../errors.ts';
 import { type CommitQueue, toFenced } from './commit-queue.ts';
 import { advancePlace, beginPass, parsePlace, renderPlace, type SinkPlace } from './cursor.ts';
 import type { ClusterLink } from './link.ts';
@@ -65,6 +66,13 @@ export class SinkReader {
     // The reader that followed this one may have moved it meanwhile.
     if (this.#isClosed) return;
     const place = stored && parsePlace(stored.payload.toString());
+    if (stored && !place) {
+      // To begin anew would pass over records, or deliver all of them again.
+      throw new StoreError('broken', `The stream has a place of the sink ${this.#start.name} that cannot be read`, {
+        disposition: 'operator',
+        hint: `A later version may have written it: upgrade this replica. Or purge ${this.#subject} to begin anew`,
+      });
+    }
     queue.note(this.#subject, stored?.seq ?? 0);
     const lastSeq: unknown = Reflect.get(Object(state), 'last_seq');
     this.#lastSeq = typeof lastSeq === 'number' ? lastSeq : 0;

@@ -128,6 +128,26 @@ describe.skipIf(isMissing)(`ClusterStore and others of its cluster${note}`, LIMI
     expect((await one.next('a')).lines).toEqual(['5']);
   });
 
+  test('does not begin a sink anew whose place a later version has written, and says so', async () => {
+    await using bench = await createClusterBench();
+    const { connect } = await import('@nats-io/transport-node');
+    const connection = await connect({ servers: bench.server.url });
+    const later = '{"version":2,"at":[7,0]}';
+    await connection.request('rx.test.cur.a', later, { timeout: 5000 });
+    await connection.close();
+    const told = Promise.withResolvers<string>();
+    await using opened = await bench.open({
+      onSilent: (sink, cause) => told.resolve(`${sink}: ${renderErrorChain(cause)}`),
+    });
+    await opened.store.commit(commitOf(['1']));
+    expect(opened.store.readSlice('a', { recordsMax: 1, bytesMax: 1000, isWanted: () => true })).toBeUndefined();
+    expect(await told.promise).toMatch(
+      /^a: The stream has a place of the sink a that cannot be read.*upgrade this replica/,
+    );
+    const stored = await bench.server.read('RX_test');
+    expect(stored.filter(({ subject }) => subject === 'rx.test.cur.a').map(({ text }) => text)).toEqual([later]);
+  });
+
   test('passes over records that cannot be read, and tells how many', async () => {
     await using bench = await createClusterBench();
     const damaged: unknown[] = [];
