@@ -50,7 +50,7 @@ export interface ClusterWorld extends AsyncDisposable {
 export interface HeldBatch {
   readonly batch: ReceivedBatch;
   /** Answers that all is well. */
-  answer(): void;
+  readonly answer: () => void;
 }
 
 /** How long the receiver takes for a batch. */
