@@ -113,7 +113,8 @@ function toCredentials(nats: NatsLibrary, auth: ClientAuth | undefined, credenti
 }
 
 function readCredentials(nats: NatsLibrary, credentials: Secret, peer: Peer): Authenticator {
-  const authenticator = nats.credsAuthenticator(Buffer.from(credentials.reveal()));
+  // Secrets come without the last line end of their file; the library wants one behind the last block.
+  const authenticator = nats.credsAuthenticator(Buffer.from(`${credentials.reveal()}\n`));
   try {
     // The library would fail during the handshake and only report a closed connection.
     authenticator('nonce');
