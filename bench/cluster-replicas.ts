@@ -40,7 +40,20 @@ writeFileSync(
   join(folder, 'nats.conf'),
   `listen: "127.0.0.1:${natsPort}"\njetstream { store_dir: "${folder}/store", max_file: 1GB, max_mem: 64MB }\n`,
 );
-const server = spawn('nats-server', ['-c', join(folder, 'nats.conf')], { stdio: 'ignore' });
+const children = new Set<ChildProcess>();
+function run(file: string, args: readonly string[], stderr: 'ignore' | 'inherit'): ChildProcess {
+  const child = spawn(file, args, { stdio: ['ignore', 'ignore', stderr] });
+  children.add(child);
+  child.once('exit', () => children.delete(child));
+  return child;
+}
+// Nothing is left when it is ended early.
+process.once('exit', () => {
+  for (const child of children) child.kill('SIGKILL');
+  rmSync(folder, { recursive: true, force: true });
+});
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+run('nats-server', ['-c', join(folder, 'nats.conf')], 'ignore');
 
 /** A cluster, its routers, and what its replicas are told beside. */
 interface FleetOptions {
@@ -115,9 +128,7 @@ ${list.join('\n')}
 
   #run(...args: readonly string[]): ChildProcess {
     const program = join(process.env['DIST'] ?? fileOf('../dist'), 'main.js');
-    return spawn(process.execPath, [program, ...args, '--config.file', this.#config], {
-      stdio: ['ignore', 'ignore', 'inherit'],
-    });
+    return run(process.execPath, [program, ...args, '--config.file', this.#config], 'inherit');
   }
 }
 
@@ -188,7 +199,7 @@ try {
       { ...fast, more: `${toMore(started.port, started.caPem, INTERVAL_MS, '')} }` },
       count,
     );
-    const polls = await measurePolls(replicas, 4 * INTERVAL_MS);
+    const polls = await measurePolls(replicas, 8 * INTERVAL_MS);
     await endAll(replicas);
     const modules = `, modules: [number] }
 modules: { number: { resources: [{ path: number, metrics: [{ name: router_number, help: A number., type: gauge, value: n }] }] } }
@@ -227,6 +238,5 @@ schedule: { concurrent_runs: ${TURNS} }`;
   );
 } finally {
   await Promise.all([stubs[Symbol.asyncDispose](), slowStubs[Symbol.asyncDispose]()]);
-  server.kill();
-  rmSync(folder, { recursive: true, force: true });
+  for (const child of children) child.kill();
 }
