@@ -20,6 +20,7 @@ import { captureAnswers } from '../../src/cli/bench/capture-answers.ts';
 import { RoutersClient } from '../../src/cli/bench/routers-client.ts';
 import { describeMachine, print } from '../contest.ts';
 import { residentMiBOf, startAgent, whenStarted } from './compare.ts';
+import { describeAges, listValues } from './status-ages.ts';
 
 const [ROUTERS = 1000, REGION = 300, AWAY_MINUTES = 3, AFTER_MINUTES = 4] = process.argv.slice(2).map(Number);
 const LATENCY_MS = Number(process.env['LATENCY_MS'] ?? 0);
@@ -62,28 +63,8 @@ interface Look {
   readonly jumps: number;
 }
 
-/** Values of a family, with the labels of their series. */
-function* listValues(text: string, family: string): Generator<{ readonly labels: string; readonly value: number }> {
-  for (const [, labels = '', value] of text.matchAll(new RegExp(`^${family}(?:\\{(.*)\\})? (\\S+)$`, 'gm'))) {
-    yield { labels, value: Number(value) };
-  }
-}
-
 function sum(text: string, family: string, mark = ''): number {
   return [...listValues(text, family)].reduce((all, { labels, value }) => all + (labels.includes(mark) ? value : 0), 0);
-}
-
-/** Ages of the last status of routers with this mark: the 99th of 100, and the highest. Seconds. */
-function describeAges(text: string, mark: string): string {
-  const newest = new Map<string, number>();
-  for (const { labels, value } of listValues(text, 'router_resource_age_seconds')) {
-    if (!labels.includes(mark)) continue;
-    const [router = ''] = labels.split(',');
-    newest.set(router, Math.min(newest.get(router) ?? Infinity, value));
-  }
-  const ages = [...newest.values()].toSorted((a, b) => a - b);
-  if (ages.length === 0) return '-';
-  return [ages[Math.floor(ages.length * 0.99)], ages.at(-1)].map((age) => age?.toFixed(0)).join(' / ');
 }
 
 /** Prints a row and returns its figures; `undefined` if the agent did not answer. */
@@ -102,13 +83,13 @@ async function look(phase: string): Promise<Look | undefined> {
       gaps: sum(text, 'router_log_gaps_total'),
       jumps: sum(text, 'router_log_clock_jumps_total'),
     };
-    const stayed = describeAges(text, `plant-${others.port}-`);
+    const stayed = describeAges(text, (labels) => labels.includes(`plant-${others.port}-`));
     print(
       `| ${[
         phase,
         seconds,
         stayed,
-        describeAges(text, mark),
+        describeAges(text, (labels) => labels.includes(mark)),
         seen.regionUp,
         seen.lines,
         seen.spool,

@@ -7,7 +7,10 @@
  * scrape every 15 s. The minutes count from the end of the first contact on, which takes up to half an hour. Prints Markdown
  * for RESULTS.md: each minute, the load that was offered and reached, and how memory and processor time changed from the first
  * third of the minutes to the last. The routers are a process of their own for each 5,000 of them. In the environment, BARE says
- * when the bare client runs: `after` the agent, for three minutes (default: two cores are enough then), `beside` it, or `no`.
+ * when the bare client runs: `after` the agent, for three minutes (default: two cores are enough then), `beside` it, or `no`;
+ * LOGS_MS is the interval of the logs (default a minute); THEN are latency, loss and share of dead routers of more times of so
+ * many minutes with the same agent, as in THEN="400 0 0, 400 0 0.3": each has its own figures. The first minute after a change
+ * does not count. Ages of the status are told for up to 2,000 routers.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -23,9 +26,14 @@ import { RoutersClient } from '../../src/cli/bench/routers-client.ts';
 import { describeMachine, print } from '../contest.ts';
 import type { BareOrder } from './bare-client.ts';
 import { LOG_PATHS, processorSecondsOf, residentMiBOf, startAgent, whenStarted } from './compare.ts';
+import { describeAges, listValues } from './status-ages.ts';
 
 const [ROUTERS = 10_000, MINUTES = 10, LATENCY_MS = 0, LOSS = 0, DEAD = 0] = process.argv.slice(2).map(Number);
 const BARE = process.env['BARE'] ?? 'after';
+const LOGS_MS = Number(process.env['LOGS_MS'] ?? 60_000);
+const THEN = (process.env['THEN'] ?? '').split(',').filter((text) => text !== '');
+/** The ages of more routers would be read from hundreds of megabytes. */
+const AGES_ROUTERS_MAX = 2000;
 const INTERVAL_MS = 60_000;
 const CONTACT_MINUTES_MAX = 30;
 /** Minutes of the bare client alone, after one until its connections are open. */
@@ -36,15 +44,21 @@ const UP_SHARE = 0.99;
 const SCRAPERS = 2;
 const SCRAPE_INTERVAL_MS = 15_000;
 
+/** How the routers answer. */
+interface Manners {
+  readonly latencyMs: number;
+  readonly lossRatio: number;
+  readonly deadRatio: number;
+}
+
 const folder = mkdtempSync(join(tmpdir(), 'ten-thousand-'));
 const bodies = await captureAnswers();
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const first: Manners = { latencyMs: LATENCY_MS, lossRatio: LOSS, deadRatio: DEAD };
 const options = {
+  ...first,
   bodies,
   logs: { components: 6, bytes: 40_000, lineEveryMs: INTERVAL_MS },
-  latencyMs: LATENCY_MS,
-  lossRatio: LOSS,
-  deadRatio: DEAD,
 };
 const parts = await Promise.all(
   Array.from({ length: Math.ceil(ROUTERS / ROUTERS_PER_PROCESS) }, async (_, index) => {
@@ -57,14 +71,14 @@ const parts = await Promise.all(
 const agent = startAgent(
   folder,
   parts,
-  `defaults: { username: u, password: p, timezone: UTC, labels: { site: munich }, poll: { interval: 60s }, logs: { interval: 60s } }
+  `defaults: { username: u, password: p, timezone: UTC, labels: { site: munich }, poll: { interval: 60s }, logs: { interval: ${LOGS_MS}ms } }
 sinks:
   - { name: discard, type: file, path: ${folder}/records }`,
 );
 const url = await whenStarted(agent);
-const [first] = parts;
-if (!first) throw new RangeError('There are no routers');
-const scraped = first.process;
+const [part] = parts;
+if (!part) throw new RangeError('There are no routers');
+const scraped = part.process;
 await scraped.ask(
   { type: 'scrape', url: `${url}/metrics`, scrapers: SCRAPERS, intervalMs: SCRAPE_INTERVAL_MS },
   'scraping',
@@ -137,27 +151,21 @@ function describeChange(minutes: readonly Minute[], read: (minute: Minute) => nu
 let figures = parseAgentFigures('');
 let up = '';
 let spool = '';
-print(
-  `${describeMachine()}; ${ROUTERS} routers, ${LATENCY_MS} ms, ${LOSS * 100} % lost, ${DEAD * 100} % dead.`,
-  '',
-  '| minute | agent, s of processor | bare client | resident MiB | lag p99, s | polls | requests | up | spool | load |',
-  '|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|',
-);
-const alive = Math.round(ROUTERS * (1 - DEAD));
-const minutes: Minute[] = [];
-let isContact = true;
-let origin = await sample();
-let before = origin;
-for (let minute = 1; minutes.length < MINUTES; minute++) {
+let before = await sample();
+let minute = 0;
+
+/** Waits for a minute, and prints it. */
+async function passMinute(note: string): Promise<Minute> {
   await sleep(INTERVAL_MS);
   const now = await sample();
   const { requests } = await countRequests();
   const residentMiB = residentMiBOf(agent.pid);
   const agentSeconds = now.agentSeconds - before.agentSeconds;
   const polls = now.figures.polls - before.figures.polls;
+  minute++;
   print(
     `| ${[
-      `${minute}${isContact ? ' (first contact)' : ''}`,
+      `${minute}${note}`,
       agentSeconds.toFixed(1),
       (now.bareSeconds - before.bareSeconds).toFixed(1),
       residentMiB.toFixed(0),
@@ -166,23 +174,68 @@ for (let minute = 1; minutes.length < MINUTES; minute++) {
       requests,
       up,
       spool,
+      await readAges(),
       loadavg()[0]?.toFixed(1),
     ].join(' | ')} |`,
   );
   before = now;
-  if (!isContact) minutes.push({ agentSeconds, residentMiB, polls, requests });
-  else if ((Number(up) >= alive * UP_SHARE && Number(spool) < ROUTERS) || minute >= CONTACT_MINUTES_MAX) {
-    isContact = false;
-    origin = now;
+  return { agentSeconds, residentMiB, polls, requests };
+}
+
+/** Ages of the status of routers that are up. */
+async function readAges(): Promise<string> {
+  if (ROUTERS > AGES_ROUTERS_MAX) return '';
+  try {
+    const { text } = await scraped.ask({ type: 'read', url: `${url}/metrics` }, 'read');
+    const ups = new Set<string>();
+    for (const { labels, value } of listValues(text, 'router_up')) if (value === 1) ups.add(labels.split(',')[0] ?? '');
+    return describeAges(text, (labels) => ups.has(labels.split(',')[0] ?? ''));
+  } catch {
+    return 'no answer';
   }
 }
+
+function describeManners({ latencyMs, lossRatio, deadRatio }: Manners): string {
+  return `${latencyMs} ms from request to answer, ${lossRatio * 100} % lost, ${deadRatio * 100} % dead`;
+}
+
+/** Measures the minutes of one time, and prints what they show. */
+async function measureMinutes(manners: Manners): Promise<readonly Minute[]> {
+  const minutes: Minute[] = [];
+  while (minutes.length < MINUTES) minutes.push(await passMinute(''));
+  const reached = mean(minutes.map(({ polls }) => polls));
+  summaries.push(
+    `${describeManners(manners)}: offered ${ROUTERS} polls a minute; reached ${reached.toFixed(0)} polls and ${mean(minutes.map(({ requests }) => requests)).toFixed(0)} requests a minute (${(Math.max(0, 1 - reached / ROUTERS) * 100).toFixed(1)} % dropped, dead routers included); ${((mean(minutes.map(({ agentSeconds }) => agentSeconds)) / ROUTERS) * 1000).toFixed(2)} ms of processor for each router and minute. First to last third of ${minutes.length} minutes: processor ${describeChange(minutes, ({ agentSeconds }) => agentSeconds)} s a minute, resident ${describeChange(minutes, ({ residentMiB }) => residentMiB)} MiB.`,
+  );
+  return minutes;
+}
+
+const summaries: string[] = [];
+print(
+  `${describeMachine()}; ${ROUTERS} routers, ${describeManners(first)}; logs every ${LOGS_MS / 1000} s.`,
+  '',
+  '| minute | agent, s of processor | bare client | resident MiB | lag p99, s | polls | requests | up | spool | age of status, s: p99 / most | load |',
+  '|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|',
+);
+const alive = Math.round(ROUTERS * (1 - DEAD));
+for (let isContact = true; isContact && minute < CONTACT_MINUTES_MAX; ) {
+  await passMinute(' (first contact)');
+  isContact = Number(up) < alive * UP_SHARE || Number(spool) >= ROUTERS;
+}
+const origin = before;
+const minutes = await measureMinutes(first);
+const after = before;
+for (const text of THEN) {
+  const [latencyMs = 0, lossRatio = 0, deadRatio = 0] = text.trim().split(' ').map(Number);
+  const manners = { latencyMs, lossRatio, deadRatio };
+  await Promise.all(parts.map(({ process }) => process.ask({ type: 'change', manners }, 'changed')));
+  await passMinute(` (${describeManners(manners)})`);
+  await measureMinutes(manners);
+}
 const { scrapes } = await scraped.ask({ type: 'count' }, 'counted');
-const perMinute = (read: (minute: Minute) => number) => mean(minutes.map(read));
-const reached = perMinute(({ polls }) => polls);
 print(
   '',
-  `Offered ${ROUTERS} polls and as many readings of six logs a minute; reached ${reached.toFixed(0)} polls and ${perMinute(({ requests }) => requests).toFixed(0)} requests a minute (${(Math.max(0, 1 - reached / ROUTERS) * 100).toFixed(1)} % dropped, dead routers included).`,
-  `First to last third of ${minutes.length} minutes: processor ${describeChange(minutes, ({ agentSeconds }) => agentSeconds)} s a minute, resident ${describeChange(minutes, ({ residentMiB }) => residentMiB)} MiB.`,
+  ...summaries,
   `Scrapes: ${scrapes
     .map(
       ({ scrapes: done, failures, longestMs, bytes }) =>
@@ -195,6 +248,7 @@ await once(agent, 'exit');
 
 /** Runs the bare client alone; returns its processor time and requests a minute. */
 async function measureBare(): Promise<{ readonly seconds: number; readonly requests: number }> {
+  await Promise.all(parts.map(({ process }) => process.ask({ type: 'change', manners: first }, 'changed')));
   const bare = startBare();
   await sleep(INTERVAL_MS);
   const [seconds, { bare: requests }] = [processorSecondsOf(bare.pid), await countRequests()];
@@ -205,15 +259,15 @@ async function measureBare(): Promise<{ readonly seconds: number; readonly reque
   return { seconds: spent / BARE_MINUTES, requests: counted / BARE_MINUTES };
 }
 
-const agentSeconds = perMinute((minute) => minute.agentSeconds);
+const agentSeconds = mean(minutes.map((one) => one.agentSeconds));
 if (beside) {
-  const ratio = (before.agentSeconds - origin.agentSeconds) / (before.bareSeconds - origin.bareSeconds);
+  const ratio = (after.agentSeconds - origin.agentSeconds) / (after.bareSeconds - origin.bareSeconds);
   print(`${ratio.toFixed(2)} times the bare client beside it.`);
   beside.kill();
 } else if (BARE === 'after') {
   const { seconds, requests } = await measureBare();
   print(
-    `The bare client alone: ${seconds.toFixed(1)} s of processor for ${requests.toFixed(0)} requests a minute; the agent needed ${(agentSeconds / seconds).toFixed(2)} times as much, and ${(agentSeconds / perMinute((minute) => minute.requests) / (seconds / requests)).toFixed(2)} times as much for each request.`,
+    `The bare client alone: ${seconds.toFixed(1)} s of processor for ${requests.toFixed(0)} requests a minute; the agent needed ${(agentSeconds / seconds).toFixed(2)} times as much, and ${(agentSeconds / mean(minutes.map((one) => one.requests)) / (seconds / requests)).toFixed(2)} times as much for each request.`,
   );
 }
 for (const { process } of parts) await process[Symbol.asyncDispose]();

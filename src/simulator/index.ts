@@ -43,4 +43,10 @@ export {
 } from './simulator-options.ts';
 export { readUrl, type ScrapeCounts, Scraper } from './stub/scraper.ts';
 export type { StubLogOptions } from './stub/stub-logs.ts';
-export { type StubCounts, type StubRouters, type StubRoutersOptions, startStubRouters } from './stub/stub-routers.ts';
+export {
+  type StubCounts,
+  type StubManners,
+  type StubRouters,
+  type StubRoutersOptions,
+  startStubRouters,
+} from './stub/stub-routers.ts';

@@ -5,7 +5,10 @@ import { type StubRoutersOptions, startStubRouters } from '../../src/simulator/i
 
 const BODIES = { '/status/same': ['{"a":1}'], '/status/other': ['{"n":1}', '{"n":2}'] };
 
-async function openStub(options: Partial<StubRoutersOptions> = {}, router = 0) {
+async function openStub(
+  { requestTimeoutMs = 300, ...options }: Partial<StubRoutersOptions> & { requestTimeoutMs?: number } = {},
+  router = 0,
+) {
   const all = { bodies: BODIES, clock: createSystemClock(), random: createSeededRandom(1), ...options };
   const stub = await startStubRouters(all);
   const client = new RouterClient({
@@ -13,7 +16,7 @@ async function openStub(options: Partial<StubRoutersOptions> = {}, router = 0) {
     username: 'u',
     password: 'p',
     tls: { caPem: stub.caPem },
-    requestTimeoutMs: 300,
+    requestTimeoutMs,
   });
   return {
     stub,
@@ -51,11 +54,26 @@ test('stub routers answer after their latency, and a lost packet costs another s
   await asked;
 });
 
-test('a share of the stub routers is dead: it takes connections and never answers', async () => {
-  await using dead = await openStub({ deadRatio: 0.5 }, 1);
-  await expect(dead.client.logIn()).rejects.toMatchObject({ code: 'timeout' });
-  await using alive = await openStub({ deadRatio: 0.5 }, 0);
+test.each([
+  ['hangs', 1, 'timeout'],
+  ['resets the connection', 3, 'connect'],
+  ['drips', 5, 'timeout'],
+  ['sends without an end', 7, 'parse'],
+])('a share of the stub routers is dead, and one of four %s', async (_way, router, code) => {
+  const options = { deadRatio: 0.5, requestTimeoutMs: code === 'timeout' ? 300 : 20_000 };
+  await using dead = await openStub(options, router);
+  await expect(dead.client.logIn()).rejects.toMatchObject({ code });
+  await using alive = await openStub(options, router - 1);
   await alive.client.logIn();
+});
+
+test('stub routers change how they answer', async () => {
+  await using rig = await openStub({}, 1);
+  await rig.client.logIn();
+  rig.stub.change({ deadRatio: 0.5 });
+  await expect(rig.client.readStatus('same')).rejects.toMatchObject({ code: 'timeout' });
+  rig.stub.change({});
+  expect(await rig.client.readStatus('same')).toEqual({ a: 1 });
 });
 
 test('a stub router closes a connection that is idle, if it is told to', async () => {

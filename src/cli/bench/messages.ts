@@ -1,4 +1,4 @@
-import type { ScrapeCounts, StubCounts, StubRoutersOptions } from '../../simulator/index.ts';
+import type { ScrapeCounts, StubCounts, StubManners, StubRoutersOptions } from '../../simulator/index.ts';
 
 /** What the process of the stub routers is asked for. */
 export type Order =
@@ -7,6 +7,8 @@ export type Order =
   | { readonly type: 'count' }
   /** Scrapes a URL from now on, by so many clients, and no other one. */
   | { readonly type: 'scrape'; readonly url: string; readonly scrapers: number; readonly intervalMs: number }
+  /** Routers answer in another way from now on. */
+  | { readonly type: 'change'; readonly manners: StubManners }
   /** All routers are gone from now on; with `rotations` they are back, their logs rotated so often. */
   | { readonly type: 'leave' }
   | { readonly type: 'return'; readonly rotations: number }
@@ -18,6 +20,7 @@ export type Report =
   | { readonly type: 'started'; readonly port: number; readonly caPem: string }
   | { readonly type: 'counted'; readonly counts: StubCounts; readonly scrapes: readonly ScrapeCounts[] }
   | { readonly type: 'scraping' }
+  | { readonly type: 'changed' }
   | { readonly type: 'left' }
   | { readonly type: 'returned' }
   | { readonly type: 'read'; readonly text: string }

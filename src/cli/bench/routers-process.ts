@@ -36,6 +36,10 @@ export async function runBenchRouters(io: CommandIo): Promise<ExitCode> {
         for (const scraper of scrapers) void scraper.run(AbortSignal.any([stop.signal, scraping.signal]));
         return { type: 'scraping' };
       }
+      case 'change': {
+        routers?.change(order.manners);
+        return { type: 'changed' };
+      }
       case 'leave': {
         await routers?.leave();
         return { type: 'left' };

@@ -7,18 +7,25 @@ import { SimulatorError } from '../simulator-error.ts';
 import { createCertificateAuthority } from '../tls/certificate-authority.ts';
 import { type StubLogOptions, StubLogs } from './stub-logs.ts';
 
-/** What stub routers answer, and how. */
-export interface StubRoutersOptions {
-  /** Bodies of the answers by path, such as `/status/device_info`. Of several bodies each request gets the next one. */
-  readonly bodies: Readonly<Record<string, readonly string[]>>;
-  /** Their logs. Default: none. */
-  readonly logs?: StubLogOptions | undefined;
+/** How stub routers answer. */
+export interface StubManners {
   /** Time from a request to its answer. Milliseconds, default 0. */
   readonly latencyMs?: number | undefined;
   /** Share of the answers that come a second late, as after the loss of a packet. Default 0. */
   readonly lossRatio?: number | undefined;
-  /** Share of the routers that take connections and never answer. Default 0. */
+  /**
+   * Share of the routers that take connections and give no answer: they hang, reset the connection, drip, or send without an
+   * end, in turn. Those whose name begins with `bare-` hang. Default 0.
+   */
   readonly deadRatio?: number | undefined;
+}
+
+/** What stub routers answer, and how. */
+export interface StubRoutersOptions extends StubManners {
+  /** Bodies of the answers by path, such as `/status/device_info`. Of several bodies each request gets the next one. */
+  readonly bodies: Readonly<Record<string, readonly string[]>>;
+  /** Their logs. Default: none. */
+  readonly logs?: StubLogOptions | undefined;
   /** Time without a request after which a router closes its connection. Milliseconds, default never. */
   readonly idleMs?: number | undefined;
   /** Clock of delays and of new log lines. */
@@ -43,6 +50,8 @@ export interface StubRouters extends AsyncDisposable {
   readonly caPem: string;
   /** Returns what was asked since the last call. */
   count(): StubCounts;
+  /** Changes how they answer from now on. */
+  change(manners: StubManners): void;
   /** All routers are gone: connections end, and new ones are refused. */
   leave(): Promise<void>;
   /** All routers are back at the same port, each log with so many rotated files more than when they left. */
@@ -92,6 +101,7 @@ export async function startStubRouters(options: StubRoutersOptions): Promise<Stu
     port,
     caPem: authority.caPem,
     count: () => stub.takeCounts(),
+    change: (manners) => stub.change(manners),
     leave,
     async comeBack(rotations) {
       stub.rotateLogs(rotations);
@@ -106,6 +116,7 @@ const BACKLOG = 4096;
 
 class StubServer {
   readonly #options: StubRoutersOptions;
+  #manners: StubManners;
   readonly #bodies: ReadonlyMap<string, readonly Buffer[]>;
   readonly #logs: StubLogs | undefined;
   /** Number of answers of each resource that changes, by router and path. */
@@ -115,6 +126,7 @@ class StubServer {
 
   constructor(options: StubRoutersOptions) {
     this.#options = options;
+    this.#manners = options;
     this.#bodies = new Map(
       Object.entries(options.bodies).map(([path, bodies]) => [path, bodies.map((body) => Buffer.from(body))]),
     );
@@ -127,12 +139,21 @@ class StubServer {
     const [path = '', query = ''] = url.slice(url.indexOf(ROOT) + ROOT.length).split('?');
     if (url.startsWith(BARE)) this.#bareRequests++;
     else this.#requests.set(path, (this.#requests.get(path) ?? 0) + 1);
-    if (this.#isDead(url)) return;
-    const { latencyMs = 0, lossRatio = 0, random, clock } = this.#options;
+    const death = this.#findDeath(url);
+    if (death) {
+      death(response, this.#options.clock);
+      return;
+    }
+    const { random, clock } = this.#options;
+    const { latencyMs = 0, lossRatio = 0 } = this.#manners;
     const isLate = lossRatio > 0 && random() < lossRatio;
     const waitMs = latencyMs + (isLate ? RETRANSMISSION_MS : 0);
     if (waitMs === 0) this.#send(url, path, query, response);
     else clock.setTimer(waitMs, () => this.#send(url, path, query, response));
+  }
+
+  change(manners: StubManners): void {
+    this.#manners = manners;
   }
 
   rotateLogs(times: number): void {
@@ -162,11 +183,46 @@ class StubServer {
     return bodies[count % bodies.length];
   }
 
-  /** The dead routers are spread evenly. */
-  #isDead(url: string): boolean {
-    const { deadRatio = 0 } = this.#options;
-    if (deadRatio === 0) return false;
+  /** The dead routers are spread evenly. Returns how the one of this URL is dead; `undefined` for one that answers. */
+  #findDeath(url: string): Death | undefined {
+    const { deadRatio = 0 } = this.#manners;
+    if (deadRatio === 0) return undefined;
     const index = Number(/^\/(?:bare-|r)(\d+)/.exec(url)?.[1] ?? 0);
-    return Math.floor((index + 1) * deadRatio) > Math.floor(index * deadRatio);
+    const before = Math.floor(index * deadRatio);
+    if (Math.floor((index + 1) * deadRatio) === before) return undefined;
+    return url.startsWith(BARE) ? hang : DEATHS[before % DEATHS.length];
   }
 }
+
+/** What a dead router does with a request. */
+type Death = (response: ServerResponse, clock: Clock) => void;
+
+const DRIP_MS = 1000;
+const ENDLESS = Buffer.alloc(16 * 1024, ' ');
+
+const hang: Death = () => {};
+
+const reset: Death = (response) => void response.destroy();
+
+/** Sends one byte a second. */
+const drip: Death = (response, clock) => {
+  response.writeHead(200, JSON_TYPE);
+  const send = () => {
+    if (response.destroyed) return;
+    response.write(' ');
+    clock.setTimer(DRIP_MS, send);
+  };
+  send();
+};
+
+/** Sends as much as the client takes. */
+const sendEndlessly: Death = (response) => {
+  response.writeHead(200, JSON_TYPE);
+  const send = () => {
+    while (!response.destroyed && response.write(ENDLESS));
+  };
+  response.on('drain', send);
+  send();
+};
+
+const DEATHS: readonly Death[] = [hang, reset, drip, sendEndlessly];
