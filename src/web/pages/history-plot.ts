@@ -16,7 +16,7 @@ export interface HistorySeries {
   readonly grade?: ((value: number) => string) | undefined;
 }
 
-const WIDTH = 480;
+const WIDTH = 432;
 const HEIGHT = 84;
 const MARGIN = 4;
 /** Height of the row that shows when the router was down. */

@@ -16,6 +16,11 @@ export function toShown(text: string, charsMax = TEXT_CHARS_MAX): string {
   return cut.replaceAll(/\s+/g, ' ').replaceAll(UNSEEN, '\ufffd').toWellFormed();
 }
 
+/** Writes the first letter large. */
+export function toSentence(text: string): string {
+  return text.replace(/^./u, (letter) => letter.toUpperCase());
+}
+
 /** Shortens a name in its middle, where names of a fleet differ least. Text of up to `charsMax` characters stays as it is. */
 export function cutMiddle(text: string, charsMax: number): string {
   if (text.length <= charsMax) return text;

@@ -48,7 +48,7 @@ export function renderTabs(current: 'lines' | 'positions', lines: string, positi
 
 /** Renders the last lines of logs in the order of their times, with filters and links to older ones. Works without scripts. */
 export function renderTimeline(view: TimelineView): Html {
-  const { page, query, positions } = view;
+  const { page, query, positions, router } = view;
   const ends = findEnds(page.records);
   return html`${renderTabs('lines', toAddress(view), positions)}
 ${renderForm(view)}
@@ -59,7 +59,7 @@ ${page.fault === null ? '' : html`<div class="notice"><p><strong>The lines canno
       ? html`<p><button type="button" id="live-toggle" hidden>Follow live</button> <span id="live-state" role="status"></span></p>`
       : ''
   }
-<ol class="lines">
+<ol class="lines${router === undefined ? '' : ' own'}">
 ${page.records.map((line) => renderLine(line, ends, view))}</ol></div>
 ${renderPaging(view)}`;
 }

@@ -46,7 +46,7 @@ zoneButton.addEventListener('click', () => {
   translate(document.querySelector('main'));
 });
 showZone();
-document.getElementById('zone').append(zoneButton);
+if (isLocal || zone !== 'UTC') document.getElementById('zone').append(zoneButton);
 translate(document.querySelector('main'));
 const isBusy = () => {
   const main = document.querySelector('main');

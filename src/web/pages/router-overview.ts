@@ -58,13 +58,13 @@ function renderModems(router: RouterDetail, isCurrent: boolean): Html | string {
     });
     const operator = info?.labels['provider_name'] ?? info?.labels['provider'];
     return html`<section><h2>Modem <bdi>${toShown(modem, 60)}</bdi></h2>
-<dl>${renderFact('Operator', operator)}${renderFact('Technology', info?.labels['access_technology'])}${renderFact('SIM', info?.labels['used_sim'])}${
+<dl>${renderFact('Operator', operator, info?.ageSeconds)}${renderFact('Technology', info?.labels['access_technology'], info?.ageSeconds)}${renderFact('SIM', info?.labels['used_sim'], info?.ageSeconds)}${
       online
-        ? html`<dt>Data session</dt><dd>${online.value === 1 ? 'online' : html`<strong class="warn">offline</strong>`}</dd>`
+        ? html`<dt>Data session</dt><dd>${online.value === 1 ? 'online' : html`<strong class="warn">offline</strong>`}${renderAge(online)}</dd>`
         : ''
     }${signals.map(
       ({ kind, sample }) =>
-        html`<dt>${kind.toUpperCase()}</dt><dd>${renderSignal({ kind, value: sample.value }, isCurrent)} <span class="soft">${renderAge(sample)}</span></dd>`,
+        html`<dt>${kind.toUpperCase()}</dt><dd>${renderSignal({ kind, value: sample.value }, isCurrent)}${renderAge(sample)}</dd>`,
     )}</dl></section>
 `;
   })}`;
@@ -75,9 +75,9 @@ function renderWan(router: RouterDetail): Html | string {
   if (!active) return '';
   const members = findSamples(router, 'router_wan_chain_member_online').slice(0, MEMBERS_MAX);
   return html`<section><h2>WAN</h2>
-<dl><dt>Chain in use</dt><dd><bdi>${toShown(active.labels['chain'] ?? NOTHING)}</bdi> <span class="soft">${renderAge(active)}</span></dd>${members.map(
-    ({ labels, value }) =>
-      html`<dt><bdi>${toShown(labels['interface'] ?? '')}</bdi></dt><dd>${value === 1 ? html`<span class="good">online</span>` : html`<strong class="warn">offline</strong>`}</dd>`,
+<dl><dt>Chain in use</dt><dd><bdi>${toShown(active.labels['chain'] ?? NOTHING)}</bdi>${renderAge(active)}</dd>${members.map(
+    ({ labels, value, ageSeconds }) =>
+      html`<dt><bdi>${toShown(labels['interface'] ?? '')}</bdi></dt><dd>${value === 1 ? html`<span class="good">online</span>` : html`<strong class="warn">offline</strong>`}${renderAge({ ageSeconds })}</dd>`,
   )}</dl></section>`;
 }
 
@@ -123,11 +123,12 @@ function findAge(router: RouterDetail, ...families: readonly string[]): number |
 function renderFact(title: string, value: string | null | undefined, ageSeconds: number | null = null): Html | string {
   return value === null || value === undefined || value === ''
     ? ''
-    : html`<dt>${title}</dt><dd><bdi>${toShown(value, 120)}</bdi>${ageSeconds === null ? '' : html` <span class="soft">${renderAge({ ageSeconds })}</span>`}</dd>`;
+    : html`<dt>${title}</dt><dd><bdi>${toShown(value, 120)}</bdi>${renderAge({ ageSeconds })}</dd>`;
 }
 
-function renderAge({ ageSeconds }: Pick<Sample, 'ageSeconds'>): string {
-  return ageSeconds === null ? '' : `${renderLength(Math.round(ageSeconds))} ago`;
+/** How old a value is, set off from it. */
+function renderAge({ ageSeconds }: Pick<Sample, 'ageSeconds'>): Html | string {
+  return ageSeconds === null ? '' : html` <span class="soft">· ${renderLength(Math.round(ageSeconds))} ago</span>`;
 }
 
 function findSamples({ values }: RouterDetail, family: string): readonly Sample[] {

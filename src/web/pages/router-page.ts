@@ -138,7 +138,7 @@ function renderHours({ lastHours, device: { signal } }: RouterDetail): Html | st
   const letters = { up: 'u', down: 'd', mixed: 'm' } as const;
   return html`<h2>Last 6 hours</h2>
 <figure class="up-down">${renderSparkline(lastHours.map(({ result }) => (result ? letters[result] : '-')).join(''))}<figcaption>Up or down, in steps of 3 min</figcaption></figure>
-<div class="plots">${plots}</div>`;
+<div class="plots wide">${plots}</div>`;
 }
 
 /** Renders the failure of the last poll, and what to do about it. */

@@ -1,5 +1,5 @@
 import type { InterfaceRate, ModuleValues, RouterDetail } from '../api/router-detail.ts';
-import { type Html, html, toShown } from './html.ts';
+import { type Html, html, toSentence, toShown } from './html.ts';
 import { NOTHING, renderBytes, renderCount, renderLength } from './quantities.ts';
 import { type Column, renderTable } from './table.ts';
 import { createValueTables, type ValueColumn, type ValueRow, type ValueTable } from './value-table.ts';
@@ -42,7 +42,7 @@ ${values.toSorted((a, b) => rank(a) - rank(b)).map((module) => renderModule(modu
 
 function renderModule({ module, help, families }: ModuleValues, rates: readonly InterfaceRate[]): Html {
   const name = toShown(module.replaceAll('_', ' '));
-  return html`<section><h3>${TITLES[module] ?? name.replace(/^./, (letter) => letter.toUpperCase())}</h3>
+  return html`<section><h3>${TITLES[module] ?? toSentence(name)}</h3>
 ${help === '' ? '' : html`<p class="soft">${toShown(help)}</p>`}
 ${createValueTables(families).map((table) => renderValueTable(withRates(table, rates), name))}
 </section>
@@ -69,12 +69,12 @@ function withRates(table: ValueTable, rates: readonly InterfaceRate[]): ValueTab
 function renderValueTable({ rows, columns, rest, kind }: ValueTable, name: string): Html {
   if (rows.length <= LISTS_MAX) return html`${rows.map((row) => renderList(row, columns))}`;
   const cells: Column<ValueRow>[] = columns.map(({ key, title, help }) => ({
-    title,
+    title: toSentence(title),
     help,
     cell: ({ cells: all }) => html`<bdi>${all.get(key) ?? ''}</bdi>`,
   }));
   return html`${renderTable({
-    caption: `${name}${kind === '' ? '' : `, by ${toShown(kind, 60)}`}${rest > 0 ? `, without ${renderCount(rest)} more` : ''}`,
+    caption: `${toSentence(name)}${kind === '' ? '' : `, by ${toShown(kind, 60)}`}${rest > 0 ? `, without ${renderCount(rest)} more` : ''}`,
     columns: [
       { title: 'Name', cell: ({ title }) => html`<bdi>${title === '' ? NOTHING : title}</bdi>` },
       ...cells,
@@ -83,7 +83,7 @@ function renderValueTable({ rows, columns, rest, kind }: ValueTable, name: strin
     rows,
     empty: 'No values.',
   })}<details class="help"><summary>What the columns mean</summary><dl>${columns.map(
-    ({ title, help }) => html`<dt>${title}</dt><dd>${toShown(help)}</dd>`,
+    ({ title, help }) => html`<dt>${toSentence(title)}</dt><dd>${toShown(help)}</dd>`,
   )}</dl></details>`;
 }
 
@@ -93,7 +93,7 @@ function renderList({ title, cells, ageSeconds }: ValueRow, columns: readonly Va
     ({ key, title: name, help, family }) => {
       const cell = cells.get(key);
       if (cell === undefined || cell === '') return '';
-      const shown = key === family ? toShown(help.replace(/(: 1 for .*)?\.$/, '')) : name;
+      const shown = key === family ? toShown(help.replace(/(: 1 for .*)?\.$/, '')) : toSentence(name);
       return html`<dt title="${toShown(key === family ? family : help)}">${shown}</dt><dd><bdi>${cell}</bdi></dd>`;
     },
   )}<dt>Age of these values</dt><dd>${renderLength(ageSeconds)}</dd></dl>`;

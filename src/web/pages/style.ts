@@ -18,7 +18,7 @@ header strong { font-size: 1.1rem; }
 nav ul { display: flex; flex-wrap: wrap; gap: 0.25rem 1.25rem; list-style: none; margin: 0; padding: 0; }
 nav a[aria-current] { color: var(--fg); font-weight: 600; text-decoration-thickness: 3px; }
 .refresh { margin-left: auto; color: var(--soft); font-size: 0.875rem; }
-footer { color: var(--soft); font-size: 0.875rem; border-top: 1px solid var(--line); }
+footer { margin-top: 1rem; color: var(--soft); font-size: 0.875rem; border-top: 1px solid var(--line); }
 main li, main p { overflow-wrap: anywhere; } h1 { font-size: 1.5rem; margin: 0.5rem 0; overflow-wrap: anywhere; }
 h2 { font-size: 1.15rem; margin: 1.75rem 0 0.5rem; }
 .unseen { position: absolute; width: 1px; height: 1px; margin: 0; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
@@ -69,17 +69,17 @@ table.fleet { table-layout: fixed; font-size: 0.875rem; line-height: 1.35; }
 .more > summary::-webkit-details-marker { display: none; } .more > summary:hover, .more[open] > summary { background: var(--panel); }
 .more .panel { position: absolute; z-index: 2; left: 0; width: min(36rem, 80vw); margin: 0; padding: 0.5rem 0.75rem; background: var(--bg);
   border: 1px solid var(--soft); border-radius: 0.4rem; box-shadow: 0 4px 16px #0004; white-space: normal; }
-.c-name { width: 13.5%; } .c-state { width: 9%; } .c-reason { width: 16%; } .c-since { width: 8%; } .c-signal { width: 8%; }
-.c-operator { width: 9.5%; } .c-wan { width: 4.5%; } .c-uptime { width: 5.5%; } .c-firmware { width: 6.5%; } .c-lag { width: 5%; }
+.c-name { width: 13%; } .c-state { width: 9%; } .c-reason { width: 15.5%; } .c-since { width: 8%; } .c-signal { width: 8%; }
+.c-operator { width: 10.5%; } .c-wan { width: 4.5%; } .c-uptime { width: 5.5%; } .c-firmware { width: 6.5%; } .c-lag { width: 5%; }
 .c-bytes { width: 8%; } .c-spark { width: 6.5%; }
 .fleet .number { text-align: left; }
 .spark { display: block; width: 100%; height: 0.9rem; margin: 0.2rem 0; background: var(--panel); }
 .signal rect { fill: currentColor; } .signal .off { opacity: 0.25; }
 .overview { display: flex; flex-wrap: wrap; gap: 0 2.5rem; } .overview section { min-width: 0; max-width: 100%; } .overview h2 { margin: 0.75rem 0 0.25rem; overflow-wrap: anywhere; }
-.overview dl { margin: 0.25rem 0; grid-template-columns: max-content minmax(0, 1fr); }
+.overview dl { margin: 0.25rem 0; grid-template-columns: max-content minmax(0, 1fr); max-width: 34rem; }
 h3 { font-size: 1rem; margin: 1rem 0 0.25rem; } h4 { font-size: 0.9375rem; margin: 0.4rem 0 0; overflow-wrap: anywhere; } .values p { margin: 0 0 0.25rem; }
 .facts { grid-template-columns: repeat(auto-fill, minmax(min(15rem, 48%), 1fr) minmax(5rem, max-content)); font-size: 0.9375rem; } .facts dt, .facts dd { min-width: 0; overflow-wrap: anywhere; }
-.help { font-size: 0.875rem; } .up-down { max-width: 62rem; } .up-down svg { height: 1.2rem; background: var(--panel); } .plot .down { fill: var(--down); }
+.help { font-size: 0.875rem; } .up-down { max-width: 84rem; } .up-down svg { height: 1.2rem; background: var(--panel); } .plot .down { fill: var(--down); }
 @media (max-width: 1180px) { .stack thead th { white-space: normal; } .stack th, .stack td { padding-right: 0.5rem; } .stack td.text { min-width: 6rem; }
   .c-wan, .c-uptime, .c-firmware, .c-bytes { display: none; } .c-name { width: 21%; } .c-reason { width: 21%; }
   .c-state, .c-since, .c-signal { width: 11%; } .c-operator { width: 12%; } .c-lag { width: 6%; } .c-spark { width: 7%; } }
@@ -87,19 +87,20 @@ h3 { font-size: 1rem; margin: 1rem 0 0.25rem; } h4 { font-size: 0.9375rem; margi
   main > dl, .facts { grid-template-columns: minmax(0, 10rem) minmax(0, 1fr); } dd time { white-space: normal; }
   header, main, footer { padding: 0.3rem 0.75rem; } header { gap: 0.1rem 0.9rem; } header strong { order: -2; } .refresh { order: -1; } .refresh button { padding: 0 0.5rem; } nav ul { gap: 0 0.8rem; }
   .cards { gap: 0.25rem; } .cards a { padding: 0 0.4rem; font-size: 0.875rem; } .cards b { font-size: 1rem; margin-right: 0.2rem; }
-  .cards .zero { display: none; } .filters details:not([open]) { margin-left: auto; } .filters input { flex: 1 1 6rem; min-width: 0; } .filters { gap: 0.4rem; }
+  .cards .zero { display: none; } .filters details:not([open]) { margin-left: auto; } .filters input { flex: 1 1 6rem; min-width: 0; } .filters { gap: 0.4rem; } .filters #lines-q { flex-basis: 100%; } .filters { align-items: end; } .filters > label { flex: 1 1 8rem; } .filters > label > input, .filters > label > select { width: 100%; }
   .groups dl, .groups div { flex-wrap: nowrap; } .groups div { flex: none; } .groups dt, .groups dd { white-space: nowrap; }
   .notice { margin: 0.4rem 0; padding: 0.2rem 0.6rem; } .strip figcaption { display: none; } .strip svg { height: 1.2rem; }
   table.fleet, .fleet caption, .fleet tbody { display: block; } .fleet thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
-  .fleet tr { display: grid; grid-template-columns: auto minmax(0, 1fr) auto; column-gap: 0.6rem; border-bottom: 1px solid var(--line); padding: 0.2rem 0; }
+  .fleet tr { display: grid; grid-template-columns: auto auto minmax(0, 1fr) auto; column-gap: 0.6rem; border-bottom: 1px solid var(--line); padding: 0.2rem 0; }
   .fleet tr > * { border: 0; padding: 0; width: auto; min-width: 0; }
-  .fleet .c-name { grid-area: 1 / 1 / 2 / 3; } .fleet .c-since { grid-area: 1 / 3; color: var(--soft); }
-  .fleet .c-state { grid-area: 2 / 1; } .fleet .c-reason { grid-area: 2 / 2 / 3 / 4; }
-  .fleet .c-signal { grid-area: 3 / 1; } .fleet .c-operator { grid-area: 3 / 2; } .fleet .c-spark { grid-area: 3 / 3; width: 5rem; }
-  .fleet .c-lag { display: none; } .fleet .soft[colspan] { grid-column: 1 / 4; white-space: normal; }
+  .fleet .c-name { grid-area: 1 / 1 / 2 / 4; } .fleet .c-since { grid-area: 1 / 4; color: var(--soft); }
+  .fleet .c-state { grid-area: 2 / 1; } .fleet .c-reason { grid-area: 2 / 2 / 3 / 5; }
+  .fleet .c-signal { grid-area: 3 / 1 / 4 / 3; } .fleet .c-operator { grid-area: 3 / 3; } .fleet .c-spark { grid-area: 3 / 4; width: 5rem; }
+  .fleet .c-reason:empty { display: none; } .fleet tr:has(.c-reason:empty) { .c-signal { grid-area: 2 / 2; } .c-operator { grid-area: 2 / 3; } .c-spark { grid-area: 2 / 4; } }
+  .fleet .c-lag { display: none; } .fleet .soft[colspan] { grid-column: 1 / 5; white-space: normal; }
   .more .panel { width: calc(100vw - 1.5rem); grid-template-columns: max-content minmax(0, 1fr); left: auto; right: auto; inset-inline: 0 auto; transform: none; }
   .stack, .stack caption, .stack tbody { display: block; } .stack thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
-  .stack tr { display: block; border-bottom: 1px solid var(--line); padding: 0.4rem 0; } .stack tr > * { display: block; border: 0; padding: 0; text-align: left; white-space: normal; overflow-wrap: anywhere; }
+  .stack tr { display: flex; flex-wrap: wrap; gap: 0 1rem; border-bottom: 1px solid var(--line); padding: 0.4rem 0; } .stack tr > * { display: block; max-width: 100%; min-width: 0; border: 0; padding: 0; text-align: left; white-space: normal; overflow-wrap: anywhere; } .stack tr > :is(th, .wide) { flex-basis: 100%; }
   .stack td[data-title]::before { content: attr(data-title) ": "; content: attr(data-title) ": " / ""; color: var(--soft); }
   .fleet tbody th { position: static; } .fleet tbody tr { position: relative; }
 }
@@ -114,7 +115,7 @@ time, tbody th { white-space: nowrap; }
 .notice { border-left: 4px solid var(--bad); background: var(--panel); padding: 0.5rem 1rem; margin: 0.75rem 0;
   overflow-wrap: anywhere; }
 .plots { display: flex; flex-wrap: wrap; gap: 1.5rem; } figure { margin: 0; }
-figcaption { font-size: 0.875rem; color: var(--soft); max-width: 22rem; }
+figcaption { font-size: 0.875rem; color: var(--soft); max-width: 22rem; } .plots.wide figcaption { max-width: 27rem; }
 svg.plot { background: var(--panel); border: 1px solid var(--line); border-radius: 0.3rem; display: block; max-width: 100%; }
 svg.plot polyline { fill: none; stroke: var(--link); stroke-width: 1.5; }
 svg.plot circle { fill: var(--link); } svg.plot .cross { stroke: var(--bad); stroke-width: 1.5; }
@@ -128,5 +129,10 @@ pre.wrap { white-space: pre-wrap; overflow-wrap: anywhere; } code { font-size: 0
 .lines .severity { margin: 0 0.35rem; font-weight: 600; } .lines summary { cursor: pointer; } .lines details { display: inline-block; max-width: 100%; vertical-align: top; }
 .lines .gap { border: 2px dashed var(--warn); border-width: 2px 0; padding: 0.4rem 0; margin: 0.3rem 0; background: var(--panel); }
 .filters label input { width: min(12rem, 100%); }
+@media (min-width: 1000px) {
+  .lines { display: grid; grid-template-columns: max-content fit-content(16rem) fit-content(10rem) max-content minmax(0, 1fr); column-gap: 0.75rem; }
+  .lines.own { grid-template-columns: max-content fit-content(10rem) max-content minmax(0, 1fr); }
+  .lines li { grid-column: 1 / -1; } .lines li:not(.gap) { display: grid; grid-template-columns: subgrid; } .lines li > * { min-width: 0; } .lines .log, .lines .of, .lines .severity { margin: 0; } .lines .gap > * { margin-right: 0.75rem; }
+}
 @media (forced-colors: active) { svg.plot polyline { stroke: CanvasText; } }
 `;

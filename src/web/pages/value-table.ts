@@ -38,6 +38,9 @@ const ROWS_MAX = 100;
 const COLUMNS_MAX = 40;
 const TEXT_CHARS_MAX = 120;
 
+/** Words of names that are written in capitals. */
+const SHORT_FORMS = /\b(?:apn|iccid|imei|imsi|ip|mac|mtu|pin|sim|wan)\b/g;
+
 interface Draft {
   readonly rows: Map<string, ValueRow>;
   readonly columns: Map<string, ValueColumn>;
@@ -157,7 +160,8 @@ function toWords(name: string): string {
   return name
     .replace(/^router_/, '')
     .replace(/_total$/, '')
-    .replaceAll('_', ' ');
+    .replaceAll('_', ' ')
+    .replaceAll(SHORT_FORMS, (word) => word.toUpperCase());
 }
 
 /** The words with which all titles begin, with the space after them. */

@@ -36,7 +36,7 @@ function contentOf(records: readonly LogLine[], page: Partial<RecordPage> = {}, 
 }
 
 function readItems(page: string): string[] {
-  const list = /<ol class="lines">(.*?)<\/ol>/s.exec(page)?.[1] ?? '';
+  const list = /<ol class="lines(?: own)?">(.*?)<\/ol>/s.exec(page)?.[1] ?? '';
   return list
     .split('</li>')
     .map((item) =>

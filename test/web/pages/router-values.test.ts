@@ -88,14 +88,14 @@ test('the page of a router begins with what it is, how its modem receives, and w
     Model: 'MRX3',
     'Serial number': '4711',
     Location: 'Regensburg',
-    Operator: 'o2',
-    Technology: 'LTE',
-    SIM: 'SIM 1',
-    RSRP: '-112 dBm 12 s ago',
-    SINR: '13 dB 12 s ago',
-    'Chain in use': 'wan1 12 s ago',
-    lte2: 'online',
-    dsl: 'offline',
+    Operator: 'o2 · 12 s ago',
+    Technology: 'LTE · 12 s ago',
+    SIM: 'SIM 1 · 12 s ago',
+    RSRP: '-112 dBm · 12 s ago',
+    SINR: '13 dB · 12 s ago',
+    'Chain in use': 'wan1 · 12 s ago',
+    lte2: 'online · 12 s ago',
+    dsl: 'offline · 12 s ago',
   });
   expect(page).toContain('title="RSRP -112 dBm: unusable"');
   expect(page).toContain('title="SINR 13 dB: good"');
@@ -117,12 +117,12 @@ test('facts about the device have ages; supply and temperatures stand with them'
   const page = await show({ device, serial: '4711', values: [{ module: 'any', help: '', families }] });
   const overview = page.slice(page.indexOf('class="overview"'), page.indexOf('<h2>Values'));
   expect(readFacts(overview)).toMatchObject({
-    Model: 'MRX3 2 min ago',
-    'Serial number': '4711 2 min ago',
-    Uptime: '2 h 5 s ago',
-    Supply: '24 V (power2 input 1), 0 V (power2 input 2) 12 s ago',
-    'Temperature (modem)': '41.3 °C (lte2) 12 s ago',
-    'Temperature (cabinet)': '30 °C 12 s ago',
+    Model: 'MRX3 · 2 min ago',
+    'Serial number': '4711 · 2 min ago',
+    Uptime: '2 h · 5 s ago',
+    Supply: '24 V (power2 input 1), 0 V (power2 input 2) · 12 s ago',
+    'Temperature (modem)': '41.3 °C (lte2) · 12 s ago',
+    'Temperature (cabinet)': '30 °C · 12 s ago',
   });
 });
 
@@ -171,7 +171,7 @@ test('what there is several times is a table with a row for each, and the rates 
     ['net2', '1.5 KiB/s', '–', '4.0 KiB', '2.0 KiB', '12 s'],
     ['lte2', '–', '–', '6.0 KiB', '3.0 KiB', '12 s'],
   ]);
-  expect(table).toContain('<th scope="col" title="Help of router_interface_receive_bytes_total.">receive bytes</th>');
+  expect(table).toContain('<th scope="col" title="Help of router_interface_receive_bytes_total.">Receive bytes</th>');
 });
 
 test('labels that only some families have become columns, as long as the others tell the rows apart', async () => {
