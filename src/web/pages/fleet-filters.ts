@@ -72,7 +72,7 @@ function renderOption(value: string, title: string, isSelected: boolean): Html {
   return html`<option value="${value}"${isSelected ? html` selected` : ''}>${title}</option>`;
 }
 
-/** The filters in use, each with a link that removes it. */
+/** The filters in use, each whole and with a link that removes it: lists and groups cut long values. */
 function renderChips(query: TableQuery): Html | string {
   const { search, filter, facets } = query;
   const wanted = FACETS.flatMap((facet) => (facets[facet] ?? []).map((value) => ({ facet, value })));
@@ -83,7 +83,9 @@ function renderChips(query: TableQuery): Html | string {
       : renderChip(FILTERS[filter]?.title ?? filter, renderTableQuery(query, { filter: undefined }))
   }${wanted.map(({ facet, value }) =>
     renderChip(
-      facet === 'label' ? toShown(value, TEXT_CHARS_MAX) : `${FACET_NAMES[facet]} ${nameValue(facet, value)}`,
+      facet === 'label'
+        ? toShown(value)
+        : `${FACET_NAMES[facet]} ${facet === 'step' ? nameValue(facet, value) : toShown(value)}`,
       renderTableQuery(query, { facets: withoutFacet(facets, facet, value) }),
     ),
   )}<li><a id="clear" href="${renderTableQuery(query, { search: '', filter: undefined, facets: {} })}">Show all</a></li></ul>`;
