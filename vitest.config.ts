@@ -20,7 +20,7 @@ export default defineConfig({
     globalSetup: ['test/support/prepare-run.ts'],
     // Node.js imports sources and tests as it does in the program itself, and no test replaces a module.
     experimental: { viteModuleRunner: false, nodeLoader: false },
-    setupFiles: ['test/support/leave-nothing.ts'],
+    setupFiles: ['test/support/bundled-threads.ts', 'test/support/leave-nothing.ts'],
     projects: [
       { extends: true, test: { name: 'alone', include: Object.keys(ALONE) } },
       {

@@ -13,7 +13,9 @@ export async function setup(): Promise<() => Promise<void>> {
   const compiled = await mkdtemp(join(tmpdir(), 'router-exporter-compiled-'));
   process.env['NODE_COMPILE_CACHE'] = compiled;
   if (sampled('processes of the program', false, true)) {
-    process.env['BUNDLED_PROGRAM'] = await bundleProgram(join(compiled, 'program'));
+    const { main, threads } = await bundleProgram(join(compiled, 'program'));
+    process.env['BUNDLED_PROGRAM'] = main;
+    process.env['BUNDLED_THREADS'] = JSON.stringify(threads);
   }
   // Processes that have just ended may still be writing to it.
   return () => rm(compiled, { recursive: true, force: true, maxRetries: 10 });

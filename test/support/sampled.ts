@@ -15,7 +15,7 @@ export const SAMPLES = {
   'levels of bzip2': 'the first and the last of nine',
   'pages in dark colours': 'one of six',
   'layouts of the fleet': 'one of five fleets',
-  'processes of the program': 'from a bundle of the sources',
+  'processes of the program': 'they and all threads from a bundle of the sources',
   'long properties': 'a tenth of the runs',
   'real receivers': 'none',
   'processes of a fleet': 'none',
