@@ -13,16 +13,16 @@ test('an answer in pieces is the same as in one, and others get their turn while
     .get('/pieces', (context) => answerText(context, 'text/plain', pieces))
     .get('/whole', (context) => answerText(context, 'text/plain', pieces.join('')));
   let turns = 0;
-  let isAnswered = false;
+  const answered = new AbortController();
   const count = async () => {
-    while (!isAnswered) {
+    while (!answered.signal.aborted) {
       await setImmediate();
       turns++;
     }
   };
   const counted = count();
   const answer = await app.request('/pieces');
-  isAnswered = true;
+  answered.abort();
   await counted;
   expect(turns).toBeGreaterThan(3);
   const whole = await app.request('/whole');

@@ -14,8 +14,8 @@ import {
 import { RouterError } from '../errors.ts';
 import type { ConnectionLimit, ConnectionPlace } from './connection-limit.ts';
 import { type HostAddress, leadThrough, type RouterProxy, toProxyAddress, toProxyError } from './proxy.ts';
-import type { HandshakeOffer, TlsSessionCache } from './tls-session-cache.ts';
 import { TlsCarrier } from './tls-carrier.ts';
+import type { HandshakeOffer, TlsSessionCache } from './tls-session-cache.ts';
 import { findTrustFault, type RouterTls } from './trust.ts';
 
 /** The way from this machine to a router. */
