@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { yieldToLoop } from '../../base/index.ts';
 import type { BlockLost } from '../../bzip2/index.ts';
 import type { Completion } from '../../model/index.ts';
 import {
@@ -256,6 +257,8 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
       this.#isStoring = false;
     }
     this.#thread.post({ kind: 'taken', job: this.id, bytes });
+    // Batches that have come already would be stored in one go, and what is due meanwhile would wait for all.
+    await yieldToLoop();
   }
 }
 

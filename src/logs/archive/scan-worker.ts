@@ -1,4 +1,5 @@
 import { type MessagePort, parentPort } from 'node:worker_threads';
+import { useLineKernel } from '../lines/line-kernel.ts';
 import { keepMemory, shareMemory } from '../lines/record-buffer.ts';
 import { ScanJob } from './scan-job.ts';
 import type { ScanRequest } from './scan-protocol.ts';
@@ -17,5 +18,6 @@ function serve(port: MessagePort): void {
 
 if (parentPort) {
   shareMemory();
+  useLineKernel();
   serve(parentPort);
 }

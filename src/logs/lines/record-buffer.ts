@@ -103,6 +103,14 @@ export class RecordBuffer {
     this.commit(this.start + memory.write(record, this.start, 'utf8'));
   }
 
+  /** Adds `count` rendered records that have a line feed between two. */
+  append(records: Uint8Array, count: number): void {
+    const memory = this.reserve(records.length);
+    memory.set(records, this.start);
+    this.commit(this.start + records.length);
+    this.#length += count - 1;
+  }
+
   /** Memory with room for a record of `bytes` at {@link start}; whoever has written it there calls {@link commit}. */
   reserve(bytes: number): Buffer {
     const needed = this.#end + 1 + bytes;

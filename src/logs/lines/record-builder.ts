@@ -16,6 +16,7 @@ import { LineTimes, type ShownTime, type TimeContext } from '../time/line-times.
 import { type DateOrder, isLikeStamp, type Stamp } from '../time/stamp.ts';
 import { createFrame, type Entry, joinLine, type RecordFrame } from './entry.ts';
 import { mayBeGlued, splitGlued } from './glued.ts';
+import { type LineKernel, lineKernel, NOTED_WORDS } from './line-kernel.ts';
 import { LineRenderer, type PlainLine, type UsualLine } from './line-renderer.ts';
 import { createPlainLine, type RawLine } from './line-splitter.ts';
 import { isOwnRequest } from './own-request.ts';
@@ -43,6 +44,9 @@ export interface RecordContext extends TimeContext {
 }
 
 const NO_FLAGS: readonly RecordFlag[] = [];
+/** A chunk in which the kernel stops at every few lines is read without it: so often it may stop, and once more after so many. */
+const CREDIT = 16;
+const LINES_PER_STOP = 8;
 
 /**
  * Turns raw lines of one file into rendered records, in order, and keeps what each line needs from the ones before. The
@@ -207,13 +211,61 @@ export class RecordBuilder {
     if (this.#isSkipping || this.#isHalf || this.#recovered || firstShown.verdict !== 'sane') return from;
     const matcher = this.#context.matcher ?? LineMatcher.none;
     const run = new UsualRun(bytes, text, wall.asUtcMs, this.#renderer, matcher);
+    const kernel = lineKernel();
+    let at = from;
+    if (kernel) {
+      for (let credit = CREDIT; credit > 0; credit--) {
+        const { lines } = this.#batch;
+        const rendered = this.#renderRun(kernel, run, bytes, at, start + at - from);
+        credit += (this.#batch.lines - lines) / LINES_PER_STOP;
+        at = this.#takeUsual(run, bytes, rendered, start + rendered - from, 1, matcher);
+        if (at === rendered) return at;
+      }
+    }
+    return this.#takeUsual(run, bytes, at, start + at - from, Number.POSITIVE_INFINITY, matcher);
+  }
+
+  /** Has usual lines rendered by the kernel. Returns where the first one begins that was not. */
+  #renderRun(kernel: LineKernel, run: UsualRun, bytes: Buffer, from: number, start: number): number {
+    if (run.tag) kernel.learn(run.tag, this.#renderer);
+    const matcher = this.#context.matcher ?? LineMatcher.none;
+    const { plan } = matcher;
+    const span = plan && this.#batch.first && this.#times.ordinarySpan(run.dayMs);
+    if (!span) return from;
+    const rendered = kernel.render(bytes, from, start, { renderer: this.#renderer, plan, span, day: run.day });
+    if (!rendered) return from;
+    const { records, count, lastFrom, to, second, pace, noted } = rendered;
+    this.#renderUsual();
+    this.#batch.records.append(records, count);
+    for (let index = 0; index < noted.length; index += NOTED_WORDS) {
+      const message = bytes.toString('latin1', noted[index], noted[index + 1]);
+      matcher.searchFor(noted[index + 2] ?? 0, message, this.#matches);
+    }
+    this.#times.noteSpan(span, second, pace);
+    this.#file.lastStart = start + lastFrom - from;
+    this.#batch.lines += count;
+    this.#batch.bytes += to - from;
+    return to;
+  }
+
+  /** Takes up to `linesMax` usual lines. Returns where the first one begins that was not taken. */
+  #takeUsual(
+    run: UsualRun,
+    bytes: Buffer,
+    from: number,
+    start: number,
+    linesMax: number,
+    matcher: MessageMatcher,
+  ): number {
+    const { wall, shown: firstShown } = this.#times.last;
+    if (!wall || !firstShown) return from;
     let shown = firstShown;
-    let asUtcMs = wall.asUtcMs;
+    let { asUtcMs } = wall;
     /** The line before, which is rendered when it is known that no line continues it. */
     let waiting: WaitingPlain | undefined;
     let waitingShown = shown;
     let at = from;
-    while (run.find(at, start + at - from)) {
+    for (let lines = 0; lines < linesMax && run.find(at, start + at - from); lines++) {
       if (run.asUtcMs === asUtcMs) this.#times.repeat();
       else {
         const time = { asUtcMs: run.asUtcMs, hasFraction: false, length: STAMP_CHARS };

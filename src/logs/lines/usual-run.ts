@@ -20,8 +20,9 @@ export class UsualRun {
   readonly #bytes: Buffer;
   readonly #renderer: LineRenderer;
   readonly #matcher: MessageMatcher;
-  readonly #day: Buffer;
-  readonly #dayMs: number;
+  /** `YYYY-MM-DD ` of its stamps, and the beginning of that day as if it were UTC. */
+  readonly day: Buffer;
+  readonly dayMs: number;
   /** Where the line begins that was found last, in the bytes and in the file. */
   from = 0;
   start = 0;
@@ -40,8 +41,8 @@ export class UsualRun {
     this.#bytes = bytes;
     this.#renderer = renderer;
     this.#matcher = matcher;
-    this.#day = Buffer.from(stamp.slice(0, DAY_CHARS), 'latin1');
-    this.#dayMs = Math.floor(asUtcMs / DAY_MS) * DAY_MS;
+    this.day = Buffer.from(stamp.slice(0, DAY_CHARS), 'latin1');
+    this.dayMs = Math.floor(asUtcMs / DAY_MS) * DAY_MS;
   }
 
   /** True if a stamp is of the form that is read here. */
@@ -74,7 +75,7 @@ export class UsualRun {
     this.from = from;
     this.start = start;
     this.to = to;
-    this.asUtcMs = this.#dayMs + second * 1000;
+    this.asUtcMs = this.dayMs + second * 1000;
     this.tag = tag;
     this.messageFrom = at;
     // Rules are about what is left.
@@ -86,7 +87,7 @@ export class UsualRun {
   #readClock(from: number): number {
     const bytes = this.#bytes;
     if (from + STAMP_CHARS + 2 >= bytes.length) return -1;
-    const day = this.#day;
+    const day = this.day;
     for (let index = DAY_CHARS - 1; index >= 0; index--) if (bytes[from + index] !== day[index]) return -1;
     if (bytes[from + 13] !== COLON || bytes[from + 16] !== COLON) return -1;
     if (bytes[from + STAMP_CHARS] !== BLANK || bytes[from + STAMP_CHARS + 1] !== OPENING) return -1;

@@ -1,0 +1,85 @@
+import * as fc from 'fast-check';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { LineKernel, leaveLineKernel, useLineKernel } from '../../../src/logs/lines/line-kernel.ts';
+import { LITERALS_IN_ORDER, line, read, renderLines, type Situation, situation, usual } from './random-lines.ts';
+
+beforeEach(() => {
+  leaveLineKernel();
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  leaveLineKernel();
+});
+
+/** What comes of a file with the kernel and without, and how many lines the kernel took. */
+function readBoth(bytes: Buffer, cuts: readonly number[], about: Situation) {
+  leaveLineKernel();
+  const without = read(bytes, cuts, about, true);
+  useLineKernel();
+  const render = vi.spyOn(LineKernel.prototype, 'render');
+  const withKernel = read(bytes, cuts, about, true);
+  const taken = render.mock.results.reduce((sum, { value }) => sum + (value?.count ?? 0), 0);
+  render.mockRestore();
+  return { without, withKernel, taken };
+}
+
+/** Offsets around which their digits change; before the first one the kernel takes nothing. */
+const off = fc.constantFrom(100_000, 999_000, 36 ** 4 - 1500, 4_095_000, 499_999_000, 5_000_000_000);
+
+test('LineKernel renders what the threads without it do, whatever the lines are and wherever chunks end', () => {
+  let lines = 0;
+  fc.assert(
+    fc.property(
+      fc.array(fc.oneof({ weight: 30, arbitrary: usual }, line), { minLength: 40, maxLength: 120 }).map(renderLines),
+      fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 2 }),
+      situation,
+      off,
+      (bytes, cuts, about, from) => {
+        const { without, withKernel, taken } = readBoth(bytes, cuts, { ...about, off: from });
+        lines += taken;
+        expect(withKernel).toEqual(without);
+      },
+    ),
+    { numRuns: 400 },
+  );
+  expect(lines).toBeGreaterThan(500);
+});
+
+const SECONDS = 3600;
+
+/** Lines of one tag, one each second. */
+function createLines(count: number, text: (index: number) => string): Buffer {
+  const lines = Array.from({ length: count }, (_, index) => {
+    const time = new Date(Date.UTC(2026, 9, 20, 9) + (index % SECONDS) * 1000).toISOString();
+    return `${time.slice(0, 10)} ${time.slice(11, 19)} [wan] ${text(index)}\n`;
+  });
+  return Buffer.from(lines.join(''));
+}
+
+test('LineKernel takes nearly all of a chunk of usual lines, also where they match a rule', () => {
+  const bytes = createLines(500, (index) => (index % 3 === 0 ? 'user admin logged in' : `chain wan${index} connected`));
+  const { without, withKernel, taken } = readBoth(bytes, [], LITERALS_IN_ORDER);
+  expect(withKernel).toEqual(without);
+  expect(taken).toBeGreaterThan(480);
+  expect(withKernel[0]?.events).toMatchObject([
+    { metric: 'router_logins_total', labels: { user: 'admin' }, value: 167 },
+    { metric: 'router_ends_total', value: 167 },
+  ]);
+});
+
+test('LineKernel leaves a chunk to others in which every other line is unusual', () => {
+  const bytes = createLines(500, (index) => (index % 2 === 0 ? 'says "no"' : 'connected'));
+  const { without, withKernel, taken } = readBoth(bytes, [], LITERALS_IN_ORDER);
+  expect(withKernel).toEqual(without);
+  expect(taken).toBeLessThan(40);
+});
+
+test('LineKernel takes long lines up to the bound, and more records than its memory holds at a time', () => {
+  const bytes = createLines(12, (index) => 'x'.repeat(index === 5 ? 66_000 : 5000 + index));
+  const { without, withKernel } = readBoth(bytes, [], LITERALS_IN_ORDER);
+  expect(withKernel).toEqual(without);
+  const short = createLines(3000, () => 'short');
+  const { without: all, withKernel: same, taken } = readBoth(short, [], LITERALS_IN_ORDER);
+  expect(same).toEqual(all);
+  expect(taken).toBeGreaterThan(2900);
+});

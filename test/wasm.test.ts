@@ -1,0 +1,7 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { renderWasmModule, WASM_MODULES } from '../tools/wasm.ts';
+
+test.each(WASM_MODULES)('$target is what $source compiles to (npm run wasm)', async ({ source, target }) => {
+  expect(await renderWasmModule(source)).toBe(readFileSync(target, 'utf8'));
+});
