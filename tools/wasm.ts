@@ -8,21 +8,31 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { main as compile } from 'assemblyscript/asc';
 
-/** Sources and what they become. */
-export const WASM_MODULES: readonly { readonly source: string; readonly target: string }[] = [
-  { source: 'assembly/usual-lines.ts', target: 'src/logs/lines/usual-lines-wasm.ts' },
+/** Sources, what they become, and the pages of 64 KiB that they have. */
+export const WASM_MODULES: readonly { readonly source: string; readonly target: string; readonly pages: number }[] = [
+  { source: 'assembly/usual-lines.ts', target: 'src/logs/lines/usual-lines-wasm.ts', pages: 64 },
+  { source: 'assembly/bzip2-block.ts', target: 'src/bzip2/block-wasm.ts', pages: 440 },
 ];
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** No garbage collector and no memory of its own: the program says where everything is. */
-const OPTIONS = ['--runtime', 'stub', '--noAssert', '-O3', '--converge', '--enable', 'simd', '--initialMemory', '64'];
+const OPTIONS = ['--runtime', 'stub', '--noAssert', '-O3', '--converge', '--enable', 'simd', '--enable', 'bulk-memory'];
 
 /** Compiles a source. Returns the module that holds it. */
-export async function renderWasmModule(source: string): Promise<string> {
+export async function renderWasmModule({ source, pages }: (typeof WASM_MODULES)[number]): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'wasm-'));
   try {
     const file = join(folder, 'out.wasm');
-    const { error } = await compile([source, ...OPTIONS, '--baseDir', ROOT, '-o', file]);
+    const { error } = await compile([
+      source,
+      ...OPTIONS,
+      '--initialMemory',
+      String(pages),
+      '--baseDir',
+      ROOT,
+      '-o',
+      file,
+    ]);
     if (error) throw error;
     const bytes = readFileSync(file);
     const exported = new WebAssembly.Module(bytes);
@@ -69,5 +79,5 @@ declare const WebAssembly: {
 };
 
 if (import.meta.main) {
-  for (const { source, target } of WASM_MODULES) writeFileSync(join(ROOT, target), await renderWasmModule(source));
+  for (const one of WASM_MODULES) writeFileSync(join(ROOT, one.target), await renderWasmModule(one));
 }

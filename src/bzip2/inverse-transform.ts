@@ -1,15 +1,47 @@
-import { BLOCK_BYTES_MAX, type SymbolReader } from './symbol-reader.ts';
+import { BLOCK_BYTES_MAX, type LastColumn } from './symbol-reader.ts';
 
 /** Strands followed in parallel, so that this many independent loads wait for memory at the same time. */
-const LANES = 16;
+export const LANES = 16;
 /** Number of strands of a full block; large, so that all lanes have work almost to the end. */
-const CUTS_MAX = 256;
+export const CUTS_MAX = 256;
 /** A small block is cut into strands of about this many bytes. */
 const CUT_BYTES_MIN = 2048;
 /** Each lane writes its strands here, from its end downwards; a strand takes one byte that was not counted as a step. */
-const LANE_BYTES = BLOCK_BYTES_MAX + 2 * CUTS_MAX;
+export const LANE_BYTES = BLOCK_BYTES_MAX + 2 * CUTS_MAX;
 /** Marks a position in the chain where one strand starts and the previous one ends. */
 const CUT = 0x8000_0000;
+
+/** The two long loops of the {@link InverseTransform}, and the memory that they work on. */
+export interface TransformLoops {
+  /** By position: the next position × 256 + the byte. One more for lanes that have nothing to do: it leads to itself. */
+  readonly chain: Int32Array;
+  readonly strands: Uint8Array;
+  /** By lane: its position, and where it writes, less the steps left. */
+  readonly positions: Int32Array;
+  readonly offsets: Int32Array;
+  buildChain(column: LastColumn): void;
+  /**
+   * Follows all lanes until one reaches a cut. In every round each lane makes one step and writes one byte, so that one
+   * counter serves them all. Returns the number of steps left.
+   */
+  followLanes(stepsLeft: number): number;
+}
+
+/** The loops in TypeScript. */
+export class PlainLoops implements TransformLoops {
+  readonly chain = new Int32Array(BLOCK_BYTES_MAX + 1);
+  readonly strands = new Uint8Array(LANES * LANE_BYTES);
+  readonly positions = new Int32Array(LANES);
+  readonly offsets = new Int32Array(LANES);
+
+  buildChain(column: LastColumn): void {
+    buildChain(this.chain, column);
+  }
+
+  followLanes(stepsLeft: number): number {
+    return followLanes(this.chain, this.strands, this.positions, this.offsets, stepsLeft);
+  }
+}
 
 /**
  * Undoes the Burrows-Wheeler transform. The last column gives, for each position in it, the position of the byte before
@@ -20,65 +52,35 @@ const CUT = 0x8000_0000;
  * start of the text, the chain is built in the order of memory, without scattering.
  */
 export class InverseTransform {
-  /** By position: the next position × 256 + the byte. One more for lanes that have nothing to do: it leads to itself. */
-  readonly #chain = new Int32Array(BLOCK_BYTES_MAX + 1);
-  readonly #strands = new Uint8Array(LANES * LANE_BYTES);
+  readonly #loops: TransformLoops;
   readonly #text = new Uint8Array(BLOCK_BYTES_MAX);
   /** By number of a cut: the strand from it, as bounds in `strands`, and the number of the cut where it ends. */
   readonly #starts = new Int32Array(CUTS_MAX + 2);
   readonly #ends = new Int32Array(CUTS_MAX + 2);
   readonly #followers = new Int32Array(CUTS_MAX + 2);
 
+  constructor(loops: TransformLoops = new PlainLoops()) {
+    this.#loops = loops;
+  }
+
   /** Returns the text of a decoded last column whose row `origin` is the text itself. Valid until the next call. */
-  invert(symbols: SymbolReader, origin: number): Uint8Array {
+  invert(symbols: LastColumn, origin: number): Uint8Array {
     const { length } = symbols;
-    this.#buildChain(symbols);
+    this.#loops.buildChain(symbols);
     this.#follow(length, origin, Math.max(CUT_BYTES_MIN, Math.ceil(length / CUTS_MAX)));
     return this.#join(length);
   }
 
-  #buildChain({ column, length, counts }: SymbolReader): void {
-    const chain = this.#chain;
-    /** By byte value: the first and the last position, plus one, that are still to be led to. */
-    const firsts = new Int32Array(256);
-    const ends = new Int32Array(256);
-    for (let value = 0, sum = 0; value < 256; value++) {
-      firsts[value] = sum;
-      sum += counts[value] as number;
-      ends[value] = sum;
-    }
-    // From both sides at once: in a run of equal bytes each step waits for the counter that the step before it wrote.
-    let front = 0;
-    let back = length - 1;
-    for (; front < back; front++, back--) {
-      const value = column[front] as number;
-      const first = firsts[value] as number;
-      firsts[value] = first + 1;
-      chain[front] = (first << 8) | value;
-      const valueBack = column[back] as number;
-      const last = (ends[valueBack] as number) - 1;
-      ends[valueBack] = last;
-      chain[back] = (last << 8) | valueBack;
-    }
-    if (front === back) {
-      const value = column[front] as number;
-      chain[front] = ((firsts[value] as number) << 8) | value;
-    }
-    chain[length] = length << 8;
-  }
-
   /** Cuts the chain at the origin, number 0, and at every multiple of `cutBytes`, and follows all strands. */
   #follow(length: number, origin: number, cutBytes: number): void {
-    const chain = this.#chain;
-    const strands = this.#strands;
+    const { chain, strands, positions, offsets } = this.#loops;
     const cuts = 1 + Math.ceil(length / cutBytes);
     const toPosition = (cut: number) => (cut === 0 ? origin : (cut - 1) * cutBytes);
     const toCut = (position: number) => (position === origin ? 0 : 1 + position / cutBytes);
     for (let cut = 0; cut < cuts; cut++) chain[toPosition(cut)] = (chain[toPosition(cut)] as number) | CUT;
 
-    const positions = new Int32Array(LANES).fill(length);
-    /** By lane: where it writes, less the steps left. */
-    const offsets = Int32Array.from({ length: LANES }, (_, lane) => lane * LANE_BYTES + 2 * CUTS_MAX);
+    positions.fill(length);
+    for (const lane of offsets.keys()) offsets[lane] = lane * LANE_BYTES + 2 * CUTS_MAX;
     const current = new Int32Array(LANES).fill(-1);
     let left = length;
     let nextCut = 0;
@@ -99,7 +101,7 @@ export class InverseTransform {
     for (let lane = 0; lane < LANES; lane++) start(lane);
 
     while (current.some((cut) => cut >= 0)) {
-      left = followLanes(chain, strands, positions, offsets, left);
+      left = this.#loops.followLanes(left);
       for (let lane = 0; lane < LANES; lane++) {
         // A strand may end at its first step, so this repeats.
         for (let cut = current[lane] as number; cut >= 0; cut = current[lane] as number) {
@@ -119,7 +121,7 @@ export class InverseTransform {
     let from = length;
     let cut = 0;
     do {
-      const strand = this.#strands.subarray(this.#starts[cut], this.#ends[cut]);
+      const strand = this.#loops.strands.subarray(this.#starts[cut], this.#ends[cut]);
       from -= strand.length;
       text.set(strand, from);
       cut = this.#followers[cut] as number;
@@ -138,10 +140,35 @@ export class InverseTransform {
   }
 }
 
-/**
- * Follows all lanes until one reaches a cut. In every round each lane makes one step and writes one byte, so that one
- * counter serves them all. Returns the number of steps left.
- */
+function buildChain(chain: Int32Array, { column, length, counts }: LastColumn): void {
+  /** By byte value: the first and the last position, plus one, that are still to be led to. */
+  const firsts = new Int32Array(256);
+  const ends = new Int32Array(256);
+  for (let value = 0, sum = 0; value < 256; value++) {
+    firsts[value] = sum;
+    sum += counts[value] as number;
+    ends[value] = sum;
+  }
+  // From both sides at once: in a run of equal bytes each step waits for the counter that the step before it wrote.
+  let front = 0;
+  let back = length - 1;
+  for (; front < back; front++, back--) {
+    const value = column[front] as number;
+    const first = firsts[value] as number;
+    firsts[value] = first + 1;
+    chain[front] = (first << 8) | value;
+    const valueBack = column[back] as number;
+    const last = (ends[valueBack] as number) - 1;
+    ends[valueBack] = last;
+    chain[back] = (last << 8) | valueBack;
+  }
+  if (front === back) {
+    const value = column[front] as number;
+    chain[front] = ((firsts[value] as number) << 8) | value;
+  }
+  chain[length] = length << 8;
+}
+
 function followLanes(
   chain: Int32Array,
   strands: Uint8Array,

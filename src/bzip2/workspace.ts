@@ -2,7 +2,8 @@ import { BitWindow } from './bit-window.ts';
 import { BlockHeader } from './block-header.ts';
 import { InverseTransform } from './inverse-transform.ts';
 import { RunExpander } from './run-expander.ts';
-import { SymbolReader } from './symbol-reader.ts';
+import { type BlockSymbols, SymbolReader } from './symbol-reader.ts';
+import { WasmBlock } from './wasm-block.ts';
 
 /** Enough for a block header and for moving input in larger pieces. */
 const WINDOW_BYTES = 128 * 1024;
@@ -15,15 +16,25 @@ const RESYNC_WINDOW_BYTES = 3 * 1024 * 1024;
  */
 export class Bzip2Workspace {
   readonly header = new BlockHeader();
-  readonly symbols = new SymbolReader();
-  readonly transform = new InverseTransform();
+  readonly symbols: BlockSymbols;
+  readonly transform: InverseTransform;
   readonly expander = new RunExpander();
   readonly #windows = new Map<number, BitWindow>();
+  /** Memory of all windows; `undefined` if each has its own. */
+  readonly #input: Uint8Array | undefined;
+
+  /** `loops`: whether the long loops run in WebAssembly. Default: they do. */
+  constructor(loops: 'wasm' | 'plain' = 'wasm') {
+    const block = loops === 'wasm' ? new WasmBlock() : undefined;
+    this.symbols = block ?? new SymbolReader();
+    this.transform = new InverseTransform(block);
+    this.#input = block?.input;
+  }
 
   /** Opens an empty window, large enough to go back to the start of a block if `resync` is set. */
   openWindow(resync: boolean): BitWindow {
     const sizeBytes = resync ? RESYNC_WINDOW_BYTES : WINDOW_BYTES;
-    const window = this.#windows.get(sizeBytes) ?? new BitWindow(sizeBytes);
+    const window = this.#windows.get(sizeBytes) ?? new BitWindow(sizeBytes, this.#input);
     this.#windows.set(sizeBytes, window);
     window.reset();
     return window;
