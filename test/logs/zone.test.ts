@@ -166,3 +166,22 @@ test('Zone.toUtc() flags exactly the times that a change skips, and reads them w
     }),
   );
 });
+
+test.each(['Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', 'Africa/Casablanca', 'Asia/Kathmandu'])(
+  'Zone.toUtc() gives for times of %s that follow each other what it gives for each of them alone',
+  (name) => {
+    const step = fc.constantFrom(1000, 60_000, HOUR_MS - 1000, HOUR_MS, 2 * HOUR_MS, DAY_MS, -HOUR_MS);
+    const start = fc.integer({ min: 0, max: 365 }).map((day) => utc('2025-06-01T00:00:00') + day * DAY_MS);
+    fc.assert(
+      fc.property(start, step, fc.array(step, { minLength: 50, maxLength: 400 }), (startMs, usual, steps) => {
+        const zone = new Zone(name);
+        let wall = startMs;
+        for (const [index, one] of steps.entries()) {
+          wall += index % 10 === 9 ? one : usual;
+          expect(zone.toUtc(wall, undefined)).toEqual(new Zone(name).toUtc(wall, undefined));
+        }
+      }),
+      { numRuns: 20 },
+    );
+  },
+);

@@ -17,6 +17,8 @@ const SHARE_GIVEN = 2;
 const EMPTY = Buffer.alloc(0);
 const kept: Buffer[] = [];
 let createMemory = (size: number): Buffer => Buffer.allocUnsafeSlow(size);
+/** Size of the memory of the last batch if that was long, where the next one will be as long. Bytes. */
+let lastSize: number | undefined;
 
 /**
  * From here on, memory of records is shared memory. For threads whose records another thread keeps for a while: memory that
@@ -24,6 +26,7 @@ let createMemory = (size: number): Buffer => Buffer.allocUnsafeSlow(size);
  */
 export function shareMemory(): void {
   createMemory = (size) => Buffer.from(new SharedArrayBuffer(size));
+  lastSize = 0;
 }
 
 /** Keeps memory for later batches, if there is not enough of it yet. */
@@ -160,6 +163,7 @@ export class RecordBuffer {
     this.#length = 0;
     this.#packed = undefined;
     this.#isGiven = false;
+    if (lastSize !== undefined) lastSize = memory.length > STEP_BYTES ? Math.min(memory.length, KEPT_BYTES_MAX) : 0;
     return memory.length > 0 ? memory : Buffer.allocUnsafeSlow(0);
   }
 
@@ -169,7 +173,9 @@ export class RecordBuffer {
       this.#memory = spare;
       return;
     }
-    const memory = createMemory(toSize(needed));
+    // The first of several batches grows step by step, which has new memory filled again and again.
+    const least = this.#memory.length === 0 ? (lastSize ?? 0) : 0;
+    const memory = createMemory(Math.max(toSize(needed), least));
     this.#memory.copy(memory, 0, 0, this.#end);
     this.#memory = memory;
   }

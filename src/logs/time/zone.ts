@@ -8,8 +8,12 @@ export interface UtcTime {
 }
 
 const DAY_MS = 24 * 3_600_000;
-/** A zone that has one offset a day before and a day after a moment keeps it for this long. */
+/**
+ * A zone that has one offset a day before and a day after a moment keeps it for this long; twice as long each time that times go
+ * on behind it, up to the second number.
+ */
 const STEADY_MS = 3_600_000;
+const STEADY_MS_MAX = 7 * DAY_MS;
 const NO_FLAGS: readonly RecordFlag[] = [];
 /** Lines of several processes are now and then written in another order than stamped; that is no second pass. */
 const DISORDER_MS = 5000;
@@ -75,7 +79,7 @@ export class Zone {
     }
     const offsetMs = this.#offsets.offsetMs(wallAsUtcMs - DAY_MS);
     if (offsetMs === this.#offsets.offsetMs(wallAsUtcMs + DAY_MS)) {
-      this.#steady = { fromMs: wallAsUtcMs, toMs: wallAsUtcMs + STEADY_MS, offsetMs };
+      this.#steady = { fromMs: wallAsUtcMs, toMs: this.#findSteadyEnd(wallAsUtcMs, offsetMs), offsetMs };
       return { utcMs: wallAsUtcMs - offsetMs, flags: NO_FLAGS };
     }
     const [first, second] = this.#offsets.momentsOf(wallAsUtcMs);
@@ -101,6 +105,20 @@ export class Zone {
   /** Wall time minus UTC as it was seen last; `undefined` when it never was. */
   get latestOffsetMs(): number | undefined {
     return this.#seen.at(-1)?.offsetMs;
+  }
+
+  /** How long wall times from one on have its offset for sure. */
+  #findSteadyEnd(wallAsUtcMs: number, offsetMs: number): number {
+    const { fromMs, toMs } = this.#steady;
+    const hour = wallAsUtcMs + STEADY_MS;
+    if (wallAsUtcMs < toMs || wallAsUtcMs >= toMs + STEADY_MS) return hour;
+    const end = wallAsUtcMs + Math.min(2 * (toMs - fromMs), STEADY_MS_MAX);
+    // A zone does not change twice within a day.
+    for (let next = wallAsUtcMs; next < end; next += DAY_MS) {
+      const isSame = this.#offsets.offsetMs(Math.min(next + DAY_MS, end) + DAY_MS) === offsetMs;
+      if (!isSame) return Math.max(next, hour);
+    }
+    return end;
   }
 
   /** Returns the offset that was seen last before a wall time, or the first one. */
