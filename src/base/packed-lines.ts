@@ -21,6 +21,10 @@ const CHUNK_BYTES_MIN = 64;
  * has the heap searched for garbage, which takes longer.
  */
 const CHUNK_BYTES_MAX = 256 * 1024;
+/** By default the codec gives 16 KiB at a time: a hundred pieces of a usual batch, each of which is allocated and copied. */
+const UNPACKED_CHUNK_BYTES_MIN = 16 * 1024;
+/** A body expands about tenfold. */
+const EXPANSION = 16;
 /** Limits the decompressed size of a batch: this program writes the batches, but the disk may damage them. */
 const BATCH_BYTES_MAX = 256 * 1024 * 1024;
 
@@ -55,5 +59,6 @@ function boundOf(bytes: number): number {
 
 /** Returns the lines of a body made by {@link packLines}. Throws the codec's error if the checksum is wrong. */
 export function unpackLines(body: Uint8Array): LineTable {
-  return new LineTable(zstdDecompressSync(body, { maxOutputLength: BATCH_BYTES_MAX }));
+  const chunkSize = Math.min(Math.max(body.length * EXPANSION, UNPACKED_CHUNK_BYTES_MIN), CHUNK_BYTES_MAX);
+  return new LineTable(zstdDecompressSync(body, { chunkSize, maxOutputLength: BATCH_BYTES_MAX }));
 }
