@@ -29,6 +29,8 @@ run 4 2 log-looks bench/fleet/log-looks.ts 100
 INTERVAL_MS=20000 run 5 6 memory-per-router bench/fleet/memory-per-router.ts 100 600
 run 6 2 restart bench/fleet/restart.ts 100
 run 7 2 scrape-http bench/scrape-http.ts 5000
+# The first half of step 2 with a malloc that maps blocks from 32 KiB on: less memory, at a price that is to be seen.
+MALLOC_MMAP_THRESHOLD_=32768 MALLOC_TRIM_THRESHOLD_=131072 LOGS_MS=30000 BARE=no run 13 5 fleet-1000-mmap bench/fleet/ten-thousand.ts 1000 2
 # The cost of a router in a small fleet, beside that of step 1.
 BARE=no run 8 5 fleet-100 bench/fleet/ten-thousand.ts 100 3 400
 run 9 2 status-turns-closing bench/fleet/status-turns.ts 100 closing
