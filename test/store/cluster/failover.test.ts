@@ -105,7 +105,8 @@ test.skipIf(sampled('real receivers', natsServer.isMissing, true))(
       },
       onSilent: (sink) => silent.push(sink),
     });
-    await using _opened = toOpenStore(store);
+    await using opened = new AsyncDisposableStack();
+    opened.defer(() => store.close());
     await store.open();
     await store.openRouter('plant-7');
     await store.commit(commitOf(['before'], 'p1'));
@@ -153,7 +154,8 @@ test.skipIf(sampled('real receivers', natsServer.isMissing, true))(
       onRecords: () => {},
       onLeft: () => left++,
     });
-    await using _opened = toOpenStore(store);
+    await using opened = new AsyncDisposableStack();
+    opened.defer(() => store.close());
     await store.open();
     await store.openRouter('plant-7');
     await store.commit(commitOf(['before'], 'p1'));
