@@ -53,7 +53,7 @@ export interface AgentOptions {
   readonly secrets?: SecretKeeper | undefined;
   /** Answers of the sources of routers. Default: none. */
   readonly inventory?: SourceKeeper | undefined;
-  /** What the configuration made of them. Default: nothing. */
+  /** Outcome of each source in this configuration. Default: none. */
   readonly sources?: readonly SourceOutcome[] | undefined;
 }
 

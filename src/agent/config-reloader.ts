@@ -44,7 +44,7 @@ export class ConfigReloader {
   #watch = new AbortController();
   #patterns = '';
   #rereadWatch = new AbortController();
-  /** What a reload would do, if a file has changed. */
+  /** The effect of a reload, if a file has changed. */
   #pending: ConfigurationSummary['pending'] = null;
   #warnings: readonly ConfigFault[];
   /** Wall time since which the configuration runs. Milliseconds. */

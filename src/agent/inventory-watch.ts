@@ -31,7 +31,7 @@ export class InventoryWatch {
   readonly #keeper: SourceKeeper;
   readonly #watched = new Map<string, Watched>();
   readonly #outcomes = new Map<string, SourceOutcome>();
-  /** What was logged last of each source. */
+  /** The last line logged about each source. */
   readonly #logged = new Map<string, string>();
   /** Why the list of a source was last not stored. */
   readonly #unstored = new Map<string, string>();

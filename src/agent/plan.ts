@@ -29,7 +29,7 @@ export interface PlanOptions {
   readonly metrics: Pick<SelfMetrics, 'setShard'>;
   /** Bound of the connections to routers, which is replaced. */
   readonly connections: Pick<ConnectionLimit, 'setMax'>;
-  /** That bound without a configured one. */
+  /** The bound that applies without a configured one. */
   readonly connectionsMaxDefault: number;
   /** Bounds the growth of the heap for this number of routers. */
   readonly boundHeap: (routers: number) => void;

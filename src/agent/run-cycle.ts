@@ -16,7 +16,7 @@ export interface CycleOptions {
   readonly clock: Clock;
 }
 
-/** What one cycle has shown. */
+/** The result of one cycle. */
 export interface CycleResult {
   /** Number of routers that were asked: all but paused and retired ones. */
   readonly asked: number;

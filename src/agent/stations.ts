@@ -61,7 +61,7 @@ export interface Stations extends Omit<State, 'opening' | 'recent' | 'spoolBytes
   readonly runsMaxDefault: number;
   /** Bound of the connections to routers. */
   readonly connections: ConnectionLimit;
-  /** That bound without a configured one. */
+  /** The bound that applies without a configured one. */
   readonly connectionsMaxDefault: number;
   /** Number of files that the process may have open; `undefined` if unknown. */
   readonly descriptorsMax: number | undefined;

@@ -106,7 +106,7 @@ const STEP_MS_MAX = 2;
 const TURN_MS_MAX = 4;
 
 const SYSTEM_CLOCK = createSystemClock();
-/** When the first step of this turn began, by clock. Monotonic milliseconds. */
+/** Start of the first step of this turn, by clock. Monotonic milliseconds. */
 const turnBegan = new WeakMap<object, number>();
 
 /**
@@ -173,7 +173,7 @@ export class TurnShare {
   #pieces = 0;
   /** Time of the pieces that this turn has done, without what they go on with. Milliseconds. */
   #workedMs = 0;
-  /** What a piece usually takes. Milliseconds. */
+  /** Usual duration of a piece. Milliseconds. */
   #pieceMs = TURN_MS_MAX / PIECES_LEAST;
   /** The pieces that have begun and not been measured. */
   #unmeasured: { readonly sinceMs: number; pieces: number } | undefined;

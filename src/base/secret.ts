@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 
-/** Where a secret comes from, if it can be read again. */
+/** The source of a secret that can be read again. */
 export interface SecretSource {
   /** Equal ones mean the same secret, whatever its value is now. */
   readonly id: string;

@@ -1,4 +1,4 @@
-/** What the completion knows of a flag or a command of commander. */
+/** The parts of a flag or command of commander that completion needs. */
 interface CommandLike {
   name(): string;
   description(): string;
@@ -11,13 +11,13 @@ interface OptionLike {
   readonly long?: string | undefined;
   readonly flags: string;
   readonly description: string;
-  /** Whether it takes a value. */
+  /** True if it takes a value. */
   readonly required: boolean;
   readonly optional: boolean;
   readonly argChoices?: readonly string[] | undefined;
 }
 
-/** What may stand behind a sequence of commands. */
+/** Candidates after a sequence of commands. */
 interface Level {
   /** The commands before, each behind a space, as in ` logs list`; empty at the start. */
   readonly at: string;
@@ -31,7 +31,7 @@ interface Word {
 }
 
 interface Flag extends Word {
-  /** What it takes: nothing, a path, one of a list, or something that cannot be listed. */
+  /** Kind of its value: none, a path, one of a list, or any. */
   readonly value: 'none' | 'path' | 'any' | readonly string[];
 }
 

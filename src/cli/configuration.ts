@@ -5,7 +5,7 @@ import { type LoadedConfig, type LoadOptions, loadConfig, readEnvironment } from
 import { SHIPPED_RULES } from '../logs/index.ts';
 import { SHIPPED_MODULES_FOLDER } from '../status/index.ts';
 
-/** What a command needs beside the configuration itself. */
+/** Options of a command for reading the configuration. */
 export type ReadOptions = Pick<
   LoadOptions,
   'checkedState' | 'secrets' | 'shownRouter' | 'shard' | 'inventory' | 'storagePath'

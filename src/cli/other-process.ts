@@ -13,13 +13,13 @@ interface FailedReport {
   readonly error: string;
 }
 
-/** What another process of a command runs. */
+/** Options of a command's child process. */
 export interface OtherProcessOptions {
   /** The main file of this program. */
   readonly program: string;
   /** The hidden command that it runs. */
   readonly command: string;
-  /** What it does, as errors name it: `stub routers`. */
+  /** Its role, as errors name it: `stub routers`. */
   readonly role: string;
   /** Clock for the limit of its answers. */
   readonly clock: Clock;

@@ -110,7 +110,7 @@ export interface ServeOptions {
   readonly secrets?: SecretKeeper;
   /** Answers of the sources of routers; absent = none. */
   readonly inventory?: SourceKeeper;
-  /** What the configuration made of them; absent = nothing. */
+  /** Outcome of each source in this configuration; absent = none. */
   readonly sources?: readonly SourceOutcome[];
   /** The agent's own log. */
   readonly logger: Logger;

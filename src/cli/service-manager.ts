@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { type Clock, type Logger, Mutex, openDeadline, renderErrorChain, type Timer } from '../base/index.ts';
 
-/** What a service manager is told about; the agent, in {@link ServiceManagerOptions}. */
+/** The process that the service manager watches; the agent, in {@link ServiceManagerOptions}. */
 export interface WatchedAgent {
   /** Returns why the agent makes no progress, or `undefined` while it is well. */
   findStall(): string | undefined;
@@ -37,7 +37,7 @@ export interface ServiceManager {
 
 /** `systemd-notify` waits until systemd has read the message, which takes a moment on a busy machine. Milliseconds. */
 const SEND_MS_MAX = 5000;
-/** How long the end of the process waits for what is being sent: part of the ten seconds that the agent may take. Milliseconds. */
+/** Longest wait for notifications in flight when the process ends: part of the agent's ten seconds. Milliseconds. */
 const CLOSE_MS_MAX = 500;
 /** Messages per time of the watchdog: one may be lost. */
 const BEATS = 3;

@@ -16,7 +16,7 @@ export interface BucketOptions {
   readonly requestMsMax: number;
 }
 
-/** How a key is written. */
+/** Options of a write. */
 export interface PutOptions {
   /** Sequence that the key must have; 0: none. Default: any. */
   readonly expected?: number | undefined;
@@ -26,7 +26,7 @@ export interface PutOptions {
 
 /** Nobody sends so long a value. Bytes. */
 const VALUE_BYTES_MAX = 4 * 1024 * 1024;
-/** How long the engine keeps a note that a key has ended, for watchers that were away. */
+/** Time for which the engine keeps the marker of an ended key, for watchers that were away. */
 const MARKER_NANOSECONDS = 3600 * 1e9;
 /** The expected sequence was not the last one. */
 const WRONG_SEQUENCE = 10_071;

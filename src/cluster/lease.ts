@@ -4,7 +4,7 @@ import type { Clock } from '../base/index.ts';
 export interface LeaseOptions {
   /** A lease that is not renewed ends after this time. Milliseconds. */
   readonly leaseMs: number;
-  /** How long routers are still asked for their status while the engine is away. Milliseconds. */
+  /** Time for which status polling goes on while the engine is away. Milliseconds. */
   readonly statusGraceMs: number;
   /** Monotonic clock of this replica. */
   readonly clock: Clock;
@@ -28,7 +28,7 @@ const PAUSED_FACTOR = 2;
  */
 export class Lease {
   readonly #options: LeaseOptions;
-  /** When the last confirmed renewal was sent. Monotonic. */
+  /** Time at which the last confirmed renewal was sent. Monotonic milliseconds. */
   #sentMs = -Infinity;
   #isSeen = false;
   #awaySinceMs: number | undefined;
@@ -73,7 +73,7 @@ export class Lease {
     this.#awaySinceMs = undefined;
   }
 
-  /** What happened before the lease was acquired is known. */
+  /** Marks everything before the acquisition of the lease as known. */
   see(): void {
     this.#isSeen = true;
   }

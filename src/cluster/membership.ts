@@ -9,7 +9,7 @@ import { type Claim, digestNames, type Member, packNames, parseMember, renderCla
 import type { ClusterSettings } from './settings.ts';
 import { type BucketEntry, ClusterView, toListKey, toMemberKey, toOwnerKey } from './view.ts';
 
-/** What happened to the membership of this replica. */
+/** Events of this replica's membership. */
 export type MembershipEvent =
   /** It has a lease. */
   | { readonly type: 'joined' }
@@ -91,7 +91,7 @@ export class Membership {
     this.#attemptMs = Math.min(ATTEMPT_MS_MAX, leaseMs / RENEWALS);
   }
 
-  /** What is known of the cluster; while the engine is away, what was known before. */
+  /** The view of the cluster; while the engine is away, the last one. */
   get view(): ClusterView {
     return this.#view;
   }

@@ -2,7 +2,7 @@ import type { ClusterView } from './view.ts';
 
 /** The replica that decides, and what it runs. */
 export interface MovesOptions {
-  /** What is known of the cluster. */
+  /** The view of the cluster. */
   readonly view: ClusterView;
   /** This replica. */
   readonly self: { readonly replica: string; readonly incarnation: string };
@@ -16,7 +16,7 @@ export interface MovesOptions {
   readonly nowMs: number;
 }
 
-/** What a replica does to have the routers that belong to it. */
+/** Steps by which a replica gets the routers that belong to it. */
 export interface Moves {
   /** Routers to claim and to run. */
   readonly take: readonly string[];

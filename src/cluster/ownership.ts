@@ -1,6 +1,6 @@
 import { hashToUnit } from '../base/index.ts';
 
-/** What the owner of a thing is computed from. */
+/** One candidate for the ownership of a router or sink. */
 export interface Candidate {
   /** Name of the replica. */
   readonly replica: string;

@@ -19,7 +19,7 @@ export interface BucketEntry {
   readonly value: Uint8Array | undefined;
   /** True if it ended because nobody renewed it. */
   readonly isExpired: boolean;
-  /** When the engine stored it. Milliseconds since the Unix epoch. */
+  /** Time at which the engine stored it. Milliseconds since the Unix epoch. */
   readonly storedMs: number;
 }
 
@@ -35,7 +35,7 @@ const MEMBERS_MAX = 1000;
 /** One that has not come back within this time is gone for good. As long as the engine keeps the note. Milliseconds. */
 const MISSING_MS = 3_600_000;
 
-/** What the bucket says: members, the routers that each knows, and who runs which router. */
+/** The content of the bucket: members, the routers that each knows, and the owner of each router. */
 export class ClusterView {
   readonly #members = new Map<string, Member>();
   readonly #names = new Map<string, RouterNames>();

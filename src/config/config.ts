@@ -69,7 +69,7 @@ export interface RouterSettings extends RouterIdentity {
   readonly logs: LogSettings;
   /** In the order of their definition. Routers with the same modules share one list, and all lists share the modules. */
   readonly modules: readonly ModuleDefinition[];
-  /** What is kept of their metrics; `modules` has nothing else any more. */
+  /** Filter of their metrics; already applied to `modules`. */
   readonly metrics: MetricFilter;
   /** State of its life; `undefined` if the configuration names none. */
   readonly lifecycle?: LifecycleWish | undefined;

@@ -61,11 +61,11 @@ export type LoadedConfig =
       readonly watched: WatchedFiles;
       /** The configuration file and the files of modules: a reload reads them, and their changes trigger none. Default: none. */
       readonly reread?: WatchedFiles;
-      /** What is not as it should be, such as files that others may read. Default: nothing. */
+      /** Warnings, such as files that others may read. Default: none. */
       readonly warnings?: readonly ConfigFault[];
       /** Settings of the router {@link LoadOptions.shownRouter} with their origins; absent if it is not configured. */
       readonly shown?: string | undefined;
-      /** What became of the answers of the sources. Default: there are none. */
+      /** Outcome of each source. Default: none. */
       readonly sources?: readonly SourceOutcome[] | undefined;
     }
   | { readonly ok: false; readonly faults: readonly ConfigFault[]; readonly watched: WatchedFiles };

@@ -31,7 +31,7 @@ const LIST_ROOT: RootExpected = {
   schema: remoteListSchema,
 };
 
-/** What the routers of sources are checked against. */
+/** Context for checking the routers of sources. */
 export interface RemoteContext {
   readonly main: ConfigFile;
   readonly resolver: RouterResolver;

@@ -23,12 +23,12 @@ interface FleetContext {
   readonly rules: LogRuleList;
 }
 
-/** What one router became. */
+/** One router with all layers resolved. */
 export interface ResolvedRouter {
   readonly settings: RouterSettings;
   /** Its layers, the nearest first. */
   readonly layers: readonly ReadLayer[];
-  /** Where groups stand that are in none of its layers. Absent: there are none. */
+  /** Position of groups outside of its layers. Absent: none. */
   readonly groupsAt?: Place | undefined;
 }
 

@@ -1,7 +1,7 @@
 import { ByteLine } from '../base/index.ts';
 import type { LogRecord } from '../model/index.ts';
 
-/** How the uid begins: in texts before it the quotation marks would be escaped, and labels and details come behind it. */
+/** Start of the uid field. Unambiguous: quotation marks in earlier texts are escaped, and labels and details come after it. */
 const UID_KEY = Buffer.from(',"uid":"');
 const QUOTE = 0x22;
 

@@ -14,7 +14,7 @@ export interface LiveSample {
 
 /** All series of one router in one family, if they are more than the text of one part. */
 interface FamilySeries {
-  /** What its parts have published in this family. */
+  /** Text that its parts have published in this family. */
   text: ReadyText | undefined;
   live: LiveSeries | undefined;
   counters: Counters | undefined;

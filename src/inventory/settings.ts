@@ -144,7 +144,7 @@ const STATES = 'a map of statuses of NetBox to states of routers';
 /** NetBox has seven statuses; an operator may add others. */
 const STATES_MAX = 32;
 /**
- * What the statuses of NetBox mean. `active` names no state, because a state that is named takes precedence over one that was
+ * States for the statuses of NetBox. `active` names no state, because a state that is named takes precedence over one that was
  * set by request.
  */
 const DEVICE_STATES: Readonly<Record<string, LifecycleState>> = {
@@ -286,7 +286,7 @@ export interface SourceSettings {
   readonly type: 'http' | 'file_sd' | 'netbox';
   /** Time between two readings. */
   readonly intervalMs: number;
-  /** What its routers may name. */
+  /** Names that its routers may refer to. */
   readonly allowed: {
     readonly addresses: readonly AllowedAddress[];
     readonly allowsHttp: boolean;

@@ -9,7 +9,7 @@ export interface SourceAnswer {
   readonly validators: Validators;
 }
 
-/** What tells a server which answer is known already. */
+/** Validators for a conditional request. */
 export interface Validators {
   readonly etag?: string | undefined;
   readonly lastModified?: string | undefined;

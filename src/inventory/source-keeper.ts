@@ -16,7 +16,7 @@ export interface AnswerFiles {
   remove(name: string): Promise<void>;
 }
 
-/** What a configuration made of the answers of one source. */
+/** Outcome of one source in a configuration. */
 export interface SourceOutcome {
   readonly source: string;
   /** The answer whose routers are in the configuration; `undefined` without one. */
@@ -55,7 +55,7 @@ export interface SourceState {
   readonly isPending: boolean;
   /** Candidate that a running configuration holds back. */
   readonly held: string | undefined;
-  /** Where the answers come from. */
+  /** Origin of the answers. */
   readonly origin: string;
   /** Numbers of routers of the last day. */
   readonly counts: readonly FormerCount[];
@@ -65,7 +65,7 @@ export interface SourceState {
   readonly unreadable: string | undefined;
 }
 
-/** What identifies a source, also when it has another name. */
+/** Identity of a source, independent of its name. */
 type Identity = Pick<SourceSettings, 'name'> & Partial<Pick<SourceSettings, 'type' | 'request' | 'files' | 'netbox'>>;
 
 /** An answer that could not be stored. */

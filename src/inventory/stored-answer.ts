@@ -11,7 +11,7 @@ export interface FormerCount {
 export interface StoredAnswer {
   /** The list. */
   readonly text: string;
-  /** Where the list comes from, so that it is found again when its source has another name. */
+  /** Origin of the list, so that it is found again when its source is renamed. */
   readonly origin: string;
   /** Numbers of routers of the last day, the largest first. */
   readonly counts: readonly FormerCount[];

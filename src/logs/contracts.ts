@@ -41,7 +41,7 @@ export interface LogSource {
   ): Promise<T>;
 }
 
-/** Where records, positions and facts become durable. */
+/** Durable storage of records, positions and facts. */
 export interface RecordLog {
   /** Returns the positions of a router's logs by component. */
   readPositions(router: string): ReadonlyMap<string, string>;

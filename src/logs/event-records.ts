@@ -3,7 +3,7 @@ import type { GapCertainty, LogRecord, RecordFlag, RouterIdentity } from '../mod
 import { renderEventUid } from './position/identity.ts';
 import type { ClockJump } from './time/log-clock.ts';
 
-/** What the records of events share. */
+/** Context shared by the records of events. */
 export interface EventContext {
   readonly router: RouterIdentity;
   readonly component: string;
@@ -31,12 +31,12 @@ export interface GapEdge {
 }
 
 /**
- * How lines stand to those that were read before: `live`, behind all of them; `backfill`, part of the history that is read
+ * Order of lines relative to those read before: `live`, after all of them; `backfill`, part of the history that is read
  * behind what is new; `late`, before some of them.
  */
 export type Track = 'live' | 'backfill' | 'late';
 
-/** What is missing, and how that is known. */
+/** A missing stretch of a log, and the evidence for it. */
 export interface Gap {
   readonly certainty: GapCertainty;
   readonly reason: GapReason;
@@ -50,7 +50,7 @@ export interface Gap {
   readonly damage?: { readonly block: number; readonly startBit: number; readonly endBit: number } | undefined;
   /** The file from which lines are missing. */
   readonly file: string;
-  /** Where in that file, in decompressed bytes. */
+  /** Offset in that file, in decompressed bytes. */
   readonly offset: number;
   /** Default: `live`. */
   readonly track?: Track | undefined;

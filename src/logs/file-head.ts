@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { parseLine } from './lines/parse-line.ts';
 import type { StampContext } from './time/stamp.ts';
 
-/** What the beginning of a file says about it. */
+/** Facts from the beginning of a file. */
 export interface Head {
   /** SHA-256 up to the end of the first line with a stamp, as hex. NUL bytes before that line do not count. */
   readonly key: string;
@@ -10,7 +10,7 @@ export interface Head {
   readonly firstWallAsUtcMs: number | undefined;
 }
 
-/** How far the first line with a stamp is looked for; a file's key covers no more than this. Bytes. */
+/** Limit of the search for the first line with a stamp, and of the bytes that a file's key covers. */
 const HEAD_BYTES_MAX = 16 * 1024;
 /** Stamp and tag of a line stand within this many bytes. */
 const STAMP_BYTES_MAX = 256;

@@ -33,7 +33,7 @@ const ARCHIVE_BYTES_MAX = 2 * 1024 * 1024 * 1024;
 /** Decompressed bytes per compressed byte: an archive of one line again and again reaches a few thousand. */
 const ARCHIVE_RATIO_MAX = 10_000;
 
-/** Which file is read, and what it may turn out to be. */
+/** The file to read, and the files that it may turn out to be. */
 export interface FileRequest {
   /** As the router lists it. */
   readonly name: string;

@@ -272,7 +272,7 @@ export class FileScan implements Scan {
     return head.length > 0 && this.#options.candidates.length > 0 ? this.#toUnrelated(undefined) : { kind: 'nothing' };
   }
 
-  /** Where the file ends now: a crash of the log daemon glues its next line to what stands there. */
+  /** Remembers the end of the file: after a crash, the log daemon appends its next line to a torn one there. */
   #noteEnd(reading: Reading): void {
     const { file, unfinishedBytes } = reading;
     if (unfinishedBytes === 0) {

@@ -1,5 +1,5 @@
 /**
- * What an operator wants of a router: `active`; `maintenance`: read as usual, but nobody is to be alarmed; `paused`: not asked at
+ * Life-cycle states of a router: `active`; `maintenance`: read as usual, but nobody is to be alarmed; `paused`: not asked at
  * all for a while; `retired`: not asked any more, without series.
  */
 export const LIFECYCLE_STATES = ['active', 'maintenance', 'paused', 'retired'] as const;

@@ -1,6 +1,6 @@
 import type { Secret } from '../base/index.ts';
 
-/** How a client proves who it is. */
+/** Authentication of a client. */
 export type ClientAuth =
   | { readonly kind: 'basic'; readonly username: string; readonly password: Secret }
   | { readonly kind: 'bearer'; readonly token: Secret }

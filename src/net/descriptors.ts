@@ -9,7 +9,7 @@ const SPARED = 28;
 
 /** Descriptors that one look finds free beyond the one that is claimed: a look takes as long as some thirty calls of the system. */
 const FOUND_AT_ONCE = 64;
-/** How long a look holds; what else opens descriptors meanwhile has those that are spared. Milliseconds. */
+/** Validity of a look. Descriptors opened by others meanwhile come out of the reserve. Milliseconds. */
 const LOOK_MS_MAX = 50;
 
 const clock = createSystemClock();

@@ -11,7 +11,7 @@ export interface TlsFailure {
   readonly reason: string;
   /** Advice for the operator. */
   readonly hint: string;
-  /** What would help with a certificate, for callers who know it. */
+  /** The remedy for a bad certificate, if it is known. */
   readonly cure: 'authority' | 'name' | 'renewal' | undefined;
 }
 

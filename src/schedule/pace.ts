@@ -1,7 +1,7 @@
-/** How much a router is spared: not at all, because it answers slowly, or because it answers very slowly. */
+/** Pace of a router: `usual`, or reduced because it answers slowly or very slowly. */
 export type PaceLevel = 'usual' | 'slow' | 'very_slow';
 
-/** What is usual for a router, and its settings. */
+/** Usual answers of a router, and its settings. */
 export interface PaceFacts {
   /** Usual time of one answer. Milliseconds. */
   readonly responseMs: number;
@@ -19,7 +19,7 @@ export interface PaceIntervals {
   readonly staleAfterMs: number;
 }
 
-/** How a router of one level is asked. */
+/** Intervals and bounds of one level. */
 export interface Pace {
   readonly level: PaceLevel;
   /** Factor of the intervals of slow modules (slower than the status), and of logs while no line is about to be lost. */

@@ -21,7 +21,7 @@ const RUNS_PER_TURN_MAX = 8;
 const RECOVERY_MS = 60_000;
 const RECOVERIES_LEAST = 3;
 const RECOVERY_SHARE = 1 / 20;
-/** Of at least so many that fail, every tenth and no fewer than the recoveries that are needed are scouts. */
+/** From this number of failing routers on, every tenth is a scout, and at least as many as the recoveries that are needed. */
 const MANY_FAILING = 20;
 const SCOUT_EVERY = 10;
 /** A poll that begins later than this, although it has a place, is late. Milliseconds. */
@@ -78,12 +78,12 @@ export class Scheduler {
   readonly #turns: TurnShare;
   /** Urgent activities whose last scheduled run failed, and whether they are scouts. */
   readonly #failing = new Map<Entry, { readonly isScout: boolean }>();
-  /** How many of them have recovered since a time on the monotonic clock. */
+  /** Number of recoveries since a monotonic time. */
   #recovered = { sinceMs: -Infinity, count: 0 };
   #isStarted = false;
   #isStopped = false;
   #timer: Timer | undefined;
-  /** When a run last started or ended. Monotonic milliseconds. */
+  /** Time at which a run last started or ended. Monotonic milliseconds. */
   #progressedMs: number;
 
   constructor(options: SchedulerOptions) {
@@ -196,7 +196,7 @@ export class Scheduler {
   }
 
   /**
-   * How long no run has started or ended although one is due or in progress, milliseconds; 0 if there is none. Every run
+   * Milliseconds since a run last started or ended although one is due or in progress; 0 if there is none. Every run
    * has a time limit, so a value above the longest of them means that something hangs.
    */
   get stalledMs(): number {
@@ -348,7 +348,7 @@ export class Scheduler {
   }
 
   /**
-   * When many that failed recover within a short time, what kept them away is over: a network, or the power of a region. The
+   * Ends the back-off of the others when many routers recover at once: a network or the power of a region is back. The
    * others of them are then due at their next scheduled time instead of after their back-off. So that it is noticed soon, some
    * of many that fail, the scouts, do not back off.
    */

@@ -14,7 +14,7 @@ const WORK_LEAST = 32;
 /** So much goes on while polls are late: logs are read slowly then, but all of them. */
 const WORK_LEAST_BEFORE_POLLS = 4;
 
-/** What the gate watches and moves. */
+/** The clock that the gate watches, and the limit that it moves. */
 export interface WorkGateOptions {
   /** Clock whose timers are late when the event loop is. */
   readonly clock: Clock;

@@ -4,7 +4,7 @@ import type { PollerState } from './poller-state.ts';
 
 type Identity = Pick<PollerState, 'firmware' | 'serial'>;
 
-/** What a `device_info` means for what is remembered of a router. */
+/** The effect of a `device_info` on what is remembered of a router. */
 export interface DeviceChange {
   /** True if it is another device than before, or has another firmware. */
   readonly hasChanged: boolean;
@@ -14,7 +14,7 @@ export interface DeviceChange {
 
 /** The device behind a router's address, as it describes itself in `device_info`. Only {@link learn} changes it. */
 export class KnownDevice {
-  /** What it says that it is, for conditions; `undefined` before that. */
+  /** Facts about the device, for conditions; `undefined` until they are known. */
   facts: DeviceFacts | undefined;
   /** Its model; `undefined` before it is known. */
   model: string | undefined;

@@ -4,7 +4,7 @@ const MODELS_MAX = 1000;
 const RESOURCES_MAX = 5000;
 
 /**
- * What the routers of each model (product, boards and firmware) were found to have and to lack: a first guess for the next
+ * Resources that the routers of each model (product, boards and firmware) have and lack: a first guess for the next
  * router of the model. It is no more than that: cards of compact devices are not among their boards.
  */
 export class ModelMemory {

@@ -50,7 +50,7 @@ export interface PollPlan {
   readonly tickMs: number;
   /** The names of the targets, each with a number of its own from 0 on. */
   readonly names: ReadonlyMap<string, number>;
-  /** What routers were told to have, by name and answer, so that they share it. */
+  /** Capabilities by name and answer, shared by all routers with the same ones. */
   readonly capabilities: Map<string, ResourceCapability>;
 }
 
@@ -173,7 +173,7 @@ function toRank({ isIdentity, reader, path, feeds }: PollTarget): number {
   return feeds.length > 0 ? 1 : 2;
 }
 
-/** What a target without resources of modules is. */
+/** Relations of a target without resources of modules: none. */
 const UNRELATED = { feeds: [], needs: [], isConditional: false } as const;
 /** Interval of `device_info` if only conditions need it. Milliseconds. */
 const DEVICE_INTERVAL_MS = 3_600_000;

@@ -1,6 +1,6 @@
 import { parseStored, readField } from './stored-state.ts';
 
-/** What a poller knows of its router that is worth keeping over a restart. */
+/** Knowledge of a poller about its router that survives a restart. */
 export interface PollerState {
   readonly firmware: string | undefined;
   readonly serial: string | undefined;
@@ -8,7 +8,7 @@ export interface PollerState {
   readonly phases: readonly KnownPhase[];
 }
 
-/** When within its interval a resource of a slow module is read. */
+/** Phase of a resource of a slow module within its interval. */
 export interface KnownPhase {
   readonly resource: string;
   /** Interval of the module, which may be another one by now. Milliseconds. */

@@ -29,9 +29,9 @@ export interface StatusPollerOptions {
   readonly staleAfterMs: number;
   /** IANA name of the router's zone; `undefined` if unknown. */
   readonly zone: string | undefined;
-  /** What routers of each model lack, shared by all pollers. Default: no other router is known. */
+  /** Resources that routers of each model lack, shared by all pollers. Default: no other router is known. */
   readonly models?: ModelMemory | undefined;
-  /** What an earlier poller of this router knew ({@link StatusPoller.takeState}). Default: nothing. */
+  /** State of an earlier poller of this router ({@link StatusPoller.takeState}). Default: none. */
   readonly previous?: string | undefined;
 }
 

@@ -18,7 +18,7 @@ export interface ReadContext extends ReaderContext {
   readonly zone: string | undefined;
   /** Last answer of the target whose values are still held; an equal one is not mapped again. Default: none. */
   readonly previous?: HeldAnswer | undefined;
-  /** What the router is, for conditions. Default: unknown. */
+  /** Facts about the device, for conditions. Default: unknown. */
   readonly device?: DeviceFacts | undefined;
   /** Returns the rows of a join with another target. Default: none are known. */
   readonly tableOf?: ((join: CompiledJoin) => JoinTable | undefined) | undefined;
@@ -44,7 +44,7 @@ export interface TargetReading {
   readonly isUnchanged: boolean;
   readonly families: readonly MetricFamily[];
   readonly faults: readonly MappingFault[];
-  /** What to compare the next answer with; `undefined` if it has to be mapped anyway. */
+  /** Basis for comparing the next answer; `undefined` if it has to be mapped anyway. */
   readonly held: HeldAnswer | undefined;
   /** Rows of the answer for joins of other targets; `undefined` if it is the same answer. */
   readonly tables: ReadonlyMap<CompiledJoin, JoinTable> | undefined;

@@ -10,7 +10,7 @@ const ASK_AGAIN_MS: Readonly<Record<Refusal, number>> = { unsupported: 24 * HOUR
 const GUESS_MS_MIN = HOUR_MS;
 const GUESS_MS_MAX = 23 * HOUR_MS;
 
-/** What is known of a resource. */
+/** State of knowledge about a resource. */
 type Known = 'nothing' | 'readable' | Refusal;
 
 const KNOWN: readonly Known[] = ['nothing', 'readable', 'unsupported', 'forbidden', 'unsupported'];
@@ -29,7 +29,7 @@ export class CapabilityMemory {
   #revision = 0;
   #answers = 0;
 
-  /** Of the resources of `plan`; of others nothing is remembered. */
+  /** Creates the memory of the resources of `plan`; others are not remembered. */
   constructor(plan: PollPlan) {
     const count = plan.names.size;
     this.#plan = plan;

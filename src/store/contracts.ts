@@ -42,7 +42,7 @@ export interface EmbeddedStoreOptions {
     | undefined;
 }
 
-/** How many of the last lines of the routers are kept, and how their times are found. */
+/** Bounds of the last lines kept for the pages, and the function that finds their times. */
 export interface RecentLinesSettings {
   /** Size of the kept lines of all routers, compressed; each may use the same share. 0: none are kept. Bytes. */
   readonly bytesMax: number;

@@ -54,7 +54,7 @@ export interface LetterBounds {
   readonly bytesMax: number;
 }
 
-/** What a call gives: a store on a disk at once, one in an engine later. */
+/** A result that a store on disk has at once and one in an engine later. */
 type Soon<T> = T | Promise<T>;
 
 /**

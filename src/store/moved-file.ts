@@ -16,7 +16,7 @@ export interface MovedState {
   readonly deadLetters: number;
 }
 
-/** What an import did. */
+/** Result of an import. */
 export interface ImportedState extends MovedState {
   /** Routers that were left alone, because this file was imported for them before. */
   readonly known: readonly string[];

@@ -7,7 +7,7 @@ import type { SqliteFile } from './sqlite-file.ts';
  * has no more than some thousand. Bytes.
  */
 const PIECE_BYTES = { min: 64 * 1024, max: 1024 * 1024, perShare: 1 / 256 };
-/** What a row takes besides its body: its key, twice, and its numbers. Bytes. */
+/** Overhead of a row: its key, twice, and its numbers. Bytes. */
 const ROW_BYTES = 100;
 /** Small rows of a router that become one: a line alone hardly compresses. */
 const MERGED_ROWS = 16;
@@ -32,7 +32,7 @@ interface Piece extends RecentRecords {
   readonly before: number;
 }
 
-/** What is known about the rows of one router. */
+/** Bookkeeping of the rows of one router. */
 interface Holding {
   bytes: number;
   /** Number of its next record. */

@@ -20,7 +20,7 @@ export const ROLES = ['metrics', 'read', 'admin'] as const;
 /** `metrics`: metrics and service discovery. `read`: also pages and JSON, with log lines. `admin`: also reload, quit and states of routers. */
 export type Role = (typeof ROLES)[number];
 
-/** Who may do what. */
+/** Access rules: users, tokens and their roles. */
 export interface AccessRules<Token = string | Secret> {
   /** True when `/-/healthy` and `/-/ready` need no credentials. */
   readonly isHealthOpen: boolean;

@@ -22,7 +22,7 @@ import type { Handler, WebContext, WebDependencies, WebEnv } from './web-depende
 
 /** Access policy and response headers. A reload replaces them. */
 export interface AccessPolicy {
-  /** Who may do what. */
+  /** Access rules: users, tokens and their roles. */
   access: Access;
   /** Names by which the server may be asked. */
   hosts: HostPolicy;

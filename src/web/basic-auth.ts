@@ -7,7 +7,7 @@ export interface PasswordWork {
   readonly fillers: readonly string[];
   /** True for a client that failed before: it waits for all others. */
   readonly isSuspect: boolean;
-  /** Who sent it: when too many wait, a client with several gives way to one with fewer. */
+  /** The sender: when too many wait, a client with several gives way to one with fewer. */
   readonly client: string;
 }
 

@@ -171,7 +171,7 @@ export interface WebContent {
   findLetter(id: number): FoundLetter | Promise<FoundLetter>;
   /** The fill level of the spool. */
   describeSpool(): SpoolSummary;
-  /** How many runs are under way or waiting. */
+  /** Returns the numbers of runs in progress and waiting. */
   describeRuns(): RunSummary;
   /** Why the agent is not ready; `undefined` when the configuration is loaded and the state database can be written. */
   findUnreadiness(): string | undefined;

@@ -6,7 +6,7 @@ import type { WebContext } from './web-dependencies.ts';
 
 /** Readers at a time. */
 const READERS_MAX = 50;
-/** What waits for a reader that is slow; then it is cut off. Bytes. */
+/** Bound of the lines waiting for a slow reader, who is disconnected beyond it. Bytes. */
 const WAITING_BYTES_MAX = 256 * 1024;
 /** Interval of the comments that tell whether a reader is still there. Milliseconds. */
 const BEAT_MS = 15_000;
@@ -28,7 +28,7 @@ interface Reader {
   end(): void;
 }
 
-/** Where the lines of a stream come from: calls the listener until the returned function is called. */
+/** Source of the lines of a stream: calls the listener until the returned function is called. */
 export type FollowLines = (listener: PeerListener) => () => void;
 
 /**

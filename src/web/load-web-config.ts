@@ -26,7 +26,7 @@ export type LoadedWebConfig =
   | ({
       readonly ok: true;
       readonly security: WebSecuritySettings;
-      /** What is not as it should be, such as files that others may write. */
+      /** Warnings, such as files that others may write. */
       readonly warnings: readonly ConfigFault[];
     } & WebFiles)
   | ({ readonly ok: false; readonly faults: readonly ConfigFault[] } & WebFiles);

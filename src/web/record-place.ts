@@ -1,4 +1,4 @@
-/** Where a line stands in a timeline, the same in all processes of a fleet. */
+/** Place of a line in a timeline, the same in all processes of a fleet. */
 export interface RecordPlace {
   /** Its time, as written. */
   readonly time: string;

@@ -8,7 +8,7 @@ import type { PeerFleet } from './peers/peer-fleet.ts';
 export interface WebDependencies {
   /** The content to show. */
   readonly content: WebContent;
-  /** What the other processes of the fleet have. */
+  /** The other processes of the fleet. */
   readonly peers: PeerFleet;
   /** Source of the current time and of timers. */
   readonly clock: Clock;
@@ -25,7 +25,7 @@ export interface WebEnv {
   /** The Node.js request and response; absent in tests without a socket. */
   readonly Bindings: Partial<HttpBindings>;
   readonly Variables: {
-    /** Who sent the request, if a client may take only a share of what all have; `undefined` for loopback and trusted proxies. */
+    /** The client of the request, if it may take only a share of what all have; `undefined` for loopback and trusted proxies. */
     readonly sharer: string | undefined;
   };
 }

@@ -46,7 +46,7 @@ export class ClusterShare implements RouterGate {
   readonly #stop = new AbortController();
   #wish: FleetWish | undefined;
   #timer: Timer | undefined;
-  /** When the first change came that was not acted upon yet. Monotonic. */
+  /** Time of the oldest change that was not acted upon yet. Monotonic milliseconds. */
   #changedMs: number | undefined;
 
   constructor(options: ClusterShareOptions) {
@@ -110,7 +110,7 @@ export class ClusterShare implements RouterGate {
     await this.#mutex.run(async () => {});
   }
 
-  /** What others have taken is seen at once, before it is acted upon. */
+  /** Sees routers that others have taken at once, before the change is acted upon. */
   #has(router: string): boolean {
     if (!this.#claimed.has(router)) return false;
     const { view, self } = this.#options.membership;

@@ -15,7 +15,7 @@ export interface ByteAccountOptions {
   readonly bytesPerDay: number;
   /** Share of the budget that is kept for status polls. */
   readonly statusShare: number;
-  /** How the router is spared whatever its budget. */
+  /** The pace of the router, apart from its budget. */
   readonly pace: Pick<KeptPace, 'pace'>;
   /** Counts the bytes of its connections. */
   readonly client: Pick<RouterClient, 'wireBytes'>;

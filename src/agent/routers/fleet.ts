@@ -43,9 +43,9 @@ interface Wanted {
 
 interface Member {
   readonly agent: RouterAgent;
-  /** Of its own settings. */
+  /** Hash of its own settings. */
   readonly hash: string;
-  /** Of the settings of all routers with which it was created. */
+  /** Hash of the settings of all routers with which it was created. */
   readonly commonHash: string;
 }
 
@@ -55,7 +55,7 @@ export interface ChangedRouter {
   readonly after: RouterSettings;
 }
 
-/** What a wanted set would change. */
+/** Changes that a wanted set of routers would make. */
 export interface FleetDifference {
   /** Names of routers. */
   readonly added: readonly string[];

@@ -23,7 +23,7 @@ export interface DeviceIdentity {
   readonly firmware: string | undefined;
 }
 
-/** What is stored: how a device usually answers. */
+/** The stored form: how a device usually answers. */
 interface Stored extends AnsweredPoll, DeviceIdentity {}
 
 /** Key of the usual time of a router. */
@@ -49,7 +49,7 @@ export class KeptPace {
     this.#memory = new PaceMemory(options.intervals, this.#stored);
   }
 
-  /** How the router is asked. */
+  /** The current pace. */
   get pace(): Pace {
     return this.#memory.pace;
   }
@@ -126,7 +126,7 @@ const RSSI = 'router_modem_rssi_dbm';
 
 /** Reads how a router answered from its polls. */
 export class PollReader {
-  /** Whether the signal is poor, by resource. */
+  /** Poor signal (true or false) by resource. */
   readonly #isPoor = new LatestFacts(hasPoorSignal);
 
   /** Returns how the router answered; `undefined` if the poll says nothing of that. */

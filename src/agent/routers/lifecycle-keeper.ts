@@ -5,7 +5,7 @@ import type { Store } from '../../store/index.ts';
 import type { LifecycleSummary } from '../../web/index.ts';
 import type { RouterValues } from '../state.ts';
 
-/** Where states are stored, and the clock for their ends. */
+/** Storage of the states, and the clock for their ends. */
 export interface LifecycleKeeperOptions {
   /** Stores a state that was asked for; throws if it cannot. */
   readonly store: Pick<Store, 'writeValue'>;
@@ -22,7 +22,7 @@ export interface RouterLifecycle extends LifecycleWish {
   readonly pause: LifecyclePause | undefined;
 }
 
-/** What is stored of one router. */
+/** The stored form of one router. */
 interface Stored {
   /** As the last request wanted it. */
   readonly wish?: LifecycleWish | undefined;

@@ -25,7 +25,7 @@ export type RouterEvent =
   /** The state can no longer be written. */
   | { readonly type: 'store-failed'; readonly cause: unknown };
 
-/** What may be sent to routers: in a cluster, only a replica that has a router asks it. */
+/** Decides whether a router may be asked: in a cluster, only by the replica that owns it. */
 export interface RouterGate {
   /** True while the router may be asked at all. */
   mayAsk(router: string): boolean;
@@ -37,7 +37,7 @@ export interface RouterGate {
 export interface RouterAgentOptions {
   /** Settings of the router. */
   readonly settings: RouterSettings;
-  /** What the operator wants of it. A router that is not asked has no activities. */
+  /** Life-cycle state set by the operator. A router that is not asked has no activities. */
   readonly lifecycle: RouterLifecycle;
   /** True if there is a sink for its logs. */
   readonly hasSinks: boolean;
@@ -53,7 +53,7 @@ export interface RouterAgentOptions {
   readonly archives: ArchivePool;
   /** Bound of the connections to all routers. */
   readonly connections: ConnectionLimit;
-  /** What routers of each model lack. */
+  /** Resources that routers of each model lack. */
   readonly models: ModelMemory;
   /** Says what may be sent to the router at the moment. Default: everything. */
   readonly gate?: RouterGate | undefined;
@@ -174,7 +174,7 @@ export class RouterAgent {
     return this.#settings;
   }
 
-  /** What the operator wants of it. */
+  /** Life-cycle state set by the operator. */
   get lifecycle(): RouterLifecycle {
     return this.#lifecycle;
   }

@@ -32,7 +32,7 @@ export interface PollerOptions {
   readonly client: RouterClient;
   /** True if its logs are read, which lists their files anyway. */
   readonly followsLogs: boolean;
-  /** What routers of each model lack. */
+  /** Resources that routers of each model lack. */
   readonly models: ModelMemory;
   /** Small facts about the router, kept over a restart. */
   readonly values: RouterValues;
@@ -82,7 +82,7 @@ export function createPoller({ settings, client, followsLogs, models, values, cl
 export interface StatusPollingOptions extends Pick<PollerOptions, 'settings' | 'client' | 'values' | 'clock'> {
   /** Made by {@link createPoller}. */
   readonly poller: StatusPoller;
-  /** How the router is spared. */
+  /** The pace at which the router is asked. */
   readonly pace: KeptPace;
   /** Pays for the polls. */
   readonly bytes: ByteAccount;

@@ -25,7 +25,7 @@ interface Member {
   readonly hash: string;
 }
 
-/** Of a trial. */
+/** The change of a trial: nothing. */
 const NO_CHANGE: SinkChange = { commit: async () => {} };
 /** Interval at which sinks check for dead letters that a command has marked for replay. */
 const REPLAY_LOOK_MS = 30_000;

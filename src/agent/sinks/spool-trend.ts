@@ -4,7 +4,7 @@ const STEP_MS = 30_000;
 /** Ten minutes: long enough that single batches do not matter. */
 const STEPS = 20;
 
-/** How fast the spool has grown during the last ten minutes. */
+/** Measures the growth of the spool during the last ten minutes. */
 export class SpoolTrend {
   readonly #clock: Clock;
   readonly #measure: () => number;

@@ -89,7 +89,7 @@ export class AvailabilityStats {
   /** Set until the series of a router that nobody has asked yet are published. */
   #unaskedTimer: Timer | undefined;
   #budget: SharedBudget | undefined;
-  /** What the series about the state and the pauses were made of, so that they are rendered only when it changes. */
+  /** Inputs of the published series about state and pauses: they are rendered only when these change. */
   #published = '';
   #publishedPauses = '';
 

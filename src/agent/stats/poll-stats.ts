@@ -126,7 +126,7 @@ export class ResourceStats {
   readonly #resources = new Map<string, Resource>();
   /** True if the series about the states are not as they were published. */
   #isChanged = false;
-  /** What the last poll said the router has. */
+  /** Capabilities that the last poll reported. */
   #capabilities: PollResult['capabilities'] | undefined;
 
   constructor(router: RouterIdentity, exposition: FleetExposition) {

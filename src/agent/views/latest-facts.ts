@@ -4,7 +4,7 @@ import type { PollResult } from '../../status/index.ts';
 /** Resources of one router that are remembered. A router names its modems, so their number has a bound. */
 const RESOURCES_MAX = 16;
 
-/** What the last answer of each resource of a router says, for as long as its values are served. */
+/** Facts from the last answer of each resource, kept as long as its values are served. */
 export class LatestFacts<T> {
   readonly #extract: (families: readonly MetricFamily[]) => T | undefined;
   readonly #known = new Map<string, { readonly facts: T; readonly untilMs: number }>();

@@ -62,7 +62,7 @@ export function spanOf(bytes: Uint8Array): TimeSpan {
     if (first === '' || time < first) first = time;
     if (last === '' || time > last) last = time;
   };
-  /** Where the earliest and the latest time stand, of the records that begin with one. */
+  /** Offsets of the earliest and the latest time among the records that begin with one. */
   let [earliest, latest] = [-1, -1];
   for (let start = 0; start <= memory.length; ) {
     const feed = memory.indexOf(LINE_FEED, start);

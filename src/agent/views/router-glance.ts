@@ -3,7 +3,7 @@ import type { PollResult } from '../../status/index.ts';
 import { type DeviceSummary, NO_DEVICE, type SignalSummary } from '../../web/index.ts';
 import { LatestFacts } from './latest-facts.ts';
 
-/** What one resource says about the device. Fields that it does not report are absent. */
+/** Facts about the device from one resource. Fields that it does not report are absent. */
 interface Facts {
   model?: string | undefined;
   location?: string | undefined;

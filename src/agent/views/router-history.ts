@@ -22,7 +22,7 @@ const LETTERS = Buffer.from('-udm');
 /** Reused for each router: a list of the fleet has the letters of ten thousand. */
 const RESULTS = Buffer.alloc(SLOTS);
 
-/** What the history keeps of one poll. */
+/** One poll in the history. */
 export interface HistoryEntry {
   /** True if the poll reached the router. */
   readonly isUp: boolean;

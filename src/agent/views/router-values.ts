@@ -15,7 +15,7 @@ export interface RouterValuesSource {
   readonly exposition: FleetExposition;
 }
 
-/** What the definition of a family says beyond its description. */
+/** Properties of a family besides its description. */
 interface Definition {
   readonly module: ModuleDefinition;
   readonly unit: string | undefined;

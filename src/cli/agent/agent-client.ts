@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { CodedError, createSystemClock, openDeadline } from '../../base/index.ts';
 import { createOneConnectionAgent, requestBounded } from '../../net/index.ts';
 
-/** How a running agent is reached. */
+/** Flags for reaching a running agent. */
 export interface AgentFlags {
   /** Its address, with its route prefix if it has one. */
   readonly url: string;

@@ -1,4 +1,4 @@
-/** What the agent says of itself at one moment. */
+/** The agent's own figures at one moment. */
 export interface AgentFigures {
   /** Processor time of the process since its start. Seconds. */
   readonly processorSeconds: number;

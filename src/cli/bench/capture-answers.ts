@@ -6,7 +6,7 @@ import { expandPath, loadShippedModules, SHIPPED_MODULES_FOLDER } from '../../st
 /** Bodies of the answers of a simulated router by path; two for a resource that changes from poll to poll. */
 export type CapturedAnswers = Readonly<Record<string, readonly string[]>>;
 
-/** Of the models of the simulator, the one with the most cards. */
+/** Number of models in the simulator, of which the one with the most cards is used. */
 const MODELS = 3;
 /** Share of the resources that change from poll to poll, as in life. */
 const CHANGING_SHARE = 1 / 3;

@@ -1,6 +1,6 @@
 import type { ScrapeCounts, StubCounts, StubManners, StubRoutersOptions } from '../../simulator/index.ts';
 
-/** What the process of the stub routers is asked for. */
+/** Orders to the process of the stub routers. */
 export type Order =
   | { readonly type: 'start'; readonly options: Omit<StubRoutersOptions, 'clock' | 'random'> }
   /** Requests since the last time, and all scrapes. */

@@ -1,4 +1,4 @@
-/** What the process of the simulated routers is asked for. */
+/** An order to the process of the simulated routers. */
 export interface DemoOrder {
   readonly type: 'start';
   /** Number of routers. */

@@ -22,7 +22,7 @@ export interface DemoPace {
 const POLLS_PER_SECOND_MAX = { whole: 5, part: 25 };
 /** Larger fleets are read in part. */
 const WHOLE_ROUTERS_MAX = 100;
-/** What the page of the fleet shows. */
+/** Modules whose values the fleet page shows. */
 const FLEET_MODULES = ['system', 'modem', 'wan'];
 /** Routers that write logs, and whose logs are read, at most. */
 export const LOGGED_ROUTERS_MAX = 100;

@@ -7,7 +7,7 @@ import type { DemoOrder, DemoStarted } from './demo-messages.ts';
 
 /** Simulated routers that run in this process until they are disposed of. */
 export interface DemoRouters extends AsyncDisposable {
-  /** What the agent has to know of them. */
+  /** Facts about them that the agent needs. */
   readonly started: DemoStarted;
 }
 

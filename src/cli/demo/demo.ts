@@ -102,7 +102,7 @@ async function startRouters(
   return await running.use(routers).ask(order, 'started');
 }
 
-/** What a demo runs. */
+/** The running parts of a demo. */
 interface DemoParts {
   readonly simulated: DemoStarted;
   /** Folder of the configuration and the state. */

@@ -7,7 +7,7 @@ class RoutersHeld extends CodedError<'held'> {
   override readonly name = 'RoutersHeld';
 }
 
-/** What the transfer needs beside the cluster. */
+/** Dependencies of the transfer besides the cluster. */
 interface TransferNeeds {
   /** Selects the routers. */
   readonly isWanted: (router: string) => boolean;

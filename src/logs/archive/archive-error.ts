@@ -23,7 +23,7 @@ const DISPOSITIONS: Readonly<Record<ArchiveErrorCode, Disposition>> = {
 /** The archive codecs' one error class. */
 export class ArchiveError extends CodedError<ArchiveErrorCode> {
   override readonly name = 'ArchiveError';
-  /** Where in the compressed bytes the reason was seen: the offset of a bit, counted from the first one; `undefined` when unknown. */
+  /** Bit offset in the compressed bytes at which the fault was found; `undefined` when unknown. */
   readonly bit: number | undefined;
   constructor(code: ArchiveErrorCode, message: string, options: { bit?: number | undefined; cause?: unknown } = {}) {
     super(code, message, { disposition: DISPOSITIONS[code], cause: options.cause });

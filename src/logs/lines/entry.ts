@@ -20,7 +20,7 @@ export interface Entry {
   flags: readonly RecordFlag[];
   /** Lines joined to one. */
   lines: number;
-  /** Whether the message is not the text of the bytes: then these go along. */
+  /** True if the message differs from the text of the bytes, which are then part of the record. */
   needsOriginal: boolean;
   /** The untouched lines, in order; `undefined` when they are too long to be kept or hold what must not be shown. */
   original: Buffer[] | undefined;
@@ -37,7 +37,7 @@ export const JOINED_BYTES_MAX = 256 * 1024;
 
 const LINE_FEED = Buffer.from('\n');
 
-/** What all records of one log share, ready as JSON. */
+/** JSON shared by all records of one log. */
 export interface RecordFrame {
   /** From behind `observed_timestamp` to before the fields of the line. */
   readonly head: string;
@@ -53,7 +53,7 @@ export function createFrame(router: string, component: string, labels: Readonly<
   };
 }
 
-/** What is kept of an entry until the next reading. */
+/** Returns the form of an entry that is kept until the next reading. */
 export function toHeldEntry(entry: Entry): HeldEntry {
   return { ...entry, original: entry.original && joinOriginal(entry.original).toString('base64') };
 }
@@ -94,7 +94,7 @@ export function renderEntry(entry: Entry, frame: RecordFrame): string {
   return `${json}}`;
 }
 
-/** What follows the timestamp, up to the fields of the line. */
+/** Renders the fields between the timestamp and those of the line. */
 export function renderHead(frame: RecordFrame, observedMs: number): string {
   return `"observed_timestamp":"${renderObserved(observedMs)}"${frame.head}`;
 }

@@ -6,7 +6,7 @@ import { findEmbeddedLine } from './parse-line.ts';
 export interface LinePart {
   readonly line: RawLine;
   readonly isGlued: boolean;
-  /** Whether it is the last part. */
+  /** True for the last part. */
   readonly isTail: boolean;
 }
 
@@ -30,13 +30,13 @@ export function splitGlued(raw: RawLine, tornAt: readonly number[]): readonly Li
   return [{ line: head, isGlued: true, isTail: false }, ...(first ? [{ ...first, isGlued: true }] : []), ...rest];
 }
 
-/** Whether a line has to be looked at closely. Most lines have not. */
+/** Returns true if a line needs a closer look. Most lines do not. */
 export function mayBeGlued(raw: RawLine, tornAt: readonly number[]): boolean {
   const nextBlock = BLOCK_BYTES - (raw.start % BLOCK_BYTES);
   return nextBlock < raw.length || tornAt.length > 0 || raw.nulBytes > 0 || !mayBeLine(raw);
 }
 
-/** Where in the line, in bytes, another one begins that is to be split off. */
+/** Returns the byte offset at which a second line begins that has to be split off. */
 function findSeam(raw: RawLine, tornAt: readonly number[]): number | undefined {
   const bytes = raw.raw ?? raw.bytes;
   // NUL bytes that were not kept make offsets in the line meaningless.
@@ -63,7 +63,7 @@ function mayBeLine(raw: RawLine): boolean {
   );
 }
 
-/** Whether bytes begin with `YYYY-…` and a bracket where a stamp of that form ends. */
+/** Returns true if the bytes begin with `YYYY-…` and have a bracket where a stamp of that form ends. */
 function beginsLikeLine(bytes: Buffer): boolean {
   const [first = 0] = bytes;
   return (

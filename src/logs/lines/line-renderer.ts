@@ -5,7 +5,7 @@ import { renderTimestamp, toNanoseconds, toSecond } from '../time/stamp.ts';
 import { type RecordFrame, renderHead, renderShared, renderText } from './entry.ts';
 import type { RecordBuffer } from './record-buffer.ts';
 
-/** What all lines of one second share. */
+/** Values shared by all lines of one second. */
 export interface LineMoment {
   readonly utcMs: number;
   readonly isFirstSecond: boolean;
@@ -18,11 +18,11 @@ export interface UsualLine {
   readonly tag: string;
   readonly severity: Severity | undefined;
   readonly message: string;
-  /** Whether `message` is ASCII and JSON would escape nothing in it. */
+  /** True if `message` is ASCII and needs no escapes in JSON. */
   readonly isPlain: boolean;
 }
 
-/** What all records with one tag begin with. */
+/** Prefix shared by all records with one tag. */
 export interface TagHead {
   readonly tag: string;
   readonly tagBytes: Buffer;
@@ -33,7 +33,7 @@ export interface TagHead {
 /** A usual line as it stands in a chunk, without a severity. */
 export interface PlainLine {
   readonly bytes: Buffer;
-  /** Where the line starts in the file. */
+  /** Offset of the line in the file. */
   readonly start: number;
   readonly tag: TagHead;
   /** The message: plain bytes. */
@@ -55,7 +55,7 @@ const DIGITS_36 = Buffer.from('0123456789abcdefghijklmnopqrstuvwxyz');
 const TAGS_MAX = 1000;
 /** Tags that are found by their bytes; a power of two. */
 const TAG_SLOTS = 256;
-/** Where the time stands in a record. */
+/** Offset of the time in a record. */
 const TIME_FROM = '{"timestamp":"'.length;
 /** A longer message is copied by the system's own function, which takes longer to call. */
 const COPIED_BYTES_MAX = 160;
@@ -80,7 +80,7 @@ export class LineRenderer {
   readonly #time = Buffer.from('YYYY-MM-DDThh:mm:ss.');
   #minute = Number.NaN;
   #moment: LineMoment | undefined;
-  /** What follows the offset, and the flags in it. */
+  /** Text after the offset, and the flags in it. */
   #end = EMPTY;
   #endFlags: readonly RecordFlag[] | undefined;
   /** From behind the message to the end, with the uid and the offset of the last line. */
@@ -88,7 +88,7 @@ export class LineRenderer {
   #uidHigh = -1;
   #offsetHigh = -1;
   #offsetDigits = 0;
-  /** Where in the tail the low digits of the uid and of the offset end. */
+  /** Ends of the low digits of the uid and of the offset within the tail. */
   #uidEnd = 0;
   #offsetEnd = 0;
 

@@ -3,17 +3,17 @@ import { createHash, type Hash } from 'node:crypto';
 
 /** A whole line as it stands in the file. */
 export interface RawLine {
-  /** Where the line starts, in decompressed bytes. */
+  /** Offset of the line, in decompressed bytes. */
   readonly start: number;
   /** Bytes of the line in the file, without the line feed. */
   readonly length: number;
   /** Without line feed and NUL bytes; the head only when the line is longer than {@link LINE_BYTES_MAX}. */
   readonly bytes: Buffer;
-  /** Whether all of `bytes` is ASCII. May be false although it is. */
+  /** True if all of `bytes` is ASCII. May be false although it is. */
   readonly isAscii: boolean;
   /** The line, where all of it is ASCII without NUL bytes. May be absent although it is. */
   readonly text?: string | undefined;
-  /** Whether JSON would escape nothing in `text`. May be false although it would not. */
+  /** True if `text` needs no escapes in JSON. May be false although it needs none. */
   readonly isPlain?: boolean | undefined;
   /** NUL bytes that were cut out. */
   readonly nulBytes: number;
@@ -33,7 +33,7 @@ const EMPTY = Buffer.alloc(0);
 
 /** Cuts a stream of chunks at its line feeds. Holds at most {@link LINE_BYTES_MAX} bytes, however long a line is. */
 export class LineSplitter {
-  /** Where the line begins that has no end yet. */
+  /** Offset of the line that has no end yet. */
   #start: number;
   /** Bytes of the line that has no end yet, kept or not. */
   #length = 0;
@@ -50,7 +50,7 @@ export class LineSplitter {
     this.#start = offset;
   }
 
-  /** Where the line begins that has no end yet: everything before it has been handed out. */
+  /** Offset of the line that has no end yet; everything before it has been handed out. */
   get offset(): number {
     return this.#start;
   }

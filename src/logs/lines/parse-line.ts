@@ -36,7 +36,7 @@ export function parseLine(text: string, context: StampContext): ParsedLine {
   return { time: stamp, tag: rest.tag, severity: rest.severity, message: rest.message };
 }
 
-/** What follows the stamp, which takes `from` characters; `undefined` when it is not what follows a stamp. */
+/** Parses the rest of a line after its stamp of `from` characters; `undefined` if it has another form. */
 export function parseRest(
   text: string,
   from: number,
@@ -52,14 +52,14 @@ export function parseRest(
   return { tag, severity, message: text.slice(text[behind] === ' ' ? behind + 1 : behind) };
 }
 
-/** How many equal lines a notice stands for that the log daemon wrote instead; `undefined` for any other text. */
+/** Returns the number of equal lines that a repeat notice of the log daemon stands for; `undefined` for any other text. */
 export function parseRepeatNotice(text: string): number | undefined {
   const match = REPEAT.exec(text);
   if (!match) return undefined;
   return match[1] === undefined ? 1 : Number(match[1]);
 }
 
-/** Where in a text, behind its first character, another line begins: its stamp and bracket; `undefined` when none does. */
+/** Returns the offset, after the first character, at which another line begins with stamp and bracket; `undefined` if none does. */
 export function findEmbeddedLine(text: string, from = 1): number | undefined {
   const index = text.slice(from).search(EMBEDDED);
   return index < 0 ? undefined : index + from;

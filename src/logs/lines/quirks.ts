@@ -1,7 +1,7 @@
 import type { RecordFlag } from '../../model/index.ts';
 import type { RawLine } from './line-splitter.ts';
 
-/** What goes along with a record because the bytes of its line are unusual. */
+/** Additions to a record whose line has unusual bytes. */
 export interface Quirks {
   /** True if the message is not the text of the bytes. */
   readonly needsOriginal: boolean;
@@ -41,7 +41,7 @@ export function withoutCarriageReturn(bytes: Buffer): Buffer {
 }
 
 /**
- * Whether a letter of UTF-8 was broken by the log daemon, which writes `_` for the bytes 0x80 to 0x9F: a lead byte that
+ * Returns true if the log daemon broke a UTF-8 character (it writes `_` for the bytes 0x80 to 0x9F): a lead byte that
  * is followed by `_` where a byte of its letter should be.
  */
 function isScrambled(bytes: Uint8Array): boolean {

@@ -53,7 +53,7 @@ function giveBack(memory: Buffer, onRelease: ((memory: ArrayBufferLike) => void)
  */
 export class RecordBuffer {
   #memory: Buffer = EMPTY;
-  /** Where the last record ends. */
+  /** End of the last record. */
   #end = 0;
   #length = 0;
   #packed: Uint8Array | undefined;
@@ -121,7 +121,7 @@ export class RecordBuffer {
     return this.#memory;
   }
 
-  /** Where the next record begins. */
+  /** Start of the next record. */
   get start(): number {
     return this.#length > 0 ? this.#end + 1 : 0;
   }

@@ -26,14 +26,14 @@ import { createBatch, type ScanBatch } from './scan-batch.ts';
 import { STAMP_CHARS, UsualRun } from './usual-run.ts';
 import { type ReadingEnd, WaitingEntries } from './waiting-entries.ts';
 
-/** What all records of one reading of one file share. */
+/** Context shared by all records of one reading of one file. */
 export interface RecordContext extends TimeContext {
   readonly router: RouterIdentity;
   readonly component: string;
   /** As the router lists it. */
   readonly file: string;
   readonly flags: readonly RecordFlag[];
-  /** What came before in the order of the log; absent for a file that is read out of order. */
+  /** State after the preceding lines of the log; absent for a file that is read out of order. */
   readonly stream?: StreamState | undefined;
   /** Lines from before this are passed over. */
   readonly skipBeforeUtcMs?: number | undefined;
@@ -68,7 +68,7 @@ export class RecordBuilder {
   /** Matches of the log rules in the lines of the batch. */
   #matches = new MatchTotals();
   #isSkipping: boolean;
-  /** Whether the next line may be half of one. */
+  /** True if the next line may be the second half of one. */
   #isHalf = false;
   /** The block behind the last damage; uids count from there. */
   #recovered: RecoveredBlock | undefined;
@@ -97,7 +97,7 @@ export class RecordBuilder {
     this.#recovered = file.recovered;
   }
 
-  /** What the next reading of this log needs; belongs to what {@link take} gave last. */
+  /** State for the next reading of this log; belongs to the last result of {@link take}. */
   get stream(): StreamState {
     return copyStreamState(this.#state);
   }
@@ -513,7 +513,7 @@ export class RecordBuilder {
 
 /** A usual line that stands in a chunk, and waits for lines that continue it. */
 interface WaitingPlain extends PlainLine {
-  /** Where it begins in the chunk. */
+  /** Its offset in the chunk. */
   readonly from: number;
   /** Its message, if something was removed from that. */
   readonly redacted: string | undefined;

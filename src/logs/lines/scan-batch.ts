@@ -20,9 +20,9 @@ export interface ScanBatch {
   skippedBytes: number;
   /** The first line that became a record, even if that is kept back. */
   first: GapEdge | undefined;
-  /** What damage took; the records of these gaps are among `records`. */
+  /** Gaps left by damage; their records are among `records`. */
   readonly gaps: Gap[];
-  /** What is to be reported once the records are safe. */
+  /** Events to report after the commit of the records. */
   readonly events: LineEvent[];
 }
 

@@ -23,7 +23,7 @@ export class UsualRun {
   /** `YYYY-MM-DD ` of its stamps, and the beginning of that day as if it were UTC. */
   readonly day: Buffer;
   readonly dayMs: number;
-  /** Where the line begins that was found last, in the bytes and in the file. */
+  /** Offset of the last line found, in the bytes and in the file. */
   from = 0;
   start = 0;
   /** Its last byte is before this. */

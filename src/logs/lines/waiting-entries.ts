@@ -3,7 +3,7 @@ import type { LineTimes } from '../time/line-times.ts';
 import { type Entry, fromHeldEntry, type HeldEntry, type RecordFrame, renderEntry, toHeldEntry } from './entry.ts';
 import type { RecordBuffer } from './record-buffer.ts';
 
-/** How a reading ends for now: `more` follows at once, the file is `open` to new lines, or it is `closed`. */
+/** The end of a reading: `more` follows at once, the file is `open` to new lines, or it is `closed`. */
 export type ReadingEnd = 'more' | 'open' | 'closed';
 
 /** Lines that wait for the router's clock to be set. */
@@ -12,7 +12,7 @@ const UNSYNCED_LINES_MAX = 1000;
 /** An entry that is not rendered yet. */
 interface Waiting {
   readonly entry: Entry;
-  /** Of a clock that was not set; its time is still to be found. */
+  /** Time by a clock that was not set; the true time is still unknown. */
   unsyncedUtcMs: number | undefined;
 }
 
@@ -26,7 +26,7 @@ export class WaitingEntries {
   #waiting: Waiting[] = [];
   /** UTC of the newest of them that is {@link Waiting.unsyncedUtcMs unsynced}, as the router's clock had it. */
   #newestUnsyncedMs: number | undefined;
-  /** Where the first of them stands. */
+  /** Index of the first of them. */
   #unsyncedFrom = 0;
 
   /** `held`: the entry that the reading before kept back. */

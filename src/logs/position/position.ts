@@ -24,7 +24,7 @@ export interface LogFile {
   readonly shownMs: number | undefined;
   /** Start of the last record: that of its first line. */
   readonly lastStart: number;
-  /** Where the file was seen to end within the line behind `off`. */
+  /** Offsets at which the file was seen to end within the line after `off`. */
   readonly tornAt: readonly number[];
   /** Frequency of its lines, if they were counted from the first one on. */
   readonly pace?: Readonly<Pace> | undefined;
@@ -49,7 +49,7 @@ export function copyFile(file: LogFile): LogFileDraft {
 /** A block of an archive that was read behind damage. */
 export interface RecoveredBlock {
   readonly block: number;
-  /** Where its first byte stands among those that were decoded. */
+  /** Offset of its first byte among the decoded ones. */
   readonly offset: number;
 }
 
@@ -104,7 +104,7 @@ export interface BrokenLink {
   readonly sinceMs: number;
   /** The first line that was read behind the break. */
   readonly to?: GapEdge | undefined;
-  /** Where the file before the break stands. Default: `live`. */
+  /** Track of the file before the break. Default: `live`. */
   readonly track?: Track | undefined;
   /** UTC at which the file behind the break begins, where that is one in the order of the log. */
   readonly beginsUtcMs?: number | undefined;
@@ -125,7 +125,7 @@ export interface SequenceEnd {
 }
 
 /**
- * Where one log (one component of one router) stands. A log is a sequence of files, each in one of these states:
+ * The position of one log (one component of one router). A log is a sequence of files, each in one of these states:
  *
  * ```
  *                     ┌── still `current`, grown: its new lines are read ──┐

@@ -67,7 +67,7 @@ const LOOKS_PER_LIFETIME = 4;
 export interface LogMemory {
   /** Entity tag of `current` as it was read last. */
   etag: string | undefined;
-  /** When the log was last read to its end, by the agent's wall clock. */
+  /** Time of the last reading to the end of the log, by the agent's wall clock. */
   lookedAtMs: number | undefined;
   /** Since when the router answers that it is busy instead of giving a file of the log. Monotonic, milliseconds. */
   busySinceMs: number | undefined;

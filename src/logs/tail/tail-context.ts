@@ -66,7 +66,7 @@ export interface TailOptions {
 
 /** Files of about one MiB, five of them, of a few components. */
 const HISTORY_BYTES_MAX = 16 * 1024 * 1024;
-/** Where times of an unknown zone may be inferred from the router's own time: looks that are no further apart. */
+/** Longest interval between two looks for which an unknown zone may be inferred from the router's own time. */
 const FRESH_MS_MAX = 5 * 60_000;
 const OFFSET_STEP_MS = 15 * 60_000;
 /** Maximum distance of a fresh line from the router's clock, seconds of delay included. */
@@ -88,7 +88,7 @@ export class TailContext {
   readonly memory: TailMemory;
   readonly facts: RouterFacts;
   readonly matcher: LineMatcher | undefined;
-  /** When the router was first met, if that was not in this run. */
+  /** Time of the first contact with the router, if it was not in this run. */
   readonly contactMs: number | undefined;
   /** True if another device than before answers under the name. */
   readonly isReplaced: boolean;

@@ -14,12 +14,12 @@ import {
 } from './stamp.ts';
 import type { UtcTime, Zone } from './zone.ts';
 
-/** What the times of all lines of one reading depend on. */
+/** Context for the times of all lines of one reading. */
 export interface TimeContext {
   readonly zone: Zone;
   /** The agent's clock when the download began. Milliseconds since the Unix epoch. */
   readonly observedMs: number;
-  /** When the last look began that read the log to its end; absent when there was none. */
+  /** Start of the last look that read the log to its end; absent when there was none. */
   readonly notBeforeMs?: number | undefined;
   /** The agent's clock while lines arrive. Default: stands still at `observedMs`. */
   readonly now?: (() => number) | undefined;

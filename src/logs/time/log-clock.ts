@@ -23,9 +23,9 @@ export interface ClockJump {
 
 /** The bounds within which a line must have been written, by the agent's clock. */
 export interface LineWindow {
-  /** When the last look began that read the log to its end, without this line; `undefined` when there was none. */
+  /** Start of the last look that read the log to its end, without this line; `undefined` when there was none. */
   readonly notBeforeMs: number | undefined;
-  /** When the line was read. Not when its run began: a run over many logs takes minutes, and routers go on writing. */
+  /** Time at which the line was read. Not the start of the run: a run over many logs takes minutes, and routers go on writing. */
   readonly notAfterMs: number;
 }
 

@@ -231,7 +231,7 @@ export function tellGaps(draft: Draft, gaps: readonly Gap[]): void {
   for (const gap of ended) tellGap(draft, gap);
 }
 
-/** What a router deletes while nobody asks it is lost by that; the rest of it is looked for in vain for some time. */
+/** Period after a pause in which missing lines are attributed to it: the router deleted them while nobody asked. */
 const PAUSE_TOLD_MS = 86_400_000;
 const PAUSE_REASONS: ReadonlySet<Gap['reason']> = new Set(['expired', 'not-found', 'broken-link']);
 

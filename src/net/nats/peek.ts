@@ -9,7 +9,7 @@ export interface NatsGreeting {
   readonly isTlsRequired: boolean;
 }
 
-/** Where a server is expected. */
+/** Address of a server. */
 export interface NatsAddress {
   /** Host name or IP address. */
   readonly host: string;

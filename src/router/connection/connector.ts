@@ -53,7 +53,7 @@ export interface WireFacts {
   readonly certificate: RouterCertificate | undefined;
 }
 
-/** What the connections to one router share. */
+/** State shared by the connections to one router. */
 interface KnownRouter {
   readonly meter: WireMeter;
   readonly sessions: TlsSessionCache;

@@ -47,7 +47,7 @@ export function toProxyAddress({ url }: Pick<RouterProxy, 'url'>): HostAddress {
 /** Answers to the client's messages are far shorter; a longer one ends the connection. Bytes. */
 const ANSWER_BYTES_MAX = 16 * 1024;
 
-/** How to go on after what a proxy has sent. */
+/** The next step after an answer of the proxy. */
 type Progress =
   /** More has to come first. */
   | { readonly is: 'incomplete' }
@@ -57,14 +57,14 @@ type Progress =
   | { readonly is: 'open'; readonly used: number }
   | { readonly is: 'refused'; readonly fault: RouterError };
 
-/** What client and proxy say to each other before the router's bytes. */
+/** The dialogue of client and proxy before the router's bytes. */
 interface Dialogue {
   readonly greeting: Buffer;
   /** Reads what has come since the last answer. */
   read(received: Buffer): Progress;
 }
 
-/** Where a connection through a proxy leads, and what becomes of it. */
+/** Target and owner of a connection through a proxy. */
 export interface ProxyLeadOptions {
   /** TCP connection to the proxy, just opened. */
   readonly socket: Socket;

@@ -38,9 +38,9 @@ export class PartedDownload {
   readonly #options: PartedDownloadOptions;
   #leave: () => void = () => {};
   #part: OpenDownload | undefined;
-  /** What is read of the part. */
+  /** Body of the part that is being read. */
   #body: AsyncIterator<Uint8Array> | undefined;
-  /** When the part began to be read; `undefined` while none is. Monotonic. */
+  /** Start of reading the part; `undefined` while none is read. Monotonic milliseconds. */
   #partBeganMs: number | undefined;
   /** True once the limit of time was reached. */
   #isAtLimit = false;

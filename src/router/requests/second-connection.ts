@@ -3,7 +3,7 @@ import type { Clock } from '../../base/index.ts';
 import { RouterError } from '../errors.ts';
 import type { Transport } from './transport.ts';
 
-/** How a second connection is opened, and who hears of it. */
+/** Options of the second connection. */
 export interface SecondConnectionOptions {
   /** Opens the way of a second connection; nothing is connected before the first request. */
   readonly open: () => Transport;

@@ -287,7 +287,7 @@ export interface Credentials {
 
 const BEARER = 'Bearer ';
 
-/** What the configuration gives for the requests to one router. */
+/** Configured credentials and headers of the requests to one router. */
 export interface CredentialOptions extends SessionOptions {
   /** Token of `bearer`. */
   readonly bearerToken?: Secret | undefined;

@@ -2,14 +2,14 @@ import { Buffer } from 'node:buffer';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createSystemClock } from '../../base/index.ts';
 
-/** What a command has written, or why there is nothing of it. `reason` completes "The command …". */
+/** The output of a command, or the reason for having none. `reason` completes "The command …". */
 export type CommandOutput =
   | { readonly ok: true; readonly text: string; readonly mode: 0 }
   | { readonly ok: false; readonly reason: string };
 
 /** Bounds of a command, and what it is run with. */
 export interface CommandOptions {
-  /** Of the secret. */
+  /** Longest secret. Bytes. */
   readonly bytesMax: number;
   /** Time limit, in real time. Milliseconds. */
   readonly msMax: number;

@@ -3,7 +3,7 @@ import { type Clock, createSystemClock, Secret, Steps } from '../../base/index.t
 import { runSecretCommand } from './secret-command.ts';
 import { readTextFile } from './text-file.ts';
 
-/** What stood in the way of a secret. `reason` completes "The file …". */
+/** The reason why a secret cannot be read. `reason` completes "The file …". */
 interface Unread {
   readonly ok: false;
   readonly fault: 'unreadable' | 'empty' | 'other';
@@ -30,13 +30,13 @@ export interface SecretKind {
   readonly bytesMax?: number;
 }
 
-/** Where a secret is read from. */
+/** Origin of a secret. */
 export type SecretOrigin =
   | { readonly kind: 'file'; readonly path: string }
   /** A program and its arguments, run in a folder. */
   | { readonly kind: 'command'; readonly args: readonly string[]; readonly folder: string };
 
-/** What became of a secret that was read again. */
+/** Result of reading a secret again. */
 export type SecretEvent =
   | { readonly type: 'secret-changed'; readonly name: string; readonly before: string }
   /** The value before stays in use. Reported once, until it can be read. */
@@ -53,7 +53,7 @@ interface Kept {
   readonly secret: WeakRef<Secret>;
   readonly origin: SecretOrigin;
   readonly kind: SecretKind;
-  /** Of the file when it was read; another one when it has changed. */
+  /** Stamp of the file when it was read; differs once the file has changed. */
   stamp: string;
   isReported: boolean;
 }
@@ -62,7 +62,7 @@ type Content = { readonly ok: true; readonly value: string; readonly mode: numbe
 
 interface Reading {
   readonly content: Content;
-  /** Of the file, from before its content, so that a change in between is seen. */
+  /** Stamp of the file, taken before its content, so that a change in between is seen. */
   readonly stamp: string;
 }
 
@@ -83,7 +83,7 @@ export class SecretKeeper {
   readonly #env: Readonly<Record<string, string | undefined>>;
   readonly #kept = new Map<string, Kept>();
   readonly #underWay = new Map<string, Promise<Reading>>();
-  /** When commands last ended. Monotonic, milliseconds. */
+  /** Times at which commands last ended. Monotonic milliseconds. */
   readonly #ranMs = new Map<string, number>();
   readonly #listeners: ((event: SecretEvent) => void)[] = [];
 

@@ -19,7 +19,7 @@ type SecretShape<Name extends string> = { [Key in Name]: z.ZodOptional<SecretSch
   [Key in `${Name}_command`]: z.ZodOptional<z.ZodArray<z.ZodString>>;
 };
 
-/** What a secret is, for the descriptions of its keys. */
+/** A secret, as the descriptions of its keys name it. */
 export interface SecretAbout {
   /** Description of the key with the secret itself. */
   readonly description: string;

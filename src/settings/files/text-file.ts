@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { open, stat } from 'node:fs/promises';
 
-/** What a file holds, or the reason why it cannot be read: `The file X <reason>`. */
+/** The content of a file, or the reason why it cannot be read: `The file X <reason>`. */
 type ReadFile<Content> =
   | (Content & {
       readonly ok: true;

@@ -35,7 +35,7 @@ export interface ConfigFile {
   readonly isMain: boolean;
 }
 
-/** What files of a configuration refer to, beside other files. */
+/** Surroundings that configuration files refer to, besides other files. */
 export interface FileSurroundings {
   /** Reads secrets, and keeps them up to date. */
   readonly secrets: SecretKeeper;
@@ -72,7 +72,7 @@ export interface Place {
 export class ConfigFiles implements AsyncDisposable {
   readonly #faults: (() => readonly ConfigFault[])[] = [];
   readonly #warnings: (() => readonly ConfigFault[])[] = [];
-  /** Of all files but the main file, whose faults are never left out for those of a list of routers. */
+  /** Count of faults in all files but the main file, whose faults are always listed. */
   readonly #count: FaultCount = { kept: 0 };
   readonly #thread = new YamlThread();
   readonly #surroundings: FileSurroundings;
@@ -142,7 +142,7 @@ export class ConfigFiles implements AsyncDisposable {
     this.#faults.push(() => [fault]);
   }
 
-  /** What is not as it should be, but no reason to refuse the configuration. */
+  /** Warnings: findings that do not prevent the configuration from being used. */
   get warnings(): ConfigFault[] {
     return this.#warnings.flatMap((warnings) => warnings());
   }

@@ -3,7 +3,7 @@ import { parseSource, type RootKind, YAML_DEPTH_MAX, YAML_VALUES_MAX } from './p
 
 /** Expected content of a text whose positions nobody needs. */
 export interface DataRoot extends RootKind {
-  /** Whether the text may be YAML. JSON takes a fraction of its time and memory. */
+  /** The permitted formats. JSON takes a fraction of the time and memory of YAML. */
   readonly format: 'json' | 'json or yaml';
 }
 

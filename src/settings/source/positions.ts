@@ -30,7 +30,7 @@ const COLUMN = {
   keyHash: 2,
   keyOffset: 3,
   offset: 4,
-  /** Of an alias: the row of the value that it repeats. */
+  /** Column of an alias: the row of the value that it repeats. */
   target: 5,
 } as const;
 const COLUMNS = Object.keys(COLUMN).length;
@@ -130,7 +130,7 @@ export class Positions implements Locator {
     return row < end ? row : undefined;
   }
 
-  /** Of duplicates the last, as the parser does. */
+  /** Returns the last of duplicate keys, as the parser does. */
   #findValue(map: number, keyHash: number): number | undefined {
     const end = this.#read(map, COLUMN.end);
     const known = this.#inner.get(map);

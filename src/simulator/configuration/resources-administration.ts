@@ -4,7 +4,7 @@ import type { ResourceDefinition } from './resource.ts';
 /** Ports that a router may listen on. */
 const PORT_MAX = 65_535;
 
-/** Who may log in, over what, and what the router is called. */
+/** Accounts, services for logging in, and the name of the router. */
 export const administrationResources: readonly ResourceDefinition[] = [
   {
     path: 'administration/webinterface',

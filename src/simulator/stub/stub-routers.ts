@@ -20,7 +20,7 @@ export interface StubManners {
   readonly deadRatio?: number | undefined;
 }
 
-/** What stub routers answer, and how. */
+/** Answers and behaviour of stub routers. */
 export interface StubRoutersOptions extends StubManners {
   /** Bodies of the answers by path, such as `/status/device_info`. Of several bodies each request gets the next one. */
   readonly bodies: Readonly<Record<string, readonly string[]>>;

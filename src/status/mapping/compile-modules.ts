@@ -25,7 +25,7 @@ export interface MappingContext {
   readonly readAtMs: number;
   /** IANA name of the router's zone. If absent, dates are read as UTC, and the offset of its clock is unknown. */
   readonly zone: string | undefined;
-  /** What the router is, for conditions. Default: unknown, so that no condition is met. */
+  /** Facts about the device, for conditions. Default: unknown, so that no condition is met. */
   readonly device?: DeviceFacts | undefined;
   /** Returns the rows of a join. Default: none are known. */
   readonly tableOf?: ((join: CompiledJoin) => JoinTable | undefined) | undefined;

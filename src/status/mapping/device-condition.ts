@@ -2,7 +2,7 @@ import { matchesStars } from '../../base/index.ts';
 import { parseVersionRange } from '../module-settings/grammar.ts';
 import type { DeviceCondition } from '../module-settings/module-definition.ts';
 
-/** What a router says that it is, in its `device_info`. */
+/** Facts about a device from its `device_info`. */
 export interface DeviceFacts {
   /** Version of the system; `undefined` if it says none. */
   readonly firmware: string | undefined;

@@ -39,7 +39,7 @@ export type ValueForm = NonNullable<MetricDefinition['form']>;
  */
 export type NullCondition = NonNullable<MetricDefinition['nullWhen']>;
 
-/** Which row of another resource belongs to a row. */
+/** Selects the row of another resource that belongs to a row. */
 export type JoinDefinition = NonNullable<ResourceDefinition['join']>;
 /** Routers that a part of a module is for. */
 export type DeviceCondition = NonNullable<ResourceDefinition['when']>;

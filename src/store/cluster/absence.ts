@@ -2,7 +2,7 @@ import { Steps } from '../../base/index.ts';
 import type { ClusterLink } from './link.ts';
 import type { Subjects } from './subjects.ts';
 
-/** Where routers are looked for, and who knows them. */
+/** Sources of the routers that exist and that replicas know. */
 export interface AbsenceOptions {
   /** Connection to the engine. */
   readonly link: Pick<ClusterLink, 'ask' | 'publish' | 'readLast' | 'listSubjects'>;
@@ -10,7 +10,7 @@ export interface AbsenceOptions {
   readonly subjects: Subjects;
   /** True if a replica has the router configured, or if it cannot be told. */
   readonly mayKnow: (router: string) => boolean;
-  /** What the stream holds of a router is kept for this time. Milliseconds. Default: 7 days, as on a disk. */
+  /** Retention of the data of a router that nobody configures any more. Milliseconds. Default: 7 days, as on a disk. */
   readonly absenceMs?: number | undefined;
 }
 

@@ -52,7 +52,7 @@ export interface ClusterStoreOptions {
   readonly onFault?: ((fault: StoreError) => void) | undefined;
 }
 
-/** How long the end of the store waits for the engine. Milliseconds. */
+/** Longest wait for the engine when the store closes. Milliseconds. */
 const CLOSE_MS_MAX = 300;
 /**
  * Positions, facts, values and the queue of records of all replicas of a cluster, in one stream of NATS JetStream. A step is one

@@ -16,9 +16,9 @@ export interface Owned {
   readonly name: string;
 }
 
-/** What is stored as a whole or not at all. */
+/** Writes of one step: stored as a whole or not at all. */
 export interface StepWrites {
-  /** What has to be this replica's while it is written. */
+  /** Keys that this replica must own during the write. */
   readonly owned: Owned;
   /** Messages that only add to the stream. */
   readonly added: readonly Message[];
@@ -34,7 +34,7 @@ interface Step extends StepWrites {
   readonly done: PromiseWithResolvers<void>;
 }
 
-/** Where the queue writes, and whom it asks. */
+/** Dependencies of the queue. */
 export interface CommitQueueOptions {
   /** Connection to the engine. */
   readonly link: Pick<ClusterLink, 'clock' | 'ready' | 'publish' | 'send' | 'readLast'>;
@@ -56,7 +56,7 @@ export interface CommitQueueOptions {
 const MESSAGES_MAX = 1000;
 /** A batch on a slow line must end within the time limit of a request. Bytes. */
 const BYTES_MAX = 4 * 1024 * 1024;
-/** How long a commit is sent again and again while no server answers. Milliseconds. */
+/** Time for which a commit is repeated while no server answers. Milliseconds. */
 const COMMIT_MS_MAX = 10_000;
 /** Wait before a batch is sent again that the server had no room for. Milliseconds. */
 const BUSY_MS = 10;

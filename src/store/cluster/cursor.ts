@@ -13,7 +13,7 @@ interface Taken extends SpoolCursor {
 }
 
 /**
- * How far a sink is, what it has taken within its `replay`, and how far a redelivery has come: what the tables of
+ * The cursor of a sink, the records taken within its `replay`, and the progress of a redelivery: as the tables of
  * `SinkCursors` hold, as one message. `batch` is the number of a message of the stream.
  */
 export interface SinkPlace {

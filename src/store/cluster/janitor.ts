@@ -3,7 +3,7 @@ import { floorOf, parsePlace } from './cursor.ts';
 import type { ClusterLink } from './link.ts';
 import type { Subjects } from './subjects.ts';
 
-/** What the janitor looks after. */
+/** Dependencies of the janitor. */
 export interface JanitorOptions {
   /** Connection to the engine. */
   readonly link: ClusterLink;
@@ -36,10 +36,10 @@ const ABSENCE_EVERY_MS = 3_600_000;
 export class Janitor {
   readonly #options: JanitorOptions;
   readonly #closing = new AbortController();
-  /** When sinks with a cursor were first missing in the configuration, by subject. Monotonic milliseconds. */
+  /** Times at which sinks with a cursor were first missing in the configuration, by subject. Monotonic milliseconds. */
   readonly #unknownSinceMs = new Map<string, number>();
   #purgedTo = 0;
-  /** When routers were looked for last. Monotonic. */
+  /** Time of the last look for routers. Monotonic milliseconds. */
   #lookedMs = -Infinity;
 
   constructor(options: JanitorOptions) {

@@ -22,7 +22,7 @@ export class LetterFeed {
   #index = new LetterIndex();
   #lastSeq = 0;
   #created: unknown;
-  /** When the index was complete. Monotonic. */
+  /** Time at which the index was complete. Monotonic milliseconds. */
   #readMs = -Infinity;
   #reading: Promise<void> | undefined;
 

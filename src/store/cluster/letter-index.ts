@@ -1,4 +1,4 @@
-/** What is known of a dead letter without reading it. */
+/** Facts about a dead letter that need no reading of its body. */
 export interface IndexedLetter {
   /** Number of its first message in the stream: a letter that is marked for replay keeps it. */
   readonly id: number;

@@ -5,18 +5,18 @@ import type { IndexedLetter } from './letter-index.ts';
 
 /** Size of a letter as counted against the limit. A message without it is the mark of a removal. */
 const BYTES_HEADER = 'Rx-Bytes';
-/** When a letter was rejected. Milliseconds since the Unix epoch. */
+/** Time of the rejection. Milliseconds since the Unix epoch. */
 const TIME_HEADER = 'Rx-Time';
 /** Marks a letter for replay: 1. */
 const REPLAY_HEADER = 'Rx-Replay';
 /** Number of the letter, where its message is a later one. */
 const NUMBER_HEADER = 'Rx-Letter';
-/** How long the mark of a removal stays. Milliseconds. */
+/** Lifetime of the marker of a removal. Milliseconds. */
 export const GONE_MS = 60_000;
 
-/** What the headers of a message say of a letter. */
+/** Headers of a dead letter's message. */
 export const LETTER_HEADERS = {
-  /** How long the mark of a removal stays, as a header says it. */
+  /** Lifetime of the marker of a removal, as a header value. */
   goneTtl: `${GONE_MS / 1000}s`,
 
   write(letter: Omit<IndexedLetter, 'id' | 'seq'> & { readonly id?: number }): readonly string[] {

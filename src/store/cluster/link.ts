@@ -33,7 +33,7 @@ export interface Message {
 export interface StoredMessage {
   readonly subject: string;
   readonly seq: number;
-  /** When the engine stored it, by its clock. Milliseconds since the Unix epoch. */
+  /** Time at which the engine stored it, by the engine's clock. Milliseconds since the Unix epoch. */
   readonly storedMs: number;
   readonly payload: Buffer;
   readonly headers: ReadonlyMap<string, string>;
@@ -48,7 +48,7 @@ const RECONNECT_MS_MIN = 100;
 const RECONNECT_MS_MAX = 2000;
 /** Answers of the API to this program have a few hundred bytes; lists of subjects, up to a few megabytes. Bytes. */
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
-/** What was sent may take its time on a slow line before a server that does not answer counts as silent. Bytes per millisecond. */
+/** Rate assumed for a slow line: unanswered bytes get this time before the server counts as silent. Bytes per millisecond. */
 const SLOW_LINE = 500;
 /** No such message. */
 const NOT_FOUND = 10_037;
@@ -71,9 +71,9 @@ export class ClusterLink {
   #loop: Promise<void> | undefined;
   /** Number of servers that were left. */
   #left = 0;
-  /** When the connection was opened, or something was answered on it. Monotonic milliseconds. */
+  /** Time of the last answer, or of the opening of the connection. Monotonic milliseconds. */
   #heardMs = 0;
-  /** What was sent since. Bytes. */
+  /** Bytes sent since. */
   #sentBytes = 0;
 
   /** `onConnected` is called after each connection attempt that succeeded, `onLeft` when a server that does not answer is left. */
@@ -276,7 +276,7 @@ export function toAway(cause: unknown): StoreError {
   });
 }
 
-/** What a server sent back. */
+/** An answer of the server. */
 interface Reply {
   readonly isEmpty: boolean;
   /** Its object; `undefined` if it is none. */

@@ -7,19 +7,19 @@ import { readPayloadMax, toRecordMessages } from './record-messages.ts';
 import { readRouterState } from './router-state.ts';
 import type { Subjects } from './subjects.ts';
 
-/** Where routers are read, and where their steps go. */
+/** Dependencies for reading routers and writing their steps. */
 export interface OpenRoutersOptions {
   /** Connection to the engine. */
   readonly link: ClusterLink;
   /** Subjects of the cluster. */
   readonly subjects: Subjects;
-  /** Where steps become durable. */
+  /** The queue that makes steps durable. */
   readonly queue: CommitQueue;
   /** Throws if there is no room for so many bytes of records. */
   readonly checkRoom: (bytes: number) => void;
 }
 
-/** What is known of a router that is open here. */
+/** State of a router that is open here. */
 interface OpenRouter {
   readonly positions: Map<string, string>;
   readonly values: Map<string, string>;

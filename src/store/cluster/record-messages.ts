@@ -2,7 +2,7 @@ import { packBytes, unpackLines } from '../../base/index.ts';
 import type { ClusterLink, Message } from './link.ts';
 import { RECORDS_HEADER, TIME_HEADER } from './record-feed.ts';
 
-/** What the headers of a message take beside its records. Bytes. */
+/** Allowance for the headers of a message. Bytes. */
 const HEADERS_BYTES = 2048;
 /** Maximum size of a message where the server has not told it yet. Bytes. */
 const PAYLOAD_BYTES = 1024 * 1024;
@@ -13,7 +13,7 @@ export interface PackedRecords {
   readonly body: Uint8Array;
   /** Number of the records. */
   readonly records: number;
-  /** When they were committed. Wall time in milliseconds since the Unix epoch. */
+  /** Wall time of the commit. Milliseconds since the Unix epoch. */
   readonly committedMs: number;
 }
 

@@ -1,7 +1,7 @@
 import type { ClusterLink, StoredMessage } from './link.ts';
 import type { Subjects } from './subjects.ts';
 
-/** What the stream holds of a router beside its records, by the leader of the stream. */
+/** State of a router in the stream besides its records, as read from the stream's leader. */
 export interface RouterState {
   /** Positions by component. */
   readonly positions: Map<string, string>;

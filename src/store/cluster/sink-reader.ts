@@ -8,13 +8,13 @@ import type { ClusterLink } from './link.ts';
 import { RecordFeed, type RecordMessage } from './record-feed.ts';
 import type { Subjects } from './subjects.ts';
 
-/** What the readers of all sinks share. */
+/** Dependencies shared by the readers of all sinks. */
 export interface SinkReaderOptions {
   /** Connection to the engine. */
   readonly link: ClusterLink;
   /** Subjects of the cluster. */
   readonly subjects: Subjects;
-  /** Where cursors are written. */
+  /** The queue that writes cursors. */
   readonly queue: CommitQueue;
   /** Returns the wall time in milliseconds since the Unix epoch. */
   readonly now: () => number;

@@ -4,7 +4,7 @@ import { toFenced } from './commit-queue.ts';
 import { toAway } from './link.ts';
 import { SinkReader, type SinkReaderOptions } from './sink-reader.ts';
 
-/** Which sinks there are, and which of them are this replica's. */
+/** The configured sinks, and those that this replica serves. */
 export interface SinkReadersOptions extends SinkReaderOptions {
   /** The configured sinks. */
   readonly sinks: () => readonly SinkStart[];

@@ -28,7 +28,7 @@ export interface ClusterExportOptions extends ClusterTransferOptions {
 /** Longest time between two looks whether all records are here. Milliseconds. */
 const LOOK_MS = 1000;
 
-/** What was read of a router. */
+/** Data read for one router. */
 interface Exported {
   readonly messages: readonly StoredMessage[];
   /** Number of its last message with records; 0 without one. */

@@ -127,7 +127,7 @@ async function beginSinks(session: TransferSession, file: SqliteFile): Promise<v
   }
 }
 
-/** What is imported of a router, and what is there already. */
+/** Imported data of a router, and the data that exists already. */
 interface Import {
   readonly id: string;
   readonly router: string;

@@ -48,7 +48,7 @@ export class StreamWatch {
     return this.#state;
   }
 
-  /** What is wrong with the streams. */
+  /** The fault of the streams, if there is one. */
   get fault(): StoreError | undefined {
     return this.#fault;
   }
@@ -58,7 +58,7 @@ export class StreamWatch {
     return this.#state?.bytesMax ?? Number.POSITIVE_INFINITY;
   }
 
-  /** What is left of the stream; infinite while it is not known. Bytes. */
+  /** Free space of the stream; infinite while it is unknown. Bytes. */
   get freeBytes(): number {
     return this.bytesMax - (this.#state?.bytes ?? 0);
   }

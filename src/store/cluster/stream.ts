@@ -33,7 +33,7 @@ export const LETTERS_ROOM_FACTOR = 1.5;
 /** No such stream. */
 const NO_STREAM = 10_059;
 
-/** What every stream of a cluster must be. The keys are those of the JetStream API. */
+/** Required settings of every stream of a cluster. The keys are those of the JetStream API. */
 const COMMON_CONFIG = {
   retention: 'limits',
   discard: 'new',
@@ -179,7 +179,7 @@ export function readStreamState(info: Readonly<Record<string, unknown>>): Cluste
   };
 }
 
-/** What records leave free of the stream. Bytes. */
+/** Returns the space of the stream that records must leave free. Bytes. */
 export function reserveOf({ bytesMax }: Pick<ClusterStreamState, 'bytesMax'>): number {
   return Math.min(bytesMax * RESERVE_SHARE, RESERVE_BYTES_MAX);
 }

@@ -27,7 +27,7 @@ export function fromToken(token: string): string | undefined {
   return name !== '' && toToken(name) === token ? name : undefined;
 }
 
-/** What a subject of a cluster is about. */
+/** Topic of a subject of a cluster. */
 export type Topic =
   | { readonly kind: 'rec' | 'pos'; readonly router: string; readonly component: string }
   | { readonly kind: 'fact' | 'gone'; readonly router: string }

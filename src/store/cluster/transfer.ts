@@ -30,7 +30,7 @@ export interface TransferSession {
   readonly letters: ClusterLetters;
 }
 
-/** How many routers are read or written at a time. */
+/** Number of routers read or written at a time. */
 const ROUTERS_AT_ONCE = 32;
 
 /** Opens the stream of a cluster for one piece of work. Rejects with {@link StoreError}. */
@@ -95,7 +95,7 @@ export async function eachRouter(routers: readonly string[], work: (router: stri
   if (failed?.status === 'rejected') throw failed.reason;
 }
 
-/** Where a sink stands; without a place if its message cannot be read. */
+/** The cursor of a sink; without a place if its message cannot be read. */
 export interface SinkCursor {
   readonly sink: string;
   readonly place: SinkPlace | undefined;

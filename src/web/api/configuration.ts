@@ -24,7 +24,7 @@ export interface PlanSummary {
   readonly needsRestart: readonly string[];
 }
 
-/** What a reload would change, or the faults that prevent it. */
+/** The changes that a reload would make, or the faults that prevent it. */
 export type TrialResult =
   | { readonly ok: true; readonly plan: PlanSummary }
   | { readonly ok: false; readonly faults: readonly string[] };
@@ -36,7 +36,7 @@ export interface ConfigurationSummary {
   /** The last reload since the agent started; null without one. Without faults it succeeded. */
   readonly lastReload: { readonly at: string; readonly faults: readonly string[] } | null;
   /**
-   * What a reload would change or refuse, computed when a file of the configuration last changed. `unchanged`: none has changed
+   * Result of a trial reload, made when a file of the configuration last changed. `unchanged`: none has changed
    * since it was loaded; null: its files are not watched.
    */
   readonly pending: { readonly at: string; readonly result: TrialResult } | 'unchanged' | null;
@@ -50,7 +50,7 @@ export interface ConfigurationSummary {
 export interface SourceSummary {
   /** The configured name: label `source`. */
   readonly name: string;
-  /** Whether the last reading succeeded; `unknown` before the first one has ended. */
+  /** Result of the last reading; `unknown` before the first one has ended. */
   readonly state: 'up' | 'down' | 'unknown';
   /** Time of the last reading that succeeded; null before the first. */
   readonly lastSuccess: string | null;

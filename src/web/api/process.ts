@@ -1,4 +1,4 @@
-/** What one process counts as a whole. A part of the JSON of `/api/v1/`, in the units of routers.ts. */
+/** Totals of one process. A part of the JSON of `/api/v1/`, in the units of routers.ts. */
 
 import type { SinkSummary, SpoolSummary } from './delivery.ts';
 

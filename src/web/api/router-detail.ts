@@ -7,7 +7,7 @@ import type { PollFault, RouterSummary } from './routers.ts';
 export interface HistoryPoint {
   /** Start of these minutes. */
   readonly at: string;
-  /** Whether polls reached the router; `mixed`: some did, and some did not. Null without a poll. */
+  /** Result of the polls; `mixed`: some reached the router, some did not. Null without a poll. */
   readonly result: 'up' | 'down' | 'mixed' | null;
   /** Strength of the signal, of the kind and in the unit of {@link DeviceSummary.signal}. */
   readonly signal: number | null;
@@ -27,7 +27,7 @@ export interface RouterDetail extends RouterSummary {
   readonly session: SessionSummary;
   /** Traffic between agent and router, and its budget. */
   readonly bytes: RouterBytes;
-  /** How fast it answers, and how it is spared. */
+  /** Speed of its answers, and the pace that follows. */
   readonly pace: PaceSummary;
   /** The certificate of the last TLS handshake; null without TLS. */
   readonly certificate: { readonly notAfter: string } | null;
@@ -59,7 +59,7 @@ export interface RouterAnswer extends RouterDetail {
 export interface ModuleValues {
   /** Name of the module. */
   readonly module: string;
-  /** What the module is about; empty when it does not say. */
+  /** Description of the module; may be empty. */
   readonly help: string;
   /** Its families, one entry for each resource that has it. */
   readonly families: readonly FamilyValues[];
@@ -173,7 +173,7 @@ export interface PollPoint {
   readonly logLagSeconds: number | null;
 }
 
-/** How fast a router answers, and what is asked for less often because of that. */
+/** Speed of a router's answers, and the intervals stretched because of it. */
 export interface PaceSummary {
   /** `slow` and `very_slow`: its intervals are stretched, whatever its byte budget. */
   readonly level: 'usual' | 'slow' | 'very_slow';

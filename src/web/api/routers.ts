@@ -11,13 +11,13 @@ import type { LifecycleState } from '../../model/index.ts';
  */
 export type RouterState = 'up' | 'down' | 'unknown' | 'budget' | 'paused' | 'retired';
 
-/** What the operator wants of a router, also the answer to `PUT /api/v1/routers/NAME/state`. */
+/** Life-cycle state of a router, also the answer to `PUT /api/v1/routers/NAME/state`. */
 export interface LifecycleSummary {
   /** The state that holds now. */
   readonly state: LifecycleState;
   /** Its end; null without one. */
   readonly until: string | null;
-  /** Where it comes from: a file or a source (`configuration`), a request to the agent, or nowhere (`default`). */
+  /** Origin: a file or a source (`configuration`), a request to the agent, or none (`default`). */
   readonly setBy: 'configuration' | 'request' | 'default';
 }
 
@@ -42,7 +42,7 @@ export interface ListedRouter extends RouterSummary {
   readonly availability: string;
 }
 
-/** What is known of one router in a list. */
+/** One router in a list. */
 export interface RouterSummary {
   /** The configured name: label `router`. */
   readonly name: string;
@@ -52,7 +52,7 @@ export interface RouterSummary {
   readonly labels: Readonly<Record<string, string>>;
   /** The result of the last poll. */
   readonly state: RouterState;
-  /** What the operator wants of it. */
+  /** Life-cycle state set by the operator. */
   readonly lifecycle: LifecycleSummary;
   /** Start of this state; null before the first poll. */
   readonly since: string | null;
@@ -100,7 +100,7 @@ export interface DeviceSummary {
   readonly uptimeSeconds: number | null;
 }
 
-/** Of a router that has reported nothing. */
+/** Summary of a router that has reported nothing. */
 export const NO_DEVICE: DeviceSummary = {
   model: null,
   location: null,

@@ -11,7 +11,7 @@ const ROUTERS_SHOWN_MAX = 20;
 /** Maximum number of faults, and of warnings, listed. */
 const FAULTS_MAX = 20;
 
-/** What the page is made of. */
+/** Content of the page. */
 type ConfigContent = Pick<WebContent, 'describeConfiguration' | 'listNames' | 'renderConfig' | 'renderRouterConfig'>;
 
 /**

@@ -8,7 +8,7 @@ export type Facet = (typeof FACETS)[number];
 /** The wanted values of each facet; a router has to have all of them. Labels are written `name=value`. */
 export type FacetQuery = Readonly<Partial<Record<Facet, readonly string[]>>>;
 
-/** How many routers have a value, and how many of these are down. */
+/** Number of routers with a value, and of those that are down among them. */
 export interface FacetCount {
   total: number;
   down: number;

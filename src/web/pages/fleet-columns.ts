@@ -6,7 +6,7 @@ import { renderSparkline } from './sparkline.ts';
 import type { Column } from './table.ts';
 import { renderStep, STATE_NAMES, STATE_TONES } from './words.ts';
 
-/** What the cells of the fleet need besides the router. */
+/** Context of the cells of the fleet besides the router. */
 export interface FleetColumnOptions {
   /** Prefix of all links. */
   readonly base: string;

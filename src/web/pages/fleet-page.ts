@@ -16,7 +16,7 @@ import { renderFittingTable, renderFound, renderPager } from './table.ts';
 import { renderTableQuery, type TableQuery } from './table-query.ts';
 import { FILTERS } from './words.ts';
 
-/** What the page of the fleet shows. */
+/** Modules whose values the fleet page shows. */
 export interface FleetContent {
   /** The counts, and the routers of this page. */
   readonly view: FleetView;
@@ -24,7 +24,7 @@ export interface FleetContent {
   readonly faults: readonly PeerFault[];
   /** The cluster that this process is a replica of. Default: none. */
   readonly cluster?: ClusterSummary | undefined;
-  /** What each process counts. */
+  /** Totals of each process. */
   readonly processes: readonly ProcessPart<ProcessSummary>[];
   /** Says that other processes are not shown; empty if they are, or if there are none. */
   readonly alone: Html | string;
@@ -86,7 +86,7 @@ function renderCard(href: string, count: number, title: string, key: string, isC
 `;
 }
 
-/** Whether anything is lost, with the way to the logs in which it is, and to what sinks refused for good. */
+/** Renders the gaps and dead letters, with links to the logs and sinks concerned. */
 function renderLosses({ processes, view: { total } }: FleetContent, base: string): Html | string {
   const gaps = processes.reduce((sum, { value }) => sum + value.gaps, 0);
   const letters = processes.flatMap(({ value }) => value.sinks).reduce((sum, { deadLetters }) => sum + deadLetters, 0);
@@ -101,7 +101,7 @@ function renderCluster({ name, replica, members }: ClusterSummary): Html {
 `;
 }
 
-/** What is not as it should be in the cluster. */
+/** Renders the faults of the cluster. */
 function renderClusterFaults({ missing, isLeaseHeld, isEngineAway, areListsDifferent }: ClusterSummary): Html {
   const lost = isEngineAway ? 'NATS cannot be reached' : 'it has no lease';
   return html`${isLeaseHeld ? '' : html`<p class="notice"><strong>This replica is not in its cluster: ${lost}.</strong> Logs are not read.</p>`}
@@ -113,7 +113,7 @@ function renderNotices({ view: { total }, faults, cluster, processes }: FleetCon
   return html`${cluster ? renderClusterFaults(cluster) : ''}${renderMissing(faults)}${processes.map((part) => renderDeliveryNotices(part, total, base))}`;
 }
 
-/** What keeps the records of a process from being delivered. */
+/** Renders the reasons why a process does not deliver. */
 function renderDeliveryNotices({ name, value }: ProcessPart<ProcessSummary>, total: number, base: string): Html {
   const { sinks, spool } = value;
   const sinksDown = sinks.filter(({ state }) => state === 'down').length;

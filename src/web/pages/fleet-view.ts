@@ -23,7 +23,7 @@ export interface FleetView {
   readonly counts: Readonly<Record<string, number>>;
   /** Values of the whole fleet, whatever the filters. */
   readonly facets: FacetCounts;
-  /** What many routers that are down have in common; `undefined` when few are down. */
+  /** The common properties of a mass outage; `undefined` when few routers are down. */
   readonly outage: Outage | undefined;
   /** The matching routers of this page. */
   readonly page: TablePage<RouterSummary>;

@@ -25,7 +25,7 @@ const TONES: Readonly<Record<string, string>> = {
 export interface TimelineView {
   /** The lines, newest first. */
   readonly page: RecordPage;
-  /** What was asked for. */
+  /** The parsed query. */
   readonly query: RecordQuery;
   /** Name of the router whose page this is; `undefined` on the page of all. */
   readonly router: string | undefined;
@@ -151,7 +151,7 @@ function renderPaging({ page, query, router }: TimelineView): Html | string {
   return newest === '' && older === '' ? '' : html`<p class="paging">${newest} ${older}</p>`;
 }
 
-/** What a page knows of gaps whose ends are two records. */
+/** Gaps whose ends are two records. */
 interface GapEnds {
   readonly toOf: ReadonlyMap<string, string | null>;
   readonly fromOf: ReadonlyMap<string, LogLineGap>;

@@ -1,6 +1,6 @@
 import type { Facet, FacetCounts } from './facets.ts';
 
-/** What many routers that are down have in common. */
+/** A mass outage: the common properties of the routers that are down. */
 export interface Outage {
   /** Number of routers that are down. */
   readonly down: number;
@@ -10,7 +10,7 @@ export interface Outage {
   readonly since: string | null;
   /** The step at which more than half of them fail; `null` without one. */
   readonly step: string | null;
-  /** What stands out: more than half of them have it, and it is more frequent among them than in the fleet. */
+  /** The property that stands out: more than half of them have it, and it is more frequent among them than in the fleet. */
   readonly common: OutageValue | null;
   /** Counts by step, labels, firmware and so on, the largest first. */
   readonly groups: readonly OutageGroup[];

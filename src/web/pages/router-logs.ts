@@ -16,13 +16,13 @@ const GAP_COLUMNS: readonly Column<LogGapSummary>[] = [
   { title: 'Until', cell: ({ until }) => renderMoment(until) },
 ];
 
-/** What the section about the logs of a router shows: its last lines, or the positions of reading. */
+/** Content of the section about the logs of a router: its last lines, or the positions of reading. */
 export interface RouterLogsView {
   /** True: the positions of reading. */
   readonly isPositions: boolean;
   /** Its last lines. */
   readonly page: RecordPage;
-  /** What was asked for. */
+  /** The parsed query. */
   readonly query: RecordQuery;
 }
 

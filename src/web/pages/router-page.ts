@@ -34,7 +34,7 @@ const SESSIONS: Readonly<Record<RouterDetail['session']['state'], string>> = {
 const RESOURCE_TONES = { up: 'good', failed: 'bad', unsupported: 'soft', forbidden: 'warn' } as const;
 const LABELS_MAX = 64;
 
-/** What the page of a router shows besides its state. */
+/** Content of a router's page besides its state. */
 export interface RouterPageContent {
   /** Its running configuration, as YAML. */
   readonly config: string;

@@ -16,7 +16,7 @@ const FAR_S = 30 * 86_400;
 
 /** A sink, and the process whose records it takes. */
 interface SinkRow extends SinkSummary {
-  /** What the process is called; `undefined` if there is only one. */
+  /** Name of the process; `undefined` if there is only one. */
   readonly process: string | undefined;
 }
 

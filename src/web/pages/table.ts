@@ -13,7 +13,7 @@ export interface Column<Row> {
   readonly cell: (row: Row) => Html | string;
   /** `number`: right-aligned. `wide`: long text that may wrap. `text`: a name that wraps if it is very long. Default: none. */
   readonly kind?: 'number' | 'wide' | 'text' | undefined;
-  /** What the column means: tooltip of its heading. */
+  /** Meaning of the column: tooltip of its heading. */
   readonly help?: string | undefined;
   /** Class of the cells, for style sheets. */
   readonly className?: string | undefined;

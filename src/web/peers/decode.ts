@@ -27,12 +27,12 @@ export function oneOf<T extends string>(words: readonly T[]): Decode<T> {
   return (value) => words.find((word) => word === value);
 }
 
-/** What `decode` reads; null for anything else. */
+/** Decodes with `decode`; null for anything else. */
 export function orNull<T>(decode: Decode<T>): Decode<T | null> {
   return (value) => decode(value) ?? null;
 }
 
-/** What `decode` reads; `instead` for anything else. */
+/** Decodes with `decode`; `instead` for anything else. */
 export function or<T>(decode: Decode<T>, instead: T): Decode<T> {
   return (value) => decode(value) ?? instead;
 }

@@ -13,11 +13,11 @@ export interface PeerFault {
   readonly url: string;
   /** Number of its routers. */
   readonly routers: number;
-  /** What stood in the way. */
+  /** Reason of the failure. */
   readonly error: string;
 }
 
-/** What the other processes answered. */
+/** Answers of the other processes. */
 export interface PeerAnswers<T> {
   /** By the index of the process; those that did not answer are left out. */
   readonly answers: ReadonlyMap<number, T>;
@@ -35,7 +35,7 @@ export interface Question<T> {
   readonly isKept: boolean;
   /** Index of the only process to ask. Default: all. */
   readonly only?: number | undefined;
-  /** What a process that does not know the path, or has nothing there, stands for. Default: a fault. */
+  /** Value for a process that does not know the path or has nothing there. Default: a fault. */
   readonly missing?: T;
 }
 
@@ -52,7 +52,7 @@ const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 /** Processes that are asked at the same time for one page. */
 const ASKED_MAX = 16;
 
-/** What is wrong with a process without an address. */
+/** Fault of a process without an address. */
 export const NO_ADDRESS = 'Its address is not known: set cluster.nats.advertise there';
 
 /** Headers of a request to another process: it accepts a token that this one accepts. */

@@ -10,7 +10,7 @@ export interface PeerEvent {
   readonly data: string;
 }
 
-/** Where a stream is. */
+/** Address of a stream. */
 export interface StreamPlace {
   /** Client without limits of its own. */
   readonly agent: Agent;

@@ -23,21 +23,21 @@ export interface WholeFleet extends Pick<WebContent, 'listRouters' | 'findRouter
   readonly faults: readonly PeerFault[];
 }
 
-/** What one process of the fleet has. */
+/** The part of one process of the fleet. */
 export interface ProcessPart<T> {
   /** Index of the process. */
   readonly shard: number;
-  /** What it is called on pages, as in `process 1`; `undefined` if there is only one. */
+  /** Its name on pages, as in `process 1`; `undefined` if there is only one. */
   readonly name: string | undefined;
-  /** What it is called in addresses; `undefined` if there is only one. */
+  /** Its name in addresses; `undefined` if there is only one. */
   readonly key: string | undefined;
-  /** What it has. */
+  /** Its value. */
   readonly value: T;
 }
 
-/** What the processes of the fleet have, in their order, this one included. */
+/** The parts of all processes of the fleet in order, this one included. */
 export interface WholeParts<T> {
-  /** Of the processes that answered. */
+  /** Parts of the processes that answered. */
   readonly parts: readonly ProcessPart<T>[];
   /** Those that did not answer. */
   readonly faults: readonly PeerFault[];

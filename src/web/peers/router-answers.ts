@@ -3,7 +3,7 @@ import { type LifecycleSummary, type ListedRouter, NO_DEVICE, POLL_STEPS } from 
 import type { ForeignRouter, LogRow } from '../content.ts';
 import { fields, flag, moment, number, oneOf, or, orNull, text } from './decode.ts';
 
-/** What the process of a router says about it; it may run another version. Name, URL and labels are those of the configuration here. */
+/** A process's answer about its router; it may run another version. Name, URL and labels are those of the configuration here. */
 type Said = Omit<ListedRouter, 'name' | 'url' | 'labels'>;
 
 const ACTIVE: LifecycleSummary = { state: 'active', until: null, setBy: 'default' };

@@ -145,7 +145,7 @@ export class LogFile {
   }
 }
 
-/** What is left of the pieces when the system has taken the first `count` bytes. */
+/** Returns the pieces without their first `count` bytes, which the system has taken. */
 function dropBytes(pieces: readonly Buffer[], count: number): readonly Buffer[] {
   let bytes = count;
   const first = pieces.findIndex((piece) => {

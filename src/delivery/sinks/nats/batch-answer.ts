@@ -1,6 +1,6 @@
 import type { Msg } from '@nats-io/transport-node';
 
-/** What a server says of a batch, as far as it is used. */
+/** The parts of a server's answer to a batch that are used. */
 export interface BatchAnswer {
   /** `ack`, `gap` or `err`: progress of fast ingest. Absent in the result of a batch. */
   readonly type?: unknown;

@@ -20,7 +20,7 @@ const END = 3;
 /** "Batch publish ID unknown". */
 const UNKNOWN_BATCH = 10_208;
 
-/** What is known of the batch on its way. */
+/** State of the batch in flight. */
 interface Batch {
   readonly id: string;
   readonly size: number;

@@ -112,7 +112,7 @@ function judgeStream(stream: NatsStream, { subject }: NatsTarget): PreflightFind
   return findings;
 }
 
-/** How fast records can be published, and what would make them faster. */
+/** Describes how records are published, and what would make it faster. */
 function describeMode(stream: NatsStream, subject: string): PreflightFinding {
   const finding = { step: 'publishing', verdict: 'ok' } as const;
   switch (choosePublishMode(stream, subject)) {

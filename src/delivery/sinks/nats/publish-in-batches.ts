@@ -3,7 +3,7 @@ import type { NatsMessage } from './message.ts';
 import { type PublishOutcome, publishBySubject } from './publish-by-subject.ts';
 import type { NatsPublisher } from './publisher.ts';
 
-/** How much of a batch a stream has. */
+/** The part of a batch that a stream has stored. */
 export interface BatchResult {
   /** The stream has so many messages from the first on, and none of those behind them. */
   readonly taken: number;

@@ -2,7 +2,7 @@ import type { NatsStream } from './stream.ts';
 import { isCovering } from './subject.ts';
 
 /**
- * How records are published:
+ * Ways of publishing records:
  *
  * - `fast`: by fast ingest, many in flight.
  * - `atomic`: in atomic batches.

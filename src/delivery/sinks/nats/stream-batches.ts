@@ -7,7 +7,7 @@ import { choosePublishMode, type PublishMode } from './publish-mode.ts';
 import type { NatsPublisher } from './publisher.ts';
 import { findStream, readStream } from './stream.ts';
 
-/** Where the records go. */
+/** The stream, and how records reach it. */
 export interface StreamBatchesOptions {
   /** Prefix of the subjects. */
   readonly subject: string;
@@ -27,7 +27,7 @@ export class StreamBatches {
   readonly #options: StreamBatchesOptions;
   #mode: PublishMode = 'single';
   #batches: BatchPublisher | undefined;
-  /** When the settings of the stream are read again. Monotonic milliseconds. */
+  /** Time at which the settings of the stream are read again. Monotonic milliseconds. */
   #untilMs = Number.NEGATIVE_INFINITY;
 
   constructor(nats: NatsLibrary, publisher: NatsPublisher, options: StreamBatchesOptions) {

@@ -13,7 +13,7 @@ const EMPTY = '%';
 const USUAL = /^[A-Za-z0-9_-]{1,128}$/;
 /** Maximum length of a token. Servers accept a line of 4096 bytes, in which the subject may stand with its reply. Characters. */
 const TOKEN_MAX = 200;
-/** What is kept of a longer token, before {@link CUT_MARK} and the hash of the name. Characters. */
+/** Length kept of a longer token, before {@link CUT_MARK} and the hash of the name. Characters. */
 const TOKEN_KEPT = 128;
 /** Marks a shortened token; no other token contains it. */
 const CUT_MARK = '%~';
