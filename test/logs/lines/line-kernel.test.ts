@@ -83,3 +83,68 @@ test('LineKernel takes long lines up to the bound, and more records than its mem
   expect(same).toEqual(all);
   expect(taken).toBeGreaterThan(2900);
 });
+
+/** A line among usual ones, in the second that they have reached. */
+function amongUsual(odd: string | Buffer): Buffer {
+  const before = createLines(40, (index) => `chain wan${index} connected`);
+  const after = createLines(80, (index) => `chain wan${index} connected`).subarray(before.length);
+  return Buffer.concat([before, Buffer.from(odd), after]);
+}
+
+test.each([
+  ['a severity', '2026-10-20 09:00:39 [wan][WARNING] low\n'],
+  ['no tag', '2026-10-20 09:00:39 low\n'],
+  ['an open tag', '2026-10-20 09:00:39 [wan low\n'],
+  ['an empty tag', '2026-10-20 09:00:39 [] low\n'],
+  ['a tag with a bracket', '2026-10-20 09:00:39 [a[b] low\n'],
+  ['a long tag', `2026-10-20 09:00:39 [${'t'.repeat(200)}] low\n`],
+  ['an empty message', '2026-10-20 09:00:39 [wan]\n'],
+  ['no blank', '2026-10-20 09:00:39 [wan]low\n'],
+  ['two blanks', '2026-10-20 09:00:39 [wan]  low\n'],
+  ['a fraction', '2026-10-20 09:00:39.250 [wan] low\n'],
+  ['an impossible hour', '2026-10-20 24:00:39 [wan] low\n'],
+  ['an impossible minute', '2026-10-20 08:60:39 [wan] low\n'],
+  ['an impossible second', '2026-10-20 09:00:60 [wan] low\n'],
+  ['letters for digits', '2026-10-20 09:0a:39 [wan] low\n'],
+  ['other signs in its clock', '2026-10-20 09.00.39 [wan] low\n'],
+  ['the day before', '2026-10-19 09:00:39 [wan] low\n'],
+  ['the day after', '2026-10-21 09:00:39 [wan] low\n'],
+  ['another hour', '2026-10-20 17:00:39 [wan] low\n'],
+  ['a time 5 s before', '2026-10-20 09:00:34 [wan] low\n'],
+  ['a time 6 s before', '2026-10-20 09:00:33 [wan] low\n'],
+  ['a minute before', '2026-10-20 08:59:39 [wan] low\n'],
+  ['a continuation', '  and more\n'],
+  ['a notice of repeats', `${' '.repeat(16)}- Last output repeated 17 times -\n`],
+  ['a request of this program', '2026-10-20 09:00:39 [web] GET /api/v2_0/download/log 200\n'],
+  ['nothing', '\n'],
+])('LineKernel leaves a line with %s to others, or renders it as they do', (_, odd) => {
+  const bytes = amongUsual(odd);
+  for (const cuts of [[], [0.5]]) {
+    const { without, withKernel, taken } = readBoth(bytes, cuts, LITERALS_IN_ORDER);
+    expect(withKernel).toEqual(without);
+    expect(taken).toBeGreaterThan(30);
+  }
+});
+
+test('LineKernel renders a message with any byte as the others do', () => {
+  for (let byte = 0; byte < 256; byte++) {
+    for (const place of [0, 15, 16, 40]) {
+      const message = Buffer.alloc(41, 'm');
+      message[place] = byte;
+      const bytes = amongUsual(Buffer.concat([Buffer.from('2026-10-20 09:00:39 [wan] '), message, Buffer.from('\n')]));
+      const { without, withKernel } = readBoth(bytes, [], LITERALS_IN_ORDER);
+      expect({ byte, place, batches: withKernel }).toEqual({ byte, place, batches: without });
+    }
+  }
+});
+
+test('LineKernel leaves a line in which the next one begins, where a buffer of the device ends', () => {
+  const before = createLines(40, (index) => `chain wan${index} connected`);
+  const head = '2026-10-20 09:00:39 [wan] ';
+  const end = Math.ceil((LITERALS_IN_ORDER.off + before.length + head.length) / 4096) * 4096;
+  const torn = head + 'x'.repeat(end - LITERALS_IN_ORDER.off - before.length - head.length);
+  const odd = `${torn}2026-10-20 09:00:39 [wan] glued\n`;
+  const { without, withKernel } = readBoth(amongUsual(odd), [], LITERALS_IN_ORDER);
+  expect(withKernel).toEqual(without);
+  expect(withKernel[0]?.records.filter((record) => record.includes('"glued"'))).toHaveLength(2);
+});
