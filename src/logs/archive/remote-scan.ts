@@ -34,6 +34,12 @@ const WORKER_URL = new URL(import.meta.url.endsWith('.ts') ? './scan-worker.ts' 
 /** Mostly it is a few: a chunk of text, and the compiled patterns. A thousand lines of 64 KiB may wait for a clock to be set. */
 const WORKER_HEAP_MB_MAX = 512;
 
+/**
+ * The thread waits so long for the sinks to take a batch. If it did not, it would soon be so far ahead of them that batches leave
+ * the store's memory, and are unpacked again on this thread. Milliseconds.
+ */
+const SINKS_MS_MAX = 200;
+
 /** Starts the thread that reads files. It needs nothing of the environment and of the flags of this process. */
 export function startScanWorker(): Worker {
   return new Worker(WORKER_URL, {
@@ -61,6 +67,8 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
   #isTaking = false;
   /** True while a batch becomes durable: the thread waits for that. */
   #isStoring = false;
+  /** False once the sinks have not taken a batch in time: then they are not waited for. */
+  #areSinksFast = true;
   #isOver = false;
   #isEnded = false;
   /** Text posted and not worked through. */
@@ -239,6 +247,20 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
     }
   }
 
+  /** Tells the thread that it may send more, once nobody here needs the memory of a batch or that takes too long. */
+  async #postTaken(bytes: number, taken: Promise<void>): Promise<void> {
+    if (this.#areSinksFast) {
+      const late = Promise.withResolvers<void>();
+      const timer = this.#thread.setTimer(SINKS_MS_MAX, () => {
+        this.#areSinksFast = false;
+        late.resolve();
+      });
+      await Promise.race([taken, late.promise]);
+      timer.cancel();
+    }
+    this.#thread.post({ kind: 'taken', job: this.id, bytes });
+  }
+
   #noteState(state: ScanState): void {
     this.#state = state;
     const skew = this.#start?.context.skew;
@@ -247,16 +269,18 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
 
   /** Hands on a batch; the worker uses its memory again when nobody here needs it any more. */
   async #takeBatch(batch: PlainBatch): Promise<void> {
-    const { recordBytes: bytes } = batch;
-    const giveBack = (memory: ArrayBufferLike) =>
+    const taken = Promise.withResolvers<void>();
+    const giveBack = (memory: ArrayBufferLike) => {
       this.#thread.post({ kind: 'memory', memory }, memory instanceof ArrayBuffer ? [memory] : []);
+      taken.resolve();
+    };
     this.#isStoring = true;
     try {
       await this.#options.onBatch(toBatch(batch, giveBack));
     } finally {
       this.#isStoring = false;
     }
-    this.#thread.post({ kind: 'taken', job: this.id, bytes });
+    void this.#postTaken(batch.recordBytes, taken.promise);
     // Batches that have come already would be stored in one go, and what is due meanwhile would wait for all.
     await yieldToLoop();
   }

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import * as fc from 'fast-check';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test, vi } from 'vitest';
 import { createSteppedClock, cutLines, unpackLines } from '../../../src/base/index.ts';
 import { type ArchivePool, openArchivePool } from '../../../src/logs/archive/index.ts';
 import { markOwn, toOwn } from '../../../src/logs/archive/own-chunks.ts';
@@ -327,6 +327,41 @@ describe('a thread that reads lines', () => {
     }
     expect(usedAgain).toBeGreaterThan(0);
     for (const one of kept) expect(one.bytes.toString()).toBe(one.text);
+  });
+
+  test('is not far ahead of sinks that keep up, and waits 200 ms for those that do not', async () => {
+    const { pool, clock } = openWatched();
+    await using _ = pool;
+    const lines = Array.from({ length: 8 }, () =>
+      MANY.map((line) => line.replace('\n', ` ${'x'.repeat(500)}\n`)),
+    ).flat();
+    let bytes = 0;
+    let freed = 0;
+    let isKept = true;
+    const onBatch: ScanOptions['onBatch'] = ({ records }) => {
+      const { bytes: given, free } = records.giveAway();
+      bytes += given.length;
+      records.release();
+      if (isKept) return;
+      freed++;
+      free();
+    };
+    const read = (gen: number) => {
+      const begin: ScanOptions['begin'] = ({ key }) => startOf(createFile(key, gen));
+      const scan = pool.scan({ ...PLAN, batchBytes: 200_000, onBatch, begin });
+      return scan.read(bodyOf(cutInto(text(lines), 90_000).map(decoded)));
+    };
+    const reading = read(1);
+    await vi.waitFor(() => expect(bytes).toBeGreaterThan(RECORDS_WINDOW_BYTES), { timeout: 60_000, interval: 1 });
+    for (let turns = 0, seen = bytes; turns < 100_000; turns = seen === bytes ? turns + 1 : 0, seen = bytes)
+      await setImmediate();
+    expect(bytes).toBeLessThan(RECORDS_WINDOW_BYTES * 1.2);
+    await clock.advance(200);
+    await reading;
+    expect(bytes).toBeGreaterThan(RECORDS_WINDOW_BYTES * 2);
+    isKept = false;
+    await read(2);
+    expect(freed).toBeGreaterThan(10);
   });
 
   test('that dies in the middle of a file fails it; from where its lines are safe, the next one gives the rest', async () => {

@@ -127,14 +127,14 @@ test.each([
 });
 
 test('LineKernel renders a message with any byte as the others do', () => {
-  for (let byte = 0; byte < 256; byte++) {
-    for (const place of [0, 15, 16, 40]) {
-      const message = Buffer.alloc(41, 'm');
-      message[place] = byte;
-      const bytes = amongUsual(Buffer.concat([Buffer.from('2026-10-20 09:00:39 [wan] '), message, Buffer.from('\n')]));
-      const { without, withKernel } = readBoth(bytes, [], LITERALS_IN_ORDER);
-      expect({ byte, place, batches: withKernel }).toEqual({ byte, place, batches: without });
-    }
+  const lines = Array.from({ length: 256 }, (_, byte) => {
+    const message = Buffer.alloc(41, 'm');
+    message[[0, 15, 16, 40][byte % 4] ?? 0] = byte;
+    return amongUsual(Buffer.concat([Buffer.from('2026-10-20 09:00:39 [wan] '), message, Buffer.from('\n')]));
+  });
+  for (let from = 0; from < 256; from += 16) {
+    const { without, withKernel } = readBoth(Buffer.concat(lines.slice(from, from + 16)), [], LITERALS_IN_ORDER);
+    expect(withKernel).toEqual(without);
   }
 });
 
