@@ -65,7 +65,7 @@ test('a mass outage is one sentence over the routers of all processes', async ()
   const others = new Map(far.map(({ name, url, labels }) => [name, { name, url, labels, shard: 1 }]));
   await using b = await openBench({ listRouters: () => far });
   await using a = await openBench(createContent(b.url, { others }));
-  expect(await readMain(a, '/')).toMatch(/<strong>9 of 10 routers down since <time [^>]*>11:30<\/time><\/strong>/);
+  expect(await readMain(a, '/')).toMatch(/<strong>9 of 10 routers down since <time [^>]*>11:30:00<\/time><\/strong>/);
 });
 
 test('the sinks stand in one table with their processes, and each process has its spool', async () => {

@@ -32,14 +32,17 @@ const VALUE_CHARS_MAX = 512;
 /** Labels of a router as `name=value`. The labels of a router are the same object for as long as it is configured. */
 const labelTexts = new WeakMap<object, readonly string[]>();
 
+/** What of a router the facets are about. */
+type Faceted = Pick<RouterSummary, 'labels' | 'failure' | 'fault' | 'firmware' | 'device'>;
+
 /** Lists the values that a router has of a facet. */
-export function listFacetValues(facet: Facet, router: RouterSummary): readonly string[] {
+export function listFacetValues(facet: Facet, router: Faceted): readonly string[] {
   if (facet === 'label') return listLabels(router.labels);
   const value = readFacet(facet, router);
   return value === null || value === undefined ? [] : [value];
 }
 
-function readFacet(facet: Exclude<Facet, 'label'>, { failure, fault, firmware, device }: RouterSummary) {
+function readFacet(facet: Exclude<Facet, 'label'>, { failure, fault, firmware, device }: Faceted) {
   switch (facet) {
     case 'step':
       return failure ? failure.step : fault?.step;

@@ -1,23 +1,44 @@
 import { FACET_NAMES, type FacetQuery, withFacet } from './facets.ts';
 import { type Html, html, toShown } from './html.ts';
-import type { Outage, OutageGroup, OutageValue } from './outage.ts';
-import { renderClock, renderCount, renderMany } from './quantities.ts';
+import type { Majority, Outage, OutageGroup, OutageValue } from './outage.ts';
+import { renderCount, renderMany, renderSince } from './quantities.ts';
 import { renderTableQuery, type TableQuery } from './table-query.ts';
 import { STEP_NAMES } from './words.ts';
 
 const TEXT_CHARS_MAX = 60;
 
-/** Renders a mass outage: one sentence, then counts by step, labels, firmware and so on, each a filter. */
-export function renderOutage(outage: Outage | undefined, query: TableQuery): Html | string {
+/**
+ * Renders a mass outage: one sentence, then counts by step, labels, firmware and so on, each a filter. It is about all
+ * routers; `isFiltered`: the rest of the page is not.
+ */
+export function renderOutage(
+  outage: Outage | undefined,
+  query: TableQuery,
+  isFiltered: boolean,
+  nowMs: number,
+): Html | string {
   if (!outage) return '';
-  const { down, total, since, step, common, groups } = outage;
+  const { down, total, common, since, step, groups } = outage;
+  const inCommon = common ?? { down, total };
+  const of =
+    common === null ? '' : html` of ${nameProperty(common)} <bdi>${nameValue(common.facet, common.value)}</bdi>`;
+  const others = down - inCommon.down;
   const parts = [
-    html`<strong>${renderCount(down)} of ${renderMany(total, 'router')} down${since === null ? '' : html` since ${renderClock(since)}`}</strong>`,
-    ...(step === null ? [] : [html`, most at ${nameValue('step', step)}`]),
-    ...(common === null ? [] : [html`, most of ${nameProperty(common)} ${nameValue(common.facet, common.value)}`]),
+    html`<strong>${renderCount(inCommon.down)} of ${renderMany(inCommon.total, 'router')}${of} down`,
+    renderMajority(step, ' at ', ({ value }) => nameValue('step', value)),
+    renderMajority(since, ' since ', ({ value }) => renderSince(value, nowMs)),
+    html`</strong>${others === 0 ? '' : `; ${renderCount(others)} more ${others === 1 ? 'router' : 'routers'} down`}`,
   ];
-  return html`<section class="notice" aria-label="Outage"><p>${parts}.</p>
+  return html`<section class="notice" aria-label="Outage"><p>${isFiltered ? 'Whole fleet: ' : ''}${parts}.</p>
 <div class="groups" tabindex="0" role="group" aria-label="Routers down by property"><dl>${groups.map((group) => renderGroup(group, query))}</dl></div></section>`;
+}
+
+function renderMajority(
+  majority: Majority | null,
+  word: string,
+  render: (majority: Majority) => Html | string,
+): Html | string {
+  return majority === null ? '' : html`${majority.isAll ? '' : ', most'}${word}${render(majority)}`;
 }
 
 function renderGroup({ name, values, rest }: OutageGroup, query: TableQuery): Html {

@@ -54,19 +54,20 @@ export async function renderFleet(
 ): Promise<Html> {
   const { view, faults, processes, alone, grafana, availabilityOf } = content;
   const minutes = sumMinutes(processes.map(({ value }) => value.minutes));
-  const { total, counts, facets, outage, page } = view;
+  const { total, matching, counts, facets, outage, page } = view;
+  const isFiltered = query.search !== '' || Object.values(query.facets).some((values) => values.length > 0);
   return html`<h1 class="unseen">Fleet</h1>
-${renderOutage(outage, query)}
+${renderOutage(outage, query, isFiltered, nowMs)}
 <ul class="cards">
-${renderCard(renderTableQuery(query, { filter: undefined }), total, total === 1 ? 'router' : 'routers', 'all', query.filter === undefined)}
+${renderCard(renderTableQuery(query, { filter: undefined }), matching, matching === 1 ? 'router' : 'routers', 'all', query.filter === undefined)}
 ${Object.entries(FILTERS)
   .filter(([key, { isRare }]) => isRare !== true || (counts[key] ?? 0) > 0 || query.filter === key)
   .map(([key, { title }]) =>
     renderCard(renderTableQuery(query, { filter: key }), counts[key] ?? 0, title, key, query.filter === key),
-  )}${renderLosses(content, base)}
+  )}${renderLosses(content, isFiltered, base)}
 </ul>
 ${renderNotices(content, base)}
-${alone}${renderStrip(minutes, nameMissing(faults))}
+${alone}${renderStrip(minutes, nameMissing(faults), isFiltered)}
 ${renderFilters(query, facets)}
 ${await renderFittingTable({
   caption: renderFound('router', page, query.search, FILTERS[query.filter ?? '']?.title),
@@ -87,12 +88,13 @@ function renderCard(href: string, count: number, title: string, key: string, isC
 }
 
 /** Renders the gaps and dead letters, with links to the logs and sinks concerned. */
-function renderLosses({ processes, view: { total } }: FleetContent, base: string): Html | string {
+function renderLosses({ processes, view: { total } }: FleetContent, isFiltered: boolean, base: string): Html | string {
   const gaps = processes.reduce((sum, { value }) => sum + value.gaps, 0);
+  const of = isFiltered ? ', whole fleet' : '';
   const letters = processes.flatMap(({ value }) => value.sinks).reduce((sum, { deadLetters }) => sum + deadLetters, 0);
   return total === 0
     ? ''
-    : html`${renderCard(`${base}logs/positions?sort=-gaps`, gaps, gaps === 1 ? 'log gap' : 'log gaps', 'gaps', false)}${letters === 0 ? '' : renderCard(`${base}dead-letters`, letters, letters === 1 ? 'dead letter' : 'dead letters', 'letters', false)}`;
+    : html`${renderCard(`${base}logs/positions?sort=-gaps`, gaps, `${gaps === 1 ? 'log gap' : 'log gaps'}${of}`, 'gaps', false)}${letters === 0 ? '' : renderCard(`${base}dead-letters`, letters, `${letters === 1 ? 'dead letter' : 'dead letters'}${of}`, 'letters', false)}`;
 }
 
 /** A line about the cluster. */

@@ -23,14 +23,14 @@ export function sumMinutes(lists: readonly (readonly FleetMinute[])[]): readonly
 
 /**
  * Renders the last hours, minute by minute: up from below, down and stale from above. `missing` names the processes whose
- * routers are not counted; empty = all are.
+ * routers are not counted; empty = all are. `isFiltered`: the rest of the page is not about all routers.
  */
-export function renderStrip(minutes: readonly FleetMinute[], missing: string): Html | string {
+export function renderStrip(minutes: readonly FleetMinute[], missing: string, isFiltered: boolean): Html | string {
   const [first, last] = [minutes[0], minutes.at(-1)];
   if (!first || !last || minutes.length < 2) return '';
   const worst = minutes.reduce((most, minute) => (minute.down > most.down ? minute : most), first);
   const span = renderLength((Date.parse(last.at) - Date.parse(first.at)) / 1000);
-  const without = missing === '' ? '' : ` without ${missing}`;
+  const without = `${isFiltered ? ', whole fleet' : ''}${missing === '' ? '' : ` without ${missing}`}`;
   const words =
     worst.down === 0
       ? `Last ${span}${without}: no router down.`

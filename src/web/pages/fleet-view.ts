@@ -10,7 +10,7 @@ import {
   type FacetCounts,
   listFacetValues,
 } from './facets.ts';
-import { findOutage, type Outage } from './outage.ts';
+import { type DownRouter, findOutage, type Outage } from './outage.ts';
 import { sortPage } from './sort-page.ts';
 import { createMatcher, findPage, ROWS_MAX, type TablePage, type TableQuery } from './table-query.ts';
 import { FILTERS, STATE_NAMES } from './words.ts';
@@ -19,11 +19,13 @@ import { FILTERS, STATE_NAMES } from './words.ts';
 export interface FleetView {
   /** Number of all routers. */
   readonly total: number;
-  /** Number of routers by key of {@link FILTERS}. */
+  /** Number of routers that match search and facets, whatever their state. */
+  readonly matching: number;
+  /** Number of these by key of {@link FILTERS}. */
   readonly counts: Readonly<Record<string, number>>;
   /** Values of the whole fleet, whatever the filters. */
   readonly facets: FacetCounts;
-  /** The common properties of a mass outage; `undefined` when few routers are down. */
+  /** The common properties of a mass outage of the whole fleet; `undefined` when few routers are down. */
   readonly outage: Outage | undefined;
   /** The matching routers of this page. */
   readonly page: TablePage<RouterSummary>;
@@ -84,17 +86,21 @@ export async function viewFleet(
   const isWanted = FILTERS[query.filter ?? '']?.fits ?? (() => true);
   const rank = RANKS[query.sort ?? WORST_FIRST] ?? (() => null);
   const found: Ranked[] = [];
-  const downSince: string[] = [];
-  let total = 0;
+  const routersDown: DownRouter[] = [];
+  let [total, matching] = [0, 0];
   const filters = Object.entries(FILTERS);
   for (const one of content.listRouters()) {
     const router = withoutCredentials(one);
     total++;
-    for (const [key, { fits }] of filters) if (fits(router)) counts[key] = (counts[key] ?? 0) + 1;
     countFacets(facets, router);
-    if (router.state === 'down' && router.since !== null) downSince.push(router.since);
-    if (isWanted(router) && hasFacets(router) && (query.search === '' || isMatch(listTexts(router)))) {
-      found.push({ name: router.name, rank: rank(router) });
+    if (router.state === 'down') {
+      const { since, labels, failure, fault, firmware, device } = router;
+      routersDown.push({ since, labels, failure, fault, firmware, device });
+    }
+    if (hasFacets(router) && (query.search === '' || isMatch(listTexts(router)))) {
+      matching++;
+      for (const [key, { fits }] of filters) if (fits(router)) counts[key] = (counts[key] ?? 0) + 1;
+      if (isWanted(router)) found.push({ name: router.name, rank: rank(router) });
     }
     if (steps.isDue) await steps.next();
   }
@@ -104,9 +110,10 @@ export async function viewFleet(
   const rows = ranked.flatMap(({ name }) => content.findRouter(name) ?? []).map(withoutCredentials);
   return {
     total,
+    matching,
     counts,
     facets,
-    outage: findOutage({ total, down: counts['down'] ?? 0, downSince, facets }),
+    outage: findOutage({ total, routersDown, facets }),
     page: { rows, ...page },
   };
 }

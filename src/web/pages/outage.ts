@@ -1,4 +1,5 @@
-import type { Facet, FacetCounts } from './facets.ts';
+import type { RouterSummary } from '../api/routers.ts';
+import { type Facet, type FacetCounts, listFacetValues } from './facets.ts';
 
 /** A mass outage: the common properties of the routers that are down. */
 export interface Outage {
@@ -6,15 +7,26 @@ export interface Outage {
   readonly down: number;
   /** Number of all routers. */
   readonly total: number;
-  /** Start of the ten minutes in which most of them went down; `null` when no ten minutes have more than half of them. */
-  readonly since: string | null;
-  /** The step at which more than half of them fail; `null` without one. */
-  readonly step: string | null;
   /** The property that stands out: more than half of them have it, and it is more frequent among them than in the fleet. */
   readonly common: OutageValue | null;
+  /** Start of the ten minutes in which most of those with {@link common}, by default of all, went down. */
+  readonly since: Majority | null;
+  /** The step at which most of the same routers fail. */
+  readonly step: Majority | null;
   /** Counts by step, labels, firmware and so on, the largest first. */
   readonly groups: readonly OutageGroup[];
 }
+
+/** What more than half of some routers have. */
+export interface Majority {
+  /** The step or the time. */
+  readonly value: string;
+  /** True if all of them have it. */
+  readonly isAll: boolean;
+}
+
+/** A router that is down, as far as the outage is about it. */
+export type DownRouter = Pick<RouterSummary, 'since' | 'labels' | 'failure' | 'fault' | 'firmware' | 'device'>;
 
 /** A value of a facet. */
 export interface OutageValue {
@@ -48,19 +60,32 @@ const GROUPS_MAX = 8;
 /** Finds what the routers that are down have in common; `undefined` when they are few. */
 export function findOutage(fleet: {
   readonly total: number;
-  readonly down: number;
-  readonly downSince: readonly string[];
+  readonly routersDown: readonly DownRouter[];
   readonly facets: FacetCounts;
 }): Outage | undefined {
-  const { total, down, downSince, facets } = fleet;
+  const { total, routersDown, facets } = fleet;
+  const down = routersDown.length;
   if (down < DOWN_MIN || down < total * SHARE_MIN) return undefined;
   const all = Object.entries(facets).flatMap(([facet, counts]) => listDown(facet as Facet, counts));
-  const step = all.find((one) => one.facet === 'step' && one.down > down / 2)?.value ?? null;
   const lift = (one: OutageValue) => one.down / down / (one.total / total);
   const common = all
     .filter((one) => one.facet !== 'step' && one.down > down / 2 && lift(one) >= LIFT_MIN)
     .toSorted((a, b) => lift(b) - lift(a))[0];
-  return { down, total, since: findBurst(downSince), step, common: common ?? null, groups: toGroups(all) };
+  // Others that are down for another reason, and perhaps for long, change neither time nor step.
+  const group = common
+    ? routersDown.filter((router) => listFacetValues(common.facet, router).includes(common.value))
+    : routersDown;
+  const [since, step] = [findBurst(group), findStep(group)];
+  return { down, total, common: common ?? null, since, step, groups: toGroups(all) };
+}
+
+function findStep(routers: readonly DownRouter[]): Majority | null {
+  const counts = new Map<string, number>();
+  for (const router of routers) {
+    for (const step of listFacetValues('step', router)) counts.set(step, (counts.get(step) ?? 0) + 1);
+  }
+  const [value, count] = [...counts].find(([, one]) => one > routers.length / 2) ?? [];
+  return value === undefined ? null : { value, isAll: count === routers.length };
 }
 
 function listDown(facet: Facet, counts: FacetCounts[Facet]): OutageValue[] {
@@ -81,13 +106,17 @@ function toGroups(values: readonly OutageValue[]): readonly OutageGroup[] {
     .slice(0, GROUPS_MAX);
 }
 
-/** Returns the first time of the ten minutes that contain most of the times, if they contain more than half of them. */
-function findBurst(times: readonly string[]): string | null {
-  const sorted = times.map((at) => Date.parse(at)).toSorted((a, b) => a - b);
+/** Returns the start of the ten minutes in which most of the routers went down, if that is more than half of them. */
+function findBurst(routers: readonly DownRouter[]): Majority | null {
+  const sorted = routers
+    .flatMap(({ since }) => (since === null ? [] : Date.parse(since)))
+    .filter(Number.isFinite)
+    .toSorted((a, b) => a - b);
   let [best, most, end] = [0, 0, 0];
   for (const [start, firstMs] of sorted.entries()) {
     while (end < sorted.length && (sorted[end] ?? 0) - firstMs <= WINDOW_MS) end++;
     if (end - start > most) [best, most] = [firstMs, end - start];
   }
-  return most > sorted.length / 2 ? new Date(best).toISOString() : null;
+  if (most <= routers.length / 2) return null;
+  return { value: new Date(best).toISOString(), isAll: most === routers.length };
 }

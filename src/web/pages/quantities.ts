@@ -3,6 +3,8 @@ import { type Html, html } from './html.ts';
 const COUNTS = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
 
+const DAY_MS = 86_400_000;
+
 /** Shown in place of unknown values. */
 export const NOTHING = '–';
 
@@ -60,6 +62,12 @@ export function renderMoment(at: string | null): Html | string {
   const atMs = at === null ? Number.NaN : Date.parse(at);
   if (at === null || Number.isNaN(atMs)) return NOTHING;
   return html`<time datetime="${at}" title="${at}">${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')}</time>`;
+}
+
+/** Since when something is so: the time of the day in UTC, as in `14:02:30`, and the date if it is not of the last day. */
+export function renderSince(at: string, nowMs: number): Html | string {
+  const isRecent = nowMs - Date.parse(at) < DAY_MS;
+  return isRecent ? html`<time datetime="${at}" title="${at}">${at.slice(11, 19)}</time>` : renderMoment(at);
 }
 
 /** The time of the day (RFC 3339) in UTC, as in `14:02`, with the time itself as the tooltip. */

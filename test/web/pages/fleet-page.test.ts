@@ -288,7 +288,7 @@ test('a mass outage is one sentence with its begin and what its routers have in 
   const page = await read('/', { listRouters });
   const [sentence = ''] = /<section class="notice".*?<\/p>/s.exec(page) ?? [];
   expect(sentence.replaceAll(/<[^>]*>/g, '')).toBe(
-    '1,000 of 2,000 routers down since 14:02, most at TCP, most of site nord.',
+    '1,000 of 1,100 routers of site nord down, most at TCP, most since 14:02:30.',
   );
   const groups = /<div class="groups".*?<\/dl>/s.exec(page)?.[0] ?? '';
   expect(groups).toMatch(/href="\?state=down&amp;step=tls".*?TLS.*? 100</);
@@ -304,10 +304,44 @@ test('a mass outage is one sentence with its begin and what its routers have in 
         since: `2026-11-21T${10 + (index % 10)}:00:00.000Z`,
       })),
   });
-  expect(scattered).toContain('<strong>20 of 20 routers down</strong>');
+  expect(scattered).toContain('<strong>20 of 20 routers down at TCP</strong>');
   expect(
     await read('/', { listRouters: () => createRouters(200, (index) => (index < 9 ? createDown('tcp', 'x') : {})) }),
   ).not.toContain('class="notice"');
+});
+
+test('the time and the step of a mass outage are those of its group, and others that are down are counted apart', async () => {
+  const listRouters = () =>
+    createRouters(24, (index) => ({
+      labels: { site: index < 9 ? 'nord' : 'west' },
+      since: `2026-11-21T11:${index < 9 ? 20 : 17}:42.000Z`,
+      ...(index < 9 && createDown('tcp', 'x')),
+      ...(index === 9 && createDown('login', 'x')),
+    }));
+  const sentenceOf = async (query: string) => {
+    const page = await read(`/${query}`, { listRouters });
+    return /<section class="notice".*?<p>(.*?)<\/p>/s.exec(page)?.[1]?.replaceAll(/<[^>]*>/g, '');
+  };
+  const sentence = '9 of 9 routers of site nord down at TCP since 11:20:42; 1 more router down.';
+  expect(await sentenceOf('')).toBe(sentence);
+  expect(await sentenceOf('?state=down')).toBe(sentence);
+  expect(await sentenceOf('?label=site%3Dwest')).toBe(`Whole fleet: ${sentence}`);
+});
+
+test('counts of a filtered list are those that their links show, and say what is about the whole fleet', async () => {
+  const listRouters = () =>
+    createRouters(10, (index) => ({
+      labels: { site: index < 4 ? 'nord' : 'west' },
+      ...(index % 2 === 0 && createDown('tcp', 'x')),
+    }));
+  const at = (minute: number) => `2026-11-21T14:0${minute}:00.000Z`;
+  const listFleetMinutes = async () => [0, 1].map((one) => ({ at: at(one), up: 5, down: 5, stale: 0, other: 0 }));
+  const page = await read('/?label=site%3Dnord&state=up', { listRouters, listFleetMinutes });
+  expect(readCards(page)).toMatchObject({ routers: '4', up: '2', down: '2' });
+  expect(page).toContain('<b>0</b> log gaps, whole fleet</a>');
+  expect(page).toContain('Last 60 s, whole fleet: at most 5 down');
+  expect(readNames(await read('/?label=site%3Dnord&state=down', { listRouters }))).toHaveLength(2);
+  expect(readCards(await read('/?q=zzz', { listRouters }))).toMatchObject({ routers: '0', down: '0' });
 });
 
 test('the last hours of the fleet are a strip that says in words what it shows', async () => {
