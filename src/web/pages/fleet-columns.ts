@@ -1,10 +1,11 @@
 import type { RouterSummary } from '../api/routers.ts';
 import { cutMiddle, type Html, html, toShown } from './html.ts';
 import { NOTHING, renderAgo, renderBytes, renderLength } from './quantities.ts';
+import { toBriefReason, toReason } from './reason.ts';
 import { renderSignal } from './signal.ts';
 import { renderSparkline } from './sparkline.ts';
 import type { Column } from './table.ts';
-import { renderStep, STATE_NAMES, STATE_TONES } from './words.ts';
+import { STATE_NAMES, STATE_TONES } from './words.ts';
 
 /** Context of the cells of the fleet besides the router. */
 export interface FleetColumnOptions {
@@ -21,8 +22,6 @@ const LABELS_SHOWN_MAX = 4;
 const LABELS_MAX = 16;
 /** Names of up to this length stay whole. */
 const NAME_CHARS_MAX = 24;
-/** Errors are truncated to this length; the router's page shows them in full. */
-const ERROR_CHARS_MAX = 240;
 /** Share of the byte budget above which it is shown as a warning. */
 const BUDGET_SHARE_HIGH = 0.9;
 
@@ -32,7 +31,7 @@ export function createFleetColumns(options: FleetColumnOptions): readonly Column
   return [
     { title: 'Router', key: 'name', className: 'c-name', cell: (router) => renderName(router, options) },
     { title: 'State', key: 'state', className: 'c-state', cell: renderState },
-    { title: 'Reason', key: 'step', className: 'c-reason', tooltip: toReason, cell: toReason },
+    { title: 'Reason', key: 'step', className: 'c-reason', tooltip: toReason, cell: toBriefReason },
     { title: 'Since', key: 'since', className: 'c-since', cell: ({ since }) => renderAgo(since, nowMs) },
     {
       title: 'Signal',
@@ -112,14 +111,6 @@ export function renderState({ state, isStale, fault, lifecycle }: RouterSummary)
   const stale = isStale ? html`, <span class="warn">stale</span>` : '';
   const isPart = state === 'up' && fault !== null;
   return html`<span class="state ${isPart ? 'warn' : STATE_TONES[state]}">${STATE_NAMES[state]}${isPart ? ' in part' : ''}</span>${stale}${lifecycle.state === 'maintenance' ? html`, <span class="warn">maintenance</span>` : ''}`;
-}
-
-/** `TCP: connection refused`; empty when nothing fails. */
-function toReason({ failure, fault }: RouterSummary): string {
-  const error = failure?.error ?? fault?.error;
-  if (error === undefined) return '';
-  const shown = toShown(error, ERROR_CHARS_MAX);
-  return fault ? `${renderStep(fault)}: ${shown}` : shown;
 }
 
 function toOperator({ device: { operator, technology } }: RouterSummary): string {

@@ -54,7 +54,7 @@ export async function renderFleet(
 ): Promise<Html> {
   const { view, faults, processes, alone, grafana, availabilityOf } = content;
   const minutes = sumMinutes(processes.map(({ value }) => value.minutes));
-  const { total, matching, counts, facets, outage, page } = view;
+  const { total, matching, counts, parts, facets, outage, page } = view;
   const isFiltered = query.search !== '' || Object.values(query.facets).some((values) => values.length > 0);
   return html`<h1 class="unseen">Fleet</h1>
 ${renderOutage(outage, query, isFiltered, nowMs)}
@@ -63,7 +63,13 @@ ${renderCard(renderTableQuery(query, { filter: undefined }), matching, matching 
 ${Object.entries(FILTERS)
   .filter(([key, { isRare }]) => isRare !== true || (counts[key] ?? 0) > 0 || query.filter === key)
   .map(([key, { title }]) =>
-    renderCard(renderTableQuery(query, { filter: key }), counts[key] ?? 0, title, key, query.filter === key),
+    renderCard(
+      renderTableQuery(query, { filter: key }),
+      counts[key] ?? 0,
+      parts.has(key) ? `of them ${title}` : title,
+      key,
+      query.filter === key,
+    ),
   )}${renderLosses(content, isFiltered, base)}
 </ul>
 ${renderNotices(content, base)}

@@ -23,6 +23,8 @@ export interface FleetView {
   readonly matching: number;
   /** Number of these by key of {@link FILTERS}. */
   readonly counts: Readonly<Record<string, number>>;
+  /** Keys of the filters whose routers all fit their `partOf`, too. */
+  readonly parts: ReadonlySet<string>;
   /** Values of the whole fleet, whatever the filters. */
   readonly facets: FacetCounts;
   /** The common properties of a mass outage of the whole fleet; `undefined` when few routers are down. */
@@ -86,6 +88,7 @@ export async function viewFleet(
   const isWanted = FILTERS[query.filter ?? '']?.fits ?? (() => true);
   const rank = RANKS[query.sort ?? WORST_FIRST] ?? (() => null);
   const found: Ranked[] = [];
+  const parts = new Set(Object.keys(FILTERS).filter((key) => FILTERS[key]?.partOf !== undefined));
   const routersDown: DownRouter[] = [];
   let [total, matching] = [0, 0];
   const filters = Object.entries(FILTERS);
@@ -99,7 +102,11 @@ export async function viewFleet(
     }
     if (hasFacets(router) && (query.search === '' || isMatch(listTexts(router)))) {
       matching++;
-      for (const [key, { fits }] of filters) if (fits(router)) counts[key] = (counts[key] ?? 0) + 1;
+      for (const [key, { fits, partOf }] of filters) {
+        if (!fits(router)) continue;
+        counts[key] = (counts[key] ?? 0) + 1;
+        if (partOf !== undefined && router.state !== partOf) parts.delete(key);
+      }
       if (isWanted(router)) found.push({ name: router.name, rank: rank(router) });
     }
     if (steps.isDue) await steps.next();
@@ -112,6 +119,7 @@ export async function viewFleet(
     total,
     matching,
     counts,
+    parts,
     facets,
     outage: findOutage({ total, routersDown, facets }),
     page: { rows, ...page },

@@ -67,14 +67,20 @@ export const FILTERS: Readonly<
       readonly fits: (router: RouterSummary) => boolean;
       /** True if its count is only shown when there are such routers. */
       readonly isRare?: boolean;
+      /** The filter before it that its routers usually fit, too. */
+      readonly partOf?: 'up' | 'down';
     }
   >
 > = {
   up: { title: 'up', fits: ({ state }) => state === 'up' },
+  part: { title: 'up in part', fits: ({ state, fault }) => state === 'up' && fault !== null, partOf: 'up' },
   down: { title: 'down', fits: ({ state }) => state === 'down' },
-  part: { title: 'up in part', fits: ({ state, fault }) => state === 'up' && fault !== null },
-  stale: { title: 'stale', fits: ({ isStale }) => isStale },
-  refused: { title: 'login refused', fits: ({ failure }) => failure?.step === 'login' && failure.reason === 'auth' },
+  stale: { title: 'stale', fits: ({ isStale }) => isStale, partOf: 'down' },
+  refused: {
+    title: 'login refused',
+    fits: ({ failure }) => failure?.step === 'login' && failure.reason === 'auth',
+    partOf: 'down',
+  },
   budget: { title: 'out of budget', fits: ({ state }) => state === 'budget' },
   unknown: { title: 'not polled yet', fits: ({ state }) => state === 'unknown' },
   maintenance: { title: 'in maintenance', fits: ({ lifecycle }) => lifecycle.state === 'maintenance', isRare: true },

@@ -67,9 +67,9 @@ test('the fleet counts states, each count a link to its routers', async () => {
     routers: '6',
     up: '2',
     down: '2',
-    'up in part': '1',
-    stale: '1',
-    'login refused': '1',
+    'of them up in part': '1',
+    'of them stale': '1',
+    'of them login refused': '1',
     'out of budget': '1',
     'not polled yet': '1',
     'log gaps': '0',
@@ -83,6 +83,38 @@ test('the fleet counts states, each count a link to its routers', async () => {
     ['r-0006', 'up in part'],
   ]);
   expect(await namesOf('nonsense')).toHaveLength(6);
+});
+
+test.for([
+  [
+    'tcp',
+    'POST /auth/refresh could not connect: connect ECONNREFUSED 192.0.2.1:443. Check host and port in the address of this router, and that its HTTPS or HTTP access is active',
+    'TCP: connection refused',
+  ],
+  ['resource', 'GET /status/lte2 took longer than 5000 ms', 'resource lte2: took longer than 5000 ms'],
+  [
+    'login',
+    'The router refused to log in user "monitor". Check username and password of this router',
+    'login: refused user "monitor"',
+  ],
+  [
+    'tls',
+    "The router's certificate is not trusted: self-signed. Check tls",
+    'TLS: certificate not trusted: self-signed',
+  ],
+] as const)(
+  'at %s the reason leads with the cause, and its whole text is the title: %s',
+  async ([step, error, brief]) => {
+    const page = await read('/', { listRouters: () => createRouters(1, () => createDown(step, error)) });
+    expect(readRows(page)[0]?.[2]?.replaceAll('&quot;', '"').replaceAll('&#39;', "'")).toBe(brief);
+    const shown = error.replaceAll('"', '&quot;').replaceAll("'", '&#39;');
+    expect(page.split(`: ${shown}`)).toHaveLength(3);
+  },
+);
+
+test('a count that is not wholly a part of the one before it does not say so', async () => {
+  const page = await read('/', { listRouters: () => createRouters(2, () => ({ state: 'budget', isStale: true })) });
+  expect(readCards(page)).toMatchObject({ stale: '2' });
 });
 
 test('an empty fleet is a page that says so', async () => {
