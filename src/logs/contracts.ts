@@ -109,7 +109,13 @@ export type LogEvent =
   /** One record `log.reset`. */
   | { readonly type: 'log-reset'; readonly component: string; readonly reason: 'wiped' | 'replaced' }
   /** Time until the router deletes unread lines at the rate at which the log grows; `undefined` when it does not grow. */
-  | { readonly type: 'log-retention'; readonly component: string; readonly msToLoss: number | undefined }
+  | {
+      readonly type: 'log-retention';
+      readonly component: string;
+      readonly msToLoss: number | undefined;
+      /** When a file that was rotated away becomes a gap unless it is found; absent when none is looked for. Unix time in ms. */
+      readonly gapAtMs?: number | undefined;
+    }
   /** Lines that were just written are stamped as if in another zone than the one that is in use. */
   | { readonly type: 'log-zone-doubted'; readonly offByMs: number }
   /**

@@ -36,6 +36,22 @@ test('LogStats keeps the last 10 gaps, the newest first', async () => {
   expect(stats.describe()).toMatchObject([{ component: 'network', gaps: 12, position: null }]);
 });
 
+test('LogStats knows since when lines may be lost, and when a file that is looked for becomes a gap', async () => {
+  const { clock, stats } = createStats();
+  stats.recordRetention({ type: 'log-retention', component: 'network', msToLoss: 5000, gapAtMs: 60_000 });
+  stats.recordRetention({ type: 'log-retention', component: 'system', msToLoss: undefined });
+  expect(stats.describe()).toMatchObject([
+    { gapAt: '1970-01-01T00:01:00.000Z', lossSince: null },
+    { gapAt: null, lossSince: null },
+  ]);
+  await clock.advance(7000);
+  expect(stats.lossSinceMs).toBe(5000);
+  expect(stats.describe().map(({ lossSince }) => lossSince)).toEqual(['1970-01-01T00:00:05.000Z', null]);
+  stats.recordRetention({ type: 'log-retention', component: 'network', msToLoss: 5000 });
+  expect(stats.lossSinceMs).toBeUndefined();
+  expect(stats.describe()[0]).toMatchObject({ gapAt: null });
+});
+
 test('LogStats knows the lag of the log that is furthest behind, and the origin of the last record', async () => {
   const { clock, stats } = createStats();
   expect(stats.lagMs).toBeUndefined();

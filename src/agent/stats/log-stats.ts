@@ -14,6 +14,10 @@ interface Log {
   unparsed: number;
   gaps: number;
   msToLoss: number | undefined;
+  /** When the router deletes what it had at the last look. Monotonic. */
+  lossAtMs: number | undefined;
+  /** When a file that is looked for becomes a gap. Milliseconds since the Unix epoch. */
+  gapAtMs: number | undefined;
   archives: number | undefined;
   /** Wall time, milliseconds since the Unix epoch. */
   newestMs: number | undefined;
@@ -38,6 +42,8 @@ export class LogStats {
   readonly #logs = new Map<string, Log>();
   /** {@link Log.caughtUpAtMs} of the log that is furthest behind, for the lists of routers; `null` = one of the logs changed since. */
   #caughtUpAtMs: number | undefined | null;
+  /** The smallest {@link Log.lossAtMs}; `null` = one of the logs changed since. */
+  #lossAtMs: number | undefined | null;
   /** The newest first. */
   readonly #gaps: { readonly uid: string; readonly summary: LogGapSummary }[] = [];
   #links: LinkVerdict | undefined;
@@ -67,6 +73,7 @@ export class LogStats {
     for (const component of components) {
       this.#logs.delete(component);
       this.#caughtUpAtMs = null;
+      this.#lossAtMs = null;
       for (const [metric, values] of this.#ruleValues) {
         for (const [key, [labels]] of values) if (labels['component'] === component) values.delete(key);
         this.#publishRuleValues(metric);
@@ -105,8 +112,10 @@ export class LogStats {
     this.#gaps.splice(index, 1, { ...gap, summary });
   }
 
-  recordRetention({ component, msToLoss }: EventOf<'log-retention'>): void {
-    this.#logOf(component).msToLoss = msToLoss;
+  recordRetention({ component, msToLoss, gapAtMs }: EventOf<'log-retention'>): void {
+    const lossAtMs = msToLoss === undefined ? undefined : this.#clock.monotonic() + msToLoss;
+    Object.assign(this.#logOf(component), { msToLoss, lossAtMs, gapAtMs });
+    this.#lossAtMs = null;
   }
 
   /** Adds a rule's match to its counter, or sets its gauge. */
@@ -152,6 +161,20 @@ export class LogStats {
     return this.#caughtUpAtMs === undefined ? undefined : this.#clock.monotonic() - this.#caughtUpAtMs;
   }
 
+  /** Time since when unread lines may be lost, because no log was read for longer than its time to loss. Unix time in ms. */
+  get lossSinceMs(): number | undefined {
+    if (this.#lossAtMs === null) {
+      const times = [...this.#logs.values()].flatMap(({ lossAtMs }) => lossAtMs ?? []);
+      this.#lossAtMs = times.length === 0 ? undefined : Math.min(...times);
+    }
+    return this.#toLossSince(this.#lossAtMs);
+  }
+
+  #toLossSince(lossAtMs: number | undefined): number | undefined {
+    const passedMs = this.#clock.monotonic() - (lossAtMs ?? Infinity);
+    return passedMs < 0 ? undefined : this.#clock.now() - passedMs;
+  }
+
   #findOldest(): number | undefined {
     let oldestMs: number | undefined;
     for (const { caughtUpAtMs } of this.#logs.values()) {
@@ -172,6 +195,8 @@ export class LogStats {
       newest: log.newestMs === undefined ? null : new Date(log.newestMs).toISOString(),
       lagSeconds: log.caughtUpAtMs === undefined ? null : (nowMs - log.caughtUpAtMs) / 1000,
       secondsToLoss: log.msToLoss === undefined ? null : log.msToLoss / 1000,
+      gapAt: renderTime(log.gapAtMs),
+      lossSince: renderTime(this.#toLossSince(log.lossAtMs)),
       position: log.position ?? null,
     }));
   }
@@ -196,6 +221,8 @@ export class LogStats {
       unparsed: 0,
       gaps: 0,
       msToLoss: undefined,
+      lossAtMs: undefined,
+      gapAtMs: undefined,
       archives: undefined,
       newestMs: undefined,
       caughtUpAtMs: undefined,

@@ -247,6 +247,7 @@ export class RouterStats {
       ...this.#availability.summarize(),
       lifecycle: { state, until: toTime(untilMs), setBy },
       logLagSeconds: lagMs === undefined ? null : lagMs / 1000,
+      logLossSince: toTime(this.#logs.lossSinceMs),
       bytesToday: this.#options.bytes().budget.usedBytes,
       byteBudget: byteBudget === 0 ? null : byteBudget,
       firmware: this.#identity.firmware ?? null,

@@ -5,6 +5,7 @@ import type { LogStart } from '../log-settings.ts';
 import { type ListedLog, parseStampUtcMs, type RotatedFile } from '../names.ts';
 import type { LogFile, LogPosition } from '../position/position.ts';
 import {
+  GRACE_MS,
   isBackfill,
   isBegun,
   isDue,
@@ -305,7 +306,8 @@ export class ComponentTail {
     const { report, clock } = this.#context;
     const component = this.#component;
     memory.retention.noteLook(observedMs, readBytes - ownBytes);
-    report({ type: 'log-retention', component, msToLoss: memory.retention.msToLoss(clock.now()) });
+    const gapAtMs = pending.length === 0 ? undefined : Math.min(...pending.map(({ sinceMs }) => sinceMs)) + GRACE_MS;
+    report({ type: 'log-retention', component, msToLoss: memory.retention.msToLoss(clock.now()), gapAtMs });
     if (pending.length > 0 || isBehind) return;
     // Only now was no older line left unread: lines that come from now on were written since.
     if (this.#isAtEnd) memory.lookedAtMs = observedMs;

@@ -20,6 +20,10 @@ export interface RouterLogSummary {
   readonly lagSeconds: number | null;
   /** Estimated time until the router deletes unread lines. */
   readonly secondsToLoss: number | null;
+  /** Time at which a file that was rotated away and is looked for becomes a gap unless it is found; null when none is. */
+  readonly gapAt: string | null;
+  /** Time since when unread lines may be lost, because the log was not read for longer than its time to loss; null = none. */
+  readonly lossSince: string | null;
   /** Start of the last stored record; null until the agent has stored one since it started. */
   readonly position: { readonly file: string; readonly offset: number } | null;
 }

@@ -72,6 +72,8 @@ export interface RouterSummary {
   readonly durationSeconds: number | null;
   /** The largest {@link RouterLogSummary.lagSeconds} of its logs. */
   readonly logLagSeconds: number | null;
+  /** Time since when lines of its logs may be lost: the earliest {@link RouterLogSummary.lossSince}; null = none. */
+  readonly logLossSince: string | null;
   /** Bytes sent and received today (UTC), TLS included. */
   readonly bytesToday: number;
   /** Bytes allowed per day (UTC); null without a budget. */

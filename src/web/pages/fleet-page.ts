@@ -40,6 +40,7 @@ const CARD_TONES: Readonly<Record<string, string>> = {
   stale: 'bad',
   refused: 'bad',
   part: 'warn',
+  loss: 'warn',
   gaps: 'warn',
   letters: 'warn',
   budget: 'warn',

@@ -3,13 +3,23 @@ import type { RouterLogSummary } from '../api/logs.ts';
 import type { LogRow } from '../content.ts';
 import { type Html, html, toShown } from './html.ts';
 import { renderTabs, renderTimeline, type TimelineView } from './logs-timeline.ts';
-import { NOTHING, renderAgo, renderBytes, renderCount, renderLength, renderMany } from './quantities.ts';
+import {
+  NOTHING,
+  renderAgo,
+  renderBytes,
+  renderClock,
+  renderCount,
+  renderLength,
+  renderMany,
+  renderSince,
+} from './quantities.ts';
 import { type Column, cutSorted, renderFound, renderPager, renderSearch, renderTable } from './table.ts';
 import { createMatcher, type TableQuery } from './table-query.ts';
 
 /** The sort keys of the logs. */
 export const LOG_SORTS = ['router', 'log', 'lag', 'loss', 'gaps', 'newest', 'lines', 'bytes', 'unparsed', 'archives'];
-const HOUR_S = 3600;
+/** Share of the time to loss from which the lag is a danger. */
+const LAG_SHARE_HIGH = 1 / 3;
 
 /** Renders the last lines of all routers. `notices`: what is missing. */
 export function renderLines(view: Pick<TimelineView, 'page' | 'query' | 'base'>, notices: Html): Html {
@@ -60,7 +70,7 @@ export async function renderLogs(
 ${notices}
 ${renderTabs('positions', `${base}logs`, `${base}logs/positions`)}
 <p>${renderMany(count, 'log')} followed; ${gaps === 0 ? 'no gaps' : html`<strong class="warn">${renderMany(gaps, 'gap')}</strong>`} found since the agent started.
-If <i>time to loss</i> is under an hour, the router will soon delete unread lines.</p>
+<i>Time to loss</i> is red when the lag has reached a third of it: the router will soon delete unread lines.</p>
 ${renderSearch('Search router and log names', query)}
 ${renderTable({
   caption: renderFound('log', page, query.search),
@@ -71,6 +81,21 @@ ${renderTable({
   className: 'stack',
 })}
 ${renderPager(page, query)}`;
+}
+
+function renderTimeToLoss({ lagSeconds, secondsToLoss, lossSince }: RouterLogSummary): Html | string {
+  if (lossSince !== null) return html`<strong class="bad">passed</strong>`;
+  const isHigh = secondsToLoss !== null && lagSeconds !== null && lagSeconds >= secondsToLoss * LAG_SHARE_HIGH;
+  return isHigh ? html`<strong class="bad">${renderLength(secondsToLoss)}</strong>` : renderLength(secondsToLoss);
+}
+
+/** Why a log lags, and what may be lost of it. */
+function renderNote({ gapAt, lossSince }: RouterLogSummary, nowMs: number): Html | string {
+  if (lossSince !== null)
+    return html`<span class="bad">lines may be lost since ${renderSince(lossSince, nowMs)}</span>`;
+  if (gapAt === null) return '';
+  const end = Date.parse(gapAt) > nowMs ? html`at ${renderClock(gapAt)}` : 'at the next reading';
+  return html`waiting for a file that was rotated away; counted as a gap ${end} if it is not found`;
 }
 
 /** Creates the columns of a log, for the page of one router and for that of all logs. */
@@ -95,10 +120,7 @@ export function createLogColumns(nowMs: number): readonly Column<RouterLogSummar
       kind: 'number',
       key: 'loss',
       rank: ({ secondsToLoss }) => secondsToLoss,
-      cell: ({ secondsToLoss }) =>
-        secondsToLoss !== null && secondsToLoss < HOUR_S
-          ? html`<strong class="bad">${renderLength(secondsToLoss)}</strong>`
-          : renderLength(secondsToLoss),
+      cell: renderTimeToLoss,
     },
     {
       title: 'Gaps',
@@ -107,6 +129,7 @@ export function createLogColumns(nowMs: number): readonly Column<RouterLogSummar
       rank: ({ gaps }) => gaps,
       cell: ({ gaps }) => (gaps === 0 ? '0' : html`<strong class="warn">${renderCount(gaps)}</strong>`),
     },
+    { title: 'Note', kind: 'wide', className: 'note', cell: (log) => renderNote(log, nowMs) },
     {
       title: 'Newest line',
       key: 'newest',

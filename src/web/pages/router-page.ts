@@ -15,6 +15,7 @@ import {
   renderMany,
   renderMoment,
   renderPassed,
+  renderSince,
 } from './quantities.ts';
 import { type RouterLogsView, renderRouterLogs } from './router-logs.ts';
 import { renderOverview } from './router-overview.ts';
@@ -64,6 +65,7 @@ ${renderLifecycle(router)}
 ${canPoll ? renderPollButton(name, base) : ''}
 ${renderNotice(router, base)}
 ${renderWait(router)}
+${renderLoss(router, nowMs)}
 ${renderOverview(router)}
 ${renderHours(router)}
 ${renderValues(router)}
@@ -172,6 +174,12 @@ function renderLifecycle({ lifecycle: { state, until, setBy } }: RouterDetail): 
 function renderWait({ retryAfter }: RouterDetail): Html | string {
   if (retryAfter === null) return '';
   return html`<div class="notice"><p><strong>Paused until ${renderMoment(retryAfter)}:</strong> the router answered 429 or 503 with <code>Retry-After</code>. Until then neither its status nor its logs are read.</p></div>`;
+}
+
+/** Renders that lines may be lost: the router keeps them for a shorter time than it was not read. */
+function renderLoss({ logLossSince }: RouterDetail, nowMs: number): Html | string {
+  if (logLossSince === null) return '';
+  return html`<div class="notice"><p><strong>Log lines may be lost since ${renderSince(logLossSince, nowMs)}:</strong> its logs were not read for longer than it keeps lines at the last rate. While it is switched off, nothing is lost. See <a href="?view=positions#logs">log positions</a>.</p></div>`;
 }
 
 /** Renders the steps in order: passed, failed, and not tried. */

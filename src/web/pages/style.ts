@@ -101,6 +101,7 @@ h3 { font-size: 1rem; margin: 1rem 0 0.25rem; } h4 { font-size: 0.9375rem; margi
   .more .panel { width: calc(100vw - 1.5rem); grid-template-columns: max-content minmax(0, 1fr); left: auto; right: auto; inset-inline: 0 auto; transform: none; }
   .stack, .stack caption, .stack tbody { display: block; } .stack thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
   .stack tr { display: flex; flex-wrap: wrap; gap: 0 1rem; border-bottom: 1px solid var(--line); padding: 0.4rem 0; } .stack tr > * { display: block; max-width: 100%; min-width: 0; border: 0; padding: 0; text-align: left; white-space: normal; overflow-wrap: anywhere; } .stack tr > :is(th, .wide) { flex-basis: 100%; }
+  .stack .note:empty { display: none; }
   .stack td[data-title]::before { content: attr(data-title) ": "; content: attr(data-title) ": " / ""; color: var(--soft); }
   .fleet tbody th { position: static; } .fleet tbody tr { position: relative; }
 }

@@ -83,6 +83,7 @@ export const FILTERS: Readonly<
   },
   budget: { title: 'out of budget', fits: ({ state }) => state === 'budget' },
   unknown: { title: 'not polled yet', fits: ({ state }) => state === 'unknown' },
+  loss: { title: 'may lose log lines', fits: ({ logLossSince }) => logLossSince !== null, isRare: true },
   maintenance: { title: 'in maintenance', fits: ({ lifecycle }) => lifecycle.state === 'maintenance', isRare: true },
   paused: { title: 'paused', fits: ({ state }) => state === 'paused', isRare: true },
   retired: { title: 'retired', fits: ({ state }) => state === 'retired', isRare: true },

@@ -19,6 +19,7 @@ const UNKNOWN: Said = {
   consecutiveFailures: 0,
   durationSeconds: null,
   logLagSeconds: null,
+  logLossSince: null,
   bytesToday: 0,
   byteBudget: null,
   firmware: null,
@@ -50,6 +51,7 @@ const decodeSaid = fields<Said>({
   consecutiveFailures: or(number, 0),
   durationSeconds: someNumber,
   logLagSeconds: someNumber,
+  logLossSince: orNull(moment),
   bytesToday: or(number, 0),
   byteBudget: someNumber,
   firmware: someText,
@@ -85,5 +87,7 @@ export const decodeLogRow = fields<LogRow>({
   newest: orNull(moment),
   lagSeconds: someNumber,
   secondsToLoss: someNumber,
+  gapAt: orNull(moment),
+  lossSince: orNull(moment),
   position: orNull(fields({ file: text, offset: number })),
 });

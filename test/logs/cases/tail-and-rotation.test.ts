@@ -113,9 +113,13 @@ test('case 10: a file that was emptied and written anew is read from its start, 
   bench.files.set('network/current', '');
   await bench.reader.turnsFor(MINUTE_MS);
   bench.files.set('network/current', '2026-11-21 13:00:30 [wan] new\n');
-  const records = await bench.reader.turnsFor(20 * MINUTE_MS);
+  const early = await bench.reader.turnsFor(3 * MINUTE_MS);
+  const gapAtOf = () => bench.reader.events.findLast((event) => event.type === 'log-retention')?.gapAtMs;
+  expect((gapAtOf() ?? 0) - bench.clock.now()).toBeCloseTo(12 * MINUTE_MS, -5);
+  const records = [...early, ...(await bench.reader.turnsFor(20 * MINUTE_MS))];
   expect(messagesOf(linesOf(records))).toEqual(['new']);
   expect(gapsOf(records)).toMatchObject([{ details: { certainty: 'possible', reason: 'not-found' } }]);
+  expect(gapAtOf()).toBeUndefined();
 });
 
 test('case 12: a listed file that is answered with 404 is asked for again, and then is a certain gap: expired', async () => {

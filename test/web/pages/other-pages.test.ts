@@ -35,15 +35,31 @@ test('the logs of all routers are searched, sorted and paged', async () => {
   expect(page).toContain('<a href="../router/r-0007?view=positions#gaps"><strong class="warn">2</strong></a>');
   expect(readNames(await read('/logs/positions?sort=-lag', { listLogs }))[0]).toBe('r-0999');
   expect(readRows(await read('/logs/positions?q=r-0007+SYSTEM', { listLogs }))).toEqual([
-    ['r-0007', 'system', '7 s', '–', '2', expect.any(String), 'network/current at 1,000', '10', '1000 B', '0', '3'],
+    ['r-0007', 'system', '7 s', '–', '2', '', expect.any(String), 'network/current at 1,000', '10', '1000 B', '0', '3'],
   ]);
   expect(readNames(await read('/logs/positions?q=r-0007+network', { listLogs }))).toEqual(['No log matches.']);
 });
 
+test('a log that waits for a file, or may have lost lines, says why and since when', async () => {
+  const listLogs = () =>
+    createLogs(4, (index) => ({
+      gapAt: index === 0 ? '2026-11-21T12:14:30.000Z' : index === 1 ? '1969-12-31T23:00:00.000Z' : null,
+      ...(index === 2 && { secondsToLoss: 840, lagSeconds: 2000, lossSince: '2026-11-21T11:34:20.000Z' }),
+    }));
+  const notes = readRows(await read('/logs/positions', { listLogs })).map((row) => [row[3], row[5]]);
+  const waiting = 'waiting for a file that was rotated away; counted as a gap';
+  expect(notes).toEqual([
+    ['–', `${waiting} at 12:14 if it is not found`],
+    ['–', `${waiting} at the next reading if it is not found`],
+    ['passed', 'lines may be lost since 11:34:20'],
+    ['–', ''],
+  ]);
+});
+
 test('a log that will soon lose lines stands out, and without logs the page says why', async () => {
-  const listLogs = () => createLogs(2, (index) => ({ secondsToLoss: index === 0 ? 3599 : 3600 }));
+  const listLogs = () => createLogs(2, (index) => ({ lagSeconds: index === 0 ? 281 : 16, secondsToLoss: 840 }));
   const page = await read('/logs/positions', { listLogs });
-  expect(page).toContain('<strong class="bad">60 min</strong>'.replace('60 min', '1 h'));
+  expect(page).toContain('<strong class="bad">14 min</strong>');
   expect(page.match(/class="bad"/g)).toHaveLength(1);
   expect(readNames(await read('/logs/positions'))).toEqual([
     'No log was read. Logs are read only when a sink is configured.',

@@ -54,6 +54,14 @@ test.for([
   expect(page).toContain('<code>router-exporter doctor plant-7</code>');
 });
 
+test('a router whose logs were not read in time says since when lines may be lost, and the fleet counts it', async () => {
+  const logLossSince = '2026-11-21T11:34:20.000Z';
+  expect(await show({ logLossSince })).toMatch(/<strong>Log lines may be lost since <time [^>]*>11:34:20<\/time>:/);
+  expect(await show({})).not.toContain('may be lost');
+  const fleet = await read('/', { listRouters: () => [{ ...UP, logLossSince }] });
+  expect(fleet).toContain('<a class="warn" href="?state=loss"><b>1</b> may lose log lines</a>');
+});
+
 test('no page shows credentials in an address', async () => {
   const url = 'https://me:hunter2@192.0.2.1';
   expect(await show({ url })).toContain('https://192.0.2.1');
