@@ -57,8 +57,8 @@ export const RSRP = limits('red', [-110, 'orange'], [-100, 'yellow'], [-90, 'gre
 export const RSRQ = limits('red', [-20, 'orange'], [-15, 'yellow'], [-10, 'green']);
 export const SINR = limits('red', [0, 'orange'], [5, 'yellow'], [13, 'green']);
 export const RSSI = limits('red', [-95, 'orange'], [-85, 'yellow'], [-75, 'green']);
-/** Signal quality on the scale of AT+CSQ, 0 to 31. */
-export const CSQ = limits('red', [5, 'orange'], [10, 'yellow'], [15, 'green']);
+/** Signal quality on the scale of AT+CSQ, 0 to 31: the same limits as RSSI, which is 2 × CSQ - 113 dBm. */
+export const CSQ = limits('red', [9, 'orange'], [14, 'yellow'], [19, 'green']);
 /** Modem temperature: those of industrial routers work up to about 70 °C and throttle before. */
 export const MODEM_HEAT = limits('blue', [0, 'green'], [65, 'orange'], [80, 'red']);
 

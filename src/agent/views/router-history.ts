@@ -5,9 +5,9 @@ import type { HistoryPoint } from '../../web/index.ts';
 const SLOT_MS = 3 * 60_000;
 /** Slots of the history of a router: six hours. */
 const SLOTS = 120;
-/** Numbers kept for each slot: result, signal, log lag and response time. */
-const COLUMNS = 4;
-const [RESULT, SIGNAL, LAG, RESPONSE] = [0, 1, 2, 3];
+/** Numbers kept for each slot: result, last, weakest and strongest signal, log lag and response time. */
+const COLUMNS = 6;
+const [RESULT, SIGNAL, WEAKEST, STRONGEST, LAG, RESPONSE] = [0, 1, 2, 3, 4, 5];
 /** Bits of the result of a slot. */
 const [REACHED, FAILED] = [1, 2];
 /** Stands for "no value" in every column but the result. */
@@ -35,8 +35,8 @@ export interface HistoryEntry {
 }
 
 /**
- * The last six hours of one router in slots of three minutes. A slot has the last value of each kind, and tells if any
- * poll failed in it. The numbers are packed, because a fleet has ten thousand of these: {@link HISTORY_BYTES} each.
+ * The last six hours of one router in slots of three minutes. A slot has the last value of each kind, the weakest and the
+ * strongest signal, and tells if any poll failed in it. The numbers are packed, because a fleet has ten thousand of these: {@link HISTORY_BYTES} each.
  */
 export class RouterHistory {
   readonly #clock: Clock;
@@ -56,9 +56,16 @@ export class RouterHistory {
     const at = (slot % SLOTS) * COLUMNS;
     this.#values[at + RESULT] = (this.#values[at + RESULT] ?? 0) | (isUp ? REACHED : FAILED);
     // Tenths of a unit, seconds, and hundredths of a second: finer than any plot.
-    if (signal !== undefined) this.#values[at + SIGNAL] = pack(signal * 10);
+    if (signal !== undefined) this.#addSignal(this.#values, at, pack(signal * 10));
     if (lagMs !== undefined) this.#values[at + LAG] = pack(lagMs / 1000);
     if (isUp) this.#values[at + RESPONSE] = pack(durationMs / 10);
+  }
+
+  #addSignal(values: Int16Array, at: number, signal: number): void {
+    const [weakest = NONE, strongest = NONE] = [values[at + WEAKEST], values[at + STRONGEST]];
+    values[at + SIGNAL] = signal;
+    values[at + WEAKEST] = weakest === NONE ? signal : Math.min(weakest, signal);
+    values[at + STRONGEST] = Math.max(strongest, signal);
   }
 
   /** The slots of the last six hours, the oldest first; empty before the first poll. */
@@ -76,6 +83,8 @@ export class RouterHistory {
         at: new Date(clock + slot * SLOT_MS).toISOString(),
         result: result === 0 ? null : result === REACHED ? 'up' : result === FAILED ? 'down' : 'mixed',
         signal: unpack(read(SIGNAL), 10),
+        signalMin: unpack(read(WEAKEST), 10),
+        signalMax: unpack(read(STRONGEST), 10),
         logLagSeconds: unpack(read(LAG), 1),
         responseSeconds: unpack(read(RESPONSE), 100),
       };

@@ -9,9 +9,13 @@ export interface HistoryPoint {
   readonly at: string;
   /** Result of the polls; `mixed`: some reached the router, some did not. Null without a poll. */
   readonly result: 'up' | 'down' | 'mixed' | null;
-  /** Strength of the signal, of the kind and in the unit of {@link DeviceSummary.signal}. */
+  /** Strength of the signal at the last poll, of the kind and in the unit of {@link DeviceSummary.signal}. */
   readonly signal: number | null;
-  /** The largest log lag. */
+  /** The weakest signal of all polls. */
+  readonly signalMin: number | null;
+  /** The strongest signal of all polls. */
+  readonly signalMax: number | null;
+  /** The largest log lag, at the last poll. */
   readonly logLagSeconds: number | null;
   /** Duration of the last poll that reached the router. */
   readonly responseSeconds: number | null;

@@ -122,6 +122,7 @@ function renderHours({ lastHours, device: { signal } }: RouterDetail): Html | st
       {
         title: `Signal (${signal?.kind.toUpperCase() ?? ''})`,
         pick: (point) => point.signal,
+        range: ({ signalMin, signalMax }) => [signalMin, signalMax],
         render: toUnit,
         isFromZero: false,
         grade: (value) => gradeSignal(signal?.kind ?? 'csq', value),

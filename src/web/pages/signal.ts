@@ -10,7 +10,8 @@ export const SIGNAL_LIMITS: Readonly<Record<SignalKind, readonly [number, number
   rsrq: [-20, -15, -10],
   sinr: [0, 5, 13],
   rssi: [-95, -85, -75],
-  csq: [5, 10, 15],
+  // The same as of RSSI, which is 2 × CSQ - 113 dBm.
+  csq: [9, 14, 19],
 };
 
 const UNITS: Readonly<Record<SignalKind, string>> = { rsrp: ' dBm', rsrq: ' dB', sinr: ' dB', rssi: ' dBm', csq: '' };

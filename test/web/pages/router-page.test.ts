@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { RouterDetail } from '../../../src/web/index.ts';
+import { gradeSignal } from '../../../src/web/pages/signal.ts';
 import { ask, DETAIL } from '../bench.ts';
 import { createDown, EVIL, read } from './page-bench.ts';
 
@@ -225,14 +226,29 @@ test.for(['/router/nobody', '/router/%3Cscript%3E', '/router/%FF', '/router/a%2F
   },
 );
 
+test.for([-100, -95, -91, -85, -84, -75])('RSSI of %d dBm and its CSQ have the same grade', (rssi) => {
+  expect(gradeSignal('csq', Math.floor((rssi + 113) / 2))).toBe(gradeSignal('rssi', rssi));
+});
+
 test('the history of the signal says how good it is, and since when', async () => {
   const at = (minute: number) => `2026-11-21T12:${String(minute).padStart(2, '0')}:00.000Z`;
-  const pointOf = (minute: number, signal: number | null) => {
-    return { at: at(minute), result: 'up' as const, signal, logLagSeconds: null, responseSeconds: null };
+  const pointOf = (minute: number, signal: number | null, signalMin = signal, signalMax = signal) => {
+    const [result, logLagSeconds, responseSeconds] = ['up' as const, null, null];
+    return { at: at(minute), result, signal, signalMin, signalMax, logLagSeconds, responseSeconds };
   };
-  const lastHours = [pointOf(0, -85), pointOf(3, -104), pointOf(6, null), pointOf(9, -105)];
-  expect(await show({ lastHours })).toMatch(/in the last 6 h; poor since <time[^>]*>12:03<\/time>\./);
-  expect(await show({ lastHours: lastHours.slice(1) })).toMatch(/poor since <time[^>]*>12:03<\/time> or longer\./);
+  const captionOf = async (...lastHours: ReturnType<typeof pointOf>[]) =>
+    /<strong>Signal.*?<\/strong>: (.*?)<\/figcaption>/.exec(await show({ lastHours }))?.[1]?.replaceAll(/<[^>]*>/g, '');
+  const poor = [pointOf(3, -104), pointOf(6, null), pointOf(9, -105)] as const;
+  const values = 'last -105 dBm, minimum -105 dBm, maximum';
+  expect(await captionOf(pointOf(0, -85), ...poor)).toBe(`${values} -85 dBm in the last 12 min; poor since 12:03.`);
+  // All polls count, and within the first minutes the first reading may have come at any time.
+  const [first, last] = [pointOf(0, null), pointOf(9, -105, -105, -101)];
+  expect(await captionOf(first, pointOf(3, -104), pointOf(6, -104, -105, -88), last)).toBe(
+    `${values} -88 dBm in the last 9 min; poor since 12:09.`,
+  );
+  expect(await captionOf(first, ...poor)).toBe(`${values} -104 dBm in the last 9 min; poor since 12:06 or longer.`);
+  expect(await captionOf(first, last)).toBe(`${values} -101 dBm in the last 3 min; poor now.`);
+  expect(await captionOf(pointOf(0, -85), pointOf(3, -105, -105, -85))).toBe(`${values} -85 dBm in the last 6 min.`);
 });
 
 test('a router that is down leads to what it wrote before', async () => {

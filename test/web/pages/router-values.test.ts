@@ -214,12 +214,16 @@ test('the last hours are drawings that say in words what they show', async () =>
     at: new Date(index * 180_000).toISOString(),
     result: index < 60 ? null : index === 100 ? ('down' as const) : ('up' as const),
     signal: index < 60 || index === 100 ? null : -80 - (index % 10),
+    signalMin: index < 60 || index === 100 ? null : -80 - (index % 10),
+    signalMax: index < 60 || index === 100 ? null : index === 70 ? -71 : -80 - (index % 10),
     logLagSeconds: null,
     responseSeconds: index < 60 || index === 100 ? null : 0.25,
   }));
   const page = await show({ lastHours });
-  expect(page).toContain('aria-label="Signal (RSRP): last -89 dBm, minimum -89 dBm, maximum -80 dBm in the last 6 h"');
-  expect(page).toContain('aria-label="Response time: last 0.25 s, minimum 0.25 s, maximum 0.25 s in the last 6 h"');
+  expect(page).toContain('aria-label="Signal (RSRP): last -89 dBm, minimum -89 dBm, maximum -71 dBm in the last 3 h"');
+  expect(page).toContain(
+    'aria-label="Response time: last 0.25 s, minimum 0.25 s, maximum 0.25 s in the last 3 h, sampled every 3 min"',
+  );
   expect(page).not.toContain('<strong>Log lag</strong>: last');
   expect(page).toContain('aria-label="98.3 % of the last 6 h up"');
   expect(page).not.toMatch(/NaN|Infinity/);
