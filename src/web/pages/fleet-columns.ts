@@ -38,7 +38,7 @@ export function createFleetColumns(options: FleetColumnOptions): readonly Column
       key: 'signal',
       className: 'c-signal',
       // Of a router that is down, the last value is no grade of the present.
-      cell: ({ state, device: { signal } }) => (signal ? renderSignal(signal, state === 'up') : NOTHING),
+      cell: ({ state, device: { signal } }) => (signal ? renderSignal(signal, state === 'up', true) : NOTHING),
     },
     {
       title: 'Operator',

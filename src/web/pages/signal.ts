@@ -37,17 +37,22 @@ function countBars(kind: SignalKind, value: number): number {
   return SIGNAL_LIMITS[kind].filter((limit) => value >= limit).length;
 }
 
-/** Renders a value with bars; its grade is told in words, too. A value that is not current has no colour. */
+/**
+ * Renders a value with bars; its grade is told in words, too. A value that is not current has no colour. `isNamed`: with the
+ * kind in place of its unit.
+ */
 export function renderSignal(
   { kind, value }: { readonly kind: SignalKind; readonly value: number },
   isCurrent = true,
+  isNamed = false,
 ): Html {
   const grade = countBars(kind, value);
   const [tone, word] = findGrade(kind, value);
   const colour = isCurrent ? tone : 'soft';
-  const shown = `${Number(value.toFixed(1))}${UNITS[kind]}`;
-  return html`<span class="signal ${colour}" title="${kind.toUpperCase()} ${shown}: ${word}${isCurrent ? '' : ', when last read'}"><svg width="16" height="12" viewBox="0 0 16 12" role="img" aria-label="${word}">${BARS.map(
+  const number = String(Number(value.toFixed(1)));
+  const [name, shown] = [kind.toUpperCase(), `${number}${UNITS[kind]}`];
+  return html`<span class="signal ${colour}" title="${name} ${shown}: ${word}${isCurrent ? '' : ', when last read'}"><svg width="16" height="12" viewBox="0 0 16 12" role="img" aria-label="${word}">${BARS.map(
     (bar) =>
       html`<rect${bar > grade ? html` class="off"` : ''} x="${bar * 4}" y="${9 - bar * 3}" width="3" height="${3 + bar * 3}"/>`,
-  )}</svg> ${shown}</span>`;
+  )}</svg> ${isNamed ? `${name} ${number}` : shown}</span>`;
 }

@@ -20,7 +20,7 @@ test('the fleet shows each router with state, reason, age of the state, and the 
     );
   const page = await read('/?sort=name', { listRouters, describeAvailability: () => 'uuud' });
   const since = expect.stringContaining('ahead');
-  const device = [' -93 dBm', 'Telekom.de · LTE', 'wan1', '25 h', '9.5', '4 s', '20.5 KiB', ''];
+  const device = [' RSRP -93', 'Telekom.de · LTE', 'wan1', '25 h', '9.5', '4 s', '20.5 KiB', ''];
   expect(readRows(page)).toEqual([
     ['r-0001', 'up', '', since, '–', '', '–', '–', '–', '4 s', '20.5 KiB (70 %)', ''],
     ['r-0002', 'down, stale', 'TLS: No trust', since, ...device],
