@@ -426,6 +426,7 @@ test('RouterStats shows a router that is up: its state, its values, its certific
   expect(stats.describe()).toMatchObject({
     state: 'up',
     since: '2026-11-21T00:00:01.000Z',
+    isFirstState: true,
     lastSuccess: '2026-11-21T00:00:01.000Z',
     durationSeconds: 2,
     firmware: '6.1',
@@ -462,6 +463,7 @@ test('RouterStats says once that a router is down, and why, and serves its value
   expect(stats.describe()).toMatchObject({
     state: 'down',
     since: '2026-11-21T00:01:00.000Z',
+    isFirstState: false,
     lastSuccess: '2026-11-21T00:00:00.000Z',
     isStale: false,
     consecutiveFailures: 2,

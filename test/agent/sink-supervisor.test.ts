@@ -292,6 +292,8 @@ test('SinkSupervisor calls a sink down that does not take its records for half a
   bench.commit(['1']);
   await bench.clock.advance(30 * SECOND_MS);
   expect(bench.runner.describe()).toMatchObject([{ state: 'down', error: 'It has not taken records for 30s' }]);
+  const [{ since, startedAt } = {}] = bench.runner.describe();
+  expect(Date.parse(since ?? '') - Date.parse(startedAt ?? '')).toBe(30 * SECOND_MS);
   taken.resolve({});
   await bench.runner.whenIdle();
   expect(bench.runner.describe()).toMatchObject([{ state: 'up', error: null }]);

@@ -72,8 +72,8 @@ test('the sinks stand in one table with their processes, and each process has it
   await using pair = await openPair({ listSinks: () => [SINK] }, SECOND);
   const page = await pair.read('/sinks');
   expect(readRows(page).map((cells) => cells.slice(0, 4))).toEqual([
-    ['loki', 'process 0', 'loki', 'up'],
-    ['loki', 'process 1', 'loki', 'down'],
+    ['loki', 'process 0', 'loki', 'up since 11:00 (1 h)'],
+    ['loki', 'process 1', 'loki', 'down since 11:00 (1 h)'],
   ]);
   expect(page.match(/<b>process \d:<\/b> 0 records waiting/g)).toHaveLength(2);
 });

@@ -62,6 +62,8 @@ export class RunningSink {
   readonly #loop: RetryLoop;
   readonly #selection: SinkSelection;
   #state: SinkSummary['state'] = 'unknown';
+  readonly #startedAt: string;
+  #since: string;
   #records = 0;
   /** Wall time, milliseconds since the Unix epoch. */
   #lastSuccessMs: number | undefined;
@@ -73,6 +75,8 @@ export class RunningSink {
 
   constructor(settings: SinkSettings, sink: Sink, context: SinkContext) {
     const { clock, random, metrics, store, deadLetters } = context;
+    this.#startedAt = new Date(clock.now()).toISOString();
+    this.#since = this.#startedAt;
     this.settings = settings;
     this.#rate = new DeliveryRate(clock);
     this.#context = context;
@@ -131,6 +135,8 @@ export class RunningSink {
       name: this.name,
       type: this.settings.type,
       state: this.#state,
+      since: this.#since,
+      startedAt: this.#startedAt,
       recordsDelivered: this.#records,
       recordsPerSecond: this.#rate.perSecond,
       recordsWaiting: this.#countWaiting(this.#selection.isWanted),
@@ -303,8 +309,10 @@ export class RunningSink {
 
   #noteState(isUp: boolean, error: string | null): void {
     this.#context.metrics.sinkUp.set({ sink: this.name }, isUp ? 1 : 0);
-    this.#state = isUp ? 'up' : 'down';
+    const [state, at] = [isUp ? ('up' as const) : ('down' as const), new Date(this.#context.clock.now()).toISOString()];
+    if (state !== this.#state) this.#since = at;
+    this.#state = state;
     this.#error = error;
-    if (error !== null) this.#lastFailure = { at: new Date(this.#context.clock.now()).toISOString(), error };
+    if (error !== null) this.#lastFailure = { at, error };
   }
 }

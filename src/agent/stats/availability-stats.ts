@@ -29,6 +29,7 @@ export type AvailabilitySummary = Pick<
   RouterSummary,
   | 'state'
   | 'since'
+  | 'isFirstState'
   | 'isStale'
   | 'lastSuccess'
   | 'retryAfter'
@@ -72,6 +73,7 @@ export class AvailabilityStats {
   #state: RouterStateName = 'unknown';
   /** Start of the state, by RFC 3339; rendered once, because lists show it again and again. */
   #since: string | null = null;
+  #isFirstState = false;
   #failures = 0;
   /** True if there was a poll, so that the series about the last one exist. */
   #hasPoll = false;
@@ -196,6 +198,7 @@ export class AvailabilityStats {
     return {
       state: this.#state,
       since: this.#since,
+      isFirstState: this.#isFirstState,
       isStale: this.isStale,
       lastSuccess: this.#lastSuccess,
       retryAfter: toTime(this.#findRetryAfterMs()),
@@ -251,7 +254,10 @@ export class AvailabilityStats {
   }
 
   #enter(state: RouterStateName): void {
-    if (this.#state !== state) this.#since = toTime(this.#options.clock.now());
+    if (this.#state !== state) {
+      this.#since = toTime(this.#options.clock.now());
+      this.#isFirstState = this.#state === 'unknown';
+    }
     this.#state = state;
   }
 

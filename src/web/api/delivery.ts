@@ -24,6 +24,10 @@ export interface SinkSummary {
   readonly type: string;
   /** `unknown`: no delivery yet. */
   readonly state: 'up' | 'down' | 'unknown';
+  /** Start of this state; null when not known. */
+  readonly since: string | null;
+  /** Time since when the agent has this sink; null when not known. */
+  readonly startedAt: string | null;
   /** Records delivered since the agent started. */
   readonly recordsDelivered: number;
   /** Records delivered per second, over the last minute. */

@@ -56,6 +56,8 @@ export interface RouterSummary {
   readonly lifecycle: LifecycleSummary;
   /** Start of this state; null before the first poll. */
   readonly since: string | null;
+  /** True when no other state was seen since the agent started: this one may have begun before. */
+  readonly isFirstState: boolean;
   /** True when no poll has reached the router for `poll.stale_after`: its values are no longer served. */
   readonly isStale: boolean;
   /** End of the last poll that reached the router and logged in. */

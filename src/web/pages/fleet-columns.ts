@@ -1,6 +1,6 @@
 import type { RouterSummary } from '../api/routers.ts';
 import { cutMiddle, type Html, html, toShown } from './html.ts';
-import { NOTHING, renderAgo, renderBytes, renderLength } from './quantities.ts';
+import { NOTHING, renderAgo, renderBytes, renderLength, renderShortSpell } from './quantities.ts';
 import { toBriefReason, toReason } from './reason.ts';
 import { renderSignal } from './signal.ts';
 import { renderSparkline } from './sparkline.ts';
@@ -32,7 +32,14 @@ export function createFleetColumns(options: FleetColumnOptions): readonly Column
     { title: 'Router', key: 'name', className: 'c-name', cell: (router) => renderName(router, options) },
     { title: 'State', key: 'state', className: 'c-state', cell: renderState },
     { title: 'Reason', key: 'step', className: 'c-reason', tooltip: toReason, cell: toBriefReason },
-    { title: 'Since', key: 'since', className: 'c-since', cell: ({ since }) => renderAgo(since, nowMs) },
+    {
+      title: 'Since',
+      key: 'since',
+      className: 'c-since',
+      tooltip: ({ isFirstState }) => (isFirstState ? 'It was so at the first poll since the agent started' : ''),
+      cell: ({ since, isFirstState }) =>
+        html`${isFirstState && since !== null ? 'before ' : ''}${renderShortSpell(since, nowMs)}`,
+    },
     {
       title: 'Signal',
       key: 'signal',

@@ -41,19 +41,10 @@ export function renderLength(seconds: number | null): string {
 
 /** A time (RFC 3339) relative to now, as in `12 s ago`, with the time itself as the tooltip. */
 export function renderAgo(at: string | null, nowMs: number): Html | string {
-  return renderRelative(at, nowMs, ' ago');
-}
-
-/** The time that has passed since a time (RFC 3339), as in `48 s`, with the time itself as the tooltip. */
-export function renderPassed(at: string | null, nowMs: number): Html | string {
-  return renderRelative(at, nowMs, '');
-}
-
-function renderRelative(at: string | null, nowMs: number, suffix: string): Html | string {
   const atMs = at === null ? Number.NaN : Date.parse(at);
   if (at === null || Number.isNaN(atMs)) return NOTHING;
   const seconds = (nowMs - atMs) / 1000;
-  const words = seconds < 0 ? renderLength(seconds) : `${renderLength(Math.floor(seconds))}${suffix}`;
+  const words = seconds < 0 ? renderLength(seconds) : `${renderLength(Math.floor(seconds))} ago`;
   return html`<time datetime="${at}" title="${at}">${words}</time>`;
 }
 
@@ -68,6 +59,20 @@ export function renderMoment(at: string | null): Html | string {
 export function renderSince(at: string, nowMs: number): Html | string {
   const isRecent = nowMs - Date.parse(at) < DAY_MS;
   return isRecent ? html`<time datetime="${at}" title="${at}">${at.slice(11, 19)}</time>` : renderMoment(at);
+}
+
+/** Since when something is so, and for how long: `14:02:30 (13 min)`. */
+export function renderSpell(at: string, nowMs: number): Html {
+  return html`${renderSince(at, nowMs)} (${renderLength(Math.floor((nowMs - Date.parse(at)) / 1000))})`;
+}
+
+/** The same, for a narrow column: `14:02 (13 min)`, `2026-11-20 (5 d)`. */
+export function renderShortSpell(at: string | null, nowMs: number): Html | string {
+  const seconds = at === null ? Number.NaN : Math.floor((nowMs - Date.parse(at)) / 1000);
+  if (at === null || Number.isNaN(seconds)) return NOTHING;
+  const isRecent = seconds * 1000 < DAY_MS;
+  const start = isRecent ? renderClock(at) : html`<time datetime="${at}" title="${at}">${at.slice(0, 10)}</time>`;
+  return html`${start} (${renderLength(seconds)})`;
 }
 
 /** The time of the day (RFC 3339) in UTC, as in `14:02`, with the time itself as the tooltip. */

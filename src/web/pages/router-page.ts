@@ -14,8 +14,8 @@ import {
   renderLength,
   renderMany,
   renderMoment,
-  renderPassed,
   renderSince,
+  renderSpell,
 } from './quantities.ts';
 import { type RouterLogsView, renderRouterLogs } from './router-logs.ts';
 import { renderOverview } from './router-overview.ts';
@@ -57,7 +57,7 @@ export function renderRouter(
   const { name } = router;
   return html`<p><a href="${base || './'}">Fleet</a></p>
 <h1>${name}</h1>
-<p>${renderState(router)}${router.since === null ? '' : html` for ${renderPassed(router.since, nowMs)}`}.
+<p>${renderState(router)}${router.since === null ? '' : html` since ${renderSpell(router.since, nowMs)}${router.isFirstState ? ', or longer: it was so at the first poll since the agent started' : ''}`}.
 <a href="${base}probe?target=${encodeURIComponent(name)}">Metrics</a>,
 <a href="${base}api/v1/routers/${encodeURIComponent(name)}">JSON</a>,
 <a href="#logs">logs</a>${renderDashboards(grafana, name)}.</p>

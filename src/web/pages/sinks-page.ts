@@ -2,7 +2,15 @@ import type { SinkSummary, SpoolSummary } from '../api/delivery.ts';
 import type { ProcessSummary } from '../api/process.ts';
 import type { ProcessPart } from '../peers/peer-fleet.ts';
 import { type Html, html, toShown } from './html.ts';
-import { renderAgo, renderBytes, renderCount, renderLength, renderMany } from './quantities.ts';
+import {
+  renderAgo,
+  renderBytes,
+  renderCount,
+  renderLength,
+  renderMany,
+  renderShortSpell,
+  renderSince,
+} from './quantities.ts';
 import { type Column, renderTable } from './table.ts';
 
 const STATES = { up: ['good', 'up'], down: ['bad', 'down'], unknown: ['soft', 'nothing delivered yet'] } as const;
@@ -81,18 +89,21 @@ function createColumns(isShared: boolean, base: string, nowMs: number): readonly
     { title: 'Type', cell: ({ type }) => toShown(type) },
     {
       title: 'State',
-      cell: ({ state }) => {
-        const [tone, word] = STATES[state];
-        return html`<span class="state ${tone}">${word}</span>`;
-      },
+      cell: (sink) => renderSinkState(sink, nowMs),
     },
     { title: 'Records/s', kind: 'number', cell: ({ recordsPerSecond }) => renderRate(recordsPerSecond) },
     { title: 'Delivered', kind: 'number', cell: ({ recordsDelivered }) => renderCount(recordsDelivered) },
-    { title: 'Waiting', kind: 'number', cell: ({ recordsWaiting }) => renderCount(recordsWaiting) },
+    {
+      title: 'Waiting',
+      kind: 'number',
+      help: 'Kept in the spool until the sink accepts them: not lost',
+      cell: ({ recordsWaiting }) => renderCount(recordsWaiting),
+    },
     { title: 'Lag', kind: 'number', cell: ({ lagSeconds }) => renderLength(lagSeconds) },
     {
       title: 'Dead letters',
       kind: 'number',
+      help: 'Records that the sink refused for good: not tried again until you replay them',
       cell: ({ name, deadLetters }) =>
         deadLetters === 0
           ? '0'
@@ -100,7 +111,10 @@ function createColumns(isShared: boolean, base: string, nowMs: number): readonly
     },
     {
       title: 'Last success',
-      cell: ({ lastSuccess }) => (lastSuccess === null ? 'never' : renderAgo(lastSuccess, nowMs)),
+      cell: ({ lastSuccess, startedAt }) => {
+        if (lastSuccess !== null) return renderAgo(lastSuccess, nowMs);
+        return startedAt === null ? 'never' : html`never since the start at ${renderSince(startedAt, nowMs)}`;
+      },
     },
     {
       title: 'Last error',
@@ -111,6 +125,12 @@ function createColumns(isShared: boolean, base: string, nowMs: number): readonly
           : html`${renderAgo(lastFailure.at, nowMs)}: <span class="${error === null ? 'soft' : 'bad'}">${toShown(lastFailure.error)}</span>`,
     },
   ];
+}
+
+function renderSinkState({ state, since }: SinkSummary, nowMs: number): Html {
+  const [tone, word] = STATES[state];
+  const spell = since === null ? '' : html` <span class="soft">since ${renderShortSpell(since, nowMs)}</span>`;
+  return html`<span class="state ${tone}">${word}</span>${spell}`;
 }
 
 /** `0.25`, `12`: records per second. */

@@ -57,11 +57,11 @@ table { border-collapse: collapse; width: 100%; font-size: 0.9375rem; }
 caption { text-align: left; color: var(--soft); padding: 0.25rem 0; }
 th, td { text-align: left; padding: 0.3rem 0.9rem 0.3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 thead th { white-space: nowrap; } tbody th { font-weight: 600; }
-td.wide { min-width: 16rem; overflow-wrap: anywhere; } .stack td.text { overflow-wrap: anywhere; min-width: 8rem; } .stack td.wide { min-width: 0; } .stack tbody th { overflow-wrap: anywhere; white-space: normal; }
+td.wide { min-width: 16rem; overflow-wrap: anywhere; } .stack td.text { overflow-wrap: anywhere; min-width: 8rem; } .stack td.wide { min-width: 0; } .stack tbody th { overflow-wrap: anywhere; white-space: normal; min-width: 8rem; }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 table.fleet { table-layout: fixed; font-size: 0.875rem; line-height: 1.35; }
 .fleet th, .fleet td { padding: 0.1rem 0.6rem 0.12rem 0; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
-.fleet td.c-state, .fleet .state { white-space: normal; } .fleet caption { padding: 0; } .fleet thead th { white-space: normal; overflow: visible; vertical-align: bottom; } .fleet tbody th { overflow: visible; position: relative; }
+.fleet td.c-state, .fleet td.c-since, .fleet .state { white-space: normal; } .fleet caption { padding: 0; } .fleet thead th { white-space: normal; overflow: visible; vertical-align: bottom; } .fleet tbody th { overflow: visible; position: relative; }
 .fleet .name { display: inline-block; max-width: calc(100% - 1.75rem); overflow: hidden; text-overflow: ellipsis; vertical-align: top; }
 .fleet .more { display: inline; font-weight: 400; }
 .more > summary { display: inline-block; list-style: none; cursor: pointer; min-width: 1.5rem; height: 1.2rem; line-height: 1.2rem; vertical-align: top; text-align: center;

@@ -26,6 +26,8 @@ const decodeSink = fields<SinkSummary>({
   recordsWaiting: or(number, 0),
   lagSeconds: or(number, 0),
   deadLetters: or(number, 0),
+  since: orNull(moment),
+  startedAt: orNull(moment),
   lastSuccess: orNull(moment),
   error: orNull(text),
   lastFailure: orNull(fields({ at: moment, error: text })),

@@ -117,6 +117,20 @@ test('a count that is not wholly a part of the one before it does not say so', a
   expect(readCards(page)).toMatchObject({ stale: '2' });
 });
 
+test('the fleet shows the time since when a router is in its state, and if that may be longer', async () => {
+  const changes = [
+    { since: '1969-12-31T23:40:00.000Z' },
+    { isFirstState: true },
+    { since: '1969-12-20T10:00:00.000Z' },
+  ];
+  const rows = readRows(await read('/', { listRouters: () => createRouters(3, (index) => changes[index] ?? {}) }));
+  expect(rows.map((row) => row[3])).toEqual([
+    '23:40 (20 min)',
+    expect.stringMatching(/^before 11:00 \(.* ahead\)$/),
+    '1969-12-20 (11 d)',
+  ]);
+});
+
 test('an empty fleet is a page that says so', async () => {
   const page = await read('/', { listRouters: () => [] });
   expect([readCaption(page), readNames(page)]).toEqual(['No router', ['No router is configured.']]);

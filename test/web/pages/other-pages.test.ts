@@ -66,11 +66,22 @@ test('a log that will soon lose lines stands out, and without logs the page says
   ]);
 });
 
+test('a sink that never delivered says since when, and the headings say what is kept and what is not', async () => {
+  const sink = { ...SINK, lastSuccess: null, startedAt: '1969-12-31T23:17:00.000Z' };
+  const page = await read('/sinks', { listSinks: () => [sink] });
+  expect(readRows(page)[0]?.[8]).toBe('never since the start at 23:17:00');
+  expect(page).toContain('title="Kept in the spool until the sink accepts them: not lost">Waiting</th>');
+  expect(page).toContain(
+    'title="Records that the sink refused for good: not tried again until you replay them">Dead letters',
+  );
+});
+
 test('the sinks show lag, waiting records, dead letters and errors, and the spool how full it is', async () => {
   const down = {
     ...SINK,
     name: 'search',
     state: 'down' as const,
+    since: '1969-12-31T23:40:00.000Z',
     lagSeconds: 7200,
     recordsWaiting: 12_345,
     deadLetters: 3,
@@ -89,7 +100,7 @@ test('the sinks show lag, waiting records, dead letters and errors, and the spoo
   expect(readRows(page)[1]).toEqual([
     'search',
     'loki',
-    'down',
+    'down since 23:40 (20 min)',
     '2.5',
     '100',
     '12,345',

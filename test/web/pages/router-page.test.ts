@@ -63,6 +63,14 @@ test('a router whose logs were not read in time says since when lines may be los
   expect(fleet).toContain('<a class="warn" href="?state=loss"><b>1</b> may lose log lines</a>');
 });
 
+test('the page of a router says since when it is in its state, and if that may be longer', async () => {
+  const since = '1969-12-31T23:40:00.000Z';
+  expect((await show({ since })).replaceAll(/<[^>]*>/g, '')).toContain('up since 23:40:00 (20 min).');
+  expect((await show({ since, isFirstState: true })).replaceAll(/<[^>]*>/g, '')).toContain(
+    'up since 23:40:00 (20 min), or longer: it was so at the first poll since the agent started.',
+  );
+});
+
 test('no page shows credentials in an address', async () => {
   const url = 'https://me:hunter2@192.0.2.1';
   expect(await show({ url })).toContain('https://192.0.2.1');
