@@ -35,6 +35,8 @@ export interface TimelineView {
   readonly base: string;
   /** Address of the other view, the positions of reading. */
   readonly positions: string;
+  /** Why there are no lines, whatever is asked for. Default: not known. */
+  readonly absence?: string | undefined;
 }
 
 /** Renders the views of logs as tabs that are links. */
@@ -53,7 +55,7 @@ export function renderTimeline(view: TimelineView): Html {
   return html`${renderTabs('lines', toAddress(view), positions)}
 ${renderForm(view)}
 ${page.fault === null ? '' : html`<div class="notice"><p><strong>The lines cannot be read:</strong> ${toShown(page.fault)}</p></div>`}
-<p class="help">${describePage(page, query)}</p>
+<p class="help">${describePage(page, view)}</p>
 <div id="live"${renderStream(view)}>${
     query.before === undefined
       ? html`<p><button type="button" id="live-toggle" hidden>Follow live</button> <span id="live-state" role="status"></span></p>`
@@ -76,13 +78,17 @@ function toAddress({ router, base }: Pick<TimelineView, 'router' | 'base'>): str
   return router === undefined ? `${base}logs` : `${base}router/${encodeURIComponent(router)}#logs`;
 }
 
-function describePage({ records, next, searchedTo, fault }: RecordPage, { before }: RecordQuery): Html | string {
+function describePage(
+  { records, next, searchedTo, fault }: RecordPage,
+  { query, absence }: TimelineView,
+): Html | string {
   if (records.length === 0 && fault !== null) return '';
-  const which = before === undefined ? 'The last' : 'Older';
+  const which = query.before === undefined ? 'The last' : 'Older';
   if (records.length > 0) {
     return html`${which} ${renderMany(records.length, 'line')}, the newest first; kept within <code>storage.recent</code>.`;
   }
   if (next !== null) return html`No line fits down to ${renderMoment(searchedTo)}.`;
+  if (absence !== undefined) return `No line fits. ${absence}`;
   return 'No line fits. Lines appear when a sink is configured, logs are read and storage.recent is not 0.';
 }
 

@@ -4,7 +4,7 @@ import type { RecordQuery } from '../content.ts';
 import { type Html, html, toShown } from './html.ts';
 import { createLogColumns } from './logs-page.ts';
 import { renderTabs, renderTimeline } from './logs-timeline.ts';
-import { renderBytes, renderCount, renderMany, renderMoment } from './quantities.ts';
+import { renderBytes, renderCount, renderMany, renderMoment, renderSince } from './quantities.ts';
 import { type Column, renderTable } from './table.ts';
 
 const GAP_COLUMNS: readonly Column<LogGapSummary>[] = [
@@ -39,7 +39,8 @@ export function renderRouterLogs(
   if (!isPositions) {
     const components = logs.map(({ component }) => component);
     return html`<h2 id="logs">Logs</h2>
-${renderTimeline({ page, query, router: name, components, base, positions })}`;
+${renderReach(router, nowMs)}
+${renderTimeline({ page, query, router: name, components, base, positions, absence: explainAbsence(router) })}`;
   }
   return html`<h2 id="logs">Logs</h2>
 ${renderTabs('positions', `${lines}#logs`, positions)}
@@ -51,6 +52,31 @@ ${
     : html`<h2 id="gaps">Gaps</h2>
 ${renderTable({ caption: 'Missing log lines', columns: GAP_COLUMNS, rows: recentGaps, empty: '', className: 'stack' })}`
 }`;
+}
+
+/** Renders until when the lines of a router that is down were read. */
+function renderReach({ state, since, failure, logs }: RouterDetail, nowMs: number): Html | string {
+  if (state !== 'down' || since === null) return '';
+  const lags = logs.flatMap(({ lagSeconds }) => lagSeconds ?? []);
+  const read =
+    lags.length === 0
+      ? 'Not read since the agent started'
+      : html`Last read ${renderSince(new Date(nowMs - Math.min(...lags) * 1000).toISOString(), nowMs)}`;
+  const what = failure?.step === 'dns' || failure?.step === 'tcp' ? 'not reachable' : 'down';
+  return html`<p id="reach"><strong>${read}; ${what} since ${renderSince(since, nowMs)}.</strong></p>`;
+}
+
+/** Returns why no line can have been read of a router that no poll has reached. */
+function explainAbsence({ lastSuccess, failure, logs }: RouterDetail): string | undefined {
+  if (lastSuccess !== null || failure === null || hasLines(logs)) return undefined;
+  return failure.step === 'login'
+    ? 'No login to this router has succeeded since the agent started, so its logs were not read.'
+    : 'No poll has reached this router since the agent started, so its logs were not read.';
+}
+
+/** True if lines of the router were read since the agent started. */
+export function hasLines(logs: RouterDetail['logs']): boolean {
+  return logs.some(({ newest, lines }) => newest !== null || lines > 0);
 }
 
 /** Smaller probabilities are shown as "less than". */

@@ -17,7 +17,7 @@ import {
   renderSince,
   renderSpell,
 } from './quantities.ts';
-import { type RouterLogsView, renderRouterLogs } from './router-logs.ts';
+import { hasLines, type RouterLogsView, renderRouterLogs } from './router-logs.ts';
 import { renderOverview } from './router-overview.ts';
 import { renderValues } from './router-values.ts';
 import { gradeSignal } from './signal.ts';
@@ -63,7 +63,7 @@ export function renderRouter(
 <a href="#logs">logs</a>${renderDashboards(grafana, name)}.</p>
 ${renderLifecycle(router)}
 ${canPoll ? renderPollButton(name, base) : ''}
-${renderNotice(router, base)}
+${renderNotice(router, logs.page.records.length > 0 || hasLines(router.logs), base)}
 ${renderWait(router)}
 ${renderLoss(router, nowMs)}
 ${renderOverview(router)}
@@ -145,7 +145,7 @@ function renderHours({ lastHours, device: { signal } }: RouterDetail): Html | st
 }
 
 /** Renders the failure of the last poll, and what to do about it. */
-function renderNotice({ name, failure, fault }: RouterDetail, base: string): Html | string {
+function renderNotice({ name, failure, fault }: RouterDetail, canShowLines: boolean, base: string): Html | string {
   const error = failure?.error ?? fault?.error;
   if (error === undefined) return '';
   const step = failure ? failure.step : fault?.step;
@@ -153,7 +153,7 @@ function renderNotice({ name, failure, fault }: RouterDetail, base: string): Htm
   const where = fault ? renderStep(fault) : STEP_NAMES[step];
   return html`<div class="notice"><p><strong>${failure ? 'Fails' : 'Fails in part'} at ${where}:</strong> ${toShown(error)}</p>
 <p>${hintFor(step, failure?.reason ?? 'auth')}</p>
-<p>Step by step: <code>router-exporter doctor ${name}</code>${failure ? html`. What it wrote before: <a href="${base}router/${encodeURIComponent(name)}#logs">its last lines</a>` : ''}</p></div>`;
+<p>Step by step: <code>router-exporter doctor ${name}</code>${failure && canShowLines ? html`. What it wrote before: <a href="${base}router/${encodeURIComponent(name)}#logs">its last lines</a>` : ''}</p></div>`;
 }
 
 const LIFECYCLE_NOTES: Readonly<Record<LifecycleState, string>> = {

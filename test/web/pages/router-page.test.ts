@@ -71,6 +71,24 @@ test('the page of a router says since when it is in its state, and if that may b
   );
 });
 
+test('the lines of a router that is down begin with until when they were read, or with why there are none', async () => {
+  const showLines = async (change: Partial<RouterDetail>) => {
+    const page = await read('/router/plant-7', { describeRouter: () => ({ ...UP, ...change }) });
+    return page.replaceAll(/<[^>]*>/g, '');
+  };
+  const since = '1969-12-31T23:40:00.000Z';
+  const tcp = { ...createDown('tcp', 'x'), since };
+  const logs = UP.logs.map((log) => ({ ...log, lagSeconds: 1220 }));
+  expect(await showLines({ ...tcp, logs })).toContain('Last read 23:39:40; not reachable since 23:40:00.');
+  const never = { since, lastSuccess: null, logs: [] };
+  const refused = await showLines({ ...never, ...createDown('login', 'Refused') });
+  expect(refused).toContain('Not read since the agent started; down since 23:40:00.');
+  expect(refused).toContain('No line fits. No login to this router has succeeded since the agent started');
+  expect(refused).not.toMatch(/storage\.recent|its last lines/);
+  expect(await showLines({ ...never, ...createDown('tcp', 'x') })).toContain('No poll has reached this router since');
+  expect(await showLines({ since })).not.toContain('Last read');
+});
+
 test('no page shows credentials in an address', async () => {
   const url = 'https://me:hunter2@192.0.2.1';
   expect(await show({ url })).toContain('https://192.0.2.1');
