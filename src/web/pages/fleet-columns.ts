@@ -38,7 +38,7 @@ export function createFleetColumns(options: FleetColumnOptions): readonly Column
       className: 'c-since',
       tooltip: ({ isFirstState }) => (isFirstState ? 'It was so at the first poll since the agent started' : ''),
       cell: ({ since, isFirstState }) =>
-        html`${isFirstState && since !== null ? 'before ' : ''}${renderShortSpell(since, nowMs)}`,
+        html`${isFirstState && since !== null ? 'by ' : ''}${renderShortSpell(since, nowMs)}`,
     },
     {
       title: 'Signal',

@@ -66,13 +66,16 @@ export function renderSpell(at: string, nowMs: number): Html {
   return html`${renderSince(at, nowMs)} (${renderLength(Math.floor((nowMs - Date.parse(at)) / 1000))})`;
 }
 
-/** The same, for a narrow column: `14:02 (13 min)`, `2026-11-20 (5 d)`. */
+/** The same in one line of a narrow column: `14:02 (13 min)`, `09:02 (5 h)`, `2026-11-20 (5 d)`. */
 export function renderShortSpell(at: string | null, nowMs: number): Html | string {
   const seconds = at === null ? Number.NaN : Math.floor((nowMs - Date.parse(at)) / 1000);
   if (at === null || Number.isNaN(seconds)) return NOTHING;
   const isRecent = seconds * 1000 < DAY_MS;
   const start = isRecent ? renderClock(at) : html`<time datetime="${at}" title="${at}">${at.slice(0, 10)}</time>`;
-  return html`${start} (${renderLength(seconds)})`;
+  // The start is exact.
+  const hours = Math.floor(seconds / 3600);
+  const length = hours < 1 ? renderLength(seconds) : hours < 24 ? `${hours} h` : `${Math.floor(hours / 24)} d`;
+  return html`${start} (${length})`;
 }
 
 /** The time of the day (RFC 3339) in UTC, as in `14:02`, with the time itself as the tooltip. */

@@ -69,8 +69,8 @@ table.fleet { table-layout: fixed; font-size: 0.875rem; line-height: 1.35; }
 .more > summary::-webkit-details-marker { display: none; } .more > summary:hover, .more[open] > summary { background: var(--panel); }
 .more .panel { position: absolute; z-index: 2; left: 0; width: min(36rem, 80vw); margin: 0; padding: 0.5rem 0.75rem; background: var(--bg);
   border: 1px solid var(--soft); border-radius: 0.4rem; box-shadow: 0 4px 16px #0004; white-space: normal; }
-.c-name { width: 13%; } .c-state { width: 9%; } .c-reason { width: 15.5%; } .c-since { width: 8%; } .c-signal { width: 8%; }
-.c-operator { width: 10.5%; } .c-wan { width: 4.5%; } .c-uptime { width: 5.5%; } .c-firmware { width: 6.5%; } .c-lag { width: 5%; }
+.c-name { width: 13%; } .c-state { width: 9%; } .c-reason { width: 14.5%; } .c-since { width: 10.5%; } .c-signal { width: 8%; }
+.c-operator { width: 9%; } .c-wan { width: 4.5%; } .c-uptime { width: 5.5%; } .c-firmware { width: 6.5%; } .c-lag { width: 5%; }
 .c-bytes { width: 8%; } .c-spark { width: 6.5%; }
 .fleet .number { text-align: left; }
 .spark { display: block; width: 100%; height: 0.9rem; margin: 0.2rem 0; background: var(--panel); }

@@ -126,7 +126,7 @@ test('the fleet shows the time since when a router is in its state, and if that 
   const rows = readRows(await read('/', { listRouters: () => createRouters(3, (index) => changes[index] ?? {}) }));
   expect(rows.map((row) => row[3])).toEqual([
     '23:40 (20 min)',
-    expect.stringMatching(/^before 11:00 \(.* ahead\)$/),
+    expect.stringMatching(/^by 11:00 \(.* ahead\)$/),
     '1969-12-20 (11 d)',
   ]);
 });
