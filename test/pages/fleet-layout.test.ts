@@ -78,6 +78,10 @@ describe.skipIf(chromium.isMissing)(`the fleet on screens of all sizes${chromium
       '2026-11-21 21:01:00',
       '2026-11-21 21:01:00 Asia/Tokyo',
     ]);
+    expect(await page.locator('main p time').first().innerText()).toMatch(/^\d\d:\d\d:\d\d$/);
+    expect(await page.locator('main p time').first().getAttribute('title')).toContain(
+      await page.locator('main p time').first().innerText(),
+    );
     await page.goto('/');
     expect(await page.locator('.c-since time').first().getAttribute('title')).toMatch(
       /^2026-11-21 23:02:00 Asia\/Tokyo$/,

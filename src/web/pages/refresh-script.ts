@@ -32,7 +32,8 @@ const translate = (root) => {
     node.title = isLocal ? local + ' ' + zone : node.dateTime;
     const { utc } = node.dataset;
     if (/^\\d{4}-\\d\\d-\\d\\d /.test(utc)) node.textContent = isLocal ? local : utc;
-    if (/^\\d\\d:\\d\\d$/.test(utc)) node.textContent = isLocal ? local.slice(11, 16) : utc;
+    if (/^\\d{4}-\\d\\d-\\d\\d$/.test(utc)) node.textContent = isLocal ? local.slice(0, 10) : utc;
+    if (/^\\d\\d:\\d\\d(:\\d\\d)?$/.test(utc)) node.textContent = isLocal ? local.slice(11, 11 + utc.length) : utc;
   }
 };
 const showZone = () => {
