@@ -30,7 +30,7 @@ test('an answer in pieces is the same as in one, and others get their turn while
   const digests = await Promise.all(
     [answer, whole].map(async (one) =>
       createHash('sha256')
-        .update(await one.bytes())
+        .update(Buffer.from(await one.arrayBuffer()))
         .digest('hex'),
     ),
   );
