@@ -87,7 +87,6 @@ test.skipIf(sampled('real receivers', natsServer.isMissing, true))(
       interval: 200,
     });
     const got = new Map<string, string[]>();
-    const silent: string[] = [];
     const store = new ClusterStore({
       servers,
       cluster: 'test',
@@ -103,7 +102,6 @@ test.skipIf(sampled('real receivers', natsServer.isMissing, true))(
         got.set(sink, lines);
         void store.acknowledge(sink, slice.next);
       },
-      onSilent: (sink) => silent.push(sink),
     });
     await using opened = new AsyncDisposableStack();
     opened.defer(() => store.close());
@@ -129,8 +127,6 @@ test.skipIf(sampled('real receivers', natsServer.isMissing, true))(
     );
 
     await expectAll(['before', 'after'], 10_000);
-    // On a busy machine others may have been silent as well.
-    expect(new Set(silent).size).toBeGreaterThanOrEqual(servedBy.filter((name) => name === away).length);
   },
 );
 
@@ -160,17 +156,20 @@ test.skipIf(sampled('real receivers', natsServer.isMissing, true))(
     await store.openRouter('plant-7');
     await store.commit(commitOf(['before'], 'p1'));
 
-    engine.servers[0]?.pause();
-    await vi.waitFor(
-      async () => {
-        await store.openRouter('plant-7');
-        await store.commit(commitOf(['after'], 'p2'));
-      },
-      { timeout: 20_000, interval: 50 },
-    );
+    // The connection leads to one of them.
+    for (const server of engine.servers) {
+      server.pause();
+      await vi.waitFor(
+        async () => {
+          await store.openRouter('plant-7');
+          await store.commit(commitOf(['after'], 'p2'));
+        },
+        { timeout: 20_000, interval: 50 },
+      );
+      server.resume();
+    }
 
     expect(left).toBeGreaterThan(0);
-    engine.servers[0]?.resume();
   },
 );
 
