@@ -1,7 +1,7 @@
 /**
  * Renders usual lines of a log as JSON records, in AssemblyScript. `npm run wasm` compiles this to
  * `src/logs/lines/usual-lines-wasm.ts`. Takes no other lines than `UsualRun` and gives the same bytes as `LineRenderer`:
- * `test/logs/line-kernel.test.ts` compares them. `src/logs/lines/line-kernel.ts` sets the globals and regions below.
+ * `test/logs/lines/line-kernel.test.ts` compares them. `src/logs/lines/line-kernel.ts` sets the globals and regions below.
  */
 
 /** The chunk. Loads of 16 bytes reach beyond its end. */
@@ -150,10 +150,11 @@ export function render(from: usize, length: usize, start: u32, start36: u32, sta
       slot = TAGS + <usize>(hash & <u32>(TAG_SLOTS - 1)) * TAG_SLOT_BYTES;
       const known = load<u32>(slot);
       if (known === NO_TAG) break;
-      let same: usize = 0;
-      if (known === <u32>tagBytes)
+      if (known === <u32>tagBytes) {
+        let same: usize = 0;
         while (same < tagBytes && load<u8>(tag + same) === load<u8>(slot + TAG_TEXT + same)) same++;
-      if (same === tagBytes) break;
+        if (same === tagBytes) break;
+      }
       hash++;
     }
     if (load<u32>(slot) === NO_TAG || tagEnd + 1 >= end) break;

@@ -126,6 +126,15 @@ test.each([
   }
 });
 
+test('LineKernel takes no line without a tag for one of a tag that has the same hash', () => {
+  const before = createLines(40, (index) => `chain wan${index} connected`);
+  const [firewall, empty] = ['firewall', ''].map((tag) => `2026-10-20 09:00:39 [${tag}] low\n`.repeat(20));
+  const bytes = Buffer.concat([before, Buffer.from(`${firewall}${empty}${firewall}`)]);
+  const { without, withKernel, taken } = readBoth(bytes, [], LITERALS_IN_ORDER);
+  expect(withKernel).toEqual(without);
+  expect(taken).toBeGreaterThan(30);
+});
+
 test('LineKernel renders a message with any byte as the others do', () => {
   const lines = Array.from({ length: 256 }, (_, byte) => {
     const message = Buffer.alloc(41, 'm');
