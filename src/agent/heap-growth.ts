@@ -4,7 +4,14 @@ import { setFlagsFromString } from 'node:v8';
 const ROUTERS_MIN = 300;
 /** With 4,000 routers of 16 parts: 184 instead of 349 MiB of heap, at 100 times the usual changes a fifth more processor time. */
 const GROWTH_PERCENT = 30;
-const BY_V8 = 0;
+/**
+ * While a configuration is loaded. The pause at the end of a collection of the whole heap is mostly copying: of objects out of
+ * half-empty old pages, and of young ones out of theirs. Pages that are a tenth full are kept as they are instead, and old ones
+ * are tidied up by the next collection after the load. With 10,000 routers, 8 to 22 ms instead of 14 to 37.
+ */
+const LOADING: readonly string[] = ['--heap-growing-percent=0', '--no-compact', '--page-promotion-threshold=10'];
+/** The defaults of V8. */
+const TIDY: readonly string[] = ['--compact', '--page-promotion-threshold=70'];
 
 /**
  * Bounds by how much the heap grows before garbage is collected. V8 lets it grow up to threefold after a busy time, as is the
@@ -12,16 +19,16 @@ const BY_V8 = 0;
  * is loaded: marking a heap of ten thousand routers holds the main thread for 10 to 30 ms each time.
  */
 export class HeapGrowth {
-  #percent = BY_V8;
+  #percent = 0;
   #loads = 0;
 
   /** Sets the number of routers that are known from now on. */
   bound(routers: number): void {
-    this.#percent = routers >= ROUTERS_MIN ? GROWTH_PERCENT : BY_V8;
+    this.#percent = routers >= ROUTERS_MIN ? GROWTH_PERCENT : 0;
     this.#apply();
   }
 
-  /** Leaves the heap to V8 while a configuration is loaded. */
+  /** Leaves the growth of the heap to V8 while a configuration is loaded, and has pauses short rather than memory saved. */
   async duringLoad<T>(load: () => Promise<T>): Promise<T> {
     this.#loads++;
     this.#apply();
@@ -34,6 +41,7 @@ export class HeapGrowth {
   }
 
   #apply(): void {
-    setFlagsFromString(`--heap-growing-percent=${this.#loads > 0 ? BY_V8 : this.#percent}`);
+    const flags = this.#loads > 0 ? LOADING : [`--heap-growing-percent=${this.#percent}`, ...TIDY];
+    for (const flag of flags) setFlagsFromString(flag);
   }
 }
