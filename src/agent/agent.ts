@@ -129,7 +129,7 @@ async function start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent
   // Pages are served until then, so that a stopping agent can be observed.
   lifecycle.onStop('pages', STOP_MS.web, () => web.serve(undefined));
   const stations = createStations({ ...options, ...state, cluster, metrics, refusals, fail }, lifecycle);
-  const { share } = stations;
+  const { share, sinkShare } = stations;
   late.wake = () => stations.sinks.wake();
   const heap = new HeapGrowth();
   const own = { boundHeap: (routers: number) => heap.bound(routers), web, metrics, clock, logger };
@@ -139,7 +139,7 @@ async function start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent
   // Delivers first what an earlier process left in the spool.
   await supervisor.start(failed.signal);
   stations.scheduler.start();
-  if (share) cluster?.begin(share);
+  if (share && sinkShare) cluster?.begin(share, sinkShare);
   const commit = (plan: Plan) => supervisor.commit(plan);
   const reload = (isNeeded?: () => boolean) => reloader.reload(isNeeded);
   const inventory = new InventoryWatch({ inventory: options.inventory, reload, clock, logger });

@@ -12,6 +12,7 @@ import type { StoreError } from '../store/index.ts';
 import type { SpoolSummary } from '../web/index.ts';
 import { ClusterShare } from './cluster/cluster-share.ts';
 import type { Cluster } from './cluster/open-cluster.ts';
+import { SinkShare } from './cluster/sink-share.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';
 import type { RouterParts } from './plan.ts';
 import { Fleet } from './routers/fleet.ts';
@@ -68,6 +69,8 @@ export interface Stations extends Omit<State, 'opening' | 'recent' | 'spoolBytes
   readonly fleet: Fleet;
   /** The routers that run here, of those of a cluster; `undefined` outside one. */
   readonly share: ClusterShare | undefined;
+  /** The sinks that this replica serves; `undefined` outside a cluster. */
+  readonly sinkShare: SinkShare | undefined;
   /** Lines as they are stored. */
   readonly feed: LineFeed;
   readonly sinks: SinkSupervisor;
@@ -109,10 +112,14 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
   const feed = new LineFeed();
   const fleet = new Fleet({ scheduler, exposition, store, lifecycle: lifecycles, clock, logger });
   lifecycle.onStop('routers', STOP_MS.routers, (signal) => fleet.close(signal));
-  const sinks = createSinks(options, fleet, counts);
+  const late: { sinkShare?: SinkShare } = {};
+  const sinks = createSinks(options, fleet, counts, () => late.sinkShare?.noteSinks());
   lifecycle.onStop('sinks', STOP_MS.delivery, (signal) => sinks.drain(signal));
   lifecycle.onStop('polling', STOP_MS.schedule, () => scheduler.stop());
-  const share = options.cluster && createShare(options.cluster, { fleet, sinks, ...options });
+  const share = options.cluster && createShare(options.cluster, { fleet, ...options });
+  const sinkShare = options.cluster && createSinkShare(options.cluster, { sinks, ...options });
+  if (sinkShare) late.sinkShare = sinkShare;
+  if (sinkShare) lifecycle.onStop('moves of sinks', STOP_MS.share, () => sinkShare.close());
   if (share) lifecycle.onStop('moves of routers', STOP_MS.share, () => share.close());
   const spool = new SpoolGuard({
     store,
@@ -169,6 +176,7 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
     descriptorsMax,
     fleet,
     share,
+    sinkShare,
     feed,
     sinks,
     counts,
@@ -178,7 +186,12 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
   };
 }
 
-function createSinks(options: StationsOptions, fleet: Fleet, counts: AgentCounts): SinkSupervisor {
+function createSinks(
+  options: StationsOptions,
+  fleet: Fleet,
+  counts: AgentCounts,
+  onChanged: () => void,
+): SinkSupervisor {
   const { store, deadLetters, metrics, refusals, clock, random, logger, version, stdout, fail } = options;
   return new SinkSupervisor({
     store,
@@ -193,27 +206,35 @@ function createSinks(options: StationsOptions, fleet: Fleet, counts: AgentCounts
       counts.recordsShipped += records;
     },
     onGone: fail,
+    onChanged,
   });
 }
 
 function createShare(
   { membership }: Cluster,
-  {
-    fleet,
-    sinks,
-    metrics,
-    clock,
-    logger,
-  }: Pick<StationsOptions, 'metrics' | 'clock' | 'logger'> & Pick<Stations, 'fleet' | 'sinks'>,
+  { fleet, metrics, clock, logger }: Pick<StationsOptions, 'metrics' | 'clock' | 'logger'> & Pick<Stations, 'fleet'>,
 ): ClusterShare {
   return new ClusterShare({
     membership,
     fleet,
-    onMoved: () => sinks.wake(),
     onCounted: (taken, gone) => {
       metrics.clusterMoves?.inc({ direction: 'taken' }, taken);
       metrics.clusterMoves?.inc({ direction: 'gone' }, gone);
     },
+    clock,
+    logger,
+  });
+}
+
+function createSinkShare(
+  { membership }: Cluster,
+  { sinks, clock, logger }: Pick<StationsOptions, 'clock' | 'logger'> & Pick<Stations, 'sinks'>,
+): SinkShare {
+  return new SinkShare({
+    membership,
+    sinks: () => sinks.names,
+    handOver: (sink, signal) => sinks.handOver(sink, signal),
+    onMoved: () => sinks.wake(),
     clock,
     logger,
   });

@@ -14,4 +14,4 @@ export type { Claim, Member } from './members.ts';
 export { Membership, type MembershipEvent } from './membership.ts';
 export { type Moves, planMoves } from './moves.ts';
 export { type ClusterSettings, clusterSchema, readCluster, renderCluster } from './settings.ts';
-export { ClusterView } from './view.ts';
+export { type ClaimKind, ClusterView } from './view.ts';

@@ -7,7 +7,7 @@ import { ClusterError } from './errors.ts';
 import { Lease } from './lease.ts';
 import { type Claim, digestNames, type Member, packNames, parseMember, renderClaim, renderMember } from './members.ts';
 import type { ClusterSettings } from './settings.ts';
-import { type BucketEntry, ClusterView, toListKey, toMemberKey, toOwnerKey } from './view.ts';
+import { type BucketEntry, type ClaimKind, ClusterView, toListKey, toMemberKey, toOwnerKey } from './view.ts';
 
 /** Events of this replica's membership. */
 export type MembershipEvent =
@@ -47,7 +47,7 @@ const NEXT_MS = 50;
 /** A list of names ends this long after its replica, and is written again in time. Milliseconds. */
 const LIST_TTL_MS = 24 * 3_600_000;
 const LIST_AGAIN_MS = LIST_TTL_MS / 4;
-/** The note that a router was released, if nobody takes it: it is not configured any more. Milliseconds. */
+/** The note that a router or sink was released, if nobody takes it: it is not configured any more. Milliseconds. */
 const RELEASED_TTL_MS = 24 * 3_600_000;
 
 /** A connection to the engine, and what was seen over it. */
@@ -97,8 +97,8 @@ export class Membership {
   }
 
   /**
-   * Changes whenever others may have served, or may serve from now on, what belongs to this replica: with the members, and when its
-   * lease begins or goes on after it had ended here.
+   * Changes whenever others may have taken what this replica had claimed: when its lease begins, ends, or goes on after it had ended
+   * here, and with each connection. While it holds, they wait until a claim is released, or replace it.
    */
   get term(): number {
     return this.#term;
@@ -119,33 +119,33 @@ export class Membership {
   }
 
   /**
-   * Takes a router, unless its owner key has changed since it was seen. Throws {@link ClusterError} `outdated` or `away`, and
+   * Takes a router or sink, unless its owner key has changed since it was seen. Throws {@link ClusterError} `outdated` or `away`, and
    * `NatsError`.
    */
-  async claim(router: string): Promise<void> {
+  async claim(name: string, kind: ClaimKind = 'router'): Promise<void> {
     const { bucket, view } = this.#requireSession();
-    const key = toOwnerKey(router);
+    const key = toOwnerKey(name, kind);
     const value = renderClaim(this.self);
     try {
-      const seq = await bucket.put(key, value, { expected: view.findClaim(router).seq });
+      const seq = await bucket.put(key, value, { expected: view.findClaim(name, kind).seq });
       // The entry itself arrives later.
       const entry = { key, seq, value: Buffer.from(value), isExpired: false, storedMs: this.#options.clock.now() };
-      if (view.findClaim(router).seq < seq) view.apply(entry);
+      if (view.findClaim(name, kind).seq < seq) view.apply(entry);
     } catch (cause) {
       if (!(cause instanceof ClusterError) || cause.code !== 'outdated') throw cause;
       // The note of a key that has ended goes without a word, and would be expected for ever.
-      if (!(await bucket.readLast(key))) view.forgetClaim(router);
+      if (!(await bucket.readLast(key))) view.forgetClaim(name, kind);
       throw cause;
     }
   }
 
-  /** Lets a router go, so that its next owner begins. Does nothing if somebody else has it. */
-  async release(router: string): Promise<void> {
+  /** Lets a router or sink go, so that its next owner begins. Does nothing if somebody else has it. */
+  async release(name: string, kind: ClaimKind = 'router'): Promise<void> {
     const { bucket, view } = this.#requireSession();
-    const { claim, seq } = view.findClaim(router);
+    const { claim, seq } = view.findClaim(name, kind);
     if (claim?.incarnation !== this.self.incarnation) return;
     try {
-      await bucket.remove(toOwnerKey(router), { expected: seq, ttlMs: RELEASED_TTL_MS });
+      await bucket.remove(toOwnerKey(name, kind), { expected: seq, ttlMs: RELEASED_TTL_MS });
     } catch (cause) {
       if (!(cause instanceof ClusterError) || cause.code !== 'outdated') throw cause;
     }
@@ -310,8 +310,7 @@ export class Membership {
       this.#complete();
     }
     if (this.#view !== session.view) return;
-    if (changed === 'members') this.#beginTerm();
-    else if (changed) this.#options.onChange();
+    if (changed) this.#options.onChange();
   }
 
   #beginTerm(): void {

@@ -1,9 +1,9 @@
-import type { ClusterView } from './view.ts';
+import type { ClaimView } from './view.ts';
 
-/** The replica that decides, and what it runs. */
+/** The replica that decides, and what it has. Routers stand for whatever is claimed one by one: sinks as well. */
 export interface MovesOptions {
-  /** The view of the cluster. */
-  readonly view: ClusterView;
+  /** What is known of all routers. */
+  readonly view: ClaimView;
   /** This replica. */
   readonly self: { readonly replica: string; readonly incarnation: string };
   /** Names of the routers that it knows. */
@@ -43,11 +43,11 @@ export function planMoves({ view, self, routers, claimed, waitingSince, nowMs }:
     const { claim } = view.findClaim(router);
     const isOurs = claim?.replica === self.replica && claim.incarnation === self.incarnation;
     if (claim && !isOurs) drop.push(router);
-    else if (!known.has(router) || view.findRouterOwner(router) !== self.replica) give.push(router);
+    else if (!known.has(router) || view.findOwner(router) !== self.replica) give.push(router);
   }
   for (const router of known) {
     if (claimed.has(router)) continue;
-    const isWanted = view.findRouterOwner(router) === self.replica;
+    const isWanted = view.findOwner(router) === self.replica;
     const holder = isWanted ? view.findHolder(router) : undefined;
     if (!isWanted) waitingSince.delete(router);
     else if (!holder || holder.replica === self.replica) take.push(router);

@@ -23,11 +23,24 @@ export interface BucketEntry {
   readonly storedMs: number;
 }
 
-/** The last owner key of a router. */
+/** What replicas claim one by one: a router, or a sink. */
+export type ClaimKind = 'router' | 'sink';
+
+/** The last owner key of a router or sink. */
 export interface KnownClaim {
-  /** `undefined`: nobody runs the router. */
+  /** `undefined`: nobody has it. */
   readonly claim: Claim | undefined;
   readonly seq: number;
+}
+
+/** All routers, or all sinks: whom each belongs to, and who has it. */
+export interface ClaimView {
+  /** Returns the replica that a router or sink belongs to; `undefined` if no member knows it. */
+  findOwner(name: string): string | undefined;
+  /** Returns its last owner key; sequence 0 if there was none. */
+  findClaim(name: string): KnownClaim;
+  /** Returns the member that has it by its owner key. A former run of a member counts as none. */
+  findHolder(name: string): Member | undefined;
 }
 
 /** More replicas are nobody's cluster. */
@@ -35,11 +48,11 @@ const MEMBERS_MAX = 1000;
 /** One that has not come back within this time is gone for good. As long as the engine keeps the note. Milliseconds. */
 const MISSING_MS = 3_600_000;
 
-/** The content of the bucket: members, the routers that each knows, and the owner of each router. */
+/** The content of the bucket: members, the routers that each knows, and the owner of each router and sink. */
 export class ClusterView {
   readonly #members = new Map<string, Member>();
   readonly #names = new Map<string, RouterNames>();
-  readonly #claims = new Map<string, KnownClaim>();
+  readonly #claims = { router: new Map<string, KnownClaim>(), sink: new Map<string, KnownClaim>() };
   /** Replicas whose leases ended without a word, and when. */
   readonly #missing = new Map<string, number>();
   /** By the routers that they know; `undefined`: to be computed anew. */
@@ -64,19 +77,28 @@ export class ClusterView {
     return this.#members.get(replica);
   }
 
-  /** Returns the last owner key of a router; sequence 0 if there was none. */
-  findClaim(router: string): KnownClaim {
-    return this.#claims.get(router) ?? { claim: undefined, seq: 0 };
+  /** Returns the view of all routers, or of all sinks. */
+  of(kind: ClaimKind): ClaimView {
+    return {
+      findOwner: (name) => (kind === 'router' ? this.findRouterOwner(name) : this.findTaskOwner(`sink/${name}`)),
+      findClaim: (name) => this.findClaim(name, kind),
+      findHolder: (name) => this.findHolder(name, kind),
+    };
   }
 
-  /** Forgets the owner key of a router, of which the engine has nothing any more. */
-  forgetClaim(router: string): void {
-    this.#claims.delete(router);
+  /** Returns the last owner key of a router or sink; sequence 0 if there was none. */
+  findClaim(name: string, kind: ClaimKind = 'router'): KnownClaim {
+    return this.#claims[kind].get(name) ?? { claim: undefined, seq: 0 };
   }
 
-  /** Returns the member that runs a router by its owner key. A former run of a member counts as none. */
-  findHolder(router: string): Member | undefined {
-    const { claim } = this.findClaim(router);
+  /** Forgets the owner key of a router or sink, of which the engine has nothing any more. */
+  forgetClaim(name: string, kind: ClaimKind = 'router'): void {
+    this.#claims[kind].delete(name);
+  }
+
+  /** Returns the member that has a router or sink by its owner key. A former run of a member counts as none. */
+  findHolder(name: string, kind: ClaimKind = 'router'): Member | undefined {
+    const { claim } = this.findClaim(name, kind);
     const member = claim && this.#members.get(claim.replica);
     return member?.incarnation === claim?.incarnation ? member : undefined;
   }
@@ -121,11 +143,17 @@ export class ClusterView {
       case 'list':
         return this.#applyNames(name, entry);
       case 'owner':
-        this.#claims.set(name, { claim: entry.value && parseClaim(toText(entry.value)), seq: entry.seq });
-        return 'claims';
+        return this.#applyClaim('router', name, entry);
+      case 'sink':
+        return this.#applyClaim('sink', name, entry);
       default:
         return undefined;
     }
+  }
+
+  #applyClaim(kind: ClaimKind, name: string, { value, seq }: BucketEntry): 'claims' {
+    this.#claims[kind].set(name, { claim: value && parseClaim(toText(value)), seq });
+    return 'claims';
   }
 
   #applyMember(replica: string, { value, isExpired, storedMs }: BucketEntry): 'members' | undefined {
@@ -167,9 +195,9 @@ export function toListKey(replica: string): string {
   return `list.${toToken(replica)}`;
 }
 
-/** Key of the owner of a router. */
-export function toOwnerKey(router: string): string {
-  return `owner.${toToken(router)}`;
+/** Key of the owner of a router or sink. */
+export function toOwnerKey(name: string, kind: ClaimKind = 'router'): string {
+  return `${kind === 'router' ? 'owner' : 'sink'}.${toToken(name)}`;
 }
 
 /** Longer values are nobody's, and become no text. */

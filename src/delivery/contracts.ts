@@ -6,8 +6,10 @@ import type { OutgoingRecord } from './outgoing-record.ts';
 export interface Spool<Cursor> {
   /** False while another process serves the sink from the same records. Absent: there is no other. */
   serves?(sink: string): boolean;
-  /** Another value than before when another process may have served sinks since. Absent: there is no other. */
-  readonly term?: number;
+  /** True while the sink is about to go to another process: what was begun ends, and nothing new begins. */
+  isLeaving?(sink: string): boolean;
+  /** Another value than before when another process may have served the sink since. Absent: there is no other. */
+  termOf?(sink: string): number;
   /** Reads the next records of a sink; `undefined` when it has everything. */
   readSlice(sink: string, bounds: SliceBounds): Slice<Cursor> | undefined;
   /** Moves the sink's cursor behind the settled records. */

@@ -58,6 +58,8 @@ const PASSES_MAX = 3;
  *
  * A crash after the sink accepted records and before the cursor moved repeats them, with the same uids. Dead letters are
  * stored before the cursor moves, so a record is always in the spool or among the dead letters.
+ *
+ * A sink that is about to go to another worker gets the rest of a batch of which it has taken a part, and nothing else.
  */
 export class DeliveryWorker<Cursor> {
   readonly #options: DeliveryWorkerOptions<Cursor>;
@@ -68,29 +70,56 @@ export class DeliveryWorker<Cursor> {
   #hasTaken = false;
   /** Number of repeats since the sink last accepted new records. */
   #passes = 0;
-  /** The term of the spool at the last step. */
+  /** The term of the sink at the last step. */
   #term: number | undefined;
   #refusedBatches = 0;
   /** Number of records sent alone while every batch was rejected. */
   #probes = 0;
+  #isStepping = false;
+  #doneWaiters: (() => void)[] = [];
 
   constructor(options: DeliveryWorkerOptions<Cursor>) {
     this.#options = options;
   }
 
   /** Makes one attempt. Throws when it failed; the next step retries the same records. */
-  async step(signal: AbortSignal, { isLast = false }: StepOptions = {}): Promise<StepOutcome> {
+  async step(signal: AbortSignal, options: StepOptions = {}): Promise<StepOutcome> {
+    this.#isStepping = true;
+    try {
+      return await this.#step(signal, options);
+    } finally {
+      this.#isStepping = false;
+      this.#noteDone();
+    }
+  }
+
+  /** Resolves when no step is under way and the sink has taken no part of what is in flight: then nothing has to be settled. */
+  whenDone(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#doneWaiters.push(resolve);
+      this.#noteDone();
+    });
+  }
+
+  /** True if the sink has answered for all records in flight, and only the cursor or dead letters are still to be stored. */
+  get isSettling(): boolean {
+    return this.#load?.inFlight.attempt.length === 0;
+  }
+
+  #noteDone(): void {
+    if (this.#isStepping || this.#load?.hasTaken) return;
+    for (const resolve of this.#doneWaiters.splice(0)) resolve();
+  }
+
+  async #step(signal: AbortSignal, { isLast = false }: StepOptions): Promise<StepOutcome> {
     const { sink, spool } = this.#options;
     const isServed = spool.serves?.(sink.name) ?? true;
-    if (spool.term !== this.#term) {
-      // Another worker may have delivered it meanwhile. What was delivered here only has to be settled.
-      if (this.#load && this.#load.inFlight.attempt.length > 0) this.#drop();
-      this.#term = spool.term;
-    }
+    this.#dropOutdated();
     if (!isServed) this.abandon();
     else if (sink.connection) await this.#repeatLost(sink.connection);
     if (!this.#load) {
-      const outcome = isServed ? ((await this.#readReplayed()) ?? this.#readSlice(isLast)) : 'idle';
+      const mayBegin = isServed && !spool.isLeaving?.(sink.name);
+      const outcome = mayBegin ? ((await this.#readReplayed()) ?? this.#readSlice(isLast)) : 'idle';
       if (outcome !== 'loaded') return outcome;
     }
     const load = this.#load;
@@ -121,6 +150,19 @@ export class DeliveryWorker<Cursor> {
   abandon(): void {
     this.#lost = {};
     this.#drop();
+    this.#noteDone();
+  }
+
+  /** Drops what another worker may have delivered meanwhile, or is to deliver. What was delivered here only has to be settled. */
+  #dropOutdated(): void {
+    const { sink, spool } = this.#options;
+    const term = spool.termOf?.(sink.name);
+    const isOutdated = term !== this.#term;
+    this.#term = term;
+    const load = this.#load;
+    if (!load || load.inFlight.attempt.length === 0) return;
+    const isLeft = !load.hasTaken && (spool.isLeaving?.(sink.name) ?? false);
+    if (isOutdated || isLeft) this.#drop();
   }
 
   #drop(): void {

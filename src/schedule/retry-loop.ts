@@ -29,7 +29,7 @@ type RetryLoopState = 'resting' | 'stepping' | 'lingering' | 'waiting' | 'stoppe
  * Repeats a step for as long as there is work, sleeps until it is woken, and waits longer after each failure.
  *
  * ```
- *   resting ── wake() ──▶ stepping ── failed ──▶ waiting ── back-off over ──▶ stepping
+ *   resting ── wake() ──▶ stepping ── failed ──▶ waiting ── back-off over, or hurry() ──▶ stepping
  *      ▲                   │    │
  *      └─ idle, not woken ─┘    └── asked for a wait ──▶ lingering ── over, or drain() ──▶ stepping
  *
@@ -42,6 +42,8 @@ export class RetryLoop {
   #state: RetryLoopState = 'resting';
   /** Aborts the waits that a step asked for, once draining starts. */
   readonly #linger = new AbortController();
+  /** Ends the wait after a failure. */
+  #wait: AbortController | undefined;
   #running: Promise<void> | undefined;
   #isAwake = false;
   #isDraining = false;
@@ -55,6 +57,11 @@ export class RetryLoop {
   wake(): void {
     this.#isAwake = true;
     if (this.#state === 'resting') this.#running = this.#run();
+  }
+
+  /** Repeats a failed step now: what made it fail is over. */
+  hurry(): void {
+    this.#wait?.abort();
   }
 
   /** Resolves when no step is running and none follows immediately. */
@@ -97,7 +104,9 @@ export class RetryLoop {
         const leastMs = onFailure(cause) ?? 0;
         if (this.#isDraining) break;
         this.#isAwake = true;
-        await this.#rest('waiting', Math.max(leastMs, computeBackoffMs(++failures, backoff, random)), signal);
+        this.#wait = new AbortController();
+        const ended = AbortSignal.any([signal, this.#wait.signal]);
+        await this.#rest('waiting', Math.max(leastMs, computeBackoffMs(++failures, backoff, random)), ended);
       }
     }
     this.#enter('resting');

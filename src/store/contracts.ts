@@ -132,8 +132,10 @@ export interface Store {
   setSinks(sinks: readonly SinkStart[]): Completion;
   /** False while another replica serves the sink, or may. Absent: there is no other. */
   serves?(sink: string): boolean;
-  /** Another value than before when another replica may have served sinks since. Absent: there is no other. */
-  readonly term?: number;
+  /** True while the sink is about to go to another replica: what was begun ends, and nothing new begins. */
+  isLeaving?(sink: string): boolean;
+  /** Another value than before when another replica may have served the sink since. Absent: there is no other. */
+  termOf?(sink: string): number;
   /** Returns the next records for `sink`, in commit order; `undefined` if none are here. */
   readSlice(sink: string, bounds: SliceBounds): Slice<SpoolCursor> | undefined;
   /** Moves the cursor of a sink past settled records, never back. */

@@ -49,7 +49,6 @@ function openShare() {
       compare: async () => ({ added: [], changed: [], removed: [], reconnected: 0 }),
       find: (name) => (running.has(name) ? ({} as never) : undefined),
     },
-    onMoved: () => {},
     onCounted: (taken, gone) => steps.push(`${taken} taken, ${gone} gone`),
     clock,
     logger: createCollectingLogger(ownLog),
@@ -87,7 +86,7 @@ test('without a lease nothing runs, and nothing is asked', async () => {
   await apply();
   look();
   await clock.advance(5000);
-  expect([running.size, share.mayAsk('plant-0'), share.isOwner('sink', 'loki')]).toEqual([0, false, false]);
+  expect([running.size, share.mayAsk('plant-0'), share.isOwner('janitor', 'janitor')]).toEqual([0, false, false]);
 });
 
 test('a router that goes to another replica is logged out of before it is released, and not before the members have settled', async () => {

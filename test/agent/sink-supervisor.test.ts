@@ -340,3 +340,72 @@ test('SinkSupervisor.drain() closes every sink', async () => {
   await bench.runner.drain(never);
   expect(bench.happened).toEqual(['create a', 'create b', 'close a', 'close b']);
 });
+
+test('SinkSupervisor.handOver() waits until a sink that leaves has answered and its cursor is stored, also where that has failed before', async () => {
+  const [begun, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<object>()];
+  const archive: Deliver = () => {
+    begun.resolve();
+    return answer.promise;
+  };
+  await using bench = await openBench({ archive });
+  await bench.apply(sink('archive'));
+  const acknowledge = bench.store.acknowledge.bind(bench.store);
+  let isAway = true;
+  Object.assign(bench.store, {
+    acknowledge(...args: Parameters<typeof acknowledge>) {
+      if (isAway) throw new StoreError('unwritable', 'The engine is away', { disposition: 'hold-back' });
+      acknowledge(...args);
+    },
+  });
+  bench.commit(['1', '2']);
+  await begun.promise;
+  Object.assign(bench.store, { isLeaving: () => true });
+  answer.resolve({});
+  await bench.runner.whenIdle();
+  expect(bench.store.countWaiting('archive')).toBe(2);
+  isAway = false;
+  await bench.runner.handOver('archive', never);
+  expect(bench.store.countWaiting('archive')).toBe(0);
+  expect(bench.delivered['archive']).toEqual(['1', '2']);
+});
+
+test('SinkSupervisor.handOver() gives up an attempt without an answer when its time is over', async () => {
+  const begun = Promise.withResolvers<void>();
+  await using bench = await openBench({
+    archive: (_records, signal) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(new TypeError('aborted')));
+        begun.resolve();
+      }),
+  });
+  await bench.apply(sink('archive'));
+  bench.commit(['1', '2']);
+  await begun.promise;
+  Object.assign(bench.store, { isLeaving: () => true });
+  const ended = new AbortController();
+  const handedOver = bench.runner.handOver('archive', ended.signal);
+  ended.abort();
+  await handedOver;
+  await bench.runner.whenIdle();
+  expect(bench.store.countWaiting('archive')).toBe(2);
+  expect(bench.ownLog.filter(({ message }) => message === 'A sink failed')).toEqual([]);
+});
+
+test('SinkSupervisor.drain() tries again to store the cursor of what a sink has taken', async () => {
+  await using bench = await openBench();
+  await bench.apply(sink('archive'));
+  const acknowledge = bench.store.acknowledge.bind(bench.store);
+  let isAway = true;
+  Object.assign(bench.store, {
+    acknowledge(...args: Parameters<typeof acknowledge>) {
+      if (isAway) throw new StoreError('unwritable', 'The engine is away', { disposition: 'hold-back' });
+      acknowledge(...args);
+    },
+  });
+  bench.commit(['1', '2']);
+  await bench.runner.whenIdle();
+  isAway = false;
+  await bench.runner.drain(never);
+  expect(bench.store.countWaiting('archive')).toBe(0);
+  expect(bench.delivered['archive']).toEqual(['1', '2']);
+});

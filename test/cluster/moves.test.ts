@@ -36,7 +36,7 @@ class ModelReplica {
 
   act(nowMs: number): boolean {
     const { claimed } = this;
-    const options = { view: this.#view, self: this.#self, routers: ROUTERS, claimed };
+    const options = { view: this.#view.of('router'), self: this.#self, routers: ROUTERS, claimed };
     const { take, give, drop } = planMoves({ ...options, waitingSince: this.#waitingSince, nowMs });
     for (const router of drop) claimed.delete(router);
     for (const router of give) {

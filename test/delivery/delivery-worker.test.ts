@@ -464,13 +464,14 @@ test('DeliveryWorker reads anew what it could not deliver when another may have 
   const { spool, worker, attempts, drain } = createBench(() =>
     isUp ? Promise.resolve(taken) : Promise.reject(new DeliveryError('unreachable', 'Down', { disposition: 'retry' })),
   );
-  const others = { serves: () => true, term: 1 };
+  let term = 1;
+  const others = { serves: () => true, termOf: () => term };
   Object.assign(spool, others);
   spool.add(numbers(3));
   await expect(worker.step(never)).rejects.toThrow('Down');
   // The sink was another's for a moment in which nobody asked here.
   spool.acknowledge('archive', 2);
-  Object.assign(spool, { term: 2 });
+  term = 2;
   isUp = true;
   attempts.length = 0;
   expect(await drain()).toEqual([]);
@@ -507,4 +508,42 @@ test('DeliveryWorker drops what it read when another serves its sink, and repeat
   isServed = true;
   expect(await drain()).toEqual([]);
   expect(attempts).toEqual([['old'], ['r2'], ['r3']]);
+});
+
+test('DeliveryWorker delivers the rest of a batch of which a sink that goes to another has taken a part, and begins nothing new', async () => {
+  let isLeaving = false;
+  const held = Promise.withResolvers<typeof taken>();
+  const outcomes: ReturnType<Deliver>[] = [
+    Promise.reject(new DeliveryError('refused', 'Too many', { disposition: 'dead-letter' })),
+    held.promise,
+  ];
+  const { spool, worker, attempts, drain } = createBench(() => outcomes.shift() ?? Promise.resolve(taken), {
+    batch: { recordsMax: 4 },
+  });
+  Object.assign(spool, { serves: () => true, isLeaving: () => isLeaving });
+  spool.add(numbers(8));
+  expect(await worker.step(never)).toBe('more');
+  const step = worker.step(never);
+  isLeaving = true;
+  const done = worker.whenDone().then(() => spool.cursors.get('archive'));
+  held.resolve(taken);
+  await step;
+  expect(await drain()).toEqual([]);
+  expect(attempts).toEqual([numbers(4), ['r0', 'r1'], ['r2', 'r3']]);
+  expect(await done).toBe(4);
+});
+
+test('DeliveryWorker drops a batch of which a sink that goes to another has taken nothing', async () => {
+  const { spool, worker, attempts, drain } = createBench(() =>
+    Promise.reject(new DeliveryError('unreachable', 'Down', { disposition: 'retry' })),
+  );
+  let isLeaving = false;
+  Object.assign(spool, { serves: () => true, isLeaving: () => isLeaving });
+  spool.add(numbers(3));
+  await expect(worker.step(never)).rejects.toThrow('Down');
+  isLeaving = true;
+  await worker.whenDone();
+  expect(await drain()).toEqual([]);
+  expect(attempts).toEqual([numbers(3)]);
+  expect(spool.cursors.get('archive')).toBeUndefined();
 });

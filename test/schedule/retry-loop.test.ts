@@ -104,6 +104,21 @@ test('RetryLoop does not cut a wait short when it is woken meanwhile', async () 
   expect(stepsMs).toEqual([0, 1000]);
 });
 
+test('RetryLoop.hurry() repeats a failed step at once, and nothing where none has failed', async () => {
+  const { clock, loop, stepsMs } = createBench(scripted(new Error('No'), new Error('No'), 'idle'));
+  loop.hurry();
+  loop.wake();
+  await loop.whenIdle();
+  await clock.advance(400);
+  loop.hurry();
+  await new Promise(setImmediate);
+  expect(stepsMs).toEqual([0, 400]);
+  await clock.advance(2000, () => loop.whenIdle());
+  expect(stepsMs).toEqual([0, 400, 2400]);
+  loop.hurry();
+  expect(stepsMs).toHaveLength(3);
+});
+
 test('RetryLoop.whenIdle() resolves while the loop waits after a failure', async () => {
   const { clock, loop, failures } = createBench(() => Promise.reject(new RangeError('no')));
   loop.wake();

@@ -1,9 +1,10 @@
-import { type Clock, type Logger, Mutex, openDeadline, renderErrorChain, type Timer } from '../../base/index.ts';
+import { type Clock, type Logger, Mutex, openDeadline, renderErrorChain } from '../../base/index.ts';
 import { ClusterError, type Membership, planMoves } from '../../cluster/index.ts';
 import type { RouterSettings } from '../../config/index.ts';
 import { NatsError } from '../../net/index.ts';
 import type { Fleet, FleetChange, FleetDifference, FleetWish } from '../routers/fleet.ts';
 import type { RouterGate } from '../routers/router-agent.ts';
+import { Settling } from './settling.ts';
 
 /** The cluster, and the routers that run here. */
 export interface ClusterShareOptions {
@@ -11,8 +12,6 @@ export interface ClusterShareOptions {
   readonly membership: Pick<Membership, 'self' | 'lease' | 'view' | 'setRouters' | 'claim' | 'release'>;
   /** The routers that run here. */
   readonly fleet: Pick<Fleet, 'apply' | 'compare' | 'find'>;
-  /** Called when this replica may have other sinks than before. */
-  readonly onMoved: () => void;
   /** Called with the number of routers that came or went. */
   readonly onCounted: (taken: number, given: number) => void;
   /** Clock for waits. */
@@ -21,14 +20,6 @@ export interface ClusterShareOptions {
   readonly logger: Logger;
 }
 
-/**
- * Changes of the members are acted upon once there was none for so long, but not later than that: after an outage of the
- * engine the replicas come back one after another, and each would move routers. Milliseconds.
- */
-const SETTLE_MS = 1000;
-const SETTLE_MS_MAX = 3000;
-/** Wait before something is tried again. Milliseconds. */
-const AGAIN_MS = 1000;
 /** Time limit of the logouts from routers that go to others. Milliseconds. */
 const LOGOUT_MS_MAX = 5000;
 /** Owner keys that are written at the same time. */
@@ -44,13 +35,12 @@ export class ClusterShare implements RouterGate {
   readonly #claimed = new Set<string>();
   readonly #waitingSince = new Map<string, number>();
   readonly #stop = new AbortController();
+  readonly #settling: Settling;
   #wish: FleetWish | undefined;
-  #timer: Timer | undefined;
-  /** Time of the oldest change that was not acted upon yet. Monotonic milliseconds. */
-  #changedMs: number | undefined;
 
   constructor(options: ClusterShareOptions) {
     this.#options = options;
+    this.#settling = new Settling(options.clock, () => void this.#mutex.run(() => this.#move()));
   }
 
   /** All configured routers, whoever runs them. */
@@ -73,7 +63,7 @@ export class ClusterShare implements RouterGate {
   }
 
   /** True while this replica has a lease and the thing belongs to it. */
-  isOwner(kind: 'router' | 'sink' | 'janitor', name: string): boolean {
+  isOwner(kind: 'router' | 'janitor', name: string): boolean {
     if (kind === 'router') return this.mayRead(name);
     const { lease, view, self } = this.#options.membership;
     return lease.isHeld && view.findTaskOwner(`${kind}/${name}`) === self.replica;
@@ -84,7 +74,7 @@ export class ClusterShare implements RouterGate {
     return this.#mutex.run(async () => {
       this.#wish = wish;
       this.#options.membership.setRouters(wish.routers.map(({ name }) => name));
-      this.#schedule(0);
+      this.#settling.schedule(0);
       return await this.#run(this.#claimed, signal);
     });
   }
@@ -98,15 +88,13 @@ export class ClusterShare implements RouterGate {
 
   /** Members, owners or the lease have changed. */
   noteChange(): void {
-    const nowMs = this.#options.clock.monotonic();
-    this.#changedMs ??= nowMs;
-    this.#schedule(Math.max(0, Math.min(SETTLE_MS, this.#changedMs + SETTLE_MS_MAX - nowMs)));
+    this.#settling.noteChange();
   }
 
   /** Ends the moves. The routers go on until the fleet is closed. */
   async close(): Promise<void> {
     this.#stop.abort();
-    this.#timer?.cancel();
+    this.#settling.close();
     await this.#mutex.run(async () => {});
   }
 
@@ -118,18 +106,8 @@ export class ClusterShare implements RouterGate {
     return claim === undefined || claim.incarnation === self.incarnation;
   }
 
-  #schedule(waitMs: number): void {
-    if (this.#stop.signal.aborted) return;
-    this.#timer?.cancel();
-    this.#timer = this.#options.clock.setTimer(waitMs, () => {
-      this.#timer = undefined;
-      void this.#mutex.run(() => this.#move());
-    });
-  }
-
   async #move(): Promise<void> {
-    const { membership, clock, onMoved, onCounted, logger } = this.#options;
-    this.#changedMs = undefined;
+    const { membership, clock, onCounted, logger } = this.#options;
     const wish = this.#wish;
     if (!wish || this.#stop.signal.aborted) return;
     // Without a lease nothing can be claimed; what runs is kept from asking by the gate.
@@ -137,7 +115,14 @@ export class ClusterShare implements RouterGate {
     const { view, self } = membership;
     const nowMs = clock.monotonic();
     const routers = wish.routers.map(({ name }) => name);
-    const plan = { view, self, routers, claimed: this.#claimed, waitingSince: this.#waitingSince, nowMs };
+    const plan = {
+      view: view.of('router'),
+      self,
+      routers,
+      claimed: this.#claimed,
+      waitingSince: this.#waitingSince,
+      nowMs,
+    };
     const { take, give, drop, isWaiting } = planMoves(plan);
     const [claimed, gone] = [new Set(this.#claimed), [...give, ...drop]];
     for (const router of drop) this.#claimed.delete(router);
@@ -165,8 +150,7 @@ export class ClusterShare implements RouterGate {
       const members = view.members.length;
       logger.info('Routers have moved', { taken, given: give.length, lost: drop.length, members });
     }
-    onMoved();
-    if ((isWaiting || !isComplete || !isAllHere) && !this.#timer) this.#schedule(AGAIN_MS);
+    if (isWaiting || !isComplete || !isAllHere) this.#settling.tryAgain();
   }
 
   /** Does something with each router, several at a time. Returns false if some failed, and are to be tried again. */

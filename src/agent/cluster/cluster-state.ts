@@ -22,8 +22,9 @@ export interface ClusterStateOptions {
     readonly settings: ClusterSettings;
     isOwner(kind: 'router' | 'sink' | 'janitor', name: string): boolean;
     mayKnow(router: string): boolean;
-    /** Changes whenever others may have served a sink of this replica. */
-    readonly term: number;
+    isLeaving(sink: string): boolean;
+    /** Another value than before whenever others may have served a sink of this replica. */
+    termOf(sink: string): number;
   };
   /** Keeps the last lines for the pages. */
   readonly local: Pick<EmbeddedStore, 'addRecent' | 'keepRouters'>;
@@ -62,7 +63,8 @@ export function openClusterStore(options: ClusterStateOptions): ClusterState {
     sinks: config.sinks,
     isOwner: (kind: 'router' | 'sink' | 'janitor', name: string) => cluster.isOwner(kind, name),
     mayKnow: (router: string) => cluster.mayKnow(router),
-    term: () => cluster.term,
+    isLeaving: (sink: string) => cluster.isLeaving(sink),
+    termOf: (sink: string) => cluster.termOf(sink),
     onForgotten: (routers) => logger.info('Forgot routers that no replica has configured any more', { routers }),
     onRecords,
     letters,

@@ -3,6 +3,7 @@ import { type Clock, type Lifecycle, type Logger, renderErrorChain } from '../..
 import { type ClusterSettings, Membership, type MembershipEvent } from '../../cluster/index.ts';
 import type { SelfMetrics } from '../metrics/self-metrics.ts';
 import type { ClusterShare } from './cluster-share.ts';
+import type { SinkShare } from './sink-share.ts';
 
 /** The engine, and the output of this replica. */
 export interface ClusterOptions {
@@ -27,6 +28,7 @@ export class Cluster {
   readonly membership: Membership;
   readonly #options: ClusterOptions;
   #share: ClusterShare | undefined;
+  #sinks: SinkShare | undefined;
   #hasJoined = false;
 
   constructor(options: ClusterOptions) {
@@ -40,7 +42,10 @@ export class Cluster {
       startedMs: clock.now(),
       clock,
       report: (event) => this.#report(event),
-      onChange: () => this.#share?.noteChange(),
+      onChange: () => {
+        this.#share?.noteChange();
+        this.#sinks?.noteChange();
+      },
     });
     metrics.readCluster(() => this.#measure());
   }
@@ -57,12 +62,18 @@ export class Cluster {
 
   /** True while this replica has a lease and the thing belongs to it. */
   isOwner(kind: 'router' | 'sink' | 'janitor', name: string): boolean {
+    if (kind === 'sink') return this.#sinks?.isOwner(name) ?? false;
     return this.#share?.isOwner(kind, name) ?? false;
   }
 
-  /** Changes whenever others may have served a sink of this replica. */
-  get term(): number {
-    return this.membership.term;
+  /** True while a sink of this replica is about to go to another. */
+  isLeaving(sink: string): boolean {
+    return this.#sinks?.isLeaving(sink) ?? false;
+  }
+
+  /** Another value than before whenever others may have served a sink of this replica. */
+  termOf(sink: string): number {
+    return this.#sinks?.termOf(sink) ?? 0;
   }
 
   /** True if a replica has the router configured, or if it cannot be told. */
@@ -70,9 +81,10 @@ export class Cluster {
     return this.membership.view.mayKnow(router);
   }
 
-  /** Becomes a member, with this share of the routers. */
-  begin(share: ClusterShare): void {
+  /** Becomes a member, with these shares of the routers and sinks. */
+  begin(share: ClusterShare, sinks: SinkShare): void {
     this.#share = share;
+    this.#sinks = sinks;
     this.membership.start();
   }
 

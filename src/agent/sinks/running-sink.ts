@@ -5,6 +5,7 @@ import {
   type Random,
   renderDuration,
   renderErrorChain,
+  untilAborted,
 } from '../../base/index.ts';
 import {
   DeliveryError,
@@ -60,6 +61,9 @@ export class RunningSink {
   readonly #context: SinkContext;
   readonly #sink: Sink;
   readonly #loop: RetryLoop;
+  readonly #worker: DeliveryWorker<SpoolCursor>;
+  /** Ends the step that is under way. */
+  #ending: AbortController | undefined;
   readonly #selection: SinkSelection;
   #state: SinkSummary['state'] = 'unknown';
   readonly #startedAt: string;
@@ -82,7 +86,7 @@ export class RunningSink {
     this.#context = context;
     this.#sink = sink;
     this.#selection = createSelection(settings.select);
-    const worker = new DeliveryWorker<SpoolCursor>({
+    this.#worker = new DeliveryWorker<SpoolCursor>({
       sink,
       spool: store,
       deadLetters: {
@@ -97,7 +101,7 @@ export class RunningSink {
       clock,
       random,
       backoff: SINK_BACKOFF,
-      step: (signal, options) => this.#step(worker, signal, options),
+      step: (signal, options) => this.#step(signal, options),
       onFailure: (cause) => this.#noteFailure(cause),
     });
     if (sink.connection) sink.connection.onEnd = () => this.#loop.wake();
@@ -165,7 +169,25 @@ export class RunningSink {
   /** Delivers what is spooled until `signal` aborts, and closes the sink. */
   async drain(signal: AbortSignal): Promise<void> {
     await this.#loop.drain(signal);
+    await this.#settle(signal);
     await this.#sink.close();
+  }
+
+  /** Tries once more to store the cursor of what the sink has taken, if that failed: the next process would deliver it again. */
+  async #settle(signal: AbortSignal): Promise<void> {
+    if (!this.#worker.isSettling || signal.aborted) return;
+    await untilAborted(this.#worker.step(signal), signal).catch((cause: unknown) => this.#noteFault(cause));
+  }
+
+  /**
+   * Resolves when the sink, which is about to go to another replica, has nothing in hand of which it has taken a part. Once `signal`
+   * aborts, gives up the attempt that is under way: an answer that comes later could not be stored.
+   */
+  async handOver(signal: AbortSignal): Promise<void> {
+    // After an outage of the engine it may wait for minutes before it stores the cursor.
+    if (this.#worker.isSettling) this.#loop.hurry();
+    await untilAborted(this.#worker.whenDone(), signal).catch(() => {});
+    if (signal.aborted) this.#ending?.abort();
   }
 
   /** Ends the delivery after a change of the configuration. `isChanged`: the sink gets other settings; otherwise it was removed. */
@@ -206,22 +228,27 @@ export class RunningSink {
     }
   }
 
-  async #step(
-    worker: DeliveryWorker<SpoolCursor>,
-    signal: AbortSignal,
-    options: StepOptions,
-  ): Promise<RetryLoopOutcome> {
+  async #step(signal: AbortSignal, options: StepOptions): Promise<RetryLoopOutcome> {
     const { store, clock, logger } = this.#context;
+    const worker = this.#worker;
     // The opening of the state wakes it.
     if (store.isWaiting) return 'idle';
+    const ending = new AbortController();
+    const end = () => ending.abort(signal.reason);
+    signal.addEventListener('abort', end);
+    this.#ending = ending;
     const patience = clock.setTimer(SINK_PATIENCE_MS, () => {
       const waited = renderDuration(SINK_PATIENCE_MS);
       this.#noteState(false, `It has not taken records for ${waited}`);
       logger.warn('A sink does not take its records', { sink: this.name, waited });
     });
     try {
-      return await worker.step(signal, options);
+      return await worker.step(ending.signal, options);
     } catch (cause) {
+      if (ending.signal.aborted && !signal.aborted) {
+        worker.abandon();
+        return 'idle';
+      }
       if (!(cause instanceof StoreError) || cause.code !== 'fenced') throw cause;
       // Another replica serves the sink now, or has; what was delivered is delivered again.
       worker.abandon();
@@ -229,6 +256,7 @@ export class RunningSink {
       clock.setTimer(FENCED_MS, () => this.wake());
       return 'idle';
     } finally {
+      signal.removeEventListener('abort', end);
       patience.cancel();
     }
   }

@@ -9,6 +9,8 @@ import { RunningSink, type SinkContext } from './running-sink.ts';
 export interface SinkSupervisorOptions extends SinkContext {
   /** Creates a sink from its settings. May throw. */
   readonly create: (settings: SinkSettings) => Sink;
+  /** Called when the sinks are others than before. */
+  readonly onChanged?: (() => void) | undefined;
 }
 
 /** Changes that {@link SinkSupervisor.prepare} has prepared. */
@@ -43,6 +45,16 @@ export class SinkSupervisor {
 
   constructor(options: SinkSupervisorOptions) {
     this.#options = options;
+  }
+
+  /** Names of the sinks. */
+  get names(): readonly string[] {
+    return [...this.#sinks.keys()];
+  }
+
+  /** Ends what a sink that goes to another replica has in hand; see {@link RunningSink.handOver}. */
+  async handOver(sink: string, signal: AbortSignal): Promise<void> {
+    await this.#sinks.get(sink)?.running.handOver(signal);
   }
 
   /** Describes each sink, in the order of the configuration. */
@@ -111,6 +123,7 @@ export class SinkSupervisor {
           if (member) this.#sinks.set(name, member);
         }
         if (gone.length > 0) await this.#freeCursors();
+        this.#options.onChanged?.();
         this.wake();
         this.#lookAgain();
       },

@@ -27,8 +27,10 @@ export interface ClusterStoreOptions {
   readonly sinks: readonly SinkStart[];
   /** True while the lease of this replica holds and a router, a sink or the janitor's work is its own. Asked before each write. */
   readonly isOwner: (kind: 'router' | 'sink' | 'janitor', name: string) => boolean;
+  /** True while a sink of this replica is about to go to another one. Default: they never do. */
+  readonly isLeaving?: ((sink: string) => boolean) | undefined;
   /** Another value than before whenever others may have served a sink of this replica since. Default: they never do. */
-  readonly term?: (() => number) | undefined;
+  readonly termOf?: ((sink: string) => number) | undefined;
   /**
    * True if a replica has a router configured, or if it cannot be told. What the stream holds of others is removed after a week.
    * Default: nothing is removed.
@@ -112,7 +114,7 @@ export class ClusterStore implements Store {
       now: () => link.clock.now(),
       sinks: () => this.#sinks,
       serves: (sink) => this.serves(sink),
-      term: () => this.term,
+      termOf: (sink) => this.termOf(sink),
       isReady: () => !this.isWaiting,
       onRecords: options.onRecords,
       onServing: options.onServing,
@@ -220,8 +222,12 @@ export class ClusterStore implements Store {
     );
   }
 
-  get term(): number {
-    return this.#options.term?.() ?? 0;
+  isLeaving(sink: string): boolean {
+    return this.#options.isLeaving?.(sink) ?? false;
+  }
+
+  termOf(sink: string): number {
+    return this.#options.termOf?.(sink) ?? 0;
   }
 
   serves(sink: string): boolean {
@@ -265,9 +271,11 @@ export class ClusterStore implements Store {
     this.#watch.close();
     this.letters.close();
     this.#janitor.close();
+    using deadline = openDeadline(this.#link.clock, CLOSE_MS_MAX);
+    // Cursors of what sinks have taken, among others. What is sent again while no server answers ends with the time.
+    await untilAborted(this.#queue.settle(), deadline.signal).catch(() => {});
     this.#queue.close();
     const ended = Promise.all([this.#queue.settle(), this.#readers.end()]);
-    using deadline = openDeadline(this.#link.clock, CLOSE_MS_MAX);
     await untilAborted(ended, deadline.signal).catch(() => {});
     // What an engine that hangs has not answered ends with the connection.
     await this.#link.close();

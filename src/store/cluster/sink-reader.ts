@@ -2,7 +2,7 @@ import type { Slice, SliceBounds } from '../../model/index.ts';
 import { collectSlice } from '../collect-slice.ts';
 import type { LogChoice, SinkStart, SpoolCursor } from '../contracts.ts';
 import { StoreError } from '../errors.ts';
-import { type CommitQueue, toFenced } from './commit-queue.ts';
+import { type CommitQueue, type Owned, toFenced } from './commit-queue.ts';
 import { advancePlace, beginPass, parsePlace, renderPlace, type SinkPlace } from './cursor.ts';
 import type { ClusterLink } from './link.ts';
 import { RecordFeed, type RecordMessage } from './record-feed.ts';
@@ -59,6 +59,8 @@ export class SinkReader {
   /** Reads the cursor from the leader, and begins to read the records behind it. */
   async open(): Promise<void> {
     const { link, subjects, queue } = this.#options;
+    // What the reader before this one is about to store would be missing, and given out again.
+    await queue.settle(this.#owned);
     const [stored, { state }] = await Promise.all([
       link.readLast(subjects.stream, this.#subject),
       link.ask(`STREAM.INFO.${subjects.stream}`),
@@ -81,10 +83,14 @@ export class SinkReader {
     if (!this.#isClosed) this.#restart();
   }
 
+  /** Ends the reading. A cursor that waits to be stored is stored all the same: the sink has taken what lies before it. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#options.queue.forget(this.#subject);
     await this.#feed?.close();
+  }
+
+  get #owned(): Owned {
+    return { kind: 'sink', name: this.#start.name };
   }
 
   /** Number of the last message that was read from the stream; 0 before the first. */
@@ -104,9 +110,10 @@ export class SinkReader {
   }
 
   async #store(place: SinkPlace): Promise<void> {
+    // Another reader may have read where the sink stands, and goes on from there.
+    if (this.#isClosed) throw toFenced(this.#owned);
     const payload = Buffer.from(renderPlace(place));
-    const owned = { kind: 'sink', name: this.#start.name } as const;
-    await this.#options.queue.commit({ owned, added: [], fenced: [{ subject: this.#subject, payload }] });
+    await this.#options.queue.commit({ owned: this.#owned, added: [], fenced: [{ subject: this.#subject, payload }] });
     this.#place = place;
   }
 
@@ -153,8 +160,7 @@ export class SinkReader {
    */
   async acknowledge(next: SpoolCursor): Promise<void> {
     const place = this.#place;
-    if (next.batch > Math.max(this.#lastSeq, this.seenSeq) + 1)
-      throw toFenced({ kind: 'sink', name: this.#start.name });
+    if (next.batch > Math.max(this.#lastSeq, this.seenSeq) + 1) throw toFenced(this.#owned);
     const { replayMs = 0 } = this.#start;
     const moved = place && advancePlace(place, next, { nowMs: this.#options.now(), replayMs });
     if (!moved) return;

@@ -11,7 +11,7 @@ export interface SinkReadersOptions extends SinkReaderOptions {
   /** True while a sink is this replica's. */
   readonly serves: (sink: string) => boolean;
   /** Another value than before whenever others may have served a sink since. */
-  readonly term: () => number;
+  readonly termOf: (sink: string) => number;
   /** True once the stream is known to be as it must be. */
   readonly isReady: () => boolean;
   /** Called when this replica begins to serve a sink. */
@@ -58,7 +58,7 @@ export class SinkReaders {
     const known = this.#readers.get(sink);
     const { connection } = this.#options.link;
     const isServed = this.#options.serves(sink);
-    const term = this.#options.term();
+    const term = this.#options.termOf(sink);
     // A server that has lost its last commits in a power cut gives their numbers to others. And another replica may have moved the
     // cursor while nobody asked here.
     const isOutdated = connection !== undefined && (known?.connection !== connection || known.term !== term);

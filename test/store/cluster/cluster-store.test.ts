@@ -114,8 +114,8 @@ describe.skipIf(isMissing)(`ClusterStore and others of its cluster${note}`, LIMI
       (replica: string): ClusterStoreOptions['isOwner'] =>
       (kind) =>
         kind !== 'sink' || owner.sink === replica;
-    await using one = await bench.open({ replica: 'one', isOwner: isOwnerAt('one'), term: () => owner.term });
-    await using two = await bench.open({ replica: 'two', isOwner: isOwnerAt('two'), term: () => owner.term });
+    await using one = await bench.open({ replica: 'one', isOwner: isOwnerAt('one'), termOf: () => owner.term });
+    await using two = await bench.open({ replica: 'two', isOwner: isOwnerAt('two'), termOf: () => owner.term });
     await one.store.commit(commitOf(['1', '2']));
     expect(await one.take('a', 2)).toEqual(['1', '2']);
     await one.store.commit(commitOf(['3', '4'], 'p2'));
@@ -126,6 +126,42 @@ describe.skipIf(isMissing)(`ClusterStore and others of its cluster${note}`, LIMI
     owner.term++;
     await one.store.commit(commitOf(['5'], 'p3'));
     expect((await one.next('a')).lines).toEqual(['5']);
+  });
+
+  test('stores the cursor of what a sink has acknowledged although it is read anew meanwhile, and gives out nothing twice', async () => {
+    await using bench = await createClusterBench();
+    const owner = { term: 1 };
+    await using one = await bench.open({ termOf: () => owner.term });
+    await one.store.commit(commitOf(['1', '2', '3']));
+    await one.next('a', { recordsMax: 2 });
+    // Its cursor waits in the queue, behind a batch of which the server says nothing.
+    bench.server.pause();
+    const stored = one.store.commit(commitOf(['4'], 'p2'));
+    const acknowledged = one.acknowledge('a');
+    await new Promise(setImmediate);
+    owner.term++;
+    expect(one.store.countWaiting('a')).toBe(0);
+    bench.server.resume();
+    await expect(acknowledged).resolves.toBeUndefined();
+    await stored;
+    expect(await one.take('a', 2)).toEqual(['3', '4']);
+  });
+
+  test('stores the cursor of what a sink has acknowledged when it closes', async () => {
+    await using bench = await createClusterBench();
+    await using one = await bench.open({ replica: 'one' });
+    await one.store.commit(commitOf(['1', '2', '3']));
+    await one.next('a', { recordsMax: 2 });
+    bench.server.pause();
+    const stored = one.store.commit(commitOf(['4'], 'p2'));
+    const acknowledged = one.acknowledge('a');
+    await new Promise(setImmediate);
+    const closed = one.store.close();
+    bench.server.resume();
+    await expect(acknowledged).resolves.toBeUndefined();
+    await Promise.all([stored, closed]);
+    await using two = await bench.open({ replica: 'two' });
+    expect(await two.take('a', 2)).toEqual(['3', '4']);
   });
 
   test('does not begin a sink anew whose place a later version has written, and says so', async () => {
