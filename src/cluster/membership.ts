@@ -104,6 +104,11 @@ export class Membership {
     return this.#term;
   }
 
+  /** False from the moment in which the engine was seen to be away; its lease goes on for a while. */
+  get isEngineHere(): boolean {
+    return this.#session !== undefined && !this.lease.isEngineAway;
+  }
+
   /** Sets the names of the routers that this replica knows. */
   setRouters(names: Iterable<string>): void {
     const all = [...names];

@@ -29,6 +29,9 @@ function openShare() {
       self,
       lease,
       view,
+      get isEngineHere() {
+        return !lease.isEngineAway;
+      },
       setRouters: () => {},
       async claim(router) {
         bucket.put(toOwnerKey(router), renderClaim(self), view.findClaim(router).seq);
@@ -123,6 +126,15 @@ test('what another replica has taken is asked for nothing from then on, before a
   look();
   expect([share.mayAsk('plant-3'), share.mayRead('plant-3'), share.mayAsk('plant-4')]).toEqual([false, false, true]);
   expect(running.has('plant-3')).toBe(true);
+});
+
+test('once the engine is seen to be away no log is read, and what was read before may still be stored while the lease goes on', async () => {
+  const { clock, lease, share } = await openAlone();
+  lease.noteFailure(clock.monotonic(), 1000);
+  const seen = () => [share.mayAsk('plant-0'), share.mayRead('plant-0'), share.isOwner('router', 'plant-0')];
+  expect(seen()).toEqual([true, false, true]);
+  lease.renew(clock.monotonic());
+  expect(seen()).toEqual([true, true, true]);
 });
 
 test('while the engine is away the status may be asked for and the logs may not be read; a pause allows neither', async () => {

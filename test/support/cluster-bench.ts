@@ -35,7 +35,12 @@ export interface ClusterBenchOptions {
   readonly servers: readonly string[];
   /** How a replica reaches the servers. Default: as they are. */
   readonly serversOf?: (replica: string) => readonly string[];
-  readonly world: ClusterWorld;
+  /** Names of the routers, and where they and the receiver of sink `world` are. */
+  readonly world: Pick<ClusterWorld, 'names' | 'url'>;
+  /** Lines of the configuration by which routers are asked, in place of the account of the world. */
+  readonly asked?: string;
+  /** URL of a router. Default: below that of the world. */
+  readonly urlOf?: (router: string) => string;
   /** Between two polls, and two looks at the logs. As written, default 1s. */
   readonly interval?: string;
   /** Maximum size of the stream. As written, default 64MiB. */
@@ -64,7 +69,8 @@ export async function expectShared(replicas: readonly Replica[], names: readonly
 /** Sets up what replicas need, and starts them as they are wanted. */
 export async function openClusterBench(options: ClusterBenchOptions): Promise<ClusterBench> {
   const { servers, serversOf = () => servers, world, lease = '3s', grace = '1m', copies = 1 } = options;
-  const { interval = '1s', maxBytes = '64MiB', sinks = ['world', 'never'] } = options;
+  const { interval = '1s', maxBytes = '64MiB', sinks = ['world', 'never'], asked } = options;
+  const { urlOf = (router) => `${world.url}/${router}` } = options;
   const folder = await mkdtemp(join(tmpdir(), 'router-exporter-cluster-'));
   const replicas: Replica[] = [];
   const toSink = (sink: 'world' | 'never', replica: string) =>
@@ -83,15 +89,11 @@ cluster:
 modules:
   number: { resources: [{ path: number, metrics: [{ name: router_number, help: A number., type: gauge, value: n }] }] }
 defaults:
-  username: ${name}
-  password: none
-  auth: basic
-  timezone: UTC
-  modules: [number]
+${asked ?? `  username: ${name}\n  password: none\n  auth: basic\n  timezone: UTC\n  modules: [number]`}
   poll: { interval: ${interval}, timeout: 1s, connect_timeout: 1s, deadline: 1s, stale_after: 1m }
   logs: { interval: ${interval}, start: all }
 routers:
-${world.names.map((router) => `  - { name: ${router}, url: "${world.url}/${router}" }\n`).join('')}sinks:${sinks.length === 0 ? ' []' : ''}
+${world.names.map((router) => `  - { name: ${router}, url: "${urlOf(router)}" }\n`).join('')}sinks:${sinks.length === 0 ? ' []' : ''}
 ${sinks.map((sink) => `  - ${toSink(sink, name)}\n`).join('')}`,
     );
   await write('admin', await findFreePort());

@@ -9,7 +9,10 @@ import { Settling } from './settling.ts';
 /** The cluster, and the routers that run here. */
 export interface ClusterShareOptions {
   /** The lease of this replica, and what is known of the others. */
-  readonly membership: Pick<Membership, 'self' | 'lease' | 'view' | 'setRouters' | 'claim' | 'release'>;
+  readonly membership: Pick<
+    Membership,
+    'self' | 'lease' | 'view' | 'isEngineHere' | 'setRouters' | 'claim' | 'release'
+  >;
   /** The routers that run here. */
   readonly fleet: Pick<Fleet, 'apply' | 'compare' | 'find'>;
   /** Called with the number of routers that came or went. */
@@ -58,14 +61,15 @@ export class ClusterShare implements RouterGate {
     return (lease.isHeld || lease.isInGrace) && this.#has(router);
   }
 
+  /** While the engine is away nothing that is read could be stored, although the lease goes on for a while. */
   mayRead(router: string): boolean {
-    return this.#options.membership.lease.isHeld && this.#has(router);
+    return this.#options.membership.isEngineHere && this.isOwner('router', router);
   }
 
   /** True while this replica has a lease and the thing belongs to it. */
   isOwner(kind: 'router' | 'janitor', name: string): boolean {
-    if (kind === 'router') return this.mayRead(name);
     const { lease, view, self } = this.#options.membership;
+    if (kind === 'router') return lease.isHeld && this.#has(name);
     return lease.isHeld && view.findTaskOwner(`${kind}/${name}`) === self.replica;
   }
 
