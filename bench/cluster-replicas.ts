@@ -3,7 +3,7 @@
  * replicas, each with as many routers; polls per second where each request takes 0.4 s and each replica has so many turns; and how
  * long the routers of a replica that is killed have no owner.
  *
- *   npm run build && PATH=$PATH:<folder with nats-server> npx node bench/cluster-replicas.ts [seconds 15] [routers of each replica 150]
+ *   npm run build && PATH=$PATH:<folder with nats-server> npx node bench/cluster-replicas.ts [seconds 15] [routers of each replica 80]
  *
  * Takes less than five minutes. Prints Markdown for RESULTS.md.
  */
@@ -23,8 +23,8 @@ import { describeMachine, median, print } from './contest.ts';
 
 const SECONDS = Number(process.argv[2] ?? 15);
 const COUNTS = [1, 2, 3];
-/** Routers of each replica. With two cores, more than some 50 keep both busy at three replicas, and every poll takes longer. */
-const ROUTERS = Number(process.argv[3] ?? 150);
+/** Routers of each replica. With two cores, more than some 100 keep both busy at three replicas, and every poll takes longer. */
+const ROUTERS = Number(process.argv[3] ?? 80);
 const INTERVAL_MS = 2000;
 const LATENCY_MS = 400;
 const TURNS = 20;
