@@ -15,7 +15,7 @@ const DAY_SECONDS = 86_400;
 const LINES = 40;
 /** Files of the history of each log, and their lines: a megabyte for each file of the four logs. */
 const [HISTORY_FILES, HISTORY_LINES] = [5, 4000];
-/** A short run tries a full disk, a clock set forward, and a process that is stopped. */
+/** A short run tries a clock set forward, and a process that is stopped. */
 const isShort = sampled('faults of the machine', false, true);
 const ROTATION_MS = 2000;
 /** The minute of the issue takes `FAULT_STOP_MS=60000`; three seconds are more than every time limit of the configuration. */
@@ -32,7 +32,7 @@ const STORES = sampled(
     { store: 'records', refuses: false },
     { store: 'dead letters', refuses: true },
   ],
-  [{ store: 'records', refuses: false }],
+  [],
 );
 const limits = { timeout: 180_000 };
 const UP = /^router_up\{router="sim-1"\} 1$/m;

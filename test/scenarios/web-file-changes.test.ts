@@ -11,7 +11,7 @@ import { createTestAuthority } from '../web/certificates.ts';
 
 const URL_PATTERN = /"urls":\["([^"]+)"/;
 
-test('the agent takes new users of the file behind --web.config.file by itself, and keeps the old ones when it has a fault', async () => {
+test.concurrent('the agent takes new users of the file behind --web.config.file by itself, and keeps the old ones when it has a fault', async () => {
   await using simulator = await startSimulator({ routers: 1, clock: createSystemClock(), seed: 1 });
   await using config = await writeRunConfig(simulator);
   const file = join(dirname(config.file), 'web.yaml');
@@ -38,7 +38,7 @@ test('the agent takes new users of the file behind --web.config.file by itself, 
   expect(await ask('first')).toBe(401);
 });
 
-test('the agent serves a new certificate by itself, also one that comes after a fault', async () => {
+test.concurrent('the agent serves a new certificate by itself, also one that comes after a fault', async () => {
   await using simulator = await startSimulator({ routers: 1, clock: createSystemClock(), seed: 1 });
   await using config = await writeRunConfig(simulator);
   const folder = dirname(config.file);

@@ -15,6 +15,7 @@ export const SAMPLES = {
   'levels of bzip2': 'the first and the last of nine',
   'pages in dark colours': 'one of six',
   'layouts of the fleet': 'one of five fleets',
+  'layouts of other pages': '5 of 13',
   'processes of the program': 'they and all threads from a bundle of the sources',
   'long properties': 'a tenth of the runs',
   'real receivers': 'none',
@@ -26,7 +27,7 @@ export const SAMPLES = {
   'memory for a large file': 'not measured',
   'ways to start the agent': 'by its command',
   'faults of a cluster': 'none',
-  'faults of the machine': 'three of eight, on one of two stores',
+  'faults of the machine': 'two of eight',
 } as const;
 
 export type SampleName = keyof typeof SAMPLES;

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { LineKernel, leaveLineKernel, useLineKernel } from '../../../src/logs/lines/line-kernel.ts';
+import { countRuns } from '../../support/sampled.ts';
 import { LITERALS_IN_ORDER, line, read, renderLines, type Situation, situation, usual } from './random-lines.ts';
 
 beforeEach(() => {
@@ -40,7 +41,7 @@ test('LineKernel renders what the threads without it do, whatever the lines are 
         expect(withKernel).toEqual(without);
       },
     ),
-    { numRuns: 400 },
+    { numRuns: countRuns(1500) },
   );
   expect(lines).toBeGreaterThan(500);
 });
