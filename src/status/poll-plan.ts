@@ -10,6 +10,8 @@ export type StatusReaders = Readonly<Partial<Record<ModuleReader, StatusReader>>
 
 /** A unit of polling: a path with everything derived from it, or a reader. */
 export interface PollTarget {
+  /** Its place in the plan. */
+  readonly index: number;
   /** Value of the label `resource`: the path without a leading slash, or the reader's name. */
   readonly name: string;
   readonly path: string;
@@ -44,8 +46,8 @@ export interface PollPlan {
   /** Identity first, then what others are joined with, then in the order of the modules, and readers last: they may depend on what was read before. */
   readonly targets: readonly PollTarget[];
   readonly patterns: readonly PollPattern[];
-  /** Places of targets in the list, by path. */
-  readonly places: ReadonlyMap<string, number>;
+  /** The same targets by path. */
+  readonly byPath: ReadonlyMap<string, PollTarget>;
   /** The shortest interval. Milliseconds. */
   readonly tickMs: number;
   /** The names of the targets, each with a number of its own from 0 on. */
@@ -86,7 +88,7 @@ export function createPollPlan(
 }
 
 function composePlan(modules: readonly ModuleDefinition[], intervalMs: number, readers: ReadonlySet<string>): PollPlan {
-  const targets = new Map<string, PollTarget>();
+  const merged = new Map<string, TargetDraft>();
   const patterns = new Map<string, PollPattern>();
   for (const { definition, resources } of compileModules(modules)) {
     const shared = { isIdentity: definition.isIdentity, intervalMs: toIntervalMs(definition, intervalMs) };
@@ -104,7 +106,7 @@ function composePlan(modules: readonly ModuleDefinition[], intervalMs: number, r
         ...UNRELATED,
       };
       // A reader runs once per poll; a second module that uses it can only make it run more often.
-      targets.set(`reader:${name}`, mergeTargets(targets.get(`reader:${name}`), { ...own, ...shared }));
+      merged.set(`reader:${name}`, mergeTargets(merged.get(`reader:${name}`), { ...own, ...shared }));
     }
     for (const resource of resources) {
       const { path, isOptional } = resource.definition;
@@ -122,36 +124,40 @@ function composePlan(modules: readonly ModuleDefinition[], intervalMs: number, r
           needs: resource.join ? [resource.join.definition.path] : [],
           isConditional: resource.isConditional,
         };
-        targets.set(one, mergeTargets(targets.get(one), { ...own, modules: [definition.name], ...shared }));
+        merged.set(one, mergeTargets(merged.get(one), { ...own, modules: [definition.name], ...shared }));
       }
       if (resource.join) {
         const { path: other } = resource.join.definition;
         const feed = { ...createProbe(shared.intervalMs, other), modules: [definition.name], feeds: [resource.join] };
-        targets.set(other, mergeTargets(targets.get(other), { ...feed, isOptional: true }));
+        merged.set(other, mergeTargets(merged.get(other), { ...feed, isOptional: true }));
       }
       if (isNamed) continue;
       const isSure = isOptional && patterns.get(path)?.isOptional !== false;
       patterns.set(path, { path, names: paths, isOptional: isSure });
     }
   }
-  const isConditional = [...targets.values()].some((target) => target.isConditional);
-  if (isConditional && !targets.has(PROBE)) {
+  const isConditional = [...merged.values()].some((target) => target.isConditional);
+  if (isConditional && !merged.has(PROBE)) {
     // Read after each login: another firmware needs a restart.
-    targets.set(PROBE, { ...createProbe(Math.max(intervalMs, DEVICE_INTERVAL_MS)), isIdentity: true });
+    merged.set(PROBE, { ...createProbe(Math.max(intervalMs, DEVICE_INTERVAL_MS)), isIdentity: true });
   }
-  const ordered = [...targets.values()].toSorted((a, b) => toRank(a) - toRank(b));
-  if (ordered.length === 0) ordered.push(createProbe(intervalMs));
+  if (merged.size === 0) merged.set(PROBE, createProbe(intervalMs));
+  const ordered = [...merged.values()].toSorted((a, b) => toRank(a) - toRank(b));
+  const targets = ordered.map((target, index): PollTarget => ({ index, ...target }));
   return {
-    targets: ordered,
+    targets,
     patterns: [...patterns.values()],
-    places: new Map(ordered.map(({ path }, place) => [path, place])),
-    tickMs: Math.min(...ordered.map((target) => target.intervalMs)),
-    names: new Map([...new Set(ordered.map(({ name }) => name))].map((name, index) => [name, index])),
+    byPath: new Map(targets.map((target) => [target.path, target])),
+    tickMs: Math.min(...targets.map((target) => target.intervalMs)),
+    names: new Map([...new Set(targets.map(({ name }) => name))].map((name, index) => [name, index])),
     capabilities: new Map(),
   };
 }
 
-function mergeTargets(known: PollTarget | undefined, added: PollTarget): PollTarget {
+/** A target before its place is known. */
+type TargetDraft = Omit<PollTarget, 'index'>;
+
+function mergeTargets(known: TargetDraft | undefined, added: TargetDraft): TargetDraft {
   if (!known) return added;
   return {
     ...known,
@@ -167,7 +173,7 @@ function mergeTargets(known: PollTarget | undefined, added: PollTarget): PollTar
   };
 }
 
-function toRank({ isIdentity, reader, path, feeds }: PollTarget): number {
+function toRank({ isIdentity, reader, path, feeds }: TargetDraft): number {
   if (isIdentity || path === PROBE) return 0;
   if (reader) return 3;
   return feeds.length > 0 ? 1 : 2;
@@ -178,7 +184,7 @@ const UNRELATED = { feeds: [], needs: [], isConditional: false } as const;
 /** Interval of `device_info` if only conditions need it. Milliseconds. */
 const DEVICE_INTERVAL_MS = 3_600_000;
 
-function createProbe(intervalMs: number, path = PROBE): PollTarget {
+function createProbe(intervalMs: number, path = PROBE): TargetDraft {
   return {
     ...UNRELATED,
     name: path.replace(/^\//, ''),

@@ -2,13 +2,14 @@ import { type Clock, type Deadline, openDeadline } from '../base/index.ts';
 import type { DocumentSource } from './contracts.ts';
 import { KnownDevice } from './known-device.ts';
 import { readSystemHash } from './known-fields.ts';
-import type { CompiledJoin, JoinTable } from './mapping/join.ts';
+import type { CompiledJoin } from './mapping/join.ts';
 import { ModelMemory } from './model-memory.ts';
 import type { ModuleDefinition } from './module-settings/module-definition.ts';
 import { createPollPlan, type PollPlan, type PollTarget, PROBE, type StatusReaders } from './poll-plan.ts';
 import type { PollResult, ResourceCapability, ResourceResult } from './poll-result.ts';
 import { parseState, renderState } from './poller-state.ts';
-import { type HeldAnswer, readTarget, type TargetReading } from './read-target.ts';
+import { readTarget, type TargetReading } from './read-target.ts';
+import { EXPIRED_ROWS, type JoinRows, TargetAnswers } from './target-answers.ts';
 import { CapabilityMemory, listCapabilities, TargetTimers } from './target-memory.ts';
 
 /** One router, its modules and what was learnt of it. */
@@ -61,24 +62,6 @@ export interface PollOptions {
   readonly holdsValues?: ((resource: string) => boolean) | undefined;
 }
 
-/** A target and its state. */
-interface Tracked {
-  readonly target: PollTarget;
-  /** Its index in the plan. */
-  readonly index: number;
-  /** For identity: the renewal to which its values belong. */
-  renewal: number;
-  /** True if the previous poll ended before reaching it. */
-  isLeftOver: boolean;
-  /** The last answer, if an equal one means the same. */
-  held: HeldAnswer | undefined;
-  /** Rows of its last answer for joins, and a number of its own for each such answer. */
-  tables: ReadonlyMap<CompiledJoin, JoinTable>;
-  tablesVersion: number;
-  /** True once it was asked for, with or without success. */
-  isAsked: boolean;
-}
-
 /** A poll in progress. */
 interface PollInProgress {
   readonly startedMs: number;
@@ -86,7 +69,7 @@ interface PollInProgress {
   readonly options: PollOptions;
   resources: ResourceResult[];
   withdrawn: readonly string[];
-  readonly asked: Set<Tracked>;
+  readonly asked: Set<PollTarget>;
   /** Resources with a longer interval than the status that were asked for. */
   slowResources: number;
   isUp: boolean;
@@ -113,7 +96,7 @@ interface Setback {
 export class StatusPoller {
   readonly #options: StatusPollerOptions;
   readonly #plan: PollPlan;
-  readonly #tracked: readonly Tracked[];
+  readonly #answers: TargetAnswers;
   readonly #timers: TargetTimers;
   readonly #memory: CapabilityMemory;
   /** The router that the memory is of. */
@@ -124,8 +107,6 @@ export class StatusPoller {
   /** Increases when slow modules are read at another time than before. */
   #phaseChanges = 0;
   #listed: { readonly answers: number; readonly capabilities: readonly ResourceCapability[] } | undefined;
-  /** Increases when the router may have been replaced. */
-  #renewal = 0;
   #isUp = false;
   /** Resources withdrawn in polls that were given up. */
   #unreported: readonly string[] = [];
@@ -136,16 +117,7 @@ export class StatusPoller {
     this.#plan = createPollPlan(options.modules, options.intervalMs, options.readers);
     this.#timers = new TargetTimers(this.#plan);
     this.#memory = new CapabilityMemory(this.#plan);
-    this.#tracked = this.#plan.targets.map((target, index) => ({
-      target,
-      index,
-      renewal: 0,
-      isLeftOver: false,
-      held: undefined,
-      tables: NO_TABLES,
-      tablesVersion: 0,
-      isAsked: false,
-    }));
+    this.#answers = new TargetAnswers(this.#plan);
     this.#models = options.models ?? new ModelMemory();
     const known = parseState(options.previous);
     this.#device = new KnownDevice(known);
@@ -156,8 +128,8 @@ export class StatusPoller {
       if (this.#plan.names.has(resource)) this.#memory.restoreLack(resource, untilMs - clock.now(), clock.monotonic());
     }
     for (const { resource, intervalMs, phaseMs } of known.phases) {
-      const tracked = this.#tracked.find(({ target }) => target.name === resource && target.intervalMs === intervalMs);
-      if (tracked) this.#timers.restorePhase(tracked.index, phaseMs);
+      const target = this.#plan.targets.find((one) => one.name === resource && one.intervalMs === intervalMs);
+      if (target) this.#timers.restorePhase(target.index, phaseMs);
     }
   }
 
@@ -179,7 +151,7 @@ export class StatusPoller {
       lacks: this.#memory.listLacks(clock.monotonic()).map(({ resource, leftMs }) => {
         return { resource, untilMs: Math.round(clock.now() + leftMs) };
       }),
-      phases: this.#tracked.flatMap(({ target: { name, intervalMs }, index }) => {
+      phases: this.#plan.targets.flatMap(({ name, intervalMs, index }) => {
         const phaseMs = this.#timers.phaseMs(index);
         return phaseMs === undefined ? [] : [{ resource: name, intervalMs, phaseMs: Math.floor(phaseMs) }];
       }),
@@ -195,7 +167,7 @@ export class StatusPoller {
    * Makes the identity due at once, also in a poll in progress: after a new login the router may be a different one.
    */
   renewIdentity(): void {
-    this.#renewal++;
+    for (const target of this.#plan.targets) if (target.isIdentity) this.#answers.mark(target, 'outdated');
   }
 
   /**
@@ -223,9 +195,9 @@ export class StatusPoller {
     try {
       await this.#readDue(poll, signal);
       // After a login in between, the identity may have been read from another router.
-      for (const tracked of this.#tracked) {
-        if (!poll.isOver && poll.asked.size > 0 && this.#isOutdated(tracked) && this.#isFor(tracked))
-          await this.#read(tracked, poll, signal);
+      for (const target of this.#plan.targets) {
+        if (!poll.isOver && poll.asked.size > 0 && this.#answers.has(target, 'outdated') && this.#isFor(target))
+          await this.#read(target, poll, signal);
       }
     } catch (cause) {
       this.#forget(poll);
@@ -235,56 +207,57 @@ export class StatusPoller {
     this.#judgeUnsure(poll);
     if (poll.asked.size === 0) return this.#toResult(poll, true);
     this.#isUp = poll.isUp;
-    if (!poll.isUp) this.#renewal++;
+    if (!poll.isUp) this.renewIdentity();
     return this.#toResult(poll, false);
   }
 
   /** Makes due again what a poll has read that was given up: nobody got its values. */
   #forget({ asked, withdrawn }: PollInProgress): void {
-    for (const tracked of asked) {
-      this.#timers.reset(tracked.index);
-      tracked.held = undefined;
+    for (const target of asked) {
+      this.#timers.reset(target.index);
+      this.#answers.hold(target, undefined);
     }
     this.#unreported = withdrawn;
   }
 
   async #readDue(poll: PollInProgress, signal: AbortSignal): Promise<void> {
-    let held: Tracked | undefined;
-    for (const tracked of this.#order()) {
-      const isDue = this.#isDue(tracked, poll);
+    let refused: PollTarget | undefined;
+    for (const target of this.#order()) {
+      const isDue = this.#isDue(target, poll);
       const isTooMuch =
         poll.slowResources >= (poll.options.slowResourcesMax ?? Infinity) &&
-        this.#isSpared(tracked, poll) &&
-        !this.#isExpiring(tracked, poll);
-      tracked.isLeftOver = isDue && (poll.isOver || isTooMuch);
-      if (!isDue || tracked.isLeftOver) continue;
-      if (this.#mayAsk(tracked, poll.startedMs)) await this.#read(tracked, poll, signal);
-      else held ??= tracked;
+        this.#isSpared(target, poll) &&
+        !this.#isExpiring(target, poll);
+      const isLeftOver = isDue && (poll.isOver || isTooMuch);
+      this.#answers.mark(target, 'left-over', isLeftOver);
+      if (!isDue || isLeftOver) continue;
+      if (this.#mayAsk(target, poll.startedMs)) await this.#read(target, poll, signal);
+      else refused ??= target;
     }
-    const isWanted = poll.asked.size > 0 || held !== undefined || poll.options.isSignWanted === true;
+    const isWanted = poll.asked.size > 0 || refused !== undefined || poll.options.isSignWanted === true;
     if (poll.isUp || poll.isOver || !isWanted) return;
     // A poll that reads nothing is not a success. Reading one resource that the router is known to have distinguishes
     // an outage from a poll in which the few due resources failed or have long been refused.
-    const readable = this.#tracked.find(
-      (tracked) => !poll.asked.has(tracked) && this.#isReadable(tracked) && this.#isFor(tracked),
+    const readable = this.#plan.targets.find(
+      (target) => !poll.asked.has(target) && this.#isReadable(target) && this.#isFor(target),
     );
-    const witness = readable ?? (poll.asked.size === 0 ? held : undefined);
+    const witness = readable ?? (poll.asked.size === 0 ? refused : undefined);
     if (witness) await this.#read(witness, poll, signal);
   }
 
   /** Returns true for a resource that may wait for the next poll of a slow router. */
-  #isSpared({ target }: Tracked, { options }: PollInProgress): boolean {
+  #isSpared(target: PollTarget, { options }: PollInProgress): boolean {
     return !options.isFresh && !target.isIdentity && this.#isSlow(target);
   }
 
   /** Returns true if values would expire until the end of the next poll. */
-  #isExpiring({ index }: Tracked, { startedMs, options }: PollInProgress): boolean {
+  #isExpiring({ index }: PollTarget, { startedMs, options }: PollInProgress): boolean {
     if (options.mayExpire) return false;
     const waitMs = this.#plan.tickMs * Math.max(1, options.intervalMultiplier?.(false) ?? 1);
     return this.#timers.expiresBetween(index, startedMs, startedMs + waitMs + this.#options.deadlineMs);
   }
 
-  #mayAsk({ target: { name } }: Tracked, nowMs: number): boolean {
+  #mayAsk({ name }: PollTarget, nowMs: number): boolean {
     if (this.#memory.mayAsk(name, nowMs)) return true;
     // Another router of the model has it after all.
     return this.#memory.isGuess(name) && this.#models.find(this.#device.model ?? '', name) === 'some';
@@ -299,24 +272,23 @@ export class StatusPoller {
     }
   }
 
-  #isReadable({ target }: Tracked): boolean {
-    return this.#memory.get(target.name) === 'readable';
+  #isReadable({ name }: PollTarget): boolean {
+    return this.#memory.get(name) === 'readable';
   }
 
   /**
    * Identity first, then what the previous poll did not reach, the longest unread first, so that nothing behind a slow resource
    * waits forever; last what the router is guessed to lack.
    */
-  #order(): readonly Tracked[] {
-    const identity: Tracked[] = [];
-    const leftOver: Tracked[] = [];
-    const others: Tracked[] = [];
-    const guessed: Tracked[] = [];
-    for (const tracked of this.#tracked) {
-      const { isIdentity, name } = tracked.target;
-      if (isIdentity) identity.push(tracked);
-      else if (tracked.isLeftOver) leftOver.push(tracked);
-      else (this.#memory.isGuess(name) ? guessed : others).push(tracked);
+  #order(): readonly PollTarget[] {
+    const identity: PollTarget[] = [];
+    const leftOver: PollTarget[] = [];
+    const others: PollTarget[] = [];
+    const guessed: PollTarget[] = [];
+    for (const target of this.#plan.targets) {
+      if (target.isIdentity) identity.push(target);
+      else if (this.#answers.has(target, 'left-over')) leftOver.push(target);
+      else (this.#memory.isGuess(target.name) ? guessed : others).push(target);
     }
     // Of what was never read, the time is minus infinity.
     const order = (a: number, b: number) => (a < b ? -1 : Number(a > b));
@@ -325,37 +297,26 @@ export class StatusPoller {
   }
 
   /** Returns true if a target, or any part of it, is for this router. */
-  #isFor({ target: { path, isConditional, resources, feeds } }: Tracked): boolean {
+  #isFor({ path, isConditional, resources, feeds }: PollTarget): boolean {
     if (!isConditional || path === PROBE) return true;
     return feeds.length > 0 || resources.some((resource) => resource.isFor(this.#device.facts));
   }
 
-  #find(path: string): Tracked | undefined {
-    return this.#tracked[this.#plan.places.get(path) ?? -1];
-  }
-
   /** Returns true if a target has to wait for another one whose rows it is joined with: its labels would change at once. */
-  #isWaiting({ target: { path, needs } }: Tracked, nowMs: number): boolean {
-    if (needs.length === 0) return false;
-    const { places } = this.#plan;
+  #isWaiting({ index, needs }: PollTarget, nowMs: number): boolean {
     return needs.some((need) => {
-      const other = this.#find(need);
+      const other = this.#plan.byPath.get(need);
       // Of two that are joined with each other, the first one does not wait.
-      const isBefore = (places.get(need) ?? 0) < (places.get(path) ?? 0);
-      return other && isBefore && !other.isAsked && this.#mayAsk(other, nowMs);
+      return other && other.index < index && !this.#answers.has(other, 'asked') && this.#mayAsk(other, nowMs);
     });
   }
 
-  #isDue(tracked: Tracked, { options, startedMs }: PollInProgress): boolean {
-    if (!this.#isFor(tracked) || this.#isWaiting(tracked, startedMs)) return false;
-    if (options.isFresh || this.#isOutdated(tracked)) return true;
-    const multiplier = this.#multiplierOf(tracked.target, options);
-    if (this.#timers.isDue(tracked.index, startedMs, multiplier)) return true;
-    return !options.mayExpire && Number.isFinite(multiplier) && this.#timers.isRenewalDue(tracked.index, startedMs);
-  }
-
-  #isOutdated({ target, renewal }: Tracked): boolean {
-    return target.isIdentity && renewal !== this.#renewal;
+  #isDue(target: PollTarget, { options, startedMs }: PollInProgress): boolean {
+    if (!this.#isFor(target) || this.#isWaiting(target, startedMs)) return false;
+    if (options.isFresh || this.#answers.has(target, 'outdated')) return true;
+    const multiplier = this.#multiplierOf(target, options);
+    if (this.#timers.isDue(target.index, startedMs, multiplier)) return true;
+    return !options.mayExpire && Number.isFinite(multiplier) && this.#timers.isRenewalDue(target.index, startedMs);
   }
 
   #multiplierOf(target: PollTarget, { intervalMultiplier }: PollOptions): number {
@@ -367,30 +328,28 @@ export class StatusPoller {
     return intervalMs > Math.max(this.#options.intervalMs, this.#plan.tickMs);
   }
 
-  async #read(tracked: Tracked, poll: PollInProgress, signal: AbortSignal): Promise<void> {
-    const { target, index } = tracked;
+  async #read(target: PollTarget, poll: PollInProgress, signal: AbortSignal): Promise<void> {
+    const { index } = target;
     const { source, readers, clock, zone } = this.#options;
-    poll.asked.add(tracked);
-    if (this.#isSpared(tracked, poll)) poll.slowResources++;
-    const previous = tracked.held && poll.options.holdsValues?.(target.name) ? tracked.held : undefined;
+    poll.asked.add(target);
+    if (this.#isSpared(target, poll)) poll.slowResources++;
+    const held = this.#answers.held(target);
+    const previous = held && poll.options.holdsValues?.(target.name) ? held : undefined;
     const context = {
       ...{ source, readers, clock, zone, configHash: this.#configHash, previous, device: this.#device.facts },
-      tableOf: (join: CompiledJoin) => this.#freshTables(join.definition.path).tables.get(join),
-      basis: this.#renderBasis(tracked),
+      tableOf: (join: CompiledJoin) => this.#freshRows(join.definition.path).tables.get(join),
+      basis: this.#renderBasis(target),
     };
-    tracked.isAsked = true;
+    this.#answers.mark(target, 'asked');
     const reading = await readTarget(target, context, poll.deadline.signal);
     signal.throwIfAborted();
     if (reading.state !== 'failed') {
-      tracked.held = reading.held;
-      // Rows of a resource that the router lacks, or may not show any more, are gone.
-      const tables = reading.state === 'read' ? reading.tables : NO_TABLES;
-      if (tables && (tables.size > 0 || tracked.tables.size > 0)) {
-        tracked.tables = tables;
-        tracked.tablesVersion++;
-      }
+      this.#answers.hold(target, reading.held);
+      // Rows of a resource that the router lacks, or may not show any more, are gone; the same answer has the same rows.
+      if (reading.state !== 'read') this.#answers.recordRows(target);
+      else if (reading.tables) this.#answers.recordRows(target, reading.tables);
     }
-    const result = this.#toResourceResult(tracked, reading, poll);
+    const result = this.#toResourceResult(target, reading, poll);
     poll.resources.push(result);
     const isAnswered = reading.state !== 'failed' || reading.isAnswered;
     const code = poll.deadline.signal.aborted ? 'timeout' : reading.code;
@@ -401,7 +360,7 @@ export class StatusPoller {
     const isGone = !isAnswered && (code !== 'timeout' || poll.deadline.signal.aborted);
     poll.isOver = isGone || reading.isPutOff;
     if (isGone) return;
-    tracked.renewal = this.#renewal;
+    this.#answers.mark(target, 'outdated', false);
     if (reading.state === 'failed') this.#timers.recordFailure(index, poll.startedMs);
     else if (this.#timers.recordRead(index, poll.startedMs, clock.now() - clock.monotonic())) this.#phaseChanges++;
     if (reading.state === 'read') this.#timers.recordValues(index, result.readAtMs, result.staleAfterMs);
@@ -418,30 +377,29 @@ export class StatusPoller {
 
   /** Forgets the answers of targets that are not for this router any more; returns their names. */
   #withdraw(): readonly string[] {
-    const gone = this.#tracked.filter((tracked) => tracked.isAsked && !this.#isFor(tracked));
-    for (const tracked of gone) {
-      tracked.isAsked = false;
-      tracked.held = undefined;
-      this.#timers.reset(tracked.index);
-      this.#timers.recordValues(tracked.index);
+    const gone = this.#plan.targets.filter((target) => this.#answers.has(target, 'asked') && !this.#isFor(target));
+    for (const target of gone) {
+      this.#answers.mark(target, 'asked', false);
+      this.#answers.hold(target, undefined);
+      this.#timers.reset(target.index);
+      this.#timers.recordValues(target.index);
     }
-    return gone.map(({ target }) => target.name);
+    return gone.map(({ name }) => name);
   }
 
-  /** Returns the rows of a target for joins, and their version; none once its own values would have expired. */
-  #freshTables(path: string): Pick<Tracked, 'tables' | 'tablesVersion'> {
-    const tracked = this.#find(path);
+  /** Returns the rows of a target for joins; none once its own values would have expired. */
+  #freshRows(path: string): JoinRows {
+    const target = this.#plan.byPath.get(path);
     const nowMs = this.#options.clock.monotonic();
-    const isExpired = tracked && this.#timers.hasExpired(tracked.index, nowMs);
-    return tracked && !isExpired ? tracked : { tables: NO_TABLES, tablesVersion: NO_VERSION };
+    return target && !this.#timers.hasExpired(target.index, nowMs) ? this.#answers.rows(target) : EXPIRED_ROWS;
   }
 
   /** Renders what the mapping of a target depends on besides its document: another text, and it has to be mapped again. */
-  #renderBasis({ target: { path, needs, isConditional } }: Tracked): string {
+  #renderBasis({ path, needs, isConditional }: PollTarget): string {
     if (needs.length === 0 && !isConditional) return '';
     // Its own rows are in its document.
     const others = needs.filter((need) => need !== path);
-    const versions = others.map((need) => this.#freshTables(need).tablesVersion);
+    const versions = others.map((need) => this.#freshRows(need).version);
     return JSON.stringify([versions, isConditional ? this.#device.facts : undefined]);
   }
 
@@ -457,7 +415,7 @@ export class StatusPoller {
   /** Guesses that the router lacks what others of its model lack. */
   #guess(model: string): void {
     const nowMs = this.#options.clock.monotonic();
-    for (const { target } of this.#tracked) {
+    for (const target of this.#plan.targets) {
       if (target.isIdentity || target.reader || this.#models.find(model, target.name) !== 'none') continue;
       this.#memory.guessLack(target.name, this.#device.serial ?? '', nowMs);
     }
@@ -470,15 +428,15 @@ export class StatusPoller {
     const { hasChanged, mayGuess } = this.#device.learn(document);
     if (hasChanged) {
       const refused = new Set(this.#memory.forget());
-      for (const { target, index } of this.#tracked) if (refused.has(target.name)) this.#timers.reset(index);
+      for (const { name, index } of this.#plan.targets) if (refused.has(name)) this.#timers.reset(index);
     }
     const { model } = this.#device;
     if (model !== undefined && mayGuess) this.#guess(model);
     poll.withdrawn = [...poll.withdrawn, ...this.#withdraw()];
   }
 
-  #toResourceResult({ target, index }: Tracked, reading: TargetReading, { options }: PollInProgress): ResourceResult {
-    const { name, modules, isIdentity, isOptional } = target;
+  #toResourceResult(target: PollTarget, reading: TargetReading, { options }: PollInProgress): ResourceResult {
+    const { name, index, modules, isIdentity, isOptional } = target;
     const multiplier = this.#multiplierOf(target, options);
     const { state, isUnchanged, families, faults, isUnread, durationMs, readAtMs, error } = reading;
     const lifeMs = this.#timers.lifeMs(index, Number.isFinite(multiplier) ? multiplier : 1, this.#options.staleAfterMs);
@@ -525,7 +483,3 @@ export class StatusPoller {
     };
   }
 }
-
-const NO_TABLES: ReadonlyMap<CompiledJoin, JoinTable> = new Map();
-/** Version of rows that have expired; those of answers are positive, and 0 stands for those before the first answer. */
-const NO_VERSION = -1;
