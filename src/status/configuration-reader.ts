@@ -115,7 +115,9 @@ type Look = 'again' | 'numbers' | 'contents';
 export class ConfigurationReader implements StatusReader {
   readonly #source: ConfigurationSource;
   readonly #clock: Clock;
-  readonly #lists: Map<string, List>;
+  readonly #names: readonly string[];
+  /** Of the lists of which anything is known: many routers are never asked for one. */
+  #lists: Map<string, List> | undefined;
   readonly #digest: Digest;
   /** Digest of the router's hash when all lists were last read. */
   #hash: string | undefined;
@@ -124,14 +126,15 @@ export class ConfigurationReader implements StatusReader {
   /** Consecutive new hashes without a change of any list. */
   #vainLooks: number;
   #contentsReadMs: number;
-  #pass = createPass('');
+  /** The check in progress, or one that broke off. */
+  #pass: Pass | undefined;
 
   constructor(options: ConfigurationReaderOptions) {
     const previous = parseState(options.previous);
-    const names = options.lists ?? CONFIGURATION_LISTS;
+    this.#names = options.lists ?? CONFIGURATION_LISTS;
     this.#source = options.source;
     this.#clock = options.clock;
-    this.#lists = new Map(names.map((name) => [name, previous.lists.get(name) ?? UNKNOWN]));
+    for (const [name, list] of previous.lists) if (this.#names.includes(name)) this.#keep(name, list);
     this.#digest = new Digest(previous.key);
     this.#hash = previous.hash;
     this.#vainLooks = previous.vainLooks;
@@ -148,7 +151,7 @@ export class ConfigurationReader implements StatusReader {
       hash: this.#hash,
       vainLooks: this.#vainLooks,
       contentsReadMs: this.#contentsReadMs,
-      lists: Object.fromEntries(this.#lists),
+      lists: Object.fromEntries(this.#names.map((name) => [name, this.#listOf(name)])),
     });
   }
 
@@ -156,26 +159,28 @@ export class ConfigurationReader implements StatusReader {
     const hash = configHash === undefined ? undefined : this.#digest.of(configHash);
     const look = this.#chooseLook(hash);
     const key = `${look} ${hash}`;
-    if (this.#pass.key !== key) this.#pass = createPass(key);
+    const pass = this.#pass?.key === key ? this.#pass : createPass(key);
+    this.#pass = pass;
     const faults: MappingFault[] = [];
     let refusal: unknown;
-    for (const name of this.#lists.keys()) {
-      if (this.#pass.done.has(name) || !this.#isDue(name, look)) continue;
+    for (const name of this.#names) {
+      if (pass.done.has(name) || !this.#isDue(name, look)) continue;
       // With a hash, a list that becomes readable again must be comparable.
       const failure = await this.#readList(
         name,
+        pass,
         look === 'contents' || (look === 'again' && hash !== undefined),
         signal,
       );
-      this.#pass.done.add(name);
+      pass.done.add(name);
       if (failure && !isRefusal(failure.cause)) faults.push(UNREADABLE);
       else refusal ??= failure?.cause;
     }
-    if (look === 'contents') this.#finishContents(hash);
-    const isFromMemory = !this.#pass.hasAnswers;
-    this.#pass = createPass('');
+    if (look === 'contents') this.#finishContents(hash, pass);
+    const isFromMemory = !pass.hasAnswers;
+    this.#pass = undefined;
     // A router that has none of the lists does not have this part of the interface.
-    if (refusal !== undefined && [...this.#lists.values()].every(({ count }) => count === undefined)) throw refusal;
+    if (refusal !== undefined && this.#names.every((name) => this.#listOf(name).count === undefined)) throw refusal;
     return { families: this.#toFamilies(), faults, isFromMemory };
   }
 
@@ -192,16 +197,16 @@ export class ConfigurationReader implements StatusReader {
 
   /** A list that was set aside is due at its time at the latest; a new hash may mean that it exists now. */
   #isDue(name: string, look: Look): boolean {
-    const { asideUntilMs } = this.#lists.get(name) ?? UNKNOWN;
+    const { asideUntilMs } = this.#listOf(name);
     if (asideUntilMs === undefined) return look !== 'again';
     const leftMs = asideUntilMs - this.#clock.now();
     return leftMs <= 0 || leftMs > REFUSED_MS || look === 'contents';
   }
 
-  #finishContents(hash: string | undefined): void {
+  #finishContents(hash: string | undefined, { hasChanges }: Pass): void {
     const isFirst = this.#hash === undefined;
     this.#hash = hash;
-    this.#vainLooks = isFirst || this.#pass.hasChanges ? 0 : this.#vainLooks + 1;
+    this.#vainLooks = isFirst || hasChanges ? 0 : this.#vainLooks + 1;
     this.#contentsReadMs = this.#clock.now();
   }
 
@@ -211,10 +216,11 @@ export class ConfigurationReader implements StatusReader {
    */
   async #readList(
     name: string,
+    pass: Pass,
     withContent: boolean,
     signal: AbortSignal,
   ): Promise<{ readonly cause: unknown } | undefined> {
-    const before = this.#lists.get(name) ?? UNKNOWN;
+    const before = this.#listOf(name);
     try {
       const content = withContent ? toContent(await this.#source.readConfiguration(name, signal)) : undefined;
       const count = content ? content.count : await this.#source.countEntries(name, signal);
@@ -222,9 +228,9 @@ export class ConfigurationReader implements StatusReader {
       const digest = content && this.#digest.of(content.canonical);
       const isOther = before.digest !== undefined && digest !== undefined && digest !== before.digest;
       const isChanged = before.count !== undefined && (count !== before.count || isOther);
-      this.#pass.hasChanges ||= isChanged;
-      this.#pass.hasAnswers = true;
-      this.#lists.set(name, {
+      pass.hasChanges ||= isChanged;
+      pass.hasAnswers = true;
+      this.#keep(name, {
         count,
         // A change already counted by the number of entries must not be counted again by content.
         digest: digest ?? (isChanged ? undefined : before.digest),
@@ -236,7 +242,7 @@ export class ConfigurationReader implements StatusReader {
       if (!(cause instanceof SourceError && cause.isAnswered)) throw cause;
       // The other lists are asked for when the wait is over.
       if (cause.retryAfterMs !== undefined) throw cause;
-      const isForbidden = FORBIDDEN.has(cause.status) && !this.#pass.hasAnswers;
+      const isForbidden = FORBIDDEN.has(cause.status) && !pass.hasAnswers;
       if (isForbidden) throw cause;
       return this.#putAside(name, cause);
     }
@@ -244,14 +250,24 @@ export class ConfigurationReader implements StatusReader {
 
   #putAside(name: string, cause: unknown): { readonly cause: unknown } {
     const asideUntilMs = this.#clock.now() + (isRefusal(cause) ? REFUSED_MS : FAILED_MS);
-    this.#lists.set(name, { ...(this.#lists.get(name) ?? UNKNOWN), asideUntilMs });
+    this.#keep(name, { ...this.#listOf(name), asideUntilMs });
     return { cause };
+  }
+
+  #listOf(name: string): List {
+    return this.#lists?.get(name) ?? UNKNOWN;
+  }
+
+  #keep(name: string, list: List): void {
+    this.#lists ??= new Map();
+    this.#lists.set(name, list);
   }
 
   #toFamilies(): readonly MetricFamily[] {
     const entries: Sample[] = [];
     const changes: Sample[] = [];
-    for (const [name, { count, changes: value, asideUntilMs }] of this.#lists) {
+    for (const name of this.#names) {
+      const { count, changes: value, asideUntilMs } = this.#listOf(name);
       if (count === undefined) continue;
       const slash = name.indexOf('/');
       const labels = { section: name.slice(0, slash), resource: name.slice(slash + 1) };

@@ -223,7 +223,7 @@ export class RouterLog {
   readonly #logger: Logger;
   readonly #router: string;
   /** Current failures, so that each is logged once and not in every run. */
-  readonly #failing = new Set<string>();
+  #failing: Set<string> | undefined;
 
   constructor(logger: Logger, router: string) {
     this.#logger = logger;
@@ -236,12 +236,13 @@ export class RouterLog {
 
   /** Logs a failure: a warning the first time, at level debug until `what` is mended. */
   fail(what: string, message: string, fields: Fields): void {
+    this.#failing ??= new Set();
     this.write(this.#failing.has(what) ? 'debug' : 'warn', message, fields);
     this.#failing.add(what);
   }
 
   /** Ends the failure `what`, without a line. */
   mend(what: string): void {
-    this.#failing.delete(what);
+    this.#failing?.delete(what);
   }
 }

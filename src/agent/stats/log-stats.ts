@@ -47,8 +47,8 @@ export class LogStats {
   /** The newest first. */
   readonly #gaps: { readonly uid: string; readonly summary: LogGapSummary }[] = [];
   #links: LinkVerdict | undefined;
-  /** Values of rules that are gauges: by metric, then by labels. The rules themselves bound how many there are. */
-  readonly #ruleValues = new Map<string, Map<string, readonly [Labels, number]>>();
+  /** Values of rules that are gauges, if there are any: by metric, then by labels. The rules themselves bound how many there are. */
+  #ruleValues: Map<string, Map<string, readonly [Labels, number]>> | undefined;
 
   constructor(
     router: RouterIdentity,
@@ -74,7 +74,7 @@ export class LogStats {
       this.#logs.delete(component);
       this.#caughtUpAtMs = null;
       this.#lossAtMs = null;
-      for (const [metric, values] of this.#ruleValues) {
+      for (const [metric, values] of this.#ruleValues ?? []) {
         for (const [key, [labels]] of values) if (labels['component'] === component) values.delete(key);
         this.#publishRuleValues(metric);
       }
@@ -124,6 +124,7 @@ export class LogStats {
     const labels = { component, ...own };
     if (family?.type === 'counter') this.#exposition.add(this.#router, family, labels, value);
     if (family?.type !== 'gauge') return;
+    this.#ruleValues ??= new Map();
     const values = this.#ruleValues.get(metric) ?? new Map<string, readonly [Labels, number]>();
     this.#ruleValues.set(metric, values.set(JSON.stringify(labels), [labels, value]));
     this.#publishRuleValues(metric);
@@ -132,7 +133,7 @@ export class LogStats {
   #publishRuleValues(metric: string): void {
     const family = this.#ruleFamilies.get(metric);
     if (!family) return;
-    const samples = [...(this.#ruleValues.get(metric)?.values() ?? [])];
+    const samples = [...(this.#ruleValues?.get(metric)?.values() ?? [])];
     this.#exposition.publish(this.#router, `log-rule:${metric}`, [toFamily(family, samples)]);
   }
 

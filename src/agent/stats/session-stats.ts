@@ -19,7 +19,7 @@ export class SessionStats {
   #loginFailures = 0;
   #refreshes = 0;
   /** The errors of failed logins that somebody still holds. */
-  readonly #failedLogins = new WeakSet<object>();
+  #failedLogins: WeakSet<object> | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -27,8 +27,11 @@ export class SessionStats {
 
   record(event: SessionEvent): void {
     if (event.type === 'session-opened') this.#logins++;
-    if (event.type === 'login-failed') this.#loginFailures++;
-    if (event.type === 'login-failed') this.#failedLogins.add(Object(event.cause));
+    if (event.type === 'login-failed') {
+      this.#loginFailures++;
+      this.#failedLogins ??= new WeakSet();
+      this.#failedLogins.add(Object(event.cause));
+    }
     if (event.type === 'session-refreshed') {
       this.#refreshes++;
       return;
@@ -41,7 +44,7 @@ export class SessionStats {
 
   /** Returns true if this is the error of a failed login, or was caused by one. */
   isFailureOf(error: unknown): boolean {
-    if (!(error instanceof Error)) return false;
+    if (!(error instanceof Error) || !this.#failedLogins) return false;
     return this.#failedLogins.has(error) || this.isFailureOf(error.cause);
   }
 

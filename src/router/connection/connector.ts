@@ -69,8 +69,8 @@ interface KnownRouter {
 export class Connector implements WireFacts {
   readonly #options: ConnectorOptions;
   readonly #router: KnownRouter;
-  readonly #attempts = new Set<ConnectionAttempt>();
   readonly #reuse = new ReuseRecord();
+  #attempt: ConnectionAttempt | undefined;
   #open: OpenConnection | undefined;
   /** Requests under way. */
   #requests = 0;
@@ -107,7 +107,7 @@ export class Connector implements WireFacts {
       sessions: this.#router.sessions,
       openContext: (groups) => this.#openContext(groups),
       settle: (...result) => {
-        this.#attempts.delete(attempt);
+        this.#attempt = undefined;
         const [error, socket, place] = result;
         if (error) {
           callback(error, null);
@@ -118,7 +118,7 @@ export class Connector implements WireFacts {
         callback(null, socket);
       },
     });
-    this.#attempts.add(attempt);
+    this.#attempt = attempt;
     attempt.start();
   };
 
@@ -149,9 +149,9 @@ export class Connector implements WireFacts {
     open.socket.destroy();
   }
 
-  /** Ends connection attempts. Open connections belong to the caller. */
+  /** Ends a connection attempt. Open connections belong to the caller. */
   close(): void {
-    for (const attempt of this.#attempts) attempt.end(new errors.ClientDestroyedError());
+    this.#attempt?.end(new errors.ClientDestroyedError());
   }
 
   #count(socket: object): void {

@@ -297,8 +297,8 @@ const REFUSED_CALLS_MAX = 512;
  */
 class RefusalMemory {
   readonly #clock: Clock;
-  /** Times until which a 401 does not cause a login, by call. Monotonic. */
-  readonly #refused = new Map<string, number>();
+  /** Times until which a 401 does not cause a login, by call; most routers refuse none. Monotonic. */
+  #refused: Map<string, number> | undefined;
   /** End of the same state for all calls, if the router accepted none since a login that did not help. */
   #allUntilMs = 0;
 
@@ -308,6 +308,7 @@ class RefusalMemory {
 
   /** Records that a call was refused straight after a login. */
   refused(call: CallName): void {
+    this.#refused ??= new Map();
     if (this.#refused.size >= REFUSED_CALLS_MAX) this.#refused.clear();
     this.#allUntilMs = this.#clock.monotonic() + REFUSAL_REMEMBERED_MS;
     this.#refused.set(toKey(call), this.#allUntilMs);
@@ -315,16 +316,16 @@ class RefusalMemory {
 
   /** Records that the router accepted a call. */
   accepted(call: CallName): void {
-    this.#refused.delete(toKey(call));
+    this.#refused?.delete(toKey(call));
     this.#allUntilMs = 0;
   }
 
   /** Returns true if another login would not help after a 401 for the call. */
   isVain(call: CallName): boolean {
     const nowMs = this.#clock.monotonic();
-    if (nowMs < (this.#refused.get(toKey(call)) ?? 0)) return true;
+    if (nowMs < (this.#refused?.get(toKey(call)) ?? 0)) return true;
     if (nowMs >= this.#allUntilMs) return false;
-    this.#refused.set(toKey(call), this.#allUntilMs);
+    this.#refused?.set(toKey(call), this.#allUntilMs);
     return true;
   }
 }

@@ -20,13 +20,13 @@ export class Turns {
   #taken = 0;
   /** True while a download is under way. */
   #isDownloading = false;
-  #free = Promise.withResolvers<void>();
+  /** Resolves when no turn is wanted any more; set while one is. */
+  #free: PromiseWithResolvers<void> | undefined;
   readonly #listeners = new Set<() => void>();
 
   /** `mutex`: held by the request that is under way. */
   constructor(mutex: Mutex) {
     this.#mutex = mutex;
-    this.#free.resolve();
   }
 
   /** True while a turn is asked for and waits for a download. */
@@ -39,7 +39,8 @@ export class Turns {
    * beside that request, and lets no other in behind it. The turn lasts until it is disposed of.
    */
   async take(signal: AbortSignal, whenUsable: (signal: AbortSignal) => Promise<void>): Promise<Turn> {
-    if (this.#wanted++ === 0) this.#free = Promise.withResolvers();
+    this.#wanted++;
+    this.#free ??= Promise.withResolvers();
     for (const listener of this.#listeners) listener();
     const entered = this.#hold(signal);
     try {
@@ -57,7 +58,7 @@ export class Turns {
   /** Waits until no turn is asked for, and resolves with a function that lets the next request in. */
   async enter(signal: AbortSignal): Promise<() => void> {
     for (;;) {
-      if (this.#wanted > 0) await untilAborted(this.#free.promise, signal);
+      if (this.#free) await untilAborted(this.#free.promise, signal);
       const leave = await this.#hold(signal);
       // One that was asked for while this one waited is next.
       if (this.#wanted > 0) leave();
@@ -85,7 +86,9 @@ export class Turns {
   }
 
   #end(): void {
-    if (--this.#wanted === 0) this.#free.resolve();
+    if (--this.#wanted > 0) return;
+    this.#free?.resolve();
+    this.#free = undefined;
   }
 
   async #hold(signal: AbortSignal): Promise<() => void> {
