@@ -3,6 +3,7 @@ import type { Clock } from '../base/index.ts';
 import { type FamilyDescription, type MetricFamily, type Sample, SourceError } from '../model/index.ts';
 import type { ReaderContext, StatusReader } from './contracts.ts';
 import type { MappingFault } from './mapping/mapping-fault.ts';
+import { type ConfigurationList, DIGEST_LENGTH, PackedLists } from './packed-lists.ts';
 import { parseStored, readField } from './stored-state.ts';
 
 /**
@@ -71,19 +72,6 @@ const FORBIDDEN = new Set<number | undefined>([403, 401]);
 /** The same, plus statuses for a resource that does not exist or is not a list. */
 const REFUSALS = new Set<number | undefined>([...FORBIDDEN, 404, 400]);
 
-/** State of a list. */
-interface List {
-  /** Number of entries at the last reading; `undefined` before the first. */
-  readonly count: number | undefined;
-  /** Digest of its content; `undefined` if only its entries were counted since it changed. */
-  readonly digest: string | undefined;
-  readonly changes: number;
-  /** Not read before this time. Milliseconds since the Unix epoch. */
-  readonly asideUntilMs: number | undefined;
-}
-
-const UNKNOWN: List = { count: undefined, digest: undefined, changes: 0, asideUntilMs: undefined };
-
 /** A check in progress. */
 interface Pass {
   /** The hash that the check is for. */
@@ -115,9 +103,7 @@ type Look = 'again' | 'numbers' | 'contents';
 export class ConfigurationReader implements StatusReader {
   readonly #source: ConfigurationSource;
   readonly #clock: Clock;
-  readonly #names: readonly string[];
-  /** Of the lists of which anything is known: many routers are never asked for one. */
-  #lists: Map<string, List> | undefined;
+  readonly #lists: PackedLists;
   readonly #digest: Digest;
   /** Digest of the router's hash when all lists were last read. */
   #hash: string | undefined;
@@ -131,10 +117,10 @@ export class ConfigurationReader implements StatusReader {
 
   constructor(options: ConfigurationReaderOptions) {
     const previous = parseState(options.previous);
-    this.#names = options.lists ?? CONFIGURATION_LISTS;
+    this.#lists = new PackedLists(options.lists ?? CONFIGURATION_LISTS);
     this.#source = options.source;
     this.#clock = options.clock;
-    for (const [name, list] of previous.lists) if (this.#names.includes(name)) this.#keep(name, list);
+    for (const [name, list] of previous.lists) this.#lists.set(name, list);
     this.#digest = new Digest(previous.key);
     this.#hash = previous.hash;
     this.#vainLooks = previous.vainLooks;
@@ -151,7 +137,7 @@ export class ConfigurationReader implements StatusReader {
       hash: this.#hash,
       vainLooks: this.#vainLooks,
       contentsReadMs: this.#contentsReadMs,
-      lists: Object.fromEntries(this.#names.map((name) => [name, this.#listOf(name)])),
+      lists: Object.fromEntries(this.#lists.names.map((name) => [name, this.#lists.get(name)])),
     });
   }
 
@@ -163,7 +149,7 @@ export class ConfigurationReader implements StatusReader {
     this.#pass = pass;
     const faults: MappingFault[] = [];
     let refusal: unknown;
-    for (const name of this.#names) {
+    for (const name of this.#lists.names) {
       if (pass.done.has(name) || !this.#isDue(name, look)) continue;
       // With a hash, a list that becomes readable again must be comparable.
       const failure = await this.#readList(
@@ -180,7 +166,8 @@ export class ConfigurationReader implements StatusReader {
     const isFromMemory = !pass.hasAnswers;
     this.#pass = undefined;
     // A router that has none of the lists does not have this part of the interface.
-    if (refusal !== undefined && this.#names.every((name) => this.#listOf(name).count === undefined)) throw refusal;
+    if (refusal !== undefined && this.#lists.names.every((name) => this.#lists.get(name).count === undefined))
+      throw refusal;
     return { families: this.#toFamilies(), faults, isFromMemory };
   }
 
@@ -197,7 +184,7 @@ export class ConfigurationReader implements StatusReader {
 
   /** A list that was set aside is due at its time at the latest; a new hash may mean that it exists now. */
   #isDue(name: string, look: Look): boolean {
-    const { asideUntilMs } = this.#listOf(name);
+    const { asideUntilMs } = this.#lists.get(name);
     if (asideUntilMs === undefined) return look !== 'again';
     const leftMs = asideUntilMs - this.#clock.now();
     return leftMs <= 0 || leftMs > REFUSED_MS || look === 'contents';
@@ -220,7 +207,7 @@ export class ConfigurationReader implements StatusReader {
     withContent: boolean,
     signal: AbortSignal,
   ): Promise<{ readonly cause: unknown } | undefined> {
-    const before = this.#listOf(name);
+    const before = this.#lists.get(name);
     try {
       const content = withContent ? toContent(await this.#source.readConfiguration(name, signal)) : undefined;
       const count = content ? content.count : await this.#source.countEntries(name, signal);
@@ -230,7 +217,7 @@ export class ConfigurationReader implements StatusReader {
       const isChanged = before.count !== undefined && (count !== before.count || isOther);
       pass.hasChanges ||= isChanged;
       pass.hasAnswers = true;
-      this.#keep(name, {
+      this.#lists.set(name, {
         count,
         // A change already counted by the number of entries must not be counted again by content.
         digest: digest ?? (isChanged ? undefined : before.digest),
@@ -250,24 +237,15 @@ export class ConfigurationReader implements StatusReader {
 
   #putAside(name: string, cause: unknown): { readonly cause: unknown } {
     const asideUntilMs = this.#clock.now() + (isRefusal(cause) ? REFUSED_MS : FAILED_MS);
-    this.#keep(name, { ...this.#listOf(name), asideUntilMs });
+    this.#lists.set(name, { ...this.#lists.get(name), asideUntilMs });
     return { cause };
-  }
-
-  #listOf(name: string): List {
-    return this.#lists?.get(name) ?? UNKNOWN;
-  }
-
-  #keep(name: string, list: List): void {
-    this.#lists ??= new Map();
-    this.#lists.set(name, list);
   }
 
   #toFamilies(): readonly MetricFamily[] {
     const entries: Sample[] = [];
     const changes: Sample[] = [];
-    for (const name of this.#names) {
-      const { count, changes: value, asideUntilMs } = this.#listOf(name);
+    for (const name of this.#lists.names) {
+      const { count, changes: value, asideUntilMs } = this.#lists.get(name);
       if (count === undefined) continue;
       const slash = name.indexOf('/');
       const labels = { section: name.slice(0, slash), resource: name.slice(slash + 1) };
@@ -288,8 +266,6 @@ function isRefusal(cause: unknown): boolean {
   return cause instanceof SourceError && REFUSALS.has(cause.status);
 }
 
-/** Hexadecimal digits of a digest: 32 bits miss one change in four billion. */
-const DIGEST_LENGTH = 8;
 const KEY_BYTES = 16;
 
 /**
@@ -340,7 +316,7 @@ interface State {
   readonly hash: string | undefined;
   readonly vainLooks: number;
   readonly contentsReadMs: number;
-  readonly lists: ReadonlyMap<string, List>;
+  readonly lists: ReadonlyMap<string, ConfigurationList>;
 }
 
 /** Parses a state; any other text means a first contact. */
@@ -360,7 +336,7 @@ function parseState(text: string | undefined): State {
   };
 }
 
-function decodeList(json: unknown): List {
+function decodeList(json: unknown): ConfigurationList {
   return {
     count: readNumber(json, 'count'),
     digest: readText(json, 'digest', DIGEST_LENGTH),
