@@ -24,6 +24,15 @@ export type ValuesEnd =
   /** Until this moment on the monotonic clock, and no longer than {@link FleetExposition.keepFresh} allows. */
   | number;
 
+/**
+ * A family, and what reads the value of a sample at a time on the monotonic clock: that of the scrape. `undefined`: the sample
+ * is left out.
+ */
+export type LiveFamily<T extends LiveSample> = readonly [
+  family: FamilyDescription,
+  readValue: (sample: T, nowMs: number) => number | undefined,
+];
+
 interface Family {
   readonly index: number;
   description: FamilyDescription;
@@ -108,20 +117,20 @@ export class FleetExposition {
   }
 
   /**
-   * Replaces the samples of one family of a router whose values are read at each scrape: `readValue` gets the sample and the
-   * time of the scrape (monotonic), and returns `undefined` for a sample that is left out. What changes with every poll costs
-   * nothing until a scrape.
+   * Replaces the samples of families of a router whose values are read at each scrape. What changes with every poll costs
+   * nothing until a scrape. The families share the samples, and the texts of their labels.
    */
   publishLive<T extends LiveSample>(
     router: RouterIdentity,
-    family: FamilyDescription,
     samples: readonly T[],
-    readValue: (sample: T, nowMs: number) => number | undefined,
+    families: readonly LiveFamily<T>[],
   ): void {
     const series = this.#seriesOf(router);
     const own = samples.map(({ labels }) => series.labels.shareOwn(labels));
-    const live: LiveSeries<T> = { samples, own, readValue };
-    openFamily(series, this.#indexOf(family)).live = samples.length === 0 ? undefined : live;
+    for (const [family, readValue] of families) {
+      const live: LiveSeries<T> = { samples, own, readValue };
+      openFamily(series, this.#indexOf(family)).live = samples.length === 0 ? undefined : live;
+    }
   }
 
   /** Adds `delta` to a counter of a router; a `delta` of 0 creates the series. */

@@ -80,12 +80,13 @@ function wrap(name: string, pairs: string): string {
 
 /** Renders `a="1",b="2"`; a label without a value is left out. */
 function renderPairs(labels: Labels): string {
-  let pairs = '';
+  const pairs: string[] = [];
   for (const label in labels) {
     const value = labels[label];
-    if (value !== undefined && value !== '') pairs += `${pairs === '' ? '' : ','}${label}="${escapeLabelValue(value)}"`;
+    if (value !== undefined && value !== '') pairs.push(`${label}="${escapeLabelValue(value)}"`);
   }
-  return pairs;
+  // Not with `+`: each router keeps one of these, and what that makes is a tree of its pieces.
+  return pairs.join(',');
 }
 
 /** Renders a value as both text formats write it. */

@@ -147,9 +147,13 @@ async function readValues(target: PollTarget, context: ReadContext, signal: Abor
   const isRead = merged.families.length > 0 || mappings.some(({ isRecognised }) => isRecognised);
   const isUnread = mappings.length > 0 && !isRead && hasContent(document);
   const isTimeless = digest !== undefined && !mappings.some(({ dependsOnTime }) => dependsOnTime);
-  const held = isTimeless ? { digest, basis, faults: merged.faults, isUnread } : undefined;
+  const faults = merged.faults.length === 0 ? NO_FAULTS : merged.faults;
+  const held = isTimeless ? { digest, basis, faults, isUnread } : undefined;
   return { document, ...merged, isUnread, held, tables };
 }
+
+/** The faults of nearly all answers that are held, once for all of them. */
+const NO_FAULTS: readonly MappingFault[] = [];
 
 /** Maximum number of values examined; a larger document certainly has content. */
 const VALUES_MAX = 10_000;

@@ -58,7 +58,7 @@ test('FleetExposition renders families in the order of their names, whenever the
   const exposition = new FleetExposition();
   exposition.publish(PLANT, 'b', [gauge('router_b', [{}, 1])]);
   exposition.add(PLANT, { name: 'router_c_total', help: 'C.', type: 'counter' }, {}, 1);
-  exposition.publishLive(PLANT, { name: 'router_a', help: 'A.', type: 'gauge' }, [{ labels: {} }], () => 1);
+  exposition.publishLive(PLANT, [{ labels: {} }], [[{ name: 'router_a', help: 'A.', type: 'gauge' }, () => 1]]);
   expect([...parseExposition(render(exposition, 0)).families.keys()]).toEqual([
     'router_a',
     'router_b',
@@ -116,7 +116,7 @@ test('FleetExposition.publishLive() has values read when it renders, and leaves 
   ];
   const family = { name: 'router_age_seconds', help: 'Age.', type: 'gauge' } as const;
   const publish = (some: typeof samples) =>
-    exposition.publishLive(PLANT, family, some, ({ sinceMs }, nowMs) => sinceMs && (nowMs - sinceMs) / 1000);
+    exposition.publishLive(PLANT, some, [[family, ({ sinceMs }, nowMs) => sinceMs && (nowMs - sinceMs) / 1000]]);
   publish(samples);
   const ages = (nowMs: number) => parseExposition(render(exposition, nowMs)).values('router_age_seconds', 'resource');
   expect(ages(4000)).toEqual({ profiles: 3, device_info: 0.5 });
@@ -132,7 +132,7 @@ test("FleetExposition lets a sample's label replace the router's, in all ways to
   const exposition = new FleetExposition();
   const labels = { port: '1', site: 'own' };
   exposition.publish(PLANT, 'x', [gauge('a', [labels, 1])]);
-  exposition.publishLive(PLANT, { name: 'b', help: 'B.', type: 'gauge' }, [{ labels }], () => 2);
+  exposition.publishLive(PLANT, [{ labels }], [[{ name: 'b', help: 'B.', type: 'gauge' }, () => 2]]);
   exposition.add(PLANT, { name: 'c', help: 'C.', type: 'counter' }, labels, 3);
   expect(
     render(exposition, 0)
@@ -165,7 +165,7 @@ test('FleetExposition.forget() takes away all series of one router and none of t
   const exposition = new FleetExposition();
   for (const router of [PLANT, HARBOUR]) {
     exposition.publish(router, 'poll', [gauge('router_up', [{}, 1])]);
-    exposition.publishLive(router, { name: 'router_age', help: 'Age.', type: 'gauge' }, [{ labels: {} }], () => 1);
+    exposition.publishLive(router, [{ labels: {} }], [[{ name: 'router_age', help: 'Age.', type: 'gauge' }, () => 1]]);
     exposition.add(router, { name: 'router_c_total', help: 'C.', type: 'counter' }, {}, 1);
   }
   exposition.forget('plant-7');
@@ -340,7 +340,7 @@ test('FleetExposition.forgetValues() leaves the counters of the router and nothi
   const exposition = new FleetExposition();
   exposition.publish(PLANT, 'poll', [gauge('router_up', [{}, 1])]);
   exposition.publishValues(PLANT, 'x', [gauge('router_x', [{}, 1])], 'never');
-  exposition.publishLive(PLANT, { name: 'router_age', help: 'Age.', type: 'gauge' }, [{ labels: {} }], () => 1);
+  exposition.publishLive(PLANT, [{ labels: {} }], [[{ name: 'router_age', help: 'Age.', type: 'gauge' }, () => 1]]);
   exposition.add(PLANT, { name: 'router_c_total', help: 'C.', type: 'counter' }, {}, 4);
   exposition.publish(HARBOUR, 'poll', [gauge('router_up', [{}, 1])]);
   exposition.forgetValues('plant-7');

@@ -150,8 +150,14 @@ export class AvailabilityStats {
     this.#publish();
     if (this.#hasPoll) return;
     this.#hasPoll = true;
-    exposition.publishLive(settings, F.pollDuration, [NO_LABELS], () => toSeconds(this.#lastDurationMs));
-    exposition.publishLive(settings, F.lastSuccess, [NO_LABELS], () => toSeconds(this.#lastSuccessMs));
+    exposition.publishLive(
+      settings,
+      [NO_LABELS],
+      [
+        [F.pollDuration, () => toSeconds(this.#lastDurationMs)],
+        [F.lastSuccess, () => toSeconds(this.#lastSuccessMs)],
+      ],
+    );
   }
 
   /** Records that bytes of a download arrive while a poll waits for its end: the router counts as reached. */

@@ -205,11 +205,12 @@ export class LogStats {
   /** Publishes the gauges of all logs; their values are read at each scrape. */
   #publish(): void {
     const logs = [...this.#logs.values()];
-    const [router, exposition] = [this.#router, this.#exposition];
-    exposition.publishLive(router, F.logArchives, logs, readArchives);
-    exposition.publishLive(router, F.logNewest, logs, readNewest);
-    exposition.publishLive(router, F.logSecondsToLoss, logs, readSecondsToLoss);
-    exposition.publishLive(router, F.logLag, logs, readLag);
+    this.#exposition.publishLive(this.#router, logs, [
+      [F.logArchives, readArchives],
+      [F.logNewest, readNewest],
+      [F.logSecondsToLoss, readSecondsToLoss],
+      [F.logLag, readLag],
+    ]);
   }
 
   #logOf(component: string): Log {

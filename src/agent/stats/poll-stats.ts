@@ -104,9 +104,27 @@ export class PollSamples {
 
 type State = ResourceSummary['state'];
 
-interface Resource {
-  /** Labels of all series about the resource. */
+/** What is the same for a resource of every router. */
+interface SharedResource {
+  /** Labels of all series about it. */
   readonly labels: Labels;
+  /** Part of the exposition with its values. */
+  readonly part: string;
+}
+
+/** By the name of the resource: the modules name them, and not the routers. */
+const sharedResources = new Map<string, SharedResource>();
+
+function shareResource(name: string): SharedResource {
+  const known = sharedResources.get(name);
+  if (known) return known;
+  const shared = { labels: { resource: name }, part: toPart(name) };
+  sharedResources.set(name, shared);
+  return shared;
+}
+
+interface Resource {
+  readonly labels: SharedResource['labels'];
   state: State;
   /** Time at which its values were last read, on the monotonic clock. */
   readAtMs: number | undefined;
@@ -150,6 +168,7 @@ export class ResourceStats {
       staleAfterMs,
       error,
     } of resources) {
+      const { part } = shareResource(name);
       const kept = this.#resourceOf(name);
       kept.durationMs = durationMs;
       kept.error = state === 'failed' ? renderErrorChain(error) : null;
@@ -160,17 +179,17 @@ export class ResourceStats {
         kept.readAtMs = readAtMs;
         const end = isIdentity ? 'never' : readAtMs + staleAfterMs;
         const dropped = faults.filter(({ reason }) => reason === 'duplicate').length;
-        if (isUnchanged) this.#exposition.renewValues(this.#router, toPart(name), end);
-        else this.#exposition.publishValues(this.#router, toPart(name), families, end, dropped);
+        if (isUnchanged) this.#exposition.renewValues(this.#router, part, end);
+        else this.#exposition.publishValues(this.#router, part, families, end, dropped);
       } else if (state !== 'failed') {
         this.#isChanged ||= kept.readAtMs !== undefined;
         kept.readAtMs = undefined;
-        this.#exposition.publishValues(this.#router, toPart(name), [], 'never');
+        this.#exposition.publishValues(this.#router, part, [], 'never');
       }
     }
     for (const name of withdrawn) {
       if (this.#resources.delete(name)) this.#isChanged = true;
-      this.#exposition.publishValues(this.#router, toPart(name), [], 'never');
+      this.#exposition.publishValues(this.#router, shareResource(name).part, [], 'never');
     }
     const isLacking = resources.some(({ state }) => state === 'unsupported');
     if (isLacking || capabilities !== this.#capabilities) this.#recordCapabilities(capabilities);
@@ -179,7 +198,7 @@ export class ResourceStats {
 
   /** Returns true if all values of a resource's last answer can be served. */
   holdsValues(name: string): boolean {
-    return this.#exposition.isWhole(this.#router, toPart(name));
+    return this.#exposition.isWhole(this.#router, shareResource(name).part);
   }
 
   /** Records the state of something that is not a status resource. */
@@ -232,7 +251,7 @@ export class ResourceStats {
     const known = this.#resources.get(name);
     if (known) return known;
     const resource: Resource = {
-      labels: { resource: name },
+      labels: shareResource(name).labels,
       state: 'failed',
       readAtMs: undefined,
       durationMs: undefined,
@@ -272,8 +291,10 @@ export class ResourceStats {
       toFamily(F.resourcePermitted, samples.permitted),
       toFamily(F.resourceUnderstood, samples.understood),
     ]);
-    this.#exposition.publishLive(this.#router, F.resourceDuration, resources, toDurationSeconds);
-    this.#exposition.publishLive(this.#router, F.resourceAge, resources, toAgeSeconds);
+    this.#exposition.publishLive(this.#router, resources, [
+      [F.resourceDuration, toDurationSeconds],
+      [F.resourceAge, toAgeSeconds],
+    ]);
   }
 }
 

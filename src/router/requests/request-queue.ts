@@ -74,7 +74,7 @@ export class RequestQueue {
   readonly #turns = new Turns(this.#mutex);
   readonly #downloadMsMax: number;
   /** Paths below which the router sends parts of files, or has shown that it does not; few, as paths have no names of files. */
-  readonly #sendsParts = new Map<string, boolean>();
+  #sendsParts: Map<string, boolean> | undefined;
   readonly #refusals: RefusalMemory;
   #retryAfter: RetryAfter | undefined;
   /** True if the router was still busy at the end of the last call. */
@@ -137,15 +137,15 @@ export class RequestQueue {
           }),
         ),
       turns: this.#turns,
-      sendsParts: () => this.#sendsParts.get(path) ?? false,
-      noteParts: (isSent) => void this.#sendsParts.set(path, isSent && this.#sendsParts.get(path) !== false),
+      sendsParts: () => this.#sendsParts?.get(path) ?? false,
+      noteParts: (isSent) => this.#noteParts(path, isSent),
       timeMsMax: this.#downloadMsMax,
       clock: this.#clock,
     });
     try {
       const { start, facts } = await parted.open();
       const read = () => consume(parted.read(), start, facts);
-      return await (this.#sendsParts.get(path) === true ? read() : this.#second.beside(read));
+      return await (this.#sendsParts?.get(path) === true ? read() : this.#second.beside(read));
     } finally {
       await parted.close();
     }
@@ -266,6 +266,11 @@ export class RequestQueue {
   #isVain(call: Call, { disposition }: RouterError): boolean {
     // A password that is sent with each request may have changed since, and costs no login to find out.
     return disposition === 'login-again' && this.#credentials.needsLogin && this.#refusals.isVain(call);
+  }
+
+  #noteParts(path: string, isSent: boolean): void {
+    this.#sendsParts ??= new Map();
+    this.#sendsParts.set(path, isSent && this.#sendsParts.get(path) !== false);
   }
 
   #noteRetryAfter({ status, retryAfterMs }: RouterError): void {

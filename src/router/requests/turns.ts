@@ -22,7 +22,8 @@ export class Turns {
   #isDownloading = false;
   /** Resolves when no turn is wanted any more; set while one is. */
   #free: PromiseWithResolvers<void> | undefined;
-  readonly #listeners = new Set<() => void>();
+  /** Called when a turn is asked for; set by the first download. */
+  #listeners: Set<() => void> | undefined;
 
   /** `mutex`: held by the request that is under way. */
   constructor(mutex: Mutex) {
@@ -41,7 +42,7 @@ export class Turns {
   async take(signal: AbortSignal, whenUsable: (signal: AbortSignal) => Promise<void>): Promise<Turn> {
     this.#wanted++;
     this.#free ??= Promise.withResolvers();
-    for (const listener of this.#listeners) listener();
+    for (const listener of this.#listeners ?? []) listener();
     const entered = this.#hold(signal);
     try {
       // Any other request that is under way is short.
@@ -74,8 +75,9 @@ export class Turns {
 
   /** Calls `give` when a turn is asked for, until the result is disposed of. */
   watch(give: () => void): Disposable {
+    this.#listeners ??= new Set();
     this.#listeners.add(give);
-    return { [Symbol.dispose]: () => void this.#listeners.delete(give) };
+    return { [Symbol.dispose]: () => void this.#listeners?.delete(give) };
   }
 
   /** Ends a turn, and lets in who waits behind it. */
