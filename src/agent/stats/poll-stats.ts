@@ -6,15 +6,21 @@ import type { PollFault, PollPoint, PollStep, PollSummary, ResourceSummary } fro
 import { FLEET_FAMILIES as F } from '../metrics/fleet-families.ts';
 import { toPart } from '../views/router-values.ts';
 
-interface Poll {
-  /** Start: wall time, milliseconds since the Unix epoch. */
-  readonly atMs: number;
-  readonly durationMs: number;
+/** What went wrong in a poll. */
+interface PollProblem {
   /** Reason why it did not reach the router. */
   readonly failure: { readonly reason: string; readonly error: string } | undefined;
   /** First failure, also if the router was reached. */
   readonly fault: PollFault | undefined;
 }
+
+interface Poll extends PollProblem {
+  /** Start: wall time, milliseconds since the Unix epoch. */
+  readonly atMs: number;
+  readonly durationMs: number;
+}
+
+const NO_PROBLEM: PollProblem = { failure: undefined, fault: undefined };
 
 interface PollSample {
   /** Start: wall time, milliseconds since the Unix epoch. */
@@ -37,21 +43,34 @@ const SAMPLES_MAX = 60;
 
 /** The last polls of a router; those that failed are kept longer. */
 export class PollHistory {
-  readonly #recent: Poll[] = [];
+  /** Start and duration of the recent polls, one after the other, the newest first: numbers in an array are packed. */
+  #times: readonly number[] = [];
+  /** What went wrong in each of them. */
+  #problems: readonly PollProblem[] = [];
   readonly #failed: Poll[] = [];
   readonly #partial: Poll[] = [];
 
-  add(poll: Poll): void {
-    this.#recent.unshift(poll);
-    const oldest = this.#recent.length > RECENT_MAX ? this.#recent.pop() : undefined;
+  add({ atMs, durationMs, failure, fault }: Poll): void {
+    const oldest = this.#listRecent()[RECENT_MAX - 1];
     if (oldest?.failure) keep(this.#failed, oldest, FAILED_MAX);
     else if (oldest?.fault) keep(this.#partial, oldest, PARTIAL_MAX);
+    const problem = failure || fault ? { failure, fault } : NO_PROBLEM;
+    this.#times = [atMs, durationMs].concat(this.#times.slice(0, 2 * (RECENT_MAX - 1)));
+    this.#problems = [problem].concat(this.#problems.slice(0, RECENT_MAX - 1));
+  }
+
+  #listRecent(): readonly Poll[] {
+    return this.#problems.map((problem, index) => ({
+      atMs: this.#times[2 * index] ?? 0,
+      durationMs: this.#times[2 * index + 1] ?? 0,
+      ...problem,
+    }));
   }
 
   /** The newest first. */
   describe(): readonly PollSummary[] {
     const kept = [...this.#failed, ...this.#partial].toSorted((a, b) => b.atMs - a.atMs);
-    return [...this.#recent, ...kept].map(({ atMs, durationMs, failure, fault }) => ({
+    return [...this.#listRecent(), ...kept].map(({ atMs, durationMs, failure, fault }) => ({
       at: new Date(atMs).toISOString(),
       durationSeconds: durationMs / 1000,
       ok: failure === undefined,

@@ -125,12 +125,9 @@ export class TailMemory {
   }
 }
 
-/** The growth of a log from one look to another, by the agent's clock. */
-interface Growth {
-  readonly fromMs: number;
-  toMs: number;
-  bytes: number;
-}
+/** Numbers of a growth of a log: the looks from and to which it grew, by the agent's clock, and its bytes. */
+const GROWTH_NUMBERS = 3;
+const [FROM, TO, BYTES] = [0, 1, 2] as const;
 
 /** Growth further back than this says little about now. */
 const WINDOW_MS = 60 * 60_000;
@@ -145,7 +142,8 @@ const FILES = 5;
 
 /** Measures the growth of a log, and computes for how long a line stays on the router. */
 export class Retention {
-  #growths: Growth[] = [];
+  /** The numbers of all growths, one after the other: as objects, those of an hour took three times as much memory. */
+  #growths: number[] = [];
   #lookedAtMs: number | undefined;
   #fileBytes: number | undefined;
   #filesMax: number | undefined;
@@ -168,26 +166,29 @@ export class Retention {
     if (fromMs !== undefined && nowMs < fromMs) this.#growths = [];
     // The first look says how much there is, not how fast it grows.
     if (fromMs === undefined || nowMs <= fromMs) return;
-    const last = this.#growths.at(-1);
-    if (last && nowMs - last.fromMs <= GROWTH_MS) {
-      last.toMs = nowMs;
-      last.bytes += bytes;
+    const last = this.#growths.length - GROWTH_NUMBERS;
+    if (last >= 0 && nowMs - this.#read(last + FROM) <= GROWTH_MS) {
+      this.#growths[last + TO] = nowMs;
+      this.#growths[last + BYTES] = this.#read(last + BYTES) + bytes;
       return;
     }
-    const recent = this.#growths.filter(({ toMs }) => nowMs - toMs < WINDOW_MS);
-    // Copied, because a spread leaves room for sixteen more.
-    this.#growths = [...recent, { fromMs, toMs: nowMs, bytes }].slice();
+    let recent = 0;
+    while (recent <= last && nowMs - this.#read(recent + TO) >= WINDOW_MS) recent += GROWTH_NUMBERS;
+    // Not pushed: that leaves room for sixteen more.
+    this.#growths = this.#growths.slice(recent).concat([fromMs, nowMs, bytes]);
   }
 
   /** Time from the writing of a line to its deletion by the router, at the present growth. Milliseconds. */
   get lifetimeMs(): number | undefined {
-    const first = this.#growths[0];
-    const last = this.#growths.at(-1);
-    if (!first || !last || last.toMs - first.fromMs < SPAN_MS_MIN) return undefined;
-    const bytes = this.#growths.reduce((sum, growth) => sum + growth.bytes, 0);
+    const last = this.#growths.length - GROWTH_NUMBERS;
+    if (last < 0) return undefined;
+    const spanMs = this.#read(last + TO) - this.#read(FROM);
+    if (spanMs < SPAN_MS_MIN) return undefined;
+    let bytes = 0;
+    for (let growth = 0; growth <= last; growth += GROWTH_NUMBERS) bytes += this.#read(growth + BYTES);
     if (bytes === 0) return undefined;
     const kept = ((this.#filesMax ?? FILES) + 1) * (this.#fileBytes ?? FILE_BYTES);
-    return (kept / bytes) * (last.toMs - first.fromMs);
+    return (kept / bytes) * spanMs;
   }
 
   /** Returns the time until the router deletes lines written since the last check. Milliseconds. */
@@ -195,5 +196,9 @@ export class Retention {
     const { lifetimeMs } = this;
     if (lifetimeMs === undefined || this.#lookedAtMs === undefined) return undefined;
     return Math.max(0, lifetimeMs - (nowMs - this.#lookedAtMs));
+  }
+
+  #read(place: number): number {
+    return this.#growths[place] ?? Number.NaN;
   }
 }
