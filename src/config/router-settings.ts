@@ -23,6 +23,18 @@ interface FleetContext {
   readonly rules: LogRuleList;
 }
 
+/** Keeps equal settings of routers, which mostly come from `defaults`, once for all of them: texts, numbers and lists, told by their JSON. */
+class EqualSettings<T> {
+  readonly #known = new Map<string, T>();
+
+  share(settings: T): T {
+    const key = JSON.stringify(settings);
+    const known = this.#known.get(key) ?? settings;
+    this.#known.set(key, known);
+    return known;
+  }
+}
+
 /** One router with all layers resolved. */
 export interface ResolvedRouter {
   readonly settings: RouterSettings;
@@ -36,6 +48,9 @@ export interface ResolvedRouter {
 export class RouterResolver {
   readonly #inheritance: Inheritance;
   readonly #context: FleetContext;
+  readonly #polls = new EqualSettings<RouterSettings['poll']>();
+  readonly #logs = new EqualSettings<RouterSettings['logs']>();
+  readonly #metrics = new EqualSettings<RouterSettings['metrics']>();
 
   constructor(inheritance: Inheritance, context: FleetContext) {
     this.#inheritance = inheritance;
@@ -46,7 +61,11 @@ export class RouterResolver {
   resolve(router: ListedRouter, layer: ReadLayer): ResolvedRouter | undefined {
     const stack = this.#inheritance.merge(layer, router.groups ?? []);
     const settings = resolveRouter(router, layer, stack, this.#context);
-    return settings && { settings, layers: stack.layers };
+    if (!settings) return undefined;
+    const poll = this.#polls.share(settings.poll);
+    const logs = this.#logs.share(settings.logs);
+    const metrics = this.#metrics.share(settings.metrics);
+    return { settings: { ...settings, poll, logs, metrics }, layers: stack.layers };
   }
 }
 

@@ -1,20 +1,20 @@
 import type { ResourceResult } from '../../status/index.ts';
 import type { InterfaceRate } from '../../web/index.ts';
 
-/** Interfaces of one router whose rates are kept: more than any device has. About 100 bytes each. */
+/** Interfaces of one router whose rates are kept: more than any device has. About 60 bytes each. */
 const INTERFACES_MAX = 32;
-const FAMILIES = ['router_interface_receive_bytes_total', 'router_interface_transmit_bytes_total'] as const;
+const FAMILIES: readonly string[] = ['router_interface_receive_bytes_total', 'router_interface_transmit_bytes_total'];
 
-/** Last count and rate in one direction. */
-interface Count {
-  bytes: number;
-  readAtMs: number;
-  perSecond: number | undefined;
-}
+/** Kept of each interface in each direction: its last count, when that was read, and its rate; NaN if they are not known. */
+const COLUMNS = 3;
+const [BYTES, READ_AT, PER_SECOND] = [0, 1, 2] as const;
+const UNKNOWN: readonly number[] = Array.from({ length: COLUMNS * FAMILIES.length }, () => Number.NaN);
 
 /** Rates of the interfaces of one router, between the last two answers that told its counters. */
 export class InterfaceRates {
-  readonly #counts = new Map<string, Partial<Record<(typeof FAMILIES)[number], Count>>>();
+  #names: readonly string[] = [];
+  /** By interface, direction and column: packed, because a fleet has fifty thousand interfaces. */
+  #numbers: number[] = [];
   #resource: string | undefined;
 
   /** Records what a poll has read. */
@@ -23,41 +23,66 @@ export class InterfaceRates {
       if (state !== 'read') continue;
       if (isUnchanged && name === this.#resource) this.#settle(readAtMs);
       for (const family of families) {
-        const known = FAMILIES.find((one) => one === family.name);
-        if (known === undefined) continue;
+        const direction = FAMILIES.indexOf(family.name);
+        if (direction < 0) continue;
         this.#resource = name;
-        for (const { labels, value } of family.samples) this.#count(labels['interface'] ?? '', known, value, readAtMs);
+        for (const { labels, value } of family.samples) {
+          this.#count(labels['interface'] ?? '', direction, value, readAtMs);
+        }
       }
     }
   }
 
   /** The rates of all interfaces that have one. */
   describe(): readonly InterfaceRate[] {
-    return [...this.#counts].map(([name, counts]) => ({
+    const rate = (index: number, direction: number) => {
+      const perSecond = this.#read(toPlace(index, direction) + PER_SECOND);
+      return Number.isNaN(perSecond) ? null : perSecond;
+    };
+    return this.#names.map((name, index) => ({
       interface: name,
-      receiveBytesPerSecond: counts[FAMILIES[0]]?.perSecond ?? null,
-      transmitBytesPerSecond: counts[FAMILIES[1]]?.perSecond ?? null,
+      receiveBytesPerSecond: rate(index, 0),
+      transmitBytesPerSecond: rate(index, 1),
     }));
   }
 
-  #count(name: string, family: (typeof FAMILIES)[number], bytes: number, readAtMs: number): void {
-    if (!this.#counts.has(name) && this.#counts.size >= INTERFACES_MAX) return;
-    const counts = this.#counts.get(name) ?? {};
-    this.#counts.set(name, counts);
-    const before = counts[family];
-    const seconds = before ? (readAtMs - before.readAtMs) / 1000 : 0;
+  #count(name: string, direction: number, bytes: number, readAtMs: number): void {
+    const index = this.#indexOf(name);
+    if (index === undefined) return;
+    const place = toPlace(index, direction);
+    const more = bytes - this.#read(place + BYTES);
+    const seconds = (readAtMs - this.#read(place + READ_AT)) / 1000;
+    this.#numbers[place + BYTES] = bytes;
+    this.#numbers[place + READ_AT] = readAtMs;
     // A counter that is smaller than before began anew.
-    const perSecond = before && seconds > 0 && bytes >= before.bytes ? (bytes - before.bytes) / seconds : undefined;
-    counts[family] = { bytes, readAtMs, perSecond };
+    this.#numbers[place + PER_SECOND] = seconds > 0 && more >= 0 ? more / seconds : Number.NaN;
+  }
+
+  /** Returns the index of an interface, which may be a new one; `undefined` if there are too many. */
+  #indexOf(name: string): number | undefined {
+    const known = this.#names.indexOf(name);
+    if (known >= 0) return known;
+    if (this.#names.length >= INTERFACES_MAX) return undefined;
+    // Neither pushed nor spread: both leave room for sixteen more.
+    this.#names = this.#names.concat(name);
+    this.#numbers = this.#numbers.concat(UNKNOWN);
+    return this.#names.length - 1;
   }
 
   /** The same answer as before: no interface had any traffic. */
   #settle(readAtMs: number): void {
-    for (const counts of this.#counts.values()) {
-      for (const family of FAMILIES) {
-        const count = counts[family];
-        if (count) counts[family] = { ...count, readAtMs, perSecond: 0 };
-      }
+    for (let place = 0; place < this.#numbers.length; place += COLUMNS) {
+      if (Number.isNaN(this.#read(place + BYTES))) continue;
+      this.#numbers[place + READ_AT] = readAtMs;
+      this.#numbers[place + PER_SECOND] = 0;
     }
   }
+
+  #read(place: number): number {
+    return this.#numbers[place] ?? Number.NaN;
+  }
+}
+
+function toPlace(index: number, direction: number): number {
+  return COLUMNS * (FAMILIES.length * index + direction);
 }
