@@ -36,7 +36,8 @@ export function readDevice(document: unknown): DeviceFacts {
   const boards = (BOARDS.find(document)?.rows ?? [])
     .slice(0, BOARDS_MAX)
     .flatMap((row) => toText(row.read('board_type')) ?? []);
-  return { firmware: readFirmwareVersion(document), boards };
+  // Copied, because what grew has room for sixteen more.
+  return { firmware: readFirmwareVersion(document), boards: boards.slice() };
 }
 
 /** Returns the hash of the running configuration in a `sysdetail/system`. */

@@ -4,10 +4,14 @@ import { type RouterClient, RouterError } from '../../router/index.ts';
 import type { CurrentRun, RunOutcome } from '../../schedule/index.ts';
 import {
   ConfigurationReader,
+  type ConfigurationSource,
   createLogFilesReader,
   type ModelMemory,
   type PollResult,
+  type ReaderContext,
+  type ReaderReading,
   StatusPoller,
+  type StatusReader,
 } from '../../status/index.ts';
 import type { RouterValues } from '../state.ts';
 import type { RouterStats } from '../stats/router-stats.ts';
@@ -43,29 +47,11 @@ export interface PollerOptions {
 /** Creates the poller of a router, which knows what was stored of the router before a restart. */
 export function createPoller({ settings, client, followsLogs, models, values, clock }: PollerOptions): StatusPoller {
   const { name, poll } = settings;
-  const configuration = new ConfigurationReader({
-    source: {
-      countEntries: (resource, signal) => client.configuration.countEntries(resource, {}, signal),
-      readConfiguration: (resource, signal) => client.configuration.read(resource, {}, signal),
-    },
-    clock,
-    previous: values.read(name, CONFIGURATION_KEY),
-  });
   return new StatusPoller({
     modules: settings.modules,
     source: client,
     readers: {
-      configuration: {
-        read: async (context, signal) => {
-          const before = configuration.state;
-          try {
-            return await configuration.read(context, signal);
-          } finally {
-            const { state } = configuration;
-            if (state !== before) values.write(name, CONFIGURATION_KEY, state);
-          }
-        },
-      },
+      configuration: new KeptConfiguration(name, client, values, clock),
       ...(!followsLogs && { log_files: createLogFilesReader(client) }),
     },
     clock,
@@ -76,6 +62,39 @@ export function createPoller({ settings, client, followsLogs, models, values, cl
     models,
     previous: values.read(name, CAPABILITIES_KEY),
   });
+}
+
+/** Reads the configuration of a router, and keeps what is known of it over a restart. */
+class KeptConfiguration implements StatusReader, ConfigurationSource {
+  readonly #router: string;
+  readonly #client: RouterClient;
+  readonly #values: RouterValues;
+  readonly #reader: ConfigurationReader;
+
+  constructor(router: string, client: RouterClient, values: RouterValues, clock: Clock) {
+    this.#router = router;
+    this.#client = client;
+    this.#values = values;
+    this.#reader = new ConfigurationReader({ source: this, clock, previous: values.read(router, CONFIGURATION_KEY) });
+  }
+
+  countEntries(resource: string, signal: AbortSignal): Promise<number> {
+    return this.#client.configuration.countEntries(resource, {}, signal);
+  }
+
+  readConfiguration(resource: string, signal: AbortSignal): Promise<unknown> {
+    return this.#client.configuration.read(resource, {}, signal);
+  }
+
+  async read(context: ReaderContext, signal: AbortSignal): Promise<ReaderReading> {
+    const before = this.#reader.state;
+    try {
+      return await this.#reader.read(context, signal);
+    } finally {
+      const { state } = this.#reader;
+      if (state !== before) this.#values.write(this.#router, CONFIGURATION_KEY, state);
+    }
+  }
 }
 
 /** One router, and what its polls need. */
