@@ -107,7 +107,7 @@ export class Connector implements WireFacts {
       sessions: this.#router.sessions,
       openContext: (groups) => this.#openContext(groups),
       settle: (...result) => {
-        this.#attempt = undefined;
+        if (this.#attempt === attempt) this.#attempt = undefined;
         const [error, socket, place] = result;
         if (error) {
           callback(error, null);
