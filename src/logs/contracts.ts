@@ -1,7 +1,7 @@
-import type { Completion, FactsCommit, GapCertainty, LogCommit } from '../model/index.ts';
-import type { GapReason } from './event-records.ts';
+import type { Completion, FactsCommit, LogCommit } from '../model/index.ts';
 import type { LinkVerdict } from './evidence/link-rule.ts';
 import type { RuleMatch } from './matching/line-matcher.ts';
+import type { KnownGap } from './tail/known-gaps.ts';
 
 /** Headers of a response that matter for reading its body. */
 export interface BodyFacts {
@@ -87,17 +87,7 @@ export type LogEvent =
   /** The log was read to its present end, and nothing older is outstanding. */
   | { readonly type: 'log-caught-up'; readonly component: string; readonly isWaitingForLineEnd: boolean }
   /** One record `log.gap`. */
-  | {
-      readonly type: 'log-gap-found';
-      readonly component: string;
-      readonly certainty: GapCertainty;
-      readonly reason: GapReason;
-      /** Bytes that are missing at least, as far as that is known. */
-      readonly bytesMin: number | undefined;
-      readonly uid: string;
-      /** Time of the first line behind it, as far as that is known. Milliseconds since the Unix epoch. */
-      readonly untilUtcMs: number | undefined;
-    }
+  | ({ readonly type: 'log-gap-found' } & KnownGap)
   /** One record `log.gap_end`: the first line behind a gap was read. */
   | {
       readonly type: 'log-gap-ended';

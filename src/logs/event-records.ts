@@ -76,6 +76,11 @@ const GAP_WORDS: Readonly<Record<GapReason, string>> = {
   skipped: 'they are older than what the configuration asks for (logs.start)',
 };
 
+/** True for a reason that this version knows. */
+export function isGapReason(value: unknown): value is GapReason {
+  return typeof value === 'string' && Object.hasOwn(GAP_WORDS, value);
+}
+
 /** The uid of the record about a gap. It does not depend on where the gap ends. */
 export function toGapUid(router: string, component: string, gap: Gap): string {
   return renderEventUid('log.gap', router, component, toGapSubject(gap), gap.offset);

@@ -56,6 +56,7 @@ export { type CostlyPattern, listCostlyPatterns, SAMPLE_LINE_CHARS } from './mat
 export { RuleSeries } from './matching/rule-series.ts';
 export { type ListedLog, type Listing, parseListing, parseStampUtcMs } from './names.ts';
 export { SHIPPED_RULES } from './shipped-rules.ts';
-export { TailMemory } from './tail/memory.ts';
+export { type KnownGap, noteGap, noteGapEnd } from './tail/known-gaps.ts';
+export { readKnownGaps, TailMemory } from './tail/memory.ts';
 export { type TailOnceOptions, tailOnce } from './tail/tail-once.ts';
 export { Zone } from './time/zone.ts';

@@ -20,6 +20,7 @@ test('LogStats keeps the last 10 gaps, the newest first', async () => {
       reason: 'expired',
       bytesMin,
       uid: 'a',
+      foundMs: clock.now(),
       untilUtcMs: undefined,
     });
   }

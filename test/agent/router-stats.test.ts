@@ -206,6 +206,7 @@ const EVENTS: readonly (readonly [
       reason: 'expired',
       bytesMin: 7,
       uid: 'u',
+      foundMs: Date.UTC(2026, 10, 21),
       untilUtcMs: undefined,
     },
     [['warn: Log lines are missing', { component, certainty: 'likely', reason: 'expired' }]],
@@ -228,6 +229,7 @@ const EVENTS: readonly (readonly [
       reason: 'skipped',
       bytesMin: 7,
       uid: 's',
+      foundMs: Date.UTC(2026, 10, 21),
       untilUtcMs: undefined,
     },
     [['info: Older log lines are left out, as logs.start says', { component }]],
@@ -386,6 +388,7 @@ test('RouterStats takes the end of a gap over into what it shows of the gap', ()
     reason: 'expired',
     bytesMin: undefined,
     uid: 'u',
+    foundMs: Date.UTC(2026, 10, 21),
     untilUtcMs: undefined,
   });
   record({ type: 'log-gap-ended', component, gapUid: 'other', untilUtcMs: 0 });

@@ -98,3 +98,35 @@ test('what rotations have shown of how log files follow each other is on the pag
     'It is not proven that log files begin in the second in which the one before ends: nothing waits for a missing one',
   );
 });
+
+test('the gaps of a router are on its page and in its JSON after a restart as well, and after a change of its settings', async () => {
+  await using fleet = await startFleet({ simulator: { logs: { compressionMs: 0, maxFiles: 2 } } });
+  const gapsOf = async () => (await describeRouter(fleet)).recentGaps;
+  fleet.router().appendLog('network', 'read');
+  await fleet.advance(60_000);
+  await fleet.stopAgent();
+  // What nobody has read is deleted meanwhile.
+  for (let index = 0; index < 4; index++) {
+    fleet.router().appendLog('network', `unread ${index}`);
+    fleet.router().rotate('network');
+    await fleet.clock.advance(60_000);
+  }
+  fleet.router().appendLog('network', 'behind');
+  await fleet.startAgent();
+  await fleet.advance(20 * 60_000);
+  const found = await gapsOf();
+  expect(found).toMatchObject([{ component: 'network', reason: 'not-found', until: expect.any(String) }]);
+  await fleet.stopAgent();
+  await fleet.startAgent();
+  // Before the first poll, and after looks at the logs that have found no more.
+  expect(await gapsOf()).toEqual(found);
+  await fleet.advance(5 * 60_000);
+  expect(await gapsOf()).toEqual(found);
+  expect(await fleet.metrics('/router/sim-1?view=positions')).toMatch(/Missing log lines.*not-found/s);
+  // A router with other settings begins anew, too.
+  await fleet.reload((config) => ({
+    ...config,
+    routers: config.routers.map((router) => ({ ...router, logs: { ...router.logs, intervalMs: 77_000 } })),
+  }));
+  expect(await gapsOf()).toEqual(found);
+});

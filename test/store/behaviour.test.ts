@@ -56,6 +56,36 @@ describe.for([
     expect(['day', 'a.b', 'other'].map((key) => store.readValue('plant-7', key))).toEqual(['2', 'ü', undefined]);
   });
 
+  behaviour('stores facts with the step of a log that they are of, or neither', async () => {
+    await using bench = await createBench({ bytesMax: 256 * 1024 });
+    {
+      await using opened = await bench.open();
+      const { store } = opened;
+      const step = (count: number) =>
+        store.commit(commitOf(noisyLines(200, count), `p${count}`), { router: 'plant-7', facts: `f${count}` });
+      let stored = -1;
+      const fill = async () => {
+        for (;;) {
+          await step(stored + 1);
+          stored++;
+        }
+      };
+      await expect(fill()).rejects.toMatchObject({ code: 'full' });
+      expect([store.readFacts('plant-7'), store.readPositions('plant-7').get('network')]).toEqual([
+        `f${stored}`,
+        `p${stored}`,
+      ]);
+      expect(stored).toBeGreaterThan(1);
+      await store.commit(commitOf([], 'last'), { router: 'plant-7', facts: 'of the last step' });
+    }
+    await using opened = await bench.open();
+    const { store } = opened;
+    expect([store.readFacts('plant-7'), store.readPositions('plant-7').get('network')]).toEqual([
+      'of the last step',
+      'last',
+    ]);
+  });
+
   behaviour('forgets the positions of logs, and keeps their records for the sinks', async () => {
     await using bench = await createBench();
     {

@@ -1,6 +1,6 @@
 import { type Clock, CodedError, isSelected, openDeadline } from '../../base/index.ts';
 import type { RouterSettings } from '../../config/index.ts';
-import { type ArchivePool, type LogEvent, TailMemory, tailOnce, Zone } from '../../logs/index.ts';
+import { type ArchivePool, type LogEvent, readKnownGaps, TailMemory, tailOnce, Zone } from '../../logs/index.ts';
 import { type RouterClient, RouterError } from '../../router/index.ts';
 import type { RunOutcome, SharedBudget } from '../../schedule/index.ts';
 import { StoreError } from '../../store/index.ts';
@@ -64,6 +64,8 @@ export class LogReading {
   #after: string | undefined;
   /** True if another replica has moved the logs since their positions were loaded. */
   #isFenced = false;
+  /** True once the pages have the gaps that are stored. */
+  #hasRecalledGaps = false;
 
   constructor(options: LogReadingOptions) {
     const { settings } = options;
@@ -72,6 +74,7 @@ export class LogReading {
     const parts = LOG_FLOOR_PARTS.find((count) => intervalMs % count === 0 && intervalMs / count >= LOG_FLOOR_MS) ?? 1;
     this.floorMs = intervalMs / parts;
     this.#zone = new Zone(settings.timezone);
+    this.#recallGaps();
   }
 
   /** True if the last run has left some logs for the next one. */
@@ -96,6 +99,7 @@ export class LogReading {
     try {
       if (this.#isFenced) await records.openRouter(settings.name);
       this.#isFenced = false;
+      if (!this.#hasRecalledGaps) this.#recallGaps();
       await this.#tail(deadline.signal, isAwaited);
       stats.recordLogsRead();
       return 'done';
@@ -104,6 +108,7 @@ export class LogReading {
       if (cause instanceof StoreError && cause.code === 'fenced') {
         // Not a failure of this router: its new owner reads on where the log stands.
         this.#isFenced = true;
+        this.#hasRecalledGaps = false;
         return 'done';
       }
       stats.recordLogsFailed(cause);
@@ -111,6 +116,18 @@ export class LogReading {
       // A full spool, an answered refusal or a budget that is used up does not justify a long back-off.
       const isRouterGone = cause instanceof RouterError && !cause.isAnswered && cause.code !== 'budget';
       return isRouterGone || !(cause instanceof CodedError) ? 'failed' : 'done';
+    }
+  }
+
+  /** Shows the gaps that were found before a restart, or by the replica that had the router before. */
+  #recallGaps(): void {
+    const { settings, records, stats } = this.#options;
+    try {
+      stats.recallGaps(readKnownGaps(records.readFacts(settings.name)));
+      this.#hasRecalledGaps = true;
+    } catch (cause) {
+      // The run that needs the store tells of it, and the next one tries again.
+      if (!(cause instanceof StoreError)) throw cause;
     }
   }
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/index.ts';
 import { type FleetExposition, toFamily } from '../../exposition/index.ts';
-import type { LinkVerdict, LogEvent } from '../../logs/index.ts';
+import { type KnownGap, type LinkVerdict, type LogEvent, noteGap, noteGapEnd } from '../../logs/index.ts';
 import type { FamilyDescription, GapCertainty, Labels, RecordLines, RouterIdentity } from '../../model/index.ts';
 import type { LogGapSummary, RouterLogSummary } from '../../web/index.ts';
 import { FLEET_FAMILIES as F } from '../metrics/fleet-families.ts';
@@ -30,9 +30,6 @@ type EventOf<T extends LogEvent['type']> = Extract<LogEvent, { readonly type: T 
 
 const GAP_CERTAINTIES: readonly GapCertainty[] = ['certain', 'likely', 'possible'];
 
-/** Number of gaps kept for all logs of a router. */
-const GAPS_MAX = 10;
-
 /** State and counters of each log of a router, and their series. */
 export class LogStats {
   readonly #router: RouterIdentity;
@@ -45,7 +42,7 @@ export class LogStats {
   /** The smallest {@link Log.lossAtMs}; `null` = one of the logs changed since. */
   #lossAtMs: number | undefined | null;
   /** The newest first. */
-  readonly #gaps: { readonly uid: string; readonly summary: LogGapSummary }[] = [];
+  #gaps: readonly KnownGap[] = [];
   #links: LinkVerdict | undefined;
   /** Values of rules that are gauges, if there are any: by metric, then by labels. The rules themselves bound how many there are. */
   #ruleValues: Map<string, Map<string, readonly [Labels, number]>> | undefined;
@@ -96,20 +93,18 @@ export class LogStats {
     this.#caughtUpAtMs = null;
   }
 
-  recordGap({ component, certainty, reason, bytesMin, uid, untilUtcMs }: EventOf<'log-gap-found'>): void {
-    const at = new Date(this.#clock.now()).toISOString();
-    const until = renderTime(untilUtcMs);
-    this.#gaps.unshift({ uid, summary: { at, component, certainty, reason, bytesMin: bytesMin ?? null, until } });
-    this.#gaps.splice(GAPS_MAX);
-    this.#logOf(component).gaps += reason === 'skipped' ? 0 : 1;
+  recordGap(gap: EventOf<'log-gap-found'>): void {
+    this.#gaps = noteGap(this.#gaps, gap);
+    this.#logOf(gap.component).gaps += gap.reason === 'skipped' ? 0 : 1;
   }
 
-  recordGapEnd({ gapUid, untilUtcMs }: EventOf<'log-gap-ended'>): void {
-    const index = this.#gaps.findIndex(({ uid }) => uid === gapUid);
-    const gap = this.#gaps[index];
-    if (!gap) return;
-    const summary = { ...gap.summary, until: renderTime(untilUtcMs) };
-    this.#gaps.splice(index, 1, { ...gap, summary });
+  recordGapEnd(end: EventOf<'log-gap-ended'>): void {
+    this.#gaps = noteGapEnd(this.#gaps, end);
+  }
+
+  /** Takes over the gaps that are stored: those that this process has found are among them. */
+  recallGaps(gaps: readonly KnownGap[]): void {
+    this.#gaps = gaps;
   }
 
   recordRetention({ component, msToLoss, gapAtMs }: EventOf<'log-retention'>): void {
@@ -153,7 +148,14 @@ export class LogStats {
   }
 
   get gaps(): readonly LogGapSummary[] {
-    return this.#gaps.map(({ summary }) => summary);
+    return this.#gaps.map(({ foundMs, component, certainty, reason, bytesMin, untilUtcMs }) => ({
+      at: new Date(foundMs).toISOString(),
+      component,
+      certainty,
+      reason,
+      bytesMin: bytesMin ?? null,
+      until: renderTime(untilUtcMs),
+    }));
   }
 
   /** Time since the log that is furthest behind was read to its end. Milliseconds. */

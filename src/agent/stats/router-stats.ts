@@ -1,7 +1,7 @@
 import { type Clock, type Logger, renderErrorChain } from '../../base/index.ts';
 import type { RouterSettings } from '../../config/index.ts';
 import { type FleetExposition, toFamily } from '../../exposition/index.ts';
-import type { LinkVerdict } from '../../logs/index.ts';
+import type { KnownGap, LinkVerdict } from '../../logs/index.ts';
 import type { FamilyDescription, Labels, RecordLines } from '../../model/index.ts';
 import { type RetryAfter, type RouterCertificate, RouterError } from '../../router/index.ts';
 import type { SharedBudget } from '../../schedule/index.ts';
@@ -207,6 +207,11 @@ export class RouterStats {
   recordLines(lines: RecordLines): void {
     const origin = findLastOrigin(lines);
     if (origin) this.#logs.recordOrigin(origin);
+  }
+
+  /** Takes over the gaps that an earlier process, or another replica, has stored of the router. */
+  recallGaps(gaps: readonly KnownGap[]): void {
+    this.#logs.recallGaps(gaps);
   }
 
   /** Records a complete run over the logs. */

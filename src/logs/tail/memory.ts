@@ -3,6 +3,7 @@ import type { ZoneEvidence } from '../evidence/learnt-zone.ts';
 import type { LinkFacts, LinkVerdict } from '../evidence/link-rule.ts';
 import { RuleSeries } from '../matching/rule-series.ts';
 import { createSkewBounds, type SkewBounds } from '../time/log-clock.ts';
+import { type KnownGap, toKnownGaps } from './known-gaps.ts';
 
 /** Facts about a router as a whole; stored beside the positions of its logs. */
 export interface RouterFacts {
@@ -18,6 +19,8 @@ export interface RouterFacts {
   zone: ZoneEvidence;
   /** Evidence from rotations of how files follow each other. */
   links: LinkFacts;
+  /** The last gaps of all logs, for the pages: also of the replica that has the router next. The newest first; `undefined`: none. */
+  gaps: readonly KnownGap[] | undefined;
 }
 
 /** The facts about a router that was never met. */
@@ -30,6 +33,7 @@ export function createRouterFacts(nowMs: number): RouterFacts {
     range: undefined,
     zone: { seen: [], inferred: [] },
     links: {},
+    gaps: undefined,
   };
 }
 
@@ -56,8 +60,24 @@ export function renderRouterFacts(facts: RouterFacts): string {
 export function parseRouterFacts(text: string): RouterFacts | undefined {
   const end = text.lastIndexOf('\n');
   if (end < 0 || crc32(text.slice(0, end)).toString(16) !== text.slice(end + 1)) return undefined;
-  const value = JSON.parse(text.slice(0, end)) as RouterFacts;
-  return value.version === 1 ? { ...createRouterFacts(value.firstContactMs), ...value } : undefined;
+  const value = parseFields(text.slice(0, end));
+  if (value?.version !== 1) return undefined;
+  const gaps = toKnownGaps(value.gaps);
+  return { ...createRouterFacts(value.firstContactMs), ...value, gaps: gaps.length === 0 ? undefined : gaps };
+}
+
+/** The checksum says that nothing was damaged, not who wrote it. */
+function parseFields(text: string): RouterFacts | undefined {
+  try {
+    return (JSON.parse(text) as RouterFacts | null) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns the last gaps that stored facts tell of, the newest first; none if the facts cannot be read. */
+export function readKnownGaps(facts: string | undefined): readonly KnownGap[] {
+  return (facts === undefined ? undefined : parseRouterFacts(facts))?.gaps ?? [];
 }
 
 /** Looks at a log while a line stays on the router: room for a failed one, and for growth that speeds up. */

@@ -11,6 +11,7 @@ import { Zone } from '../time/zone.ts';
 import type { Observation, Told } from '../tracker/observation.ts';
 import { createLogState, type LogState, type View } from '../tracker/state.ts';
 import { type Step, takeStep } from '../tracker/step.ts';
+import { noteGap, noteGapEnd } from './known-gaps.ts';
 import type { LogMemory } from './memory.ts';
 import type { TailContext } from './tail-context.ts';
 
@@ -119,6 +120,7 @@ export class TrackedLog {
     lines?: CommittedLines,
   ): { readonly commit: LogCommit; readonly report: () => void } {
     const events = [...told.flatMap((one) => this.#toEvent(one) ?? []), ...this.#toReadEvents(lines)];
+    for (const event of events) this.#remember(event);
     const report = () => {
       for (const event of events) this.context.report(event);
     };
@@ -135,6 +137,15 @@ export class TrackedLog {
     const nowMs = clock.now();
     // The bounds of the clock's lead held for times of the other zone.
     if (before.offsetAt(nowMs) !== zone.offsetAt(nowMs)) Object.assign(this.memory.skew, createSkewBounds());
+  }
+
+  /** Adds a gap to the facts about the router, which are stored with the step that tells of it. */
+  #remember(event: LogEvent): void {
+    const { facts } = this.context;
+    if (event.type === 'log-gap-found') {
+      const { type: _, ...gap } = event;
+      facts.gaps = noteGap(facts.gaps ?? [], gap);
+    } else if (event.type === 'log-gap-ended' && facts.gaps) facts.gaps = noteGapEnd(facts.gaps, event);
   }
 
   #toCommit(lines: RecordLines): LogCommit {
@@ -176,7 +187,13 @@ export class TrackedLog {
     const { component } = this;
     switch (told.type) {
       case 'gap':
-        return { type: 'log-gap-found', component, ...toGapFacts(told.gap), uid: told.uid };
+        return {
+          type: 'log-gap-found',
+          component,
+          ...toGapFacts(told.gap),
+          uid: told.uid,
+          foundMs: this.context.clock.now(),
+        };
       case 'gap-ended':
         return { type: 'log-gap-ended', component, gapUid: told.gap.uid, untilUtcMs: told.to.utcMs };
       case 'reset':

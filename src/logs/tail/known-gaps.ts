@@ -1,0 +1,69 @@
+import type { GapCertainty } from '../../model/index.ts';
+import { type GapReason, isGapReason } from '../event-records.ts';
+
+/** A gap that was told, as it is remembered for the pages. */
+export interface KnownGap {
+  /** That of its record. */
+  readonly uid: string;
+  /** Name of the log. */
+  readonly component: string;
+  /** When it was found, by the agent's clock. Milliseconds since the Unix epoch. */
+  readonly foundMs: number;
+  readonly certainty: GapCertainty;
+  readonly reason: GapReason;
+  /** Bytes that are missing at least, as far as that is known. */
+  readonly bytesMin: number | undefined;
+  /** Time of the first line behind it, as far as that is known. Milliseconds since the Unix epoch. */
+  readonly untilUtcMs: number | undefined;
+}
+
+/** Number of gaps remembered for all logs of a router: they are stored with its facts, which are written as a whole. */
+const KNOWN_GAPS_MAX = 10;
+const CERTAINTIES: readonly unknown[] = ['certain', 'likely', 'possible'] satisfies readonly GapCertainty[];
+/** Milliseconds before or behind the Unix epoch that a date can be made of. */
+const DATE_MS_MAX = 8.64e15;
+
+/** Returns the gaps with one more, the newest first; the oldest gives way. */
+export function noteGap(gaps: readonly KnownGap[], gap: KnownGap): readonly KnownGap[] {
+  return [gap, ...gaps].slice(0, KNOWN_GAPS_MAX);
+}
+
+/** Returns the gaps with the time of the first line behind one of them, if it is still remembered. */
+export function noteGapEnd(
+  gaps: readonly KnownGap[],
+  { gapUid, untilUtcMs }: { readonly gapUid: string; readonly untilUtcMs: number | undefined },
+): readonly KnownGap[] {
+  const index = gaps.findIndex(({ uid }) => uid === gapUid);
+  const gap = gaps[index];
+  return gap ? gaps.with(index, { ...gap, untilUtcMs }) : gaps;
+}
+
+/** Reads back gaps that were stored; leaves out what this version cannot read. */
+export function toKnownGaps(stored: unknown): readonly KnownGap[] {
+  return Array.isArray(stored) ? stored.slice(0, KNOWN_GAPS_MAX).flatMap(toKnownGap) : [];
+}
+
+function toKnownGap(stored: unknown): KnownGap[] {
+  if (!isKnownGap(stored)) return [];
+  const { uid, component, foundMs, certainty, reason, bytesMin, untilUtcMs } = stored;
+  return [{ uid, component, foundMs, certainty, reason, bytesMin, untilUtcMs }];
+}
+
+function isKnownGap(stored: unknown): stored is KnownGap {
+  if (typeof stored !== 'object' || stored === null) return false;
+  const gap: { readonly [Key in keyof KnownGap]?: unknown } = stored;
+  return (
+    typeof gap.uid === 'string' &&
+    typeof gap.component === 'string' &&
+    isMoment(gap.foundMs) &&
+    CERTAINTIES.includes(gap.certainty) &&
+    isGapReason(gap.reason) &&
+    (gap.bytesMin === undefined || Number.isSafeInteger(gap.bytesMin)) &&
+    (gap.untilUtcMs === undefined || isMoment(gap.untilUtcMs))
+  );
+}
+
+/** Another number would end the rendering of a page. */
+function isMoment(value: unknown): boolean {
+  return typeof value === 'number' && Math.abs(value) <= DATE_MS_MAX;
+}
