@@ -1,0 +1,129 @@
+import { expect, test } from 'vitest';
+import { ClusterShare } from '../../../src/agent/cluster/cluster-share.ts';
+import { createSteppedClock, type SteppedClock } from '../../../src/base/index.ts';
+import { ClusterView, Lease } from '../../../src/cluster/index.ts';
+import { digestNames, renderMember } from '../../../src/cluster/members.ts';
+import { toMemberKey } from '../../../src/cluster/view.ts';
+import { ModelBucket } from '../../cluster/model-bucket.ts';
+import { createCollectingLogger } from '../../support/collecting-logger.ts';
+import { type ClusterBench, createClusterBench } from '../../support/store-bench.ts';
+import { commitOf } from '../../support/store-folder.ts';
+import { findTool } from '../../support/tools.ts';
+
+const { isMissing, note } = findTool('nats-server');
+const LEASE_MS = 15_000;
+/** The one that the names of both make the janitor, and the other. */
+const [FIRST, SECOND] = ['a', 'b'] as const;
+
+/** The leases of a cluster: a bucket, and the clock of the replicas. */
+interface Leases {
+  readonly bucket: ModelBucket;
+  readonly clock: SteppedClock;
+}
+
+/** A replica with a lease, and the share of it that says what belongs to it. Its view is as new as its last look. */
+function enterReplica({ bucket, clock }: Leases, replica: string) {
+  const view = new ClusterView();
+  const lease = new Lease({ leaseMs: LEASE_MS, statusGraceMs: 60_000, clock });
+  const self = { replica, incarnation: `${replica}/1` };
+  const nothing = async () => {};
+  const share = new ClusterShare({
+    membership: { self, lease, view, isEngineHere: true, setRouters: () => {}, claim: nothing, release: nothing },
+    fleet: {
+      apply: async () => ({ added: 0, changed: 0, removed: 0 }),
+      compare: async () => ({ added: [], changed: [], removed: [], reconnected: 0 }),
+      find: () => undefined,
+    },
+    onCounted: () => {},
+    clock,
+    logger: createCollectingLogger([]),
+  });
+  const rest = { address: undefined, startedMs: 0, version: '', routers: digestNames([]) };
+  bucket.put(toMemberKey(replica), renderMember({ ...self, ...rest }));
+  lease.acquire(clock.monotonic());
+  let shown = 0;
+  const look = () => {
+    shown = bucket.show(view, shown);
+    lease.see();
+  };
+  return { lease, look, isOwner: () => share.isOwner('janitor', 'janitor') };
+}
+
+/** The store of a replica: it writes records of any router and serves any sink, and is the janitor only as its share says. */
+async function openStore(bench: ClusterBench, replica: string, isJanitor: () => boolean) {
+  return await bench.open({ replica, isOwner: (kind) => kind !== 'janitor' || isJanitor() });
+}
+
+async function openTwo() {
+  const stack = new AsyncDisposableStack();
+  const bench = stack.use(await createClusterBench());
+  const leases = { bucket: new ModelBucket(), clock: createSteppedClock(0) };
+  const first = enterReplica(leases, FIRST);
+  const second = enterReplica(leases, SECOND);
+  for (const { look } of [first, second]) look();
+  const one = stack.use(await openStore(bench, FIRST, first.isOwner));
+  const two = stack.use(await openStore(bench, SECOND, second.isOwner));
+  let written = 0;
+  return {
+    leases,
+    first: { ...first, store: one.store },
+    second: { ...second, store: two.store },
+    /** Adds three records that the only sink has, and does not need again. */
+    settleThree: async () => {
+      for (let count = 0; count < 3; count++) await one.store.commit(commitOf([`${++written}`]));
+      await one.take('a', 3);
+    },
+    countRecords: async () => {
+      const stored = await bench.server.read('RX_test');
+      return stored.filter(({ subject }) => subject.includes('.rec.')).length;
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+test.skipIf(isMissing)(
+  `of two replicas only the janitor purges, and when its lease ends the other one does${note}`,
+  { timeout: 30_000 },
+  async () => {
+    await using bench = await openTwo();
+    const { leases, first, second, settleThree, countRecords } = bench;
+    expect([first.isOwner(), second.isOwner()]).toEqual([true, false]);
+    await settleThree();
+    await second.store.purge();
+    expect(await countRecords()).toBe(3);
+    await first.store.purge();
+    expect(await countRecords()).toBe(0);
+
+    // By its own clock the lease has ended, and the engine has not told the other one yet: for now it is nobody's.
+    await leases.clock.advance(LEASE_MS);
+    second.lease.renew(leases.clock.monotonic());
+    expect([first.isOwner(), second.isOwner()]).toEqual([false, false]);
+    await settleThree();
+    for (const { store } of [first, second]) await store.purge();
+    expect(await countRecords()).toBe(3);
+
+    leases.bucket.put(toMemberKey(FIRST), undefined, undefined, true);
+    second.look();
+    expect([first.isOwner(), second.isOwner()]).toEqual([false, true]);
+    await first.store.purge();
+    expect(await countRecords()).toBe(3);
+    await second.store.purge();
+    expect(await countRecords()).toBe(0);
+  },
+);
+
+test.skipIf(isMissing)(
+  `a janitor whose lease ends while it finds out what is needed purges nothing${note}`,
+  { timeout: 30_000 },
+  async () => {
+    await using bench = await openTwo();
+    const { first, settleThree, countRecords } = bench;
+    await settleThree();
+    expect(first.isOwner()).toBe(true);
+    const purged = first.store.purge();
+    // It has begun, and the engine has not answered yet.
+    first.lease.lose();
+    await purged;
+    expect(await countRecords()).toBe(3);
+  },
+);
