@@ -1,0 +1,150 @@
+import { expect, test } from 'vitest';
+import { ClusterShare } from '../../src/agent/cluster/cluster-share.ts';
+import { Fleet } from '../../src/agent/routers/fleet.ts';
+import { LifecycleKeeper } from '../../src/agent/routers/lifecycle-keeper.ts';
+import { RouterAgent } from '../../src/agent/routers/router-agent.ts';
+import { hashToUnit } from '../../src/base/index.ts';
+import { ClusterView, Lease } from '../../src/cluster/index.ts';
+import { digestNames, packNames, renderClaim, renderMember } from '../../src/cluster/members.ts';
+import { toListKey, toMemberKey, toOwnerKey } from '../../src/cluster/view.ts';
+import { Scheduler } from '../../src/schedule/index.ts';
+import { ModelBucket } from '../cluster/model-bucket.ts';
+import { answerJson, openRouter } from '../router/http-router.ts';
+import { differences } from '../schedule/scheduler-bench.ts';
+import { createModule, createRouterSettings, createSurroundings, NEVER, SECOND_MS } from './router-agent-bench.ts';
+
+const NAMES = Array.from({ length: 64 }, (_, index) => `plant-${index}`);
+/** Short, so that the first polls of a few routers are spread over all of it. */
+const INTERVAL_MS = 400;
+/** After it, a change of the members is acted upon. */
+const SETTLING_MS = SECOND_MS;
+
+/** Replica `b` with its scheduler and its routers, in a bucket in which replica `a` has claimed what belongs to it. */
+async function openReplica() {
+  const router = await openRouter((_request, response) => answerJson(response, { status: { n: 7 } }));
+  const { clock } = router;
+  const { options } = createSurroundings(clock);
+  const { exposition, archives, values, logger } = options;
+  const polls: { readonly name: string; readonly atMs: number }[] = [];
+  const scheduler = new Scheduler({
+    clock,
+    // The clock stands still while a router answers.
+    report: ({ key }) => polls.push({ name: key.replace('/status', ''), atMs: clock.monotonic() }),
+  });
+  const lifecycle = new LifecycleKeeper({ store: { writeValue: (...given) => values.write(...given) }, values, clock });
+  const fleet = new Fleet({ scheduler, exposition, lifecycle, clock, logger });
+  const bucket = new ModelBucket();
+  const view = new ClusterView();
+  let moved = Promise.withResolvers<void>();
+  const lease = new Lease({ leaseMs: 3600 * SECOND_MS, statusGraceMs: 0, clock });
+  const self = { replica: 'b', incarnation: 'b/1' };
+  let shown = 0;
+  const share = new ClusterShare({
+    membership: {
+      self,
+      lease,
+      view,
+      isEngineHere: true,
+      setRouters: () => {},
+      claim: async (name) => {
+        bucket.put(toOwnerKey(name), renderClaim(self), view.findClaim(name).seq);
+        shown = bucket.show(view, shown);
+      },
+      release: async () => {},
+    },
+    fleet,
+    onCounted: () => moved.resolve(),
+    clock,
+    logger,
+  });
+  const advance = (ms: number) => clock.advance(ms, () => scheduler.whenIdle());
+  const enter = (replica: string) => {
+    bucket.put(toListKey(replica), packNames(NAMES));
+    const rest = { address: undefined, startedMs: 0, version: '', routers: digestNames(NAMES) };
+    bucket.put(toMemberKey(replica), renderMember({ replica, incarnation: `${replica}/1`, ...rest }));
+  };
+  for (const replica of ['a', 'b']) enter(replica);
+  shown = bucket.show(view, shown);
+  const ofOther = NAMES.filter((name) => view.findRouterOwner(name) === 'a');
+  for (const name of ofOther) bucket.put(toOwnerKey(name), renderClaim({ replica: 'a', incarnation: 'a/1' }));
+  shown = bucket.show(view, shown);
+  lease.acquire(clock.monotonic());
+  lease.see();
+  /** When the agent of each router was made. Monotonic milliseconds. */
+  const takenMs = new Map<string, number>();
+  const modules = [createModule('number', 'number')];
+  const poll = { ...createRouterSettings(router.url).poll, intervalMs: INTERVAL_MS };
+  scheduler.start();
+  await share.apply(
+    {
+      routers: NAMES.map((name) => createRouterSettings(router.url, { name, modules, poll })),
+      common: {},
+      create: (settings, state) => {
+        takenMs.set(settings.name, clock.monotonic());
+        return new RouterAgent({ ...options, settings, lifecycle: state, hasSinks: false, gate: share });
+      },
+    },
+    NEVER,
+  );
+  // A move goes on in steps of the event loop, for which the clock waits here.
+  await clock.advance(0);
+  await moved.promise;
+  return {
+    polls,
+    takenMs,
+    own: NAMES.filter((name) => !ofOther.includes(name)),
+    ofOther,
+    timesOf: (name: string) => polls.filter((one) => one.name === name).map(({ atMs }) => atMs),
+    /** The lease of `a` ends; resolves when `b` has taken its routers. */
+    loseOther: async () => {
+      moved = Promise.withResolvers();
+      bucket.put(toMemberKey('a'), undefined, undefined, true);
+      shown = bucket.show(view, shown);
+      share.noteChange();
+      await advance(SETTLING_MS);
+      await moved.promise;
+    },
+    advance,
+    async [Symbol.asyncDispose]() {
+      await share.close();
+      await scheduler.stop();
+      await fleet.close(AbortSignal.abort()).catch(() => {});
+      await archives.close();
+      await router[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test('routers that move are polled at their own phases on the replica that takes them, which its own routers keep', async () => {
+  await using bench = await openReplica();
+  const { own, ofOther, takenMs, timesOf } = bench;
+  await bench.advance(4 * SECOND_MS);
+  expect([...takenMs.keys()]).toEqual(own);
+  await bench.loseOther();
+  await bench.advance(4 * SECOND_MS);
+
+  expect(own.length).toBeGreaterThan(INTERVAL_MS / 20);
+  for (const name of ofOther) {
+    const [firstMs = Number.NaN] = timesOf(name);
+    const phaseMs = Math.floor(hashToUnit(name) * INTERVAL_MS);
+    expect([name, firstMs - (takenMs.get(name) ?? 0)]).toEqual([name, phaseMs]);
+  }
+  for (const name of NAMES) {
+    expect(timesOf(name).length).toBeGreaterThan(5);
+    expect([name, new Set(differences(timesOf(name)))]).toEqual([name, new Set([INTERVAL_MS])]);
+  }
+  // All of them were taken at the same time.
+  expect(new Set(ofOther.map((name) => takenMs.get(name))).size).toBe(1);
+  const firstTimes = ofOther.flatMap((name) => timesOf(name)[0] ?? []);
+  expect(new Set(firstTimes).size).toBeGreaterThan(0.8 * ofOther.length);
+});
+
+test('a replica that had no router does not poll those that it takes all at once', async () => {
+  await using bench = await openReplica();
+  const { own, takenMs, timesOf } = bench;
+  await bench.advance(3 * SECOND_MS);
+  expect(new Set(own.map((name) => takenMs.get(name))).size).toBe(1);
+  const counts = Map.groupBy(own, (name) => timesOf(name)[0]);
+  expect(Math.max(...[...counts.values()].map(({ length }) => length))).toBeLessThan(4);
+  expect(counts.size).toBeGreaterThan(0.7 * own.length);
+});
