@@ -3,15 +3,29 @@ import { ClusterShare } from '../../src/agent/cluster/cluster-share.ts';
 import { Fleet } from '../../src/agent/routers/fleet.ts';
 import { LifecycleKeeper } from '../../src/agent/routers/lifecycle-keeper.ts';
 import { RouterAgent } from '../../src/agent/routers/router-agent.ts';
-import { hashToUnit } from '../../src/base/index.ts';
+import { SpoolGuard } from '../../src/agent/state.ts';
+import { createSteppedClock, hashToUnit } from '../../src/base/index.ts';
 import { ClusterView, Lease } from '../../src/cluster/index.ts';
 import { digestNames, packNames, renderClaim, renderMember } from '../../src/cluster/members.ts';
 import { toListKey, toMemberKey, toOwnerKey } from '../../src/cluster/view.ts';
 import { Scheduler } from '../../src/schedule/index.ts';
+import type { Store } from '../../src/store/index.ts';
 import { ModelBucket } from '../cluster/model-bucket.ts';
 import { answerJson, openRouter } from '../router/http-router.ts';
 import { differences } from '../schedule/scheduler-bench.ts';
-import { createModule, createRouterSettings, createSurroundings, NEVER, SECOND_MS } from './router-agent-bench.ts';
+import { createCollectingLogger } from '../support/collecting-logger.ts';
+import { createClusterBench } from '../support/store-bench.ts';
+import { findTool } from '../support/tools.ts';
+import {
+  createModule,
+  createRouterSettings,
+  createSurroundings,
+  NEVER,
+  openRouterAgent,
+  SECOND_MS,
+} from './router-agent-bench.ts';
+
+const natsServer = findTool('nats-server');
 
 const NAMES = Array.from({ length: 64 }, (_, index) => `plant-${index}`);
 /** Short, so that the first polls of a few routers are spread over all of it. */
@@ -148,3 +162,34 @@ test('a replica that had no router does not poll those that it takes all at once
   expect(Math.max(...[...counts.values()].map(({ length }) => length))).toBeLessThan(4);
   expect(counts.size).toBeGreaterThan(0.7 * own.length);
 });
+
+test.skipIf(natsServer.isMissing)(
+  `the gaps that one replica has found are told by the one that has the router next, from its start on${natsServer.note}`,
+  { timeout: 30_000 },
+  async () => {
+    await using engine = await createClusterBench();
+    await using one = await engine.open({ replica: 'a' });
+    await using two = await engine.open({ replica: 'b', routers: [] });
+    await using before = await openRouterAgent({}, { records: toRecords(one.store) });
+    // In a form that nobody can read.
+    const files = ['network/current', 'network/log-2026-11-21-12:30:00.Z'];
+    before.answers.set('list_files', (response) => answerJson(response, { log_files: files }));
+    before.answers.set('.Z', (response) => response.end(Buffer.from('\x1f\x9dcompressed', 'latin1')));
+    await before.run('logs');
+    const found = before.agent.stats.describe().recentGaps;
+    expect(found).toMatchObject([{ component: 'network', reason: 'unsupported' }]);
+
+    await one.store.closeRouter('plant-7');
+    await two.store.openRouter('plant-7');
+    await using after = await openRouterAgent({}, { records: toRecords(two.store) });
+    expect(after.asked()).toEqual([]);
+    expect(after.agent.stats.describe().recentGaps).toEqual(found);
+  },
+);
+
+/** The records of a replica, without limits. */
+function toRecords(store: Store): SpoolGuard {
+  const clock = createSteppedClock(0);
+  const logger = createCollectingLogger([]);
+  return new SpoolGuard({ store, spoolBytesMax: Number.POSITIVE_INFINITY, onSpooled: () => {}, clock, logger });
+}
