@@ -187,6 +187,29 @@ test.skipIf(natsServer.isMissing)(
   },
 );
 
+test.skipIf(natsServer.isMissing)(
+  `a router whose logs another replica has moved on shows the gaps of that one with its next look at them${natsServer.note}`,
+  { timeout: 30_000 },
+  async () => {
+    await using engine = await createClusterBench();
+    await using one = await engine.open({ replica: 'a' });
+    await using two = await engine.open({ replica: 'b' });
+    await using fenced = await openRouterAgent({}, { records: toRecords(one.store) });
+    await using other = await openRouterAgent({}, { records: toRecords(two.store) });
+    const files = ['network/current', 'network/log-2026-11-21-12:30:00.Z'];
+    other.answers.set('list_files', (response) => answerJson(response, { log_files: files }));
+    other.answers.set('.Z', (response) => response.end(Buffer.from('\x1f\x9dcompressed', 'latin1')));
+    await other.run('logs');
+    const found = other.agent.stats.describe().recentGaps;
+    expect(found).toHaveLength(1);
+
+    await fenced.run('logs');
+    expect(fenced.agent.stats.describe().recentGaps).toEqual([]);
+    await fenced.run('logs');
+    expect(fenced.agent.stats.describe().recentGaps).toEqual(found);
+  },
+);
+
 /** The records of a replica, without limits. */
 function toRecords(store: Store): SpoolGuard {
   const clock = createSteppedClock(0);
