@@ -23,9 +23,12 @@ const CERTAINTIES: readonly unknown[] = ['certain', 'likely', 'possible'] satisf
 /** Milliseconds before or behind the Unix epoch that a date can be made of. */
 const DATE_MS_MAX = 8.64e15;
 
-/** Returns the gaps with one more, the newest first; the oldest gives way. */
+/**
+ * Returns the gaps with one more, the newest first; the oldest gives way. One that is known is not there twice: a step that could
+ * not be stored is taken again.
+ */
 export function noteGap(gaps: readonly KnownGap[], gap: KnownGap): readonly KnownGap[] {
-  return [gap, ...gaps].slice(0, KNOWN_GAPS_MAX);
+  return [gap, ...gaps.filter(({ uid }) => uid !== gap.uid)].slice(0, KNOWN_GAPS_MAX);
 }
 
 /** Returns the gaps with the time of the first line behind one of them, if it is still remembered. */

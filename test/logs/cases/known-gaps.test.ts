@@ -105,3 +105,8 @@ test.for(
   expect(readKnownGaps(facts)).toEqual([GAP]);
   expect(parseRouterFacts(facts)?.gaps).toEqual([GAP]);
 });
+
+test('a gap is known once, although its step could not be stored and is taken again', () => {
+  const gaps = noteGap([], GAP);
+  expect(noteGap(gaps, { ...GAP, foundMs: GAP.foundMs + 1 })).toEqual([{ ...GAP, foundMs: GAP.foundMs + 1 }]);
+});
