@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { DiscardPolicy, RetentionPolicy, type StreamConfig } from '@nats-io/jetstream';
 import { describe, expect, test, vi } from 'vitest';
 import { createSystemClock, renderErrorChain, Secret } from '../../../src/base/index.ts';
 import { ClusterStore, type ClusterStoreOptions, initCluster, StoreError } from '../../../src/store/index.ts';
@@ -488,4 +489,43 @@ describe.skipIf(isMissing)(`the stream of a cluster${note}`, LIMIT, () => {
       message: expect.stringMatching(/discard is "old" and must be "new".*max_age is 60000000000 and must be 0/),
     });
   });
+
+  /** Fields that a stream differs in, and what a replica that starts says of them. */
+  const DIFFERENCES: readonly (readonly [Partial<StreamConfig>, string])[] = [
+    // A full stream would lose positions by the first one, and by the next two every stream those that no consumer waits for.
+    [{ discard: DiscardPolicy.Old }, 'discard is "old" and must be "new"'],
+    [{ retention: RetentionPolicy.Interest }, 'retention is "interest" and must be "limits"'],
+    [{ retention: RetentionPolicy.Workqueue }, 'retention is "workqueue" and must be "limits"'],
+    [{ max_age: 60_000_000_000, duplicate_window: 1_000_000_000 }, 'max_age is 60000000000 and must be 0'],
+    [{ max_msgs_per_subject: 1 }, 'max_msgs_per_subject is 1 and must be -1'],
+    [{ allow_atomic: false }, 'allow_atomic is not set and must be true'],
+  ];
+
+  test.for(DIFFERENCES)(
+    'is refused by each replica that starts, which writes nothing to it, when somebody else made it with %j',
+    async ([difference, words]) => {
+      await using server = await openNatsServer();
+      await initCluster({ servers: servers(server.url), cluster: 'c', replicas: 1, bytesMax: 1e7 });
+      const right = await server.readConfig('RX_c');
+      await server.removeStream('RX_c');
+      await server.addStream({ ...right, ...difference });
+      const told: string[] = [];
+      const store = new ClusterStore({
+        servers: servers(server.url),
+        cluster: 'c',
+        replica: 'one',
+        sinks: [{ name: 'a', start: 'oldest' }],
+        isOwner: () => true,
+        onRecords: () => {},
+        onFault: ({ message }) => told.push(message),
+      });
+      // No field but this one.
+      const message = `The stream RX_c is not as the cluster needs it: ${words}`;
+      await expect(store.open()).rejects.toMatchObject({ code: 'broken', disposition: 'operator', message });
+      expect(told).toEqual([message]);
+      expect(thrownBy(() => store.checkWritable())).toMatchObject({ code: 'broken', message });
+      expect([store.isWaiting, await server.read('RX_c')]).toEqual([true, []]);
+      await store.close();
+    },
+  );
 });

@@ -22,6 +22,7 @@ export interface NatsServer extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
   addStream(config: Partial<StreamConfig> & { readonly name: string }): Promise<void>;
+  readConfig(stream: string): Promise<StreamConfig>;
   updateStream(name: string, config: Partial<StreamConfig>): Promise<void>;
   purge(stream: string): Promise<void>;
   /** Publishes messages of so many bytes until the server refuses one. */
@@ -85,6 +86,7 @@ export async function openNatsServer(options: NatsServerOptions = {}): Promise<N
     port,
     addStream: (own) => manage(async (manager) => void (await manager.streams.add(own))),
     updateStream: (name, own) => manage(async (manager) => void (await manager.streams.update(name, own))),
+    readConfig: (stream) => manage(async (manager) => (await manager.streams.info(stream)).config),
     removeStream: (name) => manage(async (manager) => void (await manager.streams.delete(name))),
     purge: (stream) => manage(async (manager) => void (await manager.streams.purge(stream))),
     fill: (subject, bytes) =>
