@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createSystemClock, Secret } from '../../src/base/index.ts';
 import {
+  type Bucket,
   type ClusterSettings,
   Membership,
   type MembershipEvent,
@@ -170,5 +171,21 @@ describe.skipIf(natsServer.isMissing)(`membership in a real bucket${natsServer.n
     await server.addStream({ name: 'KV_rx_plant', subjects: ['$KV.rx_plant.>'], max_msgs_per_subject: 1 });
     const settings = createSettings(server, 'admin');
     await expect(withBucket(settings, clock, never, (bucket) => bucket.init(1))).rejects.toThrow(/must have/);
+  });
+
+  test('a bucket in which ended keys leave no marker is refused for that alone: nobody would see that a lease has ended', async () => {
+    const server = await openServer();
+    const { subject_delete_marker_ttl: _, ...without } = await server.readConfig('KV_rx_plant');
+    await server.removeStream('KV_rx_plant');
+    await server.addStream(without);
+    const refusal = { code: 'different', message: expect.stringContaining('must have subject_delete_marker_ttl') };
+    const settings = createSettings(server, 'admin');
+    for (const work of [(bucket: Bucket) => bucket.init(1), (bucket: Bucket) => bucket.check()]) {
+      await expect(withBucket<unknown>(settings, clock, never, work)).rejects.toMatchObject(refusal);
+    }
+    // A replica does not join either.
+    const a = join(server, 'a');
+    await vi.waitFor(() => expect(a.events).toEqual(['engine-away']), PATIENCE);
+    expect([a.membership.lease.isHeld, await server.read('KV_rx_plant')]).toEqual([false, []]);
   });
 });
