@@ -27,6 +27,7 @@ export const SAMPLES = {
   'memory for a large file': 'not measured',
   'ways to start the agent': 'by its command',
   'faults of a cluster': 'none',
+  'steps of a busy replica': 'none',
   'faults of the machine': 'two of eight',
 } as const;
 

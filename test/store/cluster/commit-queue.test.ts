@@ -96,6 +96,19 @@ test('CommitQueue puts steps that wait into one batch, and a step without record
   expect(bench.texts().slice(-4)).toEqual(['rec.a q', 'pos.a q', 'rec.b q', 'pos.b q']);
 });
 
+test('CommitQueue puts at most 1,000 messages into one batch, and cuts no step', async () => {
+  const bench = createBench();
+  const routers = Array.from({ length: 300 }, (_, index) => `r${index}`);
+  bench.note(...routers);
+  // Seven messages each: 142 steps are 994 of them, and one more would be too many.
+  await Promise.all(routers.map((router) => bench.commit(router, 'p', 6)));
+  expect(bench.sizes).toEqual([994, 994, 112]);
+  // Eight each: exactly as many as it may be.
+  await Promise.all(routers.map((router) => bench.commit(router, 'q', 7)));
+  expect(bench.sizes.slice(3)).toEqual([1000, 1000, 400]);
+  expect(bench.stored).toHaveLength(300 * (7 + 8));
+});
+
 test('CommitQueue writes two steps of one subject one after the other', async () => {
   const bench = createBench();
   bench.note('a');
