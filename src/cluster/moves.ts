@@ -22,7 +22,7 @@ export interface Moves {
   readonly take: readonly string[];
   /** Routers to log out of, and to release. */
   readonly give: readonly string[];
-  /** Routers that another replica has taken: nothing more may be sent to them. */
+  /** Routers that another replica has taken, or had meanwhile: nothing more may be sent to them as they are. */
   readonly drop: readonly string[];
   /** True if a router waits for its former owner. */
   readonly isWaiting: boolean;
@@ -42,11 +42,12 @@ export function planMoves({ view, self, routers, claimed, waitingSince, nowMs }:
   for (const router of claimed) {
     const { claim } = view.findClaim(router);
     const isOurs = claim?.replica === self.replica && claim.incarnation === self.incarnation;
-    if (claim && !isOurs) drop.push(router);
+    // Without a claim it has been another's during a pause of this replica: it is begun anew, and claimed so that others wait for it.
+    if (!isOurs) drop.push(router);
     else if (!known.has(router) || view.findOwner(router) !== self.replica) give.push(router);
   }
   for (const router of known) {
-    if (claimed.has(router)) continue;
+    if (claimed.has(router) && view.findClaim(router).claim) continue;
     const isWanted = view.findOwner(router) === self.replica;
     const holder = isWanted ? view.findHolder(router) : undefined;
     if (!isWanted) waitingSince.delete(router);

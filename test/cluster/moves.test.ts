@@ -23,11 +23,17 @@ class ModelReplica {
   constructor(bucket: ModelBucket, replica: string, incarnation: string) {
     this.#bucket = bucket;
     this.#self = { replica, incarnation };
-    bucket.put(toListKey(replica), LIST);
-    const rest = { address: undefined, startedMs: 0, version: '', routers: DIGEST };
-    bucket.put(toMemberKey(replica), renderMember({ ...this.#self, ...rest }));
+    this.join();
     // A lease holds when what came before it is known.
     this.look();
+  }
+
+  join(): void {
+    const { replica } = this.#self;
+    this.isAlive = true;
+    this.#bucket.put(toListKey(replica), LIST);
+    const rest = { address: undefined, startedMs: 0, version: '', routers: DIGEST };
+    this.#bucket.put(toMemberKey(replica), renderMember({ ...this.#self, ...rest }));
   }
 
   look(): void {
@@ -44,8 +50,12 @@ class ModelReplica {
       this.#bucket.put(toOwnerKey(router), undefined, this.#view.findClaim(router).seq);
     }
     for (const router of take) {
-      const seq = this.#bucket.put(toOwnerKey(router), renderClaim(this.#self), this.#view.findClaim(router).seq);
-      if (seq !== undefined) claimed.add(router);
+      const [key, value] = [toOwnerKey(router), renderClaim(this.#self)];
+      const seq = this.#bucket.put(key, value, this.#view.findClaim(router).seq);
+      if (seq === undefined) continue;
+      // It knows what it has written before it sees it, as in `Membership`.
+      this.#view.apply({ key, seq, value: Buffer.from(value), isExpired: false, storedMs: 0 });
+      claimed.add(router);
     }
     return take.length + give.length + drop.length > 0;
   }
@@ -98,6 +108,27 @@ test('a router is left to a living member until it is released, but not for ever
   settle([first, second]);
   expect([...first.claimed].filter((router) => second.claimed.has(router))).toEqual([]);
   expect([...second.claimed].toSorted()).toEqual(taken.toSorted());
+});
+
+test('a replica that was paused claims anew what others had meanwhile and have let go', () => {
+  const bucket = new ModelBucket();
+  const [first, second] = [new ModelReplica(bucket, 'a', '1'), new ModelReplica(bucket, 'b', '1')];
+  settle([first, second]);
+  const before = [...first.claimed];
+  first.end();
+  settle([second]);
+  expect(second.claimed.size).toBe(ROUTERS.length);
+  // It goes on: the other one lets go before it has looked.
+  first.join();
+  settle([second]);
+  expect([...first.claimed]).toEqual(before);
+  const written = bucket.length;
+  settle([first, second]);
+  expect([...first.claimed].toSorted()).toEqual(before.toSorted());
+  expect(bucket.length - written).toBe(before.length);
+  // Each has a key, so that the next one waits for it.
+  const third = new ModelReplica(bucket, 'c', '1');
+  expect(third.act(0)).toBe(false);
 });
 
 test('a replica that starts again takes over what its former run had', () => {

@@ -107,7 +107,7 @@ export class ClusterShare implements RouterGate {
     if (!this.#claimed.has(router)) return false;
     const { view, self } = this.#options.membership;
     const { claim } = view.findClaim(router);
-    return claim === undefined || claim.incarnation === self.incarnation;
+    return claim?.incarnation === self.incarnation;
   }
 
   async #move(): Promise<void> {

@@ -59,7 +59,7 @@ export class SinkShare {
     const { lease, view, self } = this.#options.membership;
     if (!lease.isHeld || !this.#claimed.has(sink)) return false;
     const { claim } = view.findClaim(sink, 'sink');
-    return claim === undefined || claim.incarnation === self.incarnation;
+    return claim?.incarnation === self.incarnation;
   }
 
   /** True while a sink of this replica is about to go to another: nothing new may be begun for it. */
