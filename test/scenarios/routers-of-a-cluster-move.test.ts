@@ -1,5 +1,7 @@
 import { expect, test, vi } from 'vitest';
-import { expectShared, openClusterBench } from '../support/cluster-bench.ts';
+import { expectShared, openClusterBench, type Replica } from '../support/cluster-bench.ts';
+import { expectAskedOnceTaken } from '../support/cluster-returns.ts';
+import { watchTaken } from '../support/cluster-stream.ts';
 import { openClusterWorld } from '../support/cluster-world.ts';
 import { sampled, sampleNote } from '../support/sampled.ts';
 import { openNatsServer } from '../support/sinks/nats-server.ts';
@@ -10,6 +12,7 @@ const isLeftOut = sampled('processes of a fleet', natsServer.isMissing, true);
 const note = `${sampleNote('processes of a fleet')}${natsServer.note}`;
 const ROUTERS = 24;
 const LEASE_MS = 3000;
+const STALE_MS = 4000;
 const PATIENCE = { timeout: 30_000, interval: 50 };
 
 test.skipIf(isLeftOut)(
@@ -97,16 +100,11 @@ test.skipIf(isLeftOut)(
     await vi.waitFor(() => {
       for (const name of lost) expect(world.askedBy(name, takenMs)).toContain('b');
     }, PATIENCE);
-    const goesOnMs = performance.now();
+    await using watch = await watchTaken(server);
+    const goesOn = { replica: a.name, lost, atMs: performance.now() };
     a.signal('SIGCONT');
     await expectShared([a, b], world.names);
-    // It asks a router again when the other one has let it go, not before.
-    for (const name of lost) {
-      const since = world.asked.filter((one) => one.router === name && one.atMs >= goesOnMs);
-      const firstOfA = since.findIndex(({ replica }) => replica === 'a');
-      const lastOfB = since.findLastIndex(({ replica }) => replica === 'b');
-      expect(firstOfA === -1 || firstOfA > lastOfB, name).toBe(true);
-    }
+    await expectAskedOnceTaken(world, watch, goesOn);
     expect(a.log).toContain('The lease of this replica has ended');
   },
 );
@@ -117,8 +115,21 @@ test.skipIf(isLeftOut)(
   async () => {
     await using server = await openNatsServer();
     await using world = await openClusterWorld(ROUTERS);
-    await using bench = await openClusterBench({ servers: [server.url], world, grace: '8s', sinks: [] });
+    await using bench = await openClusterBench({
+      servers: [server.url],
+      world,
+      grace: '8s',
+      staleAfter: `${STALE_MS}ms`,
+      sinks: [],
+    });
     const [a, b] = [await bench.start('a'), await bench.start('b')];
+    /** Every router is shown by one of them, as up or as down. */
+    const expectUp = (value: 0 | 1) =>
+      vi.waitFor(async () => {
+        const seen = [...(await a.measureRouters('router_up')), ...(await b.measureRouters('router_up'))];
+        expect(new Map(seen)).toEqual(new Map(world.names.map((name) => [name, value])));
+        expect(seen).toHaveLength(ROUTERS);
+      }, PATIENCE);
     await expectShared([a, b], world.names);
     const own = new Map([a, b].map((one) => [one.name, one.listOwn()]));
     await server.kill();
@@ -133,8 +144,13 @@ test.skipIf(isLeftOut)(
     for (const [replica, names] of own) {
       for (const name of await names) expect(world.askedBy(name, awayMs)).toEqual([replica]);
     }
-    // The grace ends: nobody is asked for twice the interval.
+    await expectUp(1);
+    // The grace ends: nobody is asked for three times the interval, and what is not asked does not count as up.
     await vi.waitFor(() => expect(performance.now() - (world.asked.at(-1)?.atMs ?? 0)).toBeGreaterThan(3000), PATIENCE);
+    const askedLastMs = world.asked.at(-1)?.atMs ?? Number.NaN;
+    await expectUp(0);
+    expect(performance.now() - askedLastMs).toBeGreaterThan(STALE_MS - 1000);
+    expect(world.asked.at(-1)?.atMs).toBe(askedLastMs);
     expect((await fetch(`${a.url}/-/ready`)).status).toBe(200);
     await server.start();
     await expectShared([a, b], world.names);
@@ -142,8 +158,40 @@ test.skipIf(isLeftOut)(
     await vi.waitFor(() => {
       for (const name of world.names) expect(world.askedBy(name, backMs)).toHaveLength(1);
     }, PATIENCE);
+    await expectUp(1);
     // Nothing has moved for good.
     for (const replica of [a, b])
       expect((await replica.listOwn()).toSorted()).toEqual([...((await own.get(replica.name)) ?? [])].toSorted());
+  },
+);
+
+test.skipIf(isLeftOut)(
+  `replicas with different lists of routers say so in their metrics and pages, and share the rest; with one list they do not${note}`,
+  { timeout: 180_000 },
+  async () => {
+    await using server = await openNatsServer();
+    await using world = await openClusterWorld(ROUTERS);
+    const [unknown = '', ...others] = world.names;
+    const routersOf = (replica: string) => (replica === 'c' ? others : world.names);
+    await using bench = await openClusterBench({ servers: [server.url], world, routersOf, sinks: [] });
+    const same = [await bench.start('a'), await bench.start('b')];
+    const expectDiffer = (replicas: readonly Replica[], value: 0 | 1) =>
+      vi.waitFor(async () => {
+        for (const replica of replicas) {
+          expect(await replica.measure('cluster_lists_differ'), replica.name).toBe(value);
+          const page = await (await fetch(`${replica.url}/`)).text();
+          expect(page.includes('The replicas know different routers'), replica.name).toBe(value === 1);
+        }
+      }, PATIENCE);
+    await expectShared(same, world.names);
+    await expectDiffer(same, 0);
+    const other = await bench.start('c');
+    await expectShared([...same, other], world.names);
+    await expectDiffer([...same, other], 1);
+    // It got a part of what it knows.
+    expect(await other.listOwn()).not.toContain(unknown);
+    await other.stop();
+    await expectShared(same, world.names);
+    await expectDiffer(same, 0);
   },
 );

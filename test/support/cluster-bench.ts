@@ -22,6 +22,8 @@ export interface Replica extends AsyncDisposable {
   listOwn(): Promise<readonly string[]>;
   /** A gauge or counter about itself. */
   measure(metric: string): Promise<number>;
+  /** Values of a metric of its routers that has no labels of its own, by router. */
+  measureRouters(metric: string): Promise<ReadonlyMap<string, number>>;
 }
 
 /** A cluster, and the replicas that a test starts. */
@@ -29,6 +31,8 @@ export interface ClusterBench extends AsyncDisposable {
   readonly configFile: (replica: string) => string;
   start(name: string): Promise<Replica>;
 }
+
+type SinkName = 'world' | 'never' | 'refusing';
 
 /** What the replicas of a test have in common. */
 export interface ClusterBenchOptions {
@@ -39,6 +43,8 @@ export interface ClusterBenchOptions {
   readonly world: Pick<ClusterWorld, 'names' | 'url'>;
   /** Lines of the configuration by which routers are asked, in place of the account of the world. */
   readonly asked?: string;
+  /** Names of the routers that a replica has configured. Default: all of the world. */
+  readonly routersOf?: (replica: string) => readonly string[];
   /** URL of a router. Default: below that of the world. */
   readonly urlOf?: (router: string) => string;
   /** Between two polls, and two looks at the logs. As written, default 1s. */
@@ -49,10 +55,17 @@ export interface ClusterBenchOptions {
   readonly lease?: string;
   /** As written. Default 1m. */
   readonly grace?: string;
+  /** For the last values of a router. As written, default 1m. */
+  readonly staleAfter?: string;
   /** Default 1. */
   readonly copies?: number;
-  /** `world` gets all records; `never` takes none, so that all stay in the stream. Default: both. */
-  readonly sinks?: readonly ('world' | 'never')[];
+  /** Keys of `cluster.nats` beside the others, for a replica or for `admin`, who creates the cluster. Default: none. */
+  readonly keysOf?: (replica: string) => string;
+  /**
+   * `world` gets all records; `never` takes none, so that all stay in the stream; `refusing` refuses each for good. Default: the
+   * first two.
+   */
+  readonly sinks?: readonly SinkName[];
 }
 
 const PATIENCE = { timeout: 60_000, interval: 50 };
@@ -69,14 +82,14 @@ export async function expectShared(replicas: readonly Replica[], names: readonly
 /** Sets up what replicas need, and starts them as they are wanted. */
 export async function openClusterBench(options: ClusterBenchOptions): Promise<ClusterBench> {
   const { servers, serversOf = () => servers, world, lease = '3s', grace = '1m', copies = 1 } = options;
-  const { interval = '1s', maxBytes = '64MiB', sinks = ['world', 'never'], asked } = options;
-  const { urlOf = (router) => `${world.url}/${router}` } = options;
+  const { interval = '1s', maxBytes = '64MiB', sinks = ['world', 'never'], asked, staleAfter = '1m' } = options;
+  const { urlOf = (router) => `${world.url}/${router}`, routersOf = () => world.names, keysOf = () => '' } = options;
   const folder = await mkdtemp(join(tmpdir(), 'router-exporter-cluster-'));
   const replicas: Replica[] = [];
-  const toSink = (sink: 'world' | 'never', replica: string) =>
+  const toSink = (sink: SinkName, replica: string) =>
     sink === 'world'
       ? `{ name: world, type: http, url: "${world.url}/sink/${replica}", batch: { wait: 0s } }`
-      : `{ name: never, type: http, url: "${world.url}/never" }`;
+      : `{ name: ${sink}, type: http, url: "${world.url}/${sink}" }`;
   const configFile = (name: string) => join(folder, `${name}.yaml`);
   const write = (name: string, port: number) =>
     writeFile(
@@ -85,15 +98,17 @@ export async function openClusterBench(options: ClusterBenchOptions): Promise<Cl
 storage: { path: state-${name} }
 dead_letters: { max: 4MiB }
 cluster:
-  nats: { servers: ${JSON.stringify(serversOf(name))}, name: plant, replica: ${name}, advertise: "http://127.0.0.1:${port}", lease: ${lease}, status_grace: ${grace}, replicas: ${copies}, max_bytes: ${maxBytes} }
+  nats: { servers: ${JSON.stringify(serversOf(name))}, name: plant, replica: ${name}, advertise: "http://127.0.0.1:${port}", lease: ${lease}, status_grace: ${grace}, replicas: ${copies}, max_bytes: ${maxBytes}${keysOf(name)} }
 modules:
   number: { resources: [{ path: number, metrics: [{ name: router_number, help: A number., type: gauge, value: n }] }] }
 defaults:
 ${asked ?? `  username: ${name}\n  password: none\n  auth: basic\n  timezone: UTC\n  modules: [number]`}
-  poll: { interval: ${interval}, timeout: 1s, connect_timeout: 1s, deadline: 1s, stale_after: 1m }
+  poll: { interval: ${interval}, timeout: 1s, connect_timeout: 1s, deadline: 1s, stale_after: ${staleAfter} }
   logs: { interval: ${interval}, start: all }
 routers:
-${world.names.map((router) => `  - { name: ${router}, url: "${urlOf(router)}" }\n`).join('')}sinks:${sinks.length === 0 ? ' []' : ''}
+${routersOf(name)
+  .map((router) => `  - { name: ${router}, url: "${urlOf(router)}" }\n`)
+  .join('')}sinks:${sinks.length === 0 ? ' []' : ''}
 ${sinks.map((sink) => `  - ${toSink(sink, name)}\n`).join('')}`,
     );
   await write('admin', await findFreePort());
@@ -156,6 +171,11 @@ function createReplica(name: string, url: string, file: string): Replica {
     async measure(metric) {
       const text = await (await fetch(`${url}/metrics/agent`)).text();
       return Number(new RegExp(`^router_exporter_${metric} (\\S+)$`, 'm').exec(text)?.[1] ?? Number.NaN);
+    },
+    async measureRouters(metric) {
+      const text = await (await fetch(`${url}/metrics`)).text();
+      const samples = text.matchAll(new RegExp(`^${metric}\\{router="([^"]+)"\\} (\\S+)$`, 'gm'));
+      return new Map([...samples].map(([, router = '', value]) => [router, Number(value)]));
     },
     async [Symbol.asyncDispose]() {
       program?.process.kill('SIGCONT');

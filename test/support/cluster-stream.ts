@@ -1,6 +1,7 @@
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import { unpackLines } from '../../src/base/index.ts';
+import { parseToken } from '../../src/cluster/tokens.ts';
 import type { LogRecord } from '../../src/model/index.ts';
 import type { NatsServer } from './sinks/nats-server.ts';
 
@@ -9,6 +10,9 @@ type Engine = Pick<NatsServer, 'url'>;
 
 const STREAM = 'RX_plant';
 const AT_ONCE = 2000;
+/** Stream of the members and owners, and the subjects of the owners of its routers. */
+const BUCKET = 'KV_rx_plant';
+const OWNERS = '$KV.rx_plant.owner.';
 
 async function manage<T>(
   { url }: Engine,
@@ -80,6 +84,51 @@ export async function watchCursor({ url }: Engine, sink: string): Promise<Cursor
   })();
   return {
     places,
+    async [Symbol.asyncDispose]() {
+      messages.stop();
+      await reading;
+      await connection.close();
+    },
+  };
+}
+
+/** A router that a replica has taken. */
+export interface TakenRouter {
+  readonly router: string;
+  readonly replica: string;
+  /** When the engine stored it, as `performance.now()` of the test. */
+  readonly atMs: number;
+}
+
+/** Routers that replicas have taken, in the order of the engine. */
+export interface TakenWatch extends AsyncDisposable {
+  readonly taken: readonly TakenRouter[];
+}
+
+/** The engine runs on this machine, with the same wall clock. */
+function toTestMs(nanoseconds: bigint): number {
+  return Number(nanoseconds / 1000n) / 1000 - (Date.now() - performance.now());
+}
+
+/** Watches who takes which router of the cluster `plant`, from the last one of each on. */
+export async function watchTaken({ url }: Engine): Promise<TakenWatch> {
+  const connection = await connect({ servers: [url], reconnect: false });
+  const consumer = await (await jetstreamManager(connection)).jetstream().consumers.get(BUCKET, {
+    filter_subjects: [`${OWNERS}>`],
+  });
+  const messages = await consumer.consume();
+  const taken: TakenRouter[] = [];
+  const reading = (async () => {
+    for await (const message of messages) {
+      // One that was let go.
+      if (message.data.length === 0) continue;
+      const { replica } = message.json<{ readonly replica: string }>();
+      const router = parseToken(message.subject.slice(OWNERS.length)) ?? message.subject;
+      taken.push({ router, replica, atMs: toTestMs(message.timestampNanos) });
+    }
+  })();
+  return {
+    taken,
     async [Symbol.asyncDispose]() {
       messages.stop();
       await reading;

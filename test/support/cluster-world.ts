@@ -82,9 +82,9 @@ export async function openClusterWorld(count: number, options: ClusterWorldOptio
   const server = createServer((request, response) => {
     const [, kind] = (request.url ?? '').split('/');
     if (kind === 'sink') void receiver.take(request, response);
-    else if (kind === 'never') {
+    else if (kind === 'never' || kind === 'refusing') {
       request.resume();
-      response.writeHead(503).end();
+      response.writeHead(kind === 'never' ? 503 : 400).end();
     } else routers.emit('request', request, response);
   });
   server.listen(0, '127.0.0.1');
