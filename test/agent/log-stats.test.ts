@@ -19,7 +19,7 @@ test('LogStats keeps the last 10 gaps, the newest first', async () => {
       certainty: 'certain',
       reason: 'expired',
       bytesMin,
-      uid: 'a',
+      uid: `${index}`,
       foundMs: clock.now(),
       untilUtcMs: undefined,
     });
