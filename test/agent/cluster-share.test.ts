@@ -128,6 +128,22 @@ test('what another replica has taken is asked for nothing from then on, before a
   expect(running.has('plant-3')).toBe(true);
 });
 
+test('what another replica had taken and has let go is asked for nothing before it is claimed anew', async () => {
+  const { clock, bucket, share, steps, look, running } = await openAlone();
+  steps.length = 0;
+  bucket.put(toOwnerKey('plant-3'), renderClaim({ replica: 'b', incarnation: 'b/1' }));
+  bucket.put(toOwnerKey('plant-3'), undefined);
+  look();
+  expect([share.mayAsk('plant-3'), share.isOwner('router', 'plant-3')]).toEqual([false, false]);
+  await clock.advance(1000);
+  expect(steps).toEqual(['1 taken, 1 gone']);
+  expect([share.mayAsk('plant-3'), share.isOwner('router', 'plant-3'), running.has('plant-3')]).toEqual([
+    true,
+    true,
+    true,
+  ]);
+});
+
 test('once the engine is seen to be away no log is read, and what was read before may still be stored while the lease goes on', async () => {
   const { clock, lease, share } = await openAlone();
   lease.noteFailure(clock.monotonic(), 1000);

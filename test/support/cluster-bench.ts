@@ -62,8 +62,8 @@ export interface ClusterBenchOptions {
   /** Keys of `cluster.nats` beside the others, for a replica or for `admin`, who creates the cluster. Default: none. */
   readonly keysOf?: (replica: string) => string;
   /**
-   * `world` gets all records; `never` takes none, so that all stay in the stream; `refusing` refuses each for good. Default: the
-   * first two.
+   * `world` gets all records; `never` takes none, so that all stay in the stream; `refusing` refuses those of the first router for
+   * good. Default: the first two.
    */
   readonly sinks?: readonly SinkName[];
 }

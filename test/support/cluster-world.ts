@@ -82,9 +82,10 @@ export async function openClusterWorld(count: number, options: ClusterWorldOptio
   const server = createServer((request, response) => {
     const [, kind] = (request.url ?? '').split('/');
     if (kind === 'sink') void receiver.take(request, response);
-    else if (kind === 'never' || kind === 'refusing') {
+    else if (kind === 'refusing') void refuseFirst(request, response);
+    else if (kind === 'never') {
       request.resume();
-      response.writeHead(kind === 'never' ? 503 : 400).end();
+      response.writeHead(503).end();
     } else routers.emit('request', request, response);
   });
   server.listen(0, '127.0.0.1');
@@ -129,6 +130,13 @@ function readUser({ headers }: IncomingMessage): string {
   const [, account = ''] = (headers.authorization ?? '').split(' ');
   const [user = ''] = Buffer.from(account, 'base64').toString().split(':');
   return user;
+}
+
+/** Refuses for good what has records of the first router, and takes the rest. */
+async function refuseFirst(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  let body = '';
+  for await (const chunk of request) body += String(chunk);
+  response.writeHead(body.includes('"router":"plant-0"') ? 400 : 204).end();
 }
 
 /** Takes records at `/sink/<replica>`. */

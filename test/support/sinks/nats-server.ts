@@ -21,6 +21,8 @@ export interface NatsServer extends AsyncDisposable {
   /** `nats://host:port`, or `tls://host:port` with certificates. */
   readonly url: string;
   readonly port: number;
+  /** What the server has written about itself since it was started last. */
+  readonly log: string;
   addStream(config: Partial<StreamConfig> & { readonly name: string }): Promise<void>;
   readConfig(stream: string): Promise<StreamConfig>;
   updateStream(name: string, config: Partial<StreamConfig>): Promise<void>;
@@ -84,6 +86,9 @@ export async function openNatsServer(options: NatsServerOptions = {}): Promise<N
   return {
     url: `${isTls ? 'tls' : 'nats'}://127.0.0.1:${port}`,
     port,
+    get log() {
+      return program.stderr;
+    },
     addStream: (own) => manage(async (manager) => void (await manager.streams.add(own))),
     updateStream: (name, own) => manage(async (manager) => void (await manager.streams.update(name, own))),
     readConfig: (stream) => manage(async (manager) => (await manager.streams.info(stream)).config),
