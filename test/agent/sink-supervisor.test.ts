@@ -341,6 +341,23 @@ test('SinkSupervisor.drain() closes every sink', async () => {
   expect(bench.happened).toEqual(['create a', 'create b', 'close a', 'close b']);
 });
 
+/** Lets no cursor be stored until the engine returns. */
+function loseEngine(store: Awaited<ReturnType<typeof openBench>>['store']): { return(): void } {
+  const acknowledge = store.acknowledge.bind(store);
+  let isAway = true;
+  Object.assign(store, {
+    acknowledge(...args: Parameters<typeof acknowledge>) {
+      if (isAway) throw new StoreError('unwritable', 'The engine is away', { disposition: 'hold-back' });
+      acknowledge(...args);
+    },
+  });
+  return {
+    return() {
+      isAway = false;
+    },
+  };
+}
+
 test('SinkSupervisor.handOver() waits until a sink that leaves has answered and its cursor is stored, also where that has failed before', async () => {
   const [begun, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<object>()];
   const archive: Deliver = () => {
@@ -349,21 +366,14 @@ test('SinkSupervisor.handOver() waits until a sink that leaves has answered and 
   };
   await using bench = await openBench({ archive });
   await bench.apply(sink('archive'));
-  const acknowledge = bench.store.acknowledge.bind(bench.store);
-  let isAway = true;
-  Object.assign(bench.store, {
-    acknowledge(...args: Parameters<typeof acknowledge>) {
-      if (isAway) throw new StoreError('unwritable', 'The engine is away', { disposition: 'hold-back' });
-      acknowledge(...args);
-    },
-  });
+  const engine = loseEngine(bench.store);
   bench.commit(['1', '2']);
   await begun.promise;
   Object.assign(bench.store, { isLeaving: () => true });
   answer.resolve({});
   await bench.runner.whenIdle();
   expect(bench.store.countWaiting('archive')).toBe(2);
-  isAway = false;
+  engine.return();
   await bench.runner.handOver('archive', never);
   expect(bench.store.countWaiting('archive')).toBe(0);
   expect(bench.delivered['archive']).toEqual(['1', '2']);
@@ -394,17 +404,10 @@ test('SinkSupervisor.handOver() gives up an attempt without an answer when its t
 test('SinkSupervisor.drain() tries again to store the cursor of what a sink has taken', async () => {
   await using bench = await openBench();
   await bench.apply(sink('archive'));
-  const acknowledge = bench.store.acknowledge.bind(bench.store);
-  let isAway = true;
-  Object.assign(bench.store, {
-    acknowledge(...args: Parameters<typeof acknowledge>) {
-      if (isAway) throw new StoreError('unwritable', 'The engine is away', { disposition: 'hold-back' });
-      acknowledge(...args);
-    },
-  });
+  const engine = loseEngine(bench.store);
   bench.commit(['1', '2']);
   await bench.runner.whenIdle();
-  isAway = false;
+  engine.return();
   await bench.runner.drain(never);
   expect(bench.store.countWaiting('archive')).toBe(0);
   expect(bench.delivered['archive']).toEqual(['1', '2']);

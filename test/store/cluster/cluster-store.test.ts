@@ -20,6 +20,15 @@ async function readStream({ server }: ClusterBench) {
   return stored.map(({ subject }) => subject);
 }
 
+/** Pauses the server, and acknowledges what a sink has read: its cursor waits behind a batch of which the server says nothing. */
+async function holdCursor(server: ClusterBench['server'], one: Awaited<ReturnType<ClusterBench['open']>>) {
+  server.pause();
+  const stored = one.store.commit(commitOf(['4'], 'p2'));
+  const acknowledged = one.acknowledge('a');
+  await new Promise(setImmediate);
+  return { stored, acknowledged };
+}
+
 describe.skipIf(isMissing)(`ClusterStore and others of its cluster${note}`, LIMIT, () => {
   test('refuses what a replica writes whose router another one has taken over, with all records of the step', async () => {
     await using bench = await createClusterBench();
@@ -135,11 +144,7 @@ describe.skipIf(isMissing)(`ClusterStore and others of its cluster${note}`, LIMI
     await using one = await bench.open({ termOf: () => owner.term });
     await one.store.commit(commitOf(['1', '2', '3']));
     await one.next('a', { recordsMax: 2 });
-    // Its cursor waits in the queue, behind a batch of which the server says nothing.
-    bench.server.pause();
-    const stored = one.store.commit(commitOf(['4'], 'p2'));
-    const acknowledged = one.acknowledge('a');
-    await new Promise(setImmediate);
+    const { stored, acknowledged } = await holdCursor(bench.server, one);
     owner.term++;
     expect(one.store.countWaiting('a')).toBe(0);
     bench.server.resume();
@@ -153,10 +158,7 @@ describe.skipIf(isMissing)(`ClusterStore and others of its cluster${note}`, LIMI
     await using one = await bench.open({ replica: 'one' });
     await one.store.commit(commitOf(['1', '2', '3']));
     await one.next('a', { recordsMax: 2 });
-    bench.server.pause();
-    const stored = one.store.commit(commitOf(['4'], 'p2'));
-    const acknowledged = one.acknowledge('a');
-    await new Promise(setImmediate);
+    const { stored, acknowledged } = await holdCursor(bench.server, one);
     const closed = one.store.close();
     bench.server.resume();
     await expect(acknowledged).resolves.toBeUndefined();
