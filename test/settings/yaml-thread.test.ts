@@ -114,6 +114,16 @@ test('ConfigFiles.parse() leaves out what follows a thousand items that lack the
   expect(await read(`${'- { a: 1 }\n'.repeat(1000)}${good}`)).toHaveLength(1010);
 });
 
+test('ConfigFiles.parse() refuses a file of more list items than the largest fleet has, before it is composed', async () => {
+  await using files = new ConfigFiles();
+  const read = (items: number) => files.parse('f.yaml', '/f.yaml', { text: `# - no item\n${'- 1\n'.repeat(items)}` }, ROOT);
+  expect((await read(200_000))?.source.value).toHaveLength(200_000);
+  expect(await read(200_001)).toBeUndefined();
+  expect(files.faults.map(({ line, message }) => [line, message])).toEqual([
+    [1, 'The file holds more than 200000 items of lists; divide it into several files'],
+  ]);
+});
+
 test('ConfigSource.locate() finds the items of a long list in any order, and the keys of a large map', async () => {
   await using files = new ConfigFiles();
   const keys = Array.from({ length: 30_000 }, (_, index) => `k${index}: 1\n`);
