@@ -116,7 +116,7 @@ export function yieldToLoop(): Promise<void> {
 /** Longest piece of work between two turns of everybody else; a collection of garbage in it may take seven times as long. Milliseconds. */
 const STEP_MS_MAX = 2;
 /** Time that a turn has for many short pieces of work. Milliseconds. */
-const TURN_MS_MAX = 4;
+const TURN_MS_MAX = 2;
 
 const SYSTEM_CLOCK = createSystemClock();
 /** Start of the first step of this turn, by clock. Monotonic milliseconds. */

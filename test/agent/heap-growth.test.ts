@@ -4,9 +4,14 @@ import v8 from 'node:v8';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { HeapGrowth } from '../../src/agent/heap-growth.ts';
 
-const LOADING = ['--heap-growing-percent=0', '--no-compact', '--page-promotion-threshold=10'];
-const FEW = ['--heap-growing-percent=0', '--compact', '--page-promotion-threshold=70'];
-const MANY = ['--heap-growing-percent=30', '--compact', '--page-promotion-threshold=70'];
+const LOADING = [
+  '--heap-growing-percent=0',
+  '--no-compact',
+  '--page-promotion-threshold=10',
+  '--minor-gc-task-trigger=20',
+];
+const FEW = ['--heap-growing-percent=0', '--compact', '--page-promotion-threshold=70', '--minor-gc-task-trigger=80'];
+const MANY = ['--heap-growing-percent=30', '--compact', '--page-promotion-threshold=70', '--minor-gc-task-trigger=80'];
 
 /** Records the flags that are set, in place of V8. Returns those since the last call. */
 function watchFlags(): () => unknown {

@@ -72,11 +72,11 @@ test('TurnShare ends the work of a turn after a few milliseconds, and goes on in
     turns.do(() => {
       nowMs += forMs;
     });
-  work(3);
+  work(1.5);
   expect(turns.isSpent).toBe(false);
   await yieldToLoop();
   expect(onNext).not.toHaveBeenCalled();
-  work(3);
+  work(1.5);
   // Time in which others worked does not count.
   nowMs += 1000;
   expect(turns.isSpent).toBe(false);
@@ -110,9 +110,9 @@ test('TurnShare begins as many pieces in a turn as fit into it with what they go
     return taken;
   };
   expect(await countPieces(0.1)).toBe(8);
-  expect(await countPieces(1)).toBe(4);
+  expect(await countPieces(0.5)).toBe(4);
   expect(await countPieces(20)).toBe(2);
-  expect(await countPieces(0.4)).toBe(8);
+  expect(await countPieces(0.2)).toBe(8);
 });
 
 test('SteppedClock stands still until it is told to move', async () => {

@@ -116,7 +116,8 @@ test('ConfigFiles.parse() leaves out what follows a thousand items that lack the
 
 test('ConfigFiles.parse() refuses a file of more list items than the largest fleet has, before it is composed', async () => {
   await using files = new ConfigFiles();
-  const read = (items: number) => files.parse('f.yaml', '/f.yaml', { text: `# - no item\n${'- 1\n'.repeat(items)}` }, ROOT);
+  const read = (items: number) =>
+    files.parse('f.yaml', '/f.yaml', { text: `# - no item\n${'- 1\n'.repeat(items)}` }, ROOT);
   expect((await read(200_000))?.source.value).toHaveLength(200_000);
   expect(await read(200_001)).toBeUndefined();
   expect(files.faults.map(({ line, message }) => [line, message])).toEqual([

@@ -68,7 +68,9 @@ export function parseSource(file: string, text: string, root: RootKind): ParsedT
     message,
   });
   if (hasTooManyItems(text)) {
-    return { faults: [refuse(0, `The file holds more than ${YAML_ITEMS_MAX} items of lists; divide it into several files`)] };
+    return {
+      faults: [refuse(0, `The file holds more than ${YAML_ITEMS_MAX} items of lists; divide it into several files`)],
+    };
   }
   let document: Document.Parsed;
   // Every error would record a stack that nobody reads: 40 µs each, for as many as there are characters.
