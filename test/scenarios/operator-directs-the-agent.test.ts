@@ -62,7 +62,7 @@ test('run loads its configuration again at SIGHUP, also as soon as it has starte
   expect((await agent.ended).code).toBe(0);
 });
 
-test('run follows files of routers that come, change and go', { timeout: 60_000 }, async () => {
+test.concurrent('run follows files of routers that come, change and go', { timeout: 60_000 }, async () => {
   await using simulator = await startSimulated(3);
   await using config = await writeRunConfig(simulator);
   const folder = dirname(config.file);
@@ -81,7 +81,7 @@ router_files: ["routers-*.yaml"]
   await expect.poll(() => listNames(url), { timeout: 20_000 }).toEqual(['sim-2', 'sim-3']);
 });
 
-test('run answers while a watched file with slow YAML is read, says once what is wrong, and goes on as before', {
+test.concurrent('run answers while a watched file with slow YAML is read, says once what is wrong, and goes on as before', {
   timeout: 60_000,
 }, async () => {
   await using simulator = await startSimulated(1);
@@ -95,7 +95,7 @@ test('run answers while a watched file with slow YAML is read, says once what is
   await using agent = startRun(config.file);
   const [, url = ''] = await agent.waitFor('stderr', URL_PATTERN);
 
-  await writeFile(routers, '- [{'.repeat(100_000));
+  await writeFile(routers, '- [{'.repeat(50_000));
   await agent.waitFor('stderr', /A watched file of the configuration has changed/);
   const state = { isRefused: false, answers: 0 };
   const refused = agent.waitFor('stderr', /was not loaded again/).finally(() => {
@@ -184,7 +184,7 @@ test('shards of a fleet take every router once', async () => {
   expect(names.flat().toSorted()).toEqual(simulator.routers.map(({ name }) => name).toSorted());
 });
 
-test('run uses a password that was corrected in its file from the next login on, without a reload', {
+test.concurrent('run uses a password that was corrected in its file from the next login on, without a reload', {
   timeout: 60_000,
 }, async () => {
   await using simulator = await startSimulated(1);

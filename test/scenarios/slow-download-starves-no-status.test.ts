@@ -58,7 +58,11 @@ async function takeTurns(): Promise<void> {
 }
 
 async function readSeries(fleet: Fleet, series: string): Promise<number> {
-  const line = (await fleet.metrics()).split('\n').find((text) => text.startsWith(`${series} `));
+  return findValue(await fleet.metrics(), series);
+}
+
+function findValue(metrics: string, series: string): number {
+  const line = metrics.split('\n').find((text) => text.startsWith(`${series} `));
   return Number(line?.slice(series.length + 1) ?? Number.NaN);
 }
 
@@ -82,8 +86,9 @@ const bulkLines = (fleet: Fleet) =>
 function watch(fleet: Fleet) {
   const seen = { ups: new Set<number>(), ageMsMax: 0 };
   const look = async () => {
-    seen.ups.add(await readUp(fleet));
-    const successMs = (await readSeries(fleet, 'router_last_success_timestamp_seconds{router="sim-1"}')) * 1000;
+    const metrics = await fleet.metrics();
+    seen.ups.add(findValue(metrics, 'router_up{router="sim-1"}'));
+    const successMs = findValue(metrics, 'router_last_success_timestamp_seconds{router="sim-1"}') * 1000;
     seen.ageMsMax = Math.max(seen.ageMsMax, fleet.clock.now() - successMs);
   };
   return { seen, look };
