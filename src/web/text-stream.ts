@@ -15,8 +15,10 @@ export interface TextStreamOptions {
   readonly onClosed: () => void;
 }
 
-/** Small chunks are joined to pieces of this many characters: each piece costs a write or a compressor run, and a turn of the event loop. */
-const PIECE_CHARS = 1024 * 1024;
+/** Chunks are joined to pieces of so many bytes: each piece costs a write or a compressor run, and a turn of the event loop. */
+const PIECE_BYTES = 1024 * 1024;
+/** The first piece: most texts are short. */
+const FIRST_BYTES = 64 * 1024;
 /** The fastest level: metrics are so repetitive that higher levels gain little and take several times as long. */
 const GZIP_LEVEL = 1;
 /** Longest encoding of a character of a text in UTF-8. */
@@ -30,7 +32,7 @@ const GZIP_BYTES = 128 * 1024;
  */
 export async function openTextStream(options: TextStreamOptions): Promise<ReadableStream<Uint8Array>> {
   const { chunks, isGzip, signal, onFailed, onClosed } = options;
-  const pieces = joinChunks(chunks);
+  const pieces = encode(chunks, isGzip);
   let output: AsyncIterator<Uint8Array> | undefined;
   let isOpen = true;
   const close = () => {
@@ -43,7 +45,7 @@ export async function openTextStream(options: TextStreamOptions): Promise<Readab
   try {
     const first = await untilAborted(pieces.next(), signal);
     const all = continueFrom(first, pieces);
-    output = isGzip ? compress(all) : encode(all);
+    output = isGzip ? compress(all) : all;
   } catch (cause) {
     close();
     throw cause;
@@ -69,54 +71,58 @@ export async function openTextStream(options: TextStreamOptions): Promise<Readab
   );
 }
 
-async function* joinChunks(chunks: TextStreamOptions['chunks']): AsyncGenerator<string, undefined> {
-  let joined = '';
-  // What is handed on is not held here: these texts are the greatest part of what a busy agent has to collect.
-  const take = () => {
-    const taken = joined;
-    joined = '';
-    return taken;
-  };
+/**
+ * Joins chunks to pieces of bytes. Each chunk is written as it comes: joined to a long text before, it would be old for V8 at
+ * once, and scrapes of a large fleet would have it collect its whole heap again and again. `isReused`: a piece is valid until the
+ * one after the next is asked for, so that all take two pieces of memory.
+ */
+async function* encode(
+  chunks: TextStreamOptions['chunks'],
+  isReused: boolean,
+): AsyncGenerator<Uint8Array<ArrayBuffer>, undefined> {
+  let memory = Buffer.alloc(0);
+  let other = memory;
+  let used = 0;
   for await (const chunk of chunks) {
-    joined += chunk;
-    if (joined.length >= PIECE_CHARS) yield take();
+    const bytesMax = UTF8_BYTES_MAX * chunk.length;
+    if (used + bytesMax > memory.length) {
+      if (used > 0) yield memory.subarray(0, used);
+      const bytes = Math.max(memory.length === 0 ? FIRST_BYTES : PIECE_BYTES, bytesMax);
+      const next = isReused && other.length >= bytes ? other : Buffer.allocUnsafeSlow(bytes);
+      [memory, other] = [next, memory];
+      used = 0;
+    }
+    used += memory.write(chunk, used);
   }
-  if (joined !== '') yield take();
+  if (used > 0) yield memory.subarray(0, used);
 }
 
 async function* continueFrom(
-  first: IteratorResult<string, undefined>,
-  rest: AsyncGenerator<string, undefined>,
-): AsyncGenerator<string, undefined> {
+  first: IteratorResult<Uint8Array<ArrayBuffer>, undefined>,
+  rest: AsyncGenerator<Uint8Array<ArrayBuffer>, undefined>,
+): AsyncGenerator<Uint8Array<ArrayBuffer>, undefined> {
   if (first.done) return;
   yield first.value;
   yield* rest;
 }
 
-async function* encode(pieces: AsyncGenerator<string, undefined>): AsyncGenerator<Uint8Array, undefined> {
-  for await (const piece of pieces) yield Buffer.from(piece);
-}
-
-async function* compress(pieces: AsyncGenerator<string, undefined>): AsyncGenerator<Uint8Array, undefined> {
+async function* compress(pieces: AsyncGenerator<Uint8Array, undefined>): AsyncGenerator<Uint8Array, undefined> {
   const gzip = createGzip({ level: GZIP_LEVEL, chunkSize: GZIP_BYTES });
   // Its reader below gets an error of the source.
   feed(gzip, pieces).catch((cause: Error) => gzip.destroy(cause));
   for await (const piece of gzip) yield piece as Buffer;
 }
 
-/**
- * Writes pieces to a compressor, each when the one before is compressed, so that all of them take one piece of memory: new
- * memory for each would be hundreds of MiB for a scrape of a large fleet, and make V8 collect its whole heap again and again.
- */
-async function feed(gzip: Gzip, pieces: AsyncGenerator<string, undefined>): Promise<void> {
-  let memory = Buffer.alloc(0);
-  for await (const piece of pieces) {
-    const bytesMax = UTF8_BYTES_MAX * piece.length;
-    if (memory.length < bytesMax) memory = Buffer.allocUnsafeSlow(bytesMax);
-    const bytes = memory.subarray(0, memory.write(piece));
-    await new Promise<void>((resolve, reject) => {
-      gzip.write(bytes, (cause) => (cause ? reject(cause) : resolve()));
-    });
+/** Writes pieces to a compressor, each when the one before is compressed, which happens in a thread while it is encoded. */
+async function feed(gzip: Gzip, pieces: AsyncGenerator<Uint8Array, undefined>): Promise<void> {
+  let compressed = Promise.resolve();
+  for await (const bytes of pieces) {
+    await compressed;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    gzip.write(bytes, (cause) => (cause ? reject(cause) : resolve()));
+    compressed = promise;
+    // It is awaited with the next piece, or ends with the compressor.
+    promise.catch(() => {});
   }
   gzip.end();
 }
