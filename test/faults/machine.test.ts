@@ -45,7 +45,7 @@ async function stop(agent: RunningAgent): Promise<void> {
 
 const pidOf = ({ process: { pid = 0 } }: RunningAgent) => pid;
 
-describe.concurrent(`the whole agent, in a process of its own${sampleNote('faults of the machine')},`, () => {
+describe(`the whole agent, in a process of its own${sampleNote('faults of the machine')},`, () => {
   test.for(STORES)(
     'goes on by itself when its full disk has room again: $store',
     limits,
