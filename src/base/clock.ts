@@ -115,8 +115,6 @@ export function yieldToLoop(): Promise<void> {
 
 /** Longest piece of work between two turns of everybody else; a collection of garbage in it may take seven times as long. Milliseconds. */
 const STEP_MS_MAX = 2;
-/** Time that a turn has for many short pieces of work. Milliseconds. */
-const TURN_MS_MAX = 2;
 
 const SYSTEM_CLOCK = createSystemClock();
 /** Start of the first step of this turn, by clock. Monotonic milliseconds. */
@@ -187,7 +185,7 @@ export class TurnShare {
   /** Time of the pieces that this turn has done, without what they go on with. Milliseconds. */
   #workedMs = 0;
   /** Usual duration of a piece. Milliseconds. */
-  #pieceMs = TURN_MS_MAX / PIECES_LEAST;
+  #pieceMs = STEP_MS_MAX / PIECES_LEAST;
   /** The pieces that have begun and not been measured. */
   #unmeasured: { readonly sinceMs: number; pieces: number } | undefined;
   #isEndAwaited = false;
@@ -202,8 +200,8 @@ export class TurnShare {
 
   /** True if this turn has done enough: what is left has to wait for the next one. */
   get isSpent(): boolean {
-    const fitting = Math.max(PIECES_LEAST, Math.min(this.#piecesMax, Math.floor(TURN_MS_MAX / this.#pieceMs)));
-    if (this.#workedMs < TURN_MS_MAX && this.#pieces < fitting) return false;
+    const fitting = Math.max(PIECES_LEAST, Math.min(this.#piecesMax, Math.floor(STEP_MS_MAX / this.#pieceMs)));
+    if (this.#workedMs < STEP_MS_MAX && this.#pieces < fitting) return false;
     this.#isSomethingLeft = true;
     return true;
   }

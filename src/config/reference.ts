@@ -1,7 +1,7 @@
 import { SINKS_MAX } from '../delivery/index.ts';
 import { SOURCES_MAX } from '../inventory/index.ts';
 import { LOG_RULES_MAX, REDACT_MAX } from '../logs/index.ts';
-import { CONFIG_FILE_BYTES_MAX, METRIC_LABELS_MAX } from '../settings/index.ts';
+import { CONFIG_FILE_BYTES_MAX, METRIC_LABELS_MAX, YAML_ITEMS_MAX } from '../settings/index.ts';
 import { MODULE_RESOURCES_MAX, MODULES_MAX, RESOURCE_METRICS_MAX } from '../status/index.ts';
 import { BCRYPT_COST_MAX, webSchema } from '../web/index.ts';
 import { ROUTER_FILES_BYTES_MAX, ROUTER_FILES_MAX } from './listed-routers.ts';
@@ -100,7 +100,7 @@ Each file in \`router_files\` is a list of routers, with the same keys as [\`rou
 - The name of a router must be unique across all files.
 - The agent checks the files every few seconds. After a file was changed, added or removed, and is stable, it reloads the configuration. It also detects replacement by renaming, or by moving a link as Kubernetes does.
 - An empty file is an error, because it is probably still being written. For no routers, write \`[]\`.
-- At most ${ROUTER_FILES_MAX} files, ${CONFIG_FILE_BYTES_MAX / MIB} MiB each, ${ROUTER_FILES_BYTES_MAX / MIB} MiB together.
+- At most ${ROUTER_FILES_MAX} files, ${CONFIG_FILE_BYTES_MAX / MIB} MiB each, ${ROUTER_FILES_BYTES_MAX / MIB} MiB together; at most ${YAML_ITEMS_MAX.toLocaleString('en')} items of lists (\`- \`) in one file.
 `;
 
 const ROUTER_SOURCES = `

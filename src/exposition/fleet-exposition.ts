@@ -38,10 +38,7 @@ interface Family {
   description: FamilyDescription;
 }
 
-/**
- * Approximate length of the pieces of text in characters. Longer texts would be old for V8 at once, and those of a few scrapes of
- * 10,000 routers are as much as its whole heap.
- */
+/** Approximate length of the pieces of text in characters: who writes them to bytes joins as many as it wants. */
 const CHUNK_LENGTH = 16 * 1024;
 const NONE: ReadonlySet<string> = new Set();
 /** The part that holds the exposition's own metrics about a router. */

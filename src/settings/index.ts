@@ -95,4 +95,5 @@ export {
 } from './source/config-file.ts';
 export { type ConfigFault, type KeyPath, renderFault } from './source/fault.ts';
 export type { DataRoot } from './source/parse-data.ts';
+export { YAML_ITEMS_MAX } from './source/parse-source.ts';
 export { YamlThread } from './source/yaml-thread.ts';

@@ -72,9 +72,9 @@ export async function openTextStream(options: TextStreamOptions): Promise<Readab
 }
 
 /**
- * Joins chunks to pieces of bytes. Each chunk is written as it comes: joined to a long text before, it would be old for V8 at
- * once, and scrapes of a large fleet would have it collect its whole heap again and again. `isReused`: a piece is valid until the
- * one after the next is asked for, so that all take two pieces of memory.
+ * Joins chunks to pieces of bytes. `isReused`: a piece is valid until the one after the next is asked for, so that all take two
+ * pieces of memory; new memory for each would be hundreds of MiB for a scrape of a large fleet, and make V8 collect its whole heap
+ * again and again.
  */
 async function* encode(
   chunks: TextStreamOptions['chunks'],
@@ -113,7 +113,7 @@ async function* compress(pieces: AsyncGenerator<Uint8Array, undefined>): AsyncGe
   for await (const piece of gzip) yield piece as Buffer;
 }
 
-/** Writes pieces to a compressor, each when the one before is compressed, which happens in a thread while it is encoded. */
+/** Writes pieces to a compressor, which has a thread: the next piece is encoded while one is compressed. */
 async function feed(gzip: Gzip, pieces: AsyncGenerator<Uint8Array, undefined>): Promise<void> {
   let compressed = Promise.resolve();
   for await (const bytes of pieces) {

@@ -16,25 +16,18 @@ const CLIENTS = 100;
  * Routers, descriptors, which are far fewer than there are routers and clients together, and routers that are up in the end:
  * with 90, more than can have a connection at the same time; with 64, the agent needs nearly all for itself and the server.
  */
-const CASES = sampled(
-  'descriptors that are too few',
-  [
-    [1, 64, 1],
-    [60, 64, 1],
-    [60, 90, 45],
-  ] as const,
-  [
-    [1, 64, 1],
-    [60, 90, 45],
-  ] as const,
-);
+const CASES = [
+  [1, 64, 1],
+  [60, 90, 45],
+  [60, 64, 1],
+] as const;
 
 /** The real program, as a shell with this limit starts it. */
 function startLimited(descriptors: number, ...args: string[]) {
   return startProgram('bash', ['-c', `ulimit -n ${descriptors}; exec "$0" "$@"`, process.execPath, PROGRAM, ...args]);
 }
 
-test.for(CASES)(
+test.for(sampled('descriptors that are too few', [...CASES], CASES.slice(0, 2)))(
   `metrics and health checks are answered though %i routers and a hundred idle clients want more than the %i descriptors${sampleNote('descriptors that are too few')}`,
   async ([routers, descriptors, up]) => {
     await using simulator = await startSimulator({ routers, clock: createSystemClock(), seed: 1 });
