@@ -4,7 +4,8 @@
  *   npx node bench/pipeline.ts [folder with node_modules of seek-bzip and unbzip2-stream [rounds, default 5]]
  *
  * Takes five to eight minutes. Prints Markdown for RESULTS.md. Wants bash and bzip2; what else is absent is skipped:
- * lbzip2, gawk and rsyslogd (apt-get install lbzip2 gawk rsyslog), the npm decoders (npm i --prefix <folder> seek-bzip@2.0.0 unbzip2-stream@1.4.3).
+ * lbzip2 and gawk (apt-get install lbzip2 gawk), the npm decoders (npm i --prefix <folder> seek-bzip@2.0.0 unbzip2-stream@1.4.3), and the log
+ * shippers of log-shippers.ts, which says where they are to be had.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -26,10 +27,10 @@ import {
   print,
   printResults,
 } from './contest.ts';
+import { findVersion, type LogShipper, runShipper, SHIPPERS } from './log-shippers.ts';
 import { createLogText } from './log-text.ts';
 import { cut, findNpmDecoders, type NpmDecoder } from './npm-decoders.ts';
 import { readLog } from './reading.ts';
-import { findRsyslog, runRsyslog } from './rsyslog.ts';
 import { watchSteps } from './watch-steps.ts';
 import { type AgentArchive, type AgentRun, runAgent } from './whole-agent.ts';
 
@@ -124,8 +125,8 @@ const CONFIGURATIONS: readonly (readonly [string, string])[] = [
   ['without log rules', 'log_rules: []'],
 ];
 
-/** What a fresh agent takes first, and what it takes next: an agent runs for weeks. */
-const TURNS = ['', ', the next archive of the same agent'];
+/** What a fresh agent takes first, and what it takes then, compiled by and by: an agent runs for weeks. */
+const TURNS = ['', ', the second archive of the same agent', ', the third one'];
 
 /** The whole agent: first byte from local routers to the last record in a file, against programs that only decompress. */
 async function compareAgent(archive: Buffer, text: Buffer, folder: string): Promise<void> {
@@ -169,11 +170,14 @@ async function compareAgent(archive: Buffer, text: Buffer, folder: string): Prom
       }
     }
   }
-  await compareRsyslog(env.ARCHIVE, text.toString('latin1', lastLineOf(text)).trimEnd().split('] ', 2)[1] ?? '');
+  for (const shipper of SHIPPERS)
+    await compareShipper(shipper, env.ARCHIVE, text.toString('latin1', lastLineOf(text)).trimEnd());
 }
 
 function createArchive(part: number): AgentArchive {
-  const text = createLogText(TEXT_BYTES, part);
+  const whole = createLogText(TEXT_BYTES, part);
+  // What is behind the last line end might be taken for the rest of the line before.
+  const text = whole.subarray(0, whole.lastIndexOf('\n') + 1);
   const bytes = execFileSync('bzip2', ['-c'], { input: text, maxBuffer: TEXT_BYTES });
   return { bytes, lastOffset: lastLineOf(text) };
 }
@@ -199,16 +203,16 @@ function describeRuns(runs: readonly AgentRun[], times: string): string[] {
 }
 
 /** A row of the table of agents. */
-async function compareRsyslog(archive: string, lastMessage: string): Promise<void> {
-  const version = findRsyslog();
+async function compareShipper(shipper: LogShipper, archive: string, lastLine: string): Promise<void> {
+  const version = findVersion(shipper);
   if (version === undefined) {
-    print('', 'Skipped: rsyslogd, because it is not installed.');
+    print('', `Skipped: ${shipper.name} is not in PATH (${shipper.source}).`);
     return;
   }
-  const runs: Awaited<ReturnType<typeof runRsyslog>>[] = [];
-  for (let round = 0; round < ROUNDS; round++) runs.push(await runRsyslog(archive, lastMessage));
+  const runs: Awaited<ReturnType<typeof runShipper>>[] = [];
+  for (let round = 0; round < ROUNDS; round++) runs.push(await runShipper(shipper, archive, lastLine));
   const [seconds, processor] = [runs.map((run) => run.seconds), runs.map((run) => run.processorSeconds)];
-  const name = `one archive, \`bzcat\` to rsyslogd ${version}, JSON in a file (no uid, no zone, no labels, no rules)`;
+  const name = `one archive, \`bzcat\` to ${shipper.name} ${version}, JSON in a file (no uid, no zone, no labels, no rules)`;
   print(`| ${name} | ${median(seconds).toFixed(2)} | | ${median(processor).toFixed(2)} | | | |`);
 }
 

@@ -23,10 +23,11 @@ import { createSystemClock } from '../../src/base/index.ts';
 import { type AgentFigures, findLagBound, parseAgentFigures } from '../../src/cli/bench/agent-figures.ts';
 import { captureAnswers } from '../../src/cli/bench/capture-answers.ts';
 import { RoutersClient } from '../../src/cli/bench/routers-client.ts';
+import { isDeadStub } from '../../src/simulator/index.ts';
 import { describeMachine, print } from '../contest.ts';
 import type { BareOrder } from './bare-client.ts';
 import { LOG_PATHS, processorSecondsOf, residentMiBOf, startAgent, whenStarted } from './compare.ts';
-import { describeAges, listValues } from './status-ages.ts';
+import { describeAges } from './status-ages.ts';
 
 const [ROUTERS = 10_000, MINUTES = 10, LATENCY_MS = 0, LOSS = 0, DEAD = 0] = process.argv.slice(2).map(Number);
 const BARE = process.env['BARE'] ?? 'after';
@@ -155,7 +156,7 @@ let before = await sample();
 let minute = 0;
 
 /** Waits for a minute, and prints it. */
-async function passMinute(note: string): Promise<Minute> {
+async function passMinute(note: string, manners: Manners): Promise<Minute> {
   await sleep(INTERVAL_MS);
   const now = await sample();
   const { requests } = await countRequests();
@@ -174,7 +175,7 @@ async function passMinute(note: string): Promise<Minute> {
       requests,
       up,
       spool,
-      await readAges(),
+      await readAges(manners),
       loadavg()[0]?.toFixed(1),
     ].join(' | ')} |`,
   );
@@ -182,14 +183,15 @@ async function passMinute(note: string): Promise<Minute> {
   return { agentSeconds, residentMiB, polls, requests };
 }
 
-/** Ages of the status of routers that are up. */
-async function readAges(): Promise<string> {
+/** Ages of the status of routers that answer, so many of which are dead. */
+async function readAges({ deadRatio }: Manners): Promise<string> {
   if (ROUTERS > AGES_ROUTERS_MAX) return '';
   try {
     const { text } = await scraped.ask({ type: 'read', url: `${url}/metrics` }, 'read');
-    const ups = new Set<string>();
-    for (const { labels, value } of listValues(text, 'router_up')) if (value === 1) ups.add(labels.split(',')[0] ?? '');
-    return describeAges(text, (labels) => ups.has(labels.split(',')[0] ?? ''));
+    return describeAges(
+      text,
+      (labels) => !isDeadStub(Number(/^router="plant-\d+-(\d+)"/.exec(labels)?.[1]), deadRatio),
+    );
   } catch {
     return 'no answer';
   }
@@ -202,7 +204,7 @@ function describeManners({ latencyMs, lossRatio, deadRatio }: Manners): string {
 /** Measures the minutes of one time, and prints what they show. */
 async function measureMinutes(manners: Manners): Promise<readonly Minute[]> {
   const minutes: Minute[] = [];
-  while (minutes.length < MINUTES) minutes.push(await passMinute(''));
+  while (minutes.length < MINUTES) minutes.push(await passMinute('', manners));
   const reached = mean(minutes.map(({ polls }) => polls));
   summaries.push(
     `${describeManners(manners)}: offered ${ROUTERS} polls a minute; reached ${reached.toFixed(0)} polls and ${mean(minutes.map(({ requests }) => requests)).toFixed(0)} requests a minute (${(Math.max(0, 1 - reached / ROUTERS) * 100).toFixed(1)} % dropped, dead routers included); ${((mean(minutes.map(({ agentSeconds }) => agentSeconds)) / ROUTERS) * 1000).toFixed(2)} ms of processor for each router and minute. First to last third of ${minutes.length} minutes: processor ${describeChange(minutes, ({ agentSeconds }) => agentSeconds)} s a minute, resident ${describeChange(minutes, ({ residentMiB }) => residentMiB)} MiB.`,
@@ -214,12 +216,12 @@ const summaries: string[] = [];
 print(
   `${describeMachine()}; ${ROUTERS} routers, ${describeManners(first)}; logs every ${LOGS_MS / 1000} s.`,
   '',
-  '| minute | agent, s of processor | bare client | resident MiB | lag p99, s | polls | requests | up | spool | age of status, s: p99 / most | load |',
+  '| minute | agent, s of processor | bare client | resident MiB | lag p99, s | polls | requests | up | spool | age of status of routers that answer, s: p99 / most | load |',
   '|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|',
 );
 const alive = Math.round(ROUTERS * (1 - DEAD));
 for (let isContact = true; isContact && minute < CONTACT_MINUTES_MAX; ) {
-  await passMinute(' (first contact)');
+  await passMinute(' (first contact)', first);
   isContact = Number(up) < alive * UP_SHARE || Number(spool) >= ROUTERS;
 }
 const origin = before;
@@ -229,7 +231,7 @@ for (const text of THEN) {
   const [latencyMs = 0, lossRatio = 0, deadRatio = 0] = text.trim().split(' ').map(Number);
   const manners = { latencyMs, lossRatio, deadRatio };
   await Promise.all(parts.map(({ process }) => process.ask({ type: 'change', manners }, 'changed')));
-  await passMinute(` (${describeManners(manners)})`);
+  await passMinute(` (${describeManners(manners)})`, manners);
   await measureMinutes(manners);
 }
 const { scrapes } = await scraped.ask({ type: 'count' }, 'counted');

@@ -16,14 +16,13 @@ import { LineTimes, type ShownTime, type TimeContext } from '../time/line-times.
 import { type DateOrder, isLikeStamp, type Stamp } from '../time/stamp.ts';
 import { createFrame, type Entry, joinLine, type RecordFrame } from './entry.ts';
 import { mayBeGlued, splitGlued } from './glued.ts';
-import { type LineKernel, lineKernel, NOTED_WORDS } from './line-kernel.ts';
-import { LineRenderer, type PlainLine, type UsualLine } from './line-renderer.ts';
-import { createPlainLine, type RawLine } from './line-splitter.ts';
+import { LineRenderer, type UsualLine } from './line-renderer.ts';
+import type { RawLine } from './line-splitter.ts';
 import { isOwnRequest } from './own-request.ts';
 import { type ParsedLine, parseRepeatNotice, parseRest } from './parse-line.ts';
 import { describeQuirks, NO_QUIRKS, type Quirks, toOriginal, withoutCarriageReturn } from './quirks.ts';
 import { createBatch, type ScanBatch } from './scan-batch.ts';
-import { STAMP_CHARS, UsualRun } from './usual-run.ts';
+import { UsualLines } from './usual-lines.ts';
 import { type ReadingEnd, WaitingEntries } from './waiting-entries.ts';
 
 /** Context shared by all records of one reading of one file. */
@@ -44,9 +43,6 @@ export interface RecordContext extends TimeContext {
 }
 
 const NO_FLAGS: readonly RecordFlag[] = [];
-/** A chunk in which the kernel stops at every few lines is read without it: so often it may stop, and once more after so many. */
-const CREDIT = 16;
-const LINES_PER_STOP = 8;
 
 /**
  * Turns raw lines of one file into rendered records, in order, and keeps what each line needs from the ones before. The
@@ -60,10 +56,9 @@ export class RecordBuilder {
   readonly #times: LineTimes;
   readonly #frame: RecordFrame;
   readonly #state: StreamDraft;
-  readonly #renderer: LineRenderer;
   readonly #waiting: WaitingEntries;
-  /** The last line, if it is a usual one: it is rendered when it is known that no line continues it. Nothing else waits then. */
-  #usual: WaitingUsual | undefined;
+  /** Nothing else waits while one of these does. */
+  readonly #usual: UsualLines;
   #batch = createBatch();
   /** Matches of the log rules in the lines of the batch. */
   #matches = new MatchTotals();
@@ -81,7 +76,7 @@ export class RecordBuilder {
     const { router, component } = context;
     this.#uidPrefix = createUidPrefix(router.name, component, file);
     this.#frame = createFrame(router.name, component, router.labels);
-    this.#renderer = new LineRenderer({
+    const renderer = new LineRenderer({
       observedMs: context.observedMs,
       frame: this.#frame,
       file: context.file,
@@ -91,6 +86,13 @@ export class RecordBuilder {
     this.#state = context.stream ? copyStreamState(context.stream) : createStreamState();
     this.#times = new LineTimes(context, file, this.#state);
     this.#waiting = new WaitingEntries(this.#times, this.#frame, this.#state.held);
+    this.#usual = new UsualLines({
+      times: this.#times,
+      file,
+      renderer,
+      uidPrefix: this.#uidPrefix,
+      matcher: context.matcher ?? LineMatcher.none,
+    });
     // The clock of a file that is read out of order is judged on its own.
     if (!context.stream) this.#times.beginAlone();
     this.#isSkipping = context.skipBeforeUtcMs !== undefined && file.off === 0;
@@ -182,10 +184,11 @@ export class RecordBuilder {
     const isInOrder = this.#context.stream !== undefined;
     const isWhole = this.#damage.length === 0;
     const mayHold = isInOrder && isWhole && (end === 'more' || this.#state.joins);
-    if (mayHold || !this.#usual) this.#settle();
+    const { waiting } = this.#usual;
+    if (mayHold || !waiting) this.#settle();
     else {
-      this.#state.lastUid = this.#uidAt(this.#usual.usual.start);
-      this.#renderUsual();
+      this.#state.lastUid = this.#uidAt(waiting.usual.start);
+      this.#usual.flush(this.#batch.records);
     }
     this.#waiting.resolveUnsynced(undefined, end);
     this.#state.held = this.#waiting.flush(this.#batch.records, mayHold);
@@ -204,116 +207,9 @@ export class RecordBuilder {
    * all lines, and why reading is fast.
    */
   takeRun(bytes: Buffer, from: number, start: number): number {
-    if (!UsualRun.mayBegin(bytes, from)) return from;
-    const { text, wall, shown: firstShown } = this.#times.last;
-    if (!wall || !firstShown || !UsualRun.knows(text) || this.#waiting.length > 0 || this.#file.tornAt.length > 0)
-      return from;
-    if (this.#isSkipping || this.#isHalf || this.#recovered || firstShown.verdict !== 'sane') return from;
-    const matcher = this.#context.matcher ?? LineMatcher.none;
-    const run = new UsualRun(bytes, text, wall.asUtcMs, this.#renderer, matcher);
-    const kernel = lineKernel();
-    let at = from;
-    if (kernel) {
-      for (let credit = CREDIT; credit > 0; credit--) {
-        const { lines } = this.#batch;
-        const rendered = this.#renderRun(kernel, run, bytes, at, start + at - from);
-        credit += (this.#batch.lines - lines) / LINES_PER_STOP;
-        at = this.#takeUsual(run, bytes, rendered, start + rendered - from, 1, matcher);
-        if (at === rendered) return at;
-      }
-    }
-    return this.#takeUsual(run, bytes, at, start + at - from, Number.POSITIVE_INFINITY, matcher);
-  }
-
-  /** Has usual lines rendered by the kernel. Returns where the first one begins that was not. */
-  #renderRun(kernel: LineKernel, run: UsualRun, bytes: Buffer, from: number, start: number): number {
-    if (run.tag) kernel.learn(run.tag, this.#renderer);
-    const matcher = this.#context.matcher ?? LineMatcher.none;
-    const { plan } = matcher;
-    const span = plan && this.#batch.first && this.#times.ordinarySpan(run.dayMs);
-    if (!span) return from;
-    const rendered = kernel.render(bytes, from, start, { renderer: this.#renderer, plan, span, day: run.day });
-    if (!rendered) return from;
-    const { records, count, lastFrom, to, second, pace, noted } = rendered;
-    this.#renderUsual();
-    this.#batch.records.append(records, count);
-    for (let index = 0; index < noted.length; index += NOTED_WORDS) {
-      const message = bytes.toString('latin1', noted[index], noted[index + 1]);
-      matcher.searchFor(noted[index + 2] ?? 0, message, this.#matches);
-    }
-    this.#times.noteSpan(span, second, pace);
-    this.#file.lastStart = start + lastFrom - from;
-    this.#batch.lines += count;
-    this.#batch.bytes += to - from;
-    return to;
-  }
-
-  /** Takes up to `linesMax` usual lines. Returns where the first one begins that was not taken. */
-  #takeUsual(
-    run: UsualRun,
-    bytes: Buffer,
-    from: number,
-    start: number,
-    linesMax: number,
-    matcher: MessageMatcher,
-  ): number {
-    const { wall, shown: firstShown } = this.#times.last;
-    if (!wall || !firstShown) return from;
-    let shown = firstShown;
-    let { asUtcMs } = wall;
-    /** The line before, which is rendered when it is known that no line continues it. */
-    let waiting: WaitingPlain | undefined;
-    let waitingShown = shown;
-    let at = from;
-    for (let lines = 0; lines < linesMax && run.find(at, start + at - from); lines++) {
-      if (run.asUtcMs === asUtcMs) this.#times.repeat();
-      else {
-        const time = { asUtcMs: run.asUtcMs, hasFraction: false, length: STAMP_CHARS };
-        const ordinary = this.#times.resolveOrdinary(time);
-        if (!ordinary) break;
-        shown = ordinary;
-        asUtcMs = run.asUtcMs;
-      }
-      if (waiting) this.#renderPlain(waiting, waitingShown);
-      else this.#renderUsual();
-      const { tag, redacted, messageFrom } = run;
-      if (!tag) break;
-      waiting = { bytes, from: at, start: run.start, tag, messageFrom, messageTo: run.to, redacted };
-      waitingShown = shown;
-      if (run.mayMatch) this.#searchPlain(waiting, matcher);
-      this.#file.lastStart = run.start;
-      this.#batch.first ??= { uid: this.#uidAt(run.start), utcMs: shown.utcMs };
-      this.#batch.lines++;
-      this.#batch.bytes += run.to - at + 1;
-      at = run.to + 1;
-    }
-    if (!waiting) return from;
-    const line = createPlainLine(bytes, waiting.from, waiting.messageTo, waiting.start);
-    const { redacted, tag: tagHead } = waiting;
-    const { tag } = tagHead;
-    const message = line.text.slice(waiting.messageFrom - waiting.from);
-    const isPlain = redacted === undefined;
-    this.#times.keepText(line.text.slice(0, STAMP_CHARS));
-    this.#usual = {
-      line,
-      parsed: { tag, severity: undefined, message },
-      usual: { start: waiting.start, tag, severity: undefined, message: redacted ?? message, isPlain },
-      shown,
-    };
-    return at;
-  }
-
-  #renderPlain(line: WaitingPlain, shown: ShownTime): void {
-    const { records } = this.#batch;
-    const { start, tag, redacted: message } = line;
-    if (message === undefined) this.#renderer.renderBytes(line, shown, records);
-    else this.#renderer.render({ start, tag: tag.tag, severity: undefined, message, isPlain: false }, shown, records);
-  }
-
-  #searchPlain({ bytes, messageFrom, messageTo, redacted }: WaitingPlain, matcher: MessageMatcher): void {
-    const message = redacted ?? bytes.toString('latin1', messageFrom, messageTo);
-    if (redacted === undefined) matcher.noteText(message);
-    matcher.search(message, this.#matches);
+    const isOrdinary = this.#waiting.length === 0 && this.#file.tornAt.length === 0;
+    if (!isOrdinary || this.#isSkipping || this.#isHalf || this.#recovered) return from;
+    return this.#usual.take(bytes, from, start, { batch: this.#batch, matches: this.#matches });
   }
 
   /** Takes a line by the short way, if it is a usual one. */
@@ -332,8 +228,8 @@ export class RecordBuilder {
     const isPlain = line.isPlain === true && message === rest.message;
     const usual: UsualLine = { start: line.start, tag: rest.tag, severity: rest.severity, message, isPlain };
     this.#flush();
-    this.#renderUsual();
-    this.#usual = { line, parsed: rest, usual, shown };
+    this.#usual.flush(this.#batch.records);
+    this.#usual.wait({ line, parsed: rest, usual, shown });
     matcher?.search(message, this.#matches);
     this.#file.lastStart = line.start;
     this.#batch.first ??= { uid: this.#uidAt(line.start), utcMs: shown.utcMs };
@@ -342,19 +238,11 @@ export class RecordBuilder {
     return true;
   }
 
-  /** Renders the usual line that waits: no line continues it. */
-  #renderUsual(): void {
-    if (!this.#usual) return;
-    const { usual, shown } = this.#usual;
-    this.#usual = undefined;
-    this.#renderer.render(usual, shown, this.#batch.records);
-  }
-
   /** Turns the usual line that waits into a regular waiting entry: the next input may extend it or must follow it. */
   #settle(): void {
-    if (!this.#usual) return;
-    const { line, parsed, shown } = this.#usual;
-    this.#usual = undefined;
+    const waiting = this.#usual.release();
+    if (!waiting) return;
+    const { line, parsed, shown } = waiting;
     const timestamp = this.#times.render(shown, false, line.start);
     const flags = [...this.#context.flags, ...shown.flags];
     const entry = this.#createEntry(line, { time: undefined, ...parsed }, flags, NO_QUIRKS, timestamp);
@@ -509,20 +397,4 @@ export class RecordBuilder {
   #flush(): void {
     this.#waiting.flush(this.#batch.records);
   }
-}
-
-/** A usual line that stands in a chunk, and waits for lines that continue it. */
-interface WaitingPlain extends PlainLine {
-  /** Its offset in the chunk. */
-  readonly from: number;
-  /** Its message, if something was removed from that. */
-  readonly redacted: string | undefined;
-}
-
-/** A usual line that waits for lines that continue it. */
-interface WaitingUsual {
-  readonly line: RawLine;
-  readonly parsed: Omit<ParsedLine, 'time'>;
-  readonly usual: UsualLine;
-  readonly shown: ShownTime;
 }

@@ -17,7 +17,8 @@ const [LINE_FEED, BLANK, OPENING, DASH, COLON, ZERO, NINE] = [0x0a, 0x20, 0x5b, 
  * all else it leaves alone.
  */
 export class UsualRun {
-  readonly #bytes: Buffer;
+  /** The chunk. */
+  readonly bytes: Buffer;
   readonly #renderer: LineRenderer;
   readonly #matcher: MessageMatcher;
   /** `YYYY-MM-DD ` of its stamps, and the beginning of that day as if it were UTC. */
@@ -38,7 +39,7 @@ export class UsualRun {
 
   /** `stamp`: that of a line before, which was at `asUtcMs`. */
   constructor(bytes: Buffer, stamp: string, asUtcMs: number, renderer: LineRenderer, matcher: MessageMatcher) {
-    this.#bytes = bytes;
+    this.bytes = bytes;
     this.#renderer = renderer;
     this.#matcher = matcher;
     this.day = Buffer.from(stamp.slice(0, DAY_CHARS), 'latin1');
@@ -58,7 +59,7 @@ export class UsualRun {
 
   /** Finds the line that begins at a place in the bytes, and at `start` in the file. False if it is no usual one. */
   find(from: number, start: number): boolean {
-    const bytes = this.#bytes;
+    const bytes = this.bytes;
     const second = this.#readClock(from);
     if (second < 0) return false;
     const tag = this.#renderer.findTag(bytes, from + STAMP_CHARS + 2, TAG_LENGTH_MAX - 2);
@@ -85,7 +86,7 @@ export class UsualRun {
 
   /** The second of the day that a stamp of this day shows, with a tag behind it; -1 for anything else. */
   #readClock(from: number): number {
-    const bytes = this.#bytes;
+    const bytes = this.bytes;
     if (from + STAMP_CHARS + 2 >= bytes.length) return -1;
     const day = this.day;
     for (let index = DAY_CHARS - 1; index >= 0; index--) if (bytes[from + index] !== day[index]) return -1;
@@ -98,12 +99,12 @@ export class UsualRun {
   }
 
   #holdsLine(from: number, to: number): boolean {
-    return findEmbeddedLine(this.#bytes.toString('latin1', from, to)) !== undefined;
+    return findEmbeddedLine(this.bytes.toString('latin1', from, to)) !== undefined;
   }
 
   /** Removes from the message what is to be removed. False if it is about a request of this program. */
   #redact(from: number, to: number): boolean {
-    const message = this.#bytes.toString('latin1', from, to);
+    const message = this.bytes.toString('latin1', from, to);
     if (isOwnRequest(message)) return false;
     this.#matcher.noteText(message);
     const rest = this.#matcher.redact(message);

@@ -183,15 +183,23 @@ class StubServer {
     return bodies[count % bodies.length];
   }
 
-  /** The dead routers are spread evenly. Returns how the one of this URL is dead; `undefined` for one that answers. */
+  /** Returns how the router of this URL is dead; `undefined` for one that answers. */
   #findDeath(url: string): Death | undefined {
     const { deadRatio = 0 } = this.#manners;
     if (deadRatio === 0) return undefined;
     const index = Number(/^\/(?:bare-|r)(\d+)/.exec(url)?.[1] ?? 0);
-    const before = Math.floor(index * deadRatio);
-    if (Math.floor((index + 1) * deadRatio) === before) return undefined;
-    return url.startsWith(BARE) ? hang : DEATHS[before % DEATHS.length];
+    if (!isDeadStub(index, deadRatio)) return undefined;
+    return url.startsWith(BARE) ? hang : DEATHS[countDeadBefore(index, deadRatio) % DEATHS.length];
   }
+}
+
+/** True if the router of this number is dead, where so large a share of them is: they are spread evenly. */
+export function isDeadStub(index: number, deadRatio: number): boolean {
+  return countDeadBefore(index + 1, deadRatio) > countDeadBefore(index, deadRatio);
+}
+
+function countDeadBefore(index: number, deadRatio: number): number {
+  return Math.floor(index * deadRatio);
 }
 
 /** What a dead router does with a request. */

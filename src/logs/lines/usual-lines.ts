@@ -1,0 +1,193 @@
+import type { MatchTotals, MessageMatcher } from '../matching/line-matcher.ts';
+import { renderUid } from '../position/identity.ts';
+import type { LogFileDraft } from '../position/position.ts';
+import type { LineTimes, ShownTime } from '../time/line-times.ts';
+import { type LineKernel, lineKernel, NOTED_WORDS } from './line-kernel.ts';
+import type { LineRenderer, PlainLine, UsualLine } from './line-renderer.ts';
+import { createPlainLine, type RawLine } from './line-splitter.ts';
+import type { ParsedLine } from './parse-line.ts';
+import type { RecordBuffer } from './record-buffer.ts';
+import type { ScanBatch } from './scan-batch.ts';
+import { STAMP_CHARS, UsualRun } from './usual-run.ts';
+
+/** What usual lines need to become records. */
+export interface UsualLinesOptions {
+  readonly times: LineTimes;
+  /** The file that they are read from. */
+  readonly file: LogFileDraft;
+  readonly renderer: LineRenderer;
+  /** Beginning of the uids of the file's lines. */
+  readonly uidPrefix: string;
+  /** Redaction and log rules. */
+  readonly matcher: MessageMatcher;
+}
+
+/** What records and matches of log rules are added to. */
+interface LineOutput {
+  readonly batch: ScanBatch;
+  readonly matches: MatchTotals;
+}
+
+/** A usual line that waits for lines that continue it. */
+export interface WaitingUsual {
+  readonly line: RawLine;
+  readonly parsed: Omit<ParsedLine, 'time'>;
+  readonly usual: UsualLine;
+  readonly shown: ShownTime;
+}
+
+/** A usual line that stands in a chunk, and waits for lines that continue it. */
+interface WaitingPlain extends PlainLine {
+  /** Its offset in the chunk. */
+  readonly from: number;
+  /** Its message, if something was removed from that. */
+  readonly redacted: string | undefined;
+}
+
+/** A chunk in which the kernel stops at every few lines is read without it: so often it may stop, and once more after so many. */
+const CREDIT = 16;
+const LINES_PER_STOP = 8;
+
+/** Turns usual lines into records, many at a time. The last one waits until it is known that no line continues it. */
+export class UsualLines {
+  readonly #options: UsualLinesOptions;
+  #waiting: WaitingUsual | undefined;
+
+  constructor(options: UsualLinesOptions) {
+    this.#options = options;
+  }
+
+  /** The line that waits. */
+  get waiting(): WaitingUsual | undefined {
+    return this.#waiting;
+  }
+
+  /** A line that waits from here on. None may wait already. */
+  wait(line: WaitingUsual): void {
+    this.#waiting = line;
+  }
+
+  /** Renders the line that waits: no line continues it. */
+  flush(records: RecordBuffer): void {
+    const line = this.release();
+    if (line) this.#options.renderer.render(line.usual, line.shown, records);
+  }
+
+  /** Returns the line that waits, which does so no longer. */
+  release(): WaitingUsual | undefined {
+    const line = this.#waiting;
+    this.#waiting = undefined;
+    return line;
+  }
+
+  /**
+   * Takes the lines of `bytes` from the one on that begins at `from` there and at `start` in the file. Returns where in the
+   * bytes the first line begins that is left.
+   */
+  take(bytes: Buffer, from: number, start: number, output: LineOutput): number {
+    const { times, renderer, matcher } = this.#options;
+    const { text, wall, shown } = times.last;
+    if (!UsualRun.mayBegin(bytes, from) || !wall || shown?.verdict !== 'sane' || !UsualRun.knows(text)) return from;
+    const run = new UsualRun(bytes, text, wall.asUtcMs, renderer, matcher);
+    const kernel = lineKernel();
+    let at = from;
+    if (kernel) {
+      for (let credit = CREDIT; credit > 0; credit--) {
+        const { lines } = output.batch;
+        const rendered = this.#render(kernel, run, at, start + at - from, output);
+        credit += (output.batch.lines - lines) / LINES_PER_STOP;
+        at = this.#takeSome(run, rendered, start + rendered - from, 1, output);
+        if (at === rendered) return at;
+      }
+    }
+    return this.#takeSome(run, at, start + at - from, Number.POSITIVE_INFINITY, output);
+  }
+
+  /** Has lines rendered by the kernel. Returns where the first one begins that was not. */
+  #render(kernel: LineKernel, run: UsualRun, from: number, start: number, { batch, matches }: LineOutput): number {
+    const { bytes } = run;
+    const { times, file, renderer, matcher } = this.#options;
+    if (run.tag) kernel.learn(run.tag, renderer);
+    const { plan } = matcher;
+    const span = plan && batch.first && times.ordinarySpan(run.dayMs);
+    if (!span) return from;
+    const rendered = kernel.render(bytes, from, start, { renderer, plan, span, day: run.day });
+    if (!rendered) return from;
+    const { records, count, lastFrom, to, second, pace, noted } = rendered;
+    this.flush(batch.records);
+    batch.records.append(records, count);
+    for (let index = 0; index < noted.length; index += NOTED_WORDS) {
+      const message = bytes.toString('latin1', noted[index], noted[index + 1]);
+      matcher.searchFor(noted[index + 2] ?? 0, message, matches);
+    }
+    times.noteSpan(span, second, pace);
+    file.lastStart = start + lastFrom - from;
+    batch.lines += count;
+    batch.bytes += to - from;
+    return to;
+  }
+
+  /** Takes up to `linesMax` lines. Returns where the first one begins that was not taken. */
+  #takeSome(run: UsualRun, from: number, start: number, linesMax: number, { batch, matches }: LineOutput): number {
+    const { bytes } = run;
+    const { times, file, uidPrefix } = this.#options;
+    const { wall, shown: firstShown } = times.last;
+    if (!wall || !firstShown) return from;
+    let shown = firstShown;
+    let { asUtcMs } = wall;
+    /** The line before, which is rendered when it is known that no line continues it. */
+    let waiting: WaitingPlain | undefined;
+    let waitingShown = shown;
+    let at = from;
+    for (let lines = 0; lines < linesMax && run.find(at, start + at - from); lines++) {
+      if (run.asUtcMs === asUtcMs) times.repeat();
+      else {
+        const time = { asUtcMs: run.asUtcMs, hasFraction: false, length: STAMP_CHARS };
+        const ordinary = times.resolveOrdinary(time);
+        if (!ordinary) break;
+        shown = ordinary;
+        asUtcMs = run.asUtcMs;
+      }
+      if (waiting) this.#renderPlain(waiting, waitingShown, batch.records);
+      else this.flush(batch.records);
+      const { tag, redacted, messageFrom } = run;
+      if (!tag) break;
+      waiting = { bytes, from: at, start: run.start, tag, messageFrom, messageTo: run.to, redacted };
+      waitingShown = shown;
+      if (run.mayMatch) this.#searchPlain(waiting, matches);
+      file.lastStart = run.start;
+      batch.first ??= { uid: renderUid(uidPrefix, run.start), utcMs: shown.utcMs };
+      batch.lines++;
+      batch.bytes += run.to - at + 1;
+      at = run.to + 1;
+    }
+    if (!waiting) return from;
+    const line = createPlainLine(bytes, waiting.from, waiting.messageTo, waiting.start);
+    const { redacted, tag: tagHead } = waiting;
+    const { tag } = tagHead;
+    const message = line.text.slice(waiting.messageFrom - waiting.from);
+    const isPlain = redacted === undefined;
+    times.keepText(line.text.slice(0, STAMP_CHARS));
+    this.wait({
+      line,
+      parsed: { tag, severity: undefined, message },
+      usual: { start: waiting.start, tag, severity: undefined, message: redacted ?? message, isPlain },
+      shown,
+    });
+    return at;
+  }
+
+  #renderPlain(line: WaitingPlain, shown: ShownTime, records: RecordBuffer): void {
+    const { renderer } = this.#options;
+    const { start, tag, redacted: message } = line;
+    if (message === undefined) renderer.renderBytes(line, shown, records);
+    else renderer.render({ start, tag: tag.tag, severity: undefined, message, isPlain: false }, shown, records);
+  }
+
+  #searchPlain({ bytes, messageFrom, messageTo, redacted }: WaitingPlain, matches: MatchTotals): void {
+    const { matcher } = this.#options;
+    const message = redacted ?? bytes.toString('latin1', messageFrom, messageTo);
+    if (redacted === undefined) matcher.noteText(message);
+    matcher.search(message, matches);
+  }
+}
