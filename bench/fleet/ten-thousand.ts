@@ -42,6 +42,8 @@ const BARE_MINUTES = 3;
 const ROUTERS_PER_PROCESS = 5000;
 /** Of the routers that answer, this share has to be up at the end of the first contact. */
 const UP_SHARE = 0.99;
+/** Lines of a router in a minute of the steady state: one of each minute, and those of a minute that was missed. */
+const LINES_PER_MINUTE_MAX = 3;
 const SCRAPERS = 2;
 const SCRAPE_INTERVAL_MS = 15_000;
 
@@ -117,6 +119,9 @@ async function sample(): Promise<Sample> {
     const { text } = await scraped.ask({ type: 'read', url: `${url}/metrics/agent` }, 'read');
     up = /^router_exporter_routers\{state="up"\} (\d+)$/m.exec(text)?.[1] ?? '';
     spool = /^router_exporter_spool_records (\d+)$/m.exec(text)?.[1] ?? '';
+    delivered = Number(
+      /^router_exporter_sink_records_total\{[^}]*result="delivered"[^}]*\} (\d+)$/m.exec(text)?.[1] ?? 0,
+    );
     figures = parseAgentFigures(text);
   } catch {
     // An agent that is too busy to answer is a result too.
@@ -135,6 +140,8 @@ interface Minute {
   readonly residentMiB: number;
   readonly polls: number;
   readonly requests: number;
+  /** Lines that reached the sink. */
+  readonly lines: number;
 }
 
 function mean(values: readonly number[]): number {
@@ -152,11 +159,14 @@ function describeChange(minutes: readonly Minute[], read: (minute: Minute) => nu
 let figures = parseAgentFigures('');
 let up = '';
 let spool = '';
+/** Records that the sink has taken. */
+let delivered = 0;
 let before = await sample();
 let minute = 0;
 
 /** Waits for a minute, and prints it. */
 async function passMinute(note: string, manners: Manners): Promise<Minute> {
+  const deliveredBefore = delivered;
   await sleep(INTERVAL_MS);
   const now = await sample();
   const { requests } = await countRequests();
@@ -175,12 +185,13 @@ async function passMinute(note: string, manners: Manners): Promise<Minute> {
       requests,
       up,
       spool,
+      delivered - deliveredBefore,
       await readAges(manners),
       loadavg()[0]?.toFixed(1),
     ].join(' | ')} |`,
   );
   before = now;
-  return { agentSeconds, residentMiB, polls, requests };
+  return { agentSeconds, residentMiB, polls, requests, lines: delivered - deliveredBefore };
 }
 
 /** Ages of the status of routers that answer, so many of which are dead. */
@@ -216,13 +227,14 @@ const summaries: string[] = [];
 print(
   `${describeMachine()}; ${ROUTERS} routers, ${describeManners(first)}; logs every ${LOGS_MS / 1000} s.`,
   '',
-  '| minute | agent, s of processor | bare client | resident MiB | lag p99, s | polls | requests | up | spool | age of status of routers that answer, s: p99 / most | load |',
-  '|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|',
+  '| minute | agent, s of processor | bare client | resident MiB | lag p99, s | polls | requests | up | spool | lines | age of status of routers that answer, s: p99 / most | load |',
+  '|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|',
 );
 const alive = Math.round(ROUTERS * (1 - DEAD));
 for (let isContact = true; isContact && minute < CONTACT_MINUTES_MAX; ) {
-  await passMinute(' (first contact)', first);
-  isContact = Number(up) < alive * UP_SHARE || Number(spool) >= ROUTERS;
+  const { lines } = await passMinute(' (first contact)', first);
+  // Whole logs are read as long as there are more lines than one for each router and minute.
+  isContact = Number(up) < alive * UP_SHARE || Number(spool) >= ROUTERS || lines > LINES_PER_MINUTE_MAX * ROUTERS;
 }
 const origin = before;
 const minutes = await measureMinutes(first);

@@ -17,7 +17,7 @@ export const SAMPLES = {
   'layouts of the fleet': 'one of five fleets',
   'filters of the fleet': 'all together',
   'resources that are refused': 'one of three',
-  'descriptors that are too few': 'two of three',
+  'descriptors that are too few': 'one of three',
   'layouts of other pages': '5 of 13',
   'processes of the program': 'they and all threads from a bundle of the sources',
   'long properties': 'a tenth of the runs',
