@@ -12,9 +12,11 @@ import { STAMP_CHARS, UsualRun } from './usual-run.ts';
 
 /** What usual lines need to become records. */
 export interface UsualLinesOptions {
+  /** The clock of the file, and the times of the lines before. */
   readonly times: LineTimes;
   /** The file that they are read from. */
   readonly file: LogFileDraft;
+  /** Writes the records. */
   readonly renderer: LineRenderer;
   /** Beginning of the uids of the file's lines. */
   readonly uidPrefix: string;
