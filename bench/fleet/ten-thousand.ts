@@ -4,13 +4,15 @@
  *   npm run build && npx node bench/fleet/ten-thousand.ts [routers 10000] [minutes 10] [latency in ms 0] [loss 0] [dead 0]
  *
  * Every router is polled and its six logs of 40 kB are read once a minute, one of which has a new line each time; two clients
- * scrape every 15 s. The minutes count from the end of the first contact on, which takes up to half an hour. Prints Markdown
- * for RESULTS.md: each minute, the load that was offered and reached, and how memory and processor time changed from the first
- * third of the minutes to the last. The routers are a process of their own for each 5,000 of them. In the environment, BARE says
- * when the bare client runs: `after` the agent, for three minutes (default: two cores are enough then), `beside` it, or `no`;
- * LOGS_MS is the interval of the logs (default a minute); THEN are latency, loss and share of dead routers of more times of so
- * many minutes with the same agent, as in THEN="400 0 0, 400 0 0.3": each has its own figures. The first minute after a change
- * does not count. Ages of the status are told for up to 2,000 routers.
+ * scrape every 15 s. The minutes count from the end of the first contact on, when whole logs have been read, which takes up to
+ * half an hour. Prints Markdown for RESULTS.md: each minute, the load that was offered and reached, and how memory and processor
+ * time changed from the first third of the minutes to the last. The routers are a process of their own for each 5,000 of them.
+ *
+ * In the environment: BARE says when the bare client runs, `after` the agent, for three minutes (default: two cores are enough
+ * then), `beside` it, or `no`; LOGS_MS is the interval of the logs (default a minute), and LOGS_START what the first contact reads
+ * of them (default `all`); THEN are latency, loss and share of dead routers of more times of so many minutes with the same agent,
+ * as in THEN="400 0 0, 400 0 0.3": each has its own figures. The first minute after a change does not count. Ages of the status are
+ * told for up to 2,000 routers.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -32,6 +34,7 @@ import { describeAges } from './status-ages.ts';
 const [ROUTERS = 10_000, MINUTES = 10, LATENCY_MS = 0, LOSS = 0, DEAD = 0] = process.argv.slice(2).map(Number);
 const BARE = process.env['BARE'] ?? 'after';
 const LOGS_MS = Number(process.env['LOGS_MS'] ?? 60_000);
+const LOGS_START = process.env['LOGS_START'] ?? 'all';
 const THEN = (process.env['THEN'] ?? '').split(',').filter((text) => text !== '');
 /** The ages of more routers would be read from hundreds of megabytes. */
 const AGES_ROUTERS_MAX = 2000;
@@ -74,7 +77,7 @@ const parts = await Promise.all(
 const agent = startAgent(
   folder,
   parts,
-  `defaults: { username: u, password: p, timezone: UTC, labels: { site: munich }, poll: { interval: 60s }, logs: { interval: ${LOGS_MS}ms } }
+  `defaults: { username: u, password: p, timezone: UTC, labels: { site: munich }, poll: { interval: 60s }, logs: { interval: ${LOGS_MS}ms, start: ${LOGS_START} } }
 sinks:
   - { name: discard, type: file, path: ${folder}/records }`,
 );
