@@ -25,7 +25,7 @@ import { createSystemClock } from '../../src/base/index.ts';
 import { type AgentFigures, findLagBound, parseAgentFigures } from '../../src/cli/bench/agent-figures.ts';
 import { captureAnswers } from '../../src/cli/bench/capture-answers.ts';
 import { RoutersClient } from '../../src/cli/bench/routers-client.ts';
-import { isDeadStub } from '../../src/simulator/index.ts';
+import { isDeadStub } from '../../src/simulator/stub/stub-routers.ts';
 import { describeMachine, print } from '../contest.ts';
 import type { BareOrder } from './bare-client.ts';
 import { LOG_PATHS, processorSecondsOf, residentMiBOf, startAgent, whenStarted } from './compare.ts';

@@ -44,7 +44,6 @@ export {
 export { readUrl, type ScrapeCounts, Scraper } from './stub/scraper.ts';
 export type { StubLogOptions } from './stub/stub-logs.ts';
 export {
-  isDeadStub,
   type StubCounts,
   type StubManners,
   type StubRouters,
