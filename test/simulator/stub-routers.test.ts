@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { createSeededRandom, createSteppedClock, createSystemClock } from '../../src/base/index.ts';
 import { RouterClient } from '../../src/router/index.ts';
 import { type StubRoutersOptions, startStubRouters } from '../../src/simulator/index.ts';
+import { isDeadStub } from '../../src/simulator/stub/stub-routers.ts';
 
 const BODIES = { '/status/same': ['{"a":1}'], '/status/other': ['{"n":1}', '{"n":2}'] };
 
@@ -65,6 +66,7 @@ test.each([
   await expect(dead.client.logIn()).rejects.toMatchObject({ code });
   await using alive = await openStub(options, router - 1);
   await alive.client.logIn();
+  expect([router, router - 1].map((index) => isDeadStub(index, 0.5))).toEqual([true, false]);
 });
 
 test('stub routers change how they answer', async () => {
