@@ -167,7 +167,7 @@ async function endWithTurn(clock: object): Promise<void> {
   turnBegan.delete(clock);
 }
 
-/** Pieces that every turn does, however long they take. */
+/** Pieces that are taken to fit into a turn, however long they usually take. */
 const PIECES_LEAST = 2;
 /** Weight of the latest pieces in the usual time of a piece. */
 const LATEST_WEIGHT = 0.25;

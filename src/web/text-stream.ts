@@ -17,8 +17,9 @@ export interface TextStreamOptions {
 
 /** Chunks are joined to pieces of so many bytes: each piece costs a write or a compressor run, and a turn of the event loop. */
 const PIECE_BYTES = 1024 * 1024;
-/** The first piece: most texts are short. */
+/** The first piece: most texts are short. Those behind it grow. */
 const FIRST_BYTES = 64 * 1024;
+const GROWTH = 4;
 /** The fastest level: metrics are so repetitive that higher levels gain little and take several times as long. */
 const GZIP_LEVEL = 1;
 /** Longest encoding of a character of a text in UTF-8. */
@@ -87,7 +88,8 @@ async function* encode(
     const bytesMax = UTF8_BYTES_MAX * chunk.length;
     if (used + bytesMax > memory.length) {
       if (used > 0) yield memory.subarray(0, used);
-      const bytes = Math.max(memory.length === 0 ? FIRST_BYTES : PIECE_BYTES, bytesMax);
+      const usual = memory.length === 0 ? FIRST_BYTES : Math.min(PIECE_BYTES, GROWTH * memory.length);
+      const bytes = Math.max(usual, bytesMax);
       const next = isReused && other.length >= bytes ? other : Buffer.allocUnsafeSlow(bytes);
       [memory, other] = [next, memory];
       used = 0;

@@ -118,12 +118,28 @@ test('ConfigFiles.parse() refuses a file of more list items than the largest fle
   await using files = new ConfigFiles();
   const read = (items: number) =>
     files.parse('f.yaml', '/f.yaml', { text: `# - no item\n${'- 1\n'.repeat(items)}` }, ROOT);
-  expect((await read(200_000))?.source.value).toHaveLength(200_000);
-  expect(await read(200_001)).toBeUndefined();
+  expect((await read(400_000))?.source.value).toHaveLength(400_000);
+  expect(await read(400_001)).toBeUndefined();
   expect(files.faults.map(({ line, message }) => [line, message])).toEqual([
-    [1, 'The file holds more than 200000 items of lists; divide it into several files'],
+    [1, 'The file holds more than 400000 items of lists; divide it into several files'],
   ]);
 });
+
+test.each([
+  ['a flow list', '1,', '[', ']'],
+  ['a flow map', 'a: 1,', '{', '}'],
+  ['a block map', 'a:\n', '', ''],
+])(
+  'ConfigFiles.parse() refuses %s of more than a million values, before it is composed',
+  async (_kind, value, begin, end) => {
+    await using files = new ConfigFiles();
+    const text = `${begin}${value.repeat(1_000_001)}${end}`;
+    expect(await files.parse('f.yaml', '/f.yaml', { text }, ROOT)).toBeUndefined();
+    expect(files.faults.map(({ line, message }) => [line, message])).toEqual([
+      [1, 'The file holds more than 1000000 values; divide it into several files'],
+    ]);
+  },
+);
 
 test('ConfigSource.locate() finds the items of a long list in any order, and the keys of a large map', async () => {
   await using files = new ConfigFiles();
