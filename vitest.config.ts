@@ -11,7 +11,7 @@ const ALONE: Readonly<Record<string, string>> = {
 export default defineConfig({
   test: {
     // A third of the suite is waiting for sockets and other programs: more workers than cores keep the cores busy.
-    maxWorkers: 2 * availableParallelism(),
+    maxWorkers: Math.ceil(availableParallelism() * 1.5),
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // A loaded machine is slow to start programs; a condition that never comes true still ends well below the test's limit.
