@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { createSeededRandom, createSteppedClock } from '../../../src/base/index.ts';
 import { type LogSource, openArchivePool, type RecordLog, Zone } from '../../../src/logs/index.ts';
 import { type LogRecord, SourceError } from '../../../src/model/index.ts';
@@ -123,6 +123,7 @@ const STEPS: readonly { readonly files: Files; readonly serial: string; readonly
 ];
 
 const archives = openArchivePool({ workers: 1 });
+afterAll(() => archives[Symbol.asyncDispose]());
 
 /** Lives through all steps; a turn that a kill ends is done again by another process. Gives what the sink got. */
 async function live(death: MortalStore['death']) {
