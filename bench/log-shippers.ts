@@ -2,10 +2,10 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, mkdtempSync, openSync, readSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { findFreePort } from '../test/support/free-port.ts';
 import { processorSecondsOf } from './whole-agent.ts';
 
 /** A shipper, and how it is run. */
@@ -125,7 +125,7 @@ export async function runShipper(
   lastLine: string,
 ): Promise<{ readonly seconds: number; readonly processorSeconds: number }> {
   const folder = mkdtempSync(join(tmpdir(), 'log-shipper-'));
-  const places = { folder, port: await findPort(), out: join(folder, 'records.ndjson') };
+  const places = { folder, port: await findFreePort(), out: join(folder, 'records.ndjson') };
   const { command, input } = prepare(places);
   const [program, ...args] = command;
   const daemon = spawn(program, args, { stdio: 'ignore' });
@@ -155,14 +155,6 @@ export async function runShipper(
 
 function toTcp(port: number): string {
   return `/dev/tcp/127.0.0.1/${port}`;
-}
-
-async function findPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 /** What reads a file has no sign of being ready: it is given a second. */

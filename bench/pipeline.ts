@@ -170,8 +170,8 @@ async function compareAgent(archive: Buffer, text: Buffer, folder: string): Prom
       }
     }
   }
-  for (const shipper of SHIPPERS)
-    await compareShipper(shipper, env.ARCHIVE, text.toString('latin1', lastLineOf(text)).trimEnd());
+  const lastLine = text.toString('latin1', lastLineOf(text)).trimEnd();
+  for (const shipper of SHIPPERS) await compareShipper(shipper, env.ARCHIVE, lastLine);
 }
 
 function createArchive(part: number): AgentArchive {

@@ -15,7 +15,10 @@ export interface SchedulerOptions {
 }
 
 const RUNS_MAX = 256;
-/** Runs that one turn of the event loop begins at most: each works for some tenths of a millisecond until it waits for its router, and again when it answers. */
+/**
+ * Runs that one turn of the event loop begins at most: each works for some tenths of a millisecond until it waits for its router,
+ * and again when it answers.
+ */
 const RUNS_PER_TURN_MAX = 8;
 /** So many recoveries in this time, and of at least this share of what failed, mean that more is over than one fault. */
 const RECOVERY_MS = 60_000;

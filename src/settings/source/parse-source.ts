@@ -137,8 +137,9 @@ function findBulk(text: string): string | undefined {
     if (lexeme === '-' && count > YAML_ITEMS_MAX) {
       return `The file holds more than ${YAML_ITEMS_MAX} items of lists; divide it into several files`;
     }
-    if (count > YAML_VALUES_MAX)
+    if (count > YAML_VALUES_MAX) {
       return `The file holds more than ${YAML_VALUES_MAX} values; divide it into several files`;
+    }
   }
   return undefined;
 }

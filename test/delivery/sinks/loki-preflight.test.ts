@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { createSteppedClock, Secret } from '../../../src/base/index.ts';
-import { createLokiSink, type LokiSinkOptions } from '../../../src/delivery/sinks/loki/sink.ts';
+import type { LokiSinkOptions } from '../../../src/delivery/sinks/loki/sink.ts';
 import { openLokiServer } from '../../support/sinks/loki-server.ts';
+import { openLokiSink } from '../../support/sinks/loki-sink.ts';
 
 const never = new AbortController().signal;
 const NOW_MS = Date.UTC(2025, 9, 26, 1, 0, 31);
@@ -9,23 +10,8 @@ const now = () => NOW_MS;
 const DAY_MS = 86_400_000;
 const smallFleet = { routers: 3, labelValues: { site: 2 } };
 
-function openSink(url: string, options: Partial<LokiSinkOptions> = {}) {
-  const sink = createLokiSink({
-    name: 'logs',
-    batch: { recordsMax: 1000, bytesMax: 1 << 20, waitMs: 1000 },
-    timeoutMs: 30_000,
-    url,
-    headers: {},
-    layout: 'router',
-    streamLimit: 5000,
-    shards: 32,
-    maxAgeMs: 7 * DAY_MS,
-    routers: () => 3,
-    clock: createSteppedClock(NOW_MS),
-    ...options,
-  });
-  return Object.assign(sink, { [Symbol.asyncDispose]: () => sink.close() });
-}
+const clock = createSteppedClock(NOW_MS);
+const openSink = (url: string, options: Partial<LokiSinkOptions> = {}) => openLokiSink(url, { clock, ...options });
 
 const CONFIG = `
 server: {http_listen_port: 3100}

@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import { createSteppedClock } from '../../../src/base/index.ts';
 import { OutgoingRecord } from '../../../src/delivery/outgoing-record.ts';
 import { findLane, toLokiLabels } from '../../../src/delivery/sinks/loki/layout.ts';
-import { createLokiSink } from '../../../src/delivery/sinks/loki/sink.ts';
 import { findLokiTime, isGuessedAhead, type TimedRecord, toLokiNanos } from '../../../src/delivery/sinks/loki/time.ts';
 import type { LogRecord } from '../../../src/model/index.ts';
 import { openLokiServer } from '../../support/sinks/loki-server.ts';
+import { openLokiSink } from '../../support/sinks/loki-sink.ts';
 
 const never = new AbortController().signal;
 const OBSERVED = '2025-10-26T01:00:31.412Z';
@@ -31,22 +31,8 @@ function record(aheadMs: number, fields: Partial<LogRecord> = {}): LogRecord {
   };
 }
 
-function openSink(url: string, nowMs = OBSERVED_MS) {
-  const sink = createLokiSink({
-    name: 'logs',
-    batch: { recordsMax: 1000, bytesMax: 1 << 20, waitMs: 1000 },
-    timeoutMs: 30_000,
-    url,
-    headers: {},
-    layout: 'router',
-    streamLimit: 5000,
-    shards: 32,
-    maxAgeMs: 24 * HOUR_MS,
-    routers: () => 3,
-    clock: createSteppedClock(nowMs),
-  });
-  return Object.assign(sink, { [Symbol.asyncDispose]: () => sink.close() });
-}
+const openSink = (url: string, nowMs = OBSERVED_MS) =>
+  openLokiSink(url, { maxAgeMs: 24 * HOUR_MS, clock: createSteppedClock(nowMs) });
 
 /** The first reading of a router at UTC+02:00 whose zone is not known: a line every ten seconds, most far ahead. */
 function firstReading(count = 600): readonly LogRecord[] {

@@ -2,9 +2,10 @@ import { expect, test } from 'vitest';
 import { createSteppedClock } from '../../../src/base/index.ts';
 import { DeliveryError } from '../../../src/delivery/errors.ts';
 import { OutgoingRecord } from '../../../src/delivery/outgoing-record.ts';
-import { createLokiSink, type LokiSinkOptions } from '../../../src/delivery/sinks/loki/sink.ts';
+import type { LokiSinkOptions } from '../../../src/delivery/sinks/loki/sink.ts';
 import type { LogRecord } from '../../../src/model/index.ts';
 import { openLokiServer } from '../../support/sinks/loki-server.ts';
+import { openLokiSink } from '../../support/sinks/loki-sink.ts';
 
 const never = new AbortController().signal;
 const NOW_MS = Date.UTC(2025, 9, 26, 1, 0, 31);
@@ -13,23 +14,7 @@ const now = () => NOW_MS;
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
-function openSink(url: string, options: Partial<LokiSinkOptions> = {}) {
-  const sink = createLokiSink({
-    name: 'logs',
-    batch: { recordsMax: 1000, bytesMax: 1 << 20, waitMs: 1000 },
-    timeoutMs: 30_000,
-    url,
-    headers: {},
-    layout: 'router',
-    streamLimit: 5000,
-    shards: 32,
-    maxAgeMs: 7 * DAY_MS,
-    routers: () => 3,
-    clock,
-    ...options,
-  });
-  return Object.assign(sink, { [Symbol.asyncDispose]: () => sink.close() });
-}
+const openSink = (url: string, options: Partial<LokiSinkOptions> = {}) => openLokiSink(url, { clock, ...options });
 
 function instant(ms: number, nanos = '000018231'): string {
   return `${new Date(ms).toISOString().slice(0, 19)}.${nanos}Z`;
