@@ -99,8 +99,8 @@ function renderCost({ metric, pattern, reason, lineUs }: CostlyPattern): string 
   const cost = `about ${lineUs.toFixed(1)} µs for a line of ${SAMPLE_LINE_CHARS} characters on this machine`;
   const text = JSON.stringify(pattern);
   const why = {
-    'no-literal': `no text stands in every match of ${text}`,
-    'no-room': `the patterns before it take all room for texts to look for, and none is left for ${text}`,
+    'no-literal': `${text} has no literal text that every match contains`,
+    'no-room': `earlier patterns use up the limit for literal texts, so ${text} has none`,
   };
   return `${owner}: ${why[reason]}, so it runs on every line (${cost})`;
 }

@@ -99,9 +99,7 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
     return EXIT.usage;
   }
   if (flags.isOnce && config.cluster) {
-    io.stderr.write(
-      'error: --once asks the routers of one machine; a replica of a cluster has those that are its own\n',
-    );
+    io.stderr.write('error: --once is not supported in a cluster\n');
     return EXIT.usage;
   }
   const { logger, useSecretsOf, onSecretChanged } = openLogger(flags.log, io);

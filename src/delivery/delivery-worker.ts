@@ -52,7 +52,8 @@ const PASSES_MAX = 3;
  *   any ── the spool returns the last accepted records again ──▶ empty
  *
  *   after a sink has rejected every record of three batches in a row:
- *   loaded ── rejected as a whole, and so is one record alone: nothing is settled (the caller waits) ──▶ empty
+ *   loaded ── rejected as a whole, and so is one record alone, and one of another router: nothing is settled (the caller
+ *          │  waits) ──▶ empty
  *          └─ one is accepted ──▶ as before
  * ```
  *
@@ -188,8 +189,10 @@ export class DeliveryWorker<Cursor> {
     if (!connection || !(cause instanceof DeliveryError) || !mayHaveLost(cause)) return;
     // Nothing was accepted since the last failure, so nothing more can be lost.
     if (!this.#hasTaken) return;
+    // What is not repeated now may still be lost with the connection.
+    if (cause.code !== 'unreachable' && ++this.#passes > PASSES_MAX) return;
     this.#hasTaken = false;
-    if (cause.code === 'unreachable' || ++this.#passes <= PASSES_MAX) this.#lost = {};
+    this.#lost = {};
   }
 
   #recordSettled({ kind, inFlight, hasTaken, sendable, unnamedReason }: Load): void {
@@ -295,6 +298,8 @@ export class DeliveryWorker<Cursor> {
   /**
    * The sink keeps rejecting whole batches. If it does not judge records individually, a single bad record may block the
    * others, so one record is sent alone, a different one each time. Once one is accepted, its batch is retried in halves.
+   * All records of one router may be bad, and more of them wait than a batch holds: once one of another router is accepted,
+   * theirs become dead letters. That one is delivered again in its turn.
    */
   async #probe(load: Load, outcome: DeliveryReport | DeliveryError, signal: AbortSignal): Promise<void> {
     const { attempt } = load.inFlight;
@@ -306,10 +311,33 @@ export class DeliveryWorker<Cursor> {
         return;
       }
     }
+    const other = this.#readOther(attempt);
+    if (other && !isAllRefused(await this.#deliver(load, [other], signal), [other])) {
+      this.#refusedBatches = 0;
+      this.#settle(load, outcome);
+      return;
+    }
     // The next step reads it again, together with newer records.
     this.#load = undefined;
     if (outcome instanceof DeliveryError) throw this.#toMisconfigured(renderErrorChain(outcome));
     throw this.#toMisconfigured(outcome.refused?.[0]?.reason ?? outcome.refusedUnnamed?.reason);
+  }
+
+  /** Returns the next record of a router that has none in `attempt`; `undefined` if none is near. */
+  #readOther(attempt: readonly OutgoingRecord[]): OutgoingRecord | undefined {
+    const { sink, spool, clock, isWanted, isSelected } = this.#options;
+    const routers = new Set(attempt.map(({ fields }) => fields.router));
+    const bounds = { recordsMax: 1, bytesMax: sink.batch.bytesMax };
+    const slice = spool.readSlice(sink.name, {
+      ...bounds,
+      isWanted: (router, component) => !routers.has(router) && isWanted(router, component),
+    });
+    const [line] = slice?.isRepeat ? [] : (slice?.lines ?? []);
+    // As text, because its memory may be used again.
+    const record = line && new OutgoingRecord(line.text);
+    slice?.free?.();
+    if (!record || isSelected?.(record.fields) === false || sink.findRefusal?.(record, clock.now())) return undefined;
+    return record;
   }
 
   #settle(load: Load, outcome: DeliveryReport | DeliveryError): void {

@@ -101,17 +101,28 @@ export class SourceReader implements AsyncDisposable {
     const routers = new RouterList();
     const endsAtMs = this.#clock.monotonic() + READING_TIMEOUTS * request.timeoutMs;
     let devices = 0;
+    let total: unknown;
     for (let page = 0; page < PAGES_MAX; page++) {
       const address = new URL(`${request.url.replace(/\/+$/, '')}/api/dcim/devices/`);
       // The context of a device is often larger than all the rest of it.
       address.search = `${query === '' ? '' : `${query}&`}exclude=config_context&limit=${pageSize}&offset=${devices}`;
       const answer = await this.#get(client, request, address, {}, signal);
-      const { results, next } = (await parse(answer?.text ?? '', PAGE, thread)) as Readonly<Record<string, unknown>>;
+      const { results, next, count } = (await parse(answer?.text ?? '', PAGE, thread)) as Readonly<
+        Record<string, unknown>
+      >;
       if (!Array.isArray(results))
         throw failReading('invalid', 'The answer is no page of devices: it has no list "results"');
       await addDevices(routers, results, netbox, allowedGroups);
       devices += results.length;
-      if (next === null || next === undefined) return routers.render();
+      if (page === 0) total = count;
+      const isLast = next === null || next === undefined;
+      // Pages are counted off: once a device is gone from one that was read, the first one of the next page would be missing.
+      if (typeof total === 'number' && (count !== total || (isLast && devices !== total)))
+        throw failReading(
+          'unreachable',
+          'The list of devices has changed while its pages were read; it is read again later',
+        );
+      if (isLast) return routers.render();
       if (results.length === 0) throw failReading('invalid', 'A page has no devices, but names a next one');
       if (this.#clock.monotonic() >= endsAtMs) {
         const limit = (READING_TIMEOUTS * request.timeoutMs) / 1000;

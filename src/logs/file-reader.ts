@@ -183,7 +183,8 @@ export class FileReader {
     const result = await scan.read(body);
     attempt.etag = result.kind === 'taken' ? about.etag : undefined;
     attempt.isUnchanged = !request.acceptsNew && scan.isUnchanged;
-    context.noteFresh(scan.file, about.dateMs, memory.lookedAtMs);
+    // Old lines say nothing of the time at which they were read.
+    if (scan.hasNewLines) context.noteFresh(scan.file, about.dateMs, memory.lookedAtMs);
     return result;
   }
 

@@ -3,7 +3,7 @@ import { yieldToLoop } from '../base/index.ts';
 import type { BlockLost, BlockRecovered } from '../bzip2/index.ts';
 import type { Completion } from '../model/index.ts';
 import { LogError } from './errors.ts';
-import { findHead, type Head, looksForeign } from './file-head.ts';
+import { findHead, type Head, HeadBuffer, looksForeign } from './file-head.ts';
 import { LineSplitter } from './lines/line-splitter.ts';
 import { RecordBuilder, type RecordContext } from './lines/record-builder.ts';
 import { createBatch, type ScanBatch } from './lines/scan-batch.ts';
@@ -74,6 +74,7 @@ export interface Scan {
 /**
  * `taken`: the file is a candidate, or new and accepted, and its lines were handed out from where `file` stood.
  * `unrelated`: it is none of the candidates; `candidate` is the one that begins alike, if there is one.
+ * `damaged`: it begins like `candidate`, and a part of it is lost that was read before, so that nothing proves where it goes on.
  * `deferred`: it may not be read yet.
  * `nothing`: it holds no complete line.
  */
@@ -84,16 +85,20 @@ export type ScanResult =
       readonly candidate: LogFile | undefined;
       /** Wall time of its first line. */
       readonly firstWallAsUtcMs: number | undefined;
+      /** True if its beginning is lost: it may be any of the candidates. */
+      readonly isHeadLost?: boolean | undefined;
     }
+  | { readonly kind: 'damaged'; readonly candidate: LogFile }
   | { readonly kind: 'deferred' }
   | { readonly kind: 'nothing' };
 
 const LINE_FEED = 0x0a;
-const EMPTY = new Uint8Array(0);
 /** The state of lines that are read out of the order of their log. */
 const NO_STREAM = createStreamState();
 /** Lines of so many bytes are worked through at once, or the chunk that came: a few milliseconds. */
 const STEP_BYTES = 96 * 1024;
+/** A chunk takes as long as so many bytes, however short it is. */
+const CHUNK_COST_BYTES = 256;
 /** The beginning of a file that is looked at for the order of its dates, however the bytes arrive. */
 const ORDER_BYTES = 4096;
 /** No stamp is longer. */
@@ -174,8 +179,7 @@ class Reading {
  */
 export class FileScan implements Scan {
   readonly #options: ScanOptions;
-  #head: Uint8Array[] = [];
-  #headBytes = 0;
+  readonly #head = new HeadBuffer();
   #reading: Reading | undefined;
   #outcome: ScanResult | undefined;
   #end: ReadingEnd = 'more';
@@ -186,6 +190,10 @@ export class FileScan implements Scan {
   #plainHash: Hash | undefined;
   /** Damage that no batch tells yet. */
   #lost: BlockLost[] = [];
+  /** True if the beginning of the file is lost. */
+  #isHeadLost = false;
+  /** The block with which the file begins when what stood before it is lost. */
+  #firstBlock: BlockRecovered | undefined;
 
   constructor(options: ScanOptions) {
     this.#options = options;
@@ -212,8 +220,8 @@ export class FileScan implements Scan {
     for await (const item of body) {
       if (item instanceof Uint8Array) {
         await this.#push(item);
-        stepBytes += item.length;
-      } else if (item.kind === 'block-lost') this.#lost.push(item);
+        stepBytes += item.length + CHUNK_COST_BYTES;
+      } else if (item.kind === 'block-lost') this.#noteLost(item);
       else await this.#recover(item);
       if (this.#outcome) return this.#outcome;
       // Chunks that have come already would be worked through in one go, and what is due meanwhile would wait for all.
@@ -237,6 +245,11 @@ export class FileScan implements Scan {
     return this.#reading?.isUnchanged ?? false;
   }
 
+  /** True if lines were read that no earlier reading has read. */
+  get hasNewLines(): boolean {
+    return this.#reading !== undefined && this.#reading.isProven && this.#reading.file.off > this.#reading.knownBytes;
+  }
+
   get lost(): readonly BlockLost[] {
     return this.#lost;
   }
@@ -250,7 +263,7 @@ export class FileScan implements Scan {
   }
 
   async #finish(): Promise<ScanResult> {
-    if (!this.#reading) await this.#identify(true);
+    await this.#identifyWhole();
     if (this.#outcome) return this.#outcome;
     const reading = this.#reading;
     if (reading?.isProven) {
@@ -267,7 +280,7 @@ export class FileScan implements Scan {
       return { kind: 'taken', file: copyFile(file) };
     }
     if (reading) return this.#toUnrelated(reading.file);
-    const head = Buffer.concat(this.#head);
+    const head = this.#head.bytes;
     if (looksForeign(head)) throw createForeignError(this.#options.name);
     return head.length > 0 && this.#options.candidates.length > 0 ? this.#toUnrelated(undefined) : { kind: 'nothing' };
   }
@@ -290,13 +303,24 @@ export class FileScan implements Scan {
       return;
     }
     this.#head.push(chunk);
-    this.#headBytes += chunk.length;
-    await this.#identify(false);
+    if (this.#head.isWorthALook) await this.#identify(false);
+  }
+
+  #noteLost(lost: BlockLost): void {
+    this.#lost.push(lost);
+    const reading = this.#reading;
+    if (!reading) this.#isHeadLost ||= this.#head.bytes.length === 0;
+    else if (!reading.isProven) this.#outcome = { kind: 'damaged', candidate: copyFile(reading.file) };
   }
 
   /** The next bytes stand behind a damaged stretch. */
-  async #recover({ block, outputOffset }: BlockRecovered): Promise<void> {
-    if (!this.#reading) await this.#identify(true);
+  async #recover(recovered: BlockRecovered): Promise<void> {
+    const { block, outputOffset } = recovered;
+    if (!this.#reading && this.#head.bytes.length === 0) {
+      this.#firstBlock = recovered;
+      return;
+    }
+    await this.#identifyWhole();
     const reading = this.#reading;
     if (!reading?.isProven) return;
     const { splitter, builder, file } = reading;
@@ -317,21 +341,26 @@ export class FileScan implements Scan {
     if (fresh.length > 0) builder.lose(fresh);
   }
 
+  /** Decides what the file is if no more of its head will come: as if all of it had come at once. */
+  async #identifyWhole(): Promise<void> {
+    if (!this.#reading && this.#head.hasUnseen) await this.#identify(false);
+    if (!this.#reading && !this.#outcome) await this.#identify(true);
+  }
+
   /** Decides what the file is, once its head says so; `isWhole` when no more of it will come. */
   async #identify(isWhole: boolean): Promise<void> {
     const { candidates, acceptsNew, isClosed, begin, isStampExpected, order, endMs } = this.#options;
-    const [first = EMPTY] = this.#head;
-    const bytes =
-      this.#head.length > 1
-        ? Buffer.concat(this.#head, this.#headBytes)
-        : Buffer.from(first.buffer, first.byteOffset, first.length);
+    const { bytes, nulBytes } = this.#head.look();
     // A power cut leaves NUL bytes before the first line.
-    const text = bytes.subarray(bytes[0] === 0 ? bytes.findIndex((byte) => byte !== 0) : 0);
+    const text = bytes.subarray(nulBytes);
     const needsOrder = order === undefined && needsDateOrder(beginningsOfLines(text, isWhole), endMs);
     // The first chunk may hold one line or fifty: what is learnt from it must not depend on that.
     if (needsOrder && !isWhole && text.length < ORDER_BYTES) return;
     const learnt = needsOrder ? learnDateOrder([...beginningsOfLines(text, true)], endMs) : order;
-    const head: Head | undefined = findHead(bytes, isWhole && isClosed, { order: learnt ?? 'dmy', nearMs: endMs });
+    const head: Head | undefined = findHead(bytes, nulBytes, isWhole && isClosed, {
+      order: learnt ?? 'dmy',
+      nearMs: endMs,
+    });
     if (!head) return;
     this.#firstWallAsUtcMs = head.firstWallAsUtcMs;
     if (head.firstWallAsUtcMs === undefined && (isStampExpected || looksForeign(bytes)))
@@ -344,9 +373,8 @@ export class FileScan implements Scan {
     }
     const reading = this.#begin(start);
     if (learnt && start.context.stream?.order === undefined) reading.builder.learnOrder(learnt);
-    const chunks = this.#head;
-    this.#head = [];
-    for (const chunk of chunks) if (!this.#outcome) this.#advance(reading, chunk);
+    this.#head.clear();
+    if (bytes.length > 0) this.#advance(reading, bytes);
   }
 
   #begin(start: ScanStart): Reading {
@@ -355,11 +383,16 @@ export class FileScan implements Scan {
     this.#reading = reading;
     // Damage at the beginning of a file lies before its first line.
     if (reading.isProven) this.#lose(reading);
+    if (reading.isProven && this.#firstBlock) {
+      const { block, outputOffset } = this.#firstBlock;
+      reading.builder.recover({ block, offset: outputOffset });
+    }
     return reading;
   }
 
   #toUnrelated(candidate: LogFile | undefined): ScanResult {
-    return { kind: 'unrelated', candidate, firstWallAsUtcMs: this.#firstWallAsUtcMs };
+    const isHeadLost = this.#isHeadLost || undefined;
+    return { kind: 'unrelated', candidate, firstWallAsUtcMs: this.#firstWallAsUtcMs, isHeadLost };
   }
 
   #advance(reading: Reading, chunk: Uint8Array): void {

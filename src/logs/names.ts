@@ -24,6 +24,9 @@ export interface Listing {
 /** Maximum number of logs of one router; real ones have about twenty. What is beyond counts as unknown. */
 export const COMPONENTS_MAX = 256;
 
+/** `Date.UTC` takes earlier ones for years of the twentieth century. */
+const YEAR_MIN = 1000;
+
 const NAME =
   /^([A-Za-z0-9_][A-Za-z0-9._-]{0,63})\/(?:(current)|log-(\d{4}-\d{2}-\d{2}-\d{2}:\d{2}:\d{2})(\.(?:bz2|gz|xz|Z))?)$/;
 
@@ -34,7 +37,8 @@ export function parseListing(names: readonly string[]): Listing {
   for (const name of names) {
     const match = NAME.exec(name);
     const [, component = '', current, stamp = '', suffix] = match ?? [];
-    if (!match || (logs.size >= COMPONENTS_MAX && !logs.has(component))) {
+    const isKnown = match !== null && (current !== undefined || isMoment(stamp));
+    if (!isKnown || (logs.size >= COMPONENTS_MAX && !logs.has(component))) {
       unknown++;
       continue;
     }
@@ -64,5 +68,18 @@ export function renderStamp(utcMs: number): string {
 
 /** The moment in a rotated file's name. Milliseconds since the Unix epoch, by the router's clock. */
 export function parseStampUtcMs(stamp: string): number {
-  return Date.parse(`${stamp.slice(0, 10)}T${stamp.slice(11)}Z`);
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = toNumbers(stamp);
+  return Date.UTC(year, month - 1, day, hour, minute, second);
+}
+
+/** True if a stamp names a moment: a leap second does. */
+function isMoment(stamp: string): boolean {
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = toNumbers(stamp);
+  return (
+    year >= YEAR_MIN && month >= 1 && month <= 12 && day >= 1 && day <= 31 && hour < 24 && minute < 60 && second <= 60
+  );
+}
+
+function toNumbers(stamp: string): readonly number[] {
+  return stamp.split(/[-:]/, 6).map(Number);
 }

@@ -39,7 +39,12 @@ export type { RouterProxy } from './connection/proxy.ts';
 export type { RouterCertificate, RouterTls, ShownCertificate } from './connection/trust.ts';
 export { type ErrorDetail, ROUTER_FAILURES, RouterError, type RouterFailure } from './errors.ts';
 export { type ApiDescription, type DescribedCall, parseApiDescription } from './openapi.ts';
-export { MANUAL_ACTION_TYPES, type ManualAction, type ManualActionOptions } from './operations.ts';
+export {
+  MANUAL_ACTION_OPTIONS,
+  MANUAL_ACTION_TYPES,
+  type ManualAction,
+  type ManualActionOptions,
+} from './operations.ts';
 export { RouterProbe, type RouterProbeOptions, type TlsFinding } from './probe.ts';
 export type { DownloadFacts } from './requests/download-body.ts';
 export type { RetryAfter } from './requests/request-queue.ts';

@@ -47,8 +47,8 @@ export interface ManualActionOptions {
   readonly analog_output: { readonly output: string; readonly value: string };
   /** Serial gateway as `serialX.Y`. */
   readonly serge: { readonly name: string; readonly change: 'connect' | 'disconnect' };
-  /** Duration for which the device sleeps. */
-  readonly sleep: Readonly<Record<'hours' | 'minutes' | 'seconds', string>>;
+  /** Duration for which the device sleeps; without one until it is woken. */
+  readonly sleep: Readonly<Partial<Record<'hours' | 'minutes' | 'seconds', string>>>;
   /** Name of the enrollment. */
   readonly cert_reenrollment: { readonly cert_reenrollment: string };
   /** Name such as `ping1`. */
@@ -66,32 +66,37 @@ export type ManualAction = {
   [Type in keyof ManualActionOptions]: { readonly type: Type; readonly options: ManualActionOptions[Type] };
 }[keyof ManualActionOptions];
 
+/** Names of the options of each type, and whether they are required. */
+export const MANUAL_ACTION_OPTIONS = {
+  ntp_sync: {},
+  reboot: {},
+  auto_update: {},
+  port_mirror: {},
+  ssid_scan: {},
+  set_time: { hour: true, minute: true, second: true, year: true, month: true, day: true },
+  info_led: { info_led: true },
+  message: { message: true },
+  sms: { modem: true, recipient: true, text: true },
+  email: { recipient: true, subject: true, text: true },
+  wan_chain: { wan_chain: true },
+  modem_state: { name: true, state_change: true },
+  container_state: { name: true, state_change: true },
+  firmware: { firmware: true },
+  profile: { profile: true },
+  ascii: { ascii: true },
+  timer: { name: true, change: true },
+  counter: { name: true, set: true },
+  output: { output: true, change: true, pulses: false, periode: false },
+  analog_output: { output: true, value: true },
+  serge: { name: true, change: true },
+  sleep: { hours: false, minutes: false, seconds: false },
+  cert_reenrollment: { cert_reenrollment: true },
+  network_tool: { network_tool: true },
+  device_counter: { name: true },
+  provider_scan: { modem: true },
+} as const satisfies {
+  readonly [Type in keyof ManualActionOptions]: Readonly<Record<keyof ManualActionOptions[Type], boolean>>;
+};
+
 /** All types of manual actions. Which of them a device carries out depends on its cards and its firmware. */
-export const MANUAL_ACTION_TYPES = Object.keys({
-  ntp_sync: true,
-  reboot: true,
-  auto_update: true,
-  port_mirror: true,
-  ssid_scan: true,
-  set_time: true,
-  info_led: true,
-  message: true,
-  sms: true,
-  email: true,
-  wan_chain: true,
-  modem_state: true,
-  container_state: true,
-  firmware: true,
-  profile: true,
-  ascii: true,
-  timer: true,
-  counter: true,
-  output: true,
-  analog_output: true,
-  serge: true,
-  sleep: true,
-  cert_reenrollment: true,
-  network_tool: true,
-  device_counter: true,
-  provider_scan: true,
-} satisfies Record<keyof ManualActionOptions, true>) as (keyof ManualActionOptions)[];
+export const MANUAL_ACTION_TYPES = Object.keys(MANUAL_ACTION_OPTIONS) as (keyof ManualActionOptions)[];

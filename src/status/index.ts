@@ -26,7 +26,7 @@ export {
 } from './discovery/discover-modules.ts';
 export { DocumentMasker } from './discovery/document-masker.ts';
 export { renderModules, renderName, renderNames, toModuleSettings } from './discovery/render-modules.ts';
-export { readDevice, readSystemWallMs } from './known-fields.ts';
+export { readDevice, readSerialNumber, readSystemWallMs } from './known-fields.ts';
 export { createLogFilesReader } from './log-files-reader.ts';
 export {
   type CompiledModule,

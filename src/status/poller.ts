@@ -36,6 +36,9 @@ export interface StatusPollerOptions {
   readonly previous?: string | undefined;
 }
 
+/** Status resource with the hash of the configuration. */
+const SYSTEM = 'sysdetail/system';
+
 /** Deadline and extent of one poll. */
 export interface PollOptions {
   /**
@@ -336,7 +339,7 @@ export class StatusPoller {
     const held = this.#answers.held(target);
     const previous = held && poll.options.holdsValues?.(target.name) ? held : undefined;
     const context = {
-      ...{ source, readers, clock, zone, configHash: this.#configHash, previous, device: this.#device.facts },
+      ...{ source, readers, clock, zone, configHash: this.#freshHash, previous, device: this.#device.facts },
       tableOf: (join: CompiledJoin) => this.#freshRows(join.definition.path).tables.get(join),
       basis: this.#renderBasis(target),
     };
@@ -346,8 +349,11 @@ export class StatusPoller {
     if (reading.state !== 'failed') {
       this.#answers.hold(target, reading.held);
       // Rows of a resource that the router lacks, or may not show any more, are gone; the same answer has the same rows.
-      if (reading.state !== 'read') this.#answers.recordRows(target);
-      else if (reading.tables) this.#answers.recordRows(target, reading.tables);
+      if (reading.state !== 'read') {
+        this.#answers.recordRows(target);
+        if (target.path === SYSTEM) this.#configHash = undefined;
+      }
+      if (reading.state === 'read' && reading.tables) this.#answers.recordRows(target, reading.tables);
     }
     const result = this.#toResourceResult(target, reading, poll);
     poll.resources.push(result);
@@ -387,6 +393,13 @@ export class StatusPoller {
     return gone.map(({ name }) => name);
   }
 
+  /** Hash of the configuration; `undefined` once the answer with it would have expired: then it says nothing about now. */
+  get #freshHash(): string | undefined {
+    const target = this.#plan.byPath.get(SYSTEM);
+    const isFresh = target && !this.#timers.hasExpired(target.index, this.#options.clock.monotonic());
+    return isFresh ? this.#configHash : undefined;
+  }
+
   /** Returns the rows of a target for joins; none once its own values would have expired. */
   #freshRows(path: string): JoinRows {
     const target = this.#plan.byPath.get(path);
@@ -423,7 +436,7 @@ export class StatusPoller {
 
   /** Learns facts from documents that the poller itself uses. */
   #learn({ path }: PollTarget, document: unknown, poll: PollInProgress): void {
-    if (path === 'sysdetail/system') this.#configHash = readSystemHash(document);
+    if (path === SYSTEM) this.#configHash = readSystemHash(document);
     if (path !== PROBE) return;
     const { hasChanged, mayGuess } = this.#device.learn(document);
     if (hasChanged) {

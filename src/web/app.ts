@@ -66,7 +66,7 @@ export function createHealthApp(guard: GuardOptions, accessPolicy: AccessPolicy)
 }
 
 const MISDIRECTED =
-  'This server is not asked by this name. If it should be, add the name to web.allowed_hosts or set --web.external-url.\n';
+  'This host name is not allowed. To allow it, add it to web.allowed_hosts or set --web.external-url.\n';
 
 interface GuardOptions extends Pick<WebDependencies, 'routePrefix'> {
   readonly onFailed: (cause: unknown) => void;

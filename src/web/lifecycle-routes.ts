@@ -7,7 +7,7 @@ import { renderPlan } from './render-plan.ts';
 import { answerForOther } from './shards.ts';
 import type { Handler, WebContext, WebDependencies } from './web-dependencies.ts';
 
-const DISABLED = 'This is switched off. Start router-exporter with --web.enable-lifecycle to allow it.\n';
+const DISABLED = 'Disabled. Start router-exporter with --web.enable-lifecycle to allow it.\n';
 const WRONG_TRIAL = 'Expected dry_run=1, without accept_removals.\n';
 const CROSS_SITE = 'A page of another site asked for this, so it was not done.\n';
 const WRONG_BODY = `Expected JSON such as {"state": "maintenance", "until": "2026-12-01T06:00:00Z"}; states are ${LIFECYCLE_STATES.join(', ')}, and an end may be left out but lies in the future.`;
@@ -43,7 +43,7 @@ export function createLifecycleHandlers(
       // After the response was sent or the connection broke: either way the request was made.
       if (outgoing && !outgoing.closed) outgoing.once('close', () => content.quit());
       else queueMicrotask(() => content.quit());
-      return context.text('Ending.\n');
+      return context.text('Shutting down.\n');
     }),
     poll: guard(async (context) => {
       const { content, externalUrl } = dependencies;

@@ -16,7 +16,7 @@ export function parseRoutePrefix(text: string): string {
   const prefix = `/${text}`.replaceAll(/\/+/g, '/').replace(/\/$/, '');
   // Excludes everything that the request router, or a client that normalises paths, could interpret.
   if (/^(\/(?!\.{1,2}(\/|$))[A-Za-z0-9._~-]+)*$/.test(prefix)) return prefix;
-  throw new WebError('settings', `${text} cannot be the path below which the web server serves`, {
+  throw new WebError('settings', `${text} is not a valid route prefix`, {
     disposition: 'operator',
     hint: 'Write --web.route-prefix as in /router-exporter, with letters, digits, ".", "_", "~" and "-"',
   });

@@ -330,6 +330,34 @@ test('RouterAgent tells the firmware and the serial number that a poll has read 
   );
 });
 
+test('RouterAgent asks who the router is when its logs are others before a poll has told, and reads each line once', async () => {
+  await using bench = await openRouterAgent({ timezone: undefined });
+  const textOf = (name: string) => `2026-11-21 12:59:00 [app] of ${name}\n2026-11-21 12:59:01 [app] more of ${name}\n`;
+  bench.answers.set('log_file=', (response) => response.end(textOf('A')));
+  await bench.run('status');
+  await bench.run('logs');
+  const other = { status: { list: [{ board_type: 'main', firmware_version: '6.1', serial_number: '4712' }] } };
+  bench.answers.set('/status/device_info', (response) => answerJson(response, other));
+  bench.answers.set('log_file=', (response) => response.end(textOf('B')));
+  await bench.clock.advance(MINUTE_MS);
+  await bench.run('logs');
+  await bench.clock.advance(MINUTE_MS);
+  // The polls still tell the former one, until the next of them.
+  await bench.run('logs');
+  await bench.run('status');
+  expect(bench.agent.stats.identity.serial).toBe('4712');
+  await bench.run('logs');
+  await bench.clock.advance(MINUTE_MS);
+  await bench.run('logs');
+
+  const records = bench.store.lines.map((line) => JSON.parse(line) as { event?: string; message: string; uid: string });
+  const messages = records.filter(({ event }) => event === undefined).map(({ message }) => message);
+  expect(messages).toEqual(['of A', 'more of A', 'of B', 'more of B']);
+  expect(records.filter(({ event }) => event === 'log.reset')).toHaveLength(1);
+  const facts = JSON.parse(bench.store.facts?.split('\n')[0] ?? '') as { serial: string };
+  expect(facts.serial).toBe('4712');
+});
+
 test('RouterAgent writes down what it learns of the configuration, and goes on with it after a restart', async () => {
   const reader = 'configuration' as const;
   const modules = [...MODULES, { name: reader, help: '', isIdentity: false, resources: [], reader }];

@@ -82,6 +82,37 @@ test('RouterBackup does not repeat a backup that ran while it looked up the last
   backup.close();
 });
 
+test.each([
+  [
+    'while it waits',
+    async (bench: Awaited<ReturnType<typeof createBench>>) => {
+      bench.archive.told.resolve(START_MS);
+      bench.backup.start();
+      await bench.settle();
+      await bench.clock.advance(60_000);
+      bench.clock.jump(-30 * DAY_MS);
+    },
+  ],
+  [
+    'before it starts',
+    async (bench: Awaited<ReturnType<typeof createBench>>) => {
+      bench.archive.told.resolve(START_MS + 30 * DAY_MS);
+      bench.backup.start();
+      await bench.settle();
+    },
+  ],
+])('RouterBackup keeps to its schedule when the clock is set back by a month %s', async (_when, begin) => {
+  const bench = await createBench();
+  await using _ = bench.folder;
+  bench.archive.listed.resolve([]);
+  await begin(bench);
+  await bench.clock.advance(2 * DAY_MS);
+  const { requests } = bench;
+  expect(requests.length).toBeGreaterThan(0);
+  expect((requests[0] ?? 0) - (bench.clock.now() - 2 * DAY_MS)).toBeLessThan(DAY_MS);
+  bench.backup.close();
+});
+
 test('RouterBackup that is closed while it looks up the last backup leaves neither series nor a timer', async () => {
   const { folder, clock, archive, exposition, requests, backup, settle } = await createBench();
   await using _ = folder;

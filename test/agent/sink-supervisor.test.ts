@@ -21,7 +21,11 @@ const never = new AbortController().signal;
 type Deliver = Sink['deliver'];
 
 /** A runner over a real store, with sinks that do what the test says by their names. */
-async function openBench(deliver: Record<string, Deliver> = {}, places: Record<string, () => Promise<void>> = {}) {
+async function openBench(
+  deliver: Record<string, Deliver> = {},
+  places: Record<string, () => Promise<void>> = {},
+  closes: Record<string, () => Promise<void>> = {},
+) {
   const folder = await createStoreFolder();
   const clock = createSteppedClock(Date.UTC(2026, 10, 21));
   const store = folder.open({ sinks: [], now: () => clock.now() });
@@ -62,7 +66,7 @@ async function openBench(deliver: Record<string, Deliver> = {}, places: Record<s
         checkPlace: () => places[name]?.() ?? Promise.resolve(),
         close: () => {
           happened.push(`close ${name}`);
-          return Promise.resolve();
+          return closes[name]?.() ?? Promise.resolve();
         },
       };
     },
@@ -182,8 +186,40 @@ test('SinkSupervisor.prepare() changes nothing that runs until it is committed',
   expect(bench.delivered).toEqual({ a: ['1'], b: ['1'] });
   await change.commit(never);
   await bench.runner.whenIdle();
-  expect(bench.happened).toEqual(['create a', 'create b', 'create b', 'create c', 'close a', 'close b']);
+  expect(bench.happened).toEqual(['create a', 'create b', 'create b', 'create c', 'close b', 'close a']);
   expect(bench.delivered).toEqual({ a: ['1'], b: ['1'], c: ['1'] });
+});
+
+test('SinkSupervisor waits two seconds for sinks whose disk hangs, and the others go on with their new settings', async () => {
+  const isHanging = { now: true };
+  const hang = () => (isHanging.now ? new Promise<void>(() => {}) : Promise.resolve());
+  await using bench = await openBench({}, {}, { a: hang, b: hang });
+  await bench.apply(sink('a'), sink('b'), sink('c'));
+  const change = await bench.prepare(sink('b', { format: 'ecs' }), sink('c', { format: 'ecs' }));
+  let isDone = false;
+  const committed = change.commit(never).then(() => {
+    isDone = true;
+  });
+  await expect.poll(() => bench.happened.filter((one) => one.startsWith('close'))).toHaveLength(3);
+  await bench.clock.advance(1900);
+  expect(isDone).toBe(false);
+  await bench.clock.advance(100);
+  await committed;
+  bench.commit(['1']);
+  await bench.runner.whenIdle();
+  expect(bench.delivered).toEqual({ b: ['1'], c: ['1'] });
+  isHanging.now = false;
+});
+
+test('SinkSupervisor.prepare() refuses a sink whose disk hangs after ten seconds, and changes nothing', async () => {
+  await using bench = await openBench({}, { b: () => new Promise<void>(() => {}) });
+  await bench.apply(sink('a'));
+  const refused = expect(bench.prepare(sink('a'), sink('b'))).rejects.toThrow(
+    'Sink b could not check its file within 10s',
+  );
+  await bench.clock.advance(10 * SECOND_MS);
+  await refused;
+  expect(bench.happened).toEqual(['create a', 'create b', 'close b']);
 });
 
 test('SinkSupervisor frees what a sink that is gone was to get as soon as the disk lets it', async () => {

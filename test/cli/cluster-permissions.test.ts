@@ -55,7 +55,7 @@ sinks: [{ name: a, type: http, url: "http://192.0.2.1" }]
     const [letter] = JSON.parse(await done('dead-letters', 'list', '--json', ...replica)) as { readonly id: number }[];
     const number = String(letter?.id);
     expect(await done('dead-letters', 'show', number, ...replica)).toContain('no such field');
-    expect(await done('dead-letters', 'replay', '--all', ...replica)).toBe('1 dead letters will be tried again\n');
+    expect(await done('dead-letters', 'replay', '--all', ...replica)).toBe('1 dead letter will be tried again\n');
     const status = await runCommand(['cluster', 'status', ...replica]);
     // There is no member.
     expect([status.code, status.stdout]).toEqual([1, expect.stringMatching(/^REPLICA/)]);
@@ -63,6 +63,6 @@ sinks: [{ name: a, type: http, url: "http://192.0.2.1" }]
     expect(await done('state', 'export', ...replica, '--remove', '--output', back)).toContain('1 dead letter\n');
     expect(JSON.parse(await done('dead-letters', 'list', '--json', ...replica))).toEqual([]);
     await done('state', 'import', ...replica, back);
-    expect(await done('dead-letters', 'drop', '--yes', '--all', ...replica)).toBe('1 dead letters dropped\n');
+    expect(await done('dead-letters', 'drop', '--yes', '--all', ...replica)).toBe('1 dead letter dropped\n');
   },
 );

@@ -219,7 +219,7 @@ describe('api', () => {
     expect(blind).toMatchObject({ code: 2, stdout: '' });
     expect(blind.stderr).toContain('add --yes to do it');
     const refused = await runAsAdmin(change, { typed: 'n\n' });
-    expect(refused.code).toBe(2);
+    expect(refused.code).toBe(1);
     expect(simulator.routers[0]?.counters.logins).toBe(before);
   });
 
@@ -280,6 +280,58 @@ describe('api', () => {
     [['api', 'post', '/operation', 'sim-1', '--output', 'x'], '--output requires GET'],
   ])('refuses %j with exit code 2', async (args, message) => {
     const { code, stderr } = await run(args);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(message) as string });
+  });
+});
+
+describe('action', () => {
+  const LED = ['action', 'info_led', 'sim-1', '--option', 'info_led=flash'];
+
+  test('has the router carry out one action, once, after it was agreed to', async () => {
+    const before = simulator.routers[0]?.actions.length ?? 0;
+    const { code, stdout, stderr } = await runAsAdmin(LED, { typed: 'y\n' });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'sim-1 has accepted info_led\n' });
+    expect(stderr).toContain('Have sim-1 carry out info_led info_led=flash? [y/N]');
+    expect(simulator.routers[0]?.actions.slice(before)).toEqual([{ type: 'info_led', options: { info_led: 'flash' } }]);
+  });
+
+  test('does nothing without an answer: exit code 1 for a no, 2 without a terminal', async () => {
+    const before = simulator.routers[0]?.counters.logins;
+    expect((await runAsAdmin(LED, { typed: 'n\n' })).code).toBe(1);
+    const blind = await runAsAdmin(LED);
+    expect(blind).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('add --yes to do it') });
+    expect(simulator.routers[0]?.counters.logins).toBe(before);
+  });
+
+  test('takes an action without options, and one with options that may be left out', async () => {
+    const before = simulator.routers[1]?.actions.length ?? 0;
+    expect((await runAsAdmin(['action', 'ntp_sync', 'sim-2', '--yes'])).code).toBe(0);
+    expect((await runAsAdmin(['action', 'sleep', 'sim-2', '--option', 'minutes=1', '--yes'])).code).toBe(0);
+    expect(simulator.routers[1]?.actions.slice(before)).toEqual([
+      { type: 'ntp_sync', options: {} },
+      { type: 'sleep', options: { minutes: '1' } },
+    ]);
+  });
+
+  test('says what the router refuses, with exit code 1', async () => {
+    const wrong = await runAsAdmin(['action', 'info_led', 'sim-1', '--option', 'info_led=blue', '--yes']);
+    expect(wrong).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^sim-1: .*400.*info_led/) });
+    const forbidden = await run([...LED, '--yes']);
+    expect(forbidden).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('403') });
+  });
+
+  test.each([
+    [['info_lde'], 'unknown action "info_lde"; did you mean info_led?'],
+    [['dance'], 'expected one of ntp_sync, reboot'],
+    [['info_led'], '--option info_led=… is missing: info_led takes info_led'],
+    [['info_led', '--option', 'info_led'], '--option "info_led": expected key=value'],
+    [['reboot', '--option', 'now=1'], '--option now: reboot takes no options'],
+    [
+      ['output', '--option', 'output=1.1', '--option', 'set=open'],
+      '--option set: output takes output, change, pulses (optional), periode (optional)',
+    ],
+  ])('refuses %j with exit code 2', async ([type = '', ...rest], message) => {
+    const { code, stderr } = await runAsAdmin(['action', type, 'sim-1', ...rest, '--yes']);
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(message) as string });
   });
 });

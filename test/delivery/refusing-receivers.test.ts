@@ -62,3 +62,49 @@ test.for(RECEIVERS)(
     expect(spool.cursors.get('sink')).toBe(3 * BATCH);
   },
 );
+
+/** Refuses what is of the router `bad`. */
+const refuseWholeOfBad = ({ body }: ArrivedRequest): Reply =>
+  body.toString().includes('"bad"') ? { status: 400, body: 'no such label' } : { status: 200 };
+const refuseEachOfBad = ({ body }: ArrivedRequest): Reply => {
+  const documents = body
+    .toString()
+    .trim()
+    .split('\n')
+    .filter((_, index) => index % 2 === 1);
+  const error = { type: 'mapper_parsing_exception', reason: 'no such label' };
+  const items = documents.map((text) => ({
+    create: text.includes('"bad"') ? { status: 400, error } : { status: 201 },
+  }));
+  const answer = { errors: items.some(({ create }) => create.status === 400), items };
+  return { status: 200, headers: { 'content-type': 'application/json' }, body: JSON.stringify(answer) };
+};
+
+test.for<(typeof RECEIVERS)[number]>([
+  ['http', (common) => createHttpSink(common), refuseWholeOfBad],
+  ['elasticsearch', (common) => createElasticsearchSink({ ...common, index: 'logs-a-b' }), refuseEachOfBad],
+])(
+  'a receiver that refuses all records of one router, of which many batches wait, gets those of the others: %s',
+  async ([, create, answer]) => {
+    await using server = await openMisbehavingServer(answer);
+    const clock = createSteppedClock(NOW_MS);
+    const spool = new MemorySpool();
+    const letters = new MemoryLetters();
+    const delivered: number[] = [];
+    const batch = { recordsMax: BATCH, bytesMax: 1 << 20, waitMs: 0 };
+    const { url } = server;
+    const sink = create({ name: 'sink', batch, timeoutMs: 30_000, clock, url, headers: {}, compress: 'none' });
+    const report = (event: DeliveryEvent) => void (event.type === 'records-delivered' && delivered.push(event.records));
+    const worker = new DeliveryWorker({ sink, spool, deadLetters: letters, clock, isWanted: () => true, report });
+    const bad = Array.from({ length: 10 * BATCH }, (_, index) => `b${index}`);
+    spool.add(bad, { router: 'bad' });
+    spool.add(['g1', 'g2'], { router: 'good' });
+    for (let step = 0; step < 400 && spool.cursors.get('sink') !== spool.lines.length; step++) {
+      await worker.step(never).catch(() => {});
+    }
+    await sink.close();
+    expect(spool.cursors.get('sink')).toBe(spool.lines.length);
+    expect(letters.letters.map(({ uid }) => uid)).toEqual(bad);
+    expect(delivered.reduce((sum, one) => sum + one, 0)).toBe(2);
+  },
+);

@@ -243,6 +243,21 @@ describe('a sink over HTTP with replay', () => {
     expect(bench.store.countWaiting('a')).toBe(0);
   });
 
+  test('gets what it took again once its connection breaks, however often it answered 503 before', async () => {
+    const answers = [204, 503, 204, 503, 204, 503, 204, 503, 'break', 204, 204] as const;
+    let requests = 0;
+    await using receiver = await openReceiver((answer) => {
+      const next = answers[requests++] ?? 204;
+      if (next === 'break') answer.destroy();
+      else answer.writeHead(next).end();
+    });
+    const bench = await http(receiver.url);
+    await bench.ship('a', 2);
+    expect(await bench.ship('b', 1)).toEqual(['failed', 'failed', 'failed', 'failed', 'unreachable']);
+    const sent = receiver.bodies.map((body) => (body.includes('"a-0"') ? 'a' : 'b')).join('');
+    expect(sent).toBe('ab' + 'ab'.repeat(3) + 'b' + 'ab');
+  });
+
   test('gets what is new in the end though it does not answer again and again', async () => {
     let requests = 0;
     await using receiver = await openReceiver((answer) => {

@@ -93,6 +93,23 @@ test('SourceReader.read() says that NetBox refuses the token, and shows none', a
   expect(JSON.stringify(failure)).not.toContain('wrong-token');
 });
 
+test('SourceReader.read() takes no list that changes between two of its pages, because it would miss a device', async () => {
+  const devices = Array.from({ length: 5 }, (_, index) => ({ name: `plant-${index}`, address: `10.0.0.${index}/24` }));
+  await using server = await openNetbox('t', devices);
+  await using reader = createReader(server);
+  const answer = server.answer;
+  server.answer = (request, response) => {
+    if (request.url?.endsWith('offset=2')) devices.shift();
+    return answer(request, response);
+  };
+  await expect(reader.read(NEVER)).rejects.toMatchObject({
+    code: 'unreachable',
+    message: expect.stringContaining('has changed while its pages were read'),
+  });
+  server.answer = answer;
+  expect(JSON.parse((await reader.read(NEVER)) ?? '')).toHaveLength(4);
+});
+
 test.for<[string, object, string]>([
   ['leads to another server', { count: 9, next: 'http://192.0.2.1/api/', results: [] }, 'invalid'],
   ['never ends', { count: 9, next: 'x', results: [{}] }, 'too_large'],

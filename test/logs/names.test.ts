@@ -135,7 +135,16 @@ test('parseListing() never throws, and gives no name that was not listed', () =>
   );
 });
 
+test('parseListing() counts rotated files whose name is no moment as unknown', () => {
+  const stamps = ['2026-13-01-00:00:00', '2026-01-32-00:00:00', '2026-01-01-24:00:00', '2026-01-01-00:60:00'];
+  const names = [...stamps, '2026-01-01-00:00:61', '2026-00-01-00:00:00', '0026-01-01-00:00:00'];
+  expect(parseListing(names.map((stamp) => `network/log-${stamp}.bz2`))).toEqual({ logs: new Map(), unknown: 7 });
+  const { logs } = parseListing(['network/log-2016-12-31-23:59:60.bz2']);
+  expect(logs.get('network')?.rotated).toHaveLength(1);
+});
+
 test('parseStampUtcMs() reads the moment in a name as UTC', () => {
   expect(parseStampUtcMs(STAMP)).toBe(Date.UTC(2026, 10, 21, 8, 35, 58));
-  expect(parseStampUtcMs('2026-13-45-99:99:99')).toBeNaN();
+  // A leap second is the next minute.
+  expect(parseStampUtcMs('2026-12-31-23:59:60')).toBe(Date.UTC(2027, 0, 1));
 });

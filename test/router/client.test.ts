@@ -357,7 +357,7 @@ describe('session', () => {
     expect(error).toMatchObject({ code: 'auth', disposition: 'operator', status: 401, isAnswered: true });
     expect(error).toMatchObject({
       isForbidden: true,
-      message: expect.stringMatching(/answered with 401 .* whatever the login$/),
+      message: expect.stringMatching(/answered with 401 .*, even after a new login$/),
     });
     const calls = ['POST /auth/login', 'GET /profiles', 'POST /auth/refresh', 'GET /profiles'];
     expect(bench.lines()).toEqual([...calls, 'POST /auth/login', 'GET /profiles']);

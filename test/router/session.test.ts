@@ -305,6 +305,26 @@ describe('close', () => {
     expect(asked).toHaveLength(2);
   });
 
+  test('Session.close() logs out with the refresh token when the access token may have expired or was refused', async () => {
+    const { clock, session, token, asked } = createBench(tokens(1), { status: 200, body: undefined });
+    await token();
+    await clock.advance(4 * 60_000);
+    await session.close(never);
+    expect(asked[1]).toMatchObject({ path: '/auth/logout', token: 'refresh-1' });
+
+    const refused = createBench(tokens(1), { status: 200, body: undefined });
+    refused.session.lost(await refused.token(), cut, false);
+    await refused.session.close(never);
+    expect(refused.asked[1]).toMatchObject({ path: '/auth/logout', token: 'refresh-1' });
+  });
+
+  test('Session.close() reports no logout that the router has not confirmed', async () => {
+    const { session, token, types } = createBench(tokens(1), { status: 401, body: undefined });
+    await token();
+    await session.close(never);
+    expect(types()).toEqual(['session-opened']);
+  });
+
   test('Session.close() asks nobody when there is nothing to log out of', async () => {
     const { session, asked, types } = createBench();
     await session.close(never);

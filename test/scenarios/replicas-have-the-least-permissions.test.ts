@@ -47,7 +47,7 @@ test.skipIf(isLeftOut)(
         expect(JSON.parse(await letters('list', '--json'))).toMatchObject([refused]);
       }, PATIENCE);
     await expectRefused();
-    expect(await letters('replay', '--all')).toBe('1 dead letters will be tried again\n');
+    expect(await letters('replay', '--all')).toBe('1 dead letter will be tried again\n');
     await expectRefused();
     // Every sink has the records, so that the janitor takes them out of the stream, but for the last one.
     await vi.waitFor(async () => {

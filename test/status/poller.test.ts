@@ -303,6 +303,38 @@ test('a reader takes part after everything else, with the hash of the configurat
   expect(contexts).toEqual([{ configHash: 'abc' }, { configHash: undefined }]);
 });
 
+test('a reader gets no hash of the configuration once the resource that has it has failed for as long as its values last', async () => {
+  const hashes: unknown[] = [];
+  const configuration = {
+    async read({ configHash }: { readonly configHash?: string | undefined }) {
+      hashes.push(configHash);
+      return { families: [], faults: [] };
+    },
+  };
+  const modules = [
+    toModule('entries', { reader: 'configuration' }),
+    createModule('system', ['sysdetail/system', '/x']),
+  ];
+  const script = { 'sysdetail/system': { status: { unique: { v: 1, hash: 'abc' } } }, '/x': body() };
+  const bench = openBench(modules, script, { readers: { configuration } });
+  await bench.poller.pollOnce(SIGNAL);
+  bench.script['sysdetail/system'] = failure('http', true, 500);
+  await bench.turn(60_000);
+  await bench.turn(60_000);
+  await bench.turn(5 * 60_000);
+  await bench.turn(5 * 60_000);
+  expect(hashes[1]).toBe('abc');
+  expect(hashes.at(-1)).toBeUndefined();
+  bench.script['sysdetail/system'] = { status: { unique: { v: 1, hash: 'abc' } } };
+  await bench.turn(60_000);
+  await bench.turn(5 * 60_000);
+  expect(hashes.at(-1)).toBe('abc');
+  bench.script['sysdetail/system'] = failure('http', true, 404);
+  await bench.turn(60_000);
+  await bench.turn(60_000);
+  expect(hashes.at(-1)).toBeUndefined();
+});
+
 test('a reader that is refused or fails is like any other resource', async () => {
   const module = toModule('files', { reader: 'log_files' });
   const errors = [failure('auth', true, 403), failure('http', true, 500)];

@@ -110,7 +110,7 @@ test('every route that changes something does nothing for a page of another site
         ]);
       }
       const { status, text } = await askRoutes(asked, { content: spies }, { method, body });
-      expect([asked, status, text]).toEqual([asked, 403, expect.stringContaining('switched off')]);
+      expect([asked, status, text]).toEqual([asked, 403, expect.stringContaining('Disabled')]);
     }
   }
   for (const act of acts) expect([act, spies[act]?.mock.calls]).toEqual([act, []]);

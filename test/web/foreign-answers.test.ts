@@ -34,7 +34,7 @@ test.for([
   expect(page).toMatchObject({
     records: [],
     next: null,
-    unanswered: [{ shard: 1, error: 'Its answer makes no sense: it runs another version' }],
+    unanswered: [{ shard: 1, error: 'Its response is invalid; it may run another version' }],
   });
 });
 

@@ -100,7 +100,7 @@ test('POST /-/quit answers first, and then ends the agent', async () => {
   );
   const { status, body } = await bench.get('/-/quit', { method: 'POST' });
   order.push('answer');
-  expect([status, body.toString()]).toEqual([200, 'Ending.\n']);
+  expect([status, body.toString()]).toEqual([200, 'Shutting down.\n']);
   await ended.promise;
   expect(order.toSorted()).toEqual(['answer', 'quit']);
 });
@@ -112,7 +112,7 @@ test('POST /-/quit lets its client have the answer though the server closes at o
     { isLifecycleEnabled: true },
   );
   const { status, body } = await bench.get('/-/quit', { method: 'POST' });
-  expect([status, body.toString()]).toEqual([200, 'Ending.\n']);
+  expect([status, body.toString()]).toEqual([200, 'Shutting down.\n']);
   await closed.promise;
 });
 

@@ -312,7 +312,7 @@ export class Fleet {
       await this.#options.store?.closeRouter(name);
     } catch (cause) {
       if (!(cause instanceof StoreError)) throw cause;
-      this.#options.logger.warn('What was under way of a router could not be stored', {
+      this.#options.logger.warn('Pending state of a router could not be stored', {
         router: name,
         error: renderErrorChain(cause),
       });

@@ -8,6 +8,7 @@ import type { LineProcessing } from '../line-processing.ts';
 import type { SpoolGuard } from '../state.ts';
 import type { RouterStats } from '../stats/router-stats.ts';
 import type { LineFeed } from '../views/line-feed.ts';
+import { readDeviceSerial } from './device-serial.ts';
 import type { RouterLifecycle } from './lifecycle-keeper.ts';
 import { readRouterTime } from './router-time.ts';
 
@@ -33,6 +34,8 @@ export interface LogReadingOptions {
   readonly feed: Pick<LineFeed, 'publish'>;
   /** Clock for everything that waits or reads the time. */
   readonly clock: Clock;
+  /** Called when another device answers than the polls have told of. */
+  readonly onOtherDevice: () => void;
   /** Called when lines were lost. */
   readonly onGap: () => void;
   /** Called when the state can no longer be written. */
@@ -64,6 +67,8 @@ export class LogReading {
   #after: string | undefined;
   /** True if another replica has moved the logs since their positions were loaded. */
   #isFenced = false;
+  /** Serial number that polls have told of a device that answers no more; it does not count until they tell another one. */
+  #formerSerial: string | undefined;
   /** True once the pages have the gaps that are stored. */
   #hasRecalledGaps = false;
 
@@ -152,7 +157,8 @@ export class LogReading {
         start: settings.logs.start,
         matcher: lines.matcher,
         firmware: stats.identity.firmware,
-        serial: stats.identity.serial,
+        serial: this.#serial,
+        readSerial: (runSignal) => this.#readSerial(runSignal),
         isWanted: (component) => isSelected(component, settings.logs.components),
         report: (event) => this.#onEvent(event),
         shouldYield: () =>
@@ -164,6 +170,22 @@ export class LogReading {
       },
       signal,
     );
+  }
+
+  get #serial(): string | undefined {
+    const { serial } = this.#options.stats.identity;
+    if (serial !== this.#formerSerial) this.#formerSerial = undefined;
+    return this.#formerSerial === undefined ? serial : undefined;
+  }
+
+  async #readSerial(signal: AbortSignal): Promise<string | undefined> {
+    const { client, stats, onOtherDevice } = this.#options;
+    const serial = await readDeviceSerial(client, signal);
+    if (serial !== undefined && serial !== stats.identity.serial) {
+      this.#formerSerial = stats.identity.serial;
+      onOtherDevice();
+    }
+    return serial;
   }
 
   #onEvent(event: LogEvent): void {

@@ -158,6 +158,7 @@ export class RouterAgent {
       const { lines, records, archives, feed } = options;
       this.#logs = new LogReading({
         ...{ settings, client, budget: bytes.budget, stats, lifecycle, lines, records, archives, feed, clock },
+        onOtherDevice: () => poller.renewIdentity(),
         onGap: () => report({ type: 'gap-found' }),
         onStoreFailed: (cause) => report({ type: 'store-failed', cause }),
       });

@@ -53,6 +53,8 @@ export class RouterBackup {
   #reason: 'schedule' | 'change' = 'schedule';
   /** Wall time, milliseconds since the Unix epoch. */
   #dueMs: number | undefined;
+  /** Wall time at which that was looked at last. */
+  #lookedAtMs = Number.NEGATIVE_INFINITY;
   #isClosed = false;
   /** Backups that were begun. */
   #runs = 0;
@@ -112,8 +114,9 @@ export class RouterBackup {
       const lastMs = await plan.archive.readLastAttemptMs(router.name);
       // A backup that ran meanwhile, after a change, has set the next date.
       if (this.#runs > 0) return;
-      // One that was asked for meanwhile may be due before.
-      const dueMs = plan.calendar.dueMs(router.name, lastMs ?? clock.now());
+      const nowMs = clock.now();
+      // A backup of the future was made before the clock was set back. One that was asked for meanwhile may be due before.
+      const dueMs = plan.calendar.dueMs(router.name, Math.min(lastMs ?? nowMs, nowMs));
       this.#wait(dueMs === undefined ? this.#dueMs : Math.min(dueMs, this.#dueMs ?? Infinity));
     } catch (cause) {
       logger.warn('The kept profiles could not be read', { router: router.name, error: renderErrorChain(cause) });
@@ -122,12 +125,14 @@ export class RouterBackup {
   }
 
   #wait(dueMs: number | undefined): void {
+    const { router, plan, clock } = this.#options;
     this.#dueMs = dueMs;
+    this.#lookedAtMs = clock.now();
     this.#timer?.cancel();
     if (this.#isClosed || dueMs === undefined) return;
-    const { clock } = this.#options;
     this.#timer = clock.setTimer(Math.min(Math.max(0, dueMs - clock.now()), LOOK_AGAIN_MS), () => {
       if (this.#dueMs === undefined) return;
+      if (clock.now() < this.#lookedAtMs) return this.#wait(plan.calendar.dueMs(router.name, clock.now()));
       if (clock.now() < this.#dueMs) return this.#wait(this.#dueMs);
       this.#options.request();
       // The run is skipped while the byte budget is used up, so it is triggered again later.

@@ -2,6 +2,7 @@ import {
   type Clock,
   CodedError,
   type Logger,
+  openDeadline,
   type Random,
   renderDuration,
   renderErrorChain,
@@ -47,6 +48,8 @@ export interface SinkContext {
 
 /** A delivery that takes longer than this is logged as a warning, even if it has no time limit. */
 const SINK_PATIENCE_MS = 30_000;
+/** Limit of the wait until a sink that leaves has closed its file or connection. Milliseconds. */
+const CLOSE_MS_MAX = 2000;
 const SINK_BACKOFF = { firstMs: 500, ceilingMs: 5 * 60_000 };
 /** Wait before it is looked whether a sink is served here again. Milliseconds. */
 const FENCED_MS = 1000;
@@ -192,16 +195,18 @@ export class RunningSink {
 
   /** Ends the delivery after a change of the configuration. `isChanged`: the sink gets other settings; otherwise it was removed. */
   async stop(isChanged: boolean, signal: AbortSignal): Promise<void> {
-    const { metrics, logger } = this.#context;
+    const { metrics, logger, clock } = this.#context;
     // The new settings may be what makes it work, so no time is spent on the old ones.
     await this.#loop.drain(isChanged ? AbortSignal.abort() : signal);
-    await this.#sink.close().catch((cause: unknown) => this.#noteFault(cause));
+    // A file on a disk that hangs must not hold up the others, nor every reload after this one.
+    using deadline = openDeadline(clock, CLOSE_MS_MAX);
+    await untilAborted(this.#sink.close(), deadline.signal).catch((cause: unknown) => this.#noteFault(cause));
     if (isChanged) return;
     metrics.unregisterSink(this.name);
     this.#context.refusals.end(this.name);
     const records = this.#countWaiting();
     if (records > 0) {
-      logger.warn('A sink was removed; it does not get what waited for it', { sink: this.name, records });
+      logger.warn('Sink removed; its undelivered records are dropped', { sink: this.name, records });
     }
   }
 
@@ -240,7 +245,7 @@ export class RunningSink {
     const patience = clock.setTimer(SINK_PATIENCE_MS, () => {
       const waited = renderDuration(SINK_PATIENCE_MS);
       this.#noteState(false, `It has not taken records for ${waited}`);
-      logger.warn('A sink does not take its records', { sink: this.name, waited });
+      logger.warn('Sink is not accepting records', { sink: this.name, waited });
     });
     try {
       return await worker.step(ending.signal, options);

@@ -1,5 +1,12 @@
-import { renderErrorChain, type Timer } from '../../base/index.ts';
-import type { Sink, SinkSettings } from '../../delivery/index.ts';
+import {
+  DeadlineExceeded,
+  openDeadline,
+  renderDuration,
+  renderErrorChain,
+  type Timer,
+  untilAborted,
+} from '../../base/index.ts';
+import { DeliveryError, type Sink, type SinkSettings } from '../../delivery/index.ts';
 import { StoreError } from '../../store/index.ts';
 import type { SinkSummary } from '../../web/index.ts';
 import { renderSettingsHash } from '../settings-hash.ts';
@@ -31,6 +38,8 @@ interface Member {
 const NO_CHANGE: SinkChange = { commit: async () => {} };
 /** Interval at which sinks check for dead letters that a command has marked for replay. */
 const REPLAY_LOOK_MS = 30_000;
+/** Limit of the check whether a new file can be written. Milliseconds. */
+const PLACE_MS_MAX = 10_000;
 
 /** The sinks of the configuration, each delivering at its own pace. */
 export class SinkSupervisor {
@@ -98,7 +107,7 @@ export class SinkSupervisor {
         if (this.#sinks.get(name)?.hash === hash) continue;
         const sink = create(one);
         made.set(name, sink);
-        if (this.#isBegun) await sink.checkPlace?.();
+        if (this.#isBegun) await this.#checkPlace(sink);
       }
       if (isTrial) {
         if (this.#isBegun) this.#options.store.checkWritable();
@@ -114,7 +123,7 @@ export class SinkSupervisor {
     return {
       commit: async (signal) => {
         this.#isBegun = true;
-        for (const running of leaving) await running.stop(!gone.includes(running), signal);
+        await Promise.all(leaving.map((running) => running.stop(!gone.includes(running), signal)));
         const kept = new Map(this.#sinks);
         this.#sinks.clear();
         for (const [name, { settings: one, hash }] of wanted) {
@@ -128,6 +137,21 @@ export class SinkSupervisor {
         this.#lookAgain();
       },
     };
+  }
+
+  /** Checks where a sink is to write. A disk that hangs must not hold up all later reloads. */
+  async #checkPlace(sink: Sink): Promise<void> {
+    using deadline = openDeadline(this.#options.clock, PLACE_MS_MAX);
+    try {
+      await untilAborted(sink.checkPlace?.() ?? Promise.resolve(), deadline.signal);
+    } catch (cause) {
+      if (!(cause instanceof DeadlineExceeded)) throw cause;
+      const limit = renderDuration(PLACE_MS_MAX);
+      throw new DeliveryError('unwritable', `Sink ${sink.name} could not check its file within ${limit}`, {
+        disposition: 'retry',
+        hint: 'Check whether its disk or network file system responds',
+      });
+    }
   }
 
   /** Stores the sinks. The first ones are also those with which the store was created, so that it stores them once it can. */

@@ -66,11 +66,11 @@ export function showLetter(flags: ConfigFlags & { readonly id: number }, io: Com
 export function replayLetters(flags: ConfigFlags & LetterSelection, io: CommandIo): Promise<ExitCode> {
   return withLetters(flags, io, async (letters, { sinks }) => {
     const count = await letters.markReplay(toSelection(flags));
-    await writeResult(`${count} dead letters will be tried again\n`, io);
+    await writeResult(`${renderLetters(count)} will be tried again\n`, io);
     if (isMissing(flags, count, io)) return EXIT.failed;
     const { sink } = flags;
     if (sink !== undefined && !sinks.some(({ name }) => name === sink)) {
-      io.stderr.write(`There is no sink "${sink}" in the configuration: they wait until there is\n`);
+      io.stderr.write(`The configuration has no sink "${sink}"; the dead letters wait until it is added\n`);
     }
     return EXIT.done;
   });
@@ -83,9 +83,10 @@ export function dropLetters(
 ): Promise<ExitCode> {
   return withLetters(flags, io, async (letters) => {
     const question = 'Drop these dead letters? Their records are not delivered to the sink and cannot be brought back.';
-    if (!(await confirm(question, flags.isAgreed, io))) return EXIT.failed;
+    const refusal = await confirm(question, flags.isAgreed, io);
+    if (refusal !== undefined) return refusal;
     const count = await letters.drop({ ...toSelection(flags), olderThanMs: flags.olderThanMs });
-    await writeResult(`${count} dead letters dropped\n`, io);
+    await writeResult(`${renderLetters(count)} dropped\n`, io);
     return isMissing(flags, count, io) ? EXIT.failed : EXIT.done;
   });
 }
@@ -95,11 +96,15 @@ function toEntry({ id, sink, uid, router, component, timestamp, reason, code, at
   return { id, sink, uid, router, component, timestamp, reason, code, at: new Date(atMs).toISOString(), isReplayed };
 }
 
+function renderLetters(count: number): string {
+  return `${count} ${count === 1 ? 'dead letter' : 'dead letters'}`;
+}
+
 /** Returns true, with a message on stderr, when some of the given numbers do not exist. */
 function isMissing({ ids }: LetterSelection, found: number, io: CommandIo): boolean {
   const missing = new Set(ids).size - found;
   if (ids.length === 0 || missing === 0) return false;
-  io.stderr.write(`${missing} of the numbers are no such dead letters; see dead-letters list\n`);
+  io.stderr.write(`${missing} of these numbers ${missing === 1 ? 'does' : 'do'} not exist; see dead-letters list\n`);
   return true;
 }
 

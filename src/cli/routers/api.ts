@@ -6,6 +6,7 @@ import { confirm } from '../terminal/confirm.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
 import { countBytes, openProgress } from '../terminal/progress.ts';
 import { withRouter } from './connect.ts';
+import { parseKeyValues } from './key-values.ts';
 
 /** Options of `api`. */
 export interface ApiFlags extends ConfigFlags {
@@ -35,7 +36,8 @@ export async function api(flags: ApiFlags, io: CommandIo): Promise<ExitCode> {
   if (!call) return EXIT.usage;
   if (call.method !== 'GET') {
     const question = `Send ${call.method} ${call.path} to ${flags.router}?`;
-    if (!(await confirm(question, flags.isAgreed, io))) return EXIT.usage;
+    const refusal = await confirm(question, flags.isAgreed, io);
+    if (refusal !== undefined) return refusal;
   }
   return withRouter(flags, flags.router, io, async ({ client }) => {
     const { output } = flags;
@@ -79,16 +81,11 @@ async function parseCall(flags: ApiFlags, io: CommandIo): Promise<AnyCall | unde
   const method = METHODS.find((known) => known === flags.method.toUpperCase());
   if (!method) return refuse(`unknown method ${JSON.stringify(flags.method)}; expected one of ${METHODS.join(', ')}`);
   if (flags.output !== undefined && method !== 'GET') return refuse('--output requires GET');
-  const query: Record<string, string> = {};
-  for (const pair of flags.query) {
-    const at = pair.indexOf('=');
-    if (at < 1) return refuse(`--query ${JSON.stringify(pair)}: expected key=value`);
-    query[pair.slice(0, at)] = pair.slice(at + 1);
-  }
-  if (flags.filter !== undefined) {
-    if (parseJson(flags.filter) === undefined) return refuse('--filter: expected JSON');
-    query['filter'] = flags.filter;
-  }
+  const { filter } = flags;
+  const pairs = parseKeyValues('--query', flags.query);
+  if (typeof pairs === 'string') return refuse(pairs);
+  if (filter !== undefined && parseJson(filter) === undefined) return refuse('--filter: expected JSON');
+  const query = filter === undefined ? pairs : { ...pairs, filter };
   const path = flags.path.startsWith('/') ? flags.path : `/${flags.path}`;
   if (!/^[\x21-\x7e]+$/.test(path) || /[?#]/.test(path)) {
     return refuse(`${JSON.stringify(flags.path)} is not a path; parameters go into --query`);

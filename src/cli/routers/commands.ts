@@ -46,6 +46,21 @@ export function addRouterCommands(program: Program, io: CommandIo, finish: (code
     });
 
   program
+    .command('action')
+    .description('Have a router carry out one manual action. It is sent once; asks for confirmation.')
+    .argument('<type>', 'type of the action, such as reboot, info_led or wan_chain')
+    .argument('<router>', 'name in the configuration')
+    .addOption(configOption())
+    .addOption(storageOption())
+    .option('--option <key=value>', 'option of the action; repeatable', collect, [])
+    .option('--yes', 'do not ask')
+    .action(async (type, router, options) => {
+      const { action } = await import('./action.ts');
+      const isAgreed = options.yes === true;
+      finish(await action({ ...toConfigFlags(options), type, router, options: options.option, isAgreed }, io));
+    });
+
+  program
     .command('status')
     .description('Show the status of a router, as JSON or as metrics.')
     .argument('<router>', 'name in the configuration')

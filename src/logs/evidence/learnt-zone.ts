@@ -76,7 +76,8 @@ export function learnZone({
 
 /** True if a router must be asked for its local time, so that lines do not get an offset that it no longer has. */
 export function isZoneOpen({ told = [], askedMs }: ZoneEvidence, nowMs: number): boolean {
-  if (askedMs === undefined) return true;
+  // After the agent's clock was set back, nothing says how long ago it was.
+  if (askedMs === undefined || askedMs > nowMs) return true;
   const last = told.at(-1);
   if (!last) return nowMs - askedMs >= ASK_AGAIN_MS;
   return CANDIDATE_ZONES.some((zone) => {

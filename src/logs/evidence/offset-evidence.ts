@@ -1,5 +1,5 @@
 import type { RouterTime } from '../contracts.ts';
-import { findHead } from '../file-head.ts';
+import { countNulBytes, findHead } from '../file-head.ts';
 import { parseLine } from '../lines/parse-line.ts';
 import { type ListedLog, parseStampUtcMs, renderStamp } from '../names.ts';
 import { FLOOR_MS } from '../time/log-clock.ts';
@@ -49,7 +49,7 @@ export function findOffsetEvidence({ rotated }: ListedLog, head: Uint8Array): Of
   if (stamp === undefined) return undefined;
   const rotatedUtcMs = parseStampUtcMs(stamp);
   const bytes = Buffer.from(head.buffer, head.byteOffset, head.length);
-  const found = findHead(bytes, true, { order: 'dmy', nearMs: rotatedUtcMs });
+  const found = findHead(bytes, countNulBytes(bytes), true, { order: 'dmy', nearMs: rotatedUtcMs });
   const firstWallAsUtcMs = found?.firstWallAsUtcMs;
   if (firstWallAsUtcMs === undefined || Number.isNaN(rotatedUtcMs)) return undefined;
   const offsetMs = linkOffsetMs(firstWallAsUtcMs, stamp, new Zone(undefined));

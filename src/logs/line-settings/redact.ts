@@ -12,7 +12,7 @@ export function resolveRedact(file: ConfigFile, written: WrittenRedact = []): Re
     const pattern = compileAt(source, { file, path });
     if (!pattern || replacement === undefined) return [];
     if (pattern.match(''))
-      file.faults.add(path, 'The pattern matches nothing at all too, so it does not say what is to be removed');
+      file.faults.add(path, 'The pattern matches the empty text; it must match at least one character');
     return [{ pattern: pattern.source, replacement }];
   });
 }

@@ -38,8 +38,8 @@ export class ComponentTail {
   readonly #relist: () => Promise<ListedLog>;
   readonly #log: TrackedLog;
   readonly #reader: FileReader;
-  /** True if the stored position does not name the zone of its times. */
-  readonly #isZoneUnstored: boolean;
+  /** True if the stored position has to be replaced before anything is read, because it would be completed in another way later. */
+  readonly #isUnstored: boolean;
   /** True if nothing of this log was ever read. */
   #isFirstContact: boolean;
   /** The listing that was noted last. */
@@ -63,9 +63,10 @@ export class ComponentTail {
     this.#context = context;
     this.#component = component;
     this.#relist = relist;
-    this.#isZoneUnstored = known !== undefined && known.zone === undefined && !context.isReplaced;
     this.#isFirstContact = known === undefined;
     this.#log = new TrackedLog(context, component, known);
+    const isZoneUnstored = known !== undefined && known.zone === undefined;
+    this.#isUnstored = !context.isReplaced && (isZoneUnstored || this.#log.isClockSetBack);
     this.#reader = new FileReader(this.#log);
     // The times of a device that answers no more stay as they were: what is told of its end has them.
     if (!context.isReplaced) this.#log.alignTimes();
@@ -99,9 +100,12 @@ export class ComponentTail {
     return 'settled';
   }
 
-  /** Returns the commits that must precede any reading: later evidence would change the zone assumed for this position. */
-  pinZone(): readonly LogCommit[] {
-    return this.#isZoneUnstored ? [this.#log.prepare({ told: [] }).commit] : [];
+  /**
+   * Returns the commits that must precede any reading: later evidence would change the zone that is assumed for this position, and
+   * what has waited since before the agent's clock was set back would begin to wait at each run.
+   */
+  pin(): readonly LogCommit[] {
+    return this.#isUnstored ? [this.#log.prepare({ told: [] }).commit] : [];
   }
 
   /** Notes files that are listed while other logs are read: they may be gone later. */
@@ -191,6 +195,7 @@ export class ComponentTail {
       const newer = await this.#relist();
       if (isNews(this.#position, newer)) return newer;
     }
+    await this.#context.confirmDevice(signal);
     await this.#log.record({ type: 'current-replaced' });
     return undefined;
   }

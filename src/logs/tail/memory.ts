@@ -117,6 +117,8 @@ export class TailMemory {
   links: LinkVerdict | undefined;
   /** True if the router did not answer a request for its local time: nothing waits for that twice. */
   hasWaitedForTime = false;
+  /** True if the router did not answer a request for its serial number: nothing waits for that twice. */
+  hasWaitedForSerial = false;
   /** True if new lines had another offset than the one in use: then the router is asked again. */
   isZoneDoubted = false;
 

@@ -2,9 +2,10 @@ import { ArchiveError } from '../archive/index.ts';
 import { isOwnFault, toFileFault } from '../errors.ts';
 import { toDamageGap } from '../event-records.ts';
 import type { FileReader, TakenLines } from '../file-reader.ts';
-import type { RotatedFile } from '../names.ts';
+import type { ScanResult } from '../file-scan.ts';
+import { parseStampUtcMs, type RotatedFile } from '../names.ts';
 import type { LogFile } from '../position/position.ts';
-import { listBegun, listRemembered } from '../tracker/state.ts';
+import { isSameFile, listBegun, listRemembered } from '../tracker/state.ts';
 import type { TrackedLog } from './tracked-log.ts';
 
 /** The reading of one rotated file. */
@@ -20,6 +21,9 @@ export interface RotatedReading {
   /** Lines are made durable in pieces of about this size. Bytes of log text. */
   readonly batchBytes: number;
 }
+
+/** A file is rotated after its last line; of several processes, that may be stamped a little later. Milliseconds. */
+const SLACK_MS = 5000;
 
 /** `completed`: done with. `unfinished`: to be tried again later. `deferred`: it may not be read yet. */
 export type RotatedOutcome = 'completed' | 'unrelated' | 'deferred' | 'unfinished';
@@ -38,6 +42,13 @@ export async function readRotated(reading: RotatedReading, signal: AbortSignal):
     await log.save();
     return 'deferred';
   }
+  const damaged = findDamaged(log, stamp, result);
+  if (damaged) {
+    // It has been rotated, so `current` is another file.
+    if (isSameFile(log.position.open, damaged)) log.observe({ type: 'current-replaced' });
+    await log.record({ type: 'file-unreadable', rotated, reason: 'damaged', file: damaged });
+    return 'completed';
+  }
   if (result.kind === 'unrelated') {
     const { firstWallAsUtcMs } = result;
     log.observe({ type: 'file-unrelated', stamp, firstWallAsUtcMs });
@@ -49,6 +60,21 @@ export async function readRotated(reading: RotatedReading, signal: AbortSignal):
   if (file) log.memory.retention.noteFile(file.off);
   await log.record({ type: 'file-ended', stamp, piece: taken.piece, damage }, taken);
   return 'completed';
+}
+
+/**
+ * Finds the begun file whose rest this was, if a part of it is lost that was read before: nothing proves where it goes on, and its lines
+ * would come again with other uids. One that begins with another block, because its first one is lost, is the begun file if the lines
+ * behind that are not all newer than what was read of it, and its rest is looked for.
+ */
+function findDamaged(log: TrackedLog, stamp: string, result: ScanResult): LogFile | undefined {
+  if (result.kind === 'damaged') return result.candidate;
+  if (result.kind !== 'unrelated' || !result.isHeadLost || result.firstWallAsUtcMs === undefined) return undefined;
+  const firstUtcMs = log.context.zone.toUtc(result.firstWallAsUtcMs, undefined).utcMs;
+  const endMs = parseStampUtcMs(stamp) + SLACK_MS;
+  // Not the open one: by now, `current` would have shown that it was rotated.
+  const looked = log.position.pending.map(({ file }) => file);
+  return looked.find(({ lastUtcMs = Number.NaN }) => lastUtcMs >= firstUtcMs && lastUtcMs <= endMs);
 }
 
 /** Notes why a rotated file could not be read, with what was read of it; throws when it is not the file's fault. */

@@ -3,6 +3,7 @@ import type { Clock } from '../../base/index.ts';
 import type { LifecyclePause, LogCommit, RecordLines, RouterIdentity } from '../../model/index.ts';
 import type { ArchivePool } from '../archive/index.ts';
 import type { LogEvent, LogSource, RecordLog, RouterTime } from '../contracts.ts';
+import { isOwnFault, statusOf } from '../errors.ts';
 import { isZoneOpen, learnZone, noteOffset, noteRotation, noteTold } from '../evidence/learnt-zone.ts';
 import { addEvidence, judgeLinks, type LinkObservation } from '../evidence/link-rule.ts';
 import { findToldOffsetMs } from '../evidence/offset-evidence.ts';
@@ -60,6 +61,11 @@ export interface TailOptions {
   readonly firmware?: string | undefined;
   /** Serial number, when it is known: another one means another router. */
   readonly serial?: string | undefined;
+  /**
+   * Asks the router for its serial number, when its files are not those that are known: `undefined` when it does not tell. Errors as
+   * those of a {@link LogSource}. Absent: it is the same router as long as `serial` does not say otherwise.
+   */
+  readonly readSerial?: ((signal: AbortSignal) => Promise<string | undefined>) | undefined;
   /** Redaction and log rules. Default: none. */
   readonly matcher?: LineMatcher | undefined;
 }
@@ -69,8 +75,24 @@ const HISTORY_BYTES_MAX = 16 * 1024 * 1024;
 /** Longest interval between two looks for which an unknown zone may be inferred from the router's own time. */
 const FRESH_MS_MAX = 5 * 60_000;
 const OFFSET_STEP_MS = 15 * 60_000;
+/** No two zones are further apart. */
+const OFF_BY_MS_MAX = 26 * 60 * 60_000;
+/** Statuses that say that the router does not have the resource, or does not let this account read it. */
+const REFUSALS: readonly unknown[] = [403, 404];
 /** Maximum distance of a fresh line from the router's clock, seconds of delay included. */
 const FRESH_SLACK_MS = 30_000;
+
+/** Another device than before answers: thrown before anything of it is read. */
+export class OtherDevice extends Error {
+  override readonly name = 'OtherDevice';
+  /** Its serial number. */
+  readonly serial: string;
+
+  constructor(serial: string) {
+    super('Another device answers');
+    this.serial = serial;
+  }
+}
 
 /** Options, facts and zone that the logs of one router share in one run. */
 export class TailContext {
@@ -103,6 +125,9 @@ export class TailContext {
   /** The commits that are under way. */
   readonly #underWay = new Set<Promise<void>>();
   readonly #configured: Zone;
+  readonly #readSerial: TailOptions['readSerial'];
+  /** True once this run has asked for the serial number. */
+  #hasAskedSerial = false;
   #learnt: ReturnType<typeof learnZone>;
 
   /** `storedFacts`: the facts about the router that an earlier run has stored. */
@@ -128,6 +153,7 @@ export class TailContext {
     this.facts = facts;
     this.contactMs = known?.firstContactMs;
     this.#configured = options.zone;
+    this.#readSerial = options.readSerial;
     this.isReplaced = noteSerial(facts, options.serial);
     if (this.isReplaced) memory.isZoneDoubted = false;
     if (options.firmware !== undefined && options.firmware !== facts.firmware) {
@@ -195,6 +221,30 @@ export class TailContext {
     return this.memory.isZoneDoubted || isZoneOpen(this.facts.zone, this.clock.now());
   }
 
+  /**
+   * Asks the router who it is, once in a run, when its files are not those that are known: what is read of another device as of
+   * this one would come again, with other uids, once a poll has found that out. Throws {@link OtherDevice} if it is another one. A router
+   * that is well and does not answer this for once is asked again at the next run, and only then do its files go without.
+   */
+  async confirmDevice(signal: AbortSignal): Promise<void> {
+    const { facts, memory } = this;
+    if (!this.#readSerial || facts.serial === undefined || this.#hasAskedSerial) return;
+    this.#hasAskedSerial = true;
+    let serial: string | undefined;
+    try {
+      serial = await this.#readSerial(signal);
+    } catch (cause) {
+      const isRefused = REFUSALS.includes(statusOf(cause));
+      const mayWait = !this.isOnlyRun && !memory.hasWaitedForSerial;
+      if (signal.aborted || !isOwnFault(cause) || (mayWait && !isRefused)) {
+        memory.hasWaitedForSerial = true;
+        throw cause;
+      }
+    }
+    memory.hasWaitedForSerial = false;
+    if (serial !== undefined && serial !== facts.serial) throw new OtherDevice(serial);
+  }
+
   /** Notes that the router sends parts of files, or does not, as it has just shown. */
   noteRange(isSupported: boolean): void {
     this.facts.range = isSupported;
@@ -253,7 +303,7 @@ export class TailContext {
     const offByMs = Math.round((newest - dateMs) / OFFSET_STEP_MS) * OFFSET_STEP_MS;
     const agoMs = dateMs - (newest - offByMs);
     // An old line, or one whose distance no zone explains, says nothing.
-    if (agoMs < -FRESH_SLACK_MS || agoMs > sinceMs + FRESH_SLACK_MS) return;
+    if (agoMs < -FRESH_SLACK_MS || agoMs > sinceMs + FRESH_SLACK_MS || Math.abs(offByMs) > OFF_BY_MS_MAX) return;
     if (this.#configured.isNamed) {
       if (offByMs !== 0) this.report({ type: 'log-zone-doubted', offByMs });
       return;

@@ -5,7 +5,7 @@ import { parsePosition } from '../position/position-text.ts';
 import { ComponentTail } from './component-tail.ts';
 import { askForTime, findZone } from './find-zone.ts';
 import { TailMemory } from './memory.ts';
-import { TailContext, type TailOptions } from './tail-context.ts';
+import { OtherDevice, TailContext, type TailOptions } from './tail-context.ts';
 
 export interface TailOnceOptions extends TailOptions {
   /** Returns true if a component's log is wanted. */
@@ -27,6 +27,17 @@ const NOT_LISTED: ListedLog = { current: undefined, rotated: [] };
  * left for the next run, else with `undefined`. Where no zone is configured it is learnt first, wherever the router shows it.
  */
 export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): Promise<string | undefined> {
+  try {
+    return await tailDevice(options, signal);
+  } catch (cause) {
+    if (!(cause instanceof OtherDevice)) throw cause;
+    const { serial } = cause;
+    return await tailDevice({ ...options, serial, readSerial: undefined }, signal);
+  }
+}
+
+/** {@link tailOnce}; throws {@link OtherDevice} when the device is found to be another one than `serial` says. */
+async function tailDevice(options: TailOnceOptions, signal: AbortSignal): Promise<string | undefined> {
   const { source, records, router, clock, report, isWanted, memory = new TailMemory() } = options;
   const { shouldYield = () => false, after = '' } = options;
   const list = async (): Promise<Listing> => parseListing(await source.listLogs(signal));
@@ -45,6 +56,7 @@ export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): P
   let listing = await list();
   if (context.zone.isAssumed && ((facts === undefined && positions.size === 0) || context.isReplaced))
     await findZone(context, listing, signal);
+  if (!context.isReplaced && lacksKnown(listing, positions)) await context.confirmDevice(signal);
   context.isWiped = findWiped(listing, positions);
   const excess = findExcess(listing, positions, memory.told);
   if (excess.length > 0) {
@@ -76,7 +88,7 @@ export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): P
   }));
   let last: string | undefined;
   try {
-    const pins = tails.flatMap(({ tail }) => tail.pinZone());
+    const pins = tails.flatMap(({ tail }) => tail.pin());
     if (pins.length > 0) await context.commit(...pins);
     if (context.isReplaced)
       await replaceAll(
@@ -149,6 +161,16 @@ function findExcess(
 /** The positions of the logs; `undefined` for one that cannot be read. */
 function parsePositions(stored: ReadonlyMap<string, string>): Map<string, LogPosition | undefined> {
   return new Map([...stored].map(([component, text]) => [component, parsePosition(text)]));
+}
+
+/** True if none of the rotated files is listed that are known of some log: they were all deleted since, or are those of another device. */
+function lacksKnown(listing: Listing, positions: ReadonlyMap<string, LogPosition | undefined>): boolean {
+  return [...positions].some(([component, position]) => {
+    if (!position) return false;
+    const known = [...Object.keys(position.completed), ...Object.keys(position.waiting)];
+    const listed = listing.logs.get(component)?.rotated.map(({ stamp }) => stamp) ?? [];
+    return known.length > 0 && !known.some((stamp) => listed.includes(stamp));
+  });
 }
 
 /** True if some log that had rotated files has none any more: routers delete the logs of all components together. */

@@ -8,6 +8,7 @@ import { createPosition, type LogPosition } from '../position/position.ts';
 import { renderPosition } from '../position/position-text.ts';
 import { createSkewBounds } from '../time/log-clock.ts';
 import { Zone } from '../time/zone.ts';
+import { boundTimes } from '../tracker/agent-clock.ts';
 import type { Observation, Told } from '../tracker/observation.ts';
 import { createLogState, type LogState, type View } from '../tracker/state.ts';
 import { type Step, takeStep } from '../tracker/step.ts';
@@ -32,6 +33,8 @@ export class TrackedLog {
   readonly memory: LogMemory;
   /** The agent's clock when the run began to read this log. */
   readonly observedMs: number;
+  /** True if the agent's clock was set back since the position was stored: then it has to be stored before anything waits. */
+  readonly isClockSetBack: boolean;
   /** Bytes of lines read in this run, and those of lines about requests of this program among them. */
   readBytes = 0;
   ownBytes = 0;
@@ -43,7 +46,10 @@ export class TrackedLog {
     this.component = component;
     this.memory = context.memory.of(component);
     this.observedMs = context.clock.now();
-    this.#state = createLogState(position ?? createPosition());
+    const known = position ?? createPosition();
+    const bounded = boundTimes(known, this.observedMs);
+    this.isClockSetBack = bounded !== known;
+    this.#state = createLogState(bounded);
   }
 
   get position(): LogPosition {

@@ -28,7 +28,7 @@ const REMEMBERED_MAX = 64;
 const GENS_MAX = 64;
 /** Delay before a file whose reading failed is tried again, doubled each time up to the ceiling. Milliseconds. */
 const RETRY_FIRST_MS = 5000;
-const RETRY_CEILING_MS = 120_000;
+export const RETRY_CEILING_MS = 120_000;
 
 /** The router lists these files: new ones are noted. */
 export function noteListed(draft: Draft, listed: ListedLog): void {

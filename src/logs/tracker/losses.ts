@@ -13,6 +13,7 @@ import {
   hasBackfill,
   isBackfill,
   isOlder,
+  isSameFile,
   lineBehind,
   listBegun,
   toStamps,
@@ -47,9 +48,9 @@ function forgetCompleted(draft: Draft, gone: readonly string[]): void {
   }
 }
 
-/** A rotated file can never be read. */
-export function giveUpFile(draft: Draft, { stamp, name }: RotatedFile, reason: Gap['reason']): Gap {
-  const gap = giveUpStamp(draft, stamp, name, reason);
+/** A rotated file can never be read. `known`: the begun file that it is. */
+export function giveUpFile(draft: Draft, { stamp, name }: RotatedFile, reason: Gap['reason'], known?: LogFile): Gap {
+  const gap = giveUpStamp(draft, stamp, name, reason, known);
   closeStamp(draft, stamp, null);
   return gap;
 }
@@ -135,7 +136,7 @@ function toLinkGap(draft: Draft, { after, from, to, track, isVague }: BrokenLink
 }
 
 /** The gap of a rotated file that is lost. The oldest file whose rest is missing and that it may be is taken to be this one. */
-function giveUpStamp(draft: Draft, stamp: string, name: string, reason: Gap['reason']): Gap {
+function giveUpStamp(draft: Draft, stamp: string, name: string, reason: Gap['reason'], known?: LogFile): Gap {
   const { position } = draft;
   const { sequenceEnd, pending, waiting } = position;
   const track: Track = isBackfill(position, stamp) ? 'backfill' : 'live';
@@ -143,7 +144,8 @@ function giveUpStamp(draft: Draft, stamp: string, name: string, reason: Gap['rea
   position.waiting = without(waiting, [stamp]);
   const isNewest = sequenceEnd !== undefined && sequenceEnd.stamp < stamp;
   // A pending file that was overtaken by the file read last is older than that one.
-  const entry = pending.find(({ isOvertaken }) => !(isOvertaken && isNewest));
+  const own = pending.find((one) => isSameFile(one.file, known));
+  const entry = own ?? pending.find(({ isOvertaken }) => !(isOvertaken && isNewest));
   const file = entry?.file;
   position.pending = pending.filter((other) => other !== entry);
   const before = isNewest ? sequenceEnd.edge : undefined;

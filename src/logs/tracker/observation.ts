@@ -67,7 +67,9 @@ export type Observation =
   | {
       readonly type: 'file-unreadable';
       readonly rotated: RotatedFile;
-      readonly reason: 'too-large' | 'unsupported';
+      readonly reason: 'too-large' | 'unsupported' | 'damaged';
+      /** The begun file that it is, where that is known. */
+      readonly file?: LogFile | undefined;
       /** The whole lines before the fault. */
       readonly piece?: ReadPiece | undefined;
     }

@@ -149,7 +149,7 @@ function noteFailure(draft: Draft, failure: Of<'file-failed' | 'file-unreadable'
   const track = piece ? trackOf(draft, piece.file, piece.stamp) : 'live';
   if (piece?.file) adoptFile(draft, piece.file, piece.stamp);
   const isUnreadable = failure.type === 'file-unreadable';
-  const gaps = isUnreadable ? [giveUpFile(draft, failure.rotated, failure.reason)] : [];
+  const gaps = isUnreadable ? [giveUpFile(draft, failure.rotated, failure.reason, failure.file)] : [];
   if (!isUnreadable) noteFault(draft, failure.stamp, failure.fault);
   if (piece) tellLines(draft, piece, track);
   else tellEnded(draft, undefined, 'live');

@@ -187,6 +187,6 @@ function toLengthError(attempt: string, bytesMax: number | undefined): RouterErr
     disposition: 'skip',
     status: 200,
     isAnswered: true,
-    hint: 'What came before is kept; where the router supports ranges, the next download goes on behind it',
+    hint: 'What was received is kept; with range support, the next download continues after it',
   });
 }

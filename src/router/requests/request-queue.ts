@@ -346,9 +346,9 @@ const WORDS_MAX = 20;
 const HINTS: Readonly<Record<number, string>> = {
   400: 'The router does not accept what was sent; the words in brackets are its own',
   403: 'The group of the account does not permit this; see the rights of its user on the router',
-  404: 'This router does not have it: other cards, another firmware, or a name that is not known to it',
+  404: 'This router does not have it: it has other cards or another firmware, or the name is wrong',
   500: 'The router could not store or activate it; see its own log',
-  503: 'The router is busy with another request of this kind; it was asked again in vain',
+  503: 'The router is busy with another request of this kind; retries did not help',
 };
 
 /** Returns the error for an answer with an unexpected status. */
@@ -368,7 +368,7 @@ export function toAnswerError(answer: JsonAnswer, request: TransportRequest): Ro
 export function toRefusalError({ message, status, words }: RouterError): RouterError {
   const hint = HINTS[403];
   const options = { status, words, hint, disposition: 'operator', isAnswered: true } as const;
-  return new RouterError('auth', `${message} whatever the login`, options);
+  return new RouterError('auth', `${message}, even after a new login`, options);
 }
 
 /** Decodes the details of an error body, `{"error": [{"<topic>": "<text>"}, …]}`; none if it has another form. */

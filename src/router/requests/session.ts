@@ -124,17 +124,20 @@ export class Session {
     return true;
   }
 
-  /** Logs out if tokens are held, and ends the session. Never throws: the router's tokens expire anyway. */
+  /**
+   * Logs out if tokens are held, and ends the session. The refresh token does it once the access token may have expired: the
+   * router answers 401 to that one, and keeps the session. Never throws: the router's tokens expire anyway.
+   */
   async close(signal: AbortSignal): Promise<void> {
+    const { isReady } = this;
     const state = this.#state;
     this.#state = { name: 'closed' };
     if (state.name !== 'live') return;
+    const { access, refresh } = state.tokens;
     try {
-      await this.#options.ask(
-        { method: 'POST', path: '/auth/logout', authorization: `Bearer ${state.tokens.access}` },
-        signal,
-      );
-      this.#options.report({ type: 'session-closed' });
+      const authorization = `Bearer ${isReady ? access : refresh}`;
+      const { status } = await this.#options.ask({ method: 'POST', path: '/auth/logout', authorization }, signal);
+      if (status === 200) this.#options.report({ type: 'session-closed' });
     } catch {
       // The tokens expire on the router after its auto-logout time.
     }

@@ -154,6 +154,6 @@ export class PeerClient {
     if (refusal !== undefined) return { error: refusal };
     if (isCut) return { error: `Its answer is longer than ${ANSWER_BYTES_MAX} bytes` };
     const value = await question.decode(bytes.toString('utf8'), shard);
-    return value === undefined ? { error: 'Its answer makes no sense: it runs another version' } : { value };
+    return value === undefined ? { error: 'Its response is invalid; it may run another version' } : { value };
   }
 }

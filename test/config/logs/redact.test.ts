@@ -33,7 +33,7 @@ describe('loadConfig() on redact', () => {
     ['[{ pattern: "[" }]', '1:21: redact[0].pattern: A "[" is never closed; write \\[ for the character'],
     ['[7]', '1:10: redact[0]: Expected a pattern as text, or a map of keys with one; found the number 7'],
     ['[{ patern: a }]', '1:12: redact[0].patern: Unknown key; did you mean "pattern"?'],
-    ['["x*"]', '1:10: redact[0]: The pattern matches nothing at all too, so it does not say what is to be removed'],
+    ['["x*"]', '1:10: redact[0]: The pattern matches the empty text; it must match at least one character'],
     [
       `[{ pattern: x, replacement: ${'y'.repeat(65)} }]`,
       /^1:37: redact\[0\]\.replacement: Expected text of at most 64 characters/,

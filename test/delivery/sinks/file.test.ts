@@ -21,6 +21,7 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createSteppedClock, type SteppedClock } from '../../../src/base/index.ts';
 import type { OutgoingRecord } from '../../../src/delivery/outgoing-record.ts';
+import { LogFile } from '../../../src/delivery/sinks/file/log.ts';
 import { createFileSink, type FileSinkOptions } from '../../../src/delivery/sinks/file/sink.ts';
 import { startProgram } from '../../support/child.ts';
 import { sampleRecord, sampleRecords } from '../../support/sinks/sample-records.ts';
@@ -301,6 +302,29 @@ describe('FileSink.deliver()', () => {
     expect(await again).toEqual({ bytes: 0, duplicates: 2 });
     expect(readAll()).toBe(toText(records));
   });
+});
+
+test('FileSink does not repeat a delivery that was abandoned while its file was being opened and was written all the same', async () => {
+  const opening = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  const open = LogFile.open.bind(LogFile);
+  const opened = vi.spyOn(LogFile, 'open').mockImplementationOnce(async (options) => {
+    opening.resolve();
+    await goOn.promise;
+    return open(options);
+  });
+  const sink = createSink();
+  const records = sampleRecords('a', 2);
+  const abort = new AbortController();
+  const delivering = sink.deliver(records, abort.signal);
+  await opening.promise;
+  abort.abort(new RangeError('time is over'));
+  await expect(delivering).rejects.toThrow('time is over');
+  goOn.resolve();
+  expect(await sink.deliver(records, never)).toEqual({ bytes: 0, duplicates: 2 });
+  expect(readAll()).toBe(toText(records));
+  opened.mockRestore();
+  await sink.close();
 });
 
 describe('FileSink rotates', () => {

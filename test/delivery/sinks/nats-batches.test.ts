@@ -248,19 +248,26 @@ describe.skipIf(natsServer.isMissing)(`NatsSink and batches, with a real server$
     expect(Object.values(await read()).flat()).toHaveLength(1 + 3 * 29 + 5);
   });
 
-  test.for(BATCHED)('%s: a subject that the account must not publish to stops that log alone', async (mode) => {
+  test.for(BATCHED)('%s: records of a subject that the account must not publish to are refused alone', async (mode) => {
     const { subject, read } = await addStream(mode);
     const sink = await createWarmSink(subject, { auth: toAuth('kept-out') });
     const secret = (uid: string) => sampleRecord(uid, { component: 'secret' });
     const records = [...recordsOfLogs('a', 10), secret('s1'), ...recordsOfLogs('b', 10)];
     expect(await sink.deliver(records, never)).toMatchObject({
-      retry: { indexes: [10], reason: expect.stringMatching(/permissions violation/i) },
+      refused: [{ index: 10, reason: expect.stringMatching(/permissions violation/i) }],
+      retry: undefined,
     });
     const { warm: _warm, ...stored } = await read();
     expect(stored).toEqual(expected(records.filter(({ uid }) => uid !== 's1')));
-    expect(await sink.deliver([secret('s2'), ...recordsOfLogs('c', 4)], never)).toMatchObject({
-      retry: { indexes: [0] },
+    const more = [...recordsOfLogs('c', 4), secret('s2'), ...recordsOfLogs('d', 4), secret('s3')];
+    // Known by now, they end no batch.
+    expect(await sink.deliver(more, never)).toMatchObject({
+      refused: [{ index: 4 }, { index: 9 }],
+      retry: undefined,
+      duplicates: 0,
     });
+    const { warm: _again, ...all } = await read();
+    expect(all).toEqual(expected([...records, ...more].filter(({ uid }) => !/^s\d/.test(uid))));
   });
 
   test.for(BATCHED)('%s: a full stream holds back, and gets the rest in order once there is room', async (mode) => {

@@ -257,7 +257,7 @@ describe.skipIf(natsServer.isMissing)(`NatsSink with a real server${natsServer.n
     });
   });
 
-  test('stops at a subject that the account must not publish to, and delivers the others', async () => {
+  test('refuses the records of a subject that the account must not publish to, once others were stored', async () => {
     const config = `authorization { users: [
       { user: "agent", password: "p", permissions: { publish: { deny: ["logs.*.*.secret"] } } },
       { user: "admin", password: "p" }
@@ -267,13 +267,20 @@ describe.skipIf(natsServer.isMissing)(`NatsSink with a real server${natsServer.n
     const auth = { kind: 'basic', username: 'agent', password: new Secret('p') } as const;
     const sink = createSink(server.url, { auth });
     const secret = sampleRecord('s', { component: 'secret' });
-    expect(await sink.deliver([sampleRecord('a'), secret, sampleRecord('b')], never)).toMatchObject({
-      retry: { indexes: [1], reason: expect.stringMatching(/permissions violation.*Check the credentials/i) },
-    });
+    // Nothing says yet that the account may publish anything.
     expect(await catchError(sink.deliver([secret], never))).toMatchObject({
       code: 'unauthorized',
       disposition: 'operator',
     });
+    const reason = expect.stringMatching(/permissions violation.*Check the credentials/i);
+    expect(await sink.deliver([sampleRecord('a'), secret, secret, sampleRecord('b')], never)).toMatchObject({
+      refused: [
+        { index: 1, reason },
+        { index: 2, reason },
+      ],
+      retry: undefined,
+    });
+    expect(await sink.deliver([secret], never)).toMatchObject({ refused: [{ index: 0, reason }], retry: undefined });
     expect((await server.read('LOGS')).map(({ id }) => id)).toEqual(['a', 'b']);
   });
 

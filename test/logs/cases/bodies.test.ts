@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { expect, onTestFinished, test } from 'vitest';
 import { createSteppedClock } from '../../../src/base/index.ts';
-import { openArchivePool } from '../../../src/logs/index.ts';
+import { type LogSource, openArchivePool } from '../../../src/logs/index.ts';
 import { openRouter } from '../../router/http-router.ts';
 import {
   gapsOf,
@@ -106,6 +106,92 @@ test('a damaged block is asked for twice more, then what stands behind it comes 
     },
   ]);
   expect(new Set(records.map(({ uid }) => uid)).size).toBe(records.length);
+});
+
+/** Ten thousand lines, a second apart, in archives of blocks of 100 kB, which a router rotates at their end. */
+const LONG = Array.from({ length: 10_000 }, (_, n) => {
+  const time = new Date(Date.UTC(2026, 10, 21, 8) + n * SECOND_MS).toISOString().slice(0, 19).replace('T', ' ');
+  return `${time} [wan] line ${n}, ${(n * 7919) % 10_007}\n`;
+});
+const LONG_ARCHIVE = 'network/log-2026-11-21-09:50:00.bz2';
+
+/** The archive of {@link LONG}, damaged at a share of its bytes. */
+function damageLong(share: number): Buffer {
+  const archive = execFileSync('bzip2', ['-1', '-c'], { input: LONG.join('') });
+  return archive.fill(0x55, Math.floor(archive.length * share), Math.floor(archive.length * share) + 16);
+}
+
+test.each([
+  ['its first block', 0.05],
+  ['the middle of that', 0.35],
+])(
+  'case 101: an archive that is damaged in %s, which was read before, gives no line again, and a gap for its rest',
+  async (_where, share) => {
+    const files = new Map<string, string | Buffer>([['network/current', LONG.slice(0, 8000).join('')]]);
+    await using bench = await openFileBench(files);
+    await bench.reader.turn();
+    files.set(LONG_ARCHIVE, damageLong(share));
+    files.set('network/current', '2026-11-21 10:50:01 [wan] behind\n');
+    await bench.reader.turnsFor(20 * MINUTE_MS);
+    const { records } = bench.reader;
+    expect(linesOf(records).map(({ message }) => message.split(',')[0])).toEqual([...lineNames(0, 8000), 'behind']);
+    const [last, behind] = linesOf(records).slice(-2);
+    expect(gapsOf(records)).toMatchObject([
+      { details: { certainty: 'certain', reason: 'damaged', from_uid: last?.uid } },
+    ]);
+    expect(behind?.message).toBe('behind');
+    expect(bench.reader.count('log-clock-jumped')).toBe(0);
+  },
+);
+
+test('an archive that is damaged behind what was read before goes on where that ended', async () => {
+  const files = new Map<string, string | Buffer>([['network/current', LONG.slice(0, 2000).join('')]]);
+  await using bench = await openFileBench(files);
+  await bench.reader.turn();
+  files.set(LONG_ARCHIVE, damageLong(0.7));
+  files.set('network/current', '2026-11-21 10:50:01 [wan] behind\n');
+  await bench.reader.turnsFor(20 * MINUTE_MS);
+  const { records } = bench.reader;
+  const lines = linesOf(records);
+  expect(new Set(lines.map(({ message }) => message)).size).toBe(lines.length);
+  expect(lines.length).toBeGreaterThan(7000);
+  expect(gapsOf(records)).toMatchObject([{ details: { certainty: 'certain', reason: 'damaged' } }]);
+});
+
+test('an archive whose first block is damaged gives the lines behind it with uids of their block, and the gap in front of them', async () => {
+  await using bench = await openFileBench(new Map([[LONG_ARCHIVE, damageLong(0.05)]]));
+  const records = await bench.reader.turnsFor(5 * MINUTE_MS);
+  const lines = linesOf(records);
+  expect(lines.length).toBeGreaterThan(5000);
+  expect(lines.every(({ uid, flags }) => /-b\d+-/.test(uid) && flags?.includes('recovered'))).toBe(true);
+  expect(lines[0]?.flags).toContain('partial');
+  const gap = records.findIndex(({ event }) => event === 'log.gap');
+  expect(gap).toBeLessThan(records.indexOf(lines[0] as (typeof records)[number]));
+  expect(gapsOf(records)).toMatchObject([{ details: { reason: 'damaged', to_uid: lines[0]?.uid } }]);
+});
+
+test('a body of NUL bytes in tiny pieces takes no longer than its bytes', async () => {
+  const pieces = 40_000;
+  const archives = openArchivePool({ workers: 1 });
+  onTestFinished(() => archives.close());
+  const source: LogSource = {
+    listLogs: () => Promise.resolve(['network/current']),
+    readLog: (_name, _signal, consume) =>
+      consume(
+        (async function* () {
+          yield Buffer.alloc(3_000_000);
+          for (let piece = 0; piece < pieces; piece++) yield Buffer.alloc(1);
+          yield Buffer.from('2026-11-21 12:59:59 [wan] at last\n');
+        })(),
+      ),
+  };
+  const reader = new LogReader(source, archives, { clock: createSteppedClock(START_MS) });
+  const before = process.cpuUsage();
+  const records = await reader.turn();
+  const { user, system } = process.cpuUsage(before);
+  expect(messagesOf(linesOf(records))).toEqual(['at last']);
+  // 40,000 looks at three million bytes would take minutes.
+  expect((user + system) / 1e6).toBeLessThan(20);
 });
 
 test.each([

@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { Zone } from '../../../src/logs/index.ts';
+import { SourceError } from '../../../src/model/index.ts';
 import {
   gapsOf,
   HOUR_MS,
@@ -273,6 +274,141 @@ test('case 50: another serial number is another router: a reset, a possible gap,
     ...lineNames(0, 3),
   ]);
   expect(bench.reader.count('log-reset')).toBe(1);
+});
+
+describe('case 100: a device that answers for another one before a poll has told its serial number', () => {
+  /** A log that was read from device A, which another one with three lines has replaced. */
+  async function openReplaced() {
+    const bench = await openLogBench();
+    bench.write(0, 5);
+    await bench.reader.turn({ serial: 'A' });
+    await bench.router.factoryReset();
+    await bench.clock.advance(MINUTE_MS);
+    bench.write(0, 3);
+    return bench;
+  }
+
+  test('is asked who it is before anything of it is read, and its lines come once', async () => {
+    await using bench = await openReplaced();
+    const records = await bench.reader.turn({ serial: 'A', readSerial: async () => 'B' });
+    expect(records.map(({ event, message }) => event ?? message)).toEqual([
+      'log.gap',
+      'log.reset',
+      'log.gap_end',
+      ...lineNames(0, 3),
+    ]);
+    // The poll tells it later.
+    await bench.clock.advance(MINUTE_MS);
+    bench.write(3, 4);
+    const later = await bench.reader.turn({ serial: 'B', readSerial: () => expect.fail('It is known') });
+    expect(messagesOf(linesOf(later))).toEqual(['line 3']);
+    expect(bench.reader.count('log-reset')).toBe(1);
+    const uids = bench.reader.records.map(({ uid }) => uid);
+    expect(new Set(uids).size).toBe(uids.length);
+  });
+
+  test('is recognised by archives of other names, when no log has an open file', async () => {
+    const files = new Map([['network/log-2026-11-21-10:00:00', '2026-11-21 10:59:00 [a] of A\n']]);
+    await using bench = await openFileBench(files, { zone: new Zone('Europe/Berlin') });
+    await bench.reader.turn({ serial: 'A' });
+    files.clear();
+    files.set('network/log-2026-11-21-09:00:00', '2026-11-21 09:59:00 [a] of B\n');
+    await bench.clock.advance(MINUTE_MS);
+    await bench.reader.turn({ serial: 'A', readSerial: async () => 'B' });
+    expect(bench.reader.events).toContainEqual(expect.objectContaining({ type: 'log-reset', reason: 'replaced' }));
+    expect(messagesOf(linesOf(bench.reader.records))).toEqual(['of A', 'of B']);
+    await bench.reader.turn({ serial: 'B' });
+    expect(bench.reader.count('log-reset')).toBe(1);
+  });
+
+  test('may be the same one with emptied logs, or may not tell', async () => {
+    for (const serial of ['A', undefined]) {
+      await using bench = await openReplaced();
+      let asked = 0;
+      const readSerial = async () => {
+        asked++;
+        return serial;
+      };
+      await bench.reader.turn({ serial: 'A', readSerial });
+      await bench.clock.advance(20 * MINUTE_MS);
+      await bench.reader.turn({ serial: 'A', readSerial });
+      expect(messagesOf(linesOf(bench.reader.records))).toEqual([...lineNames(0, 5), ...lineNames(0, 3)]);
+      expect(asked).toBe(1);
+      expect(bench.reader.events).not.toContainEqual(expect.objectContaining({ reason: 'replaced' }));
+    }
+  });
+
+  test('is read all the same where the account may not ask, and at the second run where it fails to answer', async () => {
+    await using bench = await openReplaced();
+    const refuse = (status: number) => () =>
+      Promise.reject(new SourceError('http', 'No', { disposition: 'retry', status, isAnswered: true }));
+    await expect(bench.reader.turn({ serial: 'A', readSerial: refuse(500) })).rejects.toThrow('No');
+    expect(linesOf(bench.reader.records)).toHaveLength(5);
+    await bench.reader.turn({ serial: 'A', readSerial: refuse(500) });
+    await using other = await openReplaced();
+    await other.reader.turn({ serial: 'A', readSerial: refuse(403) });
+    for (const { clock, reader } of [bench, other]) {
+      await clock.advance(2 * MINUTE_MS);
+      await reader.turn({ serial: 'A', readSerial: refuse(500) });
+      expect(linesOf(reader.records)).toHaveLength(8);
+    }
+  });
+
+  test('is not read as long as its connection fails', async () => {
+    await using bench = await openReplaced();
+    const cut = () => Promise.reject(new SourceError('connect', 'Lost', { disposition: 'retry' }));
+    for (let turn = 0; turn < 3; turn++) {
+      await expect(bench.reader.turn({ serial: 'A', readSerial: cut })).rejects.toThrow('Lost');
+    }
+    expect(linesOf(bench.reader.records)).toHaveLength(5);
+  });
+
+  test('is not asked while the files are those that are known, rotated or not', async () => {
+    await using bench = await openLogBench(AT_ONCE);
+    const readSerial = () => expect.fail('Nothing says that it is another one');
+    bench.write(0, 5);
+    for (let turn = 0; turn < 8; turn++) {
+      await bench.reader.turn({ serial: 'A', readSerial });
+      bench.router.rotate('network', `after ${turn}`);
+      await bench.clock.advance(MINUTE_MS);
+      bench.write(5, 7);
+    }
+    expect(linesOf(bench.reader.records).length).toBeGreaterThan(20);
+  });
+});
+
+test('case 101: with the clock of the agent set back a day after a rotation, the log goes on within minutes, without a gap', async () => {
+  await using bench = await openLogBench({ simulator: { logs: { compressionMs: 40 * SECOND_MS } } });
+  bench.write(0, 2000);
+  await bench.reader.turn();
+  bench.write(2000, 2100);
+  bench.router.rotate('network', 'after');
+  await bench.clock.advance(30 * SECOND_MS);
+  // The archive is not whole yet, and is to be tried again later.
+  await bench.reader.turn();
+  expect(bench.reader.count('archive-unfinished')).toBe(1);
+  bench.clock.jump(-24 * HOUR_MS);
+  bench.router.jumpClock(24 * HOUR_MS);
+  bench.reader.restart();
+  await bench.reader.turnsFor(3 * MINUTE_MS);
+  expect(messagesOf(linesOf(bench.reader.records))).toEqual([...lineNames(0, 2100), 'after']);
+  expect(gapsOf(bench.reader.records)).toEqual([]);
+});
+
+test('case 101: with the clock of the agent set back a day, a file that never turns up is a gap after the usual time', async () => {
+  const files = new Map([['network/current', '2026-11-21 12:59:00 [a] of the one\n']]);
+  await using bench = await openFileBench(files, { zone: new Zone('Europe/Berlin') });
+  await bench.reader.turn();
+  files.set('network/current', '2026-11-21 12:59:30 [a] of the other\n');
+  await bench.clock.advance(MINUTE_MS);
+  await bench.reader.turn();
+  expect(gapsOf(bench.reader.records)).toEqual([]);
+  bench.clock.jump(-24 * HOUR_MS);
+  await bench.reader.turn();
+  await bench.clock.advance(16 * MINUTE_MS);
+  await bench.reader.turn();
+  expect(gapsOf(bench.reader.records)).toHaveLength(1);
+  expect(messagesOf(linesOf(bench.reader.records))).toEqual(['of the one', 'of the other']);
 });
 
 test('case 52: ten thousand rotated files that were read keep the position and a turn small', async () => {

@@ -50,8 +50,10 @@ class FileSink implements Sink {
   #claiming: Promise<FileLock | undefined> | undefined;
   /** Lines that may be delivered again; `undefined` after the first batch without duplicates. */
   #known: ReadonlySet<string> | undefined;
-  /** True after a failed or abandoned delivery: the content must be read from the file again. */
-  #isDoubtful = false;
+  /** Failed or abandoned deliveries: after each, the content must be read from the file again. */
+  #doubts = 0;
+  /** Number of {@link #doubts} when the file was opened. */
+  #doubtsAtOpening = 0;
   #running: Promise<unknown> = Promise.resolve();
 
   constructor(options: FileSinkOptions) {
@@ -72,7 +74,7 @@ class FileSink implements Sink {
       this.#running = work.catch(() => {});
       return await untilAborted(work, signal);
     } catch (cause) {
-      this.#isDoubtful = true;
+      this.#doubts++;
       if (signal.aborted) throw cause;
       throw toFileError(`Sink ${this.name} could not write ${this.#options.path}`, cause);
     }
@@ -154,11 +156,13 @@ class FileSink implements Sink {
   async #openFile(): Promise<LogFile> {
     const { path, fsync, batch, clock } = this.#options;
     await this.claim();
-    if (this.#file && (this.#isDoubtful || !(await this.#file.isInPlace()))) await this.#closeFile();
+    const isDoubtful = this.#doubts !== this.#doubtsAtOpening;
+    if (this.#file && (isDoubtful || !(await this.#file.isInPlace()))) await this.#closeFile();
     if (this.#file) return this.#file;
+    // A delivery that is abandoned while the file is being opened is in doubt as well: it goes on.
+    this.#doubtsAtOpening = this.#doubts;
     const tailBytes = Math.max(TAIL_BYTES_MIN, GROWTH * batch.bytesMax);
     this.#file = await LogFile.open({ path, fsync, tailBytes, nowMs: clock.now() });
-    this.#isDoubtful = false;
     this.#known = this.#file.lines;
     return this.#file;
   }

@@ -148,7 +148,7 @@ async function publishTestRecord(
     payload: Buffer.from(record.line),
   };
   try {
-    const publisher = new NatsPublisher(nats, connection, { name, stream, ackMsMax: timeoutMs });
+    const publisher = new NatsPublisher(nats, connection, { name, stream, ackMsMax: timeoutMs, clock });
     const ack = await publisher.publish(message);
     return { step, verdict: 'ok', message: `Stream ${ack.stream} stored it under ${message.subject}` };
   } catch (cause) {

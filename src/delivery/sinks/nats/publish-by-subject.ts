@@ -1,6 +1,6 @@
 import { DeliveryError } from '../../errors.ts';
 import type { NatsMessage } from './message.ts';
-import type { NatsAck } from './publisher.ts';
+import type { NatsPublisher } from './publisher.ts';
 
 /** Maximum number of subjects to publish to at the same time. */
 const SUBJECTS_MAX = 64;
@@ -25,11 +25,11 @@ export interface PublishOutcome {
 
 /**
  * Publishes messages: those of one subject sequentially, to keep their order, and several subjects in parallel. A subject
- * stops at its first failure; all subjects stop when `isOver` returns true.
+ * stops at its first failure; all subjects stop when `isOver` returns true. What concerns one subject alone refuses all of its messages.
  */
 export async function publishBySubject(
   messages: readonly NatsMessage[],
-  publish: (message: NatsMessage) => Promise<NatsAck>,
+  publisher: Pick<NatsPublisher, 'publish' | 'subjects'>,
   isOver: () => boolean,
 ): Promise<PublishOutcome> {
   let [accepted, duplicates, bytes] = [0, 0, 0];
@@ -41,9 +41,11 @@ export async function publishBySubject(
   const publishSubject = async (indexes: readonly number[], texts: readonly NatsMessage[]) => {
     for (const [position, message] of texts.entries()) {
       const index = indexes[position] ?? 0;
+      const rest = indexes.slice(position);
       try {
-        if (isOver()) return void failed.push(...indexes.slice(position));
-        const ack = await publish(message);
+        if (isOver()) return void failed.push(...rest);
+        const ack = await publisher.publish(message);
+        publisher.subjects.noteAcknowledged(message.subject);
         accepted++;
         bytes += ack.bytes;
         if (ack.isDuplicate) duplicates++;
@@ -54,8 +56,10 @@ export async function publishBySubject(
           refused.push({ index, error: cause });
           continue;
         }
+        if (publisher.subjects.isOwn(message.subject, cause))
+          return void refused.push(...rest.map((one) => ({ index: one, error: cause })));
         failure ??= cause;
-        return void failed.push(...indexes.slice(position));
+        return void failed.push(...rest);
       }
     }
   };

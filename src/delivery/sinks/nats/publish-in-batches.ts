@@ -33,7 +33,7 @@ export interface BatchesOutcome extends PublishOutcome {
 }
 
 /**
- * Publishes messages in batches. From the first message on that a batch did not contain, the rest is published one by one: this
+ * Publishes messages in batches, but for those of a subject that is known to be at fault, which would end each batch. From the first message on that a batch did not contain, the rest is published one by one: this
  * shows which message the server rejects, and why, counts repeats, and delivers the others.
  */
 export async function publishInBatches(
@@ -44,10 +44,11 @@ export async function publishInBatches(
 ): Promise<BatchesOutcome> {
   const refused: { index: number; error: DeliveryError }[] = [];
   const indexes: number[] = [];
+  const apart: number[] = [];
   for (const [index, message] of messages.entries()) {
     const error = publisher.findRefusal(message);
     if (error) refused.push({ index, error });
-    else indexes.push(index);
+    else (publisher.subjects.has(message.subject) ? apart : indexes).push(index);
   }
   const waiting = indexes.flatMap((index) => messages[index] ?? []);
   let [accepted, bytes] = [0, 0];
@@ -58,6 +59,7 @@ export async function publishInBatches(
       if (batch.length < 2) break;
       const result = await batches.publish(batch, isOver);
       bytes += batch.slice(0, result.taken).reduce((sum, message) => sum + publisher.measure(message), 0);
+      for (const { subject } of batch.slice(0, result.taken)) publisher.subjects.noteAcknowledged(subject);
       accepted += result.taken;
       stream ??= result.stream;
       if (result.taken < batch.length) break;
@@ -70,20 +72,25 @@ export async function publishInBatches(
       bytes,
       stream,
       refused,
-      failed: indexes.slice(accepted),
+      failed: [...indexes.slice(accepted), ...apart].toSorted((a, b) => a - b),
       failure,
       isPartial: true,
     };
   }
-  const rest = await publishBySubject(waiting.slice(accepted), (message) => publisher.publish(message), isOver);
-  const toIndex = (index: number) => indexes[accepted + index] ?? 0;
+  const left = [...indexes.slice(accepted), ...apart];
+  const rest = await publishBySubject(
+    left.flatMap((index) => messages[index] ?? []),
+    publisher,
+    isOver,
+  );
+  const toIndex = (index: number) => left[index] ?? 0;
   return {
     accepted: accepted + rest.accepted,
     duplicates: rest.duplicates,
     bytes: bytes + rest.bytes,
     stream: stream ?? rest.stream,
     refused: [...refused, ...rest.refused.map(({ index, error }) => ({ index: toIndex(index), error }))],
-    failed: rest.failed.map(toIndex),
+    failed: rest.failed.map(toIndex).toSorted((a, b) => a - b),
     failure: rest.failure,
     isPartial: accepted < waiting.length - 1,
   };

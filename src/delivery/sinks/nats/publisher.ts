@@ -1,8 +1,10 @@
 import type { NatsConnection } from '@nats-io/transport-node';
+import type { Clock } from '../../../base/index.ts';
 import { type HeaderWords, measureHeaders, type NatsLibrary, toMessageHeaders } from '../../../net/index.ts';
 import { DeliveryError } from '../../errors.ts';
 import { toNatsError } from './errors.ts';
 import type { NatsMessage } from './message.ts';
+import { SubjectFaults } from './subject-faults.ts';
 
 /** The acknowledgement of a stream. */
 export interface NatsAck {
@@ -22,11 +24,15 @@ export interface NatsPublisherOptions {
   readonly stream?: string | undefined;
   /** Time limit of an acknowledgement. Milliseconds. */
   readonly ackMsMax: number;
+  /** Source of the current time. */
+  readonly clock: Clock;
 }
 
 /** Publishes messages to JetStream over one connection. */
 export class NatsPublisher {
   readonly connection: NatsConnection;
+  /** Faults of single subjects over this connection. */
+  readonly subjects: SubjectFaults;
   readonly #nats: NatsLibrary;
   readonly #options: NatsPublisherOptions;
   readonly #jetstream: ReturnType<NatsLibrary['jetstream']>;
@@ -36,6 +42,7 @@ export class NatsPublisher {
     this.#nats = nats;
     this.#options = options;
     this.#jetstream = nats.jetstream(connection);
+    this.subjects = new SubjectFaults(options.clock);
   }
 
   /** For messages: the name of the sink. */

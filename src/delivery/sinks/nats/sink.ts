@@ -87,7 +87,7 @@ class NatsSink implements Sink {
     // One by one, the server says of each record whether it is a repeat.
     const mayRepeat = !this.#hasAcknowledged || this.#unacknowledgedSinceMs !== undefined;
     const batches = mayRepeat ? undefined : await this.#batches?.find(messages[0]?.subject ?? '');
-    if (!batches) return await publishBySubject(messages, (message) => publisher.publish(message), isOver);
+    if (!batches) return await publishBySubject(messages, publisher, isOver);
     const outcome = await publishInBatches(messages, batches, publisher, isOver);
     if (outcome.isPartial) this.#batches?.doubt();
     return outcome;
@@ -107,10 +107,10 @@ class NatsSink implements Sink {
 
   async #connect(nats: NatsLibrary, signal: AbortSignal): Promise<NatsPublisher> {
     if (this.#publisher && !this.#publisher.connection.isClosed()) return this.#publisher;
-    const { name, stream } = this.#options;
+    const { name, stream, clock } = this.#options;
     const connection = await connectSink(nats, this.#options, signal);
     const ackMsMax = Math.min(ACK_MS_MAX, this.timeoutMs);
-    this.#publisher = new NatsPublisher(nats, connection, { name, stream, ackMsMax });
+    this.#publisher = new NatsPublisher(nats, connection, { name, stream, ackMsMax, clock });
     this.#batches = new StreamBatches(nats, this.#publisher, this.#options);
     return this.#publisher;
   }
@@ -139,7 +139,10 @@ class NatsSink implements Sink {
     return {
       bytes,
       duplicates,
-      refused: refused.map(({ index, error }) => ({ index, reason: error.message, code: error.answer })),
+      refused: refused.map(({ index, error }) => {
+        const reason = error.disposition === 'dead-letter' ? error.message : renderErrorChain(error);
+        return { index, reason, code: error.answer };
+      }),
       retry: failed.length > 0 ? { indexes: failed, ...describeRetry(failure) } : undefined,
       warning,
     };
