@@ -447,6 +447,29 @@ test('case 99: a log that grows by 1 MB in ten minutes, with five archives, is a
   expect(bench.reader.memory.computeIntervalMs({ floorMs: 5000, ceilingMs: 30_000 })).toBe(30_000);
 });
 
+test.each([
+  ['configured', new Zone('Europe/Berlin')],
+  ['learnt', new Zone(undefined)],
+])('a log that is quiet for an hour says nothing against its zone: %s', async (_how, zone) => {
+  await using bench = await openLogBench({ turns: { zone } });
+  const readTime = async () => ({ wallAsUtcMs: bench.clock.now() + HOUR_MS, utcMs: bench.clock.now() });
+  bench.write(0, 3);
+  await bench.reader.turn({ readTime });
+  await bench.clock.advance(30 * SECOND_MS);
+  bench.write(3, 4);
+  for (let look = 0; look < 60; look++) {
+    await bench.reader.turn({ readTime });
+    await bench.clock.advance(MINUTE_MS);
+  }
+  bench.write(4, 5);
+  const last = (await bench.reader.turn({ readTime })).at(-1);
+  expect(last?.message).toBe('line 4');
+  expect(last?.flags).toBeUndefined();
+  expect(bench.reader.count('log-zone-doubted')).toBe(0);
+  expect(bench.reader.count('log-clock-jumped')).toBe(0);
+  expect(bench.reader.count('log-zone-learnt')).toBe(zone.isNamed ? 0 : 1);
+});
+
 test('lines about requests of this program are flagged, and do not make it look more often', async () => {
   await using bench = await openLogBench({ simulator: { features: { logRequests: true } } });
   bench.router.appendLog('network', 'a line');

@@ -37,13 +37,15 @@ export async function publishBySubject(
   const refused: { index: number; error: DeliveryError }[] = [];
   const failed: number[] = [];
   let failure: DeliveryError | undefined;
+  const stopped: { readonly subject: string; readonly indexes: readonly number[]; readonly error: DeliveryError }[] =
+    [];
 
   const publishSubject = async (indexes: readonly number[], texts: readonly NatsMessage[]) => {
     for (const [position, message] of texts.entries()) {
       const index = indexes[position] ?? 0;
-      const rest = indexes.slice(position);
+      const rest = () => indexes.slice(position);
       try {
-        if (isOver()) return void failed.push(...rest);
+        if (isOver()) return void failed.push(...rest());
         const ack = await publisher.publish(message);
         publisher.subjects.noteAcknowledged(message.subject);
         accepted++;
@@ -56,10 +58,7 @@ export async function publishBySubject(
           refused.push({ index, error: cause });
           continue;
         }
-        if (publisher.subjects.isOwn(message.subject, cause))
-          return void refused.push(...rest.map((one) => ({ index: one, error: cause })));
-        failure ??= cause;
-        return void failed.push(...rest);
+        return void stopped.push({ subject: message.subject, indexes: rest(), error: cause });
       }
     }
   };
@@ -75,6 +74,14 @@ export async function publishBySubject(
     }
   };
   await Promise.all(Array.from({ length: Math.min(SUBJECTS_MAX, lanes.length) }, work));
+  // Only now is it known what became of the others.
+  for (const { subject, indexes, error } of stopped) {
+    if (publisher.subjects.isOwn(subject, error)) refused.push(...indexes.map((index) => ({ index, error })));
+    else {
+      failure ??= error;
+      failed.push(...indexes);
+    }
+  }
   failed.sort((a, b) => a - b);
   return { accepted, duplicates, bytes, stream, refused, failed, failure };
 }
