@@ -125,7 +125,7 @@ test.each([
   ['its first block', 0.05],
   ['the middle of that', 0.35],
 ])(
-  'case 101: an archive that is damaged in %s, which was read before, gives no line again, and a gap for its rest',
+  'case 102: an archive that is damaged in %s, which was read before, gives no line again, and a gap for its rest',
   async (_where, share) => {
     const files = new Map<string, string | Buffer>([['network/current', LONG.slice(0, 8000).join('')]]);
     await using bench = await openFileBench(files);
