@@ -247,7 +247,8 @@ export class FileScan implements Scan {
 
   /** True if lines were read that no earlier reading has read. */
   get hasNewLines(): boolean {
-    return this.#reading !== undefined && this.#reading.isProven && this.#reading.file.off > this.#reading.knownBytes;
+    const { isProven = false, file, knownBytes = 0 } = this.#reading ?? {};
+    return isProven && (file?.off ?? 0) > knownBytes;
   }
 
   get lost(): readonly BlockLost[] {

@@ -197,9 +197,10 @@ test('SinkSupervisor waits two seconds for sinks whose disk hangs, and the other
   await bench.apply(sink('a'), sink('b'), sink('c'));
   const change = await bench.prepare(sink('b', { format: 'ecs' }), sink('c', { format: 'ecs' }));
   let isDone = false;
-  const committed = change.commit(never).then(() => {
+  const committed = (async () => {
+    await change.commit(never);
     isDone = true;
-  });
+  })();
   await expect.poll(() => bench.happened.filter((one) => one.startsWith('close'))).toHaveLength(3);
   await bench.clock.advance(1900);
   expect(isDone).toBe(false);

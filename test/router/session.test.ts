@@ -312,10 +312,10 @@ describe('close', () => {
     await session.close(never);
     expect(asked[1]).toMatchObject({ path: '/auth/logout', token: 'refresh-1' });
 
-    const refused = createBench(tokens(1), { status: 200, body: undefined });
-    refused.session.lost(await refused.token(), cut, false);
-    await refused.session.close(never);
-    expect(refused.asked[1]).toMatchObject({ path: '/auth/logout', token: 'refresh-1' });
+    const other = createBench(tokens(1), { status: 200, body: undefined });
+    other.session.lost(await other.token(), cut, false);
+    await other.session.close(never);
+    expect(other.asked[1]).toMatchObject({ path: '/auth/logout', token: 'refresh-1' });
   });
 
   test('Session.close() reports no logout that the router has not confirmed', async () => {

@@ -307,11 +307,11 @@ describe('FileSink.deliver()', () => {
 test('FileSink does not repeat a delivery that was abandoned while its file was being opened and was written all the same', async () => {
   const opening = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<void>();
-  const open = LogFile.open.bind(LogFile);
+  const openLog = LogFile.open.bind(LogFile);
   const opened = vi.spyOn(LogFile, 'open').mockImplementationOnce(async (options) => {
     opening.resolve();
     await goOn.promise;
-    return open(options);
+    return openLog(options);
   });
   const sink = createSink();
   const records = sampleRecords('a', 2);
