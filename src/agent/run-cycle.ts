@@ -58,6 +58,7 @@ async function askRouter(router: RouterAgent, scheduler: CycleOptions['scheduler
   if (keys.has(router.logsKey)) {
     for (let runs = 0; runs < LOG_RUNS_MAX; runs++) {
       hasLogs = (await scheduler.trigger(router.logsKey)) === 'done' && !router.stats.areLogsFailing;
+      hasLogs &&= !router.hasLogFaults;
       if (!hasLogs || !router.hasMoreLogs) break;
     }
   }

@@ -33,10 +33,10 @@ export class Supervisor {
     this.#shards = options.config.shards;
   }
 
-  /** The running configuration. A reload changes neither the state folder, nor the cluster, nor the listen addresses. */
+  /** The running configuration. A reload changes neither the state folder, nor the bounds of dead letters, nor the cluster, nor the listen addresses. */
   get config(): Config {
-    const { storage, cluster, web } = this.#options.config;
-    return { ...this.#config, storage, cluster, web: { ...this.#config.web, listen: web.listen } };
+    const { storage, deadLetters, cluster, web } = this.#options.config;
+    return { ...this.#config, storage, deadLetters, cluster, web: { ...this.#config.web, listen: web.listen } };
   }
 
   /**
@@ -70,7 +70,7 @@ export class Supervisor {
 
   /** Logs changes that a reload cannot apply. */
   #warnAboutRestart(next: Config): void {
-    const keys = listRestartKeys(this.#config, next);
+    const keys = listRestartKeys(this.config, next);
     if (keys.length > 0) this.#options.logger.warn('A change of these keys needs a restart of the agent', { keys });
   }
 }

@@ -3,8 +3,9 @@ import type { Agent, CycleResult } from '../agent/index.ts';
 import type { Logger } from '../base/index.ts';
 import { renderErrorChain } from '../base/index.ts';
 import type { Config } from '../config/index.ts';
+import type { SourceKeeper } from '../inventory/index.ts';
 import type { SecretKeeper } from '../settings/index.ts';
-import { serve } from './serve.ts';
+import { type ServeOptions, serve } from './serve.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from './terminal/io.ts';
 
 /** One cycle of an agent. */
@@ -13,6 +14,10 @@ export interface RunOnceOptions {
   readonly config: Config;
   /** The secrets of the configuration that can be read again. */
   readonly secrets: SecretKeeper;
+  /** The lists of the sources, of which the state keeps the accepted ones for the next cycle. */
+  readonly inventory: SourceKeeper;
+  /** Results of the sources of the configuration. */
+  readonly sources: NonNullable<ServeOptions['sources']>;
   /** File for the metrics; `undefined`: standard output. */
   readonly output: string | undefined;
   /** The agent's own log. */
@@ -25,13 +30,16 @@ export interface RunOnceOptions {
  * `run --once`: asks every router once, delivers what its logs have that is new, writes the metrics and ends. The exit code is 0
  * if every router that was asked is up, its logs were read, and every sink has taken its records.
  */
-export async function runOnce({ config, secrets, output, logger, io }: RunOnceOptions): Promise<ExitCode> {
+export async function runOnce(options: RunOnceOptions): Promise<ExitCode> {
+  const { config, secrets, inventory, sources, output, logger, io } = options;
   let agent: Agent | undefined;
   let cycle: CycleResult | undefined;
   let metrics = '';
   const { exitCode } = await serve({
     config: { ...config, web: { ...config.web, listen: [] } },
     secrets,
+    inventory,
+    sources,
     logger,
     io,
     onStarted: (started) => {

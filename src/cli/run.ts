@@ -120,7 +120,8 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
   try {
     if (flags.isOnce) {
       const { runOnce } = await import('./run-once.ts');
-      return await runOnce({ config, secrets, output: flags.output, logger, io });
+      const sources = loaded.sources ?? [];
+      return await runOnce({ config, secrets, inventory, sources, output: flags.output, logger, io });
     }
     const reload = async () => {
       const fresh = await load();

@@ -203,6 +203,8 @@ export class Membership {
         (cause: unknown) => ended.abort(cause),
       );
       this.#session = session;
+      // The bucket may have been made anew, and the list in it may have ended while this machine slept.
+      this.#written = undefined;
       await this.#keepLease(session, signal);
     } finally {
       ended.abort();
@@ -267,6 +269,7 @@ export class Membership {
     const isOurs = holder?.incarnation === this.self.incarnation;
     if (!isOurs && this.#seq !== undefined) {
       this.#seq = undefined;
+      this.#written = undefined;
       this.lease.lose();
       this.#reported = '';
       this.#options.report({ type: 'lease-lost' });

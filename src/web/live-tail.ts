@@ -8,6 +8,8 @@ import type { WebContext } from './web-dependencies.ts';
 const READERS_MAX = 50;
 /** Bound of the lines waiting for a slow reader, who is disconnected beyond it. Bytes. */
 const WAITING_BYTES_MAX = 256 * 1024;
+/** Lines of one commit that are sent, the last ones: nobody can take more of them at a time. Characters. */
+const BURST_LENGTH_MAX = 512 * 1024;
 /** Interval of the comments that tell whether a reader is still there. Milliseconds. */
 const BEAT_MS = 15_000;
 /** A stream ends after as many, and the reader comes again with its credentials: 15 minutes. */
@@ -23,8 +25,9 @@ const HEADERS = {
 /** One open stream. */
 interface Reader {
   beats: number;
-  /** Sends text, or cuts the reader off when too much waits for it. */
   send(text: string): void;
+  /** Cuts the reader off when too much waits for it, before anything is sent that has come meanwhile. */
+  judge(): void;
   end(): void;
 }
 
@@ -66,10 +69,12 @@ export class LiveTail {
     const reader: Reader = {
       beats: 0,
       send(text) {
-        if (!isOpen || !controller) return;
-        const isSlow = (controller.desiredSize ?? 0) <= 0;
-        controller.enqueue(Buffer.from(isSlow ? 'event: cut\ndata: slow\n\n' : text));
-        if (isSlow) reader.end();
+        if (isOpen) controller?.enqueue(Buffer.from(text));
+      },
+      judge() {
+        if (!isOpen || !controller || (controller.desiredSize ?? 0) > 0) return;
+        reader.send('event: cut\ndata: slow\n\n');
+        reader.end();
       },
       end() {
         if (!isOpen) return;
@@ -93,8 +98,19 @@ export class LiveTail {
       reader.send(`event: ${event}\ndata: ${String(data).replaceAll(/[\r\n]+/g, ' ')}\n\n`);
     unfollow = follow({
       lines(lines, skipped) {
-        if (skipped > 0) send('skipped', skipped);
-        for (const line of lines) send('line', render(line));
+        reader.judge();
+        if (!isOpen) return;
+        const last: string[] = [];
+        let length = 0;
+        for (const line of lines.toReversed()) {
+          const text = render(line);
+          length += text.length;
+          if (last.length > 0 && length > BURST_LENGTH_MAX) break;
+          last.unshift(text);
+        }
+        const left = skipped + lines.length - last.length;
+        if (left > 0) send('skipped', left);
+        for (const text of last) send('line', text);
       },
       away: (names) => send('away', names.join(', ')),
     });
@@ -107,7 +123,10 @@ export class LiveTail {
     this.#timer = this.#clock.setTimer(BEAT_MS, () => {
       for (const reader of [...this.#readers]) {
         if (++reader.beats > BEATS_MAX) reader.end();
-        else reader.send(': beat\n\n');
+        else {
+          reader.judge();
+          reader.send(': beat\n\n');
+        }
       }
       if (this.#readers.size > 0) this.#beat();
     });

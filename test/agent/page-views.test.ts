@@ -262,6 +262,15 @@ test('rates of interfaces are those between two answers, and none where a counte
   expect(answer(4000, 100, 60_000)).toEqual([[50, null]]);
   expect(answer(0, 0, 90_000, true)).toEqual([[0, 0]]);
   expect(answer(7000, 160, 120_000)).toEqual([[100, 2]]);
+  // An interface that is gone, or of which nothing can be read, has no rate any more.
+  const receive = (name: string, value: number, readAtMs: number) =>
+    createResult('ip', { router_interface_receive_bytes_total: [[{ interface: name }, value]] }, { readAtMs });
+  rates.record([receive('net2', 100, 180_000)]);
+  expect(rates.describe()[0]).toMatchObject({ interface: 'net1', receiveBytesPerSecond: null });
+  rates.record([receive('net2', 700, 240_000)]);
+  expect(rates.describe()[1]).toMatchObject({ interface: 'net2', receiveBytesPerSecond: 10 });
+  rates.record([{ ...receive('net2', 700, 300_000), state: 'failed' }]);
+  expect(rates.describe()[1]).toMatchObject({ interface: 'net2', receiveBytesPerSecond: null });
   for (let index = 0; index < 500; index++) {
     rates.record([createResult('ip', { router_interface_receive_bytes_total: [[{ interface: `x${index}` }, 1]] })]);
   }

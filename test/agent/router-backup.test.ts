@@ -7,6 +7,7 @@ import { RouterBackup } from '../../src/agent/routers/router-backup.ts';
 import { BackupCalendar, type KeptProfile, ProfileArchive } from '../../src/backup/index.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
 import { FleetExposition } from '../../src/exposition/index.ts';
+import type { PollResult } from '../../src/status/index.ts';
 import { createCollectingLogger } from '../support/collecting-logger.ts';
 
 const DAY_MS = 86_400_000;
@@ -79,6 +80,26 @@ test('RouterBackup does not repeat a backup that ran while it looked up the last
   await settle();
   await clock.advance(60_000);
   expect(requests).toEqual([]);
+  backup.close();
+});
+
+test('RouterBackup keeps of a router that names new profiles again and again what it told last, and sees a change of those', async () => {
+  const { folder, backup, requests, archive } = await createBench();
+  await using _ = folder;
+  archive.listed.resolve([]);
+  const poll = (profiles: Readonly<Record<string, number>>) => {
+    const samples = Object.entries(profiles).map(([profile, value]) => ({ labels: { profile }, value }));
+    const family = { name: 'router_profile_modified', help: '', type: 'gauge', samples };
+    backup.onPoll({ configHash: undefined, resources: [{ families: [family] }] } as unknown as PollResult);
+  };
+  poll({ a: 0, b: 0 });
+  poll({ a: 0, c: 0 });
+  expect(requests).toHaveLength(0);
+  poll({ a: 1, c: 0 });
+  expect(requests).toHaveLength(1);
+  // That b is another one now than long ago is no change.
+  poll({ a: 1, b: 1 });
+  expect(requests).toHaveLength(1);
   backup.close();
 });
 

@@ -1,4 +1,4 @@
-import { mkdtempDisposable, readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdtempDisposable, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -41,6 +41,40 @@ test('run --once reads every router and log once, writes metrics and records, an
   expect(readRecords(second.stdout).map(({ message }) => message)).not.toContain('first');
   expect((await readdir(folder.path)).toSorted()).toEqual(['routers.prom', 'state']);
   expect(one?.counters).toMatchObject({ logins: 2, logouts: 2 });
+});
+
+test('run --once keeps the list of a source for the next cycle, in which the source is away', async () => {
+  await using simulator = await startSimulator({ routers: 1, clock: createSystemClock(), seed: 7 });
+  await using config = await writeRunConfig(simulator, 'monitor', []);
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'router-exporter-once-'));
+  const list = join(folder.path, 'routers.json');
+  await writeFile(list, JSON.stringify([{ name: 'sim-1', url: simulator.routers[0]?.url }]));
+  const written = await readFile(config.file, 'utf8');
+  const routers = written.indexOf('routers:');
+  const source = `router_sources: [{ name: list, type: file_sd, files: ["${list}"], allowed_addresses: ["127.0.0.1"] }]\n`;
+  await writeFile(config.file, written.slice(0, routers).replace('defaults:\n', 'defaults:\n  modules: []\n') + source);
+  const once = ['run', '--once', '--config.file', config.file, '--storage.path', join(folder.path, 'state')];
+
+  const first = await runCommand(once);
+  await rm(list);
+  const second = await runCommand(once);
+
+  for (const { code, stdout } of [first, second]) {
+    expect([code, stdout]).toEqual([0, expect.stringContaining('router_up{router="sim-1"} 1\n')]);
+  }
+  expect(second.stderr).toContain('the list before stays in use');
+});
+
+test('run --once ends with 1 if a log file cannot be read', async () => {
+  await using simulator = await startSimulator({ routers: 1, clock: createSystemClock(), seed: 7 });
+  await using config = await writeRunConfig(simulator);
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'router-exporter-once-'));
+  const output = join(folder.path, 'routers.prom');
+  simulator.routers[0]?.appendLog('network', 'a line');
+  await simulator.routers[0]?.fault('http_500', { path: '/download/log?log_file=network' });
+  const once = ['run', '--once', '--output', output, '--config.file', config.file, '--storage.path', folder.path];
+  const { code, stderr } = await runCommand(once);
+  expect([code, stderr]).toEqual([1, expect.stringContaining('The cycle is not complete')]);
 });
 
 test('run --once ends with 1 if a router is down or refuses the login, and prints metrics where there are no records', async () => {

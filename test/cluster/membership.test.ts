@@ -101,6 +101,17 @@ describe.skipIf(natsServer.isMissing)(`membership in a real bucket${natsServer.n
     await membership.claim('plant-1');
   });
 
+  test('a bucket that is made anew while replicas run knows their routers again', async () => {
+    const server = await openServer();
+    const a = join(server, 'a');
+    await vi.waitFor(() => expect(a.membership.view.findRouterOwner('plant-1')).toBe('a'), PATIENCE);
+    await server.purge('KV_rx_plant');
+    await vi.waitFor(() => expect(a.events).toContain('lease-lost'), PATIENCE);
+    await vi.waitFor(() => expect(a.membership.lease.isHeld).toBe(true), PATIENCE);
+    const view = await withBucket(createSettings(server, 'admin'), clock, never, (one) => readView(one, clock, never));
+    expect(view.findRouterOwner('plant-1')).toBe('a');
+  });
+
   test('a server that is away takes the lease and leaves the grace; it ends without a hand', async () => {
     const server = await openServer();
     const a = join(server, 'a');

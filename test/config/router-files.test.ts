@@ -37,6 +37,19 @@ describe('loadConfig() on files of routers', () => {
     expect(config?.routers[0]?.password.reveal()).toBe('own');
   });
 
+  it('refuses a folder that exists and cannot be listed, instead of removing its routers', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'router-exporter-'));
+    await symlink('routers', join(folder, 'routers'));
+    await writeFile(join(folder, 'main.yaml'), MAIN);
+    const loaded = await loadConfig(join(folder, 'main.yaml'), {});
+    expect(loaded.ok ? [] : loaded.faults.map(renderFault)).toEqual([
+      `${folder}/main.yaml:2:16: router_files[0]: The folder ${folder}/routers cannot be listed (ELOOP)`,
+    ]);
+    await rm(join(folder, 'routers'));
+    expect((await loadConfig(join(folder, 'main.yaml'), {})).ok).toBe(true);
+    await rm(folder, { recursive: true });
+  });
+
   it('starts relative paths at the folder of the file that they stand in, and fills in the environment', async () => {
     const { config, lines } = await load('router_files: ["*/*.yaml"]\ndefaults: { tls: { ca_file: ca.pem } }', {
       env: { USER_OF_A: 'someone' },

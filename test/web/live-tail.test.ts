@@ -102,6 +102,24 @@ test('a reader who does not keep up is cut off with a notice, and others go on',
   expect(text).not.toContain('>last<');
 });
 
+test('a commit of long lines cuts no reader who keeps up: it gets the last of them, and how many were left out', async () => {
+  await using tail = await openFeed();
+  const reader = await tail.read();
+  const message = 'x'.repeat(20_000);
+  for (const turn of ['first', 'second', 'third']) {
+    tail.feed.publish(
+      'plant-7',
+      Array.from({ length: 100 }, (_, index) => lineOf(`${turn} ${index} ${message}`)),
+    );
+    const text = await readUntil(reader, new RegExp(`${turn} 99 `));
+    expect(text).not.toContain('event: cut');
+    const sent = text.match(new RegExp(`>${turn} \\d+ `, 'g')) ?? [];
+    const left = Number(/event: skipped\ndata: (\d+)\n/.exec(text)?.[1]);
+    expect(left).toBeGreaterThan(50);
+    expect(sent.length).toBeGreaterThan(0);
+  }
+});
+
 test('a stream without lines shows signs of life, and ends after 15 minutes so that credentials are asked for again', async () => {
   await using tail = await openFeed();
   const reader = await tail.read();

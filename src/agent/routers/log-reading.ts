@@ -65,6 +65,8 @@ export class LogReading {
   readonly #memory = new TailMemory();
   /** Component after which the last run yielded. */
   #after: string | undefined;
+  /** True if a file could not be read in the last run. */
+  #hasFaults = false;
   /** True if another replica has moved the logs since their positions were loaded. */
   #isFenced = false;
   /** Serial number that polls have told of a device that answers no more; it does not count until they tell another one. */
@@ -80,6 +82,11 @@ export class LogReading {
     this.floorMs = intervalMs / parts;
     this.#zone = new Zone(settings.timezone);
     this.#recallGaps();
+  }
+
+  /** True if a file could not be read in the last run. */
+  get hasFaults(): boolean {
+    return this.#hasFaults;
   }
 
   /** True if the last run has left some logs for the next one. */
@@ -101,6 +108,7 @@ export class LogReading {
   async run(signal: AbortSignal, isAwaited: () => boolean): Promise<RunOutcome> {
     const { settings, clock, records, stats } = this.#options;
     using deadline = openDeadline(clock, LOGS_DEADLINE_MS, signal);
+    this.#hasFaults = false;
     try {
       if (this.#isFenced) await records.openRouter(settings.name);
       this.#isFenced = false;
@@ -191,6 +199,7 @@ export class LogReading {
   #onEvent(event: LogEvent): void {
     const { stats, onGap } = this.#options;
     stats.record(event);
+    if (event.type === 'log-failed') this.#hasFaults = true;
     if (event.type === 'log-gap-found' && event.reason !== 'skipped') onGap();
   }
 }

@@ -206,6 +206,11 @@ export class RouterAgent {
     return this.#logs?.hasMore === true;
   }
 
+  /** True if the last run over the logs could not read one of their files. */
+  get hasLogFaults(): boolean {
+    return this.#logs?.hasFaults === true;
+  }
+
   /** Returns true if a poll ahead of schedule is worth its bytes: see {@link StatusPolling.admitsFresh}. */
   admitsFreshPoll(minAgeMs: number): boolean {
     return this.#polling.admitsFresh(minAgeMs);

@@ -174,8 +174,8 @@ const TELLING = new Set(['router_config_changes_total', 'router_profile_modified
 /** Detects changes of a router's configuration in the results of polls. */
 class ChangeWatch {
   #hash: string | undefined;
-  /** By family and labels. */
-  readonly #values = new Map<string, number>();
+  /** By family and labels: of each family what it had last, for a router can name new profiles for ever. */
+  readonly #values = new Map<string, ReadonlyMap<string, number>>();
 
   /** Returns true if this result differs from the previous ones. The first result is no change. */
   sees({ configHash, resources }: PollResult): boolean {
@@ -186,11 +186,10 @@ class ChangeWatch {
     }
     for (const { name, samples } of resources.flatMap(({ families }) => families)) {
       if (!TELLING.has(name)) continue;
-      for (const { labels, value } of samples) {
-        const series = JSON.stringify([name, labels]);
-        isChanged ||= (this.#values.get(series) ?? value) !== value;
-        this.#values.set(series, value);
-      }
+      const before = this.#values.get(name);
+      const now = new Map(samples.map(({ labels, value }) => [JSON.stringify(labels), value]));
+      isChanged ||= now.entries().some(([series, value]) => (before?.get(series) ?? value) !== value);
+      this.#values.set(name, now);
     }
     return isChanged;
   }

@@ -293,7 +293,7 @@ export class RouterStats {
       history: this.#samples.describe(),
       lastHours: this.#history.describe(),
       values: describeValues({ router: settings, modules: settings.modules, resources, exposition }),
-      interfaceRates: this.#rates.describe(),
+      interfaceRates: this.state === 'up' ? this.#rates.describe() : [],
     };
   }
 

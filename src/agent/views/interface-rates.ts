@@ -20,15 +20,22 @@ export class InterfaceRates {
   /** Records what a poll has read. */
   record(resources: readonly ResourceResult[]): void {
     for (const { name, state, isUnchanged, families, readAtMs } of resources) {
-      if (state !== 'read') continue;
+      if (state !== 'read') {
+        if (name === this.#resource) this.#forget(() => true);
+        continue;
+      }
       if (isUnchanged && name === this.#resource) this.#settle(readAtMs);
       for (const family of families) {
         const direction = FAMILIES.indexOf(family.name);
         if (direction < 0) continue;
         this.#resource = name;
+        const told = new Set<string>();
         for (const { labels, value } of family.samples) {
-          this.#count(labels['interface'] ?? '', direction, value, readAtMs);
+          const one = labels['interface'] ?? '';
+          told.add(one);
+          this.#count(one, direction, value, readAtMs);
         }
+        this.#forget((one, place) => place === direction && !told.has(one));
       }
     }
   }
@@ -75,6 +82,16 @@ export class InterfaceRates {
       if (Number.isNaN(this.#read(place + BYTES))) continue;
       this.#numbers[place + READ_AT] = readAtMs;
       this.#numbers[place + PER_SECOND] = 0;
+    }
+  }
+
+  /** Forgets what is known of interfaces in a direction: nobody tells it any more. */
+  #forget(isGone: (name: string, direction: number) => boolean): void {
+    for (const [index, name] of this.#names.entries()) {
+      for (const direction of FAMILIES.keys()) {
+        if (isGone(name, direction))
+          this.#numbers.fill(Number.NaN, toPlace(index, direction), toPlace(index, direction) + COLUMNS);
+      }
     }
   }
 

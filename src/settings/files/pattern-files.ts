@@ -1,5 +1,5 @@
-import { glob, stat } from 'node:fs/promises';
-import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
+import { glob, opendir, stat } from 'node:fs/promises';
+import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { CONFIG_FILE_BYTES_MAX, type ConfigFile } from '../source/config-file.ts';
 import { renderFileFault } from './named-files.ts';
 import { readTextBytes, type TextBytes } from './text-file.ts';
@@ -55,6 +55,10 @@ export async function readPatternFiles(
     if (matches.length === 0 && !isGlob(pattern)) {
       main.faults.add(place, renderFileFault(main, place, !isAbsolute(pattern), 'does not exist'));
     }
+    // Otherwise a folder whose rights are lost for a moment would remove all of its routers.
+    const folderFault =
+      matches.length === 0 && isGlob(pattern) ? await findFolderFault(absolute[index] ?? '') : undefined;
+    if (folderFault !== undefined) main.faults.add(place, folderFault);
     for (const path of matches.filter((match) => !digests.has(match))) {
       if (digests.size >= filesMax) {
         main.faults.add(place, `More than ${filesMax} files are named here and before`);
@@ -109,6 +113,22 @@ export async function listMatches(pattern: string, filesMax: number): Promise<st
     // A folder that cannot be listed matches no glob, as in a shell.
   }
   return paths.toSorted();
+}
+
+/** Codes of a folder that does not exist, which matches no glob, as in a shell. */
+const ABSENT: ReadonlySet<unknown> = new Set(['ENOENT', 'ENOTDIR']);
+
+/** Returns why the folder above a glob cannot be listed although it exists; `undefined` if it can, or does not exist. */
+async function findFolderFault(pattern: string): Promise<string | undefined> {
+  const parts = pattern.split(sep);
+  const folder = parts.slice(0, parts.findIndex(isGlob)).join(sep) || sep;
+  try {
+    for await (const _ of await opendir(folder)) return undefined;
+    return undefined;
+  } catch (cause) {
+    const code: unknown = Reflect.get(Object(cause), 'code');
+    return ABSENT.has(code) ? undefined : `The folder ${folder} cannot be listed (${String(code)})`;
+  }
 }
 
 /** Returns a digest of the content of a file, or of the reason why it cannot be read. */

@@ -307,12 +307,11 @@ export class ClusterLetters implements DeadLetters {
   async #makeRoom(bytes: number): Promise<void> {
     await this.#feed.catchUp();
     const leaving = this.#index.findOldest(bytes);
-    await this.#writer.purge(leaving);
-    this.#reportDropped(leaving);
+    await this.#writer.purge(leaving, (purged) => this.#reportDropped(purged));
   }
 
   async #dropUnasked(leaving: readonly IndexedLetter[]): Promise<void> {
-    this.#reportDropped(await this.#writer.remove(leaving));
+    await this.#writer.remove(leaving, (removed) => this.#reportDropped(removed));
   }
 
   #reportDropped(leaving: readonly IndexedLetter[]): void {

@@ -20,8 +20,14 @@ export class LetterWriter {
     this.#index = index;
   }
 
-  /** Removes letters that have not changed since they were read, and returns them. */
-  async remove(letters: readonly IndexedLetter[]): Promise<readonly IndexedLetter[]> {
+  /**
+   * Removes letters that have not changed since they were read, and returns them. `onRemoved` gets them also when the engine failed for
+   * some of the others, with which this rejects.
+   */
+  async remove(
+    letters: readonly IndexedLetter[],
+    onRemoved?: (letters: readonly IndexedLetter[]) => void,
+  ): Promise<readonly IndexedLetter[]> {
     const subjects = this.#subjects;
     const answers = await this.publishAll(
       letters.map((letter): Message => {
@@ -31,30 +37,44 @@ export class LetterWriter {
     );
     const removed: IndexedLetter[] = [];
     const full: IndexedLetter[] = [];
+    let failure: StoreError | undefined;
     for (const [index, letter] of letters.entries()) {
       const answer = answers[index];
       if (answer?.kind === 'stored') removed.push(letter);
       else if (answer?.kind === 'refused' && FULL_CODES.includes(answer.code)) full.push(letter);
-      else if (answer?.kind !== 'refused' || !FENCE_CODES.includes(answer.code)) throw toFailure(answer);
+      else if (answer?.kind !== 'refused' || !FENCE_CODES.includes(answer.code)) {
+        failure ??= toFailure(answer);
+        continue;
+      }
       // Another replica has removed it, or has stored it anew: then it is read at the next look.
       this.#index().remove(letter.sink, letter.uid, answer.kind === 'stored' ? answer.seq : letter.seq);
     }
-    await this.purge(full);
+    onRemoved?.(removed);
+    await this.purge(full, onRemoved);
+    if (failure) throw failure;
     return [...removed, ...full];
   }
 
-  /** Removes letters without a mark: other replicas notice when they read them. */
-  async purge(letters: readonly IndexedLetter[]): Promise<void> {
+  /** Removes letters without a mark: other replicas notice when they read them. `onRemoved`: see {@link remove}. */
+  async purge(
+    letters: readonly IndexedLetter[],
+    onRemoved?: (letters: readonly IndexedLetter[]) => void,
+  ): Promise<void> {
     const [link, subjects] = [this.#link, this.#subjects];
     for (let from = 0; from < letters.length; from += AT_ONCE) {
       const part = letters.slice(from, from + AT_ONCE);
-      await Promise.all(
-        part.map(async ({ sink, uid, seq }) => {
+      const removed: IndexedLetter[] = [];
+      const ends = await Promise.allSettled(
+        part.map(async (letter) => {
+          const { sink, uid, seq } = letter;
           const filter = subjects.letterOf(sink, uid);
           await link.ask(`STREAM.PURGE.${subjects.lettersStream}`, { filter, seq: seq + 1 });
           this.#index().remove(sink, uid, seq);
+          removed.push(letter);
         }),
       );
+      onRemoved?.(removed);
+      for (const end of ends) if (end.status === 'rejected') throw end.reason;
     }
   }
 

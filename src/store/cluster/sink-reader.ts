@@ -160,7 +160,9 @@ export class SinkReader {
    */
   async acknowledge(next: SpoolCursor): Promise<void> {
     const place = this.#place;
-    if (next.batch > Math.max(this.#lastSeq, this.seenSeq) + 1) throw toFenced(this.#owned);
+    // Up to its own cursor anything may go: there a redelivery ends, of which nothing may be left in the stream.
+    const seen = Math.max(this.#lastSeq, this.seenSeq) + 1;
+    if (next.batch > Math.max(seen, place?.cursor.batch ?? 0)) throw toFenced(this.#owned);
     const { replayMs = 0 } = this.#start;
     const moved = place && advancePlace(place, next, { nowMs: this.#options.now(), replayMs });
     if (!moved) return;

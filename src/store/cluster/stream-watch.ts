@@ -29,6 +29,8 @@ export interface StreamWatchOptions {
 const SIZE_MS = 2000;
 /** Records that every sink has are given up when this many times the reserve is free. */
 const TIGHT_FACTOR = 2;
+/** And while less is free than a reader that is held back waits for: a share of the stream. */
+const RESUME_SHARE = 0.1;
 
 /** Knows whether the streams of the cluster are as they must be, and how full that of the records is. */
 export class StreamWatch {
@@ -65,7 +67,7 @@ export class StreamWatch {
 
   /** True while records have hardly any room. */
   get isTight(): boolean {
-    return this.freeBytes < TIGHT_FACTOR * reserveOf(this);
+    return this.freeBytes < Math.max(TIGHT_FACTOR * reserveOf(this), RESUME_SHARE * this.bytesMax);
   }
 
   /** Looks now and then, until the end. */
