@@ -48,6 +48,24 @@ describe.skipIf(isMissing)(`ClusterStore and others of its cluster${note}`, LIMI
     expect(await after.take('a', 3)).toEqual(['1', '2', '3']);
   });
 
+  test('ends a redelivery of which nothing is left in the stream', async () => {
+    await using bench = await createClusterBench();
+    await using one = await bench.open({ sinks: [{ name: 'a', start: 'oldest', replayMs: 60_000 }] });
+    // Behind what the stream held when its reading began.
+    for (const uid of ['0', '1', '2', '3', '4']) {
+      await one.store.commit(commitOf([uid], `p${uid}`));
+      expect(await one.take('a', 1)).toEqual([uid]);
+    }
+    await bench.server.purge('RX_test', 'rx.test.rec.>');
+    await one.store.repeat('a');
+    const bounds = { recordsMax: 10, bytesMax: 1e6, isWanted: () => true };
+    const slice = await waitFor(() => one.store.readSlice('a', bounds) ?? expect.fail('There is nothing yet'));
+    expect([slice.isRepeat, slice.lines]).toEqual([true, []]);
+    await one.store.acknowledge('a', slice.next);
+    await one.store.commit(commitOf(['5'], 'p5'));
+    expect(await one.take('a', 1)).toEqual(['5']);
+  });
+
   test('stores a value of a router whose logs must be read anew, and refuses its logs all the same', async () => {
     await using bench = await createClusterBench();
     await using before = await bench.open({ replica: 'before' });

@@ -26,7 +26,7 @@ export interface NatsServer extends AsyncDisposable {
   addStream(config: Partial<StreamConfig> & { readonly name: string }): Promise<void>;
   readConfig(stream: string): Promise<StreamConfig>;
   updateStream(name: string, config: Partial<StreamConfig>): Promise<void>;
-  purge(stream: string): Promise<void>;
+  purge(stream: string, filter?: string): Promise<void>;
   /** Publishes messages of so many bytes until the server refuses one. */
   fill(subject: string, bytes: number): Promise<void>;
   removeStream(name: string): Promise<void>;
@@ -93,7 +93,8 @@ export async function openNatsServer(options: NatsServerOptions = {}): Promise<N
     updateStream: (name, own) => manage(async (manager) => void (await manager.streams.update(name, own))),
     readConfig: (stream) => manage(async (manager) => (await manager.streams.info(stream)).config),
     removeStream: (name) => manage(async (manager) => void (await manager.streams.delete(name))),
-    purge: (stream) => manage(async (manager) => void (await manager.streams.purge(stream))),
+    purge: (stream, filter) =>
+      manage(async (manager) => void (await manager.streams.purge(stream, filter === undefined ? undefined : { filter }))),
     fill: (subject, bytes) =>
       manage(async (manager) => {
         const payload = new Uint8Array(bytes);
