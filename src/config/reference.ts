@@ -96,7 +96,7 @@ Each file in \`router_files\` is a list of routers, with the same keys as [\`rou
   labels: { site: hamburg }
 \`\`\`
 
-- An entry of \`router_files\` is a path or a glob (\`*\`, \`?\`, \`[a-z]\`, \`{a,b}\`). A missing file is an error; a glob without a match is not. Stars do not match folders and hidden files, and \`**\` is rejected.
+- An entry of \`router_files\` is a path or a glob (\`*\`, \`?\`, \`[a-z]\`, \`{a,b}\`). A missing file is an error, and so is a folder that exists and cannot be listed; a glob without a match is not. Stars do not match folders and hidden files, and \`**\` is rejected.
 - The name of a router must be unique across all files.
 - The agent checks the files every few seconds. After a file was changed, added or removed, and is stable, it reloads the configuration. It also detects replacement by renaming, or by moving a link as Kubernetes does.
 - An empty file is an error, because it is probably still being written. For no routers, write \`[]\`.
