@@ -2,8 +2,12 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { Mutex } from '../../base/index.ts';
 import { SimulatorError } from '../simulator-error.ts';
+import { encodeBzip2 } from './encode.ts';
 
-/** Creates bzip2 files, one at a time, in a worker thread that is started for the first file. */
+/** A text of this size takes a few milliseconds, less than to start a thread for it. Bytes. */
+const AT_ONCE_BYTES_MAX = 32 * 1024;
+
+/** Creates bzip2 files, one at a time: long ones in a worker thread that is started for the first of them. */
 export class ArchiveCompressor {
   readonly #mutex = new Mutex();
   readonly #closed = new AbortController();
@@ -28,6 +32,7 @@ export class ArchiveCompressor {
 
   async #exchange(bytes: Buffer): Promise<Buffer> {
     this.#closed.signal.throwIfAborted();
+    if (bytes.length <= AT_ONCE_BYTES_MAX) return Buffer.from(encodeBzip2(bytes));
     this.#worker ??= startWorker();
     const answered = once(this.#worker, 'message', { signal: this.#closed.signal });
     this.#worker.postMessage(bytes, []);
