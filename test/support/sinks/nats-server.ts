@@ -94,7 +94,9 @@ export async function openNatsServer(options: NatsServerOptions = {}): Promise<N
     readConfig: (stream) => manage(async (manager) => (await manager.streams.info(stream)).config),
     removeStream: (name) => manage(async (manager) => void (await manager.streams.delete(name))),
     purge: (stream, filter) =>
-      manage(async (manager) => void (await manager.streams.purge(stream, filter === undefined ? undefined : { filter }))),
+      manage(
+        async (manager) => void (await manager.streams.purge(stream, filter === undefined ? undefined : { filter })),
+      ),
     fill: (subject, bytes) =>
       manage(async (manager) => {
         const payload = new Uint8Array(bytes);
