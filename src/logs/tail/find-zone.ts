@@ -1,4 +1,4 @@
-import { isOwnFault, statusOf } from '../errors.ts';
+import { isOwnFault, isRefusal } from '../errors.ts';
 import { findOffsetEvidence } from '../evidence/offset-evidence.ts';
 import type { ListedLog, Listing } from '../names.ts';
 import type { TailContext } from './tail-context.ts';
@@ -8,8 +8,6 @@ const HEADS_MAX = 6;
 /** As much of a file as its first line takes, most likely. Bytes. */
 const HEAD_BYTES = 512;
 const LIMITS = { outputBytesMax: 1024 * 1024, ratioMax: 10_000, resync: false };
-/** Statuses that say that the router does not have the resource, or does not let this account read it. */
-const REFUSALS: readonly unknown[] = [403, 404];
 
 /**
  * Asks the router for its local time. Resolves to true if lines may be read: a router that is well and does not answer this
@@ -23,7 +21,7 @@ export async function askForTime(context: TailContext, signal: AbortSignal): Pro
     if (context.noteTime(await readTime(signal)) || !mayWait) return true;
   } catch (cause) {
     if (signal.aborted) throw cause;
-    const isRefused = REFUSALS.includes(statusOf(cause));
+    const isRefused = isRefusal(cause);
     if (isRefused) context.noteTime(undefined);
     if (isRefused || !mayWait) return true;
     memory.hasWaitedForTime = true;

@@ -3,7 +3,7 @@ import type { Clock } from '../../base/index.ts';
 import type { LifecyclePause, LogCommit, RecordLines, RouterIdentity } from '../../model/index.ts';
 import type { ArchivePool } from '../archive/index.ts';
 import type { LogEvent, LogSource, RecordLog, RouterTime } from '../contracts.ts';
-import { isOwnFault, statusOf } from '../errors.ts';
+import { isOwnFault, isRefusal } from '../errors.ts';
 import { isZoneOpen, learnZone, noteOffset, noteRotation, noteTold } from '../evidence/learnt-zone.ts';
 import { addEvidence, judgeLinks, type LinkObservation } from '../evidence/link-rule.ts';
 import { findToldOffsetMs } from '../evidence/offset-evidence.ts';
@@ -77,8 +77,6 @@ const FRESH_MS_MAX = 5 * 60_000;
 const OFFSET_STEP_MS = 15 * 60_000;
 /** No two zones are further apart. */
 const OFF_BY_MS_MAX = 26 * 60 * 60_000;
-/** Statuses that say that the router does not have the resource, or does not let this account read it. */
-const REFUSALS: readonly unknown[] = [403, 404];
 /** Maximum distance of a fresh line from the router's clock, seconds of delay included. */
 const FRESH_SLACK_MS = 30_000;
 
@@ -234,7 +232,7 @@ export class TailContext {
     try {
       serial = await this.#readSerial(signal);
     } catch (cause) {
-      const isRefused = REFUSALS.includes(statusOf(cause));
+      const isRefused = isRefusal(cause);
       const mayWait = !this.isOnlyRun && !memory.hasWaitedForSerial;
       if (signal.aborted || !isOwnFault(cause) || (mayWait && !isRefused)) {
         memory.hasWaitedForSerial = true;
