@@ -55,14 +55,16 @@ async function askRouter(router: RouterAgent, scheduler: CycleOptions['scheduler
   await scheduler.trigger(router.statusKey);
   const isUp = router.stats.state === 'up';
   let hasLogs = true;
+  let hasFaults = false;
   if (keys.has(router.logsKey)) {
     for (let runs = 0; runs < LOG_RUNS_MAX; runs++) {
       hasLogs = (await scheduler.trigger(router.logsKey)) === 'done' && !router.stats.areLogsFailing;
-      hasLogs &&= !router.hasLogFaults;
+      // A file that cannot be read keeps no other one from being read.
+      hasFaults ||= router.hasLogFaults;
       if (!hasLogs || !router.hasMoreLogs) break;
     }
   }
-  return { isAsked: true, isUp, hasLogs };
+  return { isAsked: true, isUp, hasLogs: hasLogs && !hasFaults };
 }
 
 /** Returns the number of records that a sink has not taken in time. */

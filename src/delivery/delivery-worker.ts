@@ -306,13 +306,13 @@ export class DeliveryWorker<Cursor> {
     const one = attempt.slice(this.#probes++ % attempt.length).slice(0, 1);
     if (outcome instanceof DeliveryError && attempt.length > 1) {
       const alone = await this.#deliver(load, one, signal);
-      if (!isAllRefused(alone, one)) {
+      if (hasAccepted(alone, one)) {
         this.#refusedBatches = 0;
         return;
       }
     }
     const other = this.#readOther(attempt);
-    if (other && !isAllRefused(await this.#deliver(load, [other], signal), [other])) {
+    if (other && hasAccepted(await this.#deliver(load, [other], signal), [other])) {
       this.#refusedBatches = 0;
       this.#settle(load, outcome);
       return;
@@ -412,6 +412,13 @@ function isAllRefused(outcome: DeliveryReport | DeliveryError, attempt: readonly
   if (outcome instanceof DeliveryError) return true;
   const { refused = [], refusedUnnamed } = outcome;
   return refused.length + (refusedUnnamed?.records ?? 0) >= attempt.length;
+}
+
+/** True when the sink accepted a record; one that it asks to be sent again later is not. */
+function hasAccepted(outcome: DeliveryReport | DeliveryError, attempt: readonly OutgoingRecord[]): boolean {
+  if (outcome instanceof DeliveryError) return false;
+  const { refused = [], refusedUnnamed, retry } = outcome;
+  return attempt.length > refused.length + (refusedUnnamed?.records ?? 0) + (retry?.indexes.length ?? 0);
 }
 
 /** True when a receiver may have lost accepted records: its connection broke, or it answered 5xx. */

@@ -108,3 +108,31 @@ test.for<(typeof RECEIVERS)[number]>([
     expect(delivered.reduce((sum, one) => sum + one, 0)).toBe(2);
   },
 );
+
+test('a receiver that refuses all records of one router, and asks for those of the others later, gets no fourth batch set aside', async () => {
+  const answer = (request: ArrivedRequest): Reply => {
+    const { body = '', ...rest } = refuseEachOfBad(request) as { readonly body?: string };
+    return {
+      ...rest,
+      body: body.replaceAll('{"status":201}', '{"status":429}').replace('"errors":false', '"errors":true'),
+    } as Reply;
+  };
+  await using server = await openMisbehavingServer(answer);
+  const clock = createSteppedClock(NOW_MS);
+  const spool = new MemorySpool();
+  const letters = new MemoryLetters();
+  const common = { name: 'sink', timeoutMs: 30_000, clock, url: server.url, headers: {}, compress: 'none' } as const;
+  const batch = { recordsMax: BATCH, bytesMax: 1 << 20, waitMs: 0 };
+  const sink = createElasticsearchSink({ ...common, batch, index: 'logs-a-b' });
+  const worker = new DeliveryWorker({
+    ...{ sink, spool, deadLetters: letters, clock },
+    isWanted: () => true,
+    report: () => {},
+  });
+  const bad = Array.from({ length: 10 * BATCH }, (_, index) => `b${index}`);
+  spool.add(bad, { router: 'bad' });
+  spool.add(['g1'], { router: 'good' });
+  for (let step = 0; step < 50; step++) await worker.step(never).catch(() => {});
+  await sink.close();
+  expect(letters.letters).toHaveLength(3 * BATCH);
+});

@@ -132,7 +132,11 @@ export class RouterBackup {
     if (this.#isClosed || dueMs === undefined) return;
     this.#timer = clock.setTimer(Math.min(Math.max(0, dueMs - clock.now()), LOOK_AGAIN_MS), () => {
       if (this.#dueMs === undefined) return;
-      if (clock.now() < this.#lookedAtMs) return this.#wait(plan.calendar.dueMs(router.name, clock.now()));
+      // The clock was set back: no longer than it had to wait still, and no longer than to the next date.
+      if (clock.now() < this.#lookedAtMs) {
+        const leftMs = Math.max(0, this.#dueMs - this.#lookedAtMs);
+        return this.#wait(Math.min(clock.now() + leftMs, plan.calendar.dueMs(router.name, clock.now()) ?? Infinity));
+      }
       if (clock.now() < this.#dueMs) return this.#wait(this.#dueMs);
       this.#options.request();
       // The run is skipped while the byte budget is used up, so it is triggered again later.

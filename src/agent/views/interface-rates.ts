@@ -21,7 +21,7 @@ export class InterfaceRates {
   record(resources: readonly ResourceResult[]): void {
     for (const { name, state, isUnchanged, families, readAtMs } of resources) {
       if (state !== 'read') {
-        if (name === this.#resource) this.#forget(() => true);
+        if (name === this.#resource) this.#forgetRates();
         continue;
       }
       if (isUnchanged && name === this.#resource) this.#settle(readAtMs);
@@ -83,6 +83,11 @@ export class InterfaceRates {
       this.#numbers[place + READ_AT] = readAtMs;
       this.#numbers[place + PER_SECOND] = 0;
     }
+  }
+
+  /** Forgets all rates: those of the next answer are means over the time without one. */
+  #forgetRates(): void {
+    for (let place = 0; place < this.#numbers.length; place += COLUMNS) this.#numbers[place + PER_SECOND] = Number.NaN;
   }
 
   /** Forgets what is known of interfaces in a direction: nobody tells it any more. */

@@ -117,8 +117,10 @@ export class TailMemory {
   links: LinkVerdict | undefined;
   /** True if the router did not answer a request for its local time: nothing waits for that twice. */
   hasWaitedForTime = false;
-  /** True if the router did not answer a request for its serial number: nothing waits for that twice. */
-  hasWaitedForSerial = false;
+  /** Runs in a row that ended because the router did not answer a request for its serial number. */
+  serialFailures = 0;
+  /** Rotated files that are known and not listed any more, by log, of which it was found out or given up whose they are. */
+  lacking: ReadonlySet<string> = new Set();
   /** True if new lines had another offset than the one in use: then the router is asked again. */
   isZoneDoubted = false;
 

@@ -75,6 +75,11 @@ const HISTORY_BYTES_MAX = 16 * 1024 * 1024;
 /** Longest interval between two looks for which an unknown zone may be inferred from the router's own time. */
 const FRESH_MS_MAX = 5 * 60_000;
 const OFFSET_STEP_MS = 15 * 60_000;
+/**
+ * A router that lists its logs and does not answer for its serial number is taken for the same one when so many runs have ended for that:
+ * where it answers with an error, and where the connection fails.
+ */
+const SERIAL_FAILURES_MAX = { answered: 1, failed: 4 };
 /** No two zones are further apart. */
 const OFF_BY_MS_MAX = 26 * 60 * 60_000;
 /** Maximum distance of a fresh line from the router's clock, seconds of delay included. */
@@ -126,6 +131,8 @@ export class TailContext {
   readonly #readSerial: TailOptions['readSerial'];
   /** True once this run has asked for the serial number. */
   #hasAskedSerial = false;
+  /** The error of that, if it ends the reading of files that are not those that are known. */
+  #serialFault: unknown;
   #learnt: ReturnType<typeof learnZone>;
 
   /** `storedFacts`: the facts about the router that an earlier run has stored. */
@@ -221,25 +228,28 @@ export class TailContext {
 
   /**
    * Asks the router who it is, once in a run, when its files are not those that are known: what is read of another device as of
-   * this one would come again, with other uids, once a poll has found that out. Throws {@link OtherDevice} if it is another one. A router
-   * that is well and does not answer this for once is asked again at the next run, and only then do its files go without.
+   * this one would come again, with other uids, once a poll has found that out. Throws {@link OtherDevice} if it is another one, and
+   * what the router throws, up to {@link SERIAL_FAILURES_MAX}.
    */
   async confirmDevice(signal: AbortSignal): Promise<void> {
     const { facts, memory } = this;
+    if (this.#serialFault !== undefined) throw this.#serialFault;
     if (!this.#readSerial || facts.serial === undefined || this.#hasAskedSerial) return;
     this.#hasAskedSerial = true;
     let serial: string | undefined;
     try {
       serial = await this.#readSerial(signal);
     } catch (cause) {
-      const isRefused = isRefusal(cause);
-      const mayWait = !this.isOnlyRun && !memory.hasWaitedForSerial;
-      if (signal.aborted || !isOwnFault(cause) || (mayWait && !isRefused)) {
-        memory.hasWaitedForSerial = true;
+      if (signal.aborted) throw cause;
+      const failuresMax = isOwnFault(cause) ? SERIAL_FAILURES_MAX.answered : SERIAL_FAILURES_MAX.failed;
+      const mayWait = !isRefusal(cause) && (!this.isOnlyRun || !isOwnFault(cause));
+      if (mayWait && memory.serialFailures < failuresMax) {
+        memory.serialFailures++;
+        this.#serialFault = cause;
         throw cause;
       }
     }
-    memory.hasWaitedForSerial = false;
+    memory.serialFailures = 0;
     if (serial !== undefined && serial !== facts.serial) throw new OtherDevice(serial);
   }
 

@@ -56,7 +56,7 @@ async function tailDevice(options: TailOnceOptions, signal: AbortSignal): Promis
   let listing = await list();
   if (context.zone.isAssumed && ((facts === undefined && positions.size === 0) || context.isReplaced))
     await findZone(context, listing, signal);
-  if (!context.isReplaced && lacksKnown(listing, positions)) await context.confirmDevice(signal);
+  await confirmLacking(context, listing, positions, isWanted, signal);
   context.isWiped = findWiped(listing, positions);
   const excess = findExcess(listing, positions, memory.told);
   if (excess.length > 0) {
@@ -163,14 +163,27 @@ function parsePositions(stored: ReadonlyMap<string, string>): Map<string, LogPos
   return new Map([...stored].map(([component, text]) => [component, parsePosition(text)]));
 }
 
-/** True if none of the rotated files is listed that are known of some log: they were all deleted since, or are those of another device. */
-function lacksKnown(listing: Listing, positions: ReadonlyMap<string, LogPosition | undefined>): boolean {
-  return [...positions].some(([component, position]) => {
-    if (!position) return false;
+/**
+ * Asks the router who it is when none of the rotated files is listed any more that are known of some log: they were all deleted
+ * since, or are those of another device. Once for the same files.
+ */
+async function confirmLacking(
+  context: TailContext,
+  listing: Listing,
+  positions: ReadonlyMap<string, LogPosition | undefined>,
+  isWanted: TailOnceOptions['isWanted'],
+  signal: AbortSignal,
+): Promise<void> {
+  const { memory } = context;
+  const lacking = [...positions].flatMap(([component, position]) => {
+    if (!position || !isWanted(component)) return [];
     const known = [...Object.keys(position.completed), ...Object.keys(position.waiting)];
     const listed = listing.logs.get(component)?.rotated.map(({ stamp }) => stamp) ?? [];
-    return known.length > 0 && !known.some((stamp) => listed.includes(stamp));
+    if (known.length === 0 || known.some((stamp) => listed.includes(stamp))) return [];
+    return `${component} ${known.toSorted().join(' ')}`;
   });
+  if (!context.isReplaced && lacking.some((one) => !memory.lacking.has(one))) await context.confirmDevice(signal);
+  memory.lacking = new Set(lacking);
 }
 
 /** True if some log that had rotated files has none any more: routers delete the logs of all components together. */

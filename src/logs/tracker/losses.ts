@@ -144,17 +144,16 @@ function giveUpStamp(draft: Draft, stamp: string, name: string, reason: Gap['rea
   position.waiting = without(waiting, [stamp]);
   const isNewest = sequenceEnd !== undefined && sequenceEnd.stamp < stamp;
   // A pending file that was overtaken by the file read last is older than that one.
-  const own = pending.find((one) => isSameFile(one.file, known));
-  const entry = own ?? pending.find(({ isOvertaken }) => !(isOvertaken && isNewest));
-  const file = entry?.file;
+  const entry = pending.find(({ file, isOvertaken }) => (known ? isSameFile(file, known) : !(isOvertaken && isNewest)));
+  const file = entry?.file ?? known;
   position.pending = pending.filter((other) => other !== entry);
   const before = isNewest ? sequenceEnd.edge : undefined;
   const from = file ? edgeOf(draft, file) : before;
   // Between the lost file and the next one that is read there may be others that were never seen.
   if (!position.open && (!sequenceEnd || sequenceEnd.stamp < stamp)) position.sequenceEnd = { stamp, edge: from };
   if (!file) return { certainty: 'certain', reason, from, to, file: name, offset: 0, track };
-  giveUp(draft, file);
-  return { ...toGap(draft, { certainty: 'certain', reason, to: to ?? entry.to }, file), file: name, track };
+  if (entry) giveUp(draft, file);
+  return { ...toGap(draft, { certainty: 'certain', reason, to: to ?? entry?.to }, file), file: name, track };
 }
 
 /**

@@ -9,35 +9,52 @@ const elsewhere = new DeliveryError('misconfigured', 'Other stream', { dispositi
 const unserved = new DeliveryError('failed', 'No responders', { disposition: 'retry', answer: '503' });
 const full = new DeliveryError('throttled', 'Full', { disposition: 'hold-back', answer: '10077' });
 
-test('SubjectFaults blames a subject only when another one was acknowledged', () => {
+/** Faults at a server that has streams for these subjects; it says nothing of them when they are `null`. */
+function createFaults(streams: readonly string[] | null = []) {
+  const clock = createSteppedClock(0);
+  const faults = new SubjectFaults(clock, async (subject) => streams === null || streams.includes(subject));
+  return { clock, faults };
+}
+
+test('SubjectFaults blames a subject that may not be published to only when another one was acknowledged', async () => {
   for (const error of [denied, elsewhere]) {
-    const faults = new SubjectFaults(createSteppedClock(0));
-    expect(faults.isOwn('a', error)).toBe(false);
+    const { faults } = createFaults();
+    expect(await faults.isOwn('a', error)).toBe(false);
     faults.noteAcknowledged('a');
     // The permission may have been taken from all of them.
-    expect(faults.isOwn('a', error)).toBe(false);
-    expect(faults.isOwn('b', error)).toBe(true);
+    expect(await faults.isOwn('a', error)).toBe(false);
+    expect(await faults.isOwn('b', error)).toBe(true);
     expect([faults.has('a'), faults.has('b')]).toEqual([false, true]);
     faults.noteAcknowledged('b');
     expect(faults.has('b')).toBe(false);
   }
 });
 
-test('SubjectFaults gives a stream five minutes to come back, and never blames a subject for a full one', async () => {
-  const clock = createSteppedClock(0);
-  const faults = new SubjectFaults(clock);
-  faults.noteAcknowledged('a');
-  expect(faults.isOwn('b', unserved)).toBe(false);
+test('SubjectFaults blames a subject that nobody receives after five minutes, if there is no stream for it', async () => {
+  const { clock, faults } = createFaults();
+  expect(await faults.isOwn('b', unserved)).toBe(false);
   await clock.advance(4 * MINUTE_MS);
-  expect(faults.isOwn('b', unserved)).toBe(false);
+  expect(await faults.isOwn('b', unserved)).toBe(false);
   faults.noteAcknowledged('b');
   await clock.advance(4 * MINUTE_MS);
-  expect(faults.isOwn('b', unserved)).toBe(false);
+  expect(await faults.isOwn('b', unserved)).toBe(false);
   await clock.advance(5 * MINUTE_MS);
-  expect(faults.isOwn('b', unserved)).toBe(true);
+  expect(await faults.isOwn('b', unserved)).toBe(true);
+  expect(faults.has('b')).toBe(true);
   // From then on at once, until it is stored.
-  expect(faults.isOwn('b', unserved)).toBe(true);
-  expect(faults.isOwn('b', full)).toBe(false);
+  expect(await faults.isOwn('b', unserved)).toBe(true);
+  expect(await faults.isOwn('b', full)).toBe(false);
   faults.noteAcknowledged('b');
-  expect(faults.isOwn('b', unserved)).toBe(false);
+  expect(await faults.isOwn('b', unserved)).toBe(false);
 });
+
+test.for([[['a', 'b']], [null]] as const)(
+  'SubjectFaults waits for a stream that is there, or of which the server says nothing, however long: %j',
+  async ([streams]) => {
+    const { clock, faults } = createFaults(streams);
+    faults.noteAcknowledged('a');
+    expect(await faults.isOwn('b', unserved)).toBe(false);
+    await clock.advance(60 * MINUTE_MS);
+    expect([await faults.isOwn('a', unserved), await faults.isOwn('b', unserved)]).toEqual([false, false]);
+  },
+);

@@ -361,6 +361,60 @@ describe('case 100: a device that answers for another one before a poll has told
       await expect(bench.reader.turn({ serial: 'A', readSerial: cut })).rejects.toThrow('Lost');
     }
     expect(linesOf(bench.reader.records)).toHaveLength(5);
+    // It lists its logs all the same.
+    await expect(bench.reader.turn({ serial: 'A', readSerial: cut })).rejects.toThrow('Lost');
+    await bench.reader.turn({ serial: 'A', readSerial: cut });
+    await bench.clock.advance(2 * MINUTE_MS);
+    await bench.reader.turn({ serial: 'A', readSerial: cut });
+    expect(linesOf(bench.reader.records)).toHaveLength(8);
+  });
+
+  test('is asked once when its archives are gone, also if no line follows, and not for a log that is not wanted', async () => {
+    const rotated = (component: string, hour: number) => `${component}/log-2026-11-21-${hour}:00:00`;
+    const line = (hour: number) => `2026-11-21 ${hour}:30:00 [a] at ${hour}\n`;
+    const files = new Map(['a', 'b'].map((component) => [rotated(component, 10), line(11)]));
+    await using bench = await openFileBench(files, { zone: new Zone('Europe/Berlin') });
+    await bench.reader.turn({ serial: 'A' });
+    let asked = 0;
+    const readSerial = async () => {
+      asked++;
+      return 'A';
+    };
+    files.delete(rotated('a', 10));
+    for (let turn = 0; turn < 3; turn++) {
+      await bench.clock.advance(MINUTE_MS);
+      await bench.reader.turn({ serial: 'A', readSerial, isWanted: (component) => component === 'b' });
+    }
+    expect(asked).toBe(0);
+    for (let turn = 0; turn < 3; turn++) {
+      await bench.clock.advance(MINUTE_MS);
+      await bench.reader.turn({ serial: 'A', readSerial });
+    }
+    expect(asked).toBe(1);
+    files.clear();
+    for (let turn = 0; turn < 3; turn++) {
+      await bench.clock.advance(MINUTE_MS);
+      await bench.reader.turn({ serial: 'A', readSerial });
+    }
+    expect(asked).toBe(2);
+  });
+
+  test('is not read in any log when it is too busy to say who it is', async () => {
+    await using bench = await openLogBench();
+    bench.write(0, 3, 'network');
+    bench.write(0, 3, 'wan');
+    await bench.reader.turn({ serial: 'A' });
+    await bench.router.factoryReset();
+    await bench.clock.advance(MINUTE_MS);
+    bench.write(0, 2, 'network');
+    bench.write(0, 2, 'wan');
+    const busy = () =>
+      Promise.reject(new SourceError('http', 'Busy', { disposition: 'retry', status: 503, isAnswered: true }));
+    await bench.reader.turn({ serial: 'A', readSerial: busy });
+    expect(linesOf(bench.reader.records)).toHaveLength(6);
+    await bench.reader.turn({ serial: 'A', readSerial: async () => 'B' });
+    expect(linesOf(bench.reader.records)).toHaveLength(10);
+    expect(bench.reader.count('log-reset')).toBe(2);
   });
 
   test('is not asked while the files are those that are known, rotated or not', async () => {

@@ -76,7 +76,7 @@ export async function publishBySubject(
   await Promise.all(Array.from({ length: Math.min(SUBJECTS_MAX, lanes.length) }, work));
   // Only now is it known what became of the others.
   for (const { subject, indexes, error } of stopped) {
-    if (publisher.subjects.isOwn(subject, error)) refused.push(...indexes.map((index) => ({ index, error })));
+    if (await publisher.subjects.isOwn(subject, error)) refused.push(...indexes.map((index) => ({ index, error })));
     else {
       failure ??= error;
       failed.push(...indexes);

@@ -4,6 +4,7 @@ import { type HeaderWords, measureHeaders, type NatsLibrary, toMessageHeaders } 
 import { DeliveryError } from '../../errors.ts';
 import { toNatsError } from './errors.ts';
 import type { NatsMessage } from './message.ts';
+import { hasStream } from './stream.ts';
 import { SubjectFaults } from './subject-faults.ts';
 
 /** The acknowledgement of a stream. */
@@ -42,7 +43,9 @@ export class NatsPublisher {
     this.#nats = nats;
     this.#options = options;
     this.#jetstream = nats.jetstream(connection);
-    this.subjects = new SubjectFaults(options.clock);
+    this.subjects = new SubjectFaults(options.clock, (subject) =>
+      hasStream(nats, connection, subject).catch(() => true),
+    );
   }
 
   /** For messages: the name of the sink. */

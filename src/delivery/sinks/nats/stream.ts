@@ -36,6 +36,13 @@ export async function findStream(nats: NatsLibrary, connection: NatsConnection, 
   return await manager.streams.find(subject);
 }
 
+/** Resolves to true if a stream stores a subject, with a leader or without. Throws the library's errors. */
+export async function hasStream(nats: NatsLibrary, connection: NatsConnection, subject: string): Promise<boolean> {
+  const manager = await nats.jetstreamManager(connection, { checkAPI: false, timeout: ASK_MS_MAX });
+  for await (const _ of manager.streams.names(subject)) return true;
+  return false;
+}
+
 /** Requests the settings of a stream. Throws the library's errors. */
 export async function readStream(nats: NatsLibrary, connection: NatsConnection, name: string): Promise<NatsStream> {
   const manager = await nats.jetstreamManager(connection, { checkAPI: false, timeout: ASK_MS_MAX });

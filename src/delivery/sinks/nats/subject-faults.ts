@@ -1,7 +1,7 @@
 import type { Clock } from '../../../base/index.ts';
 import type { DeliveryError } from '../../errors.ts';
 
-/** A stream that is about to get a leader again has nobody who answers for its subjects; after this time there is no such stream. */
+/** A stream may be about to be created, or to be created anew. Milliseconds. */
 const UNSERVED_MS_MAX = 5 * 60_000;
 /** Subjects that are remembered; more are judged anew. */
 const SUBJECTS_MAX = 10_000;
@@ -9,22 +9,25 @@ const SUBJECTS_MAX = 10_000;
 const [NO_RESPONDERS, OTHER_STREAM] = ['503', '10060'];
 
 /**
- * Tells faults of one subject from those of the whole sink, over one connection: the account may not publish to it, or no stream
- * stores it, while others are acknowledged. Its records must not hold up those of other logs.
+ * Tells faults of one subject from those of the whole sink, over one connection: the account may not publish to it while another
+ * one was acknowledged, or no stream stores it. Its records must not hold up those of other logs.
  */
 export class SubjectFaults {
   readonly #clock: Clock;
+  readonly #isStored: (subject: string) => Promise<boolean>;
   /** Two of the subjects that were acknowledged: one of them is another one than that in question. */
   readonly #acknowledged: string[] = [];
   readonly #faulty = new Set<string>();
   /** Since when nobody receives a subject. Monotonic milliseconds. */
   readonly #unservedSinceMs = new Map<string, number>();
 
-  constructor(clock: Clock) {
+  /** `isStored` asks if there is a stream for a subject; true also when the server does not say. */
+  constructor(clock: Clock, isStored: (subject: string) => Promise<boolean>) {
     this.#clock = clock;
+    this.#isStored = isStored;
   }
 
-  /** True if the records of a subject are refused until one of them is acknowledged. */
+  /** True if the last message of a subject was refused because of it. */
   has(subject: string): boolean {
     return this.#faulty.has(subject);
   }
@@ -36,17 +39,18 @@ export class SubjectFaults {
     this.#unservedSinceMs.delete(subject);
   }
 
-  /** Returns true if this failure is one of its subject alone. */
-  isOwn(subject: string, error: DeliveryError): boolean {
-    if (this.#faulty.has(subject)) return isOfSubject(error) || error.answer === NO_RESPONDERS;
-    const hasOthers = this.#acknowledged.some((other) => other !== subject);
-    if (!hasOthers || !(isOfSubject(error) || this.#isUnserved(subject, error))) return false;
+  /** Resolves to true if this failure is one of its subject alone. */
+  async isOwn(subject: string, error: DeliveryError): Promise<boolean> {
+    const isOwn = isOfSubject(error)
+      ? this.#acknowledged.some((other) => other !== subject)
+      : this.#isLongUnserved(subject, error) && !(await this.#isStored(subject));
+    if (!isOwn) return false;
     if (this.#faulty.size >= SUBJECTS_MAX) this.#faulty.clear();
     this.#faulty.add(subject);
     return true;
   }
 
-  #isUnserved(subject: string, { answer }: DeliveryError): boolean {
+  #isLongUnserved(subject: string, { answer }: DeliveryError): boolean {
     if (answer !== NO_RESPONDERS) return false;
     const nowMs = this.#clock.monotonic();
     const sinceMs = this.#unservedSinceMs.get(subject) ?? nowMs;
