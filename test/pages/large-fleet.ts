@@ -6,6 +6,8 @@ const SITES = ['munich', 'graz', 'brno', 'lyon'];
 const STAR = 0;
 const REFUSED = 1700;
 const STAR_POLLS = 30;
+/** Seconds until it is up again at most. */
+const LOOKS_MAX = 60;
 /** Routers whose logs are read. */
 const FOLLOWED = 4;
 const COMPONENTS = ['network', 'system', 'sdkhost'];
@@ -43,6 +45,13 @@ export async function startLargeFleet(): Promise<Fleet> {
     await fleet.agent.whenIdle();
     if (second < STAR_POLLS) await pollStar(fleet, second);
   }
+  // How often it was asked while it was not there depends on how fast this machine is.
+  const isUp = async () => /^router_up\{.*\} 1$/m.test(await fleet.metrics(`/probe?target=${toName(STAR)}`));
+  for (let look = 0; look < LOOKS_MAX && !(await isUp()); look++) {
+    await fleet.clock.advance(1000);
+    await probeStar(fleet);
+    await fleet.agent.whenIdle();
+  }
   return fleet;
 }
 
@@ -62,7 +71,12 @@ async function pollStar(fleet: Fleet, turn: number): Promise<void> {
   if (turn === 25) await star.fault('down');
   const delayMs = 120 + Math.round(80 * Math.sin(turn / 4)) + (turn % 7) * 15;
   await star.fault('slow', { path: '/status/sysdetail', delayMs });
-  await advanceUntil(fleet.metrics(`/probe?target=${toName(STAR)}&fresh=1`), fleet.clock, 50);
+  await probeStar(fleet);
   await star.clearFault('slow');
   await star.clearFault('down');
+}
+
+/** Asks for its metrics, and polls it unless its values are younger than ten seconds. */
+function probeStar(fleet: Fleet): Promise<string> {
+  return advanceUntil(fleet.metrics(`/probe?target=${toName(STAR)}&fresh=1`), fleet.clock, 50);
 }
