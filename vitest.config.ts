@@ -10,9 +10,9 @@ const ALONE: Readonly<Record<string, string>> = {
 
 export default defineConfig({
   test: {
-    // A third of the suite is waiting for sockets and other programs: more workers than cores keep the cores busy.
     // Most of what a test makes is dead by the next one: larger young generations copy less of it.
     execArgv: ['--max-semi-space-size=64'],
+    // A third of the suite is waiting for sockets and other programs: more workers than cores keep the cores busy.
     maxWorkers: Math.ceil(availableParallelism() * 1.5),
     testTimeout: 60_000,
     hookTimeout: 60_000,

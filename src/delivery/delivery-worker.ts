@@ -327,9 +327,9 @@ export class DeliveryWorker<Cursor> {
   #readOther(attempt: readonly OutgoingRecord[]): OutgoingRecord | undefined {
     const { sink, spool, clock, isWanted, isSelected } = this.#options;
     const routers = new Set(attempt.map(({ fields }) => fields.router));
-    const bounds = { recordsMax: 1, bytesMax: sink.batch.bytesMax };
     const slice = spool.readSlice(sink.name, {
-      ...bounds,
+      recordsMax: 1,
+      bytesMax: sink.batch.bytesMax,
       isWanted: (router, component) => !routers.has(router) && isWanted(router, component),
     });
     const [line] = slice?.isRepeat ? [] : (slice?.lines ?? []);

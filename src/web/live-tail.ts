@@ -25,6 +25,7 @@ const HEADERS = {
 /** One open stream. */
 interface Reader {
   beats: number;
+  /** Sends text, if the reader is still there. */
   send(text: string): void;
   /** Cuts the reader off when too much waits for it, before anything is sent that has come meanwhile. */
   judge(): void;

@@ -38,19 +38,24 @@ const RECEIVERS: readonly (readonly [
   ['elasticsearch, whole', (common) => createElasticsearchSink({ ...common, index: 'i' }), refuseWhole],
 ];
 
+/** A worker for the sink of the server, and all that it leaves behind. */
+const createWorkerBench = (url: string, create: (common: CommonSinkOptions) => Sink) => {
+  const clock = createSteppedClock(NOW_MS);
+  const spool = new MemorySpool();
+  const letters = new MemoryLetters();
+  const events: DeliveryEvent[] = [];
+  const batch = { recordsMax: BATCH, bytesMax: 1 << 20, waitMs: 0 };
+  const sink = create({ name: 'sink', batch, timeoutMs: 30_000, clock, url, headers: {}, compress: 'none' });
+  const report = (event: DeliveryEvent) => void events.push(event);
+  const worker = new DeliveryWorker({ sink, spool, deadLetters: letters, clock, isWanted: () => true, report });
+  return { spool, letters, events, sink, worker };
+};
+
 test.for(RECEIVERS)(
   'a receiver that refuses everything is misconfigured after three batches and gets no fourth set aside: %s',
   async ([, create, answer]) => {
     await using server = await openMisbehavingServer(answer);
-    const clock = createSteppedClock(NOW_MS);
-    const spool = new MemorySpool();
-    const letters = new MemoryLetters();
-    const events: DeliveryEvent[] = [];
-    const batch = { recordsMax: BATCH, bytesMax: 1 << 20, waitMs: 0 };
-    const { url } = server;
-    const sink = create({ name: 'sink', batch, timeoutMs: 30_000, clock, url, headers: {}, compress: 'none' });
-    const report = (event: DeliveryEvent) => void events.push(event);
-    const worker = new DeliveryWorker({ sink, spool, deadLetters: letters, clock, isWanted: () => true, report });
+    const { spool, letters, sink, worker } = createWorkerBench(server.url, create);
     spool.add(Array.from({ length: 10 * BATCH }, (_, index) => `r${index}`));
     const codes: unknown[] = [];
     for (let step = 0; step < 100; step++) {
@@ -87,15 +92,7 @@ test.for<(typeof RECEIVERS)[number]>([
   'a receiver that refuses all records of one router, of which many batches wait, gets those of the others: %s',
   async ([, create, answer]) => {
     await using server = await openMisbehavingServer(answer);
-    const clock = createSteppedClock(NOW_MS);
-    const spool = new MemorySpool();
-    const letters = new MemoryLetters();
-    const delivered: number[] = [];
-    const batch = { recordsMax: BATCH, bytesMax: 1 << 20, waitMs: 0 };
-    const { url } = server;
-    const sink = create({ name: 'sink', batch, timeoutMs: 30_000, clock, url, headers: {}, compress: 'none' });
-    const report = (event: DeliveryEvent) => void (event.type === 'records-delivered' && delivered.push(event.records));
-    const worker = new DeliveryWorker({ sink, spool, deadLetters: letters, clock, isWanted: () => true, report });
+    const { spool, letters, events, sink, worker } = createWorkerBench(server.url, create);
     const bad = Array.from({ length: 10 * BATCH }, (_, index) => `b${index}`);
     spool.add(bad, { router: 'bad' });
     spool.add(['g1', 'g2'], { router: 'good' });
@@ -105,7 +102,8 @@ test.for<(typeof RECEIVERS)[number]>([
     await sink.close();
     expect(spool.cursors.get('sink')).toBe(spool.lines.length);
     expect(letters.letters.map(({ uid }) => uid)).toEqual(bad);
-    expect(delivered.reduce((sum, one) => sum + one, 0)).toBe(2);
+    const delivered = events.filter((event) => event.type === 'records-delivered');
+    expect(delivered.reduce((sum, { records }) => sum + records, 0)).toBe(2);
   },
 );
 
@@ -118,17 +116,9 @@ test('a receiver that refuses all records of one router, and asks for those of t
     } as Reply;
   };
   await using server = await openMisbehavingServer(answer);
-  const clock = createSteppedClock(NOW_MS);
-  const spool = new MemorySpool();
-  const letters = new MemoryLetters();
-  const common = { name: 'sink', timeoutMs: 30_000, clock, url: server.url, headers: {}, compress: 'none' } as const;
-  const batch = { recordsMax: BATCH, bytesMax: 1 << 20, waitMs: 0 };
-  const sink = createElasticsearchSink({ ...common, batch, index: 'logs-a-b' });
-  const worker = new DeliveryWorker({
-    ...{ sink, spool, deadLetters: letters, clock },
-    isWanted: () => true,
-    report: () => {},
-  });
+  const { spool, letters, sink, worker } = createWorkerBench(server.url, (common) =>
+    createElasticsearchSink({ ...common, index: 'logs-a-b' }),
+  );
   const bad = Array.from({ length: 10 * BATCH }, (_, index) => `b${index}`);
   spool.add(bad, { router: 'bad' });
   spool.add(['g1'], { router: 'good' });

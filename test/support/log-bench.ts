@@ -124,6 +124,22 @@ export interface LogBench extends AsyncDisposable {
   write(from: number, to: number, component?: string): void;
 }
 
+/** A router that takes 40 s to compress an archive: a turn 30 s after a rotation finds it cut in the middle. */
+export const SLOW_ARCHIVES = { logs: { compressionMs: 40 * SECOND_MS } } as const;
+
+/**
+ * Reads lines up to before 2000, rotates those up to before 2100 unread, and takes a turn that meets the archive cut.
+ * Resolves with the records of that turn.
+ */
+export async function readUnfinishedArchive({ clock, router, reader, write }: LogBench): Promise<LogRecord[]> {
+  write(0, 2000);
+  await reader.turn();
+  write(2000, 2100);
+  router.rotate('network', 'after');
+  await clock.advance(30 * SECOND_MS);
+  return await reader.turn();
+}
+
 /** A simulated router over plain HTTP and a reader of its logs, on one stepped clock. */
 export async function openLogBench(
   options: {

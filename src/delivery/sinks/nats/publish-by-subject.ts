@@ -24,8 +24,9 @@ export interface PublishOutcome {
 }
 
 /**
- * Publishes messages: those of one subject sequentially, to keep their order, and several subjects in parallel. A subject
- * stops at its first failure; all subjects stop when `isOver` returns true. What concerns one subject alone refuses all of its messages.
+ * Publishes messages: those of one subject sequentially, to keep their order, and several subjects in parallel. A
+ * subject stops at its first failure; all subjects stop when `isOver` returns true. What concerns one subject alone
+ * refuses all of its messages.
  */
 export async function publishBySubject(
   messages: readonly NatsMessage[],

@@ -33,8 +33,9 @@ export interface BatchesOutcome extends PublishOutcome {
 }
 
 /**
- * Publishes messages in batches, but for those of a subject that is known to be at fault, which would end each batch. From the first message on that a batch did not contain, the rest is published one by one: this
- * shows which message the server rejects, and why, counts repeats, and delivers the others.
+ * Publishes messages in batches, but for those of a subject that is known to be at fault, which would end each batch.
+ * From the first message on that a batch did not contain, the rest is published one by one: this shows which message
+ * the server rejects, and why, counts repeats, and delivers the others.
  */
 export async function publishInBatches(
   messages: readonly NatsMessage[],
