@@ -131,13 +131,13 @@ export const SLOW_ARCHIVES = { logs: { compressionMs: 40 * SECOND_MS } } as cons
  * Reads lines up to before 2000, rotates those up to before 2100 unread, and takes a turn that meets the archive cut.
  * Resolves with the records of that turn.
  */
-export async function readUnfinishedArchive({ clock, router, reader, write }: LogBench): Promise<LogRecord[]> {
-  write(0, 2000);
-  await reader.turn();
-  write(2000, 2100);
-  router.rotate('network', 'after');
-  await clock.advance(30 * SECOND_MS);
-  return await reader.turn();
+export async function readUnfinishedArchive(bench: LogBench): Promise<LogRecord[]> {
+  bench.write(0, 2000);
+  await bench.reader.turn();
+  bench.write(2000, 2100);
+  bench.router.rotate('network', 'after');
+  await bench.clock.advance(30 * SECOND_MS);
+  return await bench.reader.turn();
 }
 
 /** A simulated router over plain HTTP and a reader of its logs, on one stepped clock. */
