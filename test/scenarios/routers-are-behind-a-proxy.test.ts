@@ -141,8 +141,9 @@ routers:
   expect(stdout).toContain('router_up{router="hostile"} 0\n');
   expect(stdout).toContain('router_plant_info{router="device",serial="[secret] [secret]"} 1\n');
   // Nobody logs in, and nobody follows the redirect with the token.
-  expect(requests.map(({ url }) => url)).toEqual(['/api/v2_0/status/plant']);
-  expect(redirecting.map(({ url }) => url)).toEqual(['/api/v2_0/status/plant']);
+  for (const asked of [requests, redirecting]) {
+    expect(new Set(asked.map(({ url }) => url))).toEqual(new Set(['/api/v2_0/status/plant']));
+  }
 
   const doctor = await runCommand(['doctor', 'device', ...flags]);
   expect(doctor.stdout).toMatch(/^ {2}login +ok .* with the token of the configuration$/m);

@@ -6,7 +6,6 @@ import { cutValue, ValueBuilder } from '../../src/settings/source/value-pieces.t
 import { countRuns, sampled, sampleNote } from '../support/sampled.ts';
 
 const ROOT = { kind: 'list', expected: 'a list', ifEmpty: 'write "[]"', schema: z.unknown() } as const;
-const MEBIBYTE = 1024 ** 2;
 /** Makes a text long enough for the thread, without moving anything in it. */
 const PADDING = `\n# ${'x'.repeat(3000)}\n`;
 
@@ -46,19 +45,6 @@ test('ConfigFiles reads a long text in its thread as it reads a short one', asyn
   // The thread serves one text after the other, also behind one with faults.
   for (const text of texts) await files.parse('f.yaml', '/f.yaml', { text: text + PADDING }, ROOT);
   expect(files.faults.length).toBeGreaterThan(0);
-});
-
-test('ConfigFiles gives the memory of its thread back, which the main thread would do in one long step', async () => {
-  const before = process.memoryUsage.rss();
-  let during = 0;
-  {
-    await using files = new ConfigFiles();
-    await files.parse('f.yaml', '/f.yaml', { text: '- {a: 1}\n'.repeat(25_000) }, ROOT);
-    during = process.memoryUsage.rss();
-  }
-  const taken = during - before;
-  expect(taken).toBeGreaterThan(50 * MEBIBYTE);
-  expect(process.memoryUsage.rss() - before).toBeLessThan(taken / 2);
 });
 
 test('ValueBuilder puts together what cutValue() has cut, in the same order', () => {
