@@ -6,6 +6,7 @@ import {
   DeadLetterStore,
   type DeadLetters,
   EmbeddedStore,
+  RESUME_SHARE,
   type Store,
   StoreError,
 } from '../store/index.ts';
@@ -225,8 +226,6 @@ export interface SpoolGuardOptions {
   readonly logger: Logger;
 }
 
-/** Share of the spool that must be free before reading resumes, so that a single record does not start and stop a fleet. */
-const ROOM_SHARE = 0.1;
 /** Interval at which a full disk is tried again. */
 const DISK_TRIAL_MS = 10_000;
 
@@ -342,7 +341,7 @@ export class SpoolGuard implements RecordLog {
 
   #hasRoom(): boolean {
     const { store, spoolBytesMax, clock } = this.#options;
-    if (store.spooled.bytes > spoolBytesMax * (1 - ROOM_SHARE)) return false;
+    if (store.spooled.bytes > spoolBytesMax * (1 - RESUME_SHARE)) return false;
     if (clock.monotonic() < this.#nextTrialMs) return false;
     this.#nextTrialMs = clock.monotonic() + DISK_TRIAL_MS;
     try {

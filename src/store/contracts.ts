@@ -2,6 +2,12 @@ import type { Completion, FactsCommit, LogCommit, Slice, SliceBounds } from '../
 
 export type { FactsCommit, LogCommit } from '../model/index.ts';
 
+/**
+ * Share of the space for records that must be free before logs are read again after a pause, so that a single record does not
+ * start and stop a fleet.
+ */
+export const RESUME_SHARE = 0.1;
+
 /** Folder, sinks and limits of the store. */
 export interface EmbeddedStoreOptions {
   /** Folder of the database; created if missing. */

@@ -15,15 +15,16 @@ export { type ClusterExportOptions, exportClusterState } from './cluster/state-e
 export { type ClusterImportOptions, importClusterState } from './cluster/state-import.ts';
 export type { ClusterStreamSize } from './cluster/stream.ts';
 export { withClusterLetters } from './cluster/transfer.ts';
-export type {
-  EmbeddedStoreOptions,
-  LogChoice,
-  RecentBatch,
-  RecentPlace,
-  SinkStart,
-  SpoolCursor,
-  Store,
-  TimeSpan,
+export {
+  type EmbeddedStoreOptions,
+  type LogChoice,
+  RESUME_SHARE,
+  type RecentBatch,
+  type RecentPlace,
+  type SinkStart,
+  type SpoolCursor,
+  type Store,
+  type TimeSpan,
 } from './contracts.ts';
 export type { DeadLetterOptions } from './dead-letter-file.ts';
 export { DeadLetterStore } from './dead-letter-store.ts';

@@ -41,8 +41,10 @@ export class LetterWriter {
     for (const [index, letter] of letters.entries()) {
       const answer = answers[index];
       if (answer?.kind === 'stored') removed.push(letter);
-      else if (answer?.kind === 'refused' && FULL_CODES.includes(answer.code)) full.push(letter);
-      else if (answer?.kind !== 'refused' || !FENCE_CODES.includes(answer.code)) {
+      else if (answer?.kind === 'refused' && FULL_CODES.includes(answer.code)) {
+        full.push(letter);
+        continue;
+      } else if (answer?.kind !== 'refused' || !FENCE_CODES.includes(answer.code)) {
         failure ??= toFailure(answer);
         continue;
       }

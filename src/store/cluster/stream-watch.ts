@@ -1,4 +1,5 @@
 import type { Timer } from '../../base/index.ts';
+import { RESUME_SHARE } from '../contracts.ts';
 import { StoreError } from '../errors.ts';
 import { type ClusterLink, toAway } from './link.ts';
 import {
@@ -29,8 +30,6 @@ export interface StreamWatchOptions {
 const SIZE_MS = 2000;
 /** Records that every sink has are given up when this many times the reserve is free. */
 const TIGHT_FACTOR = 2;
-/** And while less is free than a reader that is held back waits for: a share of the stream. */
-const RESUME_SHARE = 0.1;
 
 /** Knows whether the streams of the cluster are as they must be, and how full that of the records is. */
 export class StreamWatch {
@@ -65,7 +64,7 @@ export class StreamWatch {
     return this.bytesMax - (this.#state?.bytes ?? 0);
   }
 
-  /** True while records have hardly any room. */
+  /** True while records have hardly any room, or less than logs wait for that are not read. */
   get isTight(): boolean {
     return this.freeBytes < Math.max(TIGHT_FACTOR * reserveOf(this), RESUME_SHARE * this.bytesMax);
   }
