@@ -65,17 +65,35 @@ test('run --once keeps the list of a source for the next cycle, in which the sou
   expect(second.stderr).toContain('the list before stays in use');
 });
 
-test('run --once ends with 1 if a log file cannot be read', async () => {
-  await using simulator = await startSimulator({ routers: 1, clock: createSystemClock(), seed: 7 });
-  await using config = await writeRunConfig(simulator);
-  await using folder = await mkdtempDisposable(join(tmpdir(), 'router-exporter-once-'));
-  const output = join(folder.path, 'routers.prom');
-  simulator.routers[0]?.appendLog('network', 'a line');
-  await simulator.routers[0]?.fault('http_500', { path: '/download/log?log_file=network' });
-  const once = ['run', '--once', '--output', output, '--config.file', config.file, '--storage.path', folder.path];
-  const { code, stderr } = await runCommand(once);
-  expect([code, stderr]).toEqual([1, expect.stringContaining('The cycle is not complete')]);
-});
+test.each(['http_500', 'reset_mid_body', 'truncate_body'] as const)(
+  'run --once ends with 1 if a log file cannot be read to its end, and goes on there the next time: %s',
+  async (fault) => {
+    await using simulator = await startSimulator({ routers: 1, clock: createSystemClock(), seed: 7 });
+    await using config = await writeRunConfig(simulator);
+    await using folder = await mkdtempDisposable(join(tmpdir(), 'router-exporter-once-'));
+    const output = join(folder.path, 'routers.prom');
+    const [router] = simulator.routers;
+    const lines = Array.from({ length: 2000 }, (_, index) => `line ${index} of many`);
+    const once = ['run', '--once', '--output', output, '--config.file', config.file, '--storage.path', folder.path];
+    router?.appendLog('network', 'the first line');
+    expect((await runCommand(once)).code).toBe(0);
+    for (const line of lines) router?.appendLog('network', line);
+    await router?.fault(fault, { path: '/download/log?log_file=network' });
+    const first = await runCommand(once);
+    await router?.clearFault(fault);
+    const second = await runCommand(once);
+
+    expect([first.code, first.stderr]).toEqual([1, expect.stringContaining('The cycle is not complete')]);
+    expect(first.stderr).toMatch(/"logsFailed":1/);
+    expect(second.code).toBe(0);
+    const ofNetwork = [first, second].map(({ stdout }) =>
+      readRecords(stdout).flatMap(({ message }) => (message?.endsWith('of many') ? [message] : [])),
+    );
+    expect(ofNetwork.flat()).toEqual(lines);
+    // What came before the connection was closed is not lost with it; a reset discards also what is on its way.
+    if (fault === 'truncate_body') expect(ofNetwork[0]?.length).toBeGreaterThan(0);
+  },
+);
 
 test('run --once ends with 1 if a router is down or refuses the login, and prints metrics where there are no records', async () => {
   await using simulator = await startSimulator({ routers: 1, clock: createSystemClock(), seed: 7 });
