@@ -197,6 +197,47 @@ describe.skipIf(natsServer.isMissing)(`NatsSink with a real server${natsServer.n
     expect(await server.read('LOGS')).toHaveLength(1);
   });
 
+  test('refuses the records of a subject that another stream stores, batch after batch, until the named one does', async () => {
+    await using server = await openNatsServer();
+    await server.addStream({ name: 'LOGS', subjects: ['logs.*.*.network'] });
+    await server.addStream({ name: 'OTHER', subjects: ['logs.*.*.secret'] });
+    const sink = createSink(server.url, { stream: 'LOGS' });
+    const secret = (uid: string) => sampleRecord(uid, { component: 'secret' });
+    const reason = expect.stringContaining('expected stream does not match');
+    const refusedAt = (...indexes: number[]) => ({
+      refused: indexes.map((index) => ({ index, code: '10060', reason })),
+      retry: undefined,
+    });
+    expect(await sink.deliver([sampleRecord('a'), secret('s1'), sampleRecord('b')], never)).toMatchObject(refusedAt(1));
+    expect(await sink.deliver([secret('s2')], never)).toMatchObject(refusedAt(0));
+    expect(await sink.deliver([secret('s3'), sampleRecord('c')], never)).toMatchObject(refusedAt(0));
+
+    await server.removeStream('OTHER');
+    await server.updateStream('LOGS', { subjects: ['logs.>'] });
+    expect(await sink.deliver([secret('s4'), sampleRecord('d')], never)).toMatchObject(refusedAt());
+    expect((await server.read('LOGS')).map(({ id }) => id).toSorted()).toEqual(['a', 'b', 'c', 'd', 's4']);
+  });
+
+  test('waits five minutes for a subject that no stream stores, delivers the others meanwhile, and then refuses its records', async () => {
+    await using server = await openNatsServer();
+    await server.addStream({ name: 'LOGS', subjects: ['logs.*.*.network'] });
+    let laterMs = 0;
+    const system = createSystemClock();
+    const clock = { ...system, monotonic: () => system.monotonic() + laterMs };
+    const sink = createSink(server.url, { clock });
+    const lost = sampleRecord('x', { component: 'elsewhere' });
+    const retry = { indexes: [1], reason: expect.stringContaining('no responders') };
+    expect(await sink.deliver([sampleRecord('a'), lost], never)).toMatchObject({ refused: [], retry });
+    laterMs = 4 * 60_000;
+    expect(await sink.deliver([sampleRecord('b'), lost], never)).toMatchObject({ refused: [], retry });
+    laterMs = 6 * 60_000;
+    expect(await sink.deliver([lost, sampleRecord('c')], never)).toMatchObject({
+      refused: [{ index: 0, code: '503' }],
+      retry: undefined,
+    });
+    expect((await server.read('LOGS')).map(({ id }) => id)).toEqual(['a', 'b', 'c']);
+  });
+
   test('does not take another program for a stream', async () => {
     await using server = await openNatsServer();
     const { connect } = await import('@nats-io/transport-node');
