@@ -64,6 +64,7 @@ async function measureExpansion(): Promise<void> {
     },
     pool,
     () => {},
+    false,
   ).catch((cause: unknown) => cause);
   const grown = ((process.memoryUsage.rss() - before) / MEBIBYTE).toFixed(0);
   print(

@@ -76,7 +76,9 @@ function readOwn(name: string, pool: ArchivePool, logs: number, archive: Buffer,
     };
     const routers = Array.from({ length: logs }, (_, index) => `plant-${index}`);
     const before = process.threadCpuUsage();
-    await Promise.all(routers.map((router) => readLog(router, () => bodyOf(archive), pool, commit)));
+    await Promise.all(
+      routers.map((router) => readLog(router, () => bodyOf(archive), pool, commit, store !== undefined)),
+    );
     const { user, system } = process.threadCpuUsage(before);
     mainThread.set(name, [...(mainThread.get(name) ?? []), (user + system) / 1e6 / logs]);
     if (jsonBytes < TEXT_BYTES * logs) throw new RangeError(`Only ${jsonBytes} bytes of JSON came out`);
@@ -247,6 +249,7 @@ async function measureDelay(workers: number, file: string): Promise<void> {
         () => bodyOf(archive),
         pool,
         (one) => store.commit(one),
+        true,
       );
     }
   };

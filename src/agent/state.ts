@@ -235,6 +235,7 @@ const DISK_TRIAL_MS = 10_000;
  * once.
  */
 export class SpoolGuard implements RecordLog {
+  readonly isPacked = true;
   readonly #options: SpoolGuardOptions;
   #isHeldBack: boolean;
   /** Routers that have used their share of the spool. */

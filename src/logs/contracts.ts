@@ -43,6 +43,8 @@ export interface LogSource {
 
 /** Durable storage of records, positions and facts. */
 export interface RecordLog {
+  /** True if records are stored packed (`packLines`): threads that make many of them pack them, too. Default false. */
+  readonly isPacked?: boolean | undefined;
   /** Returns the positions of a router's logs by component. */
   readPositions(router: string): ReadonlyMap<string, string>;
   /** Returns the facts about a router as a whole; `undefined` when nothing is stored. */

@@ -231,6 +231,7 @@ export class FileReader {
       endMs: stamp === undefined ? log.observedMs : parseStampUtcMs(stamp),
       order: log.position.stream.order,
       batchBytes,
+      isPacked: log.context.isPacked,
       begin: (beginning) => this.#begin(request, beginning),
       onBatch: async (batch) => {
         if (!attempt.scan) return;

@@ -30,6 +30,8 @@ export interface ScanPlan {
   readonly order?: DateOrder | undefined;
   /** Maximum size of one batch of lines, in bytes. */
   readonly batchBytes: number;
+  /** True if the records are wanted as {@link packLines} packs them, too, where another thread makes them. Default false. */
+  readonly isPacked?: boolean | undefined;
 }
 
 /** The beginning of a file. */

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
 import { SpoolGuard } from '../../src/agent/state.ts';
 import { createSteppedClock, type Logger } from '../../src/base/index.ts';
+import { openArchivePool, tailOnce, Zone } from '../../src/logs/index.ts';
 import { StoreError } from '../../src/store/index.ts';
+import { chunksOf, compress, createLog } from '../support/archives.ts';
 
 const commit = { router: 'plant-7', component: 'network', position: 'p', lines: ['{}'] };
 
@@ -16,6 +18,8 @@ function createBench() {
     diskFault: undefined as StoreError | undefined,
     bytes: 0,
     trials: 0,
+    /** Whether the records of each commit came packed. */
+    packed: [] as boolean[],
     hasShare: false,
     wakes: 0,
   };
@@ -27,8 +31,9 @@ function createBench() {
         return new Map([['network', 'p']]);
       },
       readFacts: () => 'facts',
-      commit: () => {
+      commit: (...commits) => {
         if (state.fault) throw state.fault;
+        for (const one of commits) if ('lines' in one) state.packed.push(one.lines.packed !== undefined);
       },
       get spooled() {
         return { records: 0, bytes: state.bytes };
@@ -143,4 +148,28 @@ test('SpoolGuard says that records were made durable, and says nothing of positi
   state.fault = full;
   await expect(guard.commit(commit)).rejects.toThrow(full);
   expect(state.wakes).toBe(2);
+});
+
+test('SpoolGuard gets the records of a long archive packed as they are stored, by the thread that makes them', async () => {
+  const { clock, guard, state } = createBench();
+  const archive = compress(createLog(600_000));
+  await using archives = openArchivePool({ workers: 1 });
+  await tailOnce(
+    {
+      router: { name: 'plant-7', labels: {} },
+      source: {
+        listLogs: async () => ['network/log-2026-11-21-12:30:00.bz2'],
+        readLog: (_name, _signal, consume) => consume(chunksOf(archive)),
+      },
+      records: guard,
+      archives,
+      clock,
+      zone: new Zone('UTC'),
+      isWanted: () => true,
+      isOnlyRun: true,
+      report: () => {},
+    },
+    new AbortController().signal,
+  );
+  expect(state.packed).toContain(true);
 });

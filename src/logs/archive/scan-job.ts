@@ -111,7 +111,7 @@ export class ScanJob {
       if (!(error instanceof BodyEnded)) throw error;
     }
     const last = scan.takeBatch();
-    const batch = toPlainBatch(last, new Uint8Array(last.records.bytes));
+    const batch = this.#toPlainBatch(last, new Uint8Array(last.records.bytes));
     last.records.release();
     const state = this.#toState(scan);
     const { lost } = scan;
@@ -156,22 +156,22 @@ export class ScanJob {
   }
 
   #postBatch(batch: ScanBatch, state: ScanState): void {
-    const plain = toPlainBatch(batch);
+    const plain = this.#toPlainBatch(batch);
     this.#untakenBytes += plain.recordBytes;
     this.#post({ kind: 'batch', job: this.id, batch: plain, state }, memoryOf(plain));
   }
-}
 
-/** `copy`: the records in other memory. Default: they are given away. */
-function toPlainBatch(batch: ScanBatch, copy?: Uint8Array): PlainBatch {
-  const { bytes, length } = batch.records;
-  const packed = packBytes(bytes);
-  return { ...batch, recordBytes: bytes.length, records: length, packed, memory: copy ?? batch.records.detach() };
+  /** `copy`: the records in other memory. Default: they are given away. */
+  #toPlainBatch(batch: ScanBatch, copy?: Uint8Array): PlainBatch {
+    const { bytes, length } = batch.records;
+    const packed = this.#plan.isPacked ? packBytes(bytes) : undefined;
+    return { ...batch, recordBytes: bytes.length, records: length, packed, memory: copy ?? batch.records.detach() };
+  }
 }
 
 function memoryOf({ memory, packed }: PlainBatch): ArrayBuffer[] {
   // Shared memory is not handed over: this side leaves it alone until it comes back.
-  return memory.buffer instanceof ArrayBuffer ? [memory.buffer, packed.buffer] : [packed.buffer];
+  return [memory.buffer, packed?.buffer].filter((one) => one instanceof ArrayBuffer);
 }
 
 /** Files of one log follow each other, and zones and patterns take long to make ready. */

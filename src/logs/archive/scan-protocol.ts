@@ -46,8 +46,8 @@ export interface PlainBatch extends Omit<ScanBatch, 'records'> {
   readonly memory: Uint8Array;
   /** Bytes of the memory that hold records. */
   readonly recordBytes: number;
-  /** The records as they are stored. */
-  readonly packed: Uint8Array<ArrayBuffer>;
+  /** The records as they are stored, if the plan says that they are. */
+  readonly packed: Uint8Array<ArrayBuffer> | undefined;
   readonly records: number;
 }
 

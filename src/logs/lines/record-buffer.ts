@@ -67,7 +67,7 @@ export class RecordBuffer {
     about: {
       readonly bytes: number;
       readonly length: number;
-      readonly packed: Uint8Array;
+      readonly packed: Uint8Array | undefined;
       readonly onRelease: (memory: ArrayBufferLike) => void;
     },
   ): RecordBuffer {

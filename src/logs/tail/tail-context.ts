@@ -120,6 +120,8 @@ export class TailContext {
   /** True if the listing shows that the logs of this router were deleted. */
   isWiped = false;
   readonly #records: RecordLog;
+  /** True if records are stored packed. */
+  readonly isPacked: boolean;
   readonly #onStored: TailOptions['onStored'];
   /** The facts as they were stored last. */
   #storedFacts: string | undefined;
@@ -143,6 +145,7 @@ export class TailContext {
     this.router = options.router;
     this.source = options.source;
     this.#records = options.records;
+    this.isPacked = options.records.isPacked ?? false;
     this.#onStored = options.onStored;
     this.archives = options.archives;
     this.clock = options.clock;

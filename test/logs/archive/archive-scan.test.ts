@@ -98,6 +98,7 @@ async function readAll(pool: ArchivePool, items: readonly ScanItem[], situation:
     isStampExpected: false,
     endMs: OBSERVED_MS,
     batchBytes: 600,
+    isPacked: true,
     begin: (beginning) => {
       beginnings.push(beginning);
       return start(beginning.known ?? createFile(beginning.key, 2));
@@ -364,6 +365,23 @@ describe('a thread that reads lines', () => {
     expect(freed).toBeGreaterThan(10);
   });
 
+  test('packs records for a store, and for nobody else', async () => {
+    const { pool } = openWatched();
+    await using _ = pool;
+    for (const isPacked of [false, true]) {
+      const packed: (boolean | undefined)[] = [];
+      const onBatch: ScanOptions['onBatch'] = ({ records }) => {
+        packed.push(records.packed && unpackLines(records.packed).memory.equals(Buffer.from(records.bytes)));
+      };
+      const begin: ScanOptions['begin'] = ({ key }) => startOf(createFile(key, 0));
+      const scan = pool.scan({ ...PLAN, isPacked, batchBytes: 8000, onBatch, begin });
+      await scan.read(bodyOf([text(MANY)]));
+      await onBatch(scan.takeBatch());
+      expect(packed.length).toBeGreaterThan(1);
+      expect(new Set(packed)).toEqual(new Set([isPacked || undefined]));
+    }
+  });
+
   test('that dies in the middle of a file fails it; from where its lines are safe, the next one gives the rest', async () => {
     const { pool, started } = openWatched();
     await using _ = pool;
@@ -375,7 +393,6 @@ describe('a thread that reads lines', () => {
     const plan: Partial<ScanOptions> = {
       onBatch: (batch) => {
         records.push(...batch.records);
-        expect(batch.records.packed).toBeDefined();
         safe = scan.file;
         if (safe && safe.off > 20_000 && !isKilled) {
           isKilled = true;
