@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 
 /** What a program that has ended has left. */
 export interface ProgramEnd {
@@ -22,9 +21,8 @@ export interface Program extends AsyncDisposable {
   waitFor(stream: 'stdout' | 'stderr', pattern: RegExp): Promise<RegExpExecArray>;
 }
 
-/** The product's own command; in a short run the same program, bundled. */
-export const PROGRAM =
-  process.env['BUNDLED_PROGRAM'] ?? fileURLToPath(new URL('../../bin/router-exporter.js', import.meta.url));
+/** The product's own command, which prepare-run.ts has bundled. */
+export const PROGRAM = String(process.env['BUNDLED_PROGRAM']);
 
 /** Starts the product's own command with the Node.js that runs the tests. */
 export function startRouterExporter(...args: string[]): Program {

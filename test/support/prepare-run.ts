@@ -9,14 +9,13 @@ export async function setup(): Promise<() => Promise<void>> {
   const names = Object.keys(SAMPLES) as SampleName[];
   const parts = names.map((name) => sampled(name, '', `  ${name}: ${SAMPLES[name]}\n`)).join('');
   if (parts !== '') process.stdout.write(`A short run. With FULL=1 all of these are done, and not a part:\n${parts}`);
-  // Some hundred processes of the program start. Only the first one has to compile it.
+  // Some hundred processes of the program start. Only the first one has to compile it, and from a few large modules they take two
+  // thirds of the time; some tests start it from its sources, and as it is packaged.
   const compiled = await mkdtemp(join(tmpdir(), 'router-exporter-compiled-'));
   process.env['NODE_COMPILE_CACHE'] = compiled;
-  if (sampled('processes of the program', false, true)) {
-    const { main, threads } = await bundleProgram(join(compiled, 'program'));
-    process.env['BUNDLED_PROGRAM'] = main;
-    process.env['BUNDLED_THREADS'] = JSON.stringify(threads);
-  }
+  const { main, threads } = await bundleProgram(join(compiled, 'program'));
+  process.env['BUNDLED_PROGRAM'] = main;
+  if (sampled('threads of the tests', false, true)) process.env['BUNDLED_THREADS'] = JSON.stringify(threads);
   // Processes that have just ended may still be writing to it.
   return () => rm(compiled, { recursive: true, force: true, maxRetries: 10 });
 }
