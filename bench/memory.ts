@@ -50,11 +50,8 @@ async function measure(file: string): Promise<void> {
   let [records, jsonBytes, textBytes] = [0, 0, 0];
   const start = performance.now();
   const cpu = process.cpuUsage();
-  await readLog(
-    'plant-7',
-    () => createReadStream(file),
-    pool,
-    (commit) => {
+  await readLog('plant-7', () => createReadStream(file), pool, {
+    commit: (commit) => {
       store.commit(commit);
       if ('facts' in commit) return;
       records += commit.lines.length;
@@ -69,8 +66,8 @@ async function measure(file: string): Promise<void> {
       }
       while (textBytes >= samples.length * SAMPLE_BYTES) samples.push(process.memoryUsage.rss() / 1e6);
     },
-    true,
-  );
+    isPacked: true,
+  });
   const seconds = (performance.now() - start) / 1000;
   const { user, system } = process.cpuUsage(cpu);
   print(

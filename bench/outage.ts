@@ -63,8 +63,7 @@ async function measureExpansion(): Promise<void> {
       yield await Promise.resolve(archive);
     },
     pool,
-    () => {},
-    false,
+    { commit: () => {} },
   ).catch((cause: unknown) => cause);
   const grown = ((process.memoryUsage.rss() - before) / MEBIBYTE).toFixed(0);
   print(

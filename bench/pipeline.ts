@@ -77,7 +77,7 @@ function readOwn(name: string, pool: ArchivePool, logs: number, archive: Buffer,
     const routers = Array.from({ length: logs }, (_, index) => `plant-${index}`);
     const before = process.threadCpuUsage();
     await Promise.all(
-      routers.map((router) => readLog(router, () => bodyOf(archive), pool, commit, store !== undefined)),
+      routers.map((router) => readLog(router, () => bodyOf(archive), pool, { commit, isPacked: store !== undefined })),
     );
     const { user, system } = process.threadCpuUsage(before);
     mainThread.set(name, [...(mainThread.get(name) ?? []), (user + system) / 1e6 / logs]);
@@ -166,7 +166,7 @@ async function compareAgent(archive: Buffer, text: Buffer, folder: string): Prom
       }
       for (const [turn, turnName] of TURNS.entries()) {
         const runs = rounds.flatMap((round) => round[turn] ?? []);
-        const times = peer ? `${toTimes(runs, peerSeconds)} of ${peerName}` : '';
+        const times = peer ? `${toTimes(runs, peerSeconds)} of ${peerName} (${median(peerSeconds).toFixed(2)} s)` : '';
         const title = `${routers === 1 ? 'one archive' : 'two archives, two routers'}, ${name}${turnName}`;
         print(`| ${[title, ...describeRuns(runs, times)].join(' | ')} |`);
       }
@@ -244,13 +244,10 @@ async function measureDelay(workers: number, file: string): Promise<void> {
   const start = performance.now();
   const readAll = async (router: string) => {
     for (let time = 0; time < times; time++) {
-      await readLog(
-        `${router}-${time}`,
-        () => bodyOf(archive),
-        pool,
-        (one) => store.commit(one),
-        true,
-      );
+      await readLog(`${router}-${time}`, () => bodyOf(archive), pool, {
+        commit: (one) => store.commit(one),
+        isPacked: true,
+      });
     }
   };
   await Promise.all(Array.from({ length: workers }, (_, index) => readAll(`plant-${index}`)));

@@ -5,13 +5,12 @@ import { type ArchivePool, LineMatcher, type RecordLog, SHIPPED_RULES, tailOnce,
 const NAME = 'network/log-2026-11-21-12:00:00.bz2';
 const matcher = new LineMatcher(SHIPPED_RULES);
 
-/** Reads all lines of `body` as records of `router` and passes them to `commit`; `isPacked`: packed for a store, too. */
+/** Reads all lines of `body` as records of `router`, and passes them to `commit`. */
 export async function readLog(
   router: string,
   body: () => AsyncIterable<Uint8Array>,
   archives: ArchivePool,
-  commit: RecordLog['commit'],
-  isPacked: boolean,
+  records: Pick<RecordLog, 'commit' | 'isPacked'>,
 ): Promise<void> {
   await tailOnce(
     {
@@ -20,7 +19,7 @@ export async function readLog(
         listLogs: () => Promise.resolve([NAME]),
         readLog: (_name, _signal, consume) => consume(body()),
       },
-      records: { readPositions: () => new Map(), readFacts: () => undefined, commit, isPacked },
+      records: { readPositions: () => new Map(), readFacts: () => undefined, ...records },
       archives,
       clock: createSystemClock(),
       zone: new Zone('Europe/Berlin'),

@@ -9,8 +9,8 @@ export async function setup(): Promise<() => Promise<void>> {
   const names = Object.keys(SAMPLES) as SampleName[];
   const parts = names.map((name) => sampled(name, '', `  ${name}: ${SAMPLES[name]}\n`)).join('');
   if (parts !== '') process.stdout.write(`A short run. With FULL=1 all of these are done, and not a part:\n${parts}`);
-  // Some hundred processes of the program start. Only the first one has to compile it, and from a few large modules they take two
-  // thirds of the time; some tests start it from its sources, and as it is packaged.
+  // Some hundred processes of the program start. Only the first one has to compile it, and a few large modules are loaded sooner than
+  // its sources; some tests start it from these, and as it is packaged.
   const compiled = await mkdtemp(join(tmpdir(), 'router-exporter-compiled-'));
   process.env['NODE_COMPILE_CACHE'] = compiled;
   const { main, threads } = await bundleProgram(join(compiled, 'program'));

@@ -40,11 +40,12 @@ export class LetterWriter {
     let failure: StoreError | undefined;
     for (const [index, letter] of letters.entries()) {
       const answer = answers[index];
-      if (answer?.kind === 'stored') removed.push(letter);
-      else if (answer?.kind === 'refused' && FULL_CODES.includes(answer.code)) {
+      if (answer?.kind === 'refused' && FULL_CODES.includes(answer.code)) {
         full.push(letter);
         continue;
-      } else if (answer?.kind !== 'refused' || !FENCE_CODES.includes(answer.code)) {
+      }
+      if (answer?.kind === 'stored') removed.push(letter);
+      else if (answer?.kind !== 'refused' || !FENCE_CODES.includes(answer.code)) {
         failure ??= toFailure(answer);
         continue;
       }

@@ -43,8 +43,8 @@ test('LineKernel renders what the threads without it do, whatever the lines are 
     ),
     { numRuns: countRuns(1500) },
   );
-  // In a short run about 450 to 700.
-  expect(lines).toBeGreaterThan(200);
+  // Twelve short runs counted 311 to 915.
+  expect(lines).toBeGreaterThan(100);
 });
 
 const SECONDS = 3600;
