@@ -1,6 +1,6 @@
 /**
  * The inner loops of the bzip2 decoder in AssemblyScript. `npm run wasm` compiles this to `src/bzip2/block-wasm.ts`. The same
- * as `SymbolReader` and `InverseTransform` do in TypeScript, which says how and why; tests compare the two.
+ * as `SymbolReader`, `InverseTransform`, `RunExpander` and `updateCrc` do in TypeScript, which says how and why; tests compare the two.
  */
 
 const BLOCK_BYTES: usize = 900_000;
@@ -11,44 +11,52 @@ const CUT: u32 = 0x8000_0000;
 
 /** By position: the next position × 256 + the byte. */
 export const CHAIN: usize = 0x1_0000;
-/** The last column, as its symbols are read. */
-export const COLUMN: usize = 0x40_0000;
-/** Number of occurrences of each byte value in the column. */
-export const COUNTS: usize = 0x50_0000;
+/** The text of a block, its runs not expanded, and room behind it that may be read. */
+export const TEXT: usize = 0x40_0000;
+/** Number of occurrences of each byte value in the last column. */
+const COUNTS: usize = 0x50_0000;
 /** By lane: its position, and where it writes less the steps left. */
 export const POSITIONS: usize = 0x50_1000;
 export const OFFSETS: usize = 0x50_1100;
+/** By byte value: the position that the next such byte of the column leads to. */
 const FIRSTS: usize = 0x50_1400;
-const ENDS: usize = 0x50_1800;
 export const STRANDS: usize = 0x60_0000;
+/** The last column as its symbols are read: runs of equal bytes, each as its length × 256 + the byte. */
+const RUNS: usize = 0x140_0000;
 
-/** Builds the chain of a column. */
-export function buildChain(length: i32): void {
+/** Builds the chain of the column that was read. */
+export function buildChain(): void {
+  memory.fill(COUNTS, 0, 1024);
+  const end = RUNS + ((<usize>runs) << 2);
+  for (let at: usize = RUNS; at < end; at += 4) {
+    const entry = load<u32>(at);
+    const count = COUNTS + ((<usize>(entry & 0xff)) << 2);
+    store<u32>(count, load<u32>(count) + (entry >> 8));
+  }
   let sum: u32 = 0;
   for (let value: usize = 0; value < 1024; value += 4) {
     store<u32>(FIRSTS + value, sum);
     sum += load<u32>(COUNTS + value);
-    store<u32>(ENDS + value, sum);
   }
-  let front: i32 = 0;
-  let back: i32 = length - 1;
-  for (; front < back; front++, back--) {
-    const value = <u32>load<u8>(COLUMN + front);
-    const firstAt = FIRSTS + (value << 2);
+  const steps = i32x4(0, 256, 512, 768);
+  let link: usize = CHAIN;
+  for (let at: usize = RUNS; at < end; at += 4) {
+    const entry = load<u32>(at);
+    const value = entry & 0xff;
+    const firstAt = FIRSTS + ((<usize>value) << 2);
     const first = load<u32>(firstAt);
-    store<u32>(firstAt, first + 1);
-    store<u32>(CHAIN + ((<usize>front) << 2), (first << 8) | value);
-    const valueBack = <u32>load<u8>(COLUMN + back);
-    const endAt = ENDS + (valueBack << 2);
-    const last = load<u32>(endAt) - 1;
-    store<u32>(endAt, last);
-    store<u32>(CHAIN + ((<usize>back) << 2), (last << 8) | valueBack);
+    store<u32>(firstAt, first + (entry >> 8));
+    const linkEnd = link + ((<usize>(entry >> 8)) << 2);
+    // What is written beyond the run is overwritten by the next one.
+    let links = i32x4.add(i32x4.splat((first << 8) | value), steps);
+    v128.store(link, links);
+    for (link += 16; link < linkEnd; link += 16) {
+      links = i32x4.add(links, i32x4.splat(1024));
+      v128.store(link, links);
+    }
+    link = linkEnd;
   }
-  if (front === back) {
-    const value = <u32>load<u8>(COLUMN + front);
-    store<u32>(CHAIN + ((<usize>front) << 2), (load<u32>(FIRSTS + (value << 2)) << 8) | value);
-  }
-  store<u32>(CHAIN + ((<usize>length) << 2), (<u32>length) << 8);
+  store<u32>(CHAIN + ((<usize>columnBytes) << 2), columnBytes << 8);
 }
 
 /** Follows all lanes until one reaches a cut. Returns the number of steps left. */
@@ -178,6 +186,7 @@ const RUN_WEIGHT_MAX: u32 = 1 << 20;
 /** Where reading stands; between calls. */
 export let bit: u32 = 0;
 export let columnBytes: u32 = 0;
+export let runs: u32 = 0;
 export let group: u32 = 0;
 export let run: u32 = 0;
 export let weight: u32 = 1;
@@ -194,6 +203,7 @@ export const BLOCK_TOO_LONG: i32 = 5;
 export function readSymbols(lastStartBit: i32, lengthMax: u32, selectorCount: u32, endSymbol: u32): i32 {
   let at = bit;
   let length = columnBytes;
+  let lastRun: usize = RUNS - 4 + ((<usize>runs) << 2);
   let groups = group;
   let repeat = run;
   let digit = weight;
@@ -242,11 +252,12 @@ export function readSymbols(lastStartBit: i32, lengthMax: u32, selectorCount: u3
           outcome = RUN_TOO_LONG;
           break;
         }
-        const value = i8x16.extract_lane_u(front, 0);
-        const many = i8x16.splat(<i8>value);
-        const count = COUNTS + ((<usize>value) << 2);
-        store<u32>(count, load<u32>(count) + repeat);
-        for (; length < end; length += 16) v128.store(COLUMN + length, many);
+        // A block may begin with more of the byte that is in front already.
+        if (length === 0) {
+          lastRun += 4;
+          store<u32>(lastRun, <u32>i8x16.extract_lane_u(front, 0));
+        }
+        store<u32>(lastRun, load<u32>(lastRun) + (repeat << 8));
         length = end;
         repeat = 0;
         digit = 1;
@@ -274,17 +285,65 @@ export function readSymbols(lastStartBit: i32, lengthMax: u32, selectorCount: u3
         store<u8>(RECENT, value);
         front = v128.load(RECENT);
       }
-      store<u8>(COLUMN + length, value);
+      lastRun += 4;
+      store<u32>(lastRun, 256 | value);
       length++;
-      const count = COUNTS + ((<usize>value) << 2);
-      store<u32>(count, load<u32>(count) + 1);
     }
   }
   v128.store(RECENT, front);
   bit = at;
   columnBytes = length;
+  runs = <u32>((lastRun + 4 - RUNS) >> 2);
   group = groups;
   run = repeat;
   weight = digit;
   return outcome;
+}
+
+/** Returns the place behind the next four equal bytes of the text; 0 if there are none before `length`. */
+export function findRunEnd(from: usize, length: usize): usize {
+  for (let at = from; at + 4 <= length; at += 16) {
+    const bytes = v128.load(TEXT + at);
+    const pairs = i8x16.eq(bytes, v128.load(TEXT + at, 1));
+    const threes = v128.and(pairs, i8x16.eq(bytes, v128.load(TEXT + at, 2)));
+    const starts = i8x16.bitmask(v128.and(threes, i8x16.eq(bytes, v128.load(TEXT + at, 3))));
+    if (starts === 0) continue;
+    const end = at + <usize>ctz(starts) + 4;
+    return end <= length ? end : 0;
+  }
+  return 0;
+}
+
+/** Bytes whose sum is wanted: the text with its runs expanded. */
+export const EXPANDED: usize = 0x1c0_0000;
+/** Sixteen tables, one behind the other, as `crc.ts` makes them. */
+export const CRC_TABLES: usize = 0x51_8000;
+
+/** Updates a sum with the first bytes of {@link EXPANDED}. */
+export function updateCrc(sum: u32, length: usize): u32 {
+  let crc = sum;
+  let at: usize = EXPANDED;
+  const end = EXPANDED + length;
+  for (; at + 16 <= end; at += 16) {
+    const first = crc ^ bswap(load<u32>(at));
+    crc =
+      load<u32>(CRC_TABLES + ((<usize>(first >> 24)) << 2), 15 << 10) ^
+      load<u32>(CRC_TABLES + ((<usize>((first >> 16) & 0xff)) << 2), 14 << 10) ^
+      load<u32>(CRC_TABLES + ((<usize>((first >> 8) & 0xff)) << 2), 13 << 10) ^
+      load<u32>(CRC_TABLES + ((<usize>(first & 0xff)) << 2), 12 << 10) ^
+      load<u32>(CRC_TABLES + ((<usize>load<u8>(at, 4)) << 2), 11 << 10) ^
+      load<u32>(CRC_TABLES + ((<usize>load<u8>(at, 5)) << 2), 10 << 10) ^
+      load<u32>(CRC_TABLES + ((<usize>load<u8>(at, 6)) << 2), 9 << 10) ^
+      load<u32>(CRC_TABLES + ((<usize>load<u8>(at, 7)) << 2), 8 << 10) ^
+      load<u32>(CRC_TABLES + ((<usize>load<u8>(at, 8)) << 2), 7 << 10) ^
+      load<u32>(CRC_TABLES + ((<usize>load<u8>(at, 9)) << 2), 6 << 10) ^
+      load<u32>(CRC_TABLES + ((<usize>load<u8>(at, 10)) << 2), 5 << 10) ^
+      load<u32>(CRC_TABLES + ((<usize>load<u8>(at, 11)) << 2), 4 << 10) ^
+      load<u32>(CRC_TABLES + ((<usize>load<u8>(at, 12)) << 2), 3 << 10) ^
+      load<u32>(CRC_TABLES + ((<usize>load<u8>(at, 13)) << 2), 2 << 10) ^
+      load<u32>(CRC_TABLES + ((<usize>load<u8>(at, 14)) << 2), 1 << 10) ^
+      load<u32>(CRC_TABLES + ((<usize>load<u8>(at, 15)) << 2));
+  }
+  for (; at < end; at++) crc = (crc << 8) ^ load<u32>(CRC_TABLES + ((<usize>((crc >> 24) ^ load<u8>(at))) << 2));
+  return crc;
 }

@@ -66,14 +66,14 @@ export class BlockHeader {
     if (count === 0) throw corruptAt(window, 'The block has no selectors');
     const recent = [0, 1, 2, 3, 4, 5];
     for (let index = 0; index < count; index++) {
-      let place = 0;
-      while (window.readBits(1) === 1) {
-        place++;
-        if (place >= tableCount) throw corruptAt(window, 'A selector names a Huffman table that is not there');
-      }
+      const place = Math.clz32(~(window.peekBits(window.bit, 8) << 24));
+      window.readBits(Math.min(place + 1, tableCount));
+      if (place >= tableCount) throw corruptAt(window, 'A selector names a Huffman table that is not there');
       const table = recent[place] ?? 0;
-      recent.copyWithin(1, 0, place);
-      recent[0] = table;
+      if (place > 0) {
+        recent.copyWithin(1, 0, place);
+        recent[0] = table;
+      }
       if (index < SELECTORS_MAX) this.selectors[index] = table;
     }
     this.selectorCount = Math.min(count, SELECTORS_MAX);

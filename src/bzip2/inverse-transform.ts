@@ -1,4 +1,4 @@
-import { BLOCK_BYTES_MAX, type LastColumn } from './symbol-reader.ts';
+import { BLOCK_BYTES_MAX, type SymbolReader } from './symbol-reader.ts';
 
 /** Strands followed in parallel, so that this many independent loads wait for memory at the same time. */
 export const LANES = 16;
@@ -16,10 +16,13 @@ export interface TransformLoops {
   /** By position: the next position × 256 + the byte. One more for lanes that have nothing to do: it leads to itself. */
   readonly chain: Int32Array;
   readonly strands: Uint8Array;
+  /** Room for the text of a block. */
+  readonly text: Uint8Array;
   /** By lane: its position, and where it writes, less the steps left. */
   readonly positions: Int32Array;
   readonly offsets: Int32Array;
-  buildChain(column: LastColumn): void;
+  /** Builds the chain of the column whose symbols were read last. */
+  buildChain(): void;
   /**
    * Follows all lanes until one reaches a cut. In every round each lane makes one step and writes one byte, so that one
    * counter serves them all. Returns the number of steps left.
@@ -31,11 +34,17 @@ export interface TransformLoops {
 export class PlainLoops implements TransformLoops {
   readonly chain = new Int32Array(BLOCK_BYTES_MAX + 1);
   readonly strands = new Uint8Array(LANES * LANE_BYTES);
+  readonly text = new Uint8Array(BLOCK_BYTES_MAX);
   readonly positions = new Int32Array(LANES);
   readonly offsets = new Int32Array(LANES);
+  readonly #symbols: SymbolReader;
 
-  buildChain(column: LastColumn): void {
-    buildChain(this.chain, column);
+  constructor(symbols: SymbolReader) {
+    this.#symbols = symbols;
+  }
+
+  buildChain(): void {
+    buildChain(this.chain, this.#symbols);
   }
 
   followLanes(stepsLeft: number): number {
@@ -53,20 +62,18 @@ export class PlainLoops implements TransformLoops {
  */
 export class InverseTransform {
   readonly #loops: TransformLoops;
-  readonly #text = new Uint8Array(BLOCK_BYTES_MAX);
   /** By number of a cut: the strand from it, as bounds in `strands`, and the number of the cut where it ends. */
   readonly #starts = new Int32Array(CUTS_MAX + 2);
   readonly #ends = new Int32Array(CUTS_MAX + 2);
   readonly #followers = new Int32Array(CUTS_MAX + 2);
 
-  constructor(loops: TransformLoops = new PlainLoops()) {
+  constructor(loops: TransformLoops) {
     this.#loops = loops;
   }
 
-  /** Returns the text of a decoded last column whose row `origin` is the text itself. Valid until the next call. */
-  invert(symbols: LastColumn, origin: number): Uint8Array {
-    const { length } = symbols;
-    this.#loops.buildChain(symbols);
+  /** Returns the text of a last column of `length` bytes whose row `origin` is the text itself. Valid until the next call. */
+  invert(length: number, origin: number): Uint8Array {
+    this.#loops.buildChain();
     this.#follow(length, origin, Math.max(CUT_BYTES_MIN, Math.ceil(length / CUTS_MAX)));
     return this.#join(length);
   }
@@ -117,7 +124,7 @@ export class InverseTransform {
 
   /** Joins the strands, starting from the one at the origin, which ends the text. */
   #join(length: number): Uint8Array {
-    const text = this.#text;
+    const { text } = this.#loops;
     let from = length;
     let cut = 0;
     do {
@@ -140,7 +147,7 @@ export class InverseTransform {
   }
 }
 
-function buildChain(chain: Int32Array, { column, length, counts }: LastColumn): void {
+function buildChain(chain: Int32Array, { column, length, counts }: SymbolReader): void {
   /** By byte value: the first and the last position, plus one, that are still to be led to. */
   const firsts = new Int32Array(256);
   const ends = new Int32Array(256);

@@ -10,7 +10,7 @@ export const GROUP_BITS_MAX = GROUP_SYMBOLS * CODE_BITS_MAX + 32;
 /** A run has at most {@link BLOCK_BYTES_MAX} bytes, so its digits never weigh more than this. */
 const RUN_WEIGHT_MAX = 2 ** 20;
 /** Runs are written in steps of this many bytes; excess bytes are overwritten by what follows. */
-export const RUN_STEP_BYTES = 16;
+const RUN_STEP_BYTES = 16;
 /** Number of positions at the front of the list that are kept in four words. Nearly all moves in text start here. */
 export const FRONT_PLACES = 16;
 
@@ -31,18 +31,10 @@ function createMoveMasks(): Int32Array {
   return masks;
 }
 
-/** The last column of the sorted rotations of a block. */
-export interface LastColumn {
-  /** Its bytes are the first ones. */
-  readonly column: Uint8Array;
-  /** Number of decoded bytes in `column`. */
+/** Reads the symbols of one block after the other: the last column of its sorted rotations. */
+export interface BlockSymbols {
+  /** Number of bytes of the column so far. */
   readonly length: number;
-  /** Number of occurrences of each byte value in `column`. */
-  readonly counts: Int32Array;
-}
-
-/** Reads the symbols of one block after the other. */
-export interface BlockSymbols extends LastColumn {
   /** Starts a block of at most `lengthMax` bytes. */
   start(header: BlockHeader, lengthMax: number): void;
   /** Continues decoding. Returns false if input is missing. @throws Bzip2Error `truncated`, `corrupt`. */

@@ -2,15 +2,10 @@ import type { BitWindow } from './bit-window.ts';
 import { type BlockHeader, corruptAt } from './block-header.ts';
 import { instantiate, type WasmExports } from './block-wasm.ts';
 import type { Bzip2Error } from './bzip2-error.ts';
+import { CRC_TABLES } from './crc.ts';
 import { LANE_BYTES, LANES, type TransformLoops } from './inverse-transform.ts';
-import {
-  BLOCK_BYTES_MAX,
-  type BlockSymbols,
-  FRONT_PLACES,
-  GROUP_BITS_MAX,
-  MOVE_MASKS,
-  RUN_STEP_BYTES,
-} from './symbol-reader.ts';
+import { EXPANDED_BYTES, type TextLoops } from './run-expander.ts';
+import { BLOCK_BYTES_MAX, type BlockSymbols, FRONT_PLACES, GROUP_BITS_MAX, MOVE_MASKS } from './symbol-reader.ts';
 
 /** Faults that the loop over the symbols finds, by what it returns. */
 const FAULTS = {
@@ -21,13 +16,13 @@ const FAULTS = {
 } as const;
 
 /** The long loops of the decoder in WebAssembly (assembly/bzip2-block.ts), and the memory that they share. */
-export class WasmBlock implements BlockSymbols, TransformLoops {
+export class WasmBlock implements BlockSymbols, TransformLoops, TextLoops {
   /** For the window on the input. */
   readonly input: Uint8Array;
-  readonly column: Uint8Array;
-  readonly counts: Int32Array;
   readonly chain: Int32Array;
   readonly strands: Uint8Array;
+  readonly text: Uint8Array;
+  readonly expanded: Uint8Array;
   readonly positions: Int32Array;
   readonly offsets: Int32Array;
   readonly #wasm: WasmExports = instantiate();
@@ -40,13 +35,14 @@ export class WasmBlock implements BlockSymbols, TransformLoops {
     const { buffer } = wasm.memory;
     this.#bytes = new Uint8Array(buffer);
     this.input = this.#bytes.subarray(wasm.INPUT.value);
-    this.column = new Uint8Array(buffer, wasm.COLUMN.value, BLOCK_BYTES_MAX + RUN_STEP_BYTES);
-    this.counts = new Int32Array(buffer, wasm.COUNTS.value, 256);
     this.chain = new Int32Array(buffer, wasm.CHAIN.value, BLOCK_BYTES_MAX + 1);
     this.strands = new Uint8Array(buffer, wasm.STRANDS.value, LANES * LANE_BYTES);
+    this.text = new Uint8Array(buffer, wasm.TEXT.value, BLOCK_BYTES_MAX);
+    this.expanded = new Uint8Array(buffer, wasm.EXPANDED.value, EXPANDED_BYTES);
     this.positions = new Int32Array(buffer, wasm.POSITIONS.value, LANES);
     this.offsets = new Int32Array(buffer, wasm.OFFSETS.value, LANES);
     new Int32Array(buffer, wasm.MASKS.value, FRONT_PLACES * 4).set(MOVE_MASKS);
+    new Int32Array(buffer, wasm.CRC_TABLES.value, CRC_TABLES.length).set(CRC_TABLES);
     this.#reasons = new Map(
       Object.entries(FAULTS).map(([name, text]) => [wasm[name as keyof typeof FAULTS].value, text]),
     );
@@ -60,8 +56,8 @@ export class WasmBlock implements BlockSymbols, TransformLoops {
     const wasm = this.#wasm;
     this.#lengthMax = lengthMax;
     this.#bytes.set(header.bytesUsed, wasm.RECENT.value);
-    this.counts.fill(0);
     wasm.columnBytes.value = 0;
+    wasm.runs.value = 0;
     wasm.group.value = 0;
     wasm.run.value = 0;
     wasm.weight.value = 1;
@@ -91,11 +87,19 @@ export class WasmBlock implements BlockSymbols, TransformLoops {
   }
 
   buildChain(): void {
-    this.#wasm.buildChain(this.length);
+    this.#wasm.buildChain();
   }
 
   followLanes(stepsLeft: number): number {
     return this.#wasm.followLanes(stepsLeft);
+  }
+
+  findRunEnd({ length }: Uint8Array, from: number): number {
+    return this.#wasm.findRunEnd(from, length);
+  }
+
+  updateCrc(sum: number, length: number): number {
+    return this.#wasm.updateCrc(sum, length);
   }
 }
 

@@ -1,7 +1,7 @@
 import { BitWindow } from './bit-window.ts';
 import { BlockHeader } from './block-header.ts';
-import { InverseTransform } from './inverse-transform.ts';
-import { RunExpander } from './run-expander.ts';
+import { InverseTransform, PlainLoops } from './inverse-transform.ts';
+import { PlainTextLoops, RunExpander, type TextLoops } from './run-expander.ts';
 import { type BlockSymbols, SymbolReader } from './symbol-reader.ts';
 import { WasmBlock } from './wasm-block.ts';
 
@@ -18,17 +18,27 @@ export class Bzip2Workspace {
   readonly header = new BlockHeader();
   readonly symbols: BlockSymbols;
   readonly transform: InverseTransform;
-  readonly expander = new RunExpander();
+  readonly textLoops: TextLoops;
+  readonly expander: RunExpander;
   readonly #windows = new Map<number, BitWindow>();
   /** Memory of all windows; `undefined` if each has its own. */
   readonly #input: Uint8Array | undefined;
 
   /** `loops`: whether the long loops run in WebAssembly. Default: they do. */
   constructor(loops: 'wasm' | 'plain' = 'wasm') {
-    const block = loops === 'wasm' ? new WasmBlock() : undefined;
-    this.symbols = block ?? new SymbolReader();
-    this.transform = new InverseTransform(block);
-    this.#input = block?.input;
+    if (loops === 'wasm') {
+      const block = new WasmBlock();
+      this.symbols = block;
+      this.textLoops = block;
+      this.transform = new InverseTransform(block);
+      this.#input = block.input;
+    } else {
+      const reader = new SymbolReader();
+      this.symbols = reader;
+      this.textLoops = new PlainTextLoops();
+      this.transform = new InverseTransform(new PlainLoops(reader));
+    }
+    this.expander = new RunExpander(this.textLoops);
   }
 
   /** Opens an empty window, large enough to go back to the start of a block if `resync` is set. */
