@@ -13,13 +13,14 @@ export const OUTPUT_BYTES: usize = 0x4_0000;
 const OUTPUT_END: usize = 0xa_0000;
 /** Lines that log rules may match: first byte of the message, the byte behind its last one, in the chunk, and which rules. */
 export const NOTED: usize = 0xa_0000;
-/** Tags by a hash, or behind it: length of the tag, or {@link NO_TAG}; length of the head; the tag; the head of its records. */
+/** Tags by a hash, or behind it: length of the tag, or {@link NO_TAG}; length of the head; the tag; its number; the head of its records. */
 export const TAGS: usize = 0xd_0000;
 export const TAG_SLOTS: usize = 256;
 export const NO_TAG: u32 = 0xffff_ffff;
 export const TAG_SLOT_BYTES: usize = 1024;
 export const TAG_TEXT: usize = 8;
 export const TAG_TEXT_BYTES: usize = 48;
+export const TAG_NUMBER: usize = 56;
 export const TAG_HEAD: usize = 64;
 /** What follows the message, with the digits of uid and offset as zeros. */
 export const TAIL: usize = 0x11_0000;
@@ -41,7 +42,9 @@ export const ENDS: usize = 0x12_0000;
 /** By alternative: the two words of its sets; the rules that it is of, as bits, 0 if the line is left alone. */
 export const ALTERNATIVES: usize = 0x16_0000;
 const ALTERNATIVE_BYTES: usize = 24;
-export const ROWS: usize = 0x18_0000;
+/** The same lines, condensed: the entries of a `LineRun`. */
+export const CONDENSED: usize = 0x18_0000;
+export const ROWS: usize = 0x20_0000;
 
 const STAMP_CHARS: usize = 19;
 const LINE_BYTES_MAX: usize = 0x1_0000;
@@ -49,6 +52,8 @@ const LINE_BYTES_MAX: usize = 0x1_0000;
 const BLOCK_BYTES: u32 = 4096;
 /** Lines of several processes are now and then written in another order than stamped. Seconds. */
 const BACKWARD_SLACK: i32 = 5;
+/** Of an entry: the seconds since the line before, plus the slack; or this, and behind the head the second in 32 bits. */
+const SECOND_FOLLOWS: i32 = 255;
 const NOTED_BYTES: usize = 12;
 const NOTED_MAX: u32 = 0x4000;
 
@@ -83,6 +88,7 @@ export let paceRecent: f64 = 0;
 export let count: u32 = 0;
 export let lastFrom: usize = 0;
 export let outputBytes: usize = 0;
+export let condensedBytes: usize = 0;
 export let noted: u32 = 0;
 
 /** The second of the day of `hh:mm:ss`; -1 for anything else. */
@@ -122,6 +128,8 @@ export function render(from: usize, length: usize, start: u32, start36: u32, sta
   let pendingSecond = lastSecond;
   let isPendingNoted: u32 = 0;
   let pendingOut = OUTPUT;
+  let condensed = CONDENSED;
+  let pendingCondensed = CONDENSED;
   let lines = paceLines;
   let span = paceSpan;
   let recent = paceRecent;
@@ -168,10 +176,14 @@ export function render(from: usize, length: usize, start: u32, start36: u32, sta
     copy(record, slot + TAG_HEAD, headBytes);
     let to = message;
     let write = record + headBytes;
+    const entry = pendingCondensed;
+    const seconds = second - pendingSecond + BACKWARD_SLACK;
+    let writeEntry = entry + (seconds < SECOND_FOLLOWS ? 3 : 7);
     let bits: i32 = 0;
     for (;;) {
       const bytes = v128.load(to);
       v128.store(write, bytes);
+      v128.store(writeEntry, bytes);
       // Printable ASCII but for the quotation mark and the backslash.
       const odd = v128.or(
         v128.or(i8x16.lt_s(bytes, i8x16.splat(0x20)), i8x16.eq(bytes, i8x16.splat(0x7f))),
@@ -181,12 +193,14 @@ export function render(from: usize, length: usize, start: u32, start36: u32, sta
       if (bits !== 0) break;
       to += 16;
       write += 16;
+      writeEntry += 16;
       if (to >= end || to - at > LINE_BYTES_MAX) break;
     }
     if (bits === 0) break;
     const rest = <usize>ctz(bits);
     to += rest;
     write += rest;
+    writeEntry += rest;
     if (to >= end || load<u8>(to) !== 0x0a || to - at > LINE_BYTES_MAX) break;
     // A buffer of the device may end within the line, and another line begin there.
     if (BLOCK_BYTES - ((startBlock + <u32>(at - first)) & (BLOCK_BYTES - 1)) < <u32>(to - at)) {
@@ -230,6 +244,7 @@ export function render(from: usize, length: usize, start: u32, start36: u32, sta
       noted += isPendingNoted;
       lastFrom = pending;
       out = pendingOut;
+      condensed = pendingCondensed;
     }
     // The time.
     if (second !== shownSecond) {
@@ -260,6 +275,11 @@ export function render(from: usize, length: usize, start: u32, start36: u32, sta
     writePair(write + offsetEnd - 2, ones);
     const recordEnd = write + tailBytes;
     store<u8>(recordEnd, 0x0a);
+    store<u8>(entry, load<u8>(slot + TAG_NUMBER));
+    store<u8>(entry, min(seconds, SECOND_FOLLOWS), 1);
+    store<u8>(entry, message - at + 1, 2);
+    if (seconds >= SECOND_FOLLOWS) store<i32>(entry, second + utcShift, 3);
+    store<u8>(writeEntry, 0x0a);
     const note = NOTED + <usize>noted * NOTED_BYTES;
     store<u32>(note, <u32>(message - INPUT));
     store<u32>(note + 4, <u32>(to - INPUT));
@@ -268,12 +288,14 @@ export function render(from: usize, length: usize, start: u32, start36: u32, sta
     pending = at;
     pendingSecond = second;
     pendingOut = recordEnd + 1;
+    pendingCondensed = writeEntry + 1;
     at = to + 1;
   }
   paceLines = lines;
   paceSpan = span;
   paceRecent = recent;
   outputBytes = out - OUTPUT;
+  condensedBytes = condensed - CONDENSED;
   lastFrom -= INPUT;
   return (pending !== 0 ? pending : first) - INPUT;
 }

@@ -20,11 +20,12 @@ export {
   TurnShare,
   yieldToLoop,
 } from './clock.ts';
+export { LineCondenser, type LineRun } from './condensed-lines.ts';
 export { CodedError, type CodedErrorOptions, type Disposition, explainError, renderErrorChain } from './errors.ts';
 export { isSelected, matchesStars } from './globs.ts';
 export { Lifecycle, type StopFault } from './lifecycle.ts';
 export { createLogger, type Logger, type LoggerOptions, type LogLevel } from './logger.ts';
-export { packBytes, packLines, unpackLines } from './packed-lines.ts';
+export { packBytes, packCondensed, packLines, unpackLines } from './packed-lines.ts';
 export { createNumbers } from './packed-numbers.ts';
 export { compilePattern, type Pattern, PatternError, type PatternFailure } from './pattern.ts';
 export { escapeForTerminal, toPrintable } from './printable.ts';

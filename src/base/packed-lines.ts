@@ -1,5 +1,6 @@
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { LineTable } from './byte-line.ts';
+import { expandLines } from './condensed-lines.ts';
 
 /**
  * The fastest level already shrinks JSON lines about eightfold; higher levels cost more time than the space is worth.
@@ -12,6 +13,8 @@ const PARAMETERS = {
   [constants.ZSTD_c_windowLog]: WINDOW_LOG,
   [constants.ZSTD_c_checksumFlag]: 1,
 };
+/** First byte of a body of condensed lines, behind which is what the codec gives; that itself begins with another one. */
+const CONDENSED = 1;
 /** Less than this takes the codec a little more. */
 const SMALL_BYTES = 128 * 1024;
 /** The smallest chunk that the codec's binding allows. */
@@ -43,13 +46,22 @@ export function packLines(lines: PackableLines): Uint8Array {
 
 /** Packs lines that are separated by line feeds. The body is in memory of its own. */
 export function packBytes(lines: Uint8Array | string): Uint8Array<ArrayBuffer> {
-  const bytes = typeof lines === 'string' ? Buffer.from(lines) : lines;
-  const packed = zstdCompressSync(bytes, {
-    chunkSize: Math.min(boundOf(bytes.length), CHUNK_BYTES_MAX),
-    params: PARAMETERS,
-  });
   // Otherwise a body would keep all of the chunk.
-  return new Uint8Array(packed);
+  return new Uint8Array(compress(typeof lines === 'string' ? Buffer.from(lines) : lines));
+}
+
+/** Packs lines that a `LineCondenser` has written down. The body is in memory of its own. */
+export function packCondensed(text: Uint8Array): Uint8Array<ArrayBuffer> {
+  const packed = compress(text);
+  const body = new Uint8Array(packed.length + 1);
+  body[0] = CONDENSED;
+  body.set(packed, 1);
+  return body;
+}
+
+function compress(bytes: Uint8Array): Uint8Array {
+  const chunkSize = Math.min(boundOf(bytes.length), CHUNK_BYTES_MAX);
+  return zstdCompressSync(bytes, { chunkSize, params: PARAMETERS });
 }
 
 /** The longest body of so many bytes, as the codec defines it (`ZSTD_compressBound`). */
@@ -59,6 +71,11 @@ function boundOf(bytes: number): number {
 
 /** Returns the lines of a body made by {@link packLines}. Throws the codec's error if the checksum is wrong. */
 export function unpackLines(body: Uint8Array): LineTable {
+  const isCondensed = body[0] === CONDENSED;
   const chunkSize = Math.min(Math.max(body.length * EXPANSION, UNPACKED_CHUNK_BYTES_MIN), CHUNK_BYTES_MAX);
-  return new LineTable(zstdDecompressSync(body, { chunkSize, maxOutputLength: BATCH_BYTES_MAX }));
+  const bytes = zstdDecompressSync(isCondensed ? body.subarray(1) : body, {
+    chunkSize,
+    maxOutputLength: BATCH_BYTES_MAX,
+  });
+  return new LineTable(isCondensed ? expandLines(bytes, BATCH_BYTES_MAX) : bytes);
 }

@@ -1,4 +1,3 @@
-import { packBytes } from '../../base/index.ts';
 import { LogError } from '../errors.ts';
 import {
   type FileBeginning,
@@ -148,7 +147,8 @@ export class ScanJob {
     const start = await this.#start.promise;
     if (!start) return undefined;
     this.#skew = start.context.skew;
-    return { file: start.file, context: toContext(start.context, () => this.#nowMs) };
+    const context = toContext(start.context, () => this.#nowMs);
+    return { file: start.file, context: { ...context, isPacked: this.#plan.isPacked } };
   }
 
   #toState({ file, stream }: FileScan): ScanState {
@@ -164,7 +164,7 @@ export class ScanJob {
   /** `copy`: the records in other memory. Default: they are given away. */
   #toPlainBatch(batch: ScanBatch, copy?: Uint8Array): PlainBatch {
     const { bytes, length } = batch.records;
-    const packed = this.#plan.isPacked ? packBytes(bytes) : undefined;
+    const packed = this.#plan.isPacked ? batch.records.pack() : undefined;
     return { ...batch, recordBytes: bytes.length, records: length, packed, memory: copy ?? batch.records.detach() };
   }
 }

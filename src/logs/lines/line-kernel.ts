@@ -1,10 +1,11 @@
+import type { LineRun } from '../../base/index.ts';
 import { DISTANCE_MS_MAX, type Pace, RECENT } from '../evidence/link-rule.ts';
 import { type MatchPlan, toRuleBit } from '../matching/line-matcher.ts';
 import { isPlainByte } from '../matching/literal-scan.ts';
 import type { OrdinarySpan } from '../time/line-times.ts';
 import { renderTimestamp, toNanoseconds } from '../time/stamp.ts';
 import { BLOCK_BYTES } from './glued.ts';
-import { type LineRenderer, LOW_BASE36, LOW_DECIMAL, type TagHead } from './line-renderer.ts';
+import { type LineRenderer, LOW_BASE36, LOW_DECIMAL, type TagHead, TIME_FROM } from './line-renderer.ts';
 import { instantiate, type WasmExports } from './usual-lines-wasm.ts';
 
 /** Usual lines that were rendered one behind the other. */
@@ -12,6 +13,8 @@ export interface RenderedRun {
   /** The records with a line feed between two. Valid until the next call. */
   readonly records: Uint8Array;
   readonly count: number;
+  /** The same, condensed. Valid until the next call. */
+  readonly run: LineRun;
   /** Where in the chunk the last one of them begins, and where the first line begins that was left. */
   readonly lastFrom: number;
   readonly to: number;
@@ -74,6 +77,8 @@ export class LineKernel {
   #isPlanUsable = false;
   #renderer: LineRenderer | undefined;
   #tags = new Set<TagHead>();
+  /** Heads of the tags, by the numbers that the kernel knows. */
+  #heads: Uint8Array[] = [];
   #chunk: Uint8Array | undefined;
   #tail: Buffer | undefined;
 
@@ -106,8 +111,10 @@ export class LineKernel {
     const { utcDayMs, pace } = span;
     const time = renderTimestamp(utcDayMs, false, 0, false).slice(0, 'YYYY-MM-DDThh:mm:ss.'.length);
     const nanoseconds = String(toNanoseconds(start, false)).padStart(9, '0');
-    this.#bytes.set(Buffer.from(`${time}${nanoseconds}`), wasm.TIME.value);
-    wasm.hasLowNanoseconds.value = Number(toNanoseconds(start, false) === start);
+    const timeText = Buffer.from(`${time}${nanoseconds}`);
+    this.#bytes.set(timeText, wasm.TIME.value);
+    const showsOffset = toNanoseconds(start, false) === start;
+    wasm.hasLowNanoseconds.value = Number(showsOffset);
     wasm.fromSecond.value = span.from;
     wasm.toSecond.value = span.to;
     wasm.utcShift.value = span.shift;
@@ -122,7 +129,23 @@ export class LineKernel {
     const count = wasm.count.value;
     if (count === 0) return undefined;
     const noted = wasm.NOTED.value;
+    const condensed = wasm.CONDENSED.value;
     return {
+      run: {
+        count,
+        bytes: wasm.outputBytes.value,
+        entries: this.#bytes.subarray(condensed, condensed + wasm.condensedBytes.value),
+        heads: this.#heads,
+        timeAt: TIME_FROM,
+        time: timeText,
+        showsOffset,
+        tail: renderer.prepareTail(start).bytes,
+        uidEnd: wasm.uidEnd.value,
+        offsetEnd: wasm.offsetEnd.value,
+        low36,
+        low,
+        second: span.last + span.shift,
+      },
       // Without the line feed behind the last one.
       records: this.#bytes.subarray(wasm.OUTPUT.value, wasm.OUTPUT.value + wasm.outputBytes.value - 1),
       count,
@@ -154,6 +177,7 @@ export class LineKernel {
     view.setUint32(toSlot() + 4, bytes.length, true);
     this.#bytes.set(tagBytes, toSlot() + wasm.TAG_TEXT.value);
     this.#bytes.set(bytes, toSlot() + wasm.TAG_HEAD.value);
+    this.#bytes[toSlot() + wasm.TAG_NUMBER.value] = this.#heads.push(bytes) - 1;
   }
 
   /** Forgets the tags of another file, whose records begin in another way. */
@@ -161,6 +185,7 @@ export class LineKernel {
     if (renderer === this.#renderer) return;
     this.#renderer = renderer;
     this.#tags = new Set();
+    this.#heads = [];
     const wasm = this.#wasm;
     const view = new DataView(this.#bytes.buffer);
     for (let slot = 0; slot < wasm.TAG_SLOTS.value; slot++) {

@@ -56,7 +56,7 @@ const TAGS_MAX = 1000;
 /** Tags that are found by their bytes; a power of two. */
 const TAG_SLOTS = 256;
 /** Offset of the time in a record. */
-const TIME_FROM = '{"timestamp":"'.length;
+export const TIME_FROM = '{"timestamp":"'.length;
 /** A longer message is copied by the system's own function, which takes longer to call. */
 const COPIED_BYTES_MAX = 160;
 const BRACKET = 0x5d;

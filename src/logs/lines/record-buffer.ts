@@ -1,3 +1,4 @@
+import { LineCondenser, type LineRun, packBytes, packCondensed } from '../../base/index.ts';
 import type { GivenBytes } from '../../model/index.ts';
 
 /** Room for the records of one poll, and what a batch at its bound takes. Bytes. */
@@ -60,6 +61,15 @@ export class RecordBuffer {
   /** True if somebody else keeps the memory, so that it is not used again. */
   #isGiven = false;
   #onRelease: ((memory: ArrayBufferLike) => void) | undefined;
+  /** Condenses the records that are alike; absent if they will not be packed. */
+  readonly #condenser: LineCondenser | undefined;
+  /** Start of the records that are not condensed. */
+  #condensedTo = 0;
+
+  /** `isPacked`: true if {@link pack} is called in the end. */
+  constructor(isPacked = false) {
+    if (isPacked) this.#condenser = new LineCondenser();
+  }
 
   /** Records that another thread has rendered: in the first `bytes` of `memory`, which goes to `onRelease` afterwards. */
   static of(
@@ -106,12 +116,26 @@ export class RecordBuffer {
     this.commit(this.start + memory.write(record, this.start, 'utf8'));
   }
 
-  /** Adds `count` rendered records that have a line feed between two. */
-  append(records: Uint8Array, count: number): void {
+  /** Adds rendered records that have a line feed between two. `run`: the same, as they are condensed. */
+  append(records: Uint8Array, run: LineRun): void {
     const memory = this.reserve(records.length);
+    this.#condenseRest();
     memory.set(records, this.start);
     this.commit(this.start + records.length);
-    this.#length += count - 1;
+    this.#length += run.count - 1;
+    this.#condenser?.addRun(run);
+    this.#condensedTo = this.#end + 1;
+  }
+
+  #condenseRest(): void {
+    if (this.#condensedTo < this.#end) this.#condenser?.addPlain(this.#memory.subarray(this.#condensedTo, this.#end));
+  }
+
+  /** Packs all records. Nothing may be added afterwards. */
+  pack(): Uint8Array<ArrayBuffer> {
+    if (!this.#condenser || this.#condensedTo === 0) return packBytes(this.bytes);
+    this.#condenseRest();
+    return packCondensed(this.#condenser.finish());
   }
 
   /** Memory with room for a record of `bytes` at {@link start}; whoever has written it there calls {@link commit}. */

@@ -40,6 +40,8 @@ export interface RecordContext extends TimeContext {
   readonly behind?: GapEdge | undefined;
   /** Redaction and log rules. Default: none. */
   readonly matcher?: MessageMatcher | undefined;
+  /** True if the records of a batch are packed where they are made. Default false. */
+  readonly isPacked?: boolean | undefined;
 }
 
 const NO_FLAGS: readonly RecordFlag[] = [];
@@ -59,7 +61,7 @@ export class RecordBuilder {
   readonly #waiting: WaitingEntries;
   /** Nothing else waits while one of these does. */
   readonly #usual: UsualLines;
-  #batch = createBatch();
+  #batch: ScanBatch;
   /** Matches of the log rules in the lines of the batch. */
   #matches = new MatchTotals();
   #isSkipping: boolean;
@@ -72,6 +74,7 @@ export class RecordBuilder {
 
   constructor(context: RecordContext, file: LogFileDraft) {
     this.#context = context;
+    this.#batch = createBatch(context.isPacked);
     this.#file = file;
     const { router, component } = context;
     this.#uidPrefix = createUidPrefix(router.name, component, file);
@@ -196,7 +199,7 @@ export class RecordBuilder {
     const batch = this.#batch;
     const { component } = this.#context;
     for (const match of this.#matches.list()) batch.events.push({ type: 'log-rule-matched', component, ...match });
-    this.#batch = createBatch();
+    this.#batch = createBatch(this.#context.isPacked);
     this.#matches = new MatchTotals();
     return batch;
   }

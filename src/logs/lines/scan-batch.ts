@@ -26,10 +26,10 @@ export interface ScanBatch {
   readonly events: LineEvent[];
 }
 
-/** A batch without anything in it. */
-export function createBatch(): ScanBatch {
+/** A batch without anything in it. `isPacked`: true if its records will be packed here. */
+export function createBatch(isPacked = false): ScanBatch {
   return {
-    records: new RecordBuffer(),
+    records: new RecordBuffer(isPacked),
     lines: 0,
     bytes: 0,
     unparsed: 0,

@@ -115,9 +115,9 @@ export class UsualLines {
     if (!span) return from;
     const rendered = kernel.render(bytes, from, start, { renderer, plan, span, day: run.day });
     if (!rendered) return from;
-    const { records, count, lastFrom, to, second, pace, noted } = rendered;
+    const { records, run: condensed, count, lastFrom, to, second, pace, noted } = rendered;
     this.flush(batch.records);
-    batch.records.append(records, count);
+    batch.records.append(records, condensed);
     for (let index = 0; index < noted.length; index += NOTED_WORDS) {
       const message = bytes.toString('latin1', noted[index], noted[index + 1]);
       matcher.searchFor(noted[index + 2] ?? 0, message, matches);
