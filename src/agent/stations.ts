@@ -145,7 +145,14 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
     report: (event: RouterEvent) => recordRouterEvent(event, counts, options),
     trigger: (key: string) => void scheduler.trigger(key),
   };
-  const createRouter = (parts: RouterParts) => new RouterAgent({ ...parts, ...shared });
+  let hasLogs = false;
+  const createRouter = (parts: RouterParts) => {
+    const router = new RouterAgent({ ...parts, ...shared });
+    // The first reading finds rotated files. Their threads start while the router is still being asked.
+    if (router.readsLogs && !hasLogs) archives.prepare();
+    hasLogs ||= router.readsLogs;
+    return router;
+  };
   const trend = new SpoolTrend(clock, () => store.spooled.bytes);
   trend.start();
   lifecycle.onStop('trend', STOP_MS.trend, () => trend.stop());

@@ -15,10 +15,10 @@ export interface Clock {
   /** Returns milliseconds since an arbitrary start; never goes back. Use it for measurements and due times. */
   monotonic(): number;
   /**
-   * Calls `fire` once after `delayMs`. Keeps the process alive until then, because something may be waiting for it:
-   * cancel timers that are no longer needed.
+   * Calls `fire` once after `delayMs`. Keeps the process alive until then, because something may be waiting for it, unless
+   * `keepsAlive` is false: cancel timers that are no longer needed.
    */
-  setTimer(delayMs: number, fire: () => void): Timer;
+  setTimer(delayMs: number, fire: () => void, keepsAlive?: boolean): Timer;
   /** Resolves after `delayMs`. Rejects with the signal's reason when aborted. */
   sleep(delayMs: number, signal?: AbortSignal): Promise<void>;
 }
@@ -31,8 +31,9 @@ export function createSystemClock(): Clock {
   const clock: Clock = {
     now: () => Date.now(),
     monotonic: () => performance.now(),
-    setTimer(delayMs, fire) {
+    setTimer(delayMs, fire, keepsAlive = true) {
       const handle = setTimeout(fire, Math.min(Math.max(0, delayMs), TIMEOUT_MS_MAX));
+      if (!keepsAlive) handle.unref();
       return new SystemTimer(handle);
     },
     sleep: (delayMs, signal) => sleepOn(clock, delayMs, signal),

@@ -49,6 +49,8 @@ export interface ArchivePool extends AsyncDisposable {
    * @throws ArchiveError after the good part has been yielded; the signal's reason when aborted.
    */
   decode(source: AsyncIterable<Uint8Array>, options: DecodeOptions): AsyncGenerator<ArchiveItem, void, undefined>;
+  /** Starts the threads for one archive, which take a tenth of a second: when one is about to be asked for. */
+  prepare(): void;
   /** Creates the reading of one decoded file: in a thread, or on this one if there is little to read. */
   scan(options: ScanOptions, signal?: AbortSignal): Scan;
   /** Stops all threads; decodings under way fail with `closed`. Idempotent. */
@@ -59,8 +61,8 @@ export interface ArchivePool extends AsyncDisposable {
 const STALL_MS_MAX = 60_000;
 /** The same where lines are read: the worst of many patterns may take a second for a line. */
 const SCAN_STALL_MS_MAX = 600_000;
-/** A thread that reads lines takes some tens of MB. It ends when it has had nothing to do for this long. Milliseconds. */
-const SCAN_IDLE_MS_MAX = 60_000;
+/** A thread takes some tens of MB. It ends when it has had nothing to do for this long. Milliseconds. */
+const IDLE_MS_MAX = 60_000;
 /** Below this, the way to a thread and back takes longer than the lines. Bytes of text. */
 const INLINE_BYTES_MAX = 256 * 1024;
 /** Compressed bytes gathered before a thread is asked for, so that a slow source of a usual log file does not occupy one. */
@@ -84,7 +86,7 @@ export interface ThreadStarts {
   readonly scanner?: (() => Worker) | undefined;
 }
 
-/** Opens a pool; no thread runs before the first compressed file. */
+/** Opens a pool; no thread runs before the first compressed file, unless somebody prepares for it. */
 export function openArchivePool(options: ArchivePoolOptions, starts: ThreadStarts = {}): ArchivePool {
   return new WorkerPool(options, starts);
 }
@@ -102,12 +104,18 @@ class WorkerPool implements ArchivePool {
     this.#inlineBytesMax = inlineBytesMax;
     this.#threads = Array.from(
       count,
-      () => new ArchiveThread({ clock, stallMsMax: stallMsMax ?? STALL_MS_MAX, startWorker: decoder }),
+      () =>
+        new ArchiveThread({
+          clock,
+          stallMsMax: stallMsMax ?? STALL_MS_MAX,
+          idleMsMax: IDLE_MS_MAX,
+          startWorker: decoder,
+        }),
     );
     const scanOptions = {
       clock,
       stallMsMax: stallMsMax ?? SCAN_STALL_MS_MAX,
-      idleMsMax: SCAN_IDLE_MS_MAX,
+      idleMsMax: IDLE_MS_MAX,
       startWorker: scanner,
       task: 'read the archive',
     };
@@ -124,6 +132,11 @@ class WorkerPool implements ArchivePool {
     const reader = new SourceReader(source, options.signal);
     const totals = yield* this.#decodeLayer(reader, options, formats);
     yield { kind: 'end', formats, inputBytes: reader.bytesRead, ...totals };
+  }
+
+  prepare(): void {
+    this.#freeThreads.next?.prepare();
+    this.#freeScanThreads.next?.prepare();
   }
 
   scan(options: ScanOptions, signal?: AbortSignal): Scan {

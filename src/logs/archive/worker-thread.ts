@@ -127,7 +127,7 @@ export class WorkerThread<Request, Reply extends { readonly job: number }> {
         this.#lose(worker, `The thread that ${task} did not answer for ${stallMsMax} ms`),
       );
     } else if (!this.#job && idleMsMax !== undefined) {
-      this.#watch = clock.setTimer(idleMsMax, () => this.#lose(worker, `The thread that ${task} was idle`));
+      this.#watch = clock.setTimer(idleMsMax, () => this.#lose(worker, `The thread that ${task} was idle`), false);
     }
   }
 }

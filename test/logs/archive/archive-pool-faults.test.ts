@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
@@ -131,6 +132,46 @@ describe.skipIf(BZIP2.isMissing)(`ArchivePool${BZIP2.note}`, () => {
     expect(output.equals(input)).toBe(true);
     expect(seen).toEqual([['decoder', 'scanner']]);
     expect(started).toEqual(['decoder', 'scanner']);
+  });
+
+  test('starts the threads for one archive when it is told to prepare, and those take the first one that comes', async () => {
+    const started: string[] = [];
+    const starts = {
+      decoder: () => {
+        started.push('decoder');
+        return startArchiveWorker();
+      },
+      scanner: () => {
+        started.push('scanner');
+        return startScanWorker();
+      },
+    };
+    await using pool = openArchivePool({ workers: 2 }, starts);
+    pool.prepare();
+    pool.prepare();
+    expect(started).toEqual(['decoder', 'scanner']);
+    expect((await readAll(pool.decode(chunksOf(archive), LIMITS))).equals(input)).toBe(true);
+    expect(started).toEqual(['decoder', 'scanner']);
+  });
+
+  test('ends a thread that has had nothing to do for a minute', async () => {
+    const clock = createSteppedClock(0);
+    const started: Worker[] = [];
+    const decoder = () => {
+      const worker = startArchiveWorker();
+      started.push(worker);
+      return worker;
+    };
+    await using pool = openArchivePool({ workers: 1, clock }, { decoder });
+    await readAll(pool.decode(chunksOf(archive), LIMITS));
+    await clock.advance(59_999);
+    await readAll(pool.decode(chunksOf(archive), LIMITS));
+    expect(started).toHaveLength(1);
+    const ended = once(started[0] as Worker, 'exit');
+    await clock.advance(60_000);
+    await ended;
+    expect((await readAll(pool.decode(chunksOf(archive), LIMITS))).equals(input)).toBe(true);
+    expect(started).toHaveLength(2);
   });
 
   test('lets the process end when nothing is decoded', () => {
