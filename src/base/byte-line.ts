@@ -36,28 +36,101 @@ export class ByteLine {
 }
 
 /**
- * The lines of a text in UTF-8 that are separated by line feeds. Keeps where they end, and makes a line when it is asked for: as
- * objects that wait for a sink, the lines of a long log would have the whole heap searched for garbage again and again.
+ * The lines of a text in UTF-8 that are separated by line feeds. Keeps where they end, once somebody asks, and makes a line when it
+ * is asked for: as objects that wait for a sink, the lines of a long log would have the whole heap searched for garbage again and again.
  */
 export class LineTable {
   readonly memory: Buffer;
-  readonly #ends: Uint32Array;
+  readonly #length: number | undefined;
+  #foundEnds: Uint32Array | undefined;
 
-  constructor(memory: Buffer) {
+  /** `length`: number of the lines, if it is known. */
+  constructor(memory: Buffer, length?: number) {
     this.memory = memory;
-    this.#ends = findLineEnds(memory);
+    this.#length = length;
   }
 
   /** Number of lines; 1 for a text without any bytes. */
   get length(): number {
-    return this.#ends.length;
+    return this.#length ?? this.#ends.length;
   }
 
   /** The line with a number, from 0 on; `undefined` behind the last one. */
   at(index: number): ByteLine | undefined {
     const end = this.#ends[index];
-    if (end === undefined) return undefined;
-    return new ByteLine(this.memory, index === 0 ? 0 : (this.#ends[index - 1] ?? 0) + 1, end);
+    return end === undefined ? undefined : new ByteLine(this.memory, this.startOf(index), end);
+  }
+
+  /** Where a line begins in the text. */
+  startOf(index: number): number {
+    return index === 0 ? 0 : this.endOf(index - 1) + 1;
+  }
+
+  /** Where a line ends in the text, without its line feed. */
+  endOf(index: number): number {
+    return index === this.length - 1 ? this.memory.length : (this.#ends[index] ?? this.memory.length);
+  }
+
+  /** Bytes of the lines from one on and before another, without line feeds. */
+  bytesOf(from: number, to: number): number {
+    return from < to ? this.endOf(to - 1) - this.startOf(from) - (to - from - 1) : 0;
+  }
+
+  get #ends(): Uint32Array {
+    this.#foundEnds ??= findLineEnds(this.memory);
+    return this.#foundEnds;
+  }
+}
+
+interface LineRange {
+  readonly table: LineTable;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Lines of one text or several, in order: made when somebody looks at them. */
+export class LineRanges implements Iterable<ByteLine> {
+  readonly #ranges: LineRange[] = [];
+  #length = 0;
+  #bytes = 0;
+
+  /** Adds the lines of a text from one on and before another. */
+  add(table: LineTable, from: number, to: number): void {
+    if (from >= to) return;
+    this.#ranges.push({ table, from, to });
+    this.#length += to - from;
+    this.#bytes += table.bytesOf(from, to);
+  }
+
+  /** Number of lines. */
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Bytes of the lines, without line ends. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  *[Symbol.iterator](): Generator<ByteLine, void, undefined> {
+    for (const { table, from, to } of this.#ranges) {
+      for (let index = from; index < to; index++) {
+        const line = table.at(index);
+        if (line) yield line;
+      }
+    }
+  }
+
+  /** What `change` makes of each line. */
+  map<T>(change: (line: ByteLine) => T): T[] {
+    return Array.from(this, change);
+  }
+
+  /** The lines with a line feed behind each, as few pieces of memory. */
+  toPieces(): Buffer[] {
+    return this.#ranges.flatMap(({ table, from, to }) =>
+      pieceOf(table.memory, table.startOf(from), table.endOf(to - 1)),
+    );
   }
 }
 
@@ -87,6 +160,11 @@ function findLineEnds(memory: Buffer): Uint32Array {
   return ends;
 }
 
+/** A piece of memory with the line feed behind it, which is missing at the end of a text. */
+function pieceOf(memory: Buffer, start: number, end: number): Buffer[] {
+  return end < memory.length ? [memory.subarray(start, end + 1)] : [memory.subarray(start, end), LINE_END];
+}
+
 /** The lines with a line feed behind each, as few pieces of memory: neighbours stay one piece and are not copied. */
 export function toPieces(lines: readonly ByteLine[]): Buffer[] {
   const pieces: Buffer[] = [];
@@ -94,9 +172,7 @@ export function toPieces(lines: readonly ByteLine[]): Buffer[] {
   let end = -1;
   const cut = () => {
     if (!first) return;
-    const { memory, start } = first;
-    if (end < memory.length) pieces.push(memory.subarray(start, end + 1));
-    else pieces.push(memory.subarray(start, end), LINE_END);
+    pieces.push(...pieceOf(first.memory, first.start, end));
   };
   for (const line of lines) {
     if (line.memory !== first?.memory || line.start !== end + 1) {

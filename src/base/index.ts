@@ -8,7 +8,7 @@
  */
 export { type BackoffBounds, computeBackoffMs } from './backoff.ts';
 export { type Deadline, DeadlineExceeded, Mutex, openDeadline, untilAborted } from './bounded-waits.ts';
-export { ByteLine, cutLines, joinLines, LineTable, toPieces } from './byte-line.ts';
+export { ByteLine, cutLines, joinLines, LineRanges, LineTable, toPieces } from './byte-line.ts';
 export {
   type Clock,
   createSteppedClock,

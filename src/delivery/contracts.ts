@@ -1,4 +1,4 @@
-import type { Clock } from '../base/index.ts';
+import type { Clock, LineRanges } from '../base/index.ts';
 import type { Completion, LogRecord, Slice, SliceBounds } from '../model/index.ts';
 import type { OutgoingRecord } from './outgoing-record.ts';
 
@@ -134,6 +134,11 @@ export interface Sink {
    * permanently (it is then split), otherwise the whole batch is retried. `isRepeat`: the sink has accepted these before.
    */
   deliver(records: readonly OutgoingRecord[], signal: AbortSignal, isRepeat?: boolean): Promise<DeliveryReport>;
+  /**
+   * As {@link deliver}, for records that the sink needs no more of than their bytes: nobody makes objects of them. Absent = it needs
+   * them one by one.
+   */
+  deliverLines?(lines: LineRanges, signal: AbortSignal): Promise<DeliveryReport>;
   /** Tests whether records would be accepted, with a test record marked as such. Throws only when aborted. */
   preflight(fleet: PreflightFleet, signal: AbortSignal): Promise<readonly PreflightFinding[]>;
   /**

@@ -1,4 +1,4 @@
-import { openDeadline, renderDuration, renderErrorChain } from '../base/index.ts';
+import { LineRanges, openDeadline, renderDuration, renderErrorChain } from '../base/index.ts';
 import type { Completion } from '../model/index.ts';
 import type {
   DeadLetter,
@@ -11,6 +11,13 @@ import type {
 } from './contracts.ts';
 import { DeliveryError } from './errors.ts';
 import { OutgoingRecord } from './outgoing-record.ts';
+
+/** Records to deliver: as lines as long as nobody looks at one of them. */
+type Outgoing = readonly OutgoingRecord[] | LineRanges;
+
+function toRecords(outgoing: Outgoing): readonly OutgoingRecord[] {
+  return outgoing instanceof LineRanges ? outgoing.map((line) => new OutgoingRecord(line)) : outgoing;
+}
 
 /** Records in flight, and what to do once all are settled. */
 interface Load {
@@ -104,7 +111,7 @@ export class DeliveryWorker<Cursor> {
 
   /** True if the sink has answered for all records in flight, and only the cursor or dead letters are still to be stored. */
   get isSettling(): boolean {
-    return this.#load?.inFlight.attempt.length === 0;
+    return this.#load?.inFlight.isSettled === true;
   }
 
   #noteDone(): void {
@@ -126,7 +133,7 @@ export class DeliveryWorker<Cursor> {
     const load = this.#load;
     if (!load) return 'more';
     const { inFlight } = load;
-    if (inFlight.attempt.length > 0) {
+    if (!inFlight.isSettled) {
       try {
         await this.#attempt(load, signal);
       } catch (cause) {
@@ -135,7 +142,7 @@ export class DeliveryWorker<Cursor> {
         throw cause;
       }
     }
-    if (inFlight.attempt.length > 0) return 'more';
+    if (!inFlight.isSettled) return 'more';
     await load.settle(inFlight.letters);
     // The system may still be at work on bytes of an attempt that was given up.
     if (!load.hasFailed) load.free?.();
@@ -161,7 +168,7 @@ export class DeliveryWorker<Cursor> {
     const isOutdated = term !== this.#term;
     this.#term = term;
     const load = this.#load;
-    if (!load || load.inFlight.attempt.length === 0) return;
+    if (!load || load.inFlight.isSettled) return;
     const isLeft = !load.hasTaken && (spool.isLeaving?.(sink.name) ?? false);
     if (isOutdated || isLeft) this.#drop();
   }
@@ -259,20 +266,20 @@ export class DeliveryWorker<Cursor> {
         return { waitMs: waitMs - ageMs };
       }
     }
-    const all = slice.lines.map((line) => new OutgoingRecord(line));
-    const records = isSelected ? all.filter(({ fields }) => isSelected(fields)) : all;
+    const { lines } = slice;
+    const records = isSelected ? toRecords(lines).filter(({ fields }) => isSelected(fields)) : lines;
     const settle = async (refused: readonly DeadLetter[]) => {
       // In this order: a crash in between repeats the rejection; the reverse order would lose the record.
       if (refused.length > 0 && !isRepeat) await deadLetters.add(sink.name, refused);
       await spool.acknowledge(sink.name, slice.next);
-      const skipped = slice.skipped + all.length - records.length;
+      const skipped = slice.skipped + lines.length - records.length;
       if (skipped > 0 && !isRepeat) report({ type: 'records-skipped', records: skipped });
     };
     this.#open(isRepeat ? 'repeats' : 'new', records, settle, slice.free);
     return 'loaded';
   }
 
-  #open(kind: Load['kind'], records: readonly OutgoingRecord[], settle: Load['settle'], free?: () => void): void {
+  #open(kind: Load['kind'], records: Outgoing, settle: Load['settle'], free?: () => void): void {
     const { sink, clock } = this.#options;
     const nowMs = clock.now();
     const refused: DeadLetter[] = [];
@@ -282,17 +289,18 @@ export class DeliveryWorker<Cursor> {
       if (refusal) refused.push({ uid: record.fields.uid, line: record.line, ...refusal });
       return !refusal;
     };
-    const sendable = findRefusal ? records.filter(isSendable) : records;
+    const sendable = findRefusal ? toRecords(records).filter(isSendable) : records;
     const inFlight = new InFlightBatch(sendable, refused, sink.batch.recordsMax);
     this.#load = { kind, inFlight, settle, sendable: sendable.length, free, hasTaken: false, hasFailed: false };
   }
 
   async #attempt(load: Load, signal: AbortSignal): Promise<void> {
-    const { attempt } = load.inFlight;
-    const outcome = await this.#deliver(load, attempt, signal);
-    if (load.kind === 'new' && this.#refusedBatches >= REFUSED_BATCHES_MAX && isAllRefused(outcome, attempt)) {
-      await this.#probe(load, outcome, signal);
-    } else this.#settle(load, outcome);
+    const { inFlight } = load;
+    const lines = this.#options.sink.deliverLines ? inFlight.unlooked : undefined;
+    const outcome = await this.#deliver(load, lines ?? inFlight.attempt, signal);
+    const isTrying = load.kind === 'new' && this.#refusedBatches >= REFUSED_BATCHES_MAX;
+    if (isTrying && isAllRefused(outcome, inFlight.attempt)) await this.#probe(load, outcome, signal);
+    else this.#settle(load, outcome);
   }
 
   /**
@@ -332,7 +340,7 @@ export class DeliveryWorker<Cursor> {
       bytesMax: sink.batch.bytesMax,
       isWanted: (router, component) => !routers.has(router) && isWanted(router, component),
     });
-    const [line] = slice?.isRepeat ? [] : (slice?.lines ?? []);
+    const [line] = slice && !slice.isRepeat ? slice.lines : [];
     // As text, because its memory may be used again.
     const record = line && new OutgoingRecord(line.text);
     slice?.free?.();
@@ -343,18 +351,18 @@ export class DeliveryWorker<Cursor> {
   #settle(load: Load, outcome: DeliveryReport | DeliveryError): void {
     const { report } = this.#options;
     const { inFlight } = load;
-    const { attempt } = inFlight;
+    const attempted = inFlight.attemptLength;
     if (outcome instanceof DeliveryError) {
       load.hasFailed = true;
       const refusal = { reason: renderErrorChain(outcome), code: outcome.answer };
       const isSplit = inFlight.refuse(refusal);
-      if (isSplit) report({ type: 'batch-split', records: attempt.length, reason: refusal.reason });
+      if (isSplit) report({ type: 'batch-split', records: attempted, reason: refusal.reason });
       return;
     }
     const { refused = [], refusedUnnamed, retry, duplicates = 0, bytes = 0, warning } = outcome;
     const again = retry?.indexes ?? [];
     const lost = refusedUnnamed?.records ?? 0;
-    const records = attempt.length - refused.length - again.length - lost;
+    const records = attempted - refused.length - again.length - lost;
     inFlight.settle(refused, again);
     load.unnamedReason = refusedUnnamed?.reason;
     if (records > 0) {
@@ -383,16 +391,14 @@ export class DeliveryWorker<Cursor> {
   }
 
   /** Delivers the attempt. Returns a permanent rejection as a value, because it needs no wait. */
-  async #deliver(
-    { kind }: Load,
-    records: readonly OutgoingRecord[],
-    signal: AbortSignal,
-  ): Promise<DeliveryReport | DeliveryError> {
+  async #deliver({ kind }: Load, records: Outgoing, signal: AbortSignal): Promise<DeliveryReport | DeliveryError> {
     const { sink, clock } = this.#options;
     const { timeoutMs } = sink;
     using deadline = timeoutMs === undefined ? undefined : openDeadline(clock, timeoutMs, signal);
     try {
-      return await sink.deliver(records, deadline?.signal ?? signal, kind === 'repeats');
+      const ends = deadline?.signal ?? signal;
+      if (records instanceof LineRanges && sink.deliverLines) return await sink.deliverLines(records, ends);
+      return await sink.deliver(toRecords(records), ends, kind === 'repeats');
     } catch (cause) {
       if (signal.aborted) throw cause;
       if (deadline?.signal.aborted) {
@@ -432,21 +438,38 @@ function mayHaveLost({ code, answer = '' }: DeliveryError): boolean {
  */
 class InFlightBatch {
   readonly #batchMax: number;
-  #pending: readonly OutgoingRecord[];
+  #pending: Outgoing;
   #attemptMax: number;
   readonly #letters: DeadLetter[];
 
   /** `refused` are rejected without being sent; `batchMax` is the maximum number of records per attempt. */
-  constructor(records: readonly OutgoingRecord[], refused: readonly DeadLetter[], batchMax: number) {
+  constructor(records: Outgoing, refused: readonly DeadLetter[], batchMax: number) {
     this.#pending = records;
     this.#letters = [...refused];
     this.#batchMax = batchMax;
     this.#attemptMax = batchMax;
   }
 
+  /** True when every record is settled. */
+  get isSettled(): boolean {
+    return this.#pending.length === 0;
+  }
+
+  /** The records to send next, if they are all there were and nobody has looked at one of them. */
+  get unlooked(): LineRanges | undefined {
+    return this.#pending instanceof LineRanges && this.#pending.length <= this.#attemptMax ? this.#pending : undefined;
+  }
+
   /** The records to send next; empty when every record is settled. */
   get attempt(): readonly OutgoingRecord[] {
-    return this.#pending.length <= this.#attemptMax ? this.#pending : this.#pending.slice(0, this.#attemptMax);
+    const pending = toRecords(this.#pending);
+    this.#pending = pending;
+    return pending.length <= this.#attemptMax ? pending : pending.slice(0, this.#attemptMax);
+  }
+
+  /** Number of the records to send next. */
+  get attemptLength(): number {
+    return Math.min(this.#pending.length, this.#attemptMax);
   }
 
   /** Permanently rejected records, with the reasons. */
@@ -456,18 +479,22 @@ class InFlightBatch {
 
   /** Settles the attempt except for the records at the indexes `again`, which stay in front. */
   settle(refused: readonly ({ readonly index: number } & Refusal)[], again: readonly number[]): void {
-    const { attempt } = this;
-    for (const { index, ...refusal } of refused) this.#refuse(attempt[index], refusal);
-    const left = again.flatMap((index) => attempt[index] ?? []);
-    this.#pending = [...left, ...this.#pending.slice(attempt.length)];
+    let left: readonly OutgoingRecord[] = [];
+    if (this.unlooked && refused.length === 0 && again.length === 0) this.#pending = [];
+    else {
+      const { attempt } = this;
+      for (const { index, ...refusal } of refused) this.#refuse(attempt[index], refusal);
+      left = again.flatMap((index) => attempt[index] ?? []);
+      this.#pending = [...left, ...toRecords(this.#pending).slice(attempt.length)];
+    }
     if (left.length === 0) this.#attemptMax = Math.min(this.#batchMax, this.#attemptMax * 2);
   }
 
   /** Rejects the whole attempt. Returns `true` when it was halved, `false` when it was a single record, which is settled now. */
   refuse(refusal: Refusal): boolean {
-    const { attempt } = this;
-    if (attempt.length > 1) {
-      this.#attemptMax = Math.ceil(attempt.length / 2);
+    const { attemptLength } = this;
+    if (attemptLength > 1) {
+      this.#attemptMax = Math.ceil(attemptLength / 2);
       return true;
     }
     this.settle([{ index: 0, ...refusal }], []);

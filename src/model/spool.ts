@@ -1,4 +1,4 @@
-import type { ByteLine } from '../base/index.ts';
+import type { LineRanges } from '../base/index.ts';
 
 /**
  * The end of a call that may have to wait for others: an embedded store is done at the return, and throws; one in an engine
@@ -55,7 +55,7 @@ export interface SliceBounds {
 /** The next records for a sink, in commit order. */
 export interface Slice<Cursor> {
   /** Empty if none of the examined records are wanted. */
-  readonly lines: readonly ByteLine[];
+  readonly lines: LineRanges;
   /** The sink's cursor after all of `lines` are settled. */
   readonly next: Cursor;
   /** Commit time of the oldest of `lines`: wall time in milliseconds since the Unix epoch. */

@@ -1,4 +1,4 @@
-import type { ByteLine } from '../base/index.ts';
+import { LineRanges, type LineTable } from '../base/index.ts';
 import type { Slice, SliceBounds } from '../model/index.ts';
 import type { SpoolCursor } from './contracts.ts';
 import { isBefore } from './sink-cursors.ts';
@@ -24,10 +24,13 @@ export interface BatchSource<B extends Batch> {
   /** Returns the number of a batch, which a cursor names. */
   readonly numberOf: (batch: B) => number;
   /** Returns the lines of a wanted batch; `undefined` ends the slice in front of it. */
-  readonly linesOf: (batch: B) => { lineAt(index: number): ByteLine | undefined } | undefined;
+  readonly linesOf: (batch: B) => { readonly lines: LineTable | undefined } | undefined;
   /** Called for records that have no line, which the slice leaves out. */
   readonly onMissing?: ((batch: B, records: number) => void) | undefined;
 }
+
+/** Where lines end in a longer batch is not looked for only to fill a slice that is half full already. Bytes. */
+const LONG_BYTES = 256 * 1024;
 
 /**
  * Collects the next records of a sink whose cursor is at `cursor`; with `pass`, those of a redelivery up to there. Returns
@@ -36,13 +39,13 @@ export interface BatchSource<B extends Batch> {
 export function collectSlice<B extends Batch>(
   source: BatchSource<B>,
   { cursor, pass }: { readonly cursor: SpoolCursor; readonly pass?: SpoolCursor | undefined },
-  { recordsMax, bytesMax, isWanted }: SliceBounds,
+  bounds: SliceBounds,
 ): Slice<SpoolCursor> | undefined {
   // A redelivery ends where new records start, so that a slice holds only one kind.
   const end = pass ? cursor : undefined;
   let { batch, index } = pass ?? cursor;
-  const lines: ByteLine[] = [];
-  let bytes = 0;
+  const { recordsMax, bytesMax, isWanted } = bounds;
+  const lines = new LineRanges();
   let oldestMs = 0;
   let skipped = 0;
   let batchesSkipped = 0;
@@ -60,17 +63,16 @@ export function collectSlice<B extends Batch>(
     if (isWanted(one.router, one.component)) {
       const content = source.linesOf(one);
       if (!content) return toSlice(true);
-      for (; index < stop; index++) {
-        const line = content.lineAt(index);
-        if (!line) {
-          hasMissing = true;
-          source.onMissing?.(one, stop - index);
-          break;
-        }
-        bytes += line.length;
-        if (lines.length > 0 && (bytes > bytesMax || lines.length >= recordsMax)) return toSlice(true);
+      const table = content.lines;
+      const available = Math.min(stop, table?.length ?? 0);
+      if (table && index < available) {
         if (lines.length === 0) oldestMs = one.committedMs;
-        lines.push(line);
+        index = addLines(lines, { table, from: index, to: available }, bounds);
+        if (index < available) return toSlice(true);
+      }
+      if (index < stop) {
+        hasMissing = true;
+        source.onMissing?.(one, stop - index);
       }
     } else {
       if (batchesSkipped++ === source.skippedMax) return toSlice(true);
@@ -80,5 +82,29 @@ export function collectSlice<B extends Batch>(
   }
   if (end && (source.isComplete || !isBefore({ batch, index }, end))) [batch, index] = [end.batch, end.index];
   else if (lines.length === 0 && skipped === 0 && !hasMissing) return undefined;
-  return toSlice(lines.length >= recordsMax || bytes >= bytesMax);
+  return toSlice(lines.length >= recordsMax || lines.bytes >= bytesMax);
+}
+
+/** Adds the lines of a range that fit, one at least to none. Returns the first one that does not fit. */
+function addLines(
+  lines: LineRanges,
+  { table, from, to }: { readonly table: LineTable; readonly from: number; readonly to: number },
+  { recordsMax, bytesMax }: SliceBounds,
+): number {
+  const isEmpty = lines.length === 0;
+  const recordsLeft = recordsMax - lines.length;
+  const bytesLeft = bytesMax - lines.bytes;
+  if (to - from <= recordsLeft && table.bytesOf(from, to) <= bytesLeft) {
+    lines.add(table, from, to);
+    return to;
+  }
+  const isHalfFull = recordsLeft * 2 <= recordsMax || bytesLeft * 2 <= bytesMax;
+  if (!isEmpty && isHalfFull && table.memory.length > LONG_BYTES) return from;
+  let end = isEmpty ? from + 1 : from;
+  for (let bytes = table.bytesOf(from, end); end < to && end - from < recordsLeft; end++) {
+    bytes += table.bytesOf(end, end + 1);
+    if (bytes > bytesLeft) break;
+  }
+  lines.add(table, from, end);
+  return end;
 }

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { LineRanges } from '../base/index.ts';
 import type { Slice, SliceBounds } from '../model/index.ts';
 import type {
   EmbeddedStoreOptions,
@@ -300,7 +301,14 @@ export class EmbeddedStore implements Store, Disposable {
         if (!(slice instanceof DamagedBatch)) return slice;
         this.#isolate(opened, slice);
       }
-      return { lines: [], next: opened.spool.cursorOf(sink), oldestMs: 0, isFull: true, skipped: 0, isRepeat: false };
+      return {
+        lines: new LineRanges(),
+        next: opened.spool.cursorOf(sink),
+        oldestMs: 0,
+        isFull: true,
+        skipped: 0,
+        isRepeat: false,
+      };
     });
   }
 

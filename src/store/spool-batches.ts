@@ -98,8 +98,8 @@ export class SpoolBatches {
   }
 
   /** Keeps the records of a batch that was just added, until the sinks have them or others need the room. */
-  keep(batch: number, records: GivenBytes): void {
-    this.#unpacked.keep(batch, records);
+  keep(batch: number, records: number, bytes: GivenBytes): void {
+    this.#unpacked.keep(batch, records, bytes);
   }
 
   /** Drops a batch from the cache. */

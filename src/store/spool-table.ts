@@ -64,7 +64,7 @@ export class SpoolTable {
     const { router, component, records } = entry;
     const batch = this.#batches.append(entry, body);
     return () => {
-      if (giveAway && this.#backlogs.size > 0) this.#batches.keep(batch, giveAway());
+      if (giveAway && this.#backlogs.size > 0) this.#batches.keep(batch, records, giveAway());
       this.#waiting.add(router, { records, bytes: body.length });
       for (const backlog of this.#backlogs.values()) backlog.add({ router, component, records });
     };

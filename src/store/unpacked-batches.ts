@@ -1,4 +1,4 @@
-import { type ByteLine, LineTable, unpackLines } from '../base/index.ts';
+import { LineTable, unpackLines } from '../base/index.ts';
 import type { GivenBytes } from '../model/index.ts';
 
 /**
@@ -10,30 +10,27 @@ const KEPT_BYTES_MAX = 12 * 1024 * 1024;
 
 /** A batch in memory. */
 export class UnpackedBatch {
-  readonly #memory: Buffer;
   #lines: LineTable | undefined;
-  #isReleased = false;
+  readonly #size: number;
   #onFree: (() => void) | undefined;
   /** The cache, and all who have not released it yet. */
   #users = 1;
 
-  /** `lines`: those of `bytes`, if they are known already. */
-  constructor({ bytes, free }: Pick<GivenBytes, 'bytes'> & Partial<GivenBytes>, lines?: LineTable) {
-    this.#memory = bytes;
-    this.#onFree = free;
+  /** `free`: called when nobody looks at the lines any more. */
+  constructor(lines: LineTable, free?: () => void) {
     this.#lines = lines;
+    this.#size = lines.memory.buffer.byteLength;
+    this.#onFree = free;
   }
 
-  /** The record with an index. Not to be looked at after {@link release}; `undefined` behind the last one. */
-  lineAt(index: number): ByteLine | undefined {
-    if (this.#isReleased) return undefined;
-    this.#lines ??= new LineTable(this.#memory);
-    return this.#lines.at(index);
+  /** The records. Not to be looked at after {@link release}; `undefined` then. */
+  get lines(): LineTable | undefined {
+    return this.#lines;
   }
 
   /** Bytes of memory, which may be more than those of the records. */
   get size(): number {
-    return this.#memory.buffer.byteLength;
+    return this.#size;
   }
 
   /** Somebody more looks at the records. */
@@ -45,7 +42,6 @@ export class UnpackedBatch {
   /** One of those does not look at them any more; after the last one the memory is used for other records. */
   release(): void {
     if (--this.#users > 0) return;
-    this.#isReleased = true;
     this.#lines = undefined;
     this.#onFree?.();
     this.#onFree = undefined;
@@ -75,9 +71,9 @@ export class UnpackedBatches {
     return unpacked.retain();
   }
 
-  /** Keeps the records of a batch: its lines, separated by line feeds. */
-  keep(batch: number, records: GivenBytes): void {
-    this.#add(batch, new UnpackedBatch(records));
+  /** Keeps the `records` of a batch: its lines, separated by line feeds. */
+  keep(batch: number, records: number, { bytes, free }: GivenBytes): void {
+    this.#add(batch, new UnpackedBatch(new LineTable(bytes, records), free));
   }
 
   #add(batch: number, unpacked: UnpackedBatch): void {
@@ -107,7 +103,7 @@ function unpack(body: Uint8Array | undefined, records: number): UnpackedBatch | 
   if (!body) return undefined;
   try {
     const lines = unpackLines(body);
-    return lines.length === records ? new UnpackedBatch({ bytes: lines.memory }, lines) : undefined;
+    return lines.length === records ? new UnpackedBatch(lines) : undefined;
   } catch {
     // Whatever the codec reports: these are not the bytes that were written.
     return undefined;

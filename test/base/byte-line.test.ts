@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ByteLine, cutLines, joinLines, toPieces } from '../../src/base/index.ts';
+import { ByteLine, cutLines, joinLines, LineRanges, LineTable, toPieces } from '../../src/base/index.ts';
 
 const LINES = ['{"message":"grüße"}', '', '{"message":"second"}'];
 
@@ -29,4 +29,30 @@ test('toPieces() does not copy neighbours', () => {
   expect(piece?.buffer).toBe(memory.buffer);
   expect(piece?.toString()).toBe(`${LINES[0]}\n\n`);
   expect(more).toEqual([]);
+});
+
+test('LineTable tells where lines are, and how many bytes they take, also where only their number is known', () => {
+  const memory = Buffer.from(LINES.join('\n'));
+  for (const table of [new LineTable(memory), new LineTable(memory, 3)]) {
+    expect(table.length).toBe(3);
+    expect(table.bytesOf(0, 3)).toBe(41);
+    expect([table.bytesOf(0, 1), table.bytesOf(1, 2), table.bytesOf(2, 3), table.bytesOf(1, 1)]).toEqual([
+      21, 0, 20, 0,
+    ]);
+    expect([0, 1, 2, 3].map((index) => table.at(index)?.text)).toEqual([...LINES, undefined]);
+  }
+});
+
+test('LineRanges gives lines of several texts in order, and their memory without copying it', () => {
+  const table = new LineTable(Buffer.from(LINES.join('\n')));
+  const other = new LineTable(Buffer.from('eins\nzwö\ndrei'), 3);
+  const lines = new LineRanges();
+  lines.add(table, 1, 3);
+  lines.add(other, 2, 2);
+  lines.add(other, 0, 2);
+  expect(lines.map(({ text }) => text)).toEqual(['', LINES[2], 'eins', 'zwö']);
+  expect([lines.length, lines.bytes]).toEqual([4, 28]);
+  const pieces = lines.toPieces();
+  expect(Buffer.concat(pieces).toString()).toBe(`\n${LINES[2]}\neins\nzwö\n`);
+  expect(pieces[0]?.byteOffset).toBe(table.memory.byteOffset + table.startOf(1));
 });

@@ -22,7 +22,7 @@ function createBench(
     batch = {},
     ...options
   }: Partial<Pick<DeliveryWorkerOptions<number>, 'isWanted' | 'isSelected'>> & {
-    sink?: Partial<Pick<Sink, 'connection' | 'findRefusal' | 'timeoutMs'>>;
+    sink?: Partial<Pick<Sink, 'connection' | 'deliverLines' | 'findRefusal' | 'timeoutMs'>>;
     batch?: Partial<Sink['batch']>;
   } = {},
 ) {
@@ -98,6 +98,52 @@ test('DeliveryWorker moves the cursor only after the sink has the records', asyn
   const one = ['taken', 'records-delivered'];
   expect(bench.order).toEqual([...one, 'cursor of archive at 8', ...one, 'cursor of archive at 10']);
   expect(bench.attempts).toEqual([numbers(8), ['r8', 'r9']]);
+});
+
+/** A sink that takes lines, and notes them. */
+function takingLines(deliver: Deliver) {
+  const whole: string[][] = [];
+  const deliverLines: Sink['deliverLines'] = (lines, signal) => {
+    const uids = lines.map(({ text }) => (JSON.parse(text) as { uid: string }).uid);
+    whole.push(uids);
+    return deliver(uids, signal);
+  };
+  return { whole, sink: { deliverLines } };
+}
+
+test('DeliveryWorker gives whole batches as lines to a sink that takes them so, and as records what is left of one', async () => {
+  const deliver = refusing('r9');
+  const { whole, sink } = takingLines(deliver);
+  const bench = createBench(deliver, { sink });
+  bench.spool.add(numbers(18));
+  expect(await bench.drain()).toEqual([]);
+  expect(whole).toEqual([numbers(8), numbers(16).slice(8), ['r16', 'r17']]);
+  expect(bench.attempts.flat()).not.toContain('r0');
+  expect(bench.letters.letters.map(({ uid }) => uid)).toEqual(['r9']);
+  expect(bench.events).toContainEqual({ type: 'batch-split', records: 8, reason: 'Bad field' });
+  const delivered = bench.events.flatMap((event) => (event.type === 'records-delivered' ? event.records : []));
+  expect(delivered.reduce((sum, records) => sum + records, 0)).toBe(17);
+  expect(bench.spool.freed).toBeGreaterThan(0);
+});
+
+test('DeliveryWorker gives the same lines again when the sink fails, and single records where some are chosen or left out', async () => {
+  const cause = new DeliveryError('failed', 'Out of order', { disposition: 'retry' });
+  const outcomes = [Promise.reject(cause)];
+  const { whole, sink } = takingLines(() => outcomes.shift() ?? Promise.resolve(taken));
+  const failing = createBench(() => Promise.resolve(taken), { sink });
+  failing.spool.add(numbers(3));
+  expect(await failing.drain()).toEqual([cause]);
+  expect([whole, failing.attempts]).toEqual([[numbers(3), numbers(3)], []]);
+  const choosing = createBench(() => Promise.resolve(taken), { sink, isSelected: ({ uid }) => uid !== 'r1' });
+  const leaving = createBench(() => Promise.resolve(taken), {
+    sink: { ...sink, findRefusal: ({ uid }) => (uid === 'r1' ? { reason: 'Too long' } : undefined) },
+  });
+  for (const bench of [choosing, leaving]) {
+    bench.spool.add(numbers(3));
+    expect(await bench.drain()).toEqual([]);
+    expect(bench.attempts).toEqual([['r0', 'r2']]);
+  }
+  expect(whole).toHaveLength(2);
 });
 
 test('DeliveryWorker tries the same records again when the sink fails, and passes its error on', async () => {

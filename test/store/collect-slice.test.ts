@@ -29,8 +29,7 @@ function collect(
       numberOf: ({ id }) => id,
       linesOf: ({ id, texts }) => {
         if (id === unreadable) return undefined;
-        const lines = unpackLines(packLines(texts));
-        return { lineAt: (index) => lines.at(index) };
+        return { lines: unpackLines(packLines(texts)) };
       },
       onMissing: (_, records) => missing.push(records),
     },
@@ -78,4 +77,23 @@ test('collectSlice() leaves out records that have no line, and says how many', (
   const slice = collect([toBatch(1, ['a'], { records: 4 }), toBatch(2, ['b'])], { missing });
   expect(slice).toMatchObject({ lines: ['a', 'b'], next: { batch: 3, index: 0 } });
   expect(missing).toEqual([3]);
+});
+
+test('collectSlice() cuts no long batch only to fill a slice that is half full, and each one that does not fit alone', () => {
+  const long = (id: number, lines: number) =>
+    toBatch(
+      id,
+      Array.from({ length: lines }, () => 'x'.repeat(1000)),
+    );
+  const batches = [long(1, 300), long(2, 300), long(3, 100)];
+  const sizes: number[] = [];
+  for (let batch = 1, index = 0; batch < 4; ) {
+    const slice = collect(batches, {}, { cursor: { batch, index } }, 500);
+    if (!slice) break;
+    sizes.push(slice.lines.length);
+    ({ batch, index } = slice.next);
+  }
+  expect(sizes).toEqual([300, 400]);
+  expect(collect([long(1, 700)], {}, undefined, 500)).toMatchObject({ next: { batch: 1, index: 500 }, isFull: true });
+  expect(collect([toBatch(1, ['a']), long(2, 700)], {}, undefined, 500)?.lines).toHaveLength(500);
 });

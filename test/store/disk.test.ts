@@ -196,7 +196,7 @@ const ENDLESS = `
     if (count % 2 === 0) continue;
     const slice = store.readSlice('a', bounds);
     if (slice) store.acknowledge('a', slice.next);
-    writeSync(1, 'acknowledged ' + slice?.lines.at(-1)?.text + '\\n');
+    writeSync(1, 'acknowledged ' + [...(slice?.lines ?? [])].at(-1)?.text + '\\n');
   }`;
 
 test('EmbeddedStore has after a kill what it had said was safe: records with their position, and the cursor', async () => {

@@ -9,9 +9,8 @@ function bodyOf(lines: readonly string[]) {
 }
 
 function toTexts(batch: UnpackedBatch | undefined): readonly string[] | undefined {
-  const texts: string[] = [];
-  for (let line = batch?.lineAt(0); line; line = batch?.lineAt(texts.length)) texts.push(line.text);
-  return batch && texts;
+  const { lines } = batch ?? {};
+  return lines && Array.from({ length: lines.length }, (_, index) => `${lines.at(index)?.text}`);
 }
 
 test('UnpackedBatches reads a body once, until it is told to forget it', () => {
@@ -67,9 +66,9 @@ test('UnpackedBatches gives nothing for a body that is missing, damaged, or hold
 test('UnpackedBatches gives the records that it was told to keep, and reads no body for them', () => {
   const batches = new UnpackedBatches();
   const body = bodyOf(['other']);
-  batches.keep(1, { bytes: Buffer.from('eins\nzwö'), free: () => {} });
+  batches.keep(1, 2, { bytes: Buffer.from('eins\nzwö'), free: () => {} });
   expect(toTexts(batches.use(1, 2, body))).toEqual(['eins', 'zwö']);
-  batches.keep(2, { bytes: Buffer.alloc(13 * MIB), free: () => {} });
+  batches.keep(2, 1, { bytes: Buffer.alloc(13 * MIB), free: () => {} });
   batches.use(1, 1, body);
   expect(body).toHaveBeenCalledTimes(1);
 });
@@ -77,7 +76,7 @@ test('UnpackedBatches gives the records that it was told to keep, and reads no b
 test('UnpackedBatches lets memory be used again when nobody has the batch any more, and once', () => {
   const batches = new UnpackedBatches();
   const free = vi.fn();
-  batches.keep(1, { bytes: Buffer.from('1'), free });
+  batches.keep(1, 1, { bytes: Buffer.from('1'), free });
   const [one, other] = [batches.use(1, 1, bodyOf([])), batches.use(1, 1, bodyOf([]))];
   one?.release();
   batches.forgetBefore(2);
@@ -86,7 +85,7 @@ test('UnpackedBatches lets memory be used again when nobody has the batch any mo
   expect(free).not.toHaveBeenCalled();
   other?.release();
   expect(free).toHaveBeenCalledTimes(1);
-  batches.keep(3, { bytes: Buffer.from('3'), free });
+  batches.keep(3, 1, { bytes: Buffer.from('3'), free });
   batches.forget(3);
   expect(free).toHaveBeenCalledTimes(2);
 });

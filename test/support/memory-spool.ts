@@ -1,4 +1,4 @@
-import { ByteLine } from '../../src/base/index.ts';
+import { LineRanges, LineTable } from '../../src/base/index.ts';
 import type { DeadLetter, DeadLetterBox, ReplayedLetter, Spool } from '../../src/delivery/index.ts';
 import type { SliceBounds } from '../../src/model/index.ts';
 
@@ -44,8 +44,10 @@ export class MemorySpool implements Spool<number> {
       const one = this.lines[next++];
       if (one && isWanted(one.router, one.component)) taken.push(one);
     }
+    const lines = new LineRanges();
+    for (const { line } of taken) lines.add(new LineTable(Buffer.from(line)), 0, 1);
     return {
-      lines: taken.map(({ line }) => ByteLine.of(line)),
+      lines,
       next,
       oldestMs: taken[0]?.committedMs ?? 0,
       isFull: taken.length >= recordsMax,

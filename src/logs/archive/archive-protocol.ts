@@ -18,6 +18,8 @@ export type Request =
   | { readonly kind: 'begin'; readonly job: number; readonly limits: Bzip2Limits }
   | { readonly kind: 'input'; readonly job: number; readonly bytes: Uint8Array<ArrayBuffer> }
   | { readonly kind: 'input-ended'; readonly job: number }
+  /** Memory of output may be filled again, whatever job it came from. */
+  | { readonly kind: 'memory'; readonly memory: SharedArrayBuffer }
   /** The reader has taken so many bytes. */
   | { readonly kind: 'taken'; readonly job: number; readonly bytes: number }
   /** Nobody wants the rest. */
@@ -25,7 +27,8 @@ export type Request =
 
 /** From the worker. */
 export type Reply =
-  | { readonly kind: 'output'; readonly job: number; readonly bytes: Uint8Array<ArrayBuffer> }
+  /** Shared memory: what is handed over counts as new in the heap of each thread, which is searched for garbage because of it. */
+  | { readonly kind: 'output'; readonly job: number; readonly bytes: Uint8Array<SharedArrayBuffer> }
   | { readonly kind: 'marker'; readonly job: number; readonly marker: BlockLost | BlockRecovered }
   /** So many bytes of input have been worked through. */
   | { readonly kind: 'consumed'; readonly job: number; readonly bytes: number }

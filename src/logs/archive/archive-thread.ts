@@ -123,9 +123,8 @@ export class ArchiveThread {
         }
         if (reply.kind === 'marker') yield reply.marker;
         if (reply.kind !== 'output') continue;
-        const { length } = reply.bytes;
-        markOwn(reply.bytes);
-        // From here on the reader may have given the memory away.
+        const { length, buffer: memory } = reply.bytes;
+        markOwn(reply.bytes, () => this.#thread.post({ kind: 'memory', memory }));
         yield reply.bytes;
         job.outputBytes -= length;
         job.takenBytes += length;

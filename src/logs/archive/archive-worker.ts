@@ -2,11 +2,15 @@ import { type MessagePort, parentPort } from 'node:worker_threads';
 import { Bzip2Decoder, Bzip2Error, Bzip2Workspace } from '../../bzip2/index.ts';
 import { OUTPUT_CHUNK_BYTES, OUTPUT_WINDOW_BYTES, type Reply, type Request } from './archive-protocol.ts';
 
+/** Memory that was given back: no more than may be under way. */
+const spare: SharedArrayBuffer[] = [];
+const SPARE_MAX = OUTPUT_WINDOW_BYTES / OUTPUT_CHUNK_BYTES;
+
 /** One file: input messages in, output messages out, never more of them under way than the reader takes. */
 class Job {
   readonly id: number;
   readonly #decoder: Bzip2Decoder;
-  readonly #post: (reply: Reply, transfer?: ArrayBuffer[]) => void;
+  readonly #post: (reply: Reply) => void;
   readonly #input: Uint8Array[] = [];
   #pushedBytes = 0;
   #isInputEnded = false;
@@ -16,13 +20,13 @@ class Job {
   /** Decoded bytes of the decoder's own buffer that are not posted yet. */
   #piece: Uint8Array | undefined;
 
-  constructor(id: number, decoder: Bzip2Decoder, post: (reply: Reply, transfer?: ArrayBuffer[]) => void) {
+  constructor(id: number, decoder: Bzip2Decoder, post: (reply: Reply) => void) {
     this.id = id;
     this.#decoder = decoder;
     this.#post = post;
   }
 
-  handle(request: Request): void {
+  handle(request: Exclude<Request, { readonly kind: 'memory' }>): void {
     if (request.kind === 'input') this.#input.push(request.bytes);
     else if (request.kind === 'input-ended') this.#isInputEnded = true;
     else if (request.kind === 'taken') this.#untakenBytes -= request.bytes;
@@ -55,10 +59,12 @@ class Job {
   }
 
   #postPiece(piece: Uint8Array): void {
-    const bytes = new Uint8Array(piece.subarray(0, OUTPUT_CHUNK_BYTES));
+    const memory = spare.pop() ?? new SharedArrayBuffer(OUTPUT_CHUNK_BYTES);
+    const bytes = new Uint8Array(memory, 0, Math.min(piece.length, OUTPUT_CHUNK_BYTES));
+    bytes.set(piece.subarray(0, bytes.length));
     this.#piece = bytes.length < piece.length ? piece.subarray(bytes.length) : undefined;
     this.#untakenBytes += bytes.length;
-    this.#post({ kind: 'output', job: this.id, bytes }, [bytes.buffer]);
+    this.#post({ kind: 'output', job: this.id, bytes });
   }
 
   /** Gives the decoder its next input. False when there is none yet. */
@@ -80,9 +86,9 @@ function serve(port: MessagePort): void {
   let job: Job | undefined;
   port.on('message', (request: Request) => {
     if (request.kind === 'begin') {
-      job = new Job(request.job, new Bzip2Decoder(request.limits, workspace), (reply, transfer) =>
-        port.postMessage(reply, transfer),
-      );
+      job = new Job(request.job, new Bzip2Decoder(request.limits, workspace), (reply) => port.postMessage(reply));
+    } else if (request.kind === 'memory') {
+      if (spare.length < SPARE_MAX) spare.push(request.memory);
     } else if (request.job === job?.id) job.handle(request);
   });
 }

@@ -1,19 +1,17 @@
-/** Memory that a decoding thread has filled with one chunk: nobody else uses it. */
-const own = new WeakSet<ArrayBufferLike>();
+/** Chunks that a decoding thread has made, and how each gives its memory back. */
+const own = new WeakMap<Uint8Array, () => void>();
 
-/** Notes that a decoding thread made this chunk: it is alone in its memory, which its reader may give away. */
-export function markOwn(chunk: Uint8Array): void {
-  own.add(chunk.buffer);
+/** Notes that a decoding thread made this chunk, which is alone in its memory. `onGiven` lets the thread fill it again. */
+export function markOwn(chunk: Uint8Array, onGiven: () => void): void {
+  own.set(chunk, onGiven);
 }
 
 /** True if a decoding thread made this chunk. */
 export function isOwn(chunk: Uint8Array): boolean {
-  return own.has(chunk.buffer);
+  return own.has(chunk);
 }
 
-/** The chunk in memory that may be given away: its own, or a copy. */
-export function toOwn(chunk: Uint8Array): Uint8Array<ArrayBuffer> {
-  const { buffer } = chunk;
-  const isWhole = chunk.byteLength === buffer.byteLength && buffer instanceof ArrayBuffer;
-  return isWhole && own.has(buffer) ? new Uint8Array(buffer) : new Uint8Array(chunk);
+/** Lets the memory of a chunk be filled again: nobody looks at it any more. */
+export function giveBack(chunk: Uint8Array): void {
+  own.get(chunk)?.();
 }

@@ -15,7 +15,7 @@ import { RecordBuffer } from '../lines/record-buffer.ts';
 import { createBatch, type ScanBatch } from '../lines/scan-batch.ts';
 import type { LogFile, StreamState } from '../position/position.ts';
 import type { ItemReader } from './item-reader.ts';
-import { toOwn } from './own-chunks.ts';
+import { giveBack, isOwn } from './own-chunks.ts';
 import {
   type PlainBatch,
   type PlainContext,
@@ -73,6 +73,9 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
   #isEnded = false;
   /** Text posted and not worked through. */
   #textBytes = 0;
+  /** The same, in order, as chunks of which the thread has seen so many bytes. */
+  readonly #texts: Uint8Array[] = [];
+  #seenBytes = 0;
   #changed = Promise.withResolvers<void>();
 
   constructor(id: number, thread: ScanThread, options: ScanOptions) {
@@ -201,9 +204,22 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
   }
 
   #postText(text: Uint8Array): void {
-    const bytes = toOwn(text);
+    // What is not from a decoding thread may be a part of a buffer that is used for other things too.
+    const bytes = isOwn(text) ? text : new Uint8Array(text);
     this.#textBytes += bytes.length;
-    this.#thread.post({ kind: 'text', job: this.id, bytes, nowMs: this.#nowMs }, [bytes.buffer]);
+    this.#texts.push(bytes);
+    this.#thread.post({ kind: 'text', job: this.id, bytes, nowMs: this.#nowMs });
+  }
+
+  /** Lets the memory of text be used again that the thread has worked through. */
+  #noteSeen(bytes: number): void {
+    this.#textBytes -= bytes;
+    this.#seenBytes += bytes;
+    for (let [first] = this.#texts; first && first.length <= this.#seenBytes; [first] = this.#texts) {
+      this.#seenBytes -= first.length;
+      this.#texts.shift();
+      giveBack(first);
+    }
   }
 
   get #nowMs(): number | undefined {
@@ -217,7 +233,7 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
         void this.#answer(reply.beginning);
         break;
       case 'consumed':
-        this.#textBytes -= reply.bytes;
+        this.#noteSeen(reply.bytes);
         break;
       case 'batch':
         this.#noteState(reply.state);
@@ -270,13 +286,13 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
   /** Hands on a batch; the worker uses its memory again when nobody here needs it any more. */
   async #takeBatch(batch: PlainBatch): Promise<void> {
     const taken = Promise.withResolvers<void>();
-    const giveBack = (memory: ArrayBufferLike) => {
+    const onRelease = (memory: ArrayBufferLike) => {
       this.#thread.post({ kind: 'memory', memory }, memory instanceof ArrayBuffer ? [memory] : []);
       taken.resolve();
     };
     this.#isStoring = true;
     try {
-      await this.#options.onBatch(toBatch(batch, giveBack));
+      await this.#options.onBatch(toBatch(batch, onRelease));
     } finally {
       this.#isStoring = false;
     }

@@ -127,7 +127,8 @@ export class ScanJob {
       if (!next && this.#isWhole === false) throw new BodyEnded();
       if (!next) return;
       this.#nowMs = next.nowMs ?? this.#nowMs;
-      yield next.item;
+      // A copy: the memory is filled again once this is worked through, and lines that wait keep a part of theirs.
+      yield next.item instanceof Uint8Array ? new Uint8Array(next.item) : next.item;
       if (next.item instanceof Uint8Array) this.#consumedBytes += next.item.length;
     }
   }

@@ -1,5 +1,5 @@
 import type { Consumer, ConsumerInfo, JsMsg } from '@nats-io/jetstream';
-import { type ByteLine, type LineTable, unpackLines } from '../../base/index.ts';
+import { type LineTable, unpackLines } from '../../base/index.ts';
 import { StoreError } from '../errors.ts';
 import type { ClusterLink } from './link.ts';
 import type { Subjects } from './subjects.ts';
@@ -44,10 +44,10 @@ export class RecordMessage {
     return this.#body.length;
   }
 
-  /** The record with a number, from 0 on; `undefined` behind the last one, and in a damaged message. */
-  lineAt(index: number): ByteLine | undefined {
+  /** The records; `undefined` in a damaged message. */
+  get lines(): LineTable | undefined {
     this.#lines ??= this.#unpack();
-    return this.#lines === 'damaged' ? undefined : this.#lines.at(index);
+    return this.#lines === 'damaged' ? undefined : this.#lines;
   }
 
   #unpack(): LineTable | 'damaged' {

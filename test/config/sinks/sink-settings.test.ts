@@ -133,7 +133,7 @@ describe('loadConfig() on sinks', () => {
       keep: 10,
       compress: 'gzip',
       fsync: 'batch',
-      batch: { recordsMax: 20_000, bytesMax: 4 * MIB, waitMs: 0 },
+      batch: { recordsMax: 50_000, bytesMax: 8 * MIB, waitMs: 0 },
     });
   });
 

@@ -19,7 +19,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { createSteppedClock, type SteppedClock } from '../../../src/base/index.ts';
+import { createSteppedClock, LineRanges, LineTable, type SteppedClock } from '../../../src/base/index.ts';
 import type { OutgoingRecord } from '../../../src/delivery/outgoing-record.ts';
 import { LogFile } from '../../../src/delivery/sinks/file/log.ts';
 import { createFileSink, type FileSinkOptions } from '../../../src/delivery/sinks/file/sink.ts';
@@ -79,6 +79,16 @@ function leave(name: string, content: string | Uint8Array): void {
   writeFileSync(join(folder, 'logs', name), content);
 }
 
+/** The records as lines of one text, or of several with so many each. */
+function toLines(records: readonly OutgoingRecord[], each = records.length): LineRanges {
+  const lines = new LineRanges();
+  for (let from = 0; from < records.length; from += each) {
+    const texts = records.slice(from, from + each).map(({ line }) => line);
+    lines.add(new LineTable(Buffer.from(texts.join('\n'))), 0, texts.length);
+  }
+  return lines;
+}
+
 type Write = (
   this: FileHandle,
   buffer: Uint8Array,
@@ -109,6 +119,33 @@ describe('FileSink.deliver()', () => {
     expect(statSync(path).mode & 0o137).toBe(0);
     expect(statSync(join(folder, 'logs')).mode & 0o027).toBe(0);
     expect(sink).toMatchObject({ name: 'disk', timeoutMs: 30_000, batch: { recordsMax: 5000 } });
+  });
+
+  test('writes lines as it writes their records, in the format that is asked for', async () => {
+    const records = sampleRecords('a', 5);
+    const sink = createSink();
+    expect(await sink.deliverLines?.(toLines(records.slice(0, 2)), never)).toEqual({
+      bytes: 2 * lineBytes,
+      duplicates: 0,
+    });
+    expect(await sink.deliverLines?.(toLines(records.slice(2), 1), never)).toEqual({
+      bytes: 3 * lineBytes,
+      duplicates: 0,
+    });
+    expect(readAll()).toBe(toText(records));
+    await createSink({ format: 'ecs', path: `${path}.ecs` }).deliverLines?.(toLines([sampleRecord('a')]), never);
+    expect(JSON.parse(readAll(`${path}.ecs`))).toMatchObject({ event: { id: 'a' } });
+  });
+
+  test('rotates a file within the lines that do not fit, and repeats none that an earlier run has written', async () => {
+    const records = sampleRecords('a', 5);
+    leave('router.log', toText(records.slice(0, 1)));
+    const sink = createSink({ bytesMax: 2 * lineBytes });
+    expect(await sink.deliverLines?.(toLines(records), never)).toEqual({ bytes: 4 * lineBytes, duplicates: 1 });
+    const all = names().toSorted((one, other) => other.length - one.length);
+    expect(all.map((name) => readAll(join(folder, 'logs', name)))).toEqual(
+      [records.slice(0, 2), records.slice(2, 4), records.slice(4)].map(toText),
+    );
   });
 
   test('writes the format that is asked for', async () => {

@@ -8,6 +8,7 @@ import { createSteppedClock } from '../../../src/base/index.ts';
 import { OUTPUT_WINDOW_BYTES, type Reply } from '../../../src/logs/archive/archive-protocol.ts';
 import { startArchiveWorker } from '../../../src/logs/archive/archive-thread.ts';
 import { type ArchiveItem, type ArchivePool, openArchivePool } from '../../../src/logs/archive/index.ts';
+import { giveBack } from '../../../src/logs/archive/own-chunks.ts';
 import { startScanWorker } from '../../../src/logs/archive/remote-scan.ts';
 import { chunksOf, compress, createLog } from '../../support/archives.ts';
 import { findTool } from '../../support/tools.ts';
@@ -152,6 +153,22 @@ describe.skipIf(BZIP2.isMissing)(`ArchivePool${BZIP2.note}`, () => {
     expect(started).toEqual(['decoder', 'scanner']);
     expect((await readAll(pool.decode(chunksOf(archive), LIMITS))).equals(input)).toBe(true);
     expect(started).toEqual(['decoder', 'scanner']);
+  });
+
+  test('fills memory again that was given back, and none that is kept', async () => {
+    await using pool = openArchivePool({ workers: 1 });
+    const taken: { readonly chunk: Uint8Array; readonly from: number }[] = [];
+    let bytes = 0;
+    for await (const item of pool.decode(chunksOf(archive), LIMITS)) {
+      if (!(item instanceof Uint8Array)) continue;
+      expect(input.subarray(bytes, bytes + item.length).equals(item)).toBe(true);
+      taken.push({ chunk: item, from: bytes });
+      bytes += item.length;
+      if (taken.length % 2 === 0) giveBack(item);
+    }
+    const isAsBefore = taken.map(({ chunk, from }) => input.subarray(from, from + chunk.length).equals(chunk));
+    expect(isAsBefore.filter((_, index) => index % 2 === 0)).not.toContain(false);
+    expect(isAsBefore.filter((_, index) => index % 2 === 1)).toContain(false);
   });
 
   test('ends a thread that has had nothing to do for a minute', async () => {

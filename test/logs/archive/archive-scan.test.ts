@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import { createSteppedClock, cutLines, unpackLines } from '../../../src/base/index.ts';
 import { type ArchivePool, openArchivePool } from '../../../src/logs/archive/index.ts';
-import { markOwn, toOwn } from '../../../src/logs/archive/own-chunks.ts';
+import { isOwn, markOwn } from '../../../src/logs/archive/own-chunks.ts';
 import { startScanWorker } from '../../../src/logs/archive/remote-scan.ts';
 import { ScanJob } from '../../../src/logs/archive/scan-job.ts';
 import { RECORDS_WINDOW_BYTES, type ScanReply } from '../../../src/logs/archive/scan-protocol.ts';
@@ -58,12 +58,19 @@ function describeBatch(scan: Scan, { records, ...batch }: ScanBatch) {
   return structuredClone(described);
 }
 
-/** A copy in memory of its own, as a decoding thread gives it. */
+/** A copy in memory of its own, as a decoding thread gives it: it is filled with other bytes once it was given back. */
 function decoded(bytes: Uint8Array): Uint8Array {
-  const copy = new Uint8Array(bytes);
-  markOwn(copy);
+  const copy = new Uint8Array(new SharedArrayBuffer(bytes.length));
+  copy.set(bytes);
+  markOwn(copy, () => {
+    copy.fill(0x21);
+    givenBack++;
+  });
   return copy;
 }
+
+/** Chunks that were given back. */
+let givenBack = 0;
 
 async function* bodyOf(items: readonly ScanItem[], failure?: Error): AsyncGenerator<ScanItem, void, undefined> {
   for (const item of items) yield item instanceof Uint8Array ? decoded(item) : item;
@@ -330,6 +337,24 @@ describe('a thread that reads lines', () => {
     for (const one of kept) expect(one.bytes.toString()).toBe(one.text);
   });
 
+  test('gives the memory of text back that it has worked through, and looks at it no more', async () => {
+    const { pool } = openWatched();
+    await using _ = pool;
+    for (const size of [700, 90_000]) {
+      givenBack = 0;
+      const parts = cutInto(text(MANY), size);
+      const records: string[] = [];
+      const onBatch: ScanOptions['onBatch'] = (batch) => void records.push(...batch.records);
+      const begin: ScanOptions['begin'] = ({ key }) => startOf(createFile(key, size));
+      const scan = pool.scan({ ...PLAN, batchBytes: 8000, onBatch, begin });
+      await scan.read(bodyOf(parts));
+      await onBatch(scan.takeBatch());
+      const messages = records.map((record) => (JSON.parse(record) as { message: string }).message);
+      expect(messages).toEqual(MANY.map((line) => line.slice(line.indexOf('] ') + 2, -1)));
+      expect(givenBack).toBeGreaterThan(parts.length / 2);
+    }
+  });
+
   test('is not far ahead of sinks that keep up, and waits 200 ms for those that do not', async () => {
     const { pool, clock } = openWatched();
     await using _ = pool;
@@ -524,16 +549,14 @@ function lastLines(replies: readonly ScanReply[]): number {
   return last?.kind === 'result' ? last.batch.lines : 0;
 }
 
-test('toOwn() gives memory away only if a decoding thread has filled all of it with this chunk', () => {
+test('isOwn() knows chunks of a decoding thread, and no parts of them', () => {
   const chunk = decoded(Buffer.from('some text'));
-  expect(toOwn(chunk).buffer).toBe(chunk.buffer);
-  const others = [chunk.subarray(1), new Uint8Array(9), Buffer.from('some text')];
-  for (const other of others) {
-    const copy = toOwn(other);
-    expect(copy.buffer).not.toBe(other.buffer);
-    expect([...copy]).toEqual([...other]);
-    expect(copy.byteLength).toBe(copy.buffer.byteLength);
-  }
+  expect([chunk, chunk.subarray(1), new Uint8Array(chunk.buffer), Buffer.from('some text')].map(isOwn)).toEqual([
+    true,
+    false,
+    false,
+    false,
+  ]);
 });
 
 function startOf(file: LogFile): ScanStart {

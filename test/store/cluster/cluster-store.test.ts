@@ -60,7 +60,7 @@ describe.skipIf(isMissing)(`ClusterStore and others of its cluster${note}`, LIMI
     await one.store.repeat('a');
     const bounds = { recordsMax: 10, bytesMax: 1e6, isWanted: () => true };
     const slice = await waitFor(() => one.store.readSlice('a', bounds) ?? expect.fail('There is nothing yet'));
-    expect([slice.isRepeat, slice.lines]).toEqual([true, []]);
+    expect([slice.isRepeat, slice.lines.length]).toEqual([true, 0]);
     await one.store.acknowledge('a', slice.next);
     await one.store.commit(commitOf(['5'], 'p5'));
     expect(await one.take('a', 1)).toEqual(['5']);

@@ -36,7 +36,7 @@ export const fileSchema = sinkSchema('file', 'One record per line in a file that
   ).prefault('batch'),
   format: format(['native', 'ecs', 'otel']),
   // A batch costs some turns of the main thread, whatever its size: large ones catch up while the agent is busy.
-  batch: batch({ recordsMax: 20_000, bytesMax: 4 * 1024 ** 2, waitMs: 0 }),
+  batch: batch({ recordsMax: 50_000, bytesMax: 8 * 1024 ** 2, waitMs: 0 }),
   timeout,
 });
 

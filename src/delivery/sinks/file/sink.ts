@@ -1,7 +1,7 @@
-import { type ByteLine, type Clock, toPieces, untilAborted } from '../../../base/index.ts';
+import { type ByteLine, type Clock, LineRanges, toPieces, untilAborted } from '../../../base/index.ts';
 import type { BatchBounds, DeliveryReport, PreflightFinding, Sink } from '../../contracts.ts';
 import { type RecordFormat, renderLines } from '../../formats/format.ts';
-import type { OutgoingRecord } from '../../outgoing-record.ts';
+import { OutgoingRecord } from '../../outgoing-record.ts';
 import { FileArchive } from './archive.ts';
 import { toFileError } from './errors.ts';
 import { FileLock } from './lock.ts';
@@ -67,10 +67,23 @@ class FileSink implements Sink {
   }
 
   async deliver(records: readonly OutgoingRecord[], signal: AbortSignal): Promise<DeliveryReport> {
+    return await this.#run(() => renderLines(records, this.#format), signal);
+  }
+
+  async deliverLines(lines: LineRanges, signal: AbortSignal): Promise<DeliveryReport> {
+    if (this.#format !== 'native')
+      return await this.deliver(
+        lines.map((line) => new OutgoingRecord(line)),
+        signal,
+      );
+    return await this.#run(() => lines, signal);
+  }
+
+  async #run(render: () => readonly ByteLine[] | LineRanges, signal: AbortSignal): Promise<DeliveryReport> {
     try {
       // The system may still be writing an abandoned delivery.
       await untilAborted(this.#running, signal);
-      const work = this.#deliver(renderLines(records, this.#format));
+      const work = this.#deliver(render());
       this.#running = work.catch(() => {});
       return await untilAborted(work, signal);
     } catch (cause) {
@@ -108,11 +121,11 @@ class FileSink implements Sink {
     lock?.release();
   }
 
-  async #deliver(lines: readonly ByteLine[]): Promise<DeliveryReport> {
+  async #deliver(lines: readonly ByteLine[] | LineRanges): Promise<DeliveryReport> {
     const { clock, bytesMax, ageMs } = this.#options;
     const file = await this.#openFile();
     const known = this.#known;
-    const fresh = known ? lines.filter(({ text }) => !known.has(text)) : lines;
+    const fresh = known ? [...lines].filter(({ text }) => !known.has(text)) : lines;
     const duplicates = lines.length - fresh.length;
     const nowMs = clock.now();
     if (file.size > 0 && (file.size >= bytesMax || (ageMs > 0 && file.ageMs(nowMs) >= ageMs))) await file.rotate(nowMs);
@@ -129,8 +142,14 @@ class FileSink implements Sink {
   }
 
   /** Appends as many lines at once as fit into the file, and rotates when the next does not. */
-  async #append(file: LogFile, lines: readonly ByteLine[]): Promise<number> {
+  async #append(file: LogFile, lines: readonly ByteLine[] | LineRanges): Promise<number> {
     const { bytesMax, clock } = this.#options;
+    if (lines instanceof LineRanges) {
+      const size = lines.bytes + lines.length;
+      if (file.size + size > bytesMax) return await this.#append(file, [...lines]);
+      if (size > 0) await file.append(lines.toPieces());
+      return size;
+    }
     let total = 0;
     let from = 0;
     let bytes = 0;
