@@ -43,6 +43,8 @@ export class ScanJob {
   readonly #post: (reply: ScanReply, transfer?: ArrayBuffer[]) => void;
   readonly #items: Arrived[] = [];
   readonly #start = Promise.withResolvers<PlainStart>();
+  /** True once it is known which file it is. */
+  #isStarted = false;
   #skew: SkewBounds | undefined;
   /** The agent's clock when the text arrived that is being read. */
   #nowMs = 0;
@@ -127,8 +129,8 @@ export class ScanJob {
       if (!next && this.#isWhole === false) throw new BodyEnded();
       if (!next) return;
       this.#nowMs = next.nowMs ?? this.#nowMs;
-      // A copy: the memory is filled again once this is worked through, and lines that wait keep a part of theirs.
-      yield next.item instanceof Uint8Array ? new Uint8Array(next.item) : next.item;
+      // The memory is filled again once it is worked through, and the beginning of a file is looked at together with what follows.
+      yield next.item instanceof Uint8Array && !this.#isStarted ? new Uint8Array(next.item) : next.item;
       if (next.item instanceof Uint8Array) this.#consumedBytes += next.item.length;
     }
   }
@@ -146,6 +148,7 @@ export class ScanJob {
   async #ask(beginning: FileBeginning): Promise<ScanStart | undefined> {
     this.#post({ kind: 'head', job: this.id, beginning });
     const start = await this.#start.promise;
+    this.#isStarted = true;
     if (!start) return undefined;
     this.#skew = start.context.skew;
     const context = toContext(start.context, () => this.#nowMs);

@@ -61,7 +61,7 @@ export class LineSplitter {
   }
 
   /**
-   * Hands each line that ends in `chunk` to `onLine`, in order. The lines refer to the memory of `chunk`. `takeRun` is asked
+   * Hands each line that ends in `chunk` to `onLine`, in order. Nothing of the memory of `chunk` is kept. `takeRun` is asked
    * first where a line begins: it takes lines itself, the first of which begins at `from` in the bytes and at `start` in the
    * file, and returns where in the bytes the first one begins that it did not take. Default: it takes none.
    */
@@ -91,7 +91,7 @@ export class LineSplitter {
       } else {
         const start = this.#start;
         this.#start += end - from + 1;
-        onLine(new TextLine(start, lineText, isPlain, bytes, from));
+        onLine(new TextLine(start, lineText, isPlain));
       }
       from = end + 1;
     }
@@ -114,7 +114,8 @@ export class LineSplitter {
       for (const part of parts) this.#keepHead(part);
     }
     if (this.#hash) this.#keepHead(bytes);
-    else this.#parts.push(bytes);
+    // A copy: the memory of chunks may be filled with others, and a small part would keep all of one alive.
+    else this.#parts.push(Buffer.from(bytes));
   }
 
   #keepHead(bytes: Buffer): void {
@@ -123,7 +124,6 @@ export class LineSplitter {
     this.#nulBytes += bytes.length - rest.length;
     const kept = rest.subarray(0, LINE_BYTES_MAX - this.#keptBytes);
     if (kept.length === 0) return;
-    // A copy: many small parts of large chunks would keep all of these alive.
     this.#parts.push(Buffer.from(kept));
     this.#keptBytes += kept.length;
   }
@@ -163,23 +163,19 @@ export function createPlainLine(
   to: number,
   start: number,
 ): RawLine & { readonly text: string } {
-  return new TextLine(start, bytes.toString('latin1', from, to), true, bytes, from);
+  return new TextLine(start, bytes.toString('latin1', from, to), true);
 }
 
-/** A line within a chunk that needs no work: its bytes are cut out only when somebody asks for them. */
+/** A line of ASCII that needs no work: its bytes are made only when somebody asks for them. */
 class TextLine implements RawLine {
   readonly start: number;
   readonly text: string;
   readonly isPlain: boolean;
-  readonly #chunk: Buffer;
-  readonly #from: number;
 
-  constructor(start: number, text: string, isPlain: boolean, chunk: Buffer, from: number) {
+  constructor(start: number, text: string, isPlain: boolean) {
     this.start = start;
     this.text = text;
     this.isPlain = isPlain;
-    this.#chunk = chunk;
-    this.#from = from;
   }
 
   get length(): number {
@@ -187,7 +183,7 @@ class TextLine implements RawLine {
   }
 
   get bytes(): Buffer {
-    return this.#chunk.subarray(this.#from, this.#from + this.text.length);
+    return Buffer.from(this.text, 'latin1');
   }
 
   get isAscii(): boolean {

@@ -135,3 +135,31 @@ test('LineSplitter gives identical lines for every way to cut lines around its b
     { numRuns: 50 },
   );
 });
+
+test('LineSplitter looks at nothing of the memory of a chunk once it was pushed', () => {
+  const text = fc.constantFrom(
+    'one',
+    'zwölf',
+    'nul\0inside',
+    '\0\0',
+    'x'.repeat(300),
+    'y'.repeat(LINE_BYTES_MAX + 5),
+    '',
+  );
+  fc.assert(
+    fc.property(fc.array(text, { maxLength: 8 }), cuts, (texts, places) => {
+      const whole = Buffer.from(texts.join('\n'));
+      const splitter = new LineSplitter(0);
+      const lines: RawLine[] = [];
+      for (const chunk of cutInto(whole, places)) {
+        const memory = Buffer.from(chunk);
+        splitter.push(memory, (line) => void lines.push(line));
+        memory.fill(0x21);
+      }
+      splitter.finish((line) => void lines.push(line));
+      const kept = lines.map(({ start, bytes: held, raw }) => [start, (raw ?? held).toString('latin1')]);
+      const untouched = split([whole], { isClosed: true }).lines.map(({ start, text: line }) => [start, line]);
+      expect(kept).toEqual(untouched);
+    }),
+  );
+});
