@@ -10,7 +10,6 @@ export const INPUT_BYTES: usize = 0x2_0000;
 /** The records, with a line feed behind each. A line that begins in the first part of the region fits into all of it. */
 export const OUTPUT: usize = 0x4_0000;
 export const OUTPUT_BYTES: usize = 0x4_0000;
-const OUTPUT_END: usize = 0xa_0000;
 /** Lines that log rules may match: first byte of the message, the byte behind its last one, in the chunk, and which rules. */
 export const NOTED: usize = 0xa_0000;
 /** Tags by a hash, or behind it: length of the tag, or {@link NO_TAG}; length of the head; the tag; its number; the head of its records. */
@@ -51,7 +50,7 @@ const LINE_BYTES_MAX: usize = 0x1_0000;
 /** The device's buffer: where one ends within a line, another line may begin. */
 const BLOCK_BYTES: u32 = 4096;
 /** Lines of several processes are now and then written in another order than stamped. Seconds. */
-const BACKWARD_SLACK: i32 = 5;
+export const BACKWARD_SLACK: i32 = 5;
 /** Of an entry: the seconds since the line before, plus the slack; or this, and behind the head the second in 32 bits. */
 const SECOND_FOLLOWS: i32 = 255;
 const NOTED_BYTES: usize = 12;

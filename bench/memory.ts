@@ -66,7 +66,7 @@ async function measure(file: string): Promise<void> {
       }
       while (textBytes >= samples.length * SAMPLE_BYTES) samples.push(process.memoryUsage.rss() / 1e6);
     },
-    isPacked: true,
+    packing: 'condensed',
   });
   const seconds = (performance.now() - start) / 1000;
   const { user, system } = process.cpuUsage(cpu);

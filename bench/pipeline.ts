@@ -77,7 +77,7 @@ function readOwn(name: string, pool: ArchivePool, logs: number, archive: Buffer,
     const routers = Array.from({ length: logs }, (_, index) => `plant-${index}`);
     const before = process.threadCpuUsage();
     await Promise.all(
-      routers.map((router) => readLog(router, () => bodyOf(archive), pool, { commit, isPacked: store !== undefined })),
+      routers.map((router) => readLog(router, () => bodyOf(archive), pool, { commit, packing: store && 'condensed' })),
     );
     const { user, system } = process.threadCpuUsage(before);
     mainThread.set(name, [...(mainThread.get(name) ?? []), (user + system) / 1e6 / logs]);
@@ -246,7 +246,7 @@ async function measureDelay(workers: number, file: string): Promise<void> {
     for (let time = 0; time < times; time++) {
       await readLog(`${router}-${time}`, () => bodyOf(archive), pool, {
         commit: (one) => store.commit(one),
-        isPacked: true,
+        packing: 'condensed',
       });
     }
   };

@@ -127,6 +127,7 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
       return spoolBytesMax();
     },
     isHeldBack: opening.fault !== undefined,
+    packing: options.cluster ? 'plain' : 'condensed',
     clock,
     logger,
     onSpooled: () => sinks.wake(),
@@ -145,12 +146,14 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
     report: (event: RouterEvent) => recordRouterEvent(event, counts, options),
     trigger: (key: string) => void scheduler.trigger(key),
   };
-  let hasLogs = false;
+  let arePrepared = false;
   const createRouter = (parts: RouterParts) => {
     const router = new RouterAgent({ ...parts, ...shared });
-    // The first reading finds rotated files. Their threads start while the router is still being asked.
-    if (router.readsLogs && !hasLogs) archives.prepare();
-    hasLogs ||= router.readsLogs;
+    if (router.readsLogs && !arePrepared) {
+      // The first reading finds rotated files. Their threads start while the router is still being asked.
+      archives.prepare();
+      arePrepared = true;
+    }
     return router;
   };
   const trend = new SpoolTrend(clock, () => store.spooled.bytes);

@@ -76,6 +76,11 @@ export class LineTable {
     return from < to ? this.endOf(to - 1) - this.startOf(from) - (to - from - 1) : 0;
   }
 
+  /** False as long as nobody has looked for where lines end, which takes time. */
+  get isMeasured(): boolean {
+    return this.#foundEnds !== undefined;
+  }
+
   get #ends(): Uint32Array {
     this.#foundEnds ??= findLineEnds(this.memory);
     return this.#foundEnds;

@@ -5,8 +5,8 @@ export interface LineRun {
   /** Bytes of the lines, with a line feed behind each. */
   readonly bytes: number;
   /**
-   * For each line: the number of its head; the seconds since the line before, plus 5, or 255 and then its second of the day in 32
-   * bits; how many bytes longer than its own text it is where it comes from; its own text; a line feed.
+   * For each line: the number of its head; the seconds since the line before, plus `slack`, or 255 and then its second of the day in
+   * 32 bits; how many bytes longer than its own text it is where it comes from; its own text; a line feed.
    */
   readonly entries: Uint8Array;
   /** Heads by number, with room for the time. */
@@ -27,6 +27,8 @@ export interface LineRun {
   readonly low: number;
   /** The second of the day that the first line counts from. */
   readonly second: number;
+  /** So many seconds a line may be before the one in front of it, and is still counted from that. */
+  readonly slack: number;
 }
 
 /** Marks of the sections of a condensed text, each a byte. */
@@ -34,10 +36,9 @@ const [PLAIN, HEAD, RUN] = [0, 1, 2];
 /** In front of all sections: bytes of the text, in 32 bits. */
 const SIZE_BYTES = 4;
 /** Fields of a run before its time, tail and entries: the mark and three more bytes, then numbers of 32 bits. */
-const RUN_BYTES = 36;
+const RUN_BYTES = 40;
 const LINE_FEED = 0x0a;
 const SECOND_FOLLOWS = 255;
-const BACKWARD = 5;
 const [CLOCK_AT, LOW_AT] = ['YYYY-MM-DDT'.length, 'YYYY-MM-DDThh:mm:ss.NNN'.length];
 const DIGITS = Buffer.from('0123456789abcdefghijklmnopqrstuvwxyz');
 const MEMORY_BYTES_MIN = 64 * 1024;
@@ -57,7 +58,7 @@ export class LineCondenser {
   #end = SIZE_BYTES;
   #textBytes = 0;
   /** Heads that were written, by number. */
-  readonly #heads: (Uint8Array | undefined)[] = [];
+  #heads: (Uint8Array | undefined)[] = [];
 
   /** Adds one line or several, with a line feed between two. */
   addPlain(lines: Uint8Array): void {
@@ -76,8 +77,8 @@ export class LineCondenser {
     const memory = this.#memory;
     memory.set([RUN, run.timeAt, Number(run.showsOffset), time.length], at);
     at += 4;
-    const { count, second, low36, low, uidEnd, offsetEnd } = run;
-    for (const number of [count, second, low36, low, uidEnd, offsetEnd, tail.length, entries.length]) {
+    const { count, second, slack, low36, low, uidEnd, offsetEnd } = run;
+    for (const number of [count, second, low36, low, uidEnd, offsetEnd, tail.length, entries.length, slack]) {
       at = memory.writeInt32LE(number, at);
     }
     for (const bytes of [time, tail, entries]) {
@@ -87,13 +88,18 @@ export class LineCondenser {
     this.#textBytes += run.bytes;
   }
 
-  /** Ends the text and returns it. Valid until another one is begun. */
+  /** Ends the text and returns it. Valid until another one is begun, here or elsewhere in this thread. */
   finish(): Uint8Array {
     this.#reserve(0);
     const memory = this.#memory;
     memory.writeUInt32LE(Math.max(0, this.#textBytes - 1), 0);
+    const text = memory.subarray(0, this.#end);
     if (memory.length <= MEMORY_BYTES_KEPT_MAX) spare = memory;
-    return memory.subarray(0, this.#end);
+    this.#memory = NOTHING;
+    this.#end = SIZE_BYTES;
+    this.#textBytes = 0;
+    this.#heads = [];
+    return text;
   }
 
   #addHead(number: number, head: Uint8Array): void {
@@ -149,7 +155,7 @@ function expandRun(text: Buffer, from: number, heads: readonly Buffer[], lines: 
   const showsOffset = text[from + 2] === 1;
   const timeLength = text[from + 3] as number;
   const numberAt = (index: number) => text.readInt32LE(from + 4 + index * 4);
-  const [count, uidEnd, offsetEnd] = [numberAt(0), numberAt(4), numberAt(5)];
+  const [count, uidEnd, offsetEnd, slack] = [numberAt(0), numberAt(4), numberAt(5), numberAt(8)];
   let [second, low36, low] = [numberAt(1), numberAt(2), numberAt(3)];
   const tailFrom = from + RUN_BYTES + timeLength;
   const time = text.subarray(from + RUN_BYTES, tailFrom);
@@ -163,7 +169,7 @@ function expandRun(text: Buffer, from: number, heads: readonly Buffer[], lines: 
     const seconds = text[at + 1] as number;
     const about = text[at + 2] as number;
     at += 3;
-    if (seconds !== SECOND_FOLLOWS) second += seconds - BACKWARD;
+    if (seconds !== SECOND_FOLLOWS) second += seconds - slack;
     else {
       second = text.readInt32LE(at);
       at += 4;

@@ -13,6 +13,9 @@ const PARAMETERS = {
   [constants.ZSTD_c_windowLog]: WINDOW_LOG,
   [constants.ZSTD_c_checksumFlag]: 1,
 };
+/** How lines are packed: as they are, which every version reads, or by a `LineCondenser` if they come from one. */
+export type Packing = 'plain' | 'condensed';
+
 /** First byte of a body of condensed lines, behind which is what the codec gives; that itself begins with another one. */
 const CONDENSED = 1;
 /** Less than this takes the codec a little more. */
@@ -57,6 +60,11 @@ export function packCondensed(text: Uint8Array): Uint8Array<ArrayBuffer> {
   body[0] = CONDENSED;
   body.set(packed, 1);
   return body;
+}
+
+/** Returns the body of the same lines as they are. */
+export function toPlainBody(body: Uint8Array): Uint8Array {
+  return body[0] === CONDENSED ? packBytes(unpackLines(body).memory) : body;
 }
 
 function compress(bytes: Uint8Array): Uint8Array {

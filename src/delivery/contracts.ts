@@ -135,10 +135,10 @@ export interface Sink {
    */
   deliver(records: readonly OutgoingRecord[], signal: AbortSignal, isRepeat?: boolean): Promise<DeliveryReport>;
   /**
-   * As {@link deliver}, for records that the sink needs no more of than their bytes: nobody makes objects of them. Absent = it needs
-   * them one by one.
+   * As {@link deliver}, for records that the sink needs no more of than their bytes: nobody makes objects of them; also for
+   * those that it has accepted before. Absent = it needs them one by one.
    */
-  deliverLines?(lines: LineRanges, signal: AbortSignal): Promise<DeliveryReport>;
+  readonly deliverLines?: ((lines: LineRanges, signal: AbortSignal) => Promise<DeliveryReport>) | undefined;
   /** Tests whether records would be accepted, with a test record marked as such. Throws only when aborted. */
   preflight(fleet: PreflightFleet, signal: AbortSignal): Promise<readonly PreflightFinding[]>;
   /**

@@ -296,7 +296,7 @@ export class DeliveryWorker<Cursor> {
 
   async #attempt(load: Load, signal: AbortSignal): Promise<void> {
     const { inFlight } = load;
-    const lines = this.#options.sink.deliverLines ? inFlight.unlooked : undefined;
+    const lines = this.#options.sink.deliverLines ? inFlight.untouched : undefined;
     const outcome = await this.#deliver(load, lines ?? inFlight.attempt, signal);
     const isTrying = load.kind === 'new' && this.#refusedBatches >= REFUSED_BATCHES_MAX;
     if (isTrying && isAllRefused(outcome, inFlight.attempt)) await this.#probe(load, outcome, signal);
@@ -456,7 +456,7 @@ class InFlightBatch {
   }
 
   /** The records to send next, if they are all there were and nobody has looked at one of them. */
-  get unlooked(): LineRanges | undefined {
+  get untouched(): LineRanges | undefined {
     return this.#pending instanceof LineRanges && this.#pending.length <= this.#attemptMax ? this.#pending : undefined;
   }
 
@@ -480,7 +480,7 @@ class InFlightBatch {
   /** Settles the attempt except for the records at the indexes `again`, which stay in front. */
   settle(refused: readonly ({ readonly index: number } & Refusal)[], again: readonly number[]): void {
     let left: readonly OutgoingRecord[] = [];
-    if (this.unlooked && refused.length === 0 && again.length === 0) this.#pending = [];
+    if (this.untouched && refused.length === 0 && again.length === 0) this.#pending = [];
     else {
       const { attempt } = this;
       for (const { index, ...refusal } of refused) this.#refuse(attempt[index], refusal);

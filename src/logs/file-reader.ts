@@ -231,7 +231,7 @@ export class FileReader {
       endMs: stamp === undefined ? log.observedMs : parseStampUtcMs(stamp),
       order: log.position.stream.order,
       batchBytes,
-      isPacked: log.context.isPacked,
+      packing: log.context.packing,
       begin: (beginning) => this.#begin(request, beginning),
       onBatch: async (batch) => {
         if (!attempt.scan) return;

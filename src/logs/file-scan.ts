@@ -1,5 +1,5 @@
 import { createHash, type Hash } from 'node:crypto';
-import { yieldToLoop } from '../base/index.ts';
+import { type Packing, yieldToLoop } from '../base/index.ts';
 import type { BlockLost, BlockRecovered } from '../bzip2/index.ts';
 import type { Completion } from '../model/index.ts';
 import { LogError } from './errors.ts';
@@ -30,8 +30,8 @@ export interface ScanPlan {
   readonly order?: DateOrder | undefined;
   /** Maximum size of one batch of lines, in bytes. */
   readonly batchBytes: number;
-  /** True if the records are wanted as {@link packLines} packs them, too, where another thread makes them. Default false. */
-  readonly isPacked?: boolean | undefined;
+  /** How the records are packed, too, where another thread makes them. Absent: they are not. */
+  readonly packing?: Packing | undefined;
 }
 
 /** The beginning of a file. */

@@ -29,7 +29,7 @@ export interface BatchSource<B extends Batch> {
   readonly onMissing?: ((batch: B, records: number) => void) | undefined;
 }
 
-/** Where lines end in a longer batch is not looked for only to fill a slice that is half full already. Bytes. */
+/** Where lines end in a longer batch is not looked for, if that is not known yet, only to fill a slice that is half full. Bytes. */
 const LONG_BYTES = 256 * 1024;
 
 /**
@@ -99,7 +99,7 @@ function addLines(
     return to;
   }
   const isHalfFull = recordsLeft * 2 <= recordsMax || bytesLeft * 2 <= bytesMax;
-  if (!isEmpty && isHalfFull && table.memory.length > LONG_BYTES) return from;
+  if (!isEmpty && isHalfFull && !table.isMeasured && table.memory.length > LONG_BYTES) return from;
   let end = isEmpty ? from + 1 : from;
   for (let bytes = table.bytesOf(from, end); end < to && end - from < recordsLeft; end++) {
     bytes += table.bytesOf(end, end + 1);

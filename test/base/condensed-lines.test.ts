@@ -8,6 +8,7 @@ const HEAD_TEXTS = ['wan', 'dhcpd'].map((tag) => `{"time":"YYYY-MM-DDThh:mm:ss.N
 const HEADS = HEAD_TEXTS.map((text) => Buffer.from(text));
 const TAIL = '","uid":"ab-00zzyyyy","offset":7xxxxxx,"site":"munich"}';
 const BYTES_MAX = 1_000_000;
+const SLACK = 7;
 
 interface Line {
   readonly head: number;
@@ -32,7 +33,7 @@ function render(lines: readonly Line[], start: number, showsOffset: boolean): st
 function toRun(lines: readonly Line[], start: number, showsOffset: boolean, before: number): LineRun {
   let last = before;
   const entries = lines.map(({ head, second, about, text }) => {
-    const seconds = second - last + 5;
+    const seconds = second - last + SLACK;
     last = second;
     const far = Buffer.alloc(4);
     far.writeInt32LE(second);
@@ -57,6 +58,7 @@ function toRun(lines: readonly Line[], start: number, showsOffset: boolean, befo
     low36: start % 36 ** 4,
     low: start % 1_000_000,
     second: before,
+    slack: SLACK,
   };
 }
 
@@ -100,12 +102,11 @@ test('expandLines() gives the lines that were condensed, alike or not', () => {
 });
 
 test('LineCondenser writes a head down once, and again when its number means another one', () => {
-  const condenser = new LineCondenser();
+  const [first, condenser] = [new LineCondenser(), new LineCondenser()];
   const one = { head: 0, second: 60, about: 30, text: 'x' };
   const run = toRun([one], 0, true, 60);
-  condenser.addRun(run);
-  condenser.addRun(run);
-  const twice = condenser.finish().length;
+  for (const each of [first, first, condenser, condenser]) each.addRun(run);
+  const twice = first.finish().length;
   condenser.addRun({ ...run, heads: HEAD_TEXTS.map((head) => Buffer.from(head.replace('tag', 'TAG'))) });
   const text = Buffer.from(condenser.finish());
   expect(text.toString('latin1').split(HEAD_TEXTS[1] ?? '')).toHaveLength(2);

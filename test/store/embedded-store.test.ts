@@ -563,7 +563,7 @@ test('EmbeddedStore lifts a database of format 1 to that of this program with al
     expect(store.spooled.records).toBe(2);
   }
   using database = new DatabaseSync(folder.database);
-  expect(database.prepare('PRAGMA user_version').get()).toEqual({ user_version: 7 });
+  expect(database.prepare('PRAGMA user_version').get()).toEqual({ user_version: 8 });
 });
 
 test('EmbeddedStore stores facts with the steps of a log or not at all, and forgets them with their router', async () => {

@@ -16,7 +16,7 @@ import { WorkerThread } from './worker-thread.ts';
 
 /** Number of workers and their limits. */
 export interface ArchivePoolOptions {
-  /** Most files decoded at the same time, one thread each; threads start when first needed. */
+  /** Most files decoded at the same time, one thread each; threads start when first needed, or when somebody prepares for it. */
   readonly workers: number;
   /** For the watch over threads that stop answering. Default: the machine's clock. */
   readonly clock?: Clock | undefined;
@@ -38,7 +38,7 @@ export interface DecodeOptions extends Bzip2Limits {
 export interface ArchivePool extends AsyncDisposable {
   /**
    * Decodes one file of whatever format its first bytes show; a file of no known format is text and passes unchanged.
-   * Yields chunks that the reader may keep, in order, and at last one {@link ArchiveEnd}. The source is read no faster
+   * Yields chunks that the reader may keep unless it passes them to {@link ArchivePool.scan}, in order, and at last one {@link ArchiveEnd}. The source is read no faster
    * than the result is taken, and its iterator is closed whatever happens.
    *
    * bzip2 is verified block by block before its bytes come out; gzip and zstd only at the end of each member or frame,
@@ -135,8 +135,12 @@ class WorkerPool implements ArchivePool {
   }
 
   prepare(): void {
-    this.#freeThreads.next?.prepare();
-    this.#freeScanThreads.next?.prepare();
+    try {
+      this.#freeThreads.next?.prepare();
+      this.#freeScanThreads.next?.prepare();
+    } catch {
+      // The first archive tries again, and tells why it cannot be read.
+    }
   }
 
   scan(options: ScanOptions, signal?: AbortSignal): Scan {

@@ -124,7 +124,9 @@ export class ArchiveThread {
         if (reply.kind === 'marker') yield reply.marker;
         if (reply.kind !== 'output') continue;
         const { length, buffer: memory } = reply.bytes;
-        markOwn(reply.bytes, () => this.#thread.post({ kind: 'memory', memory }));
+        markOwn(reply.bytes, () => {
+          if (memory instanceof SharedArrayBuffer) this.#thread.post({ kind: 'memory', memory });
+        });
         yield reply.bytes;
         job.outputBytes -= length;
         job.takenBytes += length;

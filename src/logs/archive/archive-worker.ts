@@ -1,26 +1,40 @@
 import { type MessagePort, parentPort } from 'node:worker_threads';
 import { Bzip2Decoder, Bzip2Error, Bzip2Workspace } from '../../bzip2/index.ts';
-import { OUTPUT_CHUNK_BYTES, OUTPUT_WINDOW_BYTES, type Reply, type Request } from './archive-protocol.ts';
+import {
+  OUTPUT_CHUNK_BYTES,
+  OUTPUT_OWN_BYTES,
+  OUTPUT_WINDOW_BYTES,
+  type Reply,
+  type Request,
+} from './archive-protocol.ts';
 
 /** Memory that was given back: no more than may be under way. */
 const spare: SharedArrayBuffer[] = [];
-const SPARE_MAX = OUTPUT_WINDOW_BYTES / OUTPUT_CHUNK_BYTES;
+const SPARE_MAX = Math.ceil(OUTPUT_WINDOW_BYTES / OUTPUT_CHUNK_BYTES);
+
+function toShared(part: Uint8Array): Uint8Array<SharedArrayBuffer> {
+  const bytes = new Uint8Array(spare.pop() ?? new SharedArrayBuffer(OUTPUT_CHUNK_BYTES), 0, part.length);
+  bytes.set(part);
+  return bytes;
+}
 
 /** One file: input messages in, output messages out, never more of them under way than the reader takes. */
 class Job {
   readonly id: number;
   readonly #decoder: Bzip2Decoder;
-  readonly #post: (reply: Reply) => void;
+  readonly #post: (reply: Reply, transfer?: ArrayBufferLike[]) => void;
   readonly #input: Uint8Array[] = [];
   #pushedBytes = 0;
   #isInputEnded = false;
   #isEndPushed = false;
   #isOver = false;
   #untakenBytes = 0;
+  /** Decoded bytes that were posted. */
+  #postedBytes = 0;
   /** Decoded bytes of the decoder's own buffer that are not posted yet. */
   #piece: Uint8Array | undefined;
 
-  constructor(id: number, decoder: Bzip2Decoder, post: (reply: Reply) => void) {
+  constructor(id: number, decoder: Bzip2Decoder, post: (reply: Reply, transfer?: ArrayBufferLike[]) => void) {
     this.id = id;
     this.#decoder = decoder;
     this.#post = post;
@@ -59,12 +73,13 @@ class Job {
   }
 
   #postPiece(piece: Uint8Array): void {
-    const memory = spare.pop() ?? new SharedArrayBuffer(OUTPUT_CHUNK_BYTES);
-    const bytes = new Uint8Array(memory, 0, Math.min(piece.length, OUTPUT_CHUNK_BYTES));
-    bytes.set(piece.subarray(0, bytes.length));
+    const part = piece.subarray(0, OUTPUT_CHUNK_BYTES);
+    const isOwn = this.#postedBytes < OUTPUT_OWN_BYTES;
+    this.#postedBytes += part.length;
+    const bytes = isOwn ? new Uint8Array(part) : toShared(part);
     this.#piece = bytes.length < piece.length ? piece.subarray(bytes.length) : undefined;
     this.#untakenBytes += bytes.length;
-    this.#post({ kind: 'output', job: this.id, bytes });
+    this.#post({ kind: 'output', job: this.id, bytes }, isOwn ? [bytes.buffer] : []);
   }
 
   /** Gives the decoder its next input. False when there is none yet. */

@@ -74,7 +74,7 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
   /** Text posted and not worked through. */
   #textBytes = 0;
   /** The same, in order, as chunks of which the thread has seen so many bytes. */
-  readonly #texts: Uint8Array[] = [];
+  readonly #texts: { readonly chunk: Uint8Array; readonly bytes: number }[] = [];
   #seenBytes = 0;
   #changed = Promise.withResolvers<void>();
 
@@ -206,19 +206,20 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
   #postText(text: Uint8Array): void {
     // What is not from a decoding thread may be a part of a buffer that is used for other things too.
     const bytes = isOwn(text) ? text : new Uint8Array(text);
-    this.#textBytes += bytes.length;
-    this.#texts.push(bytes);
-    this.#thread.post({ kind: 'text', job: this.id, bytes, nowMs: this.#nowMs });
+    this.#textBytes += text.length;
+    this.#texts.push({ chunk: text, bytes: text.length });
+    const transfer = bytes.buffer instanceof ArrayBuffer ? [bytes.buffer] : [];
+    this.#thread.post({ kind: 'text', job: this.id, bytes, nowMs: this.#nowMs }, transfer);
   }
 
   /** Lets the memory of text be used again that the thread has worked through. */
   #noteSeen(bytes: number): void {
     this.#textBytes -= bytes;
     this.#seenBytes += bytes;
-    for (let [first] = this.#texts; first && first.length <= this.#seenBytes; [first] = this.#texts) {
-      this.#seenBytes -= first.length;
+    for (let [first] = this.#texts; first && first.bytes <= this.#seenBytes; [first] = this.#texts) {
+      this.#seenBytes -= first.bytes;
       this.#texts.shift();
-      giveBack(first);
+      giveBack(first.chunk);
     }
   }
 

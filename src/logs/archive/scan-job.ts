@@ -152,7 +152,7 @@ export class ScanJob {
     if (!start) return undefined;
     this.#skew = start.context.skew;
     const context = toContext(start.context, () => this.#nowMs);
-    return { file: start.file, context: { ...context, isPacked: this.#plan.isPacked } };
+    return { file: start.file, context: { ...context, isCondensed: this.#plan.packing === 'condensed' } };
   }
 
   #toState({ file, stream }: FileScan): ScanState {
@@ -168,7 +168,7 @@ export class ScanJob {
   /** `copy`: the records in other memory. Default: they are given away. */
   #toPlainBatch(batch: ScanBatch, copy?: Uint8Array): PlainBatch {
     const { bytes, length } = batch.records;
-    const packed = this.#plan.isPacked ? batch.records.pack() : undefined;
+    const packed = this.#plan.packing ? batch.records.pack() : undefined;
     return { ...batch, recordBytes: bytes.length, records: length, packed, memory: copy ?? batch.records.detach() };
   }
 }

@@ -28,9 +28,8 @@ export interface ThreadJob<Reply> {
 }
 
 /**
- * A worker thread that serves one job at a time. The thread starts with the first job
- * or shortly before it, is replaced with the
- * next one after it died, and does not keep the process alive while it has nothing to do.
+ * A worker thread that serves one job at a time. The thread starts with the first job or before it, is replaced with the next
+ * one after it died, and does not keep the process alive while it has nothing to do.
  */
 export class WorkerThread<Request, Reply extends { readonly job: number }> {
   readonly #options: WorkerThreadOptions;

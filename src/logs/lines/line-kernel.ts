@@ -145,6 +145,7 @@ export class LineKernel {
         low36,
         low,
         second: span.last + span.shift,
+        slack: wasm.BACKWARD_SLACK.value,
       },
       // Without the line feed behind the last one.
       records: this.#bytes.subarray(wasm.OUTPUT.value, wasm.OUTPUT.value + wasm.outputBytes.value - 1),
@@ -222,7 +223,7 @@ export class LineKernel {
     const rowsEnd = wasm.ROWS.value + table.next.length * 4;
     const hasRoom =
       setsOfEnd.length * 16 <= wasm.ALTERNATIVES.value - wasm.ENDS.value &&
-      alternatives.length * ALTERNATIVE_WORDS * 4 <= wasm.ROWS.value - wasm.ALTERNATIVES.value;
+      alternatives.length * ALTERNATIVE_WORDS * 4 <= wasm.CONDENSED.value - wasm.ALTERNATIVES.value;
     if (table.setCount > SETS_MAX || shift > SHIFT_MAX || !hasRoom) return false;
     if (rowsEnd > this.#bytes.length) {
       wasm.memory.grow(Math.ceil((rowsEnd - this.#bytes.length) / MEMORY_PAGE_BYTES));

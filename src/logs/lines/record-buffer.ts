@@ -61,14 +61,14 @@ export class RecordBuffer {
   /** True if somebody else keeps the memory, so that it is not used again. */
   #isGiven = false;
   #onRelease: ((memory: ArrayBufferLike) => void) | undefined;
-  /** Condenses the records that are alike; absent if they will not be packed. */
+  /** Condenses the records that are alike; absent if they are not to be. */
   readonly #condenser: LineCondenser | undefined;
   /** Start of the records that are not condensed. */
   #condensedTo = 0;
 
-  /** `isPacked`: true if {@link pack} is called in the end. */
-  constructor(isPacked = false) {
-    if (isPacked) this.#condenser = new LineCondenser();
+  /** `isCondensed`: true if {@link pack} will be called, and is to leave out what records have in common. */
+  constructor(isCondensed = false) {
+    if (isCondensed) this.#condenser = new LineCondenser();
   }
 
   /** Records that another thread has rendered: in the first `bytes` of `memory`, which goes to `onRelease` afterwards. */

@@ -40,8 +40,8 @@ export interface RecordContext extends TimeContext {
   readonly behind?: GapEdge | undefined;
   /** Redaction and log rules. Default: none. */
   readonly matcher?: MessageMatcher | undefined;
-  /** True if the records of a batch are packed where they are made. Default false. */
-  readonly isPacked?: boolean | undefined;
+  /** True if the records of a batch are condensed where they are made. Default false. */
+  readonly isCondensed?: boolean | undefined;
 }
 
 const NO_FLAGS: readonly RecordFlag[] = [];
@@ -74,7 +74,7 @@ export class RecordBuilder {
 
   constructor(context: RecordContext, file: LogFileDraft) {
     this.#context = context;
-    this.#batch = createBatch(context.isPacked);
+    this.#batch = createBatch(context.isCondensed);
     this.#file = file;
     const { router, component } = context;
     this.#uidPrefix = createUidPrefix(router.name, component, file);
@@ -199,7 +199,7 @@ export class RecordBuilder {
     const batch = this.#batch;
     const { component } = this.#context;
     for (const match of this.#matches.list()) batch.events.push({ type: 'log-rule-matched', component, ...match });
-    this.#batch = createBatch(this.#context.isPacked);
+    this.#batch = createBatch(this.#context.isCondensed);
     this.#matches = new MatchTotals();
     return batch;
   }

@@ -26,10 +26,10 @@ export interface ScanBatch {
   readonly events: LineEvent[];
 }
 
-/** A batch without anything in it. `isPacked`: true if its records will be packed here. */
-export function createBatch(isPacked = false): ScanBatch {
+/** A batch without anything in it. `isCondensed`: true if its records will be packed here, condensed. */
+export function createBatch(isCondensed = false): ScanBatch {
   return {
-    records: new RecordBuffer(isPacked),
+    records: new RecordBuffer(isCondensed),
     lines: 0,
     bytes: 0,
     unparsed: 0,

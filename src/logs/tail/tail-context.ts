@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Clock } from '../../base/index.ts';
+import type { Clock, Packing } from '../../base/index.ts';
 import type { LifecyclePause, LogCommit, RecordLines, RouterIdentity } from '../../model/index.ts';
 import type { ArchivePool } from '../archive/index.ts';
 import type { LogEvent, LogSource, RecordLog, RouterTime } from '../contracts.ts';
@@ -120,8 +120,8 @@ export class TailContext {
   /** True if the listing shows that the logs of this router were deleted. */
   isWiped = false;
   readonly #records: RecordLog;
-  /** True if records are stored packed. */
-  readonly isPacked: boolean;
+  /** How records are packed to be stored. */
+  readonly packing: Packing | undefined;
   readonly #onStored: TailOptions['onStored'];
   /** The facts as they were stored last. */
   #storedFacts: string | undefined;
@@ -145,7 +145,7 @@ export class TailContext {
     this.router = options.router;
     this.source = options.source;
     this.#records = options.records;
-    this.isPacked = options.records.isPacked ?? false;
+    this.packing = options.records.packing;
     this.#onStored = options.onStored;
     this.archives = options.archives;
     this.clock = options.clock;

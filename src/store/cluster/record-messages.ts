@@ -1,4 +1,4 @@
-import { packBytes, unpackLines } from '../../base/index.ts';
+import { packBytes, toPlainBody, unpackLines } from '../../base/index.ts';
 import type { ClusterLink, Message } from './link.ts';
 import { RECORDS_HEADER, TIME_HEADER } from './record-feed.ts';
 
@@ -25,9 +25,11 @@ export function readPayloadMax({ connection }: Pick<ClusterLink, 'connection'>):
 /** Makes messages of the records of a step: one, or as few as the server takes. */
 export function toRecordMessages(
   subject: string,
-  { body, records, committedMs }: PackedRecords,
+  { body: packed, records, committedMs }: PackedRecords,
   bytesMax: number,
 ): Message[] {
+  // Replicas of earlier versions read the same stream.
+  const body = toPlainBody(packed);
   const time = String(Math.floor(committedMs));
   const toMessage = (payload: Uint8Array, count: number): Message => {
     return { subject, payload, words: [RECORDS_HEADER, String(count), TIME_HEADER, time] };

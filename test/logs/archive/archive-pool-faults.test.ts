@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, test } from 'vitest';
 import { createSteppedClock } from '../../../src/base/index.ts';
-import { OUTPUT_WINDOW_BYTES, type Reply } from '../../../src/logs/archive/archive-protocol.ts';
+import { OUTPUT_OWN_BYTES, OUTPUT_WINDOW_BYTES, type Reply } from '../../../src/logs/archive/archive-protocol.ts';
 import { startArchiveWorker } from '../../../src/logs/archive/archive-thread.ts';
 import { type ArchiveItem, type ArchivePool, openArchivePool } from '../../../src/logs/archive/index.ts';
 import { giveBack } from '../../../src/logs/archive/own-chunks.ts';
@@ -163,12 +163,28 @@ describe.skipIf(BZIP2.isMissing)(`ArchivePool${BZIP2.note}`, () => {
       if (!(item instanceof Uint8Array)) continue;
       expect(input.subarray(bytes, bytes + item.length).equals(item)).toBe(true);
       taken.push({ chunk: item, from: bytes });
+      // What is read on the main thread is never given back: so that is no shared memory.
+      expect(item.buffer instanceof SharedArrayBuffer).toBe(bytes >= OUTPUT_OWN_BYTES);
       bytes += item.length;
+      // Once is enough.
+      if (taken.length % 2 === 0) giveBack(item);
       if (taken.length % 2 === 0) giveBack(item);
     }
     const isAsBefore = taken.map(({ chunk, from }) => input.subarray(from, from + chunk.length).equals(chunk));
     expect(isAsBefore.filter((_, index) => index % 2 === 0)).not.toContain(false);
     expect(isAsBefore.filter((_, index) => index % 2 === 1)).toContain(false);
+  });
+
+  test('does not fail when threads cannot be prepared: the first archive tries again', async () => {
+    let attempts = 0;
+    const decoder = () => {
+      if (attempts++ === 0) throw new TypeError('No more threads');
+      return startArchiveWorker();
+    };
+    await using pool = openArchivePool({ workers: 1 }, { decoder });
+    pool.prepare();
+    expect((await readAll(pool.decode(chunksOf(archive), LIMITS))).equals(input)).toBe(true);
+    expect(attempts).toBe(2);
   });
 
   test('ends a thread that has had nothing to do for a minute', async () => {

@@ -105,7 +105,7 @@ async function readAll(pool: ArchivePool, items: readonly ScanItem[], situation:
     isStampExpected: false,
     endMs: OBSERVED_MS,
     batchBytes: 600,
-    isPacked: true,
+    packing: 'condensed',
     begin: (beginning) => {
       beginnings.push(beginning);
       return start(beginning.known ?? createFile(beginning.key, 2));
@@ -393,17 +393,17 @@ describe('a thread that reads lines', () => {
   test('packs records for a store, and for nobody else', async () => {
     const { pool } = openWatched();
     await using _ = pool;
-    for (const isPacked of [false, true]) {
+    for (const packing of [undefined, 'plain', 'condensed'] as const) {
       const packed: (boolean | undefined)[] = [];
       const onBatch: ScanOptions['onBatch'] = ({ records }) => {
         packed.push(records.packed && unpackLines(records.packed).memory.equals(Buffer.from(records.bytes)));
       };
       const begin: ScanOptions['begin'] = ({ key }) => startOf(createFile(key, 0));
-      const scan = pool.scan({ ...PLAN, isPacked, batchBytes: 8000, onBatch, begin });
+      const scan = pool.scan({ ...PLAN, packing, batchBytes: 8000, onBatch, begin });
       await scan.read(bodyOf([text(MANY)]));
       await onBatch(scan.takeBatch());
       expect(packed.length).toBeGreaterThan(1);
-      expect(new Set(packed)).toEqual(new Set([isPacked || undefined]));
+      expect(new Set(packed)).toEqual(new Set([packing && true]));
     }
   });
 

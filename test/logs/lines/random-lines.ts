@@ -143,7 +143,7 @@ function createContext({ zone, matcher, isInOrder, wasLooked, skips }: Situation
     ...(isInOrder && { stream: createStreamState() }),
     ...(wasLooked && { notBeforeMs: Date.UTC(2026, 9, 24), skew: createSkewBounds() }),
     ...(skips && { skipBeforeUtcMs: Date.UTC(2026, 9, 25, 0, 31) }),
-    isPacked: true,
+    isCondensed: true,
   };
 }
 

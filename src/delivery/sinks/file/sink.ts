@@ -1,7 +1,7 @@
 import { type ByteLine, type Clock, LineRanges, toPieces, untilAborted } from '../../../base/index.ts';
 import type { BatchBounds, DeliveryReport, PreflightFinding, Sink } from '../../contracts.ts';
 import { type RecordFormat, renderLines } from '../../formats/format.ts';
-import { OutgoingRecord } from '../../outgoing-record.ts';
+import type { OutgoingRecord } from '../../outgoing-record.ts';
 import { FileArchive } from './archive.ts';
 import { toFileError } from './errors.ts';
 import { FileLock } from './lock.ts';
@@ -25,7 +25,7 @@ export interface FileSinkOptions extends FileSettings {
 
 /** Minimum size of the end of the file to search for records written but not acknowledged before a crash. Bytes. */
 const TAIL_BYTES_MIN = 4 * 1024 * 1024;
-/** Assumed maximum ratio of a formatted record to the stored one. */
+/** Assumed maximum ratio of a record in another format to the stored one. */
 const GROWTH = 4;
 
 /**
@@ -43,6 +43,8 @@ class FileSink implements Sink {
   readonly name: string;
   readonly batch: BatchBounds;
   readonly timeoutMs: number;
+  /** Of records as they are stored: other formats are made of each. */
+  readonly deliverLines: Sink['deliverLines'];
   readonly #options: FileSinkOptions;
   readonly #format: RecordFormat;
   readonly #archive: FileArchive;
@@ -63,20 +65,12 @@ class FileSink implements Sink {
     this.timeoutMs = timeoutMs;
     this.#options = options;
     this.#format = format;
+    if (format === 'native') this.deliverLines = (lines, signal) => this.#run(() => lines, signal);
     this.#archive = new FileArchive({ path, keep, compress, fileMode: FILE_MODE });
   }
 
   async deliver(records: readonly OutgoingRecord[], signal: AbortSignal): Promise<DeliveryReport> {
     return await this.#run(() => renderLines(records, this.#format), signal);
-  }
-
-  async deliverLines(lines: LineRanges, signal: AbortSignal): Promise<DeliveryReport> {
-    if (this.#format !== 'native')
-      return await this.deliver(
-        lines.map((line) => new OutgoingRecord(line)),
-        signal,
-      );
-    return await this.#run(() => lines, signal);
   }
 
   async #run(render: () => readonly ByteLine[] | LineRanges, signal: AbortSignal): Promise<DeliveryReport> {
@@ -180,7 +174,8 @@ class FileSink implements Sink {
     if (this.#file) return this.#file;
     // A delivery that is abandoned while the file is being opened is in doubt as well: it goes on.
     this.#doubtsAtOpening = this.#doubts;
-    const tailBytes = Math.max(TAIL_BYTES_MIN, GROWTH * batch.bytesMax);
+    const growth = this.#format === 'native' ? 1 : GROWTH;
+    const tailBytes = Math.max(TAIL_BYTES_MIN, growth * (batch.bytesMax + batch.recordsMax));
     this.#file = await LogFile.open({ path, fsync, tailBytes, nowMs: clock.now() });
     this.#known = this.#file.lines;
     return this.#file;
