@@ -85,6 +85,8 @@ export interface Stations extends Omit<State, 'opening' | 'recent' | 'spoolBytes
 
 /** Decompression threads. A router that stalls in the middle of a large archive occupies one, so there is another. */
 const ARCHIVE_WORKERS = 2;
+/** A thread takes some descriptors: where these are fewer, none starts before it is needed. */
+const PREPARED_DESCRIPTORS_MIN = 1024;
 /** Bounds of the steps of stopping. Milliseconds. */
 const STOP_MS = { archives: 500, routers: 1500, delivery: 3500, schedule: 1500, share: 100, trend: 100 };
 
@@ -151,7 +153,7 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
     const router = new RouterAgent({ ...parts, ...shared });
     if (router.readsLogs && !arePrepared) {
       // The first reading finds rotated files. Their threads start while the router is still being asked.
-      archives.prepare();
+      if ((descriptorsMax ?? Number.POSITIVE_INFINITY) >= PREPARED_DESCRIPTORS_MIN) archives.prepare();
       arePrepared = true;
     }
     return router;
