@@ -62,7 +62,7 @@ export class RecordBuffer {
   #isGiven = false;
   #onRelease: ((memory: ArrayBufferLike) => void) | undefined;
   /** Condenses the records that are alike; absent if they are not to be. */
-  readonly #condenser: LineCondenser | undefined;
+  #condenser: LineCondenser | undefined;
   /** Start of the records that are not condensed. */
   #condensedTo = 0;
 
@@ -186,6 +186,8 @@ export class RecordBuffer {
     this.#end = 0;
     this.#length = 0;
     this.#packed = undefined;
+    this.#condenser = this.#condenser && new LineCondenser();
+    this.#condensedTo = 0;
     this.#isGiven = false;
     if (lastSize !== undefined) lastSize = memory.length > STEP_BYTES ? Math.min(memory.length, KEPT_BYTES_MAX) : 0;
     return memory.length > 0 ? memory : Buffer.allocUnsafeSlow(0);

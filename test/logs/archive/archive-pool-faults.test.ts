@@ -79,6 +79,22 @@ function openWatchedPool(workers: number): { pool: ArchivePool; started: Worker[
   return { pool: openArchivePool({ workers }, { decoder: start }), started };
 }
 
+/** Ways to start threads, and which kinds were started. */
+function watchStarts() {
+  const started: string[] = [];
+  const starts = {
+    decoder: () => {
+      started.push('decoder');
+      return startArchiveWorker();
+    },
+    scanner: () => {
+      started.push('scanner');
+      return startScanWorker();
+    },
+  };
+  return { started, starts };
+}
+
 /** Resolves when a thread has posted replies of one kind for so many bytes, and the pool has received them. */
 function waitForBytes(worker: Worker, kind: 'output' | 'consumed', count: number): Promise<void> {
   return new Promise((resolve) => {
@@ -108,17 +124,7 @@ describe.skipIf(BZIP2.isMissing)(`ArchivePool${BZIP2.note}`, () => {
   });
 
   test('starts the threads for a long archive while it is still on its way, and none for its lines if it is short', async () => {
-    const started: string[] = [];
-    const starts = {
-      decoder: () => {
-        started.push('decoder');
-        return startArchiveWorker();
-      },
-      scanner: () => {
-        started.push('scanner');
-        return startScanWorker();
-      },
-    };
+    const { started, starts } = watchStarts();
     const scanned = { ...LIMITS, isScanned: true };
     await using pool = openArchivePool({ workers: 2 }, starts);
     await readAll(pool.decode(chunksOf(archive.subarray(0, 100_000)), scanned)).catch(() => {});
@@ -136,17 +142,7 @@ describe.skipIf(BZIP2.isMissing)(`ArchivePool${BZIP2.note}`, () => {
   });
 
   test('starts the threads for one archive when it is told to prepare, and those take the first one that comes', async () => {
-    const started: string[] = [];
-    const starts = {
-      decoder: () => {
-        started.push('decoder');
-        return startArchiveWorker();
-      },
-      scanner: () => {
-        started.push('scanner');
-        return startScanWorker();
-      },
-    };
+    const { started, starts } = watchStarts();
     await using pool = openArchivePool({ workers: 2 }, starts);
     pool.prepare();
     pool.prepare();

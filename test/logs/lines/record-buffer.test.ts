@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { unpackLines } from '../../../src/base/index.ts';
 import { RecordBuffer } from '../../../src/logs/lines/record-buffer.ts';
 
 function fill(...records: readonly string[]): RecordBuffer {
@@ -111,4 +112,30 @@ test('RecordBuffer tells the thread that rendered its records when they are free
   expect(freed).toEqual([]);
   free();
   expect(freed).toEqual([memory.buffer]);
+});
+
+test('RecordBuffer packs what was added since it was emptied, and nothing of before', () => {
+  const buffer = new RecordBuffer(true);
+  const [head, tail] = [Buffer.from('YYYY-MM-DDThh:mm:ss.NNNNNNNNN '), Buffer.from(' 0000 000000')];
+  const record = Buffer.from('2026-11-26T00:00:07.000000042 text 0016 000042');
+  buffer.append(record, {
+    count: 1,
+    bytes: record.length + 1,
+    entries: Buffer.from([0, 7, 20, ...Buffer.from('text\n')]),
+    heads: [head],
+    timeAt: 0,
+    time: Buffer.from('2026-11-26Thh:mm:ss.000000000'),
+    showsOffset: true,
+    tail,
+    uidEnd: 5,
+    offsetEnd: 12,
+    low36: 42,
+    low: 42,
+    second: 0,
+    slack: 0,
+  });
+  expect(unpackLines(buffer.pack()).memory.toString()).toBe(record.toString());
+  buffer.release();
+  buffer.push('{}');
+  expect(unpackLines(buffer.pack()).memory.toString()).toBe('{}');
 });
