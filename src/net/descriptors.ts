@@ -1,4 +1,4 @@
-import { closeSync, openSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { createSystemClock } from '../base/index.ts';
 
 /**
@@ -7,13 +7,17 @@ import { createSystemClock } from '../base/index.ts';
  */
 const SPARED = 28;
 
-/** Descriptors that one look finds free beyond the one that is claimed: a look takes as long as some thirty calls of the system. */
-const FOUND_AT_ONCE = 64;
-/** Validity of a look. Descriptors opened by others meanwhile come out of the reserve. Milliseconds. */
-const LOOK_MS_MAX = 50;
+/**
+ * Validity of a look, which takes a millisecond for each 1,000 open files where the system does not count them. Descriptors
+ * opened by others meanwhile come out of the reserve. Milliseconds.
+ */
+const LOOK_MS_MAX = 1000;
+
+const OPEN_FILES = '/proc/self/fd';
 
 const clock = createSystemClock();
 
+let limit: { readonly descriptors: number | undefined } | undefined;
 /** Descriptors that were claimed and are not open yet; those of a process are shared, so the count is, too. */
 let claimed = 0;
 /** Free ones that the last look has found, and that were not claimed since. */
@@ -22,7 +26,7 @@ let found = { count: 0, spared: 0, untilMs: 0 };
 /**
  * Claims a descriptor for a connection, and returns the function that ends the claim (idempotent), to be called when the
  * descriptor is open or not needed. `undefined` when it would be one of the last of the process: whoever watches the agent
- * must be able to connect to it then, of all times.
+ * must be able to connect to it then, of all times. Where the system does not say how many there are, each claim is granted.
  */
 export function claimDescriptor(spared: number = SPARED): (() => void) | undefined {
   if (!isFound(spared) && !look(spared)) return undefined;
@@ -41,33 +45,33 @@ function isFound(spared: number): boolean {
   return true;
 }
 
-/** Looks for a free descriptor beside those that are spared, and for the next ones if there are many. */
+/** Looks for a free descriptor beside those that are spared, and for the next ones: half of what there is. */
 function look(spared: number): boolean {
-  const held = spared + claimed;
-  const count = areDescriptorsFree(held + 1 + FOUND_AT_ONCE) ? FOUND_AT_ONCE : 0;
+  const free = countFree() - spared - claimed;
   // Those that were claimed and are given back unused are found by the next look.
-  found = { count, spared, untilMs: clock.monotonic() + LOOK_MS_MAX };
-  return count > 0 || areDescriptorsFree(held + 1);
+  found = { count: Math.max(0, Math.floor((free - 1) / 2)), spared, untilMs: clock.monotonic() + LOOK_MS_MAX };
+  return free > 0;
 }
 
-function areDescriptorsFree(count: number): boolean {
-  const held: number[] = [];
+/** Counts without opening any: threads that open a file just then would find none left. */
+function countFree(): number {
+  limit ??= { descriptors: readDescriptorLimit() };
+  if (limit.descriptors === undefined) return Number.MAX_SAFE_INTEGER;
   try {
-    while (held.length < count) held.push(openSync('/dev/null', 'r'));
-    return true;
+    // Linux counts them since 6.2; before, the size is 0. The folder that is read is open itself.
+    const open = statSync(OPEN_FILES).size || readdirSync(OPEN_FILES).length - 1;
+    return limit.descriptors - open;
   } catch (cause) {
-    // A system without this file says nothing about descriptors.
-    return !(cause instanceof Error && 'code' in cause && (cause.code === 'EMFILE' || cause.code === 'ENFILE'));
-  } finally {
-    for (const descriptor of held) closeSync(descriptor);
+    if (cause instanceof Error && 'code' in cause && (cause.code === 'EMFILE' || cause.code === 'ENFILE')) return 0;
+    return Number.MAX_SAFE_INTEGER;
   }
 }
 
 /** Returns how many files this process may have open; `undefined` if the system does not say. */
 export function readDescriptorLimit(): number | undefined {
   try {
-    const limit = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
-    return limit === undefined ? undefined : Number(limit);
+    const digits = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
+    return digits === undefined ? undefined : Number(digits);
   } catch {
     return undefined;
   }

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import type { Clock } from '../base/index.ts';
+import { readDescriptorLimit } from '../net/index.ts';
 import { Access } from './access.ts';
 import { type AccessRules, NO_RULES } from './access-settings.ts';
 import { AddressSet, type Network } from './address.ts';
@@ -8,7 +9,6 @@ import { type AccessPolicy, createHealthApp, createWebApp } from './app.ts';
 import { BasicAuth } from './basic-auth.ts';
 import { type ConnectionBounds, ConnectionTable, type Excess, toBounds } from './connections.ts';
 import type { WebContent } from './content.ts';
-import { readDescriptorLimit } from './descriptor-limit.ts';
 import { WebError } from './errors.ts';
 import { HostPolicy } from './host-policy.ts';
 import { type Answer, type Listener, openListener, type WebAddress } from './listener.ts';
