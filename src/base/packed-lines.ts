@@ -49,17 +49,12 @@ export function packLines(lines: PackableLines): Uint8Array {
 
 /** Packs lines that are separated by line feeds. The body is in memory of its own. */
 export function packBytes(lines: Uint8Array | string): Uint8Array<ArrayBuffer> {
-  // Otherwise a body would keep all of the chunk.
-  return new Uint8Array(compress(typeof lines === 'string' ? Buffer.from(lines) : lines));
+  return compress(typeof lines === 'string' ? Buffer.from(lines) : lines, []);
 }
 
 /** Packs lines that a `LineCondenser` has written down. The body is in memory of its own. */
 export function packCondensed(text: Uint8Array): Uint8Array<ArrayBuffer> {
-  const packed = compress(text);
-  const body = new Uint8Array(packed.length + 1);
-  body[0] = CONDENSED;
-  body.set(packed, 1);
-  return body;
+  return compress(text, [CONDENSED]);
 }
 
 /** Returns the body of the same lines as they are. */
@@ -67,9 +62,17 @@ export function toPlainBody(body: Uint8Array): Uint8Array {
   return body[0] === CONDENSED ? packBytes(unpackLines(body).memory) : body;
 }
 
-function compress(bytes: Uint8Array): Uint8Array {
+/** `prefix`: what stands in front of that which the codec gives. */
+function compress(bytes: Uint8Array, prefix: readonly number[]): Uint8Array<ArrayBuffer> {
   const chunkSize = Math.min(boundOf(bytes.length), CHUNK_BYTES_MAX);
-  return zstdCompressSync(bytes, { chunkSize, params: PARAMETERS });
+  const packed = zstdCompressSync(bytes, { chunkSize, params: PARAMETERS });
+  // A copy: otherwise a body would keep all of the chunk.
+  const body = new Uint8Array(prefix.length + packed.length);
+  body.set(prefix);
+  body.set(packed, prefix.length);
+  // The codec allocated the chunk for this call alone. Until it is collected, it would count as growth of the heap.
+  if (packed.buffer.byteLength === chunkSize && packed.buffer instanceof ArrayBuffer) packed.buffer.transfer(0);
+  return body;
 }
 
 /** The longest body of so many bytes, as the codec defines it (`ZSTD_compressBound`). */

@@ -40,6 +40,26 @@ test('TlsCarrier keeps what has arrived while nobody reads, whatever other conne
   expect(received.map((pieces) => digest(Buffer.concat(pieces)))).toEqual(sent.map(digest));
 });
 
+test('TlsCarrier copies nothing for a reader that takes pieces at once, and what waits while it pauses', async () => {
+  const [first, other] = await Promise.all([openCarrier(), openCarrier()]);
+  const sent = randomBytes(300_000);
+  const received: Buffer[] = [];
+  const memories: ArrayBufferLike[] = [];
+  first.carrier.on('data', (piece: Buffer) => {
+    memories.push(piece.buffer);
+    received.push(Buffer.from(piece));
+    if (received.length === 20) first.carrier.pause();
+  });
+  first.peer.end(sent);
+  await expect.poll(() => first.carrier.isPaused() && first.carrier.readableLength > 10_000).toBe(true);
+  other.peer.end(randomBytes(100_000));
+  await other.carrier.toArray();
+  first.carrier.resume();
+  await once(first.carrier, 'end');
+  expect(digest(Buffer.concat(received))).toBe(digest(sent));
+  expect(new Set(memories.slice(0, 20)).size).toBe(1);
+});
+
 test('TlsCarrier hands on pieces for which Node.js has memory in its first buffer of a connection', async () => {
   const { carrier, peer } = await openCarrier();
   const lengths: number[] = [];

@@ -22,7 +22,7 @@ function toShared(part: Uint8Array): Uint8Array<SharedArrayBuffer> {
 class Job {
   readonly id: number;
   readonly #decoder: Bzip2Decoder;
-  readonly #post: (reply: Reply, transfer?: ArrayBufferLike[]) => void;
+  readonly #post: (reply: Reply, transfer?: ArrayBuffer[]) => void;
   readonly #input: Uint8Array[] = [];
   #pushedBytes = 0;
   #isInputEnded = false;
@@ -34,7 +34,7 @@ class Job {
   /** Decoded bytes of the decoder's own buffer that are not posted yet. */
   #piece: Uint8Array | undefined;
 
-  constructor(id: number, decoder: Bzip2Decoder, post: (reply: Reply, transfer?: ArrayBufferLike[]) => void) {
+  constructor(id: number, decoder: Bzip2Decoder, post: (reply: Reply, transfer?: ArrayBuffer[]) => void) {
     this.id = id;
     this.#decoder = decoder;
     this.#post = post;
@@ -79,7 +79,7 @@ class Job {
     const bytes = isOwn ? new Uint8Array(part) : toShared(part);
     this.#piece = bytes.length < piece.length ? piece.subarray(bytes.length) : undefined;
     this.#untakenBytes += bytes.length;
-    this.#post({ kind: 'output', job: this.id, bytes }, isOwn ? [bytes.buffer] : []);
+    this.#post({ kind: 'output', job: this.id, bytes }, bytes.buffer instanceof ArrayBuffer ? [bytes.buffer] : []);
   }
 
   /** Gives the decoder its next input. False when there is none yet. */
@@ -101,7 +101,9 @@ function serve(port: MessagePort): void {
   let job: Job | undefined;
   port.on('message', (request: Request) => {
     if (request.kind === 'begin') {
-      job = new Job(request.job, new Bzip2Decoder(request.limits, workspace), (reply) => port.postMessage(reply));
+      job = new Job(request.job, new Bzip2Decoder(request.limits, workspace), (reply, transfer) =>
+        port.postMessage(reply, transfer),
+      );
     } else if (request.kind === 'memory') {
       if (spare.length < SPARE_MAX) spare.push(request.memory);
     } else if (request.job === job?.id) job.handle(request);

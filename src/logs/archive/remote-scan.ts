@@ -241,7 +241,7 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
         return this.#takeBatch(reply.batch);
       case 'result':
         this.#noteState(reply.state);
-        this.#batch = toBatch(reply.batch, () => {});
+        this.#batch = toBatch(reply.batch, free);
         this.#lost = reply.lost;
         this.#result = reply.result;
         this.#isOver = true;
@@ -297,10 +297,17 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
     } finally {
       this.#isStoring = false;
     }
+    // Durable: nobody looks at the body again.
+    if (batch.packed) free(batch.packed.buffer);
     void this.#postTaken(batch.recordBytes, taken.promise);
     // Batches that have come already would be stored in one go, and what is due meanwhile would wait for all.
     await yieldToLoop();
   }
+}
+
+/** Frees memory now: until it is collected, it would count as growth of the heap, which is searched for garbage because of it. */
+function free(memory: ArrayBufferLike): void {
+  if (memory instanceof ArrayBuffer) memory.transfer(0);
 }
 
 function toBatch(

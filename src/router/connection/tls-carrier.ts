@@ -1,7 +1,7 @@
 import type { OnReadOpts, Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 
-/** What arrives on all connections is read into this memory, and copied before the next reading. */
+/** What arrives on all connections is read into this memory, and taken or copied before the next reading. */
 const ARRIVED = Buffer.allocUnsafeSlow(64 * 1024);
 /**
  * Longest piece that is handed to TLS. Node.js gives each connection a first buffer of 4,096 bytes, and further ones of 16 KiB
@@ -23,7 +23,10 @@ export class TlsCarrier extends Duplex {
       let isWanted = true;
       for (let begin = 0; begin < length; begin += PIECE_BYTES_MAX) {
         const end = Math.min(begin + PIECE_BYTES_MAX, length);
-        isWanted = this.push(Buffer.from(ARRIVED.subarray(begin, end)));
+        const piece = ARRIVED.subarray(begin, end);
+        // TLS, while it reads, copies a piece that nothing waits in front of before `push` returns.
+        const isTakenNow = this.readableFlowing === true && this.readableLength === 0;
+        isWanted = this.push(isTakenNow ? piece : Buffer.from(piece));
       }
       return isWanted;
     },
