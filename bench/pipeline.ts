@@ -32,7 +32,7 @@ import { createLogText } from './log-text.ts';
 import { cut, findNpmDecoders, type NpmDecoder } from './npm-decoders.ts';
 import { readLog } from './reading.ts';
 import { watchSteps } from './watch-steps.ts';
-import { type AgentArchive, type AgentRun, runAgent } from './whole-agent.ts';
+import { type AgentArchive, type AgentRun, runAgent, STATUS_MS } from './whole-agent.ts';
 
 const TEXT_BYTES = 25_000_000;
 const ROUNDS = Number(process.argv[3] ?? 5);
@@ -172,8 +172,29 @@ async function compareAgent(archive: Buffer, text: Buffer, folder: string): Prom
       }
     }
   }
+  for (const routers of [1, 2]) await comparePolls(archives, routers);
   const lastLine = text.toString('latin1', lastLineOf(text)).trimEnd();
   for (const shipper of SHIPPERS) await compareShipper(shipper, env.ARCHIVE, lastLine);
+}
+
+/** Other routers: enough that some are due at any time. */
+const OTHERS = 20;
+
+/** Whether other routers are polled on time while archives are read. */
+async function comparePolls(archives: readonly AgentArchive[], routers: number): Promise<void> {
+  const rounds: AgentRun[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    rounds.push(...(await runAgent({ archives, routers, others: OTHERS })));
+  }
+  const describe = (gapsMs: readonly number[]) => {
+    const sorted = gapsMs.toSorted((one, other) => one - other);
+    const [middle, late, last] = [0.5, 0.99, 1].map((share) => sorted[Math.ceil(share * sorted.length) - 1] ?? 0);
+    return `${sorted.length} polls, ms from one to the next: median ${middle?.toFixed(0)}, p99 ${late?.toFixed(0)}, most ${last?.toFixed(0)}`;
+  };
+  const [busy, quiet] = [({ pollGapsMs }: AgentRun) => pollGapsMs, ({ quietGapsMs }: AgentRun) => quietGapsMs];
+  print('', `${OTHERS} other routers, polled every ${STATUS_MS} ms, beside ${routers} with archives:`);
+  print(`while these are read: ${describe(rounds.flatMap(busy))}`);
+  print(`before: ${describe(rounds.flatMap(quiet))}`);
 }
 
 function createArchive(part: number): AgentArchive {

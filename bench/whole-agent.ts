@@ -17,6 +17,10 @@ export interface AgentRun extends StepFigures {
   readonly seconds: number;
   /** Processor time of the agent meanwhile, all threads. Seconds. */
   readonly processorSeconds: number;
+  /** Times from one status poll to the next one of the same other router, which came meanwhile. Milliseconds. */
+  readonly pollGapsMs: readonly number[];
+  /** Those of the time before, without an archive. */
+  readonly quietGapsMs: readonly number[];
 }
 
 /** A file of a router. */
@@ -34,7 +38,12 @@ export interface AgentRunOptions {
   readonly routers: number;
   /** More lines of the configuration, such as `log_rules: []`. */
   readonly config?: string;
+  /** Other routers, which have no logs: their status is polled every {@link STATUS_MS}. Default: none. */
+  readonly others?: number;
 }
+
+/** The shortest interval that a configuration may have. */
+export const STATUS_MS = 1000;
 
 /** How often logs are looked at: the agent waits for the second archive no longer than this. */
 const LOOK = '2s';
@@ -47,13 +56,17 @@ const CLOCK_TICKS_PER_SECOND = 100;
  * then of the next one. Returns the figures of each.
  */
 export async function runAgent(options: AgentRunOptions): Promise<AgentRun[]> {
-  const { archives, config = '' } = options;
+  const { archives, config = '', others = 0 } = options;
   const folder = mkdtempSync(join(tmpdir(), 'whole-agent-'));
   const authority = await createCertificateAuthority('bench', createSeededRandom(1));
   /** What routers list by now, and what to do when one of them is asked for the last of it. */
   const listed = { archives: [] as readonly AgentArchive[], onDownload: () => {} };
   const routers = await Promise.all(
     Array.from({ length: options.routers }, () => openRouter(authority.issue(['127.0.0.1']), listed)),
+  );
+  const gaps: number[] = [];
+  const polled = await Promise.all(
+    Array.from({ length: others }, () => openPolledRouter(authority.issue(['127.0.0.1']), (ms) => gaps.push(ms))),
   );
   const out = join(folder, 'records.ndjson');
   writeFileSync(join(folder, 'ca.pem'), authority.caPem);
@@ -64,6 +77,7 @@ storage: { path: ${folder}/data, spool_max: 4GiB }
 defaults: { username: u, password: p, timezone: Europe/Berlin, logs: { interval: ${LOOK} }, labels: { site: munich }, modules: [], tls: { ca_file: ca.pem } }
 routers:
 ${routers.map(({ port }, index) => `  - { name: plant-${index}, url: "https://127.0.0.1:${port}" }`).join('\n')}
+${polled.map(({ port }, index) => `  - { name: other-${index}, url: "https://127.0.0.1:${port}", modules: [system], poll: { interval: ${STATUS_MS}ms }, logs: { enabled: false } }`).join('\n')}
 sinks:
   - { name: out, type: file, path: ${out}, max_size: 4GiB }
 ${config}
@@ -94,18 +108,24 @@ ${config}
         begun.promise,
         once(agent, 'exit').then(() => Promise.reject(new RangeError('The agent ended'))),
       ]);
-      runs.push(await measure(agent, () => untilWritten(out, nameOf(index), archive.lastOffset, options.routers)));
+      const quietGapsMs = gaps.splice(0);
+      const work = () => untilWritten(out, nameOf(index), archive.lastOffset, options.routers);
+      const figures = await measure(agent, work);
+      runs.push({ ...figures, quietGapsMs, pollGapsMs: gaps.splice(0) });
     }
     return runs;
   } finally {
     agent.kill('SIGTERM');
     await once(agent, 'exit');
-    for (const { server } of routers) server.close().closeAllConnections();
+    for (const { server } of [...routers, ...polled]) server.close().closeAllConnections();
     rmSync(folder, { recursive: true });
   }
 }
 
-async function measure(agent: ChildProcess, work: () => Promise<void>): Promise<AgentRun> {
+async function measure(
+  agent: ChildProcess,
+  work: () => Promise<void>,
+): Promise<Omit<AgentRun, 'pollGapsMs' | 'quietGapsMs'>> {
   agent.send('begin');
   const start = performance.now();
   const processorBefore = processorSecondsOf(agent);
@@ -142,6 +162,30 @@ async function openRouter(
       response.writeHead(200, { 'content-type': 'application/octet-stream', 'content-length': bytes.length });
       response.end(bytes);
     }
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { server, port: (server.address() as AddressInfo).port };
+}
+
+/** A router with a status and nothing else. `onPoll`: gets the time since the poll before. */
+async function openPolledRouter(
+  tls: { readonly key: string; readonly cert: string },
+  onPoll: (gapMs: number) => void,
+): Promise<{ readonly server: Server; readonly port: number }> {
+  let lastMs: number | undefined;
+  const server = createServer(tls, (request, response) => {
+    request.resume();
+    const isLogin = request.url?.endsWith('/auth/login') ?? false;
+    if (!isLogin) {
+      const nowMs = performance.now();
+      if (lastMs !== undefined) onPoll(nowMs - lastMs);
+      lastMs = nowMs;
+    }
+    const body = isLogin
+      ? { access: 'an-access-token', refresh: 'a-refresh-token' }
+      : { status: { unique: { uptime: '1 day' } } };
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -52,6 +52,31 @@ test('claimDescriptor() looks for many descriptors at once, so that the next con
   expect(Number(stdout)).toBeLessThan(30);
 });
 
+test('claimDescriptor() goes by the limit of now, also where that leaves none to read it with', () => {
+  const module = new URL('../../src/net/descriptors.ts', import.meta.url).href;
+  const script = `import { execFileSync } from 'node:child_process';
+    import { closeSync, openSync } from 'node:fs';
+    const { claimDescriptor } = await import('${module}');
+    const count = (limit) => {
+      execFileSync('prlimit', ['--pid', String(process.pid), '--nofile=' + limit + ':']);
+      const claims = [];
+      for (let claim = claimDescriptor(); claim && claims.length < 1000; claim = claimDescriptor()) claims.push(claim);
+      for (const release of claims) release();
+      return claims.length;
+    };
+    const few = count(80);
+    const held = [];
+    try { for (;;) held.push(openSync('/dev/null', 'r')); } catch {}
+    const none = claimDescriptor();
+    for (const one of held) closeSync(one);
+    const [some, fewAgain] = [count(400), count(80)];
+    console.log(few > 0 && few < 80, none, some > 200 && some < 400, fewAgain === few);`;
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+    encoding: 'utf8',
+  });
+  expect([status, stdout, stderr]).toEqual([0, 'true undefined true true\n', '']);
+});
+
 test('claimDescriptor() leaves other threads the files that they open at the same time, also where nearly none is free', () => {
   const module = new URL('../../src/net/descriptors.ts', import.meta.url).href;
   const thread = `import { closeSync, openSync } from 'node:fs';
