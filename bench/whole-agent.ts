@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, mkdtempSync, openSync, readFileSync, readSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -42,7 +43,7 @@ export interface AgentRunOptions {
   readonly others?: number;
 }
 
-/** The shortest interval that a configuration may have. */
+/** How often the status of other routers is polled. Milliseconds. */
 export const STATUS_MS = 1000;
 
 /** How often logs are looked at: the agent waits for the second archive no longer than this. */
@@ -146,15 +147,10 @@ async function openRouter(
   tls: { readonly key: string; readonly cert: string },
   listed: { readonly archives: readonly AgentArchive[]; readonly onDownload: () => void },
 ): Promise<{ readonly server: Server; readonly port: number }> {
-  const server = createServer(tls, (request, response) => {
-    request.resume();
-    const { pathname, searchParams } = new URL(request.url ?? '/', 'https://router');
-    const json = (body: object, status = 200) =>
-      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  return openServer(tls, ({ pathname, searchParams }, response, json) => {
     const names = listed.archives.map((_, index) => nameOf(index));
     const asked = names.indexOf(searchParams.get('log_file') ?? '');
-    if (pathname.endsWith('/auth/login')) json({ access: 'an-access-token', refresh: 'a-refresh-token' });
-    else if (!pathname.endsWith('/download/log')) json({ error: 'not here' }, 404);
+    if (!pathname.endsWith('/download/log')) json({ error: 'not here' }, 404);
     else if (searchParams.has('list_files')) json({ log_files: names });
     else {
       const bytes = listed.archives[asked]?.bytes ?? Buffer.alloc(0);
@@ -163,9 +159,6 @@ async function openRouter(
       response.end(bytes);
     }
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return { server, port: (server.address() as AddressInfo).port };
 }
 
 /** A router with a status and nothing else. `onPoll`: gets the time since the poll before. */
@@ -174,18 +167,27 @@ async function openPolledRouter(
   onPoll: (gapMs: number) => void,
 ): Promise<{ readonly server: Server; readonly port: number }> {
   let lastMs: number | undefined;
+  return openServer(tls, (_url, _response, json) => {
+    const nowMs = performance.now();
+    if (lastMs !== undefined) onPoll(nowMs - lastMs);
+    lastMs = nowMs;
+    json({ status: { unique: { uptime: '1 day' } } });
+  });
+}
+
+/** A server that lets everybody log in, and has `answer` answer all else. */
+async function openServer(
+  tls: { readonly key: string; readonly cert: string },
+  answer: (url: URL, response: ServerResponse, json: (body: object, status?: number) => void) => void,
+): Promise<{ readonly server: Server; readonly port: number }> {
   const server = createServer(tls, (request, response) => {
     request.resume();
-    const isLogin = request.url?.endsWith('/auth/login') ?? false;
-    if (!isLogin) {
-      const nowMs = performance.now();
-      if (lastMs !== undefined) onPoll(nowMs - lastMs);
-      lastMs = nowMs;
-    }
-    const body = isLogin
-      ? { access: 'an-access-token', refresh: 'a-refresh-token' }
-      : { status: { unique: { uptime: '1 day' } } };
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    const url = new URL(request.url ?? '/', 'https://router');
+    const json = (body: object, status = 200) => {
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    };
+    if (url.pathname.endsWith('/auth/login')) json({ access: 'an-access-token', refresh: 'a-refresh-token' });
+    else answer(url, response, json);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

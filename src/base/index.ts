@@ -22,6 +22,7 @@ export {
 } from './clock.ts';
 export { LineCondenser, type LineRun } from './condensed-lines.ts';
 export { CodedError, type CodedErrorOptions, type Disposition, explainError, renderErrorChain } from './errors.ts';
+export { freeMemory } from './free-memory.ts';
 export { isSelected, matchesStars } from './globs.ts';
 export { Lifecycle, type StopFault } from './lifecycle.ts';
 export { createLogger, type Logger, type LoggerOptions, type LogLevel } from './logger.ts';

@@ -2,6 +2,15 @@ import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { claimDescriptor } from '../../src/net/index.ts';
 
+const MODULE = new URL('../../src/net/descriptors.ts', import.meta.url).href;
+
+/** Runs a script in a process with 64 descriptors, about 20 of which Node.js takes itself; returns exit code and output. */
+function runLimited(script: string) {
+  const args = ['-c', 'ulimit -n 64; exec "$0" "$@"', process.execPath, '--input-type=module', '-e', script];
+  const { status, stdout, stderr } = spawnSync('bash', args, { encoding: 'utf8' });
+  return [status, stdout, stderr];
+}
+
 /** A system that counts the open files of a process, and an older one, where they are listed. */
 const COUNTS = [
   ['counts open files', ''],
@@ -14,13 +23,11 @@ test.for(COUNTS)(
     const release = claimDescriptor();
     expect(release).toBeDefined();
     release?.();
-    const module = new URL('../../src/net/descriptors.ts', import.meta.url).href;
-    // Of 64 descriptors, about 20 are taken by Node.js itself.
     const script = `import fs from 'node:fs';
       import { syncBuiltinESMExports } from 'node:module';
       ${change}
       syncBuiltinESMExports();
-      const { claimDescriptor } = await import('${module}');
+      const { claimDescriptor } = await import('${MODULE}');
       const claims = [];
       for (let claim = claimDescriptor(30); claim && claims.length < 64; claim = claimDescriptor(30)) claims.push(claim);
       const none = claimDescriptor(30);
@@ -28,21 +35,18 @@ test.for(COUNTS)(
       claims[0]();
       const [again, more] = [claimDescriptor(30), claimDescriptor(30)];
       console.log(claims.length > 0 && claims.length < 30, none, typeof again, more, claimDescriptor(60));`;
-    const args = ['-c', 'ulimit -n 64; exec "$0" "$@"', process.execPath, '--input-type=module', '-e', script];
-    const { status, stdout } = spawnSync('bash', args, { encoding: 'utf8' });
-    expect([status, stdout]).toEqual([0, 'true undefined function undefined undefined\n']);
+    expect(runLimited(script)).toEqual([0, 'true undefined function undefined undefined\n', '']);
   },
 );
 
 test('claimDescriptor() looks for many descriptors at once, so that the next connections need no look', () => {
-  const module = new URL('../../src/net/descriptors.ts', import.meta.url).href;
   const script = `import fs from 'node:fs';
     import { syncBuiltinESMExports } from 'node:module';
     let looks = 0;
     const { statSync } = fs;
     fs.statSync = (...args) => { looks++; return statSync(...args); };
     syncBuiltinESMExports();
-    const { claimDescriptor } = await import('${module}');
+    const { claimDescriptor } = await import('${MODULE}');
     for (let connections = 0; connections < 60; connections++) claimDescriptor()();
     console.log(looks);`;
   const { status, stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' });
@@ -53,10 +57,9 @@ test('claimDescriptor() looks for many descriptors at once, so that the next con
 });
 
 test('claimDescriptor() goes by the limit of now, also where that leaves none to read it with', () => {
-  const module = new URL('../../src/net/descriptors.ts', import.meta.url).href;
   const script = `import { execFileSync } from 'node:child_process';
     import { closeSync, openSync } from 'node:fs';
-    const { claimDescriptor } = await import('${module}');
+    const { claimDescriptor } = await import('${MODULE}');
     const count = (limit) => {
       execFileSync('prlimit', ['--pid', String(process.pid), '--nofile=' + limit + ':']);
       const claims = [];
@@ -78,7 +81,6 @@ test('claimDescriptor() goes by the limit of now, also where that leaves none to
 });
 
 test('claimDescriptor() leaves other threads the files that they open at the same time, also where nearly none is free', () => {
-  const module = new URL('../../src/net/descriptors.ts', import.meta.url).href;
   const thread = `import { closeSync, openSync } from 'node:fs';
     import { parentPort, workerData } from 'node:worker_threads';
     let refused = 0;
@@ -88,7 +90,7 @@ test('claimDescriptor() leaves other threads the files that they open at the sam
     }
     parentPort.postMessage(refused);`;
   const script = `import { Worker } from 'node:worker_threads';
-    import { claimDescriptor } from '${module}';
+    import { claimDescriptor } from '${MODULE}';
     const isOver = new Int32Array(new SharedArrayBuffer(4));
     const thread = new Worker(${JSON.stringify(thread)}, { eval: true, workerData: isOver });
     const ask = () => new Promise((resolve) => thread.once('message', resolve));
@@ -102,7 +104,5 @@ test('claimDescriptor() leaves other threads the files that they open at the sam
     const refused = ask();
     Atomics.store(isOver, 0, 1);
     console.log(await refused);`;
-  const args = ['-c', 'ulimit -n 64; exec "$0" "$@"', process.execPath, '--input-type=module', '-e', script];
-  const { status, stdout, stderr } = spawnSync('bash', args, { encoding: 'utf8' });
-  expect([status, stdout, stderr]).toEqual([0, '0\n', '']);
+  expect(runLimited(script)).toEqual([0, '0\n', '']);
 });

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { yieldToLoop } from '../../base/index.ts';
+import { freeMemory, yieldToLoop } from '../../base/index.ts';
 import type { BlockLost } from '../../bzip2/index.ts';
 import type { Completion } from '../../model/index.ts';
 import {
@@ -241,7 +241,7 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
         return this.#takeBatch(reply.batch);
       case 'result':
         this.#noteState(reply.state);
-        this.#batch = toBatch(reply.batch, free);
+        this.#batch = toBatch(reply.batch, freeMemory);
         this.#lost = reply.lost;
         this.#result = reply.result;
         this.#isOver = true;
@@ -298,16 +298,11 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
       this.#isStoring = false;
     }
     // Durable: nobody looks at the body again.
-    if (batch.packed) free(batch.packed.buffer);
+    if (batch.packed) freeMemory(batch.packed.buffer);
     void this.#postTaken(batch.recordBytes, taken.promise);
     // Batches that have come already would be stored in one go, and what is due meanwhile would wait for all.
     await yieldToLoop();
   }
-}
-
-/** Frees memory now: until it is collected, it would count as growth of the heap, which is searched for garbage because of it. */
-function free(memory: ArrayBufferLike): void {
-  if (memory instanceof ArrayBuffer) memory.transfer(0);
 }
 
 function toBatch(
