@@ -26,7 +26,15 @@ export { freeMemory } from './free-memory.ts';
 export { isSelected, matchesStars } from './globs.ts';
 export { Lifecycle, type StopFault } from './lifecycle.ts';
 export { createLogger, type Logger, type LoggerOptions, type LogLevel } from './logger.ts';
-export { type Packing, packBytes, packCondensed, packLines, toPlainBody, unpackLines } from './packed-lines.ts';
+export {
+  type Packing,
+  packBytes,
+  packCondensed,
+  packLines,
+  packQuickly,
+  toPlainBody,
+  unpackLines,
+} from './packed-lines.ts';
 export { createNumbers } from './packed-numbers.ts';
 export { compilePattern, type Pattern, PatternError, type PatternFailure } from './pattern.ts';
 export { escapeForTerminal, toPrintable } from './printable.ts';

@@ -1,4 +1,4 @@
-import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
+import { constants, crc32, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { LineTable } from './byte-line.ts';
 import { expandLines } from './condensed-lines.ts';
 import { freeMemory } from './free-memory.ts';
@@ -19,6 +19,11 @@ export type Packing = 'plain' | 'condensed';
 
 /** First byte of a body of condensed lines, behind which is what the codec gives; that itself begins with another one. */
 const CONDENSED = 1;
+/** First byte of a body of lines as they are, behind their CRC-32. */
+const VERBATIM = 2;
+const VERBATIM_HEAD_BYTES = 1 + Uint32Array.BYTES_PER_ELEMENT;
+/** The codec takes longer to set up than to pack so few bytes; a row with more of them would need another page of SQLite's. */
+const VERBATIM_BYTES_MAX = 900;
 /** Less than this takes the codec a little more. */
 const SMALL_BYTES = 128 * 1024;
 /** The smallest chunk that the codec's binding allows. */
@@ -48,6 +53,18 @@ export function packLines(lines: PackableLines): Uint8Array {
   return lines.packed ?? packBytes(lines.bytes ?? [...lines].join('\n'));
 }
 
+/** As {@link packLines}, but a few lines stay as they are: that takes hardly any time, and up to twice the space. */
+export function packQuickly(lines: PackableLines): Uint8Array {
+  if (lines.packed) return lines.packed;
+  const bytes = lines.bytes ?? Buffer.from([...lines].join('\n'));
+  if (bytes.length > VERBATIM_BYTES_MAX) return packBytes(bytes);
+  const body = Buffer.allocUnsafeSlow(VERBATIM_HEAD_BYTES + bytes.length);
+  body[0] = VERBATIM;
+  body.writeUInt32LE(crc32(bytes), 1);
+  body.set(bytes, VERBATIM_HEAD_BYTES);
+  return body;
+}
+
 /** Packs lines that are separated by line feeds. The body is in memory of its own. */
 export function packBytes(lines: Uint8Array | string): Uint8Array<ArrayBuffer> {
   return compress(typeof lines === 'string' ? Buffer.from(lines) : lines, []);
@@ -58,9 +75,9 @@ export function packCondensed(text: Uint8Array): Uint8Array<ArrayBuffer> {
   return compress(text, [CONDENSED]);
 }
 
-/** Returns the body of the same lines as they are. */
+/** Returns the body of the same lines as {@link packBytes} packs them, which every version reads. */
 export function toPlainBody(body: Uint8Array): Uint8Array {
-  return body[0] === CONDENSED ? packBytes(unpackLines(body).memory) : body;
+  return body[0] === CONDENSED || body[0] === VERBATIM ? packBytes(unpackLines(body).memory) : body;
 }
 
 /** `prefix`: what stands in front of that which the codec gives. */
@@ -81,8 +98,9 @@ function boundOf(bytes: number): number {
   return bytes + (bytes >>> 8) + Math.max(0, (SMALL_BYTES - bytes) >>> 11) + CHUNK_BYTES_MIN;
 }
 
-/** Returns the lines of a body made by {@link packLines}. Throws the codec's error if the checksum is wrong. */
+/** Returns the lines of a body, in memory that may be its own. Throws, what the codec does or a `RangeError`, if it is damaged. */
 export function unpackLines(body: Uint8Array): LineTable {
+  if (body[0] === VERBATIM) return new LineTable(readVerbatim(body));
   const isCondensed = body[0] === CONDENSED;
   const chunkSize = Math.min(Math.max(body.length * EXPANSION, UNPACKED_CHUNK_BYTES_MIN), CHUNK_BYTES_MAX);
   const bytes = zstdDecompressSync(isCondensed ? body.subarray(1) : body, {
@@ -90,4 +108,13 @@ export function unpackLines(body: Uint8Array): LineTable {
     maxOutputLength: BATCH_BYTES_MAX,
   });
   return new LineTable(isCondensed ? expandLines(bytes, BATCH_BYTES_MAX) : bytes);
+}
+
+function readVerbatim({ buffer, byteOffset, length }: Uint8Array): Buffer {
+  const body = Buffer.from(buffer, byteOffset, length);
+  const bytes = body.subarray(VERBATIM_HEAD_BYTES);
+  if (length < VERBATIM_HEAD_BYTES || body.readUInt32LE(1) !== crc32(bytes)) {
+    throw new RangeError('The checksum of these lines is wrong');
+  }
+  return bytes;
 }

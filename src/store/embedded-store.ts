@@ -40,6 +40,9 @@ const DAMAGED_BATCHES_MAX = 100;
 /** A router that has used its share goes on when this many times its waiting records are free. */
 const RESUME_FACTOR = 2;
 
+/** Records are packed to take little space once the spool is filled to this part. */
+const ROOMY_FACTOR = 16;
+
 const isAnyLog: LogChoice = () => true;
 
 interface Opened {
@@ -185,7 +188,7 @@ export class EmbeddedStore implements Store, Disposable {
   commit(...commits: (LogCommit | FactsCommit)[]): void {
     const logs = commits.filter((commit) => 'position' in commit);
     const learnt = commits.filter((commit) => 'facts' in commit);
-    const packed = packCommits(logs);
+    const packed = packCommits(logs, this.#isRoomy);
     const added = packed.reduce((sum, { body }) => sum + (body?.length ?? 0), 0);
     this.#attempt(({ file, spool, recent }) => {
       const lost = logs.find(({ router, component }) => this.#forgotten.has(router, component));
@@ -223,6 +226,12 @@ export class EmbeddedStore implements Store, Disposable {
       for (const settle of settles) settle();
       compact(file);
     });
+  }
+
+  /** True if the spool is far from full. */
+  get #isRoomy(): boolean {
+    const spool = this.#opened?.spool;
+    return !!spool && (spool.totals.bytes + spool.kept.bytes) * ROOMY_FACTOR < this.#options.spoolBytesMax;
   }
 
   /**

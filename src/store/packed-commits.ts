@@ -1,15 +1,16 @@
-import { packBytes, packLines } from '../base/index.ts';
+import { packBytes, packLines, packQuickly } from '../base/index.ts';
 import type { FactsCommit, LogCommit } from './contracts.ts';
 import type { RecentRecords } from './recent-lines.ts';
 
-/** A commit with its compressed records; `body` is absent without records. */
+/** A commit with its packed records; `body` is absent without records. */
 export type PackedCommit = LogCommit & { readonly body: Uint8Array | undefined };
 
 const LINE_END = Buffer.from('\n');
 
-/** Compresses the records of commits. */
-export function packCommits(commits: readonly LogCommit[]): readonly PackedCommit[] {
-  return commits.map((one) => ({ ...one, body: one.lines.length > 0 ? packLines(one.lines) : undefined }));
+/** Packs the records of commits. `isRoomy`: a few may take more space if that takes less time. */
+export function packCommits(commits: readonly LogCommit[], isRoomy: boolean): readonly PackedCommit[] {
+  const pack = isRoomy ? packQuickly : packLines;
+  return commits.map((one) => ({ ...one, body: one.lines.length > 0 ? pack(one.lines) : undefined }));
 }
 
 /** Joins the records that a commit has of each router, whichever logs they are of. */
@@ -28,7 +29,8 @@ export function joinByRouter(packed: readonly PackedCommit[]): Map<string, Recen
 
 /** Copies the records of commits for `EmbeddedStore.addRecent`. */
 export function packRecent(commits: readonly (LogCommit | FactsCommit)[]): ReadonlyMap<string, RecentRecords> {
-  const joined = joinByRouter(packCommits(commits.filter((commit) => 'position' in commit)));
+  const logs = commits.filter((commit) => 'position' in commit);
+  const joined = joinByRouter(packCommits(logs, true));
   // The memory of the lines goes to whoever commits them.
   return new Map([...joined].map(([router, records]) => [router, { ...records, bytes: Buffer.from(records.bytes) }]));
 }

@@ -1,6 +1,14 @@
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { createSeededRandom, cutLines, packBytes, packLines, unpackLines } from '../../src/base/index.ts';
+import {
+  createSeededRandom,
+  cutLines,
+  packBytes,
+  packLines,
+  packQuickly,
+  toPlainBody,
+  unpackLines,
+} from '../../src/base/index.ts';
 
 const textsOf = (body: Uint8Array) => cutLines(unpackLines(body).memory).map(({ text }) => text);
 const LINES = ['{"message":"grüße"}', '{"message":"second"}'];
@@ -53,4 +61,29 @@ test('unpackLines() throws for lines that are damaged', () => {
   const packed = Buffer.from(packLines(LINES));
   packed[packed.length - 1] = (packed.at(-1) ?? 0) ^ 1;
   expect(() => unpackLines(packed)).toThrow();
+});
+
+test('packQuickly() leaves a few lines as they are, in memory of their own, and packs more of them', () => {
+  const bytes = Buffer.from(LINES.join('\n'));
+  const packed = packBytes('line');
+  for (const lines of [LINES, Object.assign([...LINES], { bytes }), ['']]) {
+    const body = packQuickly(lines);
+    expect(textsOf(body)).toEqual([...lines]);
+    expect(Buffer.from(body).includes(Buffer.from(lines.join('\n')))).toBe(true);
+    expect(body.buffer.byteLength).toBe(body.length);
+    expect(Buffer.from(toPlainBody(body)).equals(packLines(lines))).toBe(true);
+  }
+  expect(packQuickly(['x'.repeat(900)]).length).toBeGreaterThan(900);
+  expect(packQuickly(['x'.repeat(901)])).toEqual(packLines(['x'.repeat(901)]));
+  expect(packQuickly(Object.assign(['line'], { packed }))).toBe(packed);
+});
+
+test('unpackLines() throws for lines that were left as they are and are damaged or cut', () => {
+  const body = Buffer.from(packQuickly(LINES));
+  for (let at = 0; at < body.length; at++) {
+    const damaged = Buffer.from(body);
+    damaged[at] = (damaged[at] ?? 0) ^ 4;
+    expect(() => unpackLines(damaged)).toThrow();
+    expect(() => unpackLines(body.subarray(0, at))).toThrow();
+  }
 });
