@@ -52,8 +52,6 @@ export function renderWasmModule(one: WasmModule): string {
       ({ name, kind }) => `  readonly ${name}: ${TYPES[kind]};\n`,
     );
     return `${renderWasmHead(one)}
-import { setFlagsFromString } from 'node:v8';
-
 declare const WebAssembly: {
   readonly Module: new (bytes: Uint8Array) => object;
   readonly Instance: new (module: object) => { readonly exports: unknown };
@@ -66,19 +64,10 @@ const BYTES =
 export interface WasmExports {
 ${fields.join('')}}
 
-/**
- * Compiles the module and returns it with memory of its own. V8's optimizing compiler takes all of it at once, in some
- * milliseconds: by default V8 begins with code that takes several times as long, and a first archive is nearly over before that is
- * replaced. The flags are those of the process: what another thread compiles in these milliseconds may be compiled like this.
- */
+/** Compiles the module, in a millisecond. Returns it with memory of its own. */
 export function instantiate(): WasmExports {
-  for (const flag of ['--no-liftoff', '--no-wasm-lazy-compilation']) setFlagsFromString(flag);
-  try {
-    const module = new WebAssembly.Module(Buffer.from(BYTES, 'base64'));
-    return new WebAssembly.Instance(module).exports as WasmExports;
-  } finally {
-    for (const flag of ['--liftoff', '--wasm-lazy-compilation']) setFlagsFromString(flag);
-  }
+  const module = new WebAssembly.Module(Buffer.from(BYTES, 'base64'));
+  return new WebAssembly.Instance(module).exports as WasmExports;
 }
 `;
   } finally {
