@@ -3,8 +3,8 @@ import { setFlagsFromString } from 'node:v8';
 /** From this number of routers on, the heap is mostly what is known of them, which hardly changes. */
 const ROUTERS_MIN = 300;
 /**
- * Few: by default V8 would mark a heap of 35 MB for each 10 MB that come, objects or memory outside of it, which takes a tenth
- * of the time in which an archive is read. Many: with 4,000 routers of 16 parts, 184 instead of 349 MiB of heap, at 100 times
+ * Few: by default V8 would mark a heap of 35 MB for each 10 MB that come, objects or memory outside of it, which takes 5 to
+ * 10 % of the time in which an archive is read. Many: with 4,000 routers of 16 parts, 184 instead of 349 MiB of heap, at 100 times
  * the usual changes a fifth more processor time.
  */
 const GROWTH_PERCENT = { few: 100, many: 30 };

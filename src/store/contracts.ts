@@ -97,7 +97,7 @@ export interface SpoolCursor {
 export interface Store {
   /** True while the store could not be opened since the start. */
   readonly isWaiting: boolean;
-  /** Records that at least one sink has yet to get, and their compressed bytes. */
+  /** Records that at least one sink has yet to get, and their bytes as stored. */
   readonly spooled: { readonly records: number; readonly bytes: number };
 
   /**

@@ -40,7 +40,7 @@ const DAMAGED_BATCHES_MAX = 100;
 /** A router that has used its share goes on when this many times its waiting records are free. */
 const RESUME_FACTOR = 2;
 
-/** Records are packed to take little space once the spool is filled to this part. */
+/** Once one of so many parts of the spool is used, records are packed to take little space rather than little time. */
 const ROOMY_FACTOR = 16;
 
 const isAnyLog: LogChoice = () => true;
@@ -141,7 +141,7 @@ export class EmbeddedStore implements Store, Disposable {
     }
   }
 
-  /** Records that at least one sink has yet to get, and their compressed bytes. */
+  /** Records that at least one sink has yet to get, and their bytes as stored. */
   get spooled(): { readonly records: number; readonly bytes: number } {
     return this.#spooled;
   }
@@ -228,7 +228,7 @@ export class EmbeddedStore implements Store, Disposable {
     });
   }
 
-  /** True if the spool is far from full. */
+  /** True if time counts for more than space: the spool is open and nearly empty. */
   get #isRoomy(): boolean {
     const spool = this.#opened?.spool;
     return !!spool && (spool.totals.bytes + spool.kept.bytes) * ROOMY_FACTOR < this.#options.spoolBytesMax;

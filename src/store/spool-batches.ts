@@ -16,7 +16,7 @@ export interface BatchEntry {
 /** Number and size of records. */
 export interface SpoolTotals {
   readonly records: number;
-  /** Compressed size. */
+  /** Size as stored. */
   readonly bytes: number;
 }
 

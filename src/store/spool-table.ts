@@ -41,17 +41,17 @@ export class SpoolTable {
     this.#measure();
   }
 
-  /** Records that at least one sink has yet to get, and their compressed bytes. */
+  /** Records that at least one sink has yet to get, and their bytes as stored. */
   get totals(): SpoolTotals {
     return this.#waiting.totals;
   }
 
-  /** Returns the compressed bytes of the records of a router that at least one sink has yet to get. */
+  /** Returns the bytes, as stored, of the records of a router that at least one sink has yet to get. */
   bytesOf(router: string): number {
     return this.#waiting.bytesOf(router);
   }
 
-  /** Records that every sink has and some may replay, and their compressed bytes. */
+  /** Records that every sink has and some may replay, and their bytes as stored. */
   get kept(): SpoolTotals {
     return this.#kept;
   }
