@@ -27,6 +27,14 @@ export function isOwnFault(cause: unknown): boolean {
   return cause instanceof SourceError && cause.isAnswered;
 }
 
+/**
+ * True if other files may be read although this one was not: its own fault, or a body that was cut off again when it was asked
+ * for once more. A router that is gone is found out with the next request.
+ */
+export function isFileFault(cause: unknown): boolean {
+  return isOwnFault(cause) || isBodyCut(cause);
+}
+
 /** True if the router asks for patience (429, 503), which says nothing about the file. */
 export function isBusy(cause: unknown): boolean {
   const status = statusOf(cause);
@@ -41,7 +49,7 @@ export function isRefusal(cause: unknown): boolean {
   return REFUSALS.includes(statusOf(cause));
 }
 
-/** True if a connection ended within a body, which is worth another attempt at once. */
+/** True if a connection ended within a body, which is worth another attempt at once: the router has answered. */
 export function isBodyCut(cause: unknown): boolean {
   return cause instanceof SourceError && cause.code === 'connect' && !cause.isUnsent;
 }

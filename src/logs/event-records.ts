@@ -86,8 +86,10 @@ export function toGapUid(router: string, component: string, gap: Gap): string {
   return renderEventUid('log.gap', router, component, toGapSubject(gap), gap.offset);
 }
 
-function toGapSubject({ reason, file, from, damage }: Gap): string {
-  return `${reason}\0${file}\0${from?.uid ?? ''}\0${damage?.startBit ?? ''}`;
+function toGapSubject({ reason, file, from, damage, offset }: Gap): string {
+  // What is passed over in parts is one gap each.
+  const part = reason === 'skipped' && offset > 0 ? `\0${offset}` : '';
+  return `${reason}\0${file}\0${from?.uid ?? ''}\0${damage?.startBit ?? ''}${part}`;
 }
 
 /** The record that says that lines are missing. */

@@ -20,6 +20,7 @@ import type { ReadPiece } from './tracker/observation.ts';
 import {
   findFile,
   flagsFor,
+  isBackfill,
   isBegun,
   isBeyondRepair,
   isSameFile,
@@ -216,7 +217,8 @@ export class FileReader {
     const taken = this.take(scan, stamp);
     const isInOrder = trackOf(this.#log.view, file, stamp) === 'live';
     const holds = isInOrder && taken.piece.stream?.held !== undefined;
-    return taken.batch.records.length === 0 && !holds ? undefined : taken;
+    const isEmpty = taken.batch.records.length === 0 && taken.batch.skipped === 0 && !holds;
+    return isEmpty ? undefined : taken;
   }
 
   #createOptions(request: FileRequest, attempt: Attempt): ScanOptions {
@@ -246,7 +248,8 @@ export class FileReader {
     const { first, lines, unparsed, gaps } = batch;
     const name = `${this.#log.component}/${stamp === undefined ? 'current' : `log-${stamp}`}`;
     const hasTimes = lines > unparsed;
-    const piece = { file, stamp, stream, first, hasTimes, gaps, skipped: toSkipped(batch, name) };
+    const offset = (file && findFile(this.#log.position, file)?.off) ?? 0;
+    const piece = { file, stamp, stream, first, hasTimes, gaps, skipped: toSkipped(batch, name, offset) };
     return { batch, piece, newestUtcMs: file?.lastUtcMs };
   }
 
@@ -258,7 +261,7 @@ export class FileReader {
       firstWallAsUtcMs === undefined ||
       (known !== undefined && isBegun(log.position, known)) ||
       // What is read behind the live log is linked to nothing, and waits for nothing.
-      (stamp !== undefined && log.position.open !== undefined);
+      (stamp !== undefined && (log.position.open !== undefined || isBackfill(log.position, stamp)));
     if (!isFree && !log.observe({ type: 'file-began', firstWallAsUtcMs, stamp }).mayRead) return undefined;
     return this.#start(request, known ?? createFile(key, nextGen(log.position, key)));
   }
@@ -303,8 +306,8 @@ function findOther({ acceptsNew }: FileRequest, { candidates }: Attempt, result:
   return acceptsNew || candidates.some(isOther) ? candidate : undefined;
 }
 
-/** The gap of lines that were passed over at the beginning of a file because they are older than what is wanted. */
-function toSkipped({ skipped, skippedBytes, first }: ScanBatch, file: string): Gap | undefined {
+/** The gap of lines that were passed over from `offset` of a file on because they are older than what is wanted. */
+function toSkipped({ skipped, skippedBytes, first }: ScanBatch, file: string, offset: number): Gap | undefined {
   if (skipped === 0) return undefined;
   return {
     certainty: 'certain',
@@ -312,7 +315,7 @@ function toSkipped({ skipped, skippedBytes, first }: ScanBatch, file: string): G
     from: undefined,
     to: first,
     file,
-    offset: 0,
+    offset,
     lines: skipped,
     bytesMin: skippedBytes,
   };

@@ -53,7 +53,8 @@ class Job implements ThreadJob<Reply> {
   }
 
   get isOwed(): boolean {
-    if (this.isOver || this.outputBytes >= OUTPUT_WINDOW_BYTES) return false;
+    // What was taken and not told of fills its window as well.
+    if (this.isOver || this.outputBytes + this.takenBytes >= OUTPUT_WINDOW_BYTES) return false;
     return this.inputBytes > 0 || this.isInputEnded;
   }
 

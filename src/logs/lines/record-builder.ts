@@ -98,7 +98,9 @@ export class RecordBuilder {
     });
     // The clock of a file that is read out of order is judged on its own.
     if (!context.stream) this.#times.beginAlone();
-    this.#isSkipping = context.skipBeforeUtcMs !== undefined && file.off === 0;
+    // Also in a file that was read in part, as long as all of that was passed over.
+    const isBeginning = file.off === 0 || (context.stream && context.stream.lastUid === undefined);
+    this.#isSkipping = context.skipBeforeUtcMs !== undefined && isBeginning === true;
     this.#recovered = file.recovered;
   }
 

@@ -1,5 +1,5 @@
 import type { LogCommit } from '../../model/index.ts';
-import { isOwnFault } from '../errors.ts';
+import { isFileFault } from '../errors.ts';
 import { FileReader, type FileRequest, type TakenLines } from '../file-reader.ts';
 import type { LogStart } from '../log-settings.ts';
 import { type ListedLog, parseStampUtcMs, type RotatedFile } from '../names.ts';
@@ -15,7 +15,7 @@ import {
   listFresh,
   listRemembered,
 } from '../tracker/state.ts';
-import { createLogMemory } from './memory.ts';
+import { createLogMemory, forgetLook } from './memory.ts';
 import { type RotatedOutcome, readRotated } from './rotated-file.ts';
 import type { TailContext } from './tail-context.ts';
 import { TrackedLog } from './tracked-log.ts';
@@ -65,6 +65,8 @@ export class ComponentTail {
     this.#relist = relist;
     this.#isFirstContact = known === undefined;
     this.#log = new TrackedLog(context, component, known);
+    // The store may have lost where the log stood: its lines are read again.
+    if (this.#isFirstContact) forgetLook(this.#log.memory);
     const isZoneUnstored = known !== undefined && known.zone === undefined;
     this.#isUnstored = !context.isReplaced && (isZoneUnstored || this.#log.isClockSetBack);
     this.#reader = new FileReader(this.#log);
@@ -145,7 +147,8 @@ export class ComponentTail {
       if (rotated) return rotated;
     }
     if (listed.current === undefined) await this.#endSkipping();
-    if (this.#position.open) await this.#readBackfill(listed, signal);
+    // Where nothing is written now, nothing goes ahead of the history.
+    if (this.#position.open || this.#isAtEnd || listed.current === undefined) await this.#readBackfill(listed, signal);
     this.#reportEnd(listed);
     return 'settled';
   }
@@ -204,15 +207,20 @@ export class ComponentTail {
   async #resumeCurrent(name: string, before: LogFile, signal: AbortSignal): Promise<boolean> {
     const candidates = (): LogFile[] => [this.#position.open ?? before];
     const outcome = await this.#readCurrent({ name, candidates, acceptsNew: false, batchBytes: BATCH_BYTES }, signal);
-    if (outcome === undefined) return true;
+    if (outcome === undefined) {
+      if (this.#isAtEnd) await this.#endSkipping();
+      return true;
+    }
     const { scan, result, etag } = outcome;
     if (result.kind !== 'taken' || !scan) return false;
     const taken = this.#reader.take(scan, undefined);
     const { file } = taken.piece;
     const isTorn = [before, file].some((one) => one !== undefined && one.tornAt.length > 0);
+    const isSkipping = this.#position.skipBeforeUtcMs !== undefined;
     // Most readings find nothing new, and those cost no write.
-    if (file?.off !== before.off || taken.batch.records.length > 0 || isTorn) {
-      await this.#log.record({ type: 'lines-read', piece: taken.piece }, taken);
+    if (file?.off !== before.off || taken.batch.records.length > 0 || isTorn || isSkipping) {
+      // What was passed over in parts ends here, in one step with the last of them.
+      await this.#log.record({ type: isSkipping ? 'current-opened' : 'lines-read', piece: taken.piece }, taken);
     }
     this.#noteEnd(etag);
     return true;
@@ -231,7 +239,7 @@ export class ComponentTail {
     if (kept) await this.#log.record({ type: 'lines-read', piece: kept.piece }, kept);
     this.#hasFailed = true;
     this.#context.report({ type: 'log-failed', component: this.#component, file: name, cause });
-    if (!isOwnFault(cause) || this.#log.isPutOff(cause)) throw cause;
+    if (!isFileFault(cause) || this.#log.isPutOff(cause)) throw cause;
   }
 
   /** Reads the rotated files that continue nothing, oldest first. */

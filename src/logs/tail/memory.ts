@@ -106,11 +106,20 @@ export function createLogMemory(): LogMemory {
   };
 }
 
+/** Forgets when and how a log was looked at last: what is read of it next may be older than that. */
+export function forgetLook(memory: LogMemory): void {
+  memory.etag = undefined;
+  memory.lookedAtMs = undefined;
+  Object.assign(memory.skew, createSkewBounds());
+}
+
 /** State of one router's logs that is kept between runs, in memory only. */
 export class TailMemory {
   readonly #logs = new Map<string, LogMemory>();
   /** Logs that were told of and not forgotten, whether or not anything was read of them. */
   readonly told = new Set<string>();
+  /** The log whose reading ended the last run with an error: the next one begins behind it. */
+  brokenAt: string | undefined;
   /** Series of the log rules; bounds them. */
   readonly ruleSeries = new RuleSeries();
   /** Verdict on how files follow each other, as it was told last. */

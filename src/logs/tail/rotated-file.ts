@@ -1,5 +1,5 @@
 import { ArchiveError } from '../archive/index.ts';
-import { isOwnFault, toFileFault } from '../errors.ts';
+import { isFileFault, toFileFault } from '../errors.ts';
 import { toDamageGap } from '../event-records.ts';
 import type { FileReader, TakenLines } from '../file-reader.ts';
 import type { ScanResult } from '../file-scan.ts';
@@ -88,7 +88,7 @@ async function noteFault(
   const type = code === 'truncated' ? 'archive-unfinished' : 'log-failed';
   log.context.report({ type, component: log.component, file: rotated.name, cause });
   const piece = kept?.piece;
-  if (!isOwnFault(cause) || log.isPutOff(cause)) {
+  if (!isFileFault(cause) || log.isPutOff(cause)) {
     if (piece) await log.record({ type: 'lines-read', piece }, kept);
     throw cause;
   }

@@ -39,7 +39,8 @@ export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): P
 /** {@link tailOnce}; throws {@link OtherDevice} when the device is found to be another one than `serial` says. */
 async function tailDevice(options: TailOnceOptions, signal: AbortSignal): Promise<string | undefined> {
   const { source, records, router, clock, report, isWanted, memory = new TailMemory() } = options;
-  const { shouldYield = () => false, after = '' } = options;
+  const { shouldYield = () => false } = options;
+  const after = memory.brokenAt ?? options.after ?? '';
   const list = async (): Promise<Listing> => parseListing(await source.listLogs(signal));
   const tell = ({ logs, unknown }: Listing) => {
     // Within a run only of the logs that it began with: the next run bounds how many there are.
@@ -99,7 +100,9 @@ async function tailDevice(options: TailOnceOptions, signal: AbortSignal): Promis
     for (let next = tails.shift(); next; next = tails.shift()) {
       if (last !== undefined && shouldYield()) return last;
       last = next.component;
+      memory.brokenAt = last;
       const outcome = await runUnlessBusy(next.tail, listing.logs.get(last) ?? NOT_LISTED, signal);
+      memory.brokenAt = undefined;
       if (outcome !== 'busy') (outcome === 'more' ? tails : settled).push(next);
     }
     return undefined;

@@ -5,7 +5,12 @@ import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, test } from 'vitest';
 import { createSteppedClock } from '../../../src/base/index.ts';
-import { OUTPUT_OWN_BYTES, OUTPUT_WINDOW_BYTES, type Reply } from '../../../src/logs/archive/archive-protocol.ts';
+import {
+  OUTPUT_OWN_BYTES,
+  OUTPUT_WINDOW_BYTES,
+  type Reply,
+  type Request,
+} from '../../../src/logs/archive/archive-protocol.ts';
 import { startArchiveWorker } from '../../../src/logs/archive/archive-thread.ts';
 import { type ArchiveItem, type ArchivePool, openArchivePool } from '../../../src/logs/archive/index.ts';
 import { giveBack } from '../../../src/logs/archive/own-chunks.ts';
@@ -365,6 +370,40 @@ describe.skipIf(BZIP2.isMissing)(`ArchivePool${BZIP2.note}`, () => {
     const rest = await readAll(items);
     expect(Buffer.concat([value as Uint8Array, rest]).equals(input)).toBe(true);
   });
+
+  test.each([8, 9])(
+    'does not call a thread lost whose window is full of what was taken and what was not, after %i chunks',
+    async (chunks) => {
+      const clock = createSteppedClock(0);
+      const bytes = { output: 0, told: 0 };
+      const start = () => {
+        const worker = startArchiveWorker();
+        worker.on('message', (reply: Reply) => {
+          if (reply.kind === 'output') bytes.output += reply.bytes.length;
+        });
+        const post = worker.postMessage.bind(worker);
+        worker.postMessage = (request: Request, transferred?: readonly ArrayBuffer[]) => {
+          if (request.kind === 'taken') bytes.told += request.bytes;
+          post(request, transferred);
+        };
+        return worker;
+      };
+      await using pool = openArchivePool({ workers: 1, clock }, { decoder: start });
+      const items = pool.decode(chunksOf(archive), LIMITS);
+      const taken: Uint8Array[] = [];
+      while (taken.length < chunks) {
+        const { value } = await items.next();
+        if (value instanceof Uint8Array) taken.push(value);
+        while (bytes.output < bytes.told + OUTPUT_WINDOW_BYTES) await setImmediate();
+      }
+      const last = taken.at(-1) ?? new Uint8Array();
+      expect(last.buffer).toBeInstanceOf(SharedArrayBuffer);
+      const length = taken.reduce((sum, chunk) => sum + chunk.length, 0);
+      giveBack(last);
+      await clock.advance(3_600_000);
+      expect((await readAll(items)).length).toBe(input.length - length);
+    },
+  );
 
   test('does not call a thread lost while its source is slow', async () => {
     const clock = createSteppedClock(0);

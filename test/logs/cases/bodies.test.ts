@@ -2,9 +2,11 @@ import { execFileSync } from 'node:child_process';
 import { expect, onTestFinished, test } from 'vitest';
 import { createSteppedClock } from '../../../src/base/index.ts';
 import { type LogSource, openArchivePool } from '../../../src/logs/index.ts';
+import { SourceError } from '../../../src/model/index.ts';
 import { openRouter } from '../../router/http-router.ts';
 import {
   gapsOf,
+  HOUR_MS,
   LogReader,
   lineNames,
   linesOf,
@@ -67,12 +69,58 @@ test('case 27: of a body that is shorter than it says only whole lines count, an
   await using bench = await openLogBench();
   bench.write(0, 100);
   await bench.router.fault('truncate_body', { path: '/download/log?log_file', times: 2 });
-  await expect(bench.reader.turn()).rejects.toMatchObject({ code: 'connect' });
+  await bench.reader.turn();
+  expect(bench.reader.events).toContainEqual(
+    expect.objectContaining({ type: 'log-failed', cause: expect.objectContaining({ code: 'connect' }) }),
+  );
   const first = bench.reader.records.length;
   expect(first).toBeLessThan(100);
   bench.write(100, 110);
   await bench.reader.turn();
   expect(messagesOf(bench.reader.records)).toEqual(lineNames(0, 110));
+});
+
+test.each(['reset_mid_body', 'truncate_body'] as const)(
+  'a log whose download always ends with %s keeps no other log from being read, and its archives come once it works',
+  async (fault) => {
+    await using bench = await openLogBench();
+    const writeHour = async (hour: number) => {
+      for (const component of ['audit', 'network']) bench.write(hour * 20, hour * 20 + 20, component);
+      await bench.clock.advance(HOUR_MS);
+    };
+    await bench.router.fault(fault, { path: '/download/log?log_file=audit' });
+    for (let hour = 0; hour < 8; hour++) {
+      await writeHour(hour);
+      if (hour % 3 === 2) for (const component of ['audit', 'network']) bench.router.rotate(component, 'after');
+      await bench.reader.turn();
+    }
+    const namesOf = (component: string) =>
+      messagesOf(linesOf(bench.reader.records.filter((record) => record.component === component))).filter(
+        (message) => message !== 'after',
+      );
+    expect(namesOf('network')).toEqual(lineNames(0, 160));
+    await bench.router.clearFault();
+    await bench.reader.turnsFor(20 * MINUTE_MS);
+    // What was held up comes behind what is newer.
+    expect(namesOf('audit').toSorted()).toEqual(lineNames(0, 160).toSorted());
+    expect(gapsOf(bench.reader.records)).toEqual([]);
+  },
+);
+
+test('a log whose download always comes to a stop ends the turn, and the next turn begins with the other logs', async () => {
+  const text = '2026-11-21 12:00:00 [wan] line\n';
+  const stopping = new SourceError('timeout', 'Nothing came', { disposition: 'retry' });
+  await using bench = await openFileBench(
+    new Map([
+      ['audit/current', text],
+      ['network/current', text],
+      ['system/current', text],
+    ]),
+  );
+  bench.refusals.set('audit/current', stopping).set('network/current', stopping);
+  for (let turn = 0; turn < 3; turn++) await expect(bench.reader.turn()).rejects.toBe(stopping);
+  expect(bench.asked).toEqual(['audit/current', 'network/current', 'system/current', 'audit/current']);
+  expect(bench.reader.records).toMatchObject([{ component: 'system', message: 'line' }]);
 });
 
 test('case 28: an archive that expands without end is stopped, and is a gap at once', async () => {

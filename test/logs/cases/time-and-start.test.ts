@@ -1,10 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { Zone } from '../../../src/logs/index.ts';
+import { createSteppedClock } from '../../../src/base/index.ts';
+import { type LogSource, openArchivePool, Zone } from '../../../src/logs/index.ts';
 import { SourceError } from '../../../src/model/index.ts';
 import {
   gapsOf,
   HOUR_MS,
+  jumpsOf,
   LINKED_LOG,
+  LogReader,
   lineNames,
   linesOf,
   MINUTE_MS,
@@ -14,6 +17,7 @@ import {
   readUnfinishedArchive,
   SECOND_MS,
   SLOW_ARCHIVES,
+  START_MS,
 } from '../../support/log-bench.ts';
 
 /** `docs/log-source.md`: time, first start, identity and state. */
@@ -168,6 +172,39 @@ test('case 59: with start now, old lines are passed over and counted, and new on
   expect(messagesOf(await bench.reader.turn())).toEqual(['line 0', 'line 1']);
 });
 
+test('with start now, downloads that end early pass over the old lines part by part, and new ones come', async () => {
+  const clock = createSteppedClock(START_MS);
+  await using archives = openArchivePool({ workers: 1 });
+  const PART_BYTES = 20_000;
+  const write = (ms: number, message: string) =>
+    `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} [wan] ${message}\n`;
+  let current = Array.from({ length: 1000 }, (_, n) => write(START_MS - HOUR_MS + n * SECOND_MS, `old ${n}`)).join('');
+  const source: LogSource = {
+    listLogs: () => Promise.resolve(['network/current']),
+    readLog: (_name, _signal, consume, { start = 0 } = {}) =>
+      consume(
+        (async function* () {
+          const bytes = Buffer.from(current).subarray(start);
+          yield bytes.subarray(0, PART_BYTES);
+          if (bytes.length > PART_BYTES)
+            throw new SourceError('timeout', 'Too slow', { disposition: 'retry', isAnswered: true });
+        })(),
+        start,
+      ),
+  };
+  const reader = new LogReader(source, archives, { clock, start: 'now', zone: new Zone('UTC') });
+  for (let turn = 0; turn < 6; turn++) {
+    await reader.turn();
+    await clock.advance(5 * MINUTE_MS);
+    if (turn > 2) current += write(clock.now(), `new ${turn}`);
+  }
+  expect(messagesOf(linesOf(reader.records))).toEqual(['new 3', 'new 4']);
+  const gaps = gapsOf(reader.records);
+  expect(gaps.length).toBeGreaterThan(1);
+  expect(gaps.reduce((lines, { details }) => lines + Number(details?.['lines']), 0)).toBe(1000);
+  expect(new Set(gaps.map(({ uid }) => uid)).size).toBe(gaps.length);
+});
+
 test('case 60: with a start some time ago, the file on the edge is shipped from the right line on', async () => {
   await using bench = await openLogBench({ ...AT_ONCE, turns: { start: { backMs: 24 * HOUR_MS } } });
   for (let hour = 0; hour < 48; hour++) {
@@ -218,6 +255,40 @@ test('lines that are passed over in two files are two gaps', async () => {
   const gaps = gapsOf(records);
   expect(gaps).toMatchObject([{ details: { lines: 1 } }, { details: { lines: 1 } }]);
   expect(new Set(gaps.map(({ uid }) => uid)).size).toBe(2);
+});
+
+test.each([
+  ['is not listed', undefined],
+  ['is empty', ''],
+])('a long history is read to its end where current %s', async (_how, current) => {
+  const files = new Map(
+    [1, 2, 3, 4, 5, 6].map((hour) => [
+      `network/log-2026-11-21-0${hour}:00:00.bz2`,
+      `2026-11-21 0${hour - 1}:30:00 [wan] line ${hour} ${'x'.repeat(1000)}\n`,
+    ]),
+  );
+  if (current !== undefined) files.set('network/current', current);
+  await using bench = await openFileBench(files, { historyBytesMax: 3000, zone: new Zone('UTC') });
+  await bench.reader.turn();
+  await bench.reader.turnsFor(10 * MINUTE_MS);
+  expect(messagesOf(linesOf(bench.reader.records)).map((message) => message.slice(0, 6))).toEqual(
+    [1, 2, 3, 4, 5, 6].map((hour) => `line ${hour}`),
+  );
+  expect(gapsOf(bench.reader.records)).toEqual([]);
+});
+
+test('a log whose position was lost while the process lives is read again without a jump of the clock', async () => {
+  await using bench = await openLogBench();
+  for (let line = 0; line < 30; line++) {
+    bench.write(line, line + 1);
+    await bench.clock.advance(10 * MINUTE_MS);
+    await bench.reader.turn();
+  }
+  bench.reader.log.positions.delete('network');
+  await bench.clock.advance(MINUTE_MS);
+  const again = await bench.reader.turn();
+  expect(messagesOf(linesOf(again))).toEqual(lineNames(0, 30));
+  expect(jumpsOf(again)).toEqual([]);
 });
 
 test('case 61: of a long history no more than the budget is read before the live log, and the rest behind it, flagged', async () => {
