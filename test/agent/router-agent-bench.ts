@@ -154,7 +154,7 @@ export function createSurroundings(clock: SteppedClock) {
     connections: new ConnectionLimit(100),
     models: new ModelMemory(),
     exposition: new FleetExposition(),
-    feed: { publish: () => {} },
+    feed: { prepare: () => () => {} },
     clock,
     logger,
     report: (event) => void events.push(event),

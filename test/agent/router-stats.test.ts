@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { findLastOrigin } from '../../src/agent/stats/log-stats.ts';
 import { RouterStats } from '../../src/agent/stats/router-stats.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
 import { FleetExposition } from '../../src/exposition/index.ts';
@@ -45,7 +46,10 @@ function createBench(byteBudget = 0) {
     poll: (result: PollResult, isPutOff = false, wire = { sent: 1, received: 1 }) =>
       stats.recordPoll(result, wire, isPutOff),
     endTurn: (retryAfter?: RetryAfter) => stats.recordRun(budget, retryAfter),
-    storeRecords: (lines: readonly string[]) => stats.recordLines(lines),
+    storeRecords: (lines: readonly string[]) => {
+      const origin = findLastOrigin(lines);
+      if (origin) stats.recordOrigin(origin);
+    },
     endLogs: () => stats.recordLogsRead(),
     failLogs: (cause: unknown) => stats.recordLogsFailed(cause),
     /** Lines of the log since the last call, as `level: message` with their fields but the router. */

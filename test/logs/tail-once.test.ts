@@ -3,7 +3,7 @@ import { createSteppedClock } from '../../src/base/index.ts';
 import { type LogSource, openArchivePool, type RecordLog, tailOnce, Zone } from '../../src/logs/index.ts';
 import { TailMemory } from '../../src/logs/tail/memory.ts';
 import { TailContext } from '../../src/logs/tail/tail-context.ts';
-import type { LogRecord } from '../../src/model/index.ts';
+import type { LogRecord, RecordLines } from '../../src/model/index.ts';
 import { openFileBench } from '../support/log-bench.ts';
 
 const never = new AbortController().signal;
@@ -53,6 +53,27 @@ test('tailOnce() parses the position of a log once in a run', async () => {
   const parsed = parse.mock.calls.filter(([text]) => text === stored);
   parse.mockRestore();
   expect(parsed).toHaveLength(1);
+});
+
+test('tailOnce() shows the records of a step before the store has them, and tells once they are stored', async () => {
+  await using bench = await openFileBench(new Map([['network/current', '2026-11-21 11:00:00 [wan] line\n']]));
+  const steps: string[] = [];
+  const records: RecordLog = {
+    readPositions: () => new Map(),
+    readFacts: () => undefined,
+    async commit(...commits) {
+      if (commits.every((commit) => 'facts' in commit)) return;
+      steps.push('storing');
+      await Promise.resolve();
+      steps.push('stored');
+    },
+  };
+  const onStoring = (lines: RecordLines) => {
+    if (lines.length > 0) steps.push(`shown ${lines.length}`);
+    return () => void (lines.length > 0 && steps.push('told'));
+  };
+  await bench.reader.turn({ records, onStoring });
+  expect(steps.slice(0, 4)).toEqual(['shown 1', 'storing', 'stored', 'told']);
 });
 
 test('a run has lost a commit whichever of those that were under way ended last', async () => {

@@ -50,12 +50,12 @@ test('a live reader gets the lines that fit, escaped, and how many a large commi
   const own = await tail.read('/router/plant-7/stream?severity=error%2B&q=down');
   expect([all.statusCode, all.headers['content-type']]).toEqual([200, 'text/event-stream; charset=utf-8']);
   const records = [lineOf('up'), lineOf('<script>\u202edown\ndata: x', { severity: 'error' })];
-  tail.feed.publish('plant-7', records);
-  tail.feed.publish('plant-8', [lineOf('down elsewhere', { severity: 'error' })]);
-  tail.feed.publish(
+  tail.feed.prepare('plant-7', records)();
+  tail.feed.prepare('plant-8', [lineOf('down elsewhere', { severity: 'error' })])();
+  tail.feed.prepare(
     'plant-7',
     Array.from({ length: 300 }, (_, index) => lineOf(`down ${index}`, { severity: 'error' })),
-  );
+  )();
   const whole = await readUntil(all, /down 299/);
   expect(whole.match(/^event: line$/gm)).toHaveLength(203);
   expect(whole).toContain('href="router/plant-8#logs"');
@@ -89,13 +89,13 @@ test('a reader who does not keep up is cut off with a notice, and others go on',
   const message = 'x'.repeat(60_000);
   // Far more than the connection and the waiting bytes hold.
   for (let turn = 0; turn < 20; turn++) {
-    tail.feed.publish(
+    tail.feed.prepare(
       'plant-7',
       Array.from({ length: 100 }, (_, index) => lineOf(`${turn} ${index} ${message}`)),
-    );
+    )();
     await new Promise(setImmediate);
   }
-  tail.feed.publish('plant-7', [lineOf('last')]);
+  tail.feed.prepare('plant-7', [lineOf('last')])();
   expect(await readUntil(quick, /last/)).toContain('event: line\n');
   const text = await readUntil(slow, /event: cut\ndata: slow\n\n/);
   expect(text.endsWith('event: cut\ndata: slow\n\n')).toBe(true);
@@ -107,10 +107,10 @@ test('a commit of long lines cuts no reader who keeps up: it gets the last of th
   const reader = await tail.read();
   const message = 'x'.repeat(20_000);
   for (const turn of ['first', 'second', 'third']) {
-    tail.feed.publish(
+    tail.feed.prepare(
       'plant-7',
       Array.from({ length: 100 }, (_, index) => lineOf(`${turn} ${index} ${message}`)),
-    );
+    )();
     const text = await readUntil(reader, new RegExp(`${turn} 99 `));
     expect(text).not.toContain('event: cut');
     const sent = text.match(new RegExp(`>${turn} \\d+ `, 'g')) ?? [];
@@ -130,6 +130,25 @@ test('a stream without lines shows signs of life, and ends after 15 minutes so t
   reader.resume();
   await ended;
   expect((await tail.bench.get('/router/nobody/stream')).status).toBe(404);
+});
+
+test('lines of a step are those that it had when it was stored, and nobody gets them who has left meanwhile', () => {
+  const feed = new LineFeed();
+  const bytes = Buffer.from(['one', 'two'].map((message) => JSON.stringify({ message })).join('\n'));
+  const seen: unknown[] = [];
+  const follow = (reader: string) =>
+    feed.follow({ components: [], severities: [], search: '', limit: 10 }, (lines) =>
+      seen.push([reader, lines.map(({ message }) => message)]),
+    );
+  follow('first');
+  const leave = follow('second');
+  const tell = feed.prepare('plant-7', { length: 2, bytes, [Symbol.iterator]: () => [].values() });
+  expect(seen).toEqual([]);
+  // A sink is done with it, and a thread fills it again.
+  bytes.fill(0);
+  leave();
+  tell();
+  expect(seen).toEqual([['first', ['one', 'two']]]);
 });
 
 test('requests for a stream without a body, and readers who leave before it begins, keep no place', async () => {

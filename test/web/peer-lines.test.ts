@@ -200,13 +200,13 @@ test('a live reader gets the lines of all processes, and is told when one goes a
   // The stream from the other process is open when its lines arrive.
   await expect
     .poll(() => {
-      far.publish(OTHER.name, [recordOf('a far line')]);
+      far.prepare(OTHER.name, [recordOf('a far line')])();
       return reader.read();
     })
     .toContain('a far line');
-  far.publish(OTHER.name, [recordOf('<script> line'), recordOf('something else')]);
-  far.publish('stranger', [recordOf('line of a stranger')]);
-  near.publish(ROUTER.name, [recordOf('a near line')]);
+  far.prepare(OTHER.name, [recordOf('<script> line'), recordOf('something else')])();
+  far.prepare('stranger', [recordOf('line of a stranger')])();
+  near.prepare(ROUTER.name, [recordOf('a near line')])();
   await expect.poll(reader.read).toMatch(/&lt;script&gt; line/);
   await expect.poll(reader.read).toContain('a near line');
   expect(reader.read()).not.toMatch(/<script|something else|stranger|event: away/);
@@ -219,12 +219,12 @@ test('a live reader gets the lines of all processes, and is told when one goes a
 test('the stream of a process that others ask has its own lines alone, as JSON', async () => {
   await using feeds = await openFeeds();
   const reader = await feeds.follow('/api/v1/records/stream?own=1');
-  feeds.near.publish(ROUTER.name, [recordOf('near\nline')]);
+  feeds.near.prepare(ROUTER.name, [recordOf('near\nline')])();
   await expect.poll(reader.read).toContain('near');
   const data = /^data: (.*)$/m.exec(reader.read())?.[1] ?? '';
   expect(JSON.parse(data)).toMatchObject({ router: ROUTER.name, message: 'near\nline', before: null });
-  feeds.far.publish(OTHER.name, [recordOf('far')]);
-  feeds.near.publish(ROUTER.name, [recordOf('last')]);
+  feeds.far.prepare(OTHER.name, [recordOf('far')])();
+  feeds.near.prepare(ROUTER.name, [recordOf('last')])();
   await expect.poll(reader.read).toContain('last');
   expect(reader.read()).not.toContain('far');
 });

@@ -6,6 +6,7 @@ import type { RunOutcome, SharedBudget } from '../../schedule/index.ts';
 import { StoreError } from '../../store/index.ts';
 import type { LineProcessing } from '../line-processing.ts';
 import type { SpoolGuard } from '../state.ts';
+import { findLastOrigin } from '../stats/log-stats.ts';
 import type { RouterStats } from '../stats/router-stats.ts';
 import type { LineFeed } from '../views/line-feed.ts';
 import { readDeviceSerial } from './device-serial.ts';
@@ -31,7 +32,7 @@ export interface LogReadingOptions {
   /** Threads that decompress rotated logs, shared by all routers. */
   readonly archives: ArchivePool;
   /** Gets the records that were stored. */
-  readonly feed: Pick<LineFeed, 'publish'>;
+  readonly feed: Pick<LineFeed, 'prepare'>;
   /** Clock for everything that waits or reads the time. */
   readonly clock: Clock;
   /** Called when another device answers than the polls have told of. */
@@ -152,9 +153,13 @@ export class LogReading {
         router: settings,
         source: client,
         records,
-        onStored: (stored) => {
-          stats.recordLines(stored);
-          feed.publish(settings.name, stored);
+        onStoring: (stored) => {
+          const origin = findLastOrigin(stored);
+          const publish = feed.prepare(settings.name, stored);
+          return () => {
+            if (origin) stats.recordOrigin(origin);
+            publish();
+          };
         },
         archives,
         clock,

@@ -60,7 +60,7 @@ export interface RouterAgentOptions {
   /** Exposition that serves the router's metrics. */
   readonly exposition: FleetExposition;
   /** Gets the records that were stored. */
-  readonly feed: Pick<LineFeed, 'publish'>;
+  readonly feed: Pick<LineFeed, 'prepare'>;
   /** Clock for everything that waits or reads the time. */
   readonly clock: Clock;
   /** The agent's own log. */

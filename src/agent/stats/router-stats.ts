@@ -2,7 +2,7 @@ import { type Clock, type Logger, renderErrorChain } from '../../base/index.ts';
 import type { RouterSettings } from '../../config/index.ts';
 import { type FleetExposition, toFamily } from '../../exposition/index.ts';
 import type { KnownGap, LinkVerdict } from '../../logs/index.ts';
-import type { FamilyDescription, Labels, RecordLines } from '../../model/index.ts';
+import type { FamilyDescription, Labels } from '../../model/index.ts';
 import { type RetryAfter, type RouterCertificate, RouterError } from '../../router/index.ts';
 import type { SharedBudget } from '../../schedule/index.ts';
 import type { PollResult, ResourceResult } from '../../status/index.ts';
@@ -30,7 +30,7 @@ import {
   type StationEventOf,
   type StationEventType,
 } from './event-table.ts';
-import { findLastOrigin, LogStats } from './log-stats.ts';
+import { LogStats, type RecordOrigin } from './log-stats.ts';
 import { findStep, PollHistory, PollSamples, ResourceStats } from './poll-stats.ts';
 import { SessionStats } from './session-stats.ts';
 
@@ -203,10 +203,9 @@ export class RouterStats {
     this.#availability.recordRetryAfter(retryAfter);
   }
 
-  /** Records the stored log records. */
-  recordLines(lines: RecordLines): void {
-    const origin = findLastOrigin(lines);
-    if (origin) this.#logs.recordOrigin(origin);
+  /** Records where the last of the stored log records comes from. */
+  recordOrigin(origin: RecordOrigin): void {
+    this.#logs.recordOrigin(origin);
   }
 
   /** Takes over the gaps that an earlier process, or another replica, has stored of the router. */

@@ -27,16 +27,21 @@ export class LineFeed {
     return () => void this.#followers.delete(follower);
   }
 
-  /** Passes on records that were stored for a router. */
-  publish(router: string, records: RecordLines): void {
+  /**
+   * Reads records that are about to be stored for a router, if anybody follows it; returns the function that passes them on once
+   * they are stored. Their memory is valid during this call only.
+   */
+  prepare(router: string, records: RecordLines): () => void {
     const followers = [...this.#followers].filter(({ query }) => query.router === undefined || query.router === router);
-    if (followers.length === 0 || records.length === 0) return;
+    if (followers.length === 0 || records.length === 0) return () => {};
     const lines = readLast(records).map((text) => toLogLine(text, router));
-    for (const { isWanted, listener } of followers) {
-      const wanted = lines.filter(isWanted);
-      const skipped = records.length - lines.length;
-      if (wanted.length + skipped > 0) listener(wanted, skipped);
-    }
+    const skipped = records.length - lines.length;
+    return () => {
+      for (const follower of followers) {
+        const wanted = lines.filter(follower.isWanted);
+        if (this.#followers.has(follower) && wanted.length + skipped > 0) follower.listener(wanted, skipped);
+      }
+    };
   }
 }
 

@@ -30,8 +30,11 @@ export interface TailOptions {
   readonly source: LogSource;
   /** Stores records and positions. */
   readonly records: RecordLog;
-  /** Called with the records of each step of a log once they are stored; valid during the call. Default: nothing is. */
-  readonly onStored?: ((lines: RecordLines) => void) | undefined;
+  /**
+   * Called with the records of each step of a log before they are stored, because a sink may be done with their memory before the
+   * store has answered; what it returns is called once they are stored. Default: nothing is.
+   */
+  readonly onStoring?: ((lines: RecordLines) => () => void) | undefined;
   /** Threads that decompress rotated files. */
   readonly archives: ArchivePool;
   /** Clock for time limits and the time of observation. */
@@ -122,7 +125,7 @@ export class TailContext {
   readonly #records: RecordLog;
   /** How records are packed to be stored. */
   readonly packing: Packing | undefined;
-  readonly #onStored: TailOptions['onStored'];
+  readonly #onStoring: TailOptions['onStoring'];
   /** The facts as they were stored last. */
   #storedFacts: string | undefined;
   /** True once a commit of this run was refused. */
@@ -146,7 +149,7 @@ export class TailContext {
     this.source = options.source;
     this.#records = options.records;
     this.packing = options.records.packing;
-    this.#onStored = options.onStored;
+    this.#onStoring = options.onStoring;
     this.archives = options.archives;
     this.clock = options.clock;
     this.report = options.report;
@@ -179,6 +182,7 @@ export class TailContext {
     const text = renderRouterFacts(this.facts);
     const isLearnt = text !== this.#storedFacts;
     if (!isLearnt && commits.length === 0) return;
+    const onStored = commits.map(({ lines }) => this.#onStoring?.(lines));
     const storing = this.#store(...commits, ...(isLearnt ? [{ router: this.router.name, facts: text }] : []));
     this.#underWay.add(storing);
     try {
@@ -191,7 +195,7 @@ export class TailContext {
       this.#underWay.delete(storing);
     }
     this.#storedFacts = text;
-    for (const { lines } of commits) this.#onStored?.(lines);
+    for (const tell of onStored) tell?.();
   }
 
   /** Hands the commits over at once: the memory of their records is valid during this call. */
