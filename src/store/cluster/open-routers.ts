@@ -1,5 +1,6 @@
 import { packLines } from '../../base/index.ts';
 import type { FactsCommit, LogCommit } from '../contracts.ts';
+import { StoreError } from '../errors.ts';
 import { checkValue } from '../router-tables.ts';
 import { type CommitQueue, type FencedWrite, toFenced } from './commit-queue.ts';
 import type { ClusterLink, Message } from './link.ts';
@@ -144,6 +145,7 @@ export class OpenRouters {
         fenced.push(this.#fence(known, subjects.of({ kind: 'pos', router, component }), position));
       }
     }
+    for (const { payload } of [...added, ...fenced]) checkPayload(router, payload, readPayloadMax(link));
     if (added.length > 0) checkRoom(added.reduce((sum, { payload }) => sum + payload.length, 0));
     await queue.commit({ owned: { kind: 'router', name: router }, added, fenced });
     for (const commit of commits) {
@@ -157,4 +159,17 @@ export class OpenRouters {
     if (!router.subjects.has(subject)) this.#note(router, subject, 0);
     return { subject, payload: Buffer.from(text) };
   }
+}
+
+/** Throws if the server would not take a message: others would then wait in vain with it, and be refused. */
+function checkPayload(router: string, { length }: Uint8Array, bytesMax: number): void {
+  if (length <= bytesMax) return;
+  throw new StoreError(
+    'too-long',
+    `A step of a log of ${router} has ${length} bytes, and the engine takes ${bytesMax}`,
+    {
+      disposition: 'skip',
+      hint: 'Raise max_payload of the engine',
+    },
+  );
 }

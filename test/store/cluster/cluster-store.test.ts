@@ -103,6 +103,21 @@ describe.skipIf(isMissing)(`ClusterStore and others of its cluster${note}`, LIMI
     expect(batches.size).toBeLessThanOrEqual(4);
   });
 
+  test('refuses a step that is larger than the server takes, and stores those of others at the same time', async () => {
+    await using bench = await createClusterBench();
+    await using one = await bench.open({ routers: ['plant-7', 'plant-8'] });
+    const other = (uid: string) => ({ ...commitOf([uid], `p${uid}`), router: 'plant-8' });
+    const [first, large, last] = await Promise.allSettled([
+      one.store.commit(other('1')),
+      one.store.commit(commitOf(['2'], 'x'.repeat(1_200_000))),
+      one.store.commit(other('3')),
+    ]);
+    expect([first, last]).toMatchObject([{ status: 'fulfilled' }, { status: 'fulfilled' }]);
+    expect(large).toMatchObject({ reason: { code: 'too-long', message: expect.stringContaining('plant-7') } });
+    await one.store.commit(commitOf(['4'], 'p4'));
+    expect(await one.take('a', 3)).toEqual(['1', '3', '4']);
+  });
+
   test('writes nothing for a router that this replica does not own any more', async () => {
     await using bench = await createClusterBench();
     const owned = new Set(['plant-7']);
