@@ -220,6 +220,33 @@ test('RouterAgent backs off for logs that nobody answers for, and not for a refu
   expect(await bench.run('logs')).toBe('failed');
 });
 
+test('RouterAgent leaves the logs alone for an hour whose list is refused, or until the next login', async () => {
+  await using bench = await openRouterAgent({ timezone: undefined });
+  const isPaused = () => bench.activity('logs')?.isPaused?.();
+  await bench.run('status');
+  bench.asked();
+  bench.answers.set('list_files', (response) => response.writeHead(403).end());
+  expect(await bench.run('logs')).toBe('done');
+  // Not for the time of the lines, either.
+  expect(bench.asked()).toEqual([expect.stringContaining('list_files')]);
+  await bench.clock.advance(60 * MINUTE_MS - 1);
+  expect(isPaused()).toBe(true);
+  await bench.clock.advance(1);
+  expect(isPaused()).toBe(false);
+
+  expect(await bench.run('logs')).toBe('done');
+  expect(isPaused()).toBe(true);
+  bench.answers.set('/auth/refresh', (response) => response.writeHead(401).end());
+  let refusals = 1;
+  bench.answers.set('/status/number', (response) => {
+    if (refusals-- > 0) response.writeHead(401).end();
+    else answerJson(response, { status: { n: 8 } });
+  });
+  await bench.clock.advance(MINUTE_MS);
+  await bench.run('status');
+  expect(isPaused()).toBe(false);
+});
+
 test('RouterAgent forgets logs of a router that lists new names again and again, with their positions and series', async () => {
   await using bench = await openRouterAgent();
   bench.answers.set('log_file=', (response) => response.end('2026-11-21 12:59:00 [app] a line\n'));

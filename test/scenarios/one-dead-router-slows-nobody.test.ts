@@ -50,6 +50,24 @@ test('a router that is back is up again, with one login more and every line that
   expect(own.map(({ message }) => message)).toEqual(['before', 'meanwhile']);
 });
 
+test.each([
+  ['that answers no login', { path: '/auth/login' }],
+  ['that refuses every request', {}],
+])(
+  'a router %s is asked to log in by its polls alone, and its logs come with the first one that works',
+  async (_which, options) => {
+    await using fleet = await startFleet({ routers: 1 });
+    await fleet.router(0).fault('http_500', options);
+    fleet.router(0).appendLog('network', 'line');
+    await fleet.advance(1200 * SECOND_MS);
+    // After one, two and four minutes, then every five.
+    expect(fleet.router(0).counters.requests['POST (http_500)']).toBe(6);
+    await fleet.router(0).clearFault('http_500');
+    await fleet.advance(310 * SECOND_MS);
+    expect(fleet.records.map(({ message }) => message)).toEqual(['line']);
+  },
+);
+
 test('a router that never answers costs one timeout per resource, and the others are polled all the while', async () => {
   await using fleet = await startFleet({ routers: 3 });
   await fleet.advance(60 * SECOND_MS);

@@ -50,6 +50,8 @@ const LOGS_DEADLINE_MS = 10 * 60_000;
  * its own limit ends no download. Milliseconds.
  */
 export const DOWNLOAD_MS_MAX = LOGS_DEADLINE_MS / 2;
+/** A router that does not let this account list its logs is asked again after this time, as for its resources. Milliseconds. */
+const FORBIDDEN_MS = 60 * 60_000;
 /** Logs that grow fast are read up to this many times as often as configured, but no more often than every second. */
 const LOG_FLOOR_PARTS = [6, 5, 4, 3, 2];
 const LOG_FLOOR_MS = 1000;
@@ -68,6 +70,8 @@ export class LogReading {
   #after: string | undefined;
   /** True if a file could not be read in the last run. */
   #hasFaults = false;
+  /** Until when the logs rest, because this account may not list them. Monotonic, milliseconds. */
+  #forbiddenUntilMs = -Infinity;
   /** True if another replica has moved the logs since their positions were loaded. */
   #isFenced = false;
   /** Serial number that polls have told of a device that answers no more; it does not count until they tell another one. */
@@ -93,6 +97,16 @@ export class LogReading {
   /** True if the last run has left some logs for the next one. */
   get hasMore(): boolean {
     return this.#after !== undefined;
+  }
+
+  /** True for an hour after the router has refused to list its logs to this account. */
+  get isForbidden(): boolean {
+    return this.#options.clock.monotonic() < this.#forbiddenUntilMs;
+  }
+
+  /** A new session may have other rights. */
+  noteSession(): void {
+    this.#forbiddenUntilMs = -Infinity;
   }
 
   /** Returns the factor of {@link floorMs} with which the next run is due; `stretch` is how much the router is spared. */
@@ -126,6 +140,7 @@ export class LogReading {
         return 'done';
       }
       stats.recordLogsFailed(cause);
+      if (cause instanceof RouterError && cause.isForbidden) this.#forbiddenUntilMs = clock.monotonic() + FORBIDDEN_MS;
       if (cause instanceof StoreError && cause.code === 'broken') this.#options.onStoreFailed(cause);
       // A full spool, an answered refusal or a budget that is used up does not justify a long back-off.
       const isRouterGone = cause instanceof RouterError && !cause.isAnswered && cause.code !== 'budget';

@@ -247,7 +247,7 @@ export class RouterAgent {
         serialKey: name,
         intervalMs: logs.floorMs,
         intervalMultiplier: () => logs.findMultiplier(this.#pace.pace.stretch),
-        isPaused: () => isPaused() || records.isRouterHeldBack(name) || polling.isUnreachable,
+        isPaused: () => isPaused() || records.isRouterHeldBack(name) || polling.isUnreachable || logs.isForbidden,
         run: (signal, current) => this.#settled(signal, (one) => logs.run(one, current.isAwaited)),
       });
     }
@@ -354,7 +354,9 @@ export class RouterAgent {
   #onSession(event: SessionEvent): void {
     this.stats.record(event);
     // A new session may mean that the router was restarted, perhaps with other firmware.
-    if (event.type === 'session-opened') this.#poller.renewIdentity();
+    if (event.type !== 'session-opened') return;
+    this.#poller.renewIdentity();
+    this.#logs?.noteSession();
   }
 }
 

@@ -19,8 +19,8 @@ import type { ByteAccount } from './byte-account.ts';
 import type { KeptPace } from './kept-pace.ts';
 
 /**
- * Maximum time that logs wait for a successful poll after a failed connection, so that an unreachable router costs one
- * time-out per cycle and not two. Milliseconds.
+ * Maximum time that logs wait for a successful poll after one that could not connect or log in, so that such a router costs
+ * one attempt per cycle and not two. Milliseconds.
  */
 const UNREACHABLE_MS_MAX = 5 * 60_000;
 /** Key of the known configuration of a router, so that a change during a restart is detected. */
@@ -136,7 +136,7 @@ export class StatusPolling {
     return Math.max(Math.min(bytes.budget.pollMultiplier(false), this.#signTicks), pace.pace.statusStretch);
   }
 
-  /** True for some minutes after a poll that could not connect. */
+  /** True for some minutes after a poll that could not connect or log in. */
   get isUnreachable(): boolean {
     return this.#options.clock.monotonic() < this.#unreachableUntilMs;
   }
@@ -209,7 +209,13 @@ export class StatusPolling {
       this.#polledAtMs = clock.monotonic();
     }
     if (result.isIdle) return;
-    this.#unreachableUntilMs = hasNoConnection(result) ? clock.monotonic() + UNREACHABLE_MS_MAX : -Infinity;
+    this.#unreachableUntilMs = this.#isShutOut(result) ? clock.monotonic() + UNREACHABLE_MS_MAX : -Infinity;
+  }
+
+  /** True if a poll failed before anything could be asked. */
+  #isShutOut({ isUp, error }: PollResult): boolean {
+    if (isUp || !(error instanceof RouterError) || error.code === 'budget') return false;
+    return error.isUnsent || this.#options.stats.isLoginFailure(error);
   }
 
   #logPace(): void {
@@ -219,8 +225,4 @@ export class StatusPolling {
     if (level === 'usual') logger.info('Router answers faster; it is asked as configured', fields);
     else logger.warn('Router answers slowly; it is asked for less', fields);
   }
-}
-
-function hasNoConnection({ isUp, error }: PollResult): boolean {
-  return !isUp && error instanceof RouterError && error.code === 'connect' && error.isUnsent;
 }

@@ -197,6 +197,11 @@ export class RouterStats {
     return this.#resources.holdsValues(resource);
   }
 
+  /** Returns true if an error is that of the last login. */
+  isLoginFailure(error: unknown): boolean {
+    return this.#session.isFailureOf(error);
+  }
+
   /** Records, after every run, the byte budget and how long the router asks to be left alone. */
   recordRun(budget: SharedBudget, retryAfter: RetryAfter | undefined): void {
     this.#availability.recordBudget(budget);
@@ -301,7 +306,7 @@ export class RouterStats {
     if (!failed) return undefined;
     const step = findStep(error, {
       ...wire,
-      isLogin: this.#session.isFailureOf(error),
+      isLogin: this.isLoginFailure(error),
       isTls: this.#options.settings.url.startsWith('https:'),
       isRepeated: this.#availability.isFailing,
     });

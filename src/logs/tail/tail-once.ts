@@ -53,8 +53,9 @@ async function tailDevice(options: TailOnceOptions, signal: AbortSignal): Promis
   const facts = records.readFacts(router.name);
   const context = new TailContext(options, memory, facts);
   const positions = parsePositions(stored);
-  if (context.needsTime && !(await askForTime(context, signal))) return after;
+  // A router that does not give its logs is not asked for its time for them, either.
   let listing = await list();
+  if (context.needsTime && !(await askForTime(context, signal))) return after;
   if (context.zone.isAssumed && ((facts === undefined && positions.size === 0) || context.isReplaced))
     await findZone(context, listing, signal);
   await confirmLacking(context, listing, positions, isWanted, signal);
