@@ -1,5 +1,5 @@
 import type { LogPosition } from '../position/position.ts';
-import { RETRY_CEILING_MS } from './files.ts';
+import { RETRY_MS_MAX } from './files.ts';
 
 /**
  * Positions hold wall times of the agent: since when something is missed, and when a file is tried again. Once the clock was set
@@ -8,7 +8,7 @@ import { RETRY_CEILING_MS } from './files.ts';
  */
 export function boundTimes(position: LogPosition, nowMs: number): LogPosition {
   const isAhead = ({ sinceMs }: { readonly sinceMs: number }) => sinceMs > nowMs;
-  const isPutOffTooFar = ({ notBeforeMs }: { readonly notBeforeMs: number }) => notBeforeMs > nowMs + RETRY_CEILING_MS;
+  const isPutOffTooFar = ({ notBeforeMs }: { readonly notBeforeMs: number }) => notBeforeMs > nowMs + RETRY_MS_MAX;
   const { pending, brokenLinks, waiting } = position;
   const unread = Object.values(waiting);
   if (![...pending, ...brokenLinks, ...unread].some(isAhead) && !unread.some(isPutOffTooFar)) return position;

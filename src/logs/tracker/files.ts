@@ -28,7 +28,11 @@ const REMEMBERED_MAX = 64;
 const GENS_MAX = 64;
 /** Delay before a file whose reading failed is tried again, doubled each time up to the ceiling. Milliseconds. */
 const RETRY_FIRST_MS = 5000;
-export const RETRY_CEILING_MS = 120_000;
+const RETRY_CEILING_MS = 120_000;
+/** Ceiling for a file that is there and does not come, as one whose download always ends: each attempt costs bytes, and nothing changes. */
+const REFUSED_CEILING_MS = 15 * 60_000;
+/** The longest of these delays. */
+export const RETRY_MS_MAX = REFUSED_CEILING_MS;
 
 /** The router lists these files: new ones are noted. */
 export function noteListed(draft: Draft, listed: ListedLog): void {
@@ -47,7 +51,8 @@ export function noteFault({ position, rules }: Draft, stamp: string, fault: File
   if (!entry) return;
   // Faults of another kind begin the count anew: three times the same is what says something.
   const attempts = entry.fault === fault ? entry.attempts + 1 : 1;
-  const waitMs = Math.min(RETRY_FIRST_MS * 2 ** (attempts - 1), RETRY_CEILING_MS);
+  const ceilingMs = fault === 'refused' ? REFUSED_CEILING_MS : RETRY_CEILING_MS;
+  const waitMs = Math.min(RETRY_FIRST_MS * 2 ** (attempts - 1), ceilingMs);
   const failed = { ...entry, attempts, fault, notBeforeMs: rules.nowMs + waitMs };
   position.waiting = { ...position.waiting, [stamp]: failed };
 }

@@ -107,6 +107,19 @@ test.each(['reset_mid_body', 'truncate_body'] as const)(
   },
 );
 
+test('a rotated file whose download always takes too long is asked for less and less often, up to each quarter of an hour', async () => {
+  await using bench = await openFileBench(new Map([[ARCHIVE, bzip2(TEXT)]]));
+  bench.refusals.set(ARCHIVE, new SourceError('timeout', 'Too slow', { disposition: 'retry', isAnswered: true }));
+  await bench.reader.turnsFor(2 * HOUR_MS);
+  const before = bench.asked.length;
+  expect(before).toBeLessThan(18);
+  await bench.reader.turnsFor(HOUR_MS);
+  expect(bench.asked.length - before).toBe(4);
+  bench.refusals.clear();
+  await bench.reader.turnsFor(15 * MINUTE_MS);
+  expect(linesOf(bench.reader.records)).toHaveLength(500);
+});
+
 test('a log whose download always comes to a stop ends the turn, and the next turn begins with the other logs', async () => {
   const text = '2026-11-21 12:00:00 [wan] line\n';
   const stopping = new SourceError('timeout', 'Nothing came', { disposition: 'retry' });
