@@ -3,14 +3,14 @@ import { type Packing, yieldToLoop } from '../base/index.ts';
 import type { BlockLost, BlockRecovered } from '../bzip2/index.ts';
 import type { Completion } from '../model/index.ts';
 import { LogError } from './errors.ts';
-import { findHead, type Head, HeadBuffer, looksForeign } from './file-head.ts';
+import { findHead, findLateStamp, type Head, HeadBuffer, looksForeign } from './file-head.ts';
 import { LineSplitter } from './lines/line-splitter.ts';
 import { RecordBuilder, type RecordContext } from './lines/record-builder.ts';
 import { createBatch, type ScanBatch } from './lines/scan-batch.ts';
 import type { ReadingEnd } from './lines/waiting-entries.ts';
 import { PrefixHash } from './position/identity.ts';
 import { copyFile, createStreamState, type LogFile, type LogFileDraft, type StreamState } from './position/position.ts';
-import { type DateOrder, learnDateOrder, needsDateOrder } from './time/stamp.ts';
+import { type DateOrder, learnDateOrder, needsDateOrder, type StampContext } from './time/stamp.ts';
 
 /** Facts about a file before it is read. Plain data. */
 export interface ScanPlan {
@@ -352,7 +352,7 @@ export class FileScan implements Scan {
 
   /** Decides what the file is, once its head says so; `isWhole` when no more of it will come. */
   async #identify(isWhole: boolean): Promise<void> {
-    const { candidates, acceptsNew, isClosed, begin, isStampExpected, order, endMs } = this.#options;
+    const { candidates, acceptsNew, order, endMs, begin } = this.#options;
     const { bytes, nulBytes } = this.#head.look();
     // A power cut leaves NUL bytes before the first line.
     const text = bytes.subarray(nulBytes);
@@ -360,14 +360,9 @@ export class FileScan implements Scan {
     // The first chunk may hold one line or fifty: what is learnt from it must not depend on that.
     if (needsOrder && !isWhole && text.length < ORDER_BYTES) return;
     const learnt = needsOrder ? learnDateOrder([...beginningsOfLines(text, true)], endMs) : order;
-    const head: Head | undefined = findHead(bytes, nulBytes, isWhole && isClosed, {
-      order: learnt ?? 'dmy',
-      nearMs: endMs,
-    });
+    const head = this.#findHead(bytes, nulBytes, isWhole, { order: learnt ?? 'dmy', nearMs: endMs });
     if (!head) return;
     this.#firstWallAsUtcMs = head.firstWallAsUtcMs;
-    if (head.firstWallAsUtcMs === undefined && (isStampExpected || looksForeign(bytes)))
-      throw createForeignError(this.#options.name);
     const known = candidates.filter(({ key }) => key === head.key).toSorted((a, b) => b.off - a.off)[0];
     const start = known || acceptsNew ? await begin({ ...head, known }) : undefined;
     if (!start) {
@@ -378,6 +373,19 @@ export class FileScan implements Scan {
     if (learnt && start.context.stream?.order === undefined) reading.builder.learnOrder(learnt);
     this.#head.clear();
     if (bytes.length > 0) this.#advance(reading, bytes);
+  }
+
+  /** Finds the head of the file; `undefined` while more of it is needed. Throws {@link LogError} if it is that of no log. */
+  #findHead(bytes: Buffer, nulBytes: number, isWhole: boolean, context: StampContext): Head | undefined {
+    const { name, isClosed, isStampExpected } = this.#options;
+    const head = findHead(bytes, nulBytes, isWhole && isClosed, context);
+    if (!head || head.firstWallAsUtcMs !== undefined) return head;
+    if (looksForeign(bytes)) throw createForeignError(name);
+    if (!isStampExpected) return head;
+    const late = findLateStamp(bytes, nulBytes, isWhole, context);
+    if (late === 'more') return undefined;
+    if (late === 'none') throw createForeignError(name);
+    return { ...head, firstWallAsUtcMs: late };
   }
 
   #begin(start: ScanStart): Reading {
