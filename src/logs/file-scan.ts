@@ -134,14 +134,17 @@ class Reading {
   readonly knownBytes: number;
   isProven: boolean;
   readonly #context: RecordContext;
+  readonly #endMs: number;
   /** True if it was seen to end within a line. */
   readonly #wasTorn: boolean;
   #builder: RecordBuilder | undefined;
   #splitter: LineSplitter | undefined;
 
-  constructor({ file, context }: ScanStart) {
+  /** `endMs`: about when the file ends. */
+  constructor({ file, context }: ScanStart, endMs: number) {
     this.file = copyFile(file);
     this.#context = context;
+    this.#endMs = endMs;
     this.#wasTorn = file.tornAt.length > 0;
     this.knownBytes = file.off;
     this.isProven = file.off === 0;
@@ -149,7 +152,7 @@ class Reading {
 
   /** Made for the first bytes that are new: nearly all readings of a fleet find none. */
   get builder(): RecordBuilder {
-    this.#builder ??= new RecordBuilder(this.#context, this.file);
+    this.#builder ??= new RecordBuilder({ ...this.#context, endMs: this.#endMs }, this.file);
     return this.#builder;
   }
 
@@ -360,7 +363,7 @@ export class FileScan implements Scan {
     // The first chunk may hold one line or fifty: what is learnt from it must not depend on that.
     if (needsOrder && !isWhole && text.length < ORDER_BYTES) return;
     const learnt = needsOrder ? learnDateOrder([...beginningsOfLines(text, true)], endMs) : order;
-    const head = this.#findHead(bytes, nulBytes, isWhole, { order: learnt ?? 'dmy', nearMs: endMs });
+    const head = this.#findHead(bytes, nulBytes, isWhole, { order: learnt ?? 'dmy', lineBeforeMs: undefined, endMs });
     if (!head) return;
     this.#firstWallAsUtcMs = head.firstWallAsUtcMs;
     const known = candidates.filter(({ key }) => key === head.key).toSorted((a, b) => b.off - a.off)[0];
@@ -389,7 +392,7 @@ export class FileScan implements Scan {
   }
 
   #begin(start: ScanStart): Reading {
-    const reading = new Reading(start);
+    const reading = new Reading(start, this.#options.endMs);
     if ('plainSha' in reading.file.proof) this.#plainHash = createHash('sha256');
     this.#reading = reading;
     // Damage at the beginning of a file lies before its first line.
