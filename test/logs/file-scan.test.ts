@@ -506,8 +506,8 @@ describe('a file without anything new', () => {
     const reading = new FileScan(createOptions({ candidates: [known], acceptsNew: false, stream }));
     const { kind } = await reading.read(bodyOf([Buffer.from(content)]));
     const { isUnchanged } = reading;
-    const { records, first, nulBytes, empty } = reading.takeBatch();
-    return { kind, isUnchanged, given: records.length + nulBytes + empty, first, file: reading.file };
+    const { records, first, nulBytes, emptyBytes } = reading.takeBatch();
+    return { kind, isUnchanged, given: records.length + nulBytes + emptyBytes, first, file: reading.file };
   }
 
   test('FileScan says that it is unchanged, and gives nothing', async () => {

@@ -23,6 +23,13 @@ test('case 34: a carriage return at the end belongs to no message, and uids coun
   expect(records[1]?.uid).toMatch(new RegExp(`-${records[1]?.offset.toString(36).padStart(8, '0')}$`));
 });
 
+test('empty lines continue no line and are no record, also where a carriage return ends them', async () => {
+  const { length } = `${AT} [wan] one\r\n\r\n`;
+  const records = await read(`${AT} [wan] one\r\n\r\n${AT} [wan] two\r\n\r\n\n\r`);
+  expect(records).toMatchObject([{ message: 'one' }, { message: 'two', offset: length }]);
+  expect(records.map(({ details }) => details)).toEqual([undefined, undefined]);
+});
+
 test('case 37: real lines behind a run of NUL bytes at the head of a file are delivered, and the NUL bytes counted', async () => {
   await using bench = await openFileBench(
     new Map([
