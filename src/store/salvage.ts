@@ -22,11 +22,15 @@ export function rebuildDatabase(file: string, openEmpty: (file: string) => Sqlit
   const unfinished = `${file}${UNFINISHED}`;
   removeDatabase(unfinished);
   let recordsSaved = 0;
-  {
+  try {
     using fresh = openEmpty(unfinished);
     fresh.transact(() => {
       recordsSaved = salvage(file, fresh);
     });
+  } catch (cause) {
+    // A disk that is full would have no room for anything else.
+    removeDatabase(unfinished);
+    throw cause;
   }
   removeDatabase(`${file}${DAMAGED}`);
   renameSync(unfinished, `${file}${FINISHED}`);

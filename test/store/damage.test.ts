@@ -6,6 +6,7 @@ import { packLines } from '../../src/base/index.ts';
 import {
   commitOf,
   createStoreFolder,
+  destroyTree,
   drain,
   NOW_MS,
   noisyLines,
@@ -22,14 +23,6 @@ function flipBit(file: string, batch: number): void {
   const middle = body.length >> 1;
   body[middle] = (body[middle] ?? 0) ^ 0x10;
   database.prepare('UPDATE spool SET body = ? WHERE batch = ?').run(body, batch);
-}
-
-/** Overwrites the page from which the tree of `table` grows. */
-async function destroyTree(file: string, table: string): Promise<void> {
-  const [row] = runSql(file, '', `SELECT rootpage FROM sqlite_schema WHERE name = '${table}'`);
-  const bytes = await readFile(file);
-  const start = (Number(row?.['rootpage']) - 1) * 4096;
-  await writeFile(file, bytes.fill(0xff, start, start + 4096));
 }
 
 test('EmbeddedStore drops a batch that is damaged on disk, tells it, forgets how far its log was read, and keeps the rest', async () => {
