@@ -208,6 +208,42 @@ test('a rebuilt database gives every sink the batches whose log cannot be read a
   store.commit(commitOf(['new']));
 });
 
+test('a rebuilt database keeps the facts about routers, and empty ones of a router whose facts are lost', async () => {
+  await using folder = await createStoreFolder();
+  const facts = Array.from({ length: 400 }, (_, index) => ({
+    router: `plant-${index}`,
+    facts: `met ${index} `.repeat(50),
+  }));
+  {
+    using store = folder.open();
+    for (const one of facts) store.commit(one);
+    store.commit(commitOf(['1']), commitOf(['2'], 'p', 'network', 'plant-8'));
+  }
+  await destroyTree(folder.database, 'batch');
+  {
+    using store = folder.open();
+    for (const { router, facts: text } of facts) expect(store.readFacts(router)).toBe(text);
+    store.commit(commitOf(['3']));
+  }
+  // The page in the middle: the facts on both sides of it are whole.
+  const bytes = await readFile(folder.database);
+  const lost = bytes.indexOf('met 200 met 200');
+  const page = Math.floor(lost / 4096) * 4096;
+  await writeFile(folder.database, bytes.fill(0xff, page, page + 4096));
+  await destroyTree(folder.database, 'batch');
+  {
+    using store = folder.open();
+    const kept = facts.filter(({ router, facts: text }) => store.readFacts(router) === text);
+    expect(kept.length).toBeGreaterThan(facts.length / 2);
+    expect(kept.length).toBeLessThan(facts.length);
+    store.commit(commitOf(['3']));
+  }
+  await destroyTree(folder.database, 'fact');
+  using store = folder.open();
+  expect(thrownBy(() => store.readFacts('plant-7')).code).toBe('damaged');
+  expect([store.readFacts('plant-7'), store.readFacts('plant-9')]).toEqual(['', undefined]);
+});
+
 test('a rebuilt database numbers new batches behind those that the sinks already have', async () => {
   await using folder = await createStoreFolder();
   {

@@ -207,6 +207,24 @@ test('case 59: with start now, old lines are passed over and counted, and new on
   expect(messagesOf(await bench.reader.turn())).toEqual(['line 0', 'line 1']);
 });
 
+test('with start now and the positions lost, a router that was met before is read from its start, or from the first contact', async () => {
+  await using bench = await openLogBench({ ...AT_ONCE, turns: { start: 'now' } });
+  bench.write(0, 2);
+  await bench.clock.advance(30 * SECOND_MS);
+  await bench.reader.turn();
+  bench.write(2, 4);
+  await bench.reader.turn();
+  bench.write(4, 6);
+  bench.reader.restart();
+  const { log } = bench.reader;
+  log.positions.clear();
+  expect(messagesOf(linesOf(await bench.reader.turn()))).toEqual(lineNames(2, 6));
+  bench.reader.restart();
+  log.positions.clear();
+  log.facts = '';
+  expect(messagesOf(await bench.reader.turn())).toEqual(lineNames(0, 6));
+});
+
 test('case 60: with a start some time ago, the file on the edge is shipped from the right line on', async () => {
   await using bench = await openLogBench({ ...AT_ONCE, turns: { start: { backMs: 24 * HOUR_MS } } });
   for (let hour = 0; hour < 48; hour++) {
