@@ -123,7 +123,7 @@ export class EmbeddedStore implements Store, Disposable {
   #open(): Opened {
     // Not later: a disk that is not mounted any more must not be replaced by an empty folder.
     if (this.#isWaiting) makeFolder(this.#options.path);
-    finishRebuild(this.#path);
+    if (finishRebuild(this.#path)) this.#forgetAll();
     const { databaseBytesMax, now, recent } = this.#options;
     const file = openState(this.#path, databaseBytesMax);
     try {
@@ -148,8 +148,7 @@ export class EmbeddedStore implements Store, Disposable {
     try {
       this.#letGo();
       const rebuilt = rebuildDatabase(this.#path, openState);
-      // Before the first opening nobody has read a position.
-      if (!this.#isWaiting) this.#forgotten.addAll();
+      this.#forgetAll();
       const opened = this.#open();
       this.#options.onRebuilt?.(rebuilt);
       this.#failedRebuild = undefined;
@@ -159,6 +158,11 @@ export class EmbeddedStore implements Store, Disposable {
       this.#failedRebuild = { error, atMs: now() };
       throw error;
     }
+  }
+
+  /** All positions are lost. Before the first opening nobody has read one. */
+  #forgetAll(): void {
+    if (!this.#isWaiting) this.#forgotten.addAll();
   }
 
   /** Records that at least one sink has yet to get, and their bytes as stored. */

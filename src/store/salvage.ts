@@ -38,11 +38,12 @@ export function rebuildDatabase(file: string, openEmpty: (file: string) => Sqlit
   return { recordsSaved, damagedFile: `${file}${DAMAGED}` };
 }
 
-/** Completes a rebuild that was interrupted by a crash. */
-export function finishRebuild(file: string): void {
-  if (!existsSync(`${file}${FINISHED}`)) return;
+/** Completes a rebuild that was interrupted by a crash, or by an error. Returns true if there was one. */
+export function finishRebuild(file: string): boolean {
+  if (!existsSync(`${file}${FINISHED}`)) return false;
   moveAside(file);
   renameSync(`${file}${FINISHED}`, file);
+  return true;
 }
 
 /** Renames a database so that it can be examined, replacing one moved aside earlier; returns its new name. */

@@ -1,4 +1,4 @@
-import { copyFile, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test, vi } from 'vitest';
@@ -280,6 +280,29 @@ test('EmbeddedStore finishes a rebuild that a crash has ended, wherever it was',
     expect(drain(store, 'a')).toEqual(['saved']);
     expect(onRebuilt).not.toHaveBeenCalled();
   }
+});
+
+test('EmbeddedStore refuses what a turn knows from before a rebuild that an error has interrupted and the next call finishes', async () => {
+  await using folder = await createStoreFolder();
+  {
+    using store = folder.open();
+    store.commit(commitOf(['saved'], 'before'));
+  }
+  await destroyTree(folder.database, 'log');
+  using store = folder.open();
+  // Nothing can be put aside while a folder is in the way.
+  await mkdir(`${folder.database}.damaged`);
+  expect(thrownBy(() => store.readPositions('plant-7')).code).toBe('broken');
+  await rmdir(`${folder.database}.damaged`);
+  // As if it had come between the two renamings.
+  await rename(`${folder.database}.rebuilding`, `${folder.database}.rebuilt`);
+  expect(thrownBy(() => store.commit(commitOf(['new'], 'after')))).toMatchObject({
+    code: 'damaged',
+    disposition: 'retry',
+  });
+  expect(store.readPositions('plant-7').size).toBe(0);
+  store.commit(commitOf(['new'], 'after'));
+  expect(drain(store, 'a')).toEqual(['saved', 'new']);
 });
 
 test('EmbeddedStore begins a rebuild again that a crash has ended before it was finished', async () => {
