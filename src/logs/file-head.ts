@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { JOINED_BYTES_MAX } from './lines/entry.ts';
 import { parseLine } from './lines/parse-line.ts';
 import type { StampContext } from './time/stamp.ts';
 
@@ -12,6 +13,8 @@ export interface Head {
 
 /** Limit of the search for the first line with a stamp, and of the bytes that a file's key covers. */
 const HEAD_BYTES_MAX = 16 * 1024;
+/** Lines without a stamp that a file may begin with behind a rotation: the rest of one record. */
+const CUT_RECORD_BYTES_MAX = JOINED_BYTES_MAX;
 /** Stamp and tag of a line stand within this many bytes. */
 const STAMP_BYTES_MAX = 256;
 /** Beginnings of files that a power cut has left as NUL bytes are passed over up to here. */
@@ -93,6 +96,21 @@ export function findHead(bytes: Buffer, nulBytes: number, isWhole: boolean, cont
   return { key, firstWallAsUtcMs: found.firstWallAsUtcMs };
 }
 
+/**
+ * Finds the wall time of the first line with a stamp in a file whose head has none: a rotation may have cut a record of many
+ * lines. `more` while more of the file is needed; `none` when the rest of one record would be shorter.
+ */
+export function findLateStamp(
+  bytes: Buffer,
+  nulBytes: number,
+  isWhole: boolean,
+  context: StampContext,
+): number | 'more' | 'none' {
+  if (nulBytes === bytes.length) return 'none';
+  const found = findStampedLine(bytes.subarray(nulBytes), CUT_RECORD_BYTES_MAX, isWhole, context);
+  return typeof found === 'string' ? found : found.wallAsUtcMs;
+}
+
 /** Returns the number of NUL bytes in front of all others. */
 export function countNulBytes(bytes: Uint8Array): number {
   let count = 0;
@@ -106,21 +124,26 @@ export function looksForeign(head: Buffer): boolean {
 }
 
 function findKeyBytes(head: Buffer, isWhole: boolean, context: StampContext) {
+  const first = findStampedLine(head, HEAD_BYTES_MAX, isWhole, context);
+  if (first === 'more') return undefined;
+  if (first !== 'none') return { length: Math.min(first.end, HEAD_BYTES_MAX), firstWallAsUtcMs: first.wallAsUtcMs };
+  if (head.length >= HEAD_BYTES_MAX) return { length: HEAD_BYTES_MAX, firstWallAsUtcMs: undefined };
+  return isWhole && head.length > 0 ? { length: head.length, firstWallAsUtcMs: undefined } : undefined;
+}
+
+/** Finds the first line with a stamp that begins within `bytesMax`: its time, and where it ends. */
+function findStampedLine(head: Buffer, bytesMax: number, isWhole: boolean, context: StampContext) {
   let from = 0;
-  while (from < HEAD_BYTES_MAX) {
+  while (from < bytesMax) {
     const end = head.indexOf(LINE_FEED, from);
     const isUnterminated = end < 0;
     // Of a line that is longer than the head, the beginning is enough; but as much of it as any chunk would have brought.
-    if (isUnterminated && !isWhole && head.length < HEAD_BYTES_MAX + STAMP_BYTES_MAX) return undefined;
+    if (isUnterminated && !isWhole && head.length < bytesMax + STAMP_BYTES_MAX) return 'more';
     const stop = isUnterminated ? head.length : end;
     const { time } = parseLine(head.toString('utf8', from, Math.min(stop, from + STAMP_BYTES_MAX)), context);
-    if (time) {
-      const length = Math.min(isUnterminated ? stop : stop + 1, HEAD_BYTES_MAX);
-      return { length, firstWallAsUtcMs: time.asUtcMs };
-    }
+    if (time) return { wallAsUtcMs: time.asUtcMs, end: isUnterminated ? stop : stop + 1 };
     if (isUnterminated) break;
     from = end + 1;
   }
-  if (head.length >= HEAD_BYTES_MAX) return { length: HEAD_BYTES_MAX, firstWallAsUtcMs: undefined };
-  return isWhole && head.length > 0 ? { length: head.length, firstWallAsUtcMs: undefined } : undefined;
+  return 'none';
 }

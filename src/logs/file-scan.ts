@@ -3,14 +3,14 @@ import { type Packing, yieldToLoop } from '../base/index.ts';
 import type { BlockLost, BlockRecovered } from '../bzip2/index.ts';
 import type { Completion } from '../model/index.ts';
 import { LogError } from './errors.ts';
-import { findHead, type Head, HeadBuffer, looksForeign } from './file-head.ts';
+import { findHead, findLateStamp, type Head, HeadBuffer, looksForeign } from './file-head.ts';
 import { LineSplitter } from './lines/line-splitter.ts';
 import { RecordBuilder, type RecordContext } from './lines/record-builder.ts';
 import { createBatch, type ScanBatch } from './lines/scan-batch.ts';
 import type { ReadingEnd } from './lines/waiting-entries.ts';
 import { PrefixHash } from './position/identity.ts';
 import { copyFile, createStreamState, type LogFile, type LogFileDraft, type StreamState } from './position/position.ts';
-import { type DateOrder, learnDateOrder, needsDateOrder } from './time/stamp.ts';
+import { type DateOrder, learnDateOrder, needsDateOrder, type StampContext } from './time/stamp.ts';
 
 /** Facts about a file before it is read. Plain data. */
 export interface ScanPlan {
@@ -134,14 +134,17 @@ class Reading {
   readonly knownBytes: number;
   isProven: boolean;
   readonly #context: RecordContext;
+  readonly #endMs: number;
   /** True if it was seen to end within a line. */
   readonly #wasTorn: boolean;
   #builder: RecordBuilder | undefined;
   #splitter: LineSplitter | undefined;
 
-  constructor({ file, context }: ScanStart) {
+  /** `endMs`: about when the file ends. */
+  constructor({ file, context }: ScanStart, endMs: number) {
     this.file = copyFile(file);
     this.#context = context;
+    this.#endMs = endMs;
     this.#wasTorn = file.tornAt.length > 0;
     this.knownBytes = file.off;
     this.isProven = file.off === 0;
@@ -149,7 +152,7 @@ class Reading {
 
   /** Made for the first bytes that are new: nearly all readings of a fleet find none. */
   get builder(): RecordBuilder {
-    this.#builder ??= new RecordBuilder(this.#context, this.file);
+    this.#builder ??= new RecordBuilder({ ...this.#context, endMs: this.#endMs }, this.file);
     return this.#builder;
   }
 
@@ -352,7 +355,7 @@ export class FileScan implements Scan {
 
   /** Decides what the file is, once its head says so; `isWhole` when no more of it will come. */
   async #identify(isWhole: boolean): Promise<void> {
-    const { candidates, acceptsNew, isClosed, begin, isStampExpected, order, endMs } = this.#options;
+    const { candidates, acceptsNew, order, endMs, begin } = this.#options;
     const { bytes, nulBytes } = this.#head.look();
     // A power cut leaves NUL bytes before the first line.
     const text = bytes.subarray(nulBytes);
@@ -360,14 +363,9 @@ export class FileScan implements Scan {
     // The first chunk may hold one line or fifty: what is learnt from it must not depend on that.
     if (needsOrder && !isWhole && text.length < ORDER_BYTES) return;
     const learnt = needsOrder ? learnDateOrder([...beginningsOfLines(text, true)], endMs) : order;
-    const head: Head | undefined = findHead(bytes, nulBytes, isWhole && isClosed, {
-      order: learnt ?? 'dmy',
-      nearMs: endMs,
-    });
+    const head = this.#findHead(bytes, nulBytes, isWhole, { order: learnt ?? 'dmy', lineBeforeMs: undefined, endMs });
     if (!head) return;
     this.#firstWallAsUtcMs = head.firstWallAsUtcMs;
-    if (head.firstWallAsUtcMs === undefined && (isStampExpected || looksForeign(bytes)))
-      throw createForeignError(this.#options.name);
     const known = candidates.filter(({ key }) => key === head.key).toSorted((a, b) => b.off - a.off)[0];
     const start = known || acceptsNew ? await begin({ ...head, known }) : undefined;
     if (!start) {
@@ -380,8 +378,21 @@ export class FileScan implements Scan {
     if (bytes.length > 0) this.#advance(reading, bytes);
   }
 
+  /** Finds the head of the file; `undefined` while more of it is needed. Throws {@link LogError} if it is that of no log. */
+  #findHead(bytes: Buffer, nulBytes: number, isWhole: boolean, context: StampContext): Head | undefined {
+    const { name, isClosed, isStampExpected } = this.#options;
+    const head = findHead(bytes, nulBytes, isWhole && isClosed, context);
+    if (!head || head.firstWallAsUtcMs !== undefined) return head;
+    if (looksForeign(bytes)) throw createForeignError(name);
+    if (!isStampExpected) return head;
+    const late = findLateStamp(bytes, nulBytes, isWhole, context);
+    if (late === 'more') return undefined;
+    if (late === 'none') throw createForeignError(name);
+    return { ...head, firstWallAsUtcMs: late };
+  }
+
   #begin(start: ScanStart): Reading {
-    const reading = new Reading(start);
+    const reading = new Reading(start, this.#options.endMs);
     if ('plainSha' in reading.file.proof) this.#plainHash = createHash('sha256');
     this.#reading = reading;
     // Damage at the beginning of a file lies before its first line.

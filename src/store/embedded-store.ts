@@ -36,6 +36,8 @@ const DISK_RESERVE_BYTES = 16 * 1024 * 1024;
 const ABSENCE_GRACE_MS = 7 * 86_400_000;
 /** Limit of the damaged batches dropped in one call; each is a transaction. */
 const DAMAGED_BATCHES_MAX = 100;
+/** Copying what can be read of a large database takes long: not every call tries that again where it failed. */
+const REBUILD_INTERVAL_MS = 5000;
 
 /** A router that has used its share goes on when this many times its waiting records are free. */
 const RESUME_FACTOR = 2;
@@ -63,6 +65,7 @@ interface Opened {
  *    │ └── the disk is full: `full`, nothing changed, still open
  *    ├──── a batch is damaged: dropped, its log's position forgotten, still open
  *    └──── the structure is damaged: rebuilt from what can be read ──▶ open, with `damaged` for the call that found it
+ *          (found while opening: the call goes on)
  * ```
  */
 export class EmbeddedStore implements Store, Disposable {
@@ -75,6 +78,8 @@ export class EmbeddedStore implements Store, Disposable {
   /** True until the database was open for the first time. */
   #isWaiting = true;
   #spooled = { records: 0, bytes: 0 };
+  /** Why the last rebuild failed, and when. */
+  #failedRebuild: { readonly error: StoreError; readonly atMs: number } | undefined;
   /** The configured routers; `undefined` until they are set. */
   #configured: readonly string[] | undefined;
 
@@ -93,14 +98,11 @@ export class EmbeddedStore implements Store, Disposable {
     this.#path = join(options.path, 'router-exporter.db');
     const isEmpty = isEmptyFile(this.#path);
     try {
-      this.#opened = this.#open();
+      this.#opened = this.#openOrRebuild();
       if (isEmpty) options.onEmpty?.(this.#path);
     } catch (cause) {
-      if (isDamage(cause)) this.#rebuild();
-      else {
-        const error = toStoreError(cause, this.#path);
-        if (!options.canWait || error.disposition !== 'hold-back') throw error;
-      }
+      const error = toStoreError(cause, this.#path);
+      if (!options.canWait || error.disposition !== 'hold-back') throw error;
     }
   }
 
@@ -109,10 +111,19 @@ export class EmbeddedStore implements Store, Disposable {
     return this.#isWaiting;
   }
 
+  #openOrRebuild(): Opened {
+    try {
+      return this.#open();
+    } catch (cause) {
+      if (!isDamage(cause)) throw cause;
+      return this.#rebuild();
+    }
+  }
+
   #open(): Opened {
     // Not later: a disk that is not mounted any more must not be replaced by an empty folder.
     if (this.#isWaiting) makeFolder(this.#options.path);
-    finishRebuild(this.#path);
+    if (finishRebuild(this.#path)) this.#forgetAll();
     const { databaseBytesMax, now, recent } = this.#options;
     const file = openState(this.#path, databaseBytesMax);
     try {
@@ -130,15 +141,28 @@ export class EmbeddedStore implements Store, Disposable {
   }
 
   /** Moves the damaged database aside and continues with a new one that contains what could be saved. */
-  #rebuild(): void {
+  #rebuild(): Opened {
+    const { now } = this.#options;
+    const failed = this.#failedRebuild;
+    if (failed && Math.abs(now() - failed.atMs) < REBUILD_INTERVAL_MS) throw failed.error;
     try {
       this.#letGo();
       const rebuilt = rebuildDatabase(this.#path, openState);
-      this.#opened = this.#open();
+      this.#forgetAll();
+      const opened = this.#open();
       this.#options.onRebuilt?.(rebuilt);
+      this.#failedRebuild = undefined;
+      return opened;
     } catch (cause) {
-      throw toStoreError(cause, this.#path);
+      const error = toStoreError(cause, this.#path);
+      this.#failedRebuild = { error, atMs: now() };
+      throw error;
     }
+  }
+
+  /** All positions are lost. Before the first opening nobody has read one. */
+  #forgetAll(): void {
+    if (!this.#isWaiting) this.#forgotten.addAll();
   }
 
   /** Records that at least one sink has yet to get, and their bytes as stored. */
@@ -433,13 +457,12 @@ export class EmbeddedStore implements Store, Disposable {
       throw new StoreError('broken', `The state in ${this.#path} is closed`, { disposition: 'operator' });
     }
     try {
-      this.#opened ??= this.#open();
+      this.#opened ??= this.#openOrRebuild();
       return work(this.#opened);
     } catch (cause) {
       if (isDiskFault(cause)) this.#letGo();
       if (!isDamage(cause)) throw toStoreError(cause, this.#path);
-      this.#rebuild();
-      this.#forgotten.addAll();
+      this.#opened = this.#rebuild();
       throw new StoreError('damaged', `The state in ${this.#path} was damaged and has been rebuilt`, {
         disposition: 'retry',
         hint: 'Check the disk. Lines are read again with the same uids; the damaged file is kept next to the new one',

@@ -2,7 +2,7 @@ import { existsSync, renameSync, rmSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { unpackLines } from '../base/index.ts';
 import type { BatchEntry } from './spool-batches.ts';
-import type { SqliteFile } from './sqlite-file.ts';
+import type { Row, SqliteFile } from './sqlite-file.ts';
 
 /** Limit of the damaged rows skipped; each costs a search in the tree. */
 const FAULTS_MAX = 1000;
@@ -13,20 +13,24 @@ const FINISHED = '.rebuilt';
 const DAMAGED = '.damaged';
 
 /**
- * Replaces a damaged database by a new one with everything readable: batches whose checksum is correct, and cursors.
- * Positions are not copied: one of them may be beyond a lost batch, and without them the lines are read again, with the
- * same uids. A crash at any point leaves either the damaged database or the finished new one. `openEmpty` opens a new
+ * Replaces a damaged database by a new one with everything readable: batches whose checksum is correct, cursors, and facts
+ * about routers. Positions are not copied: one of them may be beyond a lost batch, and without them the lines are read again,
+ * with the same uids. A crash at any point leaves either the damaged database or the finished new one. `openEmpty` opens a new
  * database with its tables. Returns the number of undelivered records saved and the new path of the damaged database.
  */
 export function rebuildDatabase(file: string, openEmpty: (file: string) => SqliteFile) {
   const unfinished = `${file}${UNFINISHED}`;
   removeDatabase(unfinished);
   let recordsSaved = 0;
-  {
+  try {
     using fresh = openEmpty(unfinished);
     fresh.transact(() => {
       recordsSaved = salvage(file, fresh);
     });
+  } catch (cause) {
+    // A disk that is full would have no room for anything else.
+    removeDatabase(unfinished);
+    throw cause;
   }
   removeDatabase(`${file}${DAMAGED}`);
   renameSync(unfinished, `${file}${FINISHED}`);
@@ -34,11 +38,12 @@ export function rebuildDatabase(file: string, openEmpty: (file: string) => Sqlit
   return { recordsSaved, damagedFile: `${file}${DAMAGED}` };
 }
 
-/** Completes a rebuild that was interrupted by a crash. */
-export function finishRebuild(file: string): void {
-  if (!existsSync(`${file}${FINISHED}`)) return;
+/** Completes a rebuild that was interrupted by a crash, or by an error. Returns true if there was one. */
+export function finishRebuild(file: string): boolean {
+  if (!existsSync(`${file}${FINISHED}`)) return false;
   moveAside(file);
   renameSync(`${file}${FINISHED}`, file);
+  return true;
 }
 
 /** Renames a database so that it can be examined, replacing one moved aside earlier; returns its new name. */
@@ -96,7 +101,35 @@ function copyAll(damaged: DatabaseSync, fresh: SqliteFile): number {
     );
     if (cursors.length === 0 || batch >= waitingFrom) recordsSaved += records;
   }
+  copyFacts(damaged, fresh);
   return recordsSaved;
+}
+
+/**
+ * Copies the facts about routers. A router whose facts are lost keeps empty ones: it was met before, so that what its logs hold
+ * is not passed over as older than that.
+ */
+function copyFacts(damaged: DatabaseSync, fresh: SqliteFile): void {
+  const add = (router: unknown, text: unknown) =>
+    fresh.run('INSERT INTO fact (router, text) VALUES (?, ?) ON CONFLICT DO NOTHING', String(router), String(text));
+  // From both ends: a damaged page ends the reading, and there may be whole ones behind it.
+  for (const order of ['ASC', 'DESC']) {
+    const facts = readWhilePossible(damaged, `SELECT router, text FROM fact ORDER BY router ${order}`);
+    for (const { router, text } of facts) add(router, text);
+  }
+  for (const table of ['log', 'batch']) {
+    const routers = readWhilePossible(damaged, `SELECT DISTINCT router FROM ${table} WHERE router <> ''`);
+    for (const { router } of routers) add(router, '');
+  }
+}
+
+/** Yields the rows of a query up to the first one that cannot be read; none of a table that an older format does not have. */
+function* readWhilePossible(database: DatabaseSync, query: string): Generator<Row> {
+  try {
+    yield* database.prepare(query).iterate();
+  } catch {
+    // A damaged page.
+  }
 }
 
 function* readBatches(database: DatabaseSync): Generator<{ batch: number; records: number; body: Uint8Array }> {

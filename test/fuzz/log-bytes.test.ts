@@ -115,7 +115,7 @@ test(`any bytes of a log become lines and events that account for each of them: 
       const starts = [...outcome.records.map(({ offset }) => offset), outcome.stream?.held?.start ?? 0];
       const seams = new Set(starts.filter((at) => at > 0 && text[at - 1] !== LINE_FEED));
       const endlessLines = seams.size + (isClosed && !hasEnd ? 1 : 0);
-      expect(batch.bytes + batch.empty + batch.skippedBytes, about).toBe(wholeBytes + endlessLines);
+      expect(batch.bytes + batch.emptyBytes + batch.skippedBytes, about).toBe(wholeBytes + endlessLines);
       expectOrder(outcome.records, text.length, about);
     }
     if (!choices.once(4)) continue;

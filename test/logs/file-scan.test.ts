@@ -280,6 +280,56 @@ describe('a body that is no log', () => {
   });
 });
 
+describe('a file that begins with the rest of a record', () => {
+  const KIB = 1024;
+  const rest = (bytes: number) => `${'\tat frame\n'.repeat(Math.ceil(bytes / 10) - 1)}\tat main()\n`;
+  const isStampExpected = true;
+
+  test('FileScan takes it once a line with a time comes, with the identity that it has where no time is expected', async () => {
+    const content = Buffer.from(rest(40 * KIB) + FIRST + SECOND);
+    const begin = vi.fn(({ key, known }: FileBeginning) => start(known ?? createFile(key, 0)));
+    const { messages, file } = await scan(content, { isStampExpected, begin });
+    expect(messages.slice(-2)).toEqual(['first', 'second']);
+    expect(begin).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ firstWallAsUtcMs: WALL }));
+    expect(file).toMatchObject({ key: sha(content.subarray(0, 16 * KIB)), off: content.length });
+    expect((await scan(content)).file?.key).toBe(file?.key);
+  });
+
+  test('FileScan takes it however the body is cut, if the line begins within 256 KiB, and throws foreign behind that', async () => {
+    for (const [place, isLog] of [
+      [256 * KIB - 10, true],
+      [256 * KIB, false],
+    ] as const) {
+      const bytes = Buffer.from(`${rest(20 * KIB)}${'z'.repeat(place - 20 * KIB - 1)}\n${FIRST}${SECOND}`);
+      const whole = await outcome([bytes], { isStampExpected });
+      expect(whole.code).toBe(isLog ? undefined : 'foreign');
+      for (const size of [1000, 4096, 100_000])
+        expect(await outcome(cutInto(bytes, size), { isStampExpected })).toEqual(whole);
+    }
+  });
+
+  test.each([
+    ['a page', '<html>\n'],
+    ['an error', '{"error": [\n'],
+  ])('FileScan throws foreign for %s of 40 KiB that quotes a line', async (_what, beginning) => {
+    const reading = scan(beginning + rest(40 * KIB) + FIRST, { isStampExpected });
+    await expect(reading).rejects.toMatchObject({ code: 'foreign' });
+  });
+
+  test('FileScan gives up a body without end in which no line with a time comes', async () => {
+    let given = 0;
+    const endless = (async function* () {
+      for (;;) {
+        given += 10_000;
+        yield Buffer.from(rest(10_000));
+      }
+    })();
+    const reading = new FileScan(createOptions({ isStampExpected }));
+    await expect(reading.read(endless)).rejects.toMatchObject({ code: 'foreign' });
+    expect(given).toBeLessThan(1024 * KIB);
+  });
+});
+
 describe('a body that breaks off', () => {
   test('FileScan throws what the body throws, and what came before it is whole and can be taken', async () => {
     const cause = new RangeError('cut');
@@ -456,8 +506,8 @@ describe('a file without anything new', () => {
     const reading = new FileScan(createOptions({ candidates: [known], acceptsNew: false, stream }));
     const { kind } = await reading.read(bodyOf([Buffer.from(content)]));
     const { isUnchanged } = reading;
-    const { records, first, nulBytes, empty } = reading.takeBatch();
-    return { kind, isUnchanged, given: records.length + nulBytes + empty, first, file: reading.file };
+    const { records, first, nulBytes, emptyBytes } = reading.takeBatch();
+    return { kind, isUnchanged, given: records.length + nulBytes + emptyBytes, first, file: reading.file };
   }
 
   test('FileScan says that it is unchanged, and gives nothing', async () => {

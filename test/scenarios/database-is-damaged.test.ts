@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { EmbeddedStore } from '../../src/store/index.ts';
 import { startFleet } from '../support/fleet.ts';
 import { openLogBench, SECOND_MS } from '../support/log-bench.ts';
-import { drain, toStarts } from '../support/store-folder.ts';
+import { destroyTree, drain, toStarts } from '../support/store-folder.ts';
 
 const SINK = 'keyed';
 /** Twice so many: before and after the sink is served. */
@@ -77,6 +77,25 @@ test('case 46: with a rebuilt database everything is read again with the same ui
   expect([...held.values()].toSorted()).toEqual(messages.toSorted());
   // What had been delivered came again, under the keys that the sink knows.
   expect(repeats).toBeGreaterThan(0);
+});
+
+test('with logs.start now, lines that were written while the agent was down come although its state was damaged', async () => {
+  let path = '';
+  await using fleet = await startFleet({
+    config: (config) => {
+      path = config.storage.path;
+      const routers = config.routers.map((router) => ({ ...router, logs: { ...router.logs, start: 'now' as const } }));
+      return { ...config, routers };
+    },
+  });
+  await fleet.advance(120 * SECOND_MS);
+  await fleet.stopAgent();
+  fleet.router().appendLog('network', 'while the agent is down');
+  await destroyTree(join(path, 'router-exporter.db'), 'log');
+  await fleet.startAgent();
+  await fleet.advance(120 * SECOND_MS);
+  expect(fleet.ownLog.filter(({ message }) => message.startsWith('The state was damaged'))).toHaveLength(1);
+  expect(fleet.records.filter(({ message }) => message === 'while the agent is down')).toHaveLength(1);
 });
 
 test('a file of the state that is found empty at a start is told, and the logs are read again', async () => {

@@ -1,4 +1,4 @@
-import { copyFile, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test, vi } from 'vitest';
@@ -6,6 +6,7 @@ import { packLines } from '../../src/base/index.ts';
 import {
   commitOf,
   createStoreFolder,
+  destroyTree,
   drain,
   NOW_MS,
   noisyLines,
@@ -22,14 +23,6 @@ function flipBit(file: string, batch: number): void {
   const middle = body.length >> 1;
   body[middle] = (body[middle] ?? 0) ^ 0x10;
   database.prepare('UPDATE spool SET body = ? WHERE batch = ?').run(body, batch);
-}
-
-/** Overwrites the page from which the tree of `table` grows. */
-async function destroyTree(file: string, table: string): Promise<void> {
-  const [row] = runSql(file, '', `SELECT rootpage FROM sqlite_schema WHERE name = '${table}'`);
-  const bytes = await readFile(file);
-  const start = (Number(row?.['rootpage']) - 1) * 4096;
-  await writeFile(file, bytes.fill(0xff, start, start + 4096));
 }
 
 test('EmbeddedStore drops a batch that is damaged on disk, tells it, forgets how far its log was read, and keeps the rest', async () => {
@@ -215,6 +208,42 @@ test('a rebuilt database gives every sink the batches whose log cannot be read a
   store.commit(commitOf(['new']));
 });
 
+test('a rebuilt database keeps the facts about routers, and empty ones of a router whose facts are lost', async () => {
+  await using folder = await createStoreFolder();
+  const facts = Array.from({ length: 400 }, (_, index) => ({
+    router: `plant-${index}`,
+    facts: `met ${index} `.repeat(50),
+  }));
+  {
+    using store = folder.open();
+    for (const one of facts) store.commit(one);
+    store.commit(commitOf(['1']), commitOf(['2'], 'p', 'network', 'plant-8'));
+  }
+  await destroyTree(folder.database, 'batch');
+  {
+    using store = folder.open();
+    for (const { router, facts: text } of facts) expect(store.readFacts(router)).toBe(text);
+    store.commit(commitOf(['3']));
+  }
+  // The page in the middle: the facts on both sides of it are whole.
+  const bytes = await readFile(folder.database);
+  const lost = bytes.indexOf('met 200 met 200');
+  const page = Math.floor(lost / 4096) * 4096;
+  await writeFile(folder.database, bytes.fill(0xff, page, page + 4096));
+  await destroyTree(folder.database, 'batch');
+  {
+    using store = folder.open();
+    const kept = facts.filter(({ router, facts: text }) => store.readFacts(router) === text);
+    expect(kept.length).toBeGreaterThan(facts.length / 2);
+    expect(kept.length).toBeLessThan(facts.length);
+    store.commit(commitOf(['3']));
+  }
+  await destroyTree(folder.database, 'fact');
+  using store = folder.open();
+  expect(thrownBy(() => store.readFacts('plant-7')).code).toBe('damaged');
+  expect([store.readFacts('plant-7'), store.readFacts('plant-9')]).toEqual(['', undefined]);
+});
+
 test('a rebuilt database numbers new batches behind those that the sinks already have', async () => {
   await using folder = await createStoreFolder();
   {
@@ -251,6 +280,29 @@ test('EmbeddedStore finishes a rebuild that a crash has ended, wherever it was',
     expect(drain(store, 'a')).toEqual(['saved']);
     expect(onRebuilt).not.toHaveBeenCalled();
   }
+});
+
+test('EmbeddedStore refuses what a turn knows from before a rebuild that an error has interrupted and the next call finishes', async () => {
+  await using folder = await createStoreFolder();
+  {
+    using store = folder.open();
+    store.commit(commitOf(['saved'], 'before'));
+  }
+  await destroyTree(folder.database, 'log');
+  using store = folder.open();
+  // Nothing can be put aside while a folder is in the way.
+  await mkdir(`${folder.database}.damaged`);
+  expect(thrownBy(() => store.readPositions('plant-7')).code).toBe('broken');
+  await rmdir(`${folder.database}.damaged`);
+  // As if it had come between the two renamings.
+  await rename(`${folder.database}.rebuilding`, `${folder.database}.rebuilt`);
+  expect(thrownBy(() => store.commit(commitOf(['new'], 'after')))).toMatchObject({
+    code: 'damaged',
+    disposition: 'retry',
+  });
+  expect(store.readPositions('plant-7').size).toBe(0);
+  store.commit(commitOf(['new'], 'after'));
+  expect(drain(store, 'a')).toEqual(['saved', 'new']);
 });
 
 test('EmbeddedStore begins a rebuild again that a crash has ended before it was finished', async () => {

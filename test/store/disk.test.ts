@@ -1,9 +1,17 @@
-import { rm, writeFile } from 'node:fs/promises';
+import { readdir, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { startProgram } from '../support/child.ts';
 import { findNoDiskReason, findNoLimitReason, limitFileBytes, openSmallDisk } from '../support/small-disk.ts';
-import { commitOf, createStoreFolder, drain, noisyLines, readSlice, thrownBy } from '../support/store-folder.ts';
+import {
+  commitOf,
+  createStoreFolder,
+  destroyTree,
+  drain,
+  noisyLines,
+  readSlice,
+  thrownBy,
+} from '../support/store-folder.ts';
 
 const MIB = 1024 * 1024;
 const noDisk = findNoDiskReason();
@@ -107,6 +115,40 @@ test('EmbeddedStore says hold-back for a disk that is read-only when it is opene
   await disk.remount('rw');
   using store = folder.open({ path: disk.path });
   expect(drain(store, 'a')).toEqual(['1']);
+});
+
+test('EmbeddedStore waits with a damaged database for a disk with room to rebuild it, where it may wait', async (context) => {
+  context.skip(noDisk !== undefined, noDisk);
+  await using folder = await createStoreFolder();
+  await using disk = await openSmallDisk(8 * MIB);
+  let nowMs = 0;
+  const options = { path: disk.path, diskReserveBytes: 0, now: () => nowMs };
+  const database = join(disk.path, 'router-exporter.db');
+  {
+    using store = folder.open(options);
+    for (let batch = 0; batch < 40; batch++) store.commit(commitOf(noisyLines(500, batch)));
+  }
+  await destroyTree(database, 'batch');
+  const filler = join(disk.path, 'something else');
+  await writeFile(filler, Buffer.alloc(8 * MIB)).catch(() => {});
+  await truncate(filler, (await stat(filler)).size - MIB);
+  const onRebuilt = vi.fn();
+  using store = folder.open({ ...options, canWait: true, onRebuilt });
+  expect(store.isWaiting).toBe(true);
+  expect(thrownBy(() => store.checkWritable())).toMatchObject({ code: 'full', disposition: 'hold-back' });
+  expect(thrownBy(() => folder.open(options))).toMatchObject({ code: 'full', disposition: 'hold-back' });
+  // What it had begun is gone: it would take the last room.
+  expect((await readdir(disk.path)).filter((name) => name.includes('rebuil'))).toEqual([]);
+  await rm(filler);
+  // Not at each call: copying may take long.
+  expect(thrownBy(() => store.checkWritable()).code).toBe('full');
+  nowMs += 10_000;
+  store.checkWritable();
+  expect(store.isWaiting).toBe(false);
+  expect(onRebuilt).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ recordsSaved: 20_000 }));
+  expect(store.readPositions('plant-7')).toEqual(new Map());
+  store.commit(commitOf(['new']));
+  expect(drain(store, 'a')).toHaveLength(20_001);
 });
 
 /** Commits until it fails, once for each line of its input; says how far it came and why it ended. */

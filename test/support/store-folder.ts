@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite';
@@ -90,4 +90,12 @@ export function runSql(file: string, sql: string, query?: string): Record<string
   using database = new DatabaseSync(file);
   database.exec(sql);
   return query === undefined ? [] : database.prepare(query).all();
+}
+
+/** Overwrites the page from which the tree of `table` grows. */
+export async function destroyTree(file: string, table: string): Promise<void> {
+  const [row] = runSql(file, '', `SELECT rootpage FROM sqlite_schema WHERE name = '${table}'`);
+  const bytes = await readFile(file);
+  const start = (Number(row?.['rootpage']) - 1) * 4096;
+  await writeFile(file, bytes.fill(0xff, start, start + 4096));
 }

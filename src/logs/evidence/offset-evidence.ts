@@ -3,6 +3,7 @@ import { countNulBytes, findHead } from '../file-head.ts';
 import { parseLine } from '../lines/parse-line.ts';
 import { type ListedLog, parseStampUtcMs, renderStamp } from '../names.ts';
 import { FLOOR_MS } from '../time/log-clock.ts';
+import type { StampContext } from '../time/stamp.ts';
 import { Zone } from '../time/zone.ts';
 import {
   addMatch,
@@ -49,19 +50,24 @@ export function findOffsetEvidence({ rotated }: ListedLog, head: Uint8Array): Of
   if (stamp === undefined) return undefined;
   const rotatedUtcMs = parseStampUtcMs(stamp);
   const bytes = Buffer.from(head.buffer, head.byteOffset, head.length);
-  const found = findHead(bytes, countNulBytes(bytes), true, { order: 'dmy', nearMs: rotatedUtcMs });
+  const found = findHead(bytes, countNulBytes(bytes), true, createContext(rotatedUtcMs));
   const firstWallAsUtcMs = found?.firstWallAsUtcMs;
   if (firstWallAsUtcMs === undefined || Number.isNaN(rotatedUtcMs)) return undefined;
   const offsetMs = linkOffsetMs(firstWallAsUtcMs, stamp, new Zone(undefined));
   return { rotatedUtcMs, firstWallAsUtcMs, offsetMs, distanceMs: findDistanceMs(bytes, rotatedUtcMs) };
 }
 
-function findDistanceMs(head: Buffer, nearMs: number): number | undefined {
+/** The context of lines that were written since the rotation, nobody knows until when. */
+function createContext(lineBeforeMs: number): StampContext {
+  return { order: 'dmy', lineBeforeMs, endMs: Number.POSITIVE_INFINITY };
+}
+
+function findDistanceMs(head: Buffer, rotatedUtcMs: number): number | undefined {
   let pace: Pace | undefined;
   let last: number | undefined;
   // The last one may be cut off in the middle of its stamp.
   for (const line of head.toString('latin1').split('\n', LINES_MAX).slice(0, -1)) {
-    const { time } = parseLine(line, { order: 'dmy', nearMs });
+    const { time } = parseLine(line, createContext(last ?? rotatedUtcMs));
     if (!time) continue;
     pace = addToPace(pace, last === undefined ? 0 : time.asUtcMs - last);
     last = time.asUtcMs;

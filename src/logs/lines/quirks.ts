@@ -40,6 +40,11 @@ export function withoutCarriageReturn(bytes: Buffer): Buffer {
   return bytes.length > 0 && bytes[bytes.length - 1] === CARRIAGE_RETURN ? bytes.subarray(0, -1) : bytes;
 }
 
+/** True if a line has no bytes besides its line end. */
+export function isEmptyLine(line: RawLine): boolean {
+  return line.length === 0 || (line.length === 1 && line.bytes[0] === CARRIAGE_RETURN);
+}
+
 /**
  * Returns true if the log daemon broke a UTF-8 character (it writes `_` for the bytes 0x80 to 0x9F): a lead byte that
  * is followed by `_` where a byte of its letter should be.

@@ -20,7 +20,7 @@ import { LineRenderer, type UsualLine } from './line-renderer.ts';
 import type { RawLine } from './line-splitter.ts';
 import { isOwnRequest } from './own-request.ts';
 import { type ParsedLine, parseRepeatNotice, parseRest } from './parse-line.ts';
-import { describeQuirks, NO_QUIRKS, type Quirks, toOriginal, withoutCarriageReturn } from './quirks.ts';
+import { describeQuirks, isEmptyLine, NO_QUIRKS, type Quirks, toOriginal, withoutCarriageReturn } from './quirks.ts';
 import { createBatch, type ScanBatch } from './scan-batch.ts';
 import { UsualLines } from './usual-lines.ts';
 import { type ReadingEnd, WaitingEntries } from './waiting-entries.ts';
@@ -127,8 +127,8 @@ export class RecordBuilder {
   /** The next line of the file. */
   push(raw: RawLine): void {
     this.#batch.nulBytes += raw.nulBytes;
-    if (raw.length === 0) {
-      this.#batch.empty++;
+    if (isEmptyLine(raw)) {
+      this.#batch.emptyBytes += raw.length + 1;
       return;
     }
     const { tornAt } = this.#file;

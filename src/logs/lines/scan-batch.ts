@@ -12,8 +12,8 @@ export interface ScanBatch {
   unparsed: number;
   /** Lines that tell of requests of this program. */
   own: number;
-  /** Empty lines, which give no records. */
-  empty: number;
+  /** Bytes of empty lines, which give no records, with their line ends. */
+  emptyBytes: number;
   nulBytes: number;
   /** Lines that were passed over because they are older than what is wanted. */
   skipped: number;
@@ -34,7 +34,7 @@ export function createBatch(isCondensed = false): ScanBatch {
     bytes: 0,
     unparsed: 0,
     own: 0,
-    empty: 0,
+    emptyBytes: 0,
     nulBytes: 0,
     skipped: 0,
     skippedBytes: 0,

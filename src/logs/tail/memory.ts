@@ -89,6 +89,8 @@ export interface LogMemory {
   etag: string | undefined;
   /** Time of the last reading to the end of the log, by the agent's wall clock. */
   lookedAtMs: number | undefined;
+  /** The agent's wall clock minus its monotonic one, when the log was looked at last. Milliseconds. */
+  wallOffsetMs: number | undefined;
   /** Since when the router answers that it is busy instead of giving a file of the log. Monotonic, milliseconds. */
   busySinceMs: number | undefined;
   readonly skew: SkewBounds;
@@ -100,6 +102,7 @@ export function createLogMemory(): LogMemory {
   return {
     etag: undefined,
     lookedAtMs: undefined,
+    wallOffsetMs: undefined,
     busySinceMs: undefined,
     skew: createSkewBounds(),
     retention: new Retention(),

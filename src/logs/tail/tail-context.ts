@@ -83,6 +83,8 @@ const OFFSET_STEP_MS = 15 * 60_000;
  * where it answers with an error, and where the connection fails.
  */
 const SERIAL_FAILURES_MAX = { answered: 1, failed: 4 };
+/** Before any line: no line is older than a first contact at that time. */
+const EARLIEST_MS = Date.UTC(1900, 0, 1);
 /** No two zones are further apart. */
 const OFF_BY_MS_MAX = 26 * 60 * 60_000;
 /** Maximum distance of a fresh line from the router's clock, seconds of delay included. */
@@ -143,7 +145,9 @@ export class TailContext {
   /** `storedFacts`: the facts about the router that an earlier run has stored. */
   constructor(options: TailOptions, memory: TailMemory, storedFacts: string | undefined) {
     const known = storedFacts === undefined ? undefined : parseRouterFacts(storedFacts);
-    const facts = known ?? createRouterFacts(options.clock.now());
+    // Facts that cannot be read are those of a router that was met before, nobody knows when.
+    const isMet = storedFacts !== undefined;
+    const facts = known ?? createRouterFacts(isMet ? EARLIEST_MS : options.clock.now());
     this.#storedFacts = storedFacts;
     this.router = options.router;
     this.source = options.source;
@@ -162,7 +166,7 @@ export class TailContext {
     this.pause = options.pause;
     this.memory = memory;
     this.facts = facts;
-    this.contactMs = known?.firstContactMs;
+    this.contactMs = isMet ? facts.firstContactMs : undefined;
     this.#configured = options.zone;
     this.#readSerial = options.readSerial;
     this.isReplaced = noteSerial(facts, options.serial);

@@ -18,6 +18,8 @@ import type { TailContext } from './tail-context.ts';
 
 /** A router that gives no file of a log for longer is not busy. Milliseconds. */
 const BUSY_MS_MAX = 60 * 60_000;
+/** A wall clock that was moved by less was corrected, and not set: that is less than what clocks drift between two looks. */
+const CLOCK_SET_MS_MIN = 5000;
 
 /** Lines of one file that were read, and what they say of it. */
 export interface CommittedLines {
@@ -46,6 +48,7 @@ export class TrackedLog {
     this.component = component;
     this.memory = context.memory.of(component);
     this.observedMs = context.clock.now();
+    this.#noteWallClock();
     const known = position ?? createPosition();
     const bounded = boundTimes(known, this.observedMs);
     this.isClockSetBack = bounded !== known;
@@ -143,6 +146,17 @@ export class TrackedLog {
     const nowMs = clock.now();
     // The bounds of the clock's lead held for times of the other zone.
     if (before.offsetAt(nowMs) !== zone.offsetAt(nowMs)) Object.assign(this.memory.skew, createSkewBounds());
+  }
+
+  /** Forgets what was learnt of the router's clock if the agent's own was set since: it would look like a jump of the router's. */
+  #noteWallClock(): void {
+    const { memory, observedMs } = this;
+    const offsetMs = observedMs - this.context.clock.monotonic();
+    if (Math.abs(offsetMs - (memory.wallOffsetMs ?? offsetMs)) >= CLOCK_SET_MS_MIN) {
+      memory.lookedAtMs = undefined;
+      Object.assign(memory.skew, createSkewBounds());
+    }
+    memory.wallOffsetMs = offsetMs;
   }
 
   /** Adds a gap to the facts about the router, which are stored with the step that tells of it. */

@@ -19,6 +19,8 @@ export interface TimeContext {
   readonly zone: Zone;
   /** The agent's clock when the download began. Milliseconds since the Unix epoch. */
   readonly observedMs: number;
+  /** About when the file ends. Default: `observedMs`. */
+  readonly endMs?: number | undefined;
   /** Start of the last look that read the log to its end; absent when there was none. */
   readonly notBeforeMs?: number | undefined;
   /** The agent's clock while lines arrive. Default: stands still at `observedMs`. */
@@ -233,7 +235,8 @@ export class LineTimes {
   get #stampContext(): StampContext {
     return {
       order: this.#state.order ?? this.#context.order ?? 'dmy',
-      nearMs: this.#last.wall?.asUtcMs ?? this.#file.lastUtcMs ?? this.#context.observedMs,
+      lineBeforeMs: this.#last.wall?.asUtcMs ?? this.#file.lastUtcMs,
+      endMs: this.#context.endMs ?? this.#context.observedMs,
     };
   }
 

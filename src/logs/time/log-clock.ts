@@ -72,7 +72,8 @@ export class LogClock {
   judge(utcMs: number, window: LineWindow): { readonly verdict: ClockVerdict; readonly jump: ClockJump | undefined } {
     const { state } = this;
     const before = state.lastUtcMs;
-    const wasAhead = state.isAhead;
+    // What was not of the future and is now was so before the agent's own clock was set back.
+    const wasAhead = state.isAhead || (before !== undefined && isFuture(before, window.notAfterMs, this.#isZoneKnown));
     const isBack = before !== undefined && utcMs < before - BACKWARD_SLACK_MS;
     if (isBack && !wasAhead && before >= FLOOR_MS && utcMs < before - UNSYNCED_STEP_MS) {
       state.unsyncedBelowMs = before - UNSYNCED_STEP_MS;

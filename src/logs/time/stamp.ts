@@ -18,8 +18,10 @@ export interface Stamp extends WallTime {
 /** Context for stamps that are ambiguous or incomplete. */
 export interface StampContext {
   readonly order: DateOrder;
-  /** A wall time near it: a stamp without a year is of the year that brings it closest. */
-  readonly nearMs: number;
+  /** Wall time of the line before, about; `undefined` if there is none. A stamp without a year follows it. */
+  readonly lineBeforeMs: number | undefined;
+  /** Time at which the file ends, about, by the wall clock: of the years left, a stamp without one is of the last before that. */
+  readonly endMs: number;
 }
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
@@ -30,6 +32,10 @@ const STAMP = new RegExp(String.raw`^(?:${YMD}|${ANY_ORDER}|${NAMED})[ T](\d\d):
 /** Texts that begin like this mean to begin with a time, readable or not: they continue no other line. */
 const LIKE_STAMP = /^(?:\d{1,4}[-./]\d{1,2}[-./]\d{1,4}[ T]|[A-Z][a-z]{2} [ \d]\d \d\d:)/;
 const DAY_MS = 86_400_000;
+/** A wall clock may be ahead of the end of the file: by a zone, which is no more than 14 hours, and by a day that is wrong. */
+const AHEAD_MS_MAX = 2 * DAY_MS;
+/** A clock is set back by less than this, and a log is silent for less than the rest of a year. */
+const BACK_MS_MAX = 30 * DAY_MS;
 
 /**
  * Reads the time stamp that `text` begins with: `YYYY-MM-DD hh:mm:ss`, the same with `/` or `.`, day or month first, or
@@ -79,7 +85,7 @@ function parseAnyStamp(text: string, context: StampContext): Stamp | undefined {
     wholeMs = toWallMs(Number(y1), Number(m1), Number(d1), time);
     if (wholeMs !== undefined && text[10] === ' ')
       usualDay = { text: text.slice(0, 11), ms: Math.floor(wholeMs / DAY_MS) * DAY_MS };
-  } else if (name !== undefined) wholeMs = toNearWallMs(MONTHS.indexOf(name) + 1, Number(d3), time, context.nearMs);
+  } else if (name !== undefined) wholeMs = toYearlessWallMs(MONTHS.indexOf(name) + 1, Number(d3), time, context);
   else {
     // Dots are for days first, everywhere.
     const isDayFirst = separator === '.' || context.order === 'dmy';
@@ -103,7 +109,7 @@ const AMBIGUOUS = /^\d\d[/-]\d\d[/-]\d{4}/;
 export function needsDateOrder(lines: Iterable<string>, endMs: number): boolean {
   for (const line of lines) {
     if (AMBIGUOUS.test(line)) return true;
-    if (parseStamp(line, { order: 'dmy', nearMs: endMs })) return false;
+    if (parseStamp(line, { order: 'dmy', lineBeforeMs: undefined, endMs })) return false;
   }
   return false;
 }
@@ -129,7 +135,7 @@ function judgeOrder(lines: readonly string[], order: DateOrder, endMs: number) {
   for (const line of lines) {
     if (!AMBIGUOUS.test(line)) continue;
     ambiguous++;
-    const time = parseStamp(line, { order, nearMs: endMs })?.asUtcMs;
+    const time = parseStamp(line, { order, lineBeforeMs: undefined, endMs })?.asUtcMs;
     if (time === undefined) unreadable++;
     else {
       if (time < last) steps++;
@@ -162,10 +168,20 @@ function toWallMs(year: number, month: number, day: number, time: TimeOfDay): nu
   return isReal ? wallMs : undefined;
 }
 
-function toNearWallMs(month: number, day: number, time: TimeOfDay, nearMs: number): number | undefined {
-  const year = new Date(nearMs).getUTCFullYear();
-  const candidates = [year - 1, year, year + 1].flatMap((one) => toWallMs(one, month, day, time) ?? []);
-  return candidates.toSorted((a, b) => Math.abs(a - nearMs) - Math.abs(b - nearMs))[0];
+function toYearlessWallMs(
+  month: number,
+  day: number,
+  time: TimeOfDay,
+  { lineBeforeMs, endMs }: StampContext,
+): number | undefined {
+  const maxMs = endMs + AHEAD_MS_MAX;
+  const find = (years: readonly number[], minMs: number) =>
+    years
+      .map((year) => toWallMs(year, month, day, time))
+      .find((wallMs) => wallMs !== undefined && wallMs >= minMs && wallMs <= maxMs);
+  const minMs = (lineBeforeMs ?? Number.POSITIVE_INFINITY) - BACK_MS_MAX;
+  const [firstYear, lastYear] = [new Date(minMs).getUTCFullYear(), new Date(maxMs).getUTCFullYear()];
+  return find([firstYear, firstYear + 1], minMs) ?? find([lastYear, lastYear - 1], Number.NEGATIVE_INFINITY);
 }
 
 /** Nanoseconds that keep lines of one second in the order of their files: see {@link renderTimestamp}. */

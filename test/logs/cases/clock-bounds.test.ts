@@ -207,6 +207,32 @@ test('a clock that is set by nine minutes is still a jump, seen in a log with a 
   expect(jumpsOf(bench.reader.records)).toHaveLength(2);
 });
 
+test.each([-60, -3, 3, 60])(
+  'the clock of the agent, set by %i minutes, is no jump of the clock of the router, which still shows later',
+  async (minutes) => {
+    await using bench = await openLogBench();
+    let line = 0;
+    const follow = async (turns: number) => {
+      for (let turn = 0; turn < turns; turn++) {
+        bench.write(line, ++line);
+        await bench.reader.turnsFor(30 * SECOND_MS);
+      }
+    };
+    await follow(10);
+    for (const offsetMs of [minutes * MINUTE_MS, -minutes * MINUTE_MS]) {
+      bench.clock.jump(offsetMs);
+      // The simulated router goes by the same clock: its own stays as it was.
+      bench.router.jumpClock(-offsetMs);
+      await follow(10);
+    }
+    expect(jumpsOf(bench.reader.records)).toEqual([]);
+    expect(messagesOf(bench.reader.records)).toEqual(lineNames(0, line));
+    bench.router.jumpClock(3 * MINUTE_MS);
+    await follow(2);
+    expect(jumpsOf(bench.reader.records)).toHaveLength(1);
+  },
+);
+
 test('a new file that holds half a line is no reason to be behind', async () => {
   const files = new Map([['network/current', '2026-11-21 11:00:00 [wan] one\n']]);
   await using bench = await openFileBench(files, { zone: new Zone('UTC') });

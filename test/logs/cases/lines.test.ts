@@ -23,6 +23,13 @@ test('case 34: a carriage return at the end belongs to no message, and uids coun
   expect(records[1]?.uid).toMatch(new RegExp(`-${records[1]?.offset.toString(36).padStart(8, '0')}$`));
 });
 
+test('empty lines continue no line and are no record, also where a carriage return ends them', async () => {
+  const { length } = `${AT} [wan] one\r\n\r\n`;
+  const records = await read(`${AT} [wan] one\r\n\r\n${AT} [wan] two\r\n\r\n\n\r`);
+  expect(records).toMatchObject([{ message: 'one' }, { message: 'two', offset: length }]);
+  expect(records.map(({ details }) => details)).toEqual([undefined, undefined]);
+});
+
 test('case 37: real lines behind a run of NUL bytes at the head of a file are delivered, and the NUL bytes counted', async () => {
   await using bench = await openFileBench(
     new Map([
@@ -77,6 +84,24 @@ test('case 40: lines without a date continue the one before, also over a rotatio
     bench.reader.records.map(({ uid, message }) => [uid, message]),
   );
   await whole[Symbol.asyncDispose]();
+});
+
+test('case 40: a file that begins with 32 KB of a record that a rotation has cut is read, from itself and from its archive', async () => {
+  await using bench = await openFileBench(new Map([['network/current', `${AT} [app] first\n\tat a\n`]]));
+  await bench.reader.turn();
+  const stack = Array.from({ length: 150 }, (_, frame) => `\tat frame ${frame} ${'y'.repeat(200)}\n`).join('');
+  bench.files.set('network/log-2026-11-21-12:00:00.bz2', `${AT} [app] first\n\tat a\n${AT} [app] failed\n`);
+  bench.files.set('network/current', `${stack}2026-11-21 13:00:00 [app] last\n`);
+  await bench.reader.turn();
+  await bench.reader.turn();
+  expect(messagesOf(bench.reader.records)).toEqual(['first\n\tat a', `failed\n${stack.trimEnd()}`, 'last']);
+  expect(bench.reader.count('log-failed')).toBe(0);
+  await bench.clock.advance(MINUTE_MS);
+  bench.files.set('network/log-2026-11-21-12:01:00.bz2', bench.files.get('network/current') ?? '');
+  bench.files.set('network/current', '2026-11-21 13:01:00 [app] new\n');
+  await bench.reader.turn();
+  await bench.reader.turn();
+  expect(messagesOf(bench.reader.records).slice(3)).toEqual(['new']);
 });
 
 test('case 40: a line that continues what was shipped already is shipped by itself, and no line is dropped', async () => {

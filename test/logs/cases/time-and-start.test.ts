@@ -42,6 +42,45 @@ test('case 53: 02:59:59 and then 02:00:00 in Berlin in autumn are a second apart
   expect(records.every(({ event }) => event === undefined)).toBe(true);
 });
 
+test('dates without a year are none of the future, though a log is many months old, and its next lines are as they should be', async () => {
+  const zone = new Zone('UTC');
+  const months = ['Mar', 'Apr', 'Aug'].map((month) => `${month}  1 12:00:00 [a] ${month}\n`).join('');
+  const archive = 'Feb 10 12:00:00 [a] Feb\nFeb 28 12:00:00 [a] end of Feb\n';
+  const current = `${months}Nov 21 11:00:00 [a] Nov\n`;
+  await using bench = await openFileBench(
+    new Map([
+      ['network/log-2026-03-01-12:00:00.bz2', archive],
+      ['network/current', current],
+    ]),
+    { zone },
+  );
+  await bench.reader.turn();
+  await bench.clock.advance(MINUTE_MS);
+  bench.files.set('network/current', `${current}Nov 21 12:00:30 [a] new\n`);
+  await bench.reader.turn();
+  const { records } = bench.reader;
+  expect(records.map(({ timestamp, message }) => [message, timestamp?.slice(0, 16)])).toEqual([
+    ['Feb', '2026-02-10T12:00'],
+    ['end of Feb', '2026-02-28T12:00'],
+    ['Mar', '2026-03-01T12:00'],
+    ['Apr', '2026-04-01T12:00'],
+    ['Aug', '2026-08-01T12:00'],
+    ['Nov', '2026-11-21T11:00'],
+    ['new', '2026-11-21T12:00'],
+  ]);
+  expect(records.every(({ flags }) => flags === undefined)).toBe(true);
+});
+
+test('an archive of dates without a year ends at its rotation, not at its download', async () => {
+  const archive = 'Nov 30 12:00:00 [a] one\nDec 31 23:59:59 [a] two\nJan  1 00:00:01 [a] three\n';
+  await using bench = await openFileBench(new Map([['network/log-2025-01-01-00:10:00.bz2', archive]]), {
+    zone: new Zone('UTC'),
+  });
+  await bench.reader.turn();
+  const years = bench.reader.records.map(({ timestamp }) => timestamp?.slice(0, 4));
+  expect(years).toEqual(['2024', '2024', '2025']);
+});
+
 test('case 54: a time that summer time skips is flagged, and times rise', async () => {
   const records = await read(['01:59:59', '02:30:00', '03:30:01'].map((time) => `2026-03-29 ${time} [a] x\n`).join(''));
   expect(records.map(({ flags }) => flags)).toEqual([undefined, ['hole'], undefined]);
@@ -203,6 +242,24 @@ test('with start now, downloads that end early pass over the old lines part by p
   expect(gaps.length).toBeGreaterThan(1);
   expect(gaps.reduce((lines, { details }) => lines + Number(details?.['lines']), 0)).toBe(1000);
   expect(new Set(gaps.map(({ uid }) => uid)).size).toBe(gaps.length);
+});
+
+test('with start now and the positions lost, a router that was met before is read from its start, or from the first contact', async () => {
+  await using bench = await openLogBench({ ...AT_ONCE, turns: { start: 'now' } });
+  bench.write(0, 2);
+  await bench.clock.advance(30 * SECOND_MS);
+  await bench.reader.turn();
+  bench.write(2, 4);
+  await bench.reader.turn();
+  bench.write(4, 6);
+  bench.reader.restart();
+  const { log } = bench.reader;
+  log.positions.clear();
+  expect(messagesOf(linesOf(await bench.reader.turn()))).toEqual(lineNames(2, 6));
+  bench.reader.restart();
+  log.positions.clear();
+  log.facts = '';
+  expect(messagesOf(await bench.reader.turn())).toEqual(lineNames(0, 6));
 });
 
 test('case 60: with a start some time ago, the file on the edge is shipped from the right line on', async () => {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { parseLine as parse, parseRepeatNotice } from '../../../src/logs/lines/parse-line.ts';
 import { learnDateOrder } from '../../../src/logs/time/stamp.ts';
 
-const CONTEXT = { order: 'dmy', nearMs: Date.UTC(2026, 10, 21) } as const;
+const CONTEXT = { order: 'dmy', lineBeforeMs: undefined, endMs: Date.UTC(2026, 10, 21) } as const;
 const parseLine = (text: string) => parse(text, CONTEXT);
 const AT = Date.UTC(2026, 10, 21, 9, 36, 49);
 
@@ -33,7 +33,7 @@ test.each([
 
 test('parseLine() gives two lines of one day the same time, also before 1970', () => {
   const line = '0999-01-01 00:00:03 [boot] clock';
-  const times = [line, line].map((text) => parse(text, { order: 'dmy', nearMs: 0 }).time?.asUtcMs);
+  const times = [line, line].map((text) => parse(text, { ...CONTEXT, endMs: 0 }).time?.asUtcMs);
   expect(times).toEqual([-30_641_759_997_000, -30_641_759_997_000]);
 });
 
@@ -136,10 +136,39 @@ test('case 88: parseRepeatNotice() counts the lines that were left out', () => {
   expect(parseRepeatNotice(notice('17 times').trim())).toBeUndefined();
 });
 
-test('parseLine() gives a date without a year the year that brings it close to the lines around it', () => {
-  const near = (nearMs: number) => parse('Dec 31 23:59:59 [a] x', { order: 'dmy', nearMs }).time?.asUtcMs;
-  expect(near(Date.UTC(2027, 0, 1))).toBe(Date.UTC(2026, 11, 31, 23, 59, 59));
-  expect(near(Date.UTC(2026, 10, 1))).toBe(Date.UTC(2026, 11, 31, 23, 59, 59));
+test.each([
+  ['the last one before the end of the file', 'Mar  1 12:00:00', undefined, '2026-11-21', '2026-03-01T12:00:00'],
+  ['the last one before an end in January', 'Dec 31 23:59:59', undefined, '2027-01-01', '2026-12-31T23:59:59'],
+  [
+    'the next one, by a clock or zone ahead of the end',
+    'Jan  1 00:30:00',
+    undefined,
+    '2026-12-31',
+    '2027-01-01T00:30:00',
+  ],
+  ['the last one, by a clock that is further ahead', 'Jan  4 00:00:00', undefined, '2026-12-31', '2026-01-04T00:00:00'],
+  ['that of the line before', 'Mar  1 12:00:00', '2025-02-10', '2026-11-21', '2025-03-01T12:00:00'],
+  ['that of the line before, ten months on', 'Dec 20 12:00:00', '2025-02-10', '2026-11-21', '2025-12-20T12:00:00'],
+  ['the next one in the new year', 'Jan  1 00:00:01', '2025-12-31', '2026-11-21', '2026-01-01T00:00:01'],
+  [
+    'that of the line before, in a clock that is set back',
+    'Dec 31 23:59:00',
+    '2026-01-01',
+    '2026-11-21',
+    '2025-12-31T23:59:00',
+  ],
+  [
+    'the last one, where the line before is in the future',
+    'Nov 20 12:00:00',
+    '2027-10-01',
+    '2026-11-21',
+    '2026-11-20T12:00:00',
+  ],
+  ['the last one of a clock that begins anew', 'Jan  1 00:00:05', '2026-11-21', '2026-11-21', '2026-01-01T00:00:05'],
+])('parseLine() gives a date without a year %s', (_what, text, before, end, expected) => {
+  const lineBeforeMs = before === undefined ? undefined : Date.parse(before);
+  const { time } = parse(`${text} [a] x`, { order: 'dmy', lineBeforeMs, endMs: Date.parse(end) });
+  expect(time && new Date(time.asUtcMs).toISOString().slice(0, 19)).toBe(expected);
 });
 
 test.each([

@@ -89,6 +89,7 @@ const form = fc.constantFrom(
   'none',
   'repeat',
   'empty',
+  'carriage return',
 );
 const wild = fc.record({ stamp, tag, message, form, gap: fc.constantFrom(' ', ' ', ' ', '') });
 export const usual = fc.record({
@@ -116,6 +117,7 @@ export function renderLines(lines: readonly Line[]): Buffer {
     if (one.form === 'dotted') return `${day.split('-').toReversed().join('.')} ${time}${rest}`;
     if (one.form === 'none') return one.message;
     if (one.form === 'repeat') return `${' '.repeat(16)}- Last output repeated 17 times -`;
+    if (one.form === 'carriage return') return '\r';
     return one.form === 'empty' ? '' : `${day} ${time}${rest}`;
   });
   return Buffer.from(texts.join('\n'), 'latin1');
