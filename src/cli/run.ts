@@ -12,7 +12,7 @@ import {
 import { SourceKeeper, SourceReader } from '../inventory/index.ts';
 import { type ConfigFault, parseListenAddress, renderFault, SecretKeeper } from '../settings/index.ts';
 import { findFolderFault } from '../store/index.ts';
-import { loadWebConfig } from '../web/index.ts';
+import { loadWebConfig, parseServerPaths, WebError } from '../web/index.ts';
 import { readConfig } from './configuration.ts';
 import { type LogFlags, openLogger, serve } from './serve.ts';
 import { openServiceManager } from './service-manager.ts';
@@ -56,11 +56,9 @@ async function readSourcesOnce({ routerSources }: Config, inventory: SourceKeepe
 
 /** `run`: runs the agent until SIGTERM or SIGINT. SIGHUP reloads the configuration. */
 export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
-  const wrong = flags.listenAddresses.filter((text) => parseListenAddress(text) === undefined);
-  for (const text of wrong) {
-    io.stderr.write(`--web.listen-address: expected host:port, :port or [::1]:port, found ${JSON.stringify(text)}\n`);
-  }
-  if (wrong.length > 0) return EXIT.usage;
+  const faults = listFlagFaults(flags);
+  for (const fault of faults) io.stderr.write(`${fault}\n`);
+  if (faults.length > 0) return EXIT.usage;
   const secrets = new SecretKeeper({ env: readEnvironment() });
   const inventory = new SourceKeeper();
   const statePath = flags.storagePath === undefined ? undefined : resolve(flags.storagePath);
@@ -160,6 +158,21 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
     logger.error('Could not start', { error: renderErrorChain(cause) });
     return EXIT.failed;
   }
+}
+
+/** Returns what is wrong with the flags of the web server, which are checked even if it does not start. */
+function listFlagFaults({ listenAddresses, web }: RunFlags): readonly string[] {
+  const wrong = listenAddresses.filter((text) => parseListenAddress(text) === undefined);
+  const faults = wrong.map(
+    (text) => `--web.listen-address: expected host:port, :port or [::1]:port, found ${JSON.stringify(text)}`,
+  );
+  try {
+    parseServerPaths(web);
+  } catch (cause) {
+    if (!(cause instanceof WebError)) throw cause;
+    faults.push(renderErrorChain(cause));
+  }
+  return faults;
 }
 
 async function applyFlags(loaded: LoadedConfig, flags: RunFlags): Promise<LoadedConfig> {

@@ -82,8 +82,8 @@ export interface LoadOptions {
   /** Rules that `default` includes in `log_rules`; none by default. Their metrics are not among `agentFamilies`. */
   readonly shippedRules?: readonly LogRuleSettings[] | undefined;
   /**
-   * Folder of the state that is a fault if it cannot be used: the one that the file names (`written`), or also the default
-   * (`any`). Default: not checked, because most commands do not use it.
+   * Folder of the state that is a fault if it cannot be used: the one that the file or `storagePath` names (`written`), or
+   * also the default (`any`). Default: not checked, because most commands do not use it.
    */
   readonly checkedState?: CheckedState | undefined;
   /** Name of the router whose settings are rendered with the origin of each. Default: none. */
@@ -174,7 +174,7 @@ async function resolveConfig(
     agentFamilies: options.agentFamilies ?? [],
   });
   const storage = readStorage(settings.storage, main.folder);
-  await checkState(main, storage.path, options.checkedState);
+  await checkState(main, storage.path, options);
   const web = await readWeb(main, settings.web, files);
   let shown: (() => string) | undefined;
   const show = (resolved: ResolvedRouter) => {
@@ -249,12 +249,15 @@ function warnOfUnknown(
   }
 }
 
-async function checkState(main: ConfigFile, path: string, checked: CheckedState | undefined): Promise<void> {
+async function checkState(main: ConfigFile, path: string, { checkedState, storagePath }: LoadOptions): Promise<void> {
   const at = ['storage', 'path'];
-  // Without the key, the folder often comes from `--storage.path`.
-  if (checked === undefined || (checked === 'written' && main.source.valueAt(at) === undefined)) return;
-  const fault = await findFolderFault(path);
-  if (fault !== undefined) main.faults.add(at, fault);
+  // Without the key, the folder often comes from `--storage.path` of the agent.
+  const isNamed = storagePath !== undefined || main.source.valueAt(at) !== undefined;
+  if (checkedState === undefined || (checkedState === 'written' && !isNamed)) return;
+  const fault = await findFolderFault(storagePath ?? path);
+  if (fault === undefined) return;
+  if (storagePath === undefined) main.faults.add(at, fault);
+  else main.faults.add([], `--storage.path: ${fault}`);
 }
 
 interface Named extends Place {

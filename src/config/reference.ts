@@ -221,6 +221,7 @@ redact:
 - A metric has at most 100 series per router; further ones are combined into one with the label values \`other\`. Values that are not numbers, or would decrease a counter, are ignored.
 - Metric names follow the rules of [modules](#modules). Several rules can share a name if type, help and labels are equal; they then count together. Names of module metrics and of the agent's metrics are not allowed.
 - The shipped rules are heuristics, because the routers' messages are not documented. They count logins (\`router_log_logins_total\`, by \`result\`), changes of the WAN chain (\`router_log_wan_changes_total\`) and of modems (\`router_log_modem_changes_total\`, by \`state\`), tunnels that came up or went down (\`router_log_vpn_changes_total\`, by \`state\`), and starts (\`router_log_reboots_total\`). To replace them, omit \`default\` and write your own.
+- \`logs fetch\` removes the same text from what it prints.
 - A pattern in \`redact\` must not match the empty text. If a message has too many matches, its whole rest is replaced.
 - At most ${LOG_RULES_MAX} log rules and ${REDACT_MAX} patterns in \`redact\`.
 `;

@@ -191,7 +191,7 @@ export class FleetExposition {
       if (!family) continue;
       let isBegun = false;
       for (const router of routers) {
-        const lines = renderFamilySeries(router, family.index, family.description.name, nowMs);
+        const lines = renderFamilySeries(router, family.index, family.description, nowMs);
         if (lines === '') continue;
         if (!isBegun) chunk += renderHeader(family.description, format);
         isBegun = true;
@@ -265,15 +265,18 @@ export class FleetExposition {
     router.dropped += dropped;
   }
 
-  #indexOf({ name, help, type }: FamilyDescription): number {
+  #indexOf({ name, help, type, isLasting = false }: FamilyDescription): number {
     let family = this.#families.get(name);
     if (!family) {
-      family = { index: this.#families.size, description: { name, help, type } };
+      family = { index: this.#families.size, description: { name, help, type, isLasting } };
       this.#families.set(name, family);
       this.#sortedNames = undefined;
     }
     // A reload may change the description of a family.
-    if (family.description.help !== help || family.description.type !== type) family.description = { name, help, type };
+    const { description } = family;
+    if (description.help !== help || description.type !== type || description.isLasting !== isLasting) {
+      family.description = { name, help, type, isLasting };
+    }
     return family.index;
   }
 

@@ -1,4 +1,4 @@
-import type { Labels } from '../model/index.ts';
+import type { FamilyDescription, Labels } from '../model/index.ts';
 import { type RouterLabels, renderValue } from './text.ts';
 
 /**
@@ -164,17 +164,24 @@ function isServed({ expiresAtMs }: Part, { freshUntilMs }: RouterSeries, nowMs: 
 }
 
 /** Renders what a router serves in the family of this index. */
-export function renderFamilySeries(router: RouterSeries, index: number, name: string, nowMs: number): string {
+export function renderFamilySeries(
+  router: RouterSeries,
+  index: number,
+  { name, isLasting = false }: FamilyDescription,
+  nowMs: number,
+): string {
   const series = router.families[index];
   if (series === undefined) return '';
   if (typeof series === 'string') {
     const owner = router.owners[index];
-    return owner && isServed(owner, router, nowMs) ? series : '';
+    return owner && (isLasting || isServed(owner, router, nowMs)) ? series : '';
   }
   const { labels } = router;
   const { live, counters } = series;
   let lines = '';
-  for (let { text } = series; text; text = text.next) if (isServed(text.part, router, nowMs)) lines += text.lines;
+  for (let { text } = series; text; text = text.next) {
+    if (isLasting || isServed(text.part, router, nowMs)) lines += text.lines;
+  }
   if (live) {
     for (const [place, sample] of live.samples.entries()) {
       const own = live.own[place] ?? '';

@@ -20,6 +20,8 @@ export interface FamilyDescription {
   readonly name: string;
   readonly help: string;
   readonly type: MetricType;
+  /** True for a counter of the agent among the values of a router: it does not expire with them. Default false. */
+  readonly isLasting?: boolean;
 }
 
 /** A metric family as defined by OpenMetrics: one name, one help text, one type. */

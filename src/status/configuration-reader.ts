@@ -57,6 +57,7 @@ export const CONFIG_CHANGES: FamilyDescription = {
   name: 'router_config_changes_total',
   help: 'Detected changes of a configuration list; several changes between two reads count once.',
   type: 'counter',
+  isLasting: true,
 };
 
 const HOUR_MS = 3_600_000;

@@ -68,6 +68,7 @@ export { WebError, type WebFailure } from './errors.ts';
 export type { WebAddress } from './listener.ts';
 export { type LoadedWebConfig, loadWebConfig } from './load-web-config.ts';
 export { createMatcher, splitSearch } from './pages/table-query.ts';
+export { parseServerPaths } from './paths.ts';
 export {
   compareRecordPlaces,
   cutToPage,

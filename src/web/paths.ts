@@ -1,7 +1,23 @@
 import { WebError } from './errors.ts';
 
-/** Parses the URL under which the server is reachable from outside. Throws {@link WebError} `settings`. */
-export function parseExternalUrl(text: string): URL {
+/** Where clients find the server. */
+export interface ServerPaths {
+  /** URL under which the server is reachable from outside. */
+  readonly externalUrl: URL | undefined;
+  /** Normalised path prefix of all routes. */
+  readonly routePrefix: string;
+}
+
+/** Parses the URL and the path prefix, by default the path of the URL. Throws {@link WebError} `settings`. */
+export function parseServerPaths(flags: {
+  readonly externalUrl?: string | undefined;
+  readonly routePrefix?: string | undefined;
+}): ServerPaths {
+  const externalUrl = flags.externalUrl === undefined ? undefined : parseExternalUrl(flags.externalUrl);
+  return { externalUrl, routePrefix: parseRoutePrefix(flags.routePrefix ?? externalUrl?.pathname ?? '') };
+}
+
+function parseExternalUrl(text: string): URL {
   const url = URL.parse(text);
   const isPlain = url && url.username === '' && url.password === '' && url.search === '' && url.hash === '';
   if (isPlain && (url.protocol === 'http:' || url.protocol === 'https:') && url.hostname !== '') return url;
@@ -11,8 +27,7 @@ export function parseExternalUrl(text: string): URL {
   });
 }
 
-/** Parses and normalises the path prefix of all routes. Throws {@link WebError} `settings`. */
-export function parseRoutePrefix(text: string): string {
+function parseRoutePrefix(text: string): string {
   const prefix = `/${text}`.replaceAll(/\/+/g, '/').replace(/\/$/, '');
   // Excludes everything that the request router, or a client that normalises paths, could interpret.
   if (/^(\/(?!\.{1,2}(\/|$))[A-Za-z0-9._~-]+)*$/.test(prefix)) return prefix;

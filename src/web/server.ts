@@ -13,7 +13,7 @@ import { WebError } from './errors.ts';
 import { HostPolicy } from './host-policy.ts';
 import { type Answer, type Listener, openListener, type WebAddress } from './listener.ts';
 import { PasswordThread } from './password-thread.ts';
-import { parseExternalUrl, parseRoutePrefix } from './paths.ts';
+import { parseServerPaths } from './paths.ts';
 import { PeerFleet } from './peers/peer-fleet.ts';
 import { RateLimit } from './rate-limit.ts';
 import { checkSecurity, NO_SECURITY, type WebSecurity } from './security.ts';
@@ -71,8 +71,7 @@ export async function openWebServer(options: WebServerOptions): Promise<WebServe
   const { clock, isLifecycleEnabled, onFailed } = options;
   let security = options.security ?? NO_SECURITY;
   checkSecurity(security);
-  const externalUrl = options.externalUrl === undefined ? undefined : parseExternalUrl(options.externalUrl);
-  const routePrefix = parseRoutePrefix(options.routePrefix ?? externalUrl?.pathname ?? '');
+  const { externalUrl, routePrefix } = parseServerPaths(options);
   const passwords = new PasswordThread();
   const peers = new PeerFleet(clock);
   const createAuth = ({ users }: WebSecurity) => (users.size === 0 ? undefined : new BasicAuth(users, passwords));

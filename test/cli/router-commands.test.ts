@@ -185,6 +185,28 @@ describe('logs', () => {
     }
   });
 
+  test('logs fetch removes the same text as the agent, from current files and archives', async () => {
+    const file = join(dirname(config.file), 'redacted.yaml');
+    await writeFile(file, `${await readFile(config.file, 'utf8')}\nredact: ['pin=\\d+']\n`);
+    const router = simulator.routers[1];
+    router?.appendLog('sim', 'login with pin=1234');
+    router?.rotate('sim', 'rotated with pin=5678');
+    await router?.whenQuiet();
+    router?.appendLog('sim', 'logout with pin=1234');
+    const { code, stdout } = await runCommand(['logs', 'fetch', 'sim-2', '--config.file', file]);
+    const records = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as LogRecord);
+    expect(code).toBe(0);
+    expect(stdout).not.toMatch(/pin=\d/);
+    expect(records.filter(({ component }) => component === 'sim').map(({ message }) => message)).toEqual([
+      'login with [redacted]',
+      'rotated with [redacted]',
+      'logout with [redacted]',
+    ]);
+  });
+
   test('logs fetch of one file gives that file alone, and one that is not listed is exit code 1', async () => {
     const { code, stdout, stderr } = await run(['logs', 'fetch', 'sim-2', 'modem/current', 'modem/nothing']);
     expect(code).toBe(1);

@@ -1,4 +1,4 @@
-import { appendFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -197,6 +197,23 @@ test('check and the commands for routers find routers of a source in the folder 
     code: 1,
     stderr: expect.stringContaining('remote: '),
   });
+});
+
+test('check looks at the folder that --storage.path names, and then not at that of the file', async () => {
+  const file = await configure();
+  const taken = join(folder, 'taken');
+  await writeFile(taken, '');
+  await writeFile(file, (await readFile(file, 'utf8')).replace('path: state', `path: ${taken}`));
+  const of = (path: string, ...more: string[]) =>
+    runCommand(['check', '--config.file', file, '--storage.path', path, ...more]);
+  expect(await of(join(folder, 'free'))).toMatchObject({ code: 0 });
+  expect(await of(taken)).toEqual({
+    code: 2,
+    stdout: `${file}:1:1: --storage.path: ${taken} is a file; a folder is needed\n`,
+    stderr: '',
+  });
+  const { code, stdout } = await of(join(taken, 'deep'), '--json');
+  expect([code, JSON.parse(stdout)]).toMatchObject([2, { faults: [{ line: 1 }] }]);
 });
 
 test('check --show prints the settings of one router and their origins, and refuses an unknown name', async () => {

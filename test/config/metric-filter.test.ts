@@ -105,6 +105,22 @@ describe('metrics of a router', () => {
     ]);
   });
 
+  it('leave values of other forms to metrics that the router does not have', async () => {
+    const { config } = await load(
+      'routers: [{ name: a, url: "http://a", auth: none, modules: [system], metrics: { allow: [router_load1] } }]',
+      { options: { shippedModules: SHIPPED_MODULES } },
+    );
+    const [system] = compileModules(config?.routers[0]?.modules ?? []);
+    const context = { resource: 'sysdetail/system', readAtMs: 0, zone: undefined };
+    const faults = (text: string) =>
+      system?.resources[0]?.map({ status: { unique: { load: text } } }, context).faults ?? [];
+    expect(faults('45 %')).toEqual([]);
+    expect(faults('12 V').map(({ metric, reason }) => `${metric} ${reason}`)).toEqual([
+      'router_load1 other_form',
+      'router_load1 other_form',
+    ]);
+  });
+
   it('have names that a module has, which is checked in every layer', async () => {
     const { lines } = await load(
       `${MODULES}

@@ -108,6 +108,20 @@ test('FleetExposition serves a part up to the moment of its expiry and not then,
   expect(render(exposition, 8999)).toContain('router_x{');
 });
 
+test('FleetExposition serves a lasting family of a part that has expired, until the part is replaced', () => {
+  const exposition = new FleetExposition();
+  const changes = { ...gauge('router_changes_total', [{}, 1]), isLasting: true };
+  exposition.publishValues(PLANT, 'values', [gauge('router_x', [{}, 1]), changes], 5000);
+  exposition.keepFresh(PLANT, 4000);
+  expect(render(exposition, 5000)).toContain('router_changes_total{');
+  expect(render(exposition, 5000)).not.toContain('router_x');
+  exposition.publishValues(PLANT, 'others', [changes], 5000);
+  expect(render(exposition, 5000).match(/^router_changes_total/gm)).toHaveLength(1);
+  exposition.publishValues(PLANT, 'values', [], 'never');
+  exposition.publishValues(PLANT, 'others', [], 'never');
+  expect(render(exposition, 5000)).not.toContain('router_changes_total');
+});
+
 test('FleetExposition.publishLive() has values read when it renders, and leaves out samples without one', () => {
   const exposition = new FleetExposition();
   const samples = [

@@ -113,6 +113,18 @@ test('a change that was made while the agent was down is counted, and counters g
   expect([readSeries(metrics, ENTRIES), readSeries(metrics, CHANGES)]).toEqual([5, 2]);
 });
 
+test('the count of changes remains when the router is gone, and the numbers of entries expire', async () => {
+  await using fleet = await startFleet({ config: withFewModules });
+  await fleet.advance(10 * MINUTE_MS);
+  await addUser(fleet, 'somebody');
+  await fleet.advance(HOUR_MS);
+  await fleet.router().fault('down');
+  await fleet.advance(10 * MINUTE_MS);
+
+  const metrics = await fleet.metrics();
+  expect([readSeries(metrics, ENTRIES), readSeries(metrics, CHANGES)]).toEqual([Number.NaN, 1]);
+});
+
 test('a configuration that stays is asked for once, however long it stays', async () => {
   await using fleet = await startFleet({ router: RARELY_POLLED, config: withFewModules });
   await fleet.advance(10 * MINUTE_MS);

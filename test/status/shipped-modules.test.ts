@@ -68,6 +68,7 @@ test('only keys of the format stand in the files', () => {
       'help',
       'type',
       'value',
+      'pattern',
       'unit',
       'prefixes',
       'form',
@@ -228,4 +229,19 @@ test('a channel that is an input or an output is the one that its state tells', 
   expect(mapState('low')).toEqual({ samples: { [input]: 0 }, faults: [] });
   expect(mapState('closed')).toEqual({ samples: { [output]: 1 }, faults: [] });
   expect(mapState('open')).toEqual({ samples: { [output]: 0 }, faults: [] });
+});
+
+test('a link and an input that answer with a number are counted, and the voltage of a modem is no input', () => {
+  expect(map('ports', { status: { list: [{ port_net: 'net1', link: '1' }] } }, 'ethernet1')).toEqual({
+    samples: {},
+    faults: [{ module: 'ports', metric: 'router_port_link_up', reason: 'other_form' }],
+  });
+  for (const path of ['io3', 'lte2', 'lte_serial2']) {
+    expect(map('io', { status: { unique: { input_1: '1' } } }, path).faults).toEqual([
+      { module: 'io', metric: 'router_digital_input_high', reason: 'other_form' },
+    ]);
+  }
+  for (const input_voltage_1 of ['23.75 V', '24V', '23.75', '0 V']) {
+    expect(map('io', { status: { unique: { input_voltage_1 } } }, 'lte2')).toEqual({ samples: {}, faults: [] });
+  }
 });

@@ -17,7 +17,7 @@ import {
   type WebServer,
   type WebServerOptions,
 } from '../../src/web/index.ts';
-import { parseExternalUrl, parseRoutePrefix } from '../../src/web/paths.ts';
+import { parseServerPaths } from '../../src/web/paths.ts';
 import { PeerFleet } from '../../src/web/peers/peer-fleet.ts';
 
 export const ROUTER: RouterSummary = {
@@ -194,8 +194,7 @@ export function createApp(settings: Settings = {}) {
     content: createContent(settings.content),
     clock,
     peers: new PeerFleet(clock),
-    routePrefix: parseRoutePrefix(routePrefix),
-    externalUrl: externalUrl === undefined ? undefined : parseExternalUrl(externalUrl),
+    ...parseServerPaths({ externalUrl, routePrefix }),
     isLifecycleEnabled,
   };
   return {

@@ -1,5 +1,6 @@
 import { type Clock, createSystemClock, renderErrorChain } from '../../base/index.ts';
 import { type RouterSettings, toClientOptions } from '../../config/index.ts';
+import type { RedactSettings } from '../../logs/index.ts';
 import { RouterClient } from '../../router/index.ts';
 import { findNearest, renderFault } from '../../settings/index.ts';
 import { type ConfigFlags, readConfig } from '../configuration.ts';
@@ -11,6 +12,8 @@ export interface Connection {
   readonly settings: RouterSettings;
   /** Client of its REST interface. */
   readonly client: RouterClient;
+  /** Patterns that are removed from messages of its logs. */
+  readonly redact: readonly RedactSettings[];
 }
 
 /** Maximum wait for the logout at the end of a command. Milliseconds. */
@@ -31,7 +34,7 @@ export async function withRouter(
     for (const fault of loaded.faults) io.stderr.write(`${renderFault(fault)}\n`);
     return EXIT.usage;
   }
-  const { routers } = loaded.config;
+  const { routers, redact } = loaded.config;
   const settings = routers.find((router) => router.name === name);
   if (!settings) {
     io.stderr.write(`${renderUnknownRouter(name, routers, configFile)}\n`);
@@ -39,7 +42,7 @@ export async function withRouter(
   }
   const client = createClient(settings, createSystemClock());
   try {
-    const exitCode = await work({ settings, client });
+    const exitCode = await work({ settings, client, redact });
     return io.signal.aborted ? EXIT.failed : exitCode;
   } catch (cause) {
     if (!io.signal.aborted) io.stderr.write(`${name}: ${renderErrorChain(cause)}\n`);

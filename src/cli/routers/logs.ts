@@ -1,6 +1,14 @@
 import { readRouterTime } from '../../agent/index.ts';
 import { createSystemClock, renderErrorChain } from '../../base/index.ts';
-import { openArchivePool, parseListing, parseStampUtcMs, type RecordLog, tailOnce, Zone } from '../../logs/index.ts';
+import {
+  LineMatcher,
+  openArchivePool,
+  parseListing,
+  parseStampUtcMs,
+  type RecordLog,
+  tailOnce,
+  Zone,
+} from '../../logs/index.ts';
 import type { DownloadFacts, RouterClient } from '../../router/index.ts';
 import type { ConfigFlags } from '../configuration.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
@@ -87,13 +95,13 @@ function renderStampTime(stamp: string | undefined): string {
 
 /**
  * `logs fetch`: prints everything that a router still has, or the named files, as records. It reads as the agent does, with
- * the same order, uids and gaps, but keeps no state.
+ * the same order, uids, redaction and gaps, but keeps no state.
  */
 export function fetchLogs(
   flags: ConfigFlags & { readonly router: string; readonly files: readonly string[] },
   io: CommandIo,
 ): Promise<ExitCode> {
-  return withRouter(flags, flags.router, io, async ({ settings, client }) => {
+  return withRouter(flags, flags.router, io, async ({ settings, client, redact }) => {
     await using archives = openArchivePool({ workers: 2 });
     const progress = openProgress(io);
     let exitCode: ExitCode = EXIT.done;
@@ -133,6 +141,7 @@ export function fetchLogs(
           clock: createSystemClock(),
           zone: new Zone(settings.timezone),
           readTime: (signal) => readRouterTime(client, signal),
+          matcher: new LineMatcher([], redact),
           isWanted: () => true,
           isOnlyRun: true,
           historyBytesMax: Number.POSITIVE_INFINITY,

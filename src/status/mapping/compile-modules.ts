@@ -8,13 +8,20 @@ import type {
   ResourceDefinition,
 } from '../module-settings/module-definition.ts';
 import type { DateContext } from '../values/parse-date-text.ts';
-import { isKnownForm, OTHER_FORM, readValue, type ValueFormat, type ValueReading } from '../values/parse-value.ts';
+import {
+  isKnownForm,
+  NO_VALUE,
+  OTHER_FORM,
+  readValue,
+  type ValueFormat,
+  type ValueReading,
+} from '../values/parse-value.ts';
 import { DeclaredUnit } from '../values/quantities.ts';
 import { compileCondition, type DeviceFacts } from './device-condition.ts';
 import { FamilyCollector } from './family-collector.ts';
 import { CompiledJoin, type JoinTable } from './join.ts';
 import { LabelSources, NO_SELECTION, type SampleOrigin } from './label-sources.ts';
-import type { MappingFault } from './mapping-fault.ts';
+import type { MappingFault, MappingFaultReason } from './mapping-fault.ts';
 import { FieldPattern, type FoundRows, type Row, RowPath, toPlainText } from './rows.ts';
 
 /** Context for mapping a document. */
@@ -64,6 +71,15 @@ export interface CompiledResource {
    * (`..field`).
    */
   coversField(name: string, levelsUp?: number): boolean;
+  /** Returns true if a metric for this router reads the text of a field, or takes it for "nothing". */
+  reads(field: FieldText, context: MappingContext): boolean;
+}
+
+/** The text of a field of a row. */
+export interface FieldText {
+  readonly row: Row;
+  readonly name: string;
+  readonly text: string;
 }
 
 /** A module prepared for mapping. */
@@ -77,17 +93,27 @@ const compiled = new WeakMap<ModuleDefinition, CompiledModule>();
 
 /** Compiles modules, each only once. Definitions have been checked before. */
 export function compileModules(definitions: readonly ModuleDefinition[]): readonly CompiledModule[] {
-  return definitions.map((definition) => {
-    const known = compiled.get(definition);
-    if (known) return known;
-    const resources = definition.resources.map((resource) => compileResource(definition.name, resource));
-    const module = { definition, resources };
-    compiled.set(definition, module);
-    return module;
-  });
+  return definitions.map(compileModule);
 }
 
-function compileResource(module: string, definition: ResourceDefinition): CompiledResource {
+function compileModule(definition: ModuleDefinition): CompiledModule {
+  const known = compiled.get(definition);
+  if (known) return known;
+  const { name, unfiltered = definition } = definition;
+  const listReaders: ReaderList = ({ path, each }) =>
+    compileModule(unfiltered).resources.filter((one) => one.definition.path === path && one.definition.each === each);
+  const module = {
+    definition,
+    resources: definition.resources.map((resource) => compileResource(name, resource, listReaders)),
+  };
+  compiled.set(definition, module);
+  return module;
+}
+
+/** Returns what reads the rows of a resource, including metrics that the router does not have. */
+type ReaderList = (resource: ResourceDefinition) => readonly CompiledResource[];
+
+function compileResource(module: string, definition: ResourceDefinition, listReaders: ReaderList): CompiledResource {
   const path = new RowPath(definition.each);
   const shared = new LabelSources(definition.labels, {});
   const metrics = definition.metrics.map((metric) => ({
@@ -119,6 +145,7 @@ function compileResource(module: string, definition: ResourceDefinition): Compil
           dependsOnTime = true;
           return reading.readAtMs;
         },
+        isRead: (field: FieldText) => listReaders(definition).some((reader) => reader.reads(field, reading)),
       };
       for (const metric of metrics) if (metric.isFor?.(device) ?? true) metric.map(found, context, collector);
       for (const { name, value } of definition.metrics) {
@@ -129,6 +156,9 @@ function compileResource(module: string, definition: ResourceDefinition): Compil
     },
     coversField: (name, levelsUp = 0) =>
       metrics.some((metric) => metric.covers(name, levelsUp)) || (join?.covers(name, levelsUp) ?? false),
+    reads: (field, context) =>
+      (isFor?.(context.device) ?? true) &&
+      metrics.some((metric) => (metric.isFor?.(context.device) ?? true) && metric.reads(field, context)),
   };
 }
 
@@ -157,12 +187,16 @@ export const UNKNOWN_STATE = 'unknown';
 export interface MetricContext extends DateContext {
   /** The resource; the field's name matches no star. */
   readonly origin: SampleOrigin;
+  /** Returns true if any metric of these rows reads a field. Asked only about values that a metric leaves to others. */
+  readonly isRead: (field: FieldText) => boolean;
 }
 
 /** A metric whose definition has been parsed. */
 export interface CompiledMetric {
   readonly covers: (field: string, levelsUp: number) => boolean;
   readonly map: (found: FoundRows, context: MetricContext, collector: FamilyCollector) => void;
+  /** Returns true if the metric reads the text of a field, or takes it for "nothing". */
+  readonly reads: (field: FieldText, context: DateContext) => boolean;
 }
 
 /** Compiles a metric; its own labels take precedence over `labels` of its resource. `shared`: the sources of those alone. */
@@ -178,39 +212,57 @@ export function compileMetric(
   const sources = hasOwn || nullValues.length > 0 ? new LabelSources(labels, definition.labels, nullValues) : shared;
   if (type === 'info') return compileInfo(definition, sources);
   if (value === undefined || value === COUNT) return compileCount(definition, sources);
-  const toSamples = type === 'stateset' ? compileStates(definition) : compileValue(definition);
+  const texts = type === 'stateset' ? compileStates(definition) : compileValue(definition);
   const isBlank = compileNullCondition(definition.nullWhen);
   const capture = compileCapture(definition.pattern);
   const pattern = value.includes('*') ? new FieldPattern(value) : undefined;
-  const add = (row: Row, field: unknown, origin: SampleOrigin, context: MetricContext, collector: FamilyCollector) => {
+  const isNull = (text: string, row: Row) => definition.nullValues.includes(text) || isBlank(text, row);
+  // The part of a text that counts; `null` if it means "nothing", `undefined` if it does not match.
+  const select = (text: string, row: Row) => {
+    const part = capture(text);
+    return isNull(text, row) || (part !== undefined && part !== text && isNull(part, row)) ? null : part;
+  };
+  const add = (at: FieldPosition, field: unknown, context: MetricContext, collector: FamilyCollector) => {
+    const { row, match } = at;
     const plain = toPlainText(field);
     if (plain === undefined) return;
     if ('fault' in plain) return collector.addFault(definition.name, plain.fault);
-    const text = capture(plain.text);
-    const isNull = (one: string) => definition.nullValues.includes(one) || isBlank(one, row);
-    if (isNull(plain.text) || (text !== undefined && text !== plain.text && isNull(text))) {
-      collector.isRecognised = true;
-      return;
-    }
-    if (text === undefined) return;
-    const reading = sources.read(row, origin);
+    const text = select(plain.text, row);
+    if (text === null) collector.isRecognised = true;
+    if (text === null || text === undefined) return;
+    const reading = sources.read(row, match === undefined ? context.origin : { ...context.origin, match });
     if ('fault' in reading) return collector.addFault(definition.name, reading.fault);
-    toSamples(text, context, reading.labels, collector);
+    const fault = texts.add(text, context, reading.labels, collector);
+    if (fault === undefined) return;
+    const name = match === undefined ? value : value.replace('*', () => match);
+    if (fault === OTHER_FORM && context.isRead({ row, name, text: plain.text })) return;
+    collector.addFault(definition.name, fault);
   };
   return {
     covers: (field, levelsUp) => sources.covers(field, levelsUp) || (levelsUp === 0 && isField(value, pattern, field)),
     map({ rows }, context, collector) {
       for (const row of rows) {
         if (!pattern) {
-          add(row, row.read(value), context.origin, context, collector);
+          add({ row }, row.read(value), context, collector);
           continue;
         }
         const { matches, isCut } = row.match(pattern);
-        for (const [match, field] of matches) add(row, field, { ...context.origin, match }, context, collector);
+        for (const [match, field] of matches) add({ row, match }, field, context, collector);
         if (isCut) collector.addFault(definition.name, 'too_many');
       }
     },
+    reads({ row, name, text }, context) {
+      if (!isField(value, pattern, name)) return false;
+      const part = select(text, row);
+      return part === null || (part !== undefined && texts.reads(part, context));
+    },
   };
+}
+
+/** Position of a field: its row, and what the star in its name matches. */
+interface FieldPosition {
+  readonly row: Row;
+  readonly match?: string;
 }
 
 /** Returns a predicate for texts that mean "unknown" because of the rest of the row. */
@@ -235,12 +287,24 @@ function compileCapture(source: string | undefined): (text: string) => string | 
   return (text) => pattern.match(text)?.[VALUE_GROUP];
 }
 
-/** Adds the samples of one text. */
-type TextMapper = (text: string, context: DateContext, labels: Labels, collector: FamilyCollector) => void;
+/** Makes samples of texts. */
+interface TextMapper {
+  /** Returns true if a text becomes samples, none of them unknown. */
+  readonly reads: (text: string, context: DateContext) => boolean;
+  /** Adds the samples of a text; returns what is wrong with it. */
+  readonly add: (
+    text: string,
+    context: DateContext,
+    labels: Labels,
+    collector: FamilyCollector,
+  ) => MappingFaultReason | undefined;
+}
 
 function compileInfo(definition: MetricDefinition, sources: LabelSources): CompiledMetric {
   return {
     covers: (field, levelsUp) => sources.covers(field, levelsUp),
+    // Labels take any text, so none of them says that it was understood.
+    reads: () => false,
     map({ rows }, context, collector) {
       for (const row of rows) {
         const reading = sources.read(row, context.origin);
@@ -255,6 +319,7 @@ function compileInfo(definition: MetricDefinition, sources: LabelSources): Compi
 function compileCount(definition: MetricDefinition, sources: LabelSources): CompiledMetric {
   return {
     covers: () => false,
+    reads: () => false,
     map({ count }, context, collector) {
       const reading = sources.read(undefined, context.origin);
       if ('labels' in reading) collector.add(definition, reading.labels, count);
@@ -267,23 +332,33 @@ function compileStates(definition: MetricDefinition): TextMapper {
   const { states = [], stateLabel } = definition;
   const all = new Set([...states, UNKNOWN_STATE]);
   const byLowerCase = new Map(states.toReversed().map((state) => [state.toLowerCase(), state]));
-  return (text, _context, labels, collector) => {
-    const found = states.includes(text) ? text : byLowerCase.get(text.toLowerCase());
-    for (const state of all) {
-      const value = state === (found ?? UNKNOWN_STATE) ? 1 : 0;
-      // A row that cannot be distinguished from another one is one fault, not one for each state.
-      if (!collector.add(definition, { ...labels, [stateLabel]: state }, value)) return;
-    }
-    if (found === undefined) collector.addFault(definition.name, 'unknown_state');
+  const find = (text: string) => (states.includes(text) ? text : byLowerCase.get(text.toLowerCase()));
+  return {
+    reads: (text) => find(text) !== undefined,
+    add(text, _context, labels, collector) {
+      const found = find(text);
+      for (const state of all) {
+        const value = state === (found ?? UNKNOWN_STATE) ? 1 : 0;
+        // A row that cannot be distinguished from another one is one fault, not one for each state.
+        if (!collector.add(definition, { ...labels, [stateLabel]: state }, value)) return undefined;
+      }
+      return found === undefined ? 'unknown_state' : undefined;
+    },
   };
 }
 
 function compileValue(definition: MetricDefinition): TextMapper {
   const read = definition.map ? compileMap(definition.map) : compileConversion(definition);
-  return (text, context, labels, collector) => {
-    const reading = read(text, context);
-    if (typeof reading === 'number') collector.add(definition, labels, reading);
-    else if (reading !== OTHER_FORM) collector.addFault(definition.name, reading);
+  return {
+    reads(text, context) {
+      const reading = read(text, context);
+      return typeof reading === 'number' || reading === NO_VALUE;
+    },
+    add(text, context, labels, collector) {
+      const reading = read(text, context);
+      if (typeof reading === 'number') collector.add(definition, labels, reading);
+      return typeof reading === 'number' || reading === NO_VALUE ? undefined : reading;
+    },
   };
 }
 

@@ -110,7 +110,7 @@ export function filterModules(modules: readonly ModuleDefinition[], filter: Metr
       });
       return metrics.length === 0 && resource.metrics.length > 0 ? [] : [{ ...resource, metrics }];
     });
-    return { ...module, resources };
+    return { ...module, resources, unfiltered: module };
   });
 }
 

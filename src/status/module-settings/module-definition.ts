@@ -17,7 +17,10 @@ export interface ListedModule {
  * Shipped modules and those of the configuration have the same format and pass the same checks before they become a
  * `ModuleDefinition`. Times are milliseconds.
  */
-export type ModuleDefinition = Settled<Omit<WholeModule, IntervalKey> & Partial<Pick<WholeModule, IntervalKey>>>;
+export type ModuleDefinition = Settled<Omit<WholeModule, IntervalKey> & Partial<Pick<WholeModule, IntervalKey>>> & {
+  /** The module with the metrics that a router does not have; absent: it has all. They still read their fields. */
+  readonly unfiltered?: ModuleDefinition | undefined;
+};
 type WholeModule = ReturnType<typeof toDefinition>;
 type IntervalKey = 'intervalMs' | 'minIntervalMs' | 'reader';
 
@@ -30,7 +33,7 @@ export type MetricDefinition = ResourceDefinition['metrics'][number];
 /**
  * Conversion of text to a number. If absent, the form is detected: a number with the declared unit, hexadecimal with `0x`, a
  * percentage (to a ratio), a duration (to seconds), a date (to Unix seconds in the router's zone). If given, only that
- * form is accepted, and a value of another known form belongs to another metric.
+ * form is accepted, and a value of another known form is left to another metric.
  */
 export type ValueForm = NonNullable<MetricDefinition['form']>;
 /**

@@ -20,13 +20,15 @@ export interface ValueFormat {
   readonly part: number;
 }
 
-/** A valid value that belongs to another metric: no sample and no fault. */
-export const OTHER_FORM = 'other_form';
+/** A value of another known form than the metric reads: a fault, unless another metric reads it. */
+export const OTHER_FORM = 'other_form' satisfies MappingFaultReason;
+/** A text that is understood and says nothing: no sample and no fault. */
+export const NO_VALUE = 'no_value';
 
 const PERCENT = { times: 1, per: 100 };
 
 /** A number, or the reason why there is none. */
-export type ValueReading = number | typeof OTHER_FORM | MappingFaultReason;
+export type ValueReading = number | typeof NO_VALUE | MappingFaultReason;
 
 type Reader = (text: string, format: ValueFormat, context: DateContext) => ValueReading | undefined;
 
@@ -39,7 +41,7 @@ const READERS: Readonly<Record<ValueForm, Reader>> = {
   clock_offset(text, _format, context) {
     const date = parseDateText(text, context);
     // A wall time in an unknown zone says nothing about the accuracy of the clock.
-    if (!date || date.isZoneAssumed) return date && OTHER_FORM;
+    if (!date || date.isZoneAssumed) return date && NO_VALUE;
     return (date.utcMs - context.readAtMs) / 1000;
   },
   list: (text, { part }) => readPart(parseList(text), part),
@@ -54,7 +56,7 @@ const ANY: readonly Reader[] = [READERS.number, readPercentage, readDuration, re
 
 /**
  * Reads the number in a text, in base units. Without a form, the form is detected; with a form or a unit, a value of
- * another known form belongs to another metric.
+ * another known form is {@link OTHER_FORM}.
  */
 export function readValue(text: string, format: ValueFormat, context: DateContext): ValueReading {
   const plain = text.replaceAll(/\s+/g, ' ').replaceAll('\u2212', '-').trim();

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
-import { mapDocument, mapFields } from './mapping-bench.ts';
+import { compileModules } from '../../../src/status/index.ts';
+import { toModule } from '../shipped-modules.ts';
+import { CONTEXT, compileResource, mapDocument, mapFields } from './mapping-bench.ts';
 
 const METRIC = { name: 'm', value: 'field' };
 
@@ -132,8 +134,74 @@ test('map gives texts their values, by the exact text or else without regard to 
   expect(mapFields([metric], { field: 'constructor' }).faults).toEqual(['m unknown_text']);
 });
 
-test('map leaves values of a known form to other metrics', () => {
-  expect(mapFields([{ ...METRIC, map: { high: 1 } }], { field: '23.75 V' })).toMatchObject({ samples: {}, faults: [] });
+test.for<[string, string, object]>([
+  ['a number', '1', { map: { up: 1, down: 0 } }],
+  ['a quantity', '12 mA', { unit: 'V' }],
+  ['a percentage', '45 %', { form: 'number' }],
+  ['a duration', '3 days, 04:05', { unit: 'V' }],
+  ['a date', '2026-11-21 09:00:00', { form: 'duration' }],
+  ['a list', '0.1 0.2', { form: 'list', part: 3 }],
+  ['a fraction', '1 / 2', { form: 'percentage' }],
+])('%s that the only metric of its field does not read is a fault', ([_what, field, keys]) => {
+  expect(mapFields([{ ...METRIC, ...keys }], { field })).toMatchObject({ samples: {}, faults: ['m other_form'] });
+});
+
+test('a value of another form is no fault when another metric reads the field, or takes it for nothing', () => {
+  const metric = { ...METRIC, map: { high: 1 } };
+  const faults = (other: object, field: unknown) =>
+    mapFields([metric, { name: 'n', value: 'Field', ...other }], { field }).faults;
+  expect(faults({ unit: 'V' }, '23.75 V')).toEqual([]);
+  expect(faults({ value: 'f*d', unit: 'V', labels: { n: '$match' } }, '23.75 V')).toEqual([]);
+  expect(faults({ type: 'stateset', states: ['1'] }, '1')).toEqual([]);
+  expect(faults({ null_values: ['99'] }, '99')).toEqual([]);
+  expect(faults({ pattern: '^(?P<value>[0-9]+) V$' }, '23 V')).toEqual([]);
+});
+
+test('a value of another form is a fault when other metrics read other fields, rows or texts, or only make a label of it', () => {
+  const metric = { ...METRIC, map: { high: 1 } };
+  const faults = (other: object) => mapFields([metric, { name: 'n', ...other }], { field: '1', other: '1' }).faults;
+  expect(faults({ value: 'other' })).toEqual(['m other_form']);
+  expect(faults({ ...METRIC, name: 'n', unit: 'V', pattern: '^(?P<value>[0-9]+) V$' })).toEqual(['m other_form']);
+  expect(faults({ type: 'info', labels: { field: 'field' } })).toEqual(['m other_form']);
+  expect(faults({ value: 'field', type: 'stateset', states: ['on'] })).toEqual(['m other_form', 'n unknown_state']);
+  const rows = [{ field: '1' }, { field: 'high' }];
+  const both = [metric, { ...METRIC, name: 'n', map: { high: 2 } }];
+  const mapped = mapDocument(both, { status: { list: rows } }, { each: 'status.list', labels: { row: '$index' } });
+  expect(mapped.faults).toEqual(['m other_form', 'n other_form']);
+});
+
+test('each field that a star takes is left to the metrics that read this one', () => {
+  const metrics = [
+    { name: 'volts', value: 'in_*', unit: 'V', labels: { n: '$match' } },
+    { name: 'amperes', value: 'in_*', unit: 'A', labels: { n: '$match' } },
+  ];
+  expect(mapFields(metrics, { in_1: '5 V', IN_2: '20 mA', in_3: '7 %' })).toMatchObject({
+    samples: { 'volts{n=1}': 5, 'amperes{n=2}': 0.02 },
+    faults: ['volts other_form', 'amperes other_form'],
+  });
+});
+
+test('a value is left to metrics of another resource of the module with the same rows', () => {
+  const read = (form: string) => ({ path: 'lte2', metrics: [{ ...METRIC, form }] });
+  const [module] = compileModules([toModule('test', { resources: [read('number'), read('percentage')] })]);
+  const faultsOf = (field: string) =>
+    module?.resources.flatMap((resource) => resource.map({ status: { unique: { field } } }, CONTEXT).faults);
+  expect(faultsOf('45 %')).toEqual([]);
+  expect(faultsOf('0.1 0.2')).toHaveLength(2);
+});
+
+test('a value is not left to a metric that is not for the router', () => {
+  const metrics = [
+    { ...METRIC, unit: 'V' },
+    { name: 'n', value: 'field', unit: 'A', when: { firmware: '>=9' } },
+  ];
+  const faultsOf = (firmware: string) =>
+    compileResource({ metrics }).map(
+      { status: { unique: { field: '12 mA' } } },
+      { ...CONTEXT, device: { firmware, boards: [] } },
+    ).faults;
+  expect(faultsOf('9.5')).toEqual([]);
+  expect(faultsOf('6.1')).toEqual([{ module: 'test', metric: 'm', reason: 'other_form' }]);
 });
 
 test('a star in map is any other text', () => {
@@ -160,6 +228,9 @@ test('dates are read in the zone of the router and with the time of reading', ()
     { name: 'offset', value: 'field', form: 'clock_offset' },
   ];
   expect(mapFields(metrics, { field: '2026-11-21 09:00:05' }).samples).toEqual({ m: 1_795_248_005, offset: 5 });
+  const document = { status: { unique: { field: '2026-11-21 09:00:05' } } };
+  const unzoned = compileResource({ metrics: metrics.slice(1) }).map(document, { ...CONTEXT, zone: undefined });
+  expect(unzoned).toMatchObject({ families: [], faults: [] });
 });
 
 test('a counter is never negative', () => {

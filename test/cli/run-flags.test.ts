@@ -1,0 +1,32 @@
+import { mkdtempDisposable, readdir, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { runCommand } from './run-command.ts';
+
+test.for([
+  ['--web.external-url', 'foo', 'Write --web.external-url as in https://'],
+  ['--web.external-url', 'https://example.com/a b', 'Write --web.route-prefix as in /'],
+  ['--web.route-prefix', '/a b', 'Write --web.route-prefix as in /'],
+  ['--web.listen-address', 'nowhere', '--web.listen-address: expected host:port'],
+] as const)('run and run --once refuse %s %j with exit code 2, and touch nothing', async ([flag, text, message]) => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'router-exporter-flags-'));
+  const file = join(folder.path, 'router-exporter.yaml');
+  await writeFile(
+    file,
+    'web: { listen: ["127.0.0.1:0"] }\nrouters: [{ name: a, url: "http://127.0.0.1:1", auth: none }]\n',
+  );
+  for (const words of [['run'], ['run', '--once']]) {
+    const { code, stdout, stderr } = await runCommand([...words, '--config.file', file, flag, text]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain(message);
+  }
+  expect(await readdir(folder.path)).toEqual(['router-exporter.yaml']);
+});
+
+test('run names all wrong flags of the web server at once', async () => {
+  const wrong = ['--web.listen-address', 'nowhere', '--web.route-prefix', '/a b'];
+  const { code, stderr } = await runCommand(['run', ...wrong]);
+  expect(code).toBe(2);
+  expect(stderr.trimEnd().split('\n')).toHaveLength(2);
+});
