@@ -33,10 +33,14 @@ interface Load {
   hasTaken: boolean;
   /** True when an attempt has failed. */
   hasFailed: boolean;
+  /** Number of failures that may be of the records and may pass. */
+  doubts: number;
   /** Reason for rejections without identified records. */
   unnamedReason?: string | undefined;
 }
 
+/** Failures that may pass, after which records may be their reason. With the waits in between this takes some seconds. */
+const DOUBTS_MAX = 5;
 /** A sink that rejects every record of this many batches in a row counts as misconfigured. */
 const REFUSED_BATCHES_MAX = 3;
 /**
@@ -54,6 +58,7 @@ const PASSES_MAX = 3;
  *              attempt ────────┘  └── accepted, or a single record rejected: next attempt
  *                                 └── rejected as a whole: half of it
  *                                 └── failed: the same again (the caller waits)
+ *                                 └── failed, maybe because of the records, and one of another router is accepted: half of it
  *
  *   when a sink that may lose accepted records has failed or ended its connection:
  *   any ── the spool returns the last accepted records again ──▶ empty
@@ -291,7 +296,16 @@ export class DeliveryWorker<Cursor> {
     };
     const sendable = findRefusal ? toRecords(records).filter(isSendable) : records;
     const inFlight = new InFlightBatch(sendable, refused, sink.batch.recordsMax);
-    this.#load = { kind, inFlight, settle, sendable: sendable.length, free, hasTaken: false, hasFailed: false };
+    this.#load = {
+      kind,
+      inFlight,
+      settle,
+      sendable: sendable.length,
+      free,
+      hasTaken: false,
+      hasFailed: false,
+      doubts: 0,
+    };
   }
 
   async #attempt(load: Load, signal: AbortSignal): Promise<void> {
@@ -299,8 +313,22 @@ export class DeliveryWorker<Cursor> {
     const lines = this.#options.sink.deliverLines ? inFlight.untouched : undefined;
     const outcome = await this.#deliver(load, lines ?? inFlight.attempt, signal);
     const isTrying = load.kind === 'new' && this.#refusedBatches >= REFUSED_BATCHES_MAX;
-    if (isTrying && isAllRefused(outcome, inFlight.attempt)) await this.#probe(load, outcome, signal);
+    if (outcome instanceof DeliveryError && outcome.mayBeOfRecords) await this.#judge(load, outcome, signal);
+    else if (isTrying && isAllRefused(outcome, inFlight.attempt)) await this.#probe(load, outcome, signal);
     else this.#settle(load, outcome);
+  }
+
+  /**
+   * Records may have failed because of themselves, or because of the sink, which then accepts no record of another router
+   * either. When none waits, the rest of their batch tells: a part of it was accepted, or not.
+   */
+  async #judge(load: Load, failure: DeliveryError, signal: AbortSignal): Promise<void> {
+    if (failure.disposition === 'retry' && ++load.doubts < DOUBTS_MAX) throw failure;
+    const other = this.#readOther(load.inFlight.attempt);
+    const isOfRecords = other ? hasAccepted(await this.#deliver(load, [other], signal), [other]) : load.hasTaken;
+    if (!isOfRecords) throw failure;
+    this.#refusedBatches = 0;
+    this.#settle(load, failure);
   }
 
   /**
@@ -390,7 +418,7 @@ export class DeliveryWorker<Cursor> {
     }
   }
 
-  /** Delivers the attempt. Returns a permanent rejection as a value, because it needs no wait. */
+  /** Delivers the attempt. Returns a rejection that is or may be permanent as a value. */
   async #deliver({ kind }: Load, records: Outgoing, signal: AbortSignal): Promise<DeliveryReport | DeliveryError> {
     const { sink, clock } = this.#options;
     const { timeoutMs } = sink;
@@ -407,7 +435,8 @@ export class DeliveryWorker<Cursor> {
           disposition: 'retry',
         });
       }
-      if (cause instanceof DeliveryError && cause.disposition === 'dead-letter') return cause;
+      const isOutcome = cause instanceof DeliveryError && (cause.disposition === 'dead-letter' || cause.mayBeOfRecords);
+      if (isOutcome) return cause;
       throw cause;
     }
   }
@@ -428,7 +457,8 @@ function hasAccepted(outcome: DeliveryReport | DeliveryError, attempt: readonly 
 }
 
 /** True when a receiver may have lost accepted records: its connection broke, or it answered 5xx. */
-function mayHaveLost({ code, answer = '' }: DeliveryError): boolean {
+function mayHaveLost({ code, answer = '', mayBeOfRecords }: DeliveryError): boolean {
+  if (mayBeOfRecords) return false;
   return code === 'unreachable' || code === 'timeout' || code === 'protocol_error' || /^5\d\d$/.test(answer);
 }
 

@@ -110,20 +110,51 @@ describe('createElasticsearchSink()', () => {
   });
 
   test.for([
-    [401, 'security_exception', 'unauthorized'],
-    [403, 'cluster_block_exception', 'unauthorized'],
-    [404, 'index_not_found_exception', 'misconfigured'],
-    [400, 'index_closed_exception', 'misconfigured'],
-  ] as const)('stops when an item shows that no record can be taken: %s, %s', async ([status, type, code]) => {
+    [401, 'security_exception', 'unauthorized', 'operator'],
+    [403, 'cluster_block_exception', 'unauthorized', 'operator'],
+    [404, 'index_not_found_exception', 'misconfigured', 'operator'],
+    [400, 'index_closed_exception', 'misconfigured', 'operator'],
+    [500, 'dissect_exception', 'failed', 'retry'],
+  ] as const)(
+    'fails when no record was taken, for it or its records: %s, %s',
+    async ([status, type, code, disposition]) => {
+      const { server, sink } = await openBench();
+      for (const uid of ['a-0', 'a-1']) server.refuse(uid, { status, type, reason: 'not you' });
+      await expect(sink.deliver(sampleRecords('a', 2), signal)).rejects.toMatchObject({
+        code,
+        disposition,
+        mayBeOfRecords: true,
+        answer: String(status),
+        message: `Sink elastic refused a record with status ${status}: ${type}: not you: because of this`,
+      });
+    },
+  );
+
+  test.for([
+    [401, 'security_exception'],
+    [403, 'cluster_block_exception'],
+    [404, 'index_not_found_exception'],
+    [400, 'index_closed_exception'],
+  ] as const)('refuses a record alone when others of its batch are taken: %s, %s', async ([status, type]) => {
     const { server, sink } = await openBench();
     server.refuse('a-1', { status, type, reason: 'not you' });
-    await expect(sink.deliver(sampleRecords('a', 3), signal)).rejects.toMatchObject({
-      code,
-      disposition: 'operator',
-      answer: String(status),
-      message: `Sink elastic refused a record with status ${status}: ${type}: not you: because of this`,
+    const { bytes: _, ...report } = await sink.deliver(sampleRecords('a', 3), signal);
+    expect(report).toEqual({
+      duplicates: 0,
+      refused: [{ index: 1, code: String(status), reason: `${type}: not you: because of this` }],
     });
+    expect(server.documents().map(({ id }) => id)).toEqual(['a-0', 'a-2']);
   });
+
+  test.for([503, 429])(
+    'blames no record for back-pressure, however many others fail with a 5xx: %s',
+    async (status) => {
+      const { server, sink } = await openBench();
+      server.refuse('a-0', { status: 500, type: 'dissect_exception', reason: 'no match' });
+      server.refuse('a-1', { status, type: 'busy', reason: 'later' });
+      expect(await sink.deliver(sampleRecords('a', 2), signal)).toMatchObject({ retry: { indexes: [0, 1] } });
+    },
+  );
 
   test('names its pipeline, and stops when there is none of that name', async () => {
     const { server, sink } = await openBench({ pipeline: 'a/b&c' }, { pipelines: ['a/b&c'] });
