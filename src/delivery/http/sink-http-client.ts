@@ -2,7 +2,13 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { type Agent, type Dispatcher, request } from 'undici';
 import type { Clock, Secret } from '../../base/index.ts';
-import { createOneConnectionAgent, parseRetryAfter, readBounded, secretOf } from '../../net/index.ts';
+import {
+  createOneConnectionAgent,
+  parseRetryAfter,
+  readBounded,
+  sanitizeErrorText,
+  secretOf,
+} from '../../net/index.ts';
 import type { ClientTls } from '../../settings/index.ts';
 import { listSecrets, type SinkAuth } from '../auth.ts';
 import { ConnectionEnd } from '../connection-end.ts';
@@ -204,7 +210,7 @@ export class SinkHttpClient {
     { body: sent, answerEncoding = 'text' }: RequestParts,
   ): HttpAnswer {
     const body = bytes.toString(answerEncoding === 'text' ? 'utf8' : 'latin1');
-    // Failures are quoted in messages, and some servers echo the request.
+    // Failures are quoted in messages, and some servers echo the request. Successes are data, such as ids and lengths.
     const blank = (text: string) => (isSuccess(statusCode) ? text : this.#blank(text));
     const header = (name: string) => {
       const value = headers[name];
@@ -217,6 +223,7 @@ export class SinkHttpClient {
       ...(waitMs !== undefined && { retryAfterMs: Math.min(waitMs, RETRY_AFTER_MS_MAX) }),
       sentBytes: sent?.length ?? 0,
       header,
+      quote: (text) => sanitizeErrorText(this.#blank(text)),
     };
   }
 

@@ -1,9 +1,9 @@
-import { sanitizeErrorText } from '../../../net/index.ts';
 import type { DeliveryReport } from '../../contracts.ts';
 import { DeliveryError } from '../../errors.ts';
 import { renderEcs } from '../../formats/ecs.ts';
 import type { RecordFormat } from '../../formats/format.ts';
 import { renderOtelDocument } from '../../formats/otel.ts';
+import type { HttpAnswer } from '../../http/answer.ts';
 import type { OutgoingRecord } from '../../outgoing-record.ts';
 
 /** The result of one record in a bulk response. */
@@ -44,8 +44,8 @@ function renderNativeDocument({ line, fields }: OutgoingRecord): string {
  * Reads the result of each of `records` from a bulk response. Throws `protocol_error` when the response does not contain
  * them, and an error that may be that of the whole sink when it accepted none of them for such a reason.
  */
-export function readBulkReport(sink: string, records: readonly OutgoingRecord[], body: string): DeliveryReport {
-  const results = decodeResults(sink, records, body);
+export function readBulkReport(sink: string, records: readonly OutgoingRecord[], answer: HttpAnswer): DeliveryReport {
+  const results = decodeResults(sink, records, answer);
   const taken = results.filter(isTaken);
   const fault = taken.length > 0 ? undefined : findSinkError(sink, results);
   if (fault) throw fault;
@@ -124,8 +124,8 @@ function renderRefusal(sink: string, { status, reason }: ItemResult): string {
   return `Sink ${sink} refused a record with status ${status}: ${reason}`;
 }
 
-function decodeResults(sink: string, records: readonly OutgoingRecord[], body: string): readonly ItemResult[] {
-  const items = decodeObject(parseJson(body))?.['items'];
+function decodeResults(sink: string, records: readonly OutgoingRecord[], answer: HttpAnswer): readonly ItemResult[] {
+  const items = decodeObject(parseJson(answer.body))?.['items'];
   if (!Array.isArray(items)) throw toProtocolError(sink, 'it has no items');
   if (items.length !== records.length) {
     throw toProtocolError(sink, `it has ${items.length} items for ${records.length} records`);
@@ -142,17 +142,17 @@ function decodeResults(sink: string, records: readonly OutgoingRecord[], body: s
     if (id !== undefined && id !== record.fields.uid && !isInFailureStore) {
       throw toProtocolError(sink, `item ${index} has the id of another record`);
     }
-    return { status, isInFailureStore, ...decodeError(item['error']) };
+    return { status, isInFailureStore, ...decodeError(item['error'], answer) };
   });
 }
 
-function decodeError(value: unknown): { readonly type: string; readonly reason: string } {
-  if (typeof value === 'string') return { type: '', reason: sanitizeErrorText(value) };
+function decodeError(value: unknown, answer: HttpAnswer): { readonly type: string; readonly reason: string } {
+  if (typeof value === 'string') return { type: '', reason: answer.quote(value) };
   const error = decodeObject(value);
   const cause = decodeObject(error?.['caused_by']);
   const parts = [error?.['type'], error?.['reason'], cause?.['reason']].filter((part) => typeof part === 'string');
   const type = error?.['type'];
-  return { type: typeof type === 'string' ? type : '', reason: sanitizeErrorText(parts.join(': ')) };
+  return { type: typeof type === 'string' ? type : '', reason: answer.quote(parts.join(': ')) };
 }
 
 function toProtocolError(sink: string, what: string): DeliveryError {

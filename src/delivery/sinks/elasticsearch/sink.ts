@@ -43,7 +43,7 @@ export function createElasticsearchSink(options: ElasticsearchSinkOptions): Sink
       signal,
     );
     if (answer.status !== 200) throw toAnswerError(answer, `Sink ${name}`);
-    return { bytes: answer.sentBytes, ...readBulkReport(name, records, answer.body) };
+    return { bytes: answer.sentBytes, ...readBulkReport(name, records, answer) };
   };
 
   return {
