@@ -179,3 +179,21 @@ test.for(LASTING)('records wait for as long as Elasticsearch takes none: $status
     expect(spool.cursors.get('sink')).toBeUndefined();
   }
 });
+
+test('Elasticsearch gets a batch in halves when its answer about the whole is too long, and what it has already counts as delivered', async () => {
+  await using server = await openElasticsearchServer({ index: 'logs-a-b' });
+  const bench = createWorkerBench(server.url, (common) => createElasticsearchSink({ ...common, index: 'logs-a-b' }));
+  const uids = ['r0', 'r1', 'r2', 'r3'];
+  bench.spool.add(uids);
+  server.refuse('r2', { status: 400, type: 'mapper_parsing_exception', reason: 'no such field' });
+  server.distort((answer) => ({ ...answer, more: 'x'.repeat(17 * 1024 * 1024) }));
+  for (let step = 0; step < 10 && (await bench.worker.step(never)) !== 'idle'; step++);
+  await bench.sink.close();
+  expect(bench.events.filter(({ type }) => type === 'batch-split')).toHaveLength(1);
+  expect(bench.events.filter(({ type }) => type === 'records-delivered')).toMatchObject([
+    { records: 2, duplicates: 2 },
+    { records: 1, duplicates: 1 },
+  ]);
+  expect(bench.letters.letters.map(({ uid }) => uid)).toEqual(['r2']);
+  expect(bench.spool.cursors.get('sink')).toBe(uids.length);
+});

@@ -227,15 +227,24 @@ describe('createElasticsearchSink()', () => {
     await expect(sink.deliver(sampleRecords('a', 3), signal)).rejects.toMatchObject({ code, disposition });
   });
 
-  test('takes an answer about many refused records, and none that is endless', async () => {
+  test('takes an answer about many refused records, and wants fewer of them when it is too long', async () => {
     const { server, sink } = await openBench();
     const records = sampleRecords('a', 5000);
     for (const { fields } of records) {
       server.refuse(fields.uid, { status: 400, type: 'mapper_parsing_exception', reason: 'x'.repeat(1000), times: 1 });
     }
     expect((await sink.deliver(records, signal)).refused).toHaveLength(5000);
-    server.misbehave({ kind: 'flood', bytes: 17 * 1024 * 1024 });
-    await expect(sink.deliver(records, signal)).rejects.toMatchObject({ code: 'protocol_error' });
+    server.misbehave({ kind: 'flood', bytes: 17 * 1024 * 1024 }, 2);
+    await expect(sink.deliver(records, signal)).rejects.toMatchObject({
+      code: 'too_large',
+      disposition: 'dead-letter',
+      message: expect.stringContaining('The response has more than 16777216 bytes'),
+    });
+    // One record is not to blame for it.
+    await expect(sink.deliver(records.slice(0, 1), signal)).rejects.toMatchObject({
+      code: 'protocol_error',
+      disposition: 'retry',
+    });
   });
 
   test('shows its key', async () => {
