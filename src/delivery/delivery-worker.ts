@@ -41,6 +41,11 @@ interface Load {
 
 /** Failures that may pass, after which records may be their reason. With the waits in between this takes some seconds. */
 const DOUBTS_MAX = 5;
+/**
+ * Timeouts without a success after which less is sent at once: over a slow line, the same batch would never arrive in time. The first
+ * attempts are the same bytes, which some receivers recognise.
+ */
+const TIMEOUTS_MAX = 3;
 /** A sink that rejects every record of this many batches in a row counts as misconfigured. */
 const REFUSED_BATCHES_MAX = 3;
 /**
@@ -57,7 +62,7 @@ const PASSES_MAX = 3;
  *                              │  ▲
  *              attempt ────────┘  └── accepted, or a single record rejected: next attempt
  *                                 └── rejected as a whole: half of it
- *                                 └── failed: the same again (the caller waits)
+ *                                 └── failed: the same again (the caller waits), or after three timeouts half of it
  *                                 └── failed, maybe because of the records, and one of another router is accepted: half of it
  *
  *   when a sink that may lose accepted records has failed or ended its connection:
@@ -86,6 +91,10 @@ export class DeliveryWorker<Cursor> {
   /** The term of the sink at the last step. */
   #term: number | undefined;
   #refusedBatches = 0;
+  /** Timeouts since the last success. */
+  #timeouts = 0;
+  /** Maximum number of records that the sink takes in time. */
+  #attemptMax: number;
   /** Number of records sent alone while every batch was rejected. */
   #probes = 0;
   #isStepping = false;
@@ -93,6 +102,7 @@ export class DeliveryWorker<Cursor> {
 
   constructor(options: DeliveryWorkerOptions<Cursor>) {
     this.#options = options;
+    this.#attemptMax = options.sink.batch.recordsMax;
   }
 
   /** Makes one attempt. Throws when it failed; the next step retries the same records. */
@@ -295,7 +305,7 @@ export class DeliveryWorker<Cursor> {
       return !refusal;
     };
     const sendable = findRefusal ? toRecords(records).filter(isSendable) : records;
-    const inFlight = new InFlightBatch(sendable, refused, sink.batch.recordsMax);
+    const inFlight = new InFlightBatch(sendable, refused, this.#attemptMax);
     this.#load = {
       kind,
       inFlight,
@@ -419,17 +429,23 @@ export class DeliveryWorker<Cursor> {
   }
 
   /** Delivers the attempt. Returns a rejection that is or may be permanent as a value. */
-  async #deliver({ kind }: Load, records: Outgoing, signal: AbortSignal): Promise<DeliveryReport | DeliveryError> {
+  async #deliver(load: Load, records: Outgoing, signal: AbortSignal): Promise<DeliveryReport | DeliveryError> {
     const { sink, clock } = this.#options;
     const { timeoutMs } = sink;
+    const startMs = clock.monotonic();
     using deadline = timeoutMs === undefined ? undefined : openDeadline(clock, timeoutMs, signal);
     try {
       const ends = deadline?.signal ?? signal;
-      if (records instanceof LineRanges && sink.deliverLines) return await sink.deliverLines(records, ends);
-      return await sink.deliver(toRecords(records), ends, kind === 'repeats');
+      const report =
+        records instanceof LineRanges && sink.deliverLines
+          ? await sink.deliverLines(records, ends)
+          : await sink.deliver(toRecords(records), ends, load.kind === 'repeats');
+      this.#noteInTime(load, records.length, clock.monotonic() - startMs);
+      return report;
     } catch (cause) {
       if (signal.aborted) throw cause;
       if (deadline?.signal.aborted) {
+        this.#noteTimeout(load, records.length);
         const limit = renderDuration(timeoutMs ?? 0);
         throw new DeliveryError('timeout', `Sink ${sink.name} did not answer within ${limit}`, {
           disposition: 'retry',
@@ -439,6 +455,23 @@ export class DeliveryWorker<Cursor> {
       if (isOutcome) return cause;
       throw cause;
     }
+  }
+
+  /** Sends half from now on once too many attempts were too slow. */
+  #noteTimeout({ inFlight }: Load, records: number): void {
+    if (++this.#timeouts < TIMEOUTS_MAX) return;
+    this.#timeouts = 0;
+    this.#attemptMax = Math.ceil(records / 2);
+    inFlight.limit(this.#attemptMax);
+  }
+
+  /** Sends more again once so many records took less than half of the time. */
+  #noteInTime({ inFlight }: Load, records: number, durationMs: number): void {
+    const { batch, timeoutMs = Number.POSITIVE_INFINITY } = this.#options.sink;
+    this.#timeouts = 0;
+    if (records < this.#attemptMax || durationMs > timeoutMs / 2) return;
+    this.#attemptMax = Math.min(batch.recordsMax, this.#attemptMax * 2);
+    inFlight.limit(this.#attemptMax);
   }
 }
 
@@ -467,7 +500,7 @@ function mayHaveLost({ code, answer = '', mayBeOfRecords }: DeliveryError): bool
  * attempt is halved until it isolates the rejected record; afterwards it grows again.
  */
 class InFlightBatch {
-  readonly #batchMax: number;
+  #batchMax: number;
   #pending: Outgoing;
   #attemptMax: number;
   readonly #letters: DeadLetter[];
@@ -478,6 +511,12 @@ class InFlightBatch {
     this.#letters = [...refused];
     this.#batchMax = batchMax;
     this.#attemptMax = batchMax;
+  }
+
+  /** Changes the maximum number of records per attempt. */
+  limit(batchMax: number): void {
+    this.#batchMax = batchMax;
+    this.#attemptMax = Math.min(this.#attemptMax, batchMax);
   }
 
   /** True when every record is settled. */
