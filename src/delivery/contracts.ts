@@ -131,7 +131,8 @@ export interface Sink {
   /**
    * Sends records and resolves once the receiver has reported the result of each. The same records give the same bytes.
    * Throws `DeliveryError` when the batch failed as a whole: with disposition `dead-letter` when the receiver rejects it
-   * permanently (it is then split), otherwise the whole batch is retried. `isRepeat`: the sink has accepted these before.
+   * permanently (it is then split), otherwise the whole batch is retried; `mayBeOfRecords`: until it is known that the sink
+   * accepts others (it is then split). `isRepeat`: the sink has accepted these before.
    */
   deliver(records: readonly OutgoingRecord[], signal: AbortSignal, isRepeat?: boolean): Promise<DeliveryReport>;
   /**

@@ -33,10 +33,19 @@ interface Load {
   hasTaken: boolean;
   /** True when an attempt has failed. */
   hasFailed: boolean;
+  /** Number of failures that may be of the records and may pass. */
+  doubts: number;
   /** Reason for rejections without identified records. */
   unnamedReason?: string | undefined;
 }
 
+/** Failures that may pass, after which records may be their reason. With the waits in between this takes some seconds. */
+const DOUBTS_MAX = 5;
+/**
+ * Timeouts without a success after which less is sent at once: over a slow line, the same batch would never arrive in time. The first
+ * attempts are the same bytes, which some receivers recognise.
+ */
+const TIMEOUTS_MAX = 3;
 /** A sink that rejects every record of this many batches in a row counts as misconfigured. */
 const REFUSED_BATCHES_MAX = 3;
 /**
@@ -53,7 +62,8 @@ const PASSES_MAX = 3;
  *                              │  ▲
  *              attempt ────────┘  └── accepted, or a single record rejected: next attempt
  *                                 └── rejected as a whole: half of it
- *                                 └── failed: the same again (the caller waits)
+ *                                 └── failed: the same again (the caller waits), or after three timeouts half of it
+ *                                 └── failed, maybe because of the records, and one of another router is accepted: half of it
  *
  *   when a sink that may lose accepted records has failed or ended its connection:
  *   any ── the spool returns the last accepted records again ──▶ empty
@@ -81,6 +91,10 @@ export class DeliveryWorker<Cursor> {
   /** The term of the sink at the last step. */
   #term: number | undefined;
   #refusedBatches = 0;
+  /** Timeouts since the last success. */
+  #timeouts = 0;
+  /** Maximum number of records that the sink takes in time. */
+  #attemptMax: number;
   /** Number of records sent alone while every batch was rejected. */
   #probes = 0;
   #isStepping = false;
@@ -88,6 +102,7 @@ export class DeliveryWorker<Cursor> {
 
   constructor(options: DeliveryWorkerOptions<Cursor>) {
     this.#options = options;
+    this.#attemptMax = options.sink.batch.recordsMax;
   }
 
   /** Makes one attempt. Throws when it failed; the next step retries the same records. */
@@ -290,8 +305,17 @@ export class DeliveryWorker<Cursor> {
       return !refusal;
     };
     const sendable = findRefusal ? toRecords(records).filter(isSendable) : records;
-    const inFlight = new InFlightBatch(sendable, refused, sink.batch.recordsMax);
-    this.#load = { kind, inFlight, settle, sendable: sendable.length, free, hasTaken: false, hasFailed: false };
+    const inFlight = new InFlightBatch(sendable, refused, this.#attemptMax);
+    this.#load = {
+      kind,
+      inFlight,
+      settle,
+      sendable: sendable.length,
+      free,
+      hasTaken: false,
+      hasFailed: false,
+      doubts: 0,
+    };
   }
 
   async #attempt(load: Load, signal: AbortSignal): Promise<void> {
@@ -299,8 +323,22 @@ export class DeliveryWorker<Cursor> {
     const lines = this.#options.sink.deliverLines ? inFlight.untouched : undefined;
     const outcome = await this.#deliver(load, lines ?? inFlight.attempt, signal);
     const isTrying = load.kind === 'new' && this.#refusedBatches >= REFUSED_BATCHES_MAX;
-    if (isTrying && isAllRefused(outcome, inFlight.attempt)) await this.#probe(load, outcome, signal);
+    if (outcome instanceof DeliveryError && outcome.mayBeOfRecords) await this.#judge(load, outcome, signal);
+    else if (isTrying && isAllRefused(outcome, inFlight.attempt)) await this.#probe(load, outcome, signal);
     else this.#settle(load, outcome);
+  }
+
+  /**
+   * Records may have failed because of themselves, or because of the sink, which then accepts no record of another router
+   * either. When none waits, the rest of their batch tells: a part of it was accepted, or not.
+   */
+  async #judge(load: Load, failure: DeliveryError, signal: AbortSignal): Promise<void> {
+    if (failure.disposition === 'retry' && ++load.doubts < DOUBTS_MAX) throw failure;
+    const other = this.#readOther(load.inFlight.attempt);
+    const isOfRecords = other ? hasAccepted(await this.#deliver(load, [other], signal), [other]) : load.hasTaken;
+    if (!isOfRecords) throw failure;
+    this.#refusedBatches = 0;
+    this.#settle(load, failure);
   }
 
   /**
@@ -390,26 +428,50 @@ export class DeliveryWorker<Cursor> {
     }
   }
 
-  /** Delivers the attempt. Returns a permanent rejection as a value, because it needs no wait. */
-  async #deliver({ kind }: Load, records: Outgoing, signal: AbortSignal): Promise<DeliveryReport | DeliveryError> {
+  /** Delivers the attempt. Returns a rejection that is or may be permanent as a value. */
+  async #deliver(load: Load, records: Outgoing, signal: AbortSignal): Promise<DeliveryReport | DeliveryError> {
     const { sink, clock } = this.#options;
     const { timeoutMs } = sink;
+    const startMs = clock.monotonic();
     using deadline = timeoutMs === undefined ? undefined : openDeadline(clock, timeoutMs, signal);
     try {
       const ends = deadline?.signal ?? signal;
-      if (records instanceof LineRanges && sink.deliverLines) return await sink.deliverLines(records, ends);
-      return await sink.deliver(toRecords(records), ends, kind === 'repeats');
+      const report =
+        records instanceof LineRanges && sink.deliverLines
+          ? await sink.deliverLines(records, ends)
+          : await sink.deliver(toRecords(records), ends, load.kind === 'repeats');
+      this.#noteInTime(load, records.length, clock.monotonic() - startMs);
+      return report;
     } catch (cause) {
       if (signal.aborted) throw cause;
       if (deadline?.signal.aborted) {
+        this.#noteTimeout(load, records.length);
         const limit = renderDuration(timeoutMs ?? 0);
         throw new DeliveryError('timeout', `Sink ${sink.name} did not answer within ${limit}`, {
           disposition: 'retry',
         });
       }
-      if (cause instanceof DeliveryError && cause.disposition === 'dead-letter') return cause;
+      const isOutcome = cause instanceof DeliveryError && (cause.disposition === 'dead-letter' || cause.mayBeOfRecords);
+      if (isOutcome) return cause;
       throw cause;
     }
+  }
+
+  /** Sends half from now on once too many attempts were too slow. */
+  #noteTimeout({ inFlight }: Load, records: number): void {
+    if (++this.#timeouts < TIMEOUTS_MAX) return;
+    this.#timeouts = 0;
+    this.#attemptMax = Math.ceil(records / 2);
+    inFlight.limit(this.#attemptMax);
+  }
+
+  /** Sends more again once so many records took less than half of the time. */
+  #noteInTime({ inFlight }: Load, records: number, durationMs: number): void {
+    const { batch, timeoutMs = Number.POSITIVE_INFINITY } = this.#options.sink;
+    this.#timeouts = 0;
+    if (records < this.#attemptMax || durationMs > timeoutMs / 2) return;
+    this.#attemptMax = Math.min(batch.recordsMax, this.#attemptMax * 2);
+    inFlight.limit(this.#attemptMax);
   }
 }
 
@@ -428,7 +490,8 @@ function hasAccepted(outcome: DeliveryReport | DeliveryError, attempt: readonly 
 }
 
 /** True when a receiver may have lost accepted records: its connection broke, or it answered 5xx. */
-function mayHaveLost({ code, answer = '' }: DeliveryError): boolean {
+function mayHaveLost({ code, answer = '', mayBeOfRecords }: DeliveryError): boolean {
+  if (mayBeOfRecords) return false;
   return code === 'unreachable' || code === 'timeout' || code === 'protocol_error' || /^5\d\d$/.test(answer);
 }
 
@@ -437,7 +500,7 @@ function mayHaveLost({ code, answer = '' }: DeliveryError): boolean {
  * attempt is halved until it isolates the rejected record; afterwards it grows again.
  */
 class InFlightBatch {
-  readonly #batchMax: number;
+  #batchMax: number;
   #pending: Outgoing;
   #attemptMax: number;
   readonly #letters: DeadLetter[];
@@ -448,6 +511,12 @@ class InFlightBatch {
     this.#letters = [...refused];
     this.#batchMax = batchMax;
     this.#attemptMax = batchMax;
+  }
+
+  /** Changes the maximum number of records per attempt. */
+  limit(batchMax: number): void {
+    this.#batchMax = batchMax;
+    this.#attemptMax = Math.min(this.#attemptMax, batchMax);
   }
 
   /** True when every record is settled. */

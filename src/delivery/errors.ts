@@ -32,6 +32,8 @@ export interface DeliveryErrorOptions extends CodedErrorOptions {
   readonly retryAfterMs?: number | undefined;
   /** Status or code of the response, such as `400`. */
   readonly answer?: string | undefined;
+  /** True when these records alone may be the reason: if the sink accepts others, they are refused. Default false. */
+  readonly mayBeOfRecords?: boolean | undefined;
 }
 
 /** An error of the delivery to one sink. */
@@ -39,10 +41,12 @@ export class DeliveryError extends CodedError<DeliveryFailure> {
   override readonly name = 'DeliveryError';
   readonly retryAfterMs: number | undefined;
   readonly answer: string | undefined;
+  readonly mayBeOfRecords: boolean;
 
   constructor(code: DeliveryFailure, message: string, options: DeliveryErrorOptions) {
     super(code, message, options);
     this.retryAfterMs = options.retryAfterMs;
     this.answer = options.answer;
+    this.mayBeOfRecords = options.mayBeOfRecords ?? false;
   }
 }

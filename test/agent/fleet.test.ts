@@ -178,3 +178,14 @@ routers:
   expect(await bench.apply(await loadRouters('6m', 'n'))).toEqual({ added: 0, changed: 2, removed: 0 });
   expect(bench.created).toEqual(['a', 'a', 'b']);
 });
+
+test('Fleet begins with no router of a change that is under way when it is closed, or comes behind that', async () => {
+  await using bench = await createBench();
+  await bench.apply([bench.router('a')]);
+  const changing = bench.apply([bench.router('a', { byteBudget: 1000 }), bench.router('b')]);
+  await bench.fleet.close(NEVER);
+  await changing;
+  await bench.apply([bench.router('c')]);
+  expect(bench.created).toEqual(['a']);
+  expect(bench.fleet.routers).toEqual([]);
+});

@@ -395,6 +395,27 @@ function loseEngine(store: Awaited<ReturnType<typeof openBench>>['store']): { re
   };
 }
 
+test('SinkSupervisor starts no sink of a reload that is under way when the shutdown begins, or comes behind it', async () => {
+  const hanging: Deliver = (_records, signal) =>
+    new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+  await using bench = await openBench({ old: hanging });
+  await bench.apply(sink('old'));
+  bench.commit(['1']);
+  const { commit } = await bench.prepare(sink('new'));
+  const reload = new AbortController();
+  const committing = commit(reload.signal);
+  await bench.runner.drain(AbortSignal.abort());
+  reload.abort();
+  await committing;
+  await bench.apply(sink('newer'));
+  bench.commit(['2']);
+  await bench.advance(60 * SECOND_MS);
+  expect(bench.delivered).toEqual({});
+  expect(bench.happened).toEqual(expect.arrayContaining(['close new', 'close newer']));
+  // What nobody has got waits for the next process.
+  expect(bench.store.spooled.records).toBe(2);
+});
+
 test('SinkSupervisor.handOver() waits until a sink that leaves has answered and its cursor is stored, also where that has failed before', async () => {
   const [begun, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<object>()];
   const archive: Deliver = () => {

@@ -282,6 +282,53 @@ test('DeliveryWorker gives up an attempt at the time limit and sends the same ag
   expect(bench.attempts).toEqual([numbers(2), numbers(2)]);
 });
 
+test('DeliveryWorker sends half after three timeouts, until the sink takes it in time, and more again when it is fast', async () => {
+  let recordMs = 10_000;
+  const bench = createBench((uids, signal) => bench.clock.sleep(recordMs * uids.length, signal).then(() => taken), {
+    sink: { timeoutMs: 30_000 },
+  });
+  /** Makes so many attempts. Resolves with their records and how many failed. */
+  const attempt = async (count: number) => {
+    const from = bench.attempts.length;
+    let failures = 0;
+    for (let next = from + 1; next <= from + count; next++) {
+      const step = bench.worker.step(never).catch((cause: unknown) => {
+        expect(cause).toMatchObject({ code: 'timeout' });
+        failures++;
+      });
+      await vi.waitFor(() => expect(bench.attempts).toHaveLength(next));
+      await bench.clock.advance(30_000);
+      await step;
+    }
+    return { failures, lengths: bench.attempts.slice(from).map(({ length }) => length) };
+  };
+  bench.spool.add(numbers(12));
+  expect(await attempt(6)).toEqual({ failures: 6, lengths: [8, 8, 8, 4, 4, 4] });
+  expect(bench.attempts.slice(0, 3)).toEqual([numbers(8), numbers(8), numbers(8)]);
+  expect(await attempt(6)).toEqual({ failures: 0, lengths: [2, 2, 2, 2, 2, 2] });
+  expect(bench.attempts.slice(6).flat()).toEqual(numbers(12));
+  expect(await bench.worker.step(never)).toBe('idle');
+  recordMs = 1000;
+  bench.spool.add(numbers(20));
+  expect(await attempt(5)).toEqual({ failures: 0, lengths: [2, 4, 2, 8, 4] });
+  expect(await bench.worker.step(never)).toBe('idle');
+});
+
+test('DeliveryWorker sends a single record for as long as the sink does not answer', async () => {
+  const bench = createBench(
+    (_, signal) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+    { sink: { timeoutMs: 30_000 } },
+  );
+  bench.spool.add(['r0']);
+  for (let next = 1; next <= 7; next++) {
+    const failure = expect(bench.worker.step(never)).rejects.toMatchObject({ code: 'timeout' });
+    await vi.waitFor(() => expect(bench.attempts).toHaveLength(next));
+    await bench.clock.advance(30_000);
+    await failure;
+  }
+  expect(bench.attempts.flat()).toEqual(Array(7).fill('r0'));
+});
+
 test('DeliveryWorker passes an abort on as it is', async () => {
   const stop = new AbortController();
   const bench = createBench(

@@ -7,6 +7,7 @@ import { createLokiSink } from '../../src/delivery/sinks/loki/sink.ts';
 import { createOtlpSink } from '../../src/delivery/sinks/otlp/sink.ts';
 import { MemoryLetters, MemorySpool } from '../support/memory-spool.ts';
 import type { CommonSinkOptions } from '../support/sinks/common-options.ts';
+import { openElasticsearchServer } from '../support/sinks/elasticsearch-server.ts';
 import { type ArrivedRequest, openMisbehavingServer, type Reply } from '../support/sinks/misbehaving-server.ts';
 
 const NOW_MS = Date.UTC(2026, 10, 21, 12);
@@ -125,4 +126,74 @@ test('a receiver that refuses all records of one router, and asks for those of t
   for (let step = 0; step < 50; step++) await worker.step(never).catch(() => {});
   await sink.close();
   expect(letters.letters).toHaveLength(3 * BATCH);
+});
+
+const LASTING = [
+  { status: 403, type: 'security_exception', reason: 'unauthorized on indices [logs-other]' },
+  { status: 404, type: 'index_not_found_exception', reason: 'no such index [logs-other]' },
+  { status: 500, type: 'dissect_exception', reason: 'Unable to find match for dissect pattern' },
+] as const;
+
+/** A worker for Elasticsearch, which has stepped until nothing is left or nothing moves any more. */
+async function runElasticsearch(fault: (typeof LASTING)[number], bad: readonly string[], others: readonly string[]) {
+  await using server = await openElasticsearchServer({ index: 'logs-a-b' });
+  const bench = createWorkerBench(server.url, (common) => createElasticsearchSink({ ...common, index: 'logs-a-b' }));
+  bench.spool.add(bad, { router: 'bad' });
+  bench.spool.add(others, { router: 'good' });
+  for (const uid of bad) server.refuse(uid, fault);
+  const failures: unknown[] = [];
+  for (let step = 0; step < 100; step++) {
+    const outcome = await bench.worker.step(never).catch((cause: unknown) => void failures.push(cause));
+    if (outcome === 'idle') break;
+  }
+  await bench.sink.close();
+  return { ...bench, failures, taken: [...new Set(server.documents().map(({ id }) => id))] };
+}
+
+test.for(LASTING)(
+  'a record that Elasticsearch never takes becomes a dead letter, and others are delivered: $status',
+  async (fault) => {
+    const others = ['g0', 'g1', 'g2', 'g3', 'g4', 'g5'];
+    // Beside others in its batch, and with a batch of its own before theirs.
+    for (const { bad, attempts } of [
+      { bad: ['b0'], attempts: 5 },
+      { bad: ['b0', 'b1', 'b2', 'b3'], attempts: 4 },
+    ]) {
+      const { letters, failures, spool, taken } = await runElasticsearch(fault, bad, others);
+      expect(letters.letters).toMatchObject(bad.map((uid) => ({ uid, code: String(fault.status) })));
+      expect(letters.letters[0]?.reason).toContain(fault.reason);
+      expect(taken).toEqual(others);
+      expect(spool.cursors.get('sink')).toBe(spool.lines.length);
+      // What may pass gets some more attempts.
+      expect(failures.length).toBe(fault.status === 500 ? attempts : 0);
+    }
+  },
+);
+
+test.for(LASTING)('records wait for as long as Elasticsearch takes none: $status', async (fault) => {
+  const bad = ['b0', 'b1', 'b2', 'b3'];
+  for (const others of [[], ['b4']]) {
+    const { letters, failures, spool } = await runElasticsearch(fault, [...bad, ...others], []);
+    expect(letters.letters).toEqual([]);
+    expect(failures).toHaveLength(100);
+    expect(spool.cursors.get('sink')).toBeUndefined();
+  }
+});
+
+test('Elasticsearch gets a batch in halves when its answer about the whole is too long, and what it has already counts as delivered', async () => {
+  await using server = await openElasticsearchServer({ index: 'logs-a-b' });
+  const bench = createWorkerBench(server.url, (common) => createElasticsearchSink({ ...common, index: 'logs-a-b' }));
+  const uids = ['r0', 'r1', 'r2', 'r3'];
+  bench.spool.add(uids);
+  server.refuse('r2', { status: 400, type: 'mapper_parsing_exception', reason: 'no such field' });
+  server.distort((answer) => ({ ...answer, more: 'x'.repeat(17 * 1024 * 1024) }));
+  for (let step = 0; step < 10 && (await bench.worker.step(never)) !== 'idle'; step++);
+  await bench.sink.close();
+  expect(bench.events.filter(({ type }) => type === 'batch-split')).toHaveLength(1);
+  expect(bench.events.filter(({ type }) => type === 'records-delivered')).toMatchObject([
+    { records: 2, duplicates: 2 },
+    { records: 1, duplicates: 1 },
+  ]);
+  expect(bench.letters.letters.map(({ uid }) => uid)).toEqual(['r2']);
+  expect(bench.spool.cursors.get('sink')).toBe(uids.length);
 });

@@ -120,7 +120,8 @@ export class Fleet {
 
   /**
    * Applies the wanted set. Never rejects. A router whose settings did not change keeps everything: session, phase,
-   * back-off, counters. A changed one is restarted and keeps its counters. `signal` bounds the logout.
+   * back-off, counters. A changed one is restarted and keeps its counters. `signal` bounds the logout. Once the fleet is closed,
+   * none begins.
    */
   apply(wish: FleetWish, signal: AbortSignal): Promise<FleetChange> {
     return this.#mutex.run(() => this.#apply(wish, signal));
@@ -186,6 +187,8 @@ export class Fleet {
     const added = await filterInSteps(wanted.values(), isAdded, steps);
     const unopened = await this.#open(added.map(({ settings: { name } }) => name));
     for (const { settings: one, hash } of added) {
+      // Nobody would close it.
+      if (this.#isClosed) break;
       if (unopened.has(one.name)) continue;
       this.#add(one, { hash, commonHash }, create);
       if (steps.isDue) await steps.next();
@@ -212,6 +215,7 @@ export class Fleet {
     const steps = new Steps();
     const next = async () => {
       for (const name of left) {
+        if (this.#isClosed) return;
         try {
           await store.openRouter(name);
         } catch (cause) {

@@ -24,7 +24,7 @@ export interface SinkSupervisorOptions extends SinkContext {
 export interface SinkChange {
   /**
    * Starts new and changed sinks, stops removed and replaced ones, and leaves the others running. Never rejects. `signal`
-   * bounds the last deliveries of removed sinks.
+   * bounds the last deliveries of removed sinks. Once the sinks are being drained, it starts none.
    */
   readonly commit: (signal: AbortSignal) => Promise<void>;
 }
@@ -48,6 +48,8 @@ export class SinkSupervisor {
   #look: Timer | undefined;
   /** True if a failed change could harm running sinks. */
   #isBegun = false;
+  /** True from the beginning of the shutdown on. */
+  #isDraining = false;
   /** True if the store still keeps records for removed sinks. */
   #hasOldCursors = false;
   #letterCounts: ReadonlyMap<string, number> = new Map();
@@ -111,19 +113,21 @@ export class SinkSupervisor {
       }
       if (isTrial) {
         if (this.#isBegun) this.#options.store.checkWritable();
-        await Promise.allSettled([...made.values()].map((sink) => sink.close()));
+        await closeAll(made);
         return NO_CHANGE;
       }
       // Removed sinks keep their cursors until their last deliveries have ended.
       await this.#storeSinks([...settings, ...gone.map((one) => one.settings)]);
     } catch (cause) {
-      await Promise.allSettled([...made.values()].map((sink) => sink.close()));
+      await closeAll(made);
       throw cause;
     }
     return {
       commit: async (signal) => {
         this.#isBegun = true;
         await Promise.all(leaving.map((running) => running.stop(!gone.includes(running), signal)));
+        // Nobody would close them. Their records wait for the next process.
+        if (this.#isDraining) return closeAll(made);
         const kept = new Map(this.#sinks);
         this.#sinks.clear();
         for (const [name, { settings: one, hash }] of wanted) {
@@ -176,6 +180,7 @@ export class SinkSupervisor {
 
   /** Delivers what is spooled until `signal` aborts, and closes the sinks. */
   async drain(signal: AbortSignal): Promise<void> {
+    this.#isDraining = true;
     this.#look?.cancel();
     await Promise.all(this.#list().map((sink) => sink.drain(signal)));
     this.#options.refusals.close();
@@ -188,6 +193,7 @@ export class SinkSupervisor {
   /** Drops expired dead letters and checks for marked ones periodically: marking a letter wakes no sink. */
   #lookAgain(): void {
     const { clock } = this.#options;
+    if (this.#isDraining) return;
     for (const sink of this.#list()) sink.expectReplays();
     this.#look?.cancel();
     this.#look = clock.setTimer(REPLAY_LOOK_MS, () => {
@@ -220,4 +226,8 @@ export class SinkSupervisor {
       });
     }
   }
+}
+
+async function closeAll(sinks: ReadonlyMap<string, Sink>): Promise<void> {
+  await Promise.allSettled([...sinks.values()].map((sink) => sink.close()));
 }

@@ -5,7 +5,10 @@ import { DeliveryError, type DeliveryErrorOptions, type DeliveryFailure } from '
 export interface HttpAnswer {
   /** HTTP status. */
   readonly status: number;
-  /** The body as text; with `answerEncoding: 'bytes'` one character per byte (Latin-1). */
+  /**
+   * The body as text; with `answerEncoding: 'bytes'` one character per byte (Latin-1). That of a 2xx status is unchanged, because
+   * it is data: what is shown of it has to be quoted.
+   */
   readonly body: string;
   /** Wait requested by the sink (`Retry-After`). Milliseconds. */
   readonly retryAfterMs?: number | undefined;
@@ -13,6 +16,8 @@ export interface HttpAnswer {
   readonly sentBytes: number;
   /** Returns the value of a header (name in lower case); `undefined` when it is absent or repeated. */
   header(name: string): string | undefined;
+  /** Prepares text of the body for a message: without the secrets of the request, and as {@link sanitizeErrorText} does. */
+  quote(text: string): string;
 }
 
 interface StatusClass {
@@ -81,7 +86,7 @@ const WRONG_CONNECTION: StatusClass = {
 export function toAnswerError(answer: HttpAnswer, what: string): DeliveryError {
   const { status, retryAfterMs } = answer;
   const { code, disposition, hint } = classify(answer);
-  const words = sanitizeErrorText(answer.body);
+  const words = answer.quote(answer.body);
   return new DeliveryError(code, `${what} answered with status ${status}${words === '' ? '' : `: ${words}`}`, {
     disposition,
     hint: status >= 300 && status < 400 ? renderRedirect(answer) : hint,

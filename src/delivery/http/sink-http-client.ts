@@ -2,7 +2,13 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { type Agent, type Dispatcher, request } from 'undici';
 import type { Clock, Secret } from '../../base/index.ts';
-import { createOneConnectionAgent, parseRetryAfter, readBounded, secretOf } from '../../net/index.ts';
+import {
+  createOneConnectionAgent,
+  parseRetryAfter,
+  readBounded,
+  sanitizeErrorText,
+  secretOf,
+} from '../../net/index.ts';
 import type { ClientTls } from '../../settings/index.ts';
 import { listSecrets, type SinkAuth } from '../auth.ts';
 import { ConnectionEnd } from '../connection-end.ts';
@@ -48,6 +54,8 @@ export interface HttpPost {
   readonly answerBytesMax?: number | undefined;
   /** True to truncate a larger body instead of failing. Bodies of other statuses than 2xx are always truncated. */
   readonly isAnswerCut?: boolean | undefined;
+  /** True when fewer records have a smaller response and may be sent again: a larger body fails with `too_large`. */
+  readonly isAnswerByRecord?: boolean | undefined;
   /** `bytes`: one character of `body` per byte. Default `text`, which is UTF-8. */
   readonly answerEncoding?: 'text' | 'bytes' | undefined;
 }
@@ -182,12 +190,7 @@ export class SinkHttpClient {
         body,
       });
       const { bytes, isCut } = await readBounded(answer.body, answerBytesMax, signal);
-      if (isCut && !isAnswerCut && isSuccess(answer.statusCode)) {
-        throw new DeliveryError('protocol_error', `The response has more than ${answerBytesMax} bytes`, {
-          disposition: 'retry',
-          answer: String(answer.statusCode),
-        });
-      }
+      if (isCut && !isAnswerCut && isSuccess(answer.statusCode)) throw toTooLong(answer.statusCode, parts);
       return this.#toAnswer(answer, bytes, parts);
     } catch (cause) {
       if (signal.aborted) throw signal.reason;
@@ -204,7 +207,7 @@ export class SinkHttpClient {
     { body: sent, answerEncoding = 'text' }: RequestParts,
   ): HttpAnswer {
     const body = bytes.toString(answerEncoding === 'text' ? 'utf8' : 'latin1');
-    // Failures are quoted in messages, and some servers echo the request.
+    // Failures are quoted in messages, and some servers echo the request. Successes are data, such as ids and lengths.
     const blank = (text: string) => (isSuccess(statusCode) ? text : this.#blank(text));
     const header = (name: string) => {
       const value = headers[name];
@@ -217,6 +220,7 @@ export class SinkHttpClient {
       ...(waitMs !== undefined && { retryAfterMs: Math.min(waitMs, RETRY_AFTER_MS_MAX) }),
       sentBytes: sent?.length ?? 0,
       header,
+      quote: (text) => sanitizeErrorText(this.#blank(text)),
     };
   }
 
@@ -233,11 +237,23 @@ export class SinkHttpClient {
   }
 }
 
-interface RequestParts extends Pick<HttpPost, 'headers' | 'answerBytesMax' | 'isAnswerCut' | 'answerEncoding'> {
+interface RequestParts
+  extends Pick<HttpPost, 'headers' | 'answerBytesMax' | 'isAnswerCut' | 'isAnswerByRecord' | 'answerEncoding'> {
   readonly method: 'GET' | 'POST';
   readonly url: URL;
   /** As sent. Default: none. */
   readonly body?: Buffer | undefined;
+}
+
+function toTooLong(
+  status: number,
+  { answerBytesMax = ANSWER_BYTES_MAX, isAnswerByRecord }: RequestParts,
+): DeliveryError {
+  const message = `The response has more than ${answerBytesMax} bytes`;
+  const answer = String(status);
+  return isAnswerByRecord
+    ? new DeliveryError('too_large', message, { disposition: 'dead-letter', answer })
+    : new DeliveryError('protocol_error', message, { disposition: 'retry', answer });
 }
 
 function reveal(piece: string | Secret): string {

@@ -1,4 +1,5 @@
-import { resolve } from 'node:path';
+import { realpathSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { type ConfigFile, NamedFileReader, type Place, renderPlace } from '../../settings/index.ts';
 import type { Sink } from '../contracts.ts';
@@ -52,7 +53,7 @@ function refuseSharedFiles(named: readonly { readonly place: Place; readonly nam
   for (const { place, name } of named) {
     if (name === undefined) continue;
     const { file } = place;
-    const path = resolve(file.folder, name);
+    const path = toRealPath(resolve(file.folder, name));
     const at = { file, path: [...place.path, 'path'] };
     const earlier = first.get(path);
     if (!earlier) first.set(path, at);
@@ -60,6 +61,16 @@ function refuseSharedFiles(named: readonly { readonly place: Place; readonly nam
       const message = `Another sink already writes this file ${renderPlace(earlier, file)}; each sink needs its own`;
       file.faults.add(at.path, message);
     }
+  }
+}
+
+/** Returns the path of a file in its real folder, which may have other names. */
+function toRealPath(path: string): string {
+  try {
+    return join(realpathSync(dirname(path)), basename(path));
+  } catch {
+    // The sink makes the folder.
+    return path;
   }
 }
 

@@ -1,4 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the texts under test refer to variables.
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { CERTIFICATE, load, type Surroundings, withRouter } from '../configuration-folder.ts';
 
@@ -355,6 +358,21 @@ describe('loadConfig() on keys of a sink that do not go together', () => {
       '3:34: sinks[1].path: Another sink already writes this file on line 2; each sink needs its own',
       '4:13: sinks[2].name: The name "b" is already taken on line 3; each of the sinks needs a name of its own',
     ]);
+  });
+
+  it('refuses one file for two sinks that name its folder differently, and files of folders that do not exist yet', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'router-exporter-links-'));
+    try {
+      mkdirSync(join(folder, 'real'));
+      symlinkSync('real', join(folder, 'link'));
+      const paths = ['real/log', 'link/log', 'link/other', 'missing/log'].map((path) => join(folder, path));
+      const sinks = paths.map((path, index) => `  - { name: s${index}, type: file, path: ${path} }\n`).join('');
+      expect(await linesOf(`sinks:\n${sinks}${withRouter()}`)).toEqual([
+        expect.stringMatching(/^3:\d+: sinks\[1\]\.path: Another sink already writes this file on line 2;/),
+      ]);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
   it('tells every fault of every sink at once', async () => {

@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { type HttpAnswer, toAnswerError } from '../../../src/delivery/http/answer.ts';
+import { sanitizeErrorText } from '../../../src/net/index.ts';
 
 const answerOf = (status: number, body = '', extra: Partial<HttpAnswer> = {}): HttpAnswer => ({
   status,
   body,
   sentBytes: 0,
+  quote: sanitizeErrorText,
   header: () => undefined,
   ...extra,
 });

@@ -177,7 +177,7 @@ describe('SinkHttpClient', () => {
     expect((await post(openClient(server.url))).retryAfterMs).toBe(expected);
   });
 
-  test('blanks its secrets in answers that will be shown, and only in those', async () => {
+  test('blanks its secrets in failures, and in what is quoted of other answers', async () => {
     const options: Partial<HttpSinkOptions> = {
       headers: { 'x-short': new Secret('y'), 'x-key': new Secret('key-of-header') },
       auth: { kind: 'basic', username: 'me', password: new Secret('pass-key-of-header') },
@@ -189,7 +189,11 @@ describe('SinkHttpClient', () => {
     expect(answer.body).toBe('you sent [secret], [secret] and [secret]');
     expect(answer.header('location')).toBe('/?[secret]');
     const taking = await openServer({ status: 200, body });
-    expect((await post(openClient(taking.url, options))).body).toBe(body);
+    const taken = await post(openClient(taking.url, options));
+    expect(taken.body).toBe(body);
+    expect(taken.quote(`${body}\n`)).toBe('you sent [secret], [secret] and [secret]');
+    // A secret at the end of what is quoted is not cut before it is blanked.
+    expect(taken.quote(`${'x'.repeat(490)}pass-key-of-header`)).toBe(`${'x'.repeat(490)}[secret]`);
   });
 
   test('gives bytes as one character each when asked to', async () => {

@@ -110,20 +110,51 @@ describe('createElasticsearchSink()', () => {
   });
 
   test.for([
-    [401, 'security_exception', 'unauthorized'],
-    [403, 'cluster_block_exception', 'unauthorized'],
-    [404, 'index_not_found_exception', 'misconfigured'],
-    [400, 'index_closed_exception', 'misconfigured'],
-  ] as const)('stops when an item shows that no record can be taken: %s, %s', async ([status, type, code]) => {
+    [401, 'security_exception', 'unauthorized', 'operator'],
+    [403, 'cluster_block_exception', 'unauthorized', 'operator'],
+    [404, 'index_not_found_exception', 'misconfigured', 'operator'],
+    [400, 'index_closed_exception', 'misconfigured', 'operator'],
+    [500, 'dissect_exception', 'failed', 'retry'],
+  ] as const)(
+    'fails when no record was taken, for it or its records: %s, %s',
+    async ([status, type, code, disposition]) => {
+      const { server, sink } = await openBench();
+      for (const uid of ['a-0', 'a-1']) server.refuse(uid, { status, type, reason: 'not you' });
+      await expect(sink.deliver(sampleRecords('a', 2), signal)).rejects.toMatchObject({
+        code,
+        disposition,
+        mayBeOfRecords: true,
+        answer: String(status),
+        message: `Sink elastic refused a record with status ${status}: ${type}: not you: because of this`,
+      });
+    },
+  );
+
+  test.for([
+    [401, 'security_exception'],
+    [403, 'cluster_block_exception'],
+    [404, 'index_not_found_exception'],
+    [400, 'index_closed_exception'],
+  ] as const)('refuses a record alone when others of its batch are taken: %s, %s', async ([status, type]) => {
     const { server, sink } = await openBench();
     server.refuse('a-1', { status, type, reason: 'not you' });
-    await expect(sink.deliver(sampleRecords('a', 3), signal)).rejects.toMatchObject({
-      code,
-      disposition: 'operator',
-      answer: String(status),
-      message: `Sink elastic refused a record with status ${status}: ${type}: not you: because of this`,
+    const { bytes: _, ...report } = await sink.deliver(sampleRecords('a', 3), signal);
+    expect(report).toEqual({
+      duplicates: 0,
+      refused: [{ index: 1, code: String(status), reason: `${type}: not you: because of this` }],
     });
+    expect(server.documents().map(({ id }) => id)).toEqual(['a-0', 'a-2']);
   });
+
+  test.for([503, 429])(
+    'blames no record for back-pressure, however many others fail with a 5xx: %s',
+    async (status) => {
+      const { server, sink } = await openBench();
+      server.refuse('a-0', { status: 500, type: 'dissect_exception', reason: 'no match' });
+      server.refuse('a-1', { status, type: 'busy', reason: 'later' });
+      expect(await sink.deliver(sampleRecords('a', 2), signal)).toMatchObject({ retry: { indexes: [0, 1] } });
+    },
+  );
 
   test('names its pipeline, and stops when there is none of that name', async () => {
     const { server, sink } = await openBench({ pipeline: 'a/b&c' }, { pipelines: ['a/b&c'] });
@@ -196,15 +227,24 @@ describe('createElasticsearchSink()', () => {
     await expect(sink.deliver(sampleRecords('a', 3), signal)).rejects.toMatchObject({ code, disposition });
   });
 
-  test('takes an answer about many refused records, and none that is endless', async () => {
+  test('takes an answer about many refused records, and wants fewer of them when it is too long', async () => {
     const { server, sink } = await openBench();
     const records = sampleRecords('a', 5000);
     for (const { fields } of records) {
       server.refuse(fields.uid, { status: 400, type: 'mapper_parsing_exception', reason: 'x'.repeat(1000), times: 1 });
     }
     expect((await sink.deliver(records, signal)).refused).toHaveLength(5000);
-    server.misbehave({ kind: 'flood', bytes: 17 * 1024 * 1024 });
-    await expect(sink.deliver(records, signal)).rejects.toMatchObject({ code: 'protocol_error' });
+    server.misbehave({ kind: 'flood', bytes: 17 * 1024 * 1024 }, 2);
+    await expect(sink.deliver(records, signal)).rejects.toMatchObject({
+      code: 'too_large',
+      disposition: 'dead-letter',
+      message: expect.stringContaining('The response has more than 16777216 bytes'),
+    });
+    // One record is not to blame for it.
+    await expect(sink.deliver(records.slice(0, 1), signal)).rejects.toMatchObject({
+      code: 'protocol_error',
+      disposition: 'retry',
+    });
   });
 
   test('shows its key', async () => {

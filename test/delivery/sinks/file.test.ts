@@ -734,11 +734,24 @@ test('FileSink refuses a file that another agent writes, until that one has ende
   expect(readFileSync(join(folder, 'logs', '.router.log.lock'), 'utf8')).toBe('');
 });
 
-test('FileSink gets a file whose agent was killed', async () => {
+/** Another process, which takes the lock of the file and keeps it, or ends with the error. */
+function startOther() {
   const lock = new URL('../../../src/delivery/sinks/file/lock.ts', import.meta.url).href;
   const script = `await (await import(${JSON.stringify(lock)})).FileLock.acquire(${JSON.stringify(path)});
     setInterval(() => {}, 1000); console.log('held');`;
-  await using agent = startProgram(process.execPath, ['--input-type=module', '-e', script]);
+  return startProgram(process.execPath, ['--input-type=module', '-e', script]);
+}
+
+test('FileSink keeps its file from other processes after a sink of this one was refused', async () => {
+  const first = createSink();
+  await first.claim?.();
+  await expect(createSink().claim?.()).rejects.toThrow('Another agent');
+  await using other = startOther();
+  await other.waitFor('stderr', /Another agent already writes/);
+});
+
+test('FileSink gets a file whose agent was killed', async () => {
+  await using agent = startOther();
   await agent.waitFor('stdout', /held/);
   const sink = createSink();
   await expect(sink.deliver([sampleRecord('a')], never)).rejects.toThrow('Another agent');

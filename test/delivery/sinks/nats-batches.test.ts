@@ -289,6 +289,48 @@ describe.skipIf(natsServer.isMissing)(`NatsSink and batches, with a real server$
     expect((await server.read(name)).slice(1).map(({ id }) => id)).toEqual(records.map(({ uid }) => uid));
   });
 
+  test.for(['single', ...BATCHED] as const)(
+    '%s: records of a full subject wait five minutes, and are then refused alone until there is room',
+    async (mode) => {
+      const perSubject = { discard: 'new' as const, discard_new_per_subject: true, max_msgs_per_subject: 5 };
+      const { subject, name, read } = await addStream(mode, perSubject);
+      let laterMs = 0;
+      const system = createSystemClock();
+      const clock = { ...system, monotonic: () => system.monotonic() + laterMs };
+      const sink = await createWarmSink(subject, { clock });
+      const noisy = sampleRecords('n', 8, { component: 'noisy' });
+      const others = (prefix: string) => recordsOfLogs(prefix, 3);
+      expect(await sink.deliver([...noisy, ...others('a')], never)).toMatchObject({
+        refused: [],
+        retry: {
+          indexes: [5, 6, 7],
+          reason: expect.stringMatching(/maximum messages per subject exceeded.*max_msgs_per_subject/),
+        },
+      });
+      laterMs = 4 * 60_000;
+      await expect(sink.deliver(noisy.slice(5), never)).rejects.toMatchObject({ disposition: 'hold-back' });
+      laterMs = 6 * 60_000;
+      const full = { code: 'max_msgs_per_subject' };
+      expect(await sink.deliver([...noisy.slice(5, 7), ...others('b')], never)).toMatchObject({
+        refused: [
+          { index: 0, ...full },
+          { index: 1, ...full },
+        ],
+        retry: undefined,
+      });
+      await server.updateStream(name, { ...perSubject, max_msgs_per_subject: 10 });
+      expect(await sink.deliver([...noisy.slice(7), ...others('c')], never)).toMatchObject({
+        refused: [],
+        retry: undefined,
+      });
+      const { warm: _warm, ...stored } = await read();
+      expect(stored).toEqual({
+        noisy: ['n-0', 'n-1', 'n-2', 'n-3', 'n-4', 'n-7'],
+        ...expected([...others('a'), ...others('b'), ...others('c')]),
+      });
+    },
+  );
+
   test('goes on when the stream no longer allows batches, and uses the ones that it allows', async () => {
     const { subject, name, read } = await addStream('fast');
     const sink = await createWarmSink(subject);

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { createSteppedClock } from '../../../src/base/index.ts';
 import { DeliveryError } from '../../../src/delivery/index.ts';
+import { SUBJECT_FULL } from '../../../src/delivery/sinks/nats/errors.ts';
 import { SubjectFaults } from '../../../src/delivery/sinks/nats/subject-faults.ts';
 
 const MINUTE_MS = 60_000;
@@ -8,6 +9,7 @@ const denied = new DeliveryError('unauthorized', 'No permission', { disposition:
 const elsewhere = new DeliveryError('misconfigured', 'Other stream', { disposition: 'operator', answer: '10060' });
 const unserved = new DeliveryError('failed', 'No responders', { disposition: 'retry', answer: '503' });
 const full = new DeliveryError('throttled', 'Full', { disposition: 'hold-back', answer: '10077' });
+const subjectFull = new DeliveryError('throttled', 'Full', { disposition: 'hold-back', answer: SUBJECT_FULL });
 
 /** Faults at a server that has streams for these subjects; it says nothing of them when they are `null`. */
 function createFaults(streams: readonly string[] | null = []) {
@@ -46,6 +48,24 @@ test('SubjectFaults blames a subject that nobody receives after five minutes, if
   expect(await faults.isOwn('b', full)).toBe(false);
   faults.noteAcknowledged('b');
   expect(await faults.isOwn('b', unserved)).toBe(false);
+});
+
+test('SubjectFaults blames a subject that is full for five minutes, if another one was acknowledged', async () => {
+  const { clock, faults } = createFaults(['a', 'b']);
+  expect(await faults.isOwn('b', subjectFull)).toBe(false);
+  await clock.advance(60 * MINUTE_MS);
+  // There is nothing else that it could hold up.
+  expect(await faults.isOwn('b', subjectFull)).toBe(false);
+  faults.noteAcknowledged('b');
+  faults.noteAcknowledged('a');
+  expect(await faults.isOwn('b', subjectFull)).toBe(false);
+  await clock.advance(4 * MINUTE_MS);
+  expect(await faults.isOwn('b', subjectFull)).toBe(false);
+  await clock.advance(MINUTE_MS);
+  expect(await faults.isOwn('b', subjectFull)).toBe(true);
+  expect([faults.has('a'), faults.has('b')]).toEqual([false, true]);
+  // The stream may be full as well, which concerns every subject.
+  expect(await faults.isOwn('b', full)).toBe(false);
 });
 
 test.for([[['a', 'b']], [null]] as const)(

@@ -1,9 +1,9 @@
-import { sanitizeErrorText } from '../../../net/index.ts';
 import type { DeliveryReport } from '../../contracts.ts';
 import { DeliveryError } from '../../errors.ts';
 import { renderEcs } from '../../formats/ecs.ts';
 import type { RecordFormat } from '../../formats/format.ts';
 import { renderOtelDocument } from '../../formats/otel.ts';
+import type { HttpAnswer } from '../../http/answer.ts';
 import type { OutgoingRecord } from '../../outgoing-record.ts';
 
 /** The result of one record in a bulk response. */
@@ -42,33 +42,26 @@ function renderNativeDocument({ line, fields }: OutgoingRecord): string {
 
 /**
  * Reads the result of each of `records` from a bulk response. Throws `protocol_error` when the response does not contain
- * them, and an error of the whole sink when an item failed for a reason that concerns every record.
+ * them, and an error that may be that of the whole sink when it accepted none of them for such a reason.
  */
-export function readBulkReport(sink: string, records: readonly OutgoingRecord[], body: string): DeliveryReport {
-  const verdicts = decodeResults(sink, records, body);
+export function readBulkReport(sink: string, records: readonly OutgoingRecord[], answer: HttpAnswer): DeliveryReport {
+  const results = decodeResults(sink, records, answer);
+  const taken = results.filter(isTaken);
+  const fault = taken.length > 0 ? undefined : findSinkError(sink, results);
+  if (fault) throw fault;
   const refused: { index: number; reason: string; code: string }[] = [];
   const retry: number[] = [];
-  let retryReason = '';
-  let duplicates = 0;
-  let setAside = 0;
-  for (const [index, verdict] of verdicts.entries()) {
-    const { status, type, reason } = verdict;
-    if (isTaken(verdict)) {
-      if (status === 409) duplicates++;
-      if (verdict.isInFailureStore) setAside++;
-    } else if (isRetryable(verdict)) {
-      retry.push(index);
-      retryReason ||= `Status ${status}: ${reason}`;
-    } else {
-      const fault = findSinkError(sink, status, type, reason);
-      if (fault) throw fault;
-      refused.push({ index, reason, code: String(status) });
-    }
+  for (const [index, result] of results.entries()) {
+    if (isTaken(result)) continue;
+    if (isRetryable(result)) retry.push(index);
+    else refused.push({ index, reason: result.reason, code: String(result.status) });
   }
+  const first = results[retry[0] ?? -1];
+  const setAside = taken.filter(({ isInFailureStore }) => isInFailureStore).length;
   return {
-    duplicates,
+    duplicates: taken.filter(({ status }) => status === 409).length,
     ...(refused.length > 0 && { refused }),
-    ...(retry.length > 0 && { retry: { indexes: retry, reason: retryReason } }),
+    ...(first && { retry: { indexes: retry, reason: `Status ${first.status}: ${first.reason}` } }),
     ...(setAside > 0 && { warning: `${setAside} records went to the failure store of the data stream` }),
   };
 }
@@ -78,41 +71,61 @@ function isTaken({ status, type }: ItemResult): boolean {
   return (status >= 200 && status < 300) || (status === 409 && /^(version_conflict_engine_exception)?$/.test(type));
 }
 
-function isRetryable({ status, type }: ItemResult): boolean {
+function isRetryable(result: ItemResult): boolean {
+  return result.status >= 500 || isBackPressure(result);
+}
+
+function isBackPressure({ status, type }: ItemResult): boolean {
   return (
-    status >= 500 ||
     status === 408 ||
     status === 409 ||
     status === 429 ||
+    status === 503 ||
     type === 'es_rejected_execution_exception' ||
     type === 'rejected_execution_exception'
   );
 }
 
-/** Returns the error when a record was rejected for a reason that concerns every record. */
-function findSinkError(sink: string, status: number, type: string, reason: string): DeliveryError | undefined {
-  const message = `Sink ${sink} refused a record with status ${status}: ${reason}`;
+/** Returns the error when none of the records was accepted for a reason that may concern every record. */
+function findSinkError(sink: string, results: readonly ItemResult[]): DeliveryError | undefined {
+  const broken = results.map((result) => findOperatorError(sink, result)).find((error) => error !== undefined);
+  const [first] = results;
+  if (broken || !first || !results.every((result) => result.status >= 500 && !isBackPressure(result))) return broken;
+  return new DeliveryError('failed', renderRefusal(sink, first), {
+    disposition: 'retry',
+    answer: String(first.status),
+    mayBeOfRecords: true,
+  });
+}
+
+/** Returns the error when a record was rejected for a reason that an operator has to mend. */
+function findOperatorError(sink: string, result: ItemResult): DeliveryError | undefined {
+  const { status, type, reason } = result;
+  if (isRetryable(result)) return undefined;
+  const common = { disposition: 'operator', answer: String(status), mayBeOfRecords: true } as const;
   if (status === 401 || status === 403) {
-    return new DeliveryError('unauthorized', message, {
-      disposition: 'operator',
+    return new DeliveryError('unauthorized', renderRefusal(sink, result), {
+      ...common,
       hint: 'Check the permissions of the credentials of this sink, and whether its index is blocked',
-      answer: String(status),
     });
   }
   // Matched from the beginning only, because a reason may quote the record later.
   const isPipelineMissing = /^illegal_argument_exception: pipeline with id \[.*\] does not exist/.test(reason);
   if (status === 404 || isPipelineMissing || type === 'index_closed_exception') {
-    return new DeliveryError('misconfigured', message, {
-      disposition: 'operator',
+    return new DeliveryError('misconfigured', renderRefusal(sink, result), {
+      ...common,
       hint: isPipelineMissing ? 'Check pipeline of this sink' : 'Check index of this sink',
-      answer: String(status),
     });
   }
   return undefined;
 }
 
-function decodeResults(sink: string, records: readonly OutgoingRecord[], body: string): readonly ItemResult[] {
-  const items = decodeObject(parseJson(body))?.['items'];
+function renderRefusal(sink: string, { status, reason }: ItemResult): string {
+  return `Sink ${sink} refused a record with status ${status}: ${reason}`;
+}
+
+function decodeResults(sink: string, records: readonly OutgoingRecord[], answer: HttpAnswer): readonly ItemResult[] {
+  const items = decodeObject(parseJson(answer.body))?.['items'];
   if (!Array.isArray(items)) throw toProtocolError(sink, 'it has no items');
   if (items.length !== records.length) {
     throw toProtocolError(sink, `it has ${items.length} items for ${records.length} records`);
@@ -129,17 +142,17 @@ function decodeResults(sink: string, records: readonly OutgoingRecord[], body: s
     if (id !== undefined && id !== record.fields.uid && !isInFailureStore) {
       throw toProtocolError(sink, `item ${index} has the id of another record`);
     }
-    return { status, isInFailureStore, ...decodeError(item['error']) };
+    return { status, isInFailureStore, ...decodeError(item['error'], answer) };
   });
 }
 
-function decodeError(value: unknown): { readonly type: string; readonly reason: string } {
-  if (typeof value === 'string') return { type: '', reason: sanitizeErrorText(value) };
+function decodeError(value: unknown, answer: HttpAnswer): { readonly type: string; readonly reason: string } {
+  if (typeof value === 'string') return { type: '', reason: answer.quote(value) };
   const error = decodeObject(value);
   const cause = decodeObject(error?.['caused_by']);
   const parts = [error?.['type'], error?.['reason'], cause?.['reason']].filter((part) => typeof part === 'string');
   const type = error?.['type'];
-  return { type: typeof type === 'string' ? type : '', reason: sanitizeErrorText(parts.join(': ')) };
+  return { type: typeof type === 'string' ? type : '', reason: answer.quote(parts.join(': ')) };
 }
 
 function toProtocolError(sink: string, what: string): DeliveryError {

@@ -1,5 +1,4 @@
 import type { Clock } from '../../../base/index.ts';
-import { sanitizeErrorText } from '../../../net/index.ts';
 import type { DeliveryReport, PreflightFinding } from '../../contracts.ts';
 import { type HttpAnswer, toAnswerError } from '../../http/answer.ts';
 import type { SinkHttpClient } from '../../http/sink-http-client.ts';
@@ -82,7 +81,7 @@ class ElasticsearchCheck {
       this.#add('authorise', 'warning', 'The credentials do not permit reading the version of the cluster');
     } else if (version) {
       const isOpenSearch = version['distribution'] === 'opensearch';
-      const number = sanitizeErrorText(String(version['number']));
+      const number = answer.quote(String(version['number']));
       this.#add(
         'authorise',
         'ok',
@@ -103,7 +102,7 @@ class ElasticsearchCheck {
       this.#add(
         'index',
         'ok',
-        `The data stream ${index} exists (template ${sanitizeErrorText(String(stream?.['template']))})`,
+        `The data stream ${index} exists (template ${answer.quote(String(stream?.['template']))})`,
       );
       await this.#checkRollover(stream?.['ilm_policy']);
     } else if (answer.status === 404) {
@@ -134,7 +133,7 @@ class ElasticsearchCheck {
     }
     const best = decodeArray(decodeObject(parseJson(answer.body))?.['index_templates'])
       .map((entry) => ({
-        name: sanitizeErrorText(String(entry['name'])),
+        name: answer.quote(String(entry['name'])),
         template: decodeObject(entry['index_template']),
       }))
       .filter(({ template }) => matches(template?.['index_patterns'], index))
@@ -154,16 +153,16 @@ class ElasticsearchCheck {
   /** Checks the age of rollovers: ids are unique within one backing index only (elasticsearch#44794). */
   async #checkRollover(policy: unknown): Promise<void> {
     if (typeof policy !== 'string') return;
-    const { status, body } = await this.#ask(`/_ilm/policy/${encodeURIComponent(policy)}`);
-    if (status !== 200) return;
-    const age = findPath(parseJson(body), [policy, 'policy', 'phases', 'hot', 'actions', 'rollover', 'max_age']);
+    const answer = await this.#ask(`/_ilm/policy/${encodeURIComponent(policy)}`);
+    if (answer.status !== 200) return;
+    const age = findPath(parseJson(answer.body), [policy, 'policy', 'phases', 'hot', 'actions', 'rollover', 'max_age']);
     const [, amount, unit = ''] = /^(\d{1,6})([dhms])$/.exec(typeof age === 'string' ? age : '') ?? [];
     if (amount === undefined) return;
     const isShort = Number(amount) * (DAYS_PER_UNIT[unit] ?? 0) < ROLLOVER_DAYS_MIN;
     this.#add(
       'rollover',
       isShort ? 'warning' : 'ok',
-      `The index rolls over after ${amount}${unit} (policy ${sanitizeErrorText(policy)}): a record sent again later is stored twice`,
+      `The index rolls over after ${amount}${unit} (policy ${answer.quote(policy)}): a record sent again later is stored twice`,
       isShort ? `Set the rollover age of the policy to ${ROLLOVER_DAYS_MIN} days or more` : undefined,
     );
   }

@@ -1,5 +1,4 @@
 import { renderDuration } from '../../../base/index.ts';
-import { sanitizeErrorText } from '../../../net/index.ts';
 import type { PreflightFinding, PreflightFleet } from '../../contracts.ts';
 import type { SinkHttpClient } from '../../http/sink-http-client.ts';
 import { LINE_BYTES_MAX } from './entry.ts';
@@ -24,7 +23,7 @@ export async function askReady(client: SinkHttpClient, signal: AbortSignal): Pro
   const answer = await askOptional(() => client.get('/ready', signal), signal);
   if (answer?.status === 200) return [{ step: 'ready', verdict: 'ok', message: 'Loki is ready' }];
   if (answer?.status !== 503) return [];
-  return [{ step: 'ready', verdict: 'warning', message: `Loki is not ready: ${sanitizeErrorText(answer.body)}` }];
+  return [{ step: 'ready', verdict: 'warning', message: `Loki is not ready: ${answer.quote(answer.body)}` }];
 }
 
 /** Asks Loki for its limits; most gateways hide them. */

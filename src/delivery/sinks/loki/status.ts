@@ -1,4 +1,3 @@
-import { sanitizeErrorText } from '../../../net/index.ts';
 import type { DeliveryReport } from '../../contracts.ts';
 import { DeliveryError, type DeliveryErrorOptions, type DeliveryFailure } from '../../errors.ts';
 import { type HttpAnswer, toAnswerError } from '../../http/answer.ts';
@@ -59,7 +58,7 @@ function findSettingFault(words: string, answer: HttpAnswer, what: string): Deli
       ? 'This sink cannot set the labels that enforced_labels of Loki requires'
       : undefined;
   if (hint === undefined) return undefined;
-  return new DeliveryError('failed', `${what} answered with status ${answer.status}: ${sanitizeErrorText(words)}`, {
+  return new DeliveryError('failed', `${what} answered with status ${answer.status}: ${answer.quote(words)}`, {
     disposition: 'operator',
     hint,
     answer: String(answer.status),

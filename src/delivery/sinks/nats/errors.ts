@@ -1,11 +1,17 @@
 import { type NatsLibrary, toNatsError as toConnectionError } from '../../../net/index.ts';
 import { DeliveryError, type DeliveryErrorOptions, type DeliveryFailure } from '../../errors.ts';
 
+/** The `answer` of the error when a subject is full, and not its stream, which gives both the same code. */
+export const SUBJECT_FULL = 'max_msgs_per_subject';
+const STREAM_FULL = 10_077;
+/** Text of the error of a stream with `discard_new_per_subject` (nats-server, server/store.go). */
+const SUBJECT_FULL_TEXT = 'maximum messages per subject exceeded';
+
 /** Error codes of the JetStream API (nats-server, server/errors.json). */
 const API_CODES: ReadonlyMap<number, readonly [DeliveryFailure, Omit<DeliveryErrorOptions, 'cause'>]> = new Map([
   // A stream with `discard: new` has reached a limit.
   [
-    10_077,
+    STREAM_FULL,
     [
       'throttled',
       { disposition: 'hold-back', hint: 'The stream is full: raise its limits, or wait for its consumers' },
@@ -30,6 +36,10 @@ const API_CODES: ReadonlyMap<number, readonly [DeliveryFailure, Omit<DeliveryErr
 export function toNatsError(nats: NatsLibrary, what: string, thrown: unknown): DeliveryError {
   if (thrown instanceof DeliveryError) return thrown;
   const { code, message, disposition, hint, apiCode } = toConnectionError(nats, what, thrown, 'sink');
+  if (apiCode === STREAM_FULL && message.endsWith(SUBJECT_FULL_TEXT)) {
+    const advice = 'The subject is full: raise max_msgs_per_subject of the stream, or wait for its consumers';
+    return new DeliveryError('throttled', message, { disposition: 'hold-back', hint: advice, answer: SUBJECT_FULL });
+  }
   if (code === 'api') {
     const [failure, options] = API_CODES.get(apiCode ?? 0) ?? ['failed', { disposition: 'retry' }];
     return new DeliveryError(failure, message, { ...options, answer: String(apiCode) });

@@ -1,4 +1,3 @@
-import { sanitizeErrorText } from '../../../net/index.ts';
 import type { DeliveryReport, Refusal } from '../../contracts.ts';
 import { DeliveryError } from '../../errors.ts';
 import { type HttpAnswer, toAnswerError } from '../../http/answer.ts';
@@ -37,7 +36,7 @@ export function judgeOtlpAnswer(answer: HttpAnswer, records: number, what: strin
 
 function judgeSuccess(answer: HttpAnswer, records: number, what: string): DeliveryReport {
   const { rejected, message } = decodeSuccess(answer, what);
-  const words = sanitizeErrorText(message);
+  const words = answer.quote(message);
   const bytes = answer.sentBytes;
   if (rejected <= 0) return words === '' ? { bytes } : { bytes, warning: `${what} warns: ${words}` };
   const reason = words === '' ? 'rejected without a reason' : words;
@@ -60,7 +59,7 @@ function decodeSuccess(answer: HttpAnswer, what: string): PartialSuccess {
     });
   }
   // A web page, such as a login portal or a server without OTLP: it stored no records.
-  const words = sanitizeErrorText(toText(answer));
+  const words = answer.quote(toText(answer));
   throw new DeliveryError('misconfigured', `${what} answered with status ${answer.status}, but not as OTLP: ${words}`, {
     disposition: 'operator',
     hint: 'Check the url of this sink',

@@ -1,4 +1,3 @@
-import { sanitizeErrorText } from '../../../net/index.ts';
 import type { PreflightFinding } from '../../contracts.ts';
 import type { SinkHttpClient } from '../../http/sink-http-client.ts';
 
@@ -33,10 +32,10 @@ export async function findLoki(
 async function askVersion(client: SinkHttpClient, base: URL, signal: AbortSignal): Promise<string | undefined> {
   try {
     const place = `${base.pathname.replace(/\/+$/, '')}${BUILD_INFO_PATH}`;
-    const { status, body } = await client.getFromRoot(place, signal);
-    if (status !== 200) return undefined;
-    const { version, revision }: { version?: unknown; revision?: unknown } = JSON.parse(body) ?? {};
-    return typeof version === 'string' && typeof revision === 'string' ? sanitizeErrorText(version) : undefined;
+    const answer = await client.getFromRoot(place, signal);
+    if (answer.status !== 200) return undefined;
+    const { version, revision }: { version?: unknown; revision?: unknown } = JSON.parse(answer.body) ?? {};
+    return typeof version === 'string' && typeof revision === 'string' ? answer.quote(version) : undefined;
   } catch {
     signal.throwIfAborted();
     // No JSON, or not reachable: the test record shows that.
