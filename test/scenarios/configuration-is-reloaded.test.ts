@@ -126,6 +126,31 @@ test('a reload ends a poll that hangs, of a router whose settings have changed, 
   expect(fleet.router(0).counters).toMatchObject({ logins: 1, logouts: 0 });
 });
 
+test('a reload that changes all routers polls them at once, and takes none out of /sd, while one of them hangs', async () => {
+  await using fleet = await startFleet({ routers: 3 });
+  await fleet.advance(2 * MINUTE_MS);
+  await fleet.router(2).fault('hang');
+  const loginsOf = (index: number) => fleet.router(index).counters.logins;
+
+  const reloading = fleet.reload(withRouters((router) => ({ ...router, byteBudget: 1e9 })));
+  await expect.poll(() => [0, 1].map((index) => fleet.router(index).counters.logouts)).toEqual([1, 1]);
+  // The router that hangs is logged out of for five seconds.
+  await advanceUntil(
+    expect
+      .poll(() => [0, 1].map(loginsOf))
+      .toEqual([2, 2])
+      .then(() => {}),
+    fleet.clock,
+    10,
+  );
+  await expect.poll(async () => pollsOf(await fleet.metrics(), 'sim-1')).toBe('1');
+
+  expect(fleet.clock.monotonic()).toBeLessThan(2 * MINUTE_MS + 5000);
+  expect(await fleet.metrics('/sd')).toMatch(/sim-1.*sim-2.*sim-3/s);
+  expect(await fleet.metrics()).toMatch(/^router_uptime_seconds\{router="sim-3"\}/m);
+  expect(await advanceUntil(reloading, fleet.clock, 1000)).toEqual({ ok: true });
+});
+
 test('sinks that are added by a reload get what comes from then on, and logs begin to be followed', async () => {
   await using fleet = await startFleet({ config: (config) => ({ ...config, sinks: [] }) });
   fleet.router().appendLog('network', 'a line');
