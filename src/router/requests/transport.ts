@@ -231,13 +231,13 @@ function refuseLate(connect: Connector['connect'], admit: () => Error | undefine
 }
 
 function createConnector(options: TransportOptions): Connector {
-  const { tls = {}, requestTimeoutMs, connectTimeoutMs, clock, proxy, sourceAddress } = options;
+  const { tls = {}, requestTimeoutMs, connectTimeoutMs, clock, proxy, sourceAddress, lookup } = options;
   const limits = {
     timeoutMs: requestTimeoutMs,
     connectTimeoutMs: toConnectTimeoutMs(connectTimeoutMs, requestTimeoutMs),
   };
   const limit = options.connectionLimit ?? new ConnectionLimit(Number.POSITIVE_INFINITY);
-  return new Connector({ tls, ...limits, clock, limit, proxy, sourceAddress });
+  return new Connector({ tls, ...limits, clock, limit, proxy, sourceAddress, lookup });
 }
 
 function renderAttempt(options: TransportRequest): string {
