@@ -123,6 +123,19 @@ describe('JSON calls', () => {
     expect(sentBytes).toBeLessThan(64 * 1024 * 1024);
   });
 
+  test('RouterClient.readProfiles() ends an answer that announces more than 4 MiB at its head, and the router counts as well', async () => {
+    const closed = Promise.withResolvers<void>();
+    await using bench = await openRouter((_request, response) => {
+      response.setHeader('content-length', 4 * 1024 * 1024 + 1);
+      response.on('error', () => {}).on('close', () => closed.resolve());
+      response.write(Buffer.alloc(2 * 1024 * 1024, ' '));
+    });
+    const error = await thrownBy(bench.client.readProfiles(never));
+    expect(error).toMatchObject({ code: 'parse', disposition: 'skip', isAnswered: true, status: 200 });
+    await closed.promise;
+    expect(bench.client.wireBytes.received).toBeLessThan(512 * 1024);
+  });
+
   test.each([
     [403, { code: 'auth', disposition: 'operator', isAnswered: true }],
     [404, { code: 'http', disposition: 'skip', isAnswered: true }],

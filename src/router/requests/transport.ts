@@ -185,6 +185,12 @@ export class Transport {
   /** Reads an answer that is no download. */
   async #readAnswer(answer: StreamedExchange, request: TransportRequest): Promise<WholeAnswer> {
     const head = await answer.head;
+    if (Number(head.headers['content-length']) > JSON_BYTES_MAX) {
+      const error = toTooLongError(request, head.statusCode);
+      // Each byte of it that comes until then costs money.
+      answer.fail(error);
+      throw error;
+    }
     const bytes = await answer.readWhole(JSON_BYTES_MAX, request.method === 'GET' ? this.#options.onBody : undefined);
     if (!bytes) throw toTooLongError(request, head.statusCode);
     return toJsonAnswer(head, bytes, request, this.#options.clock, Object.values(this.#renderHeaders()));
