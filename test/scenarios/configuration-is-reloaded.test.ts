@@ -1,8 +1,11 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import type { Config, RouterSettings } from '../../src/config/index.ts';
 import { createStdoutSettings } from '../../src/delivery/index.ts';
 import { advanceUntil } from '../support/advance-until.ts';
 import { startFleet } from '../support/fleet.ts';
+import { createHttpSettings } from '../support/sink-settings.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -149,6 +152,26 @@ test('a reload that changes all routers polls them at once, and takes none out o
   expect(await fleet.metrics('/sd')).toMatch(/sim-1.*sim-2.*sim-3/s);
   expect(await fleet.metrics()).toMatch(/^router_uptime_seconds\{router="sim-3"\}/m);
   expect(await advanceUntil(reloading, fleet.clock, 1000)).toEqual({ ok: true });
+});
+
+test('a router that is removed together with a sink that hangs is logged out of', async () => {
+  const asked = Promise.withResolvers<void>();
+  const server = createServer(() => asked.resolve());
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const hanging = createHttpSettings('hanging', `http://127.0.0.1:${port}/`);
+  await using fleet = await startFleet({ routers: 2, config: (config) => ({ ...config, sinks: [hanging] }) });
+  fleet.router(0).appendLog('network', 'a line');
+  await advanceUntil(asked.promise, fleet.clock, 1000);
+
+  const reloading = fleet.reload((config) => ({
+    ...withRouters((router, index) => (index === 1 ? undefined : router))(config),
+    sinks: [createStdoutSettings('console')],
+  }));
+  expect(await advanceUntil(reloading, fleet.clock, 1000)).toEqual({ ok: true });
+  server.closeAllConnections();
+  server.close();
+  expect(fleet.router(1).counters).toMatchObject({ logins: 1, logouts: 1 });
 });
 
 test('sinks that are added by a reload get what comes from then on, and logs begin to be followed', async () => {
