@@ -2,6 +2,9 @@
 // Plain old syntax on purpose: this file must parse on every Node.js, to say which one is needed.
 // Without a listener, Node.js opens its debugger on this signal, to everyone on the machine. Listening takes its place.
 process.on('SIGUSR1', function () {});
+// Half of these threads may resolve names, and each that a name server leaves without an answer is held for ten seconds and more.
+// Only set before the first work for them, it counts.
+process.env.UV_THREADPOOL_SIZE = process.env.UV_THREADPOOL_SIZE || '24';
 var major = Number(process.versions.node.split('.')[0]);
 if (major < 24) {
   process.stderr.write(

@@ -86,8 +86,8 @@ export async function preparePlan(config: Config, options: PlanOptions, isTrial 
       applyLimits(config, options);
       options.boundHeap(routers.length);
       if (backup) sayWhere(backup, logger);
-      await sinkChange.commit(signal);
-      const change = await fleet.apply({ routers, common, create }, signal);
+      // Side by side: a removed sink that hangs must not take the time in which removed routers are logged out of.
+      const [change] = await Promise.all([fleet.apply({ routers, common, create }, signal), sinkChange.commit(signal)]);
       try {
         await forgetRouters(config, store, clock, logger);
       } catch (cause) {

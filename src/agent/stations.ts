@@ -1,10 +1,11 @@
 import { totalmem } from 'node:os';
 import type { Writable } from 'node:stream';
 import { type Clock, type Lifecycle, type Logger, type Random, renderErrorChain } from '../base/index.ts';
+import { readEnvironment } from '../config/index.ts';
 import { createSink } from '../delivery/index.ts';
 import { FleetExposition } from '../exposition/index.ts';
 import { openArchivePool } from '../logs/index.ts';
-import { readDescriptorLimit } from '../net/index.ts';
+import { NameLookup, readDescriptorLimit } from '../net/index.ts';
 import { ConnectionLimit, findConnectionsMax } from '../router/index.ts';
 import { findRunsMax, type RunEnded, Scheduler } from '../schedule/index.ts';
 import { ModelMemory } from '../status/index.ts';
@@ -87,6 +88,8 @@ export interface Stations extends Omit<State, 'opening' | 'recent' | 'spoolBytes
 const ARCHIVE_WORKERS = 2;
 /** A thread takes some descriptors: where these are fewer, none starts before it is needed. */
 const PREPARED_DESCRIPTORS_MIN = 1024;
+/** Variable of the environment with the number of threads of Node.js. */
+const POOL_THREADS_NAME = 'UV_THREADPOOL_SIZE';
 /** Bounds of the steps of stopping. Milliseconds. */
 const STOP_MS = { archives: 500, routers: 1500, delivery: 3500, schedule: 1500, share: 100, trend: 100 };
 
@@ -140,6 +143,7 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
     values,
     archives,
     connections,
+    names: new NameLookup({ clock, threads: Number(readEnvironment()[POOL_THREADS_NAME]) || undefined }),
     models: new ModelMemory(),
     exposition,
     feed,

@@ -1,7 +1,7 @@
 /**
  * net: tools of every network client, whatever the peer.
  *
- * Owns: error codes of failed connections, failures of TLS in words, requests and bodies read up to a bound, fields of JSON bodies, `Retry-After`, descriptors left for others,
+ * Owns: error codes of failed connections, failures of TLS in words, requests and bodies read up to a bound, fields of JSON bodies, `Retry-After`, descriptors left for others, lookups of names,
  * trusted and pinned certificates, kept connections, keys of accounts and TLS in settings, connections to NATS.
  * Does not own: the opening of a connection, except to NATS, and what a failure means to its caller (router, delivery).
  * Start reading at: error-codes.ts.
@@ -43,6 +43,7 @@ export {
   type HostAndPort,
   hostAndPort,
 } from './keys/network-values.ts';
+export { NameLookup, type NameLookupOptions } from './name-lookup.ts';
 export { connectToNats, type NatsServers } from './nats/connection.ts';
 export { NatsError, type NatsErrorOptions, type NatsFailure, toNatsError } from './nats/errors.ts';
 export { type HeaderWords, measureHeaders, toMessageHeaders } from './nats/headers.ts';

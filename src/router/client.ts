@@ -95,6 +95,11 @@ const REQUEST_TIMEOUT_MS = 10_000;
  */
 const CURRENT_BYTES_MAX = 64 * 1024 * 1024;
 const CURRENT = /(?:^|\/)current$/;
+/**
+ * Bound of a document that is read again and again; real ones have some KiB. To decode and to look through 40,000 short fields
+ * takes some tens of milliseconds, in which nothing else is done: whatever a router answers holds up no others for longer.
+ */
+const DOCUMENT_BYTES_MAX = 512 * 1024;
 /** Maximum number of names in a log listing: hundreds of components with hundreds of archives. */
 const LOG_NAMES_MAX = 20_000;
 /** Longest name in a listing; real ones are below 60 characters. */
@@ -194,12 +199,15 @@ export class RouterClient implements AsyncDisposable {
 
   /**
    * {@link readStatus}, or {@link readPath} if `path` starts with a slash, with a digest of the body's bytes. A body whose
-   * digest is `known` is not decoded: its `body` is `undefined`.
+   * digest is `known` is not decoded: its `body` is `undefined`. One of more than 512 KiB is an error.
    */
   async readDocument(path: string, signal: AbortSignal = NEVER, known = ''): Promise<DigestedAnswer> {
     if (path.startsWith('/') && !isPlainPath(path)) throw toNameError(path);
     const call = { method: 'GET', path: path.startsWith('/') ? path : `/status/${encodePath(path)}` } as const;
-    const { body, digest, dateMs } = await this.#requests.ask({ ...call, signal, knownDigest: known }, 200);
+    const { body, digest, dateMs } = await this.#requests.ask(
+      { ...call, signal, knownDigest: known, bytesMax: DOCUMENT_BYTES_MAX },
+      200,
+    );
     if (body === undefined && digest !== known) throw toShapeError(`GET ${call.path}`, 'JSON');
     return { body, digest, dateMs };
   }

@@ -242,7 +242,7 @@ export class StatusPoller {
     // A poll that reads nothing is not a success. Reading one resource that the router is known to have distinguishes
     // an outage from a poll in which the few due resources failed or have long been refused.
     const readable = this.#plan.targets.find(
-      (target) => !poll.asked.has(target) && this.#isReadable(target) && this.#isFor(target),
+      (target) => !poll.asked.has(target) && this.#isReadable(target, poll.startedMs) && this.#isFor(target),
     );
     const witness = readable ?? (poll.asked.size === 0 ? refused : undefined);
     if (witness) await this.#read(witness, poll, signal);
@@ -275,8 +275,8 @@ export class StatusPoller {
     }
   }
 
-  #isReadable({ name }: PollTarget): boolean {
-    return this.#memory.get(name) === 'readable';
+  #isReadable({ name }: PollTarget, nowMs: number): boolean {
+    return this.#memory.get(name) === 'readable' && this.#memory.mayAsk(name, nowMs);
   }
 
   /**
@@ -344,7 +344,7 @@ export class StatusPoller {
       basis: this.#renderBasis(target),
     };
     this.#answers.mark(target, 'asked');
-    const reading = await readTarget(target, context, poll.deadline.signal);
+    const reading = this.#doubt(target, await readTarget(target, context, poll.deadline.signal));
     signal.throwIfAborted();
     if (reading.state !== 'failed') {
       this.#answers.hold(target, reading.held);
@@ -379,6 +379,12 @@ export class StatusPoller {
       if (reading.state !== 'forbidden') this.#compare(target.name, reading.state === 'unsupported', isGuess);
     }
     if (reading.state === 'read' && !reading.isUnchanged) this.#learn(target, reading.document, poll);
+  }
+
+  /** Makes the first refusals of a resource that was read before failures: the router may still be starting. */
+  #doubt({ name }: PollTarget, reading: TargetReading): TargetReading {
+    const isDoubted = reading.state === 'unsupported' && this.#memory.doubt(name, reading.readAtMs);
+    return isDoubted ? { ...reading, state: 'failed' } : reading;
   }
 
   /** Forgets the answers of targets that are not for this router any more; returns their names. */

@@ -13,9 +13,23 @@ const GUESS_MS_MAX = 23 * HOUR_MS;
 /** State of knowledge about a resource. */
 type Known = 'nothing' | 'readable' | Refusal;
 
-const KNOWN: readonly Known[] = ['nothing', 'readable', 'unsupported', 'forbidden', 'unsupported'];
+/**
+ * Refusals in a row before a router lacks what it has shown, and the wait after the first one, which doubles: an hour in all. A
+ * router that starts answers for a while as if its cards were not there.
+ */
+const DOUBTS_MAX = 7;
+const DOUBT_MS = 30_000;
+
+const KNOWN: readonly Known[] = [
+  ...(['nothing', 'readable', 'unsupported', 'forbidden', 'unsupported', 'readable'] as const),
+  ...Array.from({ length: DOUBTS_MAX }, () => 'readable' as const),
+];
 /** Stands for `unsupported` without an answer of this router that says so. */
 const GUESS = 4;
+/** Stands for `readable` before the router may have become another one. */
+const EARLIER = 5;
+/** Stands for `readable` with this number of refusals in a row since, when that is added. */
+const DOUBTS = EARLIER;
 
 /**
  * Remembers what a router answered for each resource, so that it is not asked again and again for what it does not
@@ -84,13 +98,21 @@ export class CapabilityMemory {
     );
   }
 
+  /** Records that the router answered as if it lacked a resource. Returns true if that is in doubt, because it was read before. */
+  doubt(resource: string, nowMs: number): boolean {
+    const known = this.#known[this.#indexOf(resource)] ?? 0;
+    const doubts = known > DOUBTS ? known - DOUBTS : 0;
+    if (this.get(resource) !== 'readable' || known === EARLIER || doubts >= DOUBTS_MAX) return false;
+    this.#write(resource, DOUBTS + doubts + 1, nowMs + DOUBT_MS * 2 ** doubts);
+    return true;
+  }
+
   /** Records an answer; without a refusal the resource exists. Monotonic time in milliseconds. */
   record(resource: string, refusal: Refusal | undefined, nowMs: number): void {
     const known = this.get(resource);
     const isRefused = known !== undefined && known !== 'readable';
     if (refusal || isRefused) this.#revision++;
     if (known !== (refusal ?? 'readable')) this.#answers++;
-    else if (!refusal) return;
     if (refusal) this.#set(resource, refusal, nowMs + ASK_AGAIN_MS[refusal]);
     else this.#set(resource, 'readable', 0);
   }
@@ -108,6 +130,9 @@ export class CapabilityMemory {
 
   /** Forgets refusals, because the router may be a different one. Returns the resources that may be asked for again. */
   forget(): readonly string[] {
+    for (const resource of this.#plan.names.keys()) {
+      if (this.get(resource) === 'readable') this.#write(resource, EARLIER, 0);
+    }
     const refused = [...this.#plan.names.keys()].filter((resource) => {
       const known = this.get(resource);
       return known !== undefined && known !== 'readable';
@@ -123,9 +148,13 @@ export class CapabilityMemory {
   }
 
   #set(resource: string, known: Known, untilMs: number, isGuess = false): void {
+    this.#write(resource, isGuess ? GUESS : KNOWN.indexOf(known), untilMs);
+  }
+
+  #write(resource: string, known: number, untilMs: number): void {
     const index = this.#indexOf(resource);
     if (index < 0) return;
-    this.#known[index] = isGuess ? GUESS : KNOWN.indexOf(known);
+    this.#known[index] = known;
     this.#untilMs[index] = untilMs;
   }
 }

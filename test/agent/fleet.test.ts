@@ -27,7 +27,7 @@ async function createBench() {
     fleet,
     created,
     router: (name: string, changes: Partial<RouterSettings> = {}) => createRouterSettings(url, { name, ...changes }),
-    apply: (routers: readonly RouterSettings[], common: object = {}) =>
+    apply: (routers: readonly RouterSettings[], common: object = {}, signal = NEVER) =>
       fleet.apply(
         {
           routers,
@@ -37,8 +37,16 @@ async function createBench() {
             return new RouterAgent({ ...options, settings, lifecycle: state });
           },
         },
-        NEVER,
+        signal,
       ),
+    /** Polls a router once, which logs in to it. */
+    poll: async (name: string) => {
+      const status = fleet
+        .find(name)
+        ?.activities()
+        .find(({ key }) => key === `${name}/status`);
+      await status?.run(NEVER, { isAwaited: () => false, isTriggered: false });
+    },
     series: (name: string) =>
       [...exposition.render('text', clock.monotonic(), name)]
         .join('')
@@ -128,17 +136,10 @@ test('Fleet logs out of what it takes away and, when it is closed, of all', asyn
   await using bench = await createBench();
   const { url } = router.agent.settings;
   await bench.apply([bench.router('a', { url }), bench.router('b', { url })]);
-  const poll = async (name: string) => {
-    const activity = bench.fleet
-      .find(name)
-      ?.activities()
-      .find(({ key }) => key === `${name}/status`);
-    await activity?.run(NEVER, { isAwaited: () => false, isTriggered: false });
-  };
   const loggedOut = () =>
     bench.ownLog.filter(({ message }) => message === 'Logged out').map(({ fields }) => fields['router']);
-  await poll('a');
-  await poll('b');
+  await bench.poll('a');
+  await bench.poll('b');
   await bench.apply([bench.router('a', { url })]);
   expect(loggedOut()).toEqual(['b']);
   await bench.fleet.close(NEVER);
@@ -149,11 +150,39 @@ test('Fleet goes on when a router cannot be logged out of', async () => {
   await using router = await openRouterAgent();
   await using bench = await createBench();
   await bench.apply([bench.router('a', { url: router.agent.settings.url })]);
-  const [status] = bench.fleet.find('a')?.activities() ?? [];
-  await status?.run(NEVER, { isAwaited: () => false, isTriggered: false });
+  await bench.poll('a');
   router.answers.set('/auth/logout', (response) => response.destroy());
   expect(await bench.apply([])).toEqual({ added: 0, changed: 0, removed: 1 });
   expect(bench.fleet.countStates()).toEqual({ up: 0, down: 0, budget: 0, unknown: 0, paused: 0, retired: 0 });
+});
+
+test('Fleet restarts and adds routers while another one does not answer its logout, which keeps agent and values until then', async () => {
+  await using router = await openRouterAgent();
+  await using hanging = await openRouterAgent();
+  await using bench = await createBench();
+  const { url } = router.agent.settings;
+  const routers = [bench.router('hung', { url: hanging.agent.settings.url }), bench.router('a', { url })];
+  await bench.apply(routers);
+  await bench.poll('hung');
+  await bench.poll('a');
+  const asked = Promise.withResolvers<void>();
+  hanging.answers.set('/auth/logout', () => asked.resolve());
+  const [hung, a] = bench.fleet.routers;
+  bench.created.length = 0;
+  const patience = new AbortController();
+
+  const applied = bench.apply([...routers, bench.router('b', { url })], { hasSinks: false }, patience.signal);
+  await asked.promise;
+  await expect.poll(() => bench.created.toSorted()).toEqual(['a', 'b']);
+
+  expect(bench.fleet.find('a')).not.toBe(a);
+  expect(bench.fleet.routers.map(({ settings }) => settings.name)).toEqual(['hung', 'a', 'b']);
+  expect(bench.fleet.find('hung')).toBe(hung);
+  expect(bench.series('hung')).toContain('router_up{router="hung"} 1');
+  patience.abort();
+  expect(await applied).toEqual({ added: 1, changed: 2, removed: 0 });
+  expect(bench.fleet.find('hung')).not.toBe(hung);
+  expect(bench.series('hung').filter((line) => line.startsWith('router_up{'))).toEqual([]);
 });
 
 test('Fleet restarts the routers of a group that changed, and no others', async () => {

@@ -86,7 +86,7 @@ function createBench(changes: Partial<PlanOptions> = {}) {
   };
 }
 
-test('preparePlan() changes nothing, and its plan then changes the web server, the sinks and the routers in this order', async () => {
+test('preparePlan() changes nothing, and its plan then changes the web server, and the routers and sinks side by side', async () => {
   await using bench = createBench();
   const config = createConfig();
   const plan = await bench.prepare(config);
@@ -100,8 +100,8 @@ test('preparePlan() changes nothing, and its plan then changes the web server, t
     'limit connections to 512',
     'limit runs to 256',
     'bound the heap for 1',
-    'commit sinks',
     'commit routers',
+    'commit sinks',
     'keep a',
   ]);
   bench.happened.length = 0;
@@ -110,6 +110,17 @@ test('preparePlan() changes nothing, and its plan then changes the web server, t
   bench.happened.length = 0;
   await (await bench.prepare(createConfig({ connections: { connectionsMax: 40 } }))).commit(NEVER);
   expect(bench.happened).toEqual(expect.arrayContaining(['limit connections to 40', 'limit runs to 40']));
+});
+
+test('a plan changes the routers while a removed sink hangs, and then waits for it', async () => {
+  const hanging = Promise.withResolvers<void>();
+  await using bench = createBench({ sinks: { prepare: async () => ({ commit: () => hanging.promise }) } });
+  const committed = (await bench.prepare(createConfig())).commit(NEVER);
+  expect(bench.happened).toContain('commit routers');
+  expect(bench.happened).not.toContain('keep a');
+  hanging.resolve();
+  expect(await committed).toEqual({ added: 1, changed: 0, removed: 0 });
+  expect(bench.happened).toContain('keep a');
 });
 
 test('a plan warns if the process may open fewer files than its connections need', async () => {

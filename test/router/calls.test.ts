@@ -297,6 +297,14 @@ describe('RouterClient', () => {
     expect(bench.lines().filter((line) => line === 'GET /profiles')).toHaveLength(1);
   });
 
+  test.each([404, 403, 500])('Retry-After of an answer with %d is no wish to be left alone', async (status) => {
+    await using bench = await openRouter((_request, response) =>
+      response.writeHead(status, { 'retry-after': '60' }).end(),
+    );
+    await expect(bench.client.listProfiles()).rejects.toMatchObject({ status, retryAfterMs: undefined });
+    expect(bench.client.retryAfter).toBeUndefined();
+  });
+
   test('auth basic sends the credentials with each call and never logs in', async () => {
     const headers: unknown[] = [];
     await using bench = await openRouter(

@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { describe, expect, test, vi } from 'vitest';
 import { createSeededRandom, renderErrorChain, Secret } from '../../src/base/index.ts';
-import { RouterError } from '../../src/router/index.ts';
+import { type RouterClient, RouterError } from '../../src/router/index.ts';
 import { createCertificateAuthority } from '../../src/simulator/tls/certificate-authority.ts';
 import { answerJson, type Handler, inTurn, openRouter, REQUEST_TIMEOUT_MS, type RouterBench } from './http-router.ts';
 
@@ -121,6 +121,40 @@ describe('JSON calls', () => {
     expect(error).toMatchObject({ code: 'parse', disposition: 'skip', isAnswered: true });
     await closed.promise;
     expect(sentBytes).toBeLessThan(64 * 1024 * 1024);
+  });
+
+  test.each([
+    ['readDocument', 512, (client: RouterClient) => client.readDocument('device_info', never)],
+    ['configuration.read', 1024, (client: RouterClient) => client.configuration.read('wan/wans', {}, never)],
+    ['configuration.countEntries', 64, (client: RouterClient) => client.configuration.countEntries('a/b', {}, never)],
+  ])('RouterClient.%s() decodes no more than %d KiB: what a router answers holds up no others', async (...given) => {
+    const [, kib, read] = given;
+    const answers = [kib * 1024, kib * 1024 + 1].map((length) => {
+      const [begin, end] = ['{"config":{"list_size":1,"unique":{"a":"', '"}}}'];
+      return `${begin}${'x'.repeat(length - begin.length - end.length)}${end}`;
+    });
+    await using bench = await openRouter((_request, response) => {
+      const answer = answers.shift() ?? '';
+      response.write(answer.slice(0, 1000));
+      response.end(answer.slice(1000));
+    });
+    await read(bench.client);
+    const error = await thrownBy(read(bench.client));
+    expect(error).toMatchObject({ code: 'parse', disposition: 'skip', isAnswered: true, status: 200 });
+    expect(String(error)).toContain(`more than ${kib * 1024} bytes`);
+  });
+
+  test('RouterClient.readProfiles() ends an answer that announces more than 4 MiB at its head, and the router counts as well', async () => {
+    const closed = Promise.withResolvers<void>();
+    await using bench = await openRouter((_request, response) => {
+      response.setHeader('content-length', 4 * 1024 * 1024 + 1);
+      response.on('error', () => {}).on('close', () => closed.resolve());
+      response.write(Buffer.alloc(2 * 1024 * 1024, ' '));
+    });
+    const error = await thrownBy(bench.client.readProfiles(never));
+    expect(error).toMatchObject({ code: 'parse', disposition: 'skip', isAnswered: true, status: 200 });
+    await closed.promise;
+    expect(bench.client.wireBytes.received).toBeLessThan(512 * 1024);
   });
 
   test.each([

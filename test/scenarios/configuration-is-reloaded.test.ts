@@ -1,8 +1,11 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import type { Config, RouterSettings } from '../../src/config/index.ts';
 import { createStdoutSettings } from '../../src/delivery/index.ts';
 import { advanceUntil } from '../support/advance-until.ts';
 import { startFleet } from '../support/fleet.ts';
+import { createHttpSettings } from '../support/sink-settings.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -124,6 +127,51 @@ test('a reload ends a poll that hangs, of a router whose settings have changed, 
 
   expect(result).toEqual({ ok: true });
   expect(fleet.router(0).counters).toMatchObject({ logins: 1, logouts: 0 });
+});
+
+test('a reload that changes all routers polls them at once, and takes none out of /sd, while one of them hangs', async () => {
+  await using fleet = await startFleet({ routers: 3 });
+  await fleet.advance(2 * MINUTE_MS);
+  await fleet.router(2).fault('hang');
+  const loginsOf = (index: number) => fleet.router(index).counters.logins;
+
+  const reloading = fleet.reload(withRouters((router) => ({ ...router, byteBudget: 1e9 })));
+  await expect.poll(() => [0, 1].map((index) => fleet.router(index).counters.logouts)).toEqual([1, 1]);
+  // The router that hangs is logged out of for five seconds.
+  await advanceUntil(
+    expect
+      .poll(() => [0, 1].map(loginsOf))
+      .toEqual([2, 2])
+      .then(() => {}),
+    fleet.clock,
+    10,
+  );
+  await expect.poll(async () => pollsOf(await fleet.metrics(), 'sim-1')).toBe('1');
+
+  expect(fleet.clock.monotonic()).toBeLessThan(2 * MINUTE_MS + 5000);
+  expect(await fleet.metrics('/sd')).toMatch(/sim-1.*sim-2.*sim-3/s);
+  expect(await fleet.metrics()).toMatch(/^router_uptime_seconds\{router="sim-3"\}/m);
+  expect(await advanceUntil(reloading, fleet.clock, 1000)).toEqual({ ok: true });
+});
+
+test('a router that is removed together with a sink that hangs is logged out of', async () => {
+  const asked = Promise.withResolvers<void>();
+  const server = createServer(() => asked.resolve());
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const hanging = createHttpSettings('hanging', `http://127.0.0.1:${port}/`);
+  await using fleet = await startFleet({ routers: 2, config: (config) => ({ ...config, sinks: [hanging] }) });
+  fleet.router(0).appendLog('network', 'a line');
+  await advanceUntil(asked.promise, fleet.clock, 1000);
+
+  const reloading = fleet.reload((config) => ({
+    ...withRouters((router, index) => (index === 1 ? undefined : router))(config),
+    sinks: [createStdoutSettings('console')],
+  }));
+  expect(await advanceUntil(reloading, fleet.clock, 1000)).toEqual({ ok: true });
+  server.closeAllConnections();
+  server.close();
+  expect(fleet.router(1).counters).toMatchObject({ logins: 1, logouts: 1 });
 });
 
 test('sinks that are added by a reload get what comes from then on, and logs begin to be followed', async () => {

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import type { FaultName, FaultOptions } from '../../src/simulator/index.ts';
 import type { RouterDetail } from '../../src/web/index.ts';
+import { BOARD } from '../agent/router-agent-bench.ts';
+import { answerJson, openRouter } from '../router/http-router.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 
 const SECOND_MS = 1000;
@@ -67,6 +69,23 @@ test.each(FAULTS)('a router that answers %s (%o) with Retry-After is left alone 
   expect(fleet.records.map(({ message }) => message)).toEqual(['meanwhile']);
   expect(countWarnings(fleet, /asks to be left alone/)).toBe(1);
   expect(countWarnings(fleet, /longer wait than it gets/)).toBe(0);
+});
+
+test('a router that says Retry-After with 404 for cards that it lacks is read whole in one poll', async () => {
+  const asked = new Set<string>();
+  await using router = await openRouter((request, response) => {
+    const path = (request.url ?? '').split('/status/')[1] ?? '';
+    asked.add(path);
+    if (path === 'device_info') answerJson(response, BOARD);
+    else if (path === 'lte5') answerJson(response, { status: { unique: { RSSI: '-71' } } });
+    else response.writeHead(404, { 'retry-after': '60' }).end();
+  });
+  await using fleet = await startFleet({
+    config: (one) => ({ ...one, sinks: [], routers: one.routers.map((first) => ({ ...first, url: router.url })) }),
+  });
+  await fleet.advance(10 * SECOND_MS);
+  expect(asked.size).toBeGreaterThan(20);
+  expect(await fleet.metrics()).toMatch(/^router_modem_rssi_dbm\{.*\} -71$/m);
 });
 
 test('a router that is left alone for longer than stale_after is down from then on, and up after the wait', async () => {

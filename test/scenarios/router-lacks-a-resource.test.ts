@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Config } from '../../src/config/index.ts';
+import { BOARD } from '../agent/router-agent-bench.ts';
+import { answerJson, openRouter } from '../router/http-router.ts';
 import { startFleet } from '../support/fleet.ts';
 import { sampled, sampleNote } from '../support/sampled.ts';
 
@@ -45,6 +47,39 @@ test('a card that a router does not have is asked for once a day, restarts of th
   expect(await fleet.metrics()).toContain('router_resource_supported{router="sim-1",resource="sfp*"} 0\n');
   await fleet.advance(12 * HOUR_MS);
   expect(countAbsent()).toBe(3 * first);
+});
+
+test('a card that a starting router answers with 404 is down meanwhile, and is read again within minutes', async () => {
+  let isStarting = false;
+  await using router = await openRouter((request, response) => {
+    const url = request.url ?? '';
+    if (url.endsWith('/status/device_info')) answerJson(response, BOARD);
+    else if (url.endsWith('/status/lte2') && !isStarting) answerJson(response, { status: { unique: { RSSI: '-71' } } });
+    else if (url.includes('/auth/')) answerJson(response, {});
+    else response.writeHead(404).end();
+  });
+  await using fleet = await startFleet({
+    config: (one) => ({ ...one, sinks: [], routers: one.routers.map((first) => ({ ...first, url: router.url })) }),
+  });
+  await fleet.advance(3 * MINUTE_MS);
+  const series = 'router="sim-1",resource="lte2"';
+  expect(await fleet.metrics()).toContain(`router_resource_up{${series}} 1\n`);
+
+  isStarting = true;
+  await fleet.advance(MINUTE_MS);
+  expect(await fleet.metrics()).toContain(`router_resource_up{${series}} 0\n`);
+  expect(await fleet.metrics()).toContain(`router_resource_supported{${series}} 1\n`);
+  isStarting = false;
+  await fleet.advance(2 * MINUTE_MS);
+  expect(await fleet.metrics()).toContain(`router_resource_up{${series}} 1\n`);
+  expect(await fleet.metrics()).toMatch(/^router_modem_rssi_dbm\{.*\} -71$/m);
+
+  // A card that was taken out is one that the router lacks, after an hour.
+  isStarting = true;
+  await fleet.advance(2 * HOUR_MS);
+  const metrics = await fleet.metrics();
+  expect(metrics).not.toContain(`{${series}}`);
+  expect(metrics).toContain('router_resource_supported{router="sim-1",resource="lte*"} 0\n');
 });
 
 test('after the firmware changed, what a router did not have is asked for at its next inventory', async () => {

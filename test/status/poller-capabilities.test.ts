@@ -86,13 +86,43 @@ test('isFresh does not ask for what is known to be absent', async () => {
   expect(await bench.turn(1000, { isFresh: true })).toEqual(['plain']);
 });
 
-test('a resource that vanishes is absent from then on', async () => {
+test('a resource that vanishes fails and is asked for with growing waits for an hour, and is absent from then on', async () => {
   const bench = openBench([PLAIN, MODEM], { plain: body(), lte2: body() });
   await bench.turn(0);
   bench.script['lte2'] = NOT_FOUND;
-  await bench.turn(MINUTE);
-  const result = await bench.poller.pollOnce(SIGNAL);
-  expect(capabilitiesOf(result)).toEqual(['plain supported', 'lte* absent optional']);
+  const states: string[] = [];
+  const minutes: number[] = [];
+  for (let minute = 1; minute <= 180; minute++) {
+    await bench.clock.advance(MINUTE);
+    bench.asked.length = 0;
+    const result = await bench.poller.pollOnce(SIGNAL);
+    if (bench.asked.includes('lte2')) minutes.push(minute);
+    states.push(...result.resources.filter(({ name }) => name === 'lte2').map(({ state }) => state));
+    if (minute === 60) expect(capabilitiesOf(result)).toEqual(['plain supported', 'lte2 supported optional']);
+    if (minute === 180) expect(capabilitiesOf(result)).toEqual(['plain supported', 'lte* absent optional']);
+  }
+  expect(minutes).toEqual([1, 2, 3, 5, 9, 17, 33, 65]);
+  expect(states).toEqual([...minutes.slice(1).map(() => 'failed'), 'unsupported']);
+});
+
+test('a resource that vanishes and comes back is read at the next turn, and is doubted anew when it vanishes again', async () => {
+  const bench = openBench([PLAIN, MODEM], { plain: body(), lte2: body() });
+  await bench.turn(0);
+  for (const minute of [1, 3]) {
+    bench.script['lte2'] = NOT_FOUND;
+    expect(await bench.turn(minute * MINUTE)).toEqual(['plain', 'lte2']);
+    bench.script['lte2'] = body();
+    expect(await bench.turn((minute + 1) * MINUTE)).toEqual(['plain', 'lte2']);
+  }
+});
+
+test('a resource that vanishes with another firmware is absent at once', async () => {
+  const bench = openBench([WHO, MODEM], { device_info: device('6.1'), lte2: body() });
+  await bench.turn(0);
+  bench.script['device_info'] = device('9.5');
+  bench.script['lte2'] = NOT_FOUND;
+  const result = await bench.poller.pollOnce(SIGNAL, { isFresh: true });
+  expect(result.resources.find(({ name }) => name === 'lte2')?.state).toBe('unsupported');
 });
 
 test('a resource that only failed keeps what was known of it', async () => {

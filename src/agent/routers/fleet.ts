@@ -41,12 +41,15 @@ interface Wanted {
   readonly hash: string;
 }
 
-interface Member {
-  readonly agent: RouterAgent;
+interface Hashes {
   /** Hash of its own settings. */
   readonly hash: string;
   /** Hash of the settings of all routers with which it was created. */
   readonly commonHash: string;
+}
+
+interface Member extends Hashes {
+  readonly agent: RouterAgent;
 }
 
 /** A router whose own settings differ. */
@@ -81,6 +84,8 @@ export class Fleet {
   readonly #options: FleetOptions;
   readonly #members = new Map<string, Member>();
   readonly #mutex = new Mutex();
+  /** Agents that are added. */
+  readonly #turns = new Mutex();
   /** Creates the agents of the last wish. */
   #create: FleetWish['create'] | undefined;
   /** Set while a state has an end. */
@@ -168,41 +173,70 @@ export class Fleet {
   }
 
   async #apply(wish: FleetWish, signal: AbortSignal): Promise<FleetChange> {
-    const { create } = wish;
-    this.#create = create;
+    this.#create = wish.create;
     const steps = new Steps();
     const { wanted, commonHash } = await readWish(wish);
-    const isLeaving = ([name, { hash, commonHash: common }]: [string, Member]) =>
-      wanted.get(name)?.hash !== hash || common !== commonHash;
-    const leaving = await filterInSteps(this.#members, isLeaving, steps);
-    const removals: Promise<void>[] = [];
-    for (const [, { agent }] of leaving) {
-      removals.push(this.#remove(agent, wanted.get(agent.settings.name)?.settings, signal));
+    const added = await filterInSteps(wanted.values(), ({ settings: { name } }) => !this.#members.has(name), steps);
+    // Side by side: a router that does not answer its logout holds up no other.
+    const changes: Promise<void>[] = [];
+    let changed = 0;
+    let removed = 0;
+    for (const [name, { agent, hash, commonHash: common }] of [...this.#members]) {
+      const next = wanted.get(name);
+      if (!next) {
+        removed++;
+        changes.push(this.#remove(agent, signal));
+      } else if (next.hash !== hash || common !== commonHash) {
+        changed++;
+        changes.push(this.#restart(agent, next.settings, { hash: next.hash, commonHash }, signal));
+      } else {
+        if (agent.settings !== next.settings) agent.adopt(next.settings);
+        changes.push(this.#renewState(agent, signal));
+      }
       // What a removal goes on with when it has nothing to wait for belongs to this step.
       await Promise.resolve();
       if (steps.isDue) await steps.next();
     }
-    await Promise.all(removals);
-    const isAdded = ({ settings: { name } }: Wanted) => !this.#members.has(name);
-    const added = await filterInSteps(wanted.values(), isAdded, steps);
-    const unopened = await this.#open(added.map(({ settings: { name } }) => name));
-    for (const { settings: one, hash } of added) {
-      // Nobody would close it.
-      if (this.#isClosed) break;
-      if (unopened.has(one.name)) continue;
-      this.#add(one, { hash, commonHash }, create);
-      if (steps.isDue) await steps.next();
-    }
-    for (const { settings: one } of wanted.values()) {
-      const agent = this.#members.get(one.name)?.agent;
-      if (agent && agent.settings !== one) agent.adopt(one);
-      if (agent) await this.#renewState(agent, signal);
-      if (steps.isDue) await steps.next();
-    }
+    changes.push(this.#start(added, commonHash));
+    await Promise.all(changes);
     this.#awaitEnds();
-    const gone = leaving.filter(([name]) => !wanted.has(name)).length;
-    const changed = leaving.length - gone;
-    return { added: added.length - changed, changed, removed: gone };
+    return { added: added.length, changed, removed };
+  }
+
+  /** Starts routers that are new, in their order. */
+  async #start(added: readonly Wanted[], commonHash: string): Promise<void> {
+    const unopened = await this.#open(added.map(({ settings: { name } }) => name));
+    for (const { settings, hash } of added) {
+      // Once the fleet is closed, nobody would close it.
+      if (this.#isClosed) return;
+      if (!unopened.has(settings.name)) await this.#addInTurn(() => this.#add(settings, { hash, commonHash }));
+    }
+  }
+
+  /**
+   * Ends the agent of a router, and only then starts another one with new settings: tokens are used once, and a log has one
+   * position. Until then it is listed, and its last values are served.
+   */
+  async #restart(agent: RouterAgent, settings: RouterSettings, hashes: Hashes, signal: AbortSignal): Promise<void> {
+    const { name } = settings;
+    await this.#end(agent, signal);
+    const unopened = await this.#open([name]);
+    await this.#addInTurn(() => {
+      // Labels are part of every series, so counters with other labels are other series.
+      if (isDeepStrictEqual(settings.labels, agent.settings.labels)) this.#options.exposition.forgetValues(name);
+      else this.#options.exposition.forget(name);
+      if (unopened.has(name) || this.#isClosed) this.#members.delete(name);
+      else this.#add(settings, hashes);
+    });
+  }
+
+  /** Adds routers one after another and in steps, however many could be added at once. */
+  #addInTurn(add: () => void): Promise<void> {
+    return this.#turns.run(async () => {
+      const steps = new Steps();
+      if (steps.isDue) await steps.next();
+      add();
+    });
   }
 
   /** Loads the stored state of routers. Returns the names of those that cannot run, because it could not be loaded. */
@@ -241,11 +275,11 @@ export class Fleet {
     await Promise.all(this.routers.map((agent) => agent.close(signal)));
   }
 
-  #add(settings: RouterSettings, hashes: Pick<Member, 'hash' | 'commonHash'>, create: FleetWish['create']): void {
+  #add(settings: RouterSettings, { hash, commonHash }: Hashes): void {
     const { scheduler, exposition, lifecycle } = this.#options;
     const state = lifecycle.resolve(settings);
-    const agent = create(settings, state);
-    const { hash, commonHash } = hashes;
+    const agent = this.#create?.(settings, state);
+    if (!agent) return;
     this.#members.set(settings.name, { agent, hash, commonHash });
     for (const activity of agent.activities()) scheduler.add(activity);
     agent.start();
@@ -261,13 +295,11 @@ export class Fleet {
     if (isSameState(before, next)) return;
     if (before.state === next.state || (isAsked(before) && isAsked(next))) agent.continueIn(next);
     else {
-      const create = this.#create;
       const member = this.#members.get(settings.name);
-      if (!create || !member) return;
+      if (!member) return;
       using deadline = openDeadline(clock, LOGOUT_MS_MAX, signal);
-      await this.#remove(agent, settings, deadline.signal);
+      await this.#restart(agent, settings, member, deadline.signal);
       if (this.#isClosed) return;
-      this.#add(settings, member, create);
     }
     if (isAsked(next)) this.#logState('The state of a router changed', settings.name, next);
   }
@@ -300,17 +332,17 @@ export class Fleet {
     this.#awaitEnds();
   }
 
-  async #remove(agent: RouterAgent, next: RouterSettings | undefined, signal: AbortSignal): Promise<void> {
-    const { name, labels } = agent.settings;
-    const { scheduler, exposition } = this.#options;
-    this.#members.delete(name);
-    await Promise.all(agent.activities().map(({ key }) => scheduler.remove(key)));
+  async #end(agent: RouterAgent, signal: AbortSignal): Promise<void> {
+    await Promise.all(agent.activities().map(({ key }) => this.#options.scheduler.remove(key)));
     // A failed logout does not concern the new settings.
     await agent.close(signal).catch(() => {});
-    // Labels are part of every series, so counters with other labels are other series.
-    if (next && isDeepStrictEqual(next.labels, labels)) exposition.forgetValues(name);
-    else exposition.forget(name);
-    if (next) return;
+  }
+
+  async #remove(agent: RouterAgent, signal: AbortSignal): Promise<void> {
+    const { name } = agent.settings;
+    this.#members.delete(name);
+    await this.#end(agent, signal);
+    this.#options.exposition.forget(name);
     this.#options.lifecycle.forget(name);
     try {
       await this.#options.store?.closeRouter(name);

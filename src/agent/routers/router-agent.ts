@@ -2,6 +2,7 @@ import { type Clock, type Logger, renderErrorChain } from '../../base/index.ts';
 import { type RouterSettings, toClientOptions } from '../../config/index.ts';
 import type { FleetExposition } from '../../exposition/index.ts';
 import type { ArchivePool } from '../../logs/index.ts';
+import type { NameLookup } from '../../net/index.ts';
 import { type ConnectionLimit, RouterClient, RouterError, type SessionEvent } from '../../router/index.ts';
 import type { Activity, PaceIntervals, RunOutcome } from '../../schedule/index.ts';
 import type { ModelMemory, PollResult, StatusPoller } from '../../status/index.ts';
@@ -53,6 +54,8 @@ export interface RouterAgentOptions {
   readonly archives: ArchivePool;
   /** Bound of the connections to all routers. */
   readonly connections: ConnectionLimit;
+  /** Resolves the names of all routers. Default: the system's own lookup. */
+  readonly names?: NameLookup | undefined;
   /** Resources that routers of each model lack. */
   readonly models: ModelMemory;
   /** Says what may be sent to the router at the moment. Default: everything. */
@@ -108,6 +111,7 @@ export class RouterAgent {
       admit: options.gate && (() => this.#admit()),
       downloadMsMax: DOWNLOAD_MS_MAX,
       connectionLimit: options.connections,
+      lookup: options.names?.lookup,
       onSecondConnection: (answers, cause) => this.#onSecondConnection(answers, cause),
     });
     this.#client = client;

@@ -26,6 +26,9 @@ export interface EntryChoice {
   readonly filter?: Filter;
 }
 
+/** Bounds of the answers: a resource with its scheme is far below one MiB, a number of entries takes some hundred bytes. */
+const CONFIGURATION_BYTES_MAX = 1024 * 1024;
+const SIZE_BYTES_MAX = 64 * 1024;
 const NEVER = new AbortController().signal;
 
 /**
@@ -50,7 +53,9 @@ export class ConfigurationCalls {
     signal: AbortSignal = NEVER,
   ): Promise<Configuration> {
     const call = this.#createCall('GET', resource, renderConfigurationQuery(options), signal);
-    const configuration = decodeConfiguration((await this.#requests.ask(call, 200)).body);
+    const configuration = decodeConfiguration(
+      (await this.#requests.ask({ ...call, bytesMax: CONFIGURATION_BYTES_MAX }, 200)).body,
+    );
     if (!configuration) throw toShapeError(call, 'an object "config"');
     return configuration;
   }
@@ -59,7 +64,7 @@ export class ConfigurationCalls {
   async countEntries(resource: string, options: EntryChoice = {}, signal: AbortSignal = NEVER): Promise<number> {
     const query = renderConfigurationQuery({ ...options, returnSize: true });
     const call = this.#createCall('GET', resource, query, signal);
-    const size = decodeListSize((await this.#requests.ask(call, 200)).body);
+    const size = decodeListSize((await this.#requests.ask({ ...call, bytesMax: SIZE_BYTES_MAX }, 200)).body);
     if (size === undefined) throw toShapeError(call, 'a number "config.list_size"');
     return size;
   }

@@ -1,4 +1,4 @@
-import { connect as connectTcp, isIP, type Socket } from 'node:net';
+import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as connectTls, type SecureContext, type TLSSocket } from 'node:tls';
 import { type buildConnector, errors } from 'undici';
@@ -24,6 +24,8 @@ export interface RouterWay {
   readonly proxy?: RouterProxy | undefined;
   /** Own address that connections come from. Absent: the system chooses it. */
   readonly sourceAddress?: string | undefined;
+  /** Resolves names. Default: the system's own lookup. */
+  readonly lookup?: LookupFunction | undefined;
 }
 
 /** Options of one connection attempt. */
@@ -164,7 +166,7 @@ export class ConnectionAttempt {
   }
 
   #dial(): void {
-    const { target, onSocket, connectTimeoutMs, clock, limit, proxy, sourceAddress } = this.#options;
+    const { target, onSocket, connectTimeoutMs, clock, limit, proxy, sourceAddress, lookup } = this.#options;
     this.#isSecuring = false;
     const release = claimDescriptor();
     if (!release) {
@@ -180,7 +182,7 @@ export class ConnectionAttempt {
       return;
     }
     const address = proxy ? toProxyAddress(proxy) : toAddress(target);
-    const options = toTcpOptions(address, connectTimeoutMs, sourceAddress);
+    const options = { ...toTcpOptions(address, connectTimeoutMs, sourceAddress), ...(lookup && { lookup }) };
     // A proxy says something first, which is not for TLS.
     const carrier = target.protocol === HTTPS && !proxy ? new TlsCarrier() : undefined;
     const socket = connectTcp(carrier ? { ...options, onread: carrier.onread } : options);

@@ -6,7 +6,7 @@ import type { AnswerHead } from './streamed-exchange.ts';
 /** An answer read whole. */
 export interface JsonAnswer {
   readonly status: number;
-  /** Wait that the router asks for (`Retry-After`). Milliseconds; `Infinity` for a date by a clock that is off. */
+  /** Wait that a busy router asks for (`Retry-After`). Milliseconds; `Infinity` for a date by a clock that is off. */
   readonly retryAfterMs?: number | undefined;
   /** The router's own time (`Date`), milliseconds since the Unix epoch. */
   readonly dateMs?: number | undefined;
@@ -28,6 +28,9 @@ interface AnsweredRequest {
   readonly knownDigest?: string | undefined;
 }
 
+/** Statuses of a healthy router that is busy. */
+export const BUSY_STATUSES: ReadonlySet<number | undefined> = new Set([429, 503]);
+
 /** Reads an answer. `headerValues`: those of the configuration, which may be secret. */
 export function toJsonAnswer(
   { statusCode, headers }: AnswerHead,
@@ -42,8 +45,10 @@ export function toJsonAnswer(
     statusCode === 200 && path.startsWith('/auth/') ? [] : (authorization ?? '').split(' ', 2);
   return {
     status: statusCode,
-    // The clock of a router may show its date of manufacture.
-    retryAfterMs: parseRetryAfter(headers['retry-after'], clock.now(), headers.date),
+    // The clock of a router may show its date of manufacture. With another status, the header is not about all requests.
+    retryAfterMs: BUSY_STATUSES.has(statusCode)
+      ? parseRetryAfter(headers['retry-after'], clock.now(), headers.date)
+      : undefined,
     dateMs: parseHttpDate(headers.date),
     body: digest !== undefined && digest === knownDigest ? undefined : parseJson(bytes, [credentials, ...headerValues]),
     digest,

@@ -3,7 +3,7 @@ import { isPlainObject } from '../../net/index.ts';
 import type { WireFacts } from '../connection/connector.ts';
 import { type ErrorDetail, RouterError, type RouterErrorOptions } from '../errors.ts';
 import type { ConsumeDownload } from './download-body.ts';
-import type { JsonAnswer, WholeAnswer } from './json-answer.ts';
+import { BUSY_STATUSES, type JsonAnswer, type WholeAnswer } from './json-answer.ts';
 import { PartedDownload } from './parted-download.ts';
 import { SecondConnection } from './second-connection.ts';
 import { type AuthMode, type Credentials, createCredentials, type SessionEvent } from './session.ts';
@@ -37,8 +37,6 @@ export type TurnWork<T> = (signal: AbortSignal, isBeside: boolean) => Promise<T>
 const LOGIN_PATH = '/auth/login';
 /** Repetitions of a request that was refused with 401: with a token of a refresh, then with one of a login. */
 const REFUSALS_MAX = 2;
-/** Statuses of a healthy router that is busy. */
-const BUSY_STATUSES: ReadonlySet<number | undefined> = new Set([429, 503]);
 /** Wait for a busy router without `Retry-After`. Milliseconds. */
 const BUSY_WAIT_MS = 3000;
 /** Longest wait within a call; a longer `Retry-After` is left to the caller. Milliseconds. */
@@ -273,8 +271,8 @@ export class RequestQueue {
     this.#sendsParts.set(path, isSent && this.#sendsParts.get(path) !== false);
   }
 
-  #noteRetryAfter({ status, retryAfterMs }: RouterError): void {
-    if (retryAfterMs === undefined || !BUSY_STATUSES.has(status)) return;
+  #noteRetryAfter({ retryAfterMs }: RouterError): void {
+    if (retryAfterMs === undefined) return;
     const untilMs = this.#clock.monotonic() + Math.min(retryAfterMs, RETRY_AFTER_MS_MAX);
     this.#retryAfter = { untilMs, isCapped: retryAfterMs > RETRY_AFTER_MS_MAX };
   }

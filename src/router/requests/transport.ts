@@ -53,12 +53,12 @@ export interface TransportRequest {
   readonly unlessEtag?: string | undefined;
   /** Requests a digest of the answer, whose body is not decoded if its digest is this one. Absent: no digest. */
   readonly knownDigest?: string | undefined;
-  /** A download that is longer fails behind these bytes. Absent: no bound. */
+  /** A longer answer is an error. Default: 4 MiB, and no bound for a download, which fails behind these bytes. */
   readonly bytesMax?: number | undefined;
   readonly signal: AbortSignal;
 }
 
-/** Bound of a JSON answer. The largest of the interface, a configuration with its scheme, is far below one MiB. */
+/** Bound of a JSON answer whose request has none: the largest, the names of all log files, is about one MiB. */
 const JSON_BYTES_MAX = 4 * 1024 * 1024;
 /** Bytes of an unwanted body that are still read to keep the connection: about the cost of a TLS handshake. */
 const UNREAD_BYTES_MAX = 8 * 1024;
@@ -185,8 +185,15 @@ export class Transport {
   /** Reads an answer that is no download. */
   async #readAnswer(answer: StreamedExchange, request: TransportRequest): Promise<WholeAnswer> {
     const head = await answer.head;
-    const bytes = await answer.readWhole(JSON_BYTES_MAX, request.method === 'GET' ? this.#options.onBody : undefined);
-    if (!bytes) throw toTooLongError(request, head.statusCode);
+    const bytesMax = Math.min(request.bytesMax ?? Infinity, JSON_BYTES_MAX);
+    if (Number(head.headers['content-length']) > bytesMax) {
+      const error = toTooLongError(request, head.statusCode, bytesMax);
+      // Each byte of it that comes until then costs money.
+      answer.fail(error);
+      throw error;
+    }
+    const bytes = await answer.readWhole(bytesMax, request.method === 'GET' ? this.#options.onBody : undefined);
+    if (!bytes) throw toTooLongError(request, head.statusCode, bytesMax);
     return toJsonAnswer(head, bytes, request, this.#options.clock, Object.values(this.#renderHeaders()));
   }
 
@@ -231,21 +238,21 @@ function refuseLate(connect: Connector['connect'], admit: () => Error | undefine
 }
 
 function createConnector(options: TransportOptions): Connector {
-  const { tls = {}, requestTimeoutMs, connectTimeoutMs, clock, proxy, sourceAddress } = options;
+  const { tls = {}, requestTimeoutMs, connectTimeoutMs, clock, proxy, sourceAddress, lookup } = options;
   const limits = {
     timeoutMs: requestTimeoutMs,
     connectTimeoutMs: toConnectTimeoutMs(connectTimeoutMs, requestTimeoutMs),
   };
   const limit = options.connectionLimit ?? new ConnectionLimit(Number.POSITIVE_INFINITY);
-  return new Connector({ tls, ...limits, clock, limit, proxy, sourceAddress });
+  return new Connector({ tls, ...limits, clock, limit, proxy, sourceAddress, lookup });
 }
 
 function renderAttempt(options: TransportRequest): string {
   return `${options.method} ${options.path}`;
 }
 
-function toTooLongError(options: TransportRequest, status: number): RouterError {
-  return new RouterError('parse', `${renderAttempt(options)} answered with more than ${JSON_BYTES_MAX} bytes`, {
+function toTooLongError(options: TransportRequest, status: number, bytesMax: number): RouterError {
+  return new RouterError('parse', `${renderAttempt(options)} answered with more than ${bytesMax} bytes`, {
     disposition: 'skip',
     status,
     isAnswered: !options.path.startsWith('/auth/') && status !== 401,
