@@ -53,8 +53,18 @@ export function toTlsError({ subject, reason, hint }: TlsFailure, what: string):
   return new RouterError('tls', message, { disposition: 'operator', hint, isUnsent: true });
 }
 
-/** Converts an error of the HTTP client to a {@link RouterError}; `what` names the attempt, as in "GET /profiles". */
-export function toRouterError(cause: unknown, what: string): RouterError {
+/** Returns the hint for a router that closes the connection on the first request. */
+export function adviseClosed(isTls: boolean): string {
+  return isTls
+    ? 'The router may require a client certificate: see tls.cert_file and tls.key_file of this router'
+    : 'The router may expect TLS on this port: see scheme and port in the url of this router';
+}
+
+/**
+ * Converts an error of the HTTP client to a {@link RouterError}; `what` names the attempt, as in "GET /profiles". `lostHint`: for a
+ * connection that ended during it.
+ */
+export function toRouterError(cause: unknown, what: string, lostHint?: string): RouterError {
   if (cause instanceof RouterError) return cause;
   if (cause instanceof DeadlineExceeded) {
     return new RouterError('timeout', `${what} took longer than ${cause.limitMs} ms`, { disposition: 'retry' });
@@ -77,7 +87,7 @@ export function toRouterError(cause: unknown, what: string): RouterError {
   const untrusted = explainTls(findCoded(cause), 'router');
   if (untrusted) return toTlsError(untrusted, what);
   if (fault === 'unreachable' || BROKEN_CODES.has(code)) {
-    return new RouterError('connect', `${what} lost its connection`, { disposition: 'retry', cause });
+    return new RouterError('connect', `${what} lost its connection`, { disposition: 'retry', hint: lostHint, cause });
   }
   if (TIMEOUT_CODES.has(code)) {
     return new RouterError('timeout', `${what} was not answered in time`, { disposition: 'retry', cause });
@@ -102,6 +112,6 @@ function findReason(cause: unknown): { readonly code: string; readonly isUnderWa
 }
 
 /** Returns the reason of the caller's abort unchanged; converts everything else, as {@link toRouterError} does. */
-export function toCallerError(cause: unknown, signal: AbortSignal, attempt: string): unknown {
-  return signal.aborted ? signal.reason : toRouterError(cause, attempt);
+export function toCallerError(cause: unknown, signal: AbortSignal, attempt: string, lostHint?: string): unknown {
+  return signal.aborted ? signal.reason : toRouterError(cause, attempt, lostHint);
 }

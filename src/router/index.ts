@@ -37,7 +37,7 @@ export { ConnectionLimit, type ConnectionLoad } from './connection/connection-li
 export type { ConnectionCounts, WireBytes } from './connection/connector.ts';
 export type { RouterProxy } from './connection/proxy.ts';
 export type { RouterCertificate, RouterTls, ShownCertificate } from './connection/trust.ts';
-export { type ErrorDetail, ROUTER_FAILURES, RouterError, type RouterFailure } from './errors.ts';
+export { adviseClosed, type ErrorDetail, ROUTER_FAILURES, RouterError, type RouterFailure } from './errors.ts';
 export { type ApiDescription, type DescribedCall, parseApiDescription } from './openapi.ts';
 export {
   MANUAL_ACTION_OPTIONS,

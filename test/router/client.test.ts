@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { describe, expect, test, vi } from 'vitest';
@@ -59,6 +60,17 @@ describe('JSON calls', () => {
       ['GET /status/device_info', 'access-1'],
     ]);
     expect(JSON.parse(bench.arrived[0]?.body ?? '')).toEqual({ username: 'monitor', password: 'simulated' });
+  });
+
+  test('RouterClient says what to do about a connection that is closed during the login, as TLS ports close plain ones', async () => {
+    const server = createServer((socket) => socket.once('data', () => socket.destroy())).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    await using bench = await openRouter(ok, { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
+    const error = await thrownBy(bench.client.readProfiles(never));
+    server.close();
+    expect(renderErrorChain(error)).toMatch(
+      /^POST \/auth\/login lost its connection: .*\. The router may expect TLS on this port: see scheme and port in the url/,
+    );
   });
 
   test('RouterClient keeps one connection for all its calls', async () => {

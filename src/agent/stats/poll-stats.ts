@@ -356,7 +356,9 @@ export function findStep(error: unknown, { isLogin, isTls, isRepeated, sent, rec
     case 'tls':
       return failure.code;
     case 'connect':
-      return isGreetingUnanswered ? 'tls' : 'tcp';
+      if (isGreetingUnanswered) return 'tls';
+      // Without TLS, what was sent is a request, so TCP was connected.
+      return !isTls && sent > 0 && !failure.isUnsent ? asked : 'tcp';
     case 'timeout':
       // The time-out may belong to an earlier step than the one that was waited for.
       if (sent === 0 && received === 0) return 'tcp';

@@ -1,6 +1,13 @@
 import { type Clock, openDeadline } from '../../base/index.ts';
 import { listRequestSecrets, type RouterSettings, toClientOptions } from '../../config/index.ts';
-import { equals, type RouterClient, RouterError, RouterProbe, type ShownCertificate } from '../../router/index.ts';
+import {
+  adviseClosed,
+  equals,
+  type RouterClient,
+  RouterError,
+  RouterProbe,
+  type ShownCertificate,
+} from '../../router/index.ts';
 import { createClient, logOut } from '../routers/connect.ts';
 import type { Examination, Learnt, RouterReport } from './examination.ts';
 import { examineLogs } from './logs.ts';
@@ -136,9 +143,7 @@ function logIn({ recorder, client, probe, signal, settings }: Examination): Prom
   const suspect = (error: unknown) => {
     // A router that is slow or busy, or another device, says nothing about TLS.
     if (!(error instanceof RouterError) || error.code !== 'connect') return undefined;
-    return probe.isTls
-      ? 'The router may require a client certificate: see tls.cert_file and tls.key_file of this router'
-      : 'The router may expect TLS on this port: see scheme and port in the url of this router';
+    return adviseClosed(probe.isTls);
   };
   return recorder.run(
     'login',

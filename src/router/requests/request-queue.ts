@@ -7,7 +7,7 @@ import { BUSY_STATUSES, type JsonAnswer, type WholeAnswer } from './json-answer.
 import { PartedDownload } from './parted-download.ts';
 import { SecondConnection } from './second-connection.ts';
 import { type AuthMode, type Credentials, createCredentials, type SessionEvent } from './session.ts';
-import { Transport, type TransportOptions, type TransportRequest } from './transport.ts';
+import { LOGIN_PATH, Transport, type TransportOptions, type TransportRequest } from './transport.ts';
 import { Turns } from './turns.ts';
 
 /** Credentials and connection of the requests of one router. */
@@ -34,7 +34,6 @@ export type Call = Omit<TransportRequest, 'authorization'>;
 /** Work of a turn. `isBeside`: bytes on the wire meanwhile are those of a download too. */
 export type TurnWork<T> = (signal: AbortSignal, isBeside: boolean) => Promise<T>;
 
-const LOGIN_PATH = '/auth/login';
 /** Repetitions of a request that was refused with 401: with a token of a refresh, then with one of a login. */
 const REFUSALS_MAX = 2;
 /** Wait for a busy router without `Retry-After`. Milliseconds. */

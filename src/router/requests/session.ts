@@ -2,7 +2,7 @@ import { type Clock, DeadlineExceeded, type Secret } from '../../base/index.ts';
 import { isPlainObject, readString } from '../../net/index.ts';
 import { RouterError } from '../errors.ts';
 import type { JsonAnswer } from './json-answer.ts';
-import type { TransportRequest } from './transport.ts';
+import { LOGIN_PATH, type TransportRequest } from './transport.ts';
 
 /** Event of the session with a router. */
 export type SessionEvent =
@@ -209,7 +209,7 @@ export class Session {
     const { ask, username, password } = this.#options;
     for (let value = used, isSecond = false; ; value = password.reveal(), isSecond = true) {
       this.#triedPassword = value;
-      const answer = await ask({ method: 'POST', path: '/auth/login', json: { username, password: value } }, signal);
+      const answer = await ask({ method: 'POST', path: LOGIN_PATH, json: { username, password: value } }, signal);
       const tokens = this.#decode(answer, true);
       if (tokens) return tokens;
       const error = toLoginError(answer, username);

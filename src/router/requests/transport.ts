@@ -5,7 +5,7 @@ import { type RouterWay, toConnectTimeoutMs } from '../connection/connection-att
 import { ConnectionLimit } from '../connection/connection-limit.ts';
 import { Connector, type WireFacts } from '../connection/connector.ts';
 import type { RouterTls } from '../connection/trust.ts';
-import { RouterError, toCallerError } from '../errors.ts';
+import { adviseClosed, RouterError, toCallerError } from '../errors.ts';
 import { DownloadBody, decodeFacts, findRangeStart, type OpenDownload } from './download-body.ts';
 import { type JsonAnswer, toJsonAnswer, type WholeAnswer } from './json-answer.ts';
 import { type RequestLimit, RequestTimer } from './request-timer.ts';
@@ -60,6 +60,8 @@ export interface TransportRequest {
 
 /** Bound of a JSON answer whose request has none: the largest, the names of all log files, is about one MiB. */
 const JSON_BYTES_MAX = 4 * 1024 * 1024;
+/** The first request of a session: on a connection that is closed during it, nothing has been answered yet. */
+export const LOGIN_PATH = '/auth/login';
 /** Bytes of an unwanted body that are still read to keep the connection: about the cost of a TLS handshake. */
 const UNREAD_BYTES_MAX = 8 * 1024;
 /**
@@ -109,7 +111,8 @@ export class Transport {
     try {
       return await this.#readAnswer(answer, options);
     } catch (cause) {
-      throw toCallerError(cause, options.signal, renderAttempt(options));
+      const lostHint = options.path === LOGIN_PATH ? adviseClosed(this.#options.url.startsWith('https:')) : undefined;
+      throw toCallerError(cause, options.signal, renderAttempt(options), lostHint);
     } finally {
       end();
     }
