@@ -33,14 +33,14 @@ function createBench(threads = 24) {
     names,
     asked,
     running,
-    resolve: (name: string): Promise<Result | string> => resolve(names.lookup, name),
+    resolve: (name: string): Promise<Result | string> => resolveWith(names.lookup, name),
     answer: (name: string, address = '192.0.2.1') => end(name, null, [{ address, family: 4 }]),
     fail: (name: string, code: string) => end(name, Object.assign(new Error(code), { code })),
   };
 }
 
 /** Resolves with the addresses of a name, or the code of the error. */
-function resolve(lookup: LookupFunction, name: string): Promise<Result | string> {
+function resolveWith(lookup: LookupFunction, name: string): Promise<Result | string> {
   return new Promise((settle) =>
     lookup(name, { all: true }, (error, addresses) => {
       if (error) settle(error.code ?? '');
