@@ -207,9 +207,11 @@ export class Fleet {
   async #start(added: readonly Wanted[], commonHash: string): Promise<void> {
     const unopened = await this.#open(added.map(({ settings: { name } }) => name));
     for (const { settings, hash } of added) {
-      // Once the fleet is closed, nobody would close it.
-      if (this.#isClosed) return;
-      if (!unopened.has(settings.name)) await this.#addInTurn(() => this.#add(settings, { hash, commonHash }));
+      if (unopened.has(settings.name)) continue;
+      await this.#addInTurn(() => {
+        // Once the fleet is closed, nobody would close it.
+        if (!this.#isClosed) this.#add(settings, { hash, commonHash });
+      });
     }
   }
 
