@@ -100,14 +100,18 @@ export function checked(about: About, expected: string, charsMax: number, isVali
     .meta({ kind: 'text', ...about });
 }
 
-/** Text that `parse` converts to a value, or rejects with `undefined`; `render` is the inverse. */
+/**
+ * Text that `parse` converts to a value, or rejects with `undefined`; `render` is the inverse. `describe` says what was found
+ * instead, without a secret; default: the text, unless it may be a secret.
+ */
 export function parsed<Value>(
   about: About,
   expected: string,
   parse: (value: string) => Value | undefined,
   render: (value: Value) => string = String,
+  describe?: (value: string) => string,
 ) {
-  return codec(z.string({ error: expected }).meta(about), expected, parse, render);
+  return codec(z.string({ error: expected }).meta(about), expected, parse, render, describe);
 }
 
 /** Converts text of a schema to a {@link Secret}. The inverse renders `[secret]`. */
@@ -118,18 +122,20 @@ export function asSecret(written: z.ZodString) {
   );
 }
 
-/** Converts what is written to a value and back: `parse` rejects it with `undefined`, `render` is the inverse. */
+/** Converts what is written to a value and back: `parse` rejects it with `undefined`, `render` is the inverse. See {@link parsed}. */
 export function codec<Written extends z.ZodType, Value>(
   written: Written,
   expected: string,
   parse: (value: z.output<Written>) => Value | undefined,
   render: (value: Value) => z.output<Written>,
+  describe?: (value: z.output<Written>) => string,
 ) {
   return z.codec(written, z.custom<Value>(), {
     decode(value, context) {
       const result = parse(value);
       if (result !== undefined) return result;
-      context.issues.push({ code: 'custom', message: expected, input: value });
+      const params = describe && { found: describe(value) };
+      context.issues.push({ code: 'custom', message: expected, input: value, ...(params && { params }) });
       return z.NEVER;
     },
     encode: render,

@@ -182,11 +182,12 @@ function addFaults(issue: Issue, schema: z.core.$ZodType, value: unknown, file: 
     return;
   }
   const raw = source.valueAt(path);
+  const described: unknown = issue.code === 'custom' ? issue.params?.['found'] : undefined;
   faults.add(
     path,
     raw === undefined
       ? `Missing key; expected ${issue.message}`
-      : `Expected ${issue.message}; found ${describeValue(raw, path, secretKeys)}`,
+      : `Expected ${issue.message}; found ${described ?? describeValue(raw, path, secretKeys)}`,
     // As with an unknown key: what has no value among headers may be the value of the one before it.
     { nearest: findNearestValue(issue, raw), isKeyHidden: raw === null && secretKeys.isInMap(path.slice(0, -1)) },
   );
