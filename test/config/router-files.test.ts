@@ -129,7 +129,7 @@ describe('loadConfig() on files of routers', () => {
       'routers/a.yaml:4:14: [2].urll: Unknown key; did you mean "url"?',
       'routers/b.yaml:1:3: [0].username: Missing key; expected the account to log in with, here or in "defaults"',
       expect.stringMatching(/^routers\/b\.yaml:4:36: \[0\]\.poll\.deadline: poll\.deadline \(20s\) is longer than/),
-      'routers/b.yaml:5:18: [0].password_file: The file named here, text, does not exist; relative paths start at routers',
+      'routers/b.yaml:5:18: [0].password_file: The file named here does not exist; relative paths start at routers. Its name is not shown, because it may be the secret itself',
     ]);
   });
 

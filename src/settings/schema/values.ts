@@ -277,7 +277,7 @@ export function wholeNumber(about: About, least: number, most: number) {
 
 /**
  * Secrecy of a value. `secret`: it is a secret. `possible`: an operator may put a secret there by mistake, as in a URL.
- * `path`: as well, instead of the name of a file. Messages repeat none of them, except a path that begins with a variable.
+ * `path`: as well, instead of the name of a file. Messages repeat none of them, except what can only be the name of a file.
  */
 type Secrecy = 'secret' | 'possible' | 'path';
 
@@ -295,8 +295,8 @@ export interface SecretKeys {
   isSensitive(path: KeyPath): boolean;
   /** True if the value at a path, or a value that contains it, is a secret. */
   isSecret(path: KeyPath): boolean;
-  /** True if the value at a path is the name of a file with a secret. */
-  isSecretPath(path: KeyPath): boolean;
+  /** True if the value at a path is the name of a file. */
+  isFileName(path: KeyPath): boolean;
   /** True for a map of secrets with names chosen by the operator, such as headers, and for its content. */
   isInMap(path: KeyPath): boolean;
 }
@@ -319,7 +319,7 @@ function collectKeys(root: z.core.$ZodType): SecretKeys {
     const secrecy = SECRECIES.get(schema)?.secrecy;
     if (secrecy !== undefined) sensitive.add(key);
     if (secrecy === 'secret') secrets.add(key);
-    if (secrecy === 'path') paths.add(key);
+    if (z.globalRegistry.get(schema)?.['kind'] === 'path') paths.add(key);
     if (secrecy === 'secret' && isInMap) maps.add(key);
     for (const [step, part] of listParts(schema)) visit(part, step ?? key, schema instanceof z.ZodRecord);
   };
@@ -329,7 +329,7 @@ function collectKeys(root: z.core.$ZodType): SecretKeys {
     isSensitive: has(sensitive),
     isSecret: has(secrets),
     isInMap: has(maps),
-    isSecretPath: (path) => paths.has(path.at(-1)),
+    isFileName: (path) => paths.has(path.at(-1)),
   };
 }
 

@@ -356,7 +356,7 @@ describe('loadConfig() on keys of a sink that do not go together', () => {
     const faults = await faultsOf(`${HTTP}, tls: { key_file: missing }`);
     expect(faults).toEqual([
       'tls.key_file: "key_file" needs "cert_file" beside it',
-      'tls.key_file: The file named here, text, does not exist; relative paths start at FOLDER',
+      'tls.key_file: The file named here does not exist; relative paths start at FOLDER. Its name is not shown, because it may be the secret itself',
     ]);
   });
 
@@ -430,7 +430,7 @@ describe('loadConfig() on files that a sink names', () => {
     [
       `${HTTP}, header_files: { A: f }`,
       'x'.repeat(4097),
-      'header_files.A: The file named here, text, is larger than the limit of 4096 bytes; relative paths start at FOLDER',
+      'header_files.A: The file named here is larger than the limit of 4096 bytes; relative paths start at FOLDER. Its name is not shown, because it may be the secret itself',
     ],
   ])('refuses {%s} that holds %j', async (keys, content, fault) => {
     expect(await faultsOf(keys, { files: { f: content } })).toEqual([fault]);
