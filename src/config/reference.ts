@@ -97,7 +97,7 @@ Each file in \`router_files\` is a list of routers, with the same keys as [\`rou
 \`\`\`
 
 - An entry of \`router_files\` is a path or a glob (\`*\`, \`?\`, \`[a-z]\`, \`{a,b}\`). A missing file is an error, and so is a folder that does not exist or cannot be listed; a glob that matches no file is a warning. Stars do not match folders and hidden files, and \`**\` is rejected.
-- The name of a router must be unique across all files.
+- The name of a router must be unique across all files. Two routers with the same URL, proxy and source address are a warning.
 - The agent checks the files every few seconds. After a file was changed, added or removed, and is stable, it reloads the configuration. It also detects replacement by renaming, or by moving a link as Kubernetes does.
 - An empty file is an error, because it is probably still being written. For no routers, write \`[]\`.
 - At most ${ROUTER_FILES_MAX} files, ${CONFIG_FILE_BYTES_MAX / MIB} MiB each, ${ROUTER_FILES_BYTES_MAX / MIB} MiB together; at most ${YAML_ITEMS_MAX.toLocaleString('en')} items of lists (\`- \`) and a million values in one file, the main one included.

@@ -148,6 +148,26 @@ describe('loadConfig() on files of routers', () => {
     ]);
   });
 
+  it('warns of a device that an earlier router has too, unless it is reached another way or retired', async () => {
+    const files = {
+      'routers/a.yaml': `- { name: a, url: "https://plant:443/" }
+- { name: b, url: "https://PLANT" }
+- { name: c, url: "https://plant:8443" }
+- { name: d, url: "https://plant", proxy: { url: "http://proxy" } }
+- { name: e, url: "https://plant", source_address: 192.0.2.5 }
+- { name: f, url: "https://plant", state: retired }
+`,
+      'routers/b.yaml': '- { name: g, url: "https://plant" }\n',
+    };
+    const { warnings, lines, folder } = await load(MAIN, { files });
+    expect(lines).toEqual([]);
+    const twice = 'has the same URL, so the device is polled twice and its logs are read twice';
+    expect(warnings?.map((warning) => renderFault(warning).replaceAll(`${folder}/`, ''))).toEqual([
+      `routers/a.yaml:2:19: [1].url: The router "a" on line 1 ${twice}`,
+      `routers/b.yaml:1:19: [0].url: The router "a" in routers/a.yaml on line 1 ${twice}`,
+    ]);
+  });
+
   it.each([
     ['a map', 'name: a', `1:1: ${ROOT}; found a map`],
     ['text', 'hunter2', `1:1: ${ROOT}; found text`],
