@@ -51,7 +51,11 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
     .description('Prometheus metrics and log shipping for fleets of INSYS icom routers.')
     .version(readVersion())
     .exitOverride()
-    .configureOutput({ writeOut: (text) => io.stdout.write(text), writeErr: (text) => io.stderr.write(text) });
+    .configureOutput({
+      writeOut: (text) => io.stdout.write(text),
+      writeErr: (text) => io.stderr.write(text),
+      outputError: (text, write) => write(`${text}${renderLongerFlag(program, text)}`),
+    });
 
   program
     .command('run', { isDefault: true })
@@ -285,6 +289,14 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
       finish(EXIT.done);
     });
   return program;
+}
+
+/** Renders which flag was meant by an unknown one that is its beginning, as --config is of --config.file. */
+function renderLongerFlag(program: Program, error: string): string {
+  const [, flag] = /unknown option '(--[\w.-]+)'\n$/.exec(error) ?? [];
+  const flags = program.commands.flatMap(({ options }) => options.map(({ long }) => long));
+  const longer = flag && flags.find((candidate) => candidate?.startsWith(`${flag}.`));
+  return longer ? `(Did you mean ${longer}?)\n` : '';
 }
 
 async function renderUnknownCommand(program: Program, name: string): Promise<string> {

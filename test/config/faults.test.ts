@@ -164,6 +164,15 @@ describe('loadConfig() on values', () => {
     ]);
   });
 
+  it('suggests the key that a written key begins, and where labels of the operator belong', async () => {
+    expect(await faultsOf('user: u\nsite: munich')).toEqual([
+      '6:5: routers[0].user: Unknown key; did you mean "username"?',
+      expect.stringMatching(
+        /^7:5: routers\[0\]\.site: Unknown key; valid here: name, .*, tls_set; labels of your own belong into "labels"$/,
+      ),
+    ]);
+  });
+
   it('suggests the time zone that was probably meant', async () => {
     const { faults } = await load(withRouter('timezone: europe/berlni'));
     expect(faults[0]?.nearest).toBe('Europe/Berlin');
