@@ -71,7 +71,10 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
       [],
     )
     .option('--web.config.file <path>', 'TLS, users and headers of the server; replaces web.config_file of the file')
-    .option('--web.enable-lifecycle', 'enable POST /-/reload, /-/quit and /-/poll, and the button that polls a router')
+    .option(
+      '--web.enable-lifecycle',
+      'enable POST /-/reload, /-/quit and /-/poll, PUT /api/v1/routers/NAME/state, and the button that polls a router',
+    )
     .option('--web.route-prefix <path>', 'serve everything below this path (default: the path of --web.external-url)')
     .option('--web.external-url <url>', 'URL under which the server is reachable from outside, for /sd and links')
     .option('--storage.path <folder>', 'folder for positions and spool; replaces storage.path of the file')
@@ -208,7 +211,10 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
       parseWholeNumber(0, Number.MAX_SAFE_INTEGER),
       1,
     )
-    .option('--control [address]', 'open a loopback port to control the simulation (default: 127.0.0.1:9442)')
+    .option(
+      '--control [address]',
+      'open a loopback port to control the simulation; closed by default (without an address: 127.0.0.1:9442)',
+    )
     .option('--fault <name>', 'start with this fault, as NAME or ROUTER=NAME; repeatable', collect, [])
     .option('--clock-offset <duration>', 'clocks are ahead by this, as in 1h, or behind, as in -1h', parseOffsetFlag, 0)
     .option('--plain-http', 'serve HTTP without TLS')

@@ -164,6 +164,14 @@ describe('loadConfig() on values', () => {
     ]);
   });
 
+  it('lists a misspelt key before the key that is missing because of it', async () => {
+    const { lines } = await load('defaults: { auth: none }\nrouters:\n  - nmae: a\n    url: https://a\n');
+    expect(lines).toEqual([
+      'router-exporter.yaml:3:5: routers[0].nmae: Unknown key; did you mean "name"?',
+      expect.stringMatching(/^router-exporter\.yaml:3:5: routers\[0\]\.name: Missing key; expected a name/),
+    ]);
+  });
+
   it('suggests the key that a written key begins, and where labels of the operator belong', async () => {
     expect(await faultsOf('user: u\nsite: munich')).toEqual([
       '6:5: routers[0].user: Unknown key; did you mean "username"?',
