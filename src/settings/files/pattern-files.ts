@@ -122,8 +122,8 @@ export async function listMatches(pattern: string, filesMax: number): Promise<st
 /** Renders the warning of a glob that matches no file. */
 function renderUnmatched(main: ConfigFile, place: KeyPath, isRelative: boolean): string {
   const start = isRelative ? `; relative paths start at ${main.folder}` : '';
-  const glob = describeValue(main.source.valueAt(place), place, main.secretKeys);
-  return `No file matches ${glob}${start}. Correct it, unless the files are still to be written`;
+  const pattern = describeValue(main.source.valueAt(place), place, main.secretKeys);
+  return `No file matches ${pattern}${start}. Correct it, unless the files are still to be written`;
 }
 
 /** Returns why the folder above a glob cannot be listed; `undefined` if it can. */

@@ -187,11 +187,10 @@ function addFaults(issue: Issue, schema: z.core.$ZodType, value: unknown, file: 
   }
   const raw = source.valueAt(path);
   const described: unknown = issue.code === 'custom' ? issue.params?.['found'] : undefined;
+  const found = typeof described === 'string' ? described : describeValue(raw, path, secretKeys);
   faults.add(
     path,
-    raw === undefined
-      ? `Missing key; expected ${issue.message}`
-      : `Expected ${issue.message}; found ${described ?? describeValue(raw, path, secretKeys)}`,
+    raw === undefined ? `Missing key; expected ${issue.message}` : `Expected ${issue.message}; found ${found}`,
     // As with an unknown key: what has no value among headers may be the value of the one before it.
     { nearest: findNearestValue(issue, raw), isKeyHidden: raw === null && secretKeys.isInMap(path.slice(0, -1)) },
   );
