@@ -51,7 +51,11 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
     .description('Prometheus metrics and log shipping for fleets of INSYS icom routers.')
     .version(readVersion())
     .exitOverride()
-    .configureOutput({ writeOut: (text) => io.stdout.write(text), writeErr: (text) => io.stderr.write(text) });
+    .configureOutput({
+      writeOut: (text) => io.stdout.write(text),
+      writeErr: (text) => io.stderr.write(text),
+      outputError: (text, write) => write(`${text}${renderLongerFlag(program, text)}`),
+    });
 
   program
     .command('run', { isDefault: true })
@@ -67,7 +71,10 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
       [],
     )
     .option('--web.config.file <path>', 'TLS, users and headers of the server; replaces web.config_file of the file')
-    .option('--web.enable-lifecycle', 'enable POST /-/reload, /-/quit and /-/poll, and the button that polls a router')
+    .option(
+      '--web.enable-lifecycle',
+      'enable POST /-/reload, /-/quit and /-/poll, PUT /api/v1/routers/NAME/state, and the button that polls a router',
+    )
     .option('--web.route-prefix <path>', 'serve everything below this path (default: the path of --web.external-url)')
     .option('--web.external-url <url>', 'URL under which the server is reachable from outside, for /sd and links')
     .option('--storage.path <folder>', 'folder for positions and spool; replaces storage.path of the file')
@@ -204,7 +211,10 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
       parseWholeNumber(0, Number.MAX_SAFE_INTEGER),
       1,
     )
-    .option('--control [address]', 'open a loopback port to control the simulation (default: 127.0.0.1:9442)')
+    .option(
+      '--control [address]',
+      'open a loopback port to control the simulation; closed by default (without an address: 127.0.0.1:9442)',
+    )
     .option('--fault <name>', 'start with this fault, as NAME or ROUTER=NAME; repeatable', collect, [])
     .option('--clock-offset <duration>', 'clocks are ahead by this, as in 1h, or behind, as in -1h', parseOffsetFlag, 0)
     .option('--plain-http', 'serve HTTP without TLS')
@@ -285,6 +295,14 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
       finish(EXIT.done);
     });
   return program;
+}
+
+/** Renders which flag was meant by an unknown one that is its beginning, as --config is of --config.file. */
+function renderLongerFlag(program: Program, error: string): string {
+  const [, flag] = /unknown option '(--[\w.-]+)'\n$/.exec(error) ?? [];
+  const flags = program.commands.flatMap(({ options }) => options.map(({ long }) => long));
+  const longer = flag && flags.find((candidate) => candidate?.startsWith(`${flag}.`));
+  return longer ? `(Did you mean ${longer}?)\n` : '';
 }
 
 async function renderUnknownCommand(program: Program, name: string): Promise<string> {

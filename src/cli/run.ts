@@ -110,7 +110,7 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
   const warned = new Set<string>();
   const warn = (warnings: readonly ConfigFault[]) => {
     for (const warning of warnings.map(renderFault)) {
-      if (!warned.has(warning)) logger.warn('The configuration is not safe from other users', { warning });
+      if (!warned.has(warning)) logger.warn('The configuration has a warning', { warning });
       warned.add(warning);
     }
   };

@@ -9,14 +9,13 @@ import {
   duration,
   NamedFileReader,
   name,
-  parsed,
   parseRouterUrl,
   renderByteSize,
   renderTls,
   type SoundOf,
   section,
+  webUrl,
   wholeNumber,
-  withSecrecy,
 } from '../settings/index.ts';
 
 const CLUSTER_NAME_CHARS_MAX = 64;
@@ -45,17 +44,13 @@ export const clusterSchema = section('Several replicas that share the routers, w
     replica: name({
       description: 'Name of this process, unique in the cluster. Default: the host name of the machine.',
     }).optional(),
-    advertise: withSecrecy(
-      'possible',
-      parsed(
-        {
-          description:
-            'Base URL at which the other replicas, browsers and Prometheus (`/sd`) reach this process, such as `http://exporter-0:9847`. Default: none; then the others can neither show nor redirect to its routers.',
-          kind: 'URL',
-        },
-        ADVERTISE,
-        parseRouterUrl,
-      ),
+    advertise: webUrl(
+      {
+        description:
+          'Base URL at which the other replicas, browsers and Prometheus (`/sd`) reach this process, such as `http://exporter-0:9847`. Default: none; then the others can neither show nor redirect to its routers.',
+      },
+      ADVERTISE,
+      parseRouterUrl,
     ).optional(),
     lease: duration(
       {

@@ -61,7 +61,15 @@ export async function readListedRouters(
     if (!file) continue;
     await place((await checkSettings(file, env, routerListSchema)) ?? [], file, []);
   }
+  if (routers.length === 0) warnOfAbsence(main, settings);
   return { routers, watched: { patterns: matched.patterns, digests: matched.digests } };
+}
+
+/** Warns of files without a router, where nothing else brings any. */
+function warnOfAbsence(main: ConfigFile, { router_sources: sources = [] }: Settings): void {
+  if (sources.length > 0 || main.source.valueAt(['router_files']) === undefined) return;
+  const message = 'There is no router to poll: neither "routers" nor a file of "router_files" lists one';
+  main.faults.warn(['router_files'], message);
 }
 
 /** Rejects a configuration without routers and without `router_files`. */

@@ -7,6 +7,7 @@ import {
   isWritten,
   orDefaults,
   type Place,
+  renderPlace,
   toTlsSettings,
 } from '../settings/index.ts';
 import { type ModuleRegistry, resolvePoll } from '../status/index.ts';
@@ -106,7 +107,29 @@ export async function resolveRouters(
     if (one) routers.push(one);
     if (steps.isDue) await steps.next();
   }
+  await warnOfSameDevices(routers);
   return { routers, resolver };
+}
+
+/** Warns of a router with the URL of an earlier one, reached the same way: the device would be polled twice. */
+async function warnOfSameDevices(routers: readonly ResolvedRouter[]): Promise<void> {
+  const first = new Map<string, { readonly name: string; readonly place: ReadLayer }>();
+  const steps = new Steps();
+  for (const { settings, layers } of routers) {
+    if (steps.isDue) await steps.next();
+    const [place] = layers;
+    // The address of a device that was replaced may belong to its successor.
+    if (!place || settings.lifecycle?.state === 'retired') continue;
+    const { name, url, proxy, sourceAddress } = settings;
+    const device = JSON.stringify([url, proxy?.url, sourceAddress]);
+    const earlier = first.get(device);
+    if (!earlier) first.set(device, { name, place });
+    else {
+      const where = renderPlace(earlier.place, place.file);
+      const message = `The router "${earlier.name}" ${where} has the same URL, so the device is polled twice and its logs are read twice`;
+      place.file.faults.warn([...place.path, 'url'], message);
+    }
+  }
 }
 
 /** Rejects credentials that lack a part. */

@@ -306,7 +306,7 @@ export interface SourceSettings {
   readonly netbox?: NetboxSettings | undefined;
 }
 
-/** Reads the files that the sources refer to, and applies the defaults. An incomplete source has its fault and is left out. */
+/** Reads the files that the sources refer to, and applies the defaults. An incomplete source has its fault and is left out; one that allows no address has a warning. */
 export async function readSources(
   file: Place['file'],
   written: readonly WrittenSource[],
@@ -327,6 +327,11 @@ async function readSource(
 ): Promise<SourceSettings | undefined> {
   if (keys.type === undefined || keys.name === undefined) return undefined;
   const common = toCommon(keys.name, keys);
+  if (common.allowed.addresses.length === 0) {
+    const message =
+      'No router of this source is used, because "allowed_addresses" allows none; list the networks or host names of its routers';
+    place.file.faults.warn(place.path, message);
+  }
   if (keys.type === 'file_sd') {
     const { files } = keys;
     return files && { ...common, type: keys.type, files: files.map((one) => resolve(place.file.folder, one)) };

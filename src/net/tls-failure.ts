@@ -23,7 +23,8 @@ interface Kind extends Omit<TlsFailure, 'hint' | 'cure'> {
   readonly cure?: TlsFailure['cure'];
 }
 
-const AUTHORITY_HINT = 'Check tls.ca_file of this {}: it must hold the certificate of the authority';
+const AUTHORITY_HINT =
+  'Set tls.ca_file of this {} to a file with the certificate of the authority, or tls.fingerprint_sha256 to the fingerprint of this certificate';
 const CLIENT_HINT = 'Check tls.cert_file and tls.key_file of this {}';
 
 /** The first one that fits counts. */

@@ -49,6 +49,7 @@ export {
   sets,
   timeZone,
   toFamilyName,
+  webUrl,
 } from './schema/names.ts';
 export { findNearest } from './schema/nearest.ts';
 export { inheritable, isWhole, orDefaults, renderKeys, type Settled, type SoundOf } from './schema/parts.ts';

@@ -15,7 +15,7 @@ import {
   type SoundOf,
   section,
   text,
-  withSecrecy,
+  webUrl,
 } from '../settings/index.ts';
 import { type AccessRules, accessSchema, readAccess, renderAccess } from './access-settings.ts';
 import { type Network, parseNetwork, renderNetwork } from './address.ts';
@@ -46,7 +46,7 @@ const PEERS = `a list of at most ${PEERS_MAX} URLs such as ["http://exporter-0:9
 
 function peerUrl(description: string) {
   const expected = 'an http or https URL of scheme, host, port and path prefix alone, such as http://exporter-0:9847';
-  return withSecrecy('possible', parsed({ description, kind: 'URL' }, expected, parseRouterUrl));
+  return webUrl({ description }, expected, parseRouterUrl);
 }
 
 function network(description: string) {

@@ -96,3 +96,15 @@ function completeInFish(words: readonly string[]): readonly string[] {
   const lines = runShell('fish', `source ./fish; complete -C '${['router-exporter', ...words].join(' ')}'`);
   return lines.map((line) => line.split('\t')[0] ?? '');
 }
+
+test.each([
+  ['--config', '--config.file'],
+  ['--log', '--log.level'],
+  ['--loglevel', '--log.level'],
+])('run with the unknown flag %s says which one was probably meant', async (flag, meant) => {
+  expect(await runCommand(['run', flag, 'x'])).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: `error: unknown option '${flag}'\n(Did you mean ${meant}?)\n`,
+  });
+});

@@ -444,7 +444,7 @@ describe('doctor and its usage', () => {
   });
 
   test('says that there is nothing to examine', async () => {
-    const { code, stdout, stderr } = await doctor('router_files: [none/*.yaml]\n');
+    const { code, stdout, stderr } = await doctor('router_files: [none-*.yaml]\n');
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
     expect(stderr).toContain('has no routers and no sinks');
   });

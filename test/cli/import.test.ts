@@ -59,6 +59,12 @@ test.for<[string, string, string]>([
   ['two addresses', 'name,url,address\n', '1: Expected the columns "name" and one of "url" and "address"'],
   ['nothing', '', '1: Expected a first line with the names of columns'],
   ['a wrong name', 'name,address\na b,192.0.2.1\n', '2: name: Expected a name of letters, digits'],
+  [
+    'a wrong name, which it shows',
+    'name,address\na b,192.0.2.1\n',
+    '2: name: Expected a name of letters, digits, ".", "_" and "-", at most 128 (a number needs quotes); found "a b"',
+  ],
+  ['an empty address', 'name,address\na,\n', '2: address: Expected a host, or host:port; found an empty cell'],
   ['a wrong address', 'name,address\na,evil@192.0.2.1\n', '2: url: Expected an http or https URL'],
   ['a name twice', 'name,address\na,192.0.2.1\nb,192.0.2.2\na,192.0.2.3\n', '4: The name "a" is already on line 2'],
   ['too many cells', 'name,address\na,192.0.2.1,x\n', '2: Expected 2 cells, found 3'],

@@ -36,6 +36,6 @@ test('run warns of them once, also after a reload', async () => {
   await agent.waitFor('stderr', /Loaded the configuration again/);
   agent.process.kill('SIGTERM');
   const { stderr } = await agent.ended;
-  expect(stderr.match(/The configuration is not safe from other users/g)).toHaveLength(1);
+  expect(stderr.match(/The configuration has a warning/g)).toHaveLength(1);
   expect(stderr).not.toContain('hunter2hunter2');
 });

@@ -4,6 +4,7 @@ import { load, withRouter } from './configuration-folder.ts';
 const DURATION = 'a duration with its unit from 100ms to 1w, such as 30s or 1h30m';
 const URL_EXPECTED =
   'an http or https URL of scheme, host, port and path prefix alone, without credentials, query and fragment, such as https://192.0.2.10';
+const NO_SCHEME = 'text that begins with neither "https://" nor "http://"';
 const NAME = 'a name of letters, digits, ".", "_" and "-", at most 128 (a number needs quotes)';
 const ROUTERS = 'a list of at least one router, such as "- name: plant-7" with "url: https://192.0.2.10" below';
 const START = '"all", "now", or a duration with its unit from 1s to 10y, such as 12h or 30d';
@@ -163,26 +164,45 @@ describe('loadConfig() on values', () => {
     ]);
   });
 
+  it('lists a misspelt key before the key that is missing because of it', async () => {
+    const { lines } = await load('defaults: { auth: none }\nrouters:\n  - nmae: a\n    url: https://a\n');
+    expect(lines).toEqual([
+      'router-exporter.yaml:3:5: routers[0].nmae: Unknown key; did you mean "name"?',
+      expect.stringMatching(/^router-exporter\.yaml:3:5: routers\[0\]\.name: Missing key; expected a name/),
+    ]);
+  });
+
+  it('suggests the key that a written key begins, and where labels of the operator belong', async () => {
+    expect(await faultsOf('user: u\nsite: munich')).toEqual([
+      '6:5: routers[0].user: Unknown key; did you mean "username"?',
+      expect.stringMatching(
+        /^7:5: routers\[0\]\.site: Unknown key; valid here: name, .*, tls_set; labels of your own belong into "labels"$/,
+      ),
+    ]);
+  });
+
   it('suggests the time zone that was probably meant', async () => {
     const { faults } = await load(withRouter('timezone: europe/berlni'));
     expect(faults[0]?.nearest).toBe('Europe/Berlin');
   });
 
   it.each([
-    'ftp://192.0.2.10',
-    '192.0.2.10',
-    'https://',
-    'https:192.0.2.10',
-    'https://a b',
-    'https://a\\b',
-    'https://h:99999',
-    'https://[::1',
-    'https://user:pass@h',
-    'https://h/?token=x',
-    'https://h/#x',
-  ])('refuses the URL %s without repeating it', async (url) => {
+    ['ftp://192.0.2.10', 'the scheme "ftp"'],
+    ['192.0.2.10', NO_SCHEME],
+    ['user:pass@h', NO_SCHEME],
+    ['https:192.0.2.10', NO_SCHEME],
+    ['https://', 'no host'],
+    ['https://a b', 'a blank or backslash'],
+    ['https://a\\b', 'a blank or backslash'],
+    ['https://h:99999', 'a port above 65535'],
+    ['https://192.0.2.256', 'a host of digits that is no IPv4 address'],
+    ['https://[::1', 'text'],
+    ['https://user:pass@h', 'credentials, which belong into keys such as "username" and "password"'],
+    ['https://h/?token=x', 'a query ("?")'],
+    ['https://h/#x', 'a fragment ("#")'],
+  ])('refuses the URL %s with the rule that it breaks, and without repeating it', async (url, found) => {
     const { lines } = await load(withRouter('', JSON.stringify(url)));
-    expect(lines).toEqual([`router-exporter.yaml:3:10: routers[0].url: Expected ${URL_EXPECTED}; found text`]);
+    expect(lines).toEqual([`router-exporter.yaml:3:10: routers[0].url: Expected ${URL_EXPECTED}; found ${found}`]);
   });
 
   it.each(['a b', '..', '', 'ä', 'a/b', 'x'.repeat(129)])('refuses the router name "%s"', async (name) => {

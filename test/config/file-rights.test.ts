@@ -55,7 +55,9 @@ test.each([
 
 test('loadConfig() warns of twenty files, and counts the others', async () => {
   const names = Array.from({ length: 25 }, (_, index) => `pw-${index}`);
-  const routers = names.map((name) => `- { name: ${name}, url: "https://a", username: u, password_file: ${name} }\n`);
+  const routers = names.map(
+    (name) => `- { name: ${name}, url: "https://${name}", username: u, password_file: ${name} }\n`,
+  );
   const files = Object.fromEntries(names.map((name) => [name, ['hunter2', 0o644] as const]));
   const warnings = await warningsOf({ 'a.yaml': [`routers:\n${routers.join('')}`, 0o600], ...files });
   expect(warnings).toHaveLength(21);

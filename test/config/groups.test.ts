@@ -99,7 +99,7 @@ routers: [{ name: a, ${A_URL}, credentials: none, username: x }]
     expect(lines).toEqual([
       'router-exporter.yaml:2:22: credentials.half.password: Missing key; expected either "password" or "password_file"',
       'router-exporter.yaml:2:96: credentials.twice.password_file: Both "password" and "password_file" are set; keep one of them',
-      'router-exporter.yaml:2:111: credentials.twice.password_file: The file named here, text, does not exist; relative paths start at FOLDER',
+      'router-exporter.yaml:2:111: credentials.twice.password_file: The file named here does not exist; relative paths start at FOLDER. Its name is not shown, because it may be the secret itself',
       'router-exporter.yaml:3:59: routers[0].username: Both "credentials" and "username" are set; keep one of them',
     ]);
   });

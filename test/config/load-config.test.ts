@@ -8,6 +8,8 @@ import { renderFault } from '../../src/settings/index.ts';
 import { CERTIFICATE, load, SHIPPED_MODULES, withRouter } from './configuration-folder.ts';
 
 const EXAMPLE = new URL('../../docs/router-exporter.example.yaml', import.meta.url);
+/** Files that the globs of the example match. */
+const LISTED_FILES = { 'routers/none.yaml': '[]', 'modules/none.yaml': '{}' };
 
 const KEY = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
 
@@ -72,7 +74,7 @@ describe('loadConfig()', () => {
   it('loads the documented example with every key in it', async () => {
     const { config, lines, folder } = await load(await readFile(EXAMPLE), {
       env: { ROUTER_PASSWORD: 'from environment' },
-      files: { 'plant-7.pw': 'from file\n', 'ca.pem': CERTIFICATE },
+      files: { 'plant-7.pw': 'from file\n', 'ca.pem': CERTIFICATE, ...LISTED_FILES },
       options: { shippedModules: SHIPPED_MODULES },
     });
     expect(lines).toEqual([]);
@@ -125,6 +127,7 @@ describe('loadConfig()', () => {
           'gateway.key': 'x',
           'agent.creds': '-BEGIN NATS USER JWT-\n-BEGIN USER NKEY SEED-',
         },
+        ...LISTED_FILES,
       },
       options: { shippedModules: SHIPPED_MODULES },
     });

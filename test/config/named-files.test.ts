@@ -26,12 +26,12 @@ describe('loadConfig() on files that the configuration names', () => {
     [
       'a password file that is too large',
       'x'.repeat(4097),
-      'The file named here, text, is larger than the limit of 4096 bytes; relative paths start at FOLDER',
+      'The file named here is larger than the limit of 4096 bytes; relative paths start at FOLDER. Its name is not shown, because it may be the secret itself',
     ],
     [
       'a binary password file',
       Uint8Array.of(0xff),
-      'The file named here, text, is not UTF-8 text; relative paths start at FOLDER',
+      'The file named here is not UTF-8 text; relative paths start at FOLDER. Its name is not shown, because it may be the secret itself',
     ],
   ])('refuses %s', async (_, content, message) => {
     const { lines } = await load(router('password_file: pw'), { files: { pw: content } });

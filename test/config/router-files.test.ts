@@ -37,7 +37,7 @@ describe('loadConfig() on files of routers', () => {
     expect(config?.routers[0]?.password.reveal()).toBe('own');
   });
 
-  it('refuses a folder that exists and cannot be listed, instead of removing its routers', async () => {
+  it('refuses a folder that does not exist or cannot be listed, instead of removing its routers', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'router-exporter-'));
     await symlink('routers', join(folder, 'routers'));
     await writeFile(join(folder, 'main.yaml'), MAIN);
@@ -46,7 +46,10 @@ describe('loadConfig() on files of routers', () => {
       `${folder}/main.yaml:2:16: router_files[0]: The folder ${folder}/routers cannot be listed (ELOOP)`,
     ]);
     await rm(join(folder, 'routers'));
-    expect((await loadConfig(join(folder, 'main.yaml'), {})).ok).toBe(true);
+    const gone = await loadConfig(join(folder, 'main.yaml'), {});
+    expect(gone.ok ? [] : gone.faults.map(renderFault)).toEqual([
+      `${folder}/main.yaml:2:16: router_files[0]: The folder ${folder}/routers does not exist; correct the glob, or create the folder`,
+    ]);
     await rm(folder, { recursive: true });
   });
 
@@ -64,9 +67,23 @@ describe('loadConfig() on files of routers', () => {
     expect(config?.routers[0]?.password.reveal()).toBe('secret');
   });
 
-  it('takes no router at all when files may bring some later', async () => {
-    const { config, lines } = await load(MAIN);
+  it('takes no router at all when files may bring some later, and warns of the glob and of the lack', async () => {
+    const { config, lines, warnings, folder } = await load(MAIN, { files: { 'routers/a.yml': '[]' } });
     expect([lines, config?.routers]).toEqual([[], []]);
+    expect(warnings?.map(renderFault)).toEqual([
+      `${folder}/router-exporter.yaml:2:16: router_files[0]: No file matches "routers/*.yaml"; relative paths start at ${folder}. Correct it, unless the files are still to be written`,
+      `${folder}/router-exporter.yaml:2:15: router_files: There is no router to poll: neither "routers" nor a file of "router_files" lists one`,
+    ]);
+  });
+
+  it('warns of files without a router, unless there are others', async () => {
+    const files = { 'routers/a.yaml': '[]' };
+    expect((await load(MAIN, { files })).warnings).toMatchObject([{ line: 2, keyPath: 'router_files' }]);
+    expect((await load(`${MAIN}routers: [${router('a')}]\n`, { files })).warnings).toEqual([]);
+    const source =
+      'router_sources: [{ name: list, type: file_sd, files: [a.json], allowed_addresses: ["127.0.0.1"] }]\n';
+    const { warnings } = await load(MAIN + source, { files });
+    expect(warnings?.map(({ keyPath }) => keyPath)).not.toContain('router_files');
   });
 
   it('tells what to watch, with what was read', async () => {
@@ -112,7 +129,7 @@ describe('loadConfig() on files of routers', () => {
       'routers/a.yaml:4:14: [2].urll: Unknown key; did you mean "url"?',
       'routers/b.yaml:1:3: [0].username: Missing key; expected the account to log in with, here or in "defaults"',
       expect.stringMatching(/^routers\/b\.yaml:4:36: \[0\]\.poll\.deadline: poll\.deadline \(20s\) is longer than/),
-      'routers/b.yaml:5:18: [0].password_file: The file named here, text, does not exist; relative paths start at routers',
+      'routers/b.yaml:5:18: [0].password_file: The file named here does not exist; relative paths start at routers. Its name is not shown, because it may be the secret itself',
     ]);
   });
 
@@ -128,6 +145,26 @@ describe('loadConfig() on files of routers', () => {
       `routers/a.yaml:2:11: [1].name: The name "main" is already taken in router-exporter.yaml on line 3; ${needs}`,
       `routers/a.yaml:3:11: [2].name: The name "a" is already taken on line 1; ${needs}`,
       `routers/b.yaml:1:11: [0].name: The name "a" is already taken in routers/a.yaml on line 1; ${needs}`,
+    ]);
+  });
+
+  it('warns of a device that an earlier router has too, unless it is reached another way or retired', async () => {
+    const files = {
+      'routers/a.yaml': `- { name: a, url: "https://plant:443/" }
+- { name: b, url: "https://PLANT" }
+- { name: c, url: "https://plant:8443" }
+- { name: d, url: "https://plant", proxy: { url: "http://proxy" } }
+- { name: e, url: "https://plant", source_address: 192.0.2.5 }
+- { name: f, url: "https://plant", state: retired }
+`,
+      'routers/b.yaml': '- { name: g, url: "https://plant" }\n',
+    };
+    const { warnings, lines, folder } = await load(MAIN, { files });
+    expect(lines).toEqual([]);
+    const twice = 'has the same URL, so the device is polled twice and its logs are read twice';
+    expect(warnings?.map((warning) => renderFault(warning).replaceAll(`${folder}/`, ''))).toEqual([
+      `routers/a.yaml:2:19: [1].url: The router "a" on line 1 ${twice}`,
+      `routers/b.yaml:1:19: [0].url: The router "a" in routers/a.yaml on line 1 ${twice}`,
     ]);
   });
 

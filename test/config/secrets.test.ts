@@ -6,6 +6,8 @@ import { countRuns } from '../support/sampled.ts';
 import { load, withRouter } from './configuration-folder.ts';
 
 const SECRET = 'hunter2hunter2';
+/** What follows "The file named here", without the name. */
+const HIDDEN = ' does not exist';
 
 /** Every text that a person could get to see of an outcome. */
 function textOf(outcome: Awaited<ReturnType<typeof load>>): string {
@@ -60,18 +62,38 @@ describe('loadConfig() on secrets', () => {
   });
 
   it.each([
-    ['${DIR}/pw', '"${DIR}/pw" (before the environment was filled in), does not exist'],
-    ['${DIR}/a/b-1.pw', '"${DIR}/a/b-1.pw" (before the environment was filled in), does not exist'],
+    ['${DIR}/pw', ', "${DIR}/pw" (before the environment was filled in), does not exist'],
+    ['${DIR}/a/b-1.pw', ', "${DIR}/a/b-1.pw" (before the environment was filled in), does not exist'],
+    ['/etc/router-exporter/plant-7', ', "/etc/router-exporter/plant-7", does not exist'],
+    ['../passwords/plant_7', ', "../passwords/plant_7", does not exist; relative paths start at FOLDER'],
+    ['plant-7.pw', ', "plant-7.pw", does not exist; relative paths start at FOLDER'],
     // A password that was written here by mistake may have such a part.
-    [`${SECRET}\${DIR}`, 'text, does not exist'],
-    [`\${DIR}${SECRET}`, 'text, does not exist'],
-    [`\${DIR}/${SECRET}:x`, 'text, does not exist'],
-  ])('names the file of a password by its variable, without what it stands for: %s', async (written, expected) => {
-    const { lines } = await load(`routers: [{ name: a, url: "http://a", username: u, password_file: "${written}" }]`, {
-      env: { DIR: `/nonexistent/${SECRET}` },
-    });
-    expect(lines).toEqual([expect.stringContaining(`routers[0].password_file: The file named here, ${expected}`)]);
-    expect(lines.join()).not.toContain(SECRET);
+    [`${SECRET}\${DIR}`, HIDDEN],
+    [`Zq3/${SECRET}`, HIDDEN],
+    [`/Zq3/${SECRET}`, HIDDEN],
+    [`\${DIR}${SECRET}`, HIDDEN],
+    [`\${DIR}/${SECRET}:x`, HIDDEN],
+  ])(
+    'names the file of a password that is surely a path, without what a variable stands for: %s',
+    async (written, expected) => {
+      const { lines } = await load(
+        `routers: [{ name: a, url: "http://a", username: u, password_file: "${written}" }]`,
+        {
+          env: { DIR: `/nonexistent/${SECRET}` },
+        },
+      );
+      expect(lines).toEqual([expect.stringContaining(`routers[0].password_file: The file named here${expected}`)]);
+      expect(lines.join()).not.toContain(SECRET);
+    },
+  );
+
+  it('names the files of keys, tokens and proxies as well', async () => {
+    const { lines } = await load(
+      withRouter('tls: { cert_file: c.pem, key_file: c.key }\nproxy: { url: "https://proxy", ca_file: ca.pem }'),
+    );
+    expect(lines.map((line) => line.replace(/^.*named here/, ''))).toEqual(
+      ['c.pem', 'c.key', 'ca.pem'].map((name) => `, "${name}", does not exist; relative paths start at FOLDER`),
+    );
   });
 
   it.each([

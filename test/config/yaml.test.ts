@@ -34,7 +34,15 @@ describe('loadConfig() on YAML', () => {
   });
 
   it.each([
-    ['an open quote', 'web: {}\na: "x', '2:6', /closing quote is missing/],
+    ['an open quote', 'web: {}\na: "x', '2:6', /closing quote is missing; the text in quotes begins on line 2$/],
+    ['a quote that is open for lines', 'a: "x\n  y: z\n', '3:1', /the text in quotes begins on line 1$/],
+    ['a key one blank too far left', 'a:\n  - b: c\n   d: e\n', '3:1', /or the indentation of the line is wrong$/],
+    [
+      'a key one blank too far right',
+      'a:\n  - b: c\n     d: e\n',
+      '2:8',
+      /or the indentation of the next line is too large$/,
+    ],
     ['an open bracket', 'a:\n  b: [1, 2', '2:11', /bracket is not closed/],
     ['a tab', 'a:\n\t- b', '2:1', /tab cannot indent/],
     ['wrong indentation', 'a:\n    b: 1\n  c: 2', '3:1', /indentation does not fit/],

@@ -338,6 +338,19 @@ describe('router_sources', () => {
     ]);
   });
 
+  it('that allow no address are a warning, because none of their routers is used', async () => {
+    const { warnings } = await load(`${MAIN}${LOCAL}${SOURCE.replace(/ +allowed_addresses.*\n/, '')}`, {
+      options: { inventory: new SourceKeeper() },
+    });
+    expect(warnings).toMatchObject([
+      {
+        keyPath: 'router_sources[0]',
+        message:
+          'No router of this source is used, because "allowed_addresses" allows none; list the networks or host names of its routers',
+      },
+    ]);
+  });
+
   it('show their server without its query, and no secret', async () => {
     const { config, lines } = await load(`${MAIN}router_sources:
   - { name: inv, type: http, url: "https://a/x?token=battery", bearer_token: battery, allowed_addresses: [10.0.0.0/8] }

@@ -9,8 +9,16 @@ test.each([
   ['CERT_NOT_YET_VALID', 'it is not valid yet; perhaps a clock is wrong', 'Check the clock'],
   ['ERR_TLS_CERT_ALTNAME_INVALID', 'it is for another name', 'Set tls.server_name of this router'],
   ['DEPTH_ZERO_SELF_SIGNED_CERT', 'it is signed by itself, not by an authority', 'Put this certificate into'],
-  ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'its authority is not a trusted one', 'Check tls.ca_file of this router'],
-  ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'its authority is not a trusted one', 'Check tls.ca_file of this router'],
+  [
+    'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+    'its authority is not a trusted one',
+    'Set tls.ca_file of this router to a file with the certificate of the authority, or tls.fingerprint_sha256',
+  ],
+  [
+    'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+    'its authority is not a trusted one',
+    'Set tls.ca_file of this router to a file with the certificate of the authority, or tls.fingerprint_sha256',
+  ],
   ['INVALID_PURPOSE', 'it, or its authority, is not made for this use', 'Let the authority issue'],
   ['ERR_SSL_WRONG_VERSION_NUMBER', 'this port does not speak TLS', 'Check scheme and port of this router'],
   ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', 'a certificate of the agent is required', 'Check tls.cert_file'],

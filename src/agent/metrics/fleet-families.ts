@@ -134,12 +134,17 @@ export const FLEET_FAMILIES = {
     'Failed logins. `reason`: `refused` by the router, or `unanswered` (no answer, or none that a login has).',
   ),
   tokenRefreshes: family('counter', 'router_api_token_refreshes_total', '', 'Successful token refreshes.'),
-  logLines: family('counter', 'router_log_lines_total', 'component', 'Log lines made durable for delivery.'),
+  logLines: family(
+    'counter',
+    'router_log_lines_total',
+    'component',
+    'Log lines read and stored, to be sent to the sinks.',
+  ),
   logBytes: family(
     'counter',
     'router_log_bytes_total',
     'component',
-    'Bytes of log text made durable for delivery, decompressed.',
+    'Bytes of log text read and stored, to be sent to the sinks; decompressed.',
   ),
   logUnparsed: family(
     'counter',

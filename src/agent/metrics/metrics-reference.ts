@@ -24,7 +24,7 @@ OpenMetrics 1.0.0, depending on the \`Accept\` header.
 - Values of a router expire when it has not responded for \`poll.stale_after\` (for three polls, where its modules are all read more rarely), or when their resource was not read for three of its intervals. Identity metrics and metrics of the
   agent itself (up, ages, failures, counters) remain.
 - Samples have no timestamps. Counters read from a router are reset when it restarts.
-- In OpenMetrics, infos have the type \`info\` and counters lose the suffix in their description. State sets are gauges in both formats, 1 for the current state.
+- In OpenMetrics, families of the type \`info\` below have this type (in the text format they are gauges), and counters lose the suffix in their description. State sets are gauges in both formats, 1 for the current state.
 - Each metric of a module is **documented** by the vendor, **observed** on a device, or **inferred** from similar fields. A field that a device does not have gives no series.
 `;
 

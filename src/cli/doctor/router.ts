@@ -128,7 +128,7 @@ function judgeCertificate(
   const { subject, notAfterMs, fingerprintSha256 } = certificate;
   const shown = `${protocol}, ${subject}`;
   if (tls.insecureSkipVerify && tls.fingerprintSha256 === undefined) {
-    const hint = `Pin this certificate instead of tls.insecure_skip_verify: tls: { fingerprint_sha256: "${fingerprintSha256}" }`;
+    const hint = `Pin this certificate instead of tls.insecure_skip_verify: tls: { fingerprint_sha256: "${fingerprintSha256}" }. Compare it first with the device`;
     return { message: `${shown}, not checked`, verdict: 'warning', hint };
   }
   const leftMs = notAfterMs - nowMs;

@@ -37,7 +37,7 @@ export async function importRouters({ csv }: ImportFlags, io: CommandIo): Promis
   const wrong = findColumnFault(head.cells);
   if (wrong !== undefined) return refuse(head.line, wrong);
   const routers = rows.map((row) => ({ row, router: toRouter(head.cells, row) }));
-  const faults = [...routers.flatMap((one) => listFaults(one, head.cells.length)), ...listRepeated(routers)];
+  const faults = [...routers.flatMap((one) => listFaults(one, head.cells)), ...listRepeated(routers)];
   for (const { line, message } of faults.slice(0, FAULTS_MAX)) refuse(line, message);
   if (faults.length > FAULTS_MAX) io.stderr.write(`${csv}: ${faults.length - FAULTS_MAX} more faults\n`);
   if (faults.length > 0) return EXIT.usage;
@@ -86,9 +86,21 @@ interface Imported {
   readonly router: Readonly<Record<string, unknown>>;
 }
 
-function listFaults({ row: { line, cells }, router }: Imported, columns: number): { line: number; message: string }[] {
-  if (cells.length > columns) return [{ line, message: `Expected ${columns} cells, found ${cells.length}` }];
-  return findRouterFaults(router).map((message) => ({ line, message }));
+function listFaults(
+  { row: { line, cells }, router }: Imported,
+  columns: readonly string[],
+): { line: number; message: string }[] {
+  if (cells.length > columns.length) {
+    return [{ line, message: `Expected ${columns.length} cells, found ${cells.length}` }];
+  }
+  const { name, url } = router;
+  return findRouterFaults(router).map((message) => {
+    if (message.startsWith('name: ') && name !== undefined) {
+      return { line, message: `${message}; found ${JSON.stringify(name)}` };
+    }
+    const isEmpty = message.startsWith('url: ') && url === undefined && columns.includes(ADDRESS);
+    return { line, message: isEmpty ? `${ADDRESS}: Expected a host, or host:port; found an empty cell` : message };
+  });
 }
 
 function listRepeated(routers: readonly Imported[]): { line: number; message: string }[] {

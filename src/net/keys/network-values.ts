@@ -4,7 +4,7 @@ import {
   parseListenAddress,
   parseRouterUrl,
   renderListenAddress,
-  withSecrecy,
+  webUrl,
 } from '../../settings/index.ts';
 
 const URL_EXPECTED =
@@ -12,7 +12,7 @@ const URL_EXPECTED =
 
 /** A key for a base URL, without a trailing slash. */
 export function baseUrl(about: About, example: string) {
-  return withSecrecy('possible', parsed({ kind: 'URL', ...about }, `${URL_EXPECTED} ${example}`, parseRouterUrl));
+  return webUrl(about, `${URL_EXPECTED} ${example}`, parseRouterUrl);
 }
 
 /** Host and port of a service. */

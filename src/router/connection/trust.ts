@@ -132,7 +132,7 @@ function renderHint({ cure, hint }: TlsFailure, tls: RouterTls, shown: ShownCert
 }
 
 function renderPin({ fingerprintSha256 }: ShownCertificate): string {
-  return `tls: { fingerprint_sha256: "${fingerprintSha256}" }`;
+  return `tls: { fingerprint_sha256: "${fingerprintSha256}" }. Compare it first with the device`;
 }
 
 /** Name of the check in errors that are not about the certificate. */

@@ -5,7 +5,7 @@ import { fingerprint } from '../schema/names.ts';
 import type { SoundOf } from '../schema/parts.ts';
 import { flag, secretPath, section, text } from '../schema/values.ts';
 import type { ConfigFile, Place } from '../source/config-file.ts';
-import { describeValue } from '../source/describe-value.ts';
+import { describeKind, describeValue } from '../source/describe-value.ts';
 import type { KeyPath } from '../source/fault.ts';
 import { describeExcessRights } from './file-rights.ts';
 import type { ReadSecret, SecretKind, SecretOrigin } from './secret-keeper.ts';
@@ -183,7 +183,10 @@ function renderContentFault(expected: string, kind: SecretKind, fault: 'empty' |
 /** Renders the fault of a file that a value refers to. */
 export function renderFileFault(file: ConfigFile, path: KeyPath, isRelative: boolean, reason: string): string {
   const start = isRelative ? `; relative paths start at ${file.folder}` : '';
-  return `The file named here, ${describeValue(file.source.valueAt(path), path, file.secretKeys)}, ${reason}${start}`;
+  const value = file.source.valueAt(path);
+  const shown = describeValue(value, path, file.secretKeys);
+  if (shown !== describeKind(value)) return `The file named here, ${shown}, ${reason}${start}`;
+  return `The file named here ${reason}${start}. Its name is not shown, because it may be the secret itself`;
 }
 
 const BLOCK = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]*-----END CERTIFICATE-----/g;

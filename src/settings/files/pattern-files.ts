@@ -1,6 +1,8 @@
 import { glob, opendir, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { CONFIG_FILE_BYTES_MAX, type ConfigFile } from '../source/config-file.ts';
+import { describeValue } from '../source/describe-value.ts';
+import type { KeyPath } from '../source/fault.ts';
 import { renderFileFault } from './named-files.ts';
 import { readTextBytes, type TextBytes } from './text-file.ts';
 
@@ -36,8 +38,8 @@ export interface MatchedFiles {
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /**
- * Reads the files that the paths and globs under `key` match, each once. A missing or unreadable file is a fault at its path or
- * glob; a glob without matches is not.
+ * Reads the files that the paths and globs under `key` match, each once. A missing or unreadable file or folder is a fault at
+ * its path or glob; a glob without matches is a warning, because its files may be written later.
  */
 export async function readPatternFiles(
   main: ConfigFile,
@@ -55,10 +57,12 @@ export async function readPatternFiles(
     if (matches.length === 0 && !isGlob(pattern)) {
       main.faults.add(place, renderFileFault(main, place, !isAbsolute(pattern), 'does not exist'));
     }
-    // Otherwise a folder whose rights are lost for a moment would remove all of its routers.
-    const folderFault =
-      matches.length === 0 && isGlob(pattern) ? await findFolderFault(absolute[index] ?? '') : undefined;
-    if (folderFault !== undefined) main.faults.add(place, folderFault);
+    if (matches.length === 0 && isGlob(pattern)) {
+      // Otherwise a folder that is away, or not to be listed, for a moment would remove all of its routers.
+      const fault = await findFolderFault(absolute[index] ?? '');
+      if (fault !== undefined) main.faults.add(place, fault);
+      else main.faults.warn(place, renderUnmatched(main, place, !isAbsolute(pattern)));
+    }
     for (const path of matches.filter((match) => !digests.has(match))) {
       if (digests.size >= filesMax) {
         main.faults.add(place, `More than ${filesMax} files are named here and before`);
@@ -115,10 +119,14 @@ export async function listMatches(pattern: string, filesMax: number): Promise<st
   return paths.toSorted();
 }
 
-/** Codes of a folder that does not exist, which matches no glob, as in a shell. */
-const ABSENT: ReadonlySet<unknown> = new Set(['ENOENT', 'ENOTDIR']);
+/** Renders the warning of a glob that matches no file. */
+function renderUnmatched(main: ConfigFile, place: KeyPath, isRelative: boolean): string {
+  const start = isRelative ? `; relative paths start at ${main.folder}` : '';
+  const pattern = describeValue(main.source.valueAt(place), place, main.secretKeys);
+  return `No file matches ${pattern}${start}. Correct it, unless the files are still to be written`;
+}
 
-/** Returns why the folder above a glob cannot be listed although it exists; `undefined` if it can, or does not exist. */
+/** Returns why the folder above a glob cannot be listed; `undefined` if it can. */
 async function findFolderFault(pattern: string): Promise<string | undefined> {
   const parts = pattern.split(sep);
   const folder = parts.slice(0, parts.findIndex(isGlob)).join(sep) || sep;
@@ -127,7 +135,8 @@ async function findFolderFault(pattern: string): Promise<string | undefined> {
     return undefined;
   } catch (cause) {
     const code: unknown = Reflect.get(Object(cause), 'code');
-    return ABSENT.has(code) ? undefined : `The folder ${folder} cannot be listed (${String(code)})`;
+    if (code === 'ENOENT') return `The folder ${folder} does not exist; correct the glob, or create the folder`;
+    return `The folder ${folder} cannot be listed (${String(code)})`;
   }
 }
 

@@ -1,6 +1,7 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { matchesGlob } from 'node:path';
 import { z } from 'zod';
+import { describeUrl } from './describe-url.ts';
 import { findNearest } from './nearest.ts';
 import { type About, checked, parsed, TEXT_CHARS_MAX, withSecrecy } from './values.ts';
 
@@ -111,7 +112,17 @@ export function listenAddress(about: About) {
 export function routerUrl(about: About) {
   const expected =
     'an http or https URL of scheme, host, port and path prefix alone, without credentials, query and fragment, such as https://192.0.2.10';
-  return withSecrecy('possible', parsed({ kind: 'URL', ...about }, expected, parseRouterUrl));
+  return webUrl(about, expected, parseRouterUrl);
+}
+
+/** An http or https URL that `parse` accepts. Messages name the rule that another text breaks, and do not repeat it. */
+export function webUrl<Value>(
+  about: About,
+  expected: string,
+  parse: (value: string) => Value | undefined,
+  render: (value: Value) => string = String,
+) {
+  return withSecrecy('possible', parsed({ kind: 'URL', ...about }, expected, parse, render, describeUrl));
 }
 
 /** A SHA-256 fingerprint, to 64 small hexadecimal digits. */

@@ -100,14 +100,18 @@ export function checked(about: About, expected: string, charsMax: number, isVali
     .meta({ kind: 'text', ...about });
 }
 
-/** Text that `parse` converts to a value, or rejects with `undefined`; `render` is the inverse. */
+/**
+ * Text that `parse` converts to a value, or rejects with `undefined`; `render` is the inverse. `describe` says what was found
+ * instead, without a secret; default: the text, unless it may be a secret.
+ */
 export function parsed<Value>(
   about: About,
   expected: string,
   parse: (value: string) => Value | undefined,
   render: (value: Value) => string = String,
+  describe?: (value: string) => string,
 ) {
-  return codec(z.string({ error: expected }).meta(about), expected, parse, render);
+  return codec(z.string({ error: expected }).meta(about), expected, parse, render, describe);
 }
 
 /** Converts text of a schema to a {@link Secret}. The inverse renders `[secret]`. */
@@ -118,18 +122,20 @@ export function asSecret(written: z.ZodString) {
   );
 }
 
-/** Converts what is written to a value and back: `parse` rejects it with `undefined`, `render` is the inverse. */
+/** Converts what is written to a value and back: `parse` rejects it with `undefined`, `render` is the inverse. See {@link parsed}. */
 export function codec<Written extends z.ZodType, Value>(
   written: Written,
   expected: string,
   parse: (value: z.output<Written>) => Value | undefined,
   render: (value: Value) => z.output<Written>,
+  describe?: (value: z.output<Written>) => string,
 ) {
   return z.codec(written, z.custom<Value>(), {
     decode(value, context) {
       const result = parse(value);
       if (result !== undefined) return result;
-      context.issues.push({ code: 'custom', message: expected, input: value });
+      const params = describe && { found: describe(value) };
+      context.issues.push({ code: 'custom', message: expected, input: value, ...(params && { params }) });
       return z.NEVER;
     },
     encode: render,
@@ -271,7 +277,7 @@ export function wholeNumber(about: About, least: number, most: number) {
 
 /**
  * Secrecy of a value. `secret`: it is a secret. `possible`: an operator may put a secret there by mistake, as in a URL.
- * `path`: as well, instead of the name of a file. Messages repeat none of them, except a path that begins with a variable.
+ * `path`: as well, instead of the name of a file. Messages repeat none of them, except what can only be the name of a file.
  */
 type Secrecy = 'secret' | 'possible' | 'path';
 
@@ -289,8 +295,8 @@ export interface SecretKeys {
   isSensitive(path: KeyPath): boolean;
   /** True if the value at a path, or a value that contains it, is a secret. */
   isSecret(path: KeyPath): boolean;
-  /** True if the value at a path is the name of a file with a secret. */
-  isSecretPath(path: KeyPath): boolean;
+  /** True if the value at a path is the name of a file. */
+  isFileName(path: KeyPath): boolean;
   /** True for a map of secrets with names chosen by the operator, such as headers, and for its content. */
   isInMap(path: KeyPath): boolean;
 }
@@ -313,7 +319,7 @@ function collectKeys(root: z.core.$ZodType): SecretKeys {
     const secrecy = SECRECIES.get(schema)?.secrecy;
     if (secrecy !== undefined) sensitive.add(key);
     if (secrecy === 'secret') secrets.add(key);
-    if (secrecy === 'path') paths.add(key);
+    if (z.globalRegistry.get(schema)?.['kind'] === 'path') paths.add(key);
     if (secrecy === 'secret' && isInMap) maps.add(key);
     for (const [step, part] of listParts(schema)) visit(part, step ?? key, schema instanceof z.ZodRecord);
   };
@@ -323,7 +329,7 @@ function collectKeys(root: z.core.$ZodType): SecretKeys {
     isSensitive: has(sensitive),
     isSecret: has(secrets),
     isInMap: has(maps),
-    isSecretPath: (path) => paths.has(path.at(-1)),
+    isFileName: (path) => paths.has(path.at(-1)),
   };
 }
 

@@ -8,6 +8,8 @@ import { type KeyPath, renderKey } from './fault.ts';
 
 /** Maximum number of unknown keys of a map that are reported one by one. */
 const UNKNOWN_KEYS_MAX = 20;
+/** Shorter beginnings of a key suggest none. */
+const KEY_START_CHARS_MIN = 3;
 
 /** Lists that are longer are checked item by item. */
 const SHORT_LIST_MAX = 50;
@@ -162,9 +164,11 @@ function addFaults(issue: Issue, schema: z.core.$ZodType, value: unknown, file: 
       // In `{password, abc}`, with a comma for a colon, the password has become a key without a value.
       const isKeyHidden = source.valueAt(keyPath) === null;
       const elsewhere = map?.union && describeOwners(map.union, map.value, key);
-      const nearest = elsewhere === undefined ? findNearest(key, keys) : undefined;
+      const nearest = elsewhere === undefined ? findNearestKey(key, keys) : undefined;
       const message = nearest === undefined ? `Unknown key; valid here: ${keys.join(', ')}` : 'Unknown key';
-      faults.add(keyPath, elsewhere ?? message, { aim: 'key', nearest, isKeyHidden });
+      // Prometheus has labels of its own, and people write them like other keys.
+      const label = nearest === undefined && keys.includes('labels') ? '; labels of your own belong into "labels"' : '';
+      faults.add(keyPath, elsewhere ?? `${message}${label}`, { aim: 'key', nearest, isKeyHidden });
     }
     return;
   }
@@ -182,14 +186,20 @@ function addFaults(issue: Issue, schema: z.core.$ZodType, value: unknown, file: 
     return;
   }
   const raw = source.valueAt(path);
+  const described: unknown = issue.code === 'custom' ? issue.params?.['found'] : undefined;
+  const found = typeof described === 'string' ? described : describeValue(raw, path, secretKeys);
   faults.add(
     path,
-    raw === undefined
-      ? `Missing key; expected ${issue.message}`
-      : `Expected ${issue.message}; found ${describeValue(raw, path, secretKeys)}`,
+    raw === undefined ? `Missing key; expected ${issue.message}` : `Expected ${issue.message}; found ${found}`,
     // As with an unknown key: what has no value among headers may be the value of the one before it.
     { nearest: findNearestValue(issue, raw), isKeyHidden: raw === null && secretKeys.isInMap(path.slice(0, -1)) },
   );
+}
+
+/** Returns the key that was probably intended: one that is spelt alike, or the only one that the written key begins. */
+function findNearestKey(key: string, keys: readonly string[]): string | undefined {
+  const longer = key.length < KEY_START_CHARS_MIN ? [] : keys.filter((candidate) => candidate.startsWith(key));
+  return findNearest(key, keys) ?? (longer.length === 1 ? longer[0] : undefined);
 }
 
 /** Returns the value that was probably intended instead of `raw`: the suggestion of a check, or the nearest of a few words. */

@@ -300,7 +300,9 @@ export class FaultList {
   /** The faults in the order of the file, and at the end how many were not kept. */
   toSorted(): ConfigFault[] {
     const all = this.#end ? [...this.#faults.values(), this.#end] : [...this.#faults.values()];
-    const faults = all.toSorted((a, b) => a.line - b.line || a.column - b.column);
+    // A misspelt key is also a missing one; the fault with a suggestion comes first, because it is the cause.
+    const rank = ({ nearest }: ConfigFault) => (nearest === undefined ? 1 : 0);
+    const faults = all.toSorted((a, b) => a.line - b.line || a.column - b.column || rank(a) - rank(b));
     if (this.#unkept === 0) return faults;
     const message = `There are ${this.#unkept} more faults in this file`;
     return [...faults, { file: this.#file, line: 1, column: 1, keyPath: '', message }];

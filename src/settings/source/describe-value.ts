@@ -8,18 +8,23 @@ const UNPRINTABLE = /[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 /** Describes the value at `path` in the file, before the environment is substituted. Never repeats a secret. */
 export function describeValue(value: unknown, path: KeyPath, keys: SecretKeys): string {
-  if (keys.isSensitive(path) && !(keys.isSecretPath(path) && isPathOfVariable(value))) return describeKind(value);
+  if (keys.isSensitive(path) && !(keys.isFileName(path) && isSurelyPath(value))) return describeKind(value);
   if (typeof value === 'string') return describeText(value);
   if (typeof value === 'number') return `the number ${value}`;
   if (typeof value === 'boolean') return String(value);
   return describeKind(value);
 }
 
-/** A variable, and behind it what names of files are made of: nobody writes a password like that. */
-const PATH_OF_VARIABLE = /^\$\{[A-Za-z_]\w*\}(\/[\w.-]+)*\/?$/;
+/** Texts that nobody has as a password: paths below a variable, a folder of the system or this one, and files with an extension. */
+const PATHS = [
+  /^\$\{[A-Za-z_]\w*\}(\/[\w.-]+)*\/?$/,
+  /^\/[a-z]+(\/[\w.-]+)+$/,
+  /^\.{1,2}(\/[\w.-]+)+$/,
+  /^([\w-][\w.-]*\/)*[\w-][\w.-]*\.(pw|pass|passwd|password|secret|token|txt|key|pem|crt|cer|creds|nk|jwt)$/,
+];
 
-function isPathOfVariable(value: unknown): boolean {
-  return typeof value === 'string' && PATH_OF_VARIABLE.test(value);
+function isSurelyPath(value: unknown): boolean {
+  return typeof value === 'string' && PATHS.some((form) => form.test(value));
 }
 
 /** Describes the kind of a value without its content. */

@@ -96,7 +96,7 @@ export function parseSource(file: string, text: string, root: RootKind): ParsedT
   );
   if (syntax.length > 0) {
     const faults = keepFirstPerLine(syntax, lines).map((problem) =>
-      refuse(problem.pos[0], YAML_MESSAGES[problem.code]),
+      refuse(problem.pos[0], renderProblem(problem, document, lines)),
     );
     return { faults: [...faults, ...duplicates] };
   }
@@ -225,6 +225,21 @@ function findExcess(root: unknown): string | undefined {
   return undefined;
 }
 
+/** Renders an error of the parser. A quote that is not closed is found at its end, where nothing is wrong. */
+function renderProblem({ code, pos: [end] }: YAMLError, document: Document, lines: LineCounter): string {
+  let start: number | undefined;
+  if (code === 'MISSING_CHAR') {
+    visit(document, {
+      Scalar(_key, { type = '', range }) {
+        if (type.startsWith('QUOTE_') && range?.[1] === end) [start] = range;
+      },
+    });
+  }
+  return start === undefined
+    ? YAML_MESSAGES[code]
+    : `A closing quote is missing; the text in quotes begins on line ${lines.linePos(start).line}`;
+}
+
 /**
  * Messages for errors of the YAML parser. The parser's own messages may quote the line, and with it a password.
  */
@@ -237,12 +252,14 @@ export const YAML_MESSAGES: Readonly<Record<ErrorCode, string>> = {
   BAD_INDENT: 'The indentation does not fit the lines above, or a bracket is not closed',
   BAD_PROP_ORDER: 'Anchors and tags must stand directly before their value',
   BAD_SCALAR_START: 'A value cannot begin with this character; put the value in quotes',
-  BLOCK_AS_IMPLICIT_KEY: 'A second colon or list on the same line; put the value in quotes or on a line of its own',
+  BLOCK_AS_IMPLICIT_KEY:
+    'A second colon or list on the same line, which needs quotes or a line of its own, or the indentation of the next line is too large',
   BLOCK_IN_FLOW: 'Indented lines cannot stand inside "[ ]" or "{ }"',
   DUPLICATE_KEY: 'The key stands more than once in the same map; keep one of them',
   IMPOSSIBLE: 'This cannot be read as YAML',
   KEY_OVER_1024_CHARS: 'A key is longer than 1024 characters; is a colon or a quote missing?',
-  MISSING_CHAR: 'A colon with a space after it, a comma, a bracket or a closing quote is missing here',
+  MISSING_CHAR:
+    'A colon with a space after it, a comma, a bracket or a closing quote is missing here, or the indentation of the line is wrong',
   MULTILINE_IMPLICIT_KEY: 'A key must be followed by a colon and a space on the same line',
   MULTIPLE_ANCHORS: 'A value can have one anchor only',
   MULTIPLE_DOCS: 'The file holds more than one YAML document; remove this line and merge what follows',

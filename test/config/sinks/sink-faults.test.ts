@@ -9,6 +9,9 @@ const TYPES = '"stdout", "file", "http", "loki", "elasticsearch", "otlp", "syslo
 const NAME = 'a name of letters, digits, ".", "_" and "-", at most 128 (a number needs quotes)';
 const QUERY_URL =
   'an http or https URL of scheme, host, port, path and query alone, without credentials and fragment, such as https://logs.example.net/ingest?source=routers';
+const NO_SCHEME = 'text that begins with neither "https://" nor "http://"';
+const CREDENTIALS = 'credentials, which belong into keys such as "username" and "password"';
+const FRAGMENT = 'a fragment ("#")';
 const PLAIN_URL =
   'an http or https URL of scheme, host, port and path alone, without credentials, query and fragment, such as';
 const HEADER_VALUE = 'the value of a header: 1 to 4096 printable ASCII characters, without a blank at either end';
@@ -213,29 +216,37 @@ describe('loadConfig() on keys of a sink', () => {
     },
   );
 
-  it.each(['ftp://a', 'a', 'https://u:p@a', 'https://a?b=c', 'https://a/#b', 'https:a', 'https://'])(
-    'refuses the URL %s of each type without repeating it',
-    async (url) => {
-      // A query is what many receivers of JSON lines need.
-      if (!url.includes('?'))
-        expect(await faultsOf(`type: http, url: "${url}"`)).toEqual([`url: Expected ${QUERY_URL}; found text`]);
-      for (const [type, example] of [
-        ['loki', 'https://loki.example.net'],
-        ['elasticsearch', 'https://search.example.net:9200'],
-        ['otlp', 'https://otel.example.net:4318'],
-      ])
-        expect(await faultsOf(`type: ${type}, url: "${url}"`)).toEqual([
-          `url: Expected ${PLAIN_URL} ${example}; found text`,
-        ]);
-    },
-  );
+  it.each([
+    ['ftp://a', 'the scheme "ftp"'],
+    ['a', NO_SCHEME],
+    ['https://u:p@a', CREDENTIALS],
+    ['https://a?b=c', 'a query ("?")'],
+    ['https://a/#b', FRAGMENT],
+    ['https:a', NO_SCHEME],
+    ['https://', 'no host'],
+  ])('refuses the URL %s of each type with the rule that it breaks, and without repeating it', async (url, found) => {
+    // A query is what many receivers of JSON lines need.
+    if (!url.includes('?'))
+      expect(await faultsOf(`type: http, url: "${url}"`)).toEqual([`url: Expected ${QUERY_URL}; found ${found}`]);
+    for (const [type, example] of [
+      ['loki', 'https://loki.example.net'],
+      ['elasticsearch', 'https://search.example.net:9200'],
+      ['otlp', 'https://otel.example.net:4318'],
+    ])
+      expect(await faultsOf(`type: ${type}, url: "${url}"`)).toEqual([
+        `url: Expected ${PLAIN_URL} ${example}; found ${found}`,
+      ]);
+  });
 
-  it.each(['https://a?b=c d', 'https://a?b=\\\\c', 'https://a?b=c#d', 'https://u@a?b=c', '?b=c'])(
-    'refuses the URL %s with a query',
-    async (url) => {
-      expect(await faultsOf(`type: http, url: "${url}"`)).toEqual([`url: Expected ${QUERY_URL}; found text`]);
-    },
-  );
+  it.each([
+    ['https://a?b=c d', 'a blank or backslash'],
+    ['https://a?b=\\\\c', 'a blank or backslash'],
+    ['https://a?b=c#d', FRAGMENT],
+    ['https://u@a?b=c', CREDENTIALS],
+    ['?b=c', NO_SCHEME],
+  ])('refuses the URL %s with a query', async (url, found) => {
+    expect(await faultsOf(`type: http, url: "${url}"`)).toEqual([`url: Expected ${QUERY_URL}; found ${found}`]);
+  });
 });
 
 describe('loadConfig() on what a sink selects', () => {
@@ -348,7 +359,7 @@ describe('loadConfig() on keys of a sink that do not go together', () => {
     const faults = await faultsOf(`${HTTP}, tls: { key_file: missing }`);
     expect(faults).toEqual([
       'tls.key_file: "key_file" needs "cert_file" beside it',
-      'tls.key_file: The file named here, text, does not exist; relative paths start at FOLDER',
+      'tls.key_file: The file named here does not exist; relative paths start at FOLDER. Its name is not shown, because it may be the secret itself',
     ]);
   });
 
@@ -437,7 +448,7 @@ describe('loadConfig() on files that a sink names', () => {
     [
       `${HTTP}, header_files: { A: f }`,
       'x'.repeat(4097),
-      'header_files.A: The file named here, text, is larger than the limit of 4096 bytes; relative paths start at FOLDER',
+      'header_files.A: The file named here is larger than the limit of 4096 bytes; relative paths start at FOLDER. Its name is not shown, because it may be the secret itself',
     ],
   ])('refuses {%s} that holds %j', async (keys, content, fault) => {
     expect(await faultsOf(keys, { files: { f: content } })).toEqual([fault]);

@@ -18,7 +18,7 @@ describe('toTransportError()', () => {
     ['HPE_INVALID_CONSTANT', 'protocol_error', 'does not speak HTTP', 'Check host, port and scheme'],
     ['CERT_HAS_EXPIRED', 'misconfigured', 'does not trust the certificate of', 'Renew'],
     ['CERT_NOT_YET_VALID', 'misconfigured', 'does not trust the certificate of', 'Check the clock'],
-    ['SELF_SIGNED_CERT_IN_CHAIN', 'misconfigured', 'does not trust the certificate of', 'Check tls.ca_file'],
+    ['SELF_SIGNED_CERT_IN_CHAIN', 'misconfigured', 'does not trust the certificate of', 'Set tls.ca_file'],
     ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', 'misconfigured', 'could not establish TLS', 'Check tls.cert_file'],
     ['ERR_OSSL_PEM_NO_START_LINE', 'misconfigured', 'could not establish TLS with', 'Check tls.ca_file'],
   ] as const)('calls %s %s', ([code, expected, words, hint]) => {
@@ -70,7 +70,7 @@ describe('toTransportError()', () => {
       'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
       'unable to verify the first certificate; if the root CA is installed locally, try running Node.js with --use-system-ca',
       'does not trust the certificate of x: its authority is not a trusted one',
-      'Check tls.ca_file of this sink: it must hold the certificate of the authority',
+      'Set tls.ca_file of this sink to a file with the certificate of the authority, or tls.fingerprint_sha256 to the fingerprint of this certificate',
     ],
   ] as const)('says %s of the TLS library in plain words', ([code, message, reason, hint]) => {
     const error = toTransportError(failWith(code, undefined, message), 'web', 'x');

@@ -1,5 +1,5 @@
 import { Secret } from '../../../base/index.ts';
-import { type About, parsed, parsePlainUrl, withSecrecy } from '../../../settings/index.ts';
+import { type About, parsePlainUrl, webUrl } from '../../../settings/index.ts';
 import { batch, compress, format } from '../common-keys.ts';
 import { type OwnKeys, sinkSchema } from '../define-sink.ts';
 import { webShape } from '../web-keys.ts';
@@ -43,8 +43,7 @@ export interface QueryUrl {
 /** A key for a URL that is used as it is, with its query. */
 function queryUrl(about: About, example: string) {
   const expected = 'an http or https URL of scheme, host, port, path and query alone, without credentials and fragment';
-  const written = parsed({ kind: 'URL', ...about }, `${expected}, such as ${example}`, parseQueryUrl, renderQueryUrl);
-  return withSecrecy('possible', written);
+  return webUrl(about, `${expected}, such as ${example}`, parseQueryUrl, renderQueryUrl);
 }
 
 /** Parses a URL. Query values are secrets, except those of keys that begin with `_`; so are parts without a key. */
