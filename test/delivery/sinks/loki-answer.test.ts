@@ -88,6 +88,21 @@ test('judgePartialAnswer() lets lines come again that only met the limit of thei
   });
 });
 
+test('judgePartialAnswer() lets all lines of a stream come again that met its limit, of which Loki names ten', () => {
+  const seconds = Array.from({ length: 30 }, (_, index) => index);
+  const named = Array.from(
+    { length: 10 },
+    (_, index) =>
+      `entry with timestamp 2025-10-26 00:00:0${index}.00001823${index} +0000 UTC ignored, reason: 'Per stream rate limit exceeded',`,
+  );
+  const words = [...named, `user 'fake', total ignored: 25 out of 30 for stream: ${STREAM}`].join('\n');
+  const answer = judgePartialAnswer(words, [...sendAt(seconds), ...sendAt([1], 'system')]);
+  expect(answer?.refused).toEqual([]);
+  expect(answer?.refusedUnnamed).toBeUndefined();
+  // Those that it has taken as well, because it does not say which they are.
+  expect(answer?.retry).toEqual({ indexes: seconds, reason: 'Per stream rate limit exceeded' });
+});
+
 test('judgePartialAnswer() finds all that is too old by the last words of a Loki before 2.9', () => {
   const words = `entry for stream '${OTHER}' has timestamp too old: 2025-10-26 02:00:05.5 +0200 CEST, oldest acceptable timestamp is: 2025-10-26 02:00:10.205042134 +0200 CEST`;
   const sent = [...sendAt([1, 9, 10, 11]), ...sendAt([5], 'system')];

@@ -79,7 +79,13 @@ function settleStream(
     else results.refuse(index, reason);
     limits.push({ index, second: readLimit(reason) });
   }
-  const reason = named.findLast((entry) => !RATE_LIMITED.test(entry.reason))?.reason ?? 'dropped without a reason';
+  const limited = named.find((entry) => RATE_LIMITED.test(entry.reason));
+  if (limited && total > found) {
+    // That limit is one of all entries of a push together. What was dropped for another reason is named the next time.
+    results.retryAll((entry) => stream === undefined || entry.stream === stream, limited.reason);
+    return;
+  }
+  const reason = named.at(-1)?.reason ?? 'dropped without a reason';
   // The limit of a stream never decreases: a later entry older than the limit was dropped as well.
   const isCertain: Rule = (entry, at) =>
     entry.stream === stream && limits.some(({ index, second }) => at > index && toSecond(entry) < second);

@@ -63,6 +63,11 @@ export class EntryResults {
     this.#retry.set(index, reason);
   }
 
+  /** Marks all entries without a result that match the rule to be sent again. */
+  retryAll(rule: Rule, reason: string): void {
+    for (const index of this.#find(rule)) this.retry(index, reason);
+  }
+
   /** Rejects the `count` entries that match the rule; counts those that cannot be identified. */
   refuseUpTo(count: number, reason: string, rule: Rule): void {
     const refused = count > 0 ? this.#refuseAll(count, reason, rule) : 0;
