@@ -197,7 +197,10 @@ describe(`the whole agent, in a process of its own${sampleNote('faults of the ma
     for (const router of bench.routers) await router.clearFault('down');
     bench.receiver.disconnect();
     bench.write(LINES);
-    await untilMetric(agent, /^router_failure_reason\{router="sim-1",reason="dns"\} 1$/m);
+    await untilMetric(agent, /^router_exporter_sink_up\{.*\} 0$/m);
+    // Routers are reached at the addresses that they had.
+    await untilMetric(agent, /^router_exporter_spool_records [1-9]/m);
+    await untilMetric(agent, UP);
     await writeFile(hosts, '127.0.0.1 localhost fault-bench.test\n');
     await bench.expectComplete();
     await untilMetric(agent, UP);
