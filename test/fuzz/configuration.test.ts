@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { CERTIFICATE, load, SHIPPED_MODULES, withRouter } from '../config/configuration-folder.ts';
 import { Choices, countCases, describeCases, limitMs } from './random-cases.ts';
 
-const SHARE = 0.02;
+const SHARE = 0.01;
 /** Processor time of one case: some KB of YAML. Milliseconds. */
 const CASE_MS_MAX = 2000;
 /** Each place tells what is wrong; more would not be read. */

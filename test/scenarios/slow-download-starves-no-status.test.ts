@@ -291,11 +291,11 @@ test('a backup of many slow profiles lets every poll come between two of them', 
     template: 'running_profile',
   }));
   await admin.call({ method: 'POST', path: '/profiles', json: { profiles } });
-  await fleet.router().fault('slow_body', { path: '/download/profiles', bytesPerSecond: 400 });
+  await fleet.router().fault('slow_body', { path: '/download/profiles', bytesPerSecond: 600 });
   await startAndPoll(fleet);
   const { seen, look } = watch(fleet);
   const countVersions = async () => (await fleet.metrics()).match(/^router_backup_versions\{.*\} 1$/gm)?.length ?? 0;
-  // A profile takes 47 seconds, all of them a quarter of an hour, and longer where the network is slower than this clock.
+  // A profile takes half a minute, all of them half of the quarter of an hour that a backup has: the network may be slower than this clock.
   for (let part = 0; part < 30 && (await countVersions()) < PROFILES; part++) {
     await advance(fleet, 10 * MINUTE_MS, look);
   }
