@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createFile, createPosition, type LogFile, type LogPosition } from '../../src/logs/position/position.ts';
@@ -12,6 +13,8 @@ const FILE: LogFile = {
   lastStart: 960,
   tornAt: [1010],
 };
+
+const START_MS = Date.UTC(2026, 10, 1);
 
 const POSITION: LogPosition = {
   ...createPosition(),
@@ -31,6 +34,34 @@ test('parsePosition() reads back what renderPosition() wrote', () => {
   for (const position of [POSITION, createPosition()]) {
     expect(parsePosition(renderPosition(position))).toEqual(position);
   }
+});
+
+test('renderPosition() makes less than a megabyte of the longest record that waits, and of the names of many files', () => {
+  const bytes = randomBytes(256 * 1024);
+  const held = {
+    uid: 'x',
+    file: 'network/current',
+    start: 0,
+    end: bytes.length,
+    observedMs: 1,
+    timestamp: undefined,
+    tag: undefined,
+    severity: undefined,
+    message: bytes.toString(),
+    flags: [],
+    lines: 200,
+    needsOriginal: true,
+    original: bytes.toString('base64'),
+    details: undefined,
+  };
+  const files = Array.from({ length: 5000 }, (_, index) => [
+    new Date(START_MS + index * 61_000).toISOString().slice(0, 19).replace('T', '-'),
+    { sinceMs: START_MS, attempts: 0, fault: undefined, notBeforeMs: 0, isBackfill: false },
+  ]);
+  const position = { ...POSITION, waiting: Object.fromEntries(files), stream: { ...POSITION.stream, held } };
+  const text = renderPosition(position);
+  expect(text.length).toBeLessThan(1_000_000);
+  expect(parsePosition(text)).toEqual(position);
 });
 
 test('case 46: parsePosition() makes nothing of a position in which a single character has changed', () => {

@@ -34,8 +34,6 @@ export type HeldEntry = Readonly<Omit<Entry, 'original'>> & { readonly original:
 export const JOINED_LINES_MAX = 200;
 /** Bytes of a record that is joined of several lines. */
 export const JOINED_BYTES_MAX = 256 * 1024;
-/** Bytes of a record that is kept until the next reading: as part of the position, where each may take six. */
-export const HELD_BYTES_MAX = 64 * 1024;
 
 const LINE_FEED = Buffer.from('\n');
 

@@ -14,7 +14,7 @@ import {
 } from '../position/position.ts';
 import { LineTimes, type ShownTime, type TimeContext } from '../time/line-times.ts';
 import { type DateOrder, isLikeStamp, type Stamp } from '../time/stamp.ts';
-import { createFrame, type Entry, HELD_BYTES_MAX, joinLine, type RecordFrame } from './entry.ts';
+import { createFrame, type Entry, joinLine, type RecordFrame } from './entry.ts';
 import { mayBeGlued, splitGlued } from './glued.ts';
 import { LineRenderer, type UsualLine } from './line-renderer.ts';
 import type { RawLine } from './line-splitter.ts';
@@ -196,9 +196,7 @@ export class RecordBuilder {
       this.#usual.flush(this.#batch.records);
     }
     this.#waiting.resolveUnsynced(undefined, end);
-    const { start = 0, end: heldEnd = 0 } = this.#waiting.last ?? {};
-    const isSmall = heldEnd - start <= HELD_BYTES_MAX;
-    this.#state.held = this.#waiting.flush(this.#batch.records, mayHold && isSmall);
+    this.#state.held = this.#waiting.flush(this.#batch.records, mayHold);
     this.#tellDamage(end === 'closed' ? this.#context.behind : undefined);
     const batch = this.#batch;
     const { component } = this.#context;

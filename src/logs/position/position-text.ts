@@ -1,4 +1,4 @@
-import { crc32 } from 'node:zlib';
+import { crc32, deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { RecordFlag, Severity } from '../../model/index.ts';
 import type { GapEdge, OpenGap, Track } from '../event-records.ts';
 import type { HeldEntry } from '../lines/entry.ts';
@@ -21,6 +21,15 @@ import {
  * The form in which positions are stored. Its names stay what they are, whatever the program calls these things; a change of
  * them is a new version and a conversion. Files, waiting files and the stream are stored under the names of the code.
  */
+
+/**
+ * A longer text is packed: the record that waits for its continuation may have 256 KiB, each byte of which may take six, and the
+ * engine of a cluster takes messages of one MiB. Characters.
+ */
+const PACKED_CHARS_MIN = 64 * 1024;
+/** Stands before a packed text, which begins like no JSON. */
+const PACKED = 'deflate:';
+const UNPACKED_BYTES_MAX = 64 * 1024 * 1024;
 
 interface StoredPending extends Omit<Pending, 'file' | 'isRotated'> {
   readonly instance: LogFile;
@@ -187,8 +196,16 @@ export function renderPosition(position: LogPosition): string {
     brokenLinks: brokenLinks.map(({ track, ...link }) => ({ ...link, lane: track })),
     openGaps: openGaps.map(({ track, ...gap }) => ({ ...gap, lane: track })),
   };
-  const text = JSON.stringify(stored);
+  const json = JSON.stringify(stored);
+  const text = json.length < PACKED_CHARS_MIN ? json : `${PACKED}${deflateRawSync(json).toString('base64')}`;
   return `${text}\n${crc32(text).toString(16)}`;
+}
+
+/** Undoes the packing of a long text. */
+function unpack(text: string): string {
+  if (!text.startsWith(PACKED)) return text;
+  const bytes = Buffer.from(text.slice(PACKED.length), 'base64');
+  return inflateRawSync(bytes, { maxOutputLength: UNPACKED_BYTES_MAX }).toString();
 }
 
 /**
@@ -200,7 +217,7 @@ export function parsePosition(text: string): LogPosition | undefined {
   const body = end < 0 ? text : text.slice(0, end);
   if (end >= 0 && crc32(body).toString(16) !== text.slice(end + 1)) return undefined;
   try {
-    const value: unknown = JSON.parse(body);
+    const value: unknown = JSON.parse(unpack(body));
     if (end < 0) return isPositionV1(value) ? migrate(value) : undefined;
     return isStored(value) ? fromStored(value) : undefined;
   } catch {

@@ -93,14 +93,6 @@ test.each([false, true])(
   },
 );
 
-test('RecordBuilder keeps no record of more than 64 KiB until the next look: it would be part of the position', () => {
-  const context = createContext({ stream: { ...createStreamState(), joins: true } });
-  const lines = ['2026-11-21 09:36:10 [wan] trace', ...Array.from({ length: 40 }, () => '\u0001'.repeat(1700))];
-  const { records, builder } = buildAll(lines, context, createFile());
-  expect([...records]).toHaveLength(1);
-  expect(builder.stream.held).toBeUndefined();
-});
-
 test('RecordBuilder leaves out fields that it does not know', () => {
   const record = render('2026-11-21 09:36:49 [wan] x');
   expect(Object.keys(record)).toEqual([
