@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseDocument } from 'yaml';
-import { compileModules, discoverModules, renderModules } from '../../src/status/index.ts';
+import { compileModules, discoverModules, type MappingFault, renderModules } from '../../src/status/index.ts';
 import { countRuns } from '../support/sampled.ts';
 import { discoverIn, loadDiscovered, mapWith, SHIPPED } from './discovery-support.ts';
 import { GOLDEN_NAMES, type GoldenDocuments } from './golden-documents.ts';
@@ -473,9 +473,11 @@ describe('whatever a router answers', () => {
         const modules = await loadDiscovered(discovery);
         expect(modules.length).toBe(discovery.modules.length);
         expect(JSON.stringify(modules)).not.toContain('of the environment');
-        for (const [resource, document] of Object.entries(documents)) {
-          expect(mapWith(modules, resource, document).faults).toEqual([]);
-        }
+        const mapped = Object.entries(documents).map(([resource, document]) => mapWith(modules, resource, document));
+        const isRead = (metric: string) => mapped.some(({ series }) => (series[metric]?.length ?? 0) > 0);
+        // A field has another form in one row or slot than in another, which one metric cannot read.
+        const isOther = ({ reason, metric }: MappingFault) => reason === 'other_form' && isRead(metric);
+        expect(mapped.flatMap(({ faults }) => faults.filter((fault) => !isOther(fault)))).toEqual([]);
       }),
       { numRuns: countRuns(100) },
     );
