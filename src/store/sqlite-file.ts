@@ -1,6 +1,10 @@
-import { closeSync, existsSync, mkdirSync, openSync, statfsSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite';
+import { ensureFile } from '../base/index.ts';
+
+/** Accessible only to the user of this program, because it contains records. */
+const FILE_MODE = 0o600;
 
 /** A row of a result, by column. */
 export type Row = Readonly<Record<string, SQLOutputValue>>;
@@ -12,7 +16,7 @@ export class SqliteFile implements Disposable {
 
   /** Opens or creates `file`, accessible only to its owner. `lockWaitMs`: how long to wait for another process. */
   constructor(file: string, lockWaitMs: number) {
-    makeFile(file);
+    ensureFile(file, FILE_MODE);
     this.#database = new DatabaseSync(file, { timeout: lockWaitMs });
   }
 
@@ -65,15 +69,6 @@ export class SqliteFile implements Disposable {
       this.#statements.set(sql, statement);
     }
     return statement;
-  }
-}
-
-/** SQLite creates a file readable by everybody, and its journals with the same permissions. */
-function makeFile(file: string): void {
-  try {
-    closeSync(openSync(file, 'wx', 0o600));
-  } catch {
-    // It exists already, or SQLite reports why it cannot be created.
   }
 }
 

@@ -66,8 +66,8 @@ export class LogReading {
   readonly #options: LogReadingOptions;
   readonly #zone: Zone;
   readonly #memory = new TailMemory();
-  /** Component after which the last run yielded. */
-  #after: string | undefined;
+  /** True if the last run has left some logs for the next one. */
+  #hasMore = false;
   /** True if a file could not be read in the last run. */
   #hasFaults = false;
   /** Until when the logs rest, because this account may not list them. Monotonic, milliseconds. */
@@ -96,7 +96,7 @@ export class LogReading {
 
   /** True if the last run has left some logs for the next one. */
   get hasMore(): boolean {
-    return this.#after !== undefined;
+    return this.#hasMore;
   }
 
   /** True for an hour after the router has refused to list its logs to this account. */
@@ -163,7 +163,7 @@ export class LogReading {
   async #tail(signal: AbortSignal, isAwaited: () => boolean): Promise<void> {
     const { settings, client, budget, stats, lifecycle, clock, records, archives, lines, feed } = this.#options;
     const beganMs = clock.monotonic();
-    this.#after = await tailOnce(
+    this.#hasMore = await tailOnce(
       {
         router: settings,
         source: client,
@@ -194,7 +194,6 @@ export class LogReading {
           clock.monotonic() - beganMs > DOWNLOAD_MS_MAX ||
           budget.isPaused ||
           client.retryAfter !== undefined,
-        after: this.#after,
       },
       signal,
     );

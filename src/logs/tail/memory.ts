@@ -109,9 +109,8 @@ export function createLogMemory(): LogMemory {
   };
 }
 
-/** Forgets when and how a log was looked at last: what is read of it next may be older than that. */
+/** Forgets when a log was looked at last, and what that said of the router's clock: lines that come may be older than it seems. */
 export function forgetLook(memory: LogMemory): void {
-  memory.etag = undefined;
   memory.lookedAtMs = undefined;
   Object.assign(memory.skew, createSkewBounds());
 }
@@ -121,8 +120,10 @@ export class TailMemory {
   readonly #logs = new Map<string, LogMemory>();
   /** Logs that were told of and not forgotten, whether or not anything was read of them. */
   readonly told = new Set<string>();
-  /** The log whose reading ended the last run with an error: the next one begins behind it. */
-  brokenAt: string | undefined;
+  /** The log with which the last run ended before its time: the next one begins behind it, so that none is passed over for ever. */
+  after: string | undefined;
+  /** Logs that ended a run with an error when they were read last. */
+  readonly broken = new Set<string>();
   /** Series of the log rules; bounds them. */
   readonly ruleSeries = new RuleSeries();
   /** Verdict on how files follow each other, as it was told last. */
@@ -140,6 +141,7 @@ export class TailMemory {
   forget(component: string): void {
     this.#logs.delete(component);
     this.told.delete(component);
+    this.broken.delete(component);
   }
 
   of(component: string): LogMemory {

@@ -12,8 +12,6 @@ export interface TailOnceOptions extends TailOptions {
   readonly isWanted: (component: string) => boolean;
   /** Called between two logs: true leaves the rest to the next run, because the router has something else to do. */
   readonly shouldYield?: () => boolean;
-  /** Return value of the previous run: the log after which to continue, so that no log is passed over for ever. */
-  readonly after?: string | undefined;
 }
 
 /** A log from which the router will soon delete what is unread is read before the others. Milliseconds. */
@@ -23,10 +21,10 @@ const NOT_LISTED: ListedLog = { current: undefined, rotated: [] };
 /**
  * Reads what is new in the logs of one router, log by log, and makes it durable. A fault of one file is reported and
  * harms no other; rejects when the router cannot be reached, or with disposition `hold-back` when the store is full.
- * A log with much to read gives way to the others in between. Resolves with the last log that was read when the rest was
- * left for the next run, else with `undefined`. Where no zone is configured it is learnt first, wherever the router shows it.
+ * A log with much to read gives way to the others in between. Resolves to true when some were left for the next run, which
+ * begins with them. Where no zone is configured it is learnt first, wherever the router shows it.
  */
-export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): Promise<string | undefined> {
+export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): Promise<boolean> {
   try {
     return await tailDevice(options, signal);
   } catch (cause) {
@@ -37,10 +35,9 @@ export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): P
 }
 
 /** {@link tailOnce}; throws {@link OtherDevice} when the device is found to be another one than `serial` says. */
-async function tailDevice(options: TailOnceOptions, signal: AbortSignal): Promise<string | undefined> {
+async function tailDevice(options: TailOnceOptions, signal: AbortSignal): Promise<boolean> {
   const { source, records, router, clock, report, isWanted, memory = new TailMemory() } = options;
   const { shouldYield = () => false } = options;
-  const after = memory.brokenAt ?? options.after ?? '';
   const list = async (): Promise<Listing> => parseListing(await source.listLogs(signal));
   const tell = ({ logs, unknown }: Listing) => {
     // Within a run only of the logs that it began with: the next run bounds how many there are.
@@ -55,7 +52,7 @@ async function tailDevice(options: TailOnceOptions, signal: AbortSignal): Promis
   const positions = parsePositions(stored);
   // A router that does not give its logs is not asked for its time for them, either.
   let listing = await list();
-  if (context.needsTime && !(await askForTime(context, signal))) return after;
+  if (context.needsTime && !(await askForTime(context, signal))) return true;
   if (context.zone.isAssumed && ((facts === undefined && positions.size === 0) || context.isReplaced))
     await findZone(context, listing, signal);
   await confirmLacking(context, listing, positions, isWanted, signal);
@@ -84,7 +81,7 @@ async function tailDevice(options: TailOnceOptions, signal: AbortSignal): Promis
     await noteListing();
     return listing.logs.get(component) ?? NOT_LISTED;
   };
-  const tails = sortByUrgency(components, after, memory, clock.now()).map((component) => ({
+  const tails = sortByUrgency(components, memory, clock.now()).map((component) => ({
     component,
     tail: new ComponentTail(context, component, positions.get(component), () => relist(component)),
   }));
@@ -99,14 +96,16 @@ async function tailDevice(options: TailOnceOptions, signal: AbortSignal): Promis
       );
     await noteListing();
     for (let next = tails.shift(); next; next = tails.shift()) {
-      if (last !== undefined && shouldYield()) return last;
+      if (last !== undefined && shouldYield()) return true;
       last = next.component;
-      memory.brokenAt = last;
+      memory.after = last;
+      memory.broken.add(last);
       const outcome = await runUnlessBusy(next.tail, listing.logs.get(last) ?? NOT_LISTED, signal);
-      memory.brokenAt = undefined;
+      memory.broken.delete(last);
       if (outcome !== 'busy') (outcome === 'more' ? tails : settled).push(next);
     }
-    return undefined;
+    memory.after = undefined;
+    return false;
   } finally {
     await context.settle();
     if (!signal.aborted && !context.hasLostCommit) await context.commit();
@@ -130,13 +129,18 @@ async function replaceAll(tails: readonly ComponentTail[], context: TailContext)
   for (const { report } of resets) report();
 }
 
-/** Logs in danger first, the most urgent before the others; the rest in the order of their names, from `after` on. */
-function sortByUrgency(components: readonly string[], after: string, memory: TailMemory, nowMs: number): string[] {
+/**
+ * Logs in danger first, the most urgent before the others; the rest in the order of their names, from behind the last one on. One that
+ * ended a run with an error is not urgent, however near its loss: it would keep all others from being read.
+ */
+function sortByUrgency(components: readonly string[], memory: TailMemory, nowMs: number): string[] {
+  const { after = '', broken } = memory;
   const sorted = components.toSorted();
   const start = sorted.findIndex((component) => component > after);
   const inOrder = start < 0 ? sorted : [...sorted.slice(start), ...sorted.slice(0, start)];
   const dangerOf = (component: string) => memory.of(component).retention.msToLoss(nowMs) ?? Number.POSITIVE_INFINITY;
-  const urgent = inOrder.filter((component) => dangerOf(component) < DANGER_MS);
+  const isUrgent = (component: string) => !broken.has(component) && dangerOf(component) < DANGER_MS;
+  const urgent = inOrder.filter(isUrgent);
   return [...urgent.toSorted((a, b) => dangerOf(a) - dangerOf(b)), ...inOrder.filter((one) => !urgent.includes(one))];
 }
 

@@ -13,7 +13,7 @@ import type { Observation, Told } from '../tracker/observation.ts';
 import { createLogState, type LogState, type View } from '../tracker/state.ts';
 import { type Step, takeStep } from '../tracker/step.ts';
 import { noteGap, noteGapEnd } from './known-gaps.ts';
-import type { LogMemory } from './memory.ts';
+import { forgetLook, type LogMemory } from './memory.ts';
 import type { TailContext } from './tail-context.ts';
 
 /** A router that gives no file of a log for longer is not busy. Milliseconds. */
@@ -152,10 +152,7 @@ export class TrackedLog {
   #noteWallClock(): void {
     const { memory, observedMs } = this;
     const offsetMs = observedMs - this.context.clock.monotonic();
-    if (Math.abs(offsetMs - (memory.wallOffsetMs ?? offsetMs)) >= CLOCK_SET_MS_MIN) {
-      memory.lookedAtMs = undefined;
-      Object.assign(memory.skew, createSkewBounds());
-    }
+    if (Math.abs(offsetMs - (memory.wallOffsetMs ?? offsetMs)) >= CLOCK_SET_MS_MIN) forgetLook(memory);
     memory.wallOffsetMs = offsetMs;
   }
 

@@ -134,7 +134,7 @@ test.for([0, 20])(
     const components = ['network', 'system', 'vpn'];
     for (const component of components) await writeQuietly(bench, followed, followed + 30, component);
     for (let turn = 0; turn < 30; turn++) {
-      await bench.reader.turn({ shouldYield: () => true, after: components[(turn + 2) % 3] });
+      await bench.reader.turn({ shouldYield: () => true });
       await bench.clock.advance(7 * MINUTE_MS);
       for (const component of components) bench.write(1000 + turn, 1001 + turn, component);
     }

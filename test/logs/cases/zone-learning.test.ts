@@ -214,11 +214,11 @@ test('a position that says nothing of its zone goes on without a jump', async ()
 });
 
 test.for([
-  ['is quiet', {}],
-  ['does not get its turn', { shouldYield: () => true, after: 'network' }],
+  ['is quiet', undefined, false],
+  ['does not get its turn', 'network', true],
 ] as const)(
   'a position that says nothing of its zone stays with the one it was placed with while its log %s',
-  async ([, options]) => {
+  async ([, after, isShort]) => {
     const stamp = (time: string) => `2026-11-21 ${time} [wan] line of ${time}\n`;
     const quiet = stamp('12:10:00');
     const files = new Map<string, string>([
@@ -230,7 +230,8 @@ test.for([
     const stored = bench.reader.log.positions.get('network') ?? '';
     bench.reader.log.positions.set('network', withoutZone(stored));
     bench.reader.restart();
-    await bench.reader.turn(options);
+    bench.reader.memory.after = after;
+    await bench.reader.turn({ shouldYield: () => isShort });
     expect(parsePosition(bench.reader.log.positions.get('network') ?? '')?.zone).toBeDefined();
     // Two rotations of the other log show the offset.
     files.set('system/log-2026-11-21-11:30:00', stamp('12:20:00'));

@@ -1,7 +1,7 @@
-import { closeSync, openSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { ensureFile } from '../../../base/index.ts';
 import { DeliveryError } from '../../errors.ts';
 import { FILE_MODE, FOLDER_MODE } from './log.ts';
 
@@ -30,7 +30,7 @@ export class FileLock {
     let database: DatabaseSync | undefined;
     try {
       await mkdir(dirname(path), { recursive: true, mode: FOLDER_MODE });
-      makeFile(file);
+      ensureFile(file, FILE_MODE);
       database = new DatabaseSync(file, { timeout: 0 });
       // A journal in memory leaves no other file; nothing is written anyway.
       database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
@@ -47,15 +47,6 @@ export class FileLock {
 
   release(): void {
     this.#database.close();
-  }
-}
-
-/** SQLite creates a file readable by everybody. One that exists is not opened: its end would release the locks of this process. */
-function makeFile(file: string): void {
-  try {
-    closeSync(openSync(file, 'wx', FILE_MODE));
-  } catch {
-    // It exists already, or SQLite reports why it cannot be created.
   }
 }
 
