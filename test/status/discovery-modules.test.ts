@@ -489,6 +489,31 @@ describe('whatever a router answers', () => {
     expect(mapWith(modules, 'a', documents.a).faults).toEqual([]);
   });
 
+  test('rows that one slot has in a list and another as an object are told apart as those of a list', async () => {
+    const documents = {
+      lte2: { status: { odd: { a: '1', sub: [{ b: '1' }] } } },
+      lte3: {
+        status: {
+          odd: [
+            { a: '2', sub: [{ b: '2' }] },
+            { a: '3', sub: [] },
+          ],
+        },
+      },
+    };
+    const discovery = discoverIn(documents);
+    expect(discovery.modules[0]?.rowSets.map(({ each, resource }) => [each, resource?.labels])).toEqual([
+      ['status.odd', { slot: '$slot', index: '$index' }],
+      ['status.odd[].sub', undefined],
+    ]);
+    const modules = await loadDiscovered(discovery);
+    for (const [resource, document] of Object.entries(documents)) {
+      const { faults, series } = mapWith(modules, resource, document);
+      expect(faults).toEqual([]);
+      expect(series['router_lte_a']?.length).toBeGreaterThan(0);
+    }
+  });
+
   test('any JSON is explored without an error', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 8 }), fc.jsonValue(), (one, other) => {

@@ -45,9 +45,11 @@ interface FieldRecord {
 }
 
 interface RowSetRecord {
-  readonly each: string;
-  readonly isList: boolean;
-  readonly outer: string | undefined;
+  readonly parent: RowSetRecord | undefined;
+  /** Names of the fields that lead here from the document, joined by dots: a path in either form, of lists or objects. */
+  readonly names: string;
+  /** True if any document has a list here: one with `[]` in its path reads an object as well, but not the reverse. */
+  isList: boolean;
   rows: number;
   rowsMost: number;
   /** Number of lists with rows, or of objects. */
@@ -66,21 +68,26 @@ class Explorer {
   readonly #rowSets = new Map<string, RowSetRecord>();
 
   get rowSets(): readonly SeenRowSet[] {
-    return [...this.#rowSets.values()].map(({ lists, fields, ...rowSet }) => ({
-      ...rowSet,
-      fields: [...fields.values()].map(({ name, texts, isPlain, uniqueIn }) => {
-        return { name, texts: [...texts], isPlain, isUnique: uniqueIn === lists };
+    return [...this.#rowSets.values()].map((record) => ({
+      each: toPath(record),
+      isList: record.isList,
+      outer: this.#findOuter(record),
+      rows: record.rows,
+      rowsMost: record.rowsMost,
+      fields: [...record.fields.values()].map(({ name, texts, isPlain, uniqueIn }) => {
+        return { name, texts: [...texts], isPlain, isUnique: uniqueIn === record.lists };
       }),
     }));
   }
 
   explore(document: unknown): void {
-    if (isFields(document)) this.#addRows([document], { each: '', isList: false, outer: undefined }, 0);
+    if (isFields(document)) this.#addRows([document], { parent: undefined, names: '', isList: false }, 0);
   }
 
-  #addRows(rows: readonly object[], where: Pick<RowSetRecord, 'each' | 'isList' | 'outer'>, steps: number): void {
+  #addRows(rows: readonly object[], where: Pick<RowSetRecord, 'parent' | 'names' | 'isList'>, steps: number): void {
     const rowSet = this.#open(where);
     if (!rowSet || rows.length === 0) return;
+    rowSet.isList ||= where.isList;
     rowSet.rows += rows.length;
     rowSet.rowsMost = Math.max(rowSet.rowsMost, rows.length);
     rowSet.lists++;
@@ -88,7 +95,7 @@ class Explorer {
     const texts = new Map<string, string[]>();
     for (const row of seen) {
       for (const [name, value] of Object.entries(row).slice(0, FIELDS_MAX)) {
-        if (isFields(value) || isRowList(value)) this.#addBelow(row, name, value, rowSet, steps);
+        if (isFields(value) || isRowList(value)) this.#addBelow(name, value, rowSet, steps);
         else noteField(rowSet, name, value, texts);
       }
     }
@@ -98,25 +105,36 @@ class Explorer {
     }
   }
 
-  #addBelow(row: object, name: string, value: object, rowSet: RowSetRecord, steps: number): void {
+  #addBelow(name: string, value: object, parent: RowSetRecord, steps: number): void {
     if (steps >= STEPS_MAX) return;
-    const { each, isList, outer } = rowSet;
-    const below = each === '' ? name : `${each}${isList ? '[]' : ''}.${name}`;
-    // As in the mapping: rows in a row's list are enclosed by it, and a first list by the single values next to it.
-    const beside = isFields(Reflect.get(row, 'unique')) ? `${each === '' ? '' : `${each}.`}unique` : each;
-    const around = isList ? each : (outer ?? (Array.isArray(value) && beside !== '' ? beside : undefined));
+    const names = parent.names === '' ? name : `${parent.names}.${name}`;
     const rows = Array.isArray(value) ? value.filter(isFields) : [value];
-    this.#addRows(rows, { each: below, isList: Array.isArray(value), outer: around }, steps + 1);
+    this.#addRows(rows, { parent, names, isList: Array.isArray(value) }, steps + 1);
   }
 
-  #open(where: Pick<RowSetRecord, 'each' | 'isList' | 'outer'>): RowSetRecord | undefined {
-    const known = this.#rowSets.get(where.each);
+  #open({ parent, names, isList }: Pick<RowSetRecord, 'parent' | 'names' | 'isList'>): RowSetRecord | undefined {
+    const known = this.#rowSets.get(names);
     if (known) return known;
     if (this.#rowSets.size >= ROW_SETS_MAX) return undefined;
-    const rowSet = { ...where, rows: 0, rowsMost: 0, lists: 0, fields: new Map<string, FieldRecord>() };
-    this.#rowSets.set(where.each, rowSet);
+    const rowSet = { parent, names, isList, rows: 0, rowsMost: 0, lists: 0, fields: new Map<string, FieldRecord>() };
+    this.#rowSets.set(names, rowSet);
     return rowSet;
   }
+
+  /** As in the mapping: rows in a row's list are enclosed by it, and a first list by the single values next to it. */
+  #findOuter({ parent, isList }: RowSetRecord): string | undefined {
+    if (!parent) return undefined;
+    if (parent.isList) return toPath(parent);
+    const around = this.#findOuter(parent);
+    if (around !== undefined || !isList) return around;
+    const beside = this.#rowSets.get(parent.names === '' ? 'unique' : `${parent.names}.unique`) ?? parent;
+    return beside.names === '' ? undefined : toPath(beside);
+  }
+}
+
+function toPath({ parent, names }: RowSetRecord): string {
+  if (!parent || parent.names === '') return names;
+  return `${toPath(parent)}${parent.isList ? '[]' : ''}${names.slice(parent.names.length)}`;
 }
 
 /** Names that differ only in case are one field: the mapping reads either where a row lacks the other. */
