@@ -30,6 +30,8 @@ const dpkg = findTool('dpkg-deb');
 const lintian = findTool('lintian');
 const NEXT_VERSION = '99.0.0';
 const CONFIG = 'etc/router-exporter/router-exporter.yaml';
+/** What an administrator writes into {@link CONFIG}. */
+const OURS = 'routers: [{ name: plant-7, url: "https://192.0.2.10", username: monitor, password: secret }]\n';
 const LIB = 'usr/lib/router-exporter';
 /** Compiling, installing the dependencies twice, and compressing a Node.js, on a busy machine. */
 const BUILD_MS_MAX = 10 * 60_000;
@@ -125,8 +127,7 @@ describe.skipIf(sampled('Debian package', false, true) || dpkg.isMissing)(
         expect(check).toMatchObject({ status: 2, stdout: expect.stringMatching(/^[^\n]*device-ca\.pem[^\n]*\n/) });
 
         // What the administrator wrote, and what the agent did.
-        const ours = 'routers: [{ name: plant-7, url: "https://192.0.2.10", username: monitor, password: secret }]\n';
-        writeFileSync(at(CONFIG), ours);
+        writeFileSync(at(CONFIG), OURS);
         mkdirSync(at('var/lib/private/router-exporter'), { recursive: true });
         writeFileSync(at('var/lib/private/router-exporter/state.db'), 'positions');
         // Nothing is started before there is a configuration.
@@ -135,7 +136,7 @@ describe.skipIf(sampled('Debian package', false, true) || dpkg.isMissing)(
         root.expect('dpkg', '--force-confold', '--install', '/next.deb');
         expect(root.expect('dpkg-query', '--show', '--showformat=${Version}', 'router-exporter')).toBe(NEXT_VERSION);
         expect(root.expect('router-exporter', 'check', '--config.file', `/${CONFIG}`)).not.toBe('');
-        expect(readFileSync(at(CONFIG), 'utf8')).toBe(ours);
+        expect(readFileSync(at(CONFIG), 'utf8')).toBe(OURS);
         expect(readFileSync(at(`${CONFIG}.dpkg-dist`), 'utf8')).toContain('# changed in the next version');
         expect(existsSync(at('var/lib/private/router-exporter/state.db'))).toBe(true);
         expect(root.expect('dpkg', '--verify', 'router-exporter')).toMatch(
@@ -145,7 +146,7 @@ describe.skipIf(sampled('Debian package', false, true) || dpkg.isMissing)(
         root.expect('dpkg', '--remove', 'router-exporter');
         expect(existsSync(at(LIB))).toBe(false);
         expect(existsSync(at('usr/bin/router-exporter'))).toBe(false);
-        expect(readFileSync(at(CONFIG), 'utf8')).toBe(ours);
+        expect(readFileSync(at(CONFIG), 'utf8')).toBe(OURS);
         expect(existsSync(at('var/lib/private/router-exporter/state.db'))).toBe(true);
 
         root.expect('dpkg', '--purge', 'router-exporter');
@@ -244,11 +245,9 @@ describe.skipIf(sampled('Debian package', false, true) || dpkg.isMissing)(
         expect(added).toEqual([[`${LIB}/node`, 'arm64']]);
         const program = [`/${LIB}/node`, `/${LIB}/bin/router-exporter.js`];
         expect(root.expect(...program, '--version')).toBe(`${version}\n`);
-        const demo = ['demo', '--for', '15s', '--routers', '1', '--web.listen-address', '127.0.0.1:0'];
-        expect(root.run(...program, ...demo)).toMatchObject({
-          status: 0,
-          stderr: expect.stringMatching(/1 of 1 routers up/),
-        });
+        // The container's test lets the same program and Node.js run the demo on arm64.
+        writeFileSync(join(root.folder, CONFIG), OURS);
+        expect(root.expect(...program, 'check', '--config.file', `/${CONFIG}`)).not.toBe('');
       },
     );
   },
