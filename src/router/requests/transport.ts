@@ -174,13 +174,14 @@ export class Transport {
     const refusal = this.#options.admit?.();
     if (refusal) throw refusal;
     const request = this.#toRequest(options);
-    this.#connector.begin();
+    const onBroken = (cause: Error) => answer.breakOff(cause);
+    this.#connector.begin(onBroken);
     // Begun before the attempt to connect, whose limit may be as long: that of the request is what its caller knows.
     const limit = this.#timer.begin((cause) => answer.fail(cause));
     const answer = new StreamedExchange(this.#client, request, options.signal);
     const end = () => {
       limit.end();
-      this.#connector.end();
+      this.#connector.end(onBroken);
     };
     return { answer, limit, end };
   }
