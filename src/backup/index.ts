@@ -26,4 +26,5 @@ export {
   ProfileArchive,
   type StoredVersion,
 } from './profile-archive.ts';
+export { checkProfile } from './profile-body.ts';
 export { type BackupSettings, backupSchema, readBackup } from './settings.ts';
