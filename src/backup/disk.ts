@@ -1,4 +1,4 @@
-import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rename, rm, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { readSystemCode, toFileError } from './errors.ts';
 import { type Digests, FileDigest } from './file-digest.ts';
@@ -22,6 +22,16 @@ export async function makeFolder(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: FOLDER_MODE }).catch((cause: unknown) => {
     throw toFileError('write', `The folder ${folder} could not be created`, cause);
   });
+}
+
+/** Returns the free bytes of the disk of a folder; `Infinity` if there is none yet, or its file system does not say. */
+export async function readFreeBytes(folder: string): Promise<number> {
+  try {
+    const { bavail, blocks, bsize } = await statfs(folder);
+    return blocks === 0 ? Number.POSITIVE_INFINITY : bavail * bsize;
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
 }
 
 /** Returns the names in a folder; none if the folder does not exist. */

@@ -7,6 +7,7 @@ import { RouterBackup } from '../../src/agent/routers/router-backup.ts';
 import { BackupCalendar, type KeptProfile, ProfileArchive } from '../../src/backup/index.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
 import { FleetExposition } from '../../src/exposition/index.ts';
+import { RouterError } from '../../src/router/index.ts';
 import type { PollResult } from '../../src/status/index.ts';
 import { createCollectingLogger } from '../support/collecting-logger.ts';
 
@@ -81,6 +82,116 @@ test('RouterBackup does not repeat a backup that ran while it looked up the last
   await clock.advance(60_000);
   expect(requests).toEqual([]);
   backup.close();
+});
+
+/** A router with these profiles, whose downloads may fail, and an archive on a disk with this much room. */
+async function createTries(profiles: Readonly<Record<string, () => string>>) {
+  const folder = await mkdtempDisposable(join(tmpdir(), 'router-backup-'));
+  const clock = createSteppedClock(START_MS);
+  const room = { freeBytes: 1e9 };
+  const archive = new ProfileArchive({
+    path: folder.path,
+    keep: 3,
+    clock,
+    readFreeBytes: () => Promise.resolve(room.freeBytes),
+  });
+  const asked: string[] = [];
+  const requests: number[] = [];
+  const backup = new RouterBackup({
+    router,
+    source: {
+      listProfiles: () => {
+        asked.push('list');
+        return Promise.resolve(Object.keys(profiles).map((name) => ({ name })));
+      },
+      downloadProfile: async (name, _options, consume) => {
+        asked.push(name);
+        const content = profiles[name]?.() ?? '';
+        return consume(ReadableStream.from([Buffer.from(content)]));
+      },
+    },
+    plan: { archive, calendar: new BackupCalendar('0 3 * * *'), format: 'ascii' },
+    exposition: new FleetExposition(),
+    clock,
+    logger: createCollectingLogger([]),
+    request: () => void requests.push(clock.now()),
+  });
+  /** Runs it, and again when it asks for that within this time; returns what was asked of the router, run by run. */
+  const runFor = async (durationMs: number) => {
+    const runs: string[][] = [];
+    const run = async () => {
+      await backup.run(never).catch(() => {});
+      runs.push(asked.splice(0));
+    };
+    await run();
+    const endMs = clock.now() + durationMs;
+    while (clock.now() < endMs) {
+      await clock.advance(10 * 60_000);
+      if (requests.splice(0).length > 0) await run();
+    }
+    return runs;
+  };
+  const dispose = async () => {
+    backup.close();
+    await folder[Symbol.asyncDispose]();
+  };
+  return { room, clock, backup, runFor, [Symbol.asyncDispose]: dispose };
+}
+
+const lost = () => new RouterError('connect', 'It was lost', { disposition: 'retry' });
+const HOUR_MS = 3_600_000;
+
+test('RouterBackup tries again after an hour what was lost, and that alone, and once a day what the router refuses', async () => {
+  let losses = 2;
+  await using bench = await createTries({
+    whole: () => 'a',
+    lost: () => {
+      if (losses-- > 0) throw lost();
+      return 'b';
+    },
+    refused: () => {
+      throw new RouterError('http', 'It was answered with 404', { disposition: 'skip', status: 404, isAnswered: true });
+    },
+  });
+  expect(await bench.runFor(24 * HOUR_MS)).toEqual([
+    ['list', 'whole', 'lost', 'refused'],
+    ['list', 'lost'],
+    ['list', 'lost'],
+    ['list', 'whole', 'lost', 'refused'],
+  ]);
+});
+
+test('RouterBackup tries all profiles again after an hour when the router was lost, also one that had failed before', async () => {
+  let losses = 2;
+  const answer = () => {
+    if (losses-- > 0) throw lost();
+    return 'x';
+  };
+  await using bench = await createTries({ one: answer, two: answer, three: answer });
+  expect(await bench.runFor(4 * HOUR_MS)).toEqual([
+    ['list', 'one', 'two'],
+    ['list', 'one', 'two', 'three'],
+  ]);
+});
+
+test('RouterBackup asks a router for nothing while the disk has no room, and looks every hour whether it has', async () => {
+  await using bench = await createTries({ one: () => 'x' });
+  bench.room.freeBytes = 1000;
+  expect(await bench.runFor(2.5 * HOUR_MS)).toEqual([[], [], []]);
+  bench.room.freeBytes = 1e9;
+  expect(await bench.runFor(3 * HOUR_MS)).toEqual([['list', 'one']]);
+});
+
+test('RouterBackup takes a run after the clock was set back for no second try', async () => {
+  await using bench = await createTries({
+    whole: () => 'a',
+    lost: () => {
+      throw lost();
+    },
+  });
+  await bench.backup.run(never);
+  bench.clock.jump(-30 * DAY_MS);
+  expect((await bench.runFor(0))[0]).toEqual(['list', 'whole', 'lost', 'list', 'whole', 'lost']);
 });
 
 test('RouterBackup keeps of a router that names new profiles again and again what it told last, and sees a change of those', async () => {
