@@ -1,4 +1,4 @@
-import { mkdtempDisposable } from 'node:fs/promises';
+import { mkdtempDisposable, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
@@ -89,6 +89,8 @@ async function createTries(profiles: Readonly<Record<string, () => string>>) {
   const folder = await mkdtempDisposable(join(tmpdir(), 'router-backup-'));
   const clock = createSteppedClock(START_MS);
   const room = { freeBytes: 1e9 };
+  const faults: { list?: Error | undefined } = {};
+  const exposition = new FleetExposition();
   const archive = new ProfileArchive({
     path: folder.path,
     keep: 3,
@@ -102,6 +104,7 @@ async function createTries(profiles: Readonly<Record<string, () => string>>) {
     source: {
       listProfiles: () => {
         asked.push('list');
+        if (faults.list) return Promise.reject(faults.list);
         return Promise.resolve(Object.keys(profiles).map((name) => ({ name })));
       },
       downloadProfile: async (name, _options, consume) => {
@@ -111,7 +114,7 @@ async function createTries(profiles: Readonly<Record<string, () => string>>) {
       },
     },
     plan: { archive, calendar: new BackupCalendar('0 3 * * *'), format: 'ascii' },
-    exposition: new FleetExposition(),
+    exposition,
     clock,
     logger: createCollectingLogger([]),
     request: () => void requests.push(clock.now()),
@@ -135,7 +138,7 @@ async function createTries(profiles: Readonly<Record<string, () => string>>) {
     backup.close();
     await folder[Symbol.asyncDispose]();
   };
-  return { room, clock, backup, runFor, [Symbol.asyncDispose]: dispose };
+  return { path: folder.path, room, faults, clock, exposition, backup, runFor, [Symbol.asyncDispose]: dispose };
 }
 
 const lost = () => new RouterError('connect', 'It was lost', { disposition: 'retry' });
@@ -180,6 +183,23 @@ test('RouterBackup asks a router for nothing while the disk has no room, and loo
   expect(await bench.runFor(2.5 * HOUR_MS)).toEqual([[], [], []]);
   bench.room.freeBytes = 1e9;
   expect(await bench.runFor(3 * HOUR_MS)).toEqual([['list', 'one']]);
+});
+
+test('RouterBackup tells that backups fail of a router whose profiles were never listed, and when the folder cannot be read', async () => {
+  await using bench = await createTries({ one: () => 'x' });
+  const told = () =>
+    [...bench.exposition.render('text', bench.clock.monotonic())].join('').match(/^router_backup_success.*$/gm);
+  const forbidden = new RouterError('auth', 'It was answered with 403', { disposition: 'operator', isAnswered: true });
+  bench.faults.list = forbidden;
+  await bench.backup.run(never);
+  expect(told()).toEqual(['router_backup_success{router="plant-7"} 0']);
+  bench.faults.list = undefined;
+  await bench.backup.run(never);
+  expect(told()).toEqual(['router_backup_success{router="plant-7",profile="one"} 1']);
+  await rm(bench.path, { recursive: true });
+  await writeFile(bench.path, 'a file');
+  await bench.backup.run(never);
+  expect(told()).toEqual(['router_backup_success{router="plant-7"} 0']);
 });
 
 test('RouterBackup takes a run after the clock was set back for no second try', async () => {

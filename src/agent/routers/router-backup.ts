@@ -4,12 +4,13 @@ import {
   type BackupEvent,
   backUpOnce,
   describeBackups,
+  describeUnknownBackups,
   type ProfileArchive,
   type ProfileSource,
 } from '../../backup/index.ts';
 import { type Clock, CodedError, type Logger, openDeadline, renderErrorChain, type Timer } from '../../base/index.ts';
 import type { FleetExposition } from '../../exposition/index.ts';
-import type { RouterIdentity } from '../../model/index.ts';
+import type { MetricFamily, RouterIdentity } from '../../model/index.ts';
 import { RouterError } from '../../router/index.ts';
 import type { RunOutcome } from '../../schedule/index.ts';
 import type { PollResult } from '../../status/index.ts';
@@ -111,14 +112,15 @@ export class RouterBackup {
       outcome = isPutOff || (cause instanceof RouterError && !cause.isAnswered) ? 'failed' : 'done';
       thrown = cause;
     }
-    let isOwing = thrown !== undefined;
+    const hasFailed = thrown !== undefined;
+    let isOwing = hasFailed;
     for (const { profile, cause } of failures) {
       // What ended the run says nothing of a single profile.
       if (cause === thrown) continue;
       if (isWorthRetrying(cause)) isOwing = true;
       else if (!isFree(cause)) this.#settled.add(profile);
     }
-    await this.#publish();
+    await this.#publish(hasFailed);
     const nextMs = plan.calendar.dueMs(router.name, clock.now());
     const toMs = nextMs ?? Number.POSITIVE_INFINITY;
     if (isOwing) this.#retry = { fromMs: clock.now(), toMs };
@@ -140,7 +142,7 @@ export class RouterBackup {
   async #begin(): Promise<void> {
     const { router, plan, clock, logger } = this.#options;
     try {
-      await this.#publish();
+      await this.#publish(false);
       const lastMs = await plan.archive.readLastAttemptMs(router.name);
       // A backup that ran meanwhile, after a change, has set the next date.
       if (this.#runs > 0) return;
@@ -174,14 +176,23 @@ export class RouterBackup {
     });
   }
 
-  async #publish(): Promise<void> {
-    const { router, plan, exposition, logger } = this.#options;
+  /** `hasFailed`: the last run ended early. */
+  async #publish(hasFailed: boolean): Promise<void> {
+    const families = await this.#describe(hasFailed);
+    const { router, exposition } = this.#options;
+    // The series of a router that was removed meanwhile are gone.
+    if (!this.#isClosed) exposition.publish(router, 'backup', families);
+  }
+
+  async #describe(hasFailed: boolean): Promise<readonly MetricFamily[]> {
+    const { router, plan, logger } = this.#options;
     try {
       const families = await describeBackups(plan.archive, router.name);
-      // The series of a router that was removed meanwhile are gone.
-      if (!this.#isClosed) exposition.publish(router, 'backup', families);
+      const isKnown = families.some(({ samples }) => samples.length > 0);
+      return hasFailed && !isKnown ? describeUnknownBackups() : families;
     } catch (cause) {
       logger.warn('The kept profiles could not be read', { router: router.name, error: renderErrorChain(cause) });
+      return describeUnknownBackups();
     }
   }
 
