@@ -104,6 +104,12 @@ describe('JSON calls', () => {
     expect(outer.lines()).toEqual(['POST /plant/7/auth/login', 'GET /plant/7/status/lte%202/cell%3Fx']);
   });
 
+  test('RouterClient encodes blanks and plus signs of a query as every decoder of URLs understands them', async () => {
+    await using bench = await openRouter((_request, response) => response.end('x'));
+    await bench.client.downloadProfile('my profile+1', {}, readAll);
+    expect(bench.lines().at(-1)).toBe('GET /download/profiles?profile=my%20profile%2B1');
+  });
+
   test.each([
     ['HTML', '<html>Login</html>'],
     ['nothing', ''],

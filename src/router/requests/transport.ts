@@ -216,7 +216,8 @@ export class Transport {
     if (rangeStart !== undefined) headers['range'] = `bytes=${rangeStart}-${rangeLast ?? ''}`;
     if (unlessEtag !== undefined) headers['if-none-match'] = unlessEtag;
     if (json !== undefined) headers['content-type'] = 'application/json';
-    const search = query === undefined ? '' : new URLSearchParams(query).toString();
+    // A blank as `+` is a convention of forms: a router that decodes URLs alone would look for a profile with a plus in its name.
+    const search = query === undefined ? '' : new URLSearchParams(query).toString().replaceAll('+', '%20');
     return {
       path: `${this.#basePath}${options.path}${search === '' ? '' : `?${search}`}`,
       method: options.method,
