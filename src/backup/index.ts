@@ -24,6 +24,7 @@ export {
   type KeepRequest,
   type KeptProfile,
   ProfileArchive,
+  type ProfileAttempt,
   type StoredVersion,
 } from './profile-archive.ts';
 export { checkProfile } from './profile-body.ts';

@@ -39,6 +39,14 @@ export interface KeepOutcome {
 /** A profile as recorded in its manifest; its files are not checked. */
 export type KeptProfile = Manifest;
 
+/** When a profile was last tried, and whether it is backed up since. */
+export interface ProfileAttempt {
+  readonly profile: string;
+  /** Wall time, milliseconds since the Unix epoch. */
+  readonly timeMs: number;
+  readonly isSuccess: boolean;
+}
+
 /** A version whose file was checked. Only `good` ones can be read. */
 export interface StoredVersion extends VersionRecord {
   /** 1 is the newest. */
@@ -155,10 +163,11 @@ export class ProfileArchive {
     return [...byPath.values()].toSorted((a, b) => (a.profile < b.profile ? -1 : 1));
   }
 
-  /** Returns when a backup of the router was last tried, in milliseconds since the Unix epoch; `undefined` if never. */
-  async readLastAttemptMs(router: string): Promise<number | undefined> {
-    const attempts = (await this.listProfiles(router)).flatMap(({ lastAttempt }) => lastAttempt?.timeMs ?? []);
-    return attempts.length > 0 ? Math.max(...attempts) : undefined;
+  /** Returns the last attempt of each profile that the router has; none of one that was never tried. */
+  async readLastAttempts(router: string): Promise<readonly ProfileAttempt[]> {
+    return (await this.listProfiles(router)).flatMap(({ profile, isListed, lastAttempt }) =>
+      isListed && lastAttempt ? { profile, ...lastAttempt } : [],
+    );
   }
 
   /** Returns the folders whose manifest is damaged. The next backup of the profile rebuilds it from the files. */

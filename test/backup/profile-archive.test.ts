@@ -323,8 +323,10 @@ describe('noteFailure()', () => {
       lastSuccessMs: START_MS + MINUTE_MS,
     });
     expect(kept?.versions).toHaveLength(1);
-    expect(await bench.archive.readLastAttemptMs(ROUTER)).toBe(START_MS + 2 * MINUTE_MS);
-    expect(await bench.archive.readLastAttemptMs('plant-8')).toBeUndefined();
+    expect(await bench.archive.readLastAttempts(ROUTER)).toEqual([
+      { profile: PROFILE, timeMs: START_MS + 2 * MINUTE_MS, isSuccess: false },
+    ]);
+    expect(await bench.archive.readLastAttempts('plant-8')).toEqual([]);
   });
 
   test('remembers a failure that could not be written, until a backup succeeds', async () => {

@@ -6,6 +6,7 @@ import {
   describeBackups,
   describeUnknownBackups,
   type ProfileArchive,
+  type ProfileAttempt,
   type ProfileSource,
 } from '../../backup/index.ts';
 import { type Clock, CodedError, type Logger, openDeadline, renderErrorChain, type Timer } from '../../base/index.ts';
@@ -69,7 +70,10 @@ export class RouterBackup {
     this.#options = options;
   }
 
-  /** Schedules the next backup. One that was missed while the agent was down runs immediately. */
+  /**
+   * Schedules the next backup. Profiles whose backup was missed or cut short by the end of the agent are backed up immediately,
+   * and those whose backup failed an hour later, without the others.
+   */
   start(): void {
     void this.#begin();
   }
@@ -143,17 +147,34 @@ export class RouterBackup {
     const { router, plan, clock, logger } = this.#options;
     try {
       await this.#publish(false);
-      const lastMs = await plan.archive.readLastAttemptMs(router.name);
+      const attempts = await plan.archive.readLastAttempts(router.name);
       // A backup that ran meanwhile, after a change, has set the next date.
       if (this.#runs > 0) return;
-      const nowMs = clock.now();
-      // A backup of the future was made before the clock was set back. One that was asked for meanwhile may be due before.
-      const dueMs = plan.calendar.dueMs(router.name, Math.min(lastMs ?? nowMs, nowMs));
-      this.#wait(dueMs === undefined ? this.#dueMs : Math.min(dueMs, this.#dueMs ?? Infinity));
+      this.#resume(attempts);
     } catch (cause) {
       logger.warn('The kept profiles could not be read', { router: router.name, error: renderErrorChain(cause) });
       this.#wait(plan.calendar.dueMs(router.name, clock.now()));
     }
+  }
+
+  /** Goes on where an earlier process has stopped, perhaps in the middle of a backup. */
+  #resume(attempts: readonly ProfileAttempt[]): void {
+    const { router, plan, clock } = this.#options;
+    const nowMs = clock.now();
+    const findDateMs = (afterMs: number) => plan.calendar.dueMs(router.name, afterMs) ?? Number.POSITIVE_INFINITY;
+    const nextMs = findDateMs(nowMs);
+    let dueMs = nextMs;
+    for (const { profile, timeMs, isSuccess } of attempts) {
+      // An attempt of the future was made before the clock was set back.
+      const triedMs = Math.min(timeMs, nowMs);
+      const ownMs = Math.min(findDateMs(triedMs), isSuccess ? Number.POSITIVE_INFINITY : triedMs + RETRY_MS);
+      if (ownMs === nextMs && isSuccess) this.#settled.add(profile);
+      dueMs = Math.min(dueMs, ownMs);
+    }
+    if (dueMs < nextMs) this.#retry = { fromMs: nowMs, toMs: nextMs };
+    // One that was asked for meanwhile may be due before.
+    const firstMs = Math.min(dueMs, this.#dueMs ?? Number.POSITIVE_INFINITY);
+    this.#wait(Number.isFinite(firstMs) ? firstMs : undefined);
   }
 
   #wait(dueMs: number | undefined): void {
