@@ -255,6 +255,25 @@ test('RouterBackup takes a run after the clock was set back for no second try', 
   expect(await bench.run()).toEqual(['list', 'whole', 'lost']);
 });
 
+test('RouterBackup runs again when a change is seen during a run, which may have read the profile before', async () => {
+  const { folder, clock, archive, requests, backup } = await createBench();
+  await using _ = folder;
+  const poll = (configHash: string) => backup.onPoll({ configHash, resources: [] } as unknown as PollResult);
+  poll('a');
+  const running = backup.run(never);
+  poll('b');
+  archive.listed.resolve([]);
+  await running;
+  requests.length = 0;
+  await clock.advance(1);
+  expect(requests).toHaveLength(1);
+  await backup.run(never);
+  requests.length = 0;
+  await clock.advance(60_000);
+  expect(requests).toEqual([]);
+  backup.close();
+});
+
 test('RouterBackup keeps of a router that names new profiles again and again what it told last, and sees a change of those', async () => {
   const { folder, backup, requests, archive } = await createBench();
   await using _ = folder;

@@ -128,8 +128,14 @@ export class RouterBackup {
     const nextMs = plan.calendar.dueMs(router.name, clock.now());
     const toMs = nextMs ?? Number.POSITIVE_INFINITY;
     if (isOwing) this.#retry = { fromMs: clock.now(), toMs };
-    this.#wait(isOwing ? Math.min(clock.now() + RETRY_MS, toMs) : nextMs);
+    if (this.#hasChanged) this.#wait(clock.now());
+    else this.#wait(isOwing ? Math.min(clock.now() + RETRY_MS, toMs) : nextMs);
     return outcome;
+  }
+
+  /** True if a poll has seen a change since the last run began: the request for a run was taken for that one, which may have missed it. */
+  get #hasChanged(): boolean {
+    return this.#reason === 'change';
   }
 
   close(): void {
