@@ -1,10 +1,10 @@
-import { mkdtempDisposable, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdtempDisposable, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createSystemClock } from '../../src/base/index.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/index.ts';
-import { PROGRAM, startProgram } from '../support/child.ts';
+import { PROGRAM, startProgram, startRouterExporter } from '../support/child.ts';
 import { type RunConfig, writeRunConfig } from '../support/run-config.ts';
 
 const KIB = 1024;
@@ -26,9 +26,9 @@ async function openBench(): Promise<Bench> {
   return { simulator, config, folder: folder.path, [Symbol.asyncDispose]: () => rest.disposeAsync() };
 }
 
-/** Runs a command whose standard output is this file. */
-function runInto(output: string, ...args: readonly string[]) {
-  const script = `ulimit -f ${ROOM_BYTES / KIB}; exec "$0" "$@" > "$OUTPUT"`;
+/** Runs a command whose standard output is appended to this file. */
+function runInto(output: string, bytesMax: number, ...args: readonly string[]) {
+  const script = `ulimit -f ${bytesMax / KIB}; exec "$0" "$@" >> "$OUTPUT"`;
   return startProgram('bash', ['-c', script, process.execPath, PROGRAM, ...args], { OUTPUT: output }).ended;
 }
 
@@ -38,13 +38,36 @@ test('logs fetch into a file without room for all records fails, and says why', 
   for (let index = 0; index < 50; index++) simulator.routers[0]?.appendLog('network', `line ${index}`);
   const output = join(folder, 'records.jsonl');
 
-  const { code, stderr } = await runInto(output, 'logs', 'fetch', 'sim-1', '--config.file', config.file);
+  const { code, stderr } = await runInto(output, ROOM_BYTES, 'logs', 'fetch', 'sim-1', '--config.file', config.file);
 
   expect({ code, stderr }).toEqual({
     code: 1,
     stderr: 'The output could not be written: EFBIG: file too large, write\n',
   });
   expect((await stat(output)).size).toBe(ROOM_BYTES);
+});
+
+test('records that a file without room has no part of, or half, are delivered again by the next run', async () => {
+  await using bench = await openBench();
+  const { simulator, config, folder } = bench;
+  const lines = Array.from({ length: 50 }, (_, index) => `line ${index} of them`);
+  for (const line of lines) simulator.routers[0]?.appendLog('network', line);
+  // The state of the agent has room.
+  const bytesMax = 16 * 1024 * KIB;
+  const output = join(folder, 'records.jsonl');
+  await writeFile(output, '');
+  await truncate(output, bytesMax - ROOM_BYTES);
+
+  const full = await runInto(output, bytesMax, 'run', '--config.file', config.file);
+  await using next = startRouterExporter('run', '--config.file', config.file);
+  await next.waitFor('stdout', /line 49 of them/);
+
+  expect(full.code).toBe(1);
+  expect(full.stderr).toMatch(/could not write to standard output: EFBIG: file too large, write/);
+  const kept = (await readFile(output)).subarray(bytesMax - ROOM_BYTES).toString();
+  expect(kept).toMatch(/[^\n]$/);
+  const arrived = `${kept.slice(0, kept.lastIndexOf('\n') + 1)}${next.stdout}`;
+  expect(lines.filter((line) => !arrived.includes(`"${line}"`))).toEqual([]);
 });
 
 test.each(['schema', 'completion bash', 'check'])('%s that cannot be written fails, and says why', async (command) => {
@@ -70,6 +93,7 @@ test('profiles download without room for all of it fails, and leaves the file th
 
   const { code, stderr } = await runInto(
     '/dev/null',
+    ROOM_BYTES,
     ...['profiles', 'download', 'sim-1', 'Profile', '--config.file', bench.config.file, '--output', file],
   );
 
