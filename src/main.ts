@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import { renderErrorChain } from './base/index.ts';
-import { runCli } from './cli/index.ts';
+import { openFileOutput, runCli } from './cli/index.ts';
 
 // V8 marks its whole heap whenever 64 MiB of buffers have been allocated since it last did, which with thousands of routers is
 // every second. By default it looks for dead ones among the young only when these are 128 MiB; now at 32 MiB.
@@ -27,7 +27,8 @@ process.once('beforeExit', () => {
 });
 
 try {
-  const { stdin, stdout, stderr } = process;
+  const { stdin, stderr } = process;
+  const stdout = openFileOutput(1) ?? process.stdout;
   const onHangup = (listener: () => void) => void process.on('SIGHUP', listener);
   process.exit(await runCli(process.argv.slice(2), { stdin, stdout, stderr, signal: stop.signal, onHangup }));
 } catch (cause) {

@@ -4,7 +4,10 @@ import { BackupError } from './errors.ts';
 import type { BackupFormat, BackupReason } from './manifest.ts';
 import { PROFILES_MAX, type ProfileArchive } from './profile-archive.ts';
 
-/** The stored profiles of one router. Throws `SourceError`, with `isAnswered` if the router works and rejected only this request. */
+/**
+ * The stored profiles of one router. Throws `SourceError`, with `isAnswered` if the router works and rejected only this request,
+ * and with the code `budget` if its bytes of the day are used up.
+ */
 export interface ProfileSource {
   listProfiles(signal: AbortSignal): Promise<readonly { readonly name: string }[]>;
   /** Passes the body to `consume` as it arrives. A truncated body ends with an error. */
@@ -43,6 +46,8 @@ export interface BackupOptions {
   readonly format: BackupFormat;
   /** Reason recorded with new versions. */
   readonly reason: BackupReason;
+  /** Returns true for profiles to download, false for those that this backup leaves alone. Default: all. */
+  readonly isWanted?: ((profile: string) => boolean) | undefined;
   /** Called for every profile, with what was done. */
   readonly report: (event: BackupEvent) => void;
 }
@@ -63,8 +68,8 @@ const NAME_LENGTH_MAX = 256;
 const SETBACKS_MAX = 2;
 
 /**
- * Downloads every stored profile of a router once and keeps those that have changed. A failed profile does not affect
- * the others. Rejects with the source's error if the router is unavailable, with {@link BackupError} `write` or `read`
+ * Downloads every wanted profile of a router once and keeps those that have changed. A failed profile does not affect
+ * the others. Nothing is asked while the disk has no room for another version. Rejects with the source's error if the router is unavailable, with {@link BackupError} `write` or `read`
  * if the disk is, and with the signal's reason. Profiles not tried by then count as failed, unless the agent is
  * shutting down: only a deadline is a failure of the backup.
  */
@@ -115,17 +120,21 @@ async function listProfiles(
   options: BackupOptions,
   signal: AbortSignal,
 ): Promise<{ readonly names: readonly string[]; readonly refused: number }> {
-  const { router, source, archive } = options;
+  const { router, source, archive, isWanted = () => true } = options;
   const known = await archive.listProfiles(router);
   try {
+    await archive.checkRoom(router);
     const names = new Set((await source.listProfiles(signal)).map(({ name }) => name));
     await archive.noteListed(router, names);
     const folders = new Set(known.map(({ profile }) => profile));
-    const admitted = [...names].filter((name) => admit(options, name, folders));
-    return { names: admitted, refused: names.size - admitted.length };
+    const wanted = [...names].filter((name) => isWanted(name));
+    const admitted = wanted.filter((name) => admit(options, name, folders));
+    return { names: admitted, refused: wanted.length - admitted.length };
   } catch (cause) {
     throwIfEnded(signal);
-    const expected = known.filter(({ isListed }) => isListed).map(({ profile }) => profile);
+    const expected = known
+      .filter(({ profile, isListed }) => isListed && isWanted(profile))
+      .map(({ profile }) => profile);
     await noteFailures(options, expected, cause);
     throw cause;
   }
@@ -167,9 +176,9 @@ function throwIfEnded(signal: AbortSignal): void {
   if (!(signal.reason instanceof DeadlineExceeded)) signal.throwIfAborted();
 }
 
-/** Returns true if the router asked for requests to be delayed. */
+/** Returns true if nothing more may be asked now: the router wants requests to be delayed, or the byte budget is used up. */
 function isPutOff(cause: unknown): boolean {
-  return cause instanceof SourceError && cause.retryAfterMs !== undefined;
+  return cause instanceof SourceError && (cause.retryAfterMs !== undefined || cause.code === 'budget');
 }
 
 /** Returns true if the failure concerns only this profile: the router answered, and the data could be written. */

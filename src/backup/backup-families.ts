@@ -8,7 +8,7 @@ const LAST_SUCCESS: FamilyDescription = {
 };
 const SUCCESS: FamilyDescription = {
   name: 'router_backup_success',
-  help: 'Whether the last backup of the profile succeeded.',
+  help: 'Whether the last backup of the profile succeeded. 0 without the label profile: no profile is known, because the router could not be asked or backup.path could not be read.',
   type: 'gauge',
 };
 const VERSIONS: FamilyDescription = {
@@ -30,6 +30,14 @@ export async function describeBackups(archive: ProfileArchive, router: string): 
     toFamily(SUCCESS, listed, ({ lastAttempt }) => lastAttempt && Number(lastAttempt.isSuccess)),
     toFamily(VERSIONS, profiles, ({ versions }) => versions.length),
   ];
+}
+
+/** Returns the metrics of a router whose backups fail before any profile is known: without them nobody would be told. */
+export function describeUnknownBackups(): readonly MetricFamily[] {
+  return BACKUP_FAMILIES.map((family) => ({
+    ...family,
+    samples: family === SUCCESS ? [{ labels: {}, value: 0 }] : [],
+  }));
 }
 
 function toFamily(

@@ -1,18 +1,14 @@
-import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rename, rm, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { BackupError, readSystemCode, toFileError } from './errors.ts';
+import { readSystemCode, toFileError } from './errors.ts';
 import { type Digests, FileDigest } from './file-digest.ts';
+import { checkProfile, PROFILE_BYTES_MAX } from './profile-body.ts';
 
 /** Accessible only to the owner: the files contain secrets of routers. */
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
 /** Suffix of files being written. */
 export const PART = '.part';
-
-/** Maximum size of a profile in bytes. Real ones are far below one megabyte; a router that sends more is broken. */
-export const PROFILE_BYTES_MAX = 16 * 1024 * 1024;
-/** Number of bytes examined to tell a web page from a profile. */
-const BEGINNING_BYTES = 256;
 
 let parts = 0;
 
@@ -26,6 +22,16 @@ export async function makeFolder(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: FOLDER_MODE }).catch((cause: unknown) => {
     throw toFileError('write', `The folder ${folder} could not be created`, cause);
   });
+}
+
+/** Returns the free bytes of the disk of a folder; `Infinity` if there is none yet, or its file system does not say. */
+export async function readFreeBytes(folder: string): Promise<number> {
+  try {
+    const { bavail, blocks, bsize } = await statfs(folder);
+    return blocks === 0 ? Number.POSITIVE_INFINITY : bavail * bsize;
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
 }
 
 /** Returns the names in a folder; none if the folder does not exist. */
@@ -80,7 +86,7 @@ export async function removeFile(file: string): Promise<void> {
 }
 
 /**
- * Writes a download to a new file as it arrives. Throws {@link BackupError} if it is not a profile, or whatever `body`
+ * Writes a download to a new file as it arrives. Throws {@link BackupError} if it is not a whole profile, or whatever `body`
  * throws; the file is then removed.
  */
 export async function writeDownload(file: string, body: AsyncIterable<Uint8Array>): Promise<Digests> {
@@ -100,33 +106,9 @@ async function receive(file: string, body: AsyncIterable<Uint8Array>): Promise<D
     });
   await using handle = await attempt(open(file, 'wx', FILE_MODE));
   const digest = new FileDigest();
-  const beginning: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    if (bytes < BEGINNING_BYTES) beginning.push(chunk.slice(0, BEGINNING_BYTES - bytes));
-    bytes += chunk.length;
-    if (bytes > PROFILE_BYTES_MAX) {
-      throw new BackupError('too-large', `The profile is larger than ${PROFILE_BYTES_MAX} bytes`, {
-        disposition: 'skip',
-      });
-    }
-    digest.update(chunk);
-    await attempt(handle.writeFile(chunk));
-  }
-  checkBeginning(Buffer.concat(beginning).toString('latin1'));
+  for await (const chunk of checkProfile(body, digest)) await attempt(handle.writeFile(chunk));
   await attempt(handle.sync());
   return digest.finish();
-}
-
-/** Rejects an empty file or the web page of a proxy, which would push out good versions. */
-function checkBeginning(text: string): void {
-  if (text === '') throw new BackupError('empty', 'The router sent an empty profile', { disposition: 'retry' });
-  if (/^\s*<(!doctype html|html|head|body)\b/i.test(text)) {
-    throw new BackupError('not-a-profile', 'The router sent a web page instead of the profile', {
-      disposition: 'retry',
-      hint: 'Check that the url of this router leads to its REST interface and not to a login page',
-    });
-  }
 }
 
 /**

@@ -3,7 +3,7 @@ import { CodedError } from '../base/index.ts';
 /**
  * - `write`, `read`: the backup folder cannot be written or read.
  * - `damaged`: a kept file does not match its checksum.
- * - `too-large`, `empty`, `not-a-profile`: the router sent something unusable.
+ * - `too-large`, `empty`, `not-a-profile`, `cut-off`: the router sent something unusable.
  * - `too-many`: the router has too many profiles.
  * - `bad-name`: a profile's name is unusable.
  * - `schedule`: a cron expression is invalid.
@@ -16,6 +16,7 @@ export type BackupFailure =
   | 'too-large'
   | 'empty'
   | 'not-a-profile'
+  | 'cut-off'
   | 'too-many'
   | 'bad-name'
   | 'schedule'

@@ -18,6 +18,7 @@ const BLOCK_BYTES = 512;
  * the time.
  */
 const SIZE_FIELD = { start: 124, end: 136 };
+const TYPE_FIELD = 156;
 const TIME_AND_SUM_FIELDS = { start: 136, end: 156 };
 const MAGIC = { start: 257, text: 'ustar' };
 
@@ -31,6 +32,11 @@ export class FileDigest {
     this.#bytes += chunk.length;
     this.#all.update(chunk);
     this.#content.update(chunk);
+  }
+
+  /** True if the bytes so far are an archive that ends within one of its files, or within a header. */
+  get isCutOff(): boolean {
+    return this.#content.isCutOff;
   }
 
   finish(): Digests {
@@ -49,6 +55,16 @@ class TarDigest {
   /** Remaining bytes of the current file in the archive, including the padding of its last block. */
   #fileBytes = 0;
   #isTar = true;
+  /** True from the first header to the end of the archive, as long as all sizes are surely those of what follows. */
+  #isInArchive = false;
+  #isSure = true;
+
+  /** True if more has to follow. */
+  get isCutOff(): boolean {
+    if (!this.#isTar || !this.#isInArchive || !this.#isSure) return false;
+    // A part of the empty blocks at the end is no header.
+    return this.#fileBytes > 0 || !isEmpty(this.#header.subarray(0, this.#headerBytes));
+  }
 
   update(chunk: Uint8Array): void {
     let rest = chunk;
@@ -76,8 +92,12 @@ class TarDigest {
     if (this.#headerBytes < BLOCK_BYTES) return taken;
     this.#headerBytes = 0;
     const size = readSize(this.#header);
-    if (size === undefined) this.#isTar = isEmpty(this.#header);
-    else {
+    if (size === undefined) {
+      this.#isTar = isEmpty(this.#header);
+      this.#isInArchive = false;
+    } else {
+      this.#isInArchive = true;
+      this.#isSure &&= size === 0 || !mayHaveNoBytes(this.#header);
       this.#header.fill(0, TIME_AND_SUM_FIELDS.start, TIME_AND_SUM_FIELDS.end);
       this.#fileBytes = Math.ceil(size / BLOCK_BYTES) * BLOCK_BYTES;
     }
@@ -91,6 +111,11 @@ function readSize(header: Buffer): number | undefined {
   const magic = header.toString('latin1', MAGIC.start, MAGIC.start + MAGIC.text.length);
   const digits = header.toString('latin1', SIZE_FIELD.start, SIZE_FIELD.end).replace(/[\0 ]+$/, '');
   return magic === MAGIC.text && /^[0-7]{1,12}$/.test(digits) ? Number.parseInt(digits, 8) : undefined;
+}
+
+/** Returns true for a link, a device or a folder, whose size some programs write without any bytes behind it. */
+function mayHaveNoBytes(header: Buffer): boolean {
+  return /[1-6]/.test(String.fromCharCode(header[TYPE_FIELD] ?? 0));
 }
 
 function isEmpty(block: Buffer): boolean {

@@ -13,7 +13,7 @@ export {
   backUpOnce,
   type ProfileSource,
 } from './back-up-once.ts';
-export { BACKUP_FAMILIES, describeBackups } from './backup-families.ts';
+export { BACKUP_FAMILIES, describeBackups, describeUnknownBackups } from './backup-families.ts';
 export { BackupCalendar } from './calendar.ts';
 export { type Comparison, compareVersions, type VersionChoice } from './compare-versions.ts';
 export { BackupError, type BackupFailure } from './errors.ts';
@@ -24,6 +24,8 @@ export {
   type KeepRequest,
   type KeptProfile,
   ProfileArchive,
+  type ProfileAttempt,
   type StoredVersion,
 } from './profile-archive.ts';
+export { checkProfile } from './profile-body.ts';
 export { type BackupSettings, backupSchema, readBackup } from './settings.ts';

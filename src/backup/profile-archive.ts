@@ -1,7 +1,7 @@
 import { access, constants, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../base/index.ts';
-import { makeFolder, readNames, removeFile } from './disk.ts';
+import { makeFolder, readFreeBytes, readNames, removeFile } from './disk.ts';
 import { toFileError } from './errors.ts';
 import { toFolderName, toRouterFolderName } from './folder-name.ts';
 import { type BackupFormat, type BackupReason, createManifest, type Manifest, type VersionRecord } from './manifest.ts';
@@ -15,6 +15,8 @@ export interface ProfileArchiveOptions {
   readonly keep: number;
   /** Clock whose wall time versions are named after. */
   readonly clock: Clock;
+  /** Returns the free bytes of the disk of a folder. Default: as its file system says. */
+  readonly readFreeBytes?: ((folder: string) => Promise<number>) | undefined;
 }
 
 /** A download to be kept. */
@@ -37,6 +39,14 @@ export interface KeepOutcome {
 /** A profile as recorded in its manifest; its files are not checked. */
 export type KeptProfile = Manifest;
 
+/** When a profile was last tried, and whether it is backed up since. */
+export interface ProfileAttempt {
+  readonly profile: string;
+  /** Wall time, milliseconds since the Unix epoch. */
+  readonly timeMs: number;
+  readonly isSuccess: boolean;
+}
+
 /** A version whose file was checked. Only `good` ones can be read. */
 export interface StoredVersion extends VersionRecord {
   /** 1 is the newest. */
@@ -52,6 +62,8 @@ export interface FolderState {
 
 /** Limit of the profiles of one router that have a folder: a router that makes up names must not fill the disk. */
 export const PROFILES_MAX = 100;
+/** Room for a manifest beside a version, with its blocks. Bytes. */
+const MANIFEST_BYTES = 64 * 1024;
 
 /**
  * The kept versions of the routers' profiles: `<path>/<router>/<profile>/<time>-<checksum>.tar` or `.txt`. Folder names
@@ -81,6 +93,18 @@ export class ProfileArchive {
     } catch (cause) {
       throw toFileError('write', `The folder ${path} could not be used`, cause);
     }
+  }
+
+  /**
+   * Throws {@link BackupError} `write` if the disk has no room for another version of the router's largest profile: its download
+   * would be lost.
+   */
+  async checkRoom(router: string): Promise<void> {
+    const { path } = this.#options;
+    const sizes = (await this.listProfiles(router)).map(({ versions }) => versions.at(-1)?.bytes ?? 0);
+    const freeBytes = await (this.#options.readFreeBytes ?? readFreeBytes)(path);
+    if (freeBytes >= Math.max(0, ...sizes) + MANIFEST_BYTES) return;
+    throw toFileError('write', `The disk of ${path} has no room for another version of a profile`, undefined);
   }
 
   /**
@@ -139,10 +163,11 @@ export class ProfileArchive {
     return [...byPath.values()].toSorted((a, b) => (a.profile < b.profile ? -1 : 1));
   }
 
-  /** Returns when a backup of the router was last tried, in milliseconds since the Unix epoch; `undefined` if never. */
-  async readLastAttemptMs(router: string): Promise<number | undefined> {
-    const attempts = (await this.listProfiles(router)).flatMap(({ lastAttempt }) => lastAttempt?.timeMs ?? []);
-    return attempts.length > 0 ? Math.max(...attempts) : undefined;
+  /** Returns the last attempt of each profile that the router has; none of one that was never tried. */
+  async readLastAttempts(router: string): Promise<readonly ProfileAttempt[]> {
+    return (await this.listProfiles(router)).flatMap(({ profile, isListed, lastAttempt }) =>
+      isListed && lastAttempt ? { profile, ...lastAttempt } : [],
+    );
   }
 
   /** Returns the folders whose manifest is damaged. The next backup of the profile rebuilds it from the files. */

@@ -8,4 +8,5 @@
  */
 
 export { runCli } from './program.ts';
+export { openFileOutput } from './terminal/file-output.ts';
 export type { CommandIo } from './terminal/io.ts';

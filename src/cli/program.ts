@@ -47,6 +47,8 @@ export async function runCli(args: readonly string[], io: CommandIo): Promise<Ex
 
 /** Commands are imported only when they run, so that `--help` stays fast. */
 function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program {
+  const read = endWithReader(io);
+  const finishRead = (code: ExitCode) => finish(read.judge(code));
   const program = new Command('router-exporter')
     .description('Prometheus metrics and log shipping for fleets of INSYS icom routers.')
     .version(readVersion())
@@ -171,7 +173,7 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
           },
         }),
       };
-      finish(await check(flags, io));
+      finishRead(await check(flags, read.io));
     });
 
   program
@@ -183,7 +185,7 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
     )
     .action(async (options) => {
       const { importRouters } = await import('./import/import.ts');
-      finish(await importRouters({ csv: options.csv }, io));
+      finishRead(await importRouters({ csv: options.csv }, read.io));
     });
 
   program
@@ -197,7 +199,7 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
         configFile: options['config.file'],
         indexTemplateOf: options.indexTemplate,
       };
-      finish(await schema(flags, io));
+      finishRead(await schema(flags, read.io));
     });
 
   program
@@ -270,7 +272,7 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
         hasLogs: options.logs,
         isMarkdown: options.markdown === true,
       };
-      finish(await bench(flags, endWithReader(io)));
+      finishRead(await bench(flags, read.io));
     });
   program.command('bench-routers', { hidden: true }).action(async () => {
     const { runBenchRouters } = await import('./bench/routers-process.ts');
@@ -281,18 +283,18 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
     finish(await runDemoRouters(io));
   });
 
-  addAgentCommands(program, endWithReader(io), finish);
-  addRouterCommands(program, endWithReader(io), finish);
-  addDeadLetterCommands(program, endWithReader(io), finish);
-  addStateCommands(program, endWithReader(io), finish);
-  addClusterCommands(program, endWithReader(io), finish);
+  addAgentCommands(program, read.io, finishRead);
+  addRouterCommands(program, read.io, finishRead);
+  addDeadLetterCommands(program, read.io, finishRead);
+  addStateCommands(program, read.io, finishRead);
+  addClusterCommands(program, read.io, finishRead);
   program
     .command('completion')
     .description('Print the completion of commands and flags for a shell.')
     .addArgument(new Argument('<shell>', 'shell').choices(SHELLS))
     .action(async (shell) => {
-      await writeResult(renderCompletion(shell, program, 'run'), io);
-      finish(EXIT.done);
+      await writeResult(renderCompletion(shell, program, 'run'), read.io);
+      finishRead(EXIT.done);
     });
   return program;
 }

@@ -1,4 +1,3 @@
-import { rename, writeFile } from 'node:fs/promises';
 import type { Agent, CycleResult } from '../agent/index.ts';
 import type { Logger } from '../base/index.ts';
 import { renderErrorChain } from '../base/index.ts';
@@ -6,7 +5,11 @@ import type { Config } from '../config/index.ts';
 import type { SourceKeeper } from '../inventory/index.ts';
 import type { SecretKeeper } from '../settings/index.ts';
 import { type ServeOptions, serve } from './serve.ts';
-import { type CommandIo, EXIT, type ExitCode, writeResult } from './terminal/io.ts';
+import { type CommandIo, EXIT, type ExitCode, endWithReader, writeResult } from './terminal/io.ts';
+import { writeOutputFile } from './terminal/output-file.ts';
+
+/** Readable for all whom the umask permits: it is for collectors of files, which run as other users. */
+const FILE_MODE = 0o666;
 
 /** One cycle of an agent. */
 export interface RunOnceOptions {
@@ -51,9 +54,10 @@ export async function runOnce(options: RunOnceOptions): Promise<ExitCode> {
     },
   });
   if (!cycle) return EXIT.failed;
+  const read = endWithReader(io);
   try {
-    if (output === undefined) await writeResult(metrics, io);
-    else await replaceFile(output, metrics);
+    if (output === undefined) await writeResult(metrics, read.io);
+    else await writeOutputFile(output, [Buffer.from(metrics)], FILE_MODE);
   } catch (cause) {
     io.stderr.write(`${output}: the metrics cannot be written: ${renderErrorChain(cause)}\n`);
     return EXIT.failed;
@@ -63,12 +67,5 @@ export async function runOnce(options: RunOnceOptions): Promise<ExitCode> {
   const fields = { routers: config.routers.length, asked, up, logsFailed, recordsWaiting };
   if (isHealthy) logger.info('The cycle is complete', fields);
   else logger.error('The cycle is not complete', fields);
-  return isHealthy ? exitCode : EXIT.failed;
-}
-
-/** A reader of the file never sees a part of it. */
-async function replaceFile(path: string, text: string): Promise<void> {
-  const next = `${path}.${process.pid}.tmp`;
-  await writeFile(next, text);
-  await rename(next, path);
+  return isHealthy ? read.judge(exitCode) : EXIT.failed;
 }

@@ -1,12 +1,13 @@
-import { mkdtempDisposable } from 'node:fs/promises';
+import { mkdtempDisposable, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { RouterBackup } from '../../src/agent/routers/router-backup.ts';
-import { BackupCalendar, type KeptProfile, ProfileArchive } from '../../src/backup/index.ts';
+import { BackupCalendar, type KeptProfile, ProfileArchive, type ProfileAttempt } from '../../src/backup/index.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
 import { FleetExposition } from '../../src/exposition/index.ts';
+import { RouterError } from '../../src/router/index.ts';
 import type { PollResult } from '../../src/status/index.ts';
 import { createCollectingLogger } from '../support/collecting-logger.ts';
 
@@ -30,8 +31,9 @@ class HeldArchive extends ProfileArchive {
   override listProfiles(): Promise<readonly KeptProfile[]> {
     return this.listed.promise;
   }
-  override readLastAttemptMs(): Promise<number | undefined> {
-    return this.told.promise;
+  override async readLastAttempts(): Promise<readonly ProfileAttempt[]> {
+    const timeMs = await this.told.promise;
+    return timeMs === undefined ? [] : [{ profile: 'Profile', timeMs, isSuccess: true }];
   }
 }
 
@@ -78,6 +80,195 @@ test('RouterBackup does not repeat a backup that ran while it looked up the last
   await backup.run(never);
   archive.told.resolve(START_MS - 2 * DAY_MS);
   await settle();
+  await clock.advance(60_000);
+  expect(requests).toEqual([]);
+  backup.close();
+});
+
+/** An archive that says when it has told its last attempts. */
+class ToldArchive extends ProfileArchive {
+  told = Promise.withResolvers<void>();
+  override async readLastAttempts(name: string): Promise<readonly ProfileAttempt[]> {
+    const attempts = await super.readLastAttempts(name);
+    this.told.resolve();
+    return attempts;
+  }
+}
+
+/** A router with these profiles, whose downloads may fail, and an archive on a disk with this much room. */
+async function createTries(profiles: Readonly<Record<string, () => string>>) {
+  const folder = await mkdtempDisposable(join(tmpdir(), 'router-backup-'));
+  const clock = createSteppedClock(START_MS);
+  const room = { freeBytes: 1e9 };
+  const faults: { list?: Error | undefined } = {};
+  const exposition = new FleetExposition();
+  const readFreeBytes = () => Promise.resolve(room.freeBytes);
+  const archive = new ToldArchive({ path: folder.path, keep: 3, clock, readFreeBytes });
+  const asked: string[] = [];
+  const requests: number[] = [];
+  const create = () =>
+    new RouterBackup({
+      router,
+      source: {
+        listProfiles: () => {
+          asked.push('list');
+          if (faults.list) return Promise.reject(faults.list);
+          return Promise.resolve(Object.keys(profiles).map((name) => ({ name })));
+        },
+        downloadProfile: async (name, _options, consume) => {
+          asked.push(name);
+          const content = profiles[name]?.() ?? '';
+          return consume(ReadableStream.from([Buffer.from(content)]));
+        },
+      },
+      plan: { archive, calendar: new BackupCalendar('0 3 * * *'), format: 'ascii' },
+      exposition,
+      clock,
+      logger: createCollectingLogger([]),
+      request: () => void requests.push(clock.now()),
+    });
+  let backup = create();
+  /** Runs it; returns what was asked of the router. */
+  const run = async () => {
+    await backup.run(never);
+    return asked.splice(0);
+  };
+  /** Runs it when it asks for that within this time; returns what was asked of the router, run by run. */
+  const runAsAsked = async (durationMs: number) => {
+    const runs: string[][] = [];
+    for (const endMs = clock.now() + durationMs; clock.now() < endMs; ) {
+      await clock.advance(10 * 60_000);
+      if (requests.splice(0).length > 0) runs.push(await run());
+    }
+    return runs;
+  };
+  /** Goes on as the next process does. */
+  const restart = async () => {
+    backup.close();
+    backup = create();
+    archive.told = Promise.withResolvers();
+    backup.start();
+    await archive.told.promise;
+    await setImmediate();
+  };
+  const dispose = async () => {
+    backup.close();
+    await folder[Symbol.asyncDispose]();
+  };
+  const bench = { path: folder.path, room, faults, clock, archive, exposition };
+  return { ...bench, run, runAsAsked, restart, [Symbol.asyncDispose]: dispose };
+}
+
+const lost = () => new RouterError('connect', 'It was lost', { disposition: 'retry' });
+const HOUR_MS = 3_600_000;
+
+test('RouterBackup tries again after an hour what was lost, and that alone, and once a day what the router refuses', async () => {
+  let losses = 2;
+  await using bench = await createTries({
+    whole: () => 'a',
+    lost: () => {
+      if (losses-- > 0) throw lost();
+      return 'b';
+    },
+    refused: () => {
+      throw new RouterError('http', 'It was answered with 404', { disposition: 'skip', status: 404, isAnswered: true });
+    },
+  });
+  expect([await bench.run(), ...(await bench.runAsAsked(24 * HOUR_MS))]).toEqual([
+    ['list', 'whole', 'lost', 'refused'],
+    ['list', 'lost'],
+    ['list', 'lost'],
+    ['list', 'whole', 'lost', 'refused'],
+  ]);
+});
+
+test('RouterBackup tries all profiles again after an hour when the router was lost, also one that had failed before', async () => {
+  let losses = 2;
+  const answer = () => {
+    if (losses-- > 0) throw lost();
+    return 'x';
+  };
+  await using bench = await createTries({ one: answer, two: answer, three: answer });
+  expect([await bench.run(), ...(await bench.runAsAsked(4 * HOUR_MS))]).toEqual([
+    ['list', 'one', 'two'],
+    ['list', 'one', 'two', 'three'],
+  ]);
+});
+
+test('RouterBackup asks a router for nothing while the disk has no room, and looks every hour whether it has', async () => {
+  await using bench = await createTries({ one: () => 'x' });
+  bench.room.freeBytes = 1000;
+  expect([await bench.run(), ...(await bench.runAsAsked(2.5 * HOUR_MS))]).toEqual([[], [], []]);
+  bench.room.freeBytes = 1e9;
+  expect(await bench.runAsAsked(3 * HOUR_MS)).toEqual([['list', 'one']]);
+});
+
+test('RouterBackup tells that backups fail of a router whose profiles were never listed, and when the folder cannot be read', async () => {
+  await using bench = await createTries({ one: () => 'x' });
+  const told = () =>
+    [...bench.exposition.render('text', bench.clock.monotonic())].join('').match(/^router_backup_success.*$/gm);
+  const forbidden = new RouterError('auth', 'It was answered with 403', { disposition: 'operator', isAnswered: true });
+  bench.faults.list = forbidden;
+  await bench.run();
+  expect(told()).toEqual(['router_backup_success{router="plant-7"} 0']);
+  bench.faults.list = undefined;
+  await bench.run();
+  expect(told()).toEqual(['router_backup_success{router="plant-7",profile="one"} 1']);
+  await rm(bench.path, { recursive: true });
+  await writeFile(bench.path, 'a file');
+  await bench.run();
+  expect(told()).toEqual(['router_backup_success{router="plant-7"} 0']);
+});
+
+test('RouterBackup of a process that has ended is tried again by the next one: what had failed, and what it had not reached', async () => {
+  let losses = 1;
+  await using bench = await createTries({
+    whole: () => 'a',
+    lost: () => {
+      if (losses-- > 0) throw lost();
+      return 'b';
+    },
+  });
+  expect(await bench.run()).toEqual(['list', 'whole', 'lost']);
+  await bench.restart();
+  expect(await bench.runAsAsked(3 * HOUR_MS)).toEqual([['list', 'lost']]);
+
+  // The process ended at the next date, when one profile was kept.
+  await bench.clock.advance(DAY_MS);
+  const body = ReadableStream.from([Buffer.from('a')]);
+  await bench.archive.keep({ router: router.name, profile: 'whole', format: 'ascii', reason: 'schedule', body });
+  await bench.restart();
+  expect(await bench.runAsAsked(HOUR_MS)).toEqual([['list', 'lost']]);
+  await bench.restart();
+  expect(await bench.runAsAsked(HOUR_MS)).toEqual([]);
+});
+
+test('RouterBackup takes a run after the clock was set back for no second try', async () => {
+  await using bench = await createTries({
+    whole: () => 'a',
+    lost: () => {
+      throw lost();
+    },
+  });
+  await bench.run();
+  bench.clock.jump(-30 * DAY_MS);
+  expect(await bench.run()).toEqual(['list', 'whole', 'lost']);
+});
+
+test('RouterBackup runs again when a change is seen during a run, which may have read the profile before', async () => {
+  const { folder, clock, archive, requests, backup } = await createBench();
+  await using _ = folder;
+  const poll = (configHash: string) => backup.onPoll({ configHash, resources: [] } as unknown as PollResult);
+  poll('a');
+  const running = backup.run(never);
+  poll('b');
+  archive.listed.resolve([]);
+  await running;
+  requests.length = 0;
+  await clock.advance(1);
+  expect(requests).toHaveLength(1);
+  await backup.run(never);
+  requests.length = 0;
   await clock.advance(60_000);
   expect(requests).toEqual([]);
   backup.close();

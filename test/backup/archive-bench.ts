@@ -79,3 +79,17 @@ export async function thrownBy(work: Promise<unknown>): Promise<unknown> {
     (cause: unknown) => cause,
   );
 }
+
+/** One file of a POSIX archive, as tar writes it. */
+export function tarEntry(name: string, content: string, modifiedMs: number): Buffer {
+  const header = Buffer.alloc(512);
+  const octal = (value: number, digits: number) => value.toString(8).padStart(digits, '0');
+  header.write(name, 0);
+  header.write(`${octal(0o644, 7)}\0${octal(0, 7)}\0${octal(0, 7)}\0`, 100);
+  header.write(`${octal(content.length, 11)}\0${octal(modifiedMs / 1000, 11)}\0`, 124);
+  header.write('        0', 148);
+  header.write('ustar\u000000', 257);
+  const sum = header.reduce((total, byte) => total + byte, 0);
+  header.write(`${octal(sum, 6)}\0 `, 148);
+  return Buffer.concat([header, Buffer.from(content), Buffer.alloc((512 - (content.length % 512)) % 512)]);
+}

@@ -121,6 +121,15 @@ describe('backUpOnce()', () => {
     ]);
   });
 
+  test('asks for nothing more when the byte budget ends within a download', async () => {
+    await using bench = await openArchive();
+    const spent = failure('budget', false);
+    const run = await backUp(bench, { a: '1', b: spent, c: '3' });
+    expect(run.result).toBe(spent);
+    expect(run.asked).toEqual(['a', 'b']);
+    expect(run.events).toEqual(['profile-kept a', 'profile-failed b', 'profile-failed c']);
+  });
+
   test('rejects with the error of a list that fails, and each profile that was there has failed', async () => {
     await using bench = await openArchive();
     await backUp(bench, { a: '1', b: '2' });

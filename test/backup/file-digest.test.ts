@@ -2,22 +2,9 @@ import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type Digests, FileDigest } from '../../src/backup/file-digest.ts';
+import { tarEntry } from './archive-bench.ts';
 
 const NOON_MS = Date.UTC(2026, 10, 21, 12);
-
-/** One file of a POSIX archive, as tar writes it. */
-function tarEntry(name: string, content: string, modifiedMs: number): Buffer {
-  const header = Buffer.alloc(512);
-  const octal = (value: number, digits: number) => value.toString(8).padStart(digits, '0');
-  header.write(name, 0);
-  header.write(`${octal(0o644, 7)}\0${octal(0, 7)}\0${octal(0, 7)}\0`, 100);
-  header.write(`${octal(content.length, 11)}\0${octal(modifiedMs / 1000, 11)}\0`, 124);
-  header.write('        0', 148);
-  header.write('ustar\u000000', 257);
-  const sum = header.reduce((total, byte) => total + byte, 0);
-  header.write(`${octal(sum, 6)}\0 `, 148);
-  return Buffer.concat([header, Buffer.from(content), Buffer.alloc((512 - (content.length % 512)) % 512)]);
-}
 
 const tar = (entries: readonly (readonly [string, string])[], modifiedMs: number) =>
   Buffer.concat([...entries.map(([name, content]) => tarEntry(name, content, modifiedMs)), Buffer.alloc(1024)]);
@@ -33,6 +20,12 @@ function digest(bytes: Uint8Array, cuts: readonly number[] = []): Digests {
     from = cut;
   }
   return one.finish();
+}
+
+function isCutOff(bytes: Uint8Array): boolean {
+  const one = new FileDigest();
+  one.update(bytes);
+  return one.isCutOff;
 }
 
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
@@ -75,6 +68,33 @@ describe('FileDigest', () => {
     // The second header.
     for (const archive of [whole, later]) archive.write('XXXXX', 512 + 1024 + 257);
     expect(digest(whole).contentSha256).not.toBe(digest(later).contentSha256);
+  });
+
+  test.for([
+    ['within a file', 800],
+    ['in the padding of a file', 512 + 700],
+    ['within a header', 512 + 1024 + 100],
+  ] as const)('says of an archive that it ends %s', ([, bytes]) => {
+    expect(isCutOff(tar(FILES, NOON_MS).subarray(0, bytes))).toBe(true);
+  });
+
+  test('says of no other file that it is cut off', () => {
+    const whole = tar(FILES, NOON_MS);
+    // Some programs give a link the size of the file that it leads to.
+    const link = Buffer.from(tarEntry('link', 'x'.repeat(700), NOON_MS).subarray(0, 512));
+    link.write('1', 156);
+    for (const bytes of [
+      whole,
+      // Without the end, with a part of it, and with something behind it.
+      whole.subarray(0, -1024),
+      whole.subarray(0, -700),
+      Buffer.concat([whole, Buffer.from('x')]),
+      Buffer.concat([link, Buffer.alloc(1024)]),
+      Buffer.from('administration.hostnames.hostname="plc"\n'),
+      new Uint8Array(2000),
+    ]) {
+      expect(isCutOff(bytes)).toBe(false);
+    }
   });
 
   test('gives the same sums however the bytes are cut', () => {

@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { BackupError } from '../../src/backup/index.ts';
-import { inPieces, openArchive, PROFILE, ROUTER, START_MS, thrownBy } from './archive-bench.ts';
+import { inPieces, openArchive, PROFILE, ROUTER, START_MS, tarEntry, thrownBy } from './archive-bench.ts';
 
 const MINUTE_MS = 60_000;
 const MIB = 1024 * 1024;
@@ -104,6 +104,16 @@ describe('keep()', () => {
     ['an empty one', '', 'empty'],
     ['a web page', ' \n<!DOCTYPE html><html><title>Login</title>', 'not-a-profile'],
     ['another web page', '<HTML>\n', 'not-a-profile'],
+    [
+      'a web page behind the declaration of XML',
+      '\uFEFF<?xml version="1.0"?>\n<!-- a\nb -->\n<html xmlns="x">',
+      'not-a-profile',
+    ],
+    [
+      'an archive that ends within its file',
+      tarEntry('profile.txt', 'x'.repeat(700), START_MS).subarray(0, 900),
+      'cut-off',
+    ],
     ['one that is too large', new Uint8Array(16 * MIB + 1), 'too-large'],
   ] as const)('refuses %s and leaves everything as it was', async ([, content, code]) => {
     await using bench = await openArchive();
@@ -313,8 +323,10 @@ describe('noteFailure()', () => {
       lastSuccessMs: START_MS + MINUTE_MS,
     });
     expect(kept?.versions).toHaveLength(1);
-    expect(await bench.archive.readLastAttemptMs(ROUTER)).toBe(START_MS + 2 * MINUTE_MS);
-    expect(await bench.archive.readLastAttemptMs('plant-8')).toBeUndefined();
+    expect(await bench.archive.readLastAttempts(ROUTER)).toEqual([
+      { profile: PROFILE, timeMs: START_MS + 2 * MINUTE_MS, isSuccess: false },
+    ]);
+    expect(await bench.archive.readLastAttempts('plant-8')).toEqual([]);
   });
 
   test('remembers a failure that could not be written, until a backup succeeds', async () => {

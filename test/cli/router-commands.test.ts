@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -77,6 +77,23 @@ describe('profiles', () => {
     expect(stderr).toContain('It contains secrets');
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect((await readFile(file, 'utf8')).length).toBeGreaterThan(100);
+  });
+
+  test('profiles download closes a file that others could read, and keeps what was there when it fails', async () => {
+    const [file, router] = [join(folder, 'earlier.tar'), simulator.routers[0]];
+    const download = () => run(['profiles', 'download', 'sim-1', 'Profile', '--output', file]);
+    await writeFile(file, 'earlier', { mode: 0o644 });
+    for (const fault of ['reset_mid_body', 'html_200'] as const) {
+      await router?.fault(fault, { path: '/download/profiles' });
+      const { code, stderr } = await download();
+      await router?.clearFault(fault);
+      expect(code).toBe(1);
+      expect(stderr).toMatch(fault === 'html_200' ? /web page instead of the profile/ : /lost its connection/);
+      expect(await readFile(file, 'utf8')).toBe('earlier');
+    }
+    expect((await download()).code).toBe(0);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect((await readdir(folder)).filter((name) => name.startsWith('earlier'))).toEqual(['earlier.tar']);
   });
 
   test('profiles download of an unknown profile ends with exit code 1', async () => {

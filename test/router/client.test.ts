@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { createServer } from 'node:net';
 import { describe, expect, test, vi } from 'vitest';
 import { createSeededRandom, renderErrorChain, Secret } from '../../src/base/index.ts';
@@ -102,6 +102,12 @@ describe('JSON calls', () => {
     await using bench = await openRouter(ok, { url: `${outer.url}/plant/7//` });
     await bench.client.readStatus('lte 2/cell?x', never);
     expect(outer.lines()).toEqual(['POST /plant/7/auth/login', 'GET /plant/7/status/lte%202/cell%3Fx']);
+  });
+
+  test('RouterClient encodes blanks and plus signs of a query as every decoder of URLs understands them', async () => {
+    await using bench = await openRouter((_request, response) => response.end('x'));
+    await bench.client.downloadProfile('my profile+1', {}, readAll);
+    expect(bench.lines().at(-1)).toBe('GET /download/profiles?profile=my%20profile%2B1');
   });
 
   test.each([
@@ -620,6 +626,32 @@ describe('downloads', () => {
     expect(consume).toHaveBeenCalledTimes(1);
     expect(bench.lines().filter((line) => line.startsWith('GET'))).toHaveLength(1);
   });
+
+  test.each(['http', 'https'])(
+    'RouterClient.downloadProfile() over %s takes a reset for no end of a body that ends with its connection',
+    async (scheme) => {
+      const authority = await createCertificateAuthority('test authority', createSeededRandom(7));
+      const until: Handler = (request) => {
+        request.socket.write('HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhalf of it');
+      };
+      await using bench = await openRouter(until, {
+        ...(scheme === 'https' && { certificate: authority.issue(['127.0.0.1']) }),
+        tls: { caPem: authority.caPem },
+      });
+      const connected = once(bench.server, 'connection') as Promise<[Socket]>;
+      const received: string[] = [];
+      const download = bench.client.downloadProfile('Profile', {}, async (body) => {
+        for await (const piece of body) {
+          received.push(Buffer.from(piece).toString());
+          const [socket] = await connected;
+          socket.resetAndDestroy();
+        }
+      });
+      const error = await thrownBy(download);
+      expect(received).toEqual(['half of it']);
+      expect(error).toMatchObject({ code: 'connect', message: 'GET /download/profiles lost its connection' });
+    },
+  );
 
   test('RouterClient.readLog() repeats a download once whose connection was stale before any byte came', async () => {
     await using bench = await openRouter(inTurn(ok, cut, (_request, response) => response.end('log')));

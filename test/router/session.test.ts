@@ -85,6 +85,19 @@ describe('login', () => {
     },
   );
 
+  test.each([
+    [
+      'is redirected',
+      { status: 302, body: undefined },
+      'Redirects are not followed: check scheme, host, port and path',
+    ],
+    ['finds no such path', { status: 404, body: undefined }, 'There is no REST interface of version 2.0 here'],
+    ['is answered by a login page', { status: 200, body: undefined }, 'Another device, or the login page of a proxy'],
+  ])('Session.token() says what to do when the login %s', async (_what, reply, hint) => {
+    const { token } = createBench(reply);
+    await expect(token()).rejects.toMatchObject({ hint: expect.stringContaining(hint) as string });
+  });
+
   test('Session.token() passes on the reason of an abort, which is no failed login', async () => {
     const { token, types } = createBench(tokens(1), tokens(1));
     const reason = new RangeError('stop');

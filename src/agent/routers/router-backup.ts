@@ -1,14 +1,17 @@
 import {
   type BackupCalendar,
+  BackupError,
   type BackupEvent,
   backUpOnce,
   describeBackups,
+  describeUnknownBackups,
   type ProfileArchive,
+  type ProfileAttempt,
   type ProfileSource,
 } from '../../backup/index.ts';
-import { type Clock, type Logger, openDeadline, renderErrorChain, type Timer } from '../../base/index.ts';
+import { type Clock, CodedError, type Logger, openDeadline, renderErrorChain, type Timer } from '../../base/index.ts';
 import type { FleetExposition } from '../../exposition/index.ts';
-import type { RouterIdentity } from '../../model/index.ts';
+import type { MetricFamily, RouterIdentity } from '../../model/index.ts';
 import { RouterError } from '../../router/index.ts';
 import type { RunOutcome } from '../../schedule/index.ts';
 import type { PollResult } from '../../status/index.ts';
@@ -42,7 +45,7 @@ export interface RouterBackupOptions {
 const DEADLINE_MS = 15 * 60_000;
 /** Interval at which due times are computed again, because the wall clock may be set. Milliseconds. */
 const LOOK_AGAIN_MS = 3_600_000;
-/** A router that could not be backed up is tried again after this time, not only at the next date. Milliseconds. */
+/** What could not be backed up is tried again after this time, not only at the next date. Milliseconds. */
 const RETRY_MS = 3_600_000;
 
 /** The backups of one router's profiles: on schedule, and after a poll has seen a change. */
@@ -56,6 +59,10 @@ export class RouterBackup {
   /** Wall time at which that was looked at last. */
   #lookedAtMs = Number.NEGATIVE_INFINITY;
   #isClosed = false;
+  /** Profiles that are not tried again before the next date: they were backed up since the last one, or another try is in vain. */
+  readonly #settled = new Set<string>();
+  /** Wall times between which a run is another try of the last one; `undefined` if that has left nothing to try. */
+  #retry: { readonly fromMs: number; readonly toMs: number } | undefined;
   /** Backups that were begun. */
   #runs = 0;
 
@@ -63,7 +70,10 @@ export class RouterBackup {
     this.#options = options;
   }
 
-  /** Schedules the next backup. One that was missed while the agent was down runs immediately. */
+  /**
+   * Schedules the next backup. Profiles whose backup was missed or cut short by the end of the agent are backed up immediately,
+   * and those whose backup failed an hour later, without the others.
+   */
   start(): void {
     void this.#begin();
   }
@@ -77,29 +87,55 @@ export class RouterBackup {
     this.#wait(Math.min(this.#dueMs ?? Infinity, this.#options.clock.now() + LOOK_AGAIN_MS));
   }
 
-  /** Backs up all profiles once. */
+  /** Backs up all profiles once, or before the next date those that could not be backed up in the last run. */
   async run(signal: AbortSignal): Promise<RunOutcome> {
     const { router, source, plan, clock, logger } = this.#options;
     this.#runs++;
     const reason = this.#reason;
     this.#reason = 'schedule';
+    if (reason === 'change' || !this.#isRetry()) this.#settled.clear();
+    this.#retry = undefined;
+    const failures: FailedProfile[] = [];
+    let thrown: unknown;
     using deadline = openDeadline(clock, DEADLINE_MS, signal);
     let outcome: RunOutcome = 'done';
     try {
       const { archive, format } = plan;
-      const report = (event: BackupEvent) => this.#onEvent(event);
-      await backUpOnce({ router: router.name, source, archive, format, reason, report }, deadline.signal);
+      const report = (event: BackupEvent) => {
+        this.#onEvent(event);
+        if (event.type === 'profile-failed') failures.push(event);
+        else this.#settled.add(event.profile);
+      };
+      const isWanted = (profile: string) => !this.#settled.has(profile);
+      await backUpOnce({ router: router.name, source, archive, format, reason, isWanted, report }, deadline.signal);
     } catch (cause) {
       signal.throwIfAborted();
       logger.warn('The profiles could not be backed up', { router: router.name, error: renderErrorChain(cause) });
       // A router that asks for a wait is retried like an unreachable one.
       const isPutOff = cause instanceof RouterError && cause.retryAfterMs !== undefined;
       outcome = isPutOff || (cause instanceof RouterError && !cause.isAnswered) ? 'failed' : 'done';
+      thrown = cause;
     }
-    await this.#publish();
+    const hasFailed = thrown !== undefined;
+    let isOwing = hasFailed;
+    for (const { profile, cause } of failures) {
+      // What ended the run says nothing of a single profile.
+      if (cause === thrown) continue;
+      if (isWorthRetrying(cause)) isOwing = true;
+      else if (!isFree(cause)) this.#settled.add(profile);
+    }
+    await this.#publish(hasFailed);
     const nextMs = plan.calendar.dueMs(router.name, clock.now());
-    this.#wait(outcome === 'failed' ? Math.min(clock.now() + RETRY_MS, nextMs ?? Infinity) : nextMs);
+    const toMs = nextMs ?? Number.POSITIVE_INFINITY;
+    if (isOwing) this.#retry = { fromMs: clock.now(), toMs };
+    if (this.#hasChanged) this.#wait(clock.now());
+    else this.#wait(isOwing ? Math.min(clock.now() + RETRY_MS, toMs) : nextMs);
     return outcome;
+  }
+
+  /** True if a poll has seen a change since the last run began: the request for a run was taken for that one, which may have missed it. */
+  get #hasChanged(): boolean {
+    return this.#reason === 'change';
   }
 
   close(): void {
@@ -107,21 +143,44 @@ export class RouterBackup {
     this.#timer?.cancel();
   }
 
+  /** True if a run now is another try; not when the clock was set back: then the dates are others. */
+  #isRetry(): boolean {
+    const nowMs = this.#options.clock.now();
+    return this.#retry !== undefined && this.#retry.fromMs <= nowMs && nowMs < this.#retry.toMs;
+  }
+
   async #begin(): Promise<void> {
     const { router, plan, clock, logger } = this.#options;
     try {
-      await this.#publish();
-      const lastMs = await plan.archive.readLastAttemptMs(router.name);
+      await this.#publish(false);
+      const attempts = await plan.archive.readLastAttempts(router.name);
       // A backup that ran meanwhile, after a change, has set the next date.
       if (this.#runs > 0) return;
-      const nowMs = clock.now();
-      // A backup of the future was made before the clock was set back. One that was asked for meanwhile may be due before.
-      const dueMs = plan.calendar.dueMs(router.name, Math.min(lastMs ?? nowMs, nowMs));
-      this.#wait(dueMs === undefined ? this.#dueMs : Math.min(dueMs, this.#dueMs ?? Infinity));
+      this.#resume(attempts);
     } catch (cause) {
       logger.warn('The kept profiles could not be read', { router: router.name, error: renderErrorChain(cause) });
       this.#wait(plan.calendar.dueMs(router.name, clock.now()));
     }
+  }
+
+  /** Goes on where an earlier process has stopped, perhaps in the middle of a backup. */
+  #resume(attempts: readonly ProfileAttempt[]): void {
+    const { router, plan, clock } = this.#options;
+    const nowMs = clock.now();
+    const findDateMs = (afterMs: number) => plan.calendar.dueMs(router.name, afterMs) ?? Number.POSITIVE_INFINITY;
+    const nextMs = findDateMs(nowMs);
+    let dueMs = nextMs;
+    for (const { profile, timeMs, isSuccess } of attempts) {
+      // An attempt of the future was made before the clock was set back.
+      const triedMs = Math.min(timeMs, nowMs);
+      const ownMs = Math.min(findDateMs(triedMs), isSuccess ? Number.POSITIVE_INFINITY : triedMs + RETRY_MS);
+      if (ownMs === nextMs && isSuccess) this.#settled.add(profile);
+      dueMs = Math.min(dueMs, ownMs);
+    }
+    if (dueMs < nextMs) this.#retry = { fromMs: nowMs, toMs: nextMs };
+    // One that was asked for meanwhile may be due before.
+    const firstMs = Math.min(dueMs, this.#dueMs ?? Number.POSITIVE_INFINITY);
+    this.#wait(Number.isFinite(firstMs) ? firstMs : undefined);
   }
 
   #wait(dueMs: number | undefined): void {
@@ -144,14 +203,23 @@ export class RouterBackup {
     });
   }
 
-  async #publish(): Promise<void> {
-    const { router, plan, exposition, logger } = this.#options;
+  /** `hasFailed`: the last run ended early. */
+  async #publish(hasFailed: boolean): Promise<void> {
+    const families = await this.#describe(hasFailed);
+    const { router, exposition } = this.#options;
+    // The series of a router that was removed meanwhile are gone.
+    if (!this.#isClosed) exposition.publish(router, 'backup', families);
+  }
+
+  async #describe(hasFailed: boolean): Promise<readonly MetricFamily[]> {
+    const { router, plan, logger } = this.#options;
     try {
       const families = await describeBackups(plan.archive, router.name);
-      // The series of a router that was removed meanwhile are gone.
-      if (!this.#isClosed) exposition.publish(router, 'backup', families);
+      const isKnown = families.some(({ samples }) => samples.length > 0);
+      return hasFailed && !isKnown ? describeUnknownBackups() : families;
     } catch (cause) {
       logger.warn('The kept profiles could not be read', { router: router.name, error: renderErrorChain(cause) });
+      return describeUnknownBackups();
     }
   }
 
@@ -170,6 +238,20 @@ export class RouterBackup {
         return;
     }
   }
+}
+
+/** A profile that could not be backed up, and why. */
+type FailedProfile = Extract<BackupEvent, { readonly type: 'profile-failed' }>;
+
+/** Returns false for what another try would not change: what the router lacks or refuses, and sizes and names out of bounds. */
+function isWorthRetrying(cause: unknown): boolean {
+  if (!(cause instanceof CodedError) || cause.disposition === 'retry') return true;
+  return cause instanceof BackupError ? cause.code === 'write' : cause instanceof RouterError && !cause.isAnswered;
+}
+
+/** Returns true if nothing was downloaded before it failed. A router can make up any number of such names. */
+function isFree(cause: unknown): boolean {
+  return cause instanceof BackupError && (cause.code === 'bad-name' || cause.code === 'too-many');
 }
 
 /** Families whose values change with the configuration of a router. */

@@ -1,9 +1,10 @@
 import { isUtf8 } from 'node:buffer';
-import { open, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import type { AnyCall } from '../../router/index.ts';
 import type { ConfigFlags } from '../configuration.ts';
 import { confirm } from '../terminal/confirm.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
+import { writeOutputFile } from '../terminal/output-file.ts';
 import { countBytes, openProgress } from '../terminal/progress.ts';
 import { withRouter } from './connect.ts';
 import { parseKeyValues } from './key-values.ts';
@@ -62,12 +63,14 @@ function isReadable(bytes: Uint8Array): boolean {
   return isUtf8(bytes) && !/[^\P{Cc}\t\r\n]/u.test(Buffer.from(bytes).toString('utf8'));
 }
 
-/** Writes a body to a file with mode 0600: it may contain secrets of a configuration. */
+/** Accessible only to the owner: a body may contain secrets of a configuration. */
+const FILE_MODE = 0o600;
+
+/** Writes a body to a file that only its owner can read. A download that fails leaves what was there. */
 export async function writeBody(body: AsyncIterable<Uint8Array>, file: string, io: CommandIo): Promise<void> {
-  await using handle = await open(file, 'w', 0o600);
   const progress = openProgress(io);
   try {
-    for await (const chunk of countBytes(body, file, progress)) await handle.write(chunk);
+    await writeOutputFile(file, countBytes(body, file, progress), FILE_MODE);
   } finally {
     progress.end();
   }

@@ -1,6 +1,7 @@
 import { styleText } from 'node:util';
 import {
   type Comparison,
+  checkProfile,
   compareVersions,
   type KeptProfile,
   ProfileArchive,
@@ -36,7 +37,7 @@ export function listProfiles(
   });
 }
 
-/** `profiles download`: saves a stored profile to a file with mode 0600, because it contains secrets. */
+/** `profiles download`: saves a stored profile, as a whole or not at all, to a file with mode 0600, because it contains secrets. */
 export function downloadProfile(
   flags: ConfigFlags & {
     readonly router: string;
@@ -51,7 +52,7 @@ export function downloadProfile(
     await client.downloadProfile(
       profile,
       { ...(format && { format }) },
-      (body) => writeBody(body, output, io),
+      (body) => writeBody(checkProfile(body), output, io),
       io.signal,
     );
     io.stderr.write(`Wrote ${output}. It contains secrets of the router: keep it private.\n`);

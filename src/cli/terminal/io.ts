@@ -1,5 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
-import { escapeForTerminal } from '../../base/index.ts';
+import { escapeForTerminal, renderErrorChain } from '../../base/index.ts';
 
 /** The parts of the process that a command uses. */
 export interface CommandIo {
@@ -25,11 +25,28 @@ export function writeResult(result: string | Uint8Array, io: CommandIo): Promise
   return new Promise((resolve) => void io.stdout.write(shown, () => resolve()));
 }
 
-/** Returns `io` with a signal that also aborts when the reader of stdout goes away. */
-export function endWithReader(io: CommandIo): CommandIo {
+/** A command that ends when its results cannot be written any more. */
+export interface ReadCommand {
+  /** Its signal also aborts when the reader of stdout goes away, or the disk of its file is full. */
+  readonly io: CommandIo;
+  /** Returns the exit code of a command that has ended with `code`: failed without its results, which is said unless nobody reads. */
+  readonly judge: (code: ExitCode) => ExitCode;
+}
+
+/** Makes a command end with the reader of its results. */
+export function endWithReader(io: CommandIo): ReadCommand {
   const gone = new AbortController();
-  io.stdout.on('error', () => gone.abort());
-  return { ...io, signal: AbortSignal.any([io.signal, gone.signal]) };
+  io.stdout.on('error', (cause) => gone.abort(cause));
+  return {
+    io: { ...io, signal: AbortSignal.any([io.signal, gone.signal]) },
+    judge(code) {
+      if (!gone.signal.aborted) return code;
+      if (Object(gone.signal.reason).code !== 'EPIPE') {
+        io.stderr.write(`The output could not be written: ${renderErrorChain(gone.signal.reason)}\n`);
+      }
+      return code === EXIT.done ? EXIT.failed : code;
+    },
+  };
 }
 
 /** Exit codes of every command. */

@@ -72,8 +72,8 @@ export class Connector implements WireFacts {
   readonly #reuse = new ReuseRecord();
   #attempt: ConnectionAttempt | undefined;
   #open: OpenConnection | undefined;
-  /** Requests under way. */
-  #requests = 0;
+  /** What is told when the connection breaks, for each request under way. */
+  readonly #requests = new Set<(cause: Error) => void>();
 
   /** `router`: what earlier connections have learnt. Default: nothing. */
   constructor(options: ConnectorOptions, router: KnownRouter = createKnownRouter(options.clock)) {
@@ -122,15 +122,15 @@ export class Connector implements WireFacts {
     attempt.start();
   };
 
-  /** A request begins. */
-  begin(): void {
-    this.#requests++;
+  /** A request begins. `onBroken` is called if the connection ends with an error until {@link end}, before undici knows of it. */
+  begin(onBroken: (cause: Error) => void): void {
+    this.#requests.add(onBroken);
     this.#open?.place.setBusy();
   }
 
-  /** A request has ended. */
-  end(): void {
-    this.#requests--;
+  /** A request has ended. `onBroken`: as it began. */
+  end(onBroken: (cause: Error) => void): void {
+    this.#requests.delete(onBroken);
     const open = this.#open;
     if (!open) return;
     if (open.keptAtBytes !== undefined && open.socket.bytesRead > open.keptAtBytes) this.#reuse.reused();
@@ -141,7 +141,7 @@ export class Connector implements WireFacts {
   /** No request is expected for a while: closes a connection that would not last until then. */
   rest(): void {
     const open = this.#open;
-    if (!open || this.#requests > 0 || open.keptAtBytes !== undefined) return;
+    if (!open || this.#requests.size > 0 || open.keptAtBytes !== undefined) return;
     if (this.#reuse.isWorthKeeping()) {
       open.keptAtBytes = open.socket.bytesRead;
       return;
@@ -163,6 +163,9 @@ export class Connector implements WireFacts {
   #hold(socket: Socket, place: ConnectionPlace): void {
     const open: OpenConnection = { socket, place, keptAtBytes: undefined };
     this.#open = open;
+    socket.on('error', (cause) => {
+      for (const onBroken of this.#requests) onBroken(cause);
+    });
     socket.once('close', () => {
       if (this.#open === open) this.#open = undefined;
       // The other end may close it just when it is used again: then nothing is answered.
@@ -174,7 +177,7 @@ export class Connector implements WireFacts {
 
   /** Lets others have its place, unless a request is under way. */
   #setIdle(open: OpenConnection): void {
-    if (this.#requests > 0) return;
+    if (this.#requests.size > 0) return;
     open.place.setIdle(() => {
       open.keptAtBytes = undefined;
       open.socket.destroy();

@@ -259,10 +259,20 @@ function toLoginError(answer: JsonAnswer, username: string): RouterError {
     });
   }
   if (status === 200) {
-    return new RouterError('parse', 'The login was answered without tokens', { disposition: 'retry', status });
+    const hint = 'Another device, or the login page of a proxy, responds here: check the url of this router';
+    return new RouterError('parse', 'The login was answered without tokens', { disposition: 'retry', status, hint });
   }
   const what = `The login was answered with status ${status}`;
-  return new RouterError('http', what, { disposition: 'retry', status, retryAfterMs });
+  return new RouterError('http', what, { disposition: 'retry', status, retryAfterMs, hint: findLoginHint(status) });
+}
+
+/** Returns what to do about an answer that no router with this interface gives to a login. */
+function findLoginHint(status: number): string | undefined {
+  if (status >= 300 && status < 400) {
+    return 'Redirects are not followed: check scheme, host, port and path in the url of this router';
+  }
+  if (status !== 404) return undefined;
+  return 'There is no REST interface of version 2.0 here: check port and path in the url of this router, and its firmware';
 }
 
 /** Values of the key `auth`. */

@@ -23,6 +23,7 @@ export class StreamedExchange implements Dispatcher.DispatchHandler {
   #waitingBytes = 0;
   /** The reader that waits for the next piece. */
   #reader: PromiseWithResolvers<Buffer | undefined> | undefined;
+  #hasBegun = false;
   /** True once no piece will come any more. */
   #isEnded = false;
   /** Why the answer is not whole. */
@@ -102,6 +103,14 @@ export class StreamedExchange implements Dispatcher.DispatchHandler {
     this.#controller?.abort(cause instanceof Error ? cause : new DOMException('The request was ended', 'AbortError'));
   }
 
+  /**
+   * Ends an answer that has begun, because its connection broke. undici takes the reset of a connection for the end of a body that
+   * has no length and lasts as long as the connection; such a body would look whole.
+   */
+  breakOff(cause: Error): void {
+    if (this.#hasBegun && !this.#isEnded) this.#end(cause);
+  }
+
   /** Resolves when the rest has come and is dropped. A rest of more than `bytesMax` ends the connection instead. */
   async drop(bytesMax: number): Promise<void> {
     this.#droppableBytes = bytesMax - this.#waitingBytes;
@@ -127,7 +136,9 @@ export class StreamedExchange implements Dispatcher.DispatchHandler {
 
   onResponseStart(_controller: Dispatcher.DispatchController, statusCode: number, headers: IncomingHttpHeaders): void {
     // The answer comes behind an interim one.
-    if (statusCode >= 200) this.#head.resolve({ statusCode, headers });
+    if (statusCode < 200) return;
+    this.#hasBegun = true;
+    this.#head.resolve({ statusCode, headers });
   }
 
   onResponseData(controller: Dispatcher.DispatchController, piece: Buffer): void {

@@ -174,13 +174,14 @@ export class Transport {
     const refusal = this.#options.admit?.();
     if (refusal) throw refusal;
     const request = this.#toRequest(options);
-    this.#connector.begin();
+    const onBroken = (cause: Error) => answer.breakOff(cause);
+    this.#connector.begin(onBroken);
     // Begun before the attempt to connect, whose limit may be as long: that of the request is what its caller knows.
     const limit = this.#timer.begin((cause) => answer.fail(cause));
     const answer = new StreamedExchange(this.#client, request, options.signal);
     const end = () => {
       limit.end();
-      this.#connector.end();
+      this.#connector.end(onBroken);
     };
     return { answer, limit, end };
   }
@@ -215,7 +216,8 @@ export class Transport {
     if (rangeStart !== undefined) headers['range'] = `bytes=${rangeStart}-${rangeLast ?? ''}`;
     if (unlessEtag !== undefined) headers['if-none-match'] = unlessEtag;
     if (json !== undefined) headers['content-type'] = 'application/json';
-    const search = query === undefined ? '' : new URLSearchParams(query).toString();
+    // A blank as `+` is a convention of forms: a router that decodes URLs alone would look for a profile with a plus in its name.
+    const search = query === undefined ? '' : new URLSearchParams(query).toString().replaceAll('+', '%20');
     return {
       path: `${this.#basePath}${options.path}${search === '' ? '' : `?${search}`}`,
       method: options.method,
