@@ -98,12 +98,11 @@ export class StreamWatch {
     if (this.#state) checkRoom(this.#state, bytes);
   }
 
-  /** Throws why nothing can be written, as far as that is known. */
+  /** Throws why nothing can be written, as far as that is known. A full stream still has room for cursors. */
   checkWritable(): void {
     const { link } = this.#options;
     if (this.#fault) throw this.#fault;
     if (!link.connection) throw toAway(link.fault);
-    this.checkRoom(0);
   }
 
   /** Asks for the size of the stream; streams that could not be checked are checked again. */
