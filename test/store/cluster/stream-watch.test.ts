@@ -1,3 +1,4 @@
+import { DiscardPolicy } from '@nats-io/jetstream';
 import { expect, onTestFinished, test } from 'vitest';
 import { createSystemClock } from '../../../src/base/index.ts';
 import { ClusterLink } from '../../../src/store/cluster/link.ts';
@@ -17,20 +18,22 @@ async function openWatch({ bytesMax }: { readonly bytesMax: number }) {
   const server = await openNatsServer({ fileMax: '4GB' });
   onTestFinished(() => server[Symbol.asyncDispose]());
   const servers = { servers: [server.url], clock: createSystemClock(), who: 'Test', peer: 'cluster' } as const;
-  await initCluster({ servers, cluster: 'test', replicas: 1, bytesMax });
+  const init = () => initCluster({ servers, cluster: 'test', replicas: 1, bytesMax });
+  await init();
   const link = new ClusterLink(servers, () => {});
   onTestFinished(() => link.close());
   await link.ready();
+  const faults: string[] = [];
   const watch = new StreamWatch({
     link,
     subjects: new Subjects('test'),
     onReady: () => {},
-    onFault: () => {},
+    onFault: ({ message }) => faults.push(message),
     onState: () => {},
   });
   watch.noteConnected();
   await watch.whenChecked();
-  return { server, watch };
+  return { server, init, watch, faults };
 }
 
 // Twice the reserve is a tenth of a small stream, and much less of a large one.
@@ -44,6 +47,28 @@ test.skipIf(isMissing).each([64 * MIB, 2048 * MIB])(
     expect(watch.isTight).toBe(false);
     watch.addBytes(2 * MIB);
     expect(watch.isTight).toBe(true);
+  },
+);
+
+test.skipIf(isMissing)(
+  `StreamWatch says that the stream was removed or changed while it is in use, once, and goes on when it is right again${note}`,
+  LIMIT,
+  async () => {
+    const { server, init, watch, faults } = await openWatch({ bytesMax: MIB });
+    await server.removeStream('RX_test');
+    await watch.look();
+    expect(thrownBy(() => watch.checkWritable())).toMatchObject({ code: 'absent', disposition: 'operator' });
+    await watch.look();
+    await init();
+    await watch.look();
+    watch.checkWritable();
+    await server.updateStream('RX_test', { discard: DiscardPolicy.Old });
+    await watch.look();
+    expect(thrownBy(() => watch.checkWritable())).toMatchObject({ code: 'broken' });
+    expect(faults).toEqual([
+      'The cluster has no stream RX_test',
+      'The stream RX_test is not as the cluster needs it: discard is "old" and must be "new"',
+    ]);
   },
 );
 
