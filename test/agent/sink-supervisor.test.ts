@@ -459,6 +459,32 @@ test('SinkSupervisor.handOver() gives up an attempt without an answer when its t
   expect(bench.ownLog.filter(({ message }) => message === 'A sink failed')).toEqual([]);
 });
 
+test('a sink that another replica serves is down here no longer, and does not wait here when it comes back', async () => {
+  let isDown = true;
+  await using bench = await openBench({
+    archive: async () => {
+      if (isDown)
+        throw new DeliveryError('throttled', 'Later', { disposition: 'retry', retryAfterMs: 1800 * SECOND_MS });
+      return {};
+    },
+  });
+  await bench.apply(sink('archive'));
+  bench.commit(['1']);
+  await bench.runner.whenIdle();
+  expect(await bench.metrics()).toContain('router_exporter_sink_up{sink="archive"} 0');
+  const serving = { here: false };
+  Object.assign(bench.store, { serves: () => serving.here });
+  bench.runner.wake();
+  await bench.runner.whenIdle();
+  expect(await bench.metrics()).toContain('router_exporter_sink_up{sink="archive"} 1');
+  expect(bench.runner.describe()).toMatchObject([{ state: 'unknown', error: null, lastFailure: { error: 'Later' } }]);
+  isDown = false;
+  serving.here = true;
+  bench.runner.wake();
+  await bench.runner.whenIdle();
+  expect(bench.delivered).toEqual({ archive: ['1'] });
+});
+
 test('SinkSupervisor.drain() tries again to store the cursor of what a sink has taken', async () => {
   await using bench = await openBench();
   await bench.apply(sink('archive'));

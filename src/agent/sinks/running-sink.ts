@@ -155,8 +155,9 @@ export class RunningSink {
     };
   }
 
-  /** Signals that there are records. */
+  /** Signals that there are records, or that another replica may serve the sink now. */
   wake(): void {
+    if (this.#state === 'down' && this.#context.store.serves?.(this.name) === false) this.#noteLeft();
     this.#loop.wake();
   }
 
@@ -332,6 +333,17 @@ export class RunningSink {
     if (!(cause instanceof DeliveryError)) return undefined;
     if (cause.disposition === 'operator') return OPERATOR_RETRY_MS;
     return Math.min(cause.retryAfterMs ?? 0, RETRY_AFTER_MS_MAX);
+  }
+
+  /** What failed here says nothing of the replica that serves the sink now, nor does it wait here if the sink comes back. */
+  #noteLeft(): void {
+    const { metrics, clock } = this.#context;
+    metrics.sinkUp.set({ sink: this.name }, 1);
+    this.#state = 'unknown';
+    this.#since = new Date(clock.now()).toISOString();
+    this.#error = null;
+    // A cursor that is still to be stored may be stored if the sink comes back.
+    if (!this.#worker.isSettling) this.#loop.hurry();
   }
 
   #noteFault(cause: unknown): void {
