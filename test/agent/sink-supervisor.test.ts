@@ -37,6 +37,7 @@ async function openBench(
       void ownLog.push({ level, message, fields: { ...fields } });
   const logger: Logger = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
   const happened: string[] = [];
+  const use: { now: Pick<Sink, 'claim' | 'release'> } = { now: {} };
   /** The connection of every sink whose settings have `replayMs`. */
   const connection = new ConnectionEnd();
   const delivered: Record<string, string[]> = {};
@@ -63,6 +64,7 @@ async function openBench(
           return report;
         },
         preflight: () => Promise.resolve([]),
+        ...use.now,
         checkPlace: () => places[name]?.() ?? Promise.resolve(),
         close: () => {
           happened.push(`close ${name}`);
@@ -91,6 +93,9 @@ async function openBench(
     delivered,
     attemptsMs,
     runner,
+    set use(now: typeof use.now) {
+      use.now = now;
+    },
     prepare: (...sinks: readonly SinkSettings[]) => runner.prepare(sinks),
     async apply(...sinks: readonly SinkSettings[]) {
       const { commit } = await runner.prepare(sinks);
@@ -483,6 +488,31 @@ test('a sink that another replica serves is down here no longer, and does not wa
   bench.runner.wake();
   await bench.runner.whenIdle();
   expect(bench.delivered).toEqual({ archive: ['1'] });
+});
+
+test('a sink lets go of what it alone may use when it leaves, and claims it at the start only where it is served', async () => {
+  await using bench = await openBench();
+  const serving = { here: false };
+  Object.assign(bench.store, { serves: () => serving.here });
+  const used: string[] = [];
+  bench.use = { claim: async () => void used.push('claim'), release: async () => void used.push('release') };
+  await bench.apply(sink('archive'));
+  bench.runner.wake();
+  await bench.runner.whenIdle();
+  expect(used).toEqual([]);
+  serving.here = true;
+  bench.commit(['1']);
+  await bench.runner.whenIdle();
+  await bench.runner.handOver('archive', never);
+  expect([used, bench.delivered]).toEqual([['release'], { archive: ['1'] }]);
+  // One that has lost it without a word.
+  bench.commit(['2']);
+  await bench.runner.whenIdle();
+  serving.here = false;
+  bench.runner.wake();
+  bench.runner.wake();
+  await bench.runner.whenIdle();
+  expect(used).toEqual(['release', 'release']);
 });
 
 test('SinkSupervisor.drain() tries again to store the cursor of what a sink has taken', async () => {

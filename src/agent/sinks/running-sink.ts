@@ -79,6 +79,8 @@ export class RunningSink {
   readonly #rate: DeliveryRate;
   /** True if there may be dead letters to replay. */
   #mayReplay = false;
+  /** True if the sink may hold what only the replica that serves it may use. */
+  #mayHold = false;
 
   constructor(settings: SinkSettings, sink: Sink, context: SinkContext) {
     const { clock, random, metrics, store, deadLetters } = context;
@@ -109,7 +111,7 @@ export class RunningSink {
     });
     if (sink.connection) sink.connection.onEnd = () => this.#loop.wake();
     // Said at the start, although the first delivery would find it as well.
-    void sink.claim?.().catch((cause: unknown) => this.#noteFault(cause));
+    if (this.#isServed) void sink.claim?.().catch((cause: unknown) => this.#noteFault(cause));
     metrics.registerSink(this.name);
     if ('tls' in settings) {
       const { insecureSkipVerify, fingerprintSha256 } = settings.tls;
@@ -157,8 +159,23 @@ export class RunningSink {
 
   /** Signals that there are records, or that another replica may serve the sink now. */
   wake(): void {
-    if (this.#state === 'down' && this.#context.store.serves?.(this.name) === false) this.#noteLeft();
+    if (!this.#isServed) {
+      if (this.#state === 'down') this.#noteLeft();
+      void this.#release();
+    }
     this.#loop.wake();
+  }
+
+  /** False while another replica serves the sink, or may. */
+  get #isServed(): boolean {
+    return this.#context.store.serves?.(this.name) !== false;
+  }
+
+  /** Lets the replica that serves the sink now use what this one has used. Never rejects. */
+  async #release(): Promise<void> {
+    if (!this.#mayHold) return;
+    this.#mayHold = false;
+    await this.#sink.release?.().catch((cause: unknown) => this.#noteFault(cause));
   }
 
   /** Signals that there may be dead letters to replay. Does not wake the sink. */
@@ -192,6 +209,7 @@ export class RunningSink {
     if (this.#worker.isSettling) this.#loop.hurry();
     await untilAborted(this.#worker.whenDone(), signal).catch(() => {});
     if (signal.aborted) this.#ending?.abort();
+    await untilAborted(this.#release(), signal).catch(() => {});
   }
 
   /** Ends the delivery after a change of the configuration. `isChanged`: the sink gets other settings; otherwise it was removed. */
@@ -239,6 +257,7 @@ export class RunningSink {
     const worker = this.#worker;
     // The opening of the state wakes it.
     if (store.isWaiting) return 'idle';
+    if (this.#isServed) this.#mayHold = true;
     const ending = new AbortController();
     const end = () => ending.abort(signal.reason);
     signal.addEventListener('abort', end);
