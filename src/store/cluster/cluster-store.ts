@@ -131,6 +131,7 @@ export class ClusterStore implements Store {
       subjects,
       ...options.letters,
       isOwner: (sink) => this.serves(sink),
+      ownsOrphans: (sink) => isOwner('janitor', 'janitor') && !isServed(sink),
     });
     this.#janitor = new Janitor({
       link,
