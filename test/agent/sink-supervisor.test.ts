@@ -490,6 +490,23 @@ test('a sink that another replica serves is down here no longer, and does not wa
   expect(bench.delivered).toEqual({ archive: ['1'] });
 });
 
+test('a sink that no replica serves is down, with the name of the one that does not, until it is served', async () => {
+  await using bench = await openBench();
+  Object.assign(bench.store, { serves: () => false });
+  await bench.apply(sink('archive'));
+  bench.runner.noteUnserved('archive', 'b');
+  bench.runner.noteUnserved('archive', 'b');
+  bench.runner.wake();
+  await bench.runner.whenIdle();
+  expect(await bench.metrics()).toContain('router_exporter_sink_up{sink="archive"} 0');
+  expect(bench.runner.describe()).toMatchObject([
+    { state: 'down', error: expect.stringContaining('Replica b does not') },
+  ]);
+  expect(bench.ownLog.filter(({ level }) => level === 'warn')).toHaveLength(1);
+  bench.runner.noteUnserved('archive', undefined);
+  expect(await bench.metrics()).toContain('router_exporter_sink_up{sink="archive"} 1');
+});
+
 test('a sink lets go of what it alone may use when it leaves, and claims it at the start only where it is served', async () => {
   await using bench = await openBench();
   const serving = { here: false };

@@ -79,6 +79,8 @@ export class RunningSink {
   readonly #rate: DeliveryRate;
   /** True if there may be dead letters to replay. */
   #mayReplay = false;
+  /** The replica that would have to serve the sink, and does not. */
+  #unservedBy: string | undefined;
   /** True if the sink may hold what only the replica that serves it may use. */
   #mayHold = false;
 
@@ -160,10 +162,25 @@ export class RunningSink {
   /** Signals that there are records, or that another replica may serve the sink now. */
   wake(): void {
     if (!this.#isServed) {
-      if (this.#state === 'down') this.#noteLeft();
+      if (this.#state === 'down' && this.#unservedBy === undefined) this.#noteLeft();
       void this.#release();
     }
     this.#loop.wake();
+  }
+
+  /** The sink is down as long as no replica serves it, because the one to which it belongs does not. `undefined`: it does. */
+  noteUnserved(owner: string | undefined): void {
+    if (owner === this.#unservedBy) return;
+    this.#unservedBy = owner;
+    if (owner === undefined) {
+      if (this.#state === 'down') this.#noteLeft();
+      return;
+    }
+    this.#context.logger.warn('No replica serves a sink; the one to which it belongs may not have it configured', {
+      sink: this.name,
+      replica: owner,
+    });
+    this.#noteState(false, `Replica ${owner} does not serve it; it may not have it configured`);
   }
 
   /** False while another replica serves the sink, or may. */
