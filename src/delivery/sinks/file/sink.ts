@@ -120,8 +120,8 @@ class FileSink implements Sink {
   }
 
   async close(): Promise<void> {
-    await this.#running;
-    await this.#archive.close();
+    // At the same time: a release that is under way waits for the archive.
+    await Promise.all([this.#running, this.#archive.close()]);
     await this.#letGo();
   }
 
