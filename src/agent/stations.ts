@@ -251,6 +251,7 @@ function createSinkShare(
     sinks: () => sinks.names,
     handOver: (sink, signal) => sinks.handOver(sink, signal),
     onMoved: () => sinks.wake(),
+    onUnserved: (sink, owner) => sinks.noteUnserved(sink, owner),
     clock,
     logger,
   });

@@ -51,7 +51,8 @@ const MISSING_MS = 3_600_000;
 /** The content of the bucket: members, the routers that each knows, and the owner of each router and sink. */
 export class ClusterView {
   readonly #members = new Map<string, Member>();
-  readonly #names = new Map<string, RouterNames>();
+  /** The last list of each replica; before it, the one that its lease still names: a list is written before the lease that names it. */
+  readonly #lists = new Map<string, readonly RouterNames[]>();
   readonly #claims = { router: new Map<string, KnownClaim>(), sink: new Map<string, KnownClaim>() };
   /** Replicas whose leases ended without a word, and when. */
   readonly #missing = new Map<string, number>();
@@ -105,9 +106,9 @@ export class ClusterView {
 
   /** Returns the replica that a router belongs to; `undefined` if no member knows it. */
   findRouterOwner(router: string): string | undefined {
-    this.#candidates ??= [...this.#members.values()].map(({ replica, routers }) => {
-      const known = this.#names.get(replica);
-      return { replica, knows: (name) => known?.digest === routers && known.names.has(name) };
+    this.#candidates ??= [...this.#members.values()].map((member) => {
+      const known = this.#findList(member);
+      return { replica: member.replica, knows: (name) => known?.names.has(name) === true };
     });
     return findOwner(router, this.#candidates);
   }
@@ -117,10 +118,14 @@ export class ClusterView {
    * counts as well, for a day.
    */
   mayKnow(router: string): boolean {
-    const isUnclear = ({ replica, routers }: Member) => this.#names.get(replica)?.digest !== routers;
     const members = [...this.#members.values()];
-    if (members.length === 0 || members.some(isUnclear)) return true;
-    return [...this.#names.values()].some(({ names }) => names.has(router));
+    if (members.length === 0 || members.some((member) => !this.#findList(member))) return true;
+    return [...this.#lists.values()].some((lists) => lists.some(({ names }) => names.has(router)));
+  }
+
+  /** Returns the list that the lease of a member names; `undefined` if it has not come. */
+  #findList({ replica, routers }: Member): RouterNames | undefined {
+    return this.#lists.get(replica)?.find(({ digest }) => digest === routers);
   }
 
   /** Returns the replica that something else belongs to, which every member knows. */
@@ -163,6 +168,7 @@ export class ClusterView {
     const member = value && parseMember(toText(value));
     if (member?.replica === replica) {
       this.#members.set(replica, member);
+      this.#keepLists(replica, this.#lists.get(replica)?.at(-1));
       this.#missing.delete(replica);
       const isSame = before?.incarnation === member.incarnation && before.routers === member.routers;
       return isSame && before.address === member.address ? undefined : 'members';
@@ -177,11 +183,17 @@ export class ClusterView {
 
   #applyNames(replica: string, { value }: BucketEntry): 'members' | undefined {
     this.#candidates = undefined;
-    if (value && !this.#names.has(replica) && this.#names.size >= MEMBERS_MAX) return undefined;
-    const names = value && unpackNames(value);
-    if (names) this.#names.set(replica, names);
-    else this.#names.delete(replica);
+    if (value && !this.#lists.has(replica) && this.#lists.size >= MEMBERS_MAX) return undefined;
+    this.#keepLists(replica, value && unpackNames(value));
     return 'members';
+  }
+
+  /** Keeps the last list of a replica, and the one that its lease names. */
+  #keepLists(replica: string, last: RouterNames | undefined): void {
+    const member = this.#members.get(replica);
+    const named = member && this.#findList(member);
+    if (!last) this.#lists.delete(replica);
+    else this.#lists.set(replica, named && named.digest !== last.digest ? [named, last] : [last]);
   }
 }
 

@@ -148,10 +148,12 @@ export interface Sink {
    */
   checkPlace?(): Promise<void>;
   /**
-   * Takes what only one agent may use, and keeps it until `close`; throws `DeliveryError` if another agent has it. Called at
-   * the start; `deliver` does the same. Absent = several agents may deliver to the same place.
+   * Takes what only one agent may use, and keeps it until `release` or `close`; throws `DeliveryError` if another agent has it.
+   * Called at the start; `deliver` does the same. Absent = several agents may deliver to the same place.
    */
   claim?(): Promise<void>;
+  /** Lets go of what {@link claim} has taken, for the agent that serves the sink now; the next delivery takes it again. */
+  release?(): Promise<void>;
   /** Closes connections and files. Not needed before the first delivery. */
   close(): Promise<void>;
 }

@@ -96,7 +96,7 @@ export class FileReader {
       try {
         const result = await this.#download(request, attempt, signal);
         if (attempt.isUnchanged) {
-          this.#log.memory.etag = attempt.etag;
+          Object.assign(this.#log.memory, { etag: attempt.etag, etagOff: attempt.candidates[0]?.off });
           return { kind: 'unchanged' };
         }
         const other = findOther(request, attempt, result);
@@ -128,7 +128,7 @@ export class FileReader {
     const attempt: Attempt = {
       candidates: left,
       resumed: only && proof && { file: only, proof },
-      unlessEtag: only && memory.etag,
+      unlessEtag: only && only.off === memory.etagOff ? memory.etag : undefined,
       scan: undefined,
       etag: undefined,
       isUnchanged: false,

@@ -156,7 +156,10 @@ export interface Store {
   /** Commit time of the oldest record that a sink has yet to acknowledge; `undefined` if there is none. Wall time in ms. */
   oldestWaitingMs(sink: string, isWanted?: LogChoice): number | undefined;
 
-  /** Throws what {@link commit} would reject with because of the disk or the engine, as far as that is known. */
+  /**
+   * Throws what {@link commit} would reject with because of the disk or the engine, as far as that is known. Says nothing of the room
+   * that records have among each other.
+   */
   checkWritable(): void;
   /** Ends the use of the store. */
   close(): Completion;

@@ -110,6 +110,23 @@ test('a router that goes to another replica is logged out of before it is releas
   for (const name of NAMES) expect([name, share.mayAsk(name)]).toEqual([name, kept.includes(name)]);
 });
 
+test('a list that changes moves no router: nothing is logged out of until the lease names the new list', async () => {
+  const { clock, bucket, running, steps, look, apply } = await openAlone();
+  steps.length = 0;
+  // As a reload does: the list is in the bucket before the lease that names it.
+  const next = [...NAMES, 'plant-10'];
+  bucket.put(toListKey('a'), packNames(next));
+  look();
+  await apply();
+  await clock.advance(1000);
+  expect([...running]).toEqual(NAMES);
+  const rest = { incarnation: 'a/1', address: undefined, startedMs: 0, version: '' };
+  bucket.put(toMemberKey('a'), renderMember({ replica: 'a', ...rest, routers: digestNames(next) }));
+  look();
+  await clock.advance(1000);
+  expect([running.size, steps]).toEqual([NAMES.length, []]);
+});
+
 test('members that come and go without end are acted upon all the same', async () => {
   const { clock, running, enter, look } = await openAlone();
   enter('b');

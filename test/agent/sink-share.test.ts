@@ -18,6 +18,7 @@ function openShare() {
   const lease = new Lease({ leaseMs: LEASE_MS, statusGraceMs: LEASE_MS, clock });
   const self = { replica: 'a', incarnation: 'a/1' };
   const steps: string[] = [];
+  const unserved = new Map<string, string>();
   const ownLog: OwnLine[] = [];
   let hands = Promise.withResolvers<void>();
   hands.resolve();
@@ -45,6 +46,7 @@ function openShare() {
       steps.push(`${signal.aborted ? 'gave up' : 'settled'} ${sink}, its own ${share.isOwner(sink)}`);
     },
     onMoved: () => {},
+    onUnserved: (sink, owner) => (owner === undefined ? unserved.delete(sink) : unserved.set(sink, owner)),
     clock,
     logger: createCollectingLogger(ownLog),
   });
@@ -62,7 +64,7 @@ function openShare() {
     return hands.resolve;
   };
   const listOwn = () => SINKS.filter((sink) => share.isOwner(sink));
-  return { clock, bucket, view, lease, share, steps, enter, look, hold, listOwn };
+  return { clock, bucket, view, lease, share, steps, unserved, enter, look, hold, listOwn };
 }
 
 /** A replica that has joined and serves all sinks, and those of them that `b` would get. */
@@ -141,4 +143,24 @@ test('without a lease nothing is claimed or written, and it goes on with the lea
   lease.renew(clock.monotonic());
   look();
   expect(listOwn()).toEqual(SINKS);
+});
+
+test('a sink that belongs to a replica which does not serve it is told after a minute, until somebody does', async () => {
+  const { clock, bucket, lease, unserved, enter, look, listGone } = await openAlone();
+  enter('b');
+  const [first = '', ...rest] = listGone();
+  for (let second = 0; second < 58; second++) await clock.advance(1000);
+  expect([...unserved]).toEqual([]);
+  lease.renew(clock.monotonic());
+  for (let second = 0; second < 5; second++) await clock.advance(1000);
+  expect([...unserved]).toEqual([first, ...rest].map((sink) => [sink, 'b']));
+  bucket.put(toOwnerKey(first, 'sink'), renderClaim({ replica: 'b', incarnation: 'b/1' }));
+  look();
+  await clock.advance(1000);
+  expect([...unserved.keys()]).toEqual(rest);
+  // It ends, and the sinks are this replica's again.
+  bucket.put(toMemberKey('b'), undefined);
+  look();
+  await clock.advance(1000);
+  expect([...unserved]).toEqual([]);
 });

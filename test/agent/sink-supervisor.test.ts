@@ -37,6 +37,7 @@ async function openBench(
       void ownLog.push({ level, message, fields: { ...fields } });
   const logger: Logger = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
   const happened: string[] = [];
+  const use: { now: Pick<Sink, 'claim' | 'release'> } = { now: {} };
   /** The connection of every sink whose settings have `replayMs`. */
   const connection = new ConnectionEnd();
   const delivered: Record<string, string[]> = {};
@@ -63,6 +64,7 @@ async function openBench(
           return report;
         },
         preflight: () => Promise.resolve([]),
+        ...use.now,
         checkPlace: () => places[name]?.() ?? Promise.resolve(),
         close: () => {
           happened.push(`close ${name}`);
@@ -91,6 +93,9 @@ async function openBench(
     delivered,
     attemptsMs,
     runner,
+    set use(now: typeof use.now) {
+      use.now = now;
+    },
     prepare: (...sinks: readonly SinkSettings[]) => runner.prepare(sinks),
     async apply(...sinks: readonly SinkSettings[]) {
       const { commit } = await runner.prepare(sinks);
@@ -457,6 +462,74 @@ test('SinkSupervisor.handOver() gives up an attempt without an answer when its t
   await bench.runner.whenIdle();
   expect(bench.store.countWaiting('archive')).toBe(2);
   expect(bench.ownLog.filter(({ message }) => message === 'A sink failed')).toEqual([]);
+});
+
+test('a sink that another replica serves is down here no longer, and does not wait here when it comes back', async () => {
+  let isDown = true;
+  await using bench = await openBench({
+    archive: async () => {
+      if (isDown)
+        throw new DeliveryError('throttled', 'Later', { disposition: 'retry', retryAfterMs: 1800 * SECOND_MS });
+      return {};
+    },
+  });
+  await bench.apply(sink('archive'));
+  bench.commit(['1']);
+  await bench.runner.whenIdle();
+  expect(await bench.metrics()).toContain('router_exporter_sink_up{sink="archive"} 0');
+  const serving = { here: false };
+  Object.assign(bench.store, { serves: () => serving.here });
+  bench.runner.wake();
+  await bench.runner.whenIdle();
+  expect(await bench.metrics()).toContain('router_exporter_sink_up{sink="archive"} 1');
+  expect(bench.runner.describe()).toMatchObject([{ state: 'unknown', error: null, lastFailure: { error: 'Later' } }]);
+  isDown = false;
+  serving.here = true;
+  bench.runner.wake();
+  await bench.runner.whenIdle();
+  expect(bench.delivered).toEqual({ archive: ['1'] });
+});
+
+test('a sink that no replica serves is down, with the name of the one that does not, until it is served', async () => {
+  await using bench = await openBench();
+  Object.assign(bench.store, { serves: () => false });
+  await bench.apply(sink('archive'));
+  bench.runner.noteUnserved('archive', 'b');
+  bench.runner.noteUnserved('archive', 'b');
+  bench.runner.wake();
+  await bench.runner.whenIdle();
+  expect(await bench.metrics()).toContain('router_exporter_sink_up{sink="archive"} 0');
+  expect(bench.runner.describe()).toMatchObject([
+    { state: 'down', error: expect.stringContaining('Replica b does not') },
+  ]);
+  expect(bench.ownLog.filter(({ level }) => level === 'warn')).toHaveLength(1);
+  bench.runner.noteUnserved('archive', undefined);
+  expect(await bench.metrics()).toContain('router_exporter_sink_up{sink="archive"} 1');
+});
+
+test('a sink lets go of what it alone may use when it leaves, and claims it at the start only where it is served', async () => {
+  await using bench = await openBench();
+  const serving = { here: false };
+  Object.assign(bench.store, { serves: () => serving.here });
+  const used: string[] = [];
+  bench.use = { claim: async () => void used.push('claim'), release: async () => void used.push('release') };
+  await bench.apply(sink('archive'));
+  bench.runner.wake();
+  await bench.runner.whenIdle();
+  expect(used).toEqual([]);
+  serving.here = true;
+  bench.commit(['1']);
+  await bench.runner.whenIdle();
+  await bench.runner.handOver('archive', never);
+  expect([used, bench.delivered]).toEqual([['release'], { archive: ['1'] }]);
+  // One that has lost it without a word.
+  bench.commit(['2']);
+  await bench.runner.whenIdle();
+  serving.here = false;
+  bench.runner.wake();
+  bench.runner.wake();
+  await bench.runner.whenIdle();
+  expect(used).toEqual(['release', 'release']);
 });
 
 test('SinkSupervisor.drain() tries again to store the cursor of what a sink has taken', async () => {

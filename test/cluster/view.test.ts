@@ -69,6 +69,28 @@ test('different lists show, and a router goes to a member that knows it', () => 
   expect(later.findRouterOwner('plant-1')).toBeUndefined();
 });
 
+test('a list that has come before the lease that names it changes no owner: until then the one before counts', () => {
+  const [bucket, view] = [new ModelBucket(), new ClusterView()];
+  for (const replica of ['a', 'b']) join(bucket, createMember(replica));
+  let shown = bucket.show(view, 0);
+  const before = ROUTERS.map((router) => view.findRouterOwner(router));
+  const next = ['plant-1', 'plant.2', 'plant-4'];
+  for (const replica of ['a', 'b']) {
+    bucket.put(toListKey(replica), packNames(next));
+    // A renewal that was under way.
+    bucket.put(toMemberKey(replica), renderMember(createMember(replica)));
+  }
+  shown = bucket.show(view, shown);
+  expect(ROUTERS.map((router) => view.findRouterOwner(router))).toEqual(before);
+  expect(['plant-3', 'plant-4'].map((router) => view.mayKnow(router))).toEqual([true, true]);
+  expect(view.findRouterOwner('plant-4')).toBeUndefined();
+  for (const replica of ['a', 'b']) bucket.put(toMemberKey(replica), renderMember(createMember(replica, next)));
+  bucket.show(view, shown);
+  expect(['plant-1', 'plant.2'].map((router) => view.findRouterOwner(router))).toEqual(before.slice(0, 2));
+  expect(['plant-3', 'plant-4'].map((router) => view.mayKnow(router))).toEqual([false, true]);
+  expect([view.findRouterOwner('plant-3'), view.findRouterOwner('plant-4')]).toEqual([undefined, expect.any(String)]);
+});
+
 test('a renewal changes nothing; another run, address or list of a member does', () => {
   const view = new ClusterView();
   const member = createMember('a');

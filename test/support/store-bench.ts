@@ -112,7 +112,10 @@ export interface ClusterBench extends StoreBench {
 
 /** What may differ between the replicas of a cluster. */
 export type ClusterBenchOptions = Partial<
-  Pick<ClusterStoreOptions, 'replica' | 'isOwner' | 'termOf' | 'cluster' | 'onDamaged' | 'onSilent'>
+  Pick<
+    ClusterStoreOptions,
+    'replica' | 'isOwner' | 'isServed' | 'termOf' | 'letters' | 'cluster' | 'onDamaged' | 'onSilent'
+  >
 >;
 
 /** Starts a server with an empty stream. */

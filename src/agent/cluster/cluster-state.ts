@@ -22,6 +22,7 @@ export interface ClusterStateOptions {
     readonly settings: ClusterSettings;
     isOwner(kind: 'router' | 'sink' | 'janitor', name: string): boolean;
     mayKnow(router: string): boolean;
+    isServed(sink: string): boolean;
     isLeaving(sink: string): boolean;
     /** Another value than before whenever others may have served a sink of this replica. */
     termOf(sink: string): number;
@@ -63,6 +64,7 @@ export function openClusterStore(options: ClusterStateOptions): ClusterState {
     sinks: config.sinks,
     isOwner: (kind: 'router' | 'sink' | 'janitor', name: string) => cluster.isOwner(kind, name),
     mayKnow: (router: string) => cluster.mayKnow(router),
+    isServed: (sink: string) => cluster.isServed(sink),
     isLeaving: (sink: string) => cluster.isLeaving(sink),
     termOf: (sink: string) => cluster.termOf(sink),
     onForgotten: (routers) => logger.info('Forgot routers that no replica has configured any more', { routers }),

@@ -81,6 +81,11 @@ export class Cluster {
     return this.membership.view.mayKnow(router);
   }
 
+  /** True if a replica serves the sink. */
+  isServed(sink: string): boolean {
+    return this.membership.view.findHolder(sink, 'sink') !== undefined;
+  }
+
   /** Becomes a member, with these shares of the routers and sinks. */
   begin(share: ClusterShare, sinks: SinkShare): void {
     this.#share = share;

@@ -16,6 +16,11 @@ export interface SinkShareOptions {
   readonly handOver: (sink: string, signal: AbortSignal) => Promise<void>;
   /** Called when this replica may serve sinks that it did not serve before, or not any more. */
   readonly onMoved: () => void;
+  /**
+   * Called with the replica to which a sink belongs if no replica has served it for a minute: that one may not have it configured.
+   * `undefined`: it is served, or may be soon.
+   */
+  readonly onUnserved: (sink: string, owner: string | undefined) => void;
   /** Clock for waits. */
   readonly clock: Clock;
   /** Log for sinks that come and go. */
@@ -27,6 +32,8 @@ export interface SinkShareOptions {
  * cursor is stored and the sink released before it takes the sink unasked. Milliseconds.
  */
 const HANDOVER_MS = 5000;
+/** A move of a sink, and the reload of one replica after the other, take less. Milliseconds. */
+const UNSERVED_MS = 60_000;
 
 /**
  * The share of this replica in the sinks. It serves those that it has claimed, as it runs the routers that it has claimed: the next
@@ -45,6 +52,8 @@ export class SinkShare {
   readonly #claimed = new Map<string, number>();
   readonly #leaving = new Set<string>();
   readonly #waitingSince = new Map<string, number>();
+  /** Since when sinks are served by nobody. Monotonic milliseconds. */
+  readonly #unservedSince = new Map<string, number>();
   readonly #settling: Settling;
   readonly #stop = new AbortController();
   #claims = 0;
@@ -104,7 +113,27 @@ export class SinkShare {
     ]);
     // Also without a move: with the lease, a sink is served again.
     onMoved();
-    if (isWaiting || done.includes(false)) this.#settling.tryAgain();
+    const mayBeUnserved = this.#lookForUnserved();
+    if (isWaiting || done.includes(false) || mayBeUnserved) this.#settling.tryAgain();
+  }
+
+  /** Tells of sinks that nobody serves. Returns true if there are some that were served not long ago. */
+  #lookForUnserved(): boolean {
+    const { membership, sinks, onUnserved, clock } = this.#options;
+    const view = membership.view.of('sink');
+    const nowMs = clock.monotonic();
+    let isYoung = false;
+    for (const sink of sinks()) {
+      const owner = view.findOwner(sink);
+      const isServed = owner === membership.self.replica || view.findHolder(sink) !== undefined;
+      const sinceMs = isServed ? nowMs : (this.#unservedSince.get(sink) ?? nowMs);
+      if (isServed) this.#unservedSince.delete(sink);
+      else this.#unservedSince.set(sink, sinceMs);
+      const isLong = nowMs - sinceMs >= UNSERVED_MS;
+      isYoung ||= !isServed && !isLong;
+      onUnserved(sink, isLong ? owner : undefined);
+    }
+    return isYoung;
   }
 
   async #take(sink: string): Promise<void> {

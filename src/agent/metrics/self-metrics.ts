@@ -137,7 +137,7 @@ export class SelfMetrics {
     });
     this.sinkUp = new Gauge({
       name: 'router_exporter_sink_up',
-      help: 'Whether the last delivery to the sink succeeded.',
+      help: 'Whether the last delivery to the sink succeeded. 1 also before the first one, and at a replica that does not serve the sink.',
       labelNames: ['sink'],
       registers,
     });

@@ -79,6 +79,10 @@ export class RunningSink {
   readonly #rate: DeliveryRate;
   /** True if there may be dead letters to replay. */
   #mayReplay = false;
+  /** The replica that would have to serve the sink, and does not. */
+  #unservedBy: string | undefined;
+  /** True if the sink may hold what only the replica that serves it may use. */
+  #mayHold = false;
 
   constructor(settings: SinkSettings, sink: Sink, context: SinkContext) {
     const { clock, random, metrics, store, deadLetters } = context;
@@ -109,7 +113,7 @@ export class RunningSink {
     });
     if (sink.connection) sink.connection.onEnd = () => this.#loop.wake();
     // Said at the start, although the first delivery would find it as well.
-    void sink.claim?.().catch((cause: unknown) => this.#noteFault(cause));
+    if (this.#isServed) void sink.claim?.().catch((cause: unknown) => this.#noteFault(cause));
     metrics.registerSink(this.name);
     if ('tls' in settings) {
       const { insecureSkipVerify, fingerprintSha256 } = settings.tls;
@@ -155,9 +159,40 @@ export class RunningSink {
     };
   }
 
-  /** Signals that there are records. */
+  /** Signals that there are records, or that another replica may serve the sink now. */
   wake(): void {
+    if (!this.#isServed) {
+      if (this.#state === 'down' && this.#unservedBy === undefined) this.#noteLeft();
+      void this.#release();
+    }
     this.#loop.wake();
+  }
+
+  /** The sink is down as long as no replica serves it, because the one to which it belongs does not. `undefined`: it does. */
+  noteUnserved(owner: string | undefined): void {
+    if (owner === this.#unservedBy) return;
+    this.#unservedBy = owner;
+    if (owner === undefined) {
+      if (this.#state === 'down') this.#noteLeft();
+      return;
+    }
+    this.#context.logger.warn('No replica serves a sink; the one to which it belongs may not have it configured', {
+      sink: this.name,
+      replica: owner,
+    });
+    this.#noteState(false, `Replica ${owner} does not serve it; it may not have it configured`);
+  }
+
+  /** False while another replica serves the sink, or may. */
+  get #isServed(): boolean {
+    return this.#context.store.serves?.(this.name) !== false;
+  }
+
+  /** Lets the replica that serves the sink now use what this one has used. Never rejects. */
+  async #release(): Promise<void> {
+    if (!this.#mayHold) return;
+    this.#mayHold = false;
+    await this.#sink.release?.().catch((cause: unknown) => this.#noteFault(cause));
   }
 
   /** Signals that there may be dead letters to replay. Does not wake the sink. */
@@ -191,6 +226,7 @@ export class RunningSink {
     if (this.#worker.isSettling) this.#loop.hurry();
     await untilAborted(this.#worker.whenDone(), signal).catch(() => {});
     if (signal.aborted) this.#ending?.abort();
+    await untilAborted(this.#release(), signal).catch(() => {});
   }
 
   /** Ends the delivery after a change of the configuration. `isChanged`: the sink gets other settings; otherwise it was removed. */
@@ -238,6 +274,7 @@ export class RunningSink {
     const worker = this.#worker;
     // The opening of the state wakes it.
     if (store.isWaiting) return 'idle';
+    if (this.#isServed) this.#mayHold = true;
     const ending = new AbortController();
     const end = () => ending.abort(signal.reason);
     signal.addEventListener('abort', end);
@@ -332,6 +369,17 @@ export class RunningSink {
     if (!(cause instanceof DeliveryError)) return undefined;
     if (cause.disposition === 'operator') return OPERATOR_RETRY_MS;
     return Math.min(cause.retryAfterMs ?? 0, RETRY_AFTER_MS_MAX);
+  }
+
+  /** What failed here says nothing of the replica that serves the sink now, nor does it wait here if the sink comes back. */
+  #noteLeft(): void {
+    const { metrics, clock } = this.#context;
+    metrics.sinkUp.set({ sink: this.name }, 1);
+    this.#state = 'unknown';
+    this.#since = new Date(clock.now()).toISOString();
+    this.#error = null;
+    // A cursor that is still to be stored may be stored if the sink comes back.
+    if (!this.#worker.isSettling) this.#loop.hurry();
   }
 
   #noteFault(cause: unknown): void {

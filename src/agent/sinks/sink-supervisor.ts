@@ -68,6 +68,11 @@ export class SinkSupervisor {
     await this.#sinks.get(sink)?.running.handOver(signal);
   }
 
+  /** Notes that the replica to which a sink belongs does not serve it; see {@link RunningSink.noteUnserved}. */
+  noteUnserved(sink: string, owner: string | undefined): void {
+    this.#sinks.get(sink)?.running.noteUnserved(owner);
+  }
+
   /** Describes each sink, in the order of the configuration. */
   describe(): readonly SinkSummary[] {
     const letters = this.countLetters();

@@ -304,7 +304,7 @@ export class ComponentTail {
   /** `current` was read to its end and made durable. Before that, its entity tag would have unread lines passed over. */
   #noteEnd(etag: string | undefined): void {
     this.#isAtEnd = true;
-    this.#log.memory.etag = etag;
+    Object.assign(this.#log.memory, { etag, etagOff: this.#position.open?.off });
   }
 
   async #endSkipping(): Promise<void> {

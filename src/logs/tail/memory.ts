@@ -87,6 +87,8 @@ const LOOKS_PER_LIFETIME = 4;
 export interface LogMemory {
   /** Entity tag of `current` as it was read last. */
   etag: string | undefined;
+  /** Place in `current` up to which it was read then. Where the log stands elsewhere, as after a store went back, the tag does not count. */
+  etagOff: number | undefined;
   /** Time of the last reading to the end of the log, by the agent's wall clock. */
   lookedAtMs: number | undefined;
   /** The agent's wall clock minus its monotonic one, when the log was looked at last. Milliseconds. */
@@ -101,6 +103,7 @@ export interface LogMemory {
 export function createLogMemory(): LogMemory {
   return {
     etag: undefined,
+    etagOff: undefined,
     lookedAtMs: undefined,
     wallOffsetMs: undefined,
     busySinceMs: undefined,

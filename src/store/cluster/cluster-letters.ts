@@ -35,6 +35,8 @@ export interface ClusterLettersOptions {
   readonly keepMs?: number | undefined;
   /** True while a sink is this replica's: then it shows and replays its letters, and nobody else does. Default: all are. */
   readonly isOwner?: ((sink: string) => boolean) | undefined;
+  /** True if nobody serves a sink, which may be gone, and its old letters are dropped here. Default: nowhere. */
+  readonly ownsOrphans?: ((sink: string) => boolean) | undefined;
   /** Called when letters are dropped without a request: too many, too old, too large, or damaged. Default: not reported. */
   readonly onDropped?: ((sink: string, letters: number) => void) | undefined;
 }
@@ -224,10 +226,9 @@ export class ClusterLetters implements DeadLetters {
   async expire(nowMs: number): Promise<void> {
     if (!this.#options.link.connection) return;
     await this.#feed.whenRead();
-    const { keepMs = LETTERS_KEEP_MS } = this.#options;
-    await this.#dropUnasked(
-      this.#index.list().filter(({ sink, atMs }) => atMs <= nowMs - keepMs && this.#isOwner(sink)),
-    );
+    const { keepMs = LETTERS_KEEP_MS, ownsOrphans = () => false } = this.#options;
+    const isOurs = (sink: string) => this.#isOwner(sink) || ownsOrphans(sink);
+    await this.#dropUnasked(this.#index.list().filter(({ sink, atMs }) => atMs <= nowMs - keepMs && isOurs(sink)));
   }
 
   count(sink?: string): number {

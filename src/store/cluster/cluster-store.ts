@@ -36,6 +36,8 @@ export interface ClusterStoreOptions {
    * Default: nothing is removed.
    */
   readonly mayKnow?: ((router: string) => boolean) | undefined;
+  /** True if some replica serves a sink, whether or not this one knows it. Default: none does. */
+  readonly isServed?: ((sink: string) => boolean) | undefined;
   /** Called with the names of routers of which everything was removed. */
   readonly onForgotten?: ((routers: readonly string[]) => void) | undefined;
   /** Called when there may be more for a sink than at its last reading, so that it is woken. */
@@ -76,7 +78,7 @@ export class ClusterStore implements Store {
   readonly letters: ClusterLetters;
 
   constructor(options: ClusterStoreOptions) {
-    const { servers, cluster, replica, isOwner, mayKnow = () => true } = options;
+    const { servers, cluster, replica, isOwner, mayKnow = () => true, isServed = () => false } = options;
     this.#options = options;
     this.#sinks = options.sinks;
     const subjects = new Subjects(cluster);
@@ -129,6 +131,7 @@ export class ClusterStore implements Store {
       subjects,
       ...options.letters,
       isOwner: (sink) => this.serves(sink),
+      ownsOrphans: (sink) => isOwner('janitor', 'janitor') && !isServed(sink),
     });
     this.#janitor = new Janitor({
       link,
@@ -136,6 +139,7 @@ export class ClusterStore implements Store {
       isOwner: () => isOwner('janitor', 'janitor'),
       isTight: () => this.#watch.isTight,
       sinks: () => this.#sinks.map(({ name }) => name),
+      isServed,
       removeAbsent: async () => {
         const absence = new Absence({ link, subjects, mayKnow });
         const removed = await absence.look();

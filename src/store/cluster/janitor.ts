@@ -15,6 +15,8 @@ export interface JanitorOptions {
   readonly isTight: () => boolean;
   /** Names of the configured sinks. */
   readonly sinks: () => readonly string[];
+  /** True if a replica serves a sink, which has it configured then. */
+  readonly isServed: (sink: string) => boolean;
   /** Looks for routers that no replica knows any more, and removes what is stored of them. */
   readonly removeAbsent: () => Promise<void>;
 }
@@ -22,8 +24,8 @@ export interface JanitorOptions {
 /** Interval of the purges. Milliseconds. */
 const INTERVAL_MS = 10_000;
 /**
- * Time for which the cursor of a sink is kept that this replica does not know: the replicas of a cluster get a new configuration
- * one after the other. Milliseconds.
+ * Time for which the cursor of a sink is kept that this replica does not know and nobody serves: the replicas of a cluster get a new
+ * configuration one after the other. Milliseconds.
  */
 const UNKNOWN_MS = 10 * 60_000;
 /** Interval of the looks for routers that no replica knows. Milliseconds. */
@@ -101,9 +103,9 @@ export class Janitor {
 
   /** Removes the cursor of a sink that is not configured any more. */
   async #dropUnknown(subject: string): Promise<boolean> {
-    const { link, subjects, sinks } = this.#options;
+    const { link, subjects, sinks, isServed } = this.#options;
     const topic = subjects.parse(subject);
-    if (topic?.kind === 'cur' && sinks().includes(topic.sink)) {
+    if (topic?.kind === 'cur' && (sinks().includes(topic.sink) || isServed(topic.sink))) {
       this.#unknownSinceMs.delete(subject);
       return false;
     }

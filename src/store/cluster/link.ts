@@ -161,9 +161,18 @@ export class ClusterLink {
   }
 
   /** Reads the last message of a subject from the leader, never from a replica that may be behind. */
-  async readLast(stream: string, subject: string): Promise<StoredMessage | undefined> {
+  readLast(stream: string, subject: string): Promise<StoredMessage | undefined> {
+    return this.#readMessage(stream, { last_by_subj: subject });
+  }
+
+  /** Reads the message with a number from the leader. */
+  readAt(stream: string, seq: number): Promise<StoredMessage | undefined> {
+    return this.#readMessage(stream, { seq });
+  }
+
+  async #readMessage(stream: string, which: object): Promise<StoredMessage | undefined> {
     try {
-      const { message } = await this.ask(`STREAM.MSG.GET.${stream}`, { last_by_subj: subject });
+      const { message } = await this.ask(`STREAM.MSG.GET.${stream}`, which);
       return toStoredMessage(message);
     } catch (cause) {
       if (cause instanceof ApiRefusal && cause.apiCode === NOT_FOUND) return undefined;

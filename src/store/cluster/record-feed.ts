@@ -1,6 +1,7 @@
 import type { Consumer, ConsumerInfo, JsMsg } from '@nats-io/jetstream';
 import { type LineTable, unpackLines } from '../../base/index.ts';
 import { StoreError } from '../errors.ts';
+import { STEP_HEADER } from './commit-queue.ts';
 import type { ClusterLink } from './link.ts';
 import type { Subjects } from './subjects.ts';
 
@@ -17,13 +18,15 @@ export class RecordMessage {
   readonly component: string;
   readonly records: number;
   readonly committedMs: number;
+  /** Id of the step that wrote it; empty without one. */
+  readonly step: string;
   readonly #body: Uint8Array;
   /** True once it was told that records of it cannot be read. */
   isReported = false;
   #lines: LineTable | 'damaged' | undefined;
 
   constructor(
-    about: Pick<RecordMessage, 'seq' | 'router' | 'component' | 'records' | 'committedMs'>,
+    about: Pick<RecordMessage, 'seq' | 'router' | 'component' | 'records' | 'committedMs' | 'step'>,
     body: Uint8Array,
   ) {
     this.seq = about.seq;
@@ -31,6 +34,7 @@ export class RecordMessage {
     this.component = about.component;
     this.records = about.records;
     this.committedMs = about.committedMs;
+    this.step = about.step;
     this.#body = body;
   }
 
@@ -264,7 +268,14 @@ export class RecordFeed {
     const [records, committedMs] = [read(RECORDS_HEADER), read(TIME_HEADER)];
     const isSound = Number.isSafeInteger(records) && records > 0 && Number.isSafeInteger(committedMs);
     const { router, component } = topic;
-    const about = { seq, router, component, ...(isSound ? { records, committedMs } : { records: 1, committedMs: 0 }) };
+    const step = headers?.get(STEP_HEADER) ?? '';
+    const about = {
+      seq,
+      router,
+      component,
+      step,
+      ...(isSound ? { records, committedMs } : { records: 1, committedMs: 0 }),
+    };
     // A copy: the message is a part of all that came with it. One without its headers counts as one damaged record.
     const held = new RecordMessage(about, isSound ? Buffer.from(data) : Buffer.alloc(0));
     this.#held.push(held);

@@ -2,7 +2,8 @@ import type { Slice, SliceBounds } from '../../model/index.ts';
 import { collectSlice } from '../collect-slice.ts';
 import type { LogChoice, SinkStart, SpoolCursor } from '../contracts.ts';
 import { StoreError } from '../errors.ts';
-import { type CommitQueue, type Owned, toFenced } from './commit-queue.ts';
+import { isBefore } from '../sink-cursors.ts';
+import { type CommitQueue, type Owned, STEP_HEADER, toFenced } from './commit-queue.ts';
 import { advancePlace, beginPass, parsePlace, renderPlace, type SinkPlace } from './cursor.ts';
 import type { ClusterLink } from './link.ts';
 import { RecordFeed, type RecordMessage } from './record-feed.ts';
@@ -33,6 +34,9 @@ export interface DamagedRecords {
   readonly records: number;
 }
 
+/** A message of the stream, as it was when it was read. */
+export type KnownMessage = Pick<RecordMessage, 'seq' | 'step'>;
+
 /** Messages of unwanted logs that one slice passes over at most. */
 const PASSED_MAX = 1000;
 
@@ -49,10 +53,19 @@ export class SinkReader {
   /** The last message of the stream when the cursor was read. */
   #lastSeq = 0;
   #isClosed = false;
+  /** The last message that an earlier reader gave out; `undefined` if there was none. */
+  readonly #before: KnownMessage | undefined;
+  /** True if the stream has lost it: then its number, and those of what came before it, may be other messages' by now. */
+  #hasGoneBack = false;
+  #lastGiven: KnownMessage | undefined;
+  /** Ends of the slices that were read here. */
+  readonly #ends = new WeakSet<SpoolCursor>();
 
-  constructor(options: SinkReaderOptions, start: SinkStart) {
+  /** `before`: the last message that an earlier reader of the sink gave out. */
+  constructor(options: SinkReaderOptions, start: SinkStart, before?: KnownMessage) {
     this.#options = options;
     this.#start = start;
+    this.#before = before;
     this.#subject = options.subjects.of({ kind: 'cur', sink: start.name });
   }
 
@@ -61,9 +74,10 @@ export class SinkReader {
     const { link, subjects, queue } = this.#options;
     // What the reader before this one is about to store would be missing, and given out again.
     await queue.settle(this.#owned);
-    const [stored, { state }] = await Promise.all([
+    const [stored, { state }, same] = await Promise.all([
       link.readLast(subjects.stream, this.#subject),
       link.ask(`STREAM.INFO.${subjects.stream}`),
+      this.#before && link.readAt(subjects.stream, this.#before.seq),
     ]);
     // The reader that followed this one may have moved it meanwhile.
     if (this.#isClosed) return;
@@ -78,6 +92,8 @@ export class SinkReader {
     queue.note(this.#subject, stored?.seq ?? 0);
     const lastSeq: unknown = Reflect.get(Object(state), 'last_seq');
     this.#lastSeq = typeof lastSeq === 'number' ? lastSeq : 0;
+    // Also if it was purged: then another replica has moved the cursor beyond it.
+    this.#hasGoneBack = this.#before !== undefined && same?.headers.get(STEP_HEADER) !== this.#before.step;
     if (place) this.#place = place;
     else await this.#begin();
     if (!this.#isClosed) this.#restart();
@@ -96,6 +112,11 @@ export class SinkReader {
   /** Number of the last message that was read from the stream; 0 before the first. */
   get seenSeq(): number {
     return this.#feed?.seenSeq ?? 0;
+  }
+
+  /** The last message that was given out here; `undefined` if there was none. */
+  get lastGiven(): KnownMessage | undefined {
+    return this.#lastGiven;
   }
 
   /** The first record that the sink has yet to take. */
@@ -133,7 +154,7 @@ export class SinkReader {
     const [place, feed] = [this.#place, this.#feed];
     if (!place || !feed) return undefined;
     if (feed.fault && feed.held.length === 0) throw feed.fault;
-    return collectSlice(
+    const slice = collectSlice(
       {
         batches: feed.held,
         isComplete: feed.isCaughtUp,
@@ -145,6 +166,14 @@ export class SinkReader {
       place,
       bounds,
     );
+    if (slice) this.#noteGiven(slice.next, feed.held);
+    return slice;
+  }
+
+  #noteGiven(end: SpoolCursor, held: readonly RecordMessage[]): void {
+    this.#ends.add(end);
+    const last = held.findLast(({ seq }) => isBefore({ batch: seq, index: 0 }, end));
+    if (last) this.#lastGiven = { seq: last.seq, step: last.step };
   }
 
   #reportDamaged(message: RecordMessage, records: number): void {
@@ -155,11 +184,12 @@ export class SinkReader {
   }
 
   /**
-   * Moves the cursor, or the redelivery. Rejects with code `fenced` if another replica has moved it, and if it was read from messages
-   * that the stream has lost: those that come now have their numbers.
+   * Moves the cursor, or the redelivery. Rejects with code `fenced` if another replica has moved it, and if `next` was read from
+   * messages that the stream has lost: those that come now have their numbers.
    */
   async acknowledge(next: SpoolCursor): Promise<void> {
     const place = this.#place;
+    if (this.#hasGoneBack && !this.#ends.has(next)) throw toFenced(this.#owned);
     // Up to its own cursor anything may go: there a redelivery ends, of which nothing may be left in the stream.
     const seen = Math.max(this.#lastSeq, this.seenSeq) + 1;
     if (next.batch > Math.max(seen, place?.cursor.batch ?? 0)) throw toFenced(this.#owned);

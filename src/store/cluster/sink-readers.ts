@@ -2,7 +2,7 @@ import type { SinkStart } from '../contracts.ts';
 import { StoreError } from '../errors.ts';
 import { toFenced } from './commit-queue.ts';
 import { toAway } from './link.ts';
-import { SinkReader, type SinkReaderOptions } from './sink-reader.ts';
+import { type KnownMessage, SinkReader, type SinkReaderOptions } from './sink-reader.ts';
 
 /** The configured sinks, and those that this replica serves. */
 export interface SinkReadersOptions extends SinkReaderOptions {
@@ -35,6 +35,8 @@ const AGAIN_MS = 2000;
 export class SinkReaders {
   readonly #options: SinkReadersOptions;
   readonly #readers = new Map<string, Entry>();
+  /** The last message that was given out for each sink by a reader that is closed. */
+  readonly #given = new Map<string, KnownMessage>();
   readonly #closing = new AbortController();
   /** Sinks of which it was told that their cursor cannot be read. */
   readonly #failing = new Set<string>();
@@ -67,7 +69,7 @@ export class SinkReaders {
     if (!isServed) return undefined;
     const start = this.#options.sinks().find(({ name }) => name === sink);
     if (!start || !this.#options.isReady()) return undefined;
-    const reader = new SinkReader(this.#options, start);
+    const reader = new SinkReader(this.#options, start, this.#given.get(sink));
     this.#readers.set(sink, { connection, term, reader, opening: this.#open(sink, reader), isOpen: false });
     return undefined;
   }
@@ -86,6 +88,7 @@ export class SinkReaders {
   async close(sink: string): Promise<void> {
     const known = this.#readers.get(sink);
     this.#readers.delete(sink);
+    if (known?.reader.lastGiven) this.#given.set(sink, known.reader.lastGiven);
     await known?.reader.close();
   }
 

@@ -2,14 +2,7 @@ import type { Timer } from '../../base/index.ts';
 import { RESUME_SHARE } from '../contracts.ts';
 import { StoreError } from '../errors.ts';
 import { type ClusterLink, toAway } from './link.ts';
-import {
-  type ClusterStreamState,
-  checkClusterStream,
-  checkLettersStream,
-  checkRoom,
-  readStreamState,
-  reserveOf,
-} from './stream.ts';
+import { type ClusterStreamState, checkClusterStream, checkLettersStream, checkRoom, reserveOf } from './stream.ts';
 import type { Subjects } from './subjects.ts';
 
 /** The stream to watch, and whom to tell what. */
@@ -98,15 +91,14 @@ export class StreamWatch {
     if (this.#state) checkRoom(this.#state, bytes);
   }
 
-  /** Throws why nothing can be written, as far as that is known. */
+  /** Throws why nothing can be written, as far as that is known. A full stream still has room for cursors. */
   checkWritable(): void {
     const { link } = this.#options;
     if (this.#fault) throw this.#fault;
     if (!link.connection) throw toAway(link.fault);
-    this.checkRoom(0);
   }
 
-  /** Asks for the size of the stream; streams that could not be checked are checked again. */
+  /** Asks for the size of the stream, and whether it is still as it must be; streams that could not be checked are checked again. */
   async look(): Promise<void> {
     const { link, subjects, onState } = this.#options;
     if (!link.connection) return;
@@ -115,10 +107,12 @@ export class StreamWatch {
       return;
     }
     try {
-      this.#state = readStreamState(await link.ask(`STREAM.INFO.${subjects.stream}`));
+      this.#state = await checkClusterStream(link, subjects);
       onState(this.#state);
-    } catch {
-      // The engine is away; the link says so.
+    } catch (cause) {
+      if (!(cause instanceof StoreError)) throw cause;
+      // Somebody has removed or changed it. Otherwise the engine is away, and the link says so.
+      if (cause.disposition === 'operator') this.#noteFault(cause);
     }
   }
 
@@ -128,7 +122,7 @@ export class StreamWatch {
   }
 
   async #check(): Promise<void> {
-    const { link, subjects, onReady, onFault } = this.#options;
+    const { link, subjects, onReady, onState } = this.#options;
     try {
       const [state, letters] = await Promise.all([
         checkClusterStream(link, subjects),
@@ -136,13 +130,18 @@ export class StreamWatch {
       ]);
       this.#state = state;
       this.#fault = undefined;
+      onState(state);
       onReady(letters);
     } catch (cause) {
       if (!(cause instanceof StoreError)) throw cause;
-      if (this.#isClosed) return;
-      const isNew = this.#fault?.message !== cause.message;
-      this.#fault = cause;
-      if (isNew) onFault(cause);
+      this.#noteFault(cause);
     }
+  }
+
+  #noteFault(fault: StoreError): void {
+    if (this.#isClosed) return;
+    const isNew = this.#fault?.message !== fault.message;
+    this.#fault = fault;
+    if (isNew) this.#options.onFault(fault);
   }
 }

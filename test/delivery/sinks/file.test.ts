@@ -734,6 +734,20 @@ test('FileSink refuses a file that another agent writes, until that one has ende
   expect(readFileSync(join(folder, 'logs', '.router.log.lock'), 'utf8')).toBe('');
 });
 
+test('FileSink.release() lets another agent go on in the file, and the next delivery takes it again, with nothing twice', async () => {
+  const [first, second] = [createSink(), createSink()];
+  await first.deliver([sampleRecord('a')], never);
+  await first.release?.();
+  await second.deliver([sampleRecord('a'), sampleRecord('b')], never);
+  await expect(first.deliver([sampleRecord('c')], never)).rejects.toThrow('Another agent');
+  // What is delivered meanwhile waits for the end of the release.
+  const [, report] = await Promise.all([second.release?.(), second.deliver([sampleRecord('b')], never)]);
+  expect(report.duplicates).toBe(1);
+  await second.release?.();
+  await first.deliver([sampleRecord('c')], never);
+  expect(readAll()).toBe(toText(['a', 'b', 'c'].map((uid) => sampleRecord(uid))));
+});
+
 /** Another process, which takes the lock of the file and keeps it, or ends with the error. */
 function startOther() {
   const lock = new URL('../../../src/delivery/sinks/file/lock.ts', import.meta.url).href;

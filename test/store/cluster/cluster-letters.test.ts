@@ -77,6 +77,28 @@ describe.skipIf(isMissing)(`dead letters of several replicas${note}`, LIMIT, () 
     expect(letters.count('quiet')).toBe(1);
   });
 
+  test('letters of a sink that no replica serves any more are dropped at the janitor when they are too old, and counted', async () => {
+    await using bench = await createClusterBench();
+    const serving = new Set(['a']);
+    const isServed = (sink: string) => serving.has(sink);
+    const onDropped = vi.fn();
+    const open = (replica: string, isJanitor: boolean) =>
+      bench.open({
+        ...{ replica, sinks: [], isServed, letters: { onDropped } },
+        isOwner: (kind, name) => (kind === 'sink' ? isServed(name) : kind === 'router' || isJanitor),
+      });
+    await using janitor = await open('one', true);
+    await using other = await open('two', false);
+    await janitor.store.letters.add('a', [letterOf('1'), letterOf('2')]);
+    serving.clear();
+    const laterMs = bench.nowMs + 31 * 86_400_000;
+    await other.store.letters.expire(laterMs);
+    expect(onDropped).not.toHaveBeenCalled();
+    await janitor.store.letters.expire(laterMs);
+    expect(onDropped.mock.calls).toEqual([['a', 2]]);
+    expect((await bench.server.read('RXD_test')).filter(({ text }) => text !== '')).toEqual([]);
+  });
+
   test('a message that somebody else wrote is no letter, and one that is damaged is dropped and counted', async () => {
     await using bench = await createClusterLettersBench();
     const onDropped = vi.fn();

@@ -435,6 +435,15 @@ describe.skipIf(isMissing)(`a stream that has lost what replicas have read${note
     await opened.commitAnew();
     expect(await opened.take('a', 1)).toEqual(['anew']);
   });
+
+  test('moves no cursor over new records because of what was read before, although there are more of them by now', async () => {
+    await using opened = await openAfterLoss(true, 0);
+    await using other = await opened.bench.open({ replica: 'other', routers: ['plant-8'] });
+    const lines = Array.from({ length: 12 }, (_, index) => `new ${index}`);
+    for (const line of lines) await other.store.commit({ ...commitOf([line], line), router: 'plant-8' });
+    await expect(opened.acknowledge('a')).rejects.toMatchObject({ code: 'fenced' });
+    expect(await opened.take('a', lines.length)).toEqual(lines);
+  });
 });
 
 test.skipIf(isMissing)(`ClusterStore.close() does not wait for an engine that hangs${note}`, LIMIT, async () => {

@@ -1,9 +1,12 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { ClusterShare } from '../../../src/agent/cluster/cluster-share.ts';
-import { createSteppedClock, type SteppedClock } from '../../../src/base/index.ts';
+import { createSteppedClock, createSystemClock, type SteppedClock } from '../../../src/base/index.ts';
 import { ClusterView, Lease } from '../../../src/cluster/index.ts';
 import { digestNames, renderMember } from '../../../src/cluster/members.ts';
 import { toMemberKey } from '../../../src/cluster/view.ts';
+import { Janitor } from '../../../src/store/cluster/janitor.ts';
+import { ClusterLink } from '../../../src/store/cluster/link.ts';
+import { Subjects } from '../../../src/store/cluster/subjects.ts';
 import { ModelBucket } from '../../cluster/model-bucket.ts';
 import { createCollectingLogger } from '../../support/collecting-logger.ts';
 import { type ClusterBench, createClusterBench } from '../../support/store-bench.ts';
@@ -125,5 +128,47 @@ test.skipIf(isMissing)(
     first.lease.lose();
     await purged;
     expect(await countRecords()).toBe(3);
+  },
+);
+
+test.skipIf(isMissing)(
+  `the cursor of a sink stays as long as another replica serves it, although the janitor does not know the sink${note}`,
+  { timeout: 30_000 },
+  async () => {
+    await using bench = await createClusterBench();
+    await using one = await bench.open({ sinks: ['a', 'later'] });
+    await one.store.acknowledge('later', { batch: 0, index: 0 });
+    await one.store.commit(commitOf(['1', '2', '3']));
+    await one.take('a', 3);
+    let sinceMs = 0;
+    const system = createSystemClock();
+    const clock = { ...system, monotonic: () => system.monotonic() + sinceMs };
+    const link = new ClusterLink({ servers: [bench.server.url], clock, who: 'Test', peer: 'cluster' }, () => {});
+    onTestFinished(() => link.close());
+    const serving = new Set(['later']);
+    const janitor = new Janitor({
+      link,
+      subjects: new Subjects('test'),
+      isOwner: () => true,
+      isTight: () => false,
+      sinks: () => ['a'],
+      isServed: (sink) => serving.has(sink),
+      removeAbsent: async () => {},
+    });
+    const purgeForHalfAnHour = async () => {
+      for (let minutes = 0; minutes < 30; minutes += 5) {
+        await janitor.purge();
+        sinceMs += 5 * 60_000;
+      }
+    };
+    await purgeForHalfAnHour();
+    expect(await one.next('later')).toMatchObject({ lines: ['1', '2', '3'] });
+    const countRecords = async () =>
+      (await bench.server.read('RX_test')).filter(({ subject }) => subject.includes('.rec.')).length;
+    expect(await countRecords()).toBe(1);
+    // No replica has it configured any more.
+    serving.clear();
+    await purgeForHalfAnHour();
+    expect(await countRecords()).toBe(0);
   },
 );

@@ -1,3 +1,4 @@
+import { DiscardPolicy } from '@nats-io/jetstream';
 import { expect, onTestFinished, test } from 'vitest';
 import { createSystemClock } from '../../../src/base/index.ts';
 import { ClusterLink } from '../../../src/store/cluster/link.ts';
@@ -5,32 +6,80 @@ import { StreamWatch } from '../../../src/store/cluster/stream-watch.ts';
 import { Subjects } from '../../../src/store/cluster/subjects.ts';
 import { initCluster, RESUME_SHARE } from '../../../src/store/index.ts';
 import { openNatsServer } from '../../support/sinks/nats-server.ts';
+import { thrownBy } from '../../support/store-folder.ts';
 import { findTool } from '../../support/tools.ts';
 
 const { isMissing, note } = findTool('nats-server');
 const MIB = 1024 * 1024;
+const LIMIT = { timeout: 30_000 };
+
+/** A watch of the streams of a new cluster, over an open connection. */
+async function openWatch({ bytesMax }: { readonly bytesMax: number }) {
+  const server = await openNatsServer({ fileMax: '4GB' });
+  onTestFinished(() => server[Symbol.asyncDispose]());
+  const servers = { servers: [server.url], clock: createSystemClock(), who: 'Test', peer: 'cluster' } as const;
+  const init = () => initCluster({ servers, cluster: 'test', replicas: 1, bytesMax });
+  await init();
+  const link = new ClusterLink(servers, () => {});
+  onTestFinished(() => link.close());
+  await link.ready();
+  const faults: string[] = [];
+  const watch = new StreamWatch({
+    link,
+    subjects: new Subjects('test'),
+    onReady: () => {},
+    onFault: ({ message }) => faults.push(message),
+    onState: () => {},
+  });
+  watch.noteConnected();
+  await watch.whenChecked();
+  return { server, init, watch, faults };
+}
 
 // Twice the reserve is a tenth of a small stream, and much less of a large one.
 test.skipIf(isMissing).each([64 * MIB, 2048 * MIB])(
   `StreamWatch gives up what sinks might get again before logs wait for room that never comes: %d bytes${note}`,
-  { timeout: 30_000 },
+  LIMIT,
   async (bytesMax) => {
-    await using server = await openNatsServer({ fileMax: '4GB' });
-    const servers = { servers: [server.url], clock: createSystemClock(), who: 'Test', peer: 'cluster' } as const;
-    await initCluster({ servers, cluster: 'test', replicas: 1, bytesMax });
-    const link = new ClusterLink(servers, () => {});
-    onTestFinished(() => link.close());
-    await link.ready();
-    const ignore = () => {};
-    const subjects = new Subjects('test');
-    const watch = new StreamWatch({ link, subjects, onReady: ignore, onFault: ignore, onState: ignore });
-    watch.noteConnected();
-    await watch.whenChecked();
-
+    const { watch } = await openWatch({ bytesMax });
     expect(watch.bytesMax).toBe(bytesMax);
     watch.addBytes(bytesMax * (1 - RESUME_SHARE) - MIB);
     expect(watch.isTight).toBe(false);
     watch.addBytes(2 * MIB);
     expect(watch.isTight).toBe(true);
+  },
+);
+
+test.skipIf(isMissing)(
+  `StreamWatch says that the stream was removed or changed while it is in use, once, and goes on when it is right again${note}`,
+  LIMIT,
+  async () => {
+    const { server, init, watch, faults } = await openWatch({ bytesMax: MIB });
+    await server.removeStream('RX_test');
+    await watch.look();
+    expect(thrownBy(() => watch.checkWritable())).toMatchObject({ code: 'absent', disposition: 'operator' });
+    await watch.look();
+    await init();
+    await watch.look();
+    watch.checkWritable();
+    await server.updateStream('RX_test', { discard: DiscardPolicy.Old });
+    await watch.look();
+    expect(thrownBy(() => watch.checkWritable())).toMatchObject({ code: 'broken' });
+    expect(faults).toEqual([
+      'The cluster has no stream RX_test',
+      'The stream RX_test is not as the cluster needs it: discard is "old" and must be "new"',
+    ]);
+  },
+);
+
+test.skipIf(isMissing)(
+  `StreamWatch lets sinks be changed while the stream is full, and has no room for records${note}`,
+  LIMIT,
+  async () => {
+    const { server, watch } = await openWatch({ bytesMax: MIB });
+    await server.fill('rx.test.rec.plant-7.network', 20_000);
+    await watch.look();
+    expect(thrownBy(() => watch.checkRoom(0)).code).toBe('full');
+    watch.checkWritable();
   },
 );

@@ -106,9 +106,26 @@ class FileSink implements Sink {
     }
   }
 
+  release(): Promise<void> {
+    const before = this.#running;
+    const released = (async () => {
+      await before;
+      // Another agent would take its unfinished files for those of a crash.
+      await this.#archive.settled();
+      await this.#letGo();
+    })();
+    // A delivery that comes meanwhile opens the file anew.
+    this.#running = released.catch(() => {});
+    return released;
+  }
+
   async close(): Promise<void> {
-    await this.#running;
-    await this.#archive.close();
+    // At the same time: a release that is under way waits for the archive.
+    await Promise.all([this.#running, this.#archive.close()]);
+    await this.#letGo();
+  }
+
+  async #letGo(): Promise<void> {
     await this.#closeFile();
     const lock = await this.#claiming?.catch(() => undefined);
     this.#claiming = undefined;
