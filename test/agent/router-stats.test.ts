@@ -190,6 +190,7 @@ const EVENTS: readonly (readonly [
     [],
     [
       'router_log_bytes_total{component="network"} 100',
+      'router_log_lag_seconds{component="network"} 0',
       'router_log_lines_total{component="network"} 5',
       'router_log_newest_timestamp_seconds{component="network"} 1795132800',
       'router_log_unparsed_lines_total{component="network"} 1',
@@ -343,8 +344,8 @@ const EVENTS: readonly (readonly [
   [
     { type: 'log-failed', component, file: 'f', cause: gone },
     [['warn: A log file could not be read', { component, file: 'f', error: 'No connection' }]],
-    [],
-    {},
+    ['router_log_lag_seconds{component="network"} 0'],
+    { logs: [{ component, lagSeconds: null }], logLagSeconds: null },
   ],
 ];
 
@@ -381,6 +382,19 @@ test('RouterStats warns of a log file that fails once, until the log was read to
   record(fault);
   record({ ...fault, component: 'system' });
   expect(levels()).toEqual(['warn', 'debug']);
+});
+
+test('RouterStats shows the lag of a log that was never read to its end, from the first attempt on', async () => {
+  const { clock, record, metrics } = createBench();
+  const lag = () => /^router_log_lag_seconds.* (\d+)$/m.exec(metrics())?.[1];
+  record({ type: 'logs-listed', archives: new Map([[component, 3]]), unknown: 0 });
+  expect(lag()).toBeUndefined();
+  record({ type: 'log-failed', component, file: 'f', cause: gone });
+  await clock.advance(2 * MINUTE_MS);
+  record({ type: 'log-failed', component, file: 'f', cause: gone });
+  expect(lag()).toBe('120');
+  record({ type: 'log-caught-up', component, isWaitingForLineEnd: false });
+  expect(lag()).toBe('0');
 });
 
 test('RouterStats takes the end of a gap over into what it shows of the gap', () => {
