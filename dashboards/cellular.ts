@@ -56,13 +56,13 @@ const now: kit.Section = {
     }),
     kit.stat({
       title: 'On another SIM card',
-      description: 'Modems that use a SIM card other than "SIM 1" because the first one failed.',
+      description: 'Modems that use a SIM card other than the first one because the first one failed.',
       width: 4,
       unit: units.NoUnit,
       limits: kit.NONE_WANTED,
       queries: [
         {
-          expr: `count(${of('router_modem_info', ...PICKED_NETWORK, 'used_sim!="SIM 1"', 'used_sim!=""')}) or vector(0)`,
+          expr: `count(${of('router_modem_info', ...PICKED_NETWORK, 'used_sim!~".*1.*"', 'used_sim!=""')}) or vector(0)`,
         },
       ],
     }),
