@@ -71,6 +71,7 @@ test('only keys of the format stand in the files', () => {
       'pattern',
       'unit',
       'prefixes',
+      'factor',
       'form',
       'part',
       'null_values',
@@ -189,6 +190,33 @@ test('a modem that knows anything else has a temperature of 0, and one that is o
     expect(temperature({ ...known, temperature: '0 °C' })).toBe(0);
   }
   expect(temperature({ temperature: '-4' })).toBe(-4);
+});
+
+test('a modem with a signal has a ratio of 0 dB to noise, and one that is off has none', () => {
+  const ratio = (fields: object) =>
+    map('modem', { status: { unique: { ...OFF, ...fields } } }, 'lte2').samples['router_modem_sinr_db lte2'];
+  for (const field of ['SINR', 'SNR']) {
+    expect([ratio({ [field]: '0' }), ratio({ [field]: '0 dB', RSRP: '0' })]).toEqual([undefined, undefined]);
+    for (const known of [{ signal: '3' }, { RSSI: '-110 dBm' }, { RSRP: '-120' }]) {
+      expect(ratio({ ...known, [field]: '0' })).toBe(0);
+      expect(ratio({ ...known, [field]: '0 dB' })).toBe(0);
+    }
+    expect(ratio({ [field]: '-3' })).toBe(-3);
+  }
+});
+
+test('a speed without a unit is in megabits, and a bias current in milliamperes', () => {
+  const list = ['1000', '100 MBit/s', '1 Gbit/s', '100 Mbps', '125 MB/s'].map((speed) => ({ speed }));
+  for (const [name, path] of [
+    ['ports', 'ethernet1'],
+    ['sfp', 'sfp2'],
+  ] as const) {
+    const { samples, faults } = map(name, { status: { list } }, path);
+    expect(Object.values(samples)).toEqual([125e6, 12.5e6, 125e6, 12.5e6, 125e6]);
+    expect(faults).toEqual([]);
+  }
+  const currents = ['6.2', '6.2 mA', '0.0062 A'].map((text) => ({ tx_bias: text }));
+  expect(Object.values(map('sfp', { status: { list: currents } }, 'sfp2').samples)).toEqual([0.0062, 0.0062, 0.0062]);
 });
 
 test('memory in MB is counted in powers of 1024, as Linux does', () => {
