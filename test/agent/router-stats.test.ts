@@ -4,7 +4,7 @@ import { RouterStats } from '../../src/agent/stats/router-stats.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
 import { FleetExposition } from '../../src/exposition/index.ts';
 import type { LogEvent } from '../../src/logs/index.ts';
-import type { FamilyDescription } from '../../src/model/index.ts';
+import type { FamilyDescription, LifecycleState } from '../../src/model/index.ts';
 import { type RetryAfter, RouterError, type SessionEvent } from '../../src/router/index.ts';
 import { SharedBudget } from '../../src/schedule/index.ts';
 import type { PollResult, ResourceResult } from '../../src/status/index.ts';
@@ -14,7 +14,7 @@ import { createRouterSettings, MINUTE_MS, SECOND_MS } from './router-agent-bench
 const gone = new RouterError('connect', 'No connection', { disposition: 'retry' });
 const refused = new RouterError('auth', 'Refused', { disposition: 'operator' });
 
-function createBench(byteBudget = 0) {
+function createBench(byteBudget = 0, state: LifecycleState = 'active') {
   const clock = createSteppedClock(Date.UTC(2026, 10, 21));
   const ownLog: OwnLine[] = [];
   const exposition = new FleetExposition();
@@ -28,7 +28,7 @@ function createBench(byteBudget = 0) {
     exposition,
     logger: createCollectingLogger(ownLog),
     clock,
-    lifecycle: () => ({ state: 'active', untilMs: undefined, setBy: 'default', pause: undefined }),
+    lifecycle: () => ({ state, untilMs: undefined, setBy: 'default', pause: undefined }),
     bytes: () => ({ sent: 10, received: 20, budget }),
     quietMsMax: () => settings.poll.staleAfterMs,
     pace: () => ({ level: 'usual', responseSeconds: 0.2, isSignalPoor: false, stretch: 1, statusStretch: 1 }),
@@ -368,6 +368,12 @@ test('RouterStats has the counters of a session from the start, so that their fi
     'router_api_token_refreshes_total 0',
     'router_tls_unverified 0',
   ]);
+});
+
+test('RouterStats has nothing but counters of a router that is paused', () => {
+  const { changed, stats, budget } = createBench(0, 'paused');
+  stats.start(budget);
+  expect(changed().filter((series) => !series.includes('_total'))).toEqual([]);
 });
 
 test('RouterStats warns of a log file that fails once, until the log was read to its end', () => {
