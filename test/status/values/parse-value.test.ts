@@ -225,6 +225,11 @@ describe('with a form', () => {
     expect(read('2026-11-21 09:00:00', format)).toBe('no_value');
     expect(read('2026-11-21T08:00:05Z', format)).toBe(5);
   });
+
+  test('clock_offset has no value of a day without a time', () => {
+    expect(read('2026-11-21', { form: 'clock_offset' })).toBe('no_value');
+    expect(read('2026-11-21', { form: 'date' })).toBe(Date.UTC(2026, 10, 20, 23) / 1000);
+  });
 });
 
 test('a number beyond all bounds is not finite', () => {
