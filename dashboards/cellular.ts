@@ -275,7 +275,7 @@ const networks: kit.Section = {
   ],
 };
 
-const CELLULAR = 'interface=~"lte.*"';
+const CELLULAR = 'interface=~"(lte|hspa|umts|gsm|modem).*|ppp[0-9]*"';
 const volumeShown = (by: string) =>
   `sum by (${by}) (${kit.growthShown(of('router_interface_receive_bytes_total', CELLULAR))}) + sum by (${by}) (${kit.growthShown(of('router_interface_transmit_bytes_total', CELLULAR))})`;
 const volumeRate = (metric: string) => `sum(rate(${of(metric, CELLULAR)}[$__rate_interval]))`;
