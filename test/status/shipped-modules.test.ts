@@ -250,6 +250,18 @@ test('texts that nobody has seen are counted instead of guessed', () => {
   ]);
 });
 
+test('the state of a WAN chain is not that of an interface', () => {
+  const chain = { name: 'wan1', state: 'online', interface: [{ if_name: 'lte2', state: 'offline' }] };
+  expect(map('wan', { status: { list: [chain] } })).toEqual({
+    samples: {
+      'router_wan_active_info wan1': 1,
+      'router_wan_chain_member_info wan1 lte2 1': 1,
+      'router_wan_chain_member_online wan1 lte2': 0,
+    },
+    faults: [],
+  });
+});
+
 test('a channel that is an input or an output is the one that its state tells', () => {
   const mapState = (state: string) => map('io', { status: { unique: { direction: 'x', state } } }, 'io2');
   const [input, output] = ['router_digital_input_high lte2 2 1', 'router_digital_output_closed lte2 2 1'];
