@@ -195,6 +195,7 @@ describe('with a form', () => {
     ['date', 'yesterday', {}, 'unknown_form'],
     ['list', '0.12 0.10 0.09', { part: 2 }, 0.1],
     ['list', '0.12, 0.10,0.09; 7', { part: 4 }, 7],
+    ['list', '0,12 0,10 0,09', { part: 1 }, 'unknown_form'],
     ['list', '0.12 0.10', { part: 3 }, 'other_form'],
     ['list', '0.12', {}, 'other_form'],
     ['list', 'a b', {}, 'unknown_form'],
