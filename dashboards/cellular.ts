@@ -56,13 +56,13 @@ const now: kit.Section = {
     }),
     kit.stat({
       title: 'On another SIM card',
-      description: 'Modems that use a SIM card other than "SIM 1" because the first one failed.',
+      description: 'Modems that use a SIM card other than the first one because the first one failed.',
       width: 4,
       unit: units.NoUnit,
       limits: kit.NONE_WANTED,
       queries: [
         {
-          expr: `count(${of('router_modem_info', ...PICKED_NETWORK, 'used_sim!="SIM 1"', 'used_sim!=""')}) or vector(0)`,
+          expr: `count(${of('router_modem_info', ...PICKED_NETWORK, 'used_sim!~".*1.*"', 'used_sim!=""')}) or vector(0)`,
         },
       ],
     }),
@@ -275,7 +275,7 @@ const networks: kit.Section = {
   ],
 };
 
-const CELLULAR = 'interface=~"lte.*"';
+const CELLULAR = 'interface=~"(lte|hspa|umts|gsm|modem).*|ppp[0-9]*"';
 const volumeShown = (by: string) =>
   `sum by (${by}) (${kit.growthShown(of('router_interface_receive_bytes_total', CELLULAR))}) + sum by (${by}) (${kit.growthShown(of('router_interface_transmit_bytes_total', CELLULAR))})`;
 const volumeRate = (metric: string) => `sum(rate(${of(metric, CELLULAR)}[$__rate_interval]))`;

@@ -250,7 +250,15 @@ export class FileReader {
     const hasTimes = lines > unparsed;
     const offset = (file && findFile(this.#log.position, file)?.off) ?? 0;
     const piece = { file, stamp, stream, first, hasTimes, gaps, skipped: toSkipped(batch, name, offset) };
-    return { batch, piece, newestUtcMs: file?.lastUtcMs };
+    return { batch, piece, newestUtcMs: this.#findNewestUtcMs(file, stamp) };
+  }
+
+  /** Time of the newest line that was read: of the live log, when an older file is read behind it. */
+  #findNewestUtcMs(file: LogFile | undefined, stamp: string | undefined): number | undefined {
+    const newestUtcMs = file?.lastUtcMs;
+    const openUtcMs = this.#log.position.open?.lastUtcMs;
+    if (trackOf(this.#log.view, file, stamp) === 'live' || openUtcMs === undefined) return newestUtcMs;
+    return newestUtcMs === undefined ? undefined : Math.max(newestUtcMs, openUtcMs);
   }
 
   /** Decides if a file may be read now. */

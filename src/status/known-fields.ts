@@ -47,13 +47,14 @@ export function readSystemHash(document: unknown): string | undefined {
 
 /**
  * Returns the local time in a `sysdetail/system` as if it were UTC, in milliseconds since the Unix epoch. `undefined`
- * if there is none, or if it names its zone: that zone need not be the one of the router's log lines. `nearMs`:
+ * if there is none, if it is a day without a time, or if it names its zone: that zone need not be the one of the router's
+ * log lines. `nearMs`:
  * approximate time of reading, for forms without a year.
  */
 export function readSystemWallMs(document: unknown, nearMs: number): number | undefined {
   const text = readField(document, SINGLE_VALUES, 'date');
   const date = text === undefined ? undefined : parseDateText(text, { readAtMs: nearMs, zone: undefined });
-  return date?.isZoneAssumed === true ? date.utcMs : undefined;
+  return date?.isZoneAssumed && date.hasTime ? date.utcMs : undefined;
 }
 
 /** Returns a field of the first row; `undefined` if it is absent or empty. */

@@ -4,7 +4,7 @@ import { RouterStats } from '../../src/agent/stats/router-stats.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
 import { FleetExposition } from '../../src/exposition/index.ts';
 import type { LogEvent } from '../../src/logs/index.ts';
-import type { FamilyDescription } from '../../src/model/index.ts';
+import type { FamilyDescription, LifecycleState } from '../../src/model/index.ts';
 import { type RetryAfter, RouterError, type SessionEvent } from '../../src/router/index.ts';
 import { SharedBudget } from '../../src/schedule/index.ts';
 import type { PollResult, ResourceResult } from '../../src/status/index.ts';
@@ -14,7 +14,7 @@ import { createRouterSettings, MINUTE_MS, SECOND_MS } from './router-agent-bench
 const gone = new RouterError('connect', 'No connection', { disposition: 'retry' });
 const refused = new RouterError('auth', 'Refused', { disposition: 'operator' });
 
-function createBench(byteBudget = 0) {
+function createBench(byteBudget = 0, state: LifecycleState = 'active') {
   const clock = createSteppedClock(Date.UTC(2026, 10, 21));
   const ownLog: OwnLine[] = [];
   const exposition = new FleetExposition();
@@ -28,7 +28,7 @@ function createBench(byteBudget = 0) {
     exposition,
     logger: createCollectingLogger(ownLog),
     clock,
-    lifecycle: () => ({ state: 'active', untilMs: undefined, setBy: 'default', pause: undefined }),
+    lifecycle: () => ({ state, untilMs: undefined, setBy: 'default', pause: undefined }),
     bytes: () => ({ sent: 10, received: 20, budget }),
     quietMsMax: () => settings.poll.staleAfterMs,
     pace: () => ({ level: 'usual', responseSeconds: 0.2, isSignalPoor: false, stretch: 1, statusStretch: 1 }),
@@ -190,6 +190,7 @@ const EVENTS: readonly (readonly [
     [],
     [
       'router_log_bytes_total{component="network"} 100',
+      'router_log_lag_seconds{component="network"} 0',
       'router_log_lines_total{component="network"} 5',
       'router_log_newest_timestamp_seconds{component="network"} 1795132800',
       'router_log_unparsed_lines_total{component="network"} 1',
@@ -343,8 +344,8 @@ const EVENTS: readonly (readonly [
   [
     { type: 'log-failed', component, file: 'f', cause: gone },
     [['warn: A log file could not be read', { component, file: 'f', error: 'No connection' }]],
-    [],
-    {},
+    ['router_log_lag_seconds{component="network"} 0'],
+    { logs: [{ component, lagSeconds: null }], logLagSeconds: null },
   ],
 ];
 
@@ -369,6 +370,12 @@ test('RouterStats has the counters of a session from the start, so that their fi
   ]);
 });
 
+test('RouterStats has nothing but counters of a router that is paused', () => {
+  const { changed, stats, budget } = createBench(0, 'paused');
+  stats.start(budget);
+  expect(changed().filter((series) => !series.includes('_total'))).toEqual([]);
+});
+
 test('RouterStats warns of a log file that fails once, until the log was read to its end', () => {
   const { record, logged } = createBench();
   const fault: LogEvent = { type: 'log-failed', component, file: 'f', cause: gone };
@@ -381,6 +388,19 @@ test('RouterStats warns of a log file that fails once, until the log was read to
   record(fault);
   record({ ...fault, component: 'system' });
   expect(levels()).toEqual(['warn', 'debug']);
+});
+
+test('RouterStats shows the lag of a log that was never read to its end, from the first attempt on', async () => {
+  const { clock, record, metrics } = createBench();
+  const lag = () => /^router_log_lag_seconds.* (\d+)$/m.exec(metrics())?.[1];
+  record({ type: 'logs-listed', archives: new Map([[component, 3]]), unknown: 0 });
+  expect(lag()).toBeUndefined();
+  record({ type: 'log-failed', component, file: 'f', cause: gone });
+  await clock.advance(2 * MINUTE_MS);
+  record({ type: 'log-failed', component, file: 'f', cause: gone });
+  expect(lag()).toBe('120');
+  record({ type: 'log-caught-up', component, isWaitingForLineEnd: false });
+  expect(lag()).toBe('0');
 });
 
 test('RouterStats takes the end of a gap over into what it shows of the gap', () => {

@@ -296,6 +296,14 @@ test('SinkSupervisor counts what became of records, and shows the words of a war
   expect(bench.runner.describe()).toMatchObject([{ state: 'up', recordsDelivered: 2, recordsWaiting: 0 }]);
 });
 
+test('SinkSupervisor shows a zero for records lost at a sink before the first one, so that an increase is seen', async () => {
+  await using bench = await openBench();
+  await bench.apply(sink('a'));
+  const text = await bench.metrics();
+  for (const result of ['dead_letter', 'rejected'])
+    expect(text).toContain(`router_exporter_sink_records_total{sink="a",result="${result}"} 0`);
+});
+
 test('SinkSupervisor tries marked dead letters again within half a minute, and drops those that are too old', async () => {
   await using bench = await openBench();
   await bench.apply(sink('a'));

@@ -106,3 +106,13 @@ test('every rule for Loki asks for labels and metadata that the sink sends', () 
     expect(checkLogQl(expr.replace('{service_name', 'service_name'), known)).not.toEqual([]);
   }
 });
+
+test('the two alerts on gaps leave out the same reasons and certainties', () => {
+  const find = (alert: string) =>
+    [...readShippedRules(), ...readRules(LOKI_RULES)].find((rule) => rule.alert === alert)?.expr;
+  const [metrics, records] = [find('RouterLogGap'), find('RouterLogGapRecorded')];
+  for (const left of ['certainty!="possible"', 'reason!~"skipped|paused"']) {
+    expect(metrics).toContain(left);
+    expect(records).toContain(`details_${left}`);
+  }
+});

@@ -71,6 +71,7 @@ test('only keys of the format stand in the files', () => {
       'pattern',
       'unit',
       'prefixes',
+      'factor',
       'form',
       'part',
       'null_values',
@@ -191,6 +192,33 @@ test('a modem that knows anything else has a temperature of 0, and one that is o
   expect(temperature({ temperature: '-4' })).toBe(-4);
 });
 
+test('a modem with a signal has a ratio of 0 dB to noise, and one that is off has none', () => {
+  const ratio = (fields: object) =>
+    map('modem', { status: { unique: { ...OFF, ...fields } } }, 'lte2').samples['router_modem_sinr_db lte2'];
+  for (const field of ['SINR', 'SNR']) {
+    expect([ratio({ [field]: '0' }), ratio({ [field]: '0 dB', RSRP: '0' })]).toEqual([undefined, undefined]);
+    for (const known of [{ signal: '3' }, { RSSI: '-110 dBm' }, { RSRP: '-120' }]) {
+      expect(ratio({ ...known, [field]: '0' })).toBe(0);
+      expect(ratio({ ...known, [field]: '0 dB' })).toBe(0);
+    }
+    expect(ratio({ [field]: '-3' })).toBe(-3);
+  }
+});
+
+test('a speed without a unit is in megabits, and a bias current in milliamperes', () => {
+  const list = ['1000', '100 MBit/s', '1 Gbit/s', '100 Mbps', '125 MB/s'].map((speed) => ({ speed }));
+  for (const [name, path] of [
+    ['ports', 'ethernet1'],
+    ['sfp', 'sfp2'],
+  ] as const) {
+    const { samples, faults } = map(name, { status: { list } }, path);
+    expect(Object.values(samples)).toEqual([125e6, 12.5e6, 125e6, 12.5e6, 125e6]);
+    expect(faults).toEqual([]);
+  }
+  const currents = ['6.2', '6.2 mA', '0.0062 A'].map((text) => ({ tx_bias: text }));
+  expect(Object.values(map('sfp', { status: { list: currents } }, 'sfp2').samples)).toEqual([0.0062, 0.0062, 0.0062]);
+});
+
 test('memory in MB is counted in powers of 1024, as Linux does', () => {
   const { samples } = map('system', { status: { unique: { ram: '120 / 256 MB' } } }, 'sysdetail/system');
   expect(Object.values(samples)).toEqual([120 * 1024 ** 2, 256 * 1024 ** 2]);
@@ -220,6 +248,18 @@ test('texts that nobody has seen are counted instead of guessed', () => {
     'router_modem_state unknown_state',
     'router_modem_sim_ok unknown_text',
   ]);
+});
+
+test('the state of a WAN chain is not that of an interface', () => {
+  const chain = { name: 'wan1', state: 'online', interface: [{ if_name: 'lte2', state: 'offline' }] };
+  expect(map('wan', { status: { list: [chain] } })).toEqual({
+    samples: {
+      'router_wan_active_info wan1': 1,
+      'router_wan_chain_member_info wan1 lte2 1': 1,
+      'router_wan_chain_member_online wan1 lte2': 0,
+    },
+    faults: [],
+  });
 });
 
 test('a channel that is an input or an output is the one that its state tells', () => {

@@ -190,7 +190,12 @@ export const FLEET_FAMILIES = {
   ),
   logArchives: family('gauge', 'router_log_archives', 'component', 'Number of rotated files of the log.'),
   logNewest: family('gauge', 'router_log_newest_timestamp_seconds', 'component', 'Time of the newest log line.'),
-  logLag: family('gauge', 'router_log_lag_seconds', 'component', 'Time since the log was last read to its end.'),
+  logLag: family(
+    'gauge',
+    'router_log_lag_seconds',
+    'component',
+    'Time since the log was last read to its end; before that, since the agent first tried to read it.',
+  ),
 } as const satisfies Record<string, AgentFamily>;
 
 /** All families about routers that come from no module. Their names are reserved. */

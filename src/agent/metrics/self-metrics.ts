@@ -373,9 +373,9 @@ export class SelfMetrics {
     this.#totalShards.set(total);
   }
 
-  /** Creates the series of a sink. */
+  /** Creates the series of a sink. Those that alerts watch begin with zero, so that the first increase is seen. */
   registerSink(sink: string): void {
-    for (const result of ['delivered', 'dead_letter']) this.sinkRecords.inc({ sink, result }, 0);
+    for (const result of ['delivered', 'dead_letter', 'rejected']) this.sinkRecords.inc({ sink, result }, 0);
     this.sinkSentBytes.inc({ sink }, 0);
     this.sinkWarnings.inc({ sink }, 0);
   }

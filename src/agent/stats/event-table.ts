@@ -177,6 +177,7 @@ export const EVENT_TABLE: { readonly [T in StationEventType]: EventMeaning<Stati
         file,
         error: renderErrorChain(cause),
       }),
+    shows: (event, { logs }) => logs.recordFailed(event),
   },
 };
 

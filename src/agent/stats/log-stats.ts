@@ -23,6 +23,8 @@ interface Log {
   newestMs: number | undefined;
   /** Monotonic. */
   caughtUpAtMs: number | undefined;
+  /** First attempt to read it. Monotonic. */
+  triedAtMs: number | undefined;
   position: { readonly file: string; readonly offset: number } | undefined;
 }
 
@@ -82,10 +84,16 @@ export class LogStats {
 
   recordRead({ component, lines, bytes, unparsed, newestUtcMs }: EventOf<'log-read'>): void {
     const log = this.#logOf(component);
+    this.#noteAttempt(log);
     log.lines += lines;
     log.bytes += bytes;
     log.unparsed += unparsed;
     if (newestUtcMs !== undefined) log.newestMs = newestUtcMs;
+  }
+
+  /** Records that a file of a log could not be read. */
+  recordFailed({ component }: EventOf<'log-failed'>): void {
+    this.#noteAttempt(this.#logOf(component));
   }
 
   recordCaughtUp({ component }: EventOf<'log-caught-up'>): void {
@@ -204,6 +212,11 @@ export class LogStats {
     }));
   }
 
+  /** A log that is never read to its end lags from its first attempt on: without a lag, nothing would tell of it. */
+  #noteAttempt(log: Log): void {
+    log.triedAtMs ??= this.#clock.monotonic();
+  }
+
   /** Publishes the gauges of all logs; their values are read at each scrape. */
   #publish(): void {
     const logs = [...this.#logs.values()];
@@ -230,6 +243,7 @@ export class LogStats {
       archives: undefined,
       newestMs: undefined,
       caughtUpAtMs: undefined,
+      triedAtMs: undefined,
       position: undefined,
     };
     this.#logs.set(component, log);
@@ -254,8 +268,9 @@ function readSecondsToLoss({ msToLoss }: Log): number | undefined {
   return toSeconds(msToLoss);
 }
 
-function readLag({ caughtUpAtMs }: Log, nowMs: number): number | undefined {
-  return caughtUpAtMs === undefined ? undefined : (nowMs - caughtUpAtMs) / 1000;
+function readLag({ caughtUpAtMs, triedAtMs }: Log, nowMs: number): number | undefined {
+  const sinceMs = caughtUpAtMs ?? triedAtMs;
+  return sinceMs === undefined ? undefined : (nowMs - sinceMs) / 1000;
 }
 
 function toSeconds(ms: number | undefined): number | undefined {

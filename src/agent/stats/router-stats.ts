@@ -16,7 +16,7 @@ import type {
 } from '../../web/index.ts';
 import { FLEET_FAMILIES as F } from '../metrics/fleet-families.ts';
 import type { RouterStateName } from '../metrics/self-metrics.ts';
-import type { RouterLifecycle } from '../routers/lifecycle-keeper.ts';
+import { isAsked, type RouterLifecycle } from '../routers/lifecycle-keeper.ts';
 import { InterfaceRates } from '../views/interface-rates.ts';
 import { RouterGlance } from '../views/router-glance.ts';
 import { RouterHistory } from '../views/router-history.ts';
@@ -91,7 +91,7 @@ export class RouterStats {
   };
 
   constructor(options: RouterStatsOptions) {
-    const { settings, exposition, clock, ruleFamilies, logger, quietMsMax } = options;
+    const { settings, exposition, clock, ruleFamilies, logger, quietMsMax, lifecycle } = options;
     this.#options = options;
     this.#log = new RouterLog(logger, settings.name);
     this.#availability = new AvailabilityStats({ settings, exposition, log: this.#log, clock, quietMsMax });
@@ -103,7 +103,8 @@ export class RouterStats {
     for (const family of [F.logins, F.tokenRefreshes]) exposition.add(settings, family, {}, 0);
     for (const reason of LOGIN_REASONS) exposition.add(settings, F.loginFailures, { reason }, 0);
     const { url, tls } = settings;
-    if (!url.startsWith('https:')) return;
+    // Of a router that is not asked, only counters remain.
+    if (!url.startsWith('https:') || !isAsked(lifecycle())) return;
     const isUnverified = tls.insecureSkipVerify && tls.fingerprintSha256 === undefined;
     exposition.publish(settings, 'tls-check', [toFamily(F.tlsUnverified, [[{}, isUnverified ? 1 : 0]])]);
   }

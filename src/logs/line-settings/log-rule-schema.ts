@@ -43,7 +43,7 @@ export const ruleSchema = section('One log rule.', {
   type: choice(
     {
       description:
-        '`counter`: the lines that match are counted, or their values added. `gauge`: the value of the last line that matched.',
+        '`counter`: the lines that match are counted, or their values added. `gauge`: the value of the last line that matched; lines read late, behind newer ones (flags `backfill` and `late`), do not change it.',
     },
     ['gauge', 'counter'],
   ),

@@ -200,7 +200,10 @@ export class RecordBuilder {
     this.#tellDamage(end === 'closed' ? this.#context.behind : undefined);
     const batch = this.#batch;
     const { component } = this.#context;
-    for (const match of this.#matches.list()) batch.events.push({ type: 'log-rule-matched', component, ...match });
+    for (const match of this.#matches.list()) {
+      // Newer lines were read before: a gauge would show an old value as the present one.
+      if (match.kind === 'counter' || isInOrder) batch.events.push({ type: 'log-rule-matched', component, ...match });
+    }
     this.#batch = createBatch(this.#context.isCondensed);
     this.#matches = new MatchTotals();
     return batch;

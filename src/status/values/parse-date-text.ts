@@ -14,6 +14,8 @@ export interface ParsedDate {
   readonly utcMs: number;
   /** True if neither the text nor the context names a zone and UTC was assumed. */
   readonly isZoneAssumed: boolean;
+  /** True if the text has a time of day; without one it tells no clock. */
+  readonly hasTime: boolean;
 }
 
 const TIME = String.raw`(?<hour>\d{1,2}):(?<minute>\d\d)(?::(?<second>\d\d)(?:[.,](?<fraction>\d{1,9}))?)?`;
@@ -62,7 +64,9 @@ function toDate(groups: Groups, context: DateContext): ParsedDate | undefined {
   });
   // A date that has one meaning does not depend on the time of reading.
   const [utcMs] = moments.length > 1 ? sortByDistance(moments, context.readAtMs) : moments;
-  return utcMs === undefined ? undefined : { utcMs, isZoneAssumed: offsetMs === undefined && zone === undefined };
+  if (utcMs === undefined) return undefined;
+  const isZoneAssumed = offsetMs === undefined && zone === undefined;
+  return { utcMs, isZoneAssumed, hasTime: groups['hour'] !== undefined };
 }
 
 function listNearYears(readAtMs: number): readonly number[] {

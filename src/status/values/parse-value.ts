@@ -40,8 +40,8 @@ const READERS: Readonly<Record<ValueForm, Reader>> = {
   date: readDate,
   clock_offset(text, _format, context) {
     const date = parseDateText(text, context);
-    // A wall time in an unknown zone says nothing about the accuracy of the clock.
-    if (!date || date.isZoneAssumed) return date && NO_VALUE;
+    // A wall time in an unknown zone says nothing about the accuracy of the clock, nor does a day alone.
+    if (!date?.hasTime || date.isZoneAssumed) return date && NO_VALUE;
     return (date.utcMs - context.readAtMs) / 1000;
   },
   list: (text, { part }) => readPart(parseList(text), part),

@@ -186,9 +186,10 @@ export function parseQuantity(text: string): Quantity | undefined {
   return number === undefined ? undefined : { value: Number(number), unit: unit.trimEnd() };
 }
 
-/** Parses two or more numbers separated by spaces or commas. */
+/** Parses two or more numbers separated by spaces or commas; with both, as in `0,12 0,10`, the commas are decimal ones. */
 export function parseList(text: string): readonly number[] | undefined {
-  const numbers = text.split(/ ?[,;] ?| /, LIST_MAX + 1).map(parseDecimal);
+  const separator = /[,;]/.test(text) ? / ?[,;] ?/ : / /;
+  const numbers = text.split(separator, LIST_MAX + 1).map(parseDecimal);
   const isList = numbers.length >= 2 && numbers.length <= LIST_MAX;
   return isList && numbers.every((number) => number !== undefined) ? numbers : undefined;
 }

@@ -165,4 +165,8 @@ test('case 61: of a long history no more than the budget is read before the live
   const { records } = bench.reader;
   expect(linesOf(records)).toHaveLength(5 * 201 + 3);
   expect(gapsOf(records)).toEqual([]);
+  // What is read behind the live log is not the newest.
+  const { events } = bench.reader;
+  const newest = events.flatMap((event) => (event.type === 'log-read' ? [event.newestUtcMs ?? 0] : []));
+  expect(newest.at(-1)).toBe(Math.max(...newest));
 });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { LineMatcher, type LogRuleSettings, RuleSeries } from '../../../src/logs/index.ts';
-import { messagesOf, openFileBench, openLogBench } from '../../support/log-bench.ts';
+import { messagesOf, openFileBench, openLogBench, SECOND_MS } from '../../support/log-bench.ts';
 
 const LOGIN: LogRuleSettings = {
   name: 'router_logins_seen_total',
@@ -50,6 +50,25 @@ test('matches of one batch are added up for a counter, and the last one counts f
     { metric: 'router_logins_seen_total', labels: { user: 'b' }, value: 1 },
     { metric: 'router_signal', value: 5 },
   ]);
+});
+
+test('a gauge has the value of the newest line that matched, also when older files are read behind it', async () => {
+  await using bench = await openLogBench({
+    simulator: { logs: { compressionMs: 0, maxFiles: 10 } },
+    turns: { historyBytesMax: 30_000, matcher: new LineMatcher([LOGIN, SIGNAL]) },
+  });
+  for (let file = 0; file < 5; file++) {
+    for (let line = 0; line < 200; line++) bench.router.appendLog('events', `signal ${file} ${'x'.repeat(60)}`);
+    bench.router.appendLog('events', 'login of user admin');
+    await bench.clock.advance(10 * SECOND_MS);
+    bench.router.rotate('events', `signal ${file + 1}`);
+  }
+  for (let turn = 0; turn < 3; turn++) await bench.reader.turn();
+  const hits = bench.reader.events.filter((event) => event.type === 'log-rule-matched');
+  expect(hits.findLast(({ kind }) => kind === 'gauge')?.value).toBe(5);
+  // Lines are counted whenever they are read.
+  const logins = hits.filter(({ kind }) => kind === 'counter').map(({ value }) => value);
+  expect(logins.reduce((sum, value) => sum + value, 0)).toBe(5);
 });
 
 test('a rule whose labels take ever new values ends in one series for all others', () => {

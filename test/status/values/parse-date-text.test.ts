@@ -79,11 +79,22 @@ test('in the hour that comes twice, a date is the nearer of the two moments', ()
 test('without a zone, or with one that nobody knows, UTC stands in and it is said', () => {
   const utcMs = Date.UTC(2026, 10, 21, 9);
   for (const zone of [undefined, 'Europe/Regensburg', '']) {
-    expect(parseDateText('2026-11-21 09:00:00', { readAtMs: NOON_MS, zone })).toEqual({ utcMs, isZoneAssumed: true });
+    expect(parseDateText('2026-11-21 09:00:00', { readAtMs: NOON_MS, zone })).toMatchObject({
+      utcMs,
+      isZoneAssumed: true,
+    });
   }
-  expect(parseDateText('2026-11-21 10:00:00+01:00', { readAtMs: NOON_MS, zone: undefined })).toEqual({
+  expect(parseDateText('2026-11-21 10:00:00+01:00', { readAtMs: NOON_MS, zone: undefined })).toMatchObject({
     utcMs,
     isZoneAssumed: false,
   });
   expect(parseDateText('2026-11-21 10:00:00', BERLIN)?.isZoneAssumed).toBe(false);
+});
+
+test('a day alone is a date without a time', () => {
+  expect(['2026-11-21', '21.11.2026', '2026-11-21 00:00'].map((text) => parseDateText(text, BERLIN)?.hasTime)).toEqual([
+    false,
+    false,
+    true,
+  ]);
 });

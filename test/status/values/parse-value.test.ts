@@ -195,6 +195,7 @@ describe('with a form', () => {
     ['date', 'yesterday', {}, 'unknown_form'],
     ['list', '0.12 0.10 0.09', { part: 2 }, 0.1],
     ['list', '0.12, 0.10,0.09; 7', { part: 4 }, 7],
+    ['list', '0,12 0,10 0,09', { part: 1 }, 'unknown_form'],
     ['list', '0.12 0.10', { part: 3 }, 'other_form'],
     ['list', '0.12', {}, 'other_form'],
     ['list', 'a b', {}, 'unknown_form'],
@@ -224,6 +225,11 @@ describe('with a form', () => {
     const format = { form: 'clock_offset', zone: '' } as const;
     expect(read('2026-11-21 09:00:00', format)).toBe('no_value');
     expect(read('2026-11-21T08:00:05Z', format)).toBe(5);
+  });
+
+  test('clock_offset has no value of a day without a time', () => {
+    expect(read('2026-11-21', { form: 'clock_offset' })).toBe('no_value');
+    expect(read('2026-11-21', { form: 'date' })).toBe(Date.UTC(2026, 10, 20, 23) / 1000);
   });
 });
 
