@@ -33,8 +33,6 @@ interface Load {
   hasTaken: boolean;
   /** True when an attempt has failed. */
   hasFailed: boolean;
-  /** Number of failures that may be of the records and may pass. */
-  doubts: number;
   /** Reason for rejections without identified records. */
   unnamedReason?: string | undefined;
 }
@@ -91,6 +89,8 @@ export class DeliveryWorker<Cursor> {
   /** The term of the sink at the last step. */
   #term: number | undefined;
   #refusedBatches = 0;
+  /** Number of failures since the last settled records that may be of the records and may pass. */
+  #doubts = 0;
   /** Timeouts since the last success. */
   #timeouts = 0;
   /** Maximum number of records that the sink takes in time. */
@@ -162,6 +162,7 @@ export class DeliveryWorker<Cursor> {
     // The system may still be at work on bytes of an attempt that was given up.
     if (!load.hasFailed) load.free?.();
     this.#load = undefined;
+    this.#doubts = 0;
     this.#recordSettled(load);
     return 'more';
   }
@@ -314,7 +315,6 @@ export class DeliveryWorker<Cursor> {
       free,
       hasTaken: false,
       hasFailed: false,
-      doubts: 0,
     };
   }
 
@@ -330,13 +330,18 @@ export class DeliveryWorker<Cursor> {
 
   /**
    * Records may have failed because of themselves, or because of the sink, which then accepts no record of another router
-   * either. When none waits, the rest of their batch tells: a part of it was accepted, or not.
+   * either. When none waits, the rest of their batch tells: a part of it was accepted, or not. Dead letters may be judged by any
+   * record that waits.
    */
   async #judge(load: Load, failure: DeliveryError, signal: AbortSignal): Promise<void> {
-    if (failure.disposition === 'retry' && ++load.doubts < DOUBTS_MAX) throw failure;
-    const other = this.#readOther(load.inFlight.attempt);
+    if (failure.disposition === 'retry' && ++this.#doubts < DOUBTS_MAX) throw failure;
+    const other = this.#readOther(load.inFlight.attempt) ?? (load.kind === 'letters' ? this.#readOther([]) : undefined);
     const isOfRecords = other ? hasAccepted(await this.#deliver(load, [other], signal), [other]) : load.hasTaken;
-    if (!isOfRecords) throw failure;
+    if (!isOfRecords) {
+      // The next step reads it again, together with newer records, which may tell.
+      if (!load.hasTaken) this.#load = undefined;
+      throw failure;
+    }
     this.#refusedBatches = 0;
     this.#settle(load, failure);
   }
@@ -372,18 +377,24 @@ export class DeliveryWorker<Cursor> {
   /** Returns the next record of a router that has none in `attempt`; `undefined` if none is near. */
   #readOther(attempt: readonly OutgoingRecord[]): OutgoingRecord | undefined {
     const { sink, spool, clock, isWanted, isSelected } = this.#options;
+    const { recordsMax, bytesMax } = sink.batch;
     const routers = new Set(attempt.map(({ fields }) => fields.router));
     const slice = spool.readSlice(sink.name, {
-      recordsMax: 1,
-      bytesMax: sink.batch.bytesMax,
+      // The first one will do, unless it may be none for this sink.
+      recordsMax: isSelected || sink.findRefusal ? recordsMax : 1,
+      bytesMax,
       isWanted: (router, component) => !routers.has(router) && isWanted(router, component),
     });
-    const [line] = slice && !slice.isRepeat ? slice.lines : [];
-    // As text, because its memory may be used again.
-    const record = line && new OutgoingRecord(line.text);
+    let other: OutgoingRecord | undefined;
+    for (const line of slice && !slice.isRepeat ? slice.lines : []) {
+      // As text, because its memory may be used again.
+      const record = new OutgoingRecord(line.text);
+      if (isSelected?.(record.fields) === false || sink.findRefusal?.(record, clock.now())) continue;
+      other = record;
+      break;
+    }
     slice?.free?.();
-    if (!record || isSelected?.(record.fields) === false || sink.findRefusal?.(record, clock.now())) return undefined;
-    return record;
+    return other;
   }
 
   #settle(load: Load, outcome: DeliveryReport | DeliveryError): void {
