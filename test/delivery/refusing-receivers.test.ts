@@ -243,6 +243,26 @@ test('a record is judged by the next one of another router that this sink gets, 
   expect(bench.letters.letters).toMatchObject([{ uid: 'b0' }]);
 });
 
+test('records of several routers that are never accepted hold up neither each other nor those behind them', async () => {
+  await using server = await openElasticsearchServer({ index: 'logs-a-b' });
+  const bench = createWorkerBench(server.url, (common) => createElasticsearchSink({ ...common, index: 'logs-a-b' }));
+  const bad = ['b0', 'b1', 'b2', 'b3', 'b4', 'b5', 'b6'];
+  for (const uid of bad) server.refuse(uid, LASTING[0]);
+  bench.spool.add(bad.slice(0, BATCH), { router: 'one' });
+  bench.spool.add(bad.slice(BATCH, 6), { router: 'two' });
+  bench.spool.add(['b6', 'g0'], { router: 'three' });
+  await stepLong(bench.worker);
+  expect(bench.letters.letters.map(({ uid }) => uid)).toEqual(bad);
+  // The next record of another router is none that the sink accepts, either.
+  for (const letter of bench.letters.letters) letter.isReplayed = letter.uid === 'b0';
+  server.refuse('b7', LASTING[0]);
+  bench.spool.add(['b7', 'g1'], { router: 'two' });
+  await stepLong(bench.worker);
+  await bench.sink.close();
+  expect(server.documents().map(({ id }) => id)).toEqual(['g0', 'g1']);
+  expect(bench.letters.letters.filter(({ isReplayed }) => isReplayed)).toEqual([]);
+});
+
 test('Elasticsearch gets a batch in halves when its answer about the whole is too long, and what it has already counts as delivered', async () => {
   await using server = await openElasticsearchServer({ index: 'logs-a-b' });
   const bench = createWorkerBench(server.url, (common) => createElasticsearchSink({ ...common, index: 'logs-a-b' }));
