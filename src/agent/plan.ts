@@ -33,6 +33,8 @@ export interface PlanOptions {
   readonly connectionsMaxDefault: number;
   /** Bounds the growth of the heap for this number of routers. */
   readonly boundHeap: (routers: number) => void;
+  /** Tells the sinks the number of routers whose records come together in their receivers, whatever process runs them. */
+  readonly setFleetSize: (routers: number) => void;
   /** Number of files that the process may have open; `undefined` if unknown. */
   readonly descriptorsMax: number | undefined;
   /** Fleet whose routers are replaced. */
@@ -85,6 +87,7 @@ export async function preparePlan(config: Config, options: PlanOptions, isTrial 
       metrics.setShard(config.shards?.index ?? 0, config.shards?.total ?? 1);
       applyLimits(config, options);
       options.boundHeap(routers.length);
+      options.setFleetSize(routers.length + (config.shards?.others.size ?? 0));
       if (backup) sayWhere(backup, logger);
       // Side by side: a removed sink that hangs must not take the time in which removed routers are logged out of.
       const [change] = await Promise.all([fleet.apply({ routers, common, create }, signal), sinkChange.commit(signal)]);

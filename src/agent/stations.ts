@@ -78,6 +78,8 @@ export interface Stations extends Omit<State, 'opening' | 'recent' | 'spoolBytes
   readonly counts: Readonly<AgentCounts>;
   /** Returns the fill level of the spool, and what is paused because of it. */
   readonly describeSpool: () => SpoolSummary;
+  /** Tells the sinks the number of routers whose records come together in their receivers, whatever process runs them. */
+  readonly setFleetSize: (routers: number) => void;
   /** Creates the agent of one router; does not throw. */
   readonly createRouter: (parts: RouterParts) => RouterAgent;
   /** Called when the state could not be written and nothing was lost. */
@@ -118,7 +120,8 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
   const fleet = new Fleet({ scheduler, exposition, store, lifecycle: lifecycles, clock, logger });
   lifecycle.onStop('routers', STOP_MS.routers, (signal) => fleet.close(signal));
   const late: { sinkShare?: SinkShare } = {};
-  const sinks = createSinks(options, fleet, counts, () => late.sinkShare?.noteSinks());
+  const size = { routers: 0 };
+  const sinks = createSinks(options, size, counts, () => late.sinkShare?.noteSinks());
   lifecycle.onStop('sinks', STOP_MS.delivery, (signal) => sinks.drain(signal));
   lifecycle.onStop('polling', STOP_MS.schedule, () => scheduler.stop());
   const share = options.cluster && createShare(options.cluster, { fleet, ...options });
@@ -197,6 +200,9 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
     sinks,
     counts,
     describeSpool,
+    setFleetSize: (routers) => {
+      size.routers = routers;
+    },
     createRouter,
     onStoreFailed,
   };
@@ -204,7 +210,7 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
 
 function createSinks(
   options: StationsOptions,
-  fleet: Fleet,
+  size: { readonly routers: number },
   counts: AgentCounts,
   onChanged: () => void,
 ): SinkSupervisor {
@@ -217,7 +223,7 @@ function createSinks(
     refusals,
     metrics,
     deadLetters,
-    create: (settings) => createSink(settings, { clock, stdout, routers: () => fleet.routers.length, version }),
+    create: (settings) => createSink(settings, { clock, stdout, routers: () => size.routers, version }),
     onDelivered: (records) => {
       counts.recordsShipped += records;
     },

@@ -33,8 +33,6 @@ interface Load {
   hasTaken: boolean;
   /** True when an attempt has failed. */
   hasFailed: boolean;
-  /** Number of failures that may be of the records and may pass. */
-  doubts: number;
   /** Reason for rejections without identified records. */
   unnamedReason?: string | undefined;
 }
@@ -91,6 +89,12 @@ export class DeliveryWorker<Cursor> {
   /** The term of the sink at the last step. */
   #term: number | undefined;
   #refusedBatches = 0;
+  /** Number of failures since the last settled records that may be of the records and may pass. */
+  #doubts = 0;
+  /** Number of records of other routers that the sink did not accept either, since the last settled ones. */
+  #others = 0;
+  /** Set since dead letters have failed that may be the reason: true once the sink has accepted new records since. */
+  #hasTakenSinceLetters: boolean | undefined;
   /** Timeouts since the last success. */
   #timeouts = 0;
   /** Maximum number of records that the sink takes in time. */
@@ -142,7 +146,7 @@ export class DeliveryWorker<Cursor> {
     else if (sink.connection) await this.#repeatLost(sink.connection);
     if (!this.#load) {
       const mayBegin = isServed && !spool.isLeaving?.(sink.name);
-      const outcome = mayBegin ? ((await this.#readReplayed()) ?? this.#readSlice(isLast)) : 'idle';
+      const outcome = mayBegin ? await this.#read(isLast) : 'idle';
       if (outcome !== 'loaded') return outcome;
     }
     const load = this.#load;
@@ -162,6 +166,9 @@ export class DeliveryWorker<Cursor> {
     // The system may still be at work on bytes of an attempt that was given up.
     if (!load.hasFailed) load.free?.();
     this.#load = undefined;
+    this.#doubts = 0;
+    this.#others = 0;
+    if (load.kind === 'letters') this.#hasTakenSinceLetters = undefined;
     this.#recordSettled(load);
     return 'more';
   }
@@ -249,7 +256,14 @@ export class DeliveryWorker<Cursor> {
     );
   }
 
-  /** Reads dead letters to retry, which go before new records. */
+  /** Reads dead letters to retry, and else new records; these first once, if the letters may be why the sink failed. */
+  async #read(isLast: boolean): Promise<StepOutcome | 'loaded'> {
+    const outcome = this.#hasTakenSinceLetters === false ? this.#readSlice(isLast) : 'idle';
+    if (outcome === 'loaded') return outcome;
+    return (await this.#readReplayed()) ?? this.#readSlice(isLast);
+  }
+
+  /** Reads dead letters to retry. */
   async #readReplayed(): Promise<'loaded' | undefined> {
     const { sink, deadLetters } = this.#options;
     const letters = await deadLetters.readReplayed(sink.name, sink.batch);
@@ -314,7 +328,6 @@ export class DeliveryWorker<Cursor> {
       free,
       hasTaken: false,
       hasFailed: false,
-      doubts: 0,
     };
   }
 
@@ -330,13 +343,20 @@ export class DeliveryWorker<Cursor> {
 
   /**
    * Records may have failed because of themselves, or because of the sink, which then accepts no record of another router
-   * either. When none waits, the rest of their batch tells: a part of it was accepted, or not.
+   * either. When none waits, the rest of their batch tells: a part of it was accepted, or not. Of dead letters, the new records tell
+   * that are delivered next.
    */
   async #judge(load: Load, failure: DeliveryError, signal: AbortSignal): Promise<void> {
-    if (failure.disposition === 'retry' && ++load.doubts < DOUBTS_MAX) throw failure;
-    const other = this.#readOther(load.inFlight.attempt);
-    const isOfRecords = other ? hasAccepted(await this.#deliver(load, [other], signal), [other]) : load.hasTaken;
-    if (!isOfRecords) throw failure;
+    if (failure.disposition === 'retry' && ++this.#doubts < DOUBTS_MAX) throw failure;
+    const isOfLetters = load.kind === 'letters' && this.#hasTakenSinceLetters === true;
+    const other = isOfLetters ? undefined : this.#readOther(load);
+    const isOfRecords = other ? await this.#takes(load, other, signal) : isOfLetters || load.hasTaken;
+    if (!isOfRecords) {
+      if (load.kind === 'letters') this.#hasTakenSinceLetters = false;
+      // The next step reads it again, together with newer records, which may tell.
+      if (!load.hasTaken) this.#load = undefined;
+      throw failure;
+    }
     this.#refusedBatches = 0;
     this.#settle(load, failure);
   }
@@ -357,8 +377,8 @@ export class DeliveryWorker<Cursor> {
         return;
       }
     }
-    const other = this.#readOther(attempt);
-    if (other && hasAccepted(await this.#deliver(load, [other], signal), [other])) {
+    const other = this.#readOther(load);
+    if (other && (await this.#takes(load, other, signal))) {
       this.#refusedBatches = 0;
       this.#settle(load, outcome);
       return;
@@ -369,21 +389,37 @@ export class DeliveryWorker<Cursor> {
     throw this.#toMisconfigured(outcome.refused?.[0]?.reason ?? outcome.refusedUnnamed?.reason);
   }
 
-  /** Returns the next record of a router that has none in `attempt`; `undefined` if none is near. */
-  #readOther(attempt: readonly OutgoingRecord[]): OutgoingRecord | undefined {
+  /** Delivers one record beside those in flight, which is delivered again in its turn. Resolves to true if the sink accepts it. */
+  async #takes(load: Load, record: OutgoingRecord, signal: AbortSignal): Promise<boolean> {
+    const isTaken = hasAccepted(await this.#deliver(load, [record], signal), [record]);
+    if (!isTaken) this.#others++;
+    return isTaken;
+  }
+
+  /**
+   * Returns the next record of a router that has none in the attempt, or one behind it after each that the sink did not accept;
+   * `undefined` if none is near.
+   */
+  #readOther({ inFlight }: Load): OutgoingRecord | undefined {
     const { sink, spool, clock, isWanted, isSelected } = this.#options;
-    const routers = new Set(attempt.map(({ fields }) => fields.router));
+    const { recordsMax, bytesMax } = sink.batch;
+    const routers = new Set(inFlight.attempt.map(({ fields }) => fields.router));
+    const refused = new Set(inFlight.letters.map(({ uid }) => uid));
     const slice = spool.readSlice(sink.name, {
-      recordsMax: 1,
-      bytesMax: sink.batch.bytesMax,
+      recordsMax,
+      bytesMax,
       isWanted: (router, component) => !routers.has(router) && isWanted(router, component),
     });
-    const [line] = slice && !slice.isRepeat ? slice.lines : [];
-    // As text, because its memory may be used again.
-    const record = line && new OutgoingRecord(line.text);
+    const others: OutgoingRecord[] = [];
+    for (const line of slice && !slice.isRepeat ? slice.lines : []) {
+      if (others.length > this.#others) break;
+      // As text, because its memory may be used again.
+      const record = new OutgoingRecord(line.text);
+      const isLeftOut = refused.has(record.fields.uid) || isSelected?.(record.fields) === false;
+      if (!isLeftOut && !sink.findRefusal?.(record, clock.now())) others.push(record);
+    }
     slice?.free?.();
-    if (!record || isSelected?.(record.fields) === false || sink.findRefusal?.(record, clock.now())) return undefined;
-    return record;
+    return others[this.#others % others.length];
   }
 
   #settle(load: Load, outcome: DeliveryReport | DeliveryError): void {
@@ -406,6 +442,7 @@ export class DeliveryWorker<Cursor> {
     if (records > 0) {
       load.hasTaken = true;
       this.#hasTaken = true;
+      if (load.kind === 'new' && this.#hasTakenSinceLetters === false) this.#hasTakenSinceLetters = true;
     }
     if (load.kind === 'repeats') {
       if (records > 0) report({ type: 'records-repeated', records, bytes });
@@ -430,6 +467,7 @@ export class DeliveryWorker<Cursor> {
 
   /** Delivers the attempt. Returns a rejection that is or may be permanent as a value. */
   async #deliver(load: Load, records: Outgoing, signal: AbortSignal): Promise<DeliveryReport | DeliveryError> {
+    signal.throwIfAborted();
     const { sink, clock } = this.#options;
     const { timeoutMs } = sink;
     const startMs = clock.monotonic();
@@ -452,8 +490,10 @@ export class DeliveryWorker<Cursor> {
         });
       }
       const isOutcome = cause instanceof DeliveryError && (cause.disposition === 'dead-letter' || cause.mayBeOfRecords);
-      if (isOutcome) return cause;
-      throw cause;
+      if (!isOutcome) throw cause;
+      // A record that fails must not be sent alone for ever: others may be needed to judge it.
+      this.#noteInTime(load, records.length, clock.monotonic() - startMs);
+      return cause;
     }
   }
 

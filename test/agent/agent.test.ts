@@ -9,8 +9,10 @@ import { createStdoutSettings } from '../../src/delivery/index.ts';
 import type { LogRecord } from '../../src/model/index.ts';
 import { answerJson, openRouter } from '../router/http-router.ts';
 import { createCollectingLogger, type OwnLine } from '../support/collecting-logger.ts';
-import { createHttpSettings } from '../support/sink-settings.ts';
+import { createHttpSettings, createLokiSettings } from '../support/sink-settings.ts';
+import { openLokiServer } from '../support/sinks/loki-server.ts';
 import { commitOf, createStoreFolder, runSql, type StoreFolder } from '../support/store-folder.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { createRouterSettings, MINUTE_MS, SECOND_MS } from './router-agent-bench.ts';
 
 const NO_FILES = { patterns: [], digests: new Map<string, string>() };
@@ -197,6 +199,33 @@ test('startAgent() delivers what an earlier process has left in the spool, and w
     message: 'Stored records were damaged; their log is read again from the router',
     fields: { router: 'plant-7', component: 'network', records: 1 },
   });
+});
+
+test('startAgent() tells a sink of Loki the number of all routers before it sends what an earlier process has left', async () => {
+  await using folder = await createStoreFolder();
+  const observed = new Date(1000).toISOString();
+  const record = {
+    observed_timestamp: observed,
+    message: 'left',
+    uid: 'u',
+    router: 'r0',
+    component: 'network',
+    offset: 0,
+  };
+  {
+    using store = folder.open({ sinks: ['loki'] });
+    store.commit(commitOf([JSON.stringify(record)]));
+  }
+  await using server = await openLokiServer({ now: () => 0 });
+  await using bench = await openAgent(folder, (config) => ({
+    ...config,
+    // Ten streams of each would be more than half of the limit.
+    routers: config.routers.flatMap((one) => Array.from({ length: 6 }, (_, index) => ({ ...one, name: `r${index}` }))),
+    sinks: [createLokiSettings('loki', server.url, { streamLimit: 100 })],
+  }));
+  await waitFor(() => expect(server.records()).toHaveLength(1));
+  expect(bench.agent.summary().routers).toBe(6);
+  expect(server.records()[0]).toMatchObject({ line: 'left', labels: { shard: expect.any(String) } });
 });
 
 test('startAgent() counts dead letters that were dropped because of their age', async () => {

@@ -44,6 +44,7 @@ function createBench(changes: Partial<PlanOptions> = {}) {
     connections: { setMax: (max) => void happened.push(`limit connections to ${max}`) },
     connectionsMaxDefault: 512,
     boundHeap: (routers) => void happened.push(`bound the heap for ${routers}`),
+    setFleetSize: (routers) => void happened.push(`sinks of ${routers}`),
     descriptorsMax: 1024,
     sinks: {
       prepare: async (settings) => {
@@ -100,6 +101,7 @@ test('preparePlan() changes nothing, and its plan then changes the web server, a
     'limit connections to 512',
     'limit runs to 256',
     'bound the heap for 1',
+    'sinks of 1',
     'commit routers',
     'commit sinks',
     'keep a',
@@ -107,6 +109,11 @@ test('preparePlan() changes nothing, and its plan then changes the web server, a
   bench.happened.length = 0;
   await (await bench.prepare(createConfig({ schedule: { runsMax: 12 } }))).commit(NEVER);
   expect(bench.happened).toContain('limit runs to 12');
+  bench.happened.length = 0;
+  const others = new Map([['b', { name: 'b', url: 'https://192.0.2.8', labels: {}, shard: 1 }]]);
+  await (await bench.prepare(createConfig({ shards: { index: 0, total: 2, peers: [], others } }))).commit(NEVER);
+  // Those of other processes have the same receivers.
+  expect(bench.happened).toContain('sinks of 2');
   bench.happened.length = 0;
   await (await bench.prepare(createConfig({ connections: { connectionsMax: 40 } }))).commit(NEVER);
   expect(bench.happened).toEqual(expect.arrayContaining(['limit connections to 40', 'limit runs to 40']));

@@ -246,6 +246,33 @@ test('SinkSupervisor frees what a sink that is gone was to get as soon as the di
   expect(bench.store.spooled.records).toBe(0);
 });
 
+test('SinkSupervisor frees nothing of a sink that is about to start', async () => {
+  let deliveries = 0;
+  const isHanging = { now: true };
+  const hang = () => (isHanging.now ? new Promise<void>(() => {}) : Promise.resolve());
+  const takeThrice: Deliver = () => (++deliveries > 3 ? fail('unauthorized')() : Promise.resolve({}));
+  await using bench = await openBench({ a: fail('throttled'), c: takeThrice }, {}, { a: hang });
+  await bench.apply(sink('a'), sink('b'));
+  const change = await bench.prepare(sink('a'));
+  const setSinks = bench.store.setSinks.bind(bench.store);
+  bench.store.setSinks = () => {
+    throw new StoreError('full', 'The disk is full', { disposition: 'hold-back' });
+  };
+  await change.commit(never);
+  bench.store.setSinks = setSinks;
+  await bench.advance(29 * SECOND_MS);
+  const next = await bench.prepare(sink('a', { format: 'ecs' }), sink('c'));
+  const committed = next.commit(never);
+  await expect.poll(() => bench.happened).toContain('close a');
+  // In the middle of it, the supervisor looks for what it can free.
+  await bench.clock.advance(2 * SECOND_MS);
+  await committed;
+  isHanging.now = false;
+  bench.commit(['1']);
+  await bench.runner.whenIdle();
+  expect(bench.delivered['c']).toEqual(['1']);
+});
+
 test('SinkSupervisor tries a sink that refuses the credentials once a minute at most', async () => {
   await using bench = await openBench({ a: fail('unauthorized') });
   await bench.apply(sink('a'));

@@ -329,6 +329,32 @@ test('DeliveryWorker sends a single record for as long as the sink does not answ
   expect(bench.attempts.flat()).toEqual(Array(7).fill('r0'));
 });
 
+test('DeliveryWorker sends more again also when the sink answers in time that it does not accept a single record', async () => {
+  let isSlow = true;
+  const refusal = { disposition: 'operator', answer: '403', mayBeOfRecords: true } as const;
+  const bench = createBench(
+    async (uids, signal) => {
+      if (isSlow) await bench.clock.sleep(60_000, signal);
+      if (uids.every((uid) => uid === 'r0')) throw new DeliveryError('unauthorized', 'Not this one', refusal);
+      return uids[0] === 'r0' ? { refused: [{ index: 0, reason: 'Not this one', code: '403' }] } : taken;
+    },
+    { sink: { timeoutMs: 30_000 } },
+  );
+  bench.spool.add(numbers(8));
+  for (let next = 1; next <= 9; next++) {
+    const failure = expect(bench.worker.step(never)).rejects.toMatchObject({ code: 'timeout' });
+    await vi.waitFor(() => expect(bench.attempts).toHaveLength(next));
+    await bench.clock.advance(30_000);
+    await failure;
+  }
+  isSlow = false;
+  // Alone, nothing tells whether it is the record or the sink.
+  expect(await bench.drain()).toMatchObject([{ code: 'unauthorized' }]);
+  expect(bench.attempts.slice(9).map(({ length }) => length)).toEqual([1, 2, 4, 2]);
+  expect(bench.letters.letters.map(({ uid }) => uid)).toEqual(['r0']);
+  expect(bench.spool.cursors.get('archive')).toBe(8);
+});
+
 test('DeliveryWorker passes an abort on as it is', async () => {
   const stop = new AbortController();
   const bench = createBench(

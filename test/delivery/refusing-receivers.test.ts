@@ -5,6 +5,7 @@ import { createElasticsearchSink } from '../../src/delivery/sinks/elasticsearch/
 import { createHttpSink } from '../../src/delivery/sinks/http/sink.ts';
 import { createLokiSink } from '../../src/delivery/sinks/loki/sink.ts';
 import { createOtlpSink } from '../../src/delivery/sinks/otlp/sink.ts';
+import type { LogRecord } from '../../src/model/index.ts';
 import { MemoryLetters, MemorySpool } from '../support/memory-spool.ts';
 import type { CommonSinkOptions } from '../support/sinks/common-options.ts';
 import { openElasticsearchServer } from '../support/sinks/elasticsearch-server.ts';
@@ -40,7 +41,11 @@ const RECEIVERS: readonly (readonly [
 ];
 
 /** A worker for the sink of the server, and all that it leaves behind. */
-const createWorkerBench = (url: string, create: (common: CommonSinkOptions) => Sink) => {
+const createWorkerBench = (
+  url: string,
+  create: (common: CommonSinkOptions) => Sink,
+  isSelected?: (record: LogRecord) => boolean,
+) => {
   const clock = createSteppedClock(NOW_MS);
   const spool = new MemorySpool();
   const letters = new MemoryLetters();
@@ -48,7 +53,8 @@ const createWorkerBench = (url: string, create: (common: CommonSinkOptions) => S
   const batch = { recordsMax: BATCH, bytesMax: 1 << 20, waitMs: 0 };
   const sink = create({ name: 'sink', batch, timeoutMs: 30_000, clock, url, headers: {}, compress: 'none' });
   const report = (event: DeliveryEvent) => void events.push(event);
-  const worker = new DeliveryWorker({ sink, spool, deadLetters: letters, clock, isWanted: () => true, report });
+  const common = { sink, spool, deadLetters: letters, clock, isWanted: () => true, report };
+  const worker = new DeliveryWorker({ ...common, ...(isSelected && { isSelected }) });
   return { spool, letters, events, sink, worker };
 };
 
@@ -178,6 +184,83 @@ test.for(LASTING)('records wait for as long as Elasticsearch takes none: $status
     expect(failures).toHaveLength(100);
     expect(spool.cursors.get('sink')).toBeUndefined();
   }
+});
+
+/** Steps until nothing is left, or nothing moves any more. Returns the failures. */
+async function stepLong(worker: DeliveryWorker<number>): Promise<readonly unknown[]> {
+  const failures: unknown[] = [];
+  for (let step = 0; step < 50; step++) {
+    if ((await worker.step(never).catch((cause: unknown) => void failures.push(cause))) === 'idle') break;
+  }
+  return failures;
+}
+
+test.for(LASTING)('a record that waits alone is judged by the next ones of the only router: $status', async (fault) => {
+  await using server = await openElasticsearchServer({ index: 'logs-a-b' });
+  const bench = createWorkerBench(server.url, (common) => createElasticsearchSink({ ...common, index: 'logs-a-b' }));
+  server.refuse('b0', fault);
+  bench.spool.add(['b0']);
+  expect(await stepLong(bench.worker)).toHaveLength(50);
+  bench.spool.add(['g0', 'g1']);
+  await stepLong(bench.worker);
+  await bench.sink.close();
+  expect(server.documents().map(({ id }) => id)).toEqual(['g0', 'g1']);
+  expect(bench.letters.letters).toMatchObject([{ uid: 'b0', code: String(fault.status) }]);
+  expect(bench.spool.cursors.get('sink')).toBe(3);
+});
+
+test.for(LASTING)(
+  'a replayed dead letter of the only router does not hold up its new records: $status',
+  async (fault) => {
+    await using server = await openElasticsearchServer({ index: 'logs-a-b' });
+    const bench = createWorkerBench(server.url, (common) => createElasticsearchSink({ ...common, index: 'logs-a-b' }));
+    server.refuse('b0', fault);
+    bench.spool.add(['b0', 'g0']);
+    await stepLong(bench.worker);
+    for (const letter of bench.letters.letters) letter.isReplayed = true;
+    expect(await stepLong(bench.worker)).toHaveLength(50);
+    bench.spool.add(['g1', 'g2']);
+    await stepLong(bench.worker);
+    await bench.sink.close();
+    expect(server.documents().map(({ id }) => id)).toEqual(['g0', 'g1', 'g2']);
+    expect(bench.letters.letters).toMatchObject([{ uid: 'b0', isReplayed: false }]);
+  },
+);
+
+test('a record is judged by the next one of another router that this sink gets, whatever is before it', async () => {
+  await using server = await openElasticsearchServer({ index: 'logs-a-b' });
+  const bench = createWorkerBench(
+    server.url,
+    (common) => createElasticsearchSink({ ...common, index: 'logs-a-b' }),
+    ({ uid }) => !uid.startsWith('skipped'),
+  );
+  server.refuse('b0', LASTING[0]);
+  bench.spool.add(['b0', 'skipped0', 'skipped1', 'skipped2'], { router: 'bad' });
+  bench.spool.add(['skipped3', 'g0'], { router: 'good' });
+  expect(await stepLong(bench.worker)).toEqual([]);
+  await bench.sink.close();
+  expect(server.documents().map(({ id }) => id)).toEqual(['g0']);
+  expect(bench.letters.letters).toMatchObject([{ uid: 'b0' }]);
+});
+
+test('records of several routers that are never accepted hold up neither each other nor those behind them', async () => {
+  await using server = await openElasticsearchServer({ index: 'logs-a-b' });
+  const bench = createWorkerBench(server.url, (common) => createElasticsearchSink({ ...common, index: 'logs-a-b' }));
+  const bad = ['b0', 'b1', 'b2', 'b3', 'b4', 'b5', 'b6'];
+  for (const uid of bad) server.refuse(uid, LASTING[0]);
+  bench.spool.add(bad.slice(0, BATCH), { router: 'one' });
+  bench.spool.add(bad.slice(BATCH, 6), { router: 'two' });
+  bench.spool.add(['b6', 'g0'], { router: 'three' });
+  await stepLong(bench.worker);
+  expect(bench.letters.letters.map(({ uid }) => uid)).toEqual(bad);
+  // The next record of another router is none that the sink accepts, either.
+  for (const letter of bench.letters.letters) letter.isReplayed = letter.uid === 'b0';
+  server.refuse('b7', LASTING[0]);
+  bench.spool.add(['b7', 'g1'], { router: 'two' });
+  await stepLong(bench.worker);
+  await bench.sink.close();
+  expect(server.documents().map(({ id }) => id)).toEqual(['g0', 'g1']);
+  expect(bench.letters.letters.filter(({ isReplayed }) => isReplayed)).toEqual([]);
 });
 
 test('Elasticsearch gets a batch in halves when its answer about the whole is too long, and what it has already counts as delivered', async () => {

@@ -30,6 +30,30 @@ export function createHttpSettings(
   };
 }
 
+/** A sink of type `loki` that sends at once. */
+export function createLokiSettings(
+  name: string,
+  url: string,
+  change: Partial<SinkSettingsOf<'loki'>> = {},
+): SinkSettingsOf<'loki'> {
+  return {
+    ...common,
+    name,
+    type: 'loki',
+    url,
+    tenant: undefined,
+    layout: 'auto',
+    streamLimit: 5000,
+    shards: 32,
+    maxAgeMs: 0,
+    auth: undefined,
+    headers: {},
+    tls: PLAIN_TLS,
+    replayMs: 0,
+    ...change,
+  };
+}
+
 /** A sink of type `file` that does not wait for the disk. */
 export function createFileSettings(
   name: string,

@@ -52,6 +52,8 @@ export class SinkSupervisor {
   #isDraining = false;
   /** True if the store still keeps records for removed sinks. */
   #hasOldCursors = false;
+  /** True while the store has the sinks of a change that is not complete. */
+  #isChanging = false;
   #letterCounts: ReadonlyMap<string, number> = new Map();
 
   constructor(options: SinkSupervisorOptions) {
@@ -121,9 +123,11 @@ export class SinkSupervisor {
         await closeAll(made);
         return NO_CHANGE;
       }
+      this.#isChanging = true;
       // Removed sinks keep their cursors until their last deliveries have ended.
       await this.#storeSinks([...settings, ...gone.map((one) => one.settings)]);
     } catch (cause) {
+      this.#isChanging = false;
       await closeAll(made);
       throw cause;
     }
@@ -140,6 +144,7 @@ export class SinkSupervisor {
           const member = sink ? { running: new RunningSink(one, sink, this.#options), hash } : kept.get(name);
           if (member) this.#sinks.set(name, member);
         }
+        this.#isChanging = false;
         if (gone.length > 0) await this.#freeCursors();
         this.#options.onChanged?.();
         this.wake();
@@ -203,7 +208,7 @@ export class SinkSupervisor {
     this.#look?.cancel();
     this.#look = clock.setTimer(REPLAY_LOOK_MS, () => {
       void this.#expireLetters();
-      if (this.#hasOldCursors) void this.#freeCursors();
+      if (this.#hasOldCursors && !this.#isChanging) void this.#freeCursors();
       this.#lookAgain();
       this.wake();
     });

@@ -137,6 +137,24 @@ describe('SyslogSink over TCP', () => {
     expect(server).toMatchObject({ connections: 2, violations: [] });
   });
 
+  test('marks what a failed attempt may have sent, also when a part of it or other records come first', async () => {
+    await using server = await openSyslogServer({ protocol: 'tcp' });
+    server.misbehave({ kind: 'stop-reading' });
+    const sink = createSink({ port: server.port, messageBytesMax: 2 ** 20 });
+    const records = sampleRecords('a', 40, { message: 'x'.repeat(500_000) });
+    const abort = new AbortController();
+    const delivering = sink.deliver(records, abort.signal);
+    await waitFor(() => expect(server.connections).toBe(1));
+    abort.abort(new RangeError('time is over'));
+    await expect(delivering).rejects.toThrow('time is over');
+    server.misbehave(undefined);
+    await sink.deliver([sampleRecord('b')], never, true);
+    await sink.deliver(records.slice(0, 2), never);
+    await sink.deliver(records.slice(2, 4), never);
+    await sink.deliver([...records.slice(0, 1), sampleRecord('c')], never);
+    await waitFor(() => expect(arrivals(server)).toEqual(['b*', 'a-0*', 'a-1*', 'a-2*', 'a-3*', 'a-0', 'c']));
+  });
+
   test('takes nothing for delivered when the collector ends a new connection at once', async () => {
     await using server = await openSyslogServer({ protocol: 'tcp' });
     server.misbehave({ kind: 'refuse' });

@@ -52,8 +52,8 @@ abstract class SyslogSink implements Sink {
   readonly timeoutMs: number;
   protected readonly options: SyslogSinkOptions;
   protected readonly message: SyslogMessageOptions;
-  /** Records of a failed attempt; some may have arrived. */
-  protected attempted: ReadonlySet<string> = new Set();
+  /** Uids of the records of failed attempts; some may have arrived. */
+  readonly #attempted = new Set<string>();
 
   constructor(options: SyslogSinkOptions) {
     const { name, batch, timeoutMs, protocol, facility, appName, messageBytesMax } = options;
@@ -70,11 +70,16 @@ abstract class SyslogSink implements Sink {
 
   /** Renders the messages of an attempt; those sent or tried before are marked. */
   protected render(records: readonly OutgoingRecord[], isRepeat = false): readonly Buffer[] {
-    const { attempted } = this;
-    this.attempted = new Set(records.map(({ line }) => line));
-    return records.map(({ fields, line }) =>
-      renderSyslogMessage(fields, this.message, isRepeat || attempted.has(line)),
+    const messages = records.map(({ fields }) =>
+      renderSyslogMessage(fields, this.message, isRepeat || this.#attempted.has(fields.uid)),
     );
+    for (const { fields } of records) this.#attempted.add(fields.uid);
+    return messages;
+  }
+
+  /** Records that an attempt has succeeded. */
+  protected noteDelivered(records: readonly OutgoingRecord[]): void {
+    for (const { fields } of records) this.#attempted.delete(fields.uid);
   }
 
   abstract deliver(
@@ -111,7 +116,7 @@ class StreamSink extends SyslogSink {
       if (graceMs > 0) await stream.stayOpen(graceMs, signal);
       this.#isProven = true;
     }
-    this.attempted = new Set();
+    this.noteDelivered(records);
     if (!this.#hasEnded) return { bytes };
     this.#hasEnded = false;
     const place = renderListenAddress({ host, port });
@@ -161,7 +166,7 @@ class DatagramSink extends SyslogSink {
       await this.close();
       throw cause;
     }
-    this.attempted = new Set();
+    this.noteDelivered(records);
     return refused.length > 0 ? { bytes, refused } : { bytes };
   }
 
