@@ -44,6 +44,8 @@ const DOUBTS_MAX = 5;
  * attempts are the same bytes, which some receivers recognise.
  */
 const TIMEOUTS_MAX = 3;
+/** Answers in time after which as many records as were too many are tried again. */
+const ANSWERS_MAX = 100;
 /** A sink that rejects every record of this many batches in a row counts as misconfigured. */
 const REFUSED_BATCHES_MAX = 3;
 /**
@@ -99,6 +101,10 @@ export class DeliveryWorker<Cursor> {
   #timeouts = 0;
   /** Maximum number of records that the sink takes in time. */
   #attemptMax: number;
+  /** True if the sink has answered in time since that was last lowered. */
+  #isAnswering = false;
+  /** Number of records that were too many although the sink had answered before, and answers in time since. */
+  #tooMany = { records: Number.POSITIVE_INFINITY, answers: 0 };
   /** Number of records sent alone while every batch was rejected. */
   #probes = 0;
   #isStepping = false;
@@ -501,16 +507,25 @@ export class DeliveryWorker<Cursor> {
   #noteTimeout({ inFlight }: Load, records: number): void {
     if (++this.#timeouts < TIMEOUTS_MAX) return;
     this.#timeouts = 0;
+    // A sink that does not answer at all says nothing about the number of records.
+    if (this.#isAnswering) this.#tooMany = { records, answers: 0 };
+    this.#isAnswering = false;
     this.#attemptMax = Math.ceil(records / 2);
     inFlight.limit(this.#attemptMax);
   }
 
-  /** Sends more again once so many records took less than half of the time. */
+  /** Sends more again once so many records came in time, unless more were too many; after many answers it is tried again. */
   #noteInTime({ inFlight }: Load, records: number, durationMs: number): void {
     const { batch, timeoutMs = Number.POSITIVE_INFINITY } = this.#options.sink;
     this.#timeouts = 0;
-    if (records < this.#attemptMax || durationMs > timeoutMs / 2) return;
-    this.#attemptMax = Math.min(batch.recordsMax, this.#attemptMax * 2);
+    this.#isAnswering = true;
+    if (records >= this.#tooMany.records) this.#tooMany = { records: Number.POSITIVE_INFINITY, answers: 0 };
+    if (records < this.#attemptMax) return;
+    const next = Math.min(batch.recordsMax, this.#attemptMax * 2);
+    const isSlow = durationMs > timeoutMs / 2;
+    if (isSlow && next >= this.#tooMany.records && ++this.#tooMany.answers < ANSWERS_MAX) return;
+    this.#tooMany.answers = 0;
+    this.#attemptMax = next;
     inFlight.limit(this.#attemptMax);
   }
 }

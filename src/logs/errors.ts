@@ -41,12 +41,13 @@ export function isBusy(cause: unknown): boolean {
   return status === 429 || status === 503;
 }
 
-/** Statuses that say that the router does not have a resource, or does not let this account read it. */
-const REFUSALS: readonly unknown[] = [403, 404];
+/** Statuses that say that the router does not have a resource, or does not let this account read it; with a valid session also 401. */
+const REFUSALS: readonly unknown[] = [401, 403, 404];
 
 /** True if the router will answer this request no more than now: it does not have the resource, or does not let this account read it. */
 export function isRefusal(cause: unknown): boolean {
-  return REFUSALS.includes(statusOf(cause));
+  const status = statusOf(cause);
+  return REFUSALS.includes(status) && (status !== 401 || isOwnFault(cause));
 }
 
 /** True if a connection ended within a body, which is worth another attempt at once: the router has answered. */

@@ -282,12 +282,13 @@ test('DeliveryWorker gives up an attempt at the time limit and sends the same ag
   expect(bench.attempts).toEqual([numbers(2), numbers(2)]);
 });
 
-test('DeliveryWorker sends half after three timeouts, until the sink takes it in time, and more again when it is fast', async () => {
-  let recordMs = 10_000;
-  const bench = createBench((uids, signal) => bench.clock.sleep(recordMs * uids.length, signal).then(() => taken), {
+/** A worker for a sink that takes as long as `durationMs` says, and makes so many attempts. */
+function createSlowBench(durationMs: (records: number) => number, recordsMax?: number) {
+  const bench = createBench((uids, signal) => bench.clock.sleep(durationMs(uids.length), signal).then(() => taken), {
     sink: { timeoutMs: 30_000 },
+    ...(recordsMax !== undefined && { batch: { recordsMax } }),
   });
-  /** Makes so many attempts. Resolves with their records and how many failed. */
+  /** Resolves with the numbers of their records and how many failed. */
   const attempt = async (count: number) => {
     const from = bench.attempts.length;
     let failures = 0;
@@ -296,22 +297,38 @@ test('DeliveryWorker sends half after three timeouts, until the sink takes it in
         expect(cause).toMatchObject({ code: 'timeout' });
         failures++;
       });
-      await vi.waitFor(() => expect(bench.attempts).toHaveLength(next));
+      await vi.waitFor(() => expect(bench.attempts).toHaveLength(next), { interval: 1 });
       await bench.clock.advance(30_000);
       await step;
     }
     return { failures, lengths: bench.attempts.slice(from).map(({ length }) => length) };
   };
-  bench.spool.add(numbers(12));
+  return { ...bench, attempt };
+}
+
+test('DeliveryWorker sends half after three timeouts, until the sink takes it in time, and more again when it is fast', async () => {
+  let recordMs = 10_000;
+  const { attempt, ...bench } = createSlowBench((records) => recordMs * records);
+  bench.spool.add(numbers(14));
   expect(await attempt(6)).toEqual({ failures: 6, lengths: [8, 8, 8, 4, 4, 4] });
   expect(bench.attempts.slice(0, 3)).toEqual([numbers(8), numbers(8), numbers(8)]);
+  // The sink had not answered before, so it is tried once whether four were too many.
+  expect(await attempt(4)).toEqual({ failures: 3, lengths: [2, 4, 4, 4] });
   expect(await attempt(6)).toEqual({ failures: 0, lengths: [2, 2, 2, 2, 2, 2] });
-  expect(bench.attempts.slice(6).flat()).toEqual(numbers(12));
   expect(await bench.worker.step(never)).toBe('idle');
   recordMs = 1000;
   bench.spool.add(numbers(20));
   expect(await attempt(5)).toEqual({ failures: 0, lengths: [2, 4, 2, 8, 4] });
   expect(await bench.worker.step(never)).toBe('idle');
+});
+
+test('DeliveryWorker sends more again behind an outage also when the sink takes its time, however little it gets', async () => {
+  let durationMs = 60_000;
+  const { attempt, ...bench } = createSlowBench(() => durationMs, 16);
+  bench.spool.add(numbers(100));
+  expect((await attempt(15)).lengths.at(-1)).toBe(1);
+  durationMs = 20_000;
+  expect(await attempt(6)).toEqual({ failures: 0, lengths: [1, 2, 4, 8, 1, 16] });
 });
 
 test('DeliveryWorker sends a single record for as long as the sink does not answer', async () => {

@@ -136,7 +136,10 @@ describe('case 100: a device that answers for another one before a poll has told
     await bench.reader.turn({ serial: 'A', readSerial: refuse(500) });
     await using other = await openReplaced();
     await other.reader.turn({ serial: 'A', readSerial: refuse(403) });
-    for (const { clock, reader } of [bench, other]) {
+    // So answer routers that tell a lack of rights from a lost session by a new login alone.
+    await using third = await openReplaced();
+    await third.reader.turn({ serial: 'A', readSerial: refuse(401) });
+    for (const { clock, reader } of [bench, other, third]) {
       await clock.advance(2 * MINUTE_MS);
       await reader.turn({ serial: 'A', readSerial: refuse(500) });
       expect(linesOf(reader.records)).toHaveLength(8);
