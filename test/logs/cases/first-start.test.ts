@@ -123,6 +123,32 @@ test('lines that are passed over in two files are two gaps', async () => {
   expect(new Set(gaps.map(({ uid }) => uid)).size).toBe(2);
 });
 
+test('with a start some time ago, what a later file begins with belongs to the line before it and is not passed over', async () => {
+  const line = (time: string, message: string) => `2026-11-21 ${time} [wan] ${message}\n`;
+  const notice = (count: number) => `${' '.repeat(16)}- Last output repeated ${count} times -\n`;
+  await using bench = await openFileBench(
+    new Map([
+      ['network/log-2026-11-21-11:40:00', line('12:20:00', 'old') + notice(3) + line('12:35:00', 'first')],
+      ['network/log-2026-11-21-11:50:00', notice(17) + line('12:45:00', 'second')],
+      ['network/current', `\tstack of the second\n${line('12:55:00', 'third')}`],
+    ]),
+    { start: { backMs: 30 * MINUTE_MS } },
+  );
+  await bench.reader.turn();
+  // The last line may be continued until nothing more has come.
+  await bench.reader.turn();
+  const { records } = bench.reader;
+  expect(records.filter(({ event }) => event !== 'log.gap')).toMatchObject([
+    { message: 'first' },
+    { event: 'log.repeat', details: { count: 17 } },
+    { message: 'second' },
+    { message: '\tstack of the second' },
+    { message: 'third' },
+  ]);
+  expect(gapsOf(records)).toMatchObject([{ details: { reason: 'skipped', lines: 2 } }]);
+  expect(bench.reader.count('log-repeat-found')).toBe(1);
+});
+
 test.each([
   ['is not listed', undefined],
   ['is empty', ''],
