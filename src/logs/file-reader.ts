@@ -287,9 +287,16 @@ export class FileReader {
       order,
       behind: lineBehind(position, file) ?? waitingTo ?? undefined,
       ...(isInOrder && { stream: position.stream, notBeforeMs: memory.lookedAtMs, skew: memory.skew }),
-      skipBeforeUtcMs: position.skipBeforeUtcMs,
+      skipBeforeUtcMs: this.#skipBeforeUtcMs,
     };
     return { file, context };
+  }
+
+  /** Of what the router has written since the first contact, nothing is passed over, however late it can be read. */
+  get #skipBeforeUtcMs(): number | undefined {
+    const { position, context } = this.#log;
+    const { skipBeforeUtcMs } = position;
+    return skipBeforeUtcMs && Math.min(skipBeforeUtcMs, context.contactMs ?? skipBeforeUtcMs);
   }
 }
 

@@ -76,6 +76,30 @@ test('with start now, downloads that end early pass over the old lines part by p
   expect(new Set(gaps.map(({ uid }) => uid)).size).toBe(gaps.length);
 });
 
+test('with start now, lines that were written since the first contact come, even if current could not be read until then', async () => {
+  const write = (ms: number, message: string) =>
+    `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} [wan] ${message}\n`;
+  const old = write(START_MS - MINUTE_MS, 'old');
+  const files = new Map([
+    ['network/log-2026-11-21-11:00:00', write(START_MS - 2 * HOUR_MS, 'older')],
+    ['network/current', old],
+  ]);
+  await using bench = await openFileBench(files, { start: 'now', zone: new Zone('UTC') });
+  bench.refusals.set('network/current', new SourceError('connect', 'Cut off', { disposition: 'retry' }));
+  await bench.reader.turn();
+  await bench.clock.advance(MINUTE_MS);
+  files.set('network/log-2026-11-21-12:01:00', `${old}${write(START_MS + 30 * SECOND_MS, 'new 1')}`);
+  files.set('network/current', write(START_MS + MINUTE_MS, 'new 2'));
+  await bench.reader.turn();
+  bench.refusals.clear();
+  await bench.reader.turn();
+  expect(messagesOf(linesOf(bench.reader.records))).toEqual(['new 1', 'new 2']);
+  expect(gapsOf(bench.reader.records).map(({ file, details }) => [file, details?.['lines']])).toEqual([
+    ['network/log-2026-11-21-11:00:00', null],
+    ['network/log-2026-11-21-12:01:00', 1],
+  ]);
+});
+
 test('with start now and the positions lost, a router that was met before is read from its start, or from the first contact', async () => {
   await using bench = await openLogBench({ ...AT_ONCE, turns: { start: 'now' } });
   bench.write(0, 2);
