@@ -314,13 +314,13 @@ export class ComponentTail {
   #reportEnd(listed: ListedLog): void {
     const isBehind = this.#listFresh(listed).some(({ stamp }) => !isBackfill(this.#position, stamp));
     if (this.#hasFailed || this.#isDeferred) return;
-    const { memory, observedMs, readBytes, ownBytes } = this.#log;
+    const { memory, observedMs, beganMs, readBytes, ownBytes } = this.#log;
     const { pending, open } = this.#position;
     const { report, clock } = this.#context;
     const component = this.#component;
-    memory.retention.noteLook(observedMs, readBytes - ownBytes);
+    memory.retention.noteLook(beganMs, readBytes - ownBytes);
     const gapAtMs = pending.length === 0 ? undefined : Math.min(...pending.map(({ sinceMs }) => sinceMs)) + GRACE_MS;
-    report({ type: 'log-retention', component, msToLoss: memory.retention.msToLoss(clock.now()), gapAtMs });
+    report({ type: 'log-retention', component, msToLoss: memory.retention.msToLoss(clock.monotonic()), gapAtMs });
     if (pending.length > 0 || isBehind) return;
     // Only now was no older line left unread: lines that come from now on were written since.
     if (this.#isAtEnd) memory.lookedAtMs = observedMs;

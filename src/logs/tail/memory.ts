@@ -163,7 +163,7 @@ export class TailMemory {
   }
 }
 
-/** Numbers of a growth of a log: the looks from and to which it grew, by the agent's clock, and its bytes. */
+/** Numbers of a growth of a log: the looks from and to which it grew, monotonic, and its bytes. */
 const GROWTH_NUMBERS = 3;
 const [FROM, TO, BYTES] = [0, 1, 2] as const;
 
@@ -178,7 +178,10 @@ const FILE_BYTES = 1024 * 1024;
 /** Assumed number of rotated files before one was listed: the log daemon's usual limit. */
 const FILES = 5;
 
-/** Measures the growth of a log, and computes for how long a line stays on the router. */
+/**
+ * Measures the growth of a log, and computes for how long a line stays on the router. By a monotonic clock: once the wall clock was
+ * set ahead, a log would seem to grow slowly for an hour.
+ */
 export class Retention {
   /** The numbers of all growths, one after the other: as objects, those of an hour took three times as much memory. */
   #growths: number[] = [];
@@ -200,8 +203,6 @@ export class Retention {
   noteLook(nowMs: number, bytes: number): void {
     const fromMs = this.#lookedAtMs;
     this.#lookedAtMs = nowMs;
-    // The agent's clock was set back: spans to before that mean nothing.
-    if (fromMs !== undefined && nowMs < fromMs) this.#growths = [];
     // The first look says how much there is, not how fast it grows.
     if (fromMs === undefined || nowMs <= fromMs) return;
     const last = this.#growths.length - GROWTH_NUMBERS;

@@ -81,7 +81,7 @@ async function tailDevice(options: TailOnceOptions, signal: AbortSignal): Promis
     await noteListing();
     return listing.logs.get(component) ?? NOT_LISTED;
   };
-  const tails = sortByUrgency(components, memory, clock.now()).map((component) => ({
+  const tails = sortByUrgency(components, memory, clock.monotonic()).map((component) => ({
     component,
     tail: new ComponentTail(context, component, positions.get(component), () => relist(component)),
   }));

@@ -35,6 +35,8 @@ export class TrackedLog {
   readonly memory: LogMemory;
   /** The agent's clock when the run began to read this log. */
   readonly observedMs: number;
+  /** The same by the monotonic clock. */
+  readonly beganMs: number;
   /** True if the agent's clock was set back since the position was stored: then it has to be stored before anything waits. */
   readonly isClockSetBack: boolean;
   /** Bytes of lines read in this run, and those of lines about requests of this program among them. */
@@ -48,6 +50,7 @@ export class TrackedLog {
     this.component = component;
     this.memory = context.memory.of(component);
     this.observedMs = context.clock.now();
+    this.beganMs = context.clock.monotonic();
     this.#noteWallClock();
     const known = position ?? createPosition();
     const bounded = boundTimes(known, this.observedMs);
@@ -150,8 +153,8 @@ export class TrackedLog {
 
   /** Forgets what was learnt of the router's clock if the agent's own was set since: it would look like a jump of the router's. */
   #noteWallClock(): void {
-    const { memory, observedMs } = this;
-    const offsetMs = observedMs - this.context.clock.monotonic();
+    const { memory, observedMs, beganMs } = this;
+    const offsetMs = observedMs - beganMs;
     if (Math.abs(offsetMs - (memory.wallOffsetMs ?? offsetMs)) >= CLOCK_SET_MS_MIN) forgetLook(memory);
     memory.wallOffsetMs = offsetMs;
   }

@@ -137,7 +137,7 @@ test('a log whose download always comes to a stop ends the turn, and the next tu
     [0, 0],
     [60_000, 10_000_000],
   ] as const)
-    retention.noteLook(START_MS - 60_000 + atMs, bytes);
+    retention.noteLook(bench.clock.monotonic() - 60_000 + atMs, bytes);
   for (let turn = 0; turn < 3; turn++) await expect(bench.reader.turn()).rejects.toBe(stopping);
   expect(bench.asked).toEqual(['audit/current', 'network/current', 'system/current', 'audit/current']);
   expect(bench.reader.records).toMatchObject([{ component: 'system', message: 'line' }]);
