@@ -122,6 +122,8 @@ export class TailMemory {
   readonly told = new Set<string>();
   /** The log with which the last run ended before its time: the next one begins behind it, so that none is passed over for ever. */
   after: string | undefined;
+  /** Logs that had their turn since a run last came to its end: no urgent one has another before all others had theirs. */
+  readonly served = new Set<string>();
   /** Logs that ended a run with an error when they were read last. */
   readonly broken = new Set<string>();
   /** Series of the log rules; bounds them. */
@@ -142,6 +144,7 @@ export class TailMemory {
     this.#logs.delete(component);
     this.told.delete(component);
     this.broken.delete(component);
+    this.served.delete(component);
   }
 
   of(component: string): LogMemory {
