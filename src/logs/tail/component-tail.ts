@@ -6,6 +6,7 @@ import { type ListedLog, parseStampUtcMs, type RotatedFile } from '../names.ts';
 import type { LogFile, LogPosition } from '../position/position.ts';
 import {
   GRACE_MS,
+  hasRefused,
   isBackfill,
   isBegun,
   isDue,
@@ -319,7 +320,8 @@ export class ComponentTail {
     const { report, clock } = this.#context;
     const component = this.#component;
     memory.retention.noteLook(beganMs, readBytes - ownBytes);
-    const gapAtMs = pending.length === 0 ? undefined : Math.min(...pending.map(({ sinceMs }) => sinceMs)) + GRACE_MS;
+    const isAwaited = pending.length > 0 && !hasRefused(this.#position);
+    const gapAtMs = isAwaited ? Math.min(...pending.map(({ sinceMs }) => sinceMs)) + GRACE_MS : undefined;
     report({ type: 'log-retention', component, msToLoss: memory.retention.msToLoss(clock.monotonic()), gapAtMs });
     if (pending.length > 0 || isBehind) return;
     // Only now was no older line left unread: lines that come from now on were written since.

@@ -11,6 +11,7 @@ import {
   edgeOf,
   GRACE_MS,
   hasBackfill,
+  hasRefused,
   isBackfill,
   isOlder,
   isSameFile,
@@ -79,7 +80,8 @@ function giveUpWaiting(draft: Draft, listed: ListedLog): Gap[] {
 }
 
 function giveUpPending(draft: Draft): Gap[] {
-  const { position } = draft;
+  const { position, rules } = draft;
+  if (hasRefused(position) && !rules.isOnlyRun) return [];
   const overdue = position.pending.filter((entry) => entry.isPassed || isOlder(draft, entry.sinceMs, GRACE_MS));
   position.pending = position.pending.filter((entry) => !overdue.includes(entry));
   return overdue.map(({ file, isPassed, to }) => {

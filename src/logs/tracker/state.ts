@@ -232,6 +232,14 @@ function endsBeforeLastRead(view: View, file: LogFile, stamp: string): boolean {
   return parseStampUtcMs(stamp) <= last.firstUtcMs + LINK_MS_MAX;
 }
 
+/**
+ * True if a rotated file is listed that the router does not give. It may be the rest of any file that is looked for, and once it is
+ * listed no more it is a gap itself.
+ */
+export function hasRefused({ waiting }: LogPosition): boolean {
+  return Object.values(waiting).some(({ fault, isBackfill: isOld }) => fault === 'refused' && !isOld);
+}
+
 /** True if the rest of an older file was missed so recently that newer lines should wait for it. */
 export function isHolding(view: View): boolean {
   const { pending, waiting } = view.position;
