@@ -1,9 +1,10 @@
 import type { LogCommit } from '../../model/index.ts';
-import { isFileFault } from '../errors.ts';
+import { isBodyUnfinished, isFileFault } from '../errors.ts';
 import { FileReader, type FileRequest, type TakenLines } from '../file-reader.ts';
 import type { LogStart } from '../log-settings.ts';
 import { type ListedLog, parseStampUtcMs, type RotatedFile } from '../names.ts';
 import type { LogFile, LogPosition } from '../position/position.ts';
+import { findRetryMs } from '../tracker/files.ts';
 import {
   GRACE_MS,
   hasRefused,
@@ -229,18 +230,51 @@ export class ComponentTail {
 
   /** Reads `current`; resolves with `undefined` when there is nothing new, or reading failed. */
   async #readCurrent(request: FileRequest, signal: AbortSignal) {
+    const { memory } = this.#log;
+    if (this.#isFruitless) {
+      this.#hasFailed = true;
+      return undefined;
+    }
+    const { off } = this.#position.open ?? { off: 0 };
     const outcome = await this.#reader.read(request, signal);
+    if (outcome.kind === 'failed') {
+      await this.#noteCurrentFault(request.name, outcome.cause, outcome.kept, off);
+      return undefined;
+    }
+    memory.fruitless = undefined;
     if (outcome.kind === 'read') return outcome;
-    if (outcome.kind === 'unchanged') this.#isAtEnd = true;
-    else await this.#noteCurrentFault(request.name, outcome.cause, outcome.kept);
+    this.#isAtEnd = true;
     return undefined;
   }
 
-  async #noteCurrentFault(name: string, cause: unknown, kept: TakenLines | undefined): Promise<void> {
+  get #newestStamp(): string | undefined {
+    return this.#noted?.rotated.at(-1)?.stamp;
+  }
+
+  /** True while `current` is left alone, because its downloads end early and give nothing new: each of them costs bytes. */
+  get #isFruitless(): boolean {
+    const { fruitless } = this.#log.memory;
+    if (!fruitless || this.#context.isOnlyRun || fruitless.newestStamp !== this.#newestStamp) return false;
+    return this.#context.clock.monotonic() < fruitless.notBeforeMs;
+  }
+
+  /** A download of `current`, which was read up to `off` before, has failed: notes if it cost bytes and gave nothing new. */
+  #noteFruit(cause: unknown, off: number): void {
+    const { memory } = this.#log;
+    const isFruitless = isBodyUnfinished(cause) && (this.#position.open?.off ?? 0) <= off;
+    const newestStamp = this.#newestStamp;
+    const before = memory.fruitless?.newestStamp === newestStamp ? memory.fruitless : undefined;
+    const count = (before?.count ?? 0) + 1;
+    const notBeforeMs = this.#context.clock.monotonic() + findRetryMs(count, 'refused');
+    memory.fruitless = isFruitless ? { count, newestStamp, notBeforeMs } : undefined;
+  }
+
+  async #noteCurrentFault(name: string, cause: unknown, kept: TakenLines | undefined, off: number): Promise<void> {
     if (kept) await this.#log.record({ type: 'lines-read', piece: kept.piece }, kept);
     this.#hasFailed = true;
     this.#context.report({ type: 'log-failed', component: this.#component, file: name, cause });
     if (!isFileFault(cause) || this.#log.isPutOff(cause)) throw cause;
+    this.#noteFruit(cause, off);
   }
 
   /** Reads the rotated files that continue nothing, oldest first. */

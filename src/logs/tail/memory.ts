@@ -83,6 +83,15 @@ export function readKnownGaps(facts: string | undefined): readonly KnownGap[] {
 /** Looks at a log while a line stays on the router: room for a failed one, and for growth that speeds up. */
 const LOOKS_PER_LIFETIME = 4;
 
+/** Downloads of `current` that ended early, one after the other, and gave no new line. */
+export interface FruitlessDownloads {
+  readonly count: number;
+  /** The newest rotated file that was listed: behind another one, `current` is another file. */
+  readonly newestStamp: string | undefined;
+  /** Monotonic time before which there is no other one. Milliseconds. */
+  readonly notBeforeMs: number;
+}
+
 /** State of a log that is kept from one run to the next, and is learnt again after a restart. */
 export interface LogMemory {
   /** Entity tag of `current` as it was read last. */
@@ -93,6 +102,7 @@ export interface LogMemory {
   wallOffsetMs: number | undefined;
   /** Since when the router answers that it is busy instead of giving a file of the log. Monotonic, milliseconds. */
   busySinceMs: number | undefined;
+  fruitless: FruitlessDownloads | undefined;
   readonly skew: SkewBounds;
   readonly retention: Retention;
 }
@@ -104,6 +114,7 @@ export function createLogMemory(): LogMemory {
     lookedAtMs: undefined,
     wallOffsetMs: undefined,
     busySinceMs: undefined,
+    fruitless: undefined,
     skew: createSkewBounds(),
     retention: new Retention(),
   };

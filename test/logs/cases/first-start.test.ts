@@ -92,7 +92,7 @@ test('with start now, lines that were written since the first contact come, even
   files.set('network/current', write(START_MS + MINUTE_MS, 'new 2'));
   await bench.reader.turn();
   bench.refusals.clear();
-  await bench.reader.turn();
+  await bench.reader.turnsFor(MINUTE_MS);
   expect(messagesOf(linesOf(bench.reader.records))).toEqual(['new 1', 'new 2']);
   expect(gapsOf(bench.reader.records).map(({ file, details }) => [file, details?.['lines']])).toEqual([
     ['network/log-2026-11-21-11:00:00', null],
