@@ -70,7 +70,7 @@ export class ComponentTail {
     // The store may have lost where the log stood: its lines are read again.
     if (this.#isFirstContact) forgetLook(this.#log.memory);
     const isZoneUnstored = known !== undefined && known.zone === undefined;
-    this.#isUnstored = !context.isReplaced && (isZoneUnstored || this.#log.isClockSetBack);
+    this.#isUnstored = !context.isReplaced && (isZoneUnstored || this.#log.isClockSet);
     this.#reader = new FileReader(this.#log);
     // The times of a device that answers no more stay as they were: what is told of its end has them.
     if (!context.isReplaced) this.#log.alignTimes();
@@ -106,7 +106,7 @@ export class ComponentTail {
 
   /**
    * Returns the commits that must precede any reading: later evidence would change the zone that is assumed for this position, and
-   * what has waited since before the agent's clock was set back would begin to wait at each run.
+   * what has waited since before the agent's clock was set would begin to wait at each run.
    */
   pin(): readonly LogCommit[] {
     return this.#isUnstored ? [this.#log.prepare({ told: [] }).commit] : [];

@@ -37,8 +37,8 @@ export class TrackedLog {
   readonly observedMs: number;
   /** The same by the monotonic clock. */
   readonly beganMs: number;
-  /** True if the agent's clock was set back since the position was stored: then it has to be stored before anything waits. */
-  readonly isClockSetBack: boolean;
+  /** True if the agent's clock was set since the position was stored: where something waits, that has to be stored first. */
+  readonly isClockSet: boolean;
   /** Bytes of lines read in this run, and those of lines about requests of this program among them. */
   readBytes = 0;
   ownBytes = 0;
@@ -51,10 +51,9 @@ export class TrackedLog {
     this.memory = context.memory.of(component);
     this.observedMs = context.clock.now();
     this.beganMs = context.clock.monotonic();
-    this.#noteWallClock();
     const known = position ?? createPosition();
-    const bounded = boundTimes(known, this.observedMs);
-    this.isClockSetBack = bounded !== known;
+    const bounded = boundTimes(known, this.observedMs, this.#noteWallClock());
+    this.isClockSet = bounded !== known;
     this.#state = createLogState(bounded);
   }
 
@@ -151,12 +150,18 @@ export class TrackedLog {
     if (before.offsetAt(nowMs) !== zone.offsetAt(nowMs)) Object.assign(this.memory.skew, createSkewBounds());
   }
 
-  /** Forgets what was learnt of the router's clock if the agent's own was set since: it would look like a jump of the router's. */
-  #noteWallClock(): void {
+  /**
+   * Returns by how much the agent's clock was set since the last run. What was learnt of the router's clock is forgotten then: it
+   * would look like a jump of that one.
+   */
+  #noteWallClock(): number {
     const { memory, observedMs, beganMs } = this;
     const offsetMs = observedMs - beganMs;
-    if (Math.abs(offsetMs - (memory.wallOffsetMs ?? offsetMs)) >= CLOCK_SET_MS_MIN) forgetLook(memory);
+    const setByMs = offsetMs - (memory.wallOffsetMs ?? offsetMs);
     memory.wallOffsetMs = offsetMs;
+    if (Math.abs(setByMs) < CLOCK_SET_MS_MIN) return 0;
+    forgetLook(memory);
+    return setByMs;
   }
 
   /** Adds a gap to the facts about the router, which are stored with the step that tells of it. */
