@@ -149,8 +149,8 @@ export class ComponentTail {
       if (rotated) return rotated;
     }
     if (listed.current === undefined) await this.#endSkipping();
-    // Where nothing is written now, nothing goes ahead of the history.
-    if (this.#position.open || this.#isAtEnd || listed.current === undefined) await this.#readBackfill(listed, signal);
+    // Where `current` is empty, missing or cannot be read, nothing goes ahead of the history.
+    if (!this.#isDeferred) await this.#readBackfill(listed, signal);
     this.#reportEnd(listed);
     return 'settled';
   }

@@ -174,9 +174,10 @@ test('with a start some time ago, what a later file begins with belongs to the l
 });
 
 test.each([
-  ['is not listed', undefined],
-  ['is empty', ''],
-])('a long history is read to its end where current %s', async (_how, current) => {
+  ['is not listed', undefined, undefined],
+  ['is empty', '', undefined],
+  ['is refused', '2026-11-21 06:30:00 [wan] line 7\n', 500],
+])('a long history is read to its end where current %s', async (_how, current, status) => {
   const files = new Map(
     [1, 2, 3, 4, 5, 6].map((hour) => [
       `network/log-2026-11-21-0${hour}:00:00.bz2`,
@@ -185,6 +186,10 @@ test.each([
   );
   if (current !== undefined) files.set('network/current', current);
   await using bench = await openFileBench(files, { historyBytesMax: 3000, zone: new Zone('UTC') });
+  if (status !== undefined) {
+    const refusal = new SourceError('http', 'Refused', { status, disposition: 'skip', isAnswered: true });
+    bench.refusals.set('network/current', refusal);
+  }
   await bench.reader.turn();
   await bench.reader.turnsFor(10 * MINUTE_MS);
   expect(messagesOf(linesOf(bench.reader.records)).map((message) => message.slice(0, 6))).toEqual(
