@@ -6,8 +6,7 @@ import { type ListedLog, parseStampUtcMs, type RotatedFile } from '../names.ts';
 import type { LogFile, LogPosition } from '../position/position.ts';
 import { findRetryMs } from '../tracker/files.ts';
 import {
-  GRACE_MS,
-  hasRefused,
+  findGraceMs,
   isBackfill,
   isBegun,
   isDue,
@@ -354,8 +353,8 @@ export class ComponentTail {
     const { report, clock } = this.#context;
     const component = this.#component;
     memory.retention.noteLook(beganMs, readBytes - ownBytes);
-    const isAwaited = pending.length > 0 && !hasRefused(this.#position);
-    const gapAtMs = isAwaited ? Math.min(...pending.map(({ sinceMs }) => sinceMs)) + GRACE_MS : undefined;
+    const sinceMs = Math.min(...pending.map((entry) => entry.sinceMs));
+    const gapAtMs = pending.length === 0 ? undefined : sinceMs + findGraceMs(this.#position);
     report({ type: 'log-retention', component, msToLoss: memory.retention.msToLoss(clock.monotonic()), gapAtMs });
     if (pending.length > 0 || isBehind) return;
     // Only now was no older line left unread: lines that come from now on were written since.

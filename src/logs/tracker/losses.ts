@@ -9,9 +9,9 @@ import { contradict, doLinksHold } from './links.ts';
 import {
   type Draft,
   edgeOf,
+  findGraceMs,
   GRACE_MS,
   hasBackfill,
-  hasRefused,
   isBackfill,
   isOlder,
   isSameFile,
@@ -80,9 +80,11 @@ function giveUpWaiting(draft: Draft, listed: ListedLog): Gap[] {
 }
 
 function giveUpPending(draft: Draft): Gap[] {
-  const { position, rules } = draft;
-  if (hasRefused(position) && !rules.isOnlyRun) return [];
-  const overdue = position.pending.filter((entry) => entry.isPassed || isOlder(draft, entry.sinceMs, GRACE_MS));
+  const { position } = draft;
+  const graceMs = findGraceMs(position);
+  const overdue = position.pending.filter(
+    (entry) => (entry.isPassed && graceMs === GRACE_MS) || isOlder(draft, entry.sinceMs, graceMs),
+  );
   position.pending = position.pending.filter((entry) => !overdue.includes(entry));
   return overdue.map(({ file, isPassed, to }) => {
     giveUp(draft, file);

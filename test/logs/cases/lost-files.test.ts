@@ -10,6 +10,7 @@ import {
   messagesOf,
   openFileBench,
   SECOND_MS,
+  START_MS,
 } from '../../support/log-bench.ts';
 
 /** What lives of the oracle have shown about files that are missing, empty, alike or gone before their turn. */
@@ -45,10 +46,11 @@ test('of two files that begin alike and wait for their rest, the right one goes 
 });
 
 test.each([
-  ['comes at last', [], ['one', 'three', 'two']],
+  ['comes', [], ['one', 'three', 'two']],
+  ['stays for a day', [{ details: { certainty: 'possible', reason: 'not-found', bytes_min: null } }], ['one', 'three']],
   ['is deleted unread', [{ details: { certainty: 'certain', reason: 'expired', bytes_min: null } }], ['one', 'three']],
 ] as const)(
-  'a rotated file that is refused for long and %s is no gap as long as it is listed',
+  'a rotated file that is refused for an hour and then %s was no gap until then',
   async (how, gaps, messages) => {
     const name = 'network/log-2026-11-21-12:00:10';
     const one = line('12:59:00', 'one');
@@ -58,10 +60,11 @@ test.each([
     bench.refusals.set(name, new SourceError('connect', 'Cut off', { disposition: 'retry' }));
     await bench.reader.turnsFor(HOUR_MS);
     expect(gapsOf(bench.reader.records)).toEqual([]);
-    expect(bench.reader.events.findLast(({ type }) => type === 'log-retention')).toMatchObject({ gapAtMs: undefined });
-    if (how === 'comes at last') bench.refusals.clear();
-    else bench.files.delete(name);
-    await bench.reader.turnsFor(HOUR_MS);
+    const gapAtMs = START_MS + 24 * HOUR_MS + 30 * SECOND_MS;
+    expect(bench.reader.events.findLast(({ type }) => type === 'log-retention')).toMatchObject({ gapAtMs });
+    if (how === 'comes') bench.refusals.clear();
+    else if (how === 'is deleted unread') bench.files.delete(name);
+    await bench.reader.turnsFor(how === 'stays for a day' ? 24 * HOUR_MS : HOUR_MS);
     expect(messagesOf(linesOf(bench.reader.records))).toEqual(messages);
     expect(gapsOf(bench.reader.records)).toMatchObject(gaps);
     // The gap is behind what was read of it.
