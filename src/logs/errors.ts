@@ -63,6 +63,11 @@ export function isTooLong(cause: unknown): boolean {
   return cause instanceof SourceError && LIMIT_CODES.has(cause.code);
 }
 
+/** True if a body came and not all of it: to ask for it again costs as much. */
+export function isBodyUnfinished(cause: unknown): boolean {
+  return isBodyCut(cause) || isTooLong(cause) || (cause instanceof SourceError && statusOf(cause) === 200);
+}
+
 /** Returns the fault of the requested file that an error stands for. */
 export function toFileFault(cause: unknown): FileFault {
   if (cause instanceof ArchiveError)

@@ -105,7 +105,7 @@ export class FileReader {
         refuted.push(other);
       } catch (cause) {
         if (signal.aborted || this.#log.context.hasLostCommit || dispositionOf(cause) === 'hold-back') throw cause;
-        const outcome = this.#understand(request, attempt, cause);
+        const outcome = this.#understand(request, attempt, cause, isRetry);
         const isRefusedPart = request.stamp === undefined && statusOf(cause) === 206;
         const isWorthRetry = isRefusedPart || isBodyCut(cause);
         if (outcome.kind !== 'failed' || isRetry || !isWorthRetry) return outcome;
@@ -190,7 +190,7 @@ export class FileReader {
   }
 
   /** Finds out what an error says of the file. Takes the whole lines that came before it. */
-  #understand({ stamp }: FileRequest, attempt: Attempt, cause: unknown): FileOutcome {
+  #understand({ stamp }: FileRequest, attempt: Attempt, cause: unknown, isRetry: boolean): FileOutcome {
     const { context, memory } = this.#log;
     const { scan, unlessEtag, candidates } = attempt;
     const status = stamp === undefined ? statusOf(cause) : undefined;
@@ -204,16 +204,17 @@ export class FileReader {
       return { kind: 'read', result, scan: undefined, etag: undefined };
     }
     if (status === 206) context.noteRange(false);
-    return { kind: 'failed', cause, kept: scan && this.#takeWhole(scan, stamp, cause) };
+    const isAlwaysCut = isTooLong(cause) || (isRetry && isBodyCut(cause));
+    return { kind: 'failed', cause, kept: scan && this.#takeWhole(scan, stamp, isAlwaysCut) };
   }
 
   /** After a fault: takes the lines that came before it, which are whole and verified. */
-  #takeWhole(scan: Scan, stamp: string | undefined, cause: unknown): TakenLines | undefined {
+  #takeWhole(scan: Scan, stamp: string | undefined, isAlwaysCut: boolean): TakenLines | undefined {
     const { file } = scan;
     if (!file) return undefined;
-    // A new `current` that no second listing has confirmed is read again next time; but one that is too long for one
-    // download would never be read to its end.
-    if (stamp === undefined && !isBegun(this.#log.position, file) && !isTooLong(cause)) return undefined;
+    // A new `current` that no second listing has confirmed is read again next time; but one that no download gives whole
+    // would never be read to its end.
+    if (stamp === undefined && !isBegun(this.#log.position, file) && !isAlwaysCut) return undefined;
     const taken = this.take(scan, stamp);
     const isInOrder = trackOf(this.#log.view, file, stamp) === 'live';
     const holds = isInOrder && taken.piece.stream?.held !== undefined;
@@ -295,9 +296,16 @@ export class FileReader {
       order,
       behind: lineBehind(position, file) ?? waitingTo ?? undefined,
       ...(isInOrder && { stream: position.stream, notBeforeMs: memory.lookedAtMs, skew: memory.skew }),
-      skipBeforeUtcMs: position.skipBeforeUtcMs,
+      skipBeforeUtcMs: this.#skipBeforeUtcMs,
     };
     return { file, context };
+  }
+
+  /** Of what the router has written since the first contact, nothing is passed over, however late it can be read. */
+  get #skipBeforeUtcMs(): number | undefined {
+    const { position, context } = this.#log;
+    const { skipBeforeUtcMs } = position;
+    return skipBeforeUtcMs && Math.min(skipBeforeUtcMs, context.contactMs ?? skipBeforeUtcMs);
   }
 }
 

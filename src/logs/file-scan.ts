@@ -380,9 +380,11 @@ export class FileScan implements Scan {
 
   /** Finds the head of the file; `undefined` while more of it is needed. Throws {@link LogError} if it is that of no log. */
   #findHead(bytes: Buffer, nulBytes: number, isWhole: boolean, context: StampContext): Head | undefined {
-    const { name, isClosed, isStampExpected } = this.#options;
+    const { name, candidates, isClosed, isStampExpected } = this.#options;
     const head = findHead(bytes, nulBytes, isWhole && isClosed, context);
     if (!head || head.firstWallAsUtcMs !== undefined) return head;
+    // What was read before is a log, whatever it begins with.
+    if (candidates.some(({ key }) => key === head.key)) return head;
     if (looksForeign(bytes)) throw createForeignError(name);
     if (!isStampExpected) return head;
     const late = findLateStamp(bytes, nulBytes, isWhole, context);

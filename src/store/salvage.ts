@@ -11,10 +11,12 @@ const UNFINISHED = '.rebuilding';
 /** Suffix of a finished database that is about to replace the damaged one. */
 const FINISHED = '.rebuilt';
 const DAMAGED = '.damaged';
+/** Tables are read from both ends: a damaged page ends the reading, and there may be whole ones behind it. */
+const ORDERS = ['ASC', 'DESC'];
 
 /**
  * Replaces a damaged database by a new one with everything readable: batches whose checksum is correct, cursors, and facts
- * about routers. Positions are not copied: one of them may be beyond a lost batch, and without them the lines are read again,
+ * and values of routers. Positions are not copied: one of them may be beyond a lost batch, and without them the lines are read again,
  * with the same uids. A crash at any point leaves either the damaged database or the finished new one. `openEmpty` opens a new
  * database with its tables. Returns the number of undelivered records saved and the new path of the damaged database.
  */
@@ -102,6 +104,7 @@ function copyAll(damaged: DatabaseSync, fresh: SqliteFile): number {
     if (cursors.length === 0 || batch >= waitingFrom) recordsSaved += records;
   }
   copyFacts(damaged, fresh);
+  copyValues(damaged, fresh);
   return recordsSaved;
 }
 
@@ -112,14 +115,24 @@ function copyAll(damaged: DatabaseSync, fresh: SqliteFile): number {
 function copyFacts(damaged: DatabaseSync, fresh: SqliteFile): void {
   const add = (router: unknown, text: unknown) =>
     fresh.run('INSERT INTO fact (router, text) VALUES (?, ?) ON CONFLICT DO NOTHING', String(router), String(text));
-  // From both ends: a damaged page ends the reading, and there may be whole ones behind it.
-  for (const order of ['ASC', 'DESC']) {
+  for (const order of ORDERS) {
     const facts = readWhilePossible(damaged, `SELECT router, text FROM fact ORDER BY router ${order}`);
     for (const { router, text } of facts) add(router, text);
   }
   for (const table of ['log', 'batch']) {
     const routers = readWhilePossible(damaged, `SELECT DISTINCT router FROM ${table} WHERE router <> ''`);
     for (const { router } of routers) add(router, '');
+  }
+}
+
+/** Copies the values of routers: what an operator has asked for, such as a pause, must not end with the damage. */
+function copyValues(damaged: DatabaseSync, fresh: SqliteFile): void {
+  for (const order of ORDERS) {
+    const query = `SELECT router, key, text FROM note ORDER BY router ${order}, key ${order}`;
+    for (const { router, key, text } of readWhilePossible(damaged, query)) {
+      const values = [String(router), String(key), String(text)];
+      fresh.run('INSERT INTO note (router, key, text) VALUES (?, ?, ?) ON CONFLICT DO NOTHING', ...values);
+    }
   }
 }
 

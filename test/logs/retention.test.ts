@@ -32,13 +32,6 @@ test.for([1000, 30_000, 10 * MINUTE_MS])(
   },
 );
 
-test('Retention begins anew when the clock of the agent was set back', () => {
-  const retention = createRetention();
-  look(retention, 24 * HOUR_MS, 25 * HOUR_MS, 30_000, 10);
-  look(retention, 0, HOUR_MS, 30_000, 1000);
-  expect((retention.lifetimeMs ?? 0) / 1000).toBeCloseTo(((FILES + 1) * FILE_BYTES) / 1000, 3);
-});
-
 test('Retention remembers little of each log, however often it is looked at', () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;

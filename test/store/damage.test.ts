@@ -244,6 +244,30 @@ test('a rebuilt database keeps the facts about routers, and empty ones of a rout
   expect([store.readFacts('plant-7'), store.readFacts('plant-9')]).toEqual(['', undefined]);
 });
 
+test('a rebuilt database keeps what an operator has asked for of a router', async () => {
+  await using folder = await createStoreFolder();
+  const values = Array.from({ length: 400 }, (_, index) => [`plant-${index}`, `paused ${index} `.repeat(50)] as const);
+  {
+    using store = folder.open();
+    for (const [router, text] of values) store.writeValue(router, 'lifecycle', text);
+    store.commit(commitOf(['1']));
+  }
+  await destroyTree(folder.database, 'batch');
+  {
+    using store = folder.open();
+    for (const [router, text] of values) expect(store.readValue(router, 'lifecycle')).toBe(text);
+  }
+  // The page in the middle: the values on both sides of it are whole.
+  const bytes = await readFile(folder.database);
+  const page = Math.floor(bytes.indexOf('paused 200 paused 200') / 4096) * 4096;
+  await writeFile(folder.database, bytes.fill(0xff, page, page + 4096));
+  await destroyTree(folder.database, 'batch');
+  using store = folder.open();
+  const kept = values.filter(([router, text]) => store.readValue(router, 'lifecycle') === text);
+  expect(kept.length).toBeGreaterThan(values.length / 2);
+  expect(kept.length).toBeLessThan(values.length);
+});
+
 test('a rebuilt database numbers new batches behind those that the sinks already have', async () => {
   await using folder = await createStoreFolder();
   {

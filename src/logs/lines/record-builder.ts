@@ -64,6 +64,9 @@ export class RecordBuilder {
   #batch: ScanBatch;
   /** Matches of the log rules in the lines of the batch. */
   #matches = new MatchTotals();
+  /** True until a line with a time is recent enough: older ones before it are passed over. */
+  #maySkip: boolean;
+  /** True if the line before was passed over, or there was none: so is one without a time, which belongs to it. */
   #isSkipping: boolean;
   /** True if the next line may be the second half of one. */
   #isHalf = false;
@@ -100,7 +103,8 @@ export class RecordBuilder {
     if (!context.stream) this.#times.beginAlone();
     // Also in a file that was read in part, as long as all of that was passed over.
     const isBeginning = file.off === 0 || (context.stream && context.stream.lastUid === undefined);
-    this.#isSkipping = context.skipBeforeUtcMs !== undefined && isBeginning === true;
+    this.#maySkip = context.skipBeforeUtcMs !== undefined && isBeginning === true;
+    this.#isSkipping = this.#maySkip && context.stream?.lastUid === undefined;
     this.#recovered = file.recovered;
   }
 
@@ -216,13 +220,13 @@ export class RecordBuilder {
    */
   takeRun(bytes: Buffer, from: number, start: number): number {
     const isOrdinary = this.#waiting.length === 0 && this.#file.tornAt.length === 0;
-    if (!isOrdinary || this.#isSkipping || this.#isHalf || this.#recovered) return from;
+    if (!isOrdinary || this.#maySkip || this.#isHalf || this.#recovered) return from;
     return this.#usual.take(bytes, from, start, { batch: this.#batch, matches: this.#matches });
   }
 
   /** Takes a line by the short way, if it is a usual one. */
   #pushUsual(line: RawLine, lineText: string): boolean {
-    if (this.#isSkipping || this.#isHalf || this.#recovered || this.#waiting.hasUnsynced) return false;
+    if (this.#maySkip || this.#isHalf || this.#recovered || this.#waiting.hasUnsynced) return false;
     const text = lineText.endsWith('\r') ? lineText.slice(0, -1) : lineText;
     const time = this.#times.readStamp(text);
     if (!time || time.hasFraction) return false;
@@ -270,12 +274,12 @@ export class RecordBuilder {
       return;
     }
     const parsed = this.#times.parse(text);
-    if (parsed.time && this.#skips(parsed.time)) this.#isSkipping = true;
-    else if (parsed.time) this.#isSkipping = false;
+    if (parsed.time) {
+      this.#isSkipping = this.#skips(parsed.time);
+      this.#maySkip &&= this.#isSkipping;
+    }
     if (this.#isSkipping) {
-      this.#batch.skipped++;
-      this.#batch.skippedBytes += line.length + 1;
-      this.#file.lastStart = line.start;
+      this.#skip(line);
       if (parsed.time) this.#resolveTime(parsed.time, line.start, false);
       return;
     }
@@ -339,7 +343,10 @@ export class RecordBuilder {
   }
 
   #pushRepeat(line: RawLine, text: string, count: number): void {
-    if (this.#isSkipping) return;
+    if (this.#isSkipping) {
+      this.#skip(line);
+      return;
+    }
     this.#waiting.resolveUnsynced(undefined, 'more');
     this.#flush();
     const { shownMs } = this.#file;
@@ -384,9 +391,16 @@ export class RecordBuilder {
     return renderRecoveredUid(this.#uidPrefix, this.#recovered.block, offset - this.#recovered.offset);
   }
 
+  /** Counts a line that is passed over. */
+  #skip(line: RawLine): void {
+    this.#batch.skipped++;
+    this.#batch.skippedBytes += line.length + 1;
+    this.#file.lastStart = line.start;
+  }
+
   #skips(time: Stamp): boolean {
     const { skipBeforeUtcMs } = this.#context;
-    return skipBeforeUtcMs !== undefined && this.#isSkipping && this.#times.toUtcMs(time) < skipBeforeUtcMs;
+    return skipBeforeUtcMs !== undefined && this.#maySkip && this.#times.toUtcMs(time) < skipBeforeUtcMs;
   }
 
   /** Judges the time of a line. A jump of the clock becomes a record of its own before a line that is shown. */

@@ -1,11 +1,12 @@
 import type { LogCommit } from '../../model/index.ts';
-import { isFileFault } from '../errors.ts';
+import { isBodyUnfinished, isFileFault } from '../errors.ts';
 import { FileReader, type FileRequest, type TakenLines } from '../file-reader.ts';
 import type { LogStart } from '../log-settings.ts';
 import { type ListedLog, parseStampUtcMs, type RotatedFile } from '../names.ts';
 import type { LogFile, LogPosition } from '../position/position.ts';
+import { findRetryMs } from '../tracker/files.ts';
 import {
-  GRACE_MS,
+  findGraceMs,
   isBackfill,
   isBegun,
   isDue,
@@ -68,7 +69,7 @@ export class ComponentTail {
     // The store may have lost where the log stood: its lines are read again.
     if (this.#isFirstContact) forgetLook(this.#log.memory);
     const isZoneUnstored = known !== undefined && known.zone === undefined;
-    this.#isUnstored = !context.isReplaced && (isZoneUnstored || this.#log.isClockSetBack);
+    this.#isUnstored = !context.isReplaced && (isZoneUnstored || this.#log.isClockSet);
     this.#reader = new FileReader(this.#log);
     // The times of a device that answers no more stay as they were: what is told of its end has them.
     if (!context.isReplaced) this.#log.alignTimes();
@@ -104,7 +105,7 @@ export class ComponentTail {
 
   /**
    * Returns the commits that must precede any reading: later evidence would change the zone that is assumed for this position, and
-   * what has waited since before the agent's clock was set back would begin to wait at each run.
+   * what has waited since before the agent's clock was set would begin to wait at each run.
    */
   pin(): readonly LogCommit[] {
     return this.#isUnstored ? [this.#log.prepare({ told: [] }).commit] : [];
@@ -147,8 +148,8 @@ export class ComponentTail {
       if (rotated) return rotated;
     }
     if (listed.current === undefined) await this.#endSkipping();
-    // Where nothing is written now, nothing goes ahead of the history.
-    if (this.#position.open || this.#isAtEnd || listed.current === undefined) await this.#readBackfill(listed, signal);
+    // Where `current` is empty, missing or cannot be read, nothing goes ahead of the history.
+    if (!this.#isDeferred) await this.#readBackfill(listed, signal);
     this.#reportEnd(listed);
     return 'settled';
   }
@@ -228,18 +229,51 @@ export class ComponentTail {
 
   /** Reads `current`; resolves with `undefined` when there is nothing new, or reading failed. */
   async #readCurrent(request: FileRequest, signal: AbortSignal) {
+    const { memory } = this.#log;
+    if (this.#isFruitless) {
+      this.#hasFailed = true;
+      return undefined;
+    }
+    const { off } = this.#position.open ?? { off: 0 };
     const outcome = await this.#reader.read(request, signal);
+    if (outcome.kind === 'failed') {
+      await this.#noteCurrentFault(request.name, outcome.cause, outcome.kept, off);
+      return undefined;
+    }
+    memory.fruitless = undefined;
     if (outcome.kind === 'read') return outcome;
-    if (outcome.kind === 'unchanged') this.#isAtEnd = true;
-    else await this.#noteCurrentFault(request.name, outcome.cause, outcome.kept);
+    this.#isAtEnd = true;
     return undefined;
   }
 
-  async #noteCurrentFault(name: string, cause: unknown, kept: TakenLines | undefined): Promise<void> {
+  get #newestStamp(): string | undefined {
+    return this.#noted?.rotated.at(-1)?.stamp;
+  }
+
+  /** True while `current` is left alone, because its downloads end early and give nothing new: each of them costs bytes. */
+  get #isFruitless(): boolean {
+    const { fruitless } = this.#log.memory;
+    if (!fruitless || this.#context.isOnlyRun || fruitless.newestStamp !== this.#newestStamp) return false;
+    return this.#context.clock.monotonic() < fruitless.notBeforeMs;
+  }
+
+  /** A download of `current`, which was read up to `off` before, has failed: notes if it cost bytes and gave nothing new. */
+  #noteFruit(cause: unknown, off: number): void {
+    const { memory } = this.#log;
+    const isFruitless = isBodyUnfinished(cause) && (this.#position.open?.off ?? 0) <= off;
+    const newestStamp = this.#newestStamp;
+    const before = memory.fruitless?.newestStamp === newestStamp ? memory.fruitless : undefined;
+    const count = (before?.count ?? 0) + 1;
+    const notBeforeMs = this.#context.clock.monotonic() + findRetryMs(count, 'refused');
+    memory.fruitless = isFruitless ? { count, newestStamp, notBeforeMs } : undefined;
+  }
+
+  async #noteCurrentFault(name: string, cause: unknown, kept: TakenLines | undefined, off: number): Promise<void> {
     if (kept) await this.#log.record({ type: 'lines-read', piece: kept.piece }, kept);
     this.#hasFailed = true;
     this.#context.report({ type: 'log-failed', component: this.#component, file: name, cause });
     if (!isFileFault(cause) || this.#log.isPutOff(cause)) throw cause;
+    this.#noteFruit(cause, off);
   }
 
   /** Reads the rotated files that continue nothing, oldest first. */
@@ -314,13 +348,14 @@ export class ComponentTail {
   #reportEnd(listed: ListedLog): void {
     const isBehind = this.#listFresh(listed).some(({ stamp }) => !isBackfill(this.#position, stamp));
     if (this.#hasFailed || this.#isDeferred) return;
-    const { memory, observedMs, readBytes, ownBytes } = this.#log;
+    const { memory, observedMs, beganMs, readBytes, ownBytes } = this.#log;
     const { pending, open } = this.#position;
     const { report, clock } = this.#context;
     const component = this.#component;
-    memory.retention.noteLook(observedMs, readBytes - ownBytes);
-    const gapAtMs = pending.length === 0 ? undefined : Math.min(...pending.map(({ sinceMs }) => sinceMs)) + GRACE_MS;
-    report({ type: 'log-retention', component, msToLoss: memory.retention.msToLoss(clock.now()), gapAtMs });
+    memory.retention.noteLook(beganMs, readBytes - ownBytes);
+    const sinceMs = Math.min(...pending.map((entry) => entry.sinceMs));
+    const gapAtMs = pending.length === 0 ? undefined : sinceMs + findGraceMs(this.#position);
+    report({ type: 'log-retention', component, msToLoss: memory.retention.msToLoss(clock.monotonic()), gapAtMs });
     if (pending.length > 0 || isBehind) return;
     // Only now was no older line left unread: lines that come from now on were written since.
     if (this.#isAtEnd) memory.lookedAtMs = observedMs;

@@ -83,6 +83,15 @@ export function readKnownGaps(facts: string | undefined): readonly KnownGap[] {
 /** Looks at a log while a line stays on the router: room for a failed one, and for growth that speeds up. */
 const LOOKS_PER_LIFETIME = 4;
 
+/** Downloads of `current` that ended early, one after the other, and gave no new line. */
+export interface FruitlessDownloads {
+  readonly count: number;
+  /** The newest rotated file that was listed: behind another one, `current` is another file. */
+  readonly newestStamp: string | undefined;
+  /** Monotonic time before which there is no other one. Milliseconds. */
+  readonly notBeforeMs: number;
+}
+
 /** State of a log that is kept from one run to the next, and is learnt again after a restart. */
 export interface LogMemory {
   /** Entity tag of `current` as it was read last. */
@@ -95,6 +104,7 @@ export interface LogMemory {
   wallOffsetMs: number | undefined;
   /** Since when the router answers that it is busy instead of giving a file of the log. Monotonic, milliseconds. */
   busySinceMs: number | undefined;
+  fruitless: FruitlessDownloads | undefined;
   readonly skew: SkewBounds;
   readonly retention: Retention;
 }
@@ -107,6 +117,7 @@ export function createLogMemory(): LogMemory {
     lookedAtMs: undefined,
     wallOffsetMs: undefined,
     busySinceMs: undefined,
+    fruitless: undefined,
     skew: createSkewBounds(),
     retention: new Retention(),
   };
@@ -125,6 +136,8 @@ export class TailMemory {
   readonly told = new Set<string>();
   /** The log with which the last run ended before its time: the next one begins behind it, so that none is passed over for ever. */
   after: string | undefined;
+  /** Logs that had their turn since a run last came to its end: no urgent one has another before all others had theirs. */
+  readonly served = new Set<string>();
   /** Logs that ended a run with an error when they were read last. */
   readonly broken = new Set<string>();
   /** Series of the log rules; bounds them. */
@@ -145,6 +158,7 @@ export class TailMemory {
     this.#logs.delete(component);
     this.told.delete(component);
     this.broken.delete(component);
+    this.served.delete(component);
   }
 
   of(component: string): LogMemory {
@@ -166,7 +180,7 @@ export class TailMemory {
   }
 }
 
-/** Numbers of a growth of a log: the looks from and to which it grew, by the agent's clock, and its bytes. */
+/** Numbers of a growth of a log: the looks from and to which it grew, monotonic, and its bytes. */
 const GROWTH_NUMBERS = 3;
 const [FROM, TO, BYTES] = [0, 1, 2] as const;
 
@@ -181,7 +195,10 @@ const FILE_BYTES = 1024 * 1024;
 /** Assumed number of rotated files before one was listed: the log daemon's usual limit. */
 const FILES = 5;
 
-/** Measures the growth of a log, and computes for how long a line stays on the router. */
+/**
+ * Measures the growth of a log, and computes for how long a line stays on the router. By a monotonic clock: once the wall clock was
+ * set ahead, a log would seem to grow slowly for an hour.
+ */
 export class Retention {
   /** The numbers of all growths, one after the other: as objects, those of an hour took three times as much memory. */
   #growths: number[] = [];
@@ -203,8 +220,6 @@ export class Retention {
   noteLook(nowMs: number, bytes: number): void {
     const fromMs = this.#lookedAtMs;
     this.#lookedAtMs = nowMs;
-    // The agent's clock was set back: spans to before that mean nothing.
-    if (fromMs !== undefined && nowMs < fromMs) this.#growths = [];
     // The first look says how much there is, not how fast it grows.
     if (fromMs === undefined || nowMs <= fromMs) return;
     const last = this.#growths.length - GROWTH_NUMBERS;

@@ -81,7 +81,7 @@ async function tailDevice(options: TailOnceOptions, signal: AbortSignal): Promis
     await noteListing();
     return listing.logs.get(component) ?? NOT_LISTED;
   };
-  const tails = sortByUrgency(components, memory, clock.now()).map((component) => ({
+  const tails = sortByUrgency(components, memory, clock.monotonic()).map((component) => ({
     component,
     tail: new ComponentTail(context, component, positions.get(component), () => relist(component)),
   }));
@@ -99,12 +99,14 @@ async function tailDevice(options: TailOnceOptions, signal: AbortSignal): Promis
       if (last !== undefined && shouldYield()) return true;
       last = next.component;
       memory.after = last;
+      memory.served.add(last);
       memory.broken.add(last);
       const outcome = await runUnlessBusy(next.tail, listing.logs.get(last) ?? NOT_LISTED, signal);
       memory.broken.delete(last);
       if (outcome !== 'busy') (outcome === 'more' ? tails : settled).push(next);
     }
     memory.after = undefined;
+    memory.served.clear();
     return false;
   } finally {
     await context.settle();
@@ -131,17 +133,25 @@ async function replaceAll(tails: readonly ComponentTail[], context: TailContext)
 
 /**
  * Logs in danger first, the most urgent before the others; the rest in the order of their names, from behind the last one on. One that
- * ended a run with an error is not urgent, however near its loss: it would keep all others from being read.
+ * ended a run with an error is not urgent, however near its loss: it would keep all others from being read. So would one that is
+ * urgent again in each of several runs that all end before their time.
  */
 function sortByUrgency(components: readonly string[], memory: TailMemory, nowMs: number): string[] {
-  const { after = '', broken } = memory;
+  const { after = '', broken, served } = memory;
+  if (components.every((component) => served.has(component))) served.clear();
   const sorted = components.toSorted();
   const start = sorted.findIndex((component) => component > after);
   const inOrder = start < 0 ? sorted : [...sorted.slice(start), ...sorted.slice(0, start)];
   const dangerOf = (component: string) => memory.of(component).retention.msToLoss(nowMs) ?? Number.POSITIVE_INFINITY;
-  const isUrgent = (component: string) => !broken.has(component) && dangerOf(component) < DANGER_MS;
+  const isUrgent = (component: string) =>
+    !broken.has(component) && !served.has(component) && dangerOf(component) < DANGER_MS;
   const urgent = inOrder.filter(isUrgent);
-  return [...urgent.toSorted((a, b) => dangerOf(a) - dangerOf(b)), ...inOrder.filter((one) => !urgent.includes(one))];
+  const others = inOrder.filter((one) => !urgent.includes(one));
+  return [
+    ...urgent.toSorted((a, b) => dangerOf(a) - dangerOf(b)),
+    ...others.filter((one) => !served.has(one)),
+    ...others.filter((one) => served.has(one)),
+  ];
 }
 
 /**

@@ -35,8 +35,10 @@ export class TrackedLog {
   readonly memory: LogMemory;
   /** The agent's clock when the run began to read this log. */
   readonly observedMs: number;
-  /** True if the agent's clock was set back since the position was stored: then it has to be stored before anything waits. */
-  readonly isClockSetBack: boolean;
+  /** The same by the monotonic clock. */
+  readonly beganMs: number;
+  /** True if the agent's clock was set since the position was stored: where something waits, that has to be stored first. */
+  readonly isClockSet: boolean;
   /** Bytes of lines read in this run, and those of lines about requests of this program among them. */
   readBytes = 0;
   ownBytes = 0;
@@ -48,10 +50,10 @@ export class TrackedLog {
     this.component = component;
     this.memory = context.memory.of(component);
     this.observedMs = context.clock.now();
-    this.#noteWallClock();
+    this.beganMs = context.clock.monotonic();
     const known = position ?? createPosition();
-    const bounded = boundTimes(known, this.observedMs);
-    this.isClockSetBack = bounded !== known;
+    const bounded = boundTimes(known, this.observedMs, this.#noteWallClock());
+    this.isClockSet = bounded !== known;
     this.#state = createLogState(bounded);
   }
 
@@ -148,12 +150,18 @@ export class TrackedLog {
     if (before.offsetAt(nowMs) !== zone.offsetAt(nowMs)) Object.assign(this.memory.skew, createSkewBounds());
   }
 
-  /** Forgets what was learnt of the router's clock if the agent's own was set since: it would look like a jump of the router's. */
-  #noteWallClock(): void {
-    const { memory, observedMs } = this;
-    const offsetMs = observedMs - this.context.clock.monotonic();
-    if (Math.abs(offsetMs - (memory.wallOffsetMs ?? offsetMs)) >= CLOCK_SET_MS_MIN) forgetLook(memory);
+  /**
+   * Returns by how much the agent's clock was set since the last run. What was learnt of the router's clock is forgotten then: it
+   * would look like a jump of that one.
+   */
+  #noteWallClock(): number {
+    const { memory, observedMs, beganMs } = this;
+    const offsetMs = observedMs - beganMs;
+    const setByMs = offsetMs - (memory.wallOffsetMs ?? offsetMs);
     memory.wallOffsetMs = offsetMs;
+    if (Math.abs(setByMs) < CLOCK_SET_MS_MIN) return 0;
+    forgetLook(memory);
+    return setByMs;
   }
 
   /** Adds a gap to the facts about the router, which are stored with the step that tells of it. */

@@ -51,10 +51,14 @@ export function noteFault({ position, rules }: Draft, stamp: string, fault: File
   if (!entry) return;
   // Faults of another kind begin the count anew: three times the same is what says something.
   const attempts = entry.fault === fault ? entry.attempts + 1 : 1;
-  const ceilingMs = fault === 'refused' ? REFUSED_CEILING_MS : RETRY_CEILING_MS;
-  const waitMs = Math.min(RETRY_FIRST_MS * 2 ** (attempts - 1), ceilingMs);
-  const failed = { ...entry, attempts, fault, notBeforeMs: rules.nowMs + waitMs };
+  const failed = { ...entry, attempts, fault, notBeforeMs: rules.nowMs + findRetryMs(attempts, fault) };
   position.waiting = { ...position.waiting, [stamp]: failed };
+}
+
+/** Returns how long a file is left alone that could not be read so many times. Milliseconds. */
+export function findRetryMs(attempts: number, fault: FileFault): number {
+  const ceilingMs = fault === 'refused' ? REFUSED_CEILING_MS : RETRY_CEILING_MS;
+  return Math.min(RETRY_FIRST_MS * 2 ** (attempts - 1), ceilingMs);
 }
 
 /** A file is the one that is being written now. */

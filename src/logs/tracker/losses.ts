@@ -9,6 +9,7 @@ import { contradict, doLinksHold } from './links.ts';
 import {
   type Draft,
   edgeOf,
+  findGraceMs,
   GRACE_MS,
   hasBackfill,
   isBackfill,
@@ -80,7 +81,10 @@ function giveUpWaiting(draft: Draft, listed: ListedLog): Gap[] {
 
 function giveUpPending(draft: Draft): Gap[] {
   const { position } = draft;
-  const overdue = position.pending.filter((entry) => entry.isPassed || isOlder(draft, entry.sinceMs, GRACE_MS));
+  const graceMs = findGraceMs(position);
+  const overdue = position.pending.filter(
+    (entry) => (entry.isPassed && graceMs === GRACE_MS) || isOlder(draft, entry.sinceMs, graceMs),
+  );
   position.pending = position.pending.filter((entry) => !overdue.includes(entry));
   return overdue.map(({ file, isPassed, to }) => {
     giveUp(draft, file);

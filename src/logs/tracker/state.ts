@@ -12,6 +12,8 @@ import type { Told } from './observation.ts';
 export const HOLD_MS = 60_000;
 /** After this the rest of a file counts as lost. Covers the slowest compression that a router can need. */
 export const GRACE_MS = 15 * 60_000;
+/** After this it counts as lost although a file is listed that cannot be downloaded: that one may never be. */
+const REFUSED_GRACE_MS = 86_400_000;
 /** A damaged file is asked for again so often before what can be read of it is taken. */
 const CORRUPT_ATTEMPTS = 3;
 
@@ -230,6 +232,12 @@ function endsBeforeLastRead(view: View, file: LogFile, stamp: string): boolean {
   });
   if (last?.firstUtcMs === undefined || isSameFile(last, file) || isFarAhead(view, last.firstUtcMs)) return false;
   return parseStampUtcMs(stamp) <= last.firstUtcMs + LINK_MS_MAX;
+}
+
+/** Returns how long the rest of a file is looked for. A listed file that the router does not give may be that rest for a day. */
+export function findGraceMs({ waiting }: LogPosition): number {
+  const isRefused = Object.values(waiting).some(({ fault, isBackfill: isOld }) => fault === 'refused' && !isOld);
+  return isRefused ? REFUSED_GRACE_MS : GRACE_MS;
 }
 
 /** True if the rest of an older file was missed so recently that newer lines should wait for it. */

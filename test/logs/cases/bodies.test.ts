@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { expect, onTestFinished, test } from 'vitest';
 import { createSteppedClock } from '../../../src/base/index.ts';
-import { type LogSource, openArchivePool } from '../../../src/logs/index.ts';
+import { type LogSource, openArchivePool, Zone } from '../../../src/logs/index.ts';
 import { SourceError } from '../../../src/model/index.ts';
 import { openRouter } from '../../router/http-router.ts';
 import {
@@ -137,11 +137,62 @@ test('a log whose download always comes to a stop ends the turn, and the next tu
     [0, 0],
     [60_000, 10_000_000],
   ] as const)
-    retention.noteLook(START_MS - 60_000 + atMs, bytes);
+    retention.noteLook(bench.clock.monotonic() - 60_000 + atMs, bytes);
   for (let turn = 0; turn < 3; turn++) await expect(bench.reader.turn()).rejects.toBe(stopping);
   expect(bench.asked).toEqual(['audit/current', 'network/current', 'system/current', 'audit/current']);
   expect(bench.reader.records).toMatchObject([{ component: 'system', message: 'line' }]);
 });
+
+test.each([
+  ['connect', false],
+  ['connect', true],
+  ['timeout', false],
+  ['timeout', true],
+] as const)(
+  'a current whose download always ends early (%s, ranges: %s) is read as far as it comes, and costs little where nothing new does',
+  async (code, hasRanges) => {
+    const PART_BYTES = 30_000;
+    const write = (from: number, to: number) =>
+      lineNames(from, to)
+        .map((name) => `2026-11-21 12:00:00 [wan] ${name}\n`)
+        .join('');
+    const files = new Map([['network/current', write(0, 1000)]]);
+    let sentBytes = 0;
+    const source: LogSource = {
+      listLogs: () => Promise.resolve([...files.keys()]),
+      readLog(name, _signal, consume, { start = 0 } = {}) {
+        const from = hasRanges ? start : 0;
+        const bytes = Buffer.from(files.get(name) ?? '').subarray(from);
+        return consume(
+          (async function* () {
+            const part = name.endsWith('current') ? bytes.subarray(0, PART_BYTES) : bytes;
+            sentBytes += part.length;
+            yield part;
+            if (part.length < bytes.length)
+              throw new SourceError(code, 'Ended early', { disposition: 'retry', isAnswered: code === 'timeout' });
+          })(),
+          from,
+        );
+      },
+    };
+    const clock = createSteppedClock(START_MS);
+    await using archives = openArchivePool({ workers: 1 });
+    const reader = new LogReader(source, archives, { clock, zone: new Zone('Europe/Berlin') });
+    await reader.turn();
+    await reader.turnsFor(HOUR_MS);
+    expect(sentBytes).toBeLessThan(30 * PART_BYTES);
+    const whole = lineNames(0, 1000);
+    const read = messagesOf(reader.records);
+    expect(read.length).toBeGreaterThan(800);
+    expect(read).toEqual(hasRanges ? whole : whole.slice(0, read.length));
+    // Another file is read at once.
+    files.set('network/log-2026-11-21-12:00:00', files.get('network/current') ?? '');
+    files.set('network/current', write(1000, 1002));
+    await reader.turn();
+    expect(messagesOf(reader.records)).toEqual(lineNames(0, 1002));
+    expect(gapsOf(reader.records)).toEqual([]);
+  },
+);
 
 test('case 28: an archive that expands without end is stopped, and is a gap at once', async () => {
   const layer = execFileSync('bash', ['-c', 'head -c 50000000 /dev/zero | bzip2 -c'], { maxBuffer: 2 ** 20 });

@@ -76,6 +76,30 @@ test('with start now, downloads that end early pass over the old lines part by p
   expect(new Set(gaps.map(({ uid }) => uid)).size).toBe(gaps.length);
 });
 
+test('with start now, lines that were written since the first contact come, even if current could not be read until then', async () => {
+  const write = (ms: number, message: string) =>
+    `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} [wan] ${message}\n`;
+  const old = write(START_MS - MINUTE_MS, 'old');
+  const files = new Map([
+    ['network/log-2026-11-21-11:00:00', write(START_MS - 2 * HOUR_MS, 'older')],
+    ['network/current', old],
+  ]);
+  await using bench = await openFileBench(files, { start: 'now', zone: new Zone('UTC') });
+  bench.refusals.set('network/current', new SourceError('connect', 'Cut off', { disposition: 'retry' }));
+  await bench.reader.turn();
+  await bench.clock.advance(MINUTE_MS);
+  files.set('network/log-2026-11-21-12:01:00', `${old}${write(START_MS + 30 * SECOND_MS, 'new 1')}`);
+  files.set('network/current', write(START_MS + MINUTE_MS, 'new 2'));
+  await bench.reader.turn();
+  bench.refusals.clear();
+  await bench.reader.turnsFor(MINUTE_MS);
+  expect(messagesOf(linesOf(bench.reader.records))).toEqual(['new 1', 'new 2']);
+  expect(gapsOf(bench.reader.records).map(({ file, details }) => [file, details?.['lines']])).toEqual([
+    ['network/log-2026-11-21-11:00:00', null],
+    ['network/log-2026-11-21-12:01:00', 1],
+  ]);
+});
+
 test('with start now and the positions lost, a router that was met before is read from its start, or from the first contact', async () => {
   await using bench = await openLogBench({ ...AT_ONCE, turns: { start: 'now' } });
   bench.write(0, 2);
@@ -123,10 +147,37 @@ test('lines that are passed over in two files are two gaps', async () => {
   expect(new Set(gaps.map(({ uid }) => uid)).size).toBe(2);
 });
 
+test('with a start some time ago, what a later file begins with belongs to the line before it and is not passed over', async () => {
+  const line = (time: string, message: string) => `2026-11-21 ${time} [wan] ${message}\n`;
+  const notice = (count: number) => `${' '.repeat(16)}- Last output repeated ${count} times -\n`;
+  await using bench = await openFileBench(
+    new Map([
+      ['network/log-2026-11-21-11:40:00', line('12:20:00', 'old') + notice(3) + line('12:35:00', 'first')],
+      ['network/log-2026-11-21-11:50:00', notice(17) + line('12:45:00', 'second')],
+      ['network/current', `\tstack of the second\n${line('12:55:00', 'third')}`],
+    ]),
+    { start: { backMs: 30 * MINUTE_MS } },
+  );
+  await bench.reader.turn();
+  // The last line may be continued until nothing more has come.
+  await bench.reader.turn();
+  const { records } = bench.reader;
+  expect(records.filter(({ event }) => event !== 'log.gap')).toMatchObject([
+    { message: 'first' },
+    { event: 'log.repeat', details: { count: 17 } },
+    { message: 'second' },
+    { message: '\tstack of the second' },
+    { message: 'third' },
+  ]);
+  expect(gapsOf(records)).toMatchObject([{ details: { reason: 'skipped', lines: 2 } }]);
+  expect(bench.reader.count('log-repeat-found')).toBe(1);
+});
+
 test.each([
-  ['is not listed', undefined],
-  ['is empty', ''],
-])('a long history is read to its end where current %s', async (_how, current) => {
+  ['is not listed', undefined, undefined],
+  ['is empty', '', undefined],
+  ['is refused', '2026-11-21 06:30:00 [wan] line 7\n', 500],
+])('a long history is read to its end where current %s', async (_how, current, status) => {
   const files = new Map(
     [1, 2, 3, 4, 5, 6].map((hour) => [
       `network/log-2026-11-21-0${hour}:00:00.bz2`,
@@ -135,6 +186,10 @@ test.each([
   );
   if (current !== undefined) files.set('network/current', current);
   await using bench = await openFileBench(files, { historyBytesMax: 3000, zone: new Zone('UTC') });
+  if (status !== undefined) {
+    const refusal = new SourceError('http', 'Refused', { status, disposition: 'skip', isAnswered: true });
+    bench.refusals.set('network/current', refusal);
+  }
   await bench.reader.turn();
   await bench.reader.turnsFor(10 * MINUTE_MS);
   expect(messagesOf(linesOf(bench.reader.records)).map((message) => message.slice(0, 6))).toEqual(

@@ -259,6 +259,22 @@ test('case 99: a log that grows by 1 MB in ten minutes, with five archives, is a
   expect(bench.reader.memory.computeIntervalMs({ floorMs: 5000, ceilingMs: 30_000 })).toBe(30_000);
 });
 
+test.each([-24 * HOUR_MS, 24 * HOUR_MS])(
+  'a log that grows fast is looked at in time, also once the clock of the agent was set by %i ms',
+  async (jumpMs) => {
+    await using bench = await openLogBench({ simulator: { logs: { compressionMs: 0, maxSizeBytes: 2 ** 30 } } });
+    for (let look = 0; look < 8; look++) {
+      if (look === 4) bench.clock.jump(jumpMs);
+      bench.router.appendLog('network', 'x'.repeat(7960));
+      await bench.clock.advance(MINUTE_MS / 2);
+      await bench.reader.turn();
+    }
+    const { lifetimeMs = 0 } = bench.reader.memory.of('network').retention;
+    // Six files of one MiB, at eight kilobytes in half a minute.
+    expect(lifetimeMs / HOUR_MS).toBeCloseTo((6 * 2 ** 20 * 30) / 7990 / 3600, 0);
+  },
+);
+
 test('lines about requests of this program are flagged, and do not make it look more often', async () => {
   await using bench = await openLogBench({ simulator: { features: { logRequests: true } } });
   bench.router.appendLog('network', 'a line');

@@ -250,3 +250,22 @@ test('case 98: lines of one second on both sides of a rotation sort in the order
   expect(identify(again)).toEqual(identify(records));
   expect(gapsOf(again)).toEqual([]);
 });
+
+test('case 40: a file that begins with much text without a time is read on once a line has one, also when it is rotated', async () => {
+  const text = Array.from(
+    { length: 5000 },
+    (_, n) => `\tat step ${n} of a dump without a time, ${'x'.repeat(40)}\n`,
+  ).join('');
+  await using bench = await openFileBench(new Map([['network/current', text]]));
+  expect(await bench.reader.turn()).toHaveLength(5000);
+  const first = `${text}2026-11-21 13:00:00 [wan] first\n`;
+  bench.files.set('network/current', first);
+  await bench.reader.turn();
+  const second = `${first}2026-11-21 13:00:10 [wan] second\n`;
+  bench.files.set('network/current', second);
+  await bench.reader.turn();
+  bench.files.set('network/log-2026-11-21-12:00:30', `${second}2026-11-21 13:00:20 [wan] third\n`);
+  bench.files.set('network/current', '2026-11-21 13:00:30 [wan] fourth\n');
+  await bench.reader.turnsFor(2 * MINUTE_MS);
+  expect(messagesOf(bench.reader.records.slice(5000))).toEqual(['first', 'second', 'third', 'fourth']);
+});

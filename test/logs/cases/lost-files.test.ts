@@ -1,13 +1,16 @@
 import { expect, test } from 'vitest';
 import type { LogSource } from '../../../src/logs/index.ts';
+import { SourceError } from '../../../src/model/index.ts';
 import {
   gapsOf,
+  HOUR_MS,
   LINKED_LOG,
   linesOf,
   MINUTE_MS,
   messagesOf,
   openFileBench,
   SECOND_MS,
+  START_MS,
 } from '../../support/log-bench.ts';
 
 /** What lives of the oracle have shown about files that are missing, empty, alike or gone before their turn. */
@@ -41,6 +44,33 @@ test('of two files that begin alike and wait for their rest, the right one goes 
   expect(messagesOf(linesOf(records))).toEqual(['rest', 'newest']);
   expect(gapsOf(records)).toEqual([]);
 });
+
+test.each([
+  ['comes', [], ['one', 'three', 'two']],
+  ['stays for a day', [{ details: { certainty: 'possible', reason: 'not-found', bytes_min: null } }], ['one', 'three']],
+  ['is deleted unread', [{ details: { certainty: 'certain', reason: 'expired', bytes_min: null } }], ['one', 'three']],
+] as const)(
+  'a rotated file that is refused for an hour and then %s was no gap until then',
+  async (how, gaps, messages) => {
+    const name = 'network/log-2026-11-21-12:00:10';
+    const one = line('12:59:00', 'one');
+    await using bench = await openFileBench(new Map([[CURRENT, one]]));
+    const [first] = await bench.reader.turn();
+    bench.files.set(name, one + line('13:00:05', 'two')).set(CURRENT, line('13:00:10', 'three'));
+    bench.refusals.set(name, new SourceError('connect', 'Cut off', { disposition: 'retry' }));
+    await bench.reader.turnsFor(HOUR_MS);
+    expect(gapsOf(bench.reader.records)).toEqual([]);
+    const gapAtMs = START_MS + 24 * HOUR_MS + 30 * SECOND_MS;
+    expect(bench.reader.events.findLast(({ type }) => type === 'log-retention')).toMatchObject({ gapAtMs });
+    if (how === 'comes') bench.refusals.clear();
+    else if (how === 'is deleted unread') bench.files.delete(name);
+    await bench.reader.turnsFor(how === 'stays for a day' ? 24 * HOUR_MS : HOUR_MS);
+    expect(messagesOf(linesOf(bench.reader.records))).toEqual(messages);
+    expect(gapsOf(bench.reader.records)).toMatchObject(gaps);
+    // The gap is behind what was read of it.
+    for (const { details } of gapsOf(bench.reader.records)) expect(details?.['from_uid']).toBe(first?.uid);
+  },
+);
 
 test('a file that looks like one from long ago does not close the gap before it', async () => {
   const boot = line('10:00:00', 'boot');

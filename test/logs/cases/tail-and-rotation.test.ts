@@ -206,6 +206,22 @@ test('case 17: two components that rotate at once do not mix, and the one with m
   expect(records.indexOf(quiet.at(-1) ?? (records[0] as never))).toBeLessThan(records.indexOf(busy.at(-1) as never));
 });
 
+test('case 17: where each run ends behind its first log, one that is always urgent leaves their turns to the others', async () => {
+  await using bench = await openLogBench({ simulator: { logs: { maxSizeBytes: 2 ** 30 } } });
+  for (let turn = 0; turn < 16; turn++) {
+    // Six files of one MiB are full in less than ten minutes.
+    for (const component of ['b-busy', 'd-busy'])
+      for (let line = 0; line < 80; line++) bench.router.appendLog(component, 'x'.repeat(8000));
+    for (const component of ['a-quiet', 'c-quiet']) bench.write(turn, turn + 1, component);
+    await bench.clock.advance(30 * SECOND_MS);
+    await bench.reader.turn({ shouldYield: () => turn > 3 });
+  }
+  const newest = (component: string) =>
+    messagesOf(bench.reader.records.filter((record) => record.component === component)).at(-1);
+  // In each four turns the busy ones come first.
+  expect(new Set([newest('a-quiet'), newest('c-quiet')])).toEqual(new Set(['line 14', 'line 15']));
+});
+
 test('case 18: components without a byte give no record and no fault, and are not taken for each other', async () => {
   await using bench = await openFileBench(
     new Map([
