@@ -1,13 +1,22 @@
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { writeFile } from 'node:fs/promises';
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { type AddressInfo, createServer } from 'node:net';
+import { join } from 'node:path';
 import { Writable } from 'node:stream';
+import { text as readText } from 'node:stream/consumers';
+import { createGunzip } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { type Agent, type AgentOptions, startAgent } from '../../src/agent/index.ts';
-import { createSeededRandom } from '../../src/base/index.ts';
+import { createSeededRandom, createSteppedClock, type SteppedClock, sleepOn } from '../../src/base/index.ts';
 import type { Config, LoadedConfig } from '../../src/config/index.ts';
 import { createStdoutSettings } from '../../src/delivery/index.ts';
+import type { SourceSettings } from '../../src/inventory/index.ts';
 import type { LogRecord } from '../../src/model/index.ts';
+import { SecretKeeper } from '../../src/settings/index.ts';
+import type { RouterAnswer } from '../../src/web/index.ts';
 import { answerJson, openRouter } from '../router/http-router.ts';
+import { advanceUntil } from '../support/advance-until.ts';
 import { createCollectingLogger, type OwnLine } from '../support/collecting-logger.ts';
 import { createHttpSettings, createLokiSettings } from '../support/sink-settings.ts';
 import { openLokiServer } from '../support/sinks/loki-server.ts';
@@ -24,6 +33,7 @@ interface Bench extends AsyncDisposable {
   readonly configured: readonly Config[];
   /** That the router lists. */
   readonly logFiles: string[];
+  readonly clock: SteppedClock;
   advance(durationMs: number): Promise<void>;
   get(path: string): Promise<string>;
   /** Loads the configuration with these changes. */
@@ -91,6 +101,7 @@ async function openAgent(
     ownLog,
     configured,
     logFiles,
+    clock,
     advance: (durationMs) => clock.advance(durationMs, () => agent.whenIdle()),
     get: async (path) => (await fetch(`${agent.urls[0]}${path}`)).text(),
     reload(next) {
@@ -115,6 +126,12 @@ test('startAgent() polls, ships lines, and sums up what it has done', async () =
   await using folder = await createStoreFolder();
   await using bench = await openAgent(folder);
   expect(bench.agent.summary()).toEqual({ routers: 1, routersUp: 0, polls: 0, recordsShipped: 0, gaps: 0 });
+  // Counters that begin with their first increase would hide it.
+  const first = await bench.get('/metrics/agent');
+  for (const result of ['delivered', 'dead_letter'])
+    expect(first).toContain(`router_exporter_sink_records_total{sink="console",result="${result}"} 0\n`);
+  expect(first).toContain('router_exporter_sink_sent_bytes_total{sink="console"} 0\n');
+  expect(first).toContain('router_exporter_sink_warnings_total{sink="console"} 0\n');
   await bench.advance(2 * MINUTE_MS);
   expect(bench.records.map(({ message }) => message)).toEqual(['a line']);
   expect(bench.agent.summary()).toMatchObject({ routers: 1, routersUp: 1, recordsShipped: 1, gaps: 0 });
@@ -246,6 +263,68 @@ test('startAgent() counts dead letters that were dropped because of their age', 
   expect(own).toContain('router_exporter_dead_letters_dropped_total{sink="console"} 1\n');
 });
 
+test.for([
+  ['empty', '', 'The file of the dead letters was empty; those that it held are lost'],
+  ['damaged', 'not a database '.repeat(1000), 'The dead letters could not be read and were put aside'],
+])('startAgent() says that the file of the dead letters is %s', async ([, content = '', message]) => {
+  await using folder = await createStoreFolder();
+  await writeFile(folder.letters, content);
+  await using bench = await openAgent(folder);
+  await bench.advance(SECOND_MS);
+  expect(bench.ownLog).toContainEqual(expect.objectContaining({ level: 'error', message }));
+});
+
+test.for([
+  [0, 0],
+  [1024 * 1024, 1],
+] as const)(
+  'startAgent() keeps %i bytes of the last lines for the pages, as storage.recent says',
+  async ([recentBytesMax, kept]) => {
+    await using folder = await createStoreFolder();
+    await using bench = await openAgent(folder, (config) => ({
+      ...config,
+      storage: { ...config.storage, recentBytesMax },
+    }));
+    await bench.advance(2 * MINUTE_MS);
+    expect(bench.records).toHaveLength(1);
+    const { recentRecords } = JSON.parse(await bench.get('/api/v1/routers/plant-7')) as RouterAnswer;
+    expect(recentRecords).toHaveLength(kept);
+  },
+);
+
+test.for([
+  [1, 'router'],
+  [2, 'shard'],
+] as const)(
+  'startAgent() tells a sink that there are %i routers: the streams of Loki have the label %s',
+  async ([routers, label]) => {
+    await using folder = await createStoreFolder();
+    const bodies: string[] = [];
+    const answer = async (request: IncomingMessage, response: ServerResponse) => {
+      bodies.push(await readText(request.pipe(createGunzip())));
+      response.writeHead(204).end();
+    };
+    await using loki = createHttpServer((request, response) => void answer(request, response));
+    await once(loki.listen(0, '127.0.0.1'), 'listening');
+    const { port } = loki.address() as AddressInfo;
+    const { compress: _compress, query: _query, ...common } = createHttpSettings('loki', `http://127.0.0.1:${port}`);
+    const layout = { layout: 'auto', streamLimit: 20, shards: 32 } as const;
+    const sink = { ...common, ...layout, type: 'loki', format: 'native', tenant: undefined, maxAgeMs: 0 } as const;
+    const idle = { name: 'idle', lifecycle: { state: 'paused', untilMs: undefined } } as const;
+    await using bench = await openAgent(folder, (config) => ({
+      ...config,
+      sinks: [sink],
+      routers: config.routers.flatMap((router) => [router, { ...router, ...idle }]).slice(0, routers),
+    }));
+    await bench.advance(2 * MINUTE_MS);
+    expect(bodies).toHaveLength(1);
+    const { streams } = JSON.parse(bodies[0] ?? '') as { streams: { stream: object }[] };
+    expect(Object.keys(streams[0]?.stream ?? {}).filter((name) => name === 'router' || name === 'shard')).toEqual([
+      label,
+    ]);
+  },
+);
+
 test('startAgent() that cannot open the state releases what it had opened', async () => {
   await using folder = await createStoreFolder();
   const probe = createServer();
@@ -321,7 +400,7 @@ test('an agent that is stopped delivers what it has read, logs out, and gives th
   await bench.agent.stop();
   await bench[Symbol.asyncDispose]();
   expect(bench.ownLog.filter(({ message }) => message === 'Logged out')).toHaveLength(1);
-  expect(bench.ownLog.filter(({ message }) => message.startsWith('A step of stopping'))).toEqual([]);
+  expect(bench.ownLog.filter(({ message }) => message === 'A shutdown step failed')).toEqual([]);
   using store = folder.open({ sinks: ['console'] });
   expect(store.spooled.records).toBe(0);
   expect(bench.records).toHaveLength(1);
@@ -342,4 +421,117 @@ test('an agent that is stopped delivers records that wait for others to fill the
   expect(receiver.arrived).toHaveLength(1);
   using store = folder.open({ sinks: ['receiver'] });
   expect(store.spooled.records).toBe(0);
+});
+
+/** A clock that knows what is waited for: the delay of each timer, in milliseconds. */
+function createCountingClock() {
+  const stepped = createSteppedClock(Date.UTC(2026, 10, 21, 12));
+  const waits = new Set<{ readonly delayMs: number }>();
+  const setTimer: SteppedClock['setTimer'] = (delayMs, fire) => {
+    const wait = { delayMs };
+    waits.add(wait);
+    const timer = stepped.setTimer(delayMs, () => {
+      waits.delete(wait);
+      fire();
+    });
+    return {
+      cancel: () => {
+        waits.delete(wait);
+        timer.cancel();
+      },
+    };
+  };
+  const clock: SteppedClock = { ...stepped, setTimer, sleep: (delayMs, signal) => sleepOn(clock, delayMs, signal) };
+  return { clock, listWaits: () => [...waits].map(({ delayMs }) => delayMs) };
+}
+
+/** A source of routers that is a file, which does not exist. */
+function createSource({ path }: StoreFolder): SourceSettings {
+  return {
+    name: 'list',
+    type: 'file_sd',
+    intervalMs: 7000,
+    allowed: { addresses: [], allowsHttp: false, groups: [], credentials: [], tlsSets: [] },
+    groups: [],
+    removalMax: 0.2,
+    files: [join(path, 'routers.json')],
+  };
+}
+
+test('an agent that is stopped waits for nothing any more: not for a file, a source, a secret, a router or a sink', async () => {
+  await using folder = await createStoreFolder();
+  const { clock, listWaits } = createCountingClock();
+  const files = { patterns: [join(folder.path, '*.yaml')], digests: new Map<string, string>() };
+  const source = createSource(folder);
+  const bench = await openAgent(
+    folder,
+    (config) => ({
+      ...config,
+      routerSources: [source],
+      routers: config.routers.map((router) => ({
+        ...router,
+        lifecycle: { state: 'maintenance', untilMs: clock.now() + 60 * MINUTE_MS },
+      })),
+    }),
+    {
+      clock,
+      secrets: new SecretKeeper({ env: {} }),
+      watched: files,
+      reread: files,
+    },
+  );
+  await clock.advance(2 * MINUTE_MS, () => bench.agent.whenIdle());
+  // The source, by its interval, is one of many.
+  await expect.poll(listWaits).toContain(source.intervalMs);
+  expect(listWaits().length).toBeGreaterThan(7);
+  await bench[Symbol.asyncDispose]();
+  expect(listWaits()).toEqual([]);
+});
+
+test('a source that a reload takes away or changes is not read any more', async () => {
+  await using folder = await createStoreFolder();
+  const { clock, listWaits } = createCountingClock();
+  const source = createSource(folder);
+  const change = (intervals: readonly number[]) => (config: Config) => ({
+    ...config,
+    routers: [],
+    routerSources: intervals.map((intervalMs) => ({ ...source, intervalMs })),
+  });
+  await using bench = await openAgent(folder, change([7000]), { clock });
+  const waits = () => listWaits().filter((delayMs) => delayMs >= 7000 && delayMs < 9000);
+  await expect.poll(waits).toEqual([7000]);
+  await bench.reload(change([8000]));
+  await expect.poll(waits).toEqual([8000]);
+  await bench.reload(change([]));
+  await expect.poll(waits).toEqual([]);
+});
+
+test('an agent that is stopping is not ready, although its last deliveries are under way', async () => {
+  await using folder = await createStoreFolder();
+  const asked = Promise.withResolvers<() => void>();
+  await using receiver = await openRouter((_request, response) => asked.resolve(() => response.writeHead(200).end()));
+  await using bench = await openAgent(folder, (config) => ({
+    ...config,
+    sinks: [createHttpSettings('receiver', receiver.url)],
+  }));
+  await advanceUntil(asked.promise, bench.clock, SECOND_MS);
+  expect(await bench.get('/-/ready')).toBe('Ready.\n');
+  const stopping = bench.agent.stop();
+  const answers = [await bench.get('/-/healthy'), await bench.get('/-/ready')];
+  (await asked.promise)();
+  await stopping;
+  expect(answers).toEqual(['Healthy.\n', expect.stringContaining('The agent is starting or stopping')]);
+});
+
+test('an agent behind a proxy serves under its prefix, and tells Prometheus its outer address', async () => {
+  await using folder = await createStoreFolder();
+  await using bench = await openAgent(folder, undefined, {
+    web: { externalUrl: 'https://metrics.example.com/outer', routePrefix: '/inner' },
+  });
+  expect(bench.agent.urls).toEqual([expect.stringMatching(/:\d+\/inner$/)]);
+  expect(await bench.get('/-/ready')).toBe('Ready.\n');
+  expect(await bench.get('/sd')).toContain('"metrics.example.com:443"');
+  // Without a flag, nobody ends an agent over HTTP.
+  const answer = await fetch(`${bench.agent.urls[0]}/-/quit`, { method: 'POST' });
+  expect([answer.ok, bench.agent.quit.aborted]).toEqual([false, false]);
 });

@@ -6,24 +6,79 @@ import { expect, test, vi } from 'vitest';
 import { InventoryWatch } from '../../src/agent/inventory-watch.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
 import { SourceKeeper, type SourceSettings } from '../../src/inventory/index.ts';
-import { createCollectingLogger } from '../support/collecting-logger.ts';
+import { AnswerFiles } from '../../src/store/index.ts';
+import { createCollectingLogger, type OwnLine } from '../support/collecting-logger.ts';
 
 /** Turns of the event loop in which the watch begins to wait again: far more than it needs. */
 const TURNS = 20;
+
+const SOURCE: SourceSettings = {
+  name: 'inv',
+  type: 'file_sd',
+  intervalMs: 60_000,
+  allowed: { addresses: [], allowsHttp: false, groups: [], credentials: [], tlsSets: [] },
+  groups: [],
+  removalMax: 0.2,
+  files: [],
+};
+
+test('InventoryWatch says once what a configuration could not use of the answers, and what is not on the disk', async () => {
+  const clock = createSteppedClock(0);
+  const keeper = new SourceKeeper(clock);
+  const ownLog: OwnLine[] = [];
+  const watch = new InventoryWatch({
+    inventory: keeper,
+    clock,
+    logger: createCollectingLogger(ownLog),
+    reload: () => Promise.resolve(),
+  });
+  // A file is in the place of the folder.
+  keeper.keepIn(new AnswerFiles('/dev/null/inventory', 1000));
+  const outcome = {
+    source: 'inv',
+    text: undefined,
+    routers: new Set(['a']),
+    refused: 2,
+    refusals: ['a reason'],
+    seen: undefined,
+  };
+  const problems = { ...outcome, text: '[]', unreadable: 'no list', faulty: 'no JSON' };
+  try {
+    for (let load = 0; load < 2; load++) await watch.apply([SOURCE], [problems]);
+    expect(ownLog.map(({ level, message, fields }) => [level, message, fields])).toEqual([
+      [
+        'warn',
+        'The list of a source could not be stored; after a restart its routers are missing until it answers',
+        { source: 'inv', error: expect.any(String) },
+      ],
+      [
+        'warn',
+        'The stored list of a source cannot be read; its routers are missing until it answers',
+        { source: 'inv', error: 'no list' },
+      ],
+      ['warn', 'Routers of a source are not used', { source: 'inv', routers: 2, reasons: ['a reason'] }],
+      [
+        'error',
+        'The answer of a source cannot be used; the one before stays in use',
+        { source: 'inv', error: 'no JSON' },
+      ],
+    ]);
+    const state = () => watch.describe()[0]?.state;
+    await vi.waitFor(() => expect(watch.describe()[0]?.lastSuccess).not.toBeNull(), { timeout: 20_000, interval: 1 });
+    // It can be read, but not used.
+    expect([state(), watch.describe()[0]?.error]).toEqual(['down', 'no JSON']);
+    await watch.apply([SOURCE], [outcome]);
+    expect([state(), watch.describe()[0]?.error]).toEqual(['up', null]);
+  } finally {
+    await watch.close();
+  }
+});
 
 test('InventoryWatch loads the configuration again until one runs with the newest list', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'router-exporter-watch-'));
   const clock = createSteppedClock(0);
   const keeper = new SourceKeeper(clock);
-  const source: SourceSettings = {
-    name: 'inv',
-    type: 'file_sd',
-    intervalMs: 60_000,
-    allowed: { addresses: [], allowsHttp: false, groups: [], credentials: [], tlsSets: [] },
-    groups: [],
-    removalMax: 0.2,
-    files: [join(folder, 'a.json')],
-  };
+  const source = { ...SOURCE, files: [join(folder, 'a.json')] };
   let reloads = 0;
   const watch: InventoryWatch = new InventoryWatch({
     inventory: keeper,

@@ -13,6 +13,7 @@ import {
 } from '../../src/delivery/index.ts';
 import { StoreError } from '../../src/store/index.ts';
 import { renderLine } from '../support/memory-spool.ts';
+import { PLAIN_TLS } from '../support/router-settings.ts';
 import { commitOf, createStoreFolder } from '../support/store-folder.ts';
 
 const SECOND_MS = 1000;
@@ -161,11 +162,13 @@ test('SinkSupervisor.prepare() changes nothing when the disk does not let it', a
     throw new RangeError('read-only');
   };
   await expect(bench.prepare(sink('b'))).rejects.toThrow('read-only');
+  // A trial says the same.
+  await expect(bench.runner.prepare([sink('b')], true)).rejects.toThrow('read-only');
   bench.commit(['1']);
   await bench.runner.whenIdle();
   expect(bench.delivered).toEqual({ a: ['1'] });
   // What was made for nothing is closed.
-  expect(bench.happened).toEqual(['create a', 'create b', 'close b']);
+  expect(bench.happened).toEqual(['create a', 'create b', 'close b', 'create b', 'close b']);
 });
 
 test('SinkSupervisor.prepare() changes nothing when a new sink cannot be where it is to be, but begins with one that cannot', async () => {
@@ -395,7 +398,7 @@ test('SinkSupervisor says it when a sink has gone for good, and does not call th
 });
 
 test('SinkSupervisor wakes a sink whose connection has ended, and counts what goes again apart', async () => {
-  await using bench = await openBench();
+  await using bench = await openBench({ a: () => Promise.resolve({ bytes: 100 }) });
   await bench.apply(sink('a', { replayMs: 10 * SECOND_MS }));
   bench.commit(['1', '2']);
   await bench.runner.whenIdle();
@@ -406,9 +409,37 @@ test('SinkSupervisor wakes a sink whose connection has ended, and counts what go
   const text = await bench.metrics();
   expect(text).toContain('router_exporter_sink_records_total{sink="a",result="delivered"} 2');
   expect(text).toContain('router_exporter_sink_records_total{sink="a",result="repeated"} 2');
+  expect(text).toContain('router_exporter_sink_sent_bytes_total{sink="a"} 200');
   expect(text).toContain('router_exporter_spool_records 0');
   expect(text).toContain('router_exporter_sink_lag_seconds{sink="a"} 0');
   expect(bench.runner.describe()).toMatchObject([{ recordsDelivered: 2, recordsWaiting: 0 }]);
+});
+
+test('SinkSupervisor shows which sinks accept any certificate: not those with a fingerprint', async () => {
+  await using bench = await openBench();
+  const fingerprintSha256 = 'ab'.repeat(32);
+  await bench.apply(
+    sink('checked', { tls: PLAIN_TLS }),
+    sink('pinned', { tls: { ...PLAIN_TLS, insecureSkipVerify: true, fingerprintSha256 } }),
+    sink('any', { tls: { ...PLAIN_TLS, insecureSkipVerify: true } }),
+    sink('plain'),
+  );
+  const shown = (await bench.metrics()).matchAll(/^router_exporter_sink_tls_unverified\{sink="(\w+)"\} (\d)$/gm);
+  expect([...shown].map(([, name, value]) => `${name} ${value}`)).toEqual(['checked 0', 'pinned 0', 'any 1']);
+});
+
+test('SinkSupervisor.drain() writes the refusals to the log that wait for the end of their minute', async () => {
+  const refused = { refused: [{ index: 0, reason: 'bad', code: '400' }] };
+  await using bench = await openBench({ a: () => Promise.resolve(refused) });
+  await bench.apply(sink('a'));
+  for (const uid of ['1', '2', '3']) {
+    bench.commit([uid]);
+    await bench.runner.whenIdle();
+  }
+  const told = () => bench.ownLog.flatMap(({ fields: { records } }) => records ?? []);
+  expect(told()).toEqual([1]);
+  await bench.runner.drain(AbortSignal.abort());
+  expect(told()).toEqual([1, 2]);
 });
 
 test('SinkSupervisor.drain() closes every sink', async () => {

@@ -1,14 +1,23 @@
+import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { Supervisor } from '../../src/agent/supervisor.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
+import type { ClusterSettings } from '../../src/cluster/index.ts';
 import type { Config } from '../../src/config/index.ts';
 import { createBareConfig } from '../support/bare-config.ts';
-import { createCollectingLogger } from '../support/collecting-logger.ts';
+import { createCollectingLogger, type OwnLine } from '../support/collecting-logger.ts';
+import { PLAIN_TLS } from '../support/router-settings.ts';
 
 function createConfig(index: number, others: readonly string[]): Config {
   const entries = others.map((name) => [name, { name, url: '', labels: {}, shard: 1 }] as const);
   const shards = { index, total: 2, peers: [], others: new Map(entries) };
   return createBareConfig({ shards });
+}
+
+function createClusterSettings(name: string): ClusterSettings {
+  const engine = { servers: ['nats://127.0.0.1:1'], auth: undefined, credentials: undefined, tls: PLAIN_TLS };
+  const times = { leaseMs: 15_000, statusGraceMs: 900_000 };
+  return { ...engine, name, replica: 'a', address: undefined, ...times, replicas: 3, streamBytesMax: undefined };
 }
 
 test('during a reload, the routers that a process gives away and those that it takes over are both known to be elsewhere', async () => {
@@ -34,4 +43,41 @@ test('during a reload, the routers that a process gives away and those that it t
   });
   expect(during).toEqual(['a', 'b', 'c']);
   expect(listOthers()).toEqual(['b', 'c']);
+});
+
+test('a reload ends when its caller has the new configuration, and says so only then', async () => {
+  const ownLog: OwnLine[] = [];
+  const told = Promise.withResolvers<void>();
+  const compare = () => Promise.resolve({ added: [], changed: [], removed: [], reconnected: 0 });
+  const supervisor = new Supervisor({
+    config: createBareConfig(),
+    clock: createSteppedClock(0),
+    logger: createCollectingLogger(ownLog),
+    prepare: () => Promise.reject(new RangeError('no')),
+    onConfigured: () => told.promise,
+  });
+  const commit = () => Promise.resolve({ added: 1, changed: 2, removed: 3 });
+  const committed = supervisor.commit({ config: createBareConfig(), compare, commit });
+  await setImmediate();
+  // The secrets of the former configuration are still masked then.
+  expect(ownLog).toEqual([]);
+  told.resolve();
+  await committed;
+  expect(ownLog).toMatchObject([{ message: 'Loaded the configuration again', fields: { added: 1, routers: 0 } }]);
+});
+
+test('a reload that changes the cluster says that it needs a restart, and the cluster that runs is shown', async () => {
+  const ownLog: OwnLine[] = [];
+  const compare = () => Promise.resolve({ added: [], changed: [], removed: [], reconnected: 0 });
+  const commit = () => Promise.resolve({ added: 0, changed: 0, removed: 0 });
+  const before = createBareConfig({ cluster: createClusterSettings('one') });
+  const supervisor = new Supervisor({
+    config: before,
+    clock: createSteppedClock(0),
+    logger: createCollectingLogger(ownLog),
+    prepare: () => Promise.reject(new RangeError('no')),
+  });
+  await supervisor.commit({ config: createBareConfig({ cluster: createClusterSettings('two') }), compare, commit });
+  expect(supervisor.config.cluster).toBe(before.cluster);
+  expect(ownLog[0]).toMatchObject({ level: 'warn', fields: { keys: ['cluster'] } });
 });

@@ -1,7 +1,14 @@
+import { once } from 'node:events';
+import { mkdtempDisposable, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { openLogger } from '../../src/cli/serve.ts';
 import { load, withRouter } from '../config/configuration-folder.ts';
+import { runCommand } from './run-command.ts';
 
 /** The own log of an agent, and what was written to it. */
 function openOwnLog() {
@@ -60,4 +67,49 @@ test.each([
   await useSecretsOf(config);
   logger.info('refused', { error: `-ERR '${secret}'` });
   expect(written.join('')).toContain("-ERR '[secret]'");
+});
+
+test('run blanks in its log a secret that has changed in its file, and the one before, also where another router repeats them', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'router-exporter-own-log-'));
+  const told = new Set<string>();
+  await using server = createServer(({ headers }, response) => {
+    if (headers['x-key'] !== undefined) told.add(String(headers['x-key']));
+    response.writeHead(400).end(JSON.stringify({ error: [{ message: [...told].join(' and ') }] }));
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const key = join(folder.path, 'key.txt');
+  const file = join(folder.path, 'router-exporter.yaml');
+  await writeFile(key, 'correct-horse');
+  await writeFile(
+    file,
+    `web: { listen: ["127.0.0.1:0"], fresh_min_age: 0s }
+storage: { path: state }
+defaults: { auth: none, poll: { interval: 1s, timeout: 1s, deadline: 1s } }
+routers: [{ name: telling, url: "${url}", header_files: { X-Key: key.txt } }, { name: other, url: "${url}/" }]
+`,
+  );
+  const end = new AbortController();
+  let written = '';
+  const ended = runCommand(['run', '--config.file', file, '--log.format', 'json', '--log.level', 'debug'], {
+    signal: end.signal,
+    onStderr: (text) => {
+      written += text;
+    },
+  });
+  // Otherwise both would be asked more and more rarely.
+  const ask = async () => {
+    const [, base] = /"urls":\["([^"]+)"/.exec(written) ?? [];
+    for (const name of ['telling', 'other']) if (base) await fetch(`${base}/probe?target=${name}&fresh=1`);
+    return written;
+  };
+  try {
+    await expect.poll(ask).toMatch(/"router":"other"[^\n]*\[secret\]/);
+    await writeFile(key, 'battery-staple');
+    await expect.poll(ask).toMatch(/"router":"other"[^\n]*\[secret\] and \[secret\]/);
+  } finally {
+    end.abort();
+    await ended;
+  }
+  expect(written).not.toMatch(/correct-horse|battery-staple/);
 });

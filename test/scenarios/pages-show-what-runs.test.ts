@@ -25,6 +25,9 @@ test('the configuration page shows what runs, after a reload as well, and no sec
   expect(after).toContain('spool_max: 64MiB');
   expect(after).toContain('127.0.0.1:0');
   expect(after).not.toContain('elsewhere');
+  expect(await fleet.metrics('/')).not.toContain('Grafana');
+  await fleet.reload((config) => ({ ...config, web: { ...config.web, grafanaUrl: 'https://grafana.example.com' } }));
+  expect(await fleet.metrics('/')).toContain('href="https://grafana.example.com/d/router-exporter-fleet"');
 });
 
 test('a router is down since its first failure, and stale when its values are no longer served', async () => {
@@ -37,6 +40,9 @@ test('a router is down since its first failure, and stale when its values are no
   await fleet.advance(60_000);
   const down = await describeRouter(fleet);
   expect([down.state, down.isStale, down.since === since]).toEqual(['down', false, false]);
+  // Minute by minute, the overview has what became of the fleet.
+  const strip = /<figure class="strip"><svg[^>]*aria-label="([^"]*)"/.exec(await fleet.metrics('/'))?.[1];
+  expect(strip).toContain('at most 1 down');
   await fleet.advance(10 * 60_000);
   expect(await describeRouter(fleet)).toMatchObject({ state: 'down', isStale: true, since: down.since });
   expect(await fleet.metrics()).not.toContain('router_uptime_seconds{router="sim-1"}');
@@ -129,4 +135,29 @@ test('the gaps of a router are on its page and in its JSON after a restart as we
     routers: config.routers.map((router) => ({ ...router, logs: { ...router.logs, intervalMs: 77_000 } })),
   }));
   expect(await gapsOf()).toEqual(found);
+});
+
+test('lines that are missing are gaps on the overview, and those that are left out as configured are not', async () => {
+  const logs = { enabled: true, intervalMs: 60_000, start: 'now', components: ['*'] } as const;
+  await using fleet = await startFleet({
+    isStopped: true,
+    router: { logs },
+    simulator: { logs: { compressionMs: 0, maxFiles: 2 } },
+  });
+  fleet.router().appendLog('network', 'from before');
+  await fleet.clock.advance(60_000);
+  await fleet.startAgent();
+  await fleet.advance(2 * 60_000);
+  expect(await fleet.metrics()).toMatch(/^router_log_gaps_total\{.*reason="skipped"\} 1$/m);
+  expect(fleet.agent.summary().gaps).toBe(0);
+  const readGaps = async () => /(\d+)\s+log gap/.exec((await fleet.metrics('/')).replaceAll(/<[^>]*>/g, ' '))?.[1];
+  expect(await readGaps()).toBe('0');
+  for (let index = 0; index < 4; index++) {
+    fleet.router().appendLog('network', `unread ${index}`);
+    fleet.router().rotate('network');
+    await fleet.clock.advance(1000);
+  }
+  await fleet.advance(20 * 60_000);
+  expect(fleet.agent.summary().gaps).toBe(1);
+  expect(await readGaps()).toBe('1');
 });

@@ -11,10 +11,10 @@ import { startRouterExporter } from '../support/child.ts';
 import { createApp } from '../web/bench.ts';
 
 /** One for every place of a secret, so that a failure says which one it was. */
-const canaries = new Map<string, string>();
+const canaries: (readonly [place: string, value: string])[] = [];
 const canary = (place: string) => {
-  const value = `canary-${place}-${canaries.size}x7`;
-  canaries.set(place, value);
+  const value = `canary-${place}-${canaries.length}x7`;
+  canaries.push([place, value]);
   return value;
 };
 
@@ -135,6 +135,13 @@ test('a secret stands in no page, metric, log line, message, file or argument, t
     const response = await fetch(url + path, { headers });
     seen.set(path, `${JSON.stringify([...response.headers])}${await response.text()}`);
   }
+  // One in a file changes, and then all others by a reload: the new ones are repeated as well.
+  await writeFile(inFolder('header.txt'), canary('header-file'), { mode: 0o600 });
+  await agent.waitFor('stderr', /A secret has changed.*"router":"file"/s);
+  await writeFile(file, JSON.stringify(createSettings(echo.url), null, 2), { mode: 0o600 });
+  agent.process.kill('SIGHUP');
+  for (const name of ['basic', 'bearer', 'list2', 'box'])
+    await agent.waitFor('stderr', new RegExp(`Loaded the configuration again.*"${name}"`, 's'));
   const commands = [
     ['check'],
     ['check', '--json'],

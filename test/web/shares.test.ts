@@ -76,28 +76,33 @@ test('a process of the fleet with a token may have all places for the streams of
   expect(statuses.filter((status) => status === 503)).toHaveLength(1);
 });
 
-test('clients behind a trusted proxy that names them have a share each, and the proxy itself has none', async () => {
-  const hanging = Promise.withResolvers<void>();
-  async function* renderMetrics() {
-    await hanging.promise;
-    yield 'router_up 1\n';
-  }
-  await using bench = await openBench(
-    { renderMetrics },
-    { trustedProxies: [{ address: '127.0.0.1', family: 'ipv4', bits: 32 }] },
-  );
-  const statuses: (number | undefined)[] = [];
-  const ask = (headers: Record<string, string>) =>
-    bench.get('/metrics', { headers }).then(
-      ({ status }) => statuses.push(status),
-      () => {},
+test.for(['at the start', 'by a reload'] as const)(
+  'clients behind a proxy that is trusted %s and names them have a share each, and the proxy itself has none',
+  async (when) => {
+    const hanging = Promise.withResolvers<void>();
+    async function* renderMetrics() {
+      await hanging.promise;
+      yield 'router_up 1\n';
+    }
+    const policy = { trustedProxies: [{ address: '127.0.0.1', family: 'ipv4', bits: 32 }] } as const;
+    await using bench = await openBench({ renderMetrics }, when === 'at the start' ? policy : {});
+    if (when === 'by a reload') bench.server.prepare(policy)();
+    const statuses: (number | undefined)[] = [];
+    const ask = (headers: Record<string, string>) =>
+      bench.get('/metrics', { headers }).then(
+        ({ status }) => statuses.push(status),
+        () => {},
+      );
+    const client = (address: string) => ({ 'x-forwarded-for': address });
+    const all = Array.from({ length: 25 }, () => ask(client('192.0.2.1')));
+    await expect.poll(() => statuses).toEqual(Array(5).fill(503));
+    all.push(
+      ...Array.from({ length: 5 }, () => ask(client('192.0.2.2'))),
+      ...Array.from({ length: 16 }, () => ask({})),
     );
-  const client = (address: string) => ({ 'x-forwarded-for': address });
-  const all = Array.from({ length: 25 }, () => ask(client('192.0.2.1')));
-  await expect.poll(() => statuses).toEqual(Array(5).fill(503));
-  all.push(...Array.from({ length: 5 }, () => ask(client('192.0.2.2'))), ...Array.from({ length: 16 }, () => ask({})));
-  await expect.poll(() => statuses).toEqual(Array(6).fill(503));
-  hanging.resolve();
-  await Promise.all(all);
-  expect(statuses.filter((status) => status === 200)).toHaveLength(40);
-});
+    await expect.poll(() => statuses).toEqual(Array(6).fill(503));
+    hanging.resolve();
+    await Promise.all(all);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(40);
+  },
+);

@@ -1,0 +1,46 @@
+import { mkdtempDisposable, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { runCommand } from './run-command.ts';
+
+test('run tells the warnings of its configuration once, in the log and on the page, and what a reload of a changed file would do', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'router-exporter-warnings-'));
+  const file = join(folder.path, 'router-exporter.yaml');
+  /** Each router but the first has the URL of another one, which is warned of. */
+  const write = (names: readonly string[]) =>
+    writeFile(
+      file,
+      `web: { listen: ["127.0.0.1:0"] }
+storage: { path: state }
+defaults: { auth: none, modules: [], poll: { timeout: 1s } }
+routers: [${names.map((name) => `{ name: ${name}, url: "http://127.0.0.1:1" }`).join(', ')}]
+`,
+    );
+  await write(['a', 'b']);
+  const end = new AbortController();
+  let written = '';
+  const ended = runCommand(['run', '--config.file', file, '--log.format', 'json', '--web.enable-lifecycle'], {
+    signal: end.signal,
+    onStderr: (text) => {
+      written += text;
+    },
+  });
+  const countInLog = () => written.match(/The configuration has a warning/g)?.length ?? 0;
+  try {
+    await expect.poll(() => written).toMatch(/"urls":\["/);
+    const [, url = ''] = /"urls":\["([^"]+)"/.exec(written) ?? [];
+    const readPage = async () => (await fetch(`${url}/config`)).text();
+    const countOnPage = async () => (await readPage()).match(/has the same URL/g)?.length ?? 0;
+    expect([countInLog(), await countOnPage()]).toEqual([1, 1]);
+    expect(await readPage()).toContain('Its files have not changed since.');
+    await write(['a', 'b', 'c']);
+    await expect.poll(readPage, { timeout: 20_000 }).toContain('What a reload would change');
+    expect([countInLog(), await countOnPage()]).toEqual([2, 1]);
+    expect(await (await fetch(`${url}/-/reload`, { method: 'POST' })).text()).toContain('Reloaded');
+    expect([countInLog(), await countOnPage()]).toEqual([2, 2]);
+  } finally {
+    end.abort();
+    await ended;
+  }
+});
