@@ -1,23 +1,17 @@
 import { LineRanges, openDeadline, renderDuration, renderErrorChain } from '../base/index.ts';
 import type { Completion } from '../model/index.ts';
+import { AttemptSize } from './attempt-size.ts';
 import type {
   DeadLetter,
   DeliveryReport,
   DeliveryWorkerOptions,
-  Refusal,
   StepOptions,
   StepOutcome,
   WatchedConnection,
 } from './contracts.ts';
 import { DeliveryError } from './errors.ts';
+import { InFlightBatch, type Outgoing, toRecords } from './in-flight-batch.ts';
 import { OutgoingRecord } from './outgoing-record.ts';
-
-/** Records to deliver: as lines as long as nobody looks at one of them. */
-type Outgoing = readonly OutgoingRecord[] | LineRanges;
-
-function toRecords(outgoing: Outgoing): readonly OutgoingRecord[] {
-  return outgoing instanceof LineRanges ? outgoing.map((line) => new OutgoingRecord(line)) : outgoing;
-}
 
 /** Records in flight, and what to do once all are settled. */
 interface Load {
@@ -39,13 +33,6 @@ interface Load {
 
 /** Failures that may pass, after which records may be their reason. With the waits in between this takes some seconds. */
 const DOUBTS_MAX = 5;
-/**
- * Timeouts without a success after which less is sent at once: over a slow line, the same batch would never arrive in time. The first
- * attempts are the same bytes, which some receivers recognise.
- */
-const TIMEOUTS_MAX = 3;
-/** Answers in time after which as many records as were too many are tried again. */
-const ANSWERS_MAX = 100;
 /** A sink that rejects every record of this many batches in a row counts as misconfigured. */
 const REFUSED_BATCHES_MAX = 3;
 /**
@@ -97,14 +84,7 @@ export class DeliveryWorker<Cursor> {
   #others = 0;
   /** Set since dead letters have failed that may be the reason: true once the sink has accepted new records since. */
   #hasTakenSinceLetters: boolean | undefined;
-  /** Timeouts since the last success. */
-  #timeouts = 0;
-  /** Maximum number of records that the sink takes in time. */
-  #attemptMax: number;
-  /** True if the sink has answered in time since that was last lowered. */
-  #isAnswering = false;
-  /** Number of records that were too many although the sink had answered before, and answers in time since. */
-  #tooMany = { records: Number.POSITIVE_INFINITY, answers: 0 };
+  readonly #size: AttemptSize;
   /** Number of records sent alone while every batch was rejected. */
   #probes = 0;
   #isStepping = false;
@@ -112,7 +92,8 @@ export class DeliveryWorker<Cursor> {
 
   constructor(options: DeliveryWorkerOptions<Cursor>) {
     this.#options = options;
-    this.#attemptMax = options.sink.batch.recordsMax;
+    const { batch, timeoutMs } = options.sink;
+    this.#size = new AttemptSize(batch.recordsMax, timeoutMs);
   }
 
   /** Makes one attempt. Throws when it failed; the next step retries the same records. */
@@ -325,7 +306,7 @@ export class DeliveryWorker<Cursor> {
       return !refusal;
     };
     const sendable = findRefusal ? toRecords(records).filter(isSendable) : records;
-    const inFlight = new InFlightBatch(sendable, refused, this.#attemptMax);
+    const inFlight = new InFlightBatch(sendable, refused, this.#size.max);
     this.#load = {
       kind,
       inFlight,
@@ -484,12 +465,13 @@ export class DeliveryWorker<Cursor> {
         records instanceof LineRanges && sink.deliverLines
           ? await sink.deliverLines(records, ends)
           : await sink.deliver(toRecords(records), ends, load.kind === 'repeats');
-      this.#noteInTime(load, records.length, clock.monotonic() - startMs);
+      this.#noteInTime(load, records.length, startMs);
       return report;
     } catch (cause) {
       if (signal.aborted) throw cause;
       if (deadline?.signal.aborted) {
-        this.#noteTimeout(load, records.length);
+        this.#size.noteTimeout(records.length);
+        load.inFlight.limit(this.#size.max);
         const limit = renderDuration(timeoutMs ?? 0);
         throw new DeliveryError('timeout', `Sink ${sink.name} did not answer within ${limit}`, {
           disposition: 'retry',
@@ -498,35 +480,14 @@ export class DeliveryWorker<Cursor> {
       const isOutcome = cause instanceof DeliveryError && (cause.disposition === 'dead-letter' || cause.mayBeOfRecords);
       if (!isOutcome) throw cause;
       // A record that fails must not be sent alone for ever: others may be needed to judge it.
-      this.#noteInTime(load, records.length, clock.monotonic() - startMs);
+      this.#noteInTime(load, records.length, startMs);
       return cause;
     }
   }
 
-  /** Sends half from now on once too many attempts were too slow. */
-  #noteTimeout({ inFlight }: Load, records: number): void {
-    if (++this.#timeouts < TIMEOUTS_MAX) return;
-    this.#timeouts = 0;
-    // A sink that does not answer at all says nothing about the number of records.
-    if (this.#isAnswering) this.#tooMany = { records, answers: 0 };
-    this.#isAnswering = false;
-    this.#attemptMax = Math.ceil(records / 2);
-    inFlight.limit(this.#attemptMax);
-  }
-
-  /** Sends more again once so many records came in time, unless more were too many; after many answers it is tried again. */
-  #noteInTime({ inFlight }: Load, records: number, durationMs: number): void {
-    const { batch, timeoutMs = Number.POSITIVE_INFINITY } = this.#options.sink;
-    this.#timeouts = 0;
-    this.#isAnswering = true;
-    if (records >= this.#tooMany.records) this.#tooMany = { records: Number.POSITIVE_INFINITY, answers: 0 };
-    if (records < this.#attemptMax) return;
-    const next = Math.min(batch.recordsMax, this.#attemptMax * 2);
-    const isSlow = durationMs > timeoutMs / 2;
-    if (isSlow && next >= this.#tooMany.records && ++this.#tooMany.answers < ANSWERS_MAX) return;
-    this.#tooMany.answers = 0;
-    this.#attemptMax = next;
-    inFlight.limit(this.#attemptMax);
+  #noteInTime({ inFlight }: Load, records: number, startMs: number): void {
+    this.#size.noteInTime(records, this.#options.clock.monotonic() - startMs);
+    inFlight.limit(this.#size.max);
   }
 }
 
@@ -548,84 +509,4 @@ function hasAccepted(outcome: DeliveryReport | DeliveryError, attempt: readonly 
 function mayHaveLost({ code, answer = '', mayBeOfRecords }: DeliveryError): boolean {
   if (mayBeOfRecords) return false;
   return code === 'unreachable' || code === 'timeout' || code === 'protocol_error' || /^5\d\d$/.test(answer);
-}
-
-/**
- * Records in flight: read for a sink and not settled yet, oldest first. When the sink permanently rejects a batch, the
- * attempt is halved until it isolates the rejected record; afterwards it grows again.
- */
-class InFlightBatch {
-  #batchMax: number;
-  #pending: Outgoing;
-  #attemptMax: number;
-  readonly #letters: DeadLetter[];
-
-  /** `refused` are rejected without being sent; `batchMax` is the maximum number of records per attempt. */
-  constructor(records: Outgoing, refused: readonly DeadLetter[], batchMax: number) {
-    this.#pending = records;
-    this.#letters = [...refused];
-    this.#batchMax = batchMax;
-    this.#attemptMax = batchMax;
-  }
-
-  /** Changes the maximum number of records per attempt. */
-  limit(batchMax: number): void {
-    this.#batchMax = batchMax;
-    this.#attemptMax = Math.min(this.#attemptMax, batchMax);
-  }
-
-  /** True when every record is settled. */
-  get isSettled(): boolean {
-    return this.#pending.length === 0;
-  }
-
-  /** The records to send next, if they are all there were and nobody has looked at one of them. */
-  get untouched(): LineRanges | undefined {
-    return this.#pending instanceof LineRanges && this.#pending.length <= this.#attemptMax ? this.#pending : undefined;
-  }
-
-  /** The records to send next; empty when every record is settled. */
-  get attempt(): readonly OutgoingRecord[] {
-    const pending = toRecords(this.#pending);
-    this.#pending = pending;
-    return pending.length <= this.#attemptMax ? pending : pending.slice(0, this.#attemptMax);
-  }
-
-  /** Number of the records to send next. */
-  get attemptLength(): number {
-    return Math.min(this.#pending.length, this.#attemptMax);
-  }
-
-  /** Permanently rejected records, with the reasons. */
-  get letters(): readonly DeadLetter[] {
-    return this.#letters;
-  }
-
-  /** Settles the attempt except for the records at the indexes `again`, which stay in front. */
-  settle(refused: readonly ({ readonly index: number } & Refusal)[], again: readonly number[]): void {
-    let left: readonly OutgoingRecord[] = [];
-    if (this.untouched && refused.length === 0 && again.length === 0) this.#pending = [];
-    else {
-      const { attempt } = this;
-      for (const { index, ...refusal } of refused) this.#refuse(attempt[index], refusal);
-      left = again.flatMap((index) => attempt[index] ?? []);
-      this.#pending = [...left, ...toRecords(this.#pending).slice(attempt.length)];
-    }
-    if (left.length === 0) this.#attemptMax = Math.min(this.#batchMax, this.#attemptMax * 2);
-  }
-
-  /** Rejects the whole attempt. Returns `true` when it was halved, `false` when it was a single record, which is settled now. */
-  refuse(refusal: Refusal): boolean {
-    const { attemptLength } = this;
-    if (attemptLength > 1) {
-      this.#attemptMax = Math.ceil(attemptLength / 2);
-      return true;
-    }
-    this.settle([{ index: 0, ...refusal }], []);
-    return false;
-  }
-
-  #refuse(record: OutgoingRecord | undefined, refusal: Refusal): void {
-    if (record) this.#letters.push({ uid: record.fields.uid, line: record.line, ...refusal });
-  }
 }
