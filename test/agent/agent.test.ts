@@ -417,6 +417,9 @@ test('an agent that is stopped delivers records that wait for others to fill the
   await bench.advance(2 * MINUTE_MS);
   expect(await bench.get('/metrics/agent')).toContain('router_exporter_spool_records 1\n');
   expect(receiver.arrived).toEqual([]);
+  // What waits is more than at the start, so it is told when the spool would be full.
+  const { spool } = JSON.parse(await bench.get('/api/v1/sinks')) as { spool: { secondsToFull: number | null } };
+  expect(spool.secondsToFull).toBeGreaterThan(0);
   await bench[Symbol.asyncDispose]();
   expect(receiver.arrived).toHaveLength(1);
   using store = folder.open({ sinks: ['receiver'] });

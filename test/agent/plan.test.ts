@@ -187,7 +187,7 @@ test('a plan makes the folder of backups ready and says at its commit where they
   const path = join(folder.path, 'backups');
   await mkdir(path);
   await chmod(path, 0o755);
-  const plan = await bench.prepare(createConfig({ backup: { schedule: '@daily', path, keep: 3, format: 'ascii' } }));
+  const plan = await bench.prepare(createConfig({ backup: { schedule: '@daily', path, keep: 2, format: 'binary' } }));
   expect((await stat(path)).isDirectory()).toBe(true);
   expect(bench.ownLog).toEqual([]);
   await plan.commit(NEVER);
@@ -195,7 +195,13 @@ test('a plan makes the folder of backups ready and says at its commit where they
     { level: 'info', message: 'Profiles are backed up; their files hold the secrets of the routers', fields: { path } },
     { level: 'warn', message: 'Other users of this machine can look into the folder of backups', fields: { path } },
   ]);
-  expect(bench.parts[0]?.backup).toMatchObject({ format: 'ascii', archive: { path } });
+  const backup = bench.parts[0]?.backup;
+  expect(backup).toMatchObject({ format: 'binary', archive: { path } });
+  const kept = { router: 'a', profile: 'p', format: 'binary', reason: 'schedule' } as const;
+  for (const text of ['one', 'two', 'three']) {
+    await backup?.archive.keep({ ...kept, body: ReadableStream.from([Buffer.from(text)]) });
+  }
+  expect((await backup?.archive.listProfiles('a'))?.map(({ versions }) => versions.length)).toEqual([2]);
 });
 
 test('a plan forgets routers that have long been gone, says so, and tells of a store that does not let it', async () => {
