@@ -46,14 +46,15 @@ export class ConfigReloader {
   #rereadWatch = new AbortController();
   /** The effect of a reload, if a file has changed. */
   #pending: ConfigurationSummary['pending'] = null;
-  #warnings: readonly ConfigFault[];
+  /** Warnings of the configuration that runs. */
+  #warnings: readonly string[] = [];
   /** Wall time since which the configuration runs. Milliseconds. */
   #loadedAtMs = 0;
   #lastReload: ConfigurationSummary['lastReload'] = null;
 
   constructor(options: ConfigReloaderOptions) {
     this.#options = options;
-    this.#warnings = options.warnings ?? [];
+    this.#noteWarnings(options.warnings);
     this.#noteSuccess();
     this.#follow(options.watched);
     this.#followReread(options.reread);
@@ -65,7 +66,7 @@ export class ConfigReloader {
       loadedAt: new Date(this.#loadedAtMs).toISOString(),
       lastReload: this.#lastReload,
       pending: this.#pending,
-      warnings: this.#warnings.map(renderFault),
+      warnings: this.#warnings,
     };
   }
 
@@ -123,7 +124,7 @@ export class ConfigReloader {
       if (loaded.ok) {
         await commit(await prepare(loaded.config));
         await onCommitted?.(loaded);
-        this.#warnings = loaded.warnings ?? [];
+        this.#noteWarnings(loaded.warnings);
         this.#noteSuccess();
         this.#noteReload([]);
         this.#follow(loaded.watched);
@@ -146,6 +147,15 @@ export class ConfigReloader {
       logger.error('The configuration has more faults; router-exporter check lists them', { faults: more });
     }
     return { ok: false, faults };
+  }
+
+  /** Logs the warnings of the configuration that runs, but not again those of the one before. */
+  #noteWarnings(warnings: readonly ConfigFault[] = []): void {
+    const before = new Set(this.#warnings);
+    this.#warnings = [...new Set(warnings.map(renderFault))];
+    for (const warning of this.#warnings) {
+      if (!before.has(warning)) this.#options.logger.warn('The configuration has a warning', { warning });
+    }
   }
 
   #noteSuccess(): void {

@@ -15,6 +15,8 @@ const FILE_MODE = 0o666;
 export interface RunOnceOptions {
   /** The configuration, checked. */
   readonly config: Config;
+  /** Warnings about it. */
+  readonly warnings: NonNullable<ServeOptions['warnings']>;
   /** The secrets of the configuration that can be read again. */
   readonly secrets: SecretKeeper;
   /** The lists of the sources, of which the state keeps the accepted ones for the next cycle. */
@@ -34,12 +36,13 @@ export interface RunOnceOptions {
  * if every router that was asked is up, its logs were read, and every sink has taken its records.
  */
 export async function runOnce(options: RunOnceOptions): Promise<ExitCode> {
-  const { config, secrets, inventory, sources, output, logger, io } = options;
+  const { config, warnings, secrets, inventory, sources, output, logger, io } = options;
   let agent: Agent | undefined;
   let cycle: CycleResult | undefined;
   let metrics = '';
   const { exitCode } = await serve({
     config: { ...config, web: { ...config.web, listen: [] } },
+    warnings,
     secrets,
     inventory,
     sources,

@@ -10,7 +10,7 @@ import {
   watchAlso,
 } from '../config/index.ts';
 import { SourceKeeper, SourceReader } from '../inventory/index.ts';
-import { type ConfigFault, parseListenAddress, renderFault, SecretKeeper } from '../settings/index.ts';
+import { parseListenAddress, renderFault, SecretKeeper } from '../settings/index.ts';
 import { findFolderFault } from '../store/index.ts';
 import { loadWebConfig, parseServerPaths, WebError } from '../web/index.ts';
 import { readConfig } from './configuration.ts';
@@ -107,27 +107,16 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
   });
   if (config.sinks.length === 0) logger.info('No sink is configured, so the logs of the routers are not read');
   let running = config;
-  const warned = new Set<string>();
-  const warn = (warnings: readonly ConfigFault[]) => {
-    for (const warning of warnings.map(renderFault)) {
-      if (!warned.has(warning)) logger.warn('The configuration has a warning', { warning });
-      warned.add(warning);
-    }
-  };
-  warn(loaded.warnings ?? []);
   try {
     if (flags.isOnce) {
       const { runOnce } = await import('./run-once.ts');
-      const sources = loaded.sources ?? [];
-      return await runOnce({ config, secrets, inventory, sources, output: flags.output, logger, io });
+      const { warnings = [], sources = [] } = loaded;
+      return await runOnce({ config, warnings, secrets, inventory, sources, output: flags.output, logger, io });
     }
     const reload = async () => {
       const fresh = await load();
       // The old secrets stay in use until the reload has succeeded, and permanently if it fails.
-      if (fresh.ok) {
-        await useSecretsOf(running, fresh.config);
-        warn(fresh.warnings ?? []);
-      }
+      if (fresh.ok) await useSecretsOf(running, fresh.config);
       return fresh;
     };
     const { exitCode } = await serve({
