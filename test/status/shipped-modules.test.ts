@@ -281,7 +281,7 @@ test('a link and an input that answer with a number are counted, and the voltage
       { module: 'io', metric: 'router_digital_input_high', reason: 'other_form' },
     ]);
   }
-  for (const input_voltage_1 of ['23.75 V', '24V', '23.75', '0 V']) {
+  for (const input_voltage_1 of ['23.75 V', '24V', '23.75', '24', '0 V']) {
     expect(map('io', { status: { unique: { input_voltage_1 } } }, 'lte2')).toEqual({ samples: {}, faults: [] });
   }
 });
