@@ -101,6 +101,18 @@ test('Fleet sees a change of modules', async () => {
   expect(await bench.apply([bench.router('a', { modules: [] })])).toEqual({ added: 0, changed: 1, removed: 0 });
 });
 
+test('Fleet reads the state of a router anew that it takes again, because another replica may have had it meanwhile', async () => {
+  await using bench = await createBench();
+  await bench.apply([bench.router('a')]);
+  await bench.apply([]);
+  const { values } = bench.options;
+  const writeValue = async (router: string, key: string, text: string) => values.write(router, key, text);
+  const other = new LifecycleKeeper({ store: { writeValue }, values, clock: bench.options.clock });
+  await other.request('a', { state: 'paused', untilMs: undefined });
+  await bench.apply([bench.router('a')]);
+  expect(bench.fleet.countStates()).toMatchObject({ paused: 1 });
+});
+
 test('Fleet takes a router away that is not configured any more, with its activities and all of its series', async () => {
   await using bench = await createBench();
   await bench.apply([bench.router('a'), bench.router('b')]);
