@@ -4,7 +4,13 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { RouterBackup } from '../../src/agent/routers/router-backup.ts';
-import { BackupCalendar, type KeptProfile, ProfileArchive, type ProfileAttempt } from '../../src/backup/index.ts';
+import {
+  BackupCalendar,
+  type KeptProfile,
+  ProfileArchive,
+  type ProfileAttempt,
+  type ProfileSource,
+} from '../../src/backup/index.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
 import { FleetExposition } from '../../src/exposition/index.ts';
 import { RouterError } from '../../src/router/index.ts';
@@ -37,7 +43,7 @@ class HeldArchive extends ProfileArchive {
   }
 }
 
-async function createBench() {
+async function createBench(listProfiles: ProfileSource['listProfiles'] = () => Promise.resolve([])) {
   const folder = await mkdtempDisposable(join(tmpdir(), 'router-backup-'));
   const clock = createSteppedClock(START_MS);
   const archive = new HeldArchive({ path: folder.path, keep: 3, clock });
@@ -47,7 +53,7 @@ async function createBench() {
   const backup = new RouterBackup({
     router,
     source: {
-      listProfiles: () => Promise.resolve([]),
+      listProfiles,
       downloadProfile: () => Promise.reject(new TypeError('There is no profile')),
     },
     plan: { archive, calendar: new BackupCalendar('0 3 * * *'), format: 'binary' },
@@ -82,6 +88,29 @@ test('RouterBackup does not repeat a backup that ran while it looked up the last
   await settle();
   await clock.advance(60_000);
   expect(requests).toEqual([]);
+  backup.close();
+});
+
+test('RouterBackup ends a run after 15 minutes, and tries again an hour later', async () => {
+  const called = Promise.withResolvers<void>();
+  const { folder, clock, archive, requests, backup, settle } = await createBench((signal) => {
+    called.resolve();
+    return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+  });
+  await using _ = folder;
+  archive.listed.resolve([]);
+  let hasEnded = false;
+  const run = backup.run(never).finally(() => {
+    hasEnded = true;
+  });
+  await called.promise;
+  await clock.advance(15 * 60_000 - 1);
+  await settle();
+  expect(hasEnded).toBe(false);
+  await clock.advance(1);
+  await run;
+  await clock.advance(3_600_000);
+  expect(requests).toHaveLength(1);
   backup.close();
 });
 
