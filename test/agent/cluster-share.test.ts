@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import { ClusterShare } from '../../src/agent/cluster/cluster-share.ts';
 import type { FleetWish } from '../../src/agent/routers/fleet.ts';
@@ -21,6 +22,8 @@ function openShare() {
   const lease = new Lease({ leaseMs: LEASE_MS, statusGraceMs: 60_000, clock });
   const self = { replica: 'a', incarnation: 'a/1' };
   const running = new Set<string>();
+  /** Those that do not answer their logout. */
+  const hanging = new Set<string>();
   const steps: string[] = [];
   const ownLog: OwnLine[] = [];
   let shown = 0;
@@ -44,10 +47,17 @@ function openShare() {
       },
     },
     fleet: {
-      async apply({ routers }) {
-        running.clear();
-        for (const { name } of routers) running.add(name);
-        return { added: 0, changed: 0, removed: 0 };
+      async apply({ routers, onRemoved }, signal) {
+        const wanted = new Set(routers.map(({ name }) => name));
+        const removed = [...running].filter((name) => !wanted.has(name));
+        const ends = removed.map(async (name) => {
+          if (hanging.has(name)) await once(signal, 'abort');
+          running.delete(name);
+          onRemoved?.(name);
+        });
+        await Promise.all(ends);
+        for (const name of wanted) running.add(name);
+        return { added: 0, changed: 0, removed: removed.length };
       },
       compare: async () => ({ added: [], changed: [], removed: [], reconnected: 0 }),
       find: (name) => (running.has(name) ? ({} as never) : undefined),
@@ -67,7 +77,7 @@ function openShare() {
   };
   const wish = { routers: NAMES.map((name) => createRouterSettings('http://192.0.2.1', { name })), common: {} };
   const apply = () => share.apply(wish as unknown as FleetWish, NEVER);
-  return { clock, bucket, view, lease, share, running, steps, enter, look, apply };
+  return { clock, bucket, view, lease, share, running, hanging, steps, enter, look, apply };
 }
 
 /** A replica that has joined, and runs all routers. */
@@ -108,6 +118,24 @@ test('a router that goes to another replica is logged out of before it is releas
   const gone = NAMES.length - kept.length;
   expect(steps).toEqual([...Array.from({ length: gone }, () => 'released, running false'), `0 taken, ${gone} gone`]);
   for (const name of NAMES) expect([name, share.mayAsk(name)]).toEqual([name, kept.includes(name)]);
+});
+
+test('a router that does not answer its logout is released when its time is over, and holds up no other', async () => {
+  const { clock, running, hanging, steps, view, enter, look } = await openAlone();
+  steps.length = 0;
+  enter('b');
+  const given = NAMES.filter((name) => view.findRouterOwner(name) === 'a');
+  look();
+  const kept = NAMES.filter((name) => view.findRouterOwner(name) === 'a');
+  const gone = given.filter((name) => !kept.includes(name));
+  expect(gone.length).toBeGreaterThan(1);
+  const [silent = ''] = gone;
+  hanging.add(silent);
+  await clock.advance(1000);
+  expect(steps).toEqual(gone.slice(1).map(() => 'released, running false'));
+  expect([...running].toSorted()).toEqual([...kept, silent].toSorted());
+  await clock.advance(5000);
+  expect(steps).toEqual([...gone.map(() => 'released, running false'), `0 taken, ${gone.length} gone`]);
 });
 
 test('a list that changes moves no router: nothing is logged out of until the lease names the new list', async () => {

@@ -20,12 +20,14 @@ async function createBench() {
   const fleet = new Fleet({ scheduler, exposition, lifecycle, clock, logger: options.logger });
   const url = `http://127.0.0.1:${await findFreePort()}`;
   const created: string[] = [];
+  const removed: string[] = [];
   return {
     ...surroundings,
     exposition,
     scheduler,
     fleet,
     created,
+    removed,
     router: (name: string, changes: Partial<RouterSettings> = {}) => createRouterSettings(url, { name, ...changes }),
     apply: (routers: readonly RouterSettings[], common: object = {}, signal = NEVER) =>
       fleet.apply(
@@ -36,6 +38,7 @@ async function createBench() {
             created.push(settings.name);
             return new RouterAgent({ ...options, settings, lifecycle: state });
           },
+          onRemoved: (name) => void removed.push(name),
         },
         signal,
       ),
@@ -120,6 +123,7 @@ test('Fleet takes a router away that is not configured any more, with its activi
   const waiting = bench.scheduler.trigger('b/status');
   expect(await bench.apply([bench.router('a')])).toEqual({ added: 0, changed: 0, removed: 1 });
   expect(await waiting).toBe('gone');
+  expect(bench.removed).toEqual(['b']);
   expect(await bench.scheduler.trigger('b/logs')).toBe('gone');
   expect(bench.series('b')).toEqual([]);
   expect(bench.series('a')).not.toEqual([]);

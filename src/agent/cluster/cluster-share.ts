@@ -133,10 +133,7 @@ export class ClusterShare implements RouterGate {
     let isComplete = true;
     if (gone.length > 0) {
       for (const router of gone) claimed.delete(router);
-      using deadline = openDeadline(clock, LOGOUT_MS_MAX);
-      await this.#run(claimed, deadline.signal);
-      for (const router of give) this.#claimed.delete(router);
-      isComplete = await this.#each(give, (router) => membership.release(router));
+      isComplete = await this.#give(new Set(give), claimed);
     }
     if (take.length > 0) {
       const isDone = await this.#each(take, async (router) => {
@@ -155,6 +152,34 @@ export class ClusterShare implements RouterGate {
       logger.info('Routers have moved', { taken, given: give.length, lost: drop.length, members });
     }
     if (isWaiting || !isComplete || !isAllHere) this.#settling.tryAgain();
+  }
+
+  /**
+   * Runs only the claimed routers from now on, and releases the given ones, each as soon as nothing of it runs here: one that does
+   * not answer its logout holds up no other. Returns false if some could not be released, and are to be tried again.
+   */
+  async #give(given: ReadonlySet<string>, claimed: ReadonlySet<string>): Promise<boolean> {
+    const left = new Set(given);
+    const ready: string[] = [];
+    let isComplete = true;
+    const release = async () => {
+      const ended = ready.splice(0);
+      const isDone = await this.#each(ended, (router) => this.#options.membership.release(router));
+      isComplete &&= isDone;
+    };
+    let releases = Promise.resolve();
+    const onEnded = (router: string) => {
+      if (!left.delete(router)) return;
+      this.#claimed.delete(router);
+      // What comes while keys are written goes with the next ones.
+      if (ready.push(router) === 1) releases = releases.then(release);
+    };
+    using deadline = openDeadline(this.#options.clock, LOGOUT_MS_MAX);
+    await this.#run(claimed, deadline.signal, onEnded);
+    // Of those that were not running, nothing had to end.
+    for (const router of [...left]) onEnded(router);
+    await releases;
+    return isComplete;
   }
 
   /** Does something with each router, several at a time. Returns false if some failed, and are to be tried again. */
@@ -183,10 +208,15 @@ export class ClusterShare implements RouterGate {
     return failed === 0;
   }
 
-  async #run(claimed: ReadonlySet<string>, signal: AbortSignal): Promise<FleetChange> {
+  async #run(
+    claimed: ReadonlySet<string>,
+    signal: AbortSignal,
+    onRemoved?: (router: string) => void,
+  ): Promise<FleetChange> {
     const { fleet } = this.#options;
     const wish = this.#wish;
     if (!wish) return { added: 0, changed: 0, removed: 0 };
-    return await fleet.apply({ ...wish, routers: wish.routers.filter(({ name }) => claimed.has(name)) }, signal);
+    const routers = wish.routers.filter(({ name }) => claimed.has(name));
+    return await fleet.apply({ ...wish, routers, onRemoved }, signal);
   }
 }

@@ -34,6 +34,8 @@ export interface FleetWish {
   readonly common: object;
   /** Creates the agent of one router; does not throw. */
   readonly create: (settings: RouterSettings, lifecycle: RouterLifecycle) => RouterAgent;
+  /** Called for each router that is not wanted any more, once nothing of it runs. Default: not called. */
+  readonly onRemoved?: ((router: string) => void) | undefined;
 }
 
 interface Wanted {
@@ -185,7 +187,7 @@ export class Fleet {
       const next = wanted.get(name);
       if (!next) {
         removed++;
-        changes.push(this.#remove(agent, signal));
+        changes.push(this.#remove(agent, signal).then(() => wish.onRemoved?.(name)));
       } else if (next.hash !== hash || common !== commonHash) {
         changed++;
         changes.push(this.#restart(agent, next.settings, { hash: next.hash, commonHash }, signal));
