@@ -69,9 +69,9 @@ const SETBACKS_MAX = 2;
 
 /**
  * Downloads every wanted profile of a router once and keeps those that have changed. A failed profile does not affect
- * the others. Nothing is asked while the disk has no room for another version. Rejects with the source's error if the router is unavailable, with {@link BackupError} `write` or `read`
- * if the disk is, and with the signal's reason. Profiles not tried by then count as failed, unless the agent is
- * shutting down: only a deadline is a failure of the backup.
+ * the others. Nothing is asked while the disk has no room for another version. Rejects with the source's error if the router is
+ * unavailable, with {@link BackupError} `write` or `read` if the disk is, and with the signal's reason. Profiles not tried by then
+ * count as failed, unless the agent is shutting down: only a deadline is a failure of the backup.
  */
 export async function backUpOnce(options: BackupOptions, signal: AbortSignal): Promise<BackupResult> {
   const profiles = await listProfiles(options, signal);
@@ -126,9 +126,11 @@ async function listProfiles(
     await archive.checkRoom(router);
     const names = new Set((await source.listProfiles(signal)).map(({ name }) => name));
     await archive.noteListed(router, names);
-    const folders = new Set(known.map(({ profile }) => profile));
+    const before = new Set(known.map(({ profile }) => profile));
+    const folders = new Set(before);
     const wanted = [...names].filter((name) => isWanted(name));
     const admitted = wanted.filter((name) => admit(options, name, folders));
+    for (const name of admitted) if (!before.has(name)) await archive.noteFound(router, name);
     return { names: admitted, refused: wanted.length - admitted.length };
   } catch (cause) {
     throwIfEnded(signal);

@@ -60,6 +60,8 @@ export interface FolderState {
   readonly isOpenToOthers: boolean;
 }
 
+/** The attempt of a profile that was never tried: long ago. */
+const NEVER = { timeMs: 0, isSuccess: false };
 /** Limit of the profiles of one router that have a folder: a router that makes up names must not fill the disk. */
 export const PROFILES_MAX = 100;
 /** Room for a manifest beside a version, with its blocks. Bytes. */
@@ -153,6 +155,20 @@ export class ProfileArchive {
     }
   }
 
+  /**
+   * Records a profile that is about to be tried for the first time, so that {@link readLastAttempts} has it if nothing comes of that.
+   * Never throws: what cannot be written now fails with the profile.
+   */
+  async noteFound(router: string, profile: string): Promise<void> {
+    const folder = this.#folderOf(router, profile);
+    try {
+      const manifest = await folder.open(router, profile);
+      await this.#commit(folder, manifest, manifest);
+    } catch {
+      // The next step says why.
+    }
+  }
+
   /** Returns the profiles of a router, ordered by name, without those whose manifest is damaged. */
   async listProfiles(router: string): Promise<readonly KeptProfile[]> {
     const byPath = new Map<string, Manifest>();
@@ -163,10 +179,10 @@ export class ProfileArchive {
     return [...byPath.values()].toSorted((a, b) => (a.profile < b.profile ? -1 : 1));
   }
 
-  /** Returns the last attempt of each profile that the router has; none of one that was never tried. */
+  /** Returns the last attempt of each profile that the router has. */
   async readLastAttempts(router: string): Promise<readonly ProfileAttempt[]> {
-    return (await this.listProfiles(router)).flatMap(({ profile, isListed, lastAttempt }) =>
-      isListed && lastAttempt ? { profile, ...lastAttempt } : [],
+    return (await this.listProfiles(router)).flatMap(({ profile, isListed, lastAttempt = NEVER }) =>
+      isListed ? { profile, ...lastAttempt } : [],
     );
   }
 

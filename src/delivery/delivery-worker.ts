@@ -51,6 +51,7 @@ const PASSES_MAX = 3;
  *                                 └── rejected as a whole: half of it
  *                                 └── failed: the same again (the caller waits), or after three timeouts half of it
  *                                 └── failed, maybe because of the records, and one of another router is accepted: half of it
+ *   loaded ── failed, maybe because of the records, and nothing is accepted: nothing is settled (the caller waits) ──▶ empty
  *
  *   when a sink that may lose accepted records has failed or ended its connection:
  *   any ── the spool returns the last accepted records again ──▶ empty

@@ -158,8 +158,8 @@ async function createTries(profiles: Readonly<Record<string, () => string>>) {
     });
   let backup = create();
   /** Runs it; returns what was asked of the router. */
-  const run = async () => {
-    await backup.run(never);
+  const run = async (signal = never) => {
+    await backup.run(signal);
     return asked.splice(0);
   };
   /** Runs it when it asks for that within this time; returns what was asked of the router, run by run. */
@@ -184,7 +184,7 @@ async function createTries(profiles: Readonly<Record<string, () => string>>) {
     backup.close();
     await folder[Symbol.asyncDispose]();
   };
-  const bench = { path: folder.path, room, faults, clock, archive, exposition };
+  const bench = { path: folder.path, asked, room, faults, clock, archive, exposition };
   return { ...bench, run, runAsAsked, restart, [Symbol.asyncDispose]: dispose };
 }
 
@@ -270,6 +270,25 @@ test('RouterBackup of a process that has ended is tried again by the next one: w
   expect(await bench.runAsAsked(HOUR_MS)).toEqual([['list', 'lost']]);
   await bench.restart();
   expect(await bench.runAsAsked(HOUR_MS)).toEqual([]);
+});
+
+test('RouterBackup whose first backup was cut short by the end of the process goes on at the next start', async () => {
+  let isEnded = false;
+  const end = new AbortController();
+  await using bench = await createTries({
+    reached: () => 'a',
+    cut: () => {
+      if (isEnded) return 'b';
+      isEnded = true;
+      end.abort();
+      throw lost();
+    },
+    waiting: () => 'c',
+  });
+  await expect(bench.run(end.signal)).rejects.toThrow();
+  bench.asked.length = 0;
+  await bench.restart();
+  expect(await bench.runAsAsked(HOUR_MS)).toEqual([['list', 'cut', 'waiting']]);
 });
 
 test('RouterBackup takes a run after the clock was set back for no second try', async () => {

@@ -598,6 +598,40 @@ test('a sink lets go of what it alone may use when it leaves, and claims it at t
   expect(used).toEqual(['release', 'release']);
 });
 
+test('a sink that another replica takes without a word while it reads dead letters lets go of what it uses for them', async () => {
+  const used: string[] = [];
+  await using bench = await openBench({
+    archive: async () => {
+      used.push('deliver');
+      return {};
+    },
+  });
+  const serving = { here: true };
+  Object.assign(bench.store, { serves: () => serving.here });
+  bench.use = { release: async () => void used.push('release') };
+  await bench.apply(sink('archive'));
+  await bench.runner.whenIdle();
+  bench.letters.add('archive', [{ uid: '1', line: renderLine('1'), reason: 'no' }]);
+  bench.letters.markReplay({});
+  const asked = Promise.withResolvers<void>();
+  const answered = Promise.withResolvers<void>();
+  const readReplayed = bench.letters.readReplayed.bind(bench.letters);
+  Object.assign(bench.letters, {
+    readReplayed: async (...of: Parameters<typeof readReplayed>) => {
+      asked.resolve();
+      await answered.promise;
+      return readReplayed(...of);
+    },
+  });
+  await bench.clock.advance(30 * SECOND_MS);
+  await asked.promise;
+  serving.here = false;
+  bench.runner.wake();
+  answered.resolve();
+  await bench.runner.whenIdle();
+  expect(used).toEqual(['deliver', 'release']);
+});
+
 test('SinkSupervisor.drain() tries again to store the cursor of what a sink has taken', async () => {
   await using bench = await openBench();
   await bench.apply(sink('archive'));

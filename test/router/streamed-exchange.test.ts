@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Agent } from 'undici';
+import { Agent, type Dispatcher } from 'undici';
 import { expect, test } from 'vitest';
 import { StreamedExchange } from '../../src/router/requests/streamed-exchange.ts';
 
@@ -155,4 +155,21 @@ test('StreamedExchange ends with its signal or a cause, also for a reader that w
   failed.fail(reason);
   await expect(last).rejects.toBe(reason);
   await expect(failed.read()).rejects.toBe(reason);
+});
+
+test.each([
+  ['has no length is broken off', {}, 'broken'],
+  ['has a length is whole if all of it has come', { 'content-length': '3' }, 'all'],
+])('an answer of StreamedExchange that is followed by a reset and %s', async (_how, headers, result) => {
+  // What undici calls, in its order, when the reset comes while the reader has yet to take what came.
+  const dispatcher = { dispatch: () => true } as unknown as Agent;
+  const request = { origin: 'http://127.0.0.1', path: '/', method: 'GET' } as const;
+  const exchange = new StreamedExchange(dispatcher, request, new AbortController().signal);
+  const controller = { pause() {}, resume() {} } as unknown as Dispatcher.DispatchController;
+  exchange.onResponseStart(controller, 200, headers);
+  exchange.onResponseData(controller, Buffer.from('all'));
+  exchange.breakOff(new Error('broken'));
+  exchange.onResponseEnd();
+  const told = exchange.readWhole(BYTES_MAX).then(String, (cause: unknown) => (cause as Error).message);
+  expect(await told).toBe(result);
 });

@@ -163,7 +163,8 @@ export class RunningSink {
   wake(): void {
     if (!this.#isServed) {
       if (this.#state === 'down' && this.#unservedBy === undefined) this.#noteLeft();
-      void this.#release();
+      // A step that is under way may be about to use it still.
+      if (!this.#ending) void this.#release();
     }
     this.#loop.wake();
   }
@@ -298,8 +299,10 @@ export class RunningSink {
       clock.setTimer(FENCED_MS, () => this.wake());
       return 'idle';
     } finally {
+      this.#ending = undefined;
       signal.removeEventListener('abort', end);
       patience.cancel();
+      if (!this.#isServed) void this.#release();
     }
   }
 

@@ -1,4 +1,3 @@
-import type { LogCommit } from '../../model/index.ts';
 import { isBodyUnfinished, isFileFault } from '../errors.ts';
 import { FileReader, type FileRequest, type TakenLines } from '../file-reader.ts';
 import type { LogStart } from '../log-settings.ts';
@@ -104,11 +103,11 @@ export class ComponentTail {
   }
 
   /**
-   * Returns the commits that must precede any reading: later evidence would change the zone that is assumed for this position, and
+   * Returns what must be committed before any reading: later evidence would change the zone that is assumed for this position, and
    * what has waited since before the agent's clock was set would begin to wait at each run.
    */
-  pin(): readonly LogCommit[] {
-    return this.#isUnstored ? [this.#log.prepare({ told: [] }).commit] : [];
+  pin(): readonly ReturnType<TrackedLog['prepare']>[] {
+    return this.#isUnstored ? [this.#log.prepare({ told: [] })] : [];
   }
 
   /** Notes files that are listed while other logs are read: they may be gone later. */

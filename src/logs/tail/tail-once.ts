@@ -88,12 +88,15 @@ async function tailDevice(options: TailOnceOptions, signal: AbortSignal): Promis
   let last: string | undefined;
   try {
     const pins = tails.flatMap(({ tail }) => tail.pin());
-    if (pins.length > 0) await context.commit(...pins);
-    if (context.isReplaced)
-      await replaceAll(
-        tails.filter(({ component }) => positions.has(component)).map(({ tail }) => tail),
+    if (pins.length > 0) await commitAll(pins, context);
+    if (context.isReplaced) {
+      const before = tails.filter(({ component }) => positions.has(component));
+      // All logs of the device before end, in one step with the serial number that says so.
+      await commitAll(
+        before.map(({ tail }) => tail.replace()),
         context,
       );
+    }
     await noteListing();
     for (let next = tails.shift(); next; next = tails.shift()) {
       if (last !== undefined && shouldYield()) return true;
@@ -124,11 +127,10 @@ async function runUnlessBusy(tail: ComponentTail, listed: ListedLog, signal: Abo
   }
 }
 
-/** Another device answers now: all logs of the one before end, in one step with the serial number that says so. */
-async function replaceAll(tails: readonly ComponentTail[], context: TailContext): Promise<void> {
-  const resets = tails.map((tail) => tail.replace());
-  await context.commit(...resets.map(({ commit }) => commit));
-  for (const { report } of resets) report();
+/** Makes steps of several logs durable at once, then reports them. */
+async function commitAll(steps: readonly ReturnType<ComponentTail['replace']>[], context: TailContext): Promise<void> {
+  await context.commit(...steps.map(({ commit }) => commit));
+  for (const { report } of steps) report();
 }
 
 /**

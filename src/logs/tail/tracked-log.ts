@@ -52,9 +52,10 @@ export class TrackedLog {
     this.observedMs = context.clock.now();
     this.beganMs = context.clock.monotonic();
     const known = position ?? createPosition();
-    const bounded = boundTimes(known, this.observedMs, this.#noteWallClock());
+    const bounded = boundTimes(known, this.observedMs, this.#findClockStep());
     this.isClockSet = bounded !== known;
     this.#state = createLogState(bounded);
+    if (!this.isClockSet) this.#noteWallClock();
   }
 
   get position(): LogPosition {
@@ -125,7 +126,7 @@ export class TrackedLog {
     if (own > 0) this.ownBytes += Math.round((bytes * own) / count);
   }
 
-  /** Returns the commit of a step, and the function that reports its events once it is durable. */
+  /** Returns the commit of a step, and the function to call once it is durable, which reports its events. */
   prepare(
     { told }: Pick<Step, 'told'>,
     lines?: CommittedLines,
@@ -133,6 +134,7 @@ export class TrackedLog {
     const events = [...told.flatMap((one) => this.#toEvent(one) ?? []), ...this.#toReadEvents(lines)];
     for (const event of events) this.#remember(event);
     const report = () => {
+      this.#noteWallClock();
       for (const event of events) this.context.report(event);
     };
     return { commit: this.#toCommit(this.#render(told, lines?.batch.records ?? [])), report };
@@ -154,14 +156,18 @@ export class TrackedLog {
    * Returns by how much the agent's clock was set since the last run. What was learnt of the router's clock is forgotten then: it
    * would look like a jump of that one.
    */
-  #noteWallClock(): number {
+  #findClockStep(): number {
     const { memory, observedMs, beganMs } = this;
     const offsetMs = observedMs - beganMs;
     const setByMs = offsetMs - (memory.wallOffsetMs ?? offsetMs);
-    memory.wallOffsetMs = offsetMs;
     if (Math.abs(setByMs) < CLOCK_SET_MS_MIN) return 0;
     forgetLook(memory);
     return setByMs;
+  }
+
+  /** The times of the stored position are those of the clock as it is set now: there the next run begins. */
+  #noteWallClock(): void {
+    this.memory.wallOffsetMs = this.observedMs - this.beganMs;
   }
 
   /** Adds a gap to the facts about the router, which are stored with the step that tells of it. */

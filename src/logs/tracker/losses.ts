@@ -11,6 +11,7 @@ import {
   edgeOf,
   findGraceMs,
   GRACE_MS,
+  graceOf,
   hasBackfill,
   isBackfill,
   isOlder,
@@ -120,7 +121,7 @@ function giveUpLinks(draft: Draft): Gap[] {
 function mayBeMended(draft: Draft, { after }: BrokenLink): boolean {
   if (draft.rules.isOnlyRun) return false;
   return Object.entries(draft.position.waiting).some(
-    ([stamp, { attempts, sinceMs }]) => stamp > after && (attempts === 0 || !isOlder(draft, sinceMs, GRACE_MS)),
+    ([stamp, entry]) => stamp > after && (entry.attempts === 0 || !isOlder(draft, entry.sinceMs, graceOf(entry))),
   );
 }
 

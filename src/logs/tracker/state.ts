@@ -236,8 +236,13 @@ function endsBeforeLastRead(view: View, file: LogFile, stamp: string): boolean {
 
 /** Returns how long the rest of a file is looked for. A listed file that the router does not give may be that rest for a day. */
 export function findGraceMs({ waiting }: LogPosition): number {
-  const isRefused = Object.values(waiting).some(({ fault, isBackfill: isOld }) => fault === 'refused' && !isOld);
-  return isRefused ? REFUSED_GRACE_MS : GRACE_MS;
+  const live = Object.values(waiting).filter((entry) => !entry.isBackfill);
+  return Math.max(GRACE_MS, ...live.map(graceOf));
+}
+
+/** Returns how long a listed file may be what is missing. */
+export function graceOf({ fault }: UnreadFile): number {
+  return fault === 'refused' ? REFUSED_GRACE_MS : GRACE_MS;
 }
 
 /** True if the rest of an older file was missed so recently that newer lines should wait for it. */

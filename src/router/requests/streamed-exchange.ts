@@ -23,7 +23,8 @@ export class StreamedExchange implements Dispatcher.DispatchHandler {
   #waitingBytes = 0;
   /** The reader that waits for the next piece. */
   #reader: PromiseWithResolvers<Buffer | undefined> | undefined;
-  #hasBegun = false;
+  /** True once an answer has begun of which nothing says how long it is. */
+  #isUnmeasured = false;
   /** True once no piece will come any more. */
   #isEnded = false;
   /** Why the answer is not whole. */
@@ -104,11 +105,11 @@ export class StreamedExchange implements Dispatcher.DispatchHandler {
   }
 
   /**
-   * Ends an answer that has begun, because its connection broke. undici takes the reset of a connection for the end of a body that
-   * has no length and lasts as long as the connection; such a body would look whole.
+   * Ends an answer without a length, because its connection broke. undici takes the reset of a connection for the end of a body that
+   * lasts as long as the connection; such a body would look whole. One that has a length may be whole, although its end is not told yet.
    */
   breakOff(cause: Error): void {
-    if (this.#hasBegun && !this.#isEnded) this.#end(cause);
+    if (this.#isUnmeasured && !this.#isEnded) this.#end(cause);
   }
 
   /** Resolves when the rest has come and is dropped. A rest of more than `bytesMax` ends the connection instead. */
@@ -137,7 +138,7 @@ export class StreamedExchange implements Dispatcher.DispatchHandler {
   onResponseStart(_controller: Dispatcher.DispatchController, statusCode: number, headers: IncomingHttpHeaders): void {
     // The answer comes behind an interim one.
     if (statusCode < 200) return;
-    this.#hasBegun = true;
+    this.#isUnmeasured = headers['content-length'] === undefined;
     this.#head.resolve({ statusCode, headers });
   }
 

@@ -186,7 +186,7 @@ export function parseQuantity(text: string): Quantity | undefined {
   return number === undefined ? undefined : { value: Number(number), unit: unit.trimEnd() };
 }
 
-/** Parses two or more numbers separated by spaces or commas; with both, as in `0,12 0,10`, the commas are decimal ones. */
+/** Parses two or more numbers separated by spaces or commas; in `0,12 0,10`, the commas are decimal ones, and it is no list. */
 export function parseList(text: string): readonly number[] | undefined {
   const separator = /[,;]/.test(text) ? / ?[,;] ?/ : / /;
   const numbers = text.split(separator, LIST_MAX + 1).map(parseDecimal);

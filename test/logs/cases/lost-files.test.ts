@@ -72,6 +72,33 @@ test.each([
   },
 );
 
+test.each([
+  ['comes at last', [], ['one', 'two', 'five', 'three', 'four']],
+  ['is deleted unread', [{ details: { certainty: 'certain', reason: 'expired' } }], ['one', 'two', 'five']],
+] as const)(
+  'where files show how they follow each other, one that is refused for long and %s is no gap as long as it is listed',
+  async (how, gaps, messages) => {
+    const name = 'network/log-2026-11-21-12:10:00';
+    const one = line('12:59:00', 'one');
+    await using bench = await openFileBench(new Map([...LINKED_LOG, [CURRENT, one]]));
+    await bench.reader.turn();
+    bench.files.set('network/log-2026-11-21-12:05:00', one + line('13:04:00', 'two'));
+    bench.files.set(name, line('13:05:00', 'three') + line('13:09:00', 'four')).set(CURRENT, line('13:10:00', 'five'));
+    bench.refusals.set(name, new SourceError('connect', 'Cut off', { disposition: 'retry' }));
+    await bench.reader.turnsFor(HOUR_MS);
+    expect(gapsOf(bench.reader.records)).toEqual([]);
+    if (how === 'comes at last') bench.refusals.clear();
+    else bench.files.delete(name);
+    await bench.reader.turnsFor(HOUR_MS);
+    const own = bench.reader.records.filter(({ component }) => component === 'network');
+    expect(messagesOf(linesOf(own))).toEqual(messages);
+    expect(gapsOf(own)).toMatchObject(gaps);
+    // The gap is behind what was read before it.
+    const two = own.find(({ message }) => message === 'two');
+    for (const { details } of gapsOf(own)) expect(details?.['from_uid']).toBe(two?.uid);
+  },
+);
+
 test('a file that looks like one from long ago does not close the gap before it', async () => {
   const boot = line('10:00:00', 'boot');
   const start = line('11:00:00', 'before') + line('11:10:00', 'last');

@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { Zone } from '../../../src/logs/index.ts';
+import { StoreError } from '../../../src/store/index.ts';
 import {
   gapsOf,
   HOUR_MS,
@@ -233,23 +234,36 @@ test('case 101: with the clock of the agent set back a day, a file that never tu
   expect(messagesOf(linesOf(bench.reader.records))).toEqual(['of the one', 'of the other']);
 });
 
-test('case 101: with the clock of the agent set ahead an hour while a rotated file is missing, it is waited for all the same', async () => {
-  const one = '2026-11-21 12:59:00 [a] of the one\n';
-  const files = new Map([['network/current', one]]);
-  await using bench = await openFileBench(files, { zone: new Zone('Europe/Berlin') });
-  await bench.reader.turn();
-  files.set('network/current', '2026-11-21 12:59:30 [a] of the other\n');
-  await bench.reader.turn();
-  bench.clock.jump(HOUR_MS);
-  await bench.clock.advance(30 * SECOND_MS);
-  await bench.reader.turn();
-  files.set('network/log-2026-11-21-11:59:30', `${one}2026-11-21 12:59:10 [a] the rest\n`);
-  const records = await bench.reader.turnsFor(MINUTE_MS);
-  expect(records.map(({ event, message, flags }) => [event ?? message, flags])).toEqual([
-    ['the rest', undefined],
-    ['of the other', undefined],
-  ]);
-});
+test.each([
+  ['', false],
+  [', also when the disk is full just then', true],
+])(
+  'case 101: with the clock of the agent set ahead an hour while a rotated file is missing, it is waited for all the same%s',
+  async (_also, isFull) => {
+    const one = '2026-11-21 12:59:00 [a] of the one\n';
+    const files = new Map([['network/current', one]]);
+    await using bench = await openFileBench(files, { zone: new Zone('Europe/Berlin') });
+    await bench.reader.turn();
+    files.set('network/current', '2026-11-21 12:59:30 [a] of the other\n');
+    await bench.reader.turn();
+    bench.clock.jump(HOUR_MS);
+    await bench.clock.advance(30 * SECOND_MS);
+    if (isFull) {
+      const commit = vi.spyOn(bench.reader.log, 'commit').mockImplementation(() => {
+        throw new StoreError('full', 'The disk is full', { disposition: 'hold-back' });
+      });
+      await expect(bench.reader.turn()).rejects.toThrow('full');
+      commit.mockRestore();
+    }
+    await bench.reader.turn();
+    files.set('network/log-2026-11-21-11:59:30', `${one}2026-11-21 12:59:10 [a] the rest\n`);
+    const records = await bench.reader.turnsFor(MINUTE_MS);
+    expect(records.map(({ event, message, flags }) => [event ?? message, flags])).toEqual([
+      ['the rest', undefined],
+      ['of the other', undefined],
+    ]);
+  },
+);
 
 test.each([
   ['configured', new Zone('Europe/Berlin')],
