@@ -1,34 +1,56 @@
-import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises';
+import { copyFile, type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises';
+
+type Body = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+
+/** Errors of a folder in which no file can be made. */
+const CLOSED_FOLDER: ReadonlySet<unknown> = new Set(['EACCES', 'EPERM', 'EROFS']);
 
 /**
  * Writes a file that a command was told to write, with `mode` less the umask. It takes the place of an earlier one when it is
- * whole: no reader ever sees a part of it, and a failure leaves what was there. A pipe or a device gets the bytes as they come.
+ * whole: no reader ever sees a part of it, and a failure leaves what was there. A pipe or a device gets the bytes as they come, and
+ * so does a file in a folder that takes no other one.
  */
-export async function writeOutputFile(
-  file: string,
-  body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-  mode: number,
-): Promise<void> {
+export async function writeOutputFile(file: string, body: Body, mode: number): Promise<void> {
   // A link stays, and leads to the new file.
   const target = await realpath(file).catch(() => file);
-  if (!(await isReplaceable(target))) {
-    await using handle = await open(target, 'w', mode);
-    await writeAll(handle, body);
+  const part = `${target}.${process.pid}.part`;
+  const handle = (await isReplaceable(target)) ? await openPart(part, mode) : undefined;
+  if (!handle) {
+    await using place = await open(target, 'w', mode);
+    await writeAll(place, body);
     return;
   }
-  const part = `${target}.${process.pid}.part`;
+  try {
+    {
+      await using whole = handle;
+      await writeAll(whole, body);
+      await whole.sync();
+    }
+    await replace(target, part);
+  } finally {
+    await rm(part, { force: true }).catch(() => {});
+  }
+}
+
+/** Opens a file beside the wanted one; `undefined` if its folder takes none. */
+async function openPart(part: string, mode: number): Promise<FileHandle | undefined> {
   try {
     // A part may be left of a process with the same number, which was killed.
     await rm(part, { force: true });
-    {
-      await using handle = await open(part, 'wx', mode);
-      await writeAll(handle, body);
-      await handle.sync();
-    }
+    return await open(part, 'wx', mode);
+  } catch (cause) {
+    if (CLOSED_FOLDER.has(Object(cause).code)) return undefined;
+    throw cause;
+  }
+}
+
+async function replace(target: string, part: string): Promise<void> {
+  try {
     await rename(part, target);
   } catch (cause) {
-    await rm(part, { force: true }).catch(() => {});
-    throw cause;
+    // A file that is mounted by itself, as into a container, cannot give way to another one.
+    if (Object(cause).code !== 'EBUSY') throw cause;
+    await copyFile(part, target);
   }
 }
 
@@ -41,7 +63,7 @@ async function isReplaceable(path: string): Promise<boolean> {
   }
 }
 
-async function writeAll(handle: FileHandle, body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void> {
+async function writeAll(handle: FileHandle, body: Body): Promise<void> {
   // Not `write`: on a disk with little room it writes a part, and does not fail.
   for await (const chunk of body) await handle.writeFile(chunk);
 }
