@@ -61,7 +61,8 @@ const FROM_LOWEST =
 export function exportState({ path, output, isWanted, removes, now }: ExportOptions): MovedState {
   const source = join(path, STATE_FILE);
   finishRebuild(source);
-  if (!existsSync(source)) throw toAbsent(source, 'Check storage.path of the configuration');
+  if (!existsSync(source))
+    throw toAbsent(source, 'Check storage.path of the configuration, or name the folder with --storage.path');
   try {
     using moving = new MovedFileWriter(output, now());
     using file = openWithLetters(path, now);
