@@ -106,11 +106,12 @@ export function importState({ path, input, isWanted, replaces, now }: ImportOpti
     const known = leaveOutKnown(file, id);
     if (!replaces) refusePositions(file);
     // Twice is once: a record has one letter for each sink.
-    file.exec(
+    const { changes: deadLetters } = file.run(
       `INSERT OR IGNORE INTO letters.letter (${LETTER_COLUMNS}) SELECT ${LETTER_COLUMNS} FROM moved.letter WHERE ${SELECTED}`,
     );
     file.transact(() => copyIn(file, id));
-    return { routers: wanted.filter((router) => !known.includes(router)), known, ...countSelected(file, 'moved') };
+    const routers = wanted.filter((router) => !known.includes(router));
+    return { routers, known, ...countSelected(file, 'moved'), deadLetters };
   } catch (cause) {
     throw toStoreError(cause, target);
   } finally {
