@@ -71,8 +71,10 @@ export async function simulate(flags: SimulateFlags, io: CommandIo): Promise<Exi
     if (!io.signal.aborted) await once(io.signal, 'abort');
     return EXIT.done;
   } catch (cause) {
-    io.stderr.write(`The simulator could not start: ${renderErrorChain(cause)}\n`);
-    return cause instanceof SimulatorError && cause.code === 'bad-option' ? EXIT.usage : EXIT.failed;
+    const code = cause instanceof SimulatorError ? cause.code : undefined;
+    const hint = code === 'listen-failed' ? '. Choose other addresses with --listen and --control' : '';
+    io.stderr.write(`The simulator could not start: ${renderErrorChain(cause)}${hint}\n`);
+    return code === 'bad-option' ? EXIT.usage : EXIT.failed;
   }
 }
 
@@ -103,10 +105,15 @@ function readFaults(
   const parsed = faults.map((text) => {
     const [name = '', router] = text.split('=').toReversed();
     const number = /^sim-([1-9]\d*)$/.exec(router ?? 'sim-1')?.[1];
-    const isKnown = isFaultName(name) && text.split('=').length <= 2 && Number(number ?? Infinity) <= routers;
-    if (!isKnown) {
+    if (!isFaultName(name) || text.split('=').length > 2) {
       io.stderr.write(
         `--fault: expected NAME or ROUTER=NAME, found ${JSON.stringify(text)}. Names: ${FAULT_NAMES.join(', ')}\n`,
+      );
+      return undefined;
+    }
+    if (Number(number ?? Infinity) > routers) {
+      io.stderr.write(
+        `--fault: there is no router ${JSON.stringify(router)}; with --routers ${routers}, the last one is sim-${routers}\n`,
       );
       return undefined;
     }

@@ -130,13 +130,12 @@ export class SimulatedRouter {
   /** Activates a fault until {@link clearFault}. Resolves when it is in effect. */
   async fault(name: FaultName, options: FaultOptions = {}): Promise<void> {
     const { faults, front, certificates, hosts } = this.#parts;
-    if (name === 'bad_certificate') {
-      if (front.ports.https === undefined) {
-        throw new SimulatorError('bad-option', `${this.name} serves no HTTPS, so it has no certificate`);
-      }
-      front.setCertificate(await certificates.issueBad(hosts));
+    if (name === 'bad_certificate' && front.ports.https === undefined) {
+      throw new SimulatorError('bad-option', `${this.name} serves no HTTPS, so it has no certificate`);
     }
+    const certificate = name === 'bad_certificate' ? await certificates.issueBad(hosts) : undefined;
     faults.install(name, options);
+    if (certificate) front.setCertificate(certificate);
     if (name === 'down') await front.goDown();
   }
 

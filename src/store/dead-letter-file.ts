@@ -110,7 +110,7 @@ export class DeadLetterFile {
       if (!existsSync(this.#path)) {
         throw new StoreError('absent', `There is no file ${this.#path}`, {
           disposition: 'operator',
-          hint: 'Check storage.path of the configuration; the agent creates the file when it starts',
+          hint: 'Check storage.path of the configuration, or name the folder with --storage.path; the agent creates the file when it starts',
         });
       }
     } else {

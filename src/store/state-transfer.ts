@@ -61,7 +61,8 @@ const FROM_LOWEST =
 export function exportState({ path, output, isWanted, removes, now }: ExportOptions): MovedState {
   const source = join(path, STATE_FILE);
   finishRebuild(source);
-  if (!existsSync(source)) throw toAbsent(source, 'Check storage.path of the configuration');
+  if (!existsSync(source))
+    throw toAbsent(source, 'Check storage.path of the configuration, or name the folder with --storage.path');
   try {
     using moving = new MovedFileWriter(output, now());
     using file = openWithLetters(path, now);
@@ -105,11 +106,12 @@ export function importState({ path, input, isWanted, replaces, now }: ImportOpti
     const known = leaveOutKnown(file, id);
     if (!replaces) refusePositions(file);
     // Twice is once: a record has one letter for each sink.
-    file.exec(
+    const { changes: deadLetters } = file.run(
       `INSERT OR IGNORE INTO letters.letter (${LETTER_COLUMNS}) SELECT ${LETTER_COLUMNS} FROM moved.letter WHERE ${SELECTED}`,
     );
     file.transact(() => copyIn(file, id));
-    return { routers: wanted.filter((router) => !known.includes(router)), known, ...countSelected(file, 'moved') };
+    const routers = wanted.filter((router) => !known.includes(router));
+    return { routers, known, ...countSelected(file, 'moved'), deadLetters };
   } catch (cause) {
     throw toStoreError(cause, target);
   } finally {

@@ -48,7 +48,10 @@ export function createLifecycleHandlers(
     poll: guard(async (context) => {
       const { content, externalUrl } = dependencies;
       const name = context.req.query('router') ?? '';
-      if (!content.hasRouter(name)) return context.text('No router of this name is configured.\n', 404);
+      if (!content.hasRouter(name)) {
+        const elsewhere = answerForOther(content, context, name, '/-/poll');
+        return elsewhere ?? context.text('No router of this name is configured.\n', 404);
+      }
       await pollOnce(dependencies, name, context.req.raw.signal);
       const base = externalUrl?.pathname.replace(/\/?$/, '/') ?? '../';
       // So that a reload of the page does not poll again.

@@ -133,7 +133,7 @@ describe('dead-letters', () => {
     const { code, stderr } = await ask(['list']);
     expect(code).toBe(1);
     expect(stderr).toContain(join(folder, 'state', 'dead-letters.db'));
-    expect(stderr).toContain('storage.path');
+    expect(stderr).toContain('Check storage.path of the configuration, or name the folder with --storage.path');
   });
 });
 

@@ -70,6 +70,19 @@ test('state export and state import move the routers that --routers names, from 
   expect(listLeft(from)).toEqual(only('hall-1', 'plant-8'));
   await done('import', ...config, ...target, some);
   expect(await done('import', ...config, ...target, '--routers', 'hall-?', all)).toBe(`Added from ${all}: ${one}`);
+  const again = await runCommand(['state', 'import', ...config, ...target, '--routers', 'plant-7', some]);
+  expect(again.stderr).toBe(`Imported before, and left alone: 1 router of ${some}\n`);
+  const elsewhere = join(folder.path, 'elsewhere');
+  const none = await runCommand([
+    'state',
+    'export',
+    ...config,
+    '--storage.path',
+    elsewhere,
+    '--output',
+    join(folder.path, 'none.db'),
+  ]);
+  expect(none.stderr).toContain('or name the folder with --storage.path');
   // In the order of their arrival.
   expect(listLeft(to)).toEqual({ ...only('hall-1', 'plant-7'), records: ['plant-7', 'hall-1'] });
 });

@@ -100,6 +100,8 @@ describe('the control port', () => {
     ['an unknown fault', { action: 'fault', name: 'fire' }, 400],
     ['a fault out of bounds', { action: 'fault', name: 'slow', delay_ms: -1 }, 400],
     ['a fault that this router cannot have', { action: 'fault', name: 'bad_certificate' }, 400],
+    ['a fault of connections, a number of times', { action: 'fault', name: 'down', times: 2 }, 400],
+    ['a fault of connections, for one path', { action: 'fault', name: 'down', path: '/profiles' }, 400],
     ['no status', { action: 'set_status', resource: 'lte2' }, 400],
     ['a status of numbers', { action: 'set_status', resource: 'lte2', unique: { signal: 1 } }, 400],
     ['a clock that goes back', { action: 'advance_clock', ms: -1 }, 400],

@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Agent, request } from 'undici';
@@ -63,7 +65,8 @@ describe('simulate', () => {
 
   test.each([
     [['--fault', 'fire'], /--fault: expected NAME or ROUTER=NAME/],
-    [['--fault', 'sim-9=slow'], /--fault: expected NAME or ROUTER=NAME/],
+    [['--fault', 'sim-9=slow'], /--fault: there is no router "sim-9"; with --routers 3, the last one is sim-3/],
+    [['--fault', 'slow=sim-1'], /--fault: expected NAME or ROUTER=NAME/],
     [['--listen', 'nowhere'], /--listen: expected host:port/],
     [['--control', '0.0.0.0:0', '--listen', '127.0.0.1:0', '--plain-http'], /loopback/],
     [['--routers', '0'], /whole number/],
@@ -75,5 +78,17 @@ describe('simulate', () => {
     expect(end.code).toBe(2);
     expect(end.stderr).toMatch(message);
     expect(end.stdout).toBe('');
+  });
+
+  test('a control port that is taken is not called a router, and the flags for another are named', async () => {
+    await using squatter = createServer();
+    squatter.listen(0, '127.0.0.1');
+    await once(squatter, 'listening');
+    const { port } = squatter.address() as AddressInfo;
+    const flags = ['--routers', '1', '--listen', '127.0.0.1:0', '--plain-http', '--control', `127.0.0.1:${port}`];
+    const { code, stderr } = await startRouterExporter('simulate', ...flags).ended;
+    expect(code).toBe(1);
+    expect(stderr).toContain(`The simulator cannot listen on 127.0.0.1, port ${port}: listen EADDRINUSE`);
+    expect(stderr).toContain('Choose other addresses with --listen and --control');
   });
 });

@@ -144,6 +144,17 @@ test('importState() adds a file once for each router, whatever happened to it si
   expect(drain(store, 'a')).toHaveLength(6);
 });
 
+test('importState() counts no dead letters as added that the store already has', async () => {
+  await using source = await createStoreFolder();
+  fill(source);
+  const { output } = moveOut(source);
+  {
+    using letters = source.openLetters();
+    letters.drop({ ids: letters.list({ limit: 1, order: 'oldest' }).map(({ id }) => id) });
+  }
+  expect(moveIn(source, output).deadLetters).toBe(1);
+});
+
 test('importState() refuses positions that the store already has, and replaces them when told to', async () => {
   await using source = await createStoreFolder();
   await using target = await createStoreFolder();

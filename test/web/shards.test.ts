@@ -56,6 +56,15 @@ test.for(['/probe?target=plant-9', '/api/v1/routers/plant-9'])(
   },
 );
 
+test('POST /-/poll of a router of another process leads to it, or names it, and does not say that there is none', async () => {
+  const post = (peers: readonly string[]) =>
+    ask('/-/poll?router=plant-9', { ...createShards(peers), isLifecycleEnabled: true }, { method: 'POST' });
+  const { status, headers } = await post(PEERS);
+  expect([status, headers.get('location')]).toEqual([307, 'https://exporter-1.example/rx/-/poll?router=plant-9']);
+  const unknown = await post([]);
+  expect([unknown.status, unknown.text]).toEqual([421, expect.stringContaining('Process 1 of 2 polls this router')]);
+});
+
 test('GET /probe of a router that no process has answers 404', async () => {
   expect((await ask('/probe?target=plant-8', createShards(PEERS))).status).toBe(404);
 });

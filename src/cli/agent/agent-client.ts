@@ -65,8 +65,10 @@ export async function askAgent(
     });
     const text = bytes.toString('utf8');
     if (status === 401 || status === 403) {
+      const given = headers['authorization'] === undefined ? 'Log in with' : 'Check what was given with';
       throw new AgentRequestError('refused', `The agent refuses this: ${text.trim().slice(0, 200)}`, {
         disposition: 'operator',
+        ...(status === 401 && { hint: `${given} --token-file, or --username and --password-file` }),
       });
     }
     if (isCut)

@@ -49,7 +49,9 @@ export function importRouters(
       const imported: ImportedState = 'path' in options ? importState(options) : await importClusterState(options);
       const { known, ...added } = imported;
       await writeResult(`Added from ${input}: ${renderMoved(added)}\n`, io);
-      if (known.length > 0) io.stderr.write(`Imported before, and left alone: ${known.length} routers of ${input}\n`);
+      if (known.length > 0) {
+        io.stderr.write(`Imported before, and left alone: ${renderCount(known.length, 'router')} of ${input}\n`);
+      }
     }
     return EXIT.done;
   });
@@ -65,7 +67,11 @@ function renderMoved({ routers, logs, records, deadLetters }: MovedState): strin
     [records, 'undelivered record'],
     [deadLetters, 'dead letter'],
   ] as const;
-  return parts.map(([count, noun]) => `${count} ${noun}${count === 1 ? '' : 's'}`).join(', ');
+  return parts.map(([count, noun]) => renderCount(count, noun)).join(', ');
+}
+
+function renderCount(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 /** The wanted routers of a folder, or of the cluster. */

@@ -91,6 +91,12 @@ export class RouterFaults {
       bytes = HUGE_BYTES,
       bytesPerSecond = BYTES_PER_SECOND,
     } = options;
+    if (CONNECTION_FAULTS.includes(name) && (times !== undefined || options.path !== undefined)) {
+      throw new SimulatorError(
+        'bad-option',
+        `The fault ${name} concerns no single requests, so it takes no path and no times`,
+      );
+    }
     requireWhole('times', times ?? 1, 1, Number.MAX_SAFE_INTEGER);
     requireWhole('delayMs', delayMs, 0, DAY_MS);
     requireWhole('retryAfterSeconds', retryAfterSeconds, 0, DAY_MS);

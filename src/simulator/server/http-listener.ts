@@ -58,7 +58,7 @@ export async function openHttpListener(options: HttpListenerOptions): Promise<Ht
   try {
     await listening.promise;
   } catch (cause) {
-    throw new SimulatorError('listen-failed', `No simulated router can listen on ${host}, port ${port}`, { cause });
+    throw new SimulatorError('listen-failed', `The simulator cannot listen on ${host}, port ${port}`, { cause });
   }
   server.off('error', listening.reject);
   const listener: HttpListener = {

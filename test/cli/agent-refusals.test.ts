@@ -1,0 +1,26 @@
+import { once } from 'node:events';
+import { mkdtempDisposable, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { runCommand } from './run-command.ts';
+
+test('fleet names the flags that log in when the agent asks for a login, and those to check when it refuses one', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'router-exporter-'));
+  const token = join(folder.path, 'token');
+  await writeFile(token, 'wrong');
+  await using server = createServer((_, response) => response.writeHead(401).end('Unauthorized.\n'));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  expect(await runCommand(['fleet', '--url', url])).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: 'The agent refuses this: Unauthorized. Log in with --token-file, or --username and --password-file\n',
+  });
+  expect((await runCommand(['fleet', '--url', url, '--token-file', token])).stderr).toBe(
+    'The agent refuses this: Unauthorized. Check what was given with --token-file, or --username and --password-file\n',
+  );
+});
