@@ -61,6 +61,9 @@ const ONCE = ['api GET', 'action'];
 /** Faults that are over after a moment: every command that only reads succeeds in spite of them. */
 const PASSING: readonly FaultName[] = ['http_503', 'http_429', 'slow', 'unauthorized'];
 
+/** Faults that concern no single requests. */
+const OF_CONNECTIONS: readonly FaultName[] = ['down', 'bad_certificate'];
+
 /** Until a command counts as hanging, on a busy machine. */
 const COMMAND_MS_MAX = 60_000;
 /** All of them on a busy machine. */
@@ -128,7 +131,10 @@ describe(`every command for one router, as a process${sampleNote('commands under
       // A router for each fault, with one command at a time.
       const chains = TRIED_FAULTS.map((fault, index) => async () => {
         for (const [name, { path }] of commandsAt(index)) {
-          await simulator.routers[index]?.fault(fault, { ...OPTIONS[fault], path });
+          await simulator.routers[index]?.fault(
+            fault,
+            OF_CONNECTIONS.includes(fault) ? {} : { ...OPTIONS[fault], path },
+          );
           const { code, signal, stdout, stderr, hasResult } = await run(name, index, join(folder, `${fault} ${name}`));
           const isExplained = code === 0 ? hasResult : code === 1 && signal === null && stdout + stderr !== '';
           if (!isExplained || /fault of the program/.test(stderr))
