@@ -134,9 +134,7 @@ export class TailMemory {
   readonly #logs = new Map<string, LogMemory>();
   /** Logs that were told of and not forgotten, whether or not anything was read of them. */
   readonly told = new Set<string>();
-  /** The log with which the last run ended before its time: the next one begins behind it, so that none is passed over for ever. */
-  after: string | undefined;
-  /** Logs that had their turn since a run last came to its end: no urgent one has another before all others had theirs. */
+  /** Logs that had their turn since a run last came to its end: none has another before all others had theirs. */
   readonly served = new Set<string>();
   /** Logs that ended a run with an error when they were read last. */
   readonly broken = new Set<string>();

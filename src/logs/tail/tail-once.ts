@@ -101,14 +101,12 @@ async function tailDevice(options: TailOnceOptions, signal: AbortSignal): Promis
     for (let next = tails.shift(); next; next = tails.shift()) {
       if (last !== undefined && shouldYield()) return true;
       last = next.component;
-      memory.after = last;
       memory.served.add(last);
       memory.broken.add(last);
       const outcome = await runUnlessBusy(next.tail, listing.logs.get(last) ?? NOT_LISTED, signal);
       memory.broken.delete(last);
       if (outcome !== 'busy') (outcome === 'more' ? tails : settled).push(next);
     }
-    memory.after = undefined;
     memory.served.clear();
     return false;
   } finally {
@@ -134,26 +132,19 @@ async function commitAll(steps: readonly ReturnType<ComponentTail['replace']>[],
 }
 
 /**
- * Logs in danger first, the most urgent before the others; the rest in the order of their names, from behind the last one on. One that
- * ended a run with an error is not urgent, however near its loss: it would keep all others from being read. So would one that is
- * urgent again in each of several runs that all end before their time.
+ * Those that had no turn since a run last came to its end before the others, so that runs that all end before their time pass over
+ * none for ever; among them those in danger first, the most urgent before the others; the rest in the order of their names. One that
+ * ended a run with an error comes last, however near its loss: it would keep all others from being read.
  */
 function sortByUrgency(components: readonly string[], memory: TailMemory, nowMs: number): string[] {
-  const { after = '', broken, served } = memory;
+  const { broken, served } = memory;
   if (components.every((component) => served.has(component))) served.clear();
-  const sorted = components.toSorted();
-  const start = sorted.findIndex((component) => component > after);
-  const inOrder = start < 0 ? sorted : [...sorted.slice(start), ...sorted.slice(0, start)];
-  const dangerOf = (component: string) => memory.of(component).retention.msToLoss(nowMs) ?? Number.POSITIVE_INFINITY;
-  const isUrgent = (component: string) =>
-    !broken.has(component) && !served.has(component) && dangerOf(component) < DANGER_MS;
-  const urgent = inOrder.filter(isUrgent);
-  const others = inOrder.filter((one) => !urgent.includes(one));
-  return [
-    ...urgent.toSorted((a, b) => dangerOf(a) - dangerOf(b)),
-    ...others.filter((one) => !served.has(one)),
-    ...others.filter((one) => served.has(one)),
-  ];
+  const dangerOf = (component: string) => {
+    const msToLoss = memory.of(component).retention.msToLoss(nowMs) ?? DANGER_MS;
+    return broken.has(component) ? DANGER_MS : Math.min(msToLoss, DANGER_MS);
+  };
+  const rankOf = (component: string) => 2 * Number(served.has(component)) + Number(broken.has(component));
+  return components.toSorted().toSorted((a, b) => rankOf(a) - rankOf(b) || dangerOf(a) - dangerOf(b));
 }
 
 /**

@@ -214,11 +214,11 @@ test('a position that says nothing of its zone goes on without a jump', async ()
 });
 
 test.for([
-  ['is quiet', undefined, false],
-  ['does not get its turn', 'network', true],
+  ['is quiet', [], false],
+  ['does not get its turn', ['network'], true],
 ] as const)(
   'a position that says nothing of its zone stays with the one it was placed with while its log %s',
-  async ([, after, isShort]) => {
+  async ([, served, isShort]) => {
     const stamp = (time: string) => `2026-11-21 ${time} [wan] line of ${time}\n`;
     const quiet = stamp('12:10:00');
     const files = new Map<string, string>([
@@ -230,7 +230,7 @@ test.for([
     const stored = bench.reader.log.positions.get('network') ?? '';
     bench.reader.log.positions.set('network', withoutZone(stored));
     bench.reader.restart();
-    bench.reader.memory.after = after;
+    for (const component of served) bench.reader.memory.served.add(component);
     await bench.reader.turn({ shouldYield: () => isShort });
     expect(parsePosition(bench.reader.log.positions.get('network') ?? '')?.zone).toBeDefined();
     // Two rotations of the other log show the offset.
