@@ -8,5 +8,5 @@
  */
 
 export { runCli } from './program.ts';
-export { openFileOutput } from './terminal/stdout-to-file.ts';
 export type { CommandIo } from './terminal/io.ts';
+export { openFileOutput } from './terminal/stdout-to-file.ts';
