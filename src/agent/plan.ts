@@ -151,6 +151,6 @@ async function prepareBackup(settings: BackupSettings, clock: Clock): Promise<Pr
 
 function sayWhere({ plan, isOpenToOthers }: PreparedBackup, logger: Logger): void {
   const { path } = plan.archive;
-  logger.info('Profiles are backed up; their files hold the secrets of the routers', { path });
+  logger.info('The profiles in this folder hold the secrets of the routers', { path });
   if (isOpenToOthers) logger.warn('Other users of this machine can look into the folder of backups', { path });
 }

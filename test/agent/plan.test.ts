@@ -192,7 +192,7 @@ test('a plan makes the folder of backups ready and says at its commit where they
   expect(bench.ownLog).toEqual([]);
   await plan.commit(NEVER);
   expect(bench.ownLog).toEqual([
-    { level: 'info', message: 'Profiles are backed up; their files hold the secrets of the routers', fields: { path } },
+    { level: 'info', message: 'The profiles in this folder hold the secrets of the routers', fields: { path } },
     { level: 'warn', message: 'Other users of this machine can look into the folder of backups', fields: { path } },
   ]);
   const backup = bench.parts[0]?.backup;
