@@ -75,7 +75,7 @@ export function createWebContent(options: WebContentOptions): WebContent {
   const { fleet, scheduler } = options;
   return {
     renderMetrics: (format, scope) => renderMetrics(options, format, scope),
-    listModules: (router) => listModules(fleet, router).map(({ name }) => name),
+    listModules: () => options.config().modules.map(({ name }) => name),
     describeShards: options.shards,
     hasRouter: (name) => fleet.find(name) !== undefined,
     async refresh(name, signal) {
@@ -141,7 +141,7 @@ async function setRouterState(
 }
 
 async function* renderMetrics(
-  { exposition, fleet, metrics, clock }: WebContentOptions,
+  { exposition, metrics, clock, config }: WebContentOptions,
   format: MetricsFormat,
   scope: MetricsScope,
 ): AsyncGenerator<string> {
@@ -150,19 +150,11 @@ async function* renderMetrics(
   const nowMs = clock.monotonic();
   if (scope.kind !== 'agent') {
     const router = scope.kind === 'router' ? scope.router : undefined;
-    const leftOut = scope.modules && listOthers(listModules(fleet, router), scope.modules);
+    const leftOut = scope.modules && listOthers(config().modules, scope.modules);
     yield* exposition.render(format, nowMs, router, leftOut);
   }
   yield own;
   if (format === 'openmetrics') yield '# EOF\n';
-}
-
-/** Lists the modules of one router, or of all routers, each once. */
-function listModules(fleet: Fleet, router?: string): readonly ModuleDefinition[] {
-  const routers = router === undefined ? fleet.routers : [fleet.find(router)].filter((one) => one !== undefined);
-  // Routers with the same modules share one list of them.
-  const lists = new Set(routers.map(({ settings }) => settings.modules));
-  return [...new Map([...lists].flat().map((module) => [module.name, module])).values()];
 }
 
 /** Lists the names of families of modules that are not wanted. */

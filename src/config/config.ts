@@ -22,6 +22,8 @@ export interface Config {
   readonly connections: ConnectionSettings;
   /** Routers of the main file, then those of each file in `router_files`. Empty only with `router_files`. */
   readonly routers: readonly RouterSettings[];
+  /** All modules that there are, unfiltered, in the order of their definition; a router has some of them. */
+  readonly modules: readonly ModuleDefinition[];
   /** The processes that share the fleet; `routers` are those of this one. Default: this process is the only one. */
   readonly shards?: FleetShards | undefined;
   /** The cluster that shares the routers; each replica knows all of them. Default: none. */

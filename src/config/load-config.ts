@@ -201,6 +201,7 @@ async function resolveConfig(
     storage,
     schedule: readSchedule(settings.schedule),
     routers: share?.routers ?? resolved,
+    modules: registry.modules.map(({ definition }) => definition),
     shards: share?.shards,
     cluster,
     connections: readConnections(settings.connections),

@@ -112,8 +112,8 @@ export interface WebContent {
   hasRouter(name: string): boolean;
   /** The processes that share the fleet; `undefined` when this one is the only one. */
   describeShards(): FleetShards | undefined;
-  /** Names of the modules of one router, or of all routers. */
-  listModules(router?: string): readonly string[];
+  /** Names of all modules that there are, also of those that no router of this process has. */
+  listModules(): readonly string[];
   /**
    * Polls a router now, or joins the poll in progress. Resolves when the poll has ended, even if the router is down, or
    * when `signal` aborts. Resolves without a poll when the known values are young enough, or when the byte budget of the

@@ -64,7 +64,7 @@ export function createScrapeHandlers(
       }
       const fault = findForeignKey(context, []);
       if (fault !== undefined) return context.text(fault, 400);
-      const selection = parseModules(context, dependencies.content, router);
+      const selection = parseModules(context, dependencies.content);
       if ('fault' in selection) return context.text(selection.fault, 400);
       if (isFresh(context) && isCrossSiteGet(dependencies, context)) return context.text(CROSS_SITE, 403);
       return answerScrape(dependencies, context, probes, { kind: 'router', router, ...selection });
@@ -89,15 +89,17 @@ function findForeignKey(context: WebContext, elsewhere: readonly string[]): stri
 const HOW_TO_SELECT =
   'Use /probe?target=NAME for one router, and collect[]=MODULE on /metrics and /probe for the metrics of some modules.';
 
-/** Parses the requested modules; none when nothing is selected. Names may be repeated parameters or separated by commas. */
+/**
+ * Parses the requested modules; none when nothing is selected. Names may be repeated parameters or separated by commas. A
+ * module that exists and that no router here has is no fault: routers move between processes, and the scrape must not fail.
+ */
 function parseModules(
   context: WebContext,
   content: WebContent,
-  router?: string,
 ): { readonly modules?: readonly string[] } | { readonly fault: string } {
   const given = MODULE_KEYS.flatMap((key) => context.req.queries(key) ?? []);
   if (given.length === 0) return {};
-  const known = content.listModules(router);
+  const known = content.listModules();
   const modules = given.flatMap((names) => names.split(','));
   if (modules.every((name) => known.includes(name))) return { modules };
   // The name is not repeated: it came from outside.

@@ -64,6 +64,7 @@ async function openAgent(
     connections: { connectionsMax: undefined },
     storage: { path: folder.path, spoolBytesMax: 64 * 1024 * 1024, recentBytesMax: 1024 * 1024 },
     routers: [createRouterSettings(router.url)],
+    modules: [],
     routerSources: [],
     backup: undefined,
     sinks: [createStdoutSettings('console')],

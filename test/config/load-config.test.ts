@@ -61,6 +61,7 @@ describe('loadConfig()', () => {
           byteBudgetStatusShare: 0.2,
         },
       ],
+      modules: [],
       routerSources: [],
       backup: undefined,
       sinks: [],

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { filterModules } from '../../src/status/module-settings/metric-filter.ts';
 import { startFleet } from '../support/fleet.ts';
 
 const MINUTE_MS = 60_000;
@@ -49,4 +50,54 @@ test('collect[] and module select what modules make; what the agent knows is alw
   // All modules are the same as no selection.
   const names = (await fleet.metrics('/metrics?collect[]=x')).replace(/^.*: /, '').trim();
   expect(listFamilies(await fleet.metrics(`/metrics?module=${names.replaceAll(' ', '')}`))).toEqual(all);
+});
+
+test('collect[] selects the same of each router, whatever another one leaves out by metrics', async () => {
+  const filter = {
+    deny: [
+      { name: 'router_modem_state', labels: {} },
+      { name: 'router_port_link_up', labels: {} },
+    ],
+  };
+  const isRead =
+    (...names: string[]) =>
+    ({ name }: { name: string }) =>
+      names.includes(name);
+  await using fleet = await startFleet({
+    routers: 2,
+    config: (config) => {
+      const modules = config.modules.filter(isRead('modem', 'ports', 'sfp'));
+      const filtered = filterModules(modules.filter(isRead('modem', 'ports')), filter);
+      const [whole, ...others] = config.routers;
+      if (!whole) return config;
+      const left = others.map((router) => ({ ...router, modules: filtered, metrics: filter }));
+      return { ...config, routers: [{ ...whole, modules }, ...left] };
+    },
+  });
+  await fleet.advance(10 * MINUTE_MS);
+  const listOf = async (path: string) =>
+    listSeries(await fleet.metrics(path)).filter((series) => series.includes('router="sim-1"'));
+  for (const module of ['modem', 'ports', 'sfp']) {
+    expect(await listOf(`/metrics?collect[]=${module}`)).toEqual(
+      await listOf(`/probe?target=sim-1&collect[]=${module}`),
+    );
+  }
+  const ports = listFamilies(await fleet.metrics('/metrics?collect[]=ports'));
+  expect(ports).toContain('router_port_link_up');
+  expect(ports).not.toContain('router_modem_state');
+});
+
+test('a module that no router of the process has makes no scrape fail', async () => {
+  await using fleet = await startFleet({ routers: 2 });
+  await fleet.advance(MINUTE_MS);
+  const paths = ['/metrics?collect[]=modem', '/probe?target=sim-1&collect[]=modem'];
+  const statusOf = async (path: string) => (await fetch(`${fleet.agent.urls[0]}${path}`)).status;
+  await fleet.reload((config) => ({
+    ...config,
+    routers: config.routers.map((router) => ({ ...router, modules: [] })),
+  }));
+  expect([await statusOf(paths[0] ?? ''), await statusOf(paths[1] ?? '')]).toEqual([200, 200]);
+  await fleet.reload((config) => ({ ...config, routers: [] }));
+  expect(await statusOf(paths[0] ?? '')).toBe(200);
+  expect(await fleet.metrics(paths[0])).toContain('router_exporter_build_info{');
 });

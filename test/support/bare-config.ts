@@ -8,6 +8,7 @@ export function createBareConfig(changes: Partial<Config> = {}): Config {
     connections: { connectionsMax: undefined },
     storage: { path: '', spoolBytesMax: 1, recentBytesMax: 0 },
     routers: [],
+    modules: [],
     routerSources: [],
     backup: undefined,
     sinks: [],

@@ -140,6 +140,7 @@ async function createConfig(simulator: Simulator, folder: string, options: Fleet
   if (!shipped.ok) throw new RangeError('The shipped modules have faults');
   const modules = shipped.modules.filter(({ isDefault }) => isDefault).map(({ definition }) => definition);
   return {
+    modules,
     routerSources: [],
     backup: undefined,
     logRules: SHIPPED_RULES,
