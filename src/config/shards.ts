@@ -59,10 +59,10 @@ export async function selectShare(
   const steps = new Steps();
   for (const router of routers) {
     if (steps.isDue) await steps.next();
-    const { name, url, labels } = router;
+    const { name, url, labels, lifecycle } = router;
     const shard = findShard(name, total);
     if (shard === index) own.push(router);
-    else others.set(name, { name, url, labels, shard });
+    else others.set(name, { name, url, labels, lifecycle, shard });
   }
   return { routers: own, shards: { index, total, peers, token, others } };
 }

@@ -56,6 +56,8 @@ export interface ForeignRouter {
   readonly url: string;
   /** Its configured labels. */
   readonly labels: Readonly<Record<string, string>>;
+  /** State that the configuration names; one that was requested is known to its process alone. Default: none. */
+  readonly lifecycle?: LifecycleWish | undefined;
   /** Index of its process. */
   readonly shard: number;
 }

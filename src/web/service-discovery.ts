@@ -1,4 +1,5 @@
 import { isIPv6 } from 'node:net';
+import type { LifecycleWish } from '../model/index.ts';
 import type { RouterSummary } from './api/routers.ts';
 import { answerText } from './cached-answer.ts';
 import type { ForeignRouter } from './content.ts';
@@ -33,7 +34,7 @@ interface ScrapeAddress {
  */
 export function createDiscoveryHandler(dependencies: WebDependencies): Handler {
   return async (context) => {
-    const { content } = dependencies;
+    const { content, clock } = dependencies;
     const shards = content.describeShards();
     const peers = (shards?.peers ?? []).map((url) => url && toScrapeAddress(new URL(url)));
     const self = (shards && peers[shards.index]) || locateSelf(dependencies, context);
@@ -41,7 +42,8 @@ export function createDiscoveryHandler(dependencies: WebDependencies): Handler {
     const own = (await listByName(content)).filter(({ state }) => state !== 'retired');
     // Without the addresses of the others, each process lists its own routers.
     const known = [...(shards?.others.values() ?? [])];
-    const elsewhere = known.filter(({ shard }) => peers[shard]);
+    const nowMs = clock.now();
+    const elsewhere = known.filter(({ shard, lifecycle }) => peers[shard] && !isRetired(lifecycle, nowMs));
     const others = elsewhere.filter(({ name }) => !content.hasRouter(name));
     const all = others.length > 0 ? [...own, ...others].toSorted((a, b) => compareTexts(a.name, b.name)) : own;
     const locate = (router: RouterSummary | ForeignRouter) =>
@@ -49,6 +51,10 @@ export function createDiscoveryHandler(dependencies: WebDependencies): Handler {
     const groups = await renderList(all, (router) => toGroup(router, locate(router)));
     return answerText(context, 'application/json', [...groups, '\n']);
   };
+}
+
+function isRetired(lifecycle: LifecycleWish | undefined, nowMs: number): boolean {
+  return lifecycle?.state === 'retired' && (lifecycle.untilMs ?? Infinity) > nowMs;
 }
 
 function toGroup(

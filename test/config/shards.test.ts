@@ -61,6 +61,14 @@ describe('loadConfig() for one process of several', () => {
     }
   });
 
+  it('knows the states of the others that the configuration names', async () => {
+    const text = `${FLEET}defaults: { state: retired, state_until: "2100-01-01T00:00:00Z" }\n`;
+    const { config } = await load(text, { options: { shard: { index: 0, total: 3 } } });
+    const states = [...(config?.shards?.others.values() ?? [])].map(({ lifecycle }) => lifecycle);
+    expect(states.length).toBeGreaterThan(0);
+    for (const state of states) expect(state).toEqual({ state: 'retired', untilMs: Date.UTC(2100, 0) });
+  });
+
   it('counts the processes of web.peers when the number is not given, and removes slashes at their ends', async () => {
     const { config } = await load(`web: { peers: ${JSON.stringify(PEERS)} }\n${FLEET}`, {
       options: { shard: { index: 2 } },

@@ -29,6 +29,30 @@ test('GET /sd gives each router of the fleet the address of its process', async 
   });
 });
 
+test('GET /sd leaves out a router of another process that the configuration retires, until its end', async () => {
+  // The clock stands at 0.
+  const others = (
+    [
+      ['active', 'active', undefined],
+      ['maintenance', 'maintenance', undefined],
+      ['paused', 'paused', undefined],
+      ['retired', 'retired', undefined],
+      ['ended', 'retired', 0],
+      ['ends', 'retired', 1000],
+    ] as const
+  ).map(([name, state, untilMs]) => [name, { ...OTHER, name, lifecycle: { state, untilMs } }] as const);
+  const shards: FleetShards = { index: 0, total: 2, peers: PEERS, others: new Map(others) };
+  const content = { listRouters: () => [ROUTER], describeShards: () => shards };
+  const groups = JSON.parse((await ask('/sd', { content })).text) as { labels: Record<string, string> }[];
+  expect(groups.map(({ labels }) => labels['__param_target'])).toEqual([
+    'active',
+    'ended',
+    'maintenance',
+    'paused',
+    'plant-7',
+  ]);
+});
+
 test('GET /sd of a process that does not know the addresses of the others gives its own routers', async () => {
   const groups = JSON.parse((await ask('/sd', createShards([]))).text) as { labels: Record<string, string> }[];
   expect(groups.map(({ labels }) => labels['__param_target'])).toEqual(['plant-7']);

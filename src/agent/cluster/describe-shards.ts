@@ -41,10 +41,10 @@ function describeShards(
   if (!names.includes(self.replica)) names.push(self.replica);
   const indices = new Map(names.map((name, index) => [name, index]));
   const others = new Map<string, ForeignRouter>();
-  for (const { name, url, labels } of routers) {
+  for (const { name, url, labels, lifecycle } of routers) {
     if (fleet.find(name)) continue;
     const owner = view.findHolder(name)?.replica ?? view.findRouterOwner(name);
-    others.set(name, { name, url, labels, shard: indices.get(owner ?? '') ?? -1 });
+    others.set(name, { name, url, labels, lifecycle, shard: indices.get(owner ?? '') ?? -1 });
   }
   return {
     index: indices.get(self.replica) ?? 0,
