@@ -14,7 +14,7 @@ import { parseListenAddress, renderFault, SecretKeeper } from '../settings/index
 import { findFolderFault } from '../store/index.ts';
 import { loadWebConfig, parseServerPaths, WebError } from '../web/index.ts';
 import { readConfig } from './configuration.ts';
-import { type LogFlags, openLogger, serve } from './serve.ts';
+import { Hangups, type LogFlags, openLogger, serve } from './serve.ts';
 import { openServiceManager } from './service-manager.ts';
 import { type CommandIo, EXIT, type ExitCode } from './terminal/io.ts';
 
@@ -59,6 +59,8 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
   const faults = listFlagFaults(flags);
   for (const fault of faults) io.stderr.write(`${fault}\n`);
   if (faults.length > 0) return EXIT.usage;
+  // A single cycle ends at SIGHUP, as other commands do.
+  const hangups = flags.isOnce ? undefined : new Hangups(io);
   const secrets = new SecretKeeper({ env: readEnvironment() });
   const inventory = new SourceKeeper();
   const statePath = flags.storagePath === undefined ? undefined : resolve(flags.storagePath);
@@ -137,6 +139,7 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
         logger,
       }),
       reload,
+      ...(hangups && { hangups }),
       onConfigured: async (next) => {
         running = next;
         await useSecretsOf(next);

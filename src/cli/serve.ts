@@ -90,6 +90,25 @@ function isLong(piece: string | Secret): boolean {
   return typeof piece !== 'string' && piece.reveal().length >= QUERY_SECRET_LENGTH_MIN;
 }
 
+/** SIGHUPs, from the beginning on: without a listener, one that comes while the configuration is read would end the process. */
+export class Hangups {
+  #isAsked = false;
+  #answer: (() => Promise<void>) | undefined;
+
+  constructor({ onHangup }: CommandIo) {
+    onHangup(() => {
+      this.#isAsked = true;
+      void this.#answer?.();
+    });
+  }
+
+  /** Calls `answer`, which never rejects, at each SIGHUP from now on, and at once if there was one. */
+  follow(answer: () => Promise<void>): void {
+    this.#answer = answer;
+    if (this.#isAsked) void answer();
+  }
+}
+
 /** Configuration, output and signals of a running agent. */
 export interface ServeOptions {
   /** The checked configuration. */
@@ -102,6 +121,8 @@ export interface ServeOptions {
   readonly warnings?: readonly ConfigFault[];
   /** Loads the configuration again, at SIGHUP and on `POST /-/reload`; absent = no reload. */
   readonly reload?: () => Promise<LoadedConfig>;
+  /** The SIGHUPs that ask for a reload; absent = none does. */
+  readonly hangups?: Hangups;
   /** Called with the running configuration after each successful reload, which waits for it. Never rejects. */
   readonly onConfigured?: (config: Config) => Promise<void>;
   /** Options of the web server that the configuration does not have. */
@@ -128,15 +149,7 @@ export interface ServeOptions {
 
 /** Runs the agent until it must end or fails, then shuts it down gracefully. Throws errors that prevent the start. */
 export async function serve(options: ServeOptions): Promise<{ exitCode: ExitCode; summary: AgentSummary }> {
-  const { reload, logger, io, onStarted, serviceManager, until = waitForAbort } = options;
-  // Listen from the beginning: SIGHUP without a listener would end the process.
-  const hangups = { isAsked: false, reload: async () => {} };
-  if (reload) {
-    io.onHangup(() => {
-      hangups.isAsked = true;
-      void hangups.reload();
-    });
-  }
+  const { hangups, logger, io, onStarted, serviceManager, until = waitForAbort } = options;
   const agent = await startAgent({
     ...options,
     version: readVersion(),
@@ -146,13 +159,12 @@ export async function serve(options: ServeOptions): Promise<{ exitCode: ExitCode
   });
   serviceManager?.ready(agent);
   const end = AbortSignal.any([io.signal, agent.failed, agent.quit]);
-  hangups.reload = async () => {
+  hangups?.follow(async () => {
     serviceManager?.reloading();
     await agent.reload();
     // Also after a fault: the running configuration stays in force.
     if (!end.aborted) serviceManager?.ready(agent);
-  };
-  if (hangups.isAsked) void hangups.reload();
+  });
   onStarted?.(agent);
   await until(end).catch(() => {});
   const summary = agent.summary();

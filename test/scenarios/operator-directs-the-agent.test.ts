@@ -62,6 +62,24 @@ test('run loads its configuration again at SIGHUP, also as soon as it has starte
   expect((await agent.ended).code).toBe(0);
 });
 
+test('run loads its configuration again at a SIGHUP that comes while it still reads it for the start', async () => {
+  await using simulator = await startSimulated(1);
+  await using config = await writeRunConfig(simulator);
+  const folder = dirname(config.file);
+  // The command of the password says that it runs, and waits to be let go.
+  const command = 'echo >> asked; until [ -e go ]; do sleep 0.02; done; echo simulated';
+  const text = await readFile(config.file, 'utf8');
+  await writeFile(config.file, text.replace('password_file: password', `password_command: [sh, -c, "${command}"]`));
+  await using agent = startRun(config.file);
+  await expect.poll(() => readFile(join(folder, 'asked'), 'utf8').catch(() => ''), { timeout: 20_000 }).toBe('\n');
+  agent.process.kill('SIGHUP');
+  await writeFile(join(folder, 'go'), '');
+  await agent.waitFor('stderr', /Started.*Loaded the configuration again/s);
+
+  agent.process.kill('SIGTERM');
+  expect(await agent.ended).toMatchObject({ code: 0 });
+});
+
 test.concurrent('run follows files of routers that come, change and go', { timeout: 60_000 }, async () => {
   await using simulator = await startSimulated(3);
   await using config = await writeRunConfig(simulator);
