@@ -10,10 +10,10 @@ import {
   watchAlso,
 } from '../config/index.ts';
 import { SourceKeeper, SourceReader } from '../inventory/index.ts';
-import { parseListenAddress, renderFault, SecretKeeper } from '../settings/index.ts';
+import { parseListenAddress, SecretKeeper } from '../settings/index.ts';
 import { findFolderFault } from '../store/index.ts';
 import { loadWebConfig, parseServerPaths, WebError } from '../web/index.ts';
-import { readConfig } from './configuration.ts';
+import { readConfig, refuseConfig } from './configuration.ts';
 import { type LogFlags, openLogger, serve } from './serve.ts';
 import { openServiceManager } from './service-manager.ts';
 import { type CommandIo, EXIT, type ExitCode } from './terminal/io.ts';
@@ -80,10 +80,7 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
     return EXIT.usage;
   }
   let loaded = await load(storagePath === undefined ? 'any' : undefined);
-  if (!loaded.ok) {
-    for (const fault of loaded.faults) io.stderr.write(`${renderFault(fault)}\n`);
-    return EXIT.usage;
-  }
+  if (!loaded.ok) return refuseConfig(loaded, io);
   if (flags.isOnce && loaded.config.routerSources.length > 0) {
     await readSourcesOnce(loaded.config, inventory, io);
     const fresh = await load();

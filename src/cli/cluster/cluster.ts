@@ -1,9 +1,9 @@
 import { CodedError, createSystemClock, openDeadline, renderErrorChain } from '../../base/index.ts';
 import { type Bucket, type ClusterSettings, type ClusterView, readView, withBucket } from '../../cluster/index.ts';
 import type { Config } from '../../config/index.ts';
-import { renderFault, revealTls } from '../../settings/index.ts';
+import { revealTls } from '../../settings/index.ts';
 import { initCluster as initStreams } from '../../store/index.ts';
-import { readConfig } from '../configuration.ts';
+import { readConfig, refuseConfig } from '../configuration.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
 import { renderTable } from '../terminal/table.ts';
 
@@ -104,10 +104,7 @@ type ClusterWork = (
 
 async function withCluster({ configFile }: ClusterFlags, io: CommandIo, work: ClusterWork): Promise<ExitCode> {
   const loaded = await readConfig(configFile);
-  if (!loaded.ok) {
-    for (const fault of loaded.faults) io.stderr.write(`${renderFault(fault)}\n`);
-    return EXIT.usage;
-  }
+  if (!loaded.ok) return refuseConfig(loaded, io);
   const { config } = loaded;
   const { cluster } = config;
   if (!cluster) {

@@ -1,6 +1,6 @@
 import { createSystemClock, renderErrorChain } from '../../base/index.ts';
 import type { Config } from '../../config/index.ts';
-import { renderFault, revealTls } from '../../settings/index.ts';
+import { revealTls } from '../../settings/index.ts';
 import {
   DeadLetterStore,
   type DeadLetters,
@@ -8,7 +8,7 @@ import {
   StoreError,
   withClusterLetters,
 } from '../../store/index.ts';
-import { type ConfigFlags, readConfig } from '../configuration.ts';
+import { type ConfigFlags, readConfig, refuseConfig } from '../configuration.ts';
 import { confirm } from '../terminal/confirm.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
 import { renderTable } from '../terminal/table.ts';
@@ -118,10 +118,7 @@ async function withLetters(
   work: (letters: DeadLetters, config: Config) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const loaded = await readConfig(configFile, { storagePath });
-  if (!loaded.ok) {
-    for (const fault of loaded.faults) io.stderr.write(`${renderFault(fault)}\n`);
-    return EXIT.usage;
-  }
+  if (!loaded.ok) return refuseConfig(loaded, io);
   const { config } = loaded;
   const { cluster } = config;
   try {

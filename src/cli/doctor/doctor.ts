@@ -1,7 +1,6 @@
 import { createSystemClock } from '../../base/index.ts';
 import type { Config, RouterSettings } from '../../config/index.ts';
-import { renderFault } from '../../settings/index.ts';
-import { type ConfigFlags, readConfig } from '../configuration.ts';
+import { type ConfigFlags, readConfig, refuseConfig } from '../configuration.ts';
 import { renderUnknownRouter } from '../routers/connect.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
 import { openProgress } from '../terminal/progress.ts';
@@ -29,10 +28,7 @@ const WHOLE_REPORTS_MAX = 3;
 /** `doctor`: tests routers, the folder of the state and sinks step by step as the agent would use them, and reports what fails and what to do. */
 export async function doctor(flags: DoctorFlags, io: CommandIo): Promise<ExitCode> {
   const loaded = await readConfig(flags.configFile, { storagePath: flags.storagePath });
-  if (!loaded.ok) {
-    for (const fault of loaded.faults) io.stderr.write(`${renderFault(fault)}\n`);
-    return EXIT.usage;
-  }
+  if (!loaded.ok) return refuseConfig(loaded, io);
   const { config } = loaded;
   const routers = chooseRouters(flags, config, io);
   if (!routers) return EXIT.usage;

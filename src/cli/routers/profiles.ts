@@ -8,8 +8,7 @@ import {
   type StoredVersion,
 } from '../../backup/index.ts';
 import { createSystemClock, renderErrorChain, toPrintable } from '../../base/index.ts';
-import { renderFault } from '../../settings/index.ts';
-import { type ConfigFlags, readConfig } from '../configuration.ts';
+import { type ConfigFlags, readConfig, refuseConfig } from '../configuration.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
 import { renderTable } from '../terminal/table.ts';
 import { writeBody } from './api.ts';
@@ -142,10 +141,7 @@ async function withArchive(
   work: (archive: ProfileArchive, profiles: readonly KeptProfile[]) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const loaded = await readConfig(configFile, { storagePath });
-  if (!loaded.ok) {
-    for (const fault of loaded.faults) io.stderr.write(`${renderFault(fault)}\n`);
-    return EXIT.usage;
-  }
+  if (!loaded.ok) return refuseConfig(loaded, io);
   const { backup } = loaded.config;
   if (!backup) {
     io.stderr.write(`${configFile} has no section backup, so there are no versions\n`);
