@@ -26,17 +26,13 @@ export interface ConfigFlags {
  * file; it is relative to the working directory.
  */
 export async function readConfig(path: string, options: ReadOptions = {}): Promise<LoadedConfig> {
-  const storagePath = options.storagePath === undefined ? undefined : resolve(options.storagePath);
-  const loaded = await loadConfig(path, readEnvironment(), {
+  return await loadConfig(path, readEnvironment(), {
     ...options,
-    storagePath,
+    storagePath: options.storagePath === undefined ? undefined : resolve(options.storagePath),
     shippedModules: SHIPPED_MODULES_FOLDER,
     agentFamilies: AGENT_FAMILIES,
     shippedRules: SHIPPED_RULES,
   });
-  if (!loaded.ok || storagePath === undefined) return loaded;
-  const { config } = loaded;
-  return { ...loaded, config: { ...config, storage: { ...config.storage, path: storagePath } } };
 }
 
 /** Writes the faults of a configuration to stderr. Returns the exit code of the command, which cannot go on without it. */

@@ -61,7 +61,7 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
   if (faults.length > 0) return EXIT.usage;
   const secrets = new SecretKeeper({ env: readEnvironment() });
   const inventory = new SourceKeeper();
-  const statePath = flags.storagePath === undefined ? undefined : resolve(flags.storagePath);
+  const { storagePath } = flags;
   const load = async (checkedState?: CheckedState) =>
     applyFlags(
       await readConfig(flags.configFile, {
@@ -69,11 +69,10 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
         secrets,
         shard: flags.shard,
         inventory,
-        storagePath: statePath,
+        storagePath,
       }),
       flags,
     );
-  const { storagePath } = flags;
   const folderFault = storagePath === undefined ? undefined : await findFolderFault(resolve(storagePath));
   if (folderFault !== undefined) {
     io.stderr.write(`--storage.path: ${folderFault}\n`);
@@ -168,7 +167,6 @@ async function applyFlags(loaded: LoadedConfig, flags: RunFlags): Promise<Loaded
   const web = flags.webConfigFile === undefined ? undefined : await loadWebConfig(resolve(flags.webConfigFile));
   const watched = web ? await watchAlso(loaded.watched, web.watched) : loaded.watched;
   if (web && !web.ok) return { ...web, watched };
-  const { storagePath } = flags;
   return {
     ...loaded,
     watched,
@@ -180,7 +178,6 @@ async function applyFlags(loaded: LoadedConfig, flags: RunFlags): Promise<Loaded
         ...(listen.length > 0 && { listen }),
         ...(web && { security: web.security }),
       },
-      storage: storagePath === undefined ? config.storage : { ...config.storage, path: resolve(storagePath) },
     },
   };
 }
