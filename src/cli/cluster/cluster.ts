@@ -1,7 +1,13 @@
 import { CodedError, createSystemClock, openDeadline, renderErrorChain } from '../../base/index.ts';
-import { type Bucket, type ClusterSettings, type ClusterView, readView, withBucket } from '../../cluster/index.ts';
+import {
+  type Bucket,
+  type ClusterSettings,
+  type ClusterView,
+  readView,
+  toNatsServers,
+  withBucket,
+} from '../../cluster/index.ts';
 import type { Config } from '../../config/index.ts';
-import { revealTls } from '../../settings/index.ts';
 import { initCluster as initStreams } from '../../store/index.ts';
 import { readConfig, refuseConfig } from '../configuration.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
@@ -20,10 +26,9 @@ const clock = createSystemClock();
 /** `cluster init`: creates the streams and the bucket of a cluster. */
 export function initCluster(flags: ClusterFlags, io: CommandIo): Promise<ExitCode> {
   return withCluster(flags, io, async (bucket, settings, { storage, deadLetters }) => {
-    const { name, replicas, servers, auth, credentials, tls, streamBytesMax = storage.spoolBytesMax } = settings;
-    const to = { servers, auth, credentials, tls: revealTls(tls), clock };
+    const { name, replicas, streamBytesMax = storage.spoolBytesMax } = settings;
     const size = { replicas, bytesMax: streamBytesMax, lettersBytesMax: deadLetters.bytesMax };
-    const streams = await initStreams({ servers: to, cluster: name, ...size });
+    const streams = await initStreams({ servers: toNatsServers(settings, clock), cluster: name, ...size });
     const all = [
       ...streams,
       { name: bucket.stream, content: 'members and owners', isNew: await bucket.init(replicas) },

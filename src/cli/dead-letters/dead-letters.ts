@@ -1,6 +1,6 @@
 import { createSystemClock, renderErrorChain } from '../../base/index.ts';
+import { toNatsServers } from '../../cluster/index.ts';
 import type { Config } from '../../config/index.ts';
-import { revealTls } from '../../settings/index.ts';
 import {
   DeadLetterStore,
   type DeadLetters,
@@ -124,9 +124,8 @@ async function withLetters(
   try {
     // A folder that was named may hold those from before the cluster.
     if (cluster && storagePath === undefined) {
-      const { servers, auth, credentials, tls, name } = cluster;
-      const to = { servers, auth, credentials, tls: revealTls(tls), clock };
-      return await withClusterLetters({ servers: to, cluster: name }, (letters) => work(letters, config));
+      const of = { servers: toNatsServers(cluster, clock), cluster: cluster.name };
+      return await withClusterLetters(of, (letters) => work(letters, config));
     }
     using letters = new DeadLetterStore({ path: config.storage.path, role: 'guest', now: () => clock.now() });
     return await work(letters, config);
