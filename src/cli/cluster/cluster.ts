@@ -10,7 +10,7 @@ import {
 import type { Config } from '../../config/index.ts';
 import { initCluster as initStreams } from '../../store/index.ts';
 import { readConfig, refuseConfig } from '../configuration.ts';
-import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
+import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from '../terminal/io.ts';
 import { renderTable } from '../terminal/table.ts';
 
 /** Options of `cluster init`. */
@@ -60,7 +60,7 @@ export function showCluster(flags: ClusterFlags & { readonly isJson: boolean }, 
     const rows = listReplicas(view, config);
     const [isMissing, areListsDifferent] = [view.listMissing(clock.now()).size > 0, view.areListsDifferent];
     if (flags.isJson) {
-      await writeResult(`${JSON.stringify({ cluster: name, areListsDifferent, replicas: rows }, null, 2)}\n`, io);
+      await writeResult(renderJson({ cluster: name, areListsDifferent, replicas: rows }), io);
     } else {
       const cells = rows.map((one) => [
         one.replica,

@@ -10,7 +10,7 @@ import {
 } from '../../store/index.ts';
 import { type ConfigFlags, readConfig, refuseConfig } from '../configuration.ts';
 import { confirm } from '../terminal/confirm.ts';
-import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
+import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from '../terminal/io.ts';
 import { renderTable } from '../terminal/table.ts';
 
 const clock = createSystemClock();
@@ -41,7 +41,7 @@ export function listLetters(
       isReplayed ? `${reason} (retry pending)` : reason,
     ]);
     const header = ['NUMBER', 'SINK', 'TIME (UTC)', 'LOG', 'CODE', 'REASON'];
-    await writeResult(isJson ? `${JSON.stringify(json, null, 2)}\n` : renderTable(header, rows), io);
+    await writeResult(isJson ? renderJson(json) : renderTable(header, rows), io);
     const total = letters.count(sink);
     if (total > found.length) io.stderr.write(`${found.length} of ${total} shown; raise --limit for more\n`);
     return EXIT.done;
@@ -57,7 +57,7 @@ export function showLetter(flags: ConfigFlags & { readonly id: number }, io: Com
       return EXIT.failed;
     }
     const whole = { ...toEntry(letter), record: JSON.parse(letter.line) as unknown };
-    await writeResult(`${JSON.stringify(whole, null, 2)}\n`, io);
+    await writeResult(renderJson(whole), io);
     return EXIT.done;
   });
 }

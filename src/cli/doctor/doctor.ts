@@ -2,7 +2,7 @@ import { createSystemClock } from '../../base/index.ts';
 import type { Config, RouterSettings } from '../../config/index.ts';
 import { type ConfigFlags, readConfig, refuseConfig } from '../configuration.ts';
 import { renderUnknownRouter } from '../routers/connect.ts';
-import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
+import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from '../terminal/io.ts';
 import { openProgress } from '../terminal/progress.ts';
 import type { RouterReport } from './examination.ts';
 import { renderFleet, renderRouter, toRouterJson } from './report.ts';
@@ -38,7 +38,7 @@ export async function doctor(flags: DoctorFlags, io: CommandIo): Promise<ExitCod
   const sinks = flags.routers.length === 0 && !io.signal.aborted ? await trySinks(config, io) : undefined;
   const state = flags.routers.length === 0 && !isEmpty ? await examineState(config, flags.configFile, io) : undefined;
   const text = flags.isJson
-    ? renderJson(reports, state, sinks)
+    ? renderJson(toJson(reports, state, sinks))
     : renderReports(reports, [state?.text, sinks?.text], flags.isVerbose, io);
   await writeResult(text, io);
   const hasFailed = sinks?.hasFailed || state?.hasFailed || reports.some(({ verdict }) => verdict === 'failed');
@@ -110,11 +110,11 @@ function renderReports(
   ].join('\n');
 }
 
-function renderJson(
+function toJson(
   reports: readonly RouterReport[],
   state: StateReport | undefined,
   sinks: SinkPreflight | undefined,
-): string {
+): object {
   const others = { ...(state && { state: state.json }), ...(sinks && { sinks: sinks.json }) };
-  return `${JSON.stringify({ routers: reports.map(toRouterJson), ...others }, null, 2)}\n`;
+  return { routers: reports.map(toRouterJson), ...others };
 }

@@ -9,7 +9,7 @@ import {
 } from '../../backup/index.ts';
 import { createSystemClock, renderErrorChain, toPrintable } from '../../base/index.ts';
 import { type ConfigFlags, readConfig, refuseConfig } from '../configuration.ts';
-import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
+import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from '../terminal/io.ts';
 import { renderTable } from '../terminal/table.ts';
 import { writeBody } from './api.ts';
 import { withRouter } from './connect.ts';
@@ -27,9 +27,7 @@ export function listProfiles(
       renderFlag(modified),
     ]);
     await writeResult(
-      flags.isJson
-        ? `${JSON.stringify(profiles, null, 2)}\n`
-        : renderTable(['PROFILE', 'LAST ACTIVATED', 'MODIFIED'], rows),
+      flags.isJson ? renderJson(profiles) : renderTable(['PROFILE', 'LAST ACTIVATED', 'MODIFIED'], rows),
       io,
     );
     return EXIT.done;
@@ -192,10 +190,6 @@ function paint(line: string, { stdout }: CommandIo): string {
 
 function renderTime({ timeMs }: StoredVersion): string {
   return new Date(timeMs).toISOString().replace(/\.\d+/, '');
-}
-
-function renderJson(value: unknown): string {
-  return `${JSON.stringify(value, null, 2)}\n`;
 }
 
 function toJson(version: StoredVersion): object {
