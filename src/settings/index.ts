@@ -10,6 +10,7 @@
  *   source/  a file as text: parsing, positions, environment, check against its schema, faults
  *   files/   files that settings refer to, and the section `tls`
  */
+export { areSameSettings, toComparable } from './comparable.ts';
 export {
   type ClientTls,
   NamedFileReader,
