@@ -27,7 +27,7 @@ export {
 export { listMatches, type MatchedFiles, readDigest, readPatternFiles } from './files/pattern-files.ts';
 export { type SecretEvent, SecretKeeper, type SecretKeeperOptions, type SecretKind } from './files/secret-keeper.ts';
 export { findSecretForm, refuseSecretForms, secretShape } from './files/secret-keys.ts';
-export { describeFailure, readTextFile, type TextFile } from './files/text-file.ts';
+export { describeFailure, readFileStamp, readTextFile, type TextFile } from './files/text-file.ts';
 export { HEADER_SECRET, headersShape, isToken, TOKEN_SECRET, token } from './schema/http-headers.ts';
 export {
   filePatterns,
