@@ -4,6 +4,7 @@ import { type KnownGap, type LinkVerdict, type LogEvent, noteGap, noteGapEnd } f
 import type { FamilyDescription, GapCertainty, Labels, RecordLines, RouterIdentity } from '../../model/index.ts';
 import type { LogGapSummary, RouterLogSummary } from '../../web/index.ts';
 import { FLEET_FAMILIES as F } from '../metrics/fleet-families.ts';
+import { toSeconds, toTime } from '../times.ts';
 import { parseRecord } from '../views/record-times.ts';
 
 interface Log {
@@ -162,7 +163,7 @@ export class LogStats {
       certainty,
       reason,
       bytesMin: bytesMin ?? null,
-      until: renderTime(untilUtcMs),
+      until: toTime(untilUtcMs),
     }));
   }
 
@@ -203,11 +204,11 @@ export class LogStats {
       unparsedLines: log.unparsed,
       gaps: log.gaps,
       archives: log.archives ?? null,
-      newest: log.newestMs === undefined ? null : new Date(log.newestMs).toISOString(),
+      newest: toTime(log.newestMs),
       lagSeconds: log.caughtUpAtMs === undefined ? null : (nowMs - log.caughtUpAtMs) / 1000,
-      secondsToLoss: log.msToLoss === undefined ? null : log.msToLoss / 1000,
-      gapAt: renderTime(log.gapAtMs),
-      lossSince: renderTime(this.#toLossSince(log.lossAtMs)),
+      secondsToLoss: toSeconds(log.msToLoss) ?? null,
+      gapAt: toTime(log.gapAtMs),
+      lossSince: toTime(this.#toLossSince(log.lossAtMs)),
       position: log.position ?? null,
     }));
   }
@@ -271,14 +272,6 @@ function readSecondsToLoss({ msToLoss }: Log): number | undefined {
 function readLag({ caughtUpAtMs, triedAtMs }: Log, nowMs: number): number | undefined {
   const sinceMs = caughtUpAtMs ?? triedAtMs;
   return sinceMs === undefined ? undefined : (nowMs - sinceMs) / 1000;
-}
-
-function toSeconds(ms: number | undefined): number | undefined {
-  return ms === undefined ? undefined : ms / 1000;
-}
-
-function renderTime(utcMs: number | undefined): string | null {
-  return utcMs === undefined ? null : new Date(utcMs).toISOString();
 }
 
 const WORD_CHARS_MAX = 80;

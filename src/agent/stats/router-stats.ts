@@ -17,11 +17,12 @@ import type {
 import { FLEET_FAMILIES as F } from '../metrics/fleet-families.ts';
 import type { RouterStateName } from '../metrics/self-metrics.ts';
 import { isAsked, type RouterLifecycle } from '../routers/lifecycle-keeper.ts';
+import { toSeconds, toTime } from '../times.ts';
 import { InterfaceRates } from '../views/interface-rates.ts';
 import { RouterGlance } from '../views/router-glance.ts';
 import { RouterHistory } from '../views/router-history.ts';
 import { describeValues } from '../views/router-values.ts';
-import { AvailabilityStats, toFailure, toTime } from './availability-stats.ts';
+import { AvailabilityStats, toFailure } from './availability-stats.ts';
 import {
   EVENT_TABLE,
   LOGIN_REASONS,
@@ -256,7 +257,7 @@ export class RouterStats {
       labels,
       ...this.#availability.summarize(),
       lifecycle: { state, until: toTime(untilMs), setBy },
-      logLagSeconds: lagMs === undefined ? null : lagMs / 1000,
+      logLagSeconds: toSeconds(lagMs) ?? null,
       logLossSince: toTime(this.#logs.lossSinceMs),
       bytesToday: this.#options.bytes().budget.usedBytes,
       byteBudget: byteBudget === 0 ? null : byteBudget,
