@@ -19,6 +19,7 @@ import type { RouterStateName } from '../metrics/self-metrics.ts';
 import { isAsked, type RouterLifecycle } from '../routers/lifecycle-keeper.ts';
 import { toSeconds, toTime } from '../times.ts';
 import { InterfaceRates } from '../views/interface-rates.ts';
+import type { RecordOrigin } from '../views/last-lines.ts';
 import { RouterGlance } from '../views/router-glance.ts';
 import { RouterHistory } from '../views/router-history.ts';
 import { describeValues } from '../views/router-values.ts';
@@ -31,7 +32,7 @@ import {
   type StationEventOf,
   type StationEventType,
 } from './event-table.ts';
-import { LogStats, type RecordOrigin } from './log-stats.ts';
+import { LogStats } from './log-stats.ts';
 import { findStep, PollHistory, PollSamples, ResourceStats } from './poll-stats.ts';
 import { SessionStats } from './session-stats.ts';
 
