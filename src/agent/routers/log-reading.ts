@@ -5,7 +5,7 @@ import { type RouterClient, RouterError } from '../../router/index.ts';
 import type { RunOutcome, SharedBudget } from '../../schedule/index.ts';
 import { StoreError } from '../../store/index.ts';
 import type { LineProcessing } from '../line-processing.ts';
-import type { SpoolGuard } from '../state.ts';
+import type { SpoolGuard } from '../spool-guard.ts';
 import type { RouterStats } from '../stats/router-stats.ts';
 import { findLastOrigin } from '../views/last-lines.ts';
 import type { LineFeed } from '../views/line-feed.ts';
