@@ -87,7 +87,6 @@ export {
   CONFIG_FILE_BYTES_MAX,
   type ConfigFile,
   ConfigFiles,
-  FaultList,
   type FileSurroundings,
   isWritten,
   type Place,
@@ -96,6 +95,7 @@ export {
   renderPlace,
 } from './source/config-file.ts';
 export { type ConfigFault, type KeyPath, renderFault } from './source/fault.ts';
+export { FaultList } from './source/fault-list.ts';
 export type { DataRoot } from './source/parse-data.ts';
 export { YAML_ITEMS_MAX } from './source/parse-source.ts';
 export { YamlThread } from './source/yaml-thread.ts';
