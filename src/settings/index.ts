@@ -11,23 +11,21 @@
  *   files/   files that settings refer to, and the section `tls`
  */
 export { areSameSettings, toComparable } from './comparable.ts';
-export {
-  type ClientTls,
-  NamedFileReader,
-  readTls,
-  renderCertificates,
-  renderFileFault,
-  renderTls,
-  revealTls,
-  type TlsFiles,
-  type TlsSettings,
-  tlsSection,
-  toTlsSettings,
-} from './files/named-files.ts';
+export { NamedFileReader, renderFileFault, type TlsFiles } from './files/named-files.ts';
 export { listMatches, type MatchedFiles, readDigest, readPatternFiles } from './files/pattern-files.ts';
 export { type SecretEvent, SecretKeeper, type SecretKeeperOptions, type SecretKind } from './files/secret-keeper.ts';
 export { findSecretForm, refuseSecretForms, secretShape } from './files/secret-keys.ts';
 export { describeFailure, readFileStamp, readTextFile, type TextFile } from './files/text-file.ts';
+export {
+  type ClientTls,
+  readTls,
+  renderCertificates,
+  renderTls,
+  revealTls,
+  type TlsSettings,
+  tlsSection,
+  toTlsSettings,
+} from './files/tls-settings.ts';
 export { HEADER_SECRET, headersShape, isToken, TOKEN_SECRET, token } from './schema/http-headers.ts';
 export {
   filePatterns,
