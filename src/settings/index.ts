@@ -79,7 +79,7 @@ export {
   wholeNumber,
   withSecrecy,
 } from './schema/values.ts';
-export { checkItem, checkSettings, type Environment } from './source/check-settings.ts';
+export { checkItem, checkSettings } from './source/check-settings.ts';
 export { compileAt } from './source/compile-at.ts';
 export {
   CONFIG_FILE_BYTES_MAX,
@@ -92,6 +92,7 @@ export {
   refuseBoth,
   renderPlace,
 } from './source/config-file.ts';
+export type { Environment } from './source/environment.ts';
 export { type ConfigFault, type KeyPath, renderFault } from './source/fault.ts';
 export { FaultList } from './source/fault-list.ts';
 export type { DataRoot } from './source/parse-data.ts';
