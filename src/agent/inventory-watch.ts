@@ -2,6 +2,7 @@ import { type Clock, type Logger, renderErrorChain, untilAborted } from '../base
 import { SourceKeeper, type SourceOutcome, SourceReader, type SourceSettings } from '../inventory/index.ts';
 import type { SourceSummary } from '../web/index.ts';
 import { renderSettingsHash } from './settings-hash.ts';
+import { toTime } from './times.ts';
 
 /** Answers of the sources, and what follows from a new one. */
 export interface InventoryWatchOptions {
@@ -74,7 +75,7 @@ export class InventoryWatch {
       return {
         name,
         state: isUp === undefined ? 'unknown' : isUp && outcome?.faulty === undefined ? 'up' : 'down',
-        lastSuccess: readAtMs === undefined ? null : new Date(readAtMs).toISOString(),
+        lastSuccess: toTime(readAtMs),
         error: failure ?? outcome?.faulty ?? null,
         routers: outcome?.routers.size ?? 0,
         refused: outcome?.refused ?? 0,

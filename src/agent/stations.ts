@@ -22,7 +22,8 @@ import { RouterAgent, type RouterEvent } from './routers/router-agent.ts';
 import type { RefusalLog } from './sinks/refusal-log.ts';
 import { SinkSupervisor } from './sinks/sink-supervisor.ts';
 import { SpoolTrend } from './sinks/spool-trend.ts';
-import { createRouterValues, SpoolGuard, type State } from './state.ts';
+import { SpoolGuard } from './spool-guard.ts';
+import { createRouterValues, type State } from './state.ts';
 import { LineFeed } from './views/line-feed.ts';
 
 /** State, clock and output of routers, sinks and backups. */
@@ -131,9 +132,7 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
   if (share) lifecycle.onStop('moves of routers', STOP_MS.share, () => share.close());
   const spool = new SpoolGuard({
     store,
-    get spoolBytesMax() {
-      return spoolBytesMax();
-    },
+    spoolBytesMax,
     isHeldBack: opening.fault !== undefined,
     packing: options.cluster ? 'plain' : 'condensed',
     clock,

@@ -1,9 +1,9 @@
 import { Steps } from '../base/index.ts';
 import { type Config, listChangedKeys } from '../config/index.ts';
+import { areSameSettings } from '../settings/index.ts';
 import type { PlanSummary } from '../web/index.ts';
 import type { Plan } from './plan.ts';
 import { listRestartKeys } from './restart-keys.ts';
-import { renderSettingsHash } from './settings-hash.ts';
 
 /** Routers that are listed of each kind: of a fleet of 10,000, all may change. */
 const LISTED_MAX = 100;
@@ -27,8 +27,6 @@ const SECTIONS: Readonly<Record<string, keyof Config>> = {
 export async function summarizePlan(before: Config, plan: Plan): Promise<PlanSummary> {
   const { config } = plan;
   const { added, changed, removed, reconnected } = await plan.compare();
-  const isSame = (key: keyof Config) =>
-    renderSettingsHash({ of: before[key] }) === renderSettingsHash({ of: config[key] });
   const steps = new Steps();
   const routers: { name: string; keys: readonly string[] }[] = [];
   for (const router of changed.slice(0, LISTED_MAX)) {
@@ -43,7 +41,9 @@ export async function summarizePlan(before: Config, plan: Plan): Promise<PlanSum
       removed: { count: removed.length, names: removed.slice(0, LISTED_MAX) },
       reconnected,
     },
-    sections: Object.entries(SECTIONS).flatMap(([name, key]) => (isSame(key) ? [] : [name])),
+    sections: Object.entries(SECTIONS).flatMap(([name, key]) =>
+      areSameSettings(before[key], config[key]) ? [] : [name],
+    ),
     needsRestart: listRestartKeys(before, config),
   };
 }

@@ -5,7 +5,7 @@ import { renderFault } from '../settings/index.ts';
 import type { AgentFlags } from './agent/agent-client.ts';
 import { type ConfigFlags, readConfig } from './configuration.ts';
 import { renderUnknownRouter } from './routers/connect.ts';
-import { type CommandIo, EXIT, type ExitCode, writeResult } from './terminal/io.ts';
+import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from './terminal/io.ts';
 
 /** Options of `check`. */
 export interface CheckFlags extends ConfigFlags {
@@ -86,7 +86,7 @@ async function writeJson(file: string, loaded: LoadedConfig, io: CommandIo): Pro
         }),
       }
     : { file, faults: loaded.faults };
-  await writeResult(`${JSON.stringify(document, null, 2)}\n`, io);
+  await writeResult(renderJson(document), io);
   return loaded.ok ? EXIT.done : EXIT.usage;
 }
 

@@ -3,7 +3,9 @@ import { AGENT_FAMILIES } from '../agent/index.ts';
 import { Secret } from '../base/index.ts';
 import { type LoadedConfig, type LoadOptions, loadConfig, readEnvironment } from '../config/index.ts';
 import { SHIPPED_RULES } from '../logs/index.ts';
+import { renderFault } from '../settings/index.ts';
 import { SHIPPED_MODULES_FOLDER } from '../status/index.ts';
+import { type CommandIo, EXIT, type ExitCode } from './terminal/io.ts';
 
 /** Options of a command for reading the configuration. */
 export type ReadOptions = Pick<
@@ -24,17 +26,19 @@ export interface ConfigFlags {
  * file; it is relative to the working directory.
  */
 export async function readConfig(path: string, options: ReadOptions = {}): Promise<LoadedConfig> {
-  const storagePath = options.storagePath === undefined ? undefined : resolve(options.storagePath);
-  const loaded = await loadConfig(path, readEnvironment(), {
+  return await loadConfig(path, readEnvironment(), {
     ...options,
-    storagePath,
+    storagePath: options.storagePath === undefined ? undefined : resolve(options.storagePath),
     shippedModules: SHIPPED_MODULES_FOLDER,
     agentFamilies: AGENT_FAMILIES,
     shippedRules: SHIPPED_RULES,
   });
-  if (!loaded.ok || storagePath === undefined) return loaded;
-  const { config } = loaded;
-  return { ...loaded, config: { ...config, storage: { ...config.storage, path: storagePath } } };
+}
+
+/** Writes the faults of a configuration to stderr. Returns the exit code of the command, which cannot go on without it. */
+export function refuseConfig({ faults }: LoadedConfig & { readonly ok: false }, io: CommandIo): ExitCode {
+  for (const fault of faults) io.stderr.write(`${renderFault(fault)}\n`);
+  return EXIT.usage;
 }
 
 /** Finds all secrets in settings, at any depth. */

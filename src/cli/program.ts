@@ -59,6 +59,30 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
       outputError: (text, write) => write(`${text}${renderLongerFlag(program, text)}`),
     });
 
+  addRunCommand(program, io, finish);
+  addDemoCommand(program, io, finish);
+  addConfigurationCommands(program, read.io, finishRead);
+  addSimulateCommand(program, io, finish);
+  addBenchCommand(program, read.io, finishRead);
+  addProcessCommands(program, io, finish);
+  addAgentCommands(program, read.io, finishRead);
+  addRouterCommands(program, read.io, finishRead);
+  addDeadLetterCommands(program, read.io, finishRead);
+  addStateCommands(program, read.io, finishRead);
+  addClusterCommands(program, read.io, finishRead);
+  program
+    .command('completion')
+    .description('Print the completion of commands and flags for a shell.')
+    .addArgument(new Argument('<shell>', 'shell').choices(SHELLS))
+    .action(async (shell) => {
+      await writeResult(renderCompletion(shell, program, 'run'), read.io);
+      finishRead(EXIT.done);
+    });
+  return program;
+}
+
+/** Adds `run`, whose flags also stand without its name. */
+function addRunCommand(program: Program, io: CommandIo, finish: (code: ExitCode) => void): void {
   program
     .command('run', { isDefault: true })
     .addOption(logLevelOption('info'))
@@ -120,7 +144,10 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
       };
       finish(await run(flags, io));
     });
+}
 
+/** Adds `demo`. */
+function addDemoCommand(program: Program, io: CommandIo, finish: (code: ExitCode) => void): void {
   program
     .command('demo')
     .addOption(logLevelOption('warn'))
@@ -142,7 +169,10 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
       };
       finish(await demo(flags, io));
     });
+}
 
+/** Adds the commands about the configuration file. */
+function addConfigurationCommands(program: Program, io: CommandIo, finish: (code: ExitCode) => void): void {
   program
     .command('check')
     .description('Check the configuration file and every file that it refers to.')
@@ -173,7 +203,7 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
           },
         }),
       };
-      finishRead(await check(flags, read.io));
+      finish(await check(flags, io));
     });
 
   program
@@ -185,7 +215,7 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
     )
     .action(async (options) => {
       const { importRouters } = await import('./import/import.ts');
-      finishRead(await importRouters({ csv: options.csv }, read.io));
+      finish(await importRouters({ csv: options.csv }, io));
     });
 
   program
@@ -199,9 +229,12 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
         configFile: options['config.file'],
         indexTemplateOf: options.indexTemplate,
       };
-      finishRead(await schema(flags, read.io));
+      finish(await schema(flags, io));
     });
+}
 
+/** Adds `simulate`. */
+function addSimulateCommand(program: Program, io: CommandIo, finish: (code: ExitCode) => void): void {
   program
     .command('simulate')
     .description('Run only simulated routers, for testing other programs.')
@@ -235,7 +268,10 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
       };
       finish(await simulate(flags, io));
     });
+}
 
+/** Adds `bench`. */
+function addBenchCommand(program: Program, io: CommandIo, finish: (code: ExitCode) => void): void {
   program
     .command('bench')
     .description('Measure how many routers this machine carries, with simulated ones in a process of their own.')
@@ -272,8 +308,12 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
         hasLogs: options.logs,
         isMarkdown: options.markdown === true,
       };
-      finishRead(await bench(flags, read.io));
+      finish(await bench(flags, io));
     });
+}
+
+/** Adds the hidden commands that others start in processes of their own. */
+function addProcessCommands(program: Program, io: CommandIo, finish: (code: ExitCode) => void): void {
   program.command('bench-routers', { hidden: true }).action(async () => {
     const { runBenchRouters } = await import('./bench/routers-process.ts');
     finish(await runBenchRouters(io));
@@ -282,21 +322,6 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
     const { runDemoRouters } = await import('./demo/demo-process.ts');
     finish(await runDemoRouters(io));
   });
-
-  addAgentCommands(program, read.io, finishRead);
-  addRouterCommands(program, read.io, finishRead);
-  addDeadLetterCommands(program, read.io, finishRead);
-  addStateCommands(program, read.io, finishRead);
-  addClusterCommands(program, read.io, finishRead);
-  program
-    .command('completion')
-    .description('Print the completion of commands and flags for a shell.')
-    .addArgument(new Argument('<shell>', 'shell').choices(SHELLS))
-    .action(async (shell) => {
-      await writeResult(renderCompletion(shell, program, 'run'), read.io);
-      finishRead(EXIT.done);
-    });
-  return program;
 }
 
 /** Renders which flag was meant by an unknown one that is its beginning, as --config is of --config.file. */

@@ -10,10 +10,10 @@ import {
   watchAlso,
 } from '../config/index.ts';
 import { SourceKeeper, SourceReader } from '../inventory/index.ts';
-import { parseListenAddress, renderFault, SecretKeeper } from '../settings/index.ts';
+import { parseListenAddress, SecretKeeper } from '../settings/index.ts';
 import { findFolderFault } from '../store/index.ts';
 import { loadWebConfig, parseServerPaths, WebError } from '../web/index.ts';
-import { readConfig } from './configuration.ts';
+import { readConfig, refuseConfig } from './configuration.ts';
 import { Hangups, type LogFlags, openLogger, serve } from './serve.ts';
 import { openServiceManager } from './service-manager.ts';
 import { type CommandIo, EXIT, type ExitCode } from './terminal/io.ts';
@@ -63,7 +63,7 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
   const hangups = flags.isOnce ? undefined : new Hangups(io);
   const secrets = new SecretKeeper({ env: readEnvironment() });
   const inventory = new SourceKeeper();
-  const statePath = flags.storagePath === undefined ? undefined : resolve(flags.storagePath);
+  const { storagePath } = flags;
   const load = async (checkedState?: CheckedState) =>
     applyFlags(
       await readConfig(flags.configFile, {
@@ -71,21 +71,17 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
         secrets,
         shard: flags.shard,
         inventory,
-        storagePath: statePath,
+        storagePath,
       }),
       flags,
     );
-  const { storagePath } = flags;
   const folderFault = storagePath === undefined ? undefined : await findFolderFault(resolve(storagePath));
   if (folderFault !== undefined) {
     io.stderr.write(`--storage.path: ${folderFault}\n`);
     return EXIT.usage;
   }
   let loaded = await load(storagePath === undefined ? 'any' : undefined);
-  if (!loaded.ok) {
-    for (const fault of loaded.faults) io.stderr.write(`${renderFault(fault)}\n`);
-    return EXIT.usage;
-  }
+  if (!loaded.ok) return refuseConfig(loaded, io);
   if (flags.isOnce && loaded.config.routerSources.length > 0) {
     await readSourcesOnce(loaded.config, inventory, io);
     const fresh = await load();
@@ -174,7 +170,6 @@ async function applyFlags(loaded: LoadedConfig, flags: RunFlags): Promise<Loaded
   const web = flags.webConfigFile === undefined ? undefined : await loadWebConfig(resolve(flags.webConfigFile));
   const watched = web ? await watchAlso(loaded.watched, web.watched) : loaded.watched;
   if (web && !web.ok) return { ...web, watched };
-  const { storagePath } = flags;
   return {
     ...loaded,
     watched,
@@ -186,7 +181,6 @@ async function applyFlags(loaded: LoadedConfig, flags: RunFlags): Promise<Loaded
         ...(listen.length > 0 && { listen }),
         ...(web && { security: web.security }),
       },
-      storage: storagePath === undefined ? config.storage : { ...config.storage, path: resolve(storagePath) },
     },
   };
 }

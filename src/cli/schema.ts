@@ -1,7 +1,6 @@
 import { renderJsonSchema } from '../config/index.ts';
 import { renderIndexTemplate } from '../delivery/index.ts';
-import { renderFault } from '../settings/index.ts';
-import { readConfig } from './configuration.ts';
+import { readConfig, refuseConfig } from './configuration.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from './terminal/io.ts';
 
 /** Options of `schema`. */
@@ -19,10 +18,7 @@ export async function schema({ configFile, indexTemplateOf }: SchemaFlags, io: C
     return EXIT.done;
   }
   const loaded = await readConfig(configFile);
-  if (!loaded.ok) {
-    for (const fault of loaded.faults) io.stderr.write(`${renderFault(fault)}\n`);
-    return EXIT.usage;
-  }
+  if (!loaded.ok) return refuseConfig(loaded, io);
   const sink = loaded.config.sinks.find(({ name }) => name === indexTemplateOf);
   if (sink?.type !== 'elasticsearch') {
     const names = loaded.config.sinks.filter(({ type }) => type === 'elasticsearch').map(({ name }) => `"${name}"`);

@@ -7,7 +7,7 @@
  * Start reading at: membership.ts, then lease.ts, view.ts and moves.ts.
  */
 export { Bucket } from './bucket.ts';
-export { readView, withBucket } from './bucket-access.ts';
+export { readView, toNatsServers, withBucket } from './bucket-access.ts';
 export { ClusterError, type ClusterFailure } from './errors.ts';
 export { Lease } from './lease.ts';
 export type { Claim, Member } from './members.ts';

@@ -1,5 +1,5 @@
-import { isDeepStrictEqual } from 'node:util';
 import { Secret } from '../base/index.ts';
+import { areSameSettings, toComparable } from '../settings/index.ts';
 import type { RouterSettings } from './config.ts';
 import { toRouterKeys } from './render-effective.ts';
 
@@ -19,7 +19,7 @@ const KEY_NAMES: Readonly<Partial<Record<keyof RouterSettings, string>>> = {
 export function listChangedKeys(before: RouterSettings, after: RouterSettings): readonly string[] {
   const [old, next] = [flatten(toRouterKeys(before)), flatten(toRouterKeys(after))];
   const names = [...new Set([...old.keys(), ...next.keys()])];
-  const changed = new Set(names.filter((name) => !isSame(old.get(name), next.get(name))));
+  const changed = new Set(names.filter((name) => !areSameSettings(old.get(name), next.get(name))));
   for (const name of new Set([...Object.keys(before), ...Object.keys(after)]) as Set<keyof RouterSettings>) {
     const key = KEY_NAMES[name] ?? name;
     const isKnown = [...changed].some((one) => one === key || one.startsWith(`${key}.`));
@@ -42,25 +42,11 @@ function flatten(keys: object, prefix = '', flat = new Map<string, unknown>()): 
 const texts = new WeakMap<object, string>();
 
 function isSameSetting(a: unknown, b: unknown): boolean {
-  if (!Array.isArray(a) || !Array.isArray(b)) return isSame(a, b);
+  if (!Array.isArray(a) || !Array.isArray(b)) return areSameSettings(a, b);
   const [one, other] = [a, b].map((list) => {
     const text = texts.get(list) ?? JSON.stringify(toComparable(list));
     texts.set(list, text);
     return text;
   });
   return one === other;
-}
-
-function isSame(a: unknown, b: unknown): boolean {
-  return isDeepStrictEqual(toComparable(a), toComparable(b));
-}
-
-/** Copies a value with secrets in clear text; one that can be read again is the same, whatever it is now. */
-function toComparable(value: unknown): unknown {
-  if (value instanceof Secret) return value.source ? { source: value.source.id } : { secret: value.reveal() };
-  if (Array.isArray(value)) return value.map(toComparable);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).flatMap(([key, one]) => (one === undefined ? [] : [[key, toComparable(one)]])),
-  );
 }

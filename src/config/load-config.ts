@@ -90,7 +90,7 @@ export interface LoadOptions {
   readonly shownRouter?: string | undefined;
   /** The answers of the sources of routers. Default: those that an agent has stored. */
   readonly inventory?: SourceKeeper | undefined;
-  /** Folder of the state, instead of the one that the file names. */
+  /** Folder of the state, instead of the one that the file names. Absolute. */
   readonly storagePath?: string | undefined;
   /** Reads the secrets, and keeps them up to date. Default: they are read once. */
   readonly secrets?: SecretKeeper | undefined;
@@ -173,7 +173,8 @@ async function resolveConfig(
     moduleFamilies: registry.families,
     agentFamilies: options.agentFamilies ?? [],
   });
-  const storage = readStorage(settings.storage, main.folder);
+  const written = readStorage(settings.storage, main.folder);
+  const storage = options.storagePath === undefined ? written : { ...written, path: options.storagePath };
   await checkState(main, storage.path, options);
   const web = await readWeb(main, settings.web, files);
   let shown: (() => string) | undefined;
@@ -188,10 +189,10 @@ async function resolveConfig(
     main,
     resolver: local.resolver,
     keeper: options.inventory ?? new SourceKeeper(),
-    files: new AnswerFiles(join(options.storagePath ?? storage.path, ANSWERS_FOLDER), ANSWER_BYTES_MAX),
+    files: new AnswerFiles(join(storage.path, ANSWERS_FOLDER), ANSWER_BYTES_MAX),
     onResolved: show,
   });
-  if (!options.inventory) warnOfUnknown(main, sources, remote.outcomes, options.storagePath ?? storage.path);
+  if (!options.inventory) warnOfUnknown(main, sources, remote.outcomes, storage.path);
   const resolved = [...local.routers.map(({ settings: one }) => one), ...remote.routers];
   const cluster = await readCluster(main, settings.cluster);
   if (settings.cluster) checkCluster(main, settings, options.shard);
@@ -255,7 +256,7 @@ async function checkState(main: ConfigFile, path: string, { checkedState, storag
   // Without the key, the folder often comes from `--storage.path` of the agent.
   const isNamed = storagePath !== undefined || main.source.valueAt(at) !== undefined;
   if (checkedState === undefined || (checkedState === 'written' && !isNamed)) return;
-  const fault = await findFolderFault(storagePath ?? path);
+  const fault = await findFolderFault(path);
   if (fault === undefined) return;
   if (storagePath === undefined) main.faults.add(at, fault);
   else main.faults.add([], `--storage.path: ${fault}`);

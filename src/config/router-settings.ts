@@ -132,21 +132,29 @@ async function warnOfSameDevices(routers: readonly ResolvedRouter[]): Promise<vo
   }
 }
 
-/** Rejects credentials that lack a part. */
+/** Rejects a named set of credentials that lacks a part. */
 function checkCredentials(credentials: ReadLayer): void {
   const { file, path, layer } = credentials;
-  if (layer.auth === 'none' || file.faults.covers([...path, 'auth']) || file.faults.covers(path)) return;
-  if (layer.auth === 'bearer') {
-    if (findSecretForm(credentials, 'bearer_token') !== undefined) return;
-    file.faults.add([...path, 'bearer_token'], 'Missing key; expected either "bearer_token" or "bearer_token_file"');
-    return;
-  }
-  if (!isWritten(credentials, 'username')) {
-    file.faults.add([...path, 'username'], 'Missing key; expected the account to log in with');
-  }
-  if (findSecretForm(credentials, 'password') === undefined) {
-    file.faults.add([...path, 'password'], 'Missing key; expected either "password" or "password_file"');
-  }
+  if (file.faults.covers([...path, 'auth'])) return;
+  requireAccount(layer.auth ?? 'token', [credentials], credentials, '');
+}
+
+function needsPassword(auth: RouterSettings['auth']): boolean {
+  return auth === 'token' || auth === 'basic';
+}
+
+/** Rejects an account of which no layer has what its kind of authentication needs. The fault is at `place`; `places` ends its message. */
+function requireAccount(auth: RouterSettings['auth'], layers: readonly Place[], place: Place, places: string): void {
+  const demand = (key: string, isIn: (layer: Place) => boolean, expected: string) => {
+    if (layers.some(isIn)) return;
+    place.file.faults.add([...place.path, key], `Missing key; expected ${expected}${places}`);
+  };
+  const demandSecret = (key: string) =>
+    demand(key, (layer) => findSecretForm(layer, key) !== undefined, `either "${key}" or "${key}_file"`);
+  if (auth === 'bearer') demandSecret('bearer_token');
+  if (!needsPassword(auth)) return;
+  demand('username', (layer) => isWritten(layer, 'username'), 'the account to log in with');
+  demandSecret('password');
 }
 
 /** Checks what the layers of a router became together. `undefined` when something that is required is missing. */
@@ -167,26 +175,12 @@ function resolveRouter(
 
   // A set of credentials replaces the account of the layers below it as a whole.
   const account = layers.slice(0, layers.findIndex(({ replaces }) => replaces === 'credentials') + 1 || layers.length);
-  // A layer that is not a map already has its fault.
-  const isSet = (isIn: (layer: Place) => boolean) => own.file.faults.covers(own.path) || account.some(isIn);
-  // An invalid value may have been meant as "none".
+  // An invalid value may have been meant as "none"; a layer that is not a map already has its fault.
   const isAuthKnown = !layers.some(({ file, path }) => file.faults.covers([...path, 'auth']));
-  const needsAccount = keys.auth === 'token' || keys.auth === 'basic';
-  const requireOne = (key: string, isIn: (layer: Place) => boolean, expected: string) => {
-    if (!isAuthKnown || isSet(isIn)) return;
-    own.file.faults.add([...own.path, key], `Missing key; expected ${expected}, here or in "defaults"`);
-  };
-  if (needsAccount) {
-    requireOne('username', (layer) => isWritten(layer, 'username'), 'the account to log in with');
-    const isIn = (layer: Place) => findSecretForm(layer, 'password') !== undefined;
-    requireOne('password', isIn, 'either "password" or "password_file"');
-  }
-  if (keys.auth === 'bearer') {
-    const isIn = (layer: Place) => findSecretForm(layer, 'bearer_token') !== undefined;
-    requireOne('bearer_token', isIn, 'either "bearer_token" or "bearer_token_file"');
-  }
+  if (isAuthKnown && !own.file.faults.covers(own.path))
+    requireAccount(keys.auth, account, own, ', here or in "defaults"');
+  const nobody = needsPassword(keys.auth) ? undefined : { username: '', password: new Secret('') };
   // A password replaces that of the layers below in any form.
-  const nobody = needsAccount ? undefined : { username: '', password: new Secret('') };
   const password = files.password ?? nobody?.password;
   const username = merged.username ?? nobody?.username;
   const bearerToken = keys.auth === 'bearer' ? files.bearerToken : undefined;

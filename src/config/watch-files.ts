@@ -1,6 +1,5 @@
-import { stat } from 'node:fs/promises';
 import type { Clock } from '../base/index.ts';
-import { CONFIG_FILE_BYTES_MAX, listMatches, readDigest } from '../settings/index.ts';
+import { CONFIG_FILE_BYTES_MAX, listMatches, readDigest, readFileStamp } from '../settings/index.ts';
 import { ROUTER_FILES_MAX } from './listed-routers.ts';
 
 /** Interval between checks of the files: short enough for a person who waits, and no load for the disk. Milliseconds. */
@@ -84,13 +83,13 @@ interface KnownFile {
 /** Checks files for changes, and reads only those that may have changed since the last check. */
 export class FileLooker {
   readonly #patterns: readonly string[];
-  readonly #readFileStamp: (path: string) => Promise<string>;
+  readonly #readStamp: (path: string) => Promise<string>;
   #known: ReadonlyMap<string, KnownFile> = new Map();
 
-  /** `readFileStamp` returns a text that is equal while a file is unchanged, without reading its content. */
-  constructor(patterns: readonly string[], readFileStamp = readStamp) {
+  /** `readStamp` returns a text that is equal while a file is unchanged, without reading its content. */
+  constructor(patterns: readonly string[], readStamp = readFileStamp) {
     this.#patterns = patterns;
-    this.#readFileStamp = readFileStamp;
+    this.#readStamp = readStamp;
   }
 
   /** Returns a text that differs from the last one when something has changed. */
@@ -99,7 +98,7 @@ export class FileLooker {
     for (const pattern of this.#patterns) {
       for (const path of await listMatches(pattern, ROUTER_FILES_MAX)) {
         if (known.has(path) || known.size > ROUTER_FILES_MAX) continue;
-        const stamp = await this.#readFileStamp(path);
+        const stamp = await this.#readStamp(path);
         const before = this.#known.get(path);
         // Two changes within one tick of the file system's clock have one stamp, so a new stamp is trusted only when the
         // content was read once more after the look that found it.
@@ -111,16 +110,6 @@ export class FileLooker {
     }
     this.#known = known;
     return renderDigests(new Map([...known].map(([path, { digest }]) => [path, digest])));
-  }
-}
-
-/** Reads the metadata of a file as text. A write changes it, unless it was within one tick of the file system's clock. */
-async function readStamp(path: string): Promise<string> {
-  try {
-    const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
-    return [dev, ino, size, mtimeNs, ctimeNs].join(' ');
-  } catch {
-    return '';
   }
 }
 

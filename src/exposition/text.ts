@@ -23,16 +23,12 @@ const shared = new Map<string, string>();
 /** Renders the labels of one router's series: its name, its configured labels, then those of the sample. */
 export class RouterLabels {
   readonly #labels: Labels;
+  /** Never empty: every router has a name. */
   readonly #text: string;
 
   constructor(router: RouterIdentity) {
     this.#labels = { router: router.name, ...router.labels };
     this.#text = renderPairs(this.#labels);
-  }
-
-  /** Renders `name{router="plant-7",a="1"}`: everything of a sample line that precedes its value. */
-  renderSeries(name: string, labels: Labels): string {
-    return this.joinSeries(name, this.renderOwn(labels));
   }
 
   /** Renders the part of a series that is the sample's own, for {@link joinSeries}. */
@@ -57,13 +53,12 @@ export class RouterLabels {
   /** Renders everything of a sample line that precedes its value, from the result of {@link renderOwn}. */
   joinSeries(name: string, own: string): string {
     if (own.startsWith('{')) return own === '{}' ? name : name + own;
-    if (own === '') return this.#text === '' ? name : `${name}{${this.#text}}`;
-    return this.#text === '' ? `${name}{${own}}` : `${name}{${this.#text},${own}}`;
+    return own === '' ? `${name}{${this.#text}}` : `${name}{${this.#text},${own}}`;
   }
 
   /** Adds the line of a sample to pieces of text; `own` is a result of {@link renderOwn}. */
   addLine(pieces: string[], name: string, own: string, value: number): void {
-    if (own === '' || this.#text === '' || own.startsWith('{')) pieces.push(this.joinSeries(name, own), ' ');
+    if (own === '' || own.startsWith('{')) pieces.push(this.joinSeries(name, own), ' ');
     else pieces.push(name, '{', this.#text, ',', own, '} ');
     pieces.push(renderValue(value), '\n');
   }
@@ -71,10 +66,7 @@ export class RouterLabels {
 
 /** Renders `name{a="1",b="2"}`: everything of a sample line that precedes its value. */
 export function renderSeries(name: string, labels: Labels): string {
-  return wrap(name, renderPairs(labels));
-}
-
-function wrap(name: string, pairs: string): string {
+  const pairs = renderPairs(labels);
   return pairs === '' ? name : `${name}{${pairs}}`;
 }
 

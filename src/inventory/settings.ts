@@ -14,6 +14,7 @@ import {
   NamedFileReader,
   name,
   nameList,
+  orDefaults,
   type Place,
   parsed,
   readTls,
@@ -41,12 +42,6 @@ const NAMES_MAX = 1000;
 /** Labels of a router are bounded further. */
 const LABELS_MAX = 32;
 const INTERVAL_MS_MIN = 5000;
-const INTERVAL_MS = 60_000;
-const TIMEOUT_MS = 30_000;
-/** A fifth: more than a fleet changes between two readings, less than what a broken list lacks. */
-const REMOVAL_MAX = 0.2;
-/** Devices of a page of NetBox: some hundred kilobytes. */
-const PAGE_SIZE = 250;
 const TIMEOUT_MS_MIN = 1000;
 const TIMEOUT_MS_MAX = 600_000;
 
@@ -59,11 +54,8 @@ const URL_OF_SOURCE =
 
 const TYPE = 'Type of the source.';
 
-const commonShape = {
-  name: name({
-    description:
-      'Unique name of the source, in metrics, in the log and as the name of the file of its last good answer.',
-  }),
+/** Keys of all sources that have a default. */
+const commonSchema = section('Any source.', {
   interval: duration({ description: 'Time between two readings.' }, INTERVAL_MS_MIN).prefault('1m'),
   allowed_addresses: z
     .array(parsed<AllowedAddress>({ description: '' }, ADDRESS, parseAllowedAddress, renderAllowedAddress), {
@@ -98,7 +90,16 @@ const commonShape = {
       return percent === undefined || Number(percent) > 100 ? undefined : Number(percent) / 100;
     },
     (share) => `${Math.round(share * 100)}%`,
+    // A fifth: more than a fleet changes between two readings, less than what a broken list lacks.
   ).prefault('20%'),
+});
+
+const commonShape = {
+  name: name({
+    description:
+      'Unique name of the source, in metrics, in the log and as the name of the file of its last good answer.',
+  }),
+  ...commonSchema.shape,
 };
 
 const requestShape = {
@@ -190,7 +191,8 @@ const netboxSchema = section('The devices of a NetBox, through its REST interfac
     TEXT_CHARS_MAX,
     (value) => /^[A-Za-z0-9_]+=[^\s#&]*(&[A-Za-z0-9_]+=[^\s#&]*)*$/.test(value),
   ).optional(),
-  page_size: wholeNumber({ description: 'Devices of one request.' }, 1, 1000).prefault(PAGE_SIZE),
+  // Some hundred kilobytes.
+  page_size: wholeNumber({ description: 'Devices of one request.' }, 1, 1000).prefault(250),
   scheme: z
     .enum(['https', 'http'], { error: '"https" or "http"' })
     .meta({ description: 'Scheme of the URLs of its routers.' })
@@ -343,33 +345,31 @@ async function readSource(
     place.file.faults.add([...place.path, 'tls', 'fingerprint_sha256'], message, { aim: 'key' });
   }
   const auth = keys.type === 'http' ? await readHttpAuth(place, keys, reader) : await readToken(place, keys, reader);
-  if (keys.url === undefined) return undefined;
-  const { timeout: timeoutMs = TIMEOUT_MS } = keys;
-  const request: RequestSettings = { url: keys.url, timeoutMs, auth, tls };
+  const { url: address, timeout: timeoutMs } = keys;
+  if (address === undefined || timeoutMs === undefined) return undefined;
+  const request: RequestSettings = { url: address, timeoutMs, auth, tls };
   if (keys.type === 'http') return { ...common, type: keys.type, request };
-  const { query = '', page_size: pageSize = PAGE_SIZE, scheme = 'https', port, labels = {}, group_fields = [] } = keys;
-  const { states = DEVICE_STATES } = keys;
-  return {
-    ...common,
-    type: keys.type,
-    request,
-    netbox: { query, pageSize, scheme, port, labels, groupFields: group_fields, states },
-  };
+  const { query = '', page_size: pageSize, scheme, port, labels = {}, states = DEVICE_STATES } = keys;
+  const { group_fields: groupFields = [] } = keys;
+  if (pageSize === undefined || scheme === undefined) return undefined;
+  const netbox = { query, pageSize, scheme, port, labels, groupFields, states };
+  return { ...common, type: keys.type, request, netbox };
 }
 
-function toCommon(sourceName: string, keys: WrittenSource & { readonly type: string }) {
+function toCommon(sourceName: string, keys: SoundOf<typeof commonSchema>) {
+  const all = orDefaults(commonSchema, keys);
   return {
     name: sourceName,
-    intervalMs: keys.interval ?? INTERVAL_MS,
+    intervalMs: all.interval,
     allowed: {
-      addresses: keys.allowed_addresses ?? [],
-      allowsHttp: keys.allow_http ?? false,
-      groups: keys.allowed_groups ?? [],
-      credentials: keys.allowed_credentials ?? [],
-      tlsSets: keys.allowed_tls_sets ?? [],
+      addresses: all.allowed_addresses,
+      allowsHttp: all.allow_http,
+      groups: all.allowed_groups,
+      credentials: all.allowed_credentials,
+      tlsSets: all.allowed_tls_sets,
     },
-    groups: keys.groups ?? [],
-    removalMax: keys.removal_max ?? REMOVAL_MAX,
+    groups: all.groups,
+    removalMax: all.removal_max,
   };
 }
 

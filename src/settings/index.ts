@@ -10,23 +10,22 @@
  *   source/  a file as text: parsing, positions, environment, check against its schema, faults
  *   files/   files that settings refer to, and the section `tls`
  */
-export {
-  type ClientTls,
-  NamedFileReader,
-  readTls,
-  renderCertificates,
-  renderFileFault,
-  renderTls,
-  revealTls,
-  type TlsFiles,
-  type TlsSettings,
-  tlsSection,
-  toTlsSettings,
-} from './files/named-files.ts';
+export { areSameSettings, toComparable } from './comparable.ts';
+export { NamedFileReader, renderFileFault, type TlsFiles } from './files/named-files.ts';
 export { listMatches, type MatchedFiles, readDigest, readPatternFiles } from './files/pattern-files.ts';
 export { type SecretEvent, SecretKeeper, type SecretKeeperOptions, type SecretKind } from './files/secret-keeper.ts';
 export { findSecretForm, refuseSecretForms, secretShape } from './files/secret-keys.ts';
-export { describeFailure, readTextFile, type TextFile } from './files/text-file.ts';
+export { describeFailure, readFileStamp, readTextFile, type TextFile } from './files/text-file.ts';
+export {
+  type ClientTls,
+  readTls,
+  renderCertificates,
+  renderTls,
+  revealTls,
+  type TlsSettings,
+  tlsSection,
+  toTlsSettings,
+} from './files/tls-settings.ts';
 export { HEADER_SECRET, headersShape, isToken, TOKEN_SECRET, token } from './schema/http-headers.ts';
 export {
   filePatterns,
@@ -80,13 +79,12 @@ export {
   wholeNumber,
   withSecrecy,
 } from './schema/values.ts';
-export { checkItem, checkSettings, type Environment } from './source/check-settings.ts';
+export { checkItem, checkSettings } from './source/check-settings.ts';
 export { compileAt } from './source/compile-at.ts';
 export {
   CONFIG_FILE_BYTES_MAX,
   type ConfigFile,
   ConfigFiles,
-  FaultList,
   type FileSurroundings,
   isWritten,
   type Place,
@@ -94,7 +92,9 @@ export {
   refuseBoth,
   renderPlace,
 } from './source/config-file.ts';
+export type { Environment } from './source/environment.ts';
 export { type ConfigFault, type KeyPath, renderFault } from './source/fault.ts';
+export { FaultList } from './source/fault-list.ts';
 export type { DataRoot } from './source/parse-data.ts';
 export { YAML_ITEMS_MAX } from './source/parse-source.ts';
 export { YamlThread } from './source/yaml-thread.ts';

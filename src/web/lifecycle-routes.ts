@@ -3,6 +3,7 @@ import { LIFECYCLE_STATES, type LifecycleWish } from '../model/index.ts';
 import { isPlainObject } from '../net/index.ts';
 import { parseMoment } from '../settings/index.ts';
 import { isCrossSite } from './cross-site.ts';
+import { toBase } from './paths.ts';
 import { renderPlan } from './render-plan.ts';
 import { answerForOther } from './shards.ts';
 import type { Handler, WebContext, WebDependencies } from './web-dependencies.ts';
@@ -46,16 +47,15 @@ export function createLifecycleHandlers(
       return context.text('Shutting down.\n');
     }),
     poll: guard(async (context) => {
-      const { content, externalUrl } = dependencies;
+      const { content } = dependencies;
       const name = context.req.query('router') ?? '';
       if (!content.hasRouter(name)) {
         const elsewhere = answerForOther(content, context, name, '/-/poll');
         return elsewhere ?? context.text('No router of this name is configured.\n', 404);
       }
       await pollOnce(dependencies, name, context.req.raw.signal);
-      const base = externalUrl?.pathname.replace(/\/?$/, '/') ?? '../';
       // So that a reload of the page does not poll again.
-      return context.redirect(`${base}router/${encodeURIComponent(name)}`, 303);
+      return context.redirect(`${toBase(dependencies, '../')}router/${encodeURIComponent(name)}`, 303);
     }),
     state: guard((context) => setState(dependencies, context)),
   };

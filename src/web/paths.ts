@@ -8,6 +8,11 @@ export interface ServerPaths {
   readonly routePrefix: string;
 }
 
+/** Returns what links begin with: the path of the external URL; without one, `up`, which leads from a page to the root. */
+export function toBase({ externalUrl }: Pick<ServerPaths, 'externalUrl'>, up: string): string {
+  return externalUrl?.pathname.replace(/\/?$/, '/') ?? up;
+}
+
 /** Parses the URL and the path prefix, by default the path of the URL. Throws {@link WebError} `settings`. */
 export function parseServerPaths(flags: {
   readonly externalUrl?: string | undefined;

@@ -2,6 +2,7 @@ import { answerJson } from './cached-answer.ts';
 import type { WebContent } from './content.ts';
 import { type FollowLines, LiveTail } from './live-tail.ts';
 import { renderLine } from './pages/logs-timeline.ts';
+import { toBase } from './paths.ts';
 import { parseRecordQuery } from './record-query.ts';
 import { answerForOther, isOwnAlone } from './shards.ts';
 import type { Handler, WebDependencies } from './web-dependencies.ts';
@@ -38,9 +39,10 @@ export function createRecordHandlers({ content, peers }: WebDependencies): {
  * Creates the handler of the streams of new lines: pieces of a page for pages, JSON for others. Of all processes, with `own=1`
  * of this one alone, or of one router.
  */
-export function createStreamHandler({ content, peers, clock, externalUrl }: WebDependencies): Handler {
+export function createStreamHandler(dependencies: WebDependencies): Handler {
+  const { content, peers, clock } = dependencies;
   const tail = new LiveTail(clock);
-  const base = externalUrl?.pathname.replace(/\/?$/, '/') ?? '';
+  const base = toBase(dependencies, '');
   return (context) => {
     const router = context.req.param('name');
     if (router !== undefined && !content.hasRouter(router)) return context.text('No such router.\n', 404);

@@ -75,27 +75,30 @@ export async function openWebServer(options: WebServerOptions): Promise<WebServe
   const passwords = new PasswordThread();
   const peers = new PeerFleet(clock);
   const createAuth = ({ users }: WebSecurity) => (users.size === 0 ? undefined : new BasicAuth(users, passwords));
-  const ownHosts = [externalUrl?.hostname, ...options.addresses.map(({ host }) => host)].filter(isName);
-  const toHosts = ({ allowedHosts = [] }: WebPolicy) => new HostPolicy([...ownHosts, ...allowedHosts]);
+  const hosts = [externalUrl?.hostname, ...options.addresses.map(({ host }) => host)];
+  const ownHosts = hosts.filter((host) => host !== undefined);
   const createLimit = ({ rateLimit }: WebSecurity) => rateLimit && new RateLimit(rateLimit, clock);
   let auth = createAuth(security);
   const descriptors = readDescriptorLimit();
   const boundsFor = ({ trustedProxies }: WebPolicy) => options.bounds ?? toBounds(descriptors, trustedProxies);
-  const bounds = boundsFor(options);
-  const accessPolicy: AccessPolicy = {
-    access: createAccess(options, auth),
-    limit: createLimit(security),
-    hosts: toHosts(options),
-    proxies: new AddressSet(options.trustedProxies ?? []),
-    exempt: new AddressSet(bounds.exempt),
-    headers: security.headers,
-  };
+  const toAccessPolicy = (
+    policy: WebPolicy,
+    { users, limit }: { users: BasicAuth | undefined; limit: RateLimit | undefined },
+  ): AccessPolicy => ({
+    access: createAccess(policy, users),
+    limit,
+    hosts: new HostPolicy([...ownHosts, ...(policy.allowedHosts ?? [])]),
+    proxies: new AddressSet(policy.trustedProxies ?? []),
+    exempt: new AddressSet(boundsFor(policy).exempt),
+    headers: (policy.security ?? NO_SECURITY).headers,
+  });
+  const accessPolicy = toAccessPolicy(options, { users: auth, limit: createLimit(security) });
   // HTTP/1.0 requests, as sent by simple health checks, have no Host header.
   const toListener = ({ fetch }: ReturnType<typeof createWebApp>) =>
     getRequestListener(fetch, { hostname: 'localhost' });
   const answerWithout = toListener(createHealthApp({ routePrefix, onFailed }, accessPolicy));
   let answer = answerWithout;
-  const connections = new ConnectionTable(bounds);
+  const connections = new ConnectionTable(boundsFor(options));
   const healthPath = `${routePrefix}/-/healthy`;
   const answerOrRefuse: Answer = (request, response, excess) => {
     const fault = findFault(request);
@@ -135,19 +138,13 @@ export async function openWebServer(options: WebServerOptions): Promise<WebServe
       checkChange(security, next);
       // Cached credentials stay valid only while the users are unchanged.
       const nextAuth = isSame([...security.users], [...next.users]) ? auth : createAuth(next);
-      const access = createAccess(wanted, nextAuth);
       const limit = isSame(security.rateLimit, next.rateLimit) ? accessPolicy.limit : createLimit(next);
+      const nextPolicy = toAccessPolicy(wanted, { users: nextAuth, limit });
       return () => {
-        accessPolicy.limit = limit;
-        accessPolicy.headers = next.headers;
+        Object.assign(accessPolicy, nextPolicy);
         auth = nextAuth;
-        accessPolicy.access = access;
-        accessPolicy.hosts = toHosts(wanted);
-        accessPolicy.proxies = new AddressSet(wanted.trustedProxies ?? []);
         if (next.tls && !isSame(security.tls, next.tls)) for (const listener of listeners) listener.setTls(next.tls);
-        const nextBounds = boundsFor(wanted);
-        connections.setBounds(nextBounds);
-        accessPolicy.exempt = new AddressSet(nextBounds.exempt);
+        connections.setBounds(boundsFor(wanted));
         security = next;
       };
     },
@@ -199,10 +196,6 @@ function refuse(response: ServerResponse, { status, text, retryAfterSeconds }: R
       ...(retryAfterSeconds !== undefined && { 'Retry-After': retryAfterSeconds }),
     })
     .end(text);
-}
-
-function isName(host: string | undefined): host is string {
-  return host !== undefined;
 }
 
 /** Throws when a change needs new sockets: a socket either speaks TLS or not, and asks every client for a certificate or none. */

@@ -4,7 +4,7 @@ import { ClusterShare } from '../../src/agent/cluster/cluster-share.ts';
 import { Fleet } from '../../src/agent/routers/fleet.ts';
 import { LifecycleKeeper } from '../../src/agent/routers/lifecycle-keeper.ts';
 import { RouterAgent } from '../../src/agent/routers/router-agent.ts';
-import { SpoolGuard } from '../../src/agent/state.ts';
+import { SpoolGuard } from '../../src/agent/spool-guard.ts';
 import { createSteppedClock, hashToUnit } from '../../src/base/index.ts';
 import { ClusterView, Lease } from '../../src/cluster/index.ts';
 import { digestNames, packNames, renderClaim, renderMember } from '../../src/cluster/members.ts';
@@ -223,5 +223,5 @@ test.skipIf(natsServer.isMissing)(
 function toRecords(store: Store): SpoolGuard {
   const clock = createSteppedClock(0);
   const logger = createCollectingLogger([]);
-  return new SpoolGuard({ store, spoolBytesMax: Number.POSITIVE_INFINITY, onSpooled: () => {}, clock, logger });
+  return new SpoolGuard({ store, spoolBytesMax: () => Number.POSITIVE_INFINITY, onSpooled: () => {}, clock, logger });
 }

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { LineProcessing } from '../../src/agent/line-processing.ts';
 import type { RouterLifecycle } from '../../src/agent/routers/lifecycle-keeper.ts';
 import { RouterAgent, type RouterAgentOptions, type RouterEvent } from '../../src/agent/routers/router-agent.ts';
-import { SpoolGuard } from '../../src/agent/state.ts';
+import { SpoolGuard } from '../../src/agent/spool-guard.ts';
 import type { SteppedClock } from '../../src/base/index.ts';
 import type { RouterSettings } from '../../src/config/index.ts';
 import { FleetExposition } from '../../src/exposition/index.ts';
@@ -135,7 +135,7 @@ export function createSurroundings(clock: SteppedClock) {
       hasShare: () => true,
       checkWritable: () => {},
     },
-    spoolBytesMax: 1000,
+    spoolBytesMax: () => 1000,
     onSpooled: () => {},
     clock,
     logger,

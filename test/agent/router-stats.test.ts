@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { findLastOrigin } from '../../src/agent/stats/log-stats.ts';
 import { RouterStats } from '../../src/agent/stats/router-stats.ts';
+import { findLastOrigin } from '../../src/agent/views/last-lines.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
 import { FleetExposition } from '../../src/exposition/index.ts';
 import type { LogEvent } from '../../src/logs/index.ts';

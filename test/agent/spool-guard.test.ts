@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { SpoolGuard } from '../../src/agent/state.ts';
+import { SpoolGuard } from '../../src/agent/spool-guard.ts';
 import { createSteppedClock, type Logger } from '../../src/base/index.ts';
 import { openArchivePool, tailOnce, Zone } from '../../src/logs/index.ts';
 import { StoreError } from '../../src/store/index.ts';
@@ -45,7 +45,7 @@ function createBench() {
         if (state.diskFault) throw state.diskFault;
       },
     },
-    spoolBytesMax: 1000,
+    spoolBytesMax: () => 1000,
     onSpooled: () => {
       state.wakes++;
     },

@@ -1,7 +1,6 @@
 import { type Clock, type Logger, renderErrorChain } from '../../base/index.ts';
-import type { ClusterSettings } from '../../cluster/index.ts';
+import { type ClusterSettings, toNatsServers } from '../../cluster/index.ts';
 import type { Config } from '../../config/index.ts';
-import { revealTls } from '../../settings/index.ts';
 import {
   ClusterStore,
   type ClusterStoreOptions,
@@ -56,9 +55,8 @@ export interface ClusterState {
 export function openClusterStore(options: ClusterStateOptions): ClusterState {
   const { config, cluster, local, letters, onRecords = () => {}, metrics, clock, logger } = options;
   const { settings } = cluster;
-  const { servers, auth, credentials, tls } = settings;
   const shared = {
-    servers: { servers, auth, credentials, tls: revealTls(tls), clock },
+    servers: toNatsServers(settings, clock),
     cluster: settings.name,
     replica: settings.replica,
     sinks: config.sinks,

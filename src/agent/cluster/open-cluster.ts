@@ -55,11 +55,6 @@ export class Cluster {
     return this.#hasJoined;
   }
 
-  /** The routers of this replica; none until {@link begin}. */
-  get share(): ClusterShare | undefined {
-    return this.#share;
-  }
-
   /** True while this replica has a lease and the thing belongs to it. */
   isOwner(kind: 'router' | 'sink' | 'janitor', name: string): boolean {
     if (kind === 'sink') return this.#sinks?.isOwner(name) ?? false;

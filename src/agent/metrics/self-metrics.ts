@@ -81,6 +81,10 @@ export class SelfMetrics {
 
   constructor(version: string) {
     const registers = [this.#registry];
+    const from =
+      <T>(read: (readings: SelfReadings) => T) =>
+      () =>
+        this.#readings && read(this.#readings);
     collectDefaultMetrics({ register: this.#registry });
     for (const name of MISNAMED) this.#registry.removeSingleMetric(name);
     new Gauge({
@@ -165,26 +169,18 @@ export class SelfMetrics {
       labelNames: ['sink'],
       registers,
     });
-    new Gauge({
-      name: 'router_exporter_sink_lag_seconds',
-      help: 'Age of the oldest record not delivered to the sink yet; 0 when there is none.',
-      labelNames: ['sink'],
-      registers,
-      collect: this.#collect((gauge, { sinkLags }) => {
-        gauge.reset();
-        for (const [sink, seconds] of sinkLags()) gauge.set({ sink }, seconds);
-      }),
-    });
-    new Gauge({
-      name: 'router_exporter_dead_letters',
-      help: 'Number of records that the sink rejected permanently and that are stored.',
-      labelNames: ['sink'],
-      registers,
-      collect: this.#collect((gauge, { deadLetters }) => {
-        gauge.reset();
-        for (const [sink, count] of deadLetters()) gauge.set({ sink }, count);
-      }),
-    });
+    this.#addGaugeBy(
+      'sink',
+      'router_exporter_sink_lag_seconds',
+      'Age of the oldest record not delivered to the sink yet; 0 when there is none.',
+      from(({ sinkLags }) => sinkLags()),
+    );
+    this.#addGaugeBy(
+      'sink',
+      'router_exporter_dead_letters',
+      'Number of records that the sink rejected permanently and that are stored.',
+      from(({ deadLetters }) => deadLetters()),
+    );
     this.deadLettersDropped = new Counter({
       name: 'router_exporter_dead_letters_dropped_total',
       help: 'Dead letters dropped because of age or size.',
@@ -196,54 +192,45 @@ export class SelfMetrics {
       help: 'Damaged stored records. Their log is read again from the router; in a cluster they are passed over.',
       registers,
     });
-    new Gauge({
-      name: 'router_exporter_spool_max_bytes',
-      help: 'Maximum of router_exporter_spool_bytes.',
-      registers,
-      collect: this.#collect((gauge, { spool }) => gauge.set(spool().bytesMax)),
-    });
-    new Gauge({
-      name: 'router_exporter_spool_held_back',
-      help: 'Whether log reading of all routers is paused, because the spool or its disk is full.',
-      registers,
-      collect: this.#collect((gauge, { spool }) => gauge.set(spool().isHeldBack ? 1 : 0)),
-    });
-    new Gauge({
-      name: 'router_exporter_spool_held_back_routers',
-      help: 'Number of routers whose log reading is paused, because their waiting records take as much of the spool as is free.',
-      registers,
-      collect: this.#collect((gauge, { spool }) => gauge.set(spool().routersHeldBack.length)),
-    });
-    new Gauge({
-      name: 'router_exporter_spool_records',
-      help: 'Number of records not acknowledged by every sink.',
-      registers,
-      collect: this.#collect((gauge, { spool }) => gauge.set(spool().records)),
-    });
-    new Gauge({
-      name: 'router_exporter_spool_bytes',
-      help: 'Size on disk of the records not acknowledged by every sink.',
-      registers,
-      collect: this.#collect((gauge, { spool }) => gauge.set(spool().bytes)),
-    });
-    new Gauge({
-      name: 'router_exporter_runs',
-      help: 'Number of polls, readings of logs and backups that are running, waiting because too many are running, or, of routers whose last run failed, held back for a place of their own share; a poll during a download of the same router is not counted.',
-      labelNames: ['state'],
-      registers,
-      collect: this.#collect((gauge, { runs }) => {
+    this.#addGauge(
+      'router_exporter_spool_max_bytes',
+      'Maximum of router_exporter_spool_bytes.',
+      from(({ spool }) => spool().bytesMax),
+    );
+    this.#addGauge(
+      'router_exporter_spool_held_back',
+      'Whether log reading of all routers is paused, because the spool or its disk is full.',
+      from(({ spool }) => (spool().isHeldBack ? 1 : 0)),
+    );
+    this.#addGauge(
+      'router_exporter_spool_held_back_routers',
+      'Number of routers whose log reading is paused, because their waiting records take as much of the spool as is free.',
+      from(({ spool }) => spool().routersHeldBack.length),
+    );
+    this.#addGauge(
+      'router_exporter_spool_records',
+      'Number of records not acknowledged by every sink.',
+      from(({ spool }) => spool().records),
+    );
+    this.#addGauge(
+      'router_exporter_spool_bytes',
+      'Size on disk of the records not acknowledged by every sink.',
+      from(({ spool }) => spool().bytes),
+    );
+    this.#addGaugeBy(
+      'state',
+      'router_exporter_runs',
+      'Number of polls, readings of logs and backups that are running, waiting because too many are running, or, of routers whose last run failed, held back for a place of their own share; a poll during a download of the same router is not counted.',
+      from(({ runs }) => {
         const { running, waiting, heldBack } = runs();
-        gauge.set({ state: 'running' }, running);
-        gauge.set({ state: 'waiting' }, waiting);
-        gauge.set({ state: 'held_back' }, heldBack);
+        return Object.entries({ running, waiting, held_back: heldBack });
       }),
-    });
-    new Gauge({
-      name: 'router_exporter_runs_max',
-      help: 'Maximum of running router_exporter_runs.',
-      registers,
-      collect: this.#collect((gauge, { runs }) => gauge.set(runs().max)),
-    });
+    );
+    this.#addGauge(
+      'router_exporter_runs_max',
+      'Maximum of running router_exporter_runs.',
+      from(({ runs }) => runs().max),
+    );
     this.#addSourceGauge(
       'up',
       'Whether the last reading of the source of routers succeeded, with an answer that can be used.',
@@ -265,56 +252,42 @@ export class SelfMetrics {
       'Number of routers that are missing in the newest answer of the source, which is not used until this is confirmed; 0 otherwise.',
       ({ held }) => held?.missing ?? 0,
     );
-    new Gauge({
-      name: 'router_exporter_connections',
-      help: 'Number of connections to routers: in use, idle, or waiting because too many are in use.',
-      labelNames: ['state'],
-      registers,
-      collect: this.#collect((gauge, { connections }) => {
+    this.#addGaugeBy(
+      'state',
+      'router_exporter_connections',
+      'Number of connections to routers: in use, idle, or waiting because too many are in use.',
+      from(({ connections }) => {
         const { busy, idle, waiting } = connections();
-        gauge.set({ state: 'busy' }, busy);
-        gauge.set({ state: 'idle' }, idle);
-        gauge.set({ state: 'waiting' }, waiting);
+        return Object.entries({ busy, idle, waiting });
       }),
-    });
-    new Gauge({
-      name: 'router_exporter_connections_max',
-      help: 'Maximum of busy and idle router_exporter_connections.',
-      registers,
-      collect: this.#collect((gauge, { connections }) => gauge.set(connections().max)),
-    });
-    const read = () => this.#readings?.connections().evicted ?? 0;
+    );
+    this.#addGauge(
+      'router_exporter_connections_max',
+      'Maximum of busy and idle router_exporter_connections.',
+      from(({ connections }) => connections().max),
+    );
+    const readEvicted = from(({ connections }) => connections().evicted);
     new Counter({
       name: 'router_exporter_connections_evicted_total',
       help: 'Idle connections to routers that were closed to make room for others.',
       registers,
       collect() {
         this.reset();
-        this.inc(read());
+        this.inc(readEvicted() ?? 0);
       },
     });
-    new Gauge({
-      name: 'router_exporter_routers',
-      help: 'Number of configured routers, by state.',
-      labelNames: ['state'],
-      registers,
-      collect: this.#collect((gauge, { routers }) => {
-        for (const [state, count] of Object.entries(routers())) gauge.set({ state }, count);
-      }),
-    });
+    this.#addGaugeBy(
+      'state',
+      'router_exporter_routers',
+      'Number of configured routers, by state.',
+      from(({ routers }) => Object.entries(routers())),
+    );
   }
 
   /** Adds the metrics of a cluster, which other agents do not have. */
   readCluster(read: () => ClusterReadings): void {
     const add = (name: string, help: string, of: (readings: ClusterReadings) => number) =>
-      new Gauge({
-        name: `router_exporter_cluster_${name}`,
-        help,
-        registers: [this.#registry],
-        collect() {
-          this.set(of(read()));
-        },
-      });
+      this.#addGauge(`router_exporter_cluster_${name}`, help, () => of(read()));
     add('members', 'Number of replicas of the cluster, this one included.', ({ members }) => members);
     add(
       'missing_members',
@@ -346,20 +319,12 @@ export class SelfMetrics {
   }
 
   #addSourceGauge(name: string, help: string, read: (source: SourceSummary) => number | undefined): void {
-    const describe = () => this.#sources();
-    new Gauge({
-      name: `router_exporter_source_${name}`,
-      help,
-      labelNames: ['source'],
-      registers: [this.#registry],
-      collect() {
-        this.reset();
-        for (const source of describe()) {
-          const value = read(source);
-          if (value !== undefined) this.set({ source: source.name }, value);
-        }
-      },
-    });
+    this.#addGaugeBy('source', `router_exporter_source_${name}`, help, () =>
+      this.#sources().flatMap((source): [string, number][] => {
+        const value = read(source);
+        return value === undefined ? [] : [[source.name, value]];
+      }),
+    );
   }
 
   /** Sets the source of the numbers; without it their series are missing or 0. */
@@ -397,13 +362,36 @@ export class SelfMetrics {
     this.#failureReasons.delete(sink);
   }
 
-  /** Returns the hook of a gauge that is computed when it is scraped. */
-  #collect<Labels extends string>(set: (gauge: Gauge<Labels>, readings: SelfReadings) => void) {
-    const read = () => this.#readings;
-    return function (this: Gauge<Labels>) {
-      const readings = read();
-      if (readings) set(this, readings);
-    };
+  /** Adds a gauge that is computed when it is scraped; `undefined` leaves it as it was. */
+  #addGauge(name: string, help: string, read: () => number | undefined): void {
+    new Gauge({
+      name,
+      help,
+      registers: [this.#registry],
+      collect() {
+        const value = read();
+        if (value !== undefined) this.set(value);
+      },
+    });
+  }
+
+  /** The same with a label: `read` returns all of its values, each with the number. */
+  #addGaugeBy(
+    label: string,
+    name: string,
+    help: string,
+    read: () => Iterable<readonly [value: string, number: number]> | undefined,
+  ): void {
+    new Gauge({
+      name,
+      help,
+      labelNames: [label],
+      registers: [this.#registry],
+      collect() {
+        this.reset();
+        for (const [value, number] of read() ?? []) this.set({ [label]: value }, number);
+      },
+    });
   }
 
   /** Renders the metrics without the final `# EOF` of OpenMetrics. */

@@ -7,7 +7,8 @@ import { type ConnectionLimit, RouterClient, RouterError, type SessionEvent } fr
 import type { Activity, PaceIntervals, RunOutcome } from '../../schedule/index.ts';
 import type { ModelMemory, PollResult, StatusPoller } from '../../status/index.ts';
 import type { LineProcessing } from '../line-processing.ts';
-import type { RouterValues, SpoolGuard } from '../state.ts';
+import type { SpoolGuard } from '../spool-guard.ts';
+import type { RouterValues } from '../state.ts';
 import { RouterStats } from '../stats/router-stats.ts';
 import type { LineFeed } from '../views/line-feed.ts';
 import { ByteAccount } from './byte-account.ts';

@@ -21,6 +21,7 @@ import { type DeadLetters, type LetterBounds, type SpoolCursor, type Store, Stor
 import type { SinkSummary } from '../../web/index.ts';
 import { createSelection, type SinkSelection } from '../line-processing.ts';
 import type { SelfMetrics } from '../metrics/self-metrics.ts';
+import { toTime } from '../times.ts';
 import { DeliveryRate } from './delivery-rate.ts';
 import type { RefusalLog } from './refusal-log.ts';
 
@@ -153,7 +154,7 @@ export class RunningSink {
       recordsWaiting: this.#countWaiting(this.#selection.isWanted),
       lagSeconds: this.lagSeconds,
       deadLetters,
-      lastSuccess: this.#lastSuccessMs === undefined ? null : new Date(this.#lastSuccessMs).toISOString(),
+      lastSuccess: toTime(this.#lastSuccessMs),
       error: this.#error,
       lastFailure: this.#lastFailure,
     };

@@ -8,6 +8,7 @@ import type { PollResult } from '../../status/index.ts';
 import type { PollFault, RouterFailureSummary, RouterSummary } from '../../web/index.ts';
 import { FLEET_FAMILIES as F } from '../metrics/fleet-families.ts';
 import type { RouterStateName } from '../metrics/self-metrics.ts';
+import { toSeconds, toTime } from '../times.ts';
 import type { RouterLog } from './event-table.ts';
 
 /** One router, and where its state is shown and logged. */
@@ -211,7 +212,7 @@ export class AvailabilityStats {
       failure: this.#failure ?? null,
       fault: this.#fault ?? null,
       consecutiveFailures: this.#failures,
-      durationSeconds: this.#lastDurationMs === undefined ? null : this.#lastDurationMs / 1000,
+      durationSeconds: toSeconds(this.#lastDurationMs) ?? null,
     };
   }
 
@@ -344,16 +345,7 @@ export class AvailabilityStats {
 /** The one sample of a family that is read at each scrape. */
 const NO_LABELS = { labels: {} };
 
-function toSeconds(ms: number | undefined): number | undefined {
-  return ms === undefined ? undefined : ms / 1000;
-}
-
 /** Returns the reason why a poll did not reach the router. */
 export function toFailure({ failure, error }: PollResult, fault: PollFault | undefined): RouterFailureSummary {
   return { reason: failure ?? 'http', step: fault?.step ?? null, error: renderErrorChain(error) };
-}
-
-/** Renders a time by RFC 3339; `null` if there is none. */
-export function toTime(wallMs: number | undefined): string | null {
-  return wallMs === undefined ? null : new Date(wallMs).toISOString();
 }

@@ -1,10 +1,11 @@
 import type { Clock } from '../../base/index.ts';
 import { type FleetExposition, toFamily } from '../../exposition/index.ts';
 import { type KnownGap, type LinkVerdict, type LogEvent, noteGap, noteGapEnd } from '../../logs/index.ts';
-import type { FamilyDescription, GapCertainty, Labels, RecordLines, RouterIdentity } from '../../model/index.ts';
+import type { FamilyDescription, GapCertainty, Labels, RouterIdentity } from '../../model/index.ts';
 import type { LogGapSummary, RouterLogSummary } from '../../web/index.ts';
 import { FLEET_FAMILIES as F } from '../metrics/fleet-families.ts';
-import { parseRecord } from '../views/record-times.ts';
+import { toSeconds, toTime } from '../times.ts';
+import type { RecordOrigin } from '../views/last-lines.ts';
 
 interface Log {
   /** Labels of all series about the log. */
@@ -162,7 +163,7 @@ export class LogStats {
       certainty,
       reason,
       bytesMin: bytesMin ?? null,
-      until: renderTime(untilUtcMs),
+      until: toTime(untilUtcMs),
     }));
   }
 
@@ -203,11 +204,11 @@ export class LogStats {
       unparsedLines: log.unparsed,
       gaps: log.gaps,
       archives: log.archives ?? null,
-      newest: log.newestMs === undefined ? null : new Date(log.newestMs).toISOString(),
+      newest: toTime(log.newestMs),
       lagSeconds: log.caughtUpAtMs === undefined ? null : (nowMs - log.caughtUpAtMs) / 1000,
-      secondsToLoss: log.msToLoss === undefined ? null : log.msToLoss / 1000,
-      gapAt: renderTime(log.gapAtMs),
-      lossSince: renderTime(this.#toLossSince(log.lossAtMs)),
+      secondsToLoss: toSeconds(log.msToLoss) ?? null,
+      gapAt: toTime(log.gapAtMs),
+      lossSince: toTime(this.#toLossSince(log.lossAtMs)),
       position: log.position ?? null,
     }));
   }
@@ -271,40 +272,4 @@ function readSecondsToLoss({ msToLoss }: Log): number | undefined {
 function readLag({ caughtUpAtMs, triedAtMs }: Log, nowMs: number): number | undefined {
   const sinceMs = caughtUpAtMs ?? triedAtMs;
   return sinceMs === undefined ? undefined : (nowMs - sinceMs) / 1000;
-}
-
-function toSeconds(ms: number | undefined): number | undefined {
-  return ms === undefined ? undefined : ms / 1000;
-}
-
-function renderTime(utcMs: number | undefined): string | null {
-  return utcMs === undefined ? null : new Date(utcMs).toISOString();
-}
-
-const WORD_CHARS_MAX = 80;
-const LINE_FEED = 0x0a;
-
-/** The log file and offset of a record. */
-export interface RecordOrigin {
-  readonly component: string;
-  readonly file: string;
-  readonly offset: number;
-}
-
-/** Returns the origin of the last of some rendered records; `undefined` when there are none. */
-export function findLastOrigin(lines: RecordLines): RecordOrigin | undefined {
-  if (lines.length === 0) return undefined;
-  const record = parseRecord(readLast(lines));
-  const word = (key: string) => {
-    const value = record[key];
-    return typeof value === 'string' ? value.slice(0, WORD_CHARS_MAX) : '';
-  };
-  return { component: word('component'), file: word('file'), offset: Number(record['offset'] ?? 0) };
-}
-
-/** A commit has thousands of lines, and the others need not be decoded. */
-function readLast(lines: RecordLines): string {
-  const { bytes } = lines;
-  if (!bytes) return [...lines].at(-1) ?? '';
-  return Buffer.from(bytes.subarray(bytes.lastIndexOf(LINE_FEED) + 1)).toString();
 }

@@ -17,11 +17,13 @@ import type {
 import { FLEET_FAMILIES as F } from '../metrics/fleet-families.ts';
 import type { RouterStateName } from '../metrics/self-metrics.ts';
 import { isAsked, type RouterLifecycle } from '../routers/lifecycle-keeper.ts';
+import { toSeconds, toTime } from '../times.ts';
 import { InterfaceRates } from '../views/interface-rates.ts';
+import type { RecordOrigin } from '../views/last-lines.ts';
 import { RouterGlance } from '../views/router-glance.ts';
 import { RouterHistory } from '../views/router-history.ts';
 import { describeValues } from '../views/router-values.ts';
-import { AvailabilityStats, toFailure, toTime } from './availability-stats.ts';
+import { AvailabilityStats, toFailure } from './availability-stats.ts';
 import {
   EVENT_TABLE,
   LOGIN_REASONS,
@@ -30,7 +32,7 @@ import {
   type StationEventOf,
   type StationEventType,
 } from './event-table.ts';
-import { LogStats, type RecordOrigin } from './log-stats.ts';
+import { LogStats } from './log-stats.ts';
 import { findStep, PollHistory, PollSamples, ResourceStats } from './poll-stats.ts';
 import { SessionStats } from './session-stats.ts';
 
@@ -256,7 +258,7 @@ export class RouterStats {
       labels,
       ...this.#availability.summarize(),
       lifecycle: { state, until: toTime(untilMs), setBy },
-      logLagSeconds: lagMs === undefined ? null : lagMs / 1000,
+      logLagSeconds: toSeconds(lagMs) ?? null,
       logLossSince: toTime(this.#logs.lossSinceMs),
       bytesToday: this.#options.bytes().budget.usedBytes,
       byteBudget: byteBudget === 0 ? null : byteBudget,

@@ -1,6 +1,7 @@
 import type { Clock } from '../../base/index.ts';
 import type { SessionEvent } from '../../router/index.ts';
 import type { SessionSummary } from '../../web/index.ts';
+import { toTime } from '../times.ts';
 
 const STATES: Readonly<Record<Exclude<SessionEvent['type'], 'session-refreshed'>, SessionSummary['state']>> = {
   'session-opened': 'open',
@@ -51,7 +52,7 @@ export class SessionStats {
   describe(): SessionSummary {
     return {
       state: this.#state,
-      since: this.#sinceMs === undefined ? null : new Date(this.#sinceMs).toISOString(),
+      since: toTime(this.#sinceMs),
       logins: this.#logins,
       loginFailures: this.#loginFailures,
       refreshes: this.#refreshes,

@@ -35,7 +35,7 @@ export class InterfaceRates {
           told.add(one);
           this.#count(one, direction, value, readAtMs);
         }
-        this.#forget((one, place) => place === direction && !told.has(one));
+        this.#forget(direction, told);
       }
     }
   }
@@ -90,13 +90,11 @@ export class InterfaceRates {
     for (let place = 0; place < this.#numbers.length; place += COLUMNS) this.#numbers[place + PER_SECOND] = Number.NaN;
   }
 
-  /** Forgets what is known of interfaces in a direction: nobody tells it any more. */
-  #forget(isGone: (name: string, direction: number) => boolean): void {
+  /** Forgets what is known in a direction of interfaces that were not told this time. */
+  #forget(direction: number, told: ReadonlySet<string>): void {
     for (const [index, name] of this.#names.entries()) {
-      for (const direction of FAMILIES.keys()) {
-        if (isGone(name, direction))
-          this.#numbers.fill(Number.NaN, toPlace(index, direction), toPlace(index, direction) + COLUMNS);
-      }
+      const place = toPlace(index, direction);
+      if (!told.has(name)) this.#numbers.fill(Number.NaN, place, place + COLUMNS);
     }
   }
 

@@ -1,11 +1,11 @@
 import type { RecordLines } from '../../model/index.ts';
 import type { LogLine, RecordQuery } from '../../web/index.ts';
+import { readLastLines } from './last-lines.ts';
 import { createRecordMatcher } from './record-filter.ts';
 import { toLogLine } from './timeline.ts';
 
 /** Lines of one commit that are passed on: the last ones. A commit of an archive has thousands. */
 const COMMIT_LINES_MAX = 200;
-const LINE_FEED = 0x0a;
 
 /** Called with new lines that fit, oldest first, and with how many lines of the same commit were not looked at. */
 export type LineListener = (lines: readonly LogLine[], skipped: number) => void;
@@ -34,7 +34,7 @@ export class LineFeed {
   prepare(router: string, records: RecordLines): () => void {
     const followers = [...this.#followers].filter(({ query }) => query.router === undefined || query.router === router);
     if (followers.length === 0 || records.length === 0) return () => {};
-    const lines = readLast(records).map((text) => toLogLine(text, router));
+    const lines = readLastLines(records, COMMIT_LINES_MAX).map((text) => toLogLine(text, router));
     const skipped = records.length - lines.length;
     return () => {
       for (const follower of followers) {
@@ -43,14 +43,4 @@ export class LineFeed {
       }
     };
   }
-}
-
-function readLast(records: RecordLines): readonly string[] {
-  const { bytes } = records;
-  if (!bytes) return [...records].slice(-COMMIT_LINES_MAX);
-  let start = bytes.length;
-  for (let count = 0; count < COMMIT_LINES_MAX && start > 0; count++) start = bytes.lastIndexOf(LINE_FEED, start - 1);
-  return Buffer.from(bytes.subarray(start + 1))
-    .toString()
-    .split('\n');
 }

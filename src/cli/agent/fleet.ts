@@ -1,6 +1,6 @@
 import { createSystemClock, renderDuration, renderErrorChain } from '../../base/index.ts';
 import { isPlainObject, readString } from '../../net/index.ts';
-import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
+import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from '../terminal/io.ts';
 import { renderTable } from '../terminal/table.ts';
 import { type AgentFlags, AgentRequestError, askAgent } from './agent-client.ts';
 
@@ -36,7 +36,7 @@ export async function fleet(flags: FleetFlags, io: CommandIo): Promise<ExitCode>
         header,
         routers.map((router) => toRow(router, nowMs)),
       );
-    await writeResult(flags.isJson ? `${JSON.stringify({ routers }, null, 2)}\n` : table(), io);
+    await writeResult(flags.isJson ? renderJson({ routers }) : table(), io);
     return EXIT.done;
   } catch (cause) {
     if (!(cause instanceof AgentRequestError)) throw cause;

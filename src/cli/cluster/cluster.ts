@@ -1,10 +1,16 @@
 import { CodedError, createSystemClock, openDeadline, renderErrorChain } from '../../base/index.ts';
-import { type Bucket, type ClusterSettings, type ClusterView, readView, withBucket } from '../../cluster/index.ts';
+import {
+  type Bucket,
+  type ClusterSettings,
+  type ClusterView,
+  readView,
+  toNatsServers,
+  withBucket,
+} from '../../cluster/index.ts';
 import type { Config } from '../../config/index.ts';
-import { renderFault, revealTls } from '../../settings/index.ts';
 import { initCluster as initStreams } from '../../store/index.ts';
-import { readConfig } from '../configuration.ts';
-import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
+import { readConfig, refuseConfig } from '../configuration.ts';
+import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from '../terminal/io.ts';
 import { renderTable } from '../terminal/table.ts';
 
 /** Options of `cluster init`. */
@@ -20,10 +26,9 @@ const clock = createSystemClock();
 /** `cluster init`: creates the streams and the bucket of a cluster. */
 export function initCluster(flags: ClusterFlags, io: CommandIo): Promise<ExitCode> {
   return withCluster(flags, io, async (bucket, settings, { storage, deadLetters }) => {
-    const { name, replicas, servers, auth, credentials, tls, streamBytesMax = storage.spoolBytesMax } = settings;
-    const to = { servers, auth, credentials, tls: revealTls(tls), clock };
+    const { name, replicas, streamBytesMax = storage.spoolBytesMax } = settings;
     const size = { replicas, bytesMax: streamBytesMax, lettersBytesMax: deadLetters.bytesMax };
-    const streams = await initStreams({ servers: to, cluster: name, ...size });
+    const streams = await initStreams({ servers: toNatsServers(settings, clock), cluster: name, ...size });
     const all = [
       ...streams,
       { name: bucket.stream, content: 'members and owners', isNew: await bucket.init(replicas) },
@@ -55,7 +60,7 @@ export function showCluster(flags: ClusterFlags & { readonly isJson: boolean }, 
     const rows = listReplicas(view, config);
     const [isMissing, areListsDifferent] = [view.listMissing(clock.now()).size > 0, view.areListsDifferent];
     if (flags.isJson) {
-      await writeResult(`${JSON.stringify({ cluster: name, areListsDifferent, replicas: rows }, null, 2)}\n`, io);
+      await writeResult(renderJson({ cluster: name, areListsDifferent, replicas: rows }), io);
     } else {
       const cells = rows.map((one) => [
         one.replica,
@@ -104,10 +109,7 @@ type ClusterWork = (
 
 async function withCluster({ configFile }: ClusterFlags, io: CommandIo, work: ClusterWork): Promise<ExitCode> {
   const loaded = await readConfig(configFile);
-  if (!loaded.ok) {
-    for (const fault of loaded.faults) io.stderr.write(`${renderFault(fault)}\n`);
-    return EXIT.usage;
-  }
+  if (!loaded.ok) return refuseConfig(loaded, io);
   const { config } = loaded;
   const { cluster } = config;
   if (!cluster) {

@@ -1,6 +1,6 @@
 import { createSystemClock, renderErrorChain } from '../../base/index.ts';
+import { toNatsServers } from '../../cluster/index.ts';
 import type { Config } from '../../config/index.ts';
-import { renderFault, revealTls } from '../../settings/index.ts';
 import {
   DeadLetterStore,
   type DeadLetters,
@@ -8,9 +8,9 @@ import {
   StoreError,
   withClusterLetters,
 } from '../../store/index.ts';
-import { type ConfigFlags, readConfig } from '../configuration.ts';
+import { type ConfigFlags, readConfig, refuseConfig } from '../configuration.ts';
 import { confirm } from '../terminal/confirm.ts';
-import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
+import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from '../terminal/io.ts';
 import { renderTable } from '../terminal/table.ts';
 
 const clock = createSystemClock();
@@ -41,7 +41,7 @@ export function listLetters(
       isReplayed ? `${reason} (retry pending)` : reason,
     ]);
     const header = ['NUMBER', 'SINK', 'TIME (UTC)', 'LOG', 'CODE', 'REASON'];
-    await writeResult(isJson ? `${JSON.stringify(json, null, 2)}\n` : renderTable(header, rows), io);
+    await writeResult(isJson ? renderJson(json) : renderTable(header, rows), io);
     const total = letters.count(sink);
     if (total > found.length) io.stderr.write(`${found.length} of ${total} shown; raise --limit for more\n`);
     return EXIT.done;
@@ -57,7 +57,7 @@ export function showLetter(flags: ConfigFlags & { readonly id: number }, io: Com
       return EXIT.failed;
     }
     const whole = { ...toEntry(letter), record: JSON.parse(letter.line) as unknown };
-    await writeResult(`${JSON.stringify(whole, null, 2)}\n`, io);
+    await writeResult(renderJson(whole), io);
     return EXIT.done;
   });
 }
@@ -118,18 +118,14 @@ async function withLetters(
   work: (letters: DeadLetters, config: Config) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const loaded = await readConfig(configFile, { storagePath });
-  if (!loaded.ok) {
-    for (const fault of loaded.faults) io.stderr.write(`${renderFault(fault)}\n`);
-    return EXIT.usage;
-  }
+  if (!loaded.ok) return refuseConfig(loaded, io);
   const { config } = loaded;
   const { cluster } = config;
   try {
     // A folder that was named may hold those from before the cluster.
     if (cluster && storagePath === undefined) {
-      const { servers, auth, credentials, tls, name } = cluster;
-      const to = { servers, auth, credentials, tls: revealTls(tls), clock };
-      return await withClusterLetters({ servers: to, cluster: name }, (letters) => work(letters, config));
+      const of = { servers: toNatsServers(cluster, clock), cluster: cluster.name };
+      return await withClusterLetters(of, (letters) => work(letters, config));
     }
     using letters = new DeadLetterStore({ path: config.storage.path, role: 'guest', now: () => clock.now() });
     return await work(letters, config);

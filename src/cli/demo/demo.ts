@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import type { Agent } from '../../agent/index.ts';
 import { createSystemClock, renderErrorChain } from '../../base/index.ts';
 import { readDescriptorLimit } from '../../net/index.ts';
-import { renderFault } from '../../settings/index.ts';
 import { WebError } from '../../web/index.ts';
-import { readConfig } from '../configuration.ts';
+import { readConfig, refuseConfig } from '../configuration.ts';
 import { OtherProcess } from '../other-process.ts';
 import { type LogFlags, openLogger, serve } from '../serve.ts';
 import { type CommandIo, EXIT, type ExitCode } from '../terminal/io.ts';
@@ -134,10 +133,7 @@ async function runAgentAt(listenAddress: string, parts: DemoParts, flags: DemoFl
   await writeFile(join(folder, 'ca.pem'), simulated.caPem);
   await writeFile(configFile, renderConfig(parts, listenAddress));
   const loaded = await readConfig(configFile);
-  if (!loaded.ok) {
-    for (const fault of loaded.faults) io.stderr.write(`${renderFault(fault)}\n`);
-    return EXIT.usage;
-  }
+  if (!loaded.ok) return refuseConfig(loaded, io);
   const { config } = loaded;
   const { forMs } = flags;
   const { logger, useSecretsOf } = openLogger(flags.log, io);

@@ -10,6 +10,7 @@ import {
   renderNames,
   toModuleSettings,
 } from '../../status/index.ts';
+import { renderJson } from '../terminal/io.ts';
 import { renderTable } from '../terminal/table.ts';
 
 const ANSWERS = { yes: 'yes', absent: 'absent', no_rights: 'no rights', error: 'error' } as const;
@@ -54,7 +55,7 @@ export function renderDiscoveryJson({ name }: RouterSettings, { asked }: AskedRo
       ...(found && { rows: found.rows, fields }),
     };
   });
-  return `${JSON.stringify({ router: name, resources, modules: toModuleSettings(discovery.modules) }, null, 2)}\n`;
+  return renderJson({ router: name, resources, modules: toModuleSettings(discovery.modules) });
 }
 
 /** Renders the failures, modules that the router lacks but could use, and the totals. */

@@ -1,9 +1,8 @@
 import { createSystemClock } from '../../base/index.ts';
 import type { Config, RouterSettings } from '../../config/index.ts';
-import { renderFault } from '../../settings/index.ts';
-import { type ConfigFlags, readConfig } from '../configuration.ts';
+import { type ConfigFlags, readConfig, refuseConfig } from '../configuration.ts';
 import { renderUnknownRouter } from '../routers/connect.ts';
-import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
+import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from '../terminal/io.ts';
 import { openProgress } from '../terminal/progress.ts';
 import type { RouterReport } from './examination.ts';
 import { renderFleet, renderRouter, toRouterJson } from './report.ts';
@@ -29,10 +28,7 @@ const WHOLE_REPORTS_MAX = 3;
 /** `doctor`: tests routers, the folder of the state and sinks step by step as the agent would use them, and reports what fails and what to do. */
 export async function doctor(flags: DoctorFlags, io: CommandIo): Promise<ExitCode> {
   const loaded = await readConfig(flags.configFile, { storagePath: flags.storagePath });
-  if (!loaded.ok) {
-    for (const fault of loaded.faults) io.stderr.write(`${renderFault(fault)}\n`);
-    return EXIT.usage;
-  }
+  if (!loaded.ok) return refuseConfig(loaded, io);
   const { config } = loaded;
   const routers = chooseRouters(flags, config, io);
   if (!routers) return EXIT.usage;
@@ -42,7 +38,7 @@ export async function doctor(flags: DoctorFlags, io: CommandIo): Promise<ExitCod
   const sinks = flags.routers.length === 0 && !io.signal.aborted ? await trySinks(config, io) : undefined;
   const state = flags.routers.length === 0 && !isEmpty ? await examineState(config, flags.configFile, io) : undefined;
   const text = flags.isJson
-    ? renderJson(reports, state, sinks)
+    ? renderJson(toJson(reports, state, sinks))
     : renderReports(reports, [state?.text, sinks?.text], flags.isVerbose, io);
   await writeResult(text, io);
   const hasFailed = sinks?.hasFailed || state?.hasFailed || reports.some(({ verdict }) => verdict === 'failed');
@@ -114,11 +110,11 @@ function renderReports(
   ].join('\n');
 }
 
-function renderJson(
+function toJson(
   reports: readonly RouterReport[],
   state: StateReport | undefined,
   sinks: SinkPreflight | undefined,
-): string {
+): object {
   const others = { ...(state && { state: state.json }), ...(sinks && { sinks: sinks.json }) };
-  return `${JSON.stringify({ routers: reports.map(toRouterJson), ...others }, null, 2)}\n`;
+  return { routers: reports.map(toRouterJson), ...others };
 }

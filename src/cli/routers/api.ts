@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import type { AnyCall } from '../../router/index.ts';
 import type { ConfigFlags } from '../configuration.ts';
 import { confirm } from '../terminal/confirm.ts';
-import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
+import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from '../terminal/io.ts';
 import { writeOutputFile } from '../terminal/output-file.ts';
 import { countBytes, openProgress } from '../terminal/progress.ts';
 import { withRouter } from './connect.ts';
@@ -47,7 +47,7 @@ export async function api(flags: ApiFlags, io: CommandIo): Promise<ExitCode> {
       return EXIT.done;
     }
     const { status, body, bytes } = await client.call(call, io.signal);
-    if (body !== undefined) await writeResult(`${JSON.stringify(body, null, 2)}\n`, io);
+    if (body !== undefined) await writeResult(renderJson(body), io);
     else if (!isReadable(bytes) && io.stdout.isTTY) {
       io.stderr.write(`The body is not text (${bytes.length} bytes); write it to a file with --output\n`);
       return EXIT.failed;

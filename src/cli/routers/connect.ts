@@ -2,8 +2,8 @@ import { type Clock, createSystemClock, renderErrorChain } from '../../base/inde
 import { type RouterSettings, toClientOptions } from '../../config/index.ts';
 import type { RedactSettings } from '../../logs/index.ts';
 import { RouterClient } from '../../router/index.ts';
-import { findNearest, renderFault } from '../../settings/index.ts';
-import { type ConfigFlags, readConfig } from '../configuration.ts';
+import { findNearest } from '../../settings/index.ts';
+import { type ConfigFlags, readConfig, refuseConfig } from '../configuration.ts';
 import { type CommandIo, EXIT, type ExitCode } from '../terminal/io.ts';
 
 /** A configured router and its client, for the duration of one command. */
@@ -30,10 +30,7 @@ export async function withRouter(
   work: (connection: Connection) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const loaded = await readConfig(configFile, { storagePath });
-  if (!loaded.ok) {
-    for (const fault of loaded.faults) io.stderr.write(`${renderFault(fault)}\n`);
-    return EXIT.usage;
-  }
+  if (!loaded.ok) return refuseConfig(loaded, io);
   const { routers, redact } = loaded.config;
   const settings = routers.find((router) => router.name === name);
   if (!settings) {

@@ -11,7 +11,7 @@ import {
 } from '../../logs/index.ts';
 import type { DownloadFacts, RouterClient } from '../../router/index.ts';
 import type { ConfigFlags } from '../configuration.ts';
-import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
+import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from '../terminal/io.ts';
 import { countBytes, openProgress } from '../terminal/progress.ts';
 import { renderTable } from '../terminal/table.ts';
 import { withRouter } from './connect.ts';
@@ -44,7 +44,7 @@ export function listLogs(
     ]);
     const header = ['COMPONENT', 'CURRENT', 'ARCHIVES', 'OLDEST', 'NEWEST'];
     if (sizes) header.push('BYTES OF CURRENT', 'BYTES OF ARCHIVES');
-    await writeResult(flags.isJson ? `${JSON.stringify(shown, null, 2)}\n` : renderTable(header, rows), io);
+    await writeResult(flags.isJson ? renderJson(shown) : renderTable(header, rows), io);
     if (unknown > 0) io.stderr.write(`${unknown} files have unknown names and are ignored\n`);
     return EXIT.done;
   });

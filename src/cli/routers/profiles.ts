@@ -8,9 +8,8 @@ import {
   type StoredVersion,
 } from '../../backup/index.ts';
 import { createSystemClock, renderErrorChain, toPrintable } from '../../base/index.ts';
-import { renderFault } from '../../settings/index.ts';
-import { type ConfigFlags, readConfig } from '../configuration.ts';
-import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
+import { type ConfigFlags, readConfig, refuseConfig } from '../configuration.ts';
+import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from '../terminal/io.ts';
 import { renderTable } from '../terminal/table.ts';
 import { writeBody } from './api.ts';
 import { withRouter } from './connect.ts';
@@ -28,9 +27,7 @@ export function listProfiles(
       renderFlag(modified),
     ]);
     await writeResult(
-      flags.isJson
-        ? `${JSON.stringify(profiles, null, 2)}\n`
-        : renderTable(['PROFILE', 'LAST ACTIVATED', 'MODIFIED'], rows),
+      flags.isJson ? renderJson(profiles) : renderTable(['PROFILE', 'LAST ACTIVATED', 'MODIFIED'], rows),
       io,
     );
     return EXIT.done;
@@ -142,10 +139,7 @@ async function withArchive(
   work: (archive: ProfileArchive, profiles: readonly KeptProfile[]) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const loaded = await readConfig(configFile, { storagePath });
-  if (!loaded.ok) {
-    for (const fault of loaded.faults) io.stderr.write(`${renderFault(fault)}\n`);
-    return EXIT.usage;
-  }
+  if (!loaded.ok) return refuseConfig(loaded, io);
   const { backup } = loaded.config;
   if (!backup) {
     io.stderr.write(`${configFile} has no section backup, so there are no versions\n`);
@@ -196,10 +190,6 @@ function paint(line: string, { stdout }: CommandIo): string {
 
 function renderTime({ timeMs }: StoredVersion): string {
   return new Date(timeMs).toISOString().replace(/\.\d+/, '');
-}
-
-function renderJson(value: unknown): string {
-  return `${JSON.stringify(value, null, 2)}\n`;
 }
 
 function toJson(version: StoredVersion): object {

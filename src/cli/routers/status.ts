@@ -15,7 +15,7 @@ import {
   SilenceCount,
 } from '../../status/index.ts';
 import type { ConfigFlags } from '../configuration.ts';
-import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
+import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from '../terminal/io.ts';
 import { withRouter } from './connect.ts';
 
 /** Options of `status`. */
@@ -63,7 +63,7 @@ export function status(flags: StatusFlags, io: CommandIo): Promise<ExitCode> {
     }
     const only = flags.resources.length === 1 ? documents[flags.resources[0] ?? ''] : documents;
     if (flags.asMetrics) await writeResult([...exposition.render('text', 0, settings.name)].join(''), io);
-    else if (Object.keys(documents).length > 0) await writeResult(`${JSON.stringify(only, null, 2)}\n`, io);
+    else if (Object.keys(documents).length > 0) await writeResult(renderJson(only), io);
     return exitCode;
   });
 }

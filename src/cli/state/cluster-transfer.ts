@@ -1,6 +1,5 @@
 import { type Clock, CodedError, openDeadline } from '../../base/index.ts';
-import { type ClusterSettings, readView, withBucket } from '../../cluster/index.ts';
-import { revealTls } from '../../settings/index.ts';
+import { type ClusterSettings, readView, toNatsServers, withBucket } from '../../cluster/index.ts';
 
 /** The replicas hold a router that was to be moved. */
 class RoutersHeld extends CodedError<'held'> {
@@ -23,10 +22,9 @@ const LOOK_MS_MAX = 30_000;
 
 /** Returns the cluster as a store of which state is exported or imported: only of routers that no living replica has, or would take. */
 export function toClusterTransfer(settings: ClusterSettings, { isWanted, sinks, clock, signal }: TransferNeeds) {
-  const { servers, auth, credentials, tls, name } = settings;
   return {
-    servers: { servers, auth, credentials, tls: revealTls(tls), clock },
-    cluster: name,
+    servers: toNatsServers(settings, clock),
+    cluster: settings.name,
     isWanted,
     sinks,
     async checkFree(routers: readonly string[]): Promise<void> {

@@ -1,7 +1,6 @@
 import { resolve } from 'node:path';
 import { CodedError, createSystemClock, isSelected, renderErrorChain } from '../../base/index.ts';
 import { type Config, findShard } from '../../config/index.ts';
-import { renderFault } from '../../settings/index.ts';
 import {
   exportClusterState,
   exportState,
@@ -10,7 +9,7 @@ import {
   importState,
   type MovedState,
 } from '../../store/index.ts';
-import { type ConfigFlags, readConfig } from '../configuration.ts';
+import { type ConfigFlags, readConfig, refuseConfig } from '../configuration.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
 import { toClusterTransfer } from './cluster-transfer.ts';
 
@@ -98,10 +97,7 @@ async function withStorage(
 ): Promise<ExitCode> {
   const { configFile, storagePath, globs, shard, totalShards } = flags;
   const loaded = await readConfig(configFile);
-  if (!loaded.ok) {
-    for (const fault of loaded.faults) io.stderr.write(`${renderFault(fault)}\n`);
-    return EXIT.usage;
-  }
+  if (!loaded.ok) return refuseConfig(loaded, io);
   const { web } = loaded.config;
   const total = totalShards ?? Math.max(1, web.peers?.length ?? 0);
   if (shard !== undefined && shard >= total) {

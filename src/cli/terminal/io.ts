@@ -25,6 +25,11 @@ export function writeResult(result: string | Uint8Array, io: CommandIo): Promise
   return new Promise((resolve) => void io.stdout.write(shown, () => resolve()));
 }
 
+/** Renders a value as the JSON that commands print: indented, with a line end. */
+export function renderJson(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}
+
 /** A command that ends when its results cannot be written any more. */
 export interface ReadCommand {
   /** Its signal also aborts when the reader of stdout goes away, or the disk of its file is full. */

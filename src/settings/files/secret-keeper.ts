@@ -1,7 +1,6 @@
-import { stat } from 'node:fs/promises';
 import { type Clock, createSystemClock, Secret, Steps } from '../../base/index.ts';
 import { runSecretCommand } from './secret-command.ts';
-import { readTextFile } from './text-file.ts';
+import { readFileStamp, readTextFile } from './text-file.ts';
 
 /** The reason why a secret cannot be read. `reason` completes "The file …". */
 interface Unread {
@@ -202,11 +201,5 @@ async function readContent(
 
 /** Text that differs when a file has changed; empty for a command. */
 async function readStamp(origin: SecretOrigin): Promise<string> {
-  if (origin.kind === 'command') return '';
-  try {
-    const { dev, ino, size, mtimeNs, ctimeNs } = await stat(origin.path, { bigint: true });
-    return [dev, ino, size, mtimeNs, ctimeNs].join(' ');
-  } catch {
-    return '';
-  }
+  return origin.kind === 'command' ? '' : await readFileStamp(origin.path);
 }

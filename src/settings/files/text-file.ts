@@ -61,6 +61,19 @@ export async function readTextBytes(path: string, bytesMax: number): Promise<Tex
   }
 }
 
+/**
+ * Reads the metadata of a file as text; empty if there is none. A write changes it, unless it was within one tick of the file
+ * system's clock.
+ */
+export async function readFileStamp(path: string): Promise<string> {
+  try {
+    const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
+    return [dev, ino, size, mtimeNs, ctimeNs].join(' ');
+  } catch {
+    return '';
+  }
+}
+
 function enlarge(content: Uint8Array, bytesMax: number): Uint8Array<ArrayBuffer> {
   const larger = new Uint8Array(Math.min(2 * content.length + PART_BYTES, bytesMax + 1));
   larger.set(content);

@@ -1,9 +1,18 @@
 import { z } from 'zod';
 import { Steps } from '../../base/index.ts';
 import { findNearest } from '../schema/nearest.ts';
-import { describeOwners, findSchema, type Issue, readSound, type SoundOf, unwrap } from '../schema/parts.ts';
+import {
+  describeOwners,
+  findSchema,
+  type Issue,
+  readSound,
+  type SchemaAt,
+  type SoundOf,
+  unwrap,
+} from '../schema/parts.ts';
 import type { ConfigFile } from './config-file.ts';
 import { describeValue } from './describe-value.ts';
+import { type Environment, fillIn, isMap } from './environment.ts';
 import { type KeyPath, renderKey } from './fault.ts';
 
 /** Maximum number of unknown keys of a map that are reported one by one. */
@@ -149,27 +158,7 @@ function addFaults(issue: Issue, schema: z.core.$ZodType, value: unknown, file: 
   const { source, faults, secretKeys } = file;
   const path = [...base, ...(issue.path as KeyPath)];
   if (issue.code === 'unrecognized_keys') {
-    const map = findSchema(schema, issue.path as KeyPath, value);
-    const keys = map ? listKeys(map.schema) : [];
-    const excess = issue.keys.length - UNKNOWN_KEYS_MAX;
-    for (const [index, key] of issue.keys.slice(0, UNKNOWN_KEYS_MAX + 1).entries()) {
-      const keyPath = [...path, key];
-      if (index === UNKNOWN_KEYS_MAX && excess > 1) {
-        faults.add(keyPath, `This and ${excess - 1} more keys of the same map are unknown`, {
-          aim: 'key',
-          isKeyHidden: true,
-        });
-        return;
-      }
-      // In `{password, abc}`, with a comma for a colon, the password has become a key without a value.
-      const isKeyHidden = source.valueAt(keyPath) === null;
-      const elsewhere = map?.union && describeOwners(map.union, map.value, key);
-      const nearest = elsewhere === undefined ? findNearestKey(key, keys) : undefined;
-      const message = nearest === undefined ? `Unknown key; valid here: ${keys.join(', ')}` : 'Unknown key';
-      // Prometheus has labels of its own, and people write them like other keys.
-      const label = nearest === undefined && keys.includes('labels') ? '; labels of your own belong into "labels"' : '';
-      faults.add(keyPath, elsewhere ?? `${message}${label}`, { aim: 'key', nearest, isKeyHidden });
-    }
+    addUnknownKeys(issue.keys, findSchema(schema, issue.path as KeyPath, value), file, path);
     return;
   }
   // A value that could not be filled in from the environment already has its fault.
@@ -196,6 +185,33 @@ function addFaults(issue: Issue, schema: z.core.$ZodType, value: unknown, file: 
   );
 }
 
+/** Adds a fault for each unknown key of a map. `map` is its schema and value. */
+function addUnknownKeys(
+  unknown: readonly string[],
+  map: SchemaAt | undefined,
+  { source, faults }: ConfigFile,
+  path: KeyPath,
+): void {
+  const known = map ? listKeys(map.schema) : [];
+  const excess = unknown.length - UNKNOWN_KEYS_MAX;
+  for (const [index, key] of unknown.slice(0, UNKNOWN_KEYS_MAX + 1).entries()) {
+    const keyPath = [...path, key];
+    if (index === UNKNOWN_KEYS_MAX && excess > 1) {
+      const message = `This and ${excess - 1} more keys of the same map are unknown`;
+      faults.add(keyPath, message, { aim: 'key', isKeyHidden: true });
+      return;
+    }
+    // In `{password, abc}`, with a comma for a colon, the password has become a key without a value.
+    const isKeyHidden = source.valueAt(keyPath) === null;
+    const elsewhere = map?.union && describeOwners(map.union, map.value, key);
+    const nearest = elsewhere === undefined ? findNearestKey(key, known) : undefined;
+    const message = nearest === undefined ? `Unknown key; valid here: ${known.join(', ')}` : 'Unknown key';
+    // Prometheus has labels of its own, and people write them like other keys.
+    const label = nearest === undefined && known.includes('labels') ? '; labels of your own belong into "labels"' : '';
+    faults.add(keyPath, elsewhere ?? `${message}${label}`, { aim: 'key', nearest, isKeyHidden });
+  }
+}
+
 /** Returns the key that was probably intended: one that is spelt alike, or the only one that the written key begins. */
 function findNearestKey(key: string, keys: readonly string[]): string | undefined {
   const longer = key.length < KEY_START_CHARS_MIN ? [] : keys.filter((candidate) => candidate.startsWith(key));
@@ -219,70 +235,4 @@ function listKeys(map: z.core.$ZodType): string[] {
     const inner = shape[key];
     return inner !== undefined && z.globalRegistry.get(unwrap(inner, undefined))?.['kind'] !== 'unsupported';
   });
-}
-
-/** Variables by name. */
-export type Environment = Readonly<Record<string, string | undefined>>;
-
-/** `$${` first, so that it escapes; `${` last, so that what is left of it is a mistake. */
-const REFERENCE = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$\{/g;
-
-/**
- * Copies a value with `${NAME}` and `${NAME:-default}` replaced in every text; the default also replaces an empty variable, as
- * in a shell. Replacement is not recursive. A text with an unset variable is a fault, and is left out of the copy.
- */
-export function fillIn(
-  value: unknown,
-  env: Environment,
-  file: Pick<ConfigFile, 'faults' | 'secretKeys'>,
-  path: KeyPath = [],
-): unknown {
-  if (typeof value === 'string') return value.includes('${') ? fillInText(value, env, file, path) : value;
-  if (Array.isArray(value)) return value.map((item, index) => fillIn(item, env, file, [...path, index]));
-  if (!isMap(value)) return value;
-  const copy: Record<string, unknown> = {};
-  for (const [key, item] of Object.entries(value)) {
-    const itemPath = [...path, key];
-    // An assignment would set the prototype instead.
-    if (key === '__proto__') file.faults.add(itemPath, 'No key has this name', { aim: 'key' });
-    else copy[key] = fillIn(item, env, file, itemPath);
-  }
-  return copy;
-}
-
-function fillInText(
-  text: string,
-  env: Environment,
-  file: Pick<ConfigFile, 'faults' | 'secretKeys'>,
-  path: KeyPath,
-): string | undefined {
-  const { faults, secretKeys } = file;
-  const problems = new Set<string>();
-  const filled = text.replaceAll(REFERENCE, (match, name?: string, fallback?: string) => {
-    if (match === '$${') return '${';
-    if (name === undefined) {
-      problems.add(`Expected \${NAME} or \${NAME:-default}; write $\${ where the text itself has "\${"`);
-      return '';
-    }
-    const found = Object.hasOwn(env, name) ? env[name] : undefined;
-    if (fallback !== undefined) return found || fallback;
-    if (found === undefined) {
-      // In a password of several parts, what looks like a name may be a part of the password.
-      const isPerhapsSecret = secretKeys.isSecret(path) || (secretKeys.isSensitive(path) && text.includes('?'));
-      const isNameable = match === text || !isPerhapsSecret;
-      problems.add(
-        isNameable
-          ? `The environment variable ${name} is not set; set it, or write \${${name}:-default}`
-          : `An environment variable in this text is not set; write $\${ where the text itself has "\${"`,
-      );
-    }
-    return found ?? '';
-  });
-  for (const problem of problems) faults.add(path, problem);
-  return problems.size === 0 ? filled : undefined;
-}
-
-/** True for a YAML map, false for the other objects that YAML tags can create. */
-function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }

@@ -3,7 +3,7 @@ import type { ConfigurationSummary, PlanSummary, SourceSummary } from '../api/co
 import type { WebContent } from '../content.ts';
 import { type Html, html, toShown } from './html.ts';
 import { renderAgo, renderCount, renderMany } from './quantities.ts';
-import { sortPage } from './sort-page.ts';
+import { compareRanks, sortPage } from './sort-page.ts';
 import { type Column, renderTable } from './table.ts';
 
 /** Maximum number of routers listed; each router's configuration is also on its own page. */
@@ -21,10 +21,9 @@ type ConfigContent = Pick<WebContent, 'describeConfiguration' | 'listNames' | 'r
 export async function renderConfig(content: ConfigContent, base: string, nowMs: number): Promise<Html> {
   const steps = new Steps();
   const names = content.listNames();
-  const byName = (one: string, other: string) => (one < other ? -1 : Number(one > other));
   const common = content.renderConfig();
   const shown: { readonly name: string; readonly config: string }[] = [];
-  for (const name of await sortPage(names, byName, 0, ROUTERS_SHOWN_MAX)) {
+  for (const name of await sortPage(names, compareRanks, 0, ROUTERS_SHOWN_MAX)) {
     if (steps.isDue) await steps.next();
     shown.push({ name, config: content.renderRouterConfig(name) ?? '' });
   }

@@ -2,11 +2,10 @@ import { FACET_NAMES, FACETS, type Facet, type FacetCounts, withoutFacet } from 
 import { type Html, html, toShown } from './html.ts';
 import { renderCount } from './quantities.ts';
 import { renderTableQuery, type TableQuery } from './table-query.ts';
-import { FILTERS, STEP_NAMES } from './words.ts';
+import { FACET_CHARS_MAX, FILTERS, renderFacetValue } from './words.ts';
 
 /** Values that a list offers: the most frequent ones. Any other can be written into the address. */
 const OPTIONS_MAX = 50;
-const TEXT_CHARS_MAX = 60;
 const SORTS = {
   state: 'Worst first',
   name: 'Name',
@@ -60,10 +59,10 @@ function renderSelect(
   const known = new Set(shown.map(([value]) => value));
   const isOwn = (value: string) => facet !== 'label' || value.startsWith(`${title}=`);
   const others = wanted.filter((value) => !known.has(value) && isOwn(value));
-  return html`<label><bdi>${toShown(title, TEXT_CHARS_MAX)}</bdi> <select name="${facet}" aria-label="${toShown(title, TEXT_CHARS_MAX)}"><option value="">any</option>${others.map(
-    (value) => renderOption(value, nameValue(facet, value), true),
+  return html`<label><bdi>${toShown(title, FACET_CHARS_MAX)}</bdi> <select name="${facet}" aria-label="${toShown(title, FACET_CHARS_MAX)}"><option value="">any</option>${others.map(
+    (value) => renderOption(value, renderFacetValue(facet, value), true),
   )}${shown.map(([value, { total }]) =>
-    renderOption(value, `${nameValue(facet, value)} (${renderCount(total)})`, wanted.includes(value)),
+    renderOption(value, `${renderFacetValue(facet, value)} (${renderCount(total)})`, wanted.includes(value)),
   )}</select></label>
 `;
 }
@@ -85,7 +84,7 @@ function renderChips(query: TableQuery): Html | string {
     renderChip(
       facet === 'label'
         ? toShown(value)
-        : `${FACET_NAMES[facet]} ${facet === 'step' ? nameValue(facet, value) : toShown(value)}`,
+        : `${FACET_NAMES[facet]} ${facet === 'step' ? renderFacetValue(facet, value) : toShown(value)}`,
       renderTableQuery(query, { facets: withoutFacet(facets, facet, value) }),
     ),
   )}<li><a id="clear" href="${renderTableQuery(query, { search: '', filter: undefined, facets: {} })}">Show all</a></li></ul>`;
@@ -93,9 +92,4 @@ function renderChips(query: TableQuery): Html | string {
 
 function renderChip(title: string, href: string): Html {
   return html`<li><a href="${href}"><bdi title="${title}">${title}</bdi><span class="unseen">: remove this filter</span> <span aria-hidden="true">✕</span></a></li>`;
-}
-
-function nameValue(facet: Facet, value: string): string {
-  if (facet === 'step') return STEP_NAMES[value as keyof typeof STEP_NAMES] ?? value;
-  return toShown(facet === 'label' ? value.slice(value.indexOf('=') + 1) : value, TEXT_CHARS_MAX);
 }

@@ -3,9 +3,7 @@ import { type Html, html, toShown } from './html.ts';
 import type { Majority, Outage, OutageGroup, OutageValue } from './outage.ts';
 import { renderCount, renderMany, renderSince } from './quantities.ts';
 import { renderTableQuery, type TableQuery } from './table-query.ts';
-import { STEP_NAMES } from './words.ts';
-
-const TEXT_CHARS_MAX = 60;
+import { FACET_CHARS_MAX, renderFacetValue } from './words.ts';
 
 /**
  * Renders a mass outage: one sentence, then counts by step, labels, firmware and so on, each a filter. It is about all
@@ -21,11 +19,11 @@ export function renderOutage(
   const { down, total, common, since, step, groups } = outage;
   const inCommon = common ?? { down, total };
   const of =
-    common === null ? '' : html` of ${nameProperty(common)} <bdi>${nameValue(common.facet, common.value)}</bdi>`;
+    common === null ? '' : html` of ${nameProperty(common)} <bdi>${renderFacetValue(common.facet, common.value)}</bdi>`;
   const others = down - inCommon.down;
   const parts = [
     html`<strong>${renderCount(inCommon.down)} of ${renderMany(inCommon.total, 'router')}${of} down`,
-    renderMajority(step, ' at ', ({ value }) => nameValue('step', value)),
+    renderMajority(step, ' at ', ({ value }) => renderFacetValue('step', value)),
     renderMajority(since, ' since ', ({ value }) => renderSince(value, nowMs)),
     html`</strong>${others === 0 ? '' : `; ${renderCount(others)} more ${others === 1 ? 'router' : 'routers'} down`}`,
   ];
@@ -42,23 +40,18 @@ function renderMajority(
 }
 
 function renderGroup({ name, values, rest }: OutageGroup, query: TableQuery): Html {
-  return html`<div><dt title="${toShown(name)}">${toShown(name, TEXT_CHARS_MAX)}</dt>${values.map(
+  return html`<div><dt title="${toShown(name)}">${toShown(name, FACET_CHARS_MAX)}</dt>${values.map(
     ({ facet, value, down, total }) => {
       const facets: FacetQuery = withFacet({}, facet, value);
       const href = renderTableQuery({ ...query, search: '', facets }, { filter: 'down' });
       const of = facet === 'step' ? '' : ` of ${renderCount(total)}`;
-      return html`<dd><a href="${href}"><bdi title="${toShown(value)}">${nameValue(facet, value)}</bdi></a> ${renderCount(down)}${of}</dd>`;
+      return html`<dd><a href="${href}"><bdi title="${toShown(value)}">${renderFacetValue(facet, value)}</bdi></a> ${renderCount(down)}${of}</dd>`;
     },
   )}${rest > 0 ? html`<dd class="soft">and ${renderCount(rest)} more</dd>` : ''}</div>`;
 }
 
 function nameProperty({ facet, value }: OutageValue): string {
   return facet === 'label'
-    ? toShown(value.slice(0, value.indexOf('=')), TEXT_CHARS_MAX)
+    ? toShown(value.slice(0, value.indexOf('=')), FACET_CHARS_MAX)
     : FACET_NAMES[facet].toLowerCase();
-}
-
-function nameValue(facet: OutageValue['facet'], value: string): string {
-  if (facet === 'step') return STEP_NAMES[value as keyof typeof STEP_NAMES] ?? '';
-  return toShown(facet === 'label' ? value.slice(value.indexOf('=') + 1) : value, TEXT_CHARS_MAX);
 }

@@ -11,7 +11,7 @@ import {
   listFacetValues,
 } from './facets.ts';
 import { type DownRouter, findOutage, type Outage } from './outage.ts';
-import { sortPage } from './sort-page.ts';
+import { compareRanks, type Rank, sortPage } from './sort-page.ts';
 import { createMatcher, findPage, ROWS_MAX, type TablePage, type TableQuery } from './table-query.ts';
 import { FILTERS, STATE_NAMES } from './words.ts';
 
@@ -38,8 +38,6 @@ interface Ranked {
   readonly name: string;
   readonly rank: Rank;
 }
-
-type Rank = number | string | null;
 
 /** The default order; equal rows are sorted by name. */
 const WORST_FIRST = 'state';
@@ -112,7 +110,10 @@ export async function viewFleet(
     if (steps.isDue) await steps.next();
   }
   const page = findPage(found.length, query.page);
-  const ranked = await sortPage(found, createOrder(query.isDescending), page.first, ROWS_MAX);
+  // Equal ranks are in the order of names, which is never turned round.
+  const order = (a: Ranked, b: Ranked) =>
+    compareRanks(a.rank, b.rank, query.isDescending) || compareRanks(a.name, b.name);
+  const ranked = await sortPage(found, order, page.first, ROWS_MAX);
   // A reload may have removed one meanwhile.
   const rows = ranked.flatMap(({ name }) => content.findRouter(name) ?? []).map(withoutCredentials);
   return {
@@ -138,18 +139,6 @@ function countFacets(facets: Readonly<Record<Facet, Map<string, FacetCount>>>, r
       } else if (counts.size < VALUES_MAX) counts.set(value, { total: 1, down });
     }
   }
-}
-
-/** Orders by rank, and equal ranks by name, which is never turned round. */
-function createOrder(isDescending: boolean): (a: Ranked, b: Ranked) => number {
-  const sign = isDescending ? -1 : 1;
-  return (a, b) => {
-    if (a.rank !== b.rank) {
-      if (a.rank === null || b.rank === null) return Number(a.rank === null) - Number(b.rank === null);
-      return a.rank < b.rank ? -sign : sign;
-    }
-    return a.name < b.name ? -1 : Number(a.name > b.name);
-  };
 }
 
 /** Lists the texts to search in. */

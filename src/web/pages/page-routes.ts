@@ -1,5 +1,6 @@
 import { answerText } from '../cached-answer.ts';
 import { withoutCredentials } from '../fleet-list.ts';
+import { toBase } from '../paths.ts';
 import type { PeerFault } from '../peers/peer-client.ts';
 import { findProcess, nameProcess } from '../peers/processes.ts';
 import { parseRecordQuery } from '../record-query.ts';
@@ -30,10 +31,8 @@ const NO_RECORDS = { records: [], next: null, searchedTo: null, fault: null };
 
 /** Creates the handlers of the HTML pages, by path. All content comes from memory. */
 export function createPageRoutes(dependencies: WebDependencies): Readonly<Record<string, Handler>> {
-  const { externalUrl, clock } = dependencies;
-  /** Without an external URL, links are relative to the folder of the page. */
-  const toBase = (up: string) => externalUrl?.pathname.replace(/\/?$/, '/') ?? up;
-  const [top, below] = [toBase(''), toBase('../')];
+  const { clock } = dependencies;
+  const [top, below] = [toBase(dependencies, ''), toBase(dependencies, '../')];
   const renderNotices = (faults: readonly PeerFault[], what: string, missing: string) =>
     html`${renderAlone(dependencies.content.describeShards(), what)}${renderMissing(faults, missing)}`;
   return {

@@ -1,5 +1,15 @@
 import { Steps } from '../../base/index.ts';
 
+/** A value to sort by; `null`: it is unknown. */
+export type Rank = number | string | null;
+
+/** Compares values to sort by; an unknown one is last in both directions. */
+export function compareRanks(a: Rank, b: Rank, isDescending = false): number {
+  if (a === b) return 0;
+  if (a === null || b === null) return Number(a === null) - Number(b === null);
+  return a < b === isDescending ? 1 : -1;
+}
+
 /** Rows sorted in one go; few enough that nobody waits for it. */
 const RUN_MAX = 1000;
 

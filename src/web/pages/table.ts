@@ -2,7 +2,7 @@ import { raw } from 'hono/html';
 import { Steps } from '../../base/index.ts';
 import { type Html, html, toShown } from './html.ts';
 import { renderCount, renderMany } from './quantities.ts';
-import { sortPage } from './sort-page.ts';
+import { compareRanks, type Rank, sortPage } from './sort-page.ts';
 import { findPage, ROWS_MAX, renderTableQuery, type TablePage, type TableQuery } from './table-query.ts';
 
 /** One column of a table. */
@@ -21,8 +21,8 @@ export interface Column<Row> {
   readonly tooltip?: ((row: Row) => string) | undefined;
   /** Sort key in the query string; absent = not sortable. */
   readonly key?: string | undefined;
-  /** Returns the value to sort by; `null` (unknown) is last in both directions. */
-  readonly rank?: ((row: Row) => number | string | null) | undefined;
+  /** Returns the value to sort by. */
+  readonly rank?: ((row: Row) => Rank) | undefined;
 }
 
 /** Columns and rows of one table. */
@@ -94,26 +94,22 @@ function renderFittingCell<Row>(column: Column<Row>, row: Row, isName: boolean, 
   return html`<td role="cell"${isTitled ? html` data-title="${column.title}"` : ''}${classes}${title}>${column.cell(row)}</td>`;
 }
 
-function toClass<Row>({ kind, className }: Column<Row>): Html | string {
+function toClass<Row>({ kind, className }: Pick<Column<Row>, 'kind' | 'className'>): Html | string {
   const classes = [kind, className].filter((one) => one !== undefined).join(' ');
   return classes === '' ? '' : html` class="${classes}"`;
 }
 
 function renderHead<Row>({ title, kind, key, className, help }: Column<Row>, query: TableQuery | undefined): Html {
-  const number =
-    className === undefined
-      ? kind === 'number'
-        ? html` class="number"`
-        : ''
-      : toClass({ title, kind, className, cell: () => '' });
+  // Without a class of its own, a head takes only the alignment from the kind of its cells.
+  const classes = toClass({ kind: className === undefined && kind !== 'number' ? undefined : kind, className });
   const tooltip = help === undefined ? '' : html` title="${help}"`;
-  if (!query || key === undefined) return html`<th scope="col"${number}${tooltip}>${title}</th>`;
+  if (!query || key === undefined) return html`<th scope="col"${classes}${tooltip}>${title}</th>`;
   const isSorted = query.sort === key;
   const order = query.isDescending ? 'descending' : 'ascending';
   const href = renderTableQuery(query, { sort: key, isDescending: isSorted && !query.isDescending });
   const arrow = isSorted ? html`<span aria-hidden="true"> ${query.isDescending ? '▼' : '▲'}</span>` : '';
   const sorted = isSorted ? html` aria-sort="${order}"` : '';
-  return html`<th scope="col"${number}${sorted}><a href="${href}">${title}${arrow}</a></th>`;
+  return html`<th scope="col"${classes}${sorted}><a href="${href}">${title}${arrow}</a></th>`;
 }
 
 function renderCell<Row>({ cell, kind }: Column<Row>, row: Row, isName: boolean): Html {
@@ -127,24 +123,14 @@ export async function cutSorted<Row>(
   columns: readonly Column<Row>[],
   query: TableQuery,
 ): Promise<TablePage<Row>> {
-  const rank = columns.find(({ key }) => key !== undefined && key === query.sort)?.rank;
-  const [first] = columns;
-  const order = createOrder(rank, query.isDescending && rank !== undefined);
-  const equal = createOrder(first?.rank, false);
+  const unranked = () => null;
+  const { rank = unranked } = columns.find(({ key }) => key !== undefined && key === query.sort) ?? {};
+  const { rank: first = unranked } = columns[0] ?? {};
+  const order = (a: Row, b: Row) =>
+    compareRanks(rank(a), rank(b), query.isDescending) || compareRanks(first(a), first(b));
   const page = findPage(rows.length, query.page);
-  const shown = await sortPage(rows, (a, b) => order(a, b) || equal(a, b), page.first, ROWS_MAX);
+  const shown = await sortPage(rows, order, page.first, ROWS_MAX);
   return { rows: shown, ...page };
-}
-
-/** Orders by a value; `null` is last in both directions. */
-function createOrder<Row>(rank: Column<Row>['rank'], isDescending: boolean): (a: Row, b: Row) => number {
-  const sign = isDescending ? -1 : 1;
-  return (left, right) => {
-    const [a, b] = [rank?.(left) ?? null, rank?.(right) ?? null];
-    if (a === b) return 0;
-    if (a === null || b === null) return Number(a === null) - Number(b === null);
-    return a < b ? -sign : sign;
-  };
 }
 
 /** Renders the search field. A search keeps order and filter. */

@@ -1,4 +1,5 @@
 import type { PollFault, PollStep, RouterState, RouterSummary } from '../api/routers.ts';
+import type { Facet } from './facets.ts';
 import { toShown } from './html.ts';
 
 /** Display names of the poll steps. */
@@ -36,6 +37,15 @@ export function hintFor(step: PollStep, reason: string): string {
 /** Renders the step, and the resource if there is one. */
 export function renderStep({ step, resource }: PollFault): string {
   return resource === null ? STEP_NAMES[step] : `${STEP_NAMES[step]} ${toShown(resource, 120)}`;
+}
+
+/** Names and values of facets are cut to this length in lists. Characters. */
+export const FACET_CHARS_MAX = 60;
+
+/** Renders a value of a facet; of a label, the part behind its name. */
+export function renderFacetValue(facet: Facet, value: string): string {
+  if (facet === 'step') return STEP_NAMES[value as PollStep] ?? value;
+  return toShown(facet === 'label' ? value.slice(value.indexOf('=') + 1) : value, FACET_CHARS_MAX);
 }
 
 /** Display names of the router states. */
