@@ -1,7 +1,7 @@
 import type { GivenBytes, Slice, SliceBounds } from '../model/index.ts';
 import { collectSlice } from './collect-slice.ts';
 import type { LogChoice, SinkStart, SpoolCursor } from './contracts.ts';
-import { isBefore, SinkCursors } from './sink-cursors.ts';
+import { SinkCursors } from './sink-cursors.ts';
 import { type BatchEntry, type LogCount, SpoolBatches, type SpoolTotals } from './spool-batches.ts';
 import type { SqliteFile } from './sqlite-file.ts';
 import type { UnpackedBatch } from './unpacked-batches.ts';
@@ -103,14 +103,9 @@ export class SpoolTable {
    */
   acknowledge(sink: string, cursor: SpoolCursor, nowMs: number): () => void {
     const from = this.cursorOf(sink);
-    const pass = this.#cursors.passOf(sink);
-    if (pass) {
-      this.#cursors.advance(sink, pass, cursor, from, nowMs);
-      return this.#dropDelivered();
-    }
-    if (!isBefore(from, cursor)) return () => {};
-    this.#cursors.move(sink, from, cursor, nowMs);
-    const passed = this.#batches.countLogs('id >= ? AND id < ?', from.batch, cursor.batch);
+    if (!this.#cursors.advance(sink, cursor, nowMs)) return () => {};
+    // A redelivery leaves the cursor where it is.
+    const passed = this.#batches.countLogs('id >= ? AND id < ?', from.batch, this.cursorOf(sink).batch);
     const settle = this.#dropDelivered();
     return () => {
       settle();
@@ -121,7 +116,7 @@ export class SpoolTable {
 
   /** Starts redelivering what a sink took last. Call inside a transaction. */
   repeat(sink: string, endedMs: number | undefined): void {
-    this.#cursors.begin(sink, this.cursorOf(sink), endedMs);
+    this.#cursors.repeat(sink, endedMs);
   }
 
   /**
