@@ -105,7 +105,7 @@ export class SpoolTable {
     const from = this.cursorOf(sink);
     if (!this.#cursors.advance(sink, cursor, nowMs)) return () => {};
     // A redelivery leaves the cursor where it is.
-    const passed = this.#batches.countLogs('id >= ? AND id < ?', from.batch, this.cursorOf(sink).batch);
+    const passed = this.#batches.countLogs(from.batch, this.cursorOf(sink).batch);
     const settle = this.#dropDelivered();
     return () => {
       settle();
@@ -199,7 +199,7 @@ export class SpoolTable {
     const counted = new Map<number, readonly LogCount[]>();
     for (const sink of sinks) {
       const { batch } = this.cursorOf(sink);
-      const logs = counted.get(batch) ?? this.#batches.countLogs('id >= ?', batch);
+      const logs = counted.get(batch) ?? this.#batches.countLogs(batch);
       counted.set(batch, logs);
       const backlog = new Backlog();
       for (const log of logs) backlog.add(log);
@@ -211,9 +211,9 @@ export class SpoolTable {
   #dropDelivered(): () => void {
     const lowest = this.#cursors.lowest;
     if (lowest === undefined) return () => {};
-    const settled = this.#batches.sumRouters('id >= ? AND id < ?', this.#waitingFrom, lowest);
+    const settled = this.#batches.sumRouters(this.#waitingFrom, lowest);
     const floor = Math.min(this.#cursors.floor ?? lowest, lowest);
-    const dropped = this.#batches.sum('id < ?', floor);
+    const dropped = this.#batches.sumBefore(floor);
     this.#batches.removeBefore(floor);
     return () => {
       this.#waitingFrom = lowest;
@@ -229,9 +229,9 @@ export class SpoolTable {
   #measure(): void {
     this.#waitingFrom = this.#cursors.lowest ?? 0;
     this.#waiting = new WaitingRecords();
-    const waiting = this.#batches.sumRouters('id >= ?', this.#waitingFrom);
+    const waiting = this.#batches.sumRouters(this.#waitingFrom);
     for (const [router, totals] of waiting) this.#waiting.add(router, totals);
-    this.#kept = this.#batches.sum('id < ?', this.#waitingFrom);
+    this.#kept = this.#batches.sumBefore(this.#waitingFrom);
   }
 }
 
