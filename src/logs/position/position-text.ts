@@ -1,4 +1,5 @@
 import { crc32, deflateRawSync, inflateRawSync } from 'node:zlib';
+import { isPlainObject } from '../../base/index.ts';
 import type { RecordFlag, Severity } from '../../model/index.ts';
 import type { GapEdge, OpenGap, Track } from '../event-records.ts';
 import type { HeldEntry } from '../lines/entry.ts';
@@ -335,7 +336,7 @@ function listOf<T>(guard: Guard<T>): Guard<readonly T[]> {
 
 /** An object whose values are of one type. */
 function mapOf<T>(guard: Guard<T>): Guard<Readonly<Record<string, T>>> {
-  return (value): value is Readonly<Record<string, T>> => isObject(value) && Object.values(value).every(guard);
+  return (value): value is Readonly<Record<string, T>> => isPlainObject(value) && Object.values(value).every(guard);
 }
 
 /** An object with these fields, and perhaps others. */
@@ -344,15 +345,11 @@ function shape<T>(fields: { readonly [Key in keyof T]-?: Guard<T[Key]> }): Guard
   const keys = entries.map(([key]) => key);
   const guards = entries.map(([, guard]) => guard);
   return (value): value is T => {
-    if (!isObject(value)) return false;
+    if (!isPlainObject(value)) return false;
     // A position has hundreds of fields and is read at each look: no closure, no pairs.
     for (let index = 0; index < keys.length; index++) {
       if (guards[index]?.(value[keys[index] ?? '']) !== true) return false;
     }
     return true;
   };
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,5 @@
 import { crc32 } from 'node:zlib';
+import { parseJson } from '../../base/index.ts';
 import type { ZoneEvidence } from '../evidence/learnt-zone.ts';
 import type { LinkFacts, LinkVerdict } from '../evidence/link-rule.ts';
 import { RuleSeries } from '../matching/rule-series.ts';
@@ -60,19 +61,11 @@ export function renderRouterFacts(facts: RouterFacts): string {
 export function parseRouterFacts(text: string): RouterFacts | undefined {
   const end = text.lastIndexOf('\n');
   if (end < 0 || crc32(text.slice(0, end)).toString(16) !== text.slice(end + 1)) return undefined;
-  const value = parseFields(text.slice(0, end));
+  // The checksum says that nothing was damaged, not who wrote it.
+  const value = parseJson(text.slice(0, end)) as RouterFacts | null | undefined;
   if (value?.version !== 1) return undefined;
   const gaps = toKnownGaps(value.gaps);
   return { ...createRouterFacts(value.firstContactMs), ...value, gaps: gaps.length === 0 ? undefined : gaps };
-}
-
-/** The checksum says that nothing was damaged, not who wrote it. */
-function parseFields(text: string): RouterFacts | undefined {
-  try {
-    return (JSON.parse(text) as RouterFacts | null) ?? undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Returns the last gaps that stored facts tell of, the newest first; none if the facts cannot be read. */

@@ -1,3 +1,4 @@
+import { decodeObject, parseJson } from '../../base/index.ts';
 import type { SinkPlace } from '../sink-place.ts';
 
 const NUMBER_MAX = Number.MAX_SAFE_INTEGER;
@@ -14,13 +15,7 @@ export function renderPlace({ cursor, taken, pass }: SinkPlace): string {
 
 /** Reads what {@link renderPlace} wrote; `undefined` for anything else. */
 export function parsePlace(text: string): SinkPlace | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  const { version, at, taken, pass } = Object(value) as Record<string, unknown>;
+  const { version, at, taken, pass } = decodeObject(parseJson(text)) ?? {};
   const cursor = readNumbers(at, 2);
   if (version !== 1 || !cursor || !Array.isArray(taken)) return undefined;
   const rows = taken.map((row) => readNumbers(row, 3));
