@@ -2,7 +2,7 @@
  * base: tools that know nothing about routers.
  *
  * Owns: the clock and everything that waits on it, randomness, errors and how they are printed, secrets, the agent's
- * own log, units of the configuration file (durations, sizes), patterns with bounded run time, packed lines and numbers, orderly shutdown, files that must not be readable by all.
+ * own log, units of the configuration file (durations, sizes), patterns with bounded run time, JSON of other sides, packed lines and numbers, orderly shutdown, files that must not be readable by all.
  * Does not own: anything that knows what a router, a log record or a metric is.
  * Start reading at: clock.ts, errors.ts.
  */
@@ -25,6 +25,7 @@ export { ensureFile } from './ensure-file.ts';
 export { CodedError, type CodedErrorOptions, type Disposition, explainError, renderErrorChain } from './errors.ts';
 export { freeMemory } from './free-memory.ts';
 export { isSelected, matchesStars } from './globs.ts';
+export { decodeObject, isPlainObject, parseJson, readInteger, readString } from './json.ts';
 export { Lifecycle, type StopFault } from './lifecycle.ts';
 export { createLogger, type Logger, type LoggerOptions, type LogLevel } from './logger.ts';
 export {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { isPlainObject, readString } from '../net/index.ts';
+import { decodeObject, parseJson, readString } from '../base/index.ts';
 
 /** A replica of a cluster, as its lease describes it. */
 export interface Member {
@@ -37,7 +37,7 @@ export function renderMember({ replica, incarnation, address, startedMs, version
 
 /** Reads the value of a lease, which another version may have written; `undefined` if it is none. */
 export function parseMember(text: string): Member | undefined {
-  const value = parseObject(text);
+  const value = decodeObject(parseJson(text));
   if (!value) return undefined;
   const [replica, incarnation] = [readText(value, 'replica'), readText(value, 'incarnation')];
   const [routers, startedMs] = [readText(value, 'routers'), value['startedMs']];
@@ -65,7 +65,7 @@ export function renderClaim({ replica, incarnation }: Claim): string {
 
 /** Reads the value of an owner key; `undefined` if it is none. */
 export function parseClaim(text: string): Claim | undefined {
-  const value = parseObject(text);
+  const value = decodeObject(parseJson(text));
   const replica = value && readText(value, 'replica');
   const incarnation = value && readText(value, 'incarnation');
   return replica === undefined || incarnation === undefined ? undefined : { replica, incarnation };
@@ -94,16 +94,7 @@ export function unpackNames(bytes: Uint8Array): RouterNames | undefined {
   }
 }
 
-function parseObject(text: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isPlainObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function readText(value: Record<string, unknown>, name: string): string | undefined {
+function readText(value: Readonly<Record<string, unknown>>, name: string): string | undefined {
   const text = readString(value, name);
   return text !== undefined && text.length > 0 && text.length <= TEXT_MAX ? text : undefined;
 }

@@ -57,6 +57,7 @@ export { RuleSeries } from './matching/rule-series.ts';
 export { type ListedLog, type Listing, parseListing, parseStampUtcMs } from './names.ts';
 export { SHIPPED_RULES } from './shipped-rules.ts';
 export { type KnownGap, noteGap, noteGapEnd } from './tail/known-gaps.ts';
-export { readKnownGaps, TailMemory } from './tail/memory.ts';
+export { TailMemory } from './tail/memory.ts';
+export { readKnownGaps } from './tail/router-facts.ts';
 export { type TailOnceOptions, tailOnce } from './tail/tail-once.ts';
 export { Zone } from './time/zone.ts';

@@ -138,27 +138,6 @@ export function parseRetryAfter(header: unknown, nowMs: number, dateHeader?: unk
   return Math.abs(offsetMs) <= CLOCK_OFFSET_MS_MAX ? Math.max(0, waitMs) : Infinity;
 }
 
-/** An object made by JSON, whose fields are looked up by name; never an array. */
-type JsonObject = Readonly<Record<string, unknown>>;
-
-/** Returns true if a JSON value is an object, neither an array nor null. */
-export function isPlainObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** Returns a field that is a text; `undefined` for every other. */
-export function readString(object: JsonObject, name: string): string | undefined {
-  const value = Object.hasOwn(object, name) ? object[name] : undefined;
-  return typeof value === 'string' ? value : undefined;
-}
-
-/** Returns a field that is a whole number, or a text that is one. */
-export function readInteger(object: JsonObject, name: string): number | undefined {
-  const value = Object.hasOwn(object, name) ? object[name] : undefined;
-  const number = typeof value === 'string' && /^-?\d{1,15}$/.test(value) ? Number(value) : value;
-  return typeof number === 'number' && Number.isSafeInteger(number) ? number : undefined;
-}
-
 /** Parses a date of HTTP, as in the header `Date`: milliseconds since the Unix epoch, `undefined` if there is none. */
 export function parseHttpDate(header: string | string[] | undefined): number | undefined {
   const dateMs = typeof header === 'string' ? Date.parse(header) : Number.NaN;

@@ -1,7 +1,7 @@
 /**
  * net: tools of every network client, whatever the peer.
  *
- * Owns: error codes of failed connections, failures of TLS in words, requests and bodies read up to a bound, fields of JSON bodies, `Retry-After`, descriptors left for others, lookups of names,
+ * Owns: error codes of failed connections, failures of TLS in words, requests and bodies read up to a bound, `Retry-After`, descriptors left for others, lookups of names,
  * trusted and pinned certificates, kept connections, keys of accounts and TLS in settings, connections to NATS.
  * Does not own: the opening of a connection, except to NATS, and what a failure means to its caller (router, delivery).
  * Start reading at: error-codes.ts.
@@ -17,13 +17,10 @@ export {
   type BoundedAnswer,
   createOneConnectionAgent,
   createOneConnectionClient,
-  isPlainObject,
   KEPT_SOCKET,
   parseHttpDate,
   parseRetryAfter,
   readBounded,
-  readInteger,
-  readString,
   requestBounded,
   toAddress,
 } from './http.ts';

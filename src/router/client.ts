@@ -1,5 +1,4 @@
-import { type Clock, createSystemClock, Secret } from '../base/index.ts';
-import { isPlainObject } from '../net/index.ts';
+import { type Clock, createSystemClock, isPlainObject, Secret } from '../base/index.ts';
 import { decodeProfileState, type ProfileState } from './configuration/configuration.ts';
 import { ConfigurationCalls } from './configuration/configuration-calls.ts';
 import type { RouterWay } from './connection/connection-attempt.ts';

@@ -1,4 +1,4 @@
-import { isPlainObject, readString } from '../net/index.ts';
+import { isPlainObject, parseJson, readString } from '../base/index.ts';
 import { RouterError } from './errors.ts';
 
 /** One call that a device description lists. */
@@ -52,12 +52,4 @@ function describeCalls(path: string, item: unknown): DescribedCall[] {
     const operation = item[field];
     return isPlainObject(operation) ? { method, path, summary: readString(operation, 'summary') } : [];
   });
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,10 +1,8 @@
+import { parseJson } from '../base/index.ts';
+
 /** Parses a text that an earlier process has stored; `undefined` if it is absent or no JSON. */
 export function parseStored(text: string | undefined): unknown {
-  try {
-    return text === undefined ? undefined : (JSON.parse(text) as unknown);
-  } catch {
-    return undefined;
-  }
+  return text === undefined ? undefined : parseJson(text);
 }
 
 /** Returns a field of an object; `undefined` for anything else. */

@@ -1,10 +1,8 @@
 import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { StoreError, toStoreError } from './errors.ts';
+import { readSystemCode, StoreError, toStoreError } from './errors.ts';
+import { FILE_MODE, FOLDER_MODE } from './sqlite-file.ts';
 
-/** Accessible only to the owner, as the database beside it. */
-const FILE_MODE = 0o600;
-const FOLDER_MODE = 0o700;
 const SUFFIX = '.json';
 
 /** Texts in a folder of the state, one file for each name, which has letters, digits, `.`, `_` and `-` alone. */
@@ -25,7 +23,7 @@ export class AnswerFiles {
       const { size } = await stat(file);
       if (size <= this.#bytesMax) return await readFile(file, 'utf8');
     } catch (cause) {
-      if (Object(cause).code === 'ENOENT') return undefined;
+      if (readSystemCode(cause) === 'ENOENT') return undefined;
       throw toStoreError(cause, this.#folder);
     }
     throw new StoreError('too-long', `The file ${file} has more than ${this.#bytesMax} bytes`, {

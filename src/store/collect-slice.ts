@@ -1,7 +1,7 @@
 import { LineRanges, type LineTable } from '../base/index.ts';
 import type { Slice, SliceBounds } from '../model/index.ts';
 import type { SpoolCursor } from './contracts.ts';
-import { isBefore } from './sink-cursors.ts';
+import { isBefore } from './sink-place.ts';
 
 /** The records of one step of one log. */
 interface Batch {

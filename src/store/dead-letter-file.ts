@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { isDamage, isDiskFault, StoreError, toStoreError } from './errors.ts';
+import { isDamage, isDiskFault, StoreError, toAbsent, toStoreError } from './errors.ts';
 import { putAside } from './salvage.ts';
 import { migrate } from './schema.ts';
 import { isEmptyFile, makeFolder, SqliteFile } from './sqlite-file.ts';
 
 /** File and limit of the dead letters. */
 export interface DeadLetterOptions {
-  /** Folder of `dead-letters.db`: the folder of the embedded store. */
+  /** Folder of the file: that of the embedded store. */
   readonly path: string;
   /** Maximum size of all letters together, in bytes. Beyond it, the oldest of the sink with the largest share are dropped. Default 64 MiB. */
   readonly bytesMax?: number | undefined;
@@ -32,6 +32,8 @@ export interface DeadLetterOptions {
   readonly onRebuilt?: ((rebuilt: { readonly damagedFile: string }) => void) | undefined;
 }
 
+/** Name of the file in the folder of the embedded store. */
+export const LETTERS_FILE = 'dead-letters.db';
 /**
  * Time to wait for the other process's lock, in milliseconds. The agent blocks meanwhile, so it waits briefly and
  * retries later; a command can wait longer, because nothing else waits for it.
@@ -71,7 +73,7 @@ export class DeadLetterFile {
 
   constructor(options: DeadLetterOptions) {
     this.#options = options;
-    this.#path = join(options.path, 'dead-letters.db');
+    this.#path = join(options.path, LETTERS_FILE);
     const isEmpty = isEmptyFile(this.#path);
     try {
       this.attempt(() => {});
@@ -108,10 +110,10 @@ export class DeadLetterFile {
   #open(): SqliteFile {
     if (this.#options.role === 'guest') {
       if (!existsSync(this.#path)) {
-        throw new StoreError('absent', `There is no file ${this.#path}`, {
-          disposition: 'operator',
-          hint: 'Check storage.path of the configuration, or name the folder with --storage.path; the agent creates the file when it starts',
-        });
+        throw toAbsent(
+          this.#path,
+          'Check storage.path of the configuration, or name the folder with --storage.path; the agent creates the file when it starts',
+        );
       }
     } else {
       makeFolder(this.#options.path);

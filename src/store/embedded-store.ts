@@ -26,12 +26,10 @@ import { RecentLines, type RecentRecords } from './recent-lines.ts';
 import { keepRouters, type Transact } from './router-absences.ts';
 import { checkValue, readValue, writeValue } from './router-tables.ts';
 import { finishRebuild, rebuildDatabase } from './salvage.ts';
-import { openState, touch } from './schema.ts';
+import { openState, STATE_FILE, touch } from './schema.ts';
 import { DamagedBatch, SpoolTable } from './spool-table.ts';
-import { compact, hasReserve, isEmptyFile, makeFolder, type SqliteFile } from './sqlite-file.ts';
+import { compact, DISK_RESERVE_BYTES, hasReserve, isEmptyFile, makeFolder, type SqliteFile } from './sqlite-file.ts';
 
-/** Default of `diskReserveBytes`: several times the size that the write-ahead log reaches. */
-const DISK_RESERVE_BYTES = 16 * 1024 * 1024;
 /** Time for which the positions of a router are kept after it was removed from the configuration. */
 const ABSENCE_GRACE_MS = 7 * 86_400_000;
 /** Limit of the damaged batches dropped in one call; each is a transaction. */
@@ -95,7 +93,7 @@ export class EmbeddedStore implements Store, Disposable {
   constructor(options: EmbeddedStoreOptions) {
     this.#options = options;
     this.#sinks = options.sinks;
-    this.#path = join(options.path, 'router-exporter.db');
+    this.#path = join(options.path, STATE_FILE);
     const isEmpty = isEmptyFile(this.#path);
     try {
       this.#opened = this.#openOrRebuild();

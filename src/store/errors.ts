@@ -116,3 +116,8 @@ export function toLostPosition(logs: string, router: string): StoreError {
     disposition: 'retry',
   });
 }
+
+/** Returns the error for a file that is not there. */
+export function toAbsent(path: string, hint: string): StoreError {
+  return new StoreError('absent', `There is no file ${path}`, { disposition: 'operator', hint });
+}

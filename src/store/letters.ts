@@ -1,4 +1,5 @@
-import type { Completion, LogRecord } from '../model/index.ts';
+import { decodeObject, parseJson, readString } from '../base/index.ts';
+import type { Completion } from '../model/index.ts';
 
 /** A record permanently rejected by a sink, and the reason. */
 export interface RefusedRecord {
@@ -109,16 +110,10 @@ function cutReason(reason: string): string {
 
 /** Reads where a record comes from. This program wrote the record, but nothing here relies on that. */
 function readOrigin(line: string): { router: string; component: string; timestamp: string | undefined } {
-  try {
-    const record = JSON.parse(line) as Partial<LogRecord> | null;
-    const toText = (value: unknown) => (typeof value === 'string' ? value : '');
-    const timestamp = record?.timestamp;
-    return {
-      router: toText(record?.router),
-      component: toText(record?.component),
-      timestamp: typeof timestamp === 'string' ? timestamp : undefined,
-    };
-  } catch {
-    return { router: '', component: '', timestamp: undefined };
-  }
+  const record = decodeObject(parseJson(line)) ?? {};
+  return {
+    router: readString(record, 'router') ?? '',
+    component: readString(record, 'component') ?? '',
+    timestamp: readString(record, 'timestamp'),
+  };
 }

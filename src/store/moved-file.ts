@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { closeSync, copyFileSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
+import { closeSync, copyFileSync, existsSync, fsyncSync, openSync, renameSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { StoreError } from './errors.ts';
+import { StoreError, toAbsent } from './errors.ts';
 import { openState } from './schema.ts';
-import type { SqliteFile } from './sqlite-file.ts';
+import { removeDatabase, type SqliteFile } from './sqlite-file.ts';
 
 /** State of some routers on its way from one store to another. */
 export interface MovedState {
@@ -138,16 +138,6 @@ function makeDurable(path: string): void {
   } finally {
     closeSync(descriptor);
   }
-}
-
-/** Removes a database with the files beside it. */
-export function removeDatabase(path: string): void {
-  for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(`${path}${suffix}`, { force: true });
-}
-
-/** Returns the error for a file that is not there. */
-export function toAbsent(path: string, hint: string): StoreError {
-  return new StoreError('absent', `There is no file ${path}`, { disposition: 'operator', hint });
 }
 
 function toRefusal(message: string, hint: string): StoreError {

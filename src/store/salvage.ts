@@ -1,8 +1,8 @@
-import { existsSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, renameSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { unpackLines } from '../base/index.ts';
 import type { BatchEntry } from './spool-batches.ts';
-import type { Row, SqliteFile } from './sqlite-file.ts';
+import { DATABASE_SUFFIXES, type Row, removeDatabase, type SqliteFile } from './sqlite-file.ts';
 
 /** Limit of the damaged rows skipped; each costs a search in the tree. */
 const FAULTS_MAX = 1000;
@@ -56,14 +56,9 @@ export function putAside(file: string): string {
 }
 
 function moveAside(file: string): void {
-  // The log before the database: next to a new database it would be taken for that database's log.
-  for (const suffix of ['-journal', '-wal', '-shm', '']) {
+  for (const suffix of DATABASE_SUFFIXES) {
     if (existsSync(`${file}${suffix}`)) renameSync(`${file}${suffix}`, `${file}${DAMAGED}${suffix}`);
   }
-}
-
-function removeDatabase(file: string): void {
-  for (const suffix of ['-journal', '-wal', '-shm', '']) rmSync(`${file}${suffix}`, { force: true });
 }
 
 function salvage(file: string, fresh: SqliteFile): number {

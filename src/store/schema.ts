@@ -1,8 +1,8 @@
 import { StoreError } from './errors.ts';
-import { enableCompaction, SqliteFile } from './sqlite-file.ts';
+import { enableCompaction, PAGE_BYTES, SqliteFile } from './sqlite-file.ts';
 
-/** SQLite's page size for a new database. */
-const PAGE_BYTES = 4096;
+/** Name of the database of the state in its folder. */
+export const STATE_FILE = 'router-exporter.db';
 /** The write-ahead log is truncated to this size after a checkpoint. Bytes. */
 const WAL_BYTES_KEPT = 4 * 1024 * 1024;
 

@@ -1,30 +1,12 @@
 import type { SinkStart, SpoolCursor } from './contracts.ts';
+import { advancePlace, beginPass, type ReplayPass, type SinkPlace } from './sink-place.ts';
 import type { Row, SqliteFile } from './sqlite-file.ts';
 
 const START: SpoolCursor = { batch: 0, index: 0 };
 
-/** Returns true if one cursor is before the other. */
-export function isBefore(one: SpoolCursor, other: SpoolCursor): boolean {
-  return one.batch < other.batch || (one.batch === other.batch && one.index < other.index);
-}
-
-/** A redelivery in progress: records that a sink has taken before and gets again. */
-export interface ReplayPass extends SpoolCursor {
-  /** True if records taken during the pass may be lost again, so that they are recorded as taken now. */
-  readonly renews: boolean;
-}
-
 /**
- * Granularity of the recorded times as a share of `replay`, so that a sink has few rows however many batches it takes.
- */
-const STEP_SHARE = 1 / 16;
-
-/**
- * The tables `cursor`, `taken` and `repeat`: how far each sink is, which records it has taken within `replay`, and how far
- * a redelivery has come. A row of `taken` means that at `at_ms`, or up to one step later, the sink took records from a
- * cursor on. The times are wall times, because they outlive the process. They are compared with the time of the last row,
- * not with the clock: the loss of a receiver may be noticed long after it took its last records. Methods that write must
- * be called inside a transaction.
+ * The tables `cursor`, `taken` and `repeat`: the {@link SinkPlace} of each sink. A row of `taken` means that at `at_ms`, or up to
+ * one step later, the sink took records from a cursor on. Methods that write must be called inside a transaction.
  */
 export class SinkCursors {
   readonly #file: SqliteFile;
@@ -67,27 +49,9 @@ export class SinkCursors {
     return this.#file.all('SELECT sink FROM cursor WHERE batch <= ?', batch).map(({ sink }) => String(sink));
   }
 
-  /** Moves the cursor of a sink from `from` to `next`. */
-  move(sink: string, from: SpoolCursor, next: SpoolCursor, nowMs: number): void {
-    const sql = 'UPDATE cursor SET batch = ?, idx = ? WHERE sink = ?';
-    const { changes } = this.#file.run(sql, next.batch, next.index, sink);
-    if (changes > 0) this.#recordTaken(sink, from, nowMs);
-  }
-
-  /** Records that a sink has taken everything from `from` on, and removes rows that are too old. */
-  #recordTaken(sink: string, from: SpoolCursor, nowMs: number): void {
-    const replayMs = this.#replayMs.get(sink);
-    if (replayMs === undefined) return;
-    const atMs = Math.floor(nowMs);
-    const stepMs = replayMs * STEP_SHARE;
-    // After the clock was set back, rows lie in the future and would be kept until the clock catches up.
-    const recent = this.#earliest(sink, atMs - stepMs);
-    const isCovered = recent && !isBefore(from, recent);
-    if (isCovered && !this.#file.get('SELECT 1 FROM taken WHERE sink = ? AND at_ms > ?', sink, atMs)) return;
-    const { batch, index } = isCovered ? recent : from;
-    this.#file.run('DELETE FROM taken WHERE sink = ? AND at_ms > ?', sink, atMs - stepMs);
-    this.#file.run('INSERT INTO taken (sink, at_ms, batch, idx) VALUES (?, ?, ?, ?)', sink, atMs, batch, index);
-    this.#file.run('DELETE FROM taken WHERE sink = ? AND at_ms <= ?', sink, atMs - replayMs - stepMs);
+  /** Records that everything up to `next` is settled. Returns false if neither the cursor nor a redelivery has moved. */
+  advance(sink: string, next: SpoolCursor, nowMs: number): boolean {
+    return this.#move(sink, (place, replayMs) => advancePlace(place, next, { nowMs, replayMs }));
   }
 
   /** Returns the redelivery of a sink, if there is one. */
@@ -100,23 +64,8 @@ export class SinkCursors {
    * Starts a redelivery, or restarts the current one where necessary. `endedMs`: when the receiver was last known to
    * work; absent if unknown, so that everything kept is redelivered.
    */
-  begin(sink: string, end: SpoolCursor, endedMs: number | undefined): void {
-    const replayMs = this.#replayMs.get(sink);
-    if (replayMs === undefined) return;
-    const sinceMs = endedMs === undefined ? Number.MIN_SAFE_INTEGER : endedMs - replayMs * (1 + STEP_SHARE);
-    const pass = this.passOf(sink);
-    const taken = this.#earliest(sink, Math.floor(sinceMs));
-    const start = pass && !(taken && isBefore(taken, pass)) ? pass : taken;
-    if (!start || !isBefore(start, end)) return;
-    this.#setPass(sink, { ...start, renews: endedMs === undefined || (pass?.renews ?? false) });
-  }
-
-  /** Advances a redelivery to `next`, and ends it at `end`. */
-  advance(sink: string, pass: ReplayPass, next: SpoolCursor, end: SpoolCursor, nowMs: number): void {
-    if (!isBefore(pass, next)) return;
-    if (pass.renews) this.#recordTaken(sink, pass, nowMs);
-    if (isBefore(next, end)) this.#setPass(sink, { ...next, renews: pass.renews });
-    else this.#file.run('DELETE FROM repeat WHERE sink = ?', sink);
+  repeat(sink: string, endedMs: number | undefined): void {
+    this.#move(sink, (place, replayMs) => beginPass(place, endedMs, replayMs));
   }
 
   /** The first batch that may be redelivered; `undefined` if there is none. */
@@ -133,25 +82,35 @@ export class SinkCursors {
     this.#file.run('UPDATE repeat SET batch = ?, idx = 0 WHERE batch < ?', batch, batch);
   }
 
-  #setPass(sink: string, { batch, index, renews }: ReplayPass): void {
-    this.#file.run(
-      `INSERT INTO repeat (sink, batch, idx, renews) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE
-         SET batch = excluded.batch, idx = excluded.idx, renews = excluded.renews`,
-      sink,
-      batch,
-      index,
-      renews ? 1 : 0,
-    );
+  #move(sink: string, move: (place: SinkPlace, replayMs: number) => SinkPlace | undefined): boolean {
+    const replayMs = this.#replayMs.get(sink) ?? 0;
+    const before = { cursor: this.of(sink), taken: replayMs > 0 ? this.#readTaken(sink) : [], pass: this.passOf(sink) };
+    const after = move(before, replayMs);
+    if (after) this.#write(sink, before, after);
+    return after !== undefined;
   }
 
-  /** Returns the first cursor of the records taken after `sinceMs`. */
-  #earliest(sink: string, sinceMs: number): SpoolCursor | undefined {
-    const row = this.#file.get(
-      'SELECT batch, idx FROM taken WHERE sink = ? AND at_ms > ? ORDER BY batch, idx LIMIT 1',
-      sink,
-      sinceMs,
-    );
-    return row && toCursor(row);
+  #readTaken(sink: string): SinkPlace['taken'] {
+    const rows = this.#file.all('SELECT at_ms, batch, idx FROM taken WHERE sink = ?', sink);
+    return rows.map((row) => ({ ...toCursor(row), atMs: Number(row['at_ms']) }));
+  }
+
+  /** Stores what has changed. */
+  #write(sink: string, before: SinkPlace, { cursor, taken, pass }: SinkPlace): void {
+    if (cursor !== before.cursor) {
+      this.#file.run('UPDATE cursor SET batch = ?, idx = ? WHERE sink = ?', cursor.batch, cursor.index, sink);
+    }
+    if (taken !== before.taken) {
+      this.#file.run('DELETE FROM taken WHERE sink = ?', sink);
+      const insert = 'INSERT INTO taken (sink, at_ms, batch, idx) VALUES (?, ?, ?, ?)';
+      for (const { atMs, batch, index } of taken) this.#file.run(insert, sink, atMs, batch, index);
+    }
+    if (pass === before.pass) return;
+    this.#file.run('DELETE FROM repeat WHERE sink = ?', sink);
+    if (!pass) return;
+    const { batch, index, renews } = pass;
+    const insert = 'INSERT INTO repeat (sink, batch, idx, renews) VALUES (?, ?, ?, ?)';
+    this.#file.run(insert, sink, batch, index, renews ? 1 : 0);
   }
 
   #forget(sink: string): void {

@@ -30,6 +30,8 @@ export interface LogCount {
 /** Number of entries read at a time: few at first, because one batch often fills a slice. */
 const ENTRIES_MIN = 16;
 const ENTRIES_MAX = 1024;
+const RANGE = 'id >= ? AND id < ?';
+const NO_END = Number.MAX_SAFE_INTEGER;
 
 /** The tables `spool` (bodies) and `batch` (their metadata). Methods that write must be called inside a transaction. */
 export class SpoolBatches {
@@ -112,28 +114,26 @@ export class SpoolBatches {
     this.#unpacked.forgetBefore(batch);
   }
 
-  /** Adds up the batches that match an SQL condition. */
-  sum(where: string, ...values: number[]): SpoolTotals {
-    const sums = this.#file.get(
-      `SELECT coalesce(sum(bytes), 0) AS bytes, coalesce(sum(records), 0) AS records FROM batch WHERE ${where}`,
-      ...values,
-    );
+  /** Adds up the batches before one. */
+  sumBefore(batch: number): SpoolTotals {
+    const sql = 'SELECT coalesce(sum(bytes), 0) AS bytes, coalesce(sum(records), 0) AS records FROM batch WHERE id < ?';
+    const sums = this.#file.get(sql, batch);
     return { records: Number(sums?.['records']), bytes: Number(sums?.['bytes']) };
   }
 
-  /** Adds up the batches that match an SQL condition, per router. */
-  sumRouters(where: string, ...values: number[]): Map<string, SpoolTotals> {
-    const sql = `SELECT router, sum(bytes) AS bytes, sum(records) AS records FROM batch WHERE ${where} GROUP BY router`;
-    const rows = this.#file.all(sql, ...values);
+  /** Adds up the batches from one on and before another one, per router. */
+  sumRouters(from: number, before = NO_END): Map<string, SpoolTotals> {
+    const sql = `SELECT router, sum(bytes) AS bytes, sum(records) AS records FROM batch WHERE ${RANGE} GROUP BY router`;
+    const rows = this.#file.all(sql, from, before);
     return new Map(
       rows.map((row) => [String(row['router']), { records: Number(row['records']), bytes: Number(row['bytes']) }]),
     );
   }
 
-  /** Adds up the records of the batches that match an SQL condition, per log. */
-  countLogs(where: string, ...values: number[]): LogCount[] {
-    const sql = `SELECT router, component, sum(records) AS records FROM batch WHERE ${where} GROUP BY router, component`;
-    return this.#file.all(sql, ...values).map((row) => ({
+  /** Adds up the records of the batches from one on and before another one, per log. */
+  countLogs(from: number, before = NO_END): LogCount[] {
+    const sql = `SELECT router, component, sum(records) AS records FROM batch WHERE ${RANGE} GROUP BY router, component`;
+    return this.#file.all(sql, from, before).map((row) => ({
       router: String(row['router']),
       component: String(row['component']),
       records: Number(row['records']),

@@ -1,7 +1,7 @@
 import type { GivenBytes, Slice, SliceBounds } from '../model/index.ts';
 import { collectSlice } from './collect-slice.ts';
 import type { LogChoice, SinkStart, SpoolCursor } from './contracts.ts';
-import { isBefore, SinkCursors } from './sink-cursors.ts';
+import { SinkCursors } from './sink-cursors.ts';
 import { type BatchEntry, type LogCount, SpoolBatches, type SpoolTotals } from './spool-batches.ts';
 import type { SqliteFile } from './sqlite-file.ts';
 import type { UnpackedBatch } from './unpacked-batches.ts';
@@ -103,14 +103,9 @@ export class SpoolTable {
    */
   acknowledge(sink: string, cursor: SpoolCursor, nowMs: number): () => void {
     const from = this.cursorOf(sink);
-    const pass = this.#cursors.passOf(sink);
-    if (pass) {
-      this.#cursors.advance(sink, pass, cursor, from, nowMs);
-      return this.#dropDelivered();
-    }
-    if (!isBefore(from, cursor)) return () => {};
-    this.#cursors.move(sink, from, cursor, nowMs);
-    const passed = this.#batches.countLogs('id >= ? AND id < ?', from.batch, cursor.batch);
+    if (!this.#cursors.advance(sink, cursor, nowMs)) return () => {};
+    // A redelivery leaves the cursor where it is.
+    const passed = this.#batches.countLogs(from.batch, this.cursorOf(sink).batch);
     const settle = this.#dropDelivered();
     return () => {
       settle();
@@ -121,7 +116,7 @@ export class SpoolTable {
 
   /** Starts redelivering what a sink took last. Call inside a transaction. */
   repeat(sink: string, endedMs: number | undefined): void {
-    this.#cursors.begin(sink, this.cursorOf(sink), endedMs);
+    this.#cursors.repeat(sink, endedMs);
   }
 
   /**
@@ -204,7 +199,7 @@ export class SpoolTable {
     const counted = new Map<number, readonly LogCount[]>();
     for (const sink of sinks) {
       const { batch } = this.cursorOf(sink);
-      const logs = counted.get(batch) ?? this.#batches.countLogs('id >= ?', batch);
+      const logs = counted.get(batch) ?? this.#batches.countLogs(batch);
       counted.set(batch, logs);
       const backlog = new Backlog();
       for (const log of logs) backlog.add(log);
@@ -216,9 +211,9 @@ export class SpoolTable {
   #dropDelivered(): () => void {
     const lowest = this.#cursors.lowest;
     if (lowest === undefined) return () => {};
-    const settled = this.#batches.sumRouters('id >= ? AND id < ?', this.#waitingFrom, lowest);
+    const settled = this.#batches.sumRouters(this.#waitingFrom, lowest);
     const floor = Math.min(this.#cursors.floor ?? lowest, lowest);
-    const dropped = this.#batches.sum('id < ?', floor);
+    const dropped = this.#batches.sumBefore(floor);
     this.#batches.removeBefore(floor);
     return () => {
       this.#waitingFrom = lowest;
@@ -234,9 +229,9 @@ export class SpoolTable {
   #measure(): void {
     this.#waitingFrom = this.#cursors.lowest ?? 0;
     this.#waiting = new WaitingRecords();
-    const waiting = this.#batches.sumRouters('id >= ?', this.#waitingFrom);
+    const waiting = this.#batches.sumRouters(this.#waitingFrom);
     for (const [router, totals] of waiting) this.#waiting.add(router, totals);
-    this.#kept = this.#batches.sum('id < ?', this.#waitingFrom);
+    this.#kept = this.#batches.sumBefore(this.#waitingFrom);
   }
 }
 

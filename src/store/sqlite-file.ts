@@ -1,10 +1,11 @@
-import { existsSync, mkdirSync, statfsSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite';
 import { ensureFile } from '../base/index.ts';
+import { readSystemCode } from './errors.ts';
 
 /** Accessible only to the user of this program, because it contains records. */
-const FILE_MODE = 0o600;
+export const FILE_MODE = 0o600;
 
 /** A row of a result, by column. */
 export type Row = Readonly<Record<string, SQLOutputValue>>;
@@ -82,8 +83,18 @@ export function isEmptyFile(file: string): boolean {
   }
 }
 
+/**
+ * A database is these files. The logs before the database: next to a new database they would be taken for that database's logs.
+ */
+export const DATABASE_SUFFIXES = ['-journal', '-wal', '-shm', ''] as const;
+
+/** Removes a database with the files beside it. */
+export function removeDatabase(file: string): void {
+  for (const suffix of DATABASE_SUFFIXES) rmSync(`${file}${suffix}`, { force: true });
+}
+
 /** Accessible only to the user of this program, because the folder contains records. */
-const FOLDER_MODE = 0o700;
+export const FOLDER_MODE = 0o700;
 
 /**
  * Creates a folder and its parents. Not `mkdirSync` with `recursive`: it loops forever where a folder exists but
@@ -93,7 +104,7 @@ export function makeFolder(path: string): void {
   try {
     mkdirSync(path, { mode: FOLDER_MODE });
   } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+    const code = readSystemCode(cause);
     if (code === 'EEXIST') return;
     const parent = dirname(path);
     if (code !== 'ENOENT' || existsSync(parent)) throw cause;
@@ -104,8 +115,8 @@ export function makeFolder(path: string): void {
 
 /** Free space up to this size is kept, because it will soon be needed again. Bytes. */
 const FREE_BYTES_KEPT = 16 * 1024 * 1024;
-/** SQLite's page size for a new database. */
-const PAGE_BYTES = 4096;
+/** SQLite's page size for a new database. Bytes. */
+export const PAGE_BYTES = 4096;
 /** Pages freed per step at most; one step takes a few milliseconds. */
 const STEP_PAGES = 512;
 /** A database created before incremental vacuum was enabled is rewritten once it is no larger than this. Bytes. */
@@ -153,6 +164,8 @@ export function enableCompaction(file: SqliteFile): void {
   }
 }
 
+/** Space that the agent leaves free on a disk: several times the size that the write-ahead log reaches. Bytes. */
+export const DISK_RESERVE_BYTES = 16 * 1024 * 1024;
 /** Upper limit of the reserve on a small disk, as a share of its size. */
 const RESERVE_SHARE = 1 / 8;
 

@@ -1,7 +1,10 @@
 import { constants } from 'node:fs';
 import { access, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { LETTERS_FILE } from './dead-letter-file.ts';
 import { readSystemCode } from './errors.ts';
+import { STATE_FILE } from './schema.ts';
+import { DISK_RESERVE_BYTES } from './sqlite-file.ts';
 
 /** The folder of the state, and what may be stored in it. */
 export interface StateFolder {
@@ -27,11 +30,9 @@ export interface FolderFinding {
   readonly hint?: string | undefined;
 }
 
-const FILES = ['router-exporter.db', 'dead-letters.db'];
+const FILES = [STATE_FILE, LETTERS_FILE];
 /** Space for the write-ahead log and free pages, as a share of the spool. */
 const OVERHEAD_SHARE = 1.25;
-/** Space that the agent always leaves free. Bytes. */
-const RESERVE_BYTES = 16 * 1024 * 1024;
 /** Codes for a path that only another configuration or other permissions make usable, with their reasons. */
 const FAULTS: ReadonlyMap<unknown, string> = new Map([
   ['ENOTDIR', 'a part of the path is a file'],
@@ -93,10 +94,10 @@ async function checkSpace({ path, spoolBytesMax, recentBytesMax, lettersBytesMax
   );
   const usedBytes = sizes.reduce((sum, size) => sum + size, 0);
   const boundBytes = (spoolBytesMax + recentBytesMax) * OVERHEAD_SHARE + lettersBytesMax;
-  const neededBytes = Math.max(0, boundBytes - usedBytes) + RESERVE_BYTES;
+  const neededBytes = Math.max(0, boundBytes - usedBytes) + DISK_RESERVE_BYTES;
   const message = `${renderMib(freeBytes)} are free, and the state may need ${renderMib(neededBytes)} more than it has`;
   const step = 'free space';
-  if (freeBytes <= RESERVE_BYTES) {
+  if (freeBytes <= DISK_RESERVE_BYTES) {
     return {
       step,
       verdict: 'failed',

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { LETTERS_FILE } from './dead-letter-file.ts';
 import { DeadLetterStore } from './dead-letter-store.ts';
-import { toStoreError } from './errors.ts';
+import { toAbsent, toStoreError } from './errors.ts';
 import { LETTER_COLUMNS } from './letter-rows.ts';
 import {
   copyMovedFile,
@@ -11,15 +12,13 @@ import {
   listMovedRouters,
   MovedFileWriter,
   type MovedState,
-  removeDatabase,
   SELECTED,
   selectRouters,
-  toAbsent,
   toTaken,
 } from './moved-file.ts';
 import { finishRebuild } from './salvage.ts';
-import { openState } from './schema.ts';
-import { makeFolder, type SqliteFile } from './sqlite-file.ts';
+import { openState, STATE_FILE } from './schema.ts';
+import { makeFolder, removeDatabase, type SqliteFile } from './sqlite-file.ts';
 
 /** A store, and the routers of which the state is moved. */
 interface TransferOptions {
@@ -47,7 +46,6 @@ export interface ImportOptions extends TransferOptions {
   readonly replaces: boolean;
 }
 
-const STATE_FILE = 'router-exporter.db';
 /** Records from here on are missing at one sink at least, or are being delivered to it again; without sinks all are missing. */
 const FROM_LOWEST =
   'id >= coalesce((SELECT min(batch) FROM (SELECT batch FROM main.cursor UNION SELECT batch FROM main.repeat)), 0)';
@@ -126,7 +124,7 @@ function openWithLetters(path: string, now: () => number): SqliteFile {
   try {
     // Creates the file, or converts it to the current format.
     new DeadLetterStore({ path, now }).close();
-    file.run('ATTACH ? AS letters', join(path, 'dead-letters.db'));
+    file.run('ATTACH ? AS letters', join(path, LETTERS_FILE));
     return file;
   } catch (cause) {
     file.close();

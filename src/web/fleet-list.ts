@@ -1,5 +1,4 @@
-import { Steps } from '../base/index.ts';
-import { isPlainObject } from '../net/index.ts';
+import { isPlainObject, Steps } from '../base/index.ts';
 import type { RouterSummary } from './api/routers.ts';
 import type { WebContent } from './content.ts';
 import { sortPage } from './pages/sort-page.ts';

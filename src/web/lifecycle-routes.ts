@@ -1,6 +1,5 @@
-import { openDeadline, untilAborted } from '../base/index.ts';
+import { isPlainObject, openDeadline, untilAborted } from '../base/index.ts';
 import { LIFECYCLE_STATES, type LifecycleWish } from '../model/index.ts';
-import { isPlainObject } from '../net/index.ts';
 import { parseMoment } from '../settings/index.ts';
 import { isCrossSite } from './cross-site.ts';
 import { toBase } from './paths.ts';

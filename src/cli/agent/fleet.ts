@@ -1,5 +1,4 @@
-import { createSystemClock, renderDuration, renderErrorChain } from '../../base/index.ts';
-import { isPlainObject, readString } from '../../net/index.ts';
+import { createSystemClock, isPlainObject, readString, renderDuration, renderErrorChain } from '../../base/index.ts';
 import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from '../terminal/io.ts';
 import { renderTable } from '../terminal/table.ts';
 import { type AgentFlags, AgentRequestError, askAgent } from './agent-client.ts';

@@ -12,7 +12,6 @@ import { instantiate, type WasmExports } from './usual-lines-wasm.ts';
 export interface RenderedRun {
   /** The records with a line feed between two. Valid until the next call. */
   readonly records: Uint8Array;
-  readonly count: number;
   /** The same, condensed. Valid until the next call. */
   readonly run: LineRun;
   /** Where in the chunk the last one of them begins, and where the first line begins that was left. */
@@ -105,23 +104,13 @@ export class LineKernel {
       this.#bytes.set(chunk, wasm.INPUT.value);
       this.#chunk = chunk;
     }
-    wasm.year.value = day.readInt32LE(0);
-    wasm.month.value = day.readInt32LE(4);
-    wasm.day.value = day.readUIntLE(8, 3);
-    const { utcDayMs, pace } = span;
-    const time = renderTimestamp(utcDayMs, false, 0, false).slice(0, 'YYYY-MM-DDThh:mm:ss.'.length);
+    this.#setSpan(span, day);
+    const time = renderTimestamp(span.utcDayMs, false, 0, false).slice(0, 'YYYY-MM-DDThh:mm:ss.'.length);
     const nanoseconds = String(toNanoseconds(start, false)).padStart(9, '0');
     const timeText = Buffer.from(`${time}${nanoseconds}`);
     this.#bytes.set(timeText, wasm.TIME.value);
     const showsOffset = toNanoseconds(start, false) === start;
     wasm.hasLowNanoseconds.value = Number(showsOffset);
-    wasm.fromSecond.value = span.from;
-    wasm.toSecond.value = span.to;
-    wasm.utcShift.value = span.shift;
-    wasm.lastSecond.value = span.last;
-    wasm.paceLines.value = pace.lines;
-    wasm.paceSpan.value = pace.spanMs;
-    wasm.paceRecent.value = pace.recentMs;
     const low = start % LOW_DECIMAL;
     const low36 = start % LOW_BASE36;
     const startMax = Math.min(chunk.length, from + LOW_DECIMAL - low, from + LOW_BASE36 - low36);
@@ -149,7 +138,6 @@ export class LineKernel {
       },
       // Without the line feed behind the last one.
       records: this.#bytes.subarray(wasm.OUTPUT.value, wasm.OUTPUT.value + wasm.outputBytes.value - 1),
-      count,
       lastFrom: wasm.lastFrom.value,
       to,
       second: wasm.lastSecond.value,
@@ -192,6 +180,21 @@ export class LineKernel {
     for (let slot = 0; slot < wasm.TAG_SLOTS.value; slot++) {
       view.setUint32(wasm.TAGS.value + slot * wasm.TAG_SLOT_BYTES.value, wasm.NO_TAG.value, true);
     }
+  }
+
+  /** Sets the stamps whose lines are taken, and what is known of the lines before. */
+  #setSpan({ from, to, shift, last, pace }: OrdinarySpan, day: Buffer): void {
+    const wasm = this.#wasm;
+    wasm.year.value = day.readInt32LE(0);
+    wasm.month.value = day.readInt32LE(4);
+    wasm.day.value = day.readUIntLE(8, 3);
+    wasm.fromSecond.value = from;
+    wasm.toSecond.value = to;
+    wasm.utcShift.value = shift;
+    wasm.lastSecond.value = last;
+    wasm.paceLines.value = pace.lines;
+    wasm.paceSpan.value = pace.spanMs;
+    wasm.paceRecent.value = pace.recentMs;
   }
 
   #setTail(renderer: LineRenderer, start: number): boolean {

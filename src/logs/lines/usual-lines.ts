@@ -115,7 +115,7 @@ export class UsualLines {
     if (!span) return from;
     const rendered = kernel.render(bytes, from, start, { renderer, plan, span, day: run.day });
     if (!rendered) return from;
-    const { records, run: condensed, count, lastFrom, to, second, pace, noted } = rendered;
+    const { records, run: condensed, lastFrom, to, second, pace, noted } = rendered;
     this.flush(batch.records);
     batch.records.append(records, condensed);
     for (let index = 0; index < noted.length; index += NOTED_WORDS) {
@@ -124,7 +124,7 @@ export class UsualLines {
     }
     times.noteSpan(span, second, pace);
     file.lastStart = start + lastFrom - from;
-    batch.lines += count;
+    batch.lines += condensed.count;
     batch.bytes += to - from;
     return to;
   }

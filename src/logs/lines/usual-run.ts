@@ -24,10 +24,9 @@ export class UsualRun {
   /** `YYYY-MM-DD ` of its stamps, and the beginning of that day as if it were UTC. */
   readonly day: Buffer;
   readonly dayMs: number;
-  /** Offset of the last line found, in the bytes and in the file. */
-  from = 0;
+  /** Offset in the file of the last line found. */
   start = 0;
-  /** Its last byte is before this. */
+  /** Its last byte is before this place in the bytes. */
   to = 0;
   asUtcMs = 0;
   tag: TagHead | undefined;
@@ -73,7 +72,6 @@ export class UsualRun {
     if (BLOCK_BYTES - (start % BLOCK_BYTES) < to - from && this.#holdsLine(from, to)) return false;
     this.redacted = undefined;
     if (this.#matcher.mayChange && !this.#redact(at, to)) return false;
-    this.from = from;
     this.start = start;
     this.to = to;
     this.asUtcMs = this.dayMs + second * 1000;

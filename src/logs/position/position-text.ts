@@ -3,6 +3,21 @@ import type { RecordFlag, Severity } from '../../model/index.ts';
 import type { GapEdge, OpenGap, Track } from '../event-records.ts';
 import type { HeldEntry } from '../lines/entry.ts';
 import type { ClockState } from '../time/log-clock.ts';
+import {
+  either,
+  type Guard,
+  isCount,
+  isFlag,
+  isMoment,
+  isNumber,
+  isText,
+  listOf,
+  mapOf,
+  nullable,
+  oneOf,
+  optional,
+  shape,
+} from './guards.ts';
 import type { PrefixProof } from './identity.ts';
 import {
   type BrokenLink,
@@ -54,20 +69,6 @@ interface StoredPosition
   readonly brokenLinks?: readonly StoredLink[] | undefined;
   readonly openGaps?: readonly StoredGap[] | undefined;
 }
-
-/** Tells whether a value that was read from JSON is a `T`. */
-type Guard<T> = (value: unknown) => value is T;
-
-const isText: Guard<string> = (value) => typeof value === 'string';
-const isFlag: Guard<boolean> = (value) => typeof value === 'boolean';
-const isNumber: Guard<number> = (value) => typeof value === 'number';
-/** A whole number from 0 on. */
-const isCount: Guard<number> = (value): value is number =>
-  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
-
-/** Milliseconds before or behind the Unix epoch that a date can be made of. */
-const DATE_MS_MAX = 8.64e15;
-const isMoment: Guard<number> = (value): value is number => typeof value === 'number' && Math.abs(value) <= DATE_MS_MAX;
 
 const isEdge: Guard<GapEdge> = shape<GapEdge>({ uid: isText, utcMs: optional(isMoment) });
 const isTrack: Guard<Track> = oneOf(['live', 'backfill', 'late']);
@@ -306,53 +307,4 @@ function migrate({ open, pending, lost, waiting, completed, hasHistory }: Positi
 function liftFile({ key, gen, off, firstUtcMs, lastUtcMs, lastStart, prefixSha }: FileV1): LogFile {
   const proof = { plainSha: prefixSha };
   return { key, gen, off, proof, firstUtcMs, lastUtcMs, shownMs: lastUtcMs, lastStart, tornAt: [] };
-}
-
-/** The value may be absent. */
-function optional<T>(guard: Guard<T>): Guard<T | undefined> {
-  return (value): value is T | undefined => value === undefined || guard(value);
-}
-
-/** The value may be `null`. */
-function nullable<T>(guard: Guard<T>): Guard<T | null> {
-  return (value): value is T | null => value === null || guard(value);
-}
-
-/** The value is of one type or the other. */
-function either<A, B>(first: Guard<A>, second: Guard<B>): Guard<A | B> {
-  return (value): value is A | B => first(value) || second(value);
-}
-
-/** The value is one of these. */
-function oneOf<T>(values: readonly T[]): Guard<T> {
-  return (value): value is T => values.some((one) => one === value);
-}
-
-/** A list of values of one type. */
-function listOf<T>(guard: Guard<T>): Guard<readonly T[]> {
-  return (value): value is readonly T[] => Array.isArray(value) && value.every(guard);
-}
-
-/** An object whose values are of one type. */
-function mapOf<T>(guard: Guard<T>): Guard<Readonly<Record<string, T>>> {
-  return (value): value is Readonly<Record<string, T>> => isObject(value) && Object.values(value).every(guard);
-}
-
-/** An object with these fields, and perhaps others. */
-function shape<T>(fields: { readonly [Key in keyof T]-?: Guard<T[Key]> }): Guard<T> {
-  const entries: readonly [string, Guard<unknown>][] = Object.entries(fields);
-  const keys = entries.map(([key]) => key);
-  const guards = entries.map(([, guard]) => guard);
-  return (value): value is T => {
-    if (!isObject(value)) return false;
-    // A position has hundreds of fields and is read at each look: no closure, no pairs.
-    for (let index = 0; index < keys.length; index++) {
-      if (guards[index]?.(value[keys[index] ?? '']) !== true) return false;
-    }
-    return true;
-  };
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,6 @@
 import type { GapCertainty } from '../../model/index.ts';
 import { type GapReason, isGapReason } from '../event-records.ts';
+import { type Guard, isCount, isMoment, isText, oneOf, optional, shape } from '../position/guards.ts';
 
 /** A gap that was told, as it is remembered for the pages. */
 export interface KnownGap {
@@ -19,9 +20,17 @@ export interface KnownGap {
 
 /** Number of gaps remembered for all logs of a router: they are stored with its facts, which are written as a whole. */
 const KNOWN_GAPS_MAX = 10;
-const CERTAINTIES: readonly unknown[] = ['certain', 'likely', 'possible'] satisfies readonly GapCertainty[];
-/** Milliseconds before or behind the Unix epoch that a date can be made of. */
-const DATE_MS_MAX = 8.64e15;
+
+const isKnownGap: Guard<KnownGap> = shape<KnownGap>({
+  uid: isText,
+  component: isText,
+  // Another number would end the rendering of a page.
+  foundMs: isMoment,
+  certainty: oneOf(['certain', 'likely', 'possible']),
+  reason: isGapReason,
+  bytesMin: optional(isCount),
+  untilUtcMs: optional(isMoment),
+});
 
 /**
  * Returns the gaps with one more, the newest first; the oldest gives way. One that is known is not there twice: a step that could
@@ -50,23 +59,4 @@ function toKnownGap(stored: unknown): KnownGap[] {
   if (!isKnownGap(stored)) return [];
   const { uid, component, foundMs, certainty, reason, bytesMin, untilUtcMs } = stored;
   return [{ uid, component, foundMs, certainty, reason, bytesMin, untilUtcMs }];
-}
-
-function isKnownGap(stored: unknown): stored is KnownGap {
-  if (typeof stored !== 'object' || stored === null) return false;
-  const gap: { readonly [Key in keyof KnownGap]?: unknown } = stored;
-  return (
-    typeof gap.uid === 'string' &&
-    typeof gap.component === 'string' &&
-    isMoment(gap.foundMs) &&
-    CERTAINTIES.includes(gap.certainty) &&
-    isGapReason(gap.reason) &&
-    (gap.bytesMin === undefined || Number.isSafeInteger(gap.bytesMin)) &&
-    (gap.untilUtcMs === undefined || isMoment(gap.untilUtcMs))
-  );
-}
-
-/** Another number would end the rendering of a page. */
-function isMoment(value: unknown): boolean {
-  return typeof value === 'number' && Math.abs(value) <= DATE_MS_MAX;
 }

@@ -14,14 +14,14 @@ import type { LogFile } from '../position/position.ts';
 import { FLOOR_MS } from '../time/log-clock.ts';
 import type { DateOrder } from '../time/stamp.ts';
 import type { Zone } from '../time/zone.ts';
+import type { TailMemory } from './memory.ts';
 import {
   createRouterFacts,
   noteSerial,
   parseRouterFacts,
   type RouterFacts,
   renderRouterFacts,
-  type TailMemory,
-} from './memory.ts';
+} from './router-facts.ts';
 
 export interface TailOptions {
   /** Router whose logs are read. */

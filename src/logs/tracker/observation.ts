@@ -1,4 +1,4 @@
-import type { Gap, GapEdge, OpenGap, Track } from '../event-records.ts';
+import type { Gap, GapEdge, OpenGap } from '../event-records.ts';
 import type { HeldEntry } from '../lines/entry.ts';
 import type { ListedLog, RotatedFile } from '../names.ts';
 import type { FileFault, LogFile, StreamState } from '../position/position.ts';
@@ -82,7 +82,7 @@ export type Observation =
 
 /** One result of a step, in the order of the records. `lines`: the records of the lines that were read. */
 export type Told =
-  | { readonly type: 'lines'; readonly track: Track }
+  | { readonly type: 'lines' }
   /** A gap; `isInLines`: its record is among those of the lines. */
   | { readonly type: 'gap'; readonly gap: Gap; readonly uid: string; readonly isInLines?: boolean }
   /** The first line behind a gap that was told before. */

@@ -167,7 +167,7 @@ function tellLines(draft: Draft, piece: ReadPiece, track: Track): void {
   if (piece.file && first) noteFirst(draft, piece, first, track);
   tellEnded(draft, findShipped(first, stream ? held : undefined, stream?.held), track);
   if (skipped) tellGaps(draft, [skipped]);
-  told.push({ type: 'lines', track });
+  told.push({ type: 'lines' });
   for (const gap of piece.gaps) tellGap(draft, { ...gap, track }, true);
 }
 

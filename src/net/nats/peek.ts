@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { decodeObject, parseJson } from '../../base/index.ts';
 import type { Peer } from '../tls-failure.ts';
 import { NatsError } from './errors.ts';
 
@@ -49,16 +50,9 @@ async function readGreeting(socket: AsyncIterable<Buffer>, address: NatsAddress)
     text += chunk.toString('latin1');
     if (text.includes('\n') || text.length > GREETING_BYTES_MAX) break;
   }
-  const json = /^INFO (\{.*\})\s*\r?\n/.exec(text)?.[1];
-  try {
-    const greeting: unknown = JSON.parse(json ?? '');
-    return {
-      isTlsRequired:
-        typeof greeting === 'object' && greeting !== null && Reflect.get(greeting, 'tls_required') === true,
-    };
-  } catch {
-    throw toSilence(address, 'it sent no NATS greeting');
-  }
+  const greeting = decodeObject(parseJson(/^INFO (\{.*\})\s*\r?\n/.exec(text)?.[1] ?? ''));
+  if (!greeting) throw toSilence(address, 'it sent no NATS greeting');
+  return { isTlsRequired: greeting['tls_required'] === true };
 }
 
 function toSilence({ host, port, peer }: NatsAddress, why: string): NatsError {

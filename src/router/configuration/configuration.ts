@@ -1,4 +1,4 @@
-import { isPlainObject, readInteger, readString } from '../../net/index.ts';
+import { isPlainObject, readInteger, readString } from '../../base/index.ts';
 import { decodeScheme, type ResourceScheme } from './scheme.ts';
 
 /** Parameters of a resource or of a list entry by name; every value is a text, numbers and flags included. */

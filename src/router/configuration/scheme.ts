@@ -1,4 +1,4 @@
-import { isPlainObject, readInteger, readString } from '../../net/index.ts';
+import { isPlainObject, readInteger, readString } from '../../base/index.ts';
 
 /** Values that a parameter of a configuration resource may hold. */
 export interface ParameterScheme {

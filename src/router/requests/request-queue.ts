@@ -1,5 +1,4 @@
-import { type Clock, Mutex, type Secret } from '../../base/index.ts';
-import { isPlainObject } from '../../net/index.ts';
+import { type Clock, isPlainObject, Mutex, type Secret } from '../../base/index.ts';
 import type { WireFacts } from '../connection/connector.ts';
 import { type ErrorDetail, RouterError, type RouterErrorOptions } from '../errors.ts';
 import type { ConsumeDownload } from './download-body.ts';

@@ -1,5 +1,4 @@
-import { type Clock, DeadlineExceeded, type Secret } from '../../base/index.ts';
-import { isPlainObject, readString } from '../../net/index.ts';
+import { type Clock, DeadlineExceeded, isPlainObject, parseJson, readString, type Secret } from '../../base/index.ts';
 import { RouterError } from '../errors.ts';
 import type { JsonAnswer } from './json-answer.ts';
 import { LOGIN_PATH, type TransportRequest } from './transport.ts';
@@ -240,13 +239,9 @@ const GROUP_LENGTH_MAX = 64;
 
 /** Reads the group of the account from a JSON Web Token; nothing from another token. */
 export function readGroup(token: string): { readonly group?: string } {
-  try {
-    const claims: unknown = JSON.parse(Buffer.from(token.split('.', 3)[1] ?? '', 'base64url').toString('utf8'));
-    const group = isPlainObject(claims) ? readString(claims, 'group') : undefined;
-    return group !== undefined && group.length <= GROUP_LENGTH_MAX ? { group } : {};
-  } catch {
-    return {};
-  }
+  const claims = parseJson(Buffer.from(token.split('.', 3)[1] ?? '', 'base64url').toString('utf8'));
+  const group = isPlainObject(claims) ? readString(claims, 'group') : undefined;
+  return group !== undefined && group.length <= GROUP_LENGTH_MAX ? { group } : {};
 }
 
 function toLoginError(answer: JsonAnswer, username: string): RouterError {

@@ -1,3 +1,4 @@
+import { isPlainObject } from '../../base/index.ts';
 import { toPlainText } from '../mapping/rows.ts';
 
 /** Maximum number of path steps to a row; a module supports no more. */
@@ -81,7 +82,7 @@ class Explorer {
   }
 
   explore(document: unknown): void {
-    if (isFields(document)) this.#addRows([document], { parent: undefined, names: '', isList: false }, 0);
+    if (isPlainObject(document)) this.#addRows([document], { parent: undefined, names: '', isList: false }, 0);
   }
 
   #addRows(rows: readonly object[], where: Pick<RowSetRecord, 'parent' | 'names' | 'isList'>, steps: number): void {
@@ -95,7 +96,7 @@ class Explorer {
     const texts = new Map<string, string[]>();
     for (const row of seen) {
       for (const [name, value] of Object.entries(row).slice(0, FIELDS_MAX)) {
-        if (isFields(value) || isRowList(value)) this.#addBelow(name, value, rowSet, steps);
+        if (isPlainObject(value) || isRowList(value)) this.#addBelow(name, value, rowSet, steps);
         else noteField(rowSet, name, value, texts);
       }
     }
@@ -108,7 +109,7 @@ class Explorer {
   #addBelow(name: string, value: object, parent: RowSetRecord, steps: number): void {
     if (steps >= STEPS_MAX) return;
     const names = parent.names === '' ? name : `${parent.names}.${name}`;
-    const rows = Array.isArray(value) ? value.filter(isFields) : [value];
+    const rows = Array.isArray(value) ? value.filter(isPlainObject) : [value];
     this.#addRows(rows, { parent, names, isList: Array.isArray(value) }, steps + 1);
   }
 
@@ -160,9 +161,5 @@ function noteField(rowSet: RowSetRecord, name: string, value: unknown, texts: Ma
 }
 
 function isRowList(value: unknown): value is readonly unknown[] {
-  return Array.isArray(value) && (value.length === 0 || value.some(isFields));
-}
-
-function isFields(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return Array.isArray(value) && (value.length === 0 || value.some(isPlainObject));
 }

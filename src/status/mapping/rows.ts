@@ -1,3 +1,4 @@
+import { isPlainObject } from '../../base/index.ts';
 import type { LabelReading } from './label-reading.ts';
 import type { MappingFaultReason } from './mapping-fault.ts';
 
@@ -114,7 +115,7 @@ export class RowPath {
   /** Returns `undefined` if the document has no such list or object. */
   find(document: unknown): FoundRows | undefined {
     const [first = [], ...others] = this.#legs;
-    let found = isFields(document) ? step(new Row(document, 1, undefined), first, undefined) : undefined;
+    let found = isPlainObject(document) ? step(new Row(document, 1, undefined), first, undefined) : undefined;
     for (const leg of others) {
       if (!found) return undefined;
       const below = found.rows.map((row) => step(row, leg, row)).filter((rows) => rows !== undefined);
@@ -135,7 +136,7 @@ function step(start: Row, leg: readonly string[], outer: Row | undefined): Found
   for (const [index, name] of leg.entries()) {
     const value = holder.read(name);
     if (Array.isArray(value) && index === leg.length - 1) return toRows(value, outer ?? findSingle(holder));
-    if (!isFields(value)) return undefined;
+    if (!isPlainObject(value)) return undefined;
     holder = new Row(value, 1, outer);
   }
   return { rows: [holder], count: 1, isCut: false };
@@ -144,18 +145,14 @@ function step(start: Row, leg: readonly string[], outer: Row | undefined): Found
 /** Returns what is next to a list: the single values, or the object that holds the list. */
 function findSingle(holder: Row): Row {
   const single = holder.read('unique');
-  return isFields(single) ? new Row(single, 1, undefined) : holder;
+  return isPlainObject(single) ? new Row(single, 1, undefined) : holder;
 }
 
 function toRows(list: readonly unknown[], outer: Row): FoundRows {
   const rows = list
     .slice(0, LIST_ROWS_MAX)
-    .flatMap((entry, index) => (isFields(entry) ? [new Row(entry, index + 1, outer)] : []));
+    .flatMap((entry, index) => (isPlainObject(entry) ? [new Row(entry, index + 1, outer)] : []));
   return { rows, count: list.length, isCut: list.length > LIST_ROWS_MAX };
-}
-
-function isFields(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Maximum length of a text; no real one comes close, and a hostile router must not fill memory. */

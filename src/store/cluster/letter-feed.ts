@@ -1,5 +1,5 @@
-import type { ConsumerInfo } from '@nats-io/jetstream';
 import { StoreError } from '../errors.ts';
+import { withConsumer } from './consumer.ts';
 import { LetterIndex } from './letter-index.ts';
 import { GONE_MS, LETTER_HEADERS } from './letter-message.ts';
 import type { ClusterLink } from './link.ts';
@@ -66,27 +66,9 @@ export class LetterFeed {
 
   /** Reads all messages from a number on. */
   async #readFrom(from: number, index: LetterIndex): Promise<void> {
-    const connection = await this.#link.ready();
-    const { nats } = this.#link;
-    if (!nats) return;
-    const { lettersStream } = this.#subjects;
-    const created = await this.#link.ask(`CONSUMER.CREATE.${lettersStream}`, {
-      stream_name: lettersStream,
-      config: {
-        deliver_policy: 'by_start_sequence',
-        opt_start_seq: from,
-        headers_only: true,
-        ack_policy: 'none',
-        max_deliver: 1,
-        num_replicas: 1,
-        mem_storage: true,
-        inactive_threshold: UNUSED_MS * 1e6,
-      },
-    });
-    const info = created as unknown as ConsumerInfo;
-    try {
-      const consumer = nats.jetstream(connection).consumers.getConsumerFromInfo(info);
-      for (let pending = info.num_pending; pending > 0; ) {
+    const choice = { stream: this.#subjects.lettersStream, from, hasHeadersOnly: true, unusedMs: UNUSED_MS };
+    await withConsumer(this.#link, choice, async (consumer, waiting) => {
+      for (let pending = waiting; pending > 0; ) {
         let read = 0;
         const messages = await consumer.fetch({ max_messages: Math.min(AHEAD, pending), expires: PULL_MS });
         for await (const { subject, seq, headers, info: about } of messages) {
@@ -100,9 +82,6 @@ export class LetterFeed {
         if (read === 0)
           throw new StoreError('unwritable', 'The dead letters of the cluster do not arrive', { disposition: 'retry' });
       }
-    } finally {
-      // It would also end by itself.
-      this.#link.ask(`CONSUMER.DELETE.${lettersStream}.${info.name}`).catch(() => {});
-    }
+    });
   }
 }

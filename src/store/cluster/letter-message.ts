@@ -1,5 +1,5 @@
 import type { MsgHdrs } from '@nats-io/transport-node';
-import { unpackLines } from '../../base/index.ts';
+import { decodeObject, parseJson, readString, unpackLines } from '../../base/index.ts';
 import type { StoredLetter } from '../letters.ts';
 import type { IndexedLetter } from './letter-index.ts';
 
@@ -48,16 +48,14 @@ export function renderLetter({ line, reason, code, router, component, timestamp,
 
 /** Reads the packed content of a message; `undefined` if it is damaged. */
 export function readLetter(payload: Uint8Array): LetterFields | undefined {
-  let fields: Readonly<Record<string, unknown>>;
+  let json: string;
   try {
-    fields = Object(JSON.parse(unpackLines(payload).memory.toString()));
+    json = unpackLines(payload).memory.toString();
   } catch {
     return undefined;
   }
-  const text = (name: string) => {
-    const value = fields[name];
-    return typeof value === 'string' ? value : undefined;
-  };
+  const fields = decodeObject(parseJson(json)) ?? {};
+  const text = (name: string) => readString(fields, name);
   const { atMs, version } = fields;
   const [line, reason] = [text('line'), text('reason')];
   if (version !== 1 || typeof atMs !== 'number' || line === undefined || reason === undefined) return undefined;

@@ -1,5 +1,13 @@
 import type { MsgHdrs, NatsConnection } from '@nats-io/transport-node';
-import { type Clock, DeadlineExceeded, openDeadline, untilAborted } from '../../base/index.ts';
+import {
+  type Clock,
+  DeadlineExceeded,
+  decodeObject,
+  openDeadline,
+  parseJson,
+  readString,
+  untilAborted,
+} from '../../base/index.ts';
 import {
   connectToNats,
   type HeaderWords,
@@ -186,8 +194,7 @@ export class ClusterLink {
     for (;;) {
       // The server gives out 100,000 at a time.
       const page = await this.ask(`STREAM.INFO.${stream}`, { subjects_filter: filter, offset: found.length });
-      const subjects: unknown = Reflect.get(Object(page['state']), 'subjects');
-      const names = typeof subjects === 'object' && subjects !== null ? Object.keys(subjects) : [];
+      const names = Object.keys(decodeObject(decodeObject(page['state'])?.['subjects']) ?? {});
       found.push(...names);
       if (names.length === 0 || found.length >= Number(page['total'] ?? 0)) return found;
     }
@@ -298,24 +305,16 @@ function toReply(data: Uint8Array): Reply {
   return { isEmpty: data.length === 0, body, error: readError(body) };
 }
 
-function decode(data: Uint8Array): Readonly<Record<string, unknown>> | undefined {
-  if (data.length === 0 || data.length > ANSWER_BYTES_MAX) return undefined;
-  try {
-    const answer: unknown = JSON.parse(Buffer.from(data.buffer, data.byteOffset, data.length).toString());
-    return typeof answer === 'object' && answer !== null ? (answer as Readonly<Record<string, unknown>>) : undefined;
-  } catch {
-    return undefined;
-  }
+function decode(data: Uint8Array): Reply['body'] {
+  if (data.length > ANSWER_BYTES_MAX) return undefined;
+  return decodeObject(parseJson(Buffer.from(data.buffer, data.byteOffset, data.length).toString()));
 }
 
-function readError(answer: Readonly<Record<string, unknown>> | undefined) {
-  const error = answer?.['error'];
-  if (typeof error !== 'object' || error === null) return undefined;
-  const code: unknown = Reflect.get(error, 'err_code');
-  return {
-    code: typeof code === 'number' ? code : 0,
-    text: sanitizeErrorText(String(Reflect.get(error, 'description'))),
-  };
+function readError(answer: Reply['body']): Reply['error'] {
+  const error = decodeObject(answer?.['error']);
+  if (!error) return undefined;
+  const { err_code: code, description } = error;
+  return { code: typeof code === 'number' ? code : 0, text: sanitizeErrorText(String(description)) };
 }
 
 /** Reads the answer of a stream; an empty one is that to a message of a batch that goes on. */
@@ -330,18 +329,15 @@ function toPublishAnswer({ isEmpty, body, error }: Reply): PublishAnswer {
   };
 }
 
-function toStoredMessage(message: unknown): StoredMessage | undefined {
-  if (typeof message !== 'object' || message === null) return undefined;
-  const read = (name: string): string => {
-    const value: unknown = Reflect.get(message, name);
-    return typeof value === 'string' ? value : '';
-  };
-  const seq: unknown = Reflect.get(message, 'seq');
-  if (typeof seq !== 'number') return undefined;
+function toStoredMessage(value: unknown): StoredMessage | undefined {
+  const message = decodeObject(value);
+  const seq = message?.['seq'];
+  if (!message || typeof seq !== 'number') return undefined;
+  const read = (name: string): string => readString(message, name) ?? '';
   const headers = new Map<string, string>();
   for (const line of Buffer.from(read('hdrs'), 'base64').toString().split('\r\n')) {
-    const [, name, value] = /^([^:]+): (.*)$/.exec(line) ?? [];
-    if (name !== undefined && value !== undefined) headers.set(name, value);
+    const [, name, text] = /^([^:]+): (.*)$/.exec(line) ?? [];
+    if (name !== undefined && text !== undefined) headers.set(name, text);
   }
   return {
     subject: read('subject'),

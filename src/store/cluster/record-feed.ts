@@ -1,7 +1,8 @@
-import type { Consumer, ConsumerInfo, JsMsg } from '@nats-io/jetstream';
+import type { Consumer, JsMsg } from '@nats-io/jetstream';
 import { type LineTable, unpackLines } from '../../base/index.ts';
 import { StoreError } from '../errors.ts';
 import { STEP_HEADER } from './commit-queue.ts';
+import { withConsumer } from './consumer.ts';
 import type { ClusterLink } from './link.ts';
 import type { Subjects } from './subjects.ts';
 
@@ -93,9 +94,7 @@ export interface FeedEvents {
 /**
  * The records of all logs from a message on, in the order of the stream, read ahead.
  *
- * The consumer at the server is in the memory of one server, and ends with it. An ordered consumer of the client library would
- * wait until that server is back: its others answer that the consumer is offline. So whatever is wrong with a consumer, another one
- * is made from where this one stopped.
+ * The consumer ends with the server in whose memory it is. Whatever is wrong with it, another one is made from where it stopped.
  */
 export class RecordFeed {
   readonly #link: ClusterLink;
@@ -193,36 +192,21 @@ export class RecordFeed {
 
   async #consume(signal: AbortSignal): Promise<void> {
     const connection = await this.#link.ready();
-    const { nats } = this.#link;
-    if (!nats || signal.aborted) return;
-    const { stream } = this.#subjects;
-    const created = await this.#link.ask(`CONSUMER.CREATE.${stream}`, {
-      stream_name: stream,
-      config: {
-        deliver_policy: 'by_start_sequence',
-        opt_start_seq: this.#next,
-        filter_subjects: [this.#subjects.records],
-        ack_policy: 'none',
-        max_deliver: 1,
-        num_replicas: 1,
-        mem_storage: true,
-        inactive_threshold: UNUSED_MS * 1e6,
-      },
+    if (signal.aborted) return;
+    const { stream, records } = this.#subjects;
+    const choice = { stream, from: this.#next, subjects: [records], unusedMs: UNUSED_MS };
+    await withConsumer(this.#link, choice, async (consumer, pending) => {
+      this.#behind = pending;
+      this.#hasBegun = true;
+      // A redelivery of which nothing is left is over.
+      if (pending === 0) this.#events.onRecords();
+      try {
+        await this.#takeAll(consumer, signal);
+      } catch (cause) {
+        if (this.#link.connection === connection) this.#events.onSilent(cause);
+        throw cause;
+      }
     });
-    const info = created as unknown as ConsumerInfo;
-    this.#behind = info.num_pending;
-    this.#hasBegun = true;
-    // A redelivery of which nothing is left is over.
-    if (this.#behind === 0) this.#events.onRecords();
-    try {
-      await this.#takeAll(nats.jetstream(connection).consumers.getConsumerFromInfo(info), signal);
-    } catch (cause) {
-      if (this.#link.connection === connection) this.#events.onSilent(cause);
-      throw cause;
-    } finally {
-      // It would also end by itself.
-      this.#link.ask(`CONSUMER.DELETE.${stream}.${info.name}`).catch(() => {});
-    }
   }
 
   /**

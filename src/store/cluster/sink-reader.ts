@@ -2,11 +2,12 @@ import type { Slice, SliceBounds } from '../../model/index.ts';
 import { collectSlice } from '../collect-slice.ts';
 import type { LogChoice, SinkStart, SpoolCursor } from '../contracts.ts';
 import { StoreError } from '../errors.ts';
-import { isBefore } from '../sink-cursors.ts';
+import { advancePlace, beginPass, isBefore, type SinkPlace } from '../sink-place.ts';
 import { type CommitQueue, type Owned, STEP_HEADER, toFenced } from './commit-queue.ts';
-import { advancePlace, beginPass, parsePlace, renderPlace, type SinkPlace } from './cursor.ts';
+import { parsePlace, renderPlace } from './cursor.ts';
 import type { ClusterLink } from './link.ts';
 import { RecordFeed, type RecordMessage } from './record-feed.ts';
+import { readStreamState } from './stream.ts';
 import type { Subjects } from './subjects.ts';
 
 /** Dependencies shared by the readers of all sinks. */
@@ -74,7 +75,7 @@ export class SinkReader {
     const { link, subjects, queue } = this.#options;
     // What the reader before this one is about to store would be missing, and given out again.
     await queue.settle(this.#owned);
-    const [stored, { state }, same] = await Promise.all([
+    const [stored, info, same] = await Promise.all([
       link.readLast(subjects.stream, this.#subject),
       link.ask(`STREAM.INFO.${subjects.stream}`),
       this.#before && link.readAt(subjects.stream, this.#before.seq),
@@ -90,8 +91,7 @@ export class SinkReader {
       });
     }
     queue.note(this.#subject, stored?.seq ?? 0);
-    const lastSeq: unknown = Reflect.get(Object(state), 'last_seq');
-    this.#lastSeq = typeof lastSeq === 'number' ? lastSeq : 0;
+    this.#lastSeq = readStreamState(info).lastSeq;
     // Also if it was purged: then another replica has moved the cursor beyond it.
     this.#hasGoneBack = this.#before !== undefined && same?.headers.get(STEP_HEADER) !== this.#before.step;
     if (place) this.#place = place;

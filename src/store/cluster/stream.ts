@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { decodeObject } from '../../base/index.ts';
 import { StoreError } from '../errors.ts';
 import { LETTERS_BYTES_MAX } from '../letters.ts';
 import { ApiRefusal, type ClusterLink } from './link.ts';
@@ -167,7 +168,7 @@ async function check(link: ClusterLink, { name, config: required }: RequiredStre
 /** Reads size and last message of the answer to a request for the stream. */
 export function readStreamState(info: Readonly<Record<string, unknown>>): ClusterStreamState {
   const number = (of: unknown, field: string): number => {
-    const value: unknown = typeof of === 'object' && of !== null ? Reflect.get(of, field) : undefined;
+    const value = decodeObject(of)?.[field];
     return typeof value === 'number' ? value : 0;
   };
   const { config, state } = info;

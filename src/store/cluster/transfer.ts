@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { StoreError } from '../errors.ts';
 import type { DeadLetters } from '../letters.ts';
+import type { SinkPlace } from '../sink-place.ts';
 import { ClusterLetters } from './cluster-letters.ts';
 import type { ClusterStoreOptions } from './cluster-store.ts';
 import { CommitQueue } from './commit-queue.ts';
-import { parsePlace, type SinkPlace } from './cursor.ts';
+import { parsePlace } from './cursor.ts';
 import { ClusterLink, type StoredMessage } from './link.ts';
 import { checkClusterStream } from './stream.ts';
 import { Subjects } from './subjects.ts';

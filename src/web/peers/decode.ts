@@ -1,4 +1,4 @@
-import { isPlainObject } from '../../net/index.ts';
+import { isPlainObject } from '../../base/index.ts';
 
 /** Reads a value that another process sent; `undefined` when it is not what is expected. Never throws. */
 export type Decode<T> = (value: unknown) => T | undefined;

@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/index.ts';
-import { isPlainObject, readString } from '../../net/index.ts';
+import { isPlainObject, readString } from '../../base/index.ts';
 import type { FoundLetter, LetterDetail, LetterPage } from '../api/delivery.ts';
 import type { RecordPage } from '../api/logs.ts';
 import type { ProcessSummary } from '../api/process.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { decodeBatchAnswer, readBatchResult, readErrorCode } from '../../../src/delivery/sinks/nats/batch-answer.ts';
+import { decodeBatchAnswer, readApiCode, readBatchResult } from '../../../src/delivery/sinks/nats/batch-answer.ts';
 
 const decode = (text: string) => decodeBatchAnswer({ data: Buffer.from(text) });
 const read = (answer: object) => readBatchResult(decode(JSON.stringify(answer)), 'b1', 10);
@@ -9,7 +9,7 @@ test.for(['', 'hello', 'null', '7', '{"a":', `{"a":"${'x'.repeat(17_000)}"}`])(
   'decodeBatchAnswer() finds no answer in %j',
   (text) => {
     expect(decode(text)).toBeUndefined();
-    expect(readErrorCode(decode(text))).toBeUndefined();
+    expect(readApiCode(decode(text))).toBeUndefined();
   },
 );
 
@@ -34,9 +34,9 @@ test.for([
   expect(read(answer)).toBeUndefined();
 });
 
-test('readErrorCode() finds the code of the JetStream API', () => {
-  expect(readErrorCode(decode('{"error":{"code":400,"err_code":10199}}'))).toBe(10_199);
+test('readApiCode() finds the code of the JetStream API', () => {
+  expect(readApiCode(decode('{"error":{"code":400,"err_code":10199}}'))).toBe(10_199);
   for (const answer of ['{"error":"x"}', '{"error":{"err_code":"1"}}', '{"error":null}', '{}']) {
-    expect(readErrorCode(decode(answer))).toBeUndefined();
+    expect(readApiCode(decode(answer))).toBeUndefined();
   }
 });

@@ -5,7 +5,7 @@ import {
   parseRouterFacts,
   type RouterFacts,
   renderRouterFacts,
-} from '../../../src/logs/tail/memory.ts';
+} from '../../../src/logs/tail/router-facts.ts';
 import {
   gapsOf,
   HOUR_MS,

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { readRouterTime } from '../../../src/agent/index.ts';
 import { Zone } from '../../../src/logs/index.ts';
 import { parsePosition } from '../../../src/logs/position/position-text.ts';
-import { parseRouterFacts, renderRouterFacts } from '../../../src/logs/tail/memory.ts';
+import { parseRouterFacts, renderRouterFacts } from '../../../src/logs/tail/router-facts.ts';
 import {
   gapsOf,
   HOUR_MS,

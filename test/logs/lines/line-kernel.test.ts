@@ -19,7 +19,7 @@ function readBoth(bytes: Buffer, cuts: readonly number[], about: Situation) {
   useLineKernel();
   const render = vi.spyOn(LineKernel.prototype, 'render');
   const withKernel = read(bytes, cuts, about, true);
-  const taken = render.mock.results.reduce((sum, { value }) => sum + (value?.count ?? 0), 0);
+  const taken = render.mock.results.reduce((sum, { value }) => sum + (value?.run.count ?? 0), 0);
   render.mockRestore();
   return { without, withKernel, taken };
 }

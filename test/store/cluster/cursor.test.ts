@@ -3,16 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import {
-  advancePlace,
-  beginPass,
-  floorOf,
-  parsePlace,
-  renderPlace,
-  type SinkPlace,
-} from '../../../src/store/cluster/cursor.ts';
+import { floorOf, parsePlace, renderPlace } from '../../../src/store/cluster/cursor.ts';
 import { openState } from '../../../src/store/schema.ts';
-import { isBefore, SinkCursors } from '../../../src/store/sink-cursors.ts';
+import { SinkCursors } from '../../../src/store/sink-cursors.ts';
+import { advancePlace, beginPass, isBefore, type SinkPlace } from '../../../src/store/sink-place.ts';
 import { countRuns } from '../../support/sampled.ts';
 
 const REPLAY_MS = 1000;
@@ -24,7 +18,7 @@ const action = fc.oneof(
   fc.record({ type: fc.constant('repeat' as const), agoMs: fc.option(fc.nat(3000), { nil: undefined }) }),
 );
 
-test('a place moves, begins again and keeps what may be needed as the cursors of the embedded store do', async () => {
+test('the tables of the embedded store hold a place as it moves, begins again and keeps what may be needed', async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'router-exporter-cursor-'));
   const file = openState(join(folder.path, 'state.db'), undefined);
   const cursors = new SinkCursors(file);
@@ -40,17 +34,14 @@ test('a place moves, begins again and keeps what may be needed as the cursors of
         if (one.type === 'repeat') {
           const endedMs = one.agoMs === undefined ? undefined : nowMs - one.agoMs;
           place = beginPass(place, endedMs, REPLAY_MS) ?? place;
-          cursors.begin(sink, cursors.of(sink), endedMs);
+          cursors.repeat(sink, endedMs);
         } else {
           nowMs += one.ms;
           const index = from.index + one.records;
           const ahead = { batch: from.batch + Math.floor(index / 10), index: index % 10 };
           const next = place.pass && !isBefore(ahead, place.cursor) ? place.cursor : ahead;
           place = advancePlace(place, next, { nowMs, replayMs: REPLAY_MS }) ?? place;
-          const pass = cursors.passOf(sink);
-          const cursor = cursors.of(sink);
-          if (pass) cursors.advance(sink, pass, next, cursor, nowMs);
-          else if (isBefore(cursor, next)) cursors.move(sink, cursor, next, nowMs);
+          cursors.advance(sink, next, nowMs);
         }
         expect({ cursor: place.cursor, pass: place.pass }).toEqual({
           cursor: cursors.of(sink),

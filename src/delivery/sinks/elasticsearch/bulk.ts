@@ -1,3 +1,4 @@
+import { decodeObject, parseJson } from '../../../base/index.ts';
 import type { DeliveryReport } from '../../contracts.ts';
 import { DeliveryError } from '../../errors.ts';
 import { renderEcs } from '../../formats/ecs.ts';
@@ -160,20 +161,4 @@ function toProtocolError(sink: string, what: string): DeliveryError {
     disposition: 'retry',
     hint: 'Check that the url of this sink is that of Elasticsearch or OpenSearch, and that no pipeline changes ids',
   });
-}
-
-/** Parses JSON; `undefined` when the text is invalid. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Returns the value if it is an object; otherwise `undefined`. */
-export function decodeObject(value: unknown): Readonly<Record<string, unknown>> | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Readonly<Record<string, unknown>>)
-    : undefined;
 }

@@ -1,10 +1,9 @@
-import type { Clock } from '../../../base/index.ts';
+import { type Clock, decodeObject, parseJson } from '../../../base/index.ts';
 import type { DeliveryReport, PreflightFinding } from '../../contracts.ts';
 import { type HttpAnswer, toAnswerError } from '../../http/answer.ts';
 import type { SinkHttpClient } from '../../http/sink-http-client.ts';
 import type { OutgoingRecord } from '../../outgoing-record.ts';
 import { createTestRecord, toFindings } from '../../preflight.ts';
-import { decodeObject, parseJson } from './bulk.ts';
 
 /** The settings of the sink that the preflight uses. */
 export interface ElasticsearchTarget {

@@ -1,3 +1,4 @@
+import { decodeObject, parseJson } from '../../../base/index.ts';
 import type { DeliveryReport } from '../../contracts.ts';
 import { DeliveryError, type DeliveryErrorOptions, type DeliveryFailure } from '../../errors.ts';
 import { type HttpAnswer, toAnswerError } from '../../http/answer.ts';
@@ -68,11 +69,7 @@ function findSettingFault(words: string, answer: HttpAnswer, what: string): Deli
 /** Returns the text of a response, or the message in it when it is JSON, as with some gateways. */
 function readErrorText({ body }: HttpAnswer): string {
   if (!body.startsWith('{"')) return body;
-  try {
-    const { message, error }: { message?: unknown; error?: unknown } = JSON.parse(body);
-    const words = message ?? error;
-    return typeof words === 'string' ? words : body;
-  } catch {
-    return body;
-  }
+  const { message, error } = decodeObject(parseJson(body)) ?? {};
+  const words = message ?? error;
+  return typeof words === 'string' ? words : body;
 }

@@ -1,6 +1,6 @@
 import { type NatsLibrary, toMessageHeaders } from '../../../net/index.ts';
 import type { DeliveryError } from '../../errors.ts';
-import { decodeBatchAnswer, readBatchResult, readErrorCode } from './batch-answer.ts';
+import { decodeBatchAnswer, readApiCode, readBatchResult } from './batch-answer.ts';
 import { toNatsError } from './errors.ts';
 import type { NatsMessage } from './message.ts';
 import type { BatchPublisher, BatchResult } from './publish-in-batches.ts';
@@ -55,7 +55,7 @@ export class AtomicBatches implements BatchPublisher {
       const answer = decodeBatchAnswer(
         await connection.request(last.subject, last.payload, { headers, timeout: ackMsMax }),
       );
-      if (readErrorCode(answer) === TOO_LARGE) this.#messagesMax = Math.ceil(this.#messagesMax / 2);
+      if (readApiCode(answer) === TOO_LARGE) this.#messagesMax = Math.ceil(this.#messagesMax / 2);
       const result = readBatchResult(answer, id, messages.length);
       return result?.taken === messages.length ? result : { taken: 0 };
     } catch (cause) {

@@ -1,4 +1,5 @@
 import type { Msg } from '@nats-io/transport-node';
+import { decodeObject, parseJson } from '../../../base/index.ts';
 
 /** The parts of a server's answer to a batch that are used. */
 export interface BatchAnswer {
@@ -24,12 +25,7 @@ const ANSWER_BYTES_MAX = 16 * 1024;
 /** Decodes an answer; `undefined` when it is none. */
 export function decodeBatchAnswer({ data }: Pick<Msg, 'data'>): BatchAnswer | undefined {
   if (data.length > ANSWER_BYTES_MAX) return undefined;
-  try {
-    const answer: unknown = JSON.parse(Buffer.from(data.buffer, data.byteOffset, data.length).toString());
-    return typeof answer === 'object' && answer !== null ? answer : undefined;
-  } catch {
-    return undefined;
-  }
+  return decodeObject(parseJson(Buffer.from(data.buffer, data.byteOffset, data.length).toString()));
 }
 
 /** Returns how many of `sent` messages of a batch the stream has, and its name; `undefined` when this is not the result of the batch. */
@@ -41,8 +37,7 @@ export function readBatchResult(answer: BatchAnswer | undefined, id: string, sen
 }
 
 /** Returns the code of the error in an answer. */
-export function readErrorCode(answer: BatchAnswer | undefined): number | undefined {
-  const { error } = answer ?? {};
-  const code: unknown = typeof error === 'object' && error !== null ? Reflect.get(error, 'err_code') : undefined;
+export function readApiCode(answer: BatchAnswer | undefined): number | undefined {
+  const code = decodeObject(answer?.error)?.['err_code'];
   return typeof code === 'number' ? code : undefined;
 }

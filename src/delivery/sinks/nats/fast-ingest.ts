@@ -2,7 +2,7 @@ import type { Msg, Subscription } from '@nats-io/transport-node';
 import { type Clock, DeadlineExceeded, openDeadline, untilAborted } from '../../../base/index.ts';
 import { type NatsLibrary, toMessageHeaders } from '../../../net/index.ts';
 import { DeliveryError } from '../../errors.ts';
-import { type BatchAnswer, decodeBatchAnswer, readBatchResult, readErrorCode } from './batch-answer.ts';
+import { type BatchAnswer, decodeBatchAnswer, readApiCode, readBatchResult } from './batch-answer.ts';
 import { toNatsError } from './errors.ts';
 import type { NatsMessage } from './message.ts';
 import type { BatchPublisher, BatchResult } from './publish-in-batches.ts';
@@ -148,7 +148,7 @@ export class FastIngest implements BatchPublisher {
     batch.faultAt = result ? batch.faultAt : Math.min(batch.faultAt, sequence);
     if (result) {
       batch.result = { ...result, taken: Math.min(result.taken, batch.faultAt - 1) };
-    } else if (type !== 'gap' && (sequence === 1 || operation === END || readErrorCode(answer) === UNKNOWN_BATCH)) {
+    } else if (type !== 'gap' && (sequence === 1 || operation === END || readApiCode(answer) === UNKNOWN_BATCH)) {
       // No result follows: the batch was rejected with its first message, or the server no longer knows it.
       batch.result = { taken: Math.min(batch.acked, batch.faultAt - 1) };
     }

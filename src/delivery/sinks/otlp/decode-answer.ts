@@ -1,4 +1,5 @@
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
+import { parseJson } from '../../../base/index.ts';
 
 /** The partial result of a collector: `ExportLogsPartialSuccess`. */
 export interface PartialSuccess {
@@ -48,8 +49,10 @@ export function decodeStatusMessage(bytes: Uint8Array): string | undefined {
 
 /** Decodes an `ExportLogsServiceResponse` in JSON, which some servers send for a protobuf request. */
 export function decodeExportResponseJson(text: string): PartialSuccess | undefined {
-  const partial = readMember(parseJson(text), 'partialSuccess', 'partial_success');
-  if (partial === undefined) return parseJson(text) === undefined ? undefined : { rejected: 0, message: '' };
+  const answer = parseJson(text);
+  if (typeof answer !== 'object' || answer === null) return undefined;
+  const partial = readMember(answer, 'partialSuccess', 'partial_success');
+  if (partial === undefined) return { rejected: 0, message: '' };
   // 64-bit numbers are strings in protobuf's JSON.
   const rejected = Number(readMember(partial, 'rejectedLogRecords', 'rejected_log_records') ?? 0);
   const message = readMember(partial, 'errorMessage', 'error_message');
@@ -78,15 +81,6 @@ function tryDecode<T>(decode: () => T): T | undefined {
     return decode();
   } catch {
     // The reader throws for invalid protobuf; its error text is of no use.
-    return undefined;
-  }
-}
-
-function parseJson(text: string): object | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? value : undefined;
-  } catch {
     return undefined;
   }
 }
