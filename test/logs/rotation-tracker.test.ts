@@ -238,6 +238,18 @@ describe('takeStep() of a file that began', () => {
     expect(tracker.giveUpOverdue(listed(FIRST))).toEqual([]);
   });
 
+  test('a link is not given up for a file that was cut and not looked at since', async () => {
+    tracker.mayRead(wallAfter(SECOND, 0));
+    tracker.noteListed(listed(SECOND));
+    tracker.fail(SECOND, 'cut');
+    await clock.advance(20 * 60_000);
+    expect(tracker.giveUpOverdue(listed(SECOND))).toEqual([]);
+    tracker.fail(SECOND, 'cut');
+    await clock.advance(60_000);
+    const gaps = tracker.giveUpOverdue(listed(SECOND));
+    expect(gaps.map(({ reason }) => reason).toSorted()).toEqual(['broken-link', 'damaged']);
+  });
+
   test('a rotated file older than what was read last is late, and waits for nothing', async () => {
     tracker.complete(SECOND, createFile('c', Date.parse('2026-11-21T11:10:00Z')));
     const between = '2026-11-21-11:10:00';
