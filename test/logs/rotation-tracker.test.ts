@@ -263,6 +263,15 @@ describe('takeStep() of a file that began', () => {
     expect(tracker.giveUpOverdue(listed(FIRST, between, SECOND))).toEqual([]);
   });
 
+  test('while the rules of the zone are not known, a file with an earlier name is late although some zone has it follow', () => {
+    tracker = new Tracker(tracker.position, new Zone(undefined, [{ utcMs: 0, offsetMs: HOUR_MS }]));
+    tracker.complete(SECOND, createFile('c', Date.parse('2026-11-21T11:15:00Z')));
+    const between = '2026-11-21-11:15:00';
+    expect(tracker.mayRead(wallAfter(FIRST, 1000), between)).toBe(true);
+    expect(tracker.isLate(createFile('b'), between)).toBe(true);
+    expect(rule.matches).toEqual([]);
+  });
+
   test('a rotated file that follows what was read last is in order, although the clock was set back', () => {
     tracker.complete(SECOND, createFile('c', Date.parse('2026-11-21T11:00:00Z')));
     expect(tracker.mayRead(wallAfter(SECOND, 0), '2026-11-21-10:45:00')).toBe(true);
