@@ -356,8 +356,9 @@ export class ComponentTail {
     const gapAtMs = pending.length === 0 ? undefined : sinceMs + findGraceMs(this.#position);
     report({ type: 'log-retention', component, msToLoss: memory.retention.msToLoss(clock.monotonic()), gapAtMs });
     if (pending.length > 0 || isBehind) return;
-    // Only now was no older line left unread: lines that come from now on were written since.
-    if (this.#isAtEnd) memory.lookedAtMs = observedMs;
+    // Only now was no older line left unread: lines that come from now on were written since. Of a `current` without a line nothing
+    // says that no file before it is still being compressed.
+    if (this.#isAtEnd && open) memory.lookedAtMs = observedMs;
     memory.busySinceMs = undefined;
     report({ type: 'log-caught-up', component, isWaitingForLineEnd: (open?.tornAt.length ?? 0) > 0 });
   }
