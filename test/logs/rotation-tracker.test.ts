@@ -514,6 +514,28 @@ describe('takeStep()', () => {
     expect(tracker.giveUpOverdue(listed(SECOND))).toEqual([]);
   });
 
+  test('a file is not passed by a younger one while an older one may be it that is to be tried again', async () => {
+    tracker.open({
+      ...createFile('a'),
+      lastUtcMs: Date.parse('2026-11-21T10:50:00Z'),
+      shownMs: Date.parse('2026-11-21T10:50:00Z'),
+    });
+    tracker.shelveOpen();
+    tracker.noteListed(listed(FIRST, SECOND));
+    tracker.fail(FIRST, 'cut');
+    const unrelated = {
+      type: 'file-unrelated',
+      stamp: SECOND,
+      firstWallAsUtcMs: Date.parse('2026-11-21T12:00:00Z'),
+    } as const;
+    tracker.observe(unrelated);
+    expect(tracker.giveUpOverdue(listed(FIRST, SECOND))).toEqual([]);
+    // Now it was tried again, and is another one.
+    await clock.advance(5000);
+    tracker.observe(unrelated);
+    expect(tracker.giveUpOverdue(listed(FIRST, SECOND))).toMatchObject([{ certainty: 'certain', reason: 'expired' }]);
+  });
+
   test('a rotated file that vanishes is not the rest of one that newer lines have overtaken', () => {
     const shelved = createFile('a');
     tracker.open(shelved);

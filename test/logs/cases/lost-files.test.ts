@@ -31,6 +31,27 @@ test('case 25: a rotated file that is still empty is not done with', async () =>
   expect(gapsOf(records)).toEqual([]);
 });
 
+test('case 25: a truncated archive that is not due yet is still waited for when a younger one is there', async () => {
+  const one = line('12:00:00', 'one');
+  await using bench = await openFileBench(new Map<string, Buffer | string>([[CURRENT, one]]));
+  await bench.reader.turn();
+  const cut = 'network/log-2026-11-21-11:10:00.bz2';
+  bench.files.set(cut, Buffer.from('BZh91AY&SY')).set(CURRENT, line('12:10:00', 'three'));
+  // It is tried again at growing intervals; newer lines wait for a minute.
+  for (const seconds of [0, 30, 29, 6]) {
+    await bench.clock.advance(seconds * SECOND_MS);
+    if (seconds !== 6) expect(await bench.reader.turn()).toEqual([]);
+  }
+  bench.files
+    .set('network/log-2026-11-21-11:13:00.bz2', line('12:10:00', 'three'))
+    .set(CURRENT, line('12:13:00', 'four'));
+  const records = await bench.reader.turn();
+  bench.files.set(cut, one + line('12:05:00', 'two'));
+  records.push(...(await bench.reader.turnsFor(20 * MINUTE_MS)));
+  expect(gapsOf(records)).toEqual([]);
+  expect(messagesOf(linesOf(records)).toSorted()).toEqual(['four', 'three', 'two']);
+});
+
 test('of two files that begin alike and wait for their rest, the right one goes on, and the other is not lost for it', async () => {
   const boot = line('12:00:00', 'boot');
   const long = boot + line('12:00:05', 'a line of the longer one');
