@@ -1,4 +1,5 @@
 import { isBodyUnfinished, isFileFault } from '../errors.ts';
+import { LINK_MS_MAX } from '../evidence/link-rule.ts';
 import { FileReader, type FileRequest, type TakenLines } from '../file-reader.ts';
 import type { LogStart } from '../log-settings.ts';
 import { type ListedLog, parseStampUtcMs, type RotatedFile } from '../names.ts';
@@ -191,8 +192,8 @@ export class ComponentTail {
   /** Goes on in the file that was open; resolves with a newer listing when that shows another rotation. */
   async #followCurrent(listed: ListedLog, isLast: boolean, signal: AbortSignal): Promise<ListedLog | undefined> {
     const { open } = this.#position;
-    if (!open || listed.current === undefined) return undefined;
-    if (await this.#resumeCurrent(listed.current, open, signal)) return undefined;
+    if (!open || (listed.current === undefined && !this.#isRotatedSince(open, listed))) return undefined;
+    if (listed.current !== undefined && (await this.#resumeCurrent(listed.current, open, signal))) return undefined;
     if (!isLast) {
       // The listing may be older than the rotation that has just shown itself.
       const newer = await this.#relist();
@@ -201,6 +202,14 @@ export class ComponentTail {
     await this.#context.confirmDevice(signal);
     await this.#log.record({ type: 'current-replaced' });
     return undefined;
+  }
+
+  /** True if an unread file is listed that was rotated after the last line of `open`: that one has been rotated by then. */
+  #isRotatedSince({ lastUtcMs }: LogFile, listed: ListedLog): boolean {
+    if (lastUtcMs === undefined || this.#context.zone.isAssumed) return false;
+    return this.#listFresh(listed).some(({ stamp }) => {
+      return !isBackfill(this.#position, stamp) && parseStampUtcMs(stamp) > lastUtcMs + LINK_MS_MAX;
+    });
   }
 
   /** Goes on in the file that was open; false when `current` has become another file. */

@@ -52,6 +52,25 @@ test('case 25: a truncated archive that is not due yet is still waited for when 
   expect(messagesOf(linesOf(records)).toSorted()).toEqual(['four', 'three', 'two']);
 });
 
+test('a file is not followed any more where it is not listed, and a file that was rotated later is', async () => {
+  const one = line('12:00:00', 'one');
+  await using bench = await openFileBench(new Map<string, Buffer | string>([[CURRENT, one]]));
+  await bench.reader.turn();
+  const cut = 'network/log-2026-11-21-11:10:00.bz2';
+  const next = 'network/log-2026-11-21-11:20:00.bz2';
+  bench.files.delete(CURRENT);
+  bench.files.set(cut, Buffer.from('BZh91AY&SY')).set(next, line('12:10:00', 'three'));
+  const records = await bench.reader.turnsFor(2 * MINUTE_MS);
+  bench.files.set(cut, one + line('12:05:00', 'two')).set(CURRENT, line('12:20:00', 'four'));
+  records.push(...(await bench.reader.turnsFor(20 * MINUTE_MS)));
+  expect(linesOf(records).map(({ message, flags }) => [message, flags])).toEqual([
+    ['three', ['out_of_order']],
+    ['four', ['out_of_order']],
+    ['two', ['late']],
+  ]);
+  expect(gapsOf(records)).toEqual([]);
+});
+
 test('of two files that begin alike and wait for their rest, the right one goes on, and the other is not lost for it', async () => {
   const boot = line('12:00:00', 'boot');
   const long = boot + line('12:00:05', 'a line of the longer one');
