@@ -16,6 +16,7 @@ import {
   listFresh,
   listRemembered,
 } from '../tracker/state.ts';
+import type { Step } from '../tracker/step.ts';
 import { createLogMemory, forgetLook } from './memory.ts';
 import { type RotatedOutcome, readRotated } from './rotated-file.ts';
 import type { TailContext } from './tail-context.ts';
@@ -104,10 +105,12 @@ export class ComponentTail {
   }
 
   /**
-   * Returns what must be committed before any reading: later evidence would change the zone that is assumed for this position, and
-   * what has waited since before the agent's clock was set would begin to wait at each run.
+   * Returns what must be committed before any reading: the rotated files of a log that was never read may be gone when it has its turn;
+   * later evidence would change the zone that is assumed for this position; and what has waited since before the agent's clock was set
+   * would begin to wait at each run.
    */
-  pin(): readonly ReturnType<TrackedLog['prepare']>[] {
+  pin(listed: ListedLog): readonly ReturnType<TrackedLog['prepare']>[] {
+    if (this.#isFirstContact && listed.rotated.length > 0) return [this.#log.prepare(this.#begin(listed))];
     return this.#isUnstored ? [this.#log.prepare({ told: [] })] : [];
   }
 
@@ -133,7 +136,7 @@ export class ComponentTail {
     this.#isDeferred = false;
     await this.#log.recordIfTold({ type: 'unlisted', listed });
     this.#noted = undefined;
-    if (this.#isFirstContact) await this.#beginLog(listed);
+    if (this.#isFirstContact) await this.#log.commitIfTold(this.#begin(listed));
     await this.#resumeRotated(listed, signal);
     const newer = await this.#followCurrent(listed, isLast, signal);
     if (newer) return newer;
@@ -154,11 +157,13 @@ export class ComponentTail {
     return 'settled';
   }
 
-  /** First contact: notes what is not wanted as skipped. */
-  async #beginLog(listed: ListedLog): Promise<void> {
+  /** First contact: notes what is not wanted as skipped, and what is listed. */
+  #begin(listed: ListedLog): Step {
     const { start, contactMs, clock } = this.#context;
-    await this.#log.recordIfTold({ type: 'started', ...planStart(start, listed, contactMs, clock.now()) });
+    const step = this.#log.observe({ type: 'started', ...planStart(start, listed, contactMs, clock.now()) });
     this.#isFirstContact = false;
+    this.#noteFiles(listed);
+    return step;
   }
 
   /** True if the router has deleted all files of this log, and begun a new one. */

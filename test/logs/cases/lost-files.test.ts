@@ -11,6 +11,7 @@ import {
   openFileBench,
   SECOND_MS,
   START_MS,
+  type TurnOptions,
 } from '../../support/log-bench.ts';
 
 /** What lives of the oracle have shown about files that are missing, empty, alike or gone before their turn. */
@@ -200,7 +201,7 @@ async function openListings(contents: ReadonlyMap<string, string>, ...listings: 
         })(),
       ),
   };
-  return { bench, turn: () => bench.reader.turn({ source }) };
+  return { bench, turn: (options: TurnOptions = {}) => bench.reader.turn({ source, ...options }) };
 }
 
 const BOTH = [CURRENT, 'system/current'];
@@ -222,6 +223,16 @@ test('a file that was listed before its log had its turn, and is gone by then, i
   await using _ = bench;
   await turn();
   await bench.clock.advance(SECOND_MS);
+  const gaps = gapsOf(await turn());
+  expect(gaps).toMatchObject([{ file: 'system/log-2026-11-21-12:30:00', details: { certainty: 'certain' } }]);
+});
+
+test('a file that was listed at first contact, and is gone before its log had a turn, is a certain gap', async () => {
+  const left = 'system/log-2026-11-21-12:40:00.bz2';
+  const contents = new Map([...CONTENTS, [left, line('13:30:00', 'behind it')]]);
+  const { bench, turn } = await openListings(contents, [...BOTH, `system/${LOST}`, left], [...BOTH, left]);
+  await using _ = bench;
+  await turn({ shouldYield: () => true });
   const gaps = gapsOf(await turn());
   expect(gaps).toMatchObject([{ file: 'system/log-2026-11-21-12:30:00', details: { certainty: 'certain' } }]);
 });
