@@ -238,6 +238,18 @@ describe('takeStep() of a file that began', () => {
     expect(tracker.giveUpOverdue(listed(FIRST))).toEqual([]);
   });
 
+  test('a link is not given up for a file that was cut and not looked at since', async () => {
+    tracker.mayRead(wallAfter(SECOND, 0));
+    tracker.noteListed(listed(SECOND));
+    tracker.fail(SECOND, 'cut');
+    await clock.advance(20 * 60_000);
+    expect(tracker.giveUpOverdue(listed(SECOND))).toEqual([]);
+    tracker.fail(SECOND, 'cut');
+    await clock.advance(60_000);
+    const gaps = tracker.giveUpOverdue(listed(SECOND));
+    expect(gaps.map(({ reason }) => reason).toSorted()).toEqual(['broken-link', 'damaged']);
+  });
+
   test('a rotated file older than what was read last is late, and waits for nothing', async () => {
     tracker.complete(SECOND, createFile('c', Date.parse('2026-11-21T11:10:00Z')));
     const between = '2026-11-21-11:10:00';
@@ -249,6 +261,15 @@ describe('takeStep() of a file that began', () => {
     expect(tracker.position.sequenceEnd?.stamp).toBe(SECOND);
     await clock.advance(15 * 60_000);
     expect(tracker.giveUpOverdue(listed(FIRST, between, SECOND))).toEqual([]);
+  });
+
+  test('while the rules of the zone are not known, a file with an earlier name is late although some zone has it follow', () => {
+    tracker = new Tracker(tracker.position, new Zone(undefined, [{ utcMs: 0, offsetMs: HOUR_MS }]));
+    tracker.complete(SECOND, createFile('c', Date.parse('2026-11-21T11:15:00Z')));
+    const between = '2026-11-21-11:15:00';
+    expect(tracker.mayRead(wallAfter(FIRST, 1000), between)).toBe(true);
+    expect(tracker.isLate(createFile('b'), between)).toBe(true);
+    expect(rule.matches).toEqual([]);
   });
 
   test('a rotated file that follows what was read last is in order, although the clock was set back', () => {
@@ -491,6 +512,28 @@ describe('takeStep()', () => {
     tracker.observe({ type: 'file-unrelated', stamp: SECOND, firstWallAsUtcMs: wallMs });
     tracker.observe({ type: 'file-unrelated', stamp: SECOND, firstWallAsUtcMs: Date.UTC(2000, 0, 1, 1, 0, 30) });
     expect(tracker.giveUpOverdue(listed(SECOND))).toEqual([]);
+  });
+
+  test('a file is not passed by a younger one while an older one may be it that is to be tried again', async () => {
+    tracker.open({
+      ...createFile('a'),
+      lastUtcMs: Date.parse('2026-11-21T10:50:00Z'),
+      shownMs: Date.parse('2026-11-21T10:50:00Z'),
+    });
+    tracker.shelveOpen();
+    tracker.noteListed(listed(FIRST, SECOND));
+    tracker.fail(FIRST, 'cut');
+    const unrelated = {
+      type: 'file-unrelated',
+      stamp: SECOND,
+      firstWallAsUtcMs: Date.parse('2026-11-21T12:00:00Z'),
+    } as const;
+    tracker.observe(unrelated);
+    expect(tracker.giveUpOverdue(listed(FIRST, SECOND))).toEqual([]);
+    // Now it was tried again, and is another one.
+    await clock.advance(5000);
+    tracker.observe(unrelated);
+    expect(tracker.giveUpOverdue(listed(FIRST, SECOND))).toMatchObject([{ certainty: 'certain', reason: 'expired' }]);
   });
 
   test('a rotated file that vanishes is not the rest of one that newer lines have overtaken', () => {

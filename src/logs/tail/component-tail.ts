@@ -1,4 +1,5 @@
 import { isBodyUnfinished, isFileFault } from '../errors.ts';
+import { LINK_MS_MAX } from '../evidence/link-rule.ts';
 import { FileReader, type FileRequest, type TakenLines } from '../file-reader.ts';
 import type { LogStart } from '../log-settings.ts';
 import { type ListedLog, parseStampUtcMs, type RotatedFile } from '../names.ts';
@@ -15,6 +16,7 @@ import {
   listFresh,
   listRemembered,
 } from '../tracker/state.ts';
+import type { Step } from '../tracker/step.ts';
 import { createLogMemory, forgetLook } from './memory.ts';
 import { type RotatedOutcome, readRotated } from './rotated-file.ts';
 import type { TailContext } from './tail-context.ts';
@@ -103,10 +105,12 @@ export class ComponentTail {
   }
 
   /**
-   * Returns what must be committed before any reading: later evidence would change the zone that is assumed for this position, and
-   * what has waited since before the agent's clock was set would begin to wait at each run.
+   * Returns what must be committed before any reading: the rotated files of a log that was never read may be gone when it has its turn;
+   * later evidence would change the zone that is assumed for this position; and what has waited since before the agent's clock was set
+   * would begin to wait at each run.
    */
-  pin(): readonly ReturnType<TrackedLog['prepare']>[] {
+  pin(listed: ListedLog): readonly ReturnType<TrackedLog['prepare']>[] {
+    if (this.#isFirstContact && listed.rotated.length > 0) return [this.#log.prepare(this.#begin(listed))];
     return this.#isUnstored ? [this.#log.prepare({ told: [] })] : [];
   }
 
@@ -132,7 +136,7 @@ export class ComponentTail {
     this.#isDeferred = false;
     await this.#log.recordIfTold({ type: 'unlisted', listed });
     this.#noted = undefined;
-    if (this.#isFirstContact) await this.#beginLog(listed);
+    if (this.#isFirstContact) await this.#log.commitIfTold(this.#begin(listed));
     await this.#resumeRotated(listed, signal);
     const newer = await this.#followCurrent(listed, isLast, signal);
     if (newer) return newer;
@@ -153,11 +157,13 @@ export class ComponentTail {
     return 'settled';
   }
 
-  /** First contact: notes what is not wanted as skipped. */
-  async #beginLog(listed: ListedLog): Promise<void> {
+  /** First contact: notes what is not wanted as skipped, and what is listed. */
+  #begin(listed: ListedLog): Step {
     const { start, contactMs, clock } = this.#context;
-    await this.#log.recordIfTold({ type: 'started', ...planStart(start, listed, contactMs, clock.now()) });
+    const step = this.#log.observe({ type: 'started', ...planStart(start, listed, contactMs, clock.now()) });
     this.#isFirstContact = false;
+    this.#noteFiles(listed);
+    return step;
   }
 
   /** True if the router has deleted all files of this log, and begun a new one. */
@@ -191,8 +197,8 @@ export class ComponentTail {
   /** Goes on in the file that was open; resolves with a newer listing when that shows another rotation. */
   async #followCurrent(listed: ListedLog, isLast: boolean, signal: AbortSignal): Promise<ListedLog | undefined> {
     const { open } = this.#position;
-    if (!open || listed.current === undefined) return undefined;
-    if (await this.#resumeCurrent(listed.current, open, signal)) return undefined;
+    if (!open || (listed.current === undefined && !this.#isRotatedSince(open, listed))) return undefined;
+    if (listed.current !== undefined && (await this.#resumeCurrent(listed.current, open, signal))) return undefined;
     if (!isLast) {
       // The listing may be older than the rotation that has just shown itself.
       const newer = await this.#relist();
@@ -201,6 +207,14 @@ export class ComponentTail {
     await this.#context.confirmDevice(signal);
     await this.#log.record({ type: 'current-replaced' });
     return undefined;
+  }
+
+  /** True if an unread file is listed that was rotated after the last line of `open`: that one has been rotated by then. */
+  #isRotatedSince({ lastUtcMs }: LogFile, listed: ListedLog): boolean {
+    if (lastUtcMs === undefined || this.#context.zone.isAssumed) return false;
+    return this.#listFresh(listed).some(({ stamp }) => {
+      return !isBackfill(this.#position, stamp) && parseStampUtcMs(stamp) > lastUtcMs + LINK_MS_MAX;
+    });
   }
 
   /** Goes on in the file that was open; false when `current` has become another file. */
@@ -356,8 +370,9 @@ export class ComponentTail {
     const gapAtMs = pending.length === 0 ? undefined : sinceMs + findGraceMs(this.#position);
     report({ type: 'log-retention', component, msToLoss: memory.retention.msToLoss(clock.monotonic()), gapAtMs });
     if (pending.length > 0 || isBehind) return;
-    // Only now was no older line left unread: lines that come from now on were written since.
-    if (this.#isAtEnd) memory.lookedAtMs = observedMs;
+    // Only now was no older line left unread: lines that come from now on were written since. Of a `current` without a line nothing
+    // says that no file before it is still being compressed.
+    if (this.#isAtEnd && open) memory.lookedAtMs = observedMs;
     memory.busySinceMs = undefined;
     report({ type: 'log-caught-up', component, isWaitingForLineEnd: (open?.tornAt.length ?? 0) > 0 });
   }

@@ -87,7 +87,7 @@ async function tailDevice(options: TailOnceOptions, signal: AbortSignal): Promis
   }));
   let last: string | undefined;
   try {
-    const pins = tails.flatMap(({ tail }) => tail.pin());
+    const pins = tails.flatMap(({ component, tail }) => tail.pin(listing.logs.get(component) ?? NOT_LISTED));
     if (pins.length > 0) await commitAll(pins, context);
     if (context.isReplaced) {
       const before = tails.filter(({ component }) => positions.has(component));

@@ -104,7 +104,11 @@ export class TrackedLog {
 
   /** Takes a step and makes it durable if it tells anything. */
   async recordIfTold(observation: Observation): Promise<void> {
-    const step = this.observe(observation);
+    await this.commitIfTold(this.observe(observation));
+  }
+
+  /** Makes a step durable if it tells anything. */
+  async commitIfTold(step: Step): Promise<void> {
     if (step.told.length > 0) await this.commit(step);
   }
 

@@ -151,12 +151,19 @@ export function closeStamp(draft: Draft, stamp: string, file: LogFile | null): v
 /** A rotated file continues none of those that were begun. */
 export function noteUnrelated(draft: Draft, stamp: string, firstWallAsUtcMs: number | undefined): void {
   const { zone } = draft.rules;
-  if (firstWallAsUtcMs === undefined || zone.isAssumed) return;
+  if (firstWallAsUtcMs === undefined || zone.isAssumed || isRestAhead(draft, stamp)) return;
   const firstUtcMs = zone.toUtc(firstWallAsUtcMs, undefined).utcMs;
   // One that was written to for longer than newer lines would wait: what was rotated before it has had its time to appear.
   if (parseStampUtcMs(stamp) - firstUtcMs <= HOLD_MS || firstUtcMs < FLOOR_MS) return;
   draft.seen.unrelatedSinceMs = Math.max(draft.seen.unrelatedSinceMs, firstUtcMs);
   markPassed(draft);
+}
+
+/** True if an older rotated file was not whole and is not tried again yet: it may be the rest of any that was begun. */
+function isRestAhead({ position, rules }: Draft, stamp: string): boolean {
+  return Object.entries(position.waiting).some(
+    ([other, { isBackfill, notBeforeMs }]) => other < stamp && !isBackfill && notBeforeMs > rules.nowMs,
+  );
 }
 
 function markPassed({ position, seen }: Draft): void {

@@ -32,13 +32,15 @@ export function admitFile(draft: Draft, firstWallAsUtcMs: number, stamp: string 
   // A clock that was not set proves neither that two files belong together nor that one is missing.
   const isSet = firstWallAsUtcMs >= FLOOR_MS && endUtcMs >= FLOOR_MS && !hasFallen(draft, endUtcMs, beginsUtcMs);
   const offsetMs = linkOffsetMs(firstWallAsUtcMs, sequenceEnd.stamp, rules.zone);
-  if (offsetMs !== undefined) {
+  const isEarlier = stamp !== undefined && stamp < sequenceEnd.stamp && !isFarAhead(draft, endUtcMs);
+  // Of a timer's files each begins where any other one ends, in some zone: one with an earlier name follows only in the zone in use.
+  if (offsetMs !== undefined && (!isEarlier || isLinked(beginsUtcMs, sequenceEnd.stamp))) {
     if (isSet) noteMatch(draft, sequenceEnd, offsetMs);
     // The missing file is found.
     dropLink(draft, sequenceEnd.stamp);
     return true;
   }
-  if (stamp !== undefined && stamp < sequenceEnd.stamp && !isFarAhead(draft, endUtcMs)) {
+  if (isEarlier) {
     seen.lateStamps = new Set([...seen.lateStamps, stamp]);
     return true;
   }

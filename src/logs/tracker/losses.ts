@@ -2,7 +2,7 @@ import { type Gap, type GapEdge, type OpenGap, type Track, toGapUid } from '../e
 import { isLinked, LINK_MS_MAX } from '../evidence/link-rule.ts';
 import { type ListedLog, parseStampUtcMs, type RotatedFile } from '../names.ts';
 import { createUidPrefix } from '../position/identity.ts';
-import { type BrokenLink, createStreamState, type LogFile } from '../position/position.ts';
+import { type BrokenLink, createStreamState, type LogFile, type UnreadFile } from '../position/position.ts';
 import { FLOOR_MS, UNSYNCED_STEP_MS } from '../time/log-clock.ts';
 import { closeStamp, forgetFiles, giveUp } from './files.ts';
 import { contradict, doLinksHold } from './links.ts';
@@ -73,11 +73,17 @@ function giveUpWaiting(draft: Draft, listed: ListedLog): Gap[] {
     const entry = draft.position.waiting[rotated.stamp];
     if (!entry) return [];
     const isGone = entry.fault === 'gone' && entry.attempts >= GONE_ATTEMPTS;
-    // A file that was not looked at for long may have been finished meanwhile: it is read once more before that.
-    const isLookedAt = draft.rules.isOnlyRun || entry.notBeforeMs - entry.sinceMs >= GRACE_MS;
-    const isCut = entry.fault === 'cut' && isLookedAt && isOlder(draft, entry.sinceMs, GRACE_MS);
+    const isCut = entry.fault === 'cut' && hasWaited(draft, entry);
     return isGone || isCut ? [giveUpFile(draft, rotated, isGone ? 'expired' : 'damaged')] : [];
   });
+}
+
+/** True if a file was tried for long enough. One that nobody has looked at may have been finished meanwhile: it is read once more. */
+function hasWaited(draft: Draft, entry: UnreadFile): boolean {
+  const { sinceMs, notBeforeMs } = entry;
+  const graceMs = graceOf(entry);
+  const isLookedAt = draft.rules.isOnlyRun || notBeforeMs - sinceMs >= graceMs;
+  return isLookedAt && isOlder(draft, sinceMs, graceMs);
 }
 
 function giveUpPending(draft: Draft): Gap[] {
@@ -121,7 +127,7 @@ function giveUpLinks(draft: Draft): Gap[] {
 function mayBeMended(draft: Draft, { after }: BrokenLink): boolean {
   if (draft.rules.isOnlyRun) return false;
   return Object.entries(draft.position.waiting).some(
-    ([stamp, entry]) => stamp > after && (entry.attempts === 0 || !isOlder(draft, entry.sinceMs, graceOf(entry))),
+    ([stamp, entry]) => stamp > after && (entry.attempts === 0 || !hasWaited(draft, entry)),
   );
 }
 

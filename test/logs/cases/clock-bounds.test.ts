@@ -77,6 +77,28 @@ test('rotations that are compressed for minutes make no jump of lines that go ah
   expect(jumpsOf(bench.reader.records)).toEqual([]);
 });
 
+test('a file that is compressed for minutes while the one after it has no line yet makes no jump', async () => {
+  const quiet = (time: string) => `2026-11-21 ${time} [wan] ${time}\n`;
+  await using bench = await openFileBench(new Map([['network/current', quiet('11:54:00')]]), { zone: new Zone('UTC') });
+  const { clock, files, reader } = bench;
+  const turnAt = async (time: string) => {
+    await clock.advance(Date.parse(`2026-11-21T${time}Z`) - clock.now());
+    await reader.turn();
+  };
+  await turnAt('12:00:00');
+  // A timer rotates, and the next file is empty; the one before is in no listing while it is compressed.
+  files.set('network/current', '');
+  await turnAt('12:11:00');
+  files.set('network/log-2026-11-21-12:10:00', quiet('11:54:00'));
+  await turnAt('12:14:00');
+  await turnAt('12:21:00');
+  files.set('network/log-2026-11-21-12:20:00', quiet('12:15:00'));
+  await turnAt('12:24:00');
+  files.set('network/current', quiet('12:29:00'));
+  await turnAt('12:30:00');
+  expect(messagesOf(reader.records)).toEqual(['11:54:00', '12:15:00', '12:29:00']);
+});
+
 test('files that follow each other without a proof make no jumps, at first contact and later', async () => {
   const render = (fromMs: number, count: number) =>
     Array.from({ length: count }, (_, line) => {

@@ -11,6 +11,7 @@ import {
   openFileBench,
   SECOND_MS,
   START_MS,
+  type TurnOptions,
 } from '../../support/log-bench.ts';
 
 /** What lives of the oracle have shown about files that are missing, empty, alike or gone before their turn. */
@@ -28,6 +29,46 @@ test('case 25: a rotated file that is still empty is not done with', async () =>
   bench.files.set(name, first + line('12:30:00', 'second'));
   const records = await bench.reader.turnsFor(20 * MINUTE_MS);
   expect(messagesOf(linesOf(records))).toEqual(['second', 'third']);
+  expect(gapsOf(records)).toEqual([]);
+});
+
+test('case 25: a truncated archive that is not due yet is still waited for when a younger one is there', async () => {
+  const one = line('12:00:00', 'one');
+  await using bench = await openFileBench(new Map<string, Buffer | string>([[CURRENT, one]]));
+  await bench.reader.turn();
+  const cut = 'network/log-2026-11-21-11:10:00.bz2';
+  bench.files.set(cut, Buffer.from('BZh91AY&SY')).set(CURRENT, line('12:10:00', 'three'));
+  // It is tried again at growing intervals; newer lines wait for a minute.
+  for (const seconds of [0, 30, 29, 6]) {
+    await bench.clock.advance(seconds * SECOND_MS);
+    if (seconds !== 6) expect(await bench.reader.turn()).toEqual([]);
+  }
+  bench.files
+    .set('network/log-2026-11-21-11:13:00.bz2', line('12:10:00', 'three'))
+    .set(CURRENT, line('12:13:00', 'four'));
+  const records = await bench.reader.turn();
+  bench.files.set(cut, one + line('12:05:00', 'two'));
+  records.push(...(await bench.reader.turnsFor(20 * MINUTE_MS)));
+  expect(gapsOf(records)).toEqual([]);
+  expect(messagesOf(linesOf(records)).toSorted()).toEqual(['four', 'three', 'two']);
+});
+
+test('a file is not followed any more where it is not listed, and a file that was rotated later is', async () => {
+  const one = line('12:00:00', 'one');
+  await using bench = await openFileBench(new Map<string, Buffer | string>([[CURRENT, one]]));
+  await bench.reader.turn();
+  const cut = 'network/log-2026-11-21-11:10:00.bz2';
+  const next = 'network/log-2026-11-21-11:20:00.bz2';
+  bench.files.delete(CURRENT);
+  bench.files.set(cut, Buffer.from('BZh91AY&SY')).set(next, line('12:10:00', 'three'));
+  const records = await bench.reader.turnsFor(2 * MINUTE_MS);
+  bench.files.set(cut, one + line('12:05:00', 'two')).set(CURRENT, line('12:20:00', 'four'));
+  records.push(...(await bench.reader.turnsFor(20 * MINUTE_MS)));
+  expect(linesOf(records).map(({ message, flags }) => [message, flags])).toEqual([
+    ['three', ['out_of_order']],
+    ['four', ['out_of_order']],
+    ['two', ['late']],
+  ]);
   expect(gapsOf(records)).toEqual([]);
 });
 
@@ -160,7 +201,7 @@ async function openListings(contents: ReadonlyMap<string, string>, ...listings: 
         })(),
       ),
   };
-  return { bench, turn: () => bench.reader.turn({ source }) };
+  return { bench, turn: (options: TurnOptions = {}) => bench.reader.turn({ source, ...options }) };
 }
 
 const BOTH = [CURRENT, 'system/current'];
@@ -182,6 +223,16 @@ test('a file that was listed before its log had its turn, and is gone by then, i
   await using _ = bench;
   await turn();
   await bench.clock.advance(SECOND_MS);
+  const gaps = gapsOf(await turn());
+  expect(gaps).toMatchObject([{ file: 'system/log-2026-11-21-12:30:00', details: { certainty: 'certain' } }]);
+});
+
+test('a file that was listed at first contact, and is gone before its log had a turn, is a certain gap', async () => {
+  const left = 'system/log-2026-11-21-12:40:00.bz2';
+  const contents = new Map([...CONTENTS, [left, line('13:30:00', 'behind it')]]);
+  const { bench, turn } = await openListings(contents, [...BOTH, `system/${LOST}`, left], [...BOTH, left]);
+  await using _ = bench;
+  await turn({ shouldYield: () => true });
   const gaps = gapsOf(await turn());
   expect(gaps).toMatchObject([{ file: 'system/log-2026-11-21-12:30:00', details: { certainty: 'certain' } }]);
 });
