@@ -5,6 +5,7 @@ import { LongFirst } from './test/support/long-first.ts';
 /** Files of tests that need a process of their own, and why. All others share one per worker, which saves starting it for each. */
 const ALONE: Readonly<Record<string, string>> = {
   'test/backup/calendar.test.ts': 'changes the time zone of its process',
+  'test/net/http-date.test.ts': 'changes the time zone of its process',
   'test/settings/yaml-thread-memory.test.ts': 'measures the memory of its process',
   'test/router/connection-attempt.test.ts': 'counts the sockets of its process',
 };

@@ -36,7 +36,7 @@ export const SHARDS_MAX = 1000;
 
 /** Parses `--shard`: the index of a process, or a name with it behind the last hyphen, as pods of a StatefulSet have. */
 export function parseShard(text: string): number {
-  const index = Number(/^(?:.*-)?(\d{1,4})$/.exec(text)?.[1] ?? Number.NaN);
+  const index = Number(/^(?:[^-].*-)?(\d{1,4})$/.exec(text)?.[1] ?? Number.NaN);
   if (index < SHARDS_MAX) return index;
   throw new InvalidArgumentError(`Expected a whole number from 0 to ${SHARDS_MAX - 1}, or a name such as exporter-0.`);
 }

@@ -131,15 +131,23 @@ const CLOCK_OFFSET_MS_MAX = 60_000;
 export function parseRetryAfter(header: unknown, nowMs: number, dateHeader?: unknown): number | undefined {
   if (typeof header !== 'string') return undefined;
   if (/^\d{1,9}$/.test(header)) return Number(header) * 1000;
-  // Date.parse() also accepts texts such as "-1" and "1.5".
-  const waitMs = /^[A-Z][a-z]{2}/.test(header) ? Date.parse(header) - nowMs : Number.NaN;
-  if (Number.isNaN(waitMs)) return undefined;
-  const offsetMs = typeof dateHeader === 'string' ? Date.parse(dateHeader) - nowMs : 0;
-  return Math.abs(offsetMs) <= CLOCK_OFFSET_MS_MAX ? Math.max(0, waitMs) : Infinity;
+  const untilMs = parseHttpDate(header);
+  if (untilMs === undefined) return undefined;
+  const offsetMs = typeof dateHeader === 'string' ? (parseHttpDate(dateHeader) ?? Number.NaN) - nowMs : 0;
+  return Math.abs(offsetMs) <= CLOCK_OFFSET_MS_MAX ? Math.max(0, untilMs - nowMs) : Infinity;
 }
 
-/** Parses a date of HTTP, as in the header `Date`: milliseconds since the Unix epoch, `undefined` if there is none. */
+/** Name of a day, with which every form of a date of HTTP begins. Date.parse() also accepts texts such as "-1" and "1.5". */
+const DAY_NAME = /^[A-Z][a-z]{2}/;
+/** Zone at the end of a date. The form of asctime() has none; Date.parse() takes such a date as one of this machine's zone. */
+const ZONE = /(?:[A-Z]|[+-]\d{2}:?\d{2})$/;
+
+/**
+ * Parses a date of HTTP in any of its three forms, as in the header `Date`, which is in UTC: milliseconds since the Unix
+ * epoch, `undefined` if there is none.
+ */
 export function parseHttpDate(header: string | string[] | undefined): number | undefined {
-  const dateMs = typeof header === 'string' ? Date.parse(header) : Number.NaN;
+  if (typeof header !== 'string' || !DAY_NAME.test(header)) return undefined;
+  const dateMs = Date.parse(ZONE.test(header) ? header : `${header} GMT`);
   return Number.isNaN(dateMs) ? undefined : dateMs;
 }

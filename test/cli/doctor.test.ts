@@ -80,6 +80,24 @@ describe('doctor with a router that is well', () => {
     expect(router.counters.logouts).toBe(before + 1);
   });
 
+  test('asks no router that the configuration pauses or retires, unless it is named', async () => {
+    const before = [router.counters, other.counters];
+    const resting = (name: string, state: string) =>
+      `  - { name: ${name}, url: "${other.url}", username: monitor, password: simulated, tls: { ca_file: ca.pem }, ${state} }\n`;
+    const text = `${configure()}${resting('paused', 'state: paused')}${resting('gone', 'state: retired')}`;
+    const { code, routers, stderr } = await examine(text, simulator.caPem);
+    expect([code, routers.map(({ router: name }) => name)]).toEqual([0, ['plant-7']]);
+    expect(stderr).toBe(
+      'Not tested, because the configuration pauses or retires them (name one to test it): paused, gone\n',
+    );
+    expect([router.counters.logins, other.counters.logins]).toEqual([(before[0]?.logins ?? 0) + 1, before[1]?.logins]);
+    const ended = `${configure()}${resting('ended', 'state: paused, state_until: "2020-01-01T00:00:00Z"')}`;
+    expect((await examine(ended, simulator.caPem)).routers).toHaveLength(2);
+    expect((await examine(text, simulator.caPem, ['paused'])).routers.map(({ router: name }) => name)).toEqual([
+      'paused',
+    ]);
+  });
+
   test('gives one document with --json', async () => {
     const { code, routers, sinks, steps, learnt, find } = await examine(configure() + SINK, simulator.caPem);
     expect(code).toBe(0);

@@ -9,6 +9,9 @@ test.for([
   ['--web.external-url', 'https://example.com/a b', 'Write --web.route-prefix as in /'],
   ['--web.route-prefix', '/a b', 'Write --web.route-prefix as in /'],
   ['--web.listen-address', 'nowhere', '--web.listen-address: expected host:port'],
+  // No name that ends in 1, which would poll the routers of process 1 a second time.
+  ['--shard', '-1', 'Expected a whole number from 0 to 999'],
+  ['--shard', 'exporter', 'Expected a whole number from 0 to 999'],
 ] as const)('run and run --once refuse %s %j with exit code 2, and touch nothing', async ([flag, text, message]) => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'router-exporter-flags-'));
   const file = join(folder.path, 'router-exporter.yaml');

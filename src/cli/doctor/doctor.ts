@@ -12,7 +12,7 @@ import { examineState, type StateReport } from './state.ts';
 
 /** Options of `doctor`. */
 export interface DoctorFlags extends ConfigFlags {
-  /** Names of routers; empty = all of them, then the folder of the state and the sinks. */
+  /** Names of routers; empty = all that the agent asks, then the folder of the state and the sinks. */
   readonly routers: readonly string[];
   /** True to print JSON. */
   readonly isJson: boolean;
@@ -24,6 +24,8 @@ export interface DoctorFlags extends ConfigFlags {
 const ROUTERS_AT_ONCE = 8;
 /** With more routers than this, those without problems are shown in one line each. */
 const WHOLE_REPORTS_MAX = 3;
+/** Names of routers shown that are not tested. */
+const RESTING_SHOWN_MAX = 10;
 
 /** `doctor`: tests routers, the folder of the state and sinks step by step as the agent would use them, and reports what fails and what to do. */
 export async function doctor(flags: DoctorFlags, io: CommandIo): Promise<ExitCode> {
@@ -32,7 +34,7 @@ export async function doctor(flags: DoctorFlags, io: CommandIo): Promise<ExitCod
   const { config } = loaded;
   const routers = chooseRouters(flags, config, io);
   if (!routers) return EXIT.usage;
-  const isEmpty = routers.length + config.sinks.length === 0;
+  const isEmpty = config.routers.length + config.sinks.length === 0;
   if (isEmpty) io.stderr.write(`${flags.configFile} has no routers and no sinks\n`);
   const reports = await examineRouters(routers, config.sinks.length > 0, io);
   const sinks = flags.routers.length === 0 && !io.signal.aborted ? await trySinks(config, io) : undefined;
@@ -45,16 +47,32 @@ export async function doctor(flags: DoctorFlags, io: CommandIo): Promise<ExitCod
   return hasFailed || io.signal.aborted ? EXIT.failed : EXIT.done;
 }
 
-/** Returns the named routers; `undefined` when a name is unknown, with the reason on stderr. */
+/** Returns the named routers, or those that the agent asks; `undefined` when a name is unknown, with the reason on stderr. */
 function chooseRouters(
   { routers: names, configFile }: DoctorFlags,
   { routers }: Config,
   io: CommandIo,
 ): readonly RouterSettings[] | undefined {
-  if (names.length === 0) return routers;
+  if (names.length === 0) {
+    const nowMs = createSystemClock().now();
+    const [resting = [], asked = []] = [true, false].map((wanted) =>
+      routers.filter(({ lifecycle }) => isResting(lifecycle, nowMs) === wanted),
+    );
+    const shown = resting.slice(0, RESTING_SHOWN_MAX).map(({ name }) => name);
+    const more = resting.length > shown.length ? ` and ${resting.length - shown.length} more` : '';
+    const reason = 'Not tested, because the configuration pauses or retires them (name one to test it)';
+    if (resting.length > 0) io.stderr.write(`${reason}: ${shown.join(', ')}${more}\n`);
+    return asked;
+  }
   const unknown = names.filter((name) => !routers.some((router) => router.name === name));
   for (const name of unknown) io.stderr.write(`${renderUnknownRouter(name, routers, configFile)}\n`);
   return unknown.length > 0 ? undefined : routers.filter(({ name }) => names.includes(name));
+}
+
+/** Returns true while the configuration wants a router not to be asked. Another device may have its address by now. */
+function isResting(lifecycle: RouterSettings['lifecycle'], nowMs: number): boolean {
+  const { state = 'active', untilMs = Infinity } = lifecycle ?? {};
+  return (state === 'paused' || state === 'retired') && untilMs > nowMs;
 }
 
 /** Examines routers; reports are in the order of `routers`, without those unfinished when the command had to end. */

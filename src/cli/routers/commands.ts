@@ -79,7 +79,10 @@ export function addRouterCommands(program: Program, io: CommandIo, finish: (code
   program
     .command('doctor')
     .description('Test routers and sinks step by step, and report what fails and what to do about it.')
-    .argument('[router...]', 'names in the configuration; default: all of them, then the sinks')
+    .argument(
+      '[router...]',
+      'names in the configuration; default: all that it neither pauses nor retires, then the sinks',
+    )
     .addOption(configOption())
     .addOption(storageOption())
     .option('--verbose', 'show all steps of every router, however many there are')
