@@ -208,7 +208,7 @@ export class ClusterStore implements Store {
   }
 
   /** Removes nothing: another replica may still have a router. The janitor removes what nobody knows. */
-  keepRouters(_configured: readonly string[], _nowMs: number, _graceMs?: number): Promise<string[]> {
+  keepRouters(_configured: readonly string[], _nowMs: number): Promise<string[]> {
     return Promise.resolve([]);
   }
 
