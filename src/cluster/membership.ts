@@ -246,17 +246,11 @@ export class Membership {
 
   /** Writes what has changed, and renews or acquires the lease. Returns false if another process has it. */
   async #renew(session: Session): Promise<boolean> {
-    const { clock, settings } = this.#options;
-    const options = { ttlMs: settings.leaseMs };
     const wasHeld = this.lease.isHeld;
     if (this.#seq !== undefined) {
-      const digest = await this.#writeNames(session);
-      const sentMs = clock.monotonic();
       try {
-        this.#seq = await session.bucket.put(this.#memberKey, this.#render(digest), {
-          ...options,
-          expected: this.#seq,
-        });
+        const { seq, sentMs } = await this.#writeLease(session, this.#seq);
+        this.#seq = seq;
         this.lease.renew(sentMs);
         this.#complete(wasHeld);
         return true;
@@ -279,12 +273,7 @@ export class Membership {
       this.#reportOnce(`taken ${holder.incarnation}`, () => this.#options.report({ type: 'name-taken', by: holder }));
       return false;
     }
-    const digest = await this.#writeNames(session);
-    const sentMs = clock.monotonic();
-    const seq = await session.bucket.put(this.#memberKey, this.#render(digest), {
-      ...options,
-      expected: last?.seq ?? 0,
-    });
+    const { seq, sentMs } = await this.#writeLease(session, last?.seq ?? 0);
     // A renewal of unknown fate had arrived: the lease never ended.
     if (isOurs && this.#seq !== undefined) this.lease.renew(sentMs);
     else this.lease.acquire(sentMs);
@@ -292,6 +281,17 @@ export class Membership {
     // Its entry may have arrived before its acknowledgement.
     this.#complete(wasHeld);
     return true;
+  }
+
+  /** Writes the lease in place of the entry with the sequence `expected`. Resolves with its sequence, and when it was sent. */
+  async #writeLease(session: Session, expected: number): Promise<{ readonly seq: number; readonly sentMs: number }> {
+    const { clock, settings, startedMs, version } = this.#options;
+    const { address, leaseMs } = settings;
+    // A list is written before the lease that names it.
+    const routers = await this.#writeNames(session);
+    const sentMs = clock.monotonic();
+    const member = renderMember({ ...this.self, address, startedMs, version, routers });
+    return { seq: await session.bucket.put(this.#memberKey, member, { ttlMs: leaseMs, expected }), sentMs };
   }
 
   /** Writes the names of the routers, if the bucket has others. Returns their digest. */
@@ -303,11 +303,6 @@ export class Membership {
     await bucket.put(toListKey(settings.replica), packed, { ttlMs: LIST_TTL_MS });
     this.#written = { digest, atMs };
     return digest;
-  }
-
-  #render(digest: string): string {
-    const { settings, startedMs, version } = this.#options;
-    return renderMember({ ...this.self, address: settings.address, startedMs, version, routers: digest });
   }
 
   #onEntry(session: Session, entry: BucketEntry): void {

@@ -67,7 +67,7 @@ export type FileOutcome =
 /** One download of a file. */
 interface Attempt {
   readonly candidates: readonly LogFile[];
-  /** Reads only what follows the base of this proof, where the router can do that. */
+  /** Reads only what follows the base of this proof, where the router can do that; `undefined`: from the beginning of the file. */
   readonly resumed: { readonly file: LogFile; readonly proof: PrefixProof } | undefined;
   readonly unlessEtag: string | undefined;
   scan: Scan | undefined;
@@ -125,9 +125,10 @@ export class FileReader {
     const left = candidates().filter((file) => !refuted.some((other) => isSameFile(other, file)));
     const only = acceptsNew || stamp !== undefined ? undefined : left[0];
     const proof = only && context.facts.range !== false && 'base' in only.proof ? only.proof : undefined;
+    const isResumed = proof !== undefined && proof.base > 0;
     const attempt: Attempt = {
       candidates: left,
-      resumed: only && proof && { file: only, proof },
+      resumed: only && isResumed ? { file: only, proof } : undefined,
       unlessEtag: only && only.off === memory.etagOff ? memory.etag : undefined,
       scan: undefined,
       etag: undefined,
@@ -157,14 +158,11 @@ export class FileReader {
         return scan.read(linesOf(archives.decode(body, limits)));
       });
     }
-    const { unlessEtag } = attempt;
-    const start = wantedStart(attempt);
-    const options = { ...(start !== undefined && { start }), ...(unlessEtag !== undefined && { unlessEtag }) };
     return source.readLog(
       name,
       signal,
       (body, bodyStart = 0, about = {}) => this.#readCurrent(request, attempt, { body, bodyStart, about }),
-      options,
+      { start: attempt.resumed?.proof.base, unlessEtag: attempt.unlessEtag },
     );
   }
 
@@ -176,10 +174,9 @@ export class FileReader {
     const { context, memory } = this.#log;
     const { resumed } = attempt;
     const { body, bodyStart, about } = answer;
-    const start = wantedStart(attempt);
     const scan = new FileScan(this.#createOptions(request, attempt));
     attempt.scan = scan;
-    if (start !== undefined) context.noteRange(bodyStart === start);
+    if (resumed) context.noteRange(bodyStart === resumed.proof.base);
     if (resumed && bodyStart > 0) scan.resume(this.#start(request, resumed.file), bodyStart, resumed.proof.baseSha);
     const result = await scan.read(body);
     attempt.etag = result.kind === 'taken' ? about.etag : undefined;
@@ -307,11 +304,6 @@ export class FileReader {
     const { skipBeforeUtcMs } = position;
     return skipBeforeUtcMs && Math.min(skipBeforeUtcMs, context.contactMs ?? skipBeforeUtcMs);
   }
-}
-
-/** The place from which a file is asked for, if it is asked for in part. */
-function wantedStart({ resumed }: Attempt): number | undefined {
-  return resumed && resumed.proof.base > 0 ? resumed.proof.base : undefined;
 }
 
 /** The candidate that the file is not, where it may still be another one. */

@@ -1,6 +1,6 @@
 import { createHash, type X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
-import { type ConnectionOptions, createSecureContext, type SecureContext } from 'node:tls';
+import { type ConnectionOptions, createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
 import type { ClientTls } from '../settings/index.ts';
 
 /** Returns true if the TLS library itself must verify the certificate against the authorities. */
@@ -32,15 +32,21 @@ export function toNameOptions(name: string): { readonly host: string; readonly s
  * for SNI and verification. A caller with a pinned certificate must check {@link findOtherFingerprint} before it sends anything.
  */
 export function toTlsOptions(tls: ClientTls, host?: string): ConnectionOptions {
-  const { caPem, certPem, keyPem } = tls;
   const name = tls.serverName ?? host;
   return {
-    // An IP address may be in a certificate, but never in SNI.
     ...(name !== undefined && toNameOptions(name)),
+    ...toContextOptions(tls),
+    rejectUnauthorized: isAuthorityNeeded(tls),
+  };
+}
+
+type TrustSettings = Pick<ClientTls, 'caPem' | 'certPem' | 'keyPem'>;
+
+function toContextOptions({ caPem, certPem, keyPem }: TrustSettings): SecureContextOptions {
+  return {
     ...(caPem !== undefined && { ca: caPem }),
     ...(certPem !== undefined && { cert: certPem }),
     ...(keyPem !== undefined && { key: keyPem }),
-    rejectUnauthorized: isAuthorityNeeded(tls),
   };
 }
 
@@ -58,10 +64,7 @@ const contexts = new Map<string, WeakRef<SecureContext>>();
  * Returns the context of these trust settings, shared by all callers with the same settings. `groups` are the key exchanges to offer, best
  * first; absent = those of the TLS library. Throws what the TLS library throws for an invalid certificate or key.
  */
-export function openSecureContext(
-  { caPem, certPem, keyPem }: Pick<ClientTls, 'caPem' | 'certPem' | 'keyPem'>,
-  groups?: string,
-): SecureContext {
+export function openSecureContext({ caPem, certPem, keyPem }: TrustSettings, groups?: string): SecureContext {
   const parts = [caPem, certPem, keyPem, groups].map((part) => part ?? null);
   const key = createHash('sha256').update(JSON.stringify(parts)).digest('base64');
   const known = contexts.get(key)?.deref();
@@ -70,9 +73,7 @@ export function openSecureContext(
     if (!context.deref()) contexts.delete(other);
   }
   const context = createSecureContext({
-    ...(caPem !== undefined && { ca: caPem }),
-    ...(certPem !== undefined && { cert: certPem }),
-    ...(keyPem !== undefined && { key: keyPem }),
+    ...toContextOptions({ caPem, certPem, keyPem }),
     ...(groups !== undefined && { ecdhCurve: groups }),
   });
   contexts.set(key, new WeakRef(context));

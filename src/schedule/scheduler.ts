@@ -50,7 +50,8 @@ interface SerialQueue {
   holder: Entry | undefined;
   /** The urgent activity that runs, or is ready, beside the holder. */
   urgent: Entry | undefined;
-  readonly waiting: Entry[];
+  /** In the order in which they were due. */
+  readonly waiting: Set<Entry>;
 }
 
 interface RunInProgress {
@@ -117,7 +118,7 @@ export class Scheduler {
       entries: new Set(),
       holder: undefined,
       urgent: undefined,
-      waiting: [],
+      waiting: new Set(),
     };
     this.#queues.set(queue.name, queue);
     const schedule = new FixedRateSchedule(activity.intervalMs);
@@ -155,7 +156,7 @@ export class Scheduler {
     queue.entries.delete(entry);
     entry.state = 'removed';
     this.#dueTimes.remove(entry);
-    takeOut(queue.waiting, entry);
+    queue.waiting.delete(entry);
     this.#shares.remove(entry);
     this.#answer(entry, 'gone');
     const run = this.#running.get(entry);
@@ -265,7 +266,7 @@ export class Scheduler {
     const { queue } = entry;
     entry.state = 'waiting';
     if (queue.urgent || (queue.holder && entry.activity.isUrgent !== true)) {
-      queue.waiting.push(entry);
+      queue.waiting.add(entry);
       return;
     }
     if (!queue.holder) {
@@ -330,7 +331,7 @@ export class Scheduler {
     let outcome: RunOutcome = 'failed';
     let error: unknown;
     try {
-      outcome = await activity.run(signal, { isAwaited: () => queue.waiting.length > 0, isTriggered });
+      outcome = await activity.run(signal, { isAwaited: () => queue.waiting.size > 0, isTriggered });
     } catch (cause) {
       error = cause;
     }
@@ -390,13 +391,9 @@ export class Scheduler {
     if (queue.holder === entry) queue.holder = undefined;
     if (queue.urgent === entry) queue.urgent = undefined;
     if (queue.holder || queue.urgent) return;
-    queue.holder = queue.waiting.shift();
-    if (queue.holder) this.#wait(queue.holder);
+    const [next] = queue.waiting;
+    queue.holder = next;
+    if (next && queue.waiting.delete(next)) this.#wait(next);
     else if (queue.entries.size === 0) this.#queues.delete(queue.name);
   }
-}
-
-function takeOut<T>(list: T[], item: T): void {
-  const index = list.indexOf(item);
-  if (index >= 0) list.splice(index, 1);
 }

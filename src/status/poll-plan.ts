@@ -90,46 +90,26 @@ export function createPollPlan(
 function composePlan(modules: readonly ModuleDefinition[], intervalMs: number, readers: ReadonlySet<string>): PollPlan {
   const merged = new Map<string, TargetDraft>();
   const patterns = new Map<string, PollPattern>();
+  const add = (key: string, target: TargetDraft) => merged.set(key, mergeTargets(merged.get(key), target));
   for (const { definition, resources } of compileModules(modules)) {
-    const shared = { isIdentity: definition.isIdentity, intervalMs: toIntervalMs(definition, intervalMs) };
-    const { reader } = definition;
+    const { name, reader, isIdentity } = definition;
+    const own = { modules: [name], isIdentity };
+    const everyMs = toIntervalMs(definition, intervalMs);
+    // A reader runs once per poll; a second module that uses it can only make it run more often.
     if (reader && readers.has(reader)) {
-      const name = reader;
-      const own = {
-        name,
-        path: '',
-        resources: [],
-        reader,
-        modules: [definition.name],
-        isNamed: true,
-        isOptional: true,
-        ...UNRELATED,
-      };
-      // A reader runs once per poll; a second module that uses it can only make it run more often.
-      merged.set(`reader:${name}`, mergeTargets(merged.get(`reader:${name}`), { ...own, ...shared }));
+      add(`reader:${reader}`, { ...createTarget('', everyMs), ...own, name: reader, reader, isOptional: true });
     }
     for (const resource of resources) {
+      const { join, isConditional } = resource;
       const { path, isOptional } = resource.definition;
       const paths = expandPath(path);
       const isNamed = paths.length === 1 && paths[0] === path;
-      for (const one of paths) {
-        const own = {
-          name: one.replace(/^\//, ''),
-          path: one,
-          resources: [resource],
-          reader: undefined,
-          isNamed,
-          isOptional,
-          feeds: [],
-          needs: resource.join ? [resource.join.definition.path] : [],
-          isConditional: resource.isConditional,
-        };
-        merged.set(one, mergeTargets(merged.get(one), { ...own, modules: [definition.name], ...shared }));
-      }
-      if (resource.join) {
-        const { path: other } = resource.join.definition;
-        const feed = { ...createProbe(shared.intervalMs, other), modules: [definition.name], feeds: [resource.join] };
-        merged.set(other, mergeTargets(merged.get(other), { ...feed, isOptional: true }));
+      const needs = join ? [join.definition.path] : [];
+      const about = { ...own, resources: [resource], isNamed, isOptional, needs, isConditional };
+      for (const one of paths) add(one, { ...createTarget(one, everyMs), ...about });
+      if (join) {
+        const { path: other } = join.definition;
+        add(other, { ...createTarget(other, everyMs), modules: [name], feeds: [join], isOptional: true });
       }
       if (isNamed) continue;
       const isSure = isOptional && patterns.get(path)?.isOptional !== false;
@@ -139,9 +119,9 @@ function composePlan(modules: readonly ModuleDefinition[], intervalMs: number, r
   const isConditional = [...merged.values()].some((target) => target.isConditional);
   if (isConditional && !merged.has(PROBE)) {
     // Read after each login: another firmware needs a restart.
-    merged.set(PROBE, { ...createProbe(Math.max(intervalMs, DEVICE_INTERVAL_MS)), isIdentity: true });
+    merged.set(PROBE, { ...createTarget(PROBE, Math.max(intervalMs, DEVICE_INTERVAL_MS)), isIdentity: true });
   }
-  if (merged.size === 0) merged.set(PROBE, createProbe(intervalMs));
+  if (merged.size === 0) merged.set(PROBE, createTarget(PROBE, intervalMs));
   const ordered = [...merged.values()].toSorted((a, b) => toRank(a) - toRank(b));
   const targets = ordered.map((target, index): PollTarget => ({ index, ...target }));
   return {
@@ -179,14 +159,12 @@ function toRank({ isIdentity, reader, path, feeds }: TargetDraft): number {
   return feeds.length > 0 ? 1 : 2;
 }
 
-/** Relations of a target without resources of modules: none. */
-const UNRELATED = { feeds: [], needs: [], isConditional: false } as const;
 /** Interval of `device_info` if only conditions need it. Milliseconds. */
 const DEVICE_INTERVAL_MS = 3_600_000;
 
-function createProbe(intervalMs: number, path = PROBE): TargetDraft {
+/** A target that no module asks for. */
+function createTarget(path: string, intervalMs: number): TargetDraft {
   return {
-    ...UNRELATED,
     name: path.replace(/^\//, ''),
     path,
     resources: [],
@@ -196,5 +174,8 @@ function createProbe(intervalMs: number, path = PROBE): TargetDraft {
     intervalMs,
     isNamed: true,
     isOptional: false,
+    feeds: [],
+    needs: [],
+    isConditional: false,
   };
 }

@@ -122,10 +122,10 @@ export interface Store {
   /** True if a router that was refused with `share` may add records again. */
   hasShare(router: string): boolean;
   /**
-   * Sets the configured routers; resolves with the names of those whose state is removed, because they were not configured for
-   * `graceMs`. One call at a time.
+   * Sets the configured routers; resolves with the names of those whose state is removed, because they were not configured for a
+   * week. One call at a time.
    */
-  keepRouters(configured: readonly string[], nowMs: number, graceMs?: number): Promise<string[]>;
+  keepRouters(configured: readonly string[], nowMs: number): Promise<string[]>;
   /** Returns the value of a router stored under `key`, if there is one. */
   readValue(router: string, key: string): string | undefined;
   /** Stores a value of a router under `key`, replacing the previous one; `too-long` above 16 Ki characters. */

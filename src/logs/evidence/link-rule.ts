@@ -32,9 +32,14 @@ export function linkOffsetMs(firstWallAsUtcMs: number, stamp: string, zone: Zone
   return toOffsetMs(firstWallAsUtcMs - stampUtcMs, LINK_MS_MAX);
 }
 
+/** The multiple of the steps of all zones that is next to a difference. Milliseconds. */
+export function roundToOffset(differenceMs: number): number {
+  return Math.round(differenceMs / OFFSET_STEP_MS) * OFFSET_STEP_MS;
+}
+
 /** The offset that a zone can have and that a difference shows, unless it is further from one than `residueMsMax`. */
 export function toOffsetMs(differenceMs: number, residueMsMax: number): number | undefined {
-  const offsetMs = Math.round(differenceMs / OFFSET_STEP_MS) * OFFSET_STEP_MS;
+  const offsetMs = roundToOffset(differenceMs);
   const isZone = Math.abs(offsetMs) <= OFFSET_MS_MAX && Math.abs(differenceMs - offsetMs) <= residueMsMax;
   return isZone ? offsetMs : undefined;
 }

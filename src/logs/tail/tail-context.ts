@@ -5,7 +5,7 @@ import type { ArchivePool } from '../archive/index.ts';
 import type { LogEvent, LogSource, RecordLog, RouterTime } from '../contracts.ts';
 import { isOwnFault, isRefusal } from '../errors.ts';
 import { isZoneOpen, learnZone, noteOffset, noteRotation, noteTold } from '../evidence/learnt-zone.ts';
-import { addEvidence, judgeLinks, type LinkObservation } from '../evidence/link-rule.ts';
+import { addEvidence, judgeLinks, type LinkObservation, roundToOffset } from '../evidence/link-rule.ts';
 import { findToldOffsetMs } from '../evidence/offset-evidence.ts';
 import type { LogStart } from '../log-settings.ts';
 import type { LineMatcher } from '../matching/line-matcher.ts';
@@ -77,7 +77,6 @@ export interface TailOptions {
 const HISTORY_BYTES_MAX = 16 * 1024 * 1024;
 /** Longest interval between two looks for which an unknown zone may be inferred from the router's own time. */
 const FRESH_MS_MAX = 5 * 60_000;
-const OFFSET_STEP_MS = 15 * 60_000;
 /**
  * A router that lists its logs and does not answer for its serial number is taken for the same one when so many runs have ended for that:
  * where it answers with an error, and where the connection fails.
@@ -319,7 +318,7 @@ export class TailContext {
     if (newest === undefined || dateMs === undefined || lookedAtMs === undefined) return;
     const sinceMs = this.clock.now() - lookedAtMs;
     if (sinceMs > FRESH_MS_MAX || file?.tornAt.length !== 0) return;
-    const offByMs = Math.round((newest - dateMs) / OFFSET_STEP_MS) * OFFSET_STEP_MS;
+    const offByMs = roundToOffset(newest - dateMs);
     const agoMs = dateMs - (newest - offByMs);
     // An old line, or one whose distance no zone explains, says nothing.
     if (agoMs < -FRESH_SLACK_MS || agoMs > sinceMs + FRESH_SLACK_MS || Math.abs(offByMs) > OFF_BY_MS_MAX) return;
@@ -328,7 +327,7 @@ export class TailContext {
       return;
     }
     const wallMs = newest + (this.#learnt ? this.zone.offsetAt(newest) : 0);
-    const offsetMs = Math.round((wallMs - dateMs) / OFFSET_STEP_MS) * OFFSET_STEP_MS;
+    const offsetMs = roundToOffset(wallMs - dateMs);
     if (this.#learnt && offByMs !== 0) this.memory.isZoneDoubted = true;
     this.facts.zone.inferred = noteOffset(this.facts.zone.inferred, { utcMs: dateMs, offsetMs });
     this.#learnAgain();

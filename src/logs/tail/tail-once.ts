@@ -36,22 +36,13 @@ export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): P
 
 /** {@link tailOnce}; throws {@link OtherDevice} when the device is found to be another one than `serial` says. */
 async function tailDevice(options: TailOnceOptions, signal: AbortSignal): Promise<boolean> {
-  const { source, records, router, clock, report, isWanted, memory = new TailMemory() } = options;
-  const { shouldYield = () => false } = options;
+  const { source, records, router, isWanted, memory = new TailMemory(), shouldYield = () => false } = options;
   const list = async (): Promise<Listing> => parseListing(await source.listLogs(signal));
-  const tell = ({ logs, unknown }: Listing) => {
-    // Within a run only of the logs that it began with: the next run bounds how many there are.
-    const archives = [...logs].flatMap(([component, { rotated }]) =>
-      memory.told.has(component) ? [[component, rotated.length] as const] : [],
-    );
-    report({ type: 'logs-listed', archives: new Map(archives), unknown });
-  };
-  const stored = records.readPositions(router.name);
+  const positions = parsePositions(records.readPositions(router.name));
   const facts = records.readFacts(router.name);
   const context = new TailContext(options, memory, facts);
-  const positions = parsePositions(stored);
   // A router that does not give its logs is not asked for its time for them, either.
-  let listing = await list();
+  const listing = await list();
   if (context.needsTime && !(await askForTime(context, signal))) return true;
   if (context.zone.isAssumed && ((facts === undefined && positions.size === 0) || context.isReplaced))
     await findZone(context, listing, signal);
@@ -64,54 +55,116 @@ async function tailDevice(options: TailOnceOptions, signal: AbortSignal): Promis
       positions.delete(component);
       memory.forget(component);
     }
-    report({ type: 'logs-forgotten', components: excess });
+    context.report({ type: 'logs-forgotten', components: excess });
   }
-  const known = [...new Set([...listing.logs.keys(), ...positions.keys()])];
-  for (const component of known) memory.told.add(component);
-  tell(listing);
-  const components = known.filter((component) => isWanted(component));
-  const settled: typeof tails = [];
-  const noteListing = async () => {
-    for (const { component, tail } of tails) await tail.noteListed(listing.logs.get(component) ?? NOT_LISTED, false);
-    for (const { component, tail } of settled) await tail.noteListed(listing.logs.get(component) ?? NOT_LISTED, true);
-  };
-  const relist = async (component: string) => {
-    listing = await list();
-    tell(listing);
-    await noteListing();
-    return listing.logs.get(component) ?? NOT_LISTED;
-  };
-  const tails = sortByUrgency(components, memory, clock.monotonic()).map((component) => ({
-    component,
-    tail: new ComponentTail(context, component, positions.get(component), () => relist(component)),
-  }));
-  let last: string | undefined;
+  const turns = new LogTurns(context, { list, listing, positions, isWanted });
   try {
-    const pins = tails.flatMap(({ component, tail }) => tail.pin(listing.logs.get(component) ?? NOT_LISTED));
-    if (pins.length > 0) await commitAll(pins, context);
-    if (context.isReplaced) {
-      const before = tails.filter(({ component }) => positions.has(component));
-      // All logs of the device before end, in one step with the serial number that says so.
-      await commitAll(
-        before.map(({ tail }) => tail.replace()),
-        context,
-      );
-    }
-    await noteListing();
-    for (let next = tails.shift(); next; next = tails.shift()) {
-      if (last !== undefined && shouldYield()) return true;
-      last = next.component;
-      memory.served.add(last);
-      memory.broken.add(last);
-      const outcome = await runUnlessBusy(next.tail, listing.logs.get(last) ?? NOT_LISTED, signal);
-      memory.broken.delete(last);
-      if (outcome !== 'busy') (outcome === 'more' ? tails : settled).push(next);
-    }
-    memory.served.clear();
-    return false;
+    await turns.begin();
+    return await turns.run(shouldYield, signal);
   } finally {
     await context.settle();
     if (!signal.aborted && !context.hasLostCommit) await context.commit();
+  }
+}
+
+/** The logs of one run, and how they are listed. */
+interface LogTurnsOptions {
+  /** Asks the router for its files. */
+  readonly list: () => Promise<Listing>;
+  /** Its first answer. */
+  readonly listing: Listing;
+  /** Where the logs stood. */
+  readonly positions: ReadonlyMap<string, LogPosition | undefined>;
+  readonly isWanted: TailOnceOptions['isWanted'];
+}
+
+interface LogTurn {
+  readonly component: string;
+  readonly tail: ComponentTail;
+}
+
+/** The turns of a router's logs in one run. */
+class LogTurns {
+  readonly #context: TailContext;
+  readonly #options: LogTurnsOptions;
+  /** As the router listed its files last. */
+  #listing: Listing;
+  /** Logs that have a turn to come, in this order. */
+  readonly #waiting: LogTurn[];
+  readonly #settled: LogTurn[] = [];
+
+  constructor(context: TailContext, options: LogTurnsOptions) {
+    const { listing, positions, isWanted } = options;
+    const { memory, clock } = context;
+    this.#context = context;
+    this.#options = options;
+    this.#listing = listing;
+    const known = [...new Set([...listing.logs.keys(), ...positions.keys()])];
+    for (const component of known) memory.told.add(component);
+    this.#tell();
+    const wanted = known.filter((component) => isWanted(component));
+    this.#waiting = sortByUrgency(wanted, memory, clock.monotonic()).map((component) => ({
+      component,
+      tail: new ComponentTail(context, component, positions.get(component), () => this.#relist(component)),
+    }));
+  }
+
+  /** Makes durable what has to be before anything is read, and notes what is listed. */
+  async begin(): Promise<void> {
+    const pins = this.#waiting.flatMap(({ component, tail }) => tail.pin(this.#listedOf(component)));
+    if (pins.length > 0) await commitAll(pins, this.#context);
+    if (this.#context.isReplaced) {
+      const before = this.#waiting.filter(({ component }) => this.#options.positions.has(component));
+      // All logs of the device before end, in one step with the serial number that says so.
+      await commitAll(
+        before.map(({ tail }) => tail.replace()),
+        this.#context,
+      );
+    }
+    await this.#noteListing();
+  }
+
+  /** Reads log by log. Resolves to true if some were left because of `shouldYield`. */
+  async run(shouldYield: () => boolean, signal: AbortSignal): Promise<boolean> {
+    const { served, broken } = this.#context.memory;
+    let isFirst = true;
+    for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) {
+      if (!isFirst && shouldYield()) return true;
+      isFirst = false;
+      const { component, tail } = next;
+      served.add(component);
+      broken.add(component);
+      const outcome = await runUnlessBusy(tail, this.#listedOf(component), signal);
+      broken.delete(component);
+      if (outcome !== 'busy') (outcome === 'more' ? this.#waiting : this.#settled).push(next);
+    }
+    served.clear();
+    return false;
+  }
+
+  async #relist(component: string): Promise<ListedLog> {
+    this.#listing = await this.#options.list();
+    this.#tell();
+    await this.#noteListing();
+    return this.#listedOf(component);
+  }
+
+  #listedOf(component: string): ListedLog {
+    return this.#listing.logs.get(component) ?? NOT_LISTED;
+  }
+
+  async #noteListing(): Promise<void> {
+    for (const { component, tail } of this.#waiting) await tail.noteListed(this.#listedOf(component), false);
+    for (const { component, tail } of this.#settled) await tail.noteListed(this.#listedOf(component), true);
+  }
+
+  /** Tells what is listed; of the logs that the run began with alone, because the next run bounds how many there are. */
+  #tell(): void {
+    const { logs, unknown } = this.#listing;
+    const { memory, report } = this.#context;
+    const told = [...logs].filter(([component]) => memory.told.has(component));
+    const archives = new Map(told.map(([component, { rotated }]) => [component, rotated.length]));
+    report({ type: 'logs-listed', archives, unknown });
   }
 }
 

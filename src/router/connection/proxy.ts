@@ -80,6 +80,13 @@ export interface ProxyLeadOptions {
 
 /** Has a proxy lead a connection on to the router. The time limit is the caller's. */
 export function leadThrough({ socket, proxy, target, onCarrier, settle }: ProxyLeadOptions): void {
+  let carrier: Socket;
+  try {
+    carrier = proxy.url.startsWith('https:') ? encrypt(socket, proxy) : socket;
+  } catch (cause) {
+    settle(toProxyError(cause, proxy), null);
+    return;
+  }
   let isSettled = false;
   const dialogue = proxy.url.startsWith('socks5:')
     ? new SocksDialogue(proxy, target)
@@ -125,28 +132,20 @@ export function leadThrough({ socket, proxy, target, onCarrier, settle }: ProxyL
     carrier.once('close', onEnd);
     carrier.write(dialogue.greeting);
   };
-  let carrier = socket;
-  const onError = (cause: unknown) => end(toProxyError(cause, proxy), null);
-  if (!proxy.url.startsWith('https:')) {
-    onCarrier(carrier);
-    carrier.on('error', onError);
-    begin();
-    return;
-  }
-  try {
-    carrier = connectTls({
-      socket,
-      ...toNameOptions(toProxyAddress(proxy).host),
-      secureContext: openSecureContext({ caPem: proxy.caPem, certPem: undefined, keyPem: undefined }),
-      ALPNProtocols: ['http/1.1'],
-    });
-  } catch (cause) {
-    end(toProxyError(cause, proxy), null);
-    return;
-  }
   onCarrier(carrier);
-  carrier.on('error', onError);
-  carrier.once('secureConnect', begin);
+  carrier.on('error', (cause) => end(toProxyError(cause, proxy), null));
+  if (carrier === socket) begin();
+  else carrier.once('secureConnect', begin);
+}
+
+/** Starts TLS with the proxy itself. Throws what the TLS library throws for invalid authorities. */
+function encrypt(socket: Socket, proxy: RouterProxy): Socket {
+  return connectTls({
+    socket,
+    ...toNameOptions(toProxyAddress(proxy).host),
+    secureContext: openSecureContext({ caPem: proxy.caPem, certPem: undefined, keyPem: undefined }),
+    ALPNProtocols: ['http/1.1'],
+  });
 }
 
 function createHttpDialogue(proxy: RouterProxy, { host, port }: HostAddress): Dialogue {

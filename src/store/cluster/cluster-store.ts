@@ -1,14 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { openDeadline, untilAborted } from '../../base/index.ts';
 import type { Slice, SliceBounds } from '../../model/index.ts';
-import type { NatsServers } from '../../net/index.ts';
 import type { FactsCommit, LogChoice, LogCommit, SinkStart, SpoolCursor, Store } from '../contracts.ts';
 import type { StoreError } from '../errors.ts';
 import { Absence } from './absence.ts';
 import { ClusterLetters, type ClusterLettersOptions } from './cluster-letters.ts';
 import { CommitQueue } from './commit-queue.ts';
 import { Janitor } from './janitor.ts';
-import { ClusterLink } from './link.ts';
+import { ClusterLink, type Engine, toEngine } from './link.ts';
 import { OpenRouters } from './open-routers.ts';
 import type { DamagedRecords } from './sink-reader.ts';
 import { SinkReaders } from './sink-readers.ts';
@@ -16,11 +15,7 @@ import { StreamWatch } from './stream-watch.ts';
 import { Subjects } from './subjects.ts';
 
 /** The cluster, this replica, and who owns what. */
-export interface ClusterStoreOptions {
-  /** Servers of the engine, with account and clock. */
-  readonly servers: Omit<NatsServers, 'who' | 'peer'>;
-  /** Name of the cluster. */
-  readonly cluster: string;
+export interface ClusterStoreOptions extends Engine {
   /** Name of this replica. */
   readonly replica: string;
   /** The configured sinks, as for `setSinks`. */
@@ -78,12 +73,11 @@ export class ClusterStore implements Store {
   readonly letters: ClusterLetters;
 
   constructor(options: ClusterStoreOptions) {
-    const { servers, cluster, replica, isOwner, mayKnow = () => true, isServed = () => false } = options;
+    const { cluster, replica, isOwner, mayKnow = () => true, isServed = () => false } = options;
     this.#options = options;
     this.#sinks = options.sinks;
     const subjects = new Subjects(cluster);
-    const to = { ...servers, who: `Cluster ${cluster}`, peer: 'cluster' } as const;
-    const link = new ClusterLink(to, () => this.#watch.noteConnected(), options.onLeft);
+    const link = new ClusterLink(toEngine(options), () => this.#watch.noteConnected(), options.onLeft);
     this.#link = link;
     this.#watch = new StreamWatch({
       link,
@@ -208,7 +202,7 @@ export class ClusterStore implements Store {
   }
 
   /** Removes nothing: another replica may still have a router. The janitor removes what nobody knows. */
-  keepRouters(_configured: readonly string[], _nowMs: number, _graceMs?: number): Promise<string[]> {
+  keepRouters(_configured: readonly string[], _nowMs: number): Promise<string[]> {
     return Promise.resolve([]);
   }
 

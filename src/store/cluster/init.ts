@@ -1,10 +1,9 @@
-import type { ClusterStoreOptions } from './cluster-store.ts';
-import { ClusterLink } from './link.ts';
+import { ClusterLink, type Engine, toEngine } from './link.ts';
 import { type ClusterStream, type ClusterStreamSize, initClusterStreams } from './stream.ts';
 import { Subjects } from './subjects.ts';
 
 /** The cluster to create. */
-export interface ClusterInitOptions extends ClusterStreamSize, Pick<ClusterStoreOptions, 'servers' | 'cluster'> {}
+export interface ClusterInitOptions extends ClusterStreamSize, Engine {}
 
 /**
  * Creates the streams of a cluster that are missing, and changes none. Rejects with `broken`, naming the fields, if one is not as it
@@ -15,7 +14,7 @@ export async function initCluster({
   cluster,
   ...size
 }: ClusterInitOptions): Promise<readonly ClusterStream[]> {
-  const link = new ClusterLink({ ...servers, who: `Cluster ${cluster}`, peer: 'cluster' }, () => {});
+  const link = new ClusterLink(toEngine({ servers, cluster }));
   try {
     return await initClusterStreams(link, new Subjects(cluster), size);
   } finally {

@@ -63,6 +63,19 @@ const NOT_FOUND = 10_037;
 /** "JetStream system temporarily unavailable": the answer of a server that is cut off from the others. */
 const NOT_AVAILABLE = 10_008;
 
+/** Servers of the engine, and the cluster that it is of. */
+export interface Engine {
+  /** Servers of the engine, with account and clock. */
+  readonly servers: Omit<NatsServers, 'who' | 'peer'>;
+  /** Name of the cluster. */
+  readonly cluster: string;
+}
+
+/** The engine of a cluster as servers of NATS. */
+export function toEngine({ servers, cluster }: Engine): NatsServers {
+  return { ...servers, who: `Cluster ${cluster}`, peer: 'cluster' };
+}
+
 /**
  * Keeps one connection to the engine, opened again whenever it ends. A server that answers nothing for some seconds is left for the
  * next one: it may hang, or be cut off from the others, and its connection would stay open all the same.
@@ -85,7 +98,7 @@ export class ClusterLink {
   #sentBytes = 0;
 
   /** `onConnected` is called after each connection attempt that succeeded, `onLeft` when a server that does not answer is left. */
-  constructor(servers: NatsServers, onConnected: () => void, onLeft: () => void = () => {}) {
+  constructor(servers: NatsServers, onConnected: () => void = () => {}, onLeft: () => void = () => {}) {
     this.#servers = servers;
     this.#onConnected = onConnected;
     this.#onLeft = onLeft;

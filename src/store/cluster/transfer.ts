@@ -3,15 +3,14 @@ import { StoreError } from '../errors.ts';
 import type { DeadLetters } from '../letters.ts';
 import type { SinkPlace } from '../sink-place.ts';
 import { ClusterLetters } from './cluster-letters.ts';
-import type { ClusterStoreOptions } from './cluster-store.ts';
 import { CommitQueue } from './commit-queue.ts';
 import { parsePlace } from './cursor.ts';
-import { ClusterLink, type StoredMessage } from './link.ts';
+import { ClusterLink, type Engine, type StoredMessage, toEngine } from './link.ts';
 import { checkClusterStream } from './stream.ts';
 import { Subjects } from './subjects.ts';
 
 /** A cluster, and the routers of which the state is moved. */
-export interface ClusterTransferOptions extends Pick<ClusterStoreOptions, 'servers' | 'cluster'> {
+export interface ClusterTransferOptions extends Engine {
   /** Selects the routers. */
   readonly isWanted: (router: string) => boolean;
   /** Rejects if a replica runs one of these routers, or would. Asked before anything is read, and again before something is written. */
@@ -36,10 +35,10 @@ const ROUTERS_AT_ONCE = 32;
 
 /** Opens the stream of a cluster for one piece of work. Rejects with {@link StoreError}. */
 export async function withStream<T>(
-  { servers, cluster }: Pick<ClusterTransferOptions, 'servers' | 'cluster'>,
+  { servers, cluster }: Engine,
   work: (session: TransferSession) => Promise<T>,
 ): Promise<T> {
-  const link = new ClusterLink({ ...servers, who: `Cluster ${cluster}`, peer: 'cluster' }, () => {});
+  const link = new ClusterLink(toEngine({ servers, cluster }));
   const subjects = new Subjects(cluster);
   const queue = new CommitQueue({
     link,
@@ -71,10 +70,7 @@ export async function withStream<T>(
 }
 
 /** Opens the dead letters of a cluster for one piece of work, as a command does. Rejects with {@link StoreError}. */
-export function withClusterLetters<T>(
-  options: Pick<ClusterTransferOptions, 'servers' | 'cluster'>,
-  work: (letters: DeadLetters) => Promise<T>,
-): Promise<T> {
+export function withClusterLetters<T>(options: Engine, work: (letters: DeadLetters) => Promise<T>): Promise<T> {
   return withStream(options, ({ letters }) => work(letters));
 }
 

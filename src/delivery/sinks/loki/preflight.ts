@@ -4,15 +4,12 @@ import type { SinkHttpClient } from '../../http/sink-http-client.ts';
 import { LINE_BYTES_MAX } from './entry.ts';
 import { COMPONENTS_PER_ROUTER, countStreams, FUTURE_MS_MAX, type LokiLayout } from './layout.ts';
 import { decodeLokiLimits, type LokiLimits } from './limits.ts';
+import type { LokiSettings } from './schema.ts';
 
 /** The settings to compare with Loki's limits. */
-export interface LokiSettings {
+interface ComparedSettings extends Pick<LokiSettings, 'streamLimit' | 'maxAgeMs'> {
   /** Labels and structured metadata of the streams. */
   readonly layout: LokiLayout;
-  /** Number of streams that the Loki tenant may have. */
-  readonly streamLimit: number;
-  /** Maximum age of a line; 0 = none. Milliseconds. */
-  readonly maxAgeMs: number;
 }
 
 /** Maximum size of Loki's `/config`, usually a few hundred kilobytes. Bytes. */
@@ -34,7 +31,7 @@ export async function askLimits(client: SinkHttpClient, signal: AbortSignal): Pr
 
 /** Compares the fleet and the settings of the sink with Loki's limits. */
 export function compareLimits(
-  { layout, streamLimit, maxAgeMs }: LokiSettings,
+  { layout, streamLimit, maxAgeMs }: ComparedSettings,
   fleet: PreflightFleet,
   limits: LokiLimits | undefined,
 ): readonly PreflightFinding[] {
