@@ -46,7 +46,7 @@ const UNIT_CHANGES: readonly (readonly [before: string | RegExp, after: string])
 
 /** What comes before a version has a tilde in Debian. */
 const version = lock.version.replace('-', '~');
-const { SOURCE_DATE_EPOCH, DEBFULLNAME, DEBEMAIL } = process.env;
+const { SOURCE_DATE_EPOCH, DEBFULLNAME, DEBEMAIL, DPKG_DEB_COMPRESSOR_TYPE = 'xz' } = process.env;
 /** Who makes the package, from the variables that the tools of Debian use. */
 const maintainer = `${DEBFULLNAME ?? 'The maintainers of router-exporter'} <${DEBEMAIL ?? 'router-exporter@localhost'}>`;
 /** Time of all files, so that two builds with the same SOURCE_DATE_EPOCH are equal. */
@@ -176,7 +176,9 @@ try {
   stageControl(root, architecture);
   const file = `router-exporter_${version}_${architecture}.deb`;
   process.env['SOURCE_DATE_EPOCH'] = String(epochSeconds);
-  run('dpkg-deb', ['--root-owner-group', '-Zxz', '-z2', '--build', root, file]);
+  // Older versions of dpkg-deb do not look at the variable.
+  const compression = DPKG_DEB_COMPRESSOR_TYPE === 'xz' ? ['-Zxz', '-z2'] : [`-Z${DPKG_DEB_COMPRESSOR_TYPE}`];
+  run('dpkg-deb', ['--root-owner-group', ...compression, '--build', root, file]);
   process.stdout.write(`${file}\n`);
 } finally {
   rmSync(work, { recursive: true, force: true });

@@ -56,6 +56,18 @@ const TRIED_FAULTS = sampled<readonly FaultName[]>(
   FAULT_NAMES,
   FAULT_NAMES.filter((_fault, index) => index % 3 === 0),
 );
+/** Faults that look alike to who asks: every command is tried with one fault of each kind, and its neighbours with the others. */
+const KINDS: readonly (readonly FaultName[])[] = [
+  ['down', 'bad_certificate'],
+  ['hang'],
+  ['slow', 'slow_body'],
+  ['reset_mid_body', 'truncate_body'],
+  ['http_429', 'http_503'],
+  ['http_500', 'forbidden'],
+  ['unauthorized'],
+  ['garbage_json', 'html_200'],
+  ['huge_body'],
+];
 /** Commands that send their request once, whatever the answer. */
 const ONCE = ['api GET', 'action'];
 /** Faults that are over after a moment: every command that only reads succeeds in spite of them. */
@@ -116,12 +128,26 @@ async function inParallel(things: readonly (() => Promise<void>)[]): Promise<voi
   await Promise.all(Array.from({ length: PARALLEL }, work));
 }
 
-/** Commands that are tried under the fault at this place: all, or one in the short run. */
-function commandsAt(place: number): readonly (readonly [string, TriedCommand])[] {
-  const all = Object.entries(COMMANDS);
-  const part = all.filter((_command, index) => index === place % all.length);
-  return sampled('commands under faults', all, part);
+const ALL = Object.entries(COMMANDS);
+
+/** Commands that are tried under this fault. */
+function commandsUnder(fault: FaultName): readonly (readonly [string, TriedCommand])[] {
+  const kind = KINDS.find((faults) => faults.includes(fault));
+  // What is of no kind happens to downloads alone.
+  if (!kind) return ALL.filter(([, { path }]) => path.startsWith('/download/'));
+  return ALL.filter((_command, index) => kind[index % kind.length] === fault);
 }
+
+/** Of these commands all, or the one at this place of all in the short run. */
+function partOf(commands: readonly (readonly [string, TriedCommand])[], place: number) {
+  const part = ALL.filter((_command, index) => index === place % ALL.length);
+  return sampled('commands under faults', commands, part);
+}
+
+test('every fault is tried with three commands or more', () => {
+  const counts = FAULT_NAMES.map((fault) => [fault, commandsUnder(fault).length] as const);
+  expect(counts.filter(([, count]) => count < 3)).toEqual([]);
+});
 
 describe(`every command for one router, as a process${sampleNote('commands under faults')}`, () => {
   test(
@@ -130,7 +156,7 @@ describe(`every command for one router, as a process${sampleNote('commands under
       const silent: unknown[] = [];
       // A router for each fault, with one command at a time.
       const chains = TRIED_FAULTS.map((fault, index) => async () => {
-        for (const [name, { path }] of commandsAt(index)) {
+        for (const [name, { path }] of partOf(commandsUnder(fault), index)) {
           await simulator.routers[index]?.fault(
             fault,
             OF_CONNECTIONS.includes(fault) ? {} : { ...OPTIONS[fault], path },
@@ -153,7 +179,7 @@ describe(`every command for one router, as a process${sampleNote('commands under
       const failed: unknown[] = [];
       const chains = PASSING.map((fault, place) => async () => {
         const index = TRIED_FAULTS.length + place;
-        for (const [name, { path }] of commandsAt(index)) {
+        for (const [name, { path }] of partOf(ALL, index)) {
           if (ONCE.includes(name)) continue;
           await simulator.routers[index]?.fault(fault, { ...OPTIONS[fault], path, times: 1 });
           const end = await run(name, index, join(folder, `passing ${fault} ${name}`));

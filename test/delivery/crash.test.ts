@@ -1,11 +1,10 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { createSeededRandom } from '../../src/base/index.ts';
 import { DeadLetterStore } from '../../src/store/index.ts';
-import { startProgram } from '../support/child.ts';
+import { bundledChild, startProgram } from '../support/child.ts';
 import type { KilledCouriersPlan } from '../support/killed-workers.child.ts';
 import { sampled, sampleNote } from '../support/sampled.ts';
 import { openElasticsearchServer } from '../support/sinks/elasticsearch-server.ts';
@@ -14,7 +13,7 @@ import { openHttpServer } from '../support/sinks/http-server.ts';
 import { openNatsServer } from '../support/sinks/nats-server.ts';
 import { findTool } from '../support/tools.ts';
 
-const CHILD = fileURLToPath(new URL('../support/killed-workers.child.ts', import.meta.url));
+const CHILD = bundledChild(new URL('../support/killed-workers.child.ts', import.meta.url));
 const natsServer = findTool('nats-server');
 const KILLS = sampled('kills of delivery workers', 200, 6);
 /** More points than a process comes to between two kills, so that most of them end by one. */

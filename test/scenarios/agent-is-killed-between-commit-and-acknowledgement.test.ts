@@ -1,12 +1,11 @@
-import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { createSystemClock } from '../../src/base/index.ts';
 import type { LogRecord } from '../../src/model/index.ts';
 import { startSimulator } from '../../src/simulator/index.ts';
-import { type Program, startProgram, startRouterExporter } from '../support/child.ts';
+import { bundledChild, type Program, startProgram, startRouterExporter } from '../support/child.ts';
 import { writeRunConfig } from '../support/run-config.ts';
 
-const CHILD = fileURLToPath(new URL('../support/killed-agent.child.ts', import.meta.url));
+const CHILD = bundledChild(new URL('../support/killed-agent.child.ts', import.meta.url));
 const LINES = 40;
 
 test.for([

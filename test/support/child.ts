@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
 
 /** What a program that has ended has left. */
 export interface ProgramEnd {
@@ -23,6 +24,15 @@ export interface Program extends AsyncDisposable {
 
 /** The product's own command, which prepare-run.ts has bundled. */
 export const PROGRAM = String(process.env['BUNDLED_PROGRAM']);
+
+const CHILDREN: Readonly<Record<string, string>> = JSON.parse(process.env['BUNDLED_CHILDREN'] ?? '{}');
+
+/** A program of the tests, which prepare-run.ts has bundled, by the address of its source. */
+export function bundledChild(source: URL): string {
+  const file = CHILDREN[fileURLToPath(source)];
+  if (file === undefined) throw new RangeError(`${source.href} is not bundled`);
+  return file;
+}
 
 /** Starts the product's own command with the Node.js that runs the tests. */
 export function startRouterExporter(...args: string[]): Program {

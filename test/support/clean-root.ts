@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type Program, startProgram } from './child.ts';
 import { findTool } from './tools.ts';
 
 /** What a bare system needs of the kernel: mounts of its own, device files, and another root. */
@@ -40,6 +41,8 @@ export interface CleanRoot extends Disposable {
   run(...command: readonly string[]): RootEnd;
   /** Runs a program in it, and returns what it prints. Throws if it fails. */
   expect(...command: readonly string[]): string;
+  /** Starts a program in it as `run` does, and does not wait for its end. */
+  start(...command: readonly string[]): Program;
 }
 
 const EMULATOR = '/usr/bin/qemu-aarch64-static';
@@ -65,13 +68,16 @@ export function openCleanRoot(architecture: 'amd64' | 'arm64' = 'amd64'): CleanR
   layOutRoot(folder, architecture);
   const emulated = architecture === 'arm64' ? [EMULATOR] : [];
   for (const path of emulated) cpSync(path, join(folder, path));
-  const run = (...command: readonly string[]): RootEnd => {
-    const words = ['--mount', 'sh', '-c', ENTER, folder, ...emulated, ...command];
-    return spawnSync('unshare', words, { encoding: 'utf8', env: VARIABLES, timeout: RUN_MS_MAX });
-  };
+  const toWords = (command: readonly string[]) => ['--mount', 'sh', '-c', ENTER, folder, ...emulated, ...command];
+  const run = (...command: readonly string[]): RootEnd =>
+    spawnSync('unshare', toWords(command), { encoding: 'utf8', env: VARIABLES, timeout: RUN_MS_MAX });
   return {
     folder,
     run,
+    start(...command) {
+      const variables = Object.entries(VARIABLES).map(([name, value]) => `${name}=${value}`);
+      return startProgram('env', ['--ignore-environment', ...variables, 'unshare', ...toWords(command)]);
+    },
     expect(...command) {
       const { status, stdout, stderr } = run(...command);
       if (status !== 0) throw new RangeError(`${command.join(' ')} ended with ${status}: ${stdout}${stderr}`);
