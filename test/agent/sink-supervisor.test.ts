@@ -442,6 +442,33 @@ test('SinkSupervisor.drain() writes the refusals to the log that wait for the en
   expect(told()).toEqual([1, 2]);
 });
 
+test('SinkSupervisor.prepare() writes the refusals of a sink that is gone to the log, which would wait for the end of their minute', async () => {
+  const refused = { refused: [{ index: 0, reason: 'bad', code: '400' }] };
+  await using bench = await openBench({ a: () => Promise.resolve(refused) });
+  await bench.apply(sink('a'));
+  for (const uid of ['1', '2', '3']) {
+    bench.commit([uid]);
+    await bench.runner.whenIdle();
+  }
+  await bench.apply();
+  expect(bench.ownLog.flatMap(({ fields: { records } }) => records ?? [])).toEqual([1, 2]);
+});
+
+test('SinkSupervisor calls a sink up again that answers, although it refuses the record', async () => {
+  const answers: Deliver[] = [
+    fail('throttled'),
+    () => Promise.resolve({ refused: [{ index: 0, reason: 'bad', code: '400' }] }),
+  ];
+  await using bench = await openBench({ a: (...args) => (answers.shift() ?? fail('throttled'))(...args) });
+  await bench.apply(sink('a'));
+  bench.commit(['1']);
+  await bench.runner.whenIdle();
+  expect(bench.runner.describe()).toMatchObject([{ state: 'down' }]);
+  await bench.advance(SECOND_MS);
+  expect(bench.letters.counts()).toEqual(new Map([['a', 1]]));
+  expect(bench.runner.describe()).toMatchObject([{ state: 'up', error: null }]);
+});
+
 test('SinkSupervisor.drain() closes every sink', async () => {
   await using bench = await openBench();
   await bench.apply(sink('a'), sink('b'));

@@ -80,7 +80,8 @@ describe.skipIf(natsServer.isMissing)(`membership in a real bucket${natsServer.n
     expect(a.membership.view.listMissing(Date.now()).size).toBe(0);
     expect([a.events, b.events]).toEqual([['joined'], ['joined']]);
     const view = await withBucket(createSettings(server, 'admin'), clock, never, (one) => readView(one, clock, never));
-    expect(view.members.map(({ replica, version }) => [replica, version])).toEqual([['a', '1.2.3']]);
+    const members = view.members.map(({ replica, version, address }) => [replica, version, address]);
+    expect(members).toEqual([['a', '1.2.3', 'http://a:9847']]);
   });
 
   test('of two claims that do not know of each other, one is refused', async () => {
@@ -126,6 +127,20 @@ describe.skipIf(natsServer.isMissing)(`membership in a real bucket${natsServer.n
     expect(a.membership.lease.isEngineAway).toBe(false);
     expect([a.events[0], a.events.at(-1)]).toEqual(['joined', 'joined']);
     await a.membership.claim('plant-1');
+  });
+
+  test('a lease is renewed in good time, and the grace is as long as the settings say', async () => {
+    const server = await openServer();
+    const a = join(server, 'a', { ...createSettings(server, 'a'), statusGraceMs: 6000 });
+    const { lease } = a.membership;
+    await vi.waitFor(() => expect(lease.isHeld).toBe(true), PATIENCE);
+    const last = clock.monotonic() - lease.ageMs;
+    const renewed = () => expect(clock.monotonic() - lease.ageMs).toBeGreaterThan(last + 100);
+    await vi.waitFor(renewed, { timeout: LEASE_MS, interval: 20 });
+    await server.kill();
+    await vi.waitFor(() => expect(lease.isInGrace).toBe(true), PATIENCE);
+    await vi.waitFor(() => expect(lease.isInGrace).toBe(false), PATIENCE);
+    expect(lease.isEngineAway).toBe(true);
   });
 
   test('a lease that nobody renews ends, and a second process of the same name waits for that', async () => {

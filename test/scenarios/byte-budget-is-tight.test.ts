@@ -76,6 +76,18 @@ test('a budget that is used up ends polling but for a few signs of life, with th
   expect(readSeries(await fleet.metrics(), USED)).toBeLessThan(40_000);
 });
 
+test('the bytes of the minute before a restart count: an agent that is restarted again and again spends no more', async () => {
+  await using fleet = await startFleet({ router: { byteBudget: BUDGET_BYTES } });
+  await fleet.advance(90_000);
+  const used = readSeries(await fleet.metrics(), USED);
+  for (let time = 0; time < 2; time++) {
+    await fleet.stopAgent();
+    await fleet.startAgent();
+  }
+  expect(used).toBeGreaterThan(0);
+  expect(readSeries(await fleet.metrics(), USED)).toBeGreaterThanOrEqual(used);
+});
+
 test('a router without a budget is counted at the socket and never stretched', async () => {
   await using fleet = await startFleet();
   await fleet.advance(HOUR_MS);
