@@ -29,7 +29,7 @@ const ADVERTISE = 'an http or https URL of scheme, host, port and path prefix al
 
 /** Schema of the section `cluster`. */
 export const clusterSchema = section('Several replicas that share the routers, with NATS JetStream as their engine.', {
-  nats: section('The engine of the cluster. Set up once with `router-exporter cluster init`.', {
+  nats: section('The engine of the cluster. Set up once with `router-exporter cluster init`. Default: no cluster.', {
     ...natsServersShape,
     name: checked(
       {
@@ -79,7 +79,7 @@ export const clusterSchema = section('Several replicas that share the routers, w
     max_bytes: byteSize({
       description: 'Size of the stream that `cluster init` asks for. Default: `storage.spool_max`.',
     }).optional(),
-  }),
+  }).optional(),
 });
 
 /** The engine of a cluster, and this process in it. */
@@ -88,8 +88,7 @@ export type ClusterSettings = NonNullable<Awaited<ReturnType<typeof readCluster>
 /** Reads the section `cluster` and its files; `undefined` without one, or with a fault. */
 export async function readCluster(main: ConfigFile, keys: SoundOf<typeof clusterSchema> | undefined) {
   const place = { file: main, path: ['cluster', 'nats'] };
-  if (!keys) return undefined;
-  const { nats } = keys;
+  const nats = keys?.nats;
   if (!nats) return undefined;
   checkNatsServers(place, nats, { who: 'a cluster', kind: 'A cluster' });
   const secrets = await readNatsSecrets(place, nats, new NamedFileReader());
@@ -112,7 +111,7 @@ export async function readCluster(main: ConfigFile, keys: SoundOf<typeof cluster
   };
 }
 
-type NatsKeys = z.output<typeof clusterSchema>['nats'];
+type NatsKeys = NonNullable<z.output<typeof clusterSchema>['nats']>;
 
 /** Renders settings as the section, with secrets as they are. */
 export function renderCluster(settings: ClusterSettings): object {

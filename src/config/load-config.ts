@@ -195,8 +195,11 @@ async function resolveConfig(
   if (!options.inventory) warnOfUnknown(main, sources, remote.outcomes, storage.path);
   const resolved = [...local.routers.map(({ settings: one }) => one), ...remote.routers];
   const cluster = await readCluster(main, settings.cluster);
-  if (settings.cluster) checkCluster(main, settings, options.shard);
-  const share = settings.cluster || !options.shard ? undefined : await selectShare(resolved, options.shard, web, main);
+  const hasCluster = settings.cluster?.nats !== undefined;
+  if (hasCluster) checkCluster(main, settings, options.shard);
+  else if (settings.cluster)
+    main.faults.warn(['cluster'], 'The section is empty: this process is no member of a cluster');
+  const share = hasCluster || !options.shard ? undefined : await selectShare(resolved, options.shard, web, main);
   const config = {
     web,
     storage,

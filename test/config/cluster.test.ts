@@ -36,17 +36,26 @@ test('a written cluster is shown as it is used, without its secrets', async () =
   expect(text).not.toContain('sesame');
 });
 
+test('an empty section is no cluster, with a warning', async () => {
+  const { config, warnings } = await load(`cluster: {}\n${withRouter()}`, {
+    options: { shard: { index: 0, total: 2 } },
+  });
+  expect(config?.cluster).toBeUndefined();
+  expect(config?.shards).toBeDefined();
+  expect(warnings?.map(({ message }) => message)).toEqual([
+    'The section is empty: this process is no member of a cluster',
+  ]);
+});
+
 test.each([
   ['nats: {}', 'cluster.nats.servers: Missing key'],
-  ['{}', 'cluster.nats: Missing key'],
   ['nats: { servers: [nats-0, "tls://nats-1"] }', 'A server without TLS among servers with TLS'],
   ['nats: { servers: [nats-0], name: "plant.7" }', 'the name of a cluster'],
   ['nats: { servers: [nats-0], lease: 1s }', 'a duration with its unit from 3s to 10m'],
   ['nats: { servers: [nats-0], advertise: "ftp://a" }', 'an http or https URL'],
   ['nats: { servers: [nats-0], username: a }', '"username" needs "password"'],
 ])('%s is a fault', async (written, fault) => {
-  const text = written === '{}' ? 'cluster: {}' : `cluster: { ${written} }`;
-  const { lines } = await load(`${text}\n${withRouter()}`);
+  const { lines } = await load(`cluster: { ${written} }\n${withRouter()}`);
   expect(lines.join('\n')).toContain(fault);
 });
 
