@@ -177,7 +177,7 @@ modules:
 - A file in \`module_files\` is such a map, without the key \`modules\`. Globs are as in [files of routers](#files-of-routers). The agent does not watch these files; it reads them at a reload.
 - A module with the name of a shipped one replaces it, also in the default set. With only \`interval\` or \`min_interval\`, it changes the interval of the shipped one.
 - \`modules\` of a router, or of \`defaults\`, lists names. \`default\` stands for all shipped modules of the default set, \`"!modem"\` excludes one, regardless of the order. Your own modules must be listed.
-- Metric names: letters, digits and \`_\`. A counter ends in \`_total\`, an info metric in \`_info\`. Other names must not end in \`_total\`, \`_info\`, \`_bucket\`, \`_count\`, \`_sum\` or \`_created\`, and no name may begin with \`router_exporter_\`, \`process_\`, \`nodejs_\`, \`go_\` or \`scrape_\`, or equal a metric of the agent.
+- Metric names: letters, digits and \`_\`. A counter ends in \`_total\`, an info metric in \`_info\`. Other names must not end in \`_total\`, \`_info\`, \`_bucket\`, \`_count\`, \`_sum\` or \`_created\`, and no name may begin with \`router_exporter_\`, \`process_\`, \`nodejs_\`, \`go_\` or \`scrape_\`, be \`up\`, or equal a metric of the agent.
 - A metric name has the same type and help in all modules.
 - Label names must not begin with \`__\` or be \`router\`, \`le\` or \`quantile\`. The \`labels\` of a router must not be labels of its modules.
 - At most ${MODULES_MAX} modules, ${MODULE_RESOURCES_MAX} resources per module, ${RESOURCE_METRICS_MAX} metrics per resource, ${METRIC_LABELS_MAX} labels.

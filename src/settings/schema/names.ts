@@ -258,6 +258,8 @@ export function metricName(description: string) {
 
 /** Prefixes of names of this program, its runtime and Prometheus itself. */
 const PREFIXES_RESERVED = ['router_exporter_', 'process_', 'nodejs_', 'go_', 'scrape_'];
+/** Prometheus's own series of each target, which alerts everywhere ask for. */
+const UP = 'up';
 /** Suffixes with a meaning in OpenMetrics and Prometheus. */
 const SUFFIXES_RESERVED = ['_total', '_info', '_bucket', '_count', '_sum', '_created'];
 const SUFFIXES: Readonly<Record<string, string>> = { counter: '_total', info: '_info' };
@@ -273,6 +275,7 @@ export function findNameFault({ name: metric, type }: WrittenName): string | und
   if (metric === undefined) return undefined;
   const prefix = PREFIXES_RESERVED.find((candidate) => metric.startsWith(candidate));
   if (prefix !== undefined) return `The names that begin with "${prefix}" belong to others; choose another one`;
+  if (metric === UP) return 'The name "up" belongs to Prometheus; choose another one';
   if (type === undefined) return undefined;
   const suffix = SUFFIXES[type];
   if (suffix !== undefined) {

@@ -268,6 +268,12 @@ describe('loadConfig() on metrics of a module', () => {
     },
   );
 
+  it('refuses the metric name up, which Prometheus gives every target', async () => {
+    expect(await metricFaults('name: up, help: X, type: gauge, value: x')).toEqual([
+      `6:17: ${METRIC}.name: The name "up" belongs to Prometheus; choose another one`,
+    ]);
+  });
+
   it.each(['_total', '_info', '_bucket', '_count', '_sum', '_created'])(
     'refuses a gauge and a state set whose names end in %s',
     async (suffix) => {
