@@ -14,6 +14,7 @@ import {
   listBegun,
   listFresh,
   listRemembered,
+  mayHoldRest,
 } from '../tracker/state.ts';
 import { createLogMemory, forgetLook } from './memory.ts';
 import { type RotatedOutcome, readRotated } from './rotated-file.ts';
@@ -182,7 +183,7 @@ export class ComponentTail {
   async #resumeRotated(listed: ListedLog, signal: AbortSignal): Promise<void> {
     for (const rotated of this.#listFresh(listed)) {
       if (listBegun(this.#position).length === 0) return;
-      if (!isDue(this.#log.view, rotated.stamp)) continue;
+      if (!isDue(this.#log.view, rotated.stamp) || !mayHoldRest(this.#position, rotated.stamp)) continue;
       // While a file is not whole, it may be the one: what comes after it waits.
       if ((await this.#readRotated(rotated, 'begun', signal)) === 'unfinished') return;
     }

@@ -181,6 +181,14 @@ export function isBackfill({ waiting }: LogPosition, stamp: string): boolean {
   return waiting[stamp]?.isBackfill === true;
 }
 
+/**
+ * True if a rotated file may hold the rest of one that was begun. What is left of the history was rotated before the file that was
+ * written then, and holds the rest only of what was begun in it.
+ */
+export function mayHoldRest(position: LogPosition, stamp: string): boolean {
+  return !isBackfill(position, stamp) || position.pending.some(({ isRotated }) => isRotated);
+}
+
 /** True if a part of the history is still to be read after the live log. */
 export function hasBackfill({ waiting }: LogPosition): boolean {
   return Object.values(waiting).some((entry) => entry.isBackfill);
