@@ -11,6 +11,7 @@ import {
   isDue,
   isHolding,
   isNews,
+  isSearchOver,
   listBegun,
   listFresh,
   listRemembered,
@@ -184,8 +185,11 @@ export class ComponentTail {
     for (const rotated of this.#listFresh(listed)) {
       if (listBegun(this.#position).length === 0) return;
       if (!isDue(this.#log.view, rotated.stamp) || !mayHoldRest(this.#position, rotated.stamp)) continue;
+      const outcome = await this.#readRotated(rotated, 'begun', signal);
       // While a file is not whole, it may be the one: what comes after it waits.
-      if ((await this.#readRotated(rotated, 'begun', signal)) === 'unfinished') return;
+      if (outcome === 'unfinished') return;
+      // Each that is searched in vain is downloaded again to be read.
+      if (outcome === 'unrelated' && isSearchOver(this.#log.view)) return;
     }
   }
 
