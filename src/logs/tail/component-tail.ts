@@ -12,9 +12,11 @@ import {
   isDue,
   isHolding,
   isNews,
+  isSearchOver,
   listBegun,
   listFresh,
   listRemembered,
+  mayHoldRest,
 } from '../tracker/state.ts';
 import type { Step } from '../tracker/step.ts';
 import { createLogMemory, forgetLook } from './memory.ts';
@@ -188,9 +190,12 @@ export class ComponentTail {
   async #resumeRotated(listed: ListedLog, signal: AbortSignal): Promise<void> {
     for (const rotated of this.#listFresh(listed)) {
       if (listBegun(this.#position).length === 0) return;
-      if (!isDue(this.#log.view, rotated.stamp)) continue;
+      if (!isDue(this.#log.view, rotated.stamp) || !mayHoldRest(this.#position, rotated.stamp)) continue;
+      const outcome = await this.#readRotated(rotated, 'begun', signal);
       // While a file is not whole, it may be the one: what comes after it waits.
-      if ((await this.#readRotated(rotated, 'begun', signal)) === 'unfinished') return;
+      if (outcome === 'unfinished') return;
+      // Each that is searched in vain is downloaded again to be read.
+      if (outcome === 'unrelated' && isSearchOver(this.#log.view)) return;
     }
   }
 

@@ -10,6 +10,7 @@ import {
   HOLD_MS,
   isBegun,
   isLate,
+  isPassedBy,
   isSameFile,
   lineBehind,
   listFresh,
@@ -166,14 +167,11 @@ function isRestAhead({ position, rules }: Draft, stamp: string): boolean {
   );
 }
 
-function markPassed({ position, seen }: Draft): void {
+function markPassed(draft: Draft): void {
+  const { position } = draft;
   position.pending = position.pending.map((entry) => {
-    const { lastUtcMs, shownMs } = entry.file;
-    // Times of a clock that was not set say nothing of what came first, and are not shown.
-    if (lastUtcMs === undefined || lastUtcMs < FLOOR_MS || lastUtcMs !== shownMs) return entry;
     // A file that was begun as a rotated one has appeared already.
-    const isPassed = !entry.isRotated && lastUtcMs <= seen.unrelatedSinceMs;
-    return isPassed ? { ...entry, isPassed } : entry;
+    return !entry.isRotated && isPassedBy(draft, entry.file) ? { ...entry, isPassed: true } : entry;
   });
 }
 

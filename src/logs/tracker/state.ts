@@ -4,7 +4,7 @@ import { LINK_MS_MAX, type LinkFacts, type LinkObservation } from '../evidence/l
 import { type ListedLog, parseStampUtcMs, type RotatedFile } from '../names.ts';
 import { createUidPrefix } from '../position/identity.ts';
 import { type LogFile, type LogPosition, toLastEdge, type UnreadFile } from '../position/position.ts';
-import { UNSYNCED_STEP_MS } from '../time/log-clock.ts';
+import { FLOOR_MS, UNSYNCED_STEP_MS } from '../time/log-clock.ts';
 import type { Zone } from '../time/zone.ts';
 import type { Told } from './observation.ts';
 
@@ -179,6 +179,31 @@ export function isDue({ position, rules }: View, stamp: string): boolean {
 /** True if a rotated file is part of the history that is read after the live log. */
 export function isBackfill({ waiting }: LogPosition, stamp: string): boolean {
   return waiting[stamp]?.isBackfill === true;
+}
+
+/**
+ * True if a rotated file may hold the rest of one that was begun. What is left of the history was rotated before the file that was
+ * written then, and holds the rest only of what was begun in it.
+ */
+export function mayHoldRest(position: LogPosition, stamp: string): boolean {
+  return !isBackfill(position, stamp) || position.pending.some(({ isRotated }) => isRotated);
+}
+
+/** True if an unrelated rotated file was written to for long after the last line of this one: its rest would have appeared before. */
+export function isPassedBy({ seen }: Pick<LogState, 'seen'>, { lastUtcMs, shownMs }: LogFile): boolean {
+  // Times of a clock that was not set say nothing of what came first, and are not shown.
+  if (lastUtcMs === undefined || lastUtcMs < FLOOR_MS || lastUtcMs !== shownMs) return false;
+  return lastUtcMs <= seen.unrelatedSinceMs;
+}
+
+/**
+ * True if the rest of all files that were begun would have appeared before the unrelated rotated files that were seen. A name from a
+ * clock that was ahead may be that of any file.
+ */
+export function isSearchOver({ position, seen, rules }: View): boolean {
+  const { open, pending } = position;
+  if ([...seen.listed].some((stamp) => parseStampUtcMs(stamp) > rules.nowMs)) return false;
+  return pending.every(({ isPassed }) => isPassed) && (open === undefined || isPassedBy({ seen }, open));
 }
 
 /** True if a part of the history is still to be read after the live log. */

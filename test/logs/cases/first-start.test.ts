@@ -225,3 +225,17 @@ test('case 61: of a long history no more than the budget is read before the live
   const newest = events.flatMap((event) => (event.type === 'log-read' ? [event.newestUtcMs ?? 0] : []));
   expect(newest.at(-1)).toBe(Math.max(...newest));
 });
+
+test('what is left of a long history is downloaded once, and not searched for the rest of the live log before', async () => {
+  const line = (time: string, message: string) => `2026-11-21 ${time} [wan] ${message}\n`;
+  const hours = ['05', '06', '07', '08', '09', '10'];
+  const files = new Map([
+    ...hours.map((hour) => [`network/log-2026-11-21-${hour}:30:00`, line(`${hour}:00:00`, `at ${hour}`)] as const),
+    ['network/current', line('11:00:00', 'now')],
+  ]);
+  await using bench = await openFileBench(files, { historyBytesMax: 1, zone: new Zone('UTC') });
+  for (const _ of hours) await bench.reader.turn();
+  expect(messagesOf(bench.reader.records)).toEqual(['at 05', 'now', 'at 06', 'at 07', 'at 08', 'at 09', 'at 10']);
+  const archives = bench.asked.filter((name) => name !== 'network/current');
+  expect(archives).toEqual(hours.map((hour) => `network/log-2026-11-21-${hour}:30:00`));
+});

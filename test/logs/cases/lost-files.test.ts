@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { LogSource } from '../../../src/logs/index.ts';
+import { type LogSource, Zone } from '../../../src/logs/index.ts';
 import { SourceError } from '../../../src/model/index.ts';
 import {
   gapsOf,
@@ -84,6 +84,20 @@ test('of two files that begin alike and wait for their rest, the right one goes 
   const records = await bench.reader.turn();
   expect(messagesOf(linesOf(records))).toEqual(['rest', 'newest']);
   expect(gapsOf(records)).toEqual([]);
+});
+
+test('behind an outage that was too long, one rotated file is searched in vain, and each is downloaded to be read', async () => {
+  await using bench = await openFileBench(new Map([[CURRENT, line('11:59:00', 'one')]]), { zone: new Zone('UTC') });
+  await bench.reader.turn();
+  bench.files.set(CURRENT, line('20:00:00', 'last'));
+  const names = ['17', '18', '19'].map((hour) => `network/log-2026-11-21-${hour}:30:00`);
+  for (const [index, name] of names.entries()) bench.files.set(name, line(`${17 + index}:00:00`, `${17 + index}`));
+  await bench.clock.advance(8 * HOUR_MS);
+  bench.asked.length = 0;
+  const records = await bench.reader.turn();
+  expect(messagesOf(linesOf(records))).toEqual(['17', '18', '19', 'last']);
+  expect(gapsOf(records)).toMatchObject([{ details: { certainty: 'certain', reason: 'expired' } }]);
+  expect(bench.asked.filter((name) => name !== CURRENT).toSorted()).toEqual([names[0], ...names]);
 });
 
 test.each([
@@ -246,4 +260,15 @@ test('a file that was listed after its log had its turn, and is gone at the next
   await bench.clock.advance(SECOND_MS);
   const gaps = gapsOf(await turn());
   expect(gaps).toMatchObject([{ file: 'network/log-2026-11-21-12:30:00', details: { certainty: 'certain' } }]);
+});
+
+test('the rest of a file that was rotated while the clock was ahead is found behind an outage, and is no gap', async () => {
+  await using bench = await openFileBench(new Map([[CURRENT, line('11:59:00', 'one')]]), { zone: new Zone('UTC') });
+  await bench.reader.turn();
+  bench.files.set('network/log-2027-11-21-17:00:00', line('11:59:00', 'one') + line('12:30:00', 'two'));
+  bench.files.set('network/log-2026-11-21-18:30:00', line('17:00:00', 'three')).set(CURRENT, line('18:30:00', 'four'));
+  await bench.clock.advance(8 * HOUR_MS);
+  const records = await bench.reader.turn();
+  expect(messagesOf(linesOf(records))).toEqual(['two', 'three', 'four']);
+  expect(gapsOf(records)).toEqual([]);
 });
