@@ -166,6 +166,7 @@ test('timezone and labels of a router stand in its lines, events and series', as
   const metrics = await fleet.metrics();
   expect(metrics).toContain('router_up{router="sim-1",site="munich"} 1\n');
   expect(metrics).toContain('router_uptime_seconds{router="sim-1",site="munich"}');
+  expect(metrics).toMatch(/^router_clock_offset_seconds\{router="sim-1",site="munich"\} -28800/m);
 });
 
 test.each([
