@@ -202,8 +202,9 @@ export class ComponentTail {
   /** Goes on in the file that was open; resolves with a newer listing when that shows another rotation. */
   async #followCurrent(listed: ListedLog, isLast: boolean, signal: AbortSignal): Promise<ListedLog | undefined> {
     const { open } = this.#position;
-    if (!open || (listed.current === undefined && !this.#isRotatedSince(open, listed))) return undefined;
-    if (listed.current !== undefined && (await this.#resumeCurrent(listed.current, open, signal))) return undefined;
+    if (!open) return undefined;
+    const isOther = listed.current !== undefined && !(await this.#resumeCurrent(listed.current, open, signal));
+    if (!isOther && !this.#isRotatedUnseen(listed)) return undefined;
     if (!isLast) {
       // The listing may be older than the rotation that has just shown itself.
       const newer = await this.#relist();
@@ -214,9 +215,14 @@ export class ComponentTail {
     return undefined;
   }
 
-  /** True if an unread file is listed that was rotated after the last line of `open`: that one has been rotated by then. */
-  #isRotatedSince({ lastUtcMs }: LogFile, listed: ListedLog): boolean {
-    if (lastUtcMs === undefined || this.#context.zone.isAssumed) return false;
+  /**
+   * True if `current` could not be looked at, and an unread file is listed that was rotated after the last line of the open one: that
+   * has been rotated by then, too.
+   */
+  #isRotatedUnseen(listed: ListedLog): boolean {
+    const lastUtcMs = this.#position.open?.lastUtcMs;
+    const isSeen = listed.current !== undefined && !this.#hasFailed;
+    if (isSeen || lastUtcMs === undefined || this.#context.zone.isAssumed) return false;
     return this.#listFresh(listed).some(({ stamp }) => {
       return !isBackfill(this.#position, stamp) && parseStampUtcMs(stamp) > lastUtcMs + LINK_MS_MAX;
     });

@@ -72,6 +72,24 @@ test('a file is not followed any more where it is not listed, and a file that wa
   expect(gapsOf(records)).toEqual([]);
 });
 
+test('a file is not followed any more where current cannot be downloaded, and a file that was rotated later is listed', async () => {
+  await using bench = await openFileBench(new Map([...LINKED_LOG, [CURRENT, line('12:00:00', 'one')]]));
+  await bench.reader.turn();
+  // The file with its rest was deleted before the next look.
+  bench.files
+    .set('network/log-2026-11-21-11:20:00.bz2', line('12:10:00', 'three'))
+    .set(CURRENT, line('12:20:00', 'four'));
+  const busy = new SourceError('http', 'error 500', { disposition: 'retry', status: 500, isAnswered: true });
+  bench.refusals.set(CURRENT, busy);
+  const records = await bench.reader.turnsFor(2 * MINUTE_MS);
+  bench.refusals.delete(CURRENT);
+  records.push(...(await bench.reader.turnsFor(20 * MINUTE_MS)));
+  const network = records.filter(({ component }) => component === 'network');
+  expect(messagesOf(linesOf(network))).toEqual(['three', 'four']);
+  expect(network.flatMap(({ flags = [] }) => flags)).not.toContain('late');
+  expect(gapsOf(network)).toMatchObject([{ file: CURRENT, details: { reason: 'expired' } }]);
+});
+
 test('of two files that begin alike and wait for their rest, the right one goes on, and the other is not lost for it', async () => {
   const boot = line('12:00:00', 'boot');
   const long = boot + line('12:00:05', 'a line of the longer one');
