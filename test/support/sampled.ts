@@ -5,7 +5,7 @@ export const SAMPLES = {
   'lives of the oracle in a cluster': 'none',
   'commands under faults': 'each command at least once, every third fault of the simulator',
   'compiled WebAssembly': 'only whether its source has changed since',
-  'largest files': 'not parsed',
+  'largest files': 'one of four',
   'kills of delivery workers': '6 of 200',
   'kills at a commit': 'every third commit',
   'tests of alerts': 'every eighth file',
