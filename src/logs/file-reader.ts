@@ -277,7 +277,7 @@ export class FileReader {
     // The beginning of the file may just have shown the zone.
     log.alignTimes();
     const { position, view, memory, component, observedMs } = log;
-    const { router, zone, matcher, order, clock } = log.context;
+    const { router, zone, matcher, clock } = log.context;
     const file = findFile(position, candidate) ?? candidate;
     const waitingTo = stamp === undefined ? undefined : position.waiting[stamp]?.to;
     const isInOrder = trackOf(view, file, stamp) === 'live';
@@ -290,7 +290,6 @@ export class FileReader {
       file: name,
       flags: flagsFor(view, file, stamp),
       matcher: matcher?.of(component),
-      order,
       behind: lineBehind(position, file) ?? waitingTo ?? undefined,
       ...(isInOrder && { stream: position.stream, notBeforeMs: memory.lookedAtMs, skew: memory.skew }),
       skipBeforeUtcMs: this.#skipBeforeUtcMs,

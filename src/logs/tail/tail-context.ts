@@ -12,7 +12,6 @@ import type { LineMatcher } from '../matching/line-matcher.ts';
 import { parseStampUtcMs } from '../names.ts';
 import type { LogFile } from '../position/position.ts';
 import { FLOOR_MS } from '../time/log-clock.ts';
-import type { DateOrder } from '../time/stamp.ts';
 import type { Zone } from '../time/zone.ts';
 import type { TailMemory } from './memory.ts';
 import {
@@ -54,8 +53,6 @@ export interface TailOptions {
   readonly historyBytesMax?: number | undefined;
   /** True if no later run follows: nothing is kept back for lines that a later run might bring. */
   readonly isOnlyRun?: boolean | undefined;
-  /** The order of day and month in dates that can be read in both and say nothing about it. Default: day first. */
-  readonly dateOrder?: DateOrder | undefined;
   /** The last time in which the router was not asked: what it deleted meanwhile is a gap of that. Default: none. */
   readonly pause?: LifecyclePause | undefined;
   /** State of earlier runs of this process. */
@@ -110,7 +107,6 @@ export class TailContext {
   readonly report: (event: LogEvent) => void;
   readonly start: LogStart;
   readonly historyBytes: number;
-  readonly order: DateOrder | undefined;
   readonly isOnlyRun: boolean;
   readonly readTime: TailOptions['readTime'];
   readonly pause: LifecyclePause | undefined;
@@ -158,7 +154,6 @@ export class TailContext {
     this.report = options.report;
     this.start = options.start ?? 'all';
     this.historyBytes = options.historyBytesMax ?? HISTORY_BYTES_MAX;
-    this.order = options.dateOrder;
     this.isOnlyRun = options.isOnlyRun ?? false;
     this.readTime = options.readTime;
     this.matcher = options.matcher;

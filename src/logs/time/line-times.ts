@@ -3,15 +3,7 @@ import { addToPace, type Pace } from '../evidence/link-rule.ts';
 import { type ParsedLine, parseLine, parseRest } from '../lines/parse-line.ts';
 import type { LogFileDraft, StreamDraft } from '../position/position.ts';
 import { type ClockJump, type ClockVerdict, type LineWindow, LogClock, type SkewBounds } from './log-clock.ts';
-import {
-  type DateOrder,
-  parseStamp,
-  renderTimestamp,
-  type Stamp,
-  type StampContext,
-  toSecond,
-  type WallTime,
-} from './stamp.ts';
+import { parseStamp, renderTimestamp, type Stamp, type StampContext, toSecond, type WallTime } from './stamp.ts';
 import type { UtcTime, Zone } from './zone.ts';
 
 /** Context for the times of all lines of one reading. */
@@ -26,8 +18,6 @@ export interface TimeContext {
   /** The agent's clock while lines arrive. Default: stands still at `observedMs`. */
   readonly now?: (() => number) | undefined;
   readonly skew?: SkewBounds | undefined;
-  /** The order of day and month where nothing else says it. Default: day first. */
-  readonly order?: DateOrder | undefined;
 }
 
 /** A time as it is shown. */
@@ -234,7 +224,7 @@ export class LineTimes {
 
   get #stampContext(): StampContext {
     return {
-      order: this.#state.order ?? this.#context.order ?? 'dmy',
+      order: this.#state.order ?? 'dmy',
       lineBeforeMs: this.#last.wall?.asUtcMs ?? this.#file.lastUtcMs,
       endMs: this.#context.endMs ?? this.#context.observedMs,
     };
