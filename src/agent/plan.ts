@@ -75,10 +75,10 @@ export async function preparePlan(config: Config, options: PlanOptions, isTrial 
   const backup = config.backup && (await prepareBackup(config.backup, clock));
   const sinkChange = await sinks.prepare(config.sinks, isTrial);
   const hasSinks = config.sinks.length > 0;
-  const { routers, logRules, redact } = config;
+  const { routers } = config;
   const create: FleetWish['create'] = (one, lifecycle) =>
     createRouter({ settings: one, lifecycle, hasSinks, lines, backup: backup?.plan });
-  const common = { hasSinks, backup: config.backup, logRules, redact };
+  const common = { hasSinks, backup: config.backup };
   return {
     config,
     compare: () => fleet.compare({ routers, common }),
@@ -90,7 +90,10 @@ export async function preparePlan(config: Config, options: PlanOptions, isTrial 
       options.setFleetSize(routers.length + (config.shards?.others.size ?? 0));
       if (backup) sayWhere(backup, logger);
       // Side by side: a removed sink that hangs must not take the time in which removed routers are logged out of.
-      const [change] = await Promise.all([fleet.apply({ routers, common, create }, signal), sinkChange.commit(signal)]);
+      const [change] = await Promise.all([
+        fleet.apply({ routers, common, lines, create }, signal),
+        sinkChange.commit(signal),
+      ]);
       try {
         await forgetRouters(config, store, clock, logger);
       } catch (cause) {

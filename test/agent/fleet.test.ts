@@ -34,6 +34,7 @@ async function createBench() {
         {
           routers,
           common,
+          lines: options.lines,
           create: (settings, state) => {
             created.push(settings.name);
             return new RouterAgent({ ...options, settings, lifecycle: state });

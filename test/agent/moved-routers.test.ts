@@ -102,6 +102,7 @@ async function openReplica() {
     {
       routers: NAMES.map((name) => createRouterSettings(router.url, { name, modules, poll })),
       common: {},
+      lines: options.lines,
       create: (settings, state) => {
         takenMs.set(settings.name, clock.monotonic());
         return new RouterAgent({ ...options, settings, lifecycle: state, hasSinks: false, gate: share });

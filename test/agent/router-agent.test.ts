@@ -174,6 +174,24 @@ test('RouterAgent ships lines, shows them, and tells what they cost', async () =
   expect(bench.metrics()).toContain('router_log_lines_total{router="plant-7",component="network"} 1\n');
 });
 
+test('RouterAgent ends a run over the logs when the rules for their lines change, and goes on with the others', async () => {
+  await using bench = await openRouterAgent();
+  const asked = Promise.withResolvers<void>();
+  bench.answers.set('?log_file=', () => asked.resolve());
+  const run = bench.run('logs');
+  await asked.promise;
+  bench.agent.useLines(new LineProcessing([], []));
+  bench.agent.useLines(new LineProcessing([], [{ pattern: 'line', replacement: 'word' }]));
+  expect(await run).toBe('done');
+  bench.answers.delete('?log_file=');
+  await bench.run('logs');
+  await bench.clock.advance(MINUTE_MS);
+  await bench.run('logs');
+  expect(bench.store.lines.map((line) => JSON.parse(line).message)).toEqual(['a word']);
+  expect([bench.logins(), bench.logouts()]).toEqual([1, 0]);
+  expect(bench.ownLog.filter(({ level }) => level !== 'info')).toEqual([]);
+});
+
 test('RouterAgent tells that the store is broken, and of no other fault of it', async () => {
   await using bench = await openRouterAgent();
   bench.store.fault = full;

@@ -171,6 +171,44 @@ test('a router that is removed together with a sink that hangs is logged out of'
   expect(fleet.router(1).counters).toMatchObject({ logins: 1, logouts: 1 });
 });
 
+test('other rules for log lines hold from the reload on, and touch no session and no schedule', async () => {
+  const gauge = {
+    name: 'router_log_queue_length',
+    help: 'Queue.',
+    type: 'gauge',
+    components: ['*'],
+    pattern: 'queue has (?P<length>\\d+) entries',
+    labels: [],
+    fixedLabels: {},
+    value: 'length',
+  } as const;
+  const words = { name: 'router_log_words_total', help: 'Words.', type: 'counter' } as const;
+  const counter = { ...words, components: ['*'], pattern: 'word', labels: [], fixedLabels: {} } as const;
+  await using fleet = await startFleet({ routers: 2, config: (config) => ({ ...config, logRules: [gauge] }) });
+  fleet.router().appendLog('network', 'queue has 7 entries, pin=4711');
+  await fleet.advance(2 * MINUTE_MS);
+  expect(await fleet.metrics()).toContain('router_log_queue_length{router="sim-1",component="network"} 7\n');
+  const polls = fleet.router(1).counters.requests['GET /status/sysdetail/system'] ?? 0;
+
+  await fleet.reload((config) => ({
+    ...config,
+    logRules: [counter],
+    redact: [{ pattern: 'pin=\\d+', replacement: '[redacted]' }],
+  }));
+  fleet.router().appendLog('network', 'a word of pin=4711');
+  await fleet.advance(2 * MINUTE_MS);
+
+  expect(fleet.records.map(({ message }) => message)).toEqual([
+    'queue has 7 entries, pin=4711',
+    'a word of [redacted]',
+  ]);
+  const metrics = await fleet.metrics();
+  expect(metrics).toContain('router_log_words_total{router="sim-1",component="network"} 1\n');
+  expect(metrics).not.toContain('router_log_queue_length{');
+  for (const index of [0, 1]) expect(fleet.router(index).counters).toMatchObject({ logins: 1, logouts: 0 });
+  expect(fleet.router(1).counters.requests['GET /status/sysdetail/system']).toBe(polls + 2);
+});
+
 test('sinks that are added by a reload get what comes from then on, and logs begin to be followed', async () => {
   await using fleet = await startFleet({ config: (config) => ({ ...config, sinks: [] }) });
   fleet.router().appendLog('network', 'a line');

@@ -5,6 +5,7 @@ import type { FleetExposition } from '../../exposition/index.ts';
 import type { LifecycleWish } from '../../model/index.ts';
 import type { Scheduler } from '../../schedule/index.ts';
 import { type Store, StoreError } from '../../store/index.ts';
+import type { LineProcessing } from '../line-processing.ts';
 import { ROUTER_STATES, type RouterStateName } from '../metrics/self-metrics.ts';
 import { renderSettingsHash } from '../settings-hash.ts';
 import type { FleetCounts } from '../views/fleet-history.ts';
@@ -32,6 +33,8 @@ export interface FleetWish {
   readonly routers: readonly RouterSettings[];
   /** Settings of all routers. When they change, every router is restarted. */
   readonly common: object;
+  /** Redaction and metric rules for log lines, which every router takes over as it goes on. */
+  readonly lines: LineProcessing;
   /** Creates the agent of one router; does not throw. */
   readonly create: (settings: RouterSettings, lifecycle: RouterLifecycle) => RouterAgent;
   /** Called for each router that is not wanted any more, once nothing of it runs. Default: not called. */
@@ -193,6 +196,7 @@ export class Fleet {
         changes.push(this.#restart(agent, next.settings, { hash: next.hash, commonHash }, signal));
       } else {
         if (agent.settings !== next.settings) agent.adopt(next.settings);
+        agent.useLines(wish.lines);
         changes.push(this.#renewState(agent, signal));
       }
       // What a removal goes on with when it has nothing to wait for belongs to this step.

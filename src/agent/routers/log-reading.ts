@@ -25,8 +25,8 @@ export interface LogReadingOptions {
   readonly stats: RouterStats;
   /** Returns what the operator wants of the router. */
   readonly lifecycle: () => RouterLifecycle;
-  /** Redaction and metric rules for log lines. */
-  readonly lines: LineProcessing;
+  /** Returns the redaction and metric rules for the lines of the next run. */
+  readonly lines: () => LineProcessing;
   /** Stores records and positions. */
   readonly records: SpoolGuard;
   /** Threads that decompress rotated logs, shared by all routers. */
@@ -183,7 +183,7 @@ export class LogReading {
         memory: this.#memory,
         pause: lifecycle().pause,
         start: settings.logs.start,
-        matcher: lines.matcher,
+        matcher: lines().matcher,
         firmware: stats.identity.firmware,
         serial: this.#serial,
         readSerial: (runSignal) => this.#readSerial(runSignal),

@@ -92,18 +92,21 @@ export class RouterAgent {
   readonly #polling: StatusPolling;
   /** Absent: its logs are not read. */
   readonly #logs: LogReading | undefined;
+  /** Redaction and metric rules for its log lines. */
+  #lines: LineProcessing;
   /** Absent: its profiles are not backed up. */
   readonly #backup: RouterBackup | undefined;
   #settings: RouterSettings;
   #lifecycle: RouterLifecycle;
-  /** Runs under way: at most one of polls and one of the others. */
-  readonly #runs = new Set<AbortController>();
+  /** Runs under way, by the key of their activity: at most one of polls and one of the others. */
+  readonly #runs = new Map<string, AbortController>();
 
   constructor(options: RouterAgentOptions) {
     const { settings, clock, exposition, logger, values, report } = options;
     this.#options = options;
     this.#settings = settings;
     this.#lifecycle = options.lifecycle;
+    this.#lines = options.lines;
     const client = new RouterClient({
       ...toClientOptions(settings),
       clock,
@@ -160,9 +163,10 @@ export class RouterAgent {
       onPolled,
     });
     if (followsLogs) {
-      const { lines, records, archives, feed } = options;
+      const { records, archives, feed } = options;
       this.#logs = new LogReading({
-        ...{ settings, client, budget: bytes.budget, stats, lifecycle, lines, records, archives, feed, clock },
+        ...{ settings, client, budget: bytes.budget, stats, lifecycle, records, archives, feed, clock },
+        lines: () => this.#lines,
         onOtherDevice: () => poller.renewIdentity(),
         onGap: () => report({ type: 'gap-found' }),
         onStoreFailed: (cause) => report({ type: 'store-failed', cause }),
@@ -188,6 +192,17 @@ export class RouterAgent {
   /** Takes over settings of which only the state of life may differ. */
   adopt(settings: RouterSettings): void {
     this.#settings = settings;
+  }
+
+  /**
+   * Takes over the redaction and metric rules for log lines. A run over the logs that is under way ends, so that no line is stored by
+   * the rules of before; the next one goes on where it stood.
+   */
+  useLines(lines: LineProcessing): void {
+    if (lines.matcher.text === this.#lines.matcher.text) return;
+    this.#lines = lines;
+    this.stats.useRules(lines.families);
+    this.#runs.get(this.logsKey)?.abort(new Error('The rules for log lines have changed'));
   }
 
   /** Goes on in another state of life in which it is asked as before. */
@@ -243,7 +258,7 @@ export class RouterAgent {
         intervalMs: this.#poller.tickMs,
         intervalMultiplier: () => polling.findMultiplier(),
         isPaused: () => budget.statusPart === undefined || isPutOff() || gate?.mayAsk(name) === false,
-        run: (signal, current) => this.#settled(signal, (one) => polling.run(one, current)),
+        run: (signal, current) => this.#settled(this.statusKey, signal, (one) => polling.run(one, current)),
       },
     ];
     if (logs) {
@@ -253,7 +268,7 @@ export class RouterAgent {
         intervalMs: logs.floorMs,
         intervalMultiplier: () => logs.findMultiplier(this.#pace.pace.stretch),
         isPaused: () => isPaused() || records.isRouterHeldBack(name) || polling.isUnreachable || logs.isForbidden,
-        run: (signal, current) => this.#settled(signal, (one) => logs.run(one, current.isAwaited)),
+        run: (signal, current) => this.#settled(this.logsKey, signal, (one) => logs.run(one, current.isAwaited)),
       });
     }
     if (backup) {
@@ -262,7 +277,7 @@ export class RouterAgent {
         serialKey: name,
         intervalMs: Number.POSITIVE_INFINITY,
         isPaused,
-        run: (signal) => this.#settled(signal, (one) => backup.run(one)),
+        run: (signal) => this.#settled(this.#key('backup'), signal, (one) => backup.run(one)),
       });
     }
     return activities;
@@ -303,17 +318,21 @@ export class RouterAgent {
   }
 
   /** Counts the bytes of a run when it ends, whatever its outcome. */
-  async #settled(signal: AbortSignal, run: (signal: AbortSignal) => Promise<RunOutcome>): Promise<RunOutcome> {
+  async #settled(
+    key: string,
+    signal: AbortSignal,
+    run: (signal: AbortSignal) => Promise<RunOutcome>,
+  ): Promise<RunOutcome> {
     const halt = new AbortController();
-    this.#runs.add(halt);
+    this.#runs.set(key, halt);
     try {
-      return await run(this.#options.gate ? AbortSignal.any([signal, halt.signal]) : signal);
+      return await run(AbortSignal.any([signal, halt.signal]));
     } catch (cause) {
       if (!halt.signal.aborted || signal.aborted) throw cause;
-      // The router belongs to another replica now, which is nobody's failure.
+      // The router belongs to another replica now, or its lines are read by other rules: nobody's failure.
       return 'done';
     } finally {
-      this.#runs.delete(halt);
+      this.#runs.delete(key);
       if (this.#runs.size === 0) this.#client.rest();
       this.#bytes.settle();
       this.stats.recordRun(this.#bytes.budget, this.#client.retryAfter);
@@ -324,7 +343,7 @@ export class RouterAgent {
   #admit(): Error | undefined {
     if (this.#options.gate?.mayAsk(this.settings.name) !== false) return undefined;
     const refusal = new Error('This replica does not have the router any more');
-    for (const halt of this.#runs) halt.abort(refusal);
+    for (const halt of this.#runs.values()) halt.abort(refusal);
     return refusal;
   }
 

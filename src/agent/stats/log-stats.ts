@@ -33,12 +33,15 @@ type EventOf<T extends LogEvent['type']> = Extract<LogEvent, { readonly type: T 
 
 const GAP_CERTAINTIES: readonly GapCertainty[] = ['certain', 'likely', 'possible'];
 
+/** Returns the part of the exposition with the values of one rule. */
+const toPart = (metric: string) => `log-rule:${metric}`;
+
 /** State and counters of each log of a router, and their series. */
 export class LogStats {
   readonly #router: RouterIdentity;
   readonly #exposition: FleetExposition;
   readonly #clock: Clock;
-  readonly #ruleFamilies: ReadonlyMap<string, FamilyDescription>;
+  #ruleFamilies: ReadonlyMap<string, FamilyDescription>;
   readonly #logs = new Map<string, Log>();
   /** {@link Log.caughtUpAtMs} of the log that is furthest behind, for the lists of routers; `null` = one of the logs changed since. */
   #caughtUpAtMs: number | undefined | null;
@@ -134,11 +137,18 @@ export class LogStats {
     this.#publishRuleValues(metric);
   }
 
+  /** Counts for other rules from now on. Values of gauges go away: what would set them may be another line. */
+  useRules(families: ReadonlyMap<string, FamilyDescription>): void {
+    for (const metric of this.#ruleValues?.keys() ?? []) this.#exposition.publish(this.#router, toPart(metric), []);
+    this.#ruleValues = undefined;
+    this.#ruleFamilies = families;
+  }
+
   #publishRuleValues(metric: string): void {
     const family = this.#ruleFamilies.get(metric);
     if (!family) return;
     const samples = [...(this.#ruleValues?.get(metric)?.values() ?? [])];
-    this.#exposition.publish(this.#router, `log-rule:${metric}`, [toFamily(family, samples)]);
+    this.#exposition.publish(this.#router, toPart(metric), [toFamily(family, samples)]);
   }
 
   /** Records the origin of the last stored record. */

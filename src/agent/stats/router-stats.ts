@@ -221,6 +221,11 @@ export class RouterStats {
     this.#logs.recallGaps(gaps);
   }
 
+  /** Counts for other log rules from now on: see {@link LogStats.useRules}. */
+  useRules(families: RouterStatsOptions['ruleFamilies']): void {
+    this.#logs.useRules(families);
+  }
+
   /** Records a complete run over the logs. */
   recordLogsRead(): void {
     this.#areLogsFailing = false;
