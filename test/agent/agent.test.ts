@@ -364,7 +364,7 @@ test('a reload says what needs a restart, shows what runs, and tells the caller 
   expect(bench.ownLog.at(-1)).toEqual({
     level: 'info',
     message: 'Loaded the configuration again',
-    fields: { added: 0, changed: 1, removed: 0, routers: 1 },
+    fields: { added: 0, changed: 0, removed: 0, routers: 1 },
   });
   const after = await bench.get('/config');
   expect(after).toContain('hunter2');
