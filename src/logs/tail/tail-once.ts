@@ -111,16 +111,16 @@ class LogTurns {
 
   /** Makes durable what has to be before anything is read, and notes what is listed. */
   async begin(): Promise<void> {
-    const pins = this.#waiting.flatMap(({ component, tail }) => tail.pin(this.#listedOf(component)));
-    if (pins.length > 0) await commitAll(pins, this.#context);
     if (this.#context.isReplaced) {
       const before = this.#waiting.filter(({ component }) => this.#options.positions.has(component));
-      // All logs of the device before end, in one step with the serial number that says so.
+      // All logs of the device before end, in one step with the serial number that says so: nothing is made durable before that.
       await commitAll(
         before.map(({ tail }) => tail.replace()),
         this.#context,
       );
     }
+    const pins = this.#waiting.flatMap(({ component, tail }) => tail.pin(this.#listedOf(component)));
+    if (pins.length > 0) await commitAll(pins, this.#context);
     await this.#noteListing();
   }
 

@@ -305,6 +305,8 @@ test('another router behind a name is told although the spool was full when it s
   await using bench = await openBench(files, 100);
   await bench.reader.turn({ serial: '1' });
   files.set('network/current', line('13:10:00', 'of the second'));
+  // A log that the first one had not, of which something is noted before it is read.
+  files.set('system/log-2026-11-21-12:00:00', '');
   await expect(bench.reader.turn({ serial: '2' })).rejects.toMatchObject({ code: 'full' });
   bench.store.take();
   const records: LogRecord[] = [];
