@@ -1,4 +1,5 @@
 import type { LinkVerdict } from '../evidence/link-rule.ts';
+import type { LineMatcher } from '../matching/line-matcher.ts';
 import { RuleSeries } from '../matching/rule-series.ts';
 import { createSkewBounds, type SkewBounds } from '../time/log-clock.ts';
 import { Retention } from './retention.ts';
@@ -61,8 +62,9 @@ export class TailMemory {
   readonly served = new Set<string>();
   /** Logs that ended a run with an error when they were read last. */
   readonly broken = new Set<string>();
-  /** Series of the log rules; bounds them. */
-  readonly ruleSeries = new RuleSeries();
+  #ruleSeries = new RuleSeries();
+  /** Settings of the rules that they are of. */
+  #rules: string | undefined;
   /** Verdict on how files follow each other, as it was told last. */
   links: LinkVerdict | undefined;
   /** True if the router did not answer a request for its local time: nothing waits for that twice. */
@@ -80,6 +82,13 @@ export class TailMemory {
     this.told.delete(component);
     this.broken.delete(component);
     this.served.delete(component);
+  }
+
+  /** Returns the series of the log rules, which bounds them; those of other rules are forgotten. */
+  seriesOf(rules: LineMatcher | undefined): RuleSeries {
+    if (rules?.text !== this.#rules) this.#ruleSeries = new RuleSeries();
+    this.#rules = rules?.text;
+    return this.#ruleSeries;
   }
 
   of(component: string): LogMemory {

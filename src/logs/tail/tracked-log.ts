@@ -242,7 +242,8 @@ export class TrackedLog {
   /** Gives a match of a log rule the labels of its series. */
   #placeMatch(event: LineEvent): LineEvent {
     if (event.type !== 'log-rule-matched') return event;
-    return { ...event, labels: this.context.memory.ruleSeries.place(event) };
+    const { memory, matcher } = this.context;
+    return { ...event, labels: memory.seriesOf(matcher).place(event) };
   }
 
   #toReadEvents(read: CommittedLines | undefined): LogEvent[] {

@@ -93,6 +93,17 @@ test('a router in whose lines a rule finds ever new labels has a bounded number 
   expect(users).toContain('other');
 });
 
+test('series that other rules have made take no room from those of the rules that hold now', async () => {
+  const wasteful = { ...LOGIN, pattern: String.raw`login (?P<user>\d+)` };
+  await using bench = await openLogBench({ turns: { matcher: new LineMatcher([wasteful]) } });
+  for (let number = 0; number < 150; number++) bench.router.appendLog('events', `login ${number}`);
+  await bench.reader.turn();
+  bench.router.appendLog('events', 'login of user admin');
+  await bench.reader.turn({ matcher: new LineMatcher([LOGIN]) });
+  const last = bench.reader.events.findLast((event) => event.type === 'log-rule-matched');
+  expect(last?.labels).toEqual({ user: 'admin' });
+});
+
 test('case 76: what is to be redacted is in no record, original and position', async () => {
   const matcher = new LineMatcher([], [{ pattern: String.raw`password=\S+`, replacement: 'password=[redacted]' }]);
   const lossy = Buffer.concat([Buffer.from('2026-11-21 12:00:02 [a] password=s3cret '), Buffer.from([0xff, 0x0a])]);
