@@ -78,7 +78,7 @@ export type FileFault = 'gone' | 'cut' | 'corrupt' | 'refused';
 
 /** A rotated file that is listed and not read to its end. */
 export interface UnreadFile {
-  /** Wall time at which it was first listed. */
+  /** Wall time at which it was first listed, or first read in vain. */
   readonly sinceMs: number;
   /** Readings that ended before the file did. */
   readonly attempts: number;

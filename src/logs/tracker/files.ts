@@ -52,7 +52,9 @@ export function noteFault({ position, rules }: Draft, stamp: string, fault: File
   if (!entry) return;
   // Faults of another kind begin the count anew: three times the same is what says something.
   const attempts = entry.fault === fault ? entry.attempts + 1 : 1;
-  const failed = { ...entry, attempts, fault, notBeforeMs: rules.nowMs + findRetryMs(attempts, fault) };
+  // Until it was asked for first, it has only waited for its turn.
+  const sinceMs = entry.attempts === 0 ? rules.nowMs : entry.sinceMs;
+  const failed = { ...entry, sinceMs, attempts, fault, notBeforeMs: rules.nowMs + findRetryMs(attempts, fault) };
   position.waiting = { ...position.waiting, [stamp]: failed };
 }
 

@@ -269,6 +269,20 @@ test('a file that was listed at first contact, and is gone before its log had a 
   expect(gaps).toMatchObject([{ file: 'system/log-2026-11-21-12:30:00', details: { certainty: 'certain' } }]);
 });
 
+test('a file that is first asked for long after it was listed is asked for again, like any other one, when it comes cut', async () => {
+  const name = `system/${LOST}`;
+  await using bench = await openFileBench(new Map([...CONTENTS, [name, line('13:30:00', 'behind it')]]));
+  await bench.reader.turn({ shouldYield: () => true });
+  await bench.clock.advance(20 * MINUTE_MS);
+  bench.files.set(name, 'BZh91AY&SY');
+  const records = await bench.reader.turn();
+  await bench.clock.advance(30 * SECOND_MS);
+  bench.files.set(name, line('13:30:00', 'behind it'));
+  records.push(...(await bench.reader.turnsFor(2 * MINUTE_MS)));
+  expect(gapsOf(records)).toEqual([]);
+  expect(messagesOf(linesOf(records))).toContain('behind it');
+});
+
 test('a file that was listed after its log had its turn, and is gone at the next, is a certain gap', async () => {
   const { bench, turn } = await openListings(CONTENTS, [CURRENT], [CURRENT], BOTH, [...BOTH, `network/${LOST}`], BOTH);
   await using _ = bench;
