@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { LineProcessing } from '../../src/agent/line-processing.ts';
 import { BackupCalendar, ProfileArchive } from '../../src/backup/index.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
+import { type ArchivePool, openArchivePool } from '../../src/logs/index.ts';
 import { StoreError } from '../../src/store/index.ts';
 import { answerJson } from '../router/http-router.ts';
 import { advanceUntil } from '../support/advance-until.ts';
@@ -190,6 +191,30 @@ test('RouterAgent ends a run over the logs when the rules for their lines change
   expect(bench.store.lines.map((line) => JSON.parse(line).message)).toEqual(['a word']);
   expect([bench.logins(), bench.logouts()]).toEqual([1, 0]);
   expect(bench.ownLog.filter(({ level }) => level !== 'info')).toEqual([]);
+});
+
+test('RouterAgent stores no line by rules that have changed since it was downloaded', async () => {
+  await using pool = openArchivePool({ workers: 1 });
+  const rules = new LineProcessing([], [{ pattern: 'line', replacement: 'word' }]);
+  const archives: ArchivePool = {
+    prepare: () => pool.prepare(),
+    scan: (options, signal) => pool.scan(options, signal),
+    async *decode(body, limits) {
+      yield* pool.decode(body, limits);
+      bench.agent.useLines(rules);
+    },
+    close: () => pool.close(),
+    [Symbol.asyncDispose]: () => pool.close(),
+  };
+  await using bench = await openRouterAgent({}, { archives });
+  bench.answers.set('list_files', (response) =>
+    answerJson(response, { log_files: ['network/log-2026-11-21-12:00:00'] }),
+  );
+  expect(await bench.run('logs')).toBe('done');
+  await bench.run('logs');
+  await bench.clock.advance(MINUTE_MS);
+  await bench.run('logs');
+  expect(bench.store.lines.map((line) => JSON.parse(line).message)).toEqual(['a word']);
 });
 
 test('RouterAgent tells that the store is broken, and of no other fault of it', async () => {

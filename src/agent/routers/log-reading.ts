@@ -163,12 +163,15 @@ export class LogReading {
   async #tail(signal: AbortSignal, isAwaited: () => boolean): Promise<void> {
     const { settings, client, budget, stats, lifecycle, clock, records, archives, lines, feed } = this.#options;
     const beganMs = clock.monotonic();
+    const rules = lines();
     this.#hasMore = await tailOnce(
       {
         router: settings,
         source: client,
         records,
         onStoring: (stored) => {
+          // What was whole on this side before the rules changed is not stored by those of before, either.
+          if (lines() !== rules) signal.throwIfAborted();
           const origin = findLastOrigin(stored);
           const publish = feed.prepare(settings.name, stored);
           return () => {
@@ -183,7 +186,7 @@ export class LogReading {
         memory: this.#memory,
         pause: lifecycle().pause,
         start: settings.logs.start,
-        matcher: lines().matcher,
+        matcher: rules.matcher,
         firmware: stats.identity.firmware,
         serial: this.#serial,
         readSerial: (runSignal) => this.#readSerial(runSignal),
