@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { expectShared, openClusterBench, type Replica } from '../support/cluster-bench.ts';
+import { expectSettled, expectShared, openClusterBench, type Replica } from '../support/cluster-bench.ts';
 import { expectAskedOnceTaken } from '../support/cluster-returns.ts';
 import { watchTaken } from '../support/cluster-stream.ts';
 import { openClusterWorld } from '../support/cluster-world.ts';
@@ -23,12 +23,12 @@ test.skipIf(isLeftOut)(
     await using world = await openClusterWorld(ROUTERS);
     await using bench = await openClusterBench({ servers: [server.url], world, sinks: [] });
     const three = [await bench.start('a'), await bench.start('b'), await bench.start('c')];
-    await expectShared(three, world.names);
+    await expectSettled(three, world.names);
     const before = await Promise.all(three.map((replica) => replica.listOwn()));
 
     // The fourth one: only its routers move.
     const fourth = await bench.start('d');
-    await expectShared([...three, fourth], world.names);
+    await expectSettled([...three, fourth], world.names);
     const moved = await fourth.listOwn();
     expect(moved.length).toBeGreaterThan(0);
     expect(moved.length).toBeLessThan(ROUTERS / 2);

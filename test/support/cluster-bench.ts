@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, vi } from 'vitest';
+import { findOwner } from '../../src/cluster/ownership.ts';
 import { type Program, startRouterExporter } from './child.ts';
 import type { ClusterWorld } from './cluster-world.ts';
 import { findFreePort } from './free-port.ts';
@@ -76,6 +77,17 @@ export async function expectShared(replicas: readonly Replica[], names: readonly
     const own = await Promise.all(replicas.map((replica) => replica.listOwn()));
     expect(own.flat().toSorted()).toEqual(names.toSorted());
     expect(own.filter(({ length }) => length === 0)).toEqual([]);
+  }, PATIENCE);
+}
+
+/** Resolves when each replica has the routers that are its own among these, which all of them know, and no move is to come. */
+export async function expectSettled(replicas: readonly Replica[], names: readonly string[]): Promise<void> {
+  const candidates = replicas.map(({ name }) => ({ replica: name, knows: () => true }));
+  await vi.waitFor(async () => {
+    for (const replica of replicas) {
+      const own = names.filter((router) => findOwner(router, candidates) === replica.name);
+      expect((await replica.listOwn()).toSorted()).toEqual(own.toSorted());
+    }
   }, PATIENCE);
 }
 
