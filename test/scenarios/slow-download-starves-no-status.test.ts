@@ -276,8 +276,11 @@ test('a backup of many slow profiles lets every poll come between two of them', 
   await using folder = await mkdtempDisposable(join(tmpdir(), 'router-exporter-backups-'));
   await using fleet = await startSlowFleet(LINE_BYTES, {}, (config) => ({
     ...config,
-    // On a busy machine, this clock is ahead of the network by more than the ten seconds that are the default.
-    routers: config.routers.map((router) => ({ ...router, poll: { ...router.poll, timeoutMs: 30 * SECOND_MS } })),
+    // On a busy machine, this clock is ahead of the network by more than the limits that are the default.
+    routers: config.routers.map((router) => ({
+      ...router,
+      poll: { ...router.poll, timeoutMs: 30 * SECOND_MS, deadlineMs: MINUTE_MS },
+    })),
     backup: { schedule: '0 12 * * *', path: folder.path, keep: 3, format: 'binary' },
   }));
   await using admin = new RouterClient({
