@@ -1,4 +1,11 @@
-import { createSystemClock, isPlainObject, readString, renderDuration, renderErrorChain } from '../../base/index.ts';
+import {
+  createSystemClock,
+  isPlainObject,
+  parseJson,
+  readString,
+  renderDuration,
+  renderErrorChain,
+} from '../../base/index.ts';
 import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from '../terminal/io.ts';
 import { renderTable } from '../terminal/table.ts';
 import { type AgentFlags, AgentRequestError, askAgent } from './agent-client.ts';
@@ -47,12 +54,7 @@ export async function fleet(flags: FleetFlags, io: CommandIo): Promise<ExitCode>
 type Router = Readonly<Record<string, unknown>>;
 
 function parseRouters(text: string): readonly Router[] | undefined {
-  let answer: unknown;
-  try {
-    answer = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  const answer = parseJson(text);
   const list = isPlainObject(answer) ? answer['routers'] : undefined;
   return Array.isArray(list) ? list.filter(isPlainObject) : undefined;
 }

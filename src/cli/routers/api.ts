@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
+import { parseJson } from '../../base/index.ts';
 import type { AnyCall } from '../../router/index.ts';
 import type { ConfigFlags } from '../configuration.ts';
 import { confirm } from '../terminal/confirm.ts';
@@ -104,12 +105,4 @@ async function parseCall(flags: ApiFlags, io: CommandIo): Promise<AnyCall | unde
 
 async function readData(data: string): Promise<string | undefined> {
   return data.startsWith('@') ? readFile(data.slice(1), 'utf8').catch(() => undefined) : data;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }

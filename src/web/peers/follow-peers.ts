@@ -1,5 +1,5 @@
 import { Agent } from 'undici';
-import type { Clock, Timer } from '../../base/index.ts';
+import { type Clock, parseJson, type Timer } from '../../base/index.ts';
 import type { LogLine } from '../api/logs.ts';
 import { ConcurrencyLimit } from '../concurrency-limit.ts';
 import type { RecordQuery, WebContent } from '../content.ts';
@@ -138,12 +138,4 @@ function setAway({ content, away, listener }: Follower, key: string, isAway: boo
   const shards = content.describeShards();
   const indices = [...away].map((one) => findProcess(shards, one)).filter((shard) => shard !== undefined);
   listener.away(indices.toSorted((a, b) => a - b).map((shard) => nameProcess(shards ?? {}, shard)));
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
