@@ -27,21 +27,25 @@ export interface WatchedAgent extends Disposable {
   readonly process: ChildProcess;
   /** Resolves with the next line of the log that begins with one of these. */
   waitFor(...messages: readonly string[]): Promise<Line>;
-  /** Makes a change and prints the longest step, from then until the configuration was loaded or refused. */
-  measure(what: string, change: () => void): Promise<void>;
-  /** Prints the longest step of the agent while something is done, and what that resolves with. */
-  measureWork(what: string, work: () => Promise<string>): Promise<void>;
+  /** Makes a change, and prints and returns the steps from then until the configuration was loaded or refused. */
+  measure(what: string, change: () => void): Promise<StepFigures>;
+  /** Prints and returns the steps of the agent while something is done; prints what that resolves with. */
+  measureWork(what: string, work: () => Promise<string>): Promise<StepFigures>;
 }
 
-/** Starts the agent from source, whose longest steps go to a table. */
-export function startWatchedAgent(configFile: string, table: StepTable): WatchedAgent {
+/** Starts the agent, from source unless `program` is another one, whose longest steps go to a table. */
+export function startWatchedAgent(
+  configFile: string,
+  table: StepTable,
+  program = path('../src/main.ts'),
+): WatchedAgent {
   const agent = spawn(
     process.execPath,
     [
       ...FLAGS,
       '--import',
       path('watch-steps.ts'),
-      path('../src/main.ts'),
+      program,
       'run',
       '--web.enable-lifecycle',
       '--config.file',
@@ -79,6 +83,7 @@ export function startWatchedAgent(configFile: string, table: StepTable): Watched
     process.stdout.write(
       `${what.padEnd(40)} longest step ${maxMs.toFixed(1)} ms (${longest}), ${others} (${outcome})\n`,
     );
+    return figures;
   };
   return {
     process: agent,

@@ -26,7 +26,7 @@ export interface AgentRun extends StepFigures {
 
 /** A file of a router. */
 export interface AgentArchive {
-  /** Compressed text. */
+  /** Compressed text, or plain text. */
   readonly bytes: Buffer;
   /** Bytes of the text before the last line begins. */
   readonly lastOffset: number;
@@ -39,6 +39,8 @@ export interface AgentRunOptions {
   readonly routers: number;
   /** More lines of the configuration, such as `log_rules: []`. */
   readonly config?: string;
+  /** The built program. Default: `dist/main.js` of this checkout. */
+  readonly program?: string;
   /** Other routers, which have no logs: their status is polled every {@link STATUS_MS}. Default: none. */
   readonly others?: number;
 }
@@ -49,6 +51,8 @@ export const STATUS_MS = 1000;
 /** How often logs are looked at: the agent waits for the second archive no longer than this. */
 const LOOK = '2s';
 const POLL_MS = 2;
+/** By `npm run build`. */
+const BUILT = fileURLToPath(new URL('../dist/main.js', import.meta.url));
 const LIMIT_MS = 120_000;
 const CLOCK_TICKS_PER_SECOND = 100;
 
@@ -57,7 +61,7 @@ const CLOCK_TICKS_PER_SECOND = 100;
  * then of the next one. Returns the figures of each.
  */
 export async function runAgent(options: AgentRunOptions): Promise<AgentRun[]> {
-  const { archives, config = '', others = 0 } = options;
+  const { archives, config = '', others = 0, program = BUILT } = options;
   const folder = mkdtempSync(join(tmpdir(), 'whole-agent-'));
   const authority = await createCertificateAuthority('bench', createSeededRandom(1));
   /** What routers list by now, and what to do when one of them is asked for the last of it. */
@@ -89,8 +93,7 @@ ${config}
     [
       '--import',
       join(fileURLToPath(new URL('.', import.meta.url)), 'watch-steps.ts'),
-      // Built by `npm run build`.
-      fileURLToPath(new URL('../dist/main.js', import.meta.url)),
+      program,
       'run',
       '--config.file',
       join(folder, 'router-exporter.yaml'),
