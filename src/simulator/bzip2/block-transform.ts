@@ -1,5 +1,3 @@
-import { sortSuffixes } from './suffix-array.ts';
-
 /** The bytes of a block in the order of its sorted rotations. */
 export interface SortedBlock {
   /** The byte before the first of each rotation. */
@@ -43,46 +41,48 @@ export function shortenRuns(input: Uint8Array, start: number, target: Uint8Array
   return { length, end };
 }
 
-/** Burrows-Wheeler transform of `block`, which must not be empty. */
+/**
+ * Burrows-Wheeler transform of `block`, which must not be empty. The rotations are sorted by their first byte, then by twice as
+ * many bytes each round: 20 rounds at most, also for one line repeated for ever, on which comparing them takes minutes.
+ */
 export function sortRotations(block: Uint8Array): SortedBlock {
   const { length } = block;
-  // Among the suffixes of the least rotation, a suffix that begins another one also sorts before it as a rotation
-  // (Lyndon words have no border), so sorting suffixes sorts rotations.
-  const shift = findLeastRotation(block);
-  const rotated = new Uint8Array(length);
-  rotated.set(block.subarray(shift));
-  rotated.set(block.subarray(0, shift), length - shift);
-  const originStart = (length - shift) % length;
-  const last = new Uint8Array(length);
-  let origin = 0;
-  const order = sortSuffixes(rotated, 255);
-  for (let rank = 0; rank < length; rank++) {
-    const start = order[rank] ?? 0;
-    last[rank] = rotated[start === 0 ? length - 1 : start - 1] ?? 0;
-    if (start === originStart) origin = rank;
+  let ranks = Int32Array.from(block);
+  let order = sortByRank(ranks, Int32Array.from(ranks.keys()));
+  for (let known = 1, isSorted = false; !isSorted && known < length; known *= 2) {
+    // By their second half: the rotations that begin so many bytes before those that are sorted already.
+    const bySecond = order.map((start) => (start < known ? start + length : start) - known);
+    const rankBehind = (start: number) => ranks[start + known < length ? start + known : start + known - length];
+    order = sortByRank(ranks, bySecond);
+    const next = new Int32Array(length);
+    let rank = 0;
+    for (let place = 1; place < length; place++) {
+      const start = order[place] ?? 0;
+      const before = order[place - 1] ?? 0;
+      if (ranks[start] !== ranks[before] || rankBehind(start) !== rankBehind(before)) rank++;
+      next[start] = rank;
+    }
+    ranks = next;
+    isSorted = rank === length - 1;
   }
-  return { last, origin };
+  const last = Uint8Array.from(order, (start) => block[start === 0 ? length - 1 : start - 1] ?? 0);
+  return { last, origin: order.indexOf(0) };
 }
 
-/** Returns the start of the rotation that sorts first. Linear time: a candidate that loses is skipped completely. */
-function findLeastRotation(block: Uint8Array): number {
-  const { length } = block;
-  let candidate = 0;
-  let rival = 1;
-  let equal = 0;
-  while (candidate < length && rival < length && equal < length) {
-    const ours = block[(candidate + equal) % length] ?? 0;
-    const theirs = block[(rival + equal) % length] ?? 0;
-    if (ours === theirs) {
-      equal++;
-      continue;
-    }
-    if (ours > theirs) candidate += equal + 1;
-    else rival += equal + 1;
-    if (candidate === rival) rival++;
-    equal = 0;
+/** Sorts rotations by their ranks; equal ones stay in the order given. */
+function sortByRank(ranks: Int32Array, rotations: Int32Array): Int32Array<ArrayBuffer> {
+  const ends = new Int32Array(Math.max(256, ranks.length));
+  for (const rank of ranks) ends[rank] = (ends[rank] ?? 0) + 1;
+  for (let rank = 1; rank < ends.length; rank++) ends[rank] = (ends[rank] ?? 0) + (ends[rank - 1] ?? 0);
+  const sorted = new Int32Array(ranks.length);
+  for (let index = rotations.length - 1; index >= 0; index--) {
+    const rotation = rotations[index] ?? 0;
+    const rank = ranks[rotation] ?? 0;
+    const place = (ends[rank] ?? 0) - 1;
+    ends[rank] = place;
+    sorted[place] = rotation;
   }
-  return Math.min(candidate, rival);
+  return sorted;
 }
 
 /**
