@@ -51,7 +51,6 @@ const NATS_BATCH = { recordsMax: 1000, bytesMax: 1024 * 1024, waitMs: 0 };
 const NATS_MODES = {
   'one record of each log at a time': {},
   'atomic batches': { allow_atomic: true },
-  'fast ingest': { allow_batched: true },
 };
 const BATCH_RECORDS = 1000;
 const LOGS = 20;

@@ -8,7 +8,6 @@ import { expectNothingLost, TRIAL_TIMEOUT_MS } from './receiver.ts';
 const natsServer = findTool('nats-server');
 
 test.skipIf(sampled('real receivers', natsServer.isMissing, true)).for([
-  ['by fast ingest', { allow_batched: true }],
   ['in atomic batches', { allow_atomic: true }],
   ['one by one', {}],
 ] as const)(

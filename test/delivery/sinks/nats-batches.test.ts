@@ -12,9 +12,8 @@ import { findTool } from '../../support/tools.ts';
 const natsServer = findTool('nats-server');
 const never = new AbortController().signal;
 const fleet = { routers: 1, labelValues: {} };
-const MODES = { fast: { allow_batched: true }, atomic: { allow_atomic: true }, single: {} } as const;
+const MODES = { atomic: { allow_atomic: true }, single: {} } as const;
 type Mode = keyof typeof MODES;
-const BATCHED = ['fast', 'atomic'] as const;
 
 /** The least permissions as docs/sinks.md lists them, for a stream LOGS below the subject "logs". */
 const [LEAST = ''] = /^permissions: \{$.*?^\}$/ms.exec(readFileSync('docs/sinks.md', 'utf8')) ?? [];
@@ -92,17 +91,13 @@ describe.skipIf(natsServer.isMissing)(`NatsSink and batches, with a real server$
     return sink;
   }
 
-  /** The results of all batches from now on. */
+  /** The numbers of messages of all batches from now on. */
   async function watchResults() {
     const connection = await connect({ servers: [server.url], ...ADMIN });
-    const results: { readonly isFast: boolean; readonly count: unknown }[] = [];
+    const results: unknown[] = [];
     connection.subscribe('_INBOX.>', {
       callback: (_error, message) => {
-        if (!message.string().includes('"batch"')) return;
-        results.push({
-          isFast: message.subject.endsWith('.$FI'),
-          count: message.json<{ readonly count: unknown }>().count,
-        });
+        if (message.string().includes('"batch"')) results.push(message.json<{ readonly count: unknown }>().count);
       },
     });
     await connection.flush();
@@ -132,8 +127,8 @@ describe.skipIf(natsServer.isMissing)(`NatsSink and batches, with a real server$
     return failures;
   }
 
-  test.for(BATCHED)('%s: stores a delivery once and in order, by batches, with the least permissions', async (mode) => {
-    const { subject, name, read } = await addStream(mode);
+  test('atomic batches: stores a delivery once and in order, by batches, with the least permissions', async () => {
+    const { subject, name, read } = await addStream('atomic');
     await using watch = await watchResults();
     const sink = await createWarmSink(subject);
     const records = recordsOfLogs('a', 1500);
@@ -144,14 +139,12 @@ describe.skipIf(natsServer.isMissing)(`NatsSink and batches, with a real server$
     const { warm, ...stored } = await read();
     expect(warm).toEqual(['warm']);
     expect(stored).toEqual(expected(records));
-    const counts = (await watch.read()).map(({ isFast, count }) => ({ isFast, count }));
-    const atomic = [1000, 500].map((count) => ({ isFast: false, count }));
-    expect(counts).toEqual(mode === 'fast' ? [{ isFast: true, count: 1500 }] : atomic);
-    expect(new Set((await server.read(name)).map(({ batch }) => batch)).size).toBe(mode === 'fast' ? 1 : 3);
+    expect(await watch.read()).toEqual([1000, 500]);
+    expect(new Set((await server.read(name)).map(({ batch }) => batch)).size).toBe(3);
   });
 
-  test.for(BATCHED)('%s: counts repeats after a restart of the agent, and stores none', async (mode) => {
-    const { subject, read } = await addStream(mode);
+  test('atomic batches: counts repeats after a restart of the agent, and stores none', async () => {
+    const { subject, read } = await addStream('atomic');
     const records = recordsOfLogs('a', 60);
     await (await createWarmSink(subject)).deliver(records.slice(0, 40), never);
     expect(await createSink(server.url, subject).deliver(records, never)).toMatchObject({ duplicates: 40 });
@@ -159,42 +152,39 @@ describe.skipIf(natsServer.isMissing)(`NatsSink and batches, with a real server$
     const sink = await createWarmSink(subject);
     await sink.deliver(recordsOfLogs('b', 30), never);
     const { duplicates } = await sink.deliver([...records, ...recordsOfLogs('b', 40)], never);
-    // Fast ingest skips repeats without a word.
-    expect(duplicates).toBe(mode === 'fast' ? 0 : 90);
+    expect(duplicates).toBe(90);
     const { warm: _warm, ...stored } = await read();
     expect(stored).toEqual(expected([...records, ...recordsOfLogs('b', 40)]));
   });
 
-  test.for([
-    ['fast', 'up'],
-    ['fast', 'down'],
-    ['atomic', 'up'],
-    ['atomic', 'down'],
-  ] as const)('%s: loses, repeats and reorders nothing when the connection is cut, %s', async ([mode, direction]) => {
-    const { subject, read } = await addStream(mode);
-    await using line = await openCuttableConnection(server.port);
-    const sink = createSink(`nats://127.0.0.1:${line.port}`, subject);
-    // From one cut to the next: the first delivery is cut, the second one finds out how the stream takes batches.
-    const points = { up: [900, 14_000, 24_000, 33_000], down: [30, 70, 90, 110] }[direction];
-    const records = recordsOfLogs('a', 30 + points.length * 130);
-    await deliverAll(sink, records.slice(0, 10));
-    await deliverAll(sink, records.slice(10, 30));
-    let failures = 0;
-    for (const [index, bytes] of points.entries()) {
-      const start = 30 + index * 130;
-      line.cutAfter(direction, bytes);
-      failures += await deliverAll(sink, records.slice(start, start + 110));
-      await deliverAll(sink, records.slice(start + 110, start + 130));
-    }
-    expect(line.cuts).toBe(points.length);
-    expect(failures).toBeGreaterThanOrEqual(points.length);
-    await sink.close();
-    expect(await read()).toEqual(expected(records));
-  });
+  test.for(['up', 'down'] as const)(
+    'atomic batches: loses, repeats and reorders nothing when the connection is cut, %s',
+    async (direction) => {
+      const { subject, read } = await addStream('atomic');
+      await using line = await openCuttableConnection(server.port);
+      const sink = createSink(`nats://127.0.0.1:${line.port}`, subject);
+      // From one cut to the next: the first delivery is cut, the second one finds out how the stream takes batches.
+      const points = { up: [900, 14_000, 24_000, 33_000], down: [30, 70, 90, 110] }[direction];
+      const records = recordsOfLogs('a', 30 + points.length * 130);
+      await deliverAll(sink, records.slice(0, 10));
+      await deliverAll(sink, records.slice(10, 30));
+      let failures = 0;
+      for (const [index, bytes] of points.entries()) {
+        const start = 30 + index * 130;
+        line.cutAfter(direction, bytes);
+        failures += await deliverAll(sink, records.slice(start, start + 110));
+        await deliverAll(sink, records.slice(start + 110, start + 130));
+      }
+      expect(line.cuts).toBe(points.length);
+      expect(failures).toBeGreaterThanOrEqual(points.length);
+      await sink.close();
+      expect(await read()).toEqual(expected(records));
+    },
+  );
 
-  test.for(BATCHED)('%s: loses, repeats and reorders nothing when the server is killed in a batch', async (mode) => {
+  test('atomic batches: loses, repeats and reorders nothing when the server is killed in a batch', async () => {
     await using own = await openNatsServer();
-    await own.addStream({ name: 'LOGS', subjects: ['logs.>'], ...MODES[mode] });
+    await own.addStream({ name: 'LOGS', subjects: ['logs.>'], ...MODES.atomic });
     await using line = await openCuttableConnection(own.port);
     const sink = createSink(`nats://127.0.0.1:${line.port}`, 'logs', { auth: undefined });
     const records = recordsOfLogs('a', 2000);
@@ -220,8 +210,8 @@ describe.skipIf(natsServer.isMissing)(`NatsSink and batches, with a real server$
     expect(byLog(stored)).toEqual(expected(records));
   });
 
-  test.for(BATCHED)('%s: a record that the stream refuses becomes a dead letter alone', async (mode) => {
-    const { subject, read } = await addStream(mode, { max_msg_size: 2048 });
+  test('atomic batches: a record that the stream refuses becomes a dead letter alone', async () => {
+    const { subject, read } = await addStream('atomic', { max_msg_size: 2048 });
     const sink = await createWarmSink(subject);
     for (const [bad, place] of [
       [0, 'first'],
@@ -248,8 +238,8 @@ describe.skipIf(natsServer.isMissing)(`NatsSink and batches, with a real server$
     expect(Object.values(await read()).flat()).toHaveLength(1 + 3 * 29 + 5);
   });
 
-  test.for(BATCHED)('%s: records of a subject that the account must not publish to are refused alone', async (mode) => {
-    const { subject, read } = await addStream(mode);
+  test('atomic batches: records of a subject that the account must not publish to are refused alone', async () => {
+    const { subject, read } = await addStream('atomic');
     const sink = await createWarmSink(subject, { auth: toAuth('kept-out') });
     const secret = (uid: string) => sampleRecord(uid, { component: 'secret' });
     const records = [...recordsOfLogs('a', 10), secret('s1'), ...recordsOfLogs('b', 10)];
@@ -270,8 +260,8 @@ describe.skipIf(natsServer.isMissing)(`NatsSink and batches, with a real server$
     expect(all).toEqual(expected([...records, ...more].filter(({ uid }) => !/^s\d/.test(uid))));
   });
 
-  test.for(BATCHED)('%s: a full stream holds back, and gets the rest in order once there is room', async (mode) => {
-    const { subject, name } = await addStream(mode, { max_msgs: 21, discard: 'new' });
+  test('atomic batches: a full stream holds back, and gets the rest in order once there is room', async () => {
+    const { subject, name } = await addStream('atomic', { max_msgs: 21, discard: 'new' });
     const sink = await createWarmSink(subject);
     const records = sampleRecords('a', 50, { component: 'log0' });
     const report = await sink.deliver(records, never);
@@ -289,7 +279,7 @@ describe.skipIf(natsServer.isMissing)(`NatsSink and batches, with a real server$
     expect((await server.read(name)).slice(1).map(({ id }) => id)).toEqual(records.map(({ uid }) => uid));
   });
 
-  test.for(['single', ...BATCHED] as const)(
+  test.for(['single', 'atomic'] as const)(
     '%s: records of a full subject wait five minutes, and are then refused alone until there is room',
     async (mode) => {
       const perSubject = { discard: 'new' as const, discard_new_per_subject: true, max_msgs_per_subject: 5 };
@@ -331,13 +321,13 @@ describe.skipIf(natsServer.isMissing)(`NatsSink and batches, with a real server$
     },
   );
 
-  test('goes on when the stream no longer allows batches, and uses the ones that it allows', async () => {
-    const { subject, name, read } = await addStream('fast');
+  test('goes on when the stream no longer allows batches, and uses them again when it does', async () => {
+    const { subject, name, read } = await addStream('atomic');
     const sink = await createWarmSink(subject);
     const parts = ['a', 'b', 'c', 'd'].map((prefix) => recordsOfLogs(prefix, 20));
     const [first = [], second = [], third = [], fourth = []] = parts;
     await sink.deliver(first, never);
-    await server.updateStream(name, { allow_batched: false });
+    await server.updateStream(name, { allow_atomic: false });
     expect(await sink.deliver(second, never)).toMatchObject({ refused: [], retry: undefined });
     await sink.deliver(third, never);
     await server.updateStream(name, { allow_atomic: true });
@@ -345,15 +335,17 @@ describe.skipIf(natsServer.isMissing)(`NatsSink and batches, with a real server$
     await other.deliver(fourth, never);
     const { warm: _warm, ...stored } = await read();
     expect(stored).toEqual(expected(parts.flat()));
-    expect((await server.read(name)).filter(({ batch }) => batch !== '')).toHaveLength(20);
+    expect((await server.read(name)).filter(({ batch }) => batch !== '')).toHaveLength(40);
   });
 
-  test('publishes one by one when the account must not look at streams, or when a stream stores only some subjects', async () => {
-    const blind = await addStream('fast');
+  test('publishes one by one when the account must not look at streams, or when a stream stores only some subjects or allows fast ingest alone', async () => {
+    const blind = await addStream('atomic');
+    const fastIngest = await addStream('single', { allow_batched: true });
     const partly = await addStream('atomic', { subjects: ['partly.munich.>'] });
     for (const [{ name }, subject, user] of [
       [blind, blind.subject, 'blind'],
       [partly, 'partly', 'agent'],
+      [fastIngest, fastIngest.subject, 'agent'],
     ] as const) {
       const sink = await createWarmSink(subject, { auth: toAuth(user) });
       const records = sampleRecords('a', 20);
@@ -367,9 +359,8 @@ describe.skipIf(natsServer.isMissing)(`NatsSink and batches, with a real server$
     await server.addStream({ name: 'LOGS', subjects: ['logs.>'] });
     await using watch = await watchResults();
     for (const [mode, config] of Object.entries({
-      fast: { allow_batched: true, allow_atomic: false },
-      atomic: { allow_batched: false, allow_atomic: true },
-      single: { allow_batched: false, allow_atomic: false },
+      atomic: { allow_atomic: true },
+      single: { allow_atomic: false },
     })) {
       await server.updateStream('LOGS', config);
       for (const stream of [undefined, 'LOGS']) {
@@ -382,18 +373,18 @@ describe.skipIf(natsServer.isMissing)(`NatsSink and batches, with a real server$
         }
       }
     }
-    expect((await watch.read()).map(({ isFast }) => isFast)).toEqual([true, true, false, false]);
+    expect(await watch.read()).toEqual([10, 10]);
   });
 
   test('several sinks publish to one stream at a time, each in order', async () => {
-    const { subject, read } = await addStream('fast');
+    const { subject, read } = await addStream('atomic');
     const sinks = await Promise.all(Array.from({ length: 5 }, () => createWarmSink(subject)));
     await using watch = await watchResults();
     const reports = await Promise.all(
       sinks.map((sink, index) => sink.deliver(sampleRecords(`s${index}`, 300, { component: `log${index}` }), never)),
     );
     expect(reports.map(({ retry }) => retry)).toEqual(sinks.map(() => undefined));
-    expect(await watch.read()).toEqual(sinks.map(() => ({ isFast: true, count: 300 })));
+    expect(await watch.read()).toEqual(sinks.map(() => 300));
     const { warm: _warm, ...stored } = await read();
     expect(stored).toEqual(
       expected(sinks.flatMap((_, index) => sampleRecords(`s${index}`, 300, { component: `log${index}` }))),
@@ -401,9 +392,8 @@ describe.skipIf(natsServer.isMissing)(`NatsSink and batches, with a real server$
   });
 
   test.for([
-    ['fast', /fast ingest/, /^$/],
-    ['atomic', /atomic batches/, /allow_batched/],
-    ['single', /one record of each log at a time/, /allow_batched.*allow_atomic/],
+    ['atomic', /atomic batches/, /^$/],
+    ['single', /one record of each log at a time/, /allow_atomic/],
   ] as const)(
     'the preflight says that a stream takes records in the mode %s, and what would be faster',
     async ([mode, message, hint]) => {

@@ -3,7 +3,6 @@ import type { DeliveryError } from '../../errors.ts';
 import { decodeBatchAnswer, readApiCode, readBatchResult } from './batch-answer.ts';
 import { toNatsError } from './errors.ts';
 import type { NatsMessage } from './message.ts';
-import type { BatchPublisher, BatchResult } from './publish-in-batches.ts';
 import type { NatsPublisher } from './publisher.ts';
 
 /** Default maximum of servers. Messages. */
@@ -15,11 +14,20 @@ const TOO_LARGE = 10_199;
 /** Headers that make a message part of a batch, with the longest values. Bytes. */
 const BATCH_HEADER_BYTES = 200;
 
+/** The part of a batch that a stream has stored. */
+export interface BatchResult {
+  /** The number of its messages, or 0. */
+  readonly taken: number;
+  /** Name of the stream; absent when it has none. */
+  readonly stream?: string | undefined;
+}
+
 /**
  * Publishes atomic batches (nats-server 2.12): a stream stores either every message of a batch or none, and acknowledges it
  * once. A batch with a repeat is rejected (10201), as is one with a message that the stream does not accept.
  */
-export class AtomicBatches implements BatchPublisher {
+export class AtomicBatches {
+  /** Maximum size of the messages of a batch. Bytes. */
   readonly bytesMax = BYTES_MAX;
   readonly #nats: NatsLibrary;
   readonly #publisher: NatsPublisher;
@@ -33,10 +41,15 @@ export class AtomicBatches implements BatchPublisher {
     this.#prefix = nats.createInbox('B').slice(2);
   }
 
+  /** Maximum number of messages of a batch. */
   get messagesMax(): number {
     return this.#messagesMax;
   }
 
+  /**
+   * Publishes two or more messages in order. A batch that was not taken does not say why. Throws {@link DeliveryError} when it is
+   * not known whether it was.
+   */
   async publish(messages: readonly NatsMessage[]): Promise<BatchResult> {
     const { connection, ackMsMax } = this.#publisher;
     const bytesMax = (connection.info?.max_payload ?? Number.POSITIVE_INFINITY) - BATCH_HEADER_BYTES;
@@ -64,8 +77,6 @@ export class AtomicBatches implements BatchPublisher {
       return { taken: 0 };
     }
   }
-
-  close(): void {}
 }
 
 /** True when the fate of the batch is not known. Otherwise nothing of it is stored. */

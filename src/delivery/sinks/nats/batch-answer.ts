@@ -3,12 +3,6 @@ import { decodeObject, parseJson } from '../../../base/index.ts';
 
 /** The parts of a server's answer to a batch that are used. */
 export interface BatchAnswer {
-  /** `ack`, `gap` or `err`: progress of fast ingest. Absent in the result of a batch. */
-  readonly type?: unknown;
-  /** Sequence in the batch up to which fast ingest has progressed. */
-  readonly seq?: unknown;
-  /** Interval of the acknowledgements of fast ingest. Messages. */
-  readonly msgs?: unknown;
   /** Id of the batch, in its result. */
   readonly batch?: unknown;
   /** Number of messages of the batch that are stored, in its result. */

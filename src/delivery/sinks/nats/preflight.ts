@@ -5,9 +5,8 @@ import type { PreflightFinding } from '../../contracts.ts';
 import { createTestRecord, toFailedFinding } from '../../preflight.ts';
 import { connectSink, type SinkServers } from './connection.ts';
 import { toNatsError } from './errors.ts';
-import { choosePublishMode } from './publish-mode.ts';
 import { NatsPublisher } from './publisher.ts';
-import { DUPLICATE_WINDOW_MS, findStream, type NatsStream, readStream } from './stream.ts';
+import { DUPLICATE_WINDOW_MS, findStream, type NatsStream, readStream, takesBatches } from './stream.ts';
 import { isCovering, toNatsSubject } from './subject.ts';
 
 /** The stream that is tried. */
@@ -115,24 +114,10 @@ function judgeStream(stream: NatsStream, { subject }: NatsTarget): PreflightFind
 /** Describes how records are published, and what would make it faster. */
 function describeMode(stream: NatsStream, subject: string): PreflightFinding {
   const finding = { step: 'publishing', verdict: 'ok' } as const;
-  switch (choosePublishMode(stream, subject)) {
-    case 'fast':
-      return { ...finding, message: `${stream.name} takes records by fast ingest, many at a time` };
-    case 'atomic': {
-      const message = `${stream.name} takes records in atomic batches`;
-      return {
-        ...finding,
-        message,
-        hint: 'Set allow_batched of the stream for fast ingest (nats-server 2.14 or later)',
-      };
-    }
-    case 'single': {
-      const message = `${stream.name} takes one record of each log at a time, which is slow`;
-      const hint =
-        'Set allow_batched (nats-server 2.14 or later) or, over a long line, allow_atomic (2.12) of a stream that stores all subjects of this sink';
-      return { ...finding, message, hint };
-    }
-  }
+  if (takesBatches(stream, subject)) return { ...finding, message: `${stream.name} takes records in atomic batches` };
+  const message = `${stream.name} takes one record of each log at a time, which is slow over a long line`;
+  const hint = 'Set allow_atomic (nats-server 2.12 or later) of a stream that stores all subjects of this sink';
+  return { ...finding, message, hint };
 }
 
 async function publishTestRecord(

@@ -1,30 +1,8 @@
 import { DeliveryError } from '../../errors.ts';
+import type { AtomicBatches } from './atomic-batches.ts';
 import type { NatsMessage } from './message.ts';
 import { type PublishOutcome, publishBySubject } from './publish-by-subject.ts';
 import type { NatsPublisher } from './publisher.ts';
-
-/** The part of a batch that a stream has stored. */
-export interface BatchResult {
-  /** The stream has so many messages from the first on, and none of those behind them. */
-  readonly taken: number;
-  /** Name of the stream; absent when it has none. */
-  readonly stream?: string | undefined;
-}
-
-/** Publishes several messages for one stream at once. */
-export interface BatchPublisher {
-  /** Maximum number of messages of a batch. */
-  readonly messagesMax: number;
-  /** Maximum size of the messages of a batch. Bytes. */
-  readonly bytesMax: number;
-  /**
-   * Publishes two or more messages in order. A batch of which only a part was taken does not say why. Throws
-   * {@link DeliveryError} when it is not known what was taken. Ends early when `isOver` returns true.
-   */
-  publish(messages: readonly NatsMessage[], isOver: () => boolean): Promise<BatchResult>;
-  /** Releases what it holds of the connection. */
-  close(): void;
-}
 
 /** Results of messages that were published in batches. */
 export interface BatchesOutcome extends PublishOutcome {
@@ -39,7 +17,7 @@ export interface BatchesOutcome extends PublishOutcome {
  */
 export async function publishInBatches(
   messages: readonly NatsMessage[],
-  batches: BatchPublisher,
+  batches: AtomicBatches,
   publisher: NatsPublisher,
   isOver: () => boolean,
 ): Promise<BatchesOutcome> {
@@ -58,7 +36,7 @@ export async function publishInBatches(
     while (accepted < waiting.length - 1 && !isOver()) {
       const batch = cutBatch(waiting, accepted, batches, publisher);
       if (batch.length < 2) break;
-      const result = await batches.publish(batch, isOver);
+      const result = await batches.publish(batch);
       bytes += batch.slice(0, result.taken).reduce((sum, message) => sum + publisher.measure(message), 0);
       for (const { subject } of batch.slice(0, result.taken)) publisher.subjects.noteAcknowledged(subject);
       accepted += result.taken;
@@ -101,7 +79,7 @@ export async function publishInBatches(
 function cutBatch(
   messages: readonly NatsMessage[],
   start: number,
-  { messagesMax, bytesMax }: BatchPublisher,
+  { messagesMax, bytesMax }: AtomicBatches,
   publisher: NatsPublisher,
 ): readonly NatsMessage[] {
   let end = start;

@@ -31,8 +31,8 @@ const BUDGET_SHARE = 0.7;
 /** Time limit for draining a connection. Milliseconds. */
 const CLOSE_MS_MAX = 2000;
 /**
- * Creates a sink that publishes records to JetStream and waits for the acknowledgement of the stream: by fast ingest or in
- * atomic batches where the stream allows it, else one record of each log at a time. The uid is the message id, so a stream
+ * Creates a sink that publishes records to JetStream and waits for the acknowledgement of the stream: in atomic batches
+ * where the stream allows them, else one record of each log at a time. The uid is the message id, so a stream
  * stores a record once within its duplicate window. Records of one log keep their order.
  */
 export function createNatsSink(options: NatsSinkOptions): Sink {

@@ -1,11 +1,8 @@
 import type { Clock } from '../../../base/index.ts';
 import type { NatsLibrary } from '../../../net/index.ts';
 import { AtomicBatches } from './atomic-batches.ts';
-import { FastIngest } from './fast-ingest.ts';
-import type { BatchPublisher } from './publish-in-batches.ts';
-import { choosePublishMode, type PublishMode } from './publish-mode.ts';
 import type { NatsPublisher } from './publisher.ts';
-import { findStream, readStream } from './stream.ts';
+import { findStream, readStream, takesBatches } from './stream.ts';
 
 /** The stream, and how records reach it. */
 export interface StreamBatchesOptions {
@@ -25,8 +22,7 @@ export class StreamBatches {
   readonly #nats: NatsLibrary;
   readonly #publisher: NatsPublisher;
   readonly #options: StreamBatchesOptions;
-  #mode: PublishMode = 'single';
-  #batches: BatchPublisher | undefined;
+  #batches: AtomicBatches | undefined;
   /** Time at which the settings of the stream are read again. Monotonic milliseconds. */
   #untilMs = Number.NEGATIVE_INFINITY;
 
@@ -40,13 +36,13 @@ export class StreamBatches {
    * Returns how to publish batches to the stream that stores `subject`; `undefined` when it allows none, or when the account may
    * not read its settings.
    */
-  async find(subject: string): Promise<BatchPublisher | undefined> {
+  async find(subject: string): Promise<AtomicBatches | undefined> {
     const nowMs = this.#options.clock.monotonic();
     if (nowMs >= this.#untilMs) {
-      const found = await this.#readMode(subject).catch((): PublishMode => 'single');
-      const mode = this.#publisher.connection.isClosed() ? this.#mode : found;
+      const takes = await this.#readSettings(subject).catch(() => false);
       this.#untilMs = nowMs + SETTINGS_MS_MAX;
-      if (mode !== this.#mode) this.#change(mode);
+      if (!takes) this.#batches = undefined;
+      else this.#batches ??= new AtomicBatches(this.#nats, this.#publisher);
     }
     return this.#batches;
   }
@@ -56,17 +52,10 @@ export class StreamBatches {
     this.#untilMs = Number.NEGATIVE_INFINITY;
   }
 
-  async #readMode(subject: string): Promise<PublishMode> {
+  /** Resolves to true if the stream takes batches. */
+  async #readSettings(subject: string): Promise<boolean> {
     const { connection } = this.#publisher;
     const name = this.#options.stream ?? (await findStream(this.#nats, connection, subject));
-    return choosePublishMode(await readStream(this.#nats, connection, name), this.#options.subject);
-  }
-
-  #change(mode: PublishMode): void {
-    this.#batches?.close();
-    this.#mode = mode;
-    if (mode === 'fast') this.#batches = new FastIngest(this.#nats, this.#publisher, this.#options.clock);
-    else if (mode === 'atomic') this.#batches = new AtomicBatches(this.#nats, this.#publisher);
-    else this.#batches = undefined;
+    return takesBatches(await readStream(this.#nats, connection, name), this.#options.subject);
   }
 }

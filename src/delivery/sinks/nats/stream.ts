@@ -1,5 +1,6 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { NatsLibrary } from '../../../net/index.ts';
+import { isCovering } from './subject.ts';
 
 /** Default duplicate window of a stream. Milliseconds. */
 export const DUPLICATE_WINDOW_MS = 2 * 60_000;
@@ -20,10 +21,13 @@ export interface NatsStream {
   readonly discard: string;
   /** True when the stream sends no acknowledgements. */
   readonly isSilent: boolean;
-  /** True when the stream accepts fast ingest (nats-server 2.14). */
-  readonly hasFastIngest: boolean;
   /** True when the stream accepts atomic batches (nats-server 2.12). */
   readonly hasAtomicBatches: boolean;
+}
+
+/** True when records below a prefix can be published in atomic batches. A batch goes to one stream, so it must store all subjects. */
+export function takesBatches({ subjects, hasAtomicBatches }: NatsStream, prefix: string): boolean {
+  return hasAtomicBatches && subjects.some((pattern) => isCovering(pattern, prefix));
 }
 
 /** Time limit of a request. Milliseconds. */
@@ -55,7 +59,6 @@ export async function readStream(nats: NatsLibrary, connection: NatsConnection, 
     storage: config.storage,
     discard: config.discard,
     isSilent: config.no_ack === true,
-    hasFastIngest: config.allow_batched === true,
     hasAtomicBatches: config.allow_atomic === true,
   };
 }
