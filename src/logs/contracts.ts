@@ -10,6 +10,8 @@ export interface BodyFacts {
   readonly etag?: string | undefined;
   /** The router's own time, milliseconds since the Unix epoch. */
   readonly dateMs?: number | undefined;
+  /** Its media type, as in `text/plain`: a hint at an error page. */
+  readonly mediaType?: string | undefined;
 }
 
 /** Local and UTC time of a router in one response: both by the same clock, right or wrong. */

@@ -3,12 +3,39 @@ import { SourceError } from '../model/index.ts';
 import { ArchiveError } from './archive/archive-error.ts';
 import type { FileFault } from './position/position.ts';
 
-/** `foreign`: the body is no log. */
-export type LogFailure = 'foreign';
+/**
+ * Why a log is received and its lines are not shipped: a closed list, which is also that of the label `state` of
+ * `router_log_unshipped`. Each has its text in {@link UNSHIPPED}, and a row in docs/troubleshooting.md.
+ */
+export const UNSHIPPED_STATES = ['error_page', 'reversed'] as const;
+export type UnshippedState = (typeof UNSHIPPED_STATES)[number];
 
-/** An error in the content of a log file. */
-export class LogError extends CodedError<LogFailure> {
+/** What each state means, as an end of a sentence that begins with a file, and what to do. */
+const UNSHIPPED: Readonly<Record<UnshippedState, { readonly what: string; readonly hint: string }>> = {
+  error_page: {
+    what: 'is an error page or another document, and no log',
+    hint: 'Open the log in the web interface of the router; restart the router if it shows no lines there either',
+  },
+  reversed: {
+    what: 'has its newest line first, so it cannot be followed',
+    hint: 'Switch off default_log_reverse in administration/webinterface of the router, which may be the cause',
+  },
+};
+
+/** The content of a log file is not shipped. */
+export class LogError extends CodedError<UnshippedState> {
   override readonly name = 'LogError';
+}
+
+/** Creates the error of a file in such a state. */
+export function createLogError(state: UnshippedState, file: string): LogError {
+  const { what, hint } = UNSHIPPED[state];
+  return new LogError(state, `${file} ${what}`, { disposition: 'retry', hint });
+}
+
+/** Returns the state of a log, of which a file could not be read because of this error; `undefined` if that has no name. */
+export function unshippedStateOf(cause: unknown): UnshippedState | undefined {
+  return cause instanceof LogError ? cause.code : undefined;
 }
 
 /** Returns the disposition of an error, if it has one. */

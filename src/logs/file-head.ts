@@ -1,20 +1,24 @@
 import { hash } from 'node:crypto';
-import { JOINED_BYTES_MAX } from './lines/entry.ts';
-import { parseLine } from './lines/parse-line.ts';
+import { createLogError, type LogError, type UnshippedState } from './errors.ts';
+import { parseLine, parseRepeatNotice } from './lines/parse-line.ts';
+import type { ReadingEnd } from './lines/waiting-entries.ts';
+import { FLOOR_MS } from './time/log-clock.ts';
 import type { StampContext } from './time/stamp.ts';
 
 /** Facts from the beginning of a file. */
 export interface Head {
-  /** SHA-256 up to the end of the first line with a stamp, as hex. NUL bytes before that line do not count. */
+  /** SHA-256 up to the end of the first complete line, as hex. NUL bytes before that line do not count. */
   readonly key: string;
-  /** Wall time of that line; `undefined` when no line of the head carries a stamp. */
+  /** Wall time of the first line that has one; `undefined` when no line of the head has one, or it is in a zone of its own. */
   readonly firstWallAsUtcMs: number | undefined;
+  /** True if the first line has no time: other files may begin with the same one. */
+  readonly isUntimed: boolean;
+  /** SHA-256 of the whole body, as hex, if it is short and no line of it has a time: it may be the text of an error. */
+  readonly textSha?: string | undefined;
 }
 
-/** Limit of the search for the first line with a stamp, and of the bytes that a file's key covers. */
+/** Limit of the bytes that a file's key covers, and of the search for a time. */
 const HEAD_BYTES_MAX = 16 * 1024;
-/** Lines without a stamp that a file may begin with behind a rotation: the rest of one record. */
-const CUT_RECORD_BYTES_MAX = JOINED_BYTES_MAX;
 /** Stamp and tag of a line stand within this many bytes. */
 const STAMP_BYTES_MAX = 256;
 /** Beginnings of files that a power cut has left as NUL bytes are passed over up to here. */
@@ -22,7 +26,7 @@ const NUL_BYTES_MAX = 4 * 1024 * 1024;
 const LINE_FEED = 0x0a;
 const EMPTY = Buffer.alloc(0);
 
-/** The bytes of a file until its first line with a stamp is known, however small the pieces are in which they come. */
+/** The bytes of a file until it is known which one it is, however small the pieces are in which they come. */
 export class HeadBuffer {
   #memory: Buffer = EMPTY;
   /** False while the memory is that of the only chunk. */
@@ -83,32 +87,141 @@ export class HeadBuffer {
 }
 
 /**
- * Finds the first line with a stamp behind `nulBytes`. `undefined` while more of the file is needed; `isWhole` when there is none and the
- * last line ends with the file.
+ * Finds the first complete line behind `nulBytes`, and the first one with a time. Empty lines, and notices of repeated ones, are
+ * part of the key, and not the line that ends it. `undefined` while more of the file is needed, or if it has no complete line.
  */
-export function findHead(bytes: Buffer, nulBytes: number, isWhole: boolean, context: StampContext): Head | undefined {
+export function findHead(bytes: Buffer, nulBytes: number, end: ReadingEnd, context: StampContext): Head | undefined {
   const isNul = nulBytes === bytes.length;
-  if (isNul && !isWhole && bytes.length < NUL_BYTES_MAX) return undefined;
+  if (isNul && end !== 'closed' && bytes.length < NUL_BYTES_MAX) return undefined;
   const head = isNul ? bytes : bytes.subarray(nulBytes);
-  const found = findKeyBytes(head, isWhole, context);
-  if (!found) return undefined;
-  const key = hash('sha256', head.subarray(0, found.length));
-  return { key, firstWallAsUtcMs: found.firstWallAsUtcMs };
+  let keyBytes: number | undefined;
+  let isUntimed = true;
+  for (const line of linesOf(head, end)) {
+    const { time } = parseLine(line.text, context);
+    if (keyBytes === undefined && (time || !isPassedOver(line.text))) {
+      keyBytes = line.end;
+      isUntimed = time === undefined;
+    }
+    if (keyBytes === undefined || !time) continue;
+    const firstWallAsUtcMs = time.offsetMs === undefined ? time.asUtcMs : undefined;
+    return { key: toKey(head, keyBytes), firstWallAsUtcMs, isUntimed };
+  }
+  const isLong = head.length >= HEAD_BYTES_MAX + STAMP_BYTES_MAX;
+  if (end === 'more' && !isLong) return undefined;
+  if (keyBytes === undefined && head.length < HEAD_BYTES_MAX && (end !== 'closed' || head.length === 0))
+    return undefined;
+  const textSha = isLong || isNul ? undefined : hash('sha256', head);
+  return { key: toKey(head, keyBytes ?? head.length), firstWallAsUtcMs: undefined, isUntimed, textSha };
+}
+
+function toKey(head: Buffer, bytes: number): string {
+  return hash('sha256', head.subarray(0, Math.min(bytes, HEAD_BYTES_MAX)));
+}
+
+function isPassedOver(line: string): boolean {
+  return line === '' || parseRepeatNotice(line) !== undefined;
+}
+
+/** The beginnings of the lines that begin in a head: with an unterminated one if the file is closed, or it is long. */
+function* linesOf(head: Buffer, end: ReadingEnd): Generator<{ readonly text: string; readonly end: number }> {
+  let from = 0;
+  while (from < Math.min(head.length, HEAD_BYTES_MAX)) {
+    const lineFeed = head.indexOf(LINE_FEED, from);
+    // Of a line that is longer than the head, the beginning is enough; but as much of it as any chunk would have brought.
+    if (lineFeed < 0 && end !== 'closed' && head.length < HEAD_BYTES_MAX + STAMP_BYTES_MAX) return;
+    const stop = lineFeed < 0 ? head.length : lineFeed;
+    const text = head.toString('utf8', from, Math.min(stop, from + STAMP_BYTES_MAX));
+    from = lineFeed < 0 ? stop : stop + 1;
+    yield { text: text.endsWith('\r') ? text.slice(0, -1) : text, end: from };
+  }
 }
 
 /**
- * Finds the wall time of the first line with a stamp in a file whose head has none: a rotation may have cut a record of many
- * lines. `more` while more of the file is needed; `none` when the rest of one record would be shorter.
+ * Finds out why a file whose beginning is not known may not be read as a log; `undefined` if it may, `more` while more of it is needed.
+ * `mediaType` is that of the response.
  */
-export function findLateStamp(
+export function findUnshippedState(
   bytes: Buffer,
   nulBytes: number,
-  isWhole: boolean,
+  end: ReadingEnd,
   context: StampContext,
-): number | 'more' | 'none' {
-  if (nulBytes === bytes.length) return 'none';
-  const found = findStampedLine(bytes.subarray(nulBytes), CUT_RECORD_BYTES_MAX, isWhole, context);
-  return typeof found === 'string' ? found : found.wallAsUtcMs;
+  mediaType: string | undefined,
+): UnshippedState | 'more' | undefined {
+  const head = bytes.subarray(nulBytes);
+  const isWhole = end !== 'more';
+  const isLong = head.length >= HEAD_BYTES_MAX + STAMP_BYTES_MAX;
+  const text = head.toString('utf8', 0, HEAD_BYTES_MAX).trim();
+  if (/^(?:<[!?a-z]|\{|\[)/i.test(text)) {
+    if (!isWhole && !isLong) return 'more';
+    if (isPage(text, isWhole && !isLong, mediaType)) return 'error_page';
+  }
+  return isReversed(head, end, context);
+}
+
+/** Returns why a file with this beginning is not shipped, for a look at no more of it than that; `undefined` if nothing speaks against it. */
+export function examineHead(
+  file: string,
+  head: Buffer,
+  about: { readonly isWhole: boolean; readonly mediaType: string | undefined; readonly nowMs: number },
+): LogError | undefined {
+  const context = { order: 'dmy', lineBeforeMs: undefined, endMs: about.nowMs } as const;
+  const nulBytes = countNulBytes(head);
+  const state = findUnshippedState(head, nulBytes, about.isWhole ? 'open' : 'more', context, about.mediaType);
+  if (state !== 'more') return state && createLogError(state, file);
+  const text = head.toString('utf8', nulBytes).trim();
+  return text.startsWith('<') && isPage(text, false, about.mediaType) ? createLogError('error_page', file) : undefined;
+}
+
+/** True if the text that a body begins with, or all of it, is a document: HTML, XML, or one JSON value over all lines. */
+function isPage(text: string, isWhole: boolean, mediaType = ''): boolean {
+  if (text.startsWith('<')) {
+    if (/^(?:text\/html|(?:text|application)\/(?:\w+\+)?xml)\b/i.test(mediaType)) return true;
+    if (!/^<(?:!doctype|html|\?xml)\b/i.test(text)) return false;
+    return !isWhole || text.endsWith('>');
+  }
+  const isJson = /^application\/(?:\w+\+)?json\b/i.test(mediaType);
+  const [firstLine = ''] = text.split('\n', 1);
+  if (!isWhole) return isJson && parseJson(firstLine) === undefined;
+  const value = parseJson(text);
+  if (value === undefined) return false;
+  return isJson || text.includes('\n') || 'error' in value || 'errors' in value;
+}
+
+/** Parses a JSON object or list; `undefined` if the text is something else. */
+function parseJson(text: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** So many lines with the same time at the beginning of a file say nothing, and more of them would hardly. */
+const EQUAL_LINES_MAX = 16;
+/** Where the newest line comes first, so many lines at least have an earlier time than the one before, and four for each with a later one. */
+const STEPS_BACK_MIN = 4;
+const STEPS_BACK_RATIO = 4;
+
+/**
+ * Tells by the times of the first lines whether the newest one comes first. A clock that is set makes one step back, and lines of several
+ * processes a few; times of a clock that was never set say nothing.
+ */
+function isReversed(head: Buffer, end: ReadingEnd, context: StampContext): 'reversed' | 'more' | undefined {
+  let [lines, back, forth] = [0, 0, 0];
+  let lastMs: number | undefined;
+  for (const { text } of linesOf(head, end)) {
+    const { time } = parseLine(text, context);
+    if (!time || time.asUtcMs < FLOOR_MS) continue;
+    const utcMs = time.asUtcMs - (time.offsetMs ?? 0);
+    if (lastMs !== undefined && utcMs < lastMs) back++;
+    if (lastMs !== undefined && utcMs > lastMs) forth++;
+    lastMs = utcMs;
+    lines++;
+    if (forth > back || (lines === EQUAL_LINES_MAX && back === 0)) return undefined;
+    if (back - STEPS_BACK_RATIO * forth >= STEPS_BACK_MIN) return 'reversed';
+  }
+  return end === 'more' && head.length < HEAD_BYTES_MAX + STAMP_BYTES_MAX ? 'more' : undefined;
 }
 
 /** Returns the number of NUL bytes in front of all others. */
@@ -116,34 +229,4 @@ export function countNulBytes(bytes: Uint8Array): number {
   let count = 0;
   while (bytes[count] === 0) count++;
   return count;
-}
-
-/** The beginning of a page or of a JSON body, which some devices send with status 200 when they mean an error. */
-export function looksForeign(head: Buffer): boolean {
-  return /^\s*[<{]/.test(head.toString('latin1', 0, 64));
-}
-
-function findKeyBytes(head: Buffer, isWhole: boolean, context: StampContext) {
-  const first = findStampedLine(head, HEAD_BYTES_MAX, isWhole, context);
-  if (first === 'more') return undefined;
-  if (first !== 'none') return { length: Math.min(first.end, HEAD_BYTES_MAX), firstWallAsUtcMs: first.wallAsUtcMs };
-  if (head.length >= HEAD_BYTES_MAX) return { length: HEAD_BYTES_MAX, firstWallAsUtcMs: undefined };
-  return isWhole && head.length > 0 ? { length: head.length, firstWallAsUtcMs: undefined } : undefined;
-}
-
-/** Finds the first line with a stamp that begins within `bytesMax`: its time, and where it ends. */
-function findStampedLine(head: Buffer, bytesMax: number, isWhole: boolean, context: StampContext) {
-  let from = 0;
-  while (from < bytesMax) {
-    const end = head.indexOf(LINE_FEED, from);
-    const isUnterminated = end < 0;
-    // Of a line that is longer than the head, the beginning is enough; but as much of it as any chunk would have brought.
-    if (isUnterminated && !isWhole && head.length < bytesMax + STAMP_BYTES_MAX) return 'more';
-    const stop = isUnterminated ? head.length : end;
-    const { time } = parseLine(head.toString('utf8', from, Math.min(stop, from + STAMP_BYTES_MAX)), context);
-    if (time) return { wallAsUtcMs: time.asUtcMs, end: isUnterminated ? stop : stop + 1 };
-    if (isUnterminated) break;
-    from = end + 1;
-  }
-  return 'none';
 }

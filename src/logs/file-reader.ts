@@ -99,6 +99,7 @@ export class FileReader {
           Object.assign(this.#log.memory, { etag: attempt.etag, etagOff: attempt.candidates[0]?.off });
           return { kind: 'unchanged' };
         }
+        if (result.kind === 'deferred' && result.text) this.#log.memory.text = result.text;
         const other = findOther(request, attempt, result);
         if (!other) return { kind: 'read', result, scan: attempt.scan, etag: attempt.etag };
         // The proof failed: the next reading does not consider it.
@@ -124,7 +125,7 @@ export class FileReader {
     const { context, memory } = this.#log;
     const left = candidates().filter((file) => !refuted.some((other) => isSameFile(other, file)));
     const only = acceptsNew || stamp !== undefined ? undefined : left[0];
-    const proof = only && context.facts.range !== false && 'base' in only.proof ? only.proof : undefined;
+    const proof = only && context.facts.range !== false ? only.proof : undefined;
     const isResumed = proof !== undefined && proof.base > 0;
     const attempt: Attempt = {
       candidates: left,
@@ -152,8 +153,8 @@ export class FileReader {
         signal,
         isScanned: true,
       };
-      return source.readLog(name, signal, (body) => {
-        const scan = archives.scan(this.#createOptions(request, attempt), signal);
+      return source.readLog(name, signal, (body, _start, about = {}) => {
+        const scan = archives.scan(this.#createOptions(request, attempt, about), signal);
         attempt.scan = scan;
         return scan.read(linesOf(archives.decode(body, limits)));
       });
@@ -174,7 +175,7 @@ export class FileReader {
     const { context, memory } = this.#log;
     const { resumed } = attempt;
     const { body, bodyStart, about } = answer;
-    const scan = new FileScan(this.#createOptions(request, attempt));
+    const scan = new FileScan(this.#createOptions(request, attempt, about));
     attempt.scan = scan;
     if (resumed) context.noteRange(bodyStart === resumed.proof.base);
     if (resumed && bodyStart > 0) scan.resume(this.#start(request, resumed.file), bodyStart, resumed.proof.baseSha);
@@ -219,7 +220,7 @@ export class FileReader {
     return isEmpty ? undefined : taken;
   }
 
-  #createOptions(request: FileRequest, attempt: Attempt): ScanOptions {
+  #createOptions(request: FileRequest, attempt: Attempt, about: BodyFacts): ScanOptions {
     const { name, stamp, acceptsNew, batchBytes } = request;
     const log = this.#log;
     return {
@@ -227,7 +228,8 @@ export class FileReader {
       candidates: attempt.candidates,
       acceptsNew,
       isClosed: stamp !== undefined,
-      isStampExpected: log.position.hasHistory,
+      mediaType: about.mediaType,
+      texts: log.texts,
       endMs: stamp === undefined ? log.observedMs : parseStampUtcMs(stamp),
       order: log.position.stream.order,
       batchBytes,
@@ -243,11 +245,10 @@ export class FileReader {
 
   #toTaken(scan: Scan, batch: ScanBatch, stamp: string | undefined): TakenLines {
     const { file, stream } = scan;
-    const { first, lines, unparsed, gaps } = batch;
+    const { first, gaps } = batch;
     const name = `${this.#log.component}/${stamp === undefined ? 'current' : `log-${stamp}`}`;
-    const hasTimes = lines > unparsed;
     const offset = (file && findFile(this.#log.position, file)?.off) ?? 0;
-    const piece = { file, stamp, stream, first, hasTimes, gaps, skipped: toSkipped(batch, name, offset) };
+    const piece = { file, stamp, stream, first, gaps, skipped: toSkipped(batch, name, offset) };
     return { batch, piece, newestUtcMs: this.#findNewestUtcMs(file, stamp) };
   }
 
@@ -260,7 +261,7 @@ export class FileReader {
   }
 
   /** Decides if a file may be read now. */
-  #begin(request: FileRequest, { key, firstWallAsUtcMs, known }: FileBeginning): ScanStart | undefined {
+  #begin(request: FileRequest, { key, isUntimed, firstWallAsUtcMs, known }: FileBeginning): ScanStart | undefined {
     const log = this.#log;
     const { stamp } = request;
     const isFree =
@@ -269,11 +270,12 @@ export class FileReader {
       // What is read behind the live log is linked to nothing, and waits for nothing.
       (stamp !== undefined && (log.position.open !== undefined || isBackfill(log.position, stamp)));
     if (!isFree && !log.observe({ type: 'file-began', firstWallAsUtcMs, stamp }).mayRead) return undefined;
-    return this.#start(request, known ?? createFile(key, nextGen(log.position, key)));
+    return this.#start(request, known ?? createFile(key, nextGen(log.position, key), isUntimed));
   }
 
   #start({ name, stamp }: FileRequest, candidate: LogFile): ScanStart {
     const log = this.#log;
+    if (stamp === undefined) log.memory.text = undefined;
     // The beginning of the file may just have shown the zone.
     log.alignTimes();
     const { position, view, memory, component, observedMs } = log;

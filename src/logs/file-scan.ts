@@ -1,16 +1,15 @@
-import { createHash, type Hash } from 'node:crypto';
 import { type Packing, yieldToLoop } from '../base/index.ts';
 import type { BlockLost, BlockRecovered } from '../bzip2/index.ts';
 import type { Completion } from '../model/index.ts';
-import { LogError } from './errors.ts';
-import { findHead, findLateStamp, type Head, HeadBuffer, looksForeign } from './file-head.ts';
+import { createLogError } from './errors.ts';
+import { findHead, findUnshippedState, type Head, HeadBuffer } from './file-head.ts';
 import { LineSplitter } from './lines/line-splitter.ts';
 import { RecordBuilder, type RecordContext } from './lines/record-builder.ts';
 import { createBatch, type ScanBatch } from './lines/scan-batch.ts';
 import type { ReadingEnd } from './lines/waiting-entries.ts';
 import { PrefixHash } from './position/identity.ts';
 import { copyFile, createStreamState, type LogFile, type LogFileDraft, type StreamState } from './position/position.ts';
-import { type DateOrder, learnDateOrder, needsDateOrder, type StampContext } from './time/stamp.ts';
+import { type DateOrder, learnDateOrder, needsDateOrder } from './time/stamp.ts';
 
 /** Facts about a file before it is read. Plain data. */
 export interface ScanPlan {
@@ -22,8 +21,10 @@ export interface ScanPlan {
   readonly acceptsNew: boolean;
   /** True if the router writes no more to this file: then an unterminated last line is a line. */
   readonly isClosed: boolean;
-  /** True if a body without a single time stamp can be no log. */
-  readonly isStampExpected: boolean;
+  /** The media type of the response, as the router says it. */
+  readonly mediaType?: string | undefined;
+  /** Short bodies without a time that the logs of the router have had: one is a log at the second look only. Absent: at the first. */
+  readonly texts?: SeenTexts | undefined;
   /** About when the file ends: its rotation or its download. Milliseconds since the Unix epoch. */
   readonly endMs: number;
   /** In which order its dates are, when that is known. */
@@ -32,6 +33,18 @@ export interface ScanPlan {
   readonly batchBytes: number;
   /** How the records are packed, too, where another thread makes them. Absent: they are not. */
   readonly packing?: Packing | undefined;
+}
+
+/** A short body without a time. */
+export interface SeenText extends Pick<Head, 'key'> {
+  /** SHA-256 of all of it. */
+  readonly sha: string;
+}
+
+/** Short bodies without a time: of the log that is read, and of the other logs of its router. */
+export interface SeenTexts {
+  readonly own: SeenText | undefined;
+  readonly others: readonly SeenText[];
 }
 
 /** The beginning of a file. */
@@ -77,7 +90,7 @@ export interface Scan {
  * `taken`: the file is a candidate, or new and accepted, and its lines were handed out from where `file` stood.
  * `unrelated`: it is none of the candidates; `candidate` is the one that begins alike, if there is one.
  * `damaged`: it begins like `candidate`, and a part of it is lost that was read before, so that nothing proves where it goes on.
- * `deferred`: it may not be read yet.
+ * `deferred`: it may not be read yet; `text` if it may be the text of an error, which other logs would show, too.
  * `nothing`: it holds no complete line.
  */
 export type ScanResult =
@@ -91,7 +104,7 @@ export type ScanResult =
       readonly isHeadLost?: boolean | undefined;
     }
   | { readonly kind: 'damaged'; readonly candidate: LogFile }
-  | { readonly kind: 'deferred' }
+  | { readonly kind: 'deferred'; readonly text?: SeenText | undefined }
   | { readonly kind: 'nothing' };
 
 const LINE_FEED = 0x0a;
@@ -117,14 +130,6 @@ function* beginningsOfLines(bytes: Buffer, isEnded: boolean): Generator<string> 
     from = end + 1;
   }
   if (isEnded) yield head.toString('latin1', from, from + STAMP_BYTES_MAX);
-}
-
-/** The error of a body that is no log. */
-export function createForeignError(name: string): LogError {
-  return new LogError('foreign', `${name} holds no log lines`, {
-    disposition: 'retry',
-    hint: 'The router may have answered with an error page',
-  });
 }
 
 /** The file as it turned out, and how far it has been checked and read. */
@@ -191,8 +196,6 @@ export class FileScan implements Scan {
   #firstWallAsUtcMs: number | undefined;
   #seenBytes = 0;
   #hash = new PrefixHash();
-  /** Only for a file whose proof is of version 1. */
-  #plainHash: Hash | undefined;
   /** Damage that no batch tells yet. */
   #lost: BlockLost[] = [];
   /** True if the beginning of the file is lost. */
@@ -286,9 +289,9 @@ export class FileScan implements Scan {
       return { kind: 'taken', file: copyFile(file) };
     }
     if (reading) return this.#toUnrelated(reading.file);
-    const head = this.#head.bytes;
-    if (looksForeign(head)) throw createForeignError(this.#options.name);
-    return head.length > 0 && this.#options.candidates.length > 0 ? this.#toUnrelated(undefined) : { kind: 'nothing' };
+    return this.#head.bytes.length > 0 && this.#options.candidates.length > 0
+      ? this.#toUnrelated(undefined)
+      : { kind: 'nothing' };
   }
 
   /** Remembers the end of the file: after a crash, the log daemon appends its next line to a torn one there. */
@@ -353,9 +356,9 @@ export class FileScan implements Scan {
     if (!this.#reading && !this.#outcome) await this.#identify(true);
   }
 
-  /** Decides what the file is, once its head says so; `isWhole` when no more of it will come. */
+  /** Decides what the file is, once its head says so; `isWhole` when no more of it will come. Throws `LogError` if it is no log. */
   async #identify(isWhole: boolean): Promise<void> {
-    const { candidates, acceptsNew, order, endMs, begin } = this.#options;
+    const { name, candidates, acceptsNew, isClosed, mediaType, order, endMs, begin } = this.#options;
     const { bytes, nulBytes } = this.#head.look();
     // A power cut leaves NUL bytes before the first line.
     const text = bytes.subarray(nulBytes);
@@ -363,10 +366,17 @@ export class FileScan implements Scan {
     // The first chunk may hold one line or fifty: what is learnt from it must not depend on that.
     if (needsOrder && !isWhole && text.length < ORDER_BYTES) return;
     const learnt = needsOrder ? learnDateOrder([...beginningsOfLines(text, true)], endMs) : order;
-    const head = this.#findHead(bytes, nulBytes, isWhole, { order: learnt ?? 'dmy', lineBeforeMs: undefined, endMs });
+    const context = { order: learnt ?? 'dmy', lineBeforeMs: undefined, endMs };
+    const end = !isWhole ? 'more' : isClosed ? 'closed' : 'open';
+    const head = findHead(bytes, nulBytes, end, context);
+    if (!head && !isWhole) return;
+    const known = candidates.filter(({ key }) => key === head?.key).toSorted((a, b) => b.off - a.off)[0];
+    const state = known ? undefined : findUnshippedState(bytes, nulBytes, end, context, mediaType);
+    if (state === 'more') return;
+    if (state) throw createLogError(state, name);
     if (!head) return;
     this.#firstWallAsUtcMs = head.firstWallAsUtcMs;
-    const known = candidates.filter(({ key }) => key === head.key).toSorted((a, b) => b.off - a.off)[0];
+    if (!known && this.#isDoubtful(head)) return;
     const start = known || acceptsNew ? await begin({ ...head, known }) : undefined;
     if (!start) {
       this.#outcome = known || acceptsNew ? { kind: 'deferred' } : this.#toUnrelated(undefined);
@@ -378,24 +388,20 @@ export class FileScan implements Scan {
     if (bytes.length > 0) this.#advance(reading, bytes);
   }
 
-  /** Finds the head of the file; `undefined` while more of it is needed. Throws {@link LogError} if it is that of no log. */
-  #findHead(bytes: Buffer, nulBytes: number, isWhole: boolean, context: StampContext): Head | undefined {
-    const { name, candidates, isClosed, isStampExpected } = this.#options;
-    const head = findHead(bytes, nulBytes, isWhole && isClosed, context);
-    if (!head || head.firstWallAsUtcMs !== undefined) return head;
-    // What was read before is a log, whatever it begins with.
-    if (candidates.some(({ key }) => key === head.key)) return head;
-    if (looksForeign(bytes)) throw createForeignError(name);
-    if (!isStampExpected) return head;
-    const late = findLateStamp(bytes, nulBytes, isWhole, context);
-    if (late === 'more') return undefined;
-    if (late === 'none') throw createForeignError(name);
-    return { ...head, firstWallAsUtcMs: late };
+  /** Ends the reading if the body may be the text of an error: at the first look, and if another log has the same one. */
+  #isDoubtful({ key, textSha: sha }: Head): boolean {
+    const { name, texts } = this.#options;
+    if (!texts || sha === undefined) return false;
+    if (texts.own?.key === key) {
+      if (texts.others.some((other) => other.sha === sha)) throw createLogError('error_page', name);
+      return false;
+    }
+    this.#outcome = { kind: 'deferred', text: { key, sha } };
+    return true;
   }
 
   #begin(start: ScanStart): Reading {
     const reading = new Reading(start, this.#options.endMs);
-    if ('plainSha' in reading.file.proof) this.#plainHash = createHash('sha256');
     this.#reading = reading;
     // Damage at the beginning of a file lies before its first line.
     if (reading.isProven) this.#lose(reading);
@@ -416,11 +422,9 @@ export class FileScan implements Scan {
     const skipped = Math.min(chunk.length, Math.max(0, reading.knownBytes - this.#seenBytes));
     this.#seenBytes += skipped;
     if (!reading.isProven) {
-      const known = chunk.subarray(0, skipped);
-      this.#hash.update(known);
-      this.#plainHash?.update(known);
+      this.#hash.update(chunk.subarray(0, skipped));
       if (this.#seenBytes < reading.knownBytes) return;
-      if (!this.#isSame(file)) {
+      if (this.#hash.prove().sha !== file.proof.sha) {
         this.#outcome = this.#toUnrelated(file);
         return;
       }
@@ -440,11 +444,5 @@ export class FileScan implements Scan {
       (bytes, from, start) => builder.takeRun(bytes, from, start),
     );
     file.off = splitter.offset;
-  }
-
-  /** True if the bytes so far are those that were read before. */
-  #isSame({ proof }: LogFile): boolean {
-    if (!('plainSha' in proof)) return this.#hash.prove().sha === proof.sha;
-    return this.#plainHash?.digest('hex') === proof.plainSha;
   }
 }

@@ -27,6 +27,7 @@ export type {
   RecordLog,
   RouterTime,
 } from './contracts.ts';
+export { unshippedStateOf } from './errors.ts';
 export type { LinkVerdict } from './evidence/link-rule.ts';
 export {
   findOffsetEvidence,
@@ -34,6 +35,7 @@ export {
   judgeRotations,
   type OffsetEvidence,
 } from './evidence/offset-evidence.ts';
+export { examineHead } from './file-head.ts';
 export { checkLogRule, listLabels } from './line-settings/check-log-rule.ts';
 export {
   LOG_RULES_MAX,

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { LogStats } from '../../src/agent/stats/log-stats.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
 import { FleetExposition } from '../../src/exposition/index.ts';
+import { createLogError } from '../../src/logs/errors.ts';
 
 function createStats() {
   const clock = createSteppedClock(0);
@@ -51,6 +52,25 @@ test('LogStats knows since when lines may be lost, and when a file that is looke
   stats.recordRetention({ type: 'log-retention', component: 'network', msToLoss: 5000 });
   expect(stats.lossSinceMs).toBeUndefined();
   expect(stats.describe()[0]).toMatchObject({ gapAt: null });
+});
+
+test('LogStats shows a log that is received and not shipped, until it is read to its end', () => {
+  const exposition = new FleetExposition();
+  const stats = new LogStats({ name: 'plant-7', labels: {} }, exposition, createSteppedClock(0), new Map());
+  const listStates = () =>
+    exposition.listValues({ name: 'plant-7', labels: {} }, 'unshipped-logs').flatMap(({ samples }) => samples);
+  const cause = createLogError('reversed', 'network/current');
+  stats.recordFailed({ type: 'log-failed', component: 'network', file: 'network/current', cause });
+  stats.recordFailed({ type: 'log-failed', component: 'system', file: 'system/current', cause: new RangeError('x') });
+  expect(listStates()).toEqual([{ labels: { component: 'network', state: 'reversed' }, value: 1 }]);
+  expect(stats.describe().map(({ unshipped }) => unshipped?.state)).toEqual(['reversed', undefined]);
+  expect(stats.describe()[0]?.unshipped?.message).toMatch(/^network\/current has its newest line first.*default_log/);
+  stats.recordCaughtUp({ type: 'log-caught-up', component: 'network', isWaitingForLineEnd: false });
+  expect(listStates()).toEqual([]);
+  expect(stats.describe()[0]).toMatchObject({ unshipped: null });
+  stats.recordFailed({ type: 'log-failed', component: 'network', file: 'network/current', cause });
+  stats.recordForgotten({ type: 'logs-forgotten', components: ['network'] });
+  expect(listStates()).toEqual([]);
 });
 
 test('LogStats knows the lag of the log that is furthest behind, and the origin of the last record', async () => {

@@ -300,6 +300,29 @@ describe('doctor and logs', () => {
     expect(learnt['log_ranges']).toBe(hasRanges);
   });
 
+  test.each([
+    [
+      'an error page',
+      '<html><body>Please log in</body></html>\n',
+      'wan/current is an error page or another document, and no log',
+    ],
+    [
+      'a page that is longer than what is read of it',
+      `<!doctype html>\n<body>${'x'.repeat(9000)}</body>\n`,
+      'wan/current is an error page or another document, and no log',
+    ],
+    [
+      'the newest line first',
+      [5, 4, 3, 2, 1].map((minute) => `2026-01-01 12:0${minute}:00 [wan] up\n`).join(''),
+      'wan/current has its newest line first, so it cannot be followed',
+    ],
+  ])('fails for a log that would not be shipped: %s', async (_what, text, message) => {
+    const url = await serve(answer({ log_file: (_request, response) => response.end(text) }, ['wan/current']));
+    const { code, find } = await examine(onPlainHttp(url));
+    expect(code).toBe(1);
+    expect(find('log wan/current')).toMatchObject({ result: 'failed', message, hint: expect.any(String) as string });
+  });
+
   test('looks at the log that was rotated last', async () => {
     const logs = ['wan/current', 'wan/log-2026-01-01-00:00:00.bz2', 'vpn/current', 'vpn/log-2026-01-02-00:00:00.bz2'];
     const line: RequestListener = (_request, response) => response.end('2026-01-01 23:00:00 [vpn] up\n');

@@ -76,7 +76,6 @@ async function readAll(chunks: readonly Uint8Array[], isClosed: boolean): Promis
     candidates: [],
     acceptsNew: true,
     isClosed,
-    isStampExpected: false,
     endMs: NOW_MS,
     onBatch: () => {},
     batchBytes: Number.POSITIVE_INFINITY,

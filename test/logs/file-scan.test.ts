@@ -36,11 +36,10 @@ interface Options extends Partial<ScanOptions> {
 function createOptions({ stream, ...options }: Options = {}): ScanOptions {
   return {
     name: 'network/current',
-    begin: ({ key, known }) => start(known ?? createFile(key, 0), stream),
+    begin: ({ key, known, isUntimed }) => start(known ?? createFile(key, 0, isUntimed), stream),
     candidates: [],
     acceptsNew: true,
     isClosed: false,
-    isStampExpected: false,
     endMs: Date.UTC(2026, 10, 21, 12),
     onBatch: () => {},
     batchBytes: Infinity,
@@ -129,7 +128,7 @@ describe('a new file', () => {
     ['empty', '', false],
     ['empty and closed', '', true],
     ['half a line', FIRST.slice(0, -1), false],
-    ['lines without a time, so far', 'Last output repeated\n', false],
+    ['a notice of repeated lines, so far', `${' '.repeat(16)}- Last output repeated twice -\n`, false],
   ])('FileScan finds nothing in a file that is %s', async (_what, content, isClosed) => {
     const { result, records, file } = await scan(content, { isClosed });
     expect(result).toEqual({ kind: 'nothing' });
@@ -137,7 +136,16 @@ describe('a new file', () => {
     expect(file).toBeUndefined();
   });
 
-  test('FileScan counts the lines before the first time to the identity of the file, and reads them', async () => {
+  test('FileScan counts a first line without a time as the identity of the file, and reads it at once', async () => {
+    const { messages, records, file } = await scan(`\tat main()\n${FIRST}`);
+    expect(messages).toEqual(['\tat main()', 'first']);
+    expect(records[0]?.flags).toEqual(['unparsed']);
+    expect(file).toMatchObject({ key: sha('\tat main()\n'), isUntimed: true });
+    expect((await scan('\tat main()\n')).messages).toEqual(['\tat main()']);
+    expect((await scan(FIRST)).file?.isUntimed).toBeUndefined();
+  });
+
+  test('FileScan counts a notice before the first line to the identity of the file, and reads it', async () => {
     const notice = '                - Last output repeated twice -\n';
     const { messages, file } = await scan(notice + FIRST + SECOND);
     expect(messages).toEqual([notice.trim(), 'first', 'second']);
@@ -147,7 +155,12 @@ describe('a new file', () => {
   test('FileScan gives two files that begin alike one key, and asks which file it is', async () => {
     const begin = vi.fn(({ key }: FileBeginning) => start(createFile(key, 3)));
     const { file, records } = await scan(FIRST + SECOND, { begin });
-    expect(begin).toHaveBeenCalledExactlyOnceWith({ key: sha(FIRST), firstWallAsUtcMs: WALL, known: undefined });
+    expect(begin).toHaveBeenCalledExactlyOnceWith({
+      key: sha(FIRST),
+      firstWallAsUtcMs: WALL,
+      isUntimed: false,
+      known: undefined,
+    });
     expect(file?.gen).toBe(3);
     expect(records[0]?.uid).not.toBe((await scan(FIRST)).records[0]?.uid);
   });
@@ -250,83 +263,121 @@ describe('a body that is no log', () => {
   test.each([
     ['a page', PAGE, {}],
     ['an error', ERROR, {}],
+    ['an error of several lines', '{\n  "status": "busy"\n}\n', {}],
     ['an error, instead of an archive', ERROR, { isClosed: true }],
     ['a page, instead of an archive', PAGE, { isClosed: true }],
-    ['lines without a time after lines with one', 'no\ntime\n'.repeat(5000), { isStampExpected: true }],
-    ['an archive without a time after lines with one', 'no time\n', { isStampExpected: true, isClosed: true }],
-  ])('FileScan throws foreign for %s', async (_what, content, options) => {
-    const reading = scan(content, options);
-    await expect(reading).rejects.toBeInstanceOf(LogError);
-    await expect(reading).rejects.toMatchObject({ code: 'foreign', disposition: 'retry' });
+    ['a part of a page, by its media type', '<p>Log in</p>\n', { mediaType: 'text/html; charset=utf-8' }],
+    ['a value, by its media type', '{"status":"busy"}\n', { mediaType: 'application/json' }],
+    ['a page that quotes lines', `<html>\n${FIRST}${SECOND}</html>\n`, {}],
+    ['a page that is longer than the head', `<html>\n${FIRST.repeat(1000)}`, {}],
+  ])('FileScan throws error_page for %s', async (_what, content, options) => {
+    for (const chunks of [[Buffer.from(content)], cutInto(Buffer.from(content), 1000)]) {
+      const reading = scan(chunks, options);
+      await expect(reading).rejects.toBeInstanceOf(LogError);
+      await expect(reading).rejects.toMatchObject({ code: 'error_page', disposition: 'retry' });
+    }
   });
 
-  test('FileScan takes lines without a time for a log where none ever had one', async () => {
-    const { messages } = await scan('no\ntime\n', { isClosed: true });
-    expect(messages).toEqual(['no', 'time']);
+  test.each<[string, string, number, Options?]>([
+    ['lines without a time', 'no\ntime\n', 2],
+    ['lines of JSON', '{"a":1}\n{"error":2}\n', 2],
+    ['one line of JSON', '{"a":1}\n', 1],
+    ['lines of JSON, by the media type too', '{"a":1}\n{"b":2}\n', 2, { mediaType: 'application/json' }],
+    ['lines of JSON that are longer than the head', '{"a":1}\n'.repeat(3000), 3000],
+    ['lines with a priority', '<13>Nov 21 09:36:49 plant wan: up\n', 1, { mediaType: 'text/html' }],
+    ['lines of a kernel', '[    1.000000] up\n[    1.500000] eth0\n', 2],
+    ['lines, whatever the media type', FIRST + SECOND, 2, { mediaType: 'text/html' }],
+    ['a part of a page without a media type', '<p>Log in</p>\n', 1],
+  ])('FileScan takes %s for a log', async (_what, content, lines, options = {}) => {
+    for (const isClosed of [false, true]) {
+      expect((await scan(content, { isClosed, ...options })).messages).toHaveLength(lines);
+    }
   });
 
-  test('FileScan takes a log whose first line begins like a page, but has a time before that', async () => {
-    const { messages } = await scan('{"a": 1}\n2026-11-21 09:36:49 [wan] <html>\n', { isStampExpected: true });
+  test('FileScan takes a log whose first line begins like a page', async () => {
+    const { messages } = await scan('{"a": 1}\n2026-11-21 09:36:49 [wan] <html>\n');
     expect(messages).toEqual(['{"a": 1}', '<html>']);
+  });
+
+  test('FileScan takes a short body without a time at the second look, if no other log had the same one', async () => {
+    const TEXT = 'Please log in\n';
+    const text = { key: sha(TEXT), sha: sha(TEXT) };
+    const first = await scan(TEXT, { texts: { own: undefined, others: [] } });
+    expect(first).toMatchObject({ result: { kind: 'deferred', text }, messages: [] });
+    const own = { key: text.key, sha: sha('other') };
+    const alone = await scan(`${TEXT}grown\n`, { texts: { own, others: [text] } });
+    expect(alone.messages).toEqual(['Please log in', 'grown']);
+    const reading = scan(TEXT, { texts: { own, others: [text] } });
+    await expect(reading).rejects.toMatchObject({ code: 'error_page' });
+    const known = await readFile(TEXT);
+    const grown = await scan(`${TEXT}grown\n`, { candidates: [known], texts: { own: undefined, others: [] } });
+    expect(grown.messages).toEqual(['grown']);
   });
 
   test('FileScan takes a first line that is longer than its head for a line with a time', async () => {
     const content = Buffer.from(`2026-11-21 09:36:49 [wan] ${'x'.repeat(30_000)}\n${SECOND}`);
     for (const size of [content.length, 4096, 1000]) {
-      const { messages, file } = await scan(cutInto(content, size), { isStampExpected: true });
+      const { messages, file } = await scan(cutInto(content, size));
       expect(messages.map(({ length }) => length)).toEqual([30_000, 6]);
       expect(file?.key).toBe(sha(content.subarray(0, 16 * 1024)));
     }
   });
 });
 
-describe('a file that begins with the rest of a record', () => {
-  const KIB = 1024;
-  const rest = (bytes: number) => `${'\tat frame\n'.repeat(Math.ceil(bytes / 10) - 1)}\tat main()\n`;
-  const isStampExpected = true;
+describe('a log with the newest line first', () => {
+  const at = (minute: number) => `2026-11-21 09:${String(minute).padStart(2, '0')}:00 [wan] minute ${minute}\n`;
+  const downFrom = (minute: number, lines: number) => Array.from({ length: lines }, (_, index) => at(minute - index));
 
-  test('FileScan takes it once a line with a time comes, with the identity that it has where no time is expected', async () => {
-    const content = Buffer.from(rest(40 * KIB) + FIRST + SECOND);
-    const begin = vi.fn(({ key, known }: FileBeginning) => start(known ?? createFile(key, 0)));
-    const { messages, file } = await scan(content, { isStampExpected, begin });
-    expect(messages.slice(-2)).toEqual(['first', 'second']);
-    expect(begin).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ firstWallAsUtcMs: WALL }));
-    expect(file).toMatchObject({ key: sha(content.subarray(0, 16 * KIB)), off: content.length });
-    expect((await scan(content)).file?.key).toBe(file?.key);
-  });
-
-  test('FileScan takes it however the body is cut, if the line begins within 256 KiB, and throws foreign behind that', async () => {
-    for (const [place, isLog] of [
-      [256 * KIB - 10, true],
-      [256 * KIB, false],
-    ] as const) {
-      const bytes = Buffer.from(`${rest(20 * KIB)}${'z'.repeat(place - 20 * KIB - 1)}\n${FIRST}${SECOND}`);
-      const whole = await outcome([bytes], { isStampExpected });
-      expect(whole.code).toBe(isLog ? undefined : 'foreign');
-      for (const size of [1000, 4096, 100_000])
-        expect(await outcome(cutInto(bytes, size), { isStampExpected })).toEqual(whole);
+  test.each([
+    ['five lines', downFrom(40, 5)],
+    ['lines with equal times between', downFrom(40, 6).flatMap((line) => [line, line])],
+    ['lines without a time between', downFrom(40, 6).flatMap((line) => [line, '\tat main()\n'])],
+    ['a clock that was set meanwhile', [...downFrom(20, 9), ...downFrom(59, 30)]],
+  ])('FileScan throws reversed for %s', async (_what, lines) => {
+    const bytes = Buffer.from(lines.join(''));
+    for (const isClosed of [false, true]) {
+      for (const chunks of [[bytes], cutInto(bytes, 30)]) {
+        await expect(scan(chunks, { isClosed })).rejects.toMatchObject({ code: 'reversed' });
+      }
     }
   });
 
   test.each([
-    ['a page', '<html>\n'],
-    ['an error', '{"error": [\n'],
-  ])('FileScan throws foreign for %s of 40 KiB that quotes a line', async (_what, beginning) => {
-    const reading = scan(beginning + rest(40 * KIB) + FIRST, { isStampExpected });
-    await expect(reading).rejects.toMatchObject({ code: 'foreign' });
+    ['four lines', downFrom(40, 4)],
+    ['a clock that was set back', [...downFrom(50, 1), at(10), at(11), at(12), at(13), at(14)]],
+    ['a clock that was set back again and again', [50, 40, 41, 30, 31, 20, 21, 10, 11].map(at)],
+    ['equal times', Array.from({ length: 30 }, () => at(1))],
+    ['times of an unset clock', [5, 4, 3, 2, 1, 0].map((minute) => at(minute).replace('2026', '1970'))],
+  ])('FileScan takes %s for a log like any other', async (_what, lines) => {
+    const { messages } = await scan(lines.join(''), { isClosed: true });
+    expect(messages.filter((message) => message.startsWith('minute'))).toHaveLength(lines.length);
   });
 
-  test('FileScan gives up a body without end in which no line with a time comes', async () => {
-    let given = 0;
-    const endless = (async function* () {
-      for (;;) {
-        given += 10_000;
-        yield Buffer.from(rest(10_000));
+  test('FileScan goes on in a file that was begun, whatever its times', async () => {
+    const begun = await readFile(FIRST);
+    const { messages } = await scan(FIRST + downFrom(30, 9).join(''), { candidates: [begun] });
+    expect(messages.filter((message) => message.startsWith('minute'))).toHaveLength(9);
+  });
+});
+
+describe('a file that begins with the rest of a record', () => {
+  const KIB = 1024;
+  const rest = (bytes: number) => `${'\tat frame\n'.repeat(Math.ceil(bytes / 10) - 1)}\tat main()\n`;
+
+  test('FileScan finds the time of the first line that has one within 16 KiB, however the body is cut', async () => {
+    for (const [place, wallMs] of [
+      [15 * KIB, WALL],
+      [20 * KIB, undefined],
+    ] as const) {
+      const begin = vi.fn(({ key, known }: FileBeginning) => start(known ?? createFile(key, 0)));
+      const content = Buffer.from(rest(place) + FIRST + SECOND);
+      for (const size of [content.length, 1000]) {
+        const { messages, file } = await scan(cutInto(content, size), { begin });
+        expect(messages.slice(-2)).toEqual(['first', 'second']);
+        expect(file).toMatchObject({ key: sha('\tat frame\n'), off: content.length });
+        expect(begin).toHaveBeenLastCalledWith(expect.objectContaining({ firstWallAsUtcMs: wallMs }));
       }
-    })();
-    const reading = new FileScan(createOptions({ isStampExpected }));
-    await expect(reading.read(endless)).rejects.toMatchObject({ code: 'foreign' });
-    expect(given).toBeLessThan(1024 * KIB);
+    }
   });
 });
 
@@ -440,8 +491,8 @@ describe('any file', () => {
 
   test('FileScan comes to the same for every way to cut a body into chunks', () =>
     fc.assert(
-      fc.asyncProperty(content, cuts, fc.boolean(), fc.boolean(), async (bytes, places, isClosed, isStampExpected) => {
-        const options = { isClosed, isStampExpected };
+      fc.asyncProperty(content, cuts, fc.boolean(), async (bytes, places, isClosed) => {
+        const options = { isClosed };
         const expected = await outcome([bytes], options);
         expect(await outcome(cutInto(bytes, places), options)).toEqual(expected);
         for (const size of [128, 1024]) expect(await outcome(cutInto(bytes, size), options)).toEqual(expected);
@@ -452,8 +503,7 @@ describe('any file', () => {
   test('FileScan comes to the same for every way to cut a body whose first time stands at the end of its head', async () => {
     for (let place = 16 * 1024 - 300; place < 16 * 1024 + 10; place++) {
       const bytes = Buffer.from(`${'z'.repeat(place - 1)}\n${FIRST}${SECOND}`);
-      const options = { isStampExpected: true };
-      expect(await outcome(cutInto(bytes, 128), options)).toEqual(await outcome([bytes], options));
+      expect(await outcome(cutInto(bytes, 128), {})).toEqual(await outcome([bytes], {}));
     }
   });
 

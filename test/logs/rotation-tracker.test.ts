@@ -172,7 +172,7 @@ class Tracker {
 }
 
 function toPiece(file: LogFile | undefined, stamp?: string): ReadPiece {
-  return { file, stamp, stream: undefined, first: undefined, hasTimes: false, gaps: [], skipped: undefined };
+  return { file, stamp, stream: undefined, first: undefined, gaps: [], skipped: undefined };
 }
 
 function freeze<T>(value: T): T {

@@ -90,6 +90,7 @@ export const DETAIL: RouterDetail = {
       gapAt: null,
       lossSince: null,
       position: { file: 'network/current', offset: 1000 },
+      unshipped: null,
     },
   ],
   recentPolls: [

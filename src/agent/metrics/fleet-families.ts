@@ -196,6 +196,12 @@ export const FLEET_FAMILIES = {
     'component',
     'Time since the log was last read to its end; before that, since the agent first tried to read it.',
   ),
+  logUnshipped: family(
+    'gauge',
+    'router_log_unshipped',
+    'component state',
+    'Always 1: the router sends the log, and its lines are not shipped; absent otherwise. `state`: `error_page` (a document instead of a log) or `reversed` (the newest line is first).',
+  ),
 } as const satisfies Record<string, AgentFamily>;
 
 /** All families about routers that come from no module. Their names are reserved. */

@@ -1,6 +1,13 @@
-import type { Clock } from '../../base/index.ts';
+import { type Clock, renderErrorChain } from '../../base/index.ts';
 import { type FleetExposition, toFamily } from '../../exposition/index.ts';
-import { type KnownGap, type LinkVerdict, type LogEvent, noteGap, noteGapEnd } from '../../logs/index.ts';
+import {
+  type KnownGap,
+  type LinkVerdict,
+  type LogEvent,
+  noteGap,
+  noteGapEnd,
+  unshippedStateOf,
+} from '../../logs/index.ts';
 import type { FamilyDescription, GapCertainty, Labels, RouterIdentity } from '../../model/index.ts';
 import type { LogGapSummary, RouterLogSummary } from '../../web/index.ts';
 import { FLEET_FAMILIES as F } from '../metrics/fleet-families.ts';
@@ -27,6 +34,8 @@ interface Log {
   /** First attempt to read it. Monotonic. */
   triedAtMs: number | undefined;
   position: { readonly file: string; readonly offset: number } | undefined;
+  /** Why its lines are not shipped although they are received. */
+  unshipped: NonNullable<RouterLogSummary['unshipped']> | undefined;
 }
 
 type EventOf<T extends LogEvent['type']> = Extract<LogEvent, { readonly type: T }>;
@@ -84,6 +93,7 @@ export class LogStats {
     }
     this.#exposition.forgetCounters(this.#router.name, 'component', components);
     this.#publish();
+    this.#publishUnshipped();
   }
 
   recordRead({ component, lines, bytes, unparsed, newestUtcMs }: EventOf<'log-read'>): void {
@@ -96,12 +106,17 @@ export class LogStats {
   }
 
   /** Records that a file of a log could not be read. */
-  recordFailed({ component }: EventOf<'log-failed'>): void {
-    this.#noteAttempt(this.#logOf(component));
+  recordFailed({ component, cause }: EventOf<'log-failed'>): void {
+    const log = this.#logOf(component);
+    this.#noteAttempt(log);
+    const state = unshippedStateOf(cause);
+    if (state) this.#noteUnshipped(log, { state, message: renderErrorChain(cause) });
   }
 
   recordCaughtUp({ component }: EventOf<'log-caught-up'>): void {
-    this.#logOf(component).caughtUpAtMs = this.#clock.monotonic();
+    const log = this.#logOf(component);
+    log.caughtUpAtMs = this.#clock.monotonic();
+    this.#noteUnshipped(log, undefined);
     this.#caughtUpAtMs = null;
   }
 
@@ -220,7 +235,21 @@ export class LogStats {
       gapAt: toTime(log.gapAtMs),
       lossSince: toTime(this.#toLossSince(log.lossAtMs)),
       position: log.position ?? null,
+      unshipped: log.unshipped ?? null,
     }));
+  }
+
+  #noteUnshipped(log: Log, unshipped: Log['unshipped']): void {
+    const before = log.unshipped?.state;
+    log.unshipped = unshipped;
+    if (before !== unshipped?.state) this.#publishUnshipped();
+  }
+
+  #publishUnshipped(): void {
+    const samples = [...this.#logs].flatMap(([component, { unshipped }]): [Labels, number][] => {
+      return unshipped ? [[{ component, state: unshipped.state }, 1]] : [];
+    });
+    this.#exposition.publish(this.#router, 'unshipped-logs', [toFamily(F.logUnshipped, samples)]);
   }
 
   /** A log that is never read to its end lags from its first attempt on: without a lag, nothing would tell of it. */
@@ -256,6 +285,7 @@ export class LogStats {
       caughtUpAtMs: undefined,
       triedAtMs: undefined,
       position: undefined,
+      unshipped: undefined,
     };
     this.#logs.set(component, log);
     this.#publish();

@@ -1,5 +1,6 @@
 import type { Clock } from '../../base/index.ts';
 import {
+  examineHead,
   findOffsetEvidence,
   findToldOffsetMs,
   type ListedLog,
@@ -65,6 +66,8 @@ async function examineRotations({ logs }: Listing, chosen: string, examination: 
     await recorder.run('log rotations', async () => {
       for (const [one, log] of others.slice(0, MORE_LOGS)) {
         const read = await readHead(client, log.current ?? '', HEAD_BYTES, signal, clock);
+        const unshipped = 'message' in read ? undefined : examineUnshipped(log.current ?? '', read);
+        if (unshipped) return unshipped;
         const evidence = 'message' in read ? undefined : findOffsetEvidence(log, read.head);
         if (evidence) rotations.set(one, evidence);
       }
@@ -104,6 +107,8 @@ async function examineCurrent(component: string, log: ListedLog, examination: Ex
     learnt.hasEntityTags = facts.etag !== undefined;
     learnt.encoding = facts.encoding;
     if (facts.dateMs !== undefined) learnt.clockOffsetMs = facts.dateMs - observedMs;
+    const unshipped = examineUnshipped(current, read);
+    if (unshipped) return unshipped;
     const evidence = findOffsetEvidence(log, head);
     if (evidence) learnt.offset = { ...evidence, component };
     const of = facts.fileBytes === undefined ? '' : ` of ${facts.fileBytes}`;
@@ -113,6 +118,13 @@ async function examineCurrent(component: string, log: ListedLog, examination: Ex
         : '; ranges are not supported, so the download was aborted';
     return { ...judgeTime(examination, settings.timezone), message: `the first ${head.length}${of} bytes${cut}` };
   });
+}
+
+/** The finding for a log whose lines the agent would not ship. */
+function examineUnshipped(name: string, { head, facts, observedMs }: Head): Finding | undefined {
+  const isWhole = facts.fileBytes === undefined ? head.length < HEAD_BYTES : head.length === facts.fileBytes;
+  const error = examineHead(name, head, { isWhole, mediaType: facts.mediaType, nowMs: observedMs });
+  return error && { verdict: 'failed', message: error.message, hint: error.hint };
 }
 
 /** Checks the router's clock and time zone. */

@@ -2,15 +2,8 @@ import { Worker } from 'node:worker_threads';
 import { freeMemory, yieldToLoop } from '../../base/index.ts';
 import type { BlockLost } from '../../bzip2/index.ts';
 import type { Completion } from '../../model/index.ts';
-import {
-  createForeignError,
-  type FileBeginning,
-  type Scan,
-  type ScanItem,
-  type ScanOptions,
-  type ScanResult,
-  type ScanStart,
-} from '../file-scan.ts';
+import { createLogError } from '../errors.ts';
+import type { FileBeginning, Scan, ScanItem, ScanOptions, ScanResult, ScanStart } from '../file-scan.ts';
 import { RecordBuffer } from '../lines/record-buffer.ts';
 import { createBatch, type ScanBatch } from '../lines/scan-batch.ts';
 import type { LogFile, StreamState } from '../position/position.ts';
@@ -246,9 +239,9 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
         this.#result = reply.result;
         this.#isOver = true;
         break;
-      case 'foreign':
+      case 'unshipped':
         this.#lost = reply.lost;
-        throw createForeignError(this.#options.name);
+        throw createLogError(reply.state, this.#options.name);
     }
   }
 

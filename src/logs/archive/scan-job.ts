@@ -106,7 +106,7 @@ export class ScanJob {
     } catch (error) {
       if (this.#isAbandoned) return;
       if (error instanceof LogError) {
-        this.#post({ kind: 'foreign', job: this.id, lost: scan.lost });
+        this.#post({ kind: 'unshipped', job: this.id, state: error.code, lost: scan.lost });
         return;
       }
       if (!(error instanceof BodyEnded)) throw error;

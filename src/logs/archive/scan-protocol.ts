@@ -1,4 +1,5 @@
 import type { BlockLost, BlockRecovered } from '../../bzip2/index.ts';
+import type { UnshippedState } from '../errors.ts';
 import type { FileBeginning, ScanPlan, ScanResult } from '../file-scan.ts';
 import type { RecordContext } from '../lines/record-builder.ts';
 import type { ScanBatch } from '../lines/scan-batch.ts';
@@ -74,5 +75,10 @@ export type ScanReply =
       readonly state: ScanState;
       readonly lost: readonly BlockLost[];
     }
-  /** The body is no log. */
-  | { readonly kind: 'foreign'; readonly job: number; readonly lost: readonly BlockLost[] };
+  /** The body is not shipped. */
+  | {
+      readonly kind: 'unshipped';
+      readonly job: number;
+      readonly state: UnshippedState;
+      readonly lost: readonly BlockLost[];
+    };

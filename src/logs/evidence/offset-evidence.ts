@@ -50,7 +50,7 @@ export function findOffsetEvidence({ rotated }: ListedLog, head: Uint8Array): Of
   if (stamp === undefined) return undefined;
   const rotatedUtcMs = parseStampUtcMs(stamp);
   const bytes = Buffer.from(head.buffer, head.byteOffset, head.length);
-  const found = findHead(bytes, countNulBytes(bytes), true, createContext(rotatedUtcMs));
+  const found = findHead(bytes, countNulBytes(bytes), 'closed', createContext(rotatedUtcMs));
   const firstWallAsUtcMs = found?.firstWallAsUtcMs;
   if (firstWallAsUtcMs === undefined || Number.isNaN(rotatedUtcMs)) return undefined;
   const offsetMs = linkOffsetMs(firstWallAsUtcMs, stamp, new Zone(undefined));

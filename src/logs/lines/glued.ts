@@ -42,9 +42,11 @@ function findSeam(raw: RawLine, tornAt: readonly number[]): number | undefined {
   // NUL bytes that were not kept make offsets in the line meaningless.
   if (bytes.length !== raw.length) return undefined;
   const text = bytes.toString('latin1');
-  const isWellFormed = beginsLikeLine(bytes) || hasStampAndBracket(text);
+  const isUsual = beginsLikeLine(bytes);
+  const textFrom = findStampEnd(text) ?? text.length;
   for (let at = findEmbeddedLine(text); at !== undefined; at = findEmbeddedLine(text, at + 1)) {
     const offset = raw.start + at;
+    const isWellFormed = isUsual || text.slice(textFrom, at).trim() !== '';
     if (!isWellFormed || bytes[at - 1] === 0 || offset % BLOCK_BYTES === 0 || tornAt.includes(offset)) return at;
   }
   return undefined;
@@ -73,12 +75,6 @@ function beginsLikeLine(bytes: Buffer): boolean {
     bytes[STAMP_BYTES] === BLANK &&
     bytes[STAMP_BYTES + 1] === BRACKET
   );
-}
-
-/** True if a text begins with a stamp of any form, and a bracket behind it. */
-function hasStampAndBracket(text: string): boolean {
-  const end = findStampEnd(text);
-  return end !== undefined && text.startsWith(' [', end);
 }
 
 function toRawLine(whole: RawLine, from: number, part: Buffer): RawLine {

@@ -8,6 +8,8 @@ export interface ParsedLine {
   readonly tag: string | undefined;
   readonly severity: Severity | undefined;
   readonly message: string;
+  /** The name of the host, which the record has only in its original text. */
+  readonly host?: string | undefined;
 }
 
 /** The log daemon's words, in brackets of their own right behind those of the tag. */
@@ -25,23 +27,42 @@ const SEVERITIES: ReadonlyMap<string, Severity> = new Map([
 /** A longer word in brackets is no tag. Characters. */
 export const TAG_LENGTH_MAX = 256;
 const SEVERITY = /^\[([A-Z]+)\]/;
+/** The severities of RFC 3164, which are the last three bits of a priority. */
+const BY_PRIORITY: readonly Severity[] = [...SEVERITIES.values()];
+/** What follows a time of RFC 3164: the host, and the program up to the first character that no name has. */
+const HOST_AND_PROGRAM = /^([\w.:-]+) ([\w./-]{1,64}?)(?::(?: |$)|(?=\[\d+\]:))/;
 const EMBEDDED = /\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \[/;
 const REPEAT = /^ {16}- Last output repeated (?:twice|(\d{1,9}) times) -$/;
 
-/** Parses `<date> <time> [<tag>] <message>` and `<date> <time> [<tag>][<severity>] <message>`. */
+/**
+ * Parses `<date> <time> [<tag>] <message>`, the same with `[<severity>]` behind the tag, with one or two blanks or tabs before
+ * the tag, or without a tag; and `<priority><date> <time> <host> <program>: <message>`.
+ */
 export function parseLine(text: string, context: StampContext): ParsedLine {
   const stamp = parseStamp(text, context);
-  const rest = stamp && parseRest(text, stamp.length);
-  if (!stamp || !rest) return { time: undefined, tag: undefined, severity: undefined, message: text };
-  return { time: stamp, tag: rest.tag, severity: rest.severity, message: rest.message };
+  if (!stamp) return { time: undefined, tag: undefined, severity: undefined, message: text };
+  const from = /^[ \t]{2}/.test(text.slice(stamp.length, stamp.length + 2)) ? stamp.length + 1 : stamp.length;
+  const { priority } = stamp;
+  const { severity = priority === undefined ? undefined : BY_PRIORITY[priority % 8], ...rest } =
+    parseRest(text, from) ?? parseUntagged(text, from, stamp);
+  return { time: stamp, severity, ...rest };
 }
 
-/** Parses the rest of a line after its stamp of `from` characters; `undefined` if it has another form. */
+/** Parses the rest of a line without brackets: of RFC 3164, where the date has no year, or a message. */
+function parseUntagged(text: string, from: number, { priority }: Stamp): Omit<ParsedLine, 'time'> {
+  const message = text.slice(from + 1);
+  const found = priority !== undefined || /^[A-Z]/.test(text) ? HOST_AND_PROGRAM.exec(message) : undefined;
+  if (!found) return { tag: undefined, severity: undefined, message };
+  const [whole, host, program] = found;
+  return { tag: program, severity: undefined, message: message.slice(whole.length), host };
+}
+
+/** Parses ` [<tag>] <message>` from a place in a line on; `undefined` if it has another form. */
 export function parseRest(
   text: string,
   from: number,
 ): (Omit<ParsedLine, 'time'> & { readonly tag: string }) | undefined {
-  if (text[from] !== ' ' || text[from + 1] !== '[') return undefined;
+  if ((text[from] !== ' ' && text[from] !== '\t') || text[from + 1] !== '[') return undefined;
   const end = text.indexOf(']', from + 2);
   if (end < 0 || end - from > TAG_LENGTH_MAX) return undefined;
   const tag = text.slice(from + 2, end);

@@ -229,7 +229,7 @@ export class RecordBuilder {
     if (this.#maySkip || this.#isHalf || this.#recovered || this.#waiting.hasUnsynced) return false;
     const text = lineText.endsWith('\r') ? lineText.slice(0, -1) : lineText;
     const time = this.#times.readStamp(text);
-    if (!time || time.hasFraction) return false;
+    if (!time || time.hasFraction || time.priority !== undefined) return false;
     const rest = parseRest(text, time.length);
     if (!rest) return false;
     this.#times.keep(text, time);
@@ -380,7 +380,7 @@ export class RecordBuilder {
       message,
       flags: flags.length > 0 ? flags : NO_FLAGS,
       lines: 1,
-      needsOriginal: quirks.needsOriginal,
+      needsOriginal: quirks.needsOriginal || parsed.host !== undefined,
       original: isClean && line.sha256 === undefined ? [toOriginal(line)] : undefined,
       details: quirks.details,
     };

@@ -14,7 +14,7 @@ const NOTHING = '0'.repeat(2 * SHA_BYTES);
 
 /** Identity of a log file among all others: see {@link createUidPrefix}. */
 export interface FileIdentity {
-  /** SHA-256 of the bytes up to the end of the first line that carries a stamp, as hex. */
+  /** SHA-256 of the bytes up to the end of the first complete line, as hex. */
   readonly key: string;
   /** Counts files that begin alike, which a router without a battery-backed clock makes at each boot. */
   readonly gen: number;

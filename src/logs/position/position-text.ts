@@ -23,7 +23,6 @@ import {
   type BrokenLink,
   createPosition,
   type FileFault,
-  type LegacyProof,
   type LogFile,
   type LogPosition,
   type Pending,
@@ -63,7 +62,7 @@ interface StoredGap extends Omit<OpenGap, 'track'> {
 /** Fields that are absent are those of a log that was never read. */
 interface StoredPosition
   extends Partial<Omit<LogPosition, 'version' | 'pending' | 'sequenceEnd' | 'brokenLinks' | 'openGaps'>> {
-  readonly version: 2;
+  readonly version: 3;
   readonly pending?: readonly StoredPending[] | undefined;
   readonly chainEnd?: SequenceEnd | undefined;
   readonly brokenLinks?: readonly StoredLink[] | undefined;
@@ -76,11 +75,9 @@ const isTrack: Guard<Track> = oneOf(['live', 'backfill', 'late']);
 const isFile: Guard<LogFile> = shape<LogFile>({
   key: isText,
   gen: isCount,
+  isUntimed: optional(isFlag),
   off: isCount,
-  proof: either(
-    shape<PrefixProof>({ base: isCount, baseSha: isText, sha: isText }),
-    shape<LegacyProof>({ plainSha: isText }),
-  ),
+  proof: shape<PrefixProof>({ base: isCount, baseSha: isText, sha: isText }),
   firstUtcMs: optional(isMoment),
   lastUtcMs: optional(isMoment),
   shownMs: optional(isMoment),
@@ -125,7 +122,7 @@ const isStream: Guard<StreamState> = shape<StreamState>({
 });
 
 const isStored: Guard<StoredPosition> = shape<StoredPosition>({
-  version: oneOf([2]),
+  version: oneOf([3]),
   open: optional(isFile),
   pending: optional(
     listOf(
@@ -176,7 +173,6 @@ const isStored: Guard<StoredPosition> = shape<StoredPosition>({
     ),
   ),
   gens: optional(mapOf(isCount)),
-  hasHistory: optional(isFlag),
   skipBeforeUtcMs: optional(isNumber),
   isWiped: optional(isFlag),
   openGaps: optional(
@@ -210,101 +206,34 @@ function unpack(text: string): string {
 }
 
 /**
- * Reads back what {@link renderPosition} wrote, in this version or version 1. Anything else gives `undefined`: then the
- * log is read from its start, with the same uids as before.
+ * Reads back what {@link renderPosition} wrote, in this version: in others, the key of a file was of other bytes. Anything else gives
+ * `undefined`: then the log is read from its start, with the same uids as before.
  */
 export function parsePosition(text: string): LogPosition | undefined {
   const end = text.lastIndexOf('\n');
-  const body = end < 0 ? text : text.slice(0, end);
-  if (end >= 0 && crc32(body).toString(16) !== text.slice(end + 1)) return undefined;
+  const body = text.slice(0, end);
+  if (end < 0 || crc32(body).toString(16) !== text.slice(end + 1)) return undefined;
   try {
     const value: unknown = JSON.parse(unpack(body));
-    if (end < 0) return isPositionV1(value) ? migrate(value) : undefined;
     return isStored(value) ? fromStored(value) : undefined;
   } catch {
     return undefined;
   }
 }
 
-function fromStored({ pending = [], chainEnd, brokenLinks = [], openGaps, ...others }: StoredPosition): LogPosition {
-  const position = {
+function fromStored({
+  pending = [],
+  chainEnd,
+  brokenLinks = [],
+  openGaps = [],
+  ...others
+}: StoredPosition): LogPosition {
+  return {
     ...createPosition(),
     ...others,
     pending: pending.map(({ instance, isRotated = false, ...entry }) => ({ file: instance, isRotated, ...entry })),
     sequenceEnd: chainEnd,
     brokenLinks: brokenLinks.map(({ lane, ...link }) => ({ ...link, track: lane })),
-    openGaps: openGaps?.map(({ lane, ...gap }) => ({ ...gap, track: lane })) ?? [],
+    openGaps: openGaps.map(({ lane, ...gap }) => ({ ...gap, track: lane })),
   };
-  return openGaps ? position : forgetEnds(position);
-}
-
-/** Before gaps had ends, nobody noted which line was read first behind a file that is missing: it is not the next one. */
-function forgetEnds(position: LogPosition): LogPosition {
-  const isTried = ({ attempts, isBackfill }: UnreadFile): boolean => attempts > 0 && !isBackfill;
-  const waiting = Object.entries(position.waiting).map(([stamp, entry]) => {
-    return [stamp, isTried(entry) ? { ...entry, to: null } : entry];
-  });
-  return {
-    ...position,
-    pending: position.pending.map((entry) => (entry.isOvertaken ? { ...entry, to: null } : entry)),
-    waiting: Object.fromEntries(waiting),
-  };
-}
-
-interface FileV1 extends Pick<LogFile, 'key' | 'gen' | 'off' | 'firstUtcMs' | 'lastUtcMs' | 'lastStart'> {
-  readonly prefixSha: string;
-}
-
-/** Version 1 had no checksum. */
-interface PositionV1 {
-  readonly version: 1;
-  readonly open: FileV1 | undefined;
-  readonly pending: readonly { readonly instance: FileV1; readonly sinceMs: number; readonly isOvertaken: boolean }[];
-  readonly lost: readonly FileV1[];
-  readonly waiting: Readonly<Record<string, Pick<UnreadFile, 'sinceMs' | 'attempts'>>>;
-  readonly completed: Readonly<Record<string, FileV1>>;
-  readonly hasHistory: boolean;
-}
-
-const isFileV1: Guard<FileV1> = shape<FileV1>({
-  key: isText,
-  gen: isCount,
-  off: isCount,
-  prefixSha: isText,
-  firstUtcMs: optional(isMoment),
-  lastUtcMs: optional(isMoment),
-  lastStart: isCount,
-});
-
-const isPositionV1: Guard<PositionV1> = shape<PositionV1>({
-  version: oneOf([1]),
-  open: optional(isFileV1),
-  pending: listOf(shape({ instance: isFileV1, sinceMs: isMoment, isOvertaken: isFlag })),
-  lost: listOf(isFileV1),
-  waiting: mapOf(shape({ sinceMs: isMoment, attempts: isCount })),
-  completed: mapOf(isFileV1),
-  hasHistory: isFlag,
-});
-
-function migrate({ open, pending, lost, waiting, completed, hasHistory }: PositionV1): LogPosition {
-  const listed = Object.entries(waiting).map(([stamp, { sinceMs, attempts }]) => {
-    return [stamp, { sinceMs, attempts, fault: undefined, notBeforeMs: 0, isBackfill: false }];
-  });
-  const files = Object.entries(completed).map(([stamp, file]) => [stamp, file.key === '' ? null : liftFile(file)]);
-  return forgetEnds({
-    ...createPosition(),
-    hasHistory,
-    open: open && liftFile(open),
-    pending: pending.map(({ instance, sinceMs, isOvertaken }) => {
-      return { file: liftFile(instance), sinceMs, isOvertaken, isRotated: false, isPassed: false };
-    }),
-    lost: lost.map(liftFile),
-    waiting: Object.fromEntries(listed),
-    completed: Object.fromEntries(files),
-  });
-}
-
-function liftFile({ key, gen, off, firstUtcMs, lastUtcMs, lastStart, prefixSha }: FileV1): LogFile {
-  const proof = { plainSha: prefixSha };
-  return { key, gen, off, proof, firstUtcMs, lastUtcMs, shownMs: lastUtcMs, lastStart, tornAt: [] };
 }

@@ -12,10 +12,12 @@ import { createUidPrefix, EMPTY_PROOF, type PrefixProof, renderRecoveredUid, ren
 export interface LogFile {
   readonly key: string;
   readonly gen: number;
+  /** True if its first line has no time: other files may begin with the same one. Default false. */
+  readonly isUntimed?: boolean | undefined;
   /** Bytes read, decompressed; always the end of a line. */
   readonly off: number;
   /** Proof over the bytes before `off` that a file is this one. */
-  readonly proof: PrefixProof | LegacyProof;
+  readonly proof: PrefixProof;
   /** UTC of the first line that has a time, as the router's clock had it. */
   readonly firstUtcMs: number | undefined;
   /** UTC of the newest line read, as the router's clock had it. */
@@ -51,11 +53,6 @@ export interface RecoveredBlock {
   readonly block: number;
   /** Offset of its first byte among the decoded ones. */
   readonly offset: number;
-}
-
-/** SHA-256 over the whole prefix, as hex: what version 1 of the position had. */
-export interface LegacyProof {
-  readonly plainSha: string;
 }
 
 /** A file whose rest has not been found yet. */
@@ -143,7 +140,7 @@ export interface SequenceEnd {
  * ```
  */
 export interface LogPosition {
-  readonly version: 2;
+  readonly version: 3;
   /** The file that was last seen as `current`. */
   readonly open: LogFile | undefined;
   /** Oldest first. */
@@ -157,8 +154,6 @@ export interface LogPosition {
   readonly brokenLinks: readonly BrokenLink[];
   /** The next generation of files that begin alike and are remembered nowhere else. */
   readonly gens: Readonly<Record<string, number>>;
-  /** True once a line with a time stamp was read: then a body without any is no log. */
-  readonly hasHistory: boolean;
   /** Until `current` was first read: lines from before this are not wanted. */
   readonly skipBeforeUtcMs: number | undefined;
   /** True if the router has deleted all rotated files at once. */
@@ -178,7 +173,7 @@ export interface LogPosition {
 /** The position of a log that has never been read. */
 export function createPosition(): LogPosition {
   return {
-    version: 2,
+    version: 3,
     open: undefined,
     pending: [],
     lost: [],
@@ -187,7 +182,6 @@ export function createPosition(): LogPosition {
     sequenceEnd: undefined,
     brokenLinks: [],
     gens: {},
-    hasHistory: false,
     skipBeforeUtcMs: undefined,
     isWiped: false,
     openGaps: [],
@@ -197,10 +191,11 @@ export function createPosition(): LogPosition {
 }
 
 /** A file of which nothing was read yet. */
-export function createFile(key: string, gen: number): LogFile {
+export function createFile(key: string, gen: number, isUntimed = false): LogFile {
   return {
     key,
     gen,
+    ...(isUntimed && { isUntimed }),
     off: 0,
     proof: EMPTY_PROOF,
     firstUtcMs: undefined,

@@ -237,6 +237,8 @@ export class ComponentTail {
       return true;
     }
     const { scan, result, etag } = outcome;
+    this.#isDeferred = result.kind === 'deferred';
+    if (this.#isDeferred) return true;
     if (result.kind !== 'taken' || !scan) return false;
     const taken = this.#reader.take(scan, undefined);
     const { file } = taken.piece;

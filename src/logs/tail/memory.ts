@@ -1,4 +1,5 @@
 import type { LinkVerdict } from '../evidence/link-rule.ts';
+import type { SeenText, SeenTexts } from '../file-scan.ts';
 import type { LineMatcher } from '../matching/line-matcher.ts';
 import { RuleSeries } from '../matching/rule-series.ts';
 import { createSkewBounds, type SkewBounds } from '../time/log-clock.ts';
@@ -29,6 +30,8 @@ export interface LogMemory {
   /** Since when the router answers that it is busy instead of giving a file of the log. Monotonic, milliseconds. */
   busySinceMs: number | undefined;
   fruitless: FruitlessDownloads | undefined;
+  /** A short body without a time, which is read as a log if no other log has the same one at the next look. */
+  text: SeenText | undefined;
   readonly skew: SkewBounds;
   readonly retention: Retention;
 }
@@ -42,6 +45,7 @@ export function createLogMemory(): LogMemory {
     wallOffsetMs: undefined,
     busySinceMs: undefined,
     fruitless: undefined,
+    text: undefined,
     skew: createSkewBounds(),
     retention: new Retention(),
   };
@@ -97,6 +101,12 @@ export class TailMemory {
     const created = createLogMemory();
     this.#logs.set(component, created);
     return created;
+  }
+
+  /** Returns the short bodies without a time that were seen, from the view of one log. */
+  textsOf(component: string): SeenTexts {
+    const others = [...this.#logs].flatMap(([other, { text }]) => (other !== component && text ? [text] : []));
+    return { own: this.of(component).text, others };
   }
 
   /**

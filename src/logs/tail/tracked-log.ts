@@ -2,6 +2,7 @@ import type { LogCommit, RecordLines } from '../../model/index.ts';
 import type { LineEvent, LogEvent } from '../contracts.ts';
 import { isBusy } from '../errors.ts';
 import { type EventContext, type Gap, renderGap, renderGapEnd, renderReset } from '../event-records.ts';
+import type { SeenTexts } from '../file-scan.ts';
 import { createFrame, fromHeldEntry, type HeldEntry, renderEntry } from '../lines/entry.ts';
 import type { ScanBatch } from '../lines/scan-batch.ts';
 import { createPosition, type LogPosition } from '../position/position.ts';
@@ -87,6 +88,12 @@ export class TrackedLog {
     const nowMs = this.context.clock.monotonic();
     this.memory.busySinceMs ??= nowMs;
     return nowMs - this.memory.busySinceMs < BUSY_MS_MAX;
+  }
+
+  /** The short bodies without a time that the logs of this router gave last; `undefined` if there is no later look that could tell more. */
+  get texts(): SeenTexts | undefined {
+    const { memory, isOnlyRun } = this.context;
+    return isOnlyRun ? undefined : memory.textsOf(this.component);
   }
 
   /** Takes a step in memory; what it tells has to be committed. */

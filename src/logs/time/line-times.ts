@@ -3,7 +3,7 @@ import { addToPace, type Pace } from '../evidence/link-rule.ts';
 import { type ParsedLine, parseLine, parseRest } from '../lines/parse-line.ts';
 import type { LogFileDraft, StreamDraft } from '../position/position.ts';
 import { type ClockJump, type ClockVerdict, type LineWindow, LogClock, type SkewBounds } from './log-clock.ts';
-import { parseStamp, renderTimestamp, type Stamp, type StampContext, toSecond, type WallTime } from './stamp.ts';
+import { parseStamp, renderTimestamp, type Stamp, type StampContext, toSecond } from './stamp.ts';
 import type { UtcTime, Zone } from './zone.ts';
 
 /** Context for the times of all lines of one reading. */
@@ -86,7 +86,7 @@ export class LineTimes {
   /** Takes a line apart; the time of the line before is taken over when it is written the same. */
   parse(text: string): ParsedLine {
     const { text: lastText, wall } = this.#last;
-    if (lastText !== '' && text.startsWith(lastText)) {
+    if (lastText !== '' && text.startsWith(lastText) && text.startsWith(' [', lastText.length)) {
       const rest = parseRest(text, lastText.length);
       if (rest) return { time: wall, ...rest };
     }
@@ -95,7 +95,7 @@ export class LineTimes {
     return parsed;
   }
 
-  /** Returns the stamp that a line begins with, that of the line before if it is written the same. */
+  /** Returns the stamp of a line with a tag behind it, that of the line before if it is written the same. */
   readStamp(text: string): Stamp | undefined {
     const { text: lastText, wall } = this.#last;
     return lastText !== '' && text.startsWith(lastText) ? wall : parseStamp(text, this.#stampContext);
@@ -104,8 +104,9 @@ export class LineTimes {
   /** Notes the stamp of a line, which {@link readStamp} returned for the same text. */
   keep(text: string, time: Stamp): void {
     if (time === this.#last.wall) return;
-    // A fraction would have to be compared digit by digit to the end.
-    this.#last = { text: time.hasFraction ? '' : text.slice(0, time.length), wall: time, shown: undefined };
+    // A fraction would have to be compared digit by digit to the end, and a priority says more than the time.
+    const isCompared = !time.hasFraction && time.priority === undefined;
+    this.#last = { text: isCompared ? text.slice(0, time.length) : '', wall: time, shown: undefined };
   }
 
   /** Notes how the stamp is written that {@link resolveOrdinary} took last. */
@@ -115,7 +116,7 @@ export class LineTimes {
 
   /** Returns the UTC time of a stamp before its line is judged. Milliseconds. */
   toUtcMs(time: Stamp): number {
-    return this.#context.zone.toUtc(time.asUtcMs, this.#file.lastUtcMs).utcMs;
+    return this.#place(time, this.#file.lastUtcMs).utcMs;
   }
 
   /** Puts a wall time on the world's clock, and judges it. `onJump` is called before the time is noted if the clock jumped. */
@@ -230,8 +231,15 @@ export class LineTimes {
     };
   }
 
-  #toUtc(time: WallTime): UtcTime {
-    return this.#context.zone.toUtc(time.asUtcMs, this.#state.clock.lastUtcMs ?? this.#file.lastUtcMs);
+  #toUtc(time: Stamp): UtcTime {
+    return this.#place(time, this.#state.clock.lastUtcMs ?? this.#file.lastUtcMs);
+  }
+
+  /** Converts a time by its own offset, else by the zone of the router. */
+  #place({ asUtcMs, offsetMs }: Stamp, lastUtcMs: number | undefined): UtcTime {
+    return offsetMs === undefined
+      ? this.#context.zone.toUtc(asUtcMs, lastUtcMs)
+      : { utcMs: asUtcMs - offsetMs, flags: [] };
   }
 
   /** Notes the time of a line in its file. */

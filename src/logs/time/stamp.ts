@@ -13,6 +13,10 @@ export interface WallTime {
 export interface Stamp extends WallTime {
   /** Characters that it takes. */
   readonly length: number;
+  /** Wall time minus UTC, where the text says it. Milliseconds. */
+  readonly offsetMs?: number | undefined;
+  /** The number in angle brackets before it, which holds the severity. */
+  readonly priority?: number | undefined;
 }
 
 /** Context for stamps that are ambiguous or incomplete. */
@@ -25,12 +29,25 @@ export interface StampContext {
 }
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
-const YMD = String.raw`(\d{4})([-/.])(\d\d)\2(\d\d)`;
-const ANY_ORDER = String.raw`(\d\d)([./-])(\d\d)\6(\d{4})`;
-const NAMED = String.raw`([A-Z][a-z]{2}) ([ \d]\d)`;
-const STAMP = new RegExp(String.raw`^(?:${YMD}|${ANY_ORDER}|${NAMED})[ T](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?`);
-/** Texts that begin like this mean to begin with a time, readable or not: they continue no other line. */
-const LIKE_STAMP = /^(?:\d{1,4}[-./]\d{1,2}[-./]\d{1,4}[ T]|[A-Z][a-z]{2} [ \d]\d \d\d:)/;
+/** The forms of dates. Months have English names; without a year, it is found from the lines around. */
+const DATES = [
+  String.raw`(?<year>\d{4})(?<mark>[-/.])(?<month>\d\d)\k<mark>(?<day>\d\d)`,
+  String.raw`(?<first>\d\d)(?<between>[./-])(?<second>\d\d)\k<between>(?<lastYear>\d{4})`,
+  String.raw`(?<shortDay>\d\d)\.(?<shortMonth>\d\d)\.(?<shortYear>\d\d)`,
+  String.raw`(?<name>[A-Z][a-z]{2}) (?<namedDay>[ \d]\d)`,
+];
+const GAP = String.raw`[ \t]{1,2}`;
+const CLOCK = String.raw`(?<hours>\d{1,2}):(?<minutes>\d\d):(?<seconds>\d\d)(?:[.,](?<fraction>\d{1,9}))?`;
+const HALF = '(?: ?(?<half>[AaPp])[Mm])';
+/** Offsets of zones are quarters of hours. */
+const OFFSET = String.raw`(?:(?<utc>Z)| ?(?<sign>[-+])(?<zoneHours>0\d|1[0-4]):?(?<zoneMinutes>00|15|30|45))`;
+const STAMP = new RegExp(
+  String.raw`^(?:<(?<priority>\d{1,3})>)?(?:${DATES.join('|')})(?:T|${GAP})${CLOCK}${HALF}?${OFFSET}?(?=[ \t]|$)`,
+);
+/** Texts that begin like this mean to begin with a time, readable or not (that of a kernel counts from its start): they continue no other line. */
+const LIKE_STAMP = /^(?:<\d{1,3}>|\[ *\d+\.\d{6}\] |\d{1,4}[-./]\d{1,2}[-./]\d{1,4}[ \tT]|[A-Z][a-z]{2} [ \d]\d \d\d:)/;
+const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 /** A wall clock may be ahead of the end of the file: by a zone, which is no more than 14 hours, and by a day that is wrong. */
 const AHEAD_MS_MAX = 2 * DAY_MS;
@@ -38,8 +55,9 @@ const AHEAD_MS_MAX = 2 * DAY_MS;
 const BACK_MS_MAX = 30 * DAY_MS;
 
 /**
- * Reads the time stamp that `text` begins with: `YYYY-MM-DD hh:mm:ss`, the same with `/` or `.`, day or month first, or
- * `Mon DD hh:mm:ss` without a year; a fraction may follow. `undefined` when there is none.
+ * Reads the time stamp that `text` begins with: `YYYY-MM-DD hh:mm:ss`, the same with `/` or `.`, day or month first,
+ * `DD.MM.YY`, or `Mon DD hh:mm:ss` without a year. A priority in angle brackets may come first; a fraction, `am` or `pm`, and
+ * `Z` or an offset may follow. `undefined` when there is none.
  */
 export function parseStamp(text: string, context: StampContext): Stamp | undefined {
   return parseUsualStamp(text) ?? parseAnyStamp(text, context);
@@ -57,8 +75,9 @@ function parseUsualStamp(text: string): Stamp | undefined {
   }
   const [hours, minutes, seconds] = [readTwo(text, 11), readTwo(text, 14), readTwo(text, 17)];
   const next = text.charCodeAt(USUAL_LENGTH);
-  // A fraction may follow, or more digits; what is not a time is looked at closely.
-  if (next !== BLANK || !(hours < 24 && minutes < 60 && seconds < 60)) return undefined;
+  // A fraction, an offset or more digits may follow; what is not a time is looked at closely.
+  if (next !== BLANK || text.charCodeAt(USUAL_LENGTH + 1) !== BRACKET || !(hours < 24 && minutes < 60 && seconds < 60))
+    return undefined;
   const asUtcMs = usualDay.ms + ((hours * 60 + minutes) * 60 + seconds) * 1000;
   return { asUtcMs, hasFraction: false, length: USUAL_LENGTH };
 }
@@ -71,30 +90,54 @@ function readTwo(text: string, from: number): number {
 
 const USUAL_LENGTH = 'YYYY-MM-DD hh:mm:ss'.length;
 const NO_NUMBER = 100;
-const [COLON, BLANK, ZERO] = [0x3a, 0x20, 0x30];
+const [COLON, BLANK, BRACKET, ZERO] = [0x3a, 0x20, 0x5b, 0x30];
 /** The day of the last line in the usual form, with the blank behind it. */
 let usualDay = { text: '\0', ms: 0 };
 
 function parseAnyStamp(text: string, context: StampContext): Stamp | undefined {
   const match = STAMP.exec(text);
-  if (!match) return undefined;
-  const [whole, y1, , m1, d1, first, separator, second, y2, name, d3, hours, minutes, seconds, fraction] = match;
-  const time = { hours: Number(hours), minutes: Number(minutes), seconds: Number(seconds) };
-  let wholeMs: number | undefined;
-  if (y1 !== undefined) {
-    wholeMs = toWallMs(Number(y1), Number(m1), Number(d1), time);
-    if (wholeMs !== undefined && text[10] === ' ')
-      usualDay = { text: text.slice(0, 11), ms: Math.floor(wholeMs / DAY_MS) * DAY_MS };
-  } else if (name !== undefined) wholeMs = toYearlessWallMs(MONTHS.indexOf(name) + 1, Number(d3), time, context);
-  else {
-    // Dots are for days first, everywhere.
-    const isDayFirst = separator === '.' || context.order === 'dmy';
-    const [day, month] = isDayFirst ? [Number(first), Number(second)] : [Number(second), Number(first)];
-    wholeMs = toWallMs(Number(y2), month, day, time);
-  }
+  const parts = match?.groups;
+  if (!match || !parts) return undefined;
+  const time = { hours: toHours(parts), minutes: Number(parts['minutes']), seconds: Number(parts['seconds']) };
+  const wholeMs = toDatedMs(parts, time, context);
   if (wholeMs === undefined) return undefined;
-  const fractionMs = fraction === undefined ? 0 : Math.floor(Number(`0.${fraction}`) * 1000);
-  return { asUtcMs: wholeMs + fractionMs, hasFraction: fraction !== undefined, length: whole.length };
+  const [whole] = match;
+  if (parts['year'] !== undefined && text[10] === ' ') {
+    usualDay = { text: text.slice(0, 11), ms: Math.floor(wholeMs / DAY_MS) * DAY_MS };
+  }
+  const { fraction, priority, utc, sign } = parts;
+  const offsetMs =
+    (Number(parts['zoneHours']) * HOUR_MS + Number(parts['zoneMinutes']) * MINUTE_MS) * (sign === '-' ? -1 : 1);
+  return {
+    asUtcMs: wholeMs + (fraction === undefined ? 0 : Math.floor(Number(`0.${fraction}`) * 1000)),
+    hasFraction: fraction !== undefined,
+    length: whole.length,
+    ...(utc !== undefined && { offsetMs: 0 }),
+    ...(sign !== undefined && { offsetMs }),
+    ...(priority !== undefined && { priority: Number(priority) }),
+  };
+}
+
+type Parts = Readonly<Record<string, string | undefined>>;
+
+/** The hour of the day; one that no clock shows becomes one that is none. */
+function toHours({ hours, half }: Parts): number {
+  if (half === undefined) return hours?.length === 2 ? Number(hours) : NO_NUMBER;
+  const hour = Number(hours);
+  if (hour < 1 || hour > 12) return NO_NUMBER;
+  return (hour % 12) + (half.toLowerCase() === 'p' ? 12 : 0);
+}
+
+/** The wall time of a date in any of the {@link DATES forms}. */
+function toDatedMs(parts: Parts, time: TimeOfDay, context: StampContext): number | undefined {
+  const { year, month, day, first, between, second, lastYear, shortDay, shortMonth, shortYear, name, namedDay } = parts;
+  if (year !== undefined) return toWallMs(Number(year), Number(month), Number(day), time);
+  if (name !== undefined) return toYearlessWallMs(MONTHS.indexOf(name) + 1, Number(namedDay), time, context);
+  if (shortYear !== undefined) return toWallMs(2000 + Number(shortYear), Number(shortMonth), Number(shortDay), time);
+  // Dots are for days first, everywhere.
+  const isDayFirst = between === '.' || context.order === 'dmy';
+  const [ofDay, ofMonth] = isDayFirst ? [first, second] : [second, first];
+  return toWallMs(Number(lastYear), Number(ofMonth), Number(ofDay), time);
 }
 
 /** True if a text seems to begin with a time, even one that no calendar has. */
@@ -163,6 +206,7 @@ function toWallMs(year: number, month: number, day: number, time: TimeOfDay): nu
     back.getUTCFullYear() === year &&
     back.getUTCMonth() === month - 1 &&
     back.getUTCDate() === day &&
+    back.getUTCHours() === hours &&
     back.getUTCMinutes() === minutes &&
     back.getUTCSeconds() === seconds;
   return isReal ? wallMs : undefined;

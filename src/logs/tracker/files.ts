@@ -229,9 +229,9 @@ function forgetContents(draft: Draft): void {
   position.completed = { ...completed, ...Object.fromEntries(forgotten.map((stamp) => [stamp, null])) };
 }
 
-/** True if another file may have the same beginning: the clock was probably not set, and may be unset again. */
-function mayBeginAlike({ gen, firstUtcMs, lastUtcMs, shownMs }: LogFile, nowMs: number): boolean {
-  if (gen > 0 || firstUtcMs === undefined || shownMs !== lastUtcMs) return true;
+/** True if another file may have the same beginning: one without a time, or the clock was probably not set, and may be unset again. */
+function mayBeginAlike({ gen, isUntimed, firstUtcMs, lastUtcMs, shownMs }: LogFile, nowMs: number): boolean {
+  if (gen > 0 || isUntimed === true || firstUtcMs === undefined || shownMs !== lastUtcMs) return true;
   return firstUtcMs < Math.max(FLOOR_MS, nowMs - UNSYNCED_STEP_MS);
 }
 

@@ -13,8 +13,6 @@ export interface ReadPiece {
   readonly stream: StreamState | undefined;
   /** The first line that became a record, even if that is kept back. */
   readonly first: GapEdge | undefined;
-  /** True if one of the lines has a time. */
-  readonly hasTimes: boolean;
   /** Gaps in damaged parts; their records are among those of the lines. */
   readonly gaps: readonly Gap[];
   /** Gap for the lines that were skipped at the beginning of the file. */

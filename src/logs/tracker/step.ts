@@ -159,9 +159,8 @@ function noteFailure(draft: Draft, failure: Of<'file-failed' | 'file-unreadable'
 /** Tells the records of the lines, the gaps that end with them, and what was passed over or damaged among them. */
 function tellLines(draft: Draft, piece: ReadPiece, track: Track): void {
   const { position, told } = draft;
-  const { first, skipped, hasTimes } = piece;
+  const { first, skipped } = piece;
   const stream = track === 'live' ? piece.stream : undefined;
-  if (hasTimes) position.hasHistory = true;
   const { held } = position.stream;
   if (stream) position.stream = stream;
   if (piece.file && first) noteFirst(draft, piece, first, track);

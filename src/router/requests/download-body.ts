@@ -16,6 +16,8 @@ export interface DownloadFacts {
   readonly fileBytes: number | undefined;
   /** Content encoding, as in `gzip`. */
   readonly encoding: string | undefined;
+  /** Media type, as in `text/plain`. */
+  readonly mediaType: string | undefined;
 }
 
 /** A download whose body has begun. */
@@ -48,12 +50,13 @@ export function findRangeStart(
   return start !== undefined && Number(start) === rangeStart ? rangeStart : undefined;
 }
 
-/** Maximum length of the name of an encoding. Characters. */
+/** Maximum length of the name of an encoding, and of a media type. Characters. */
 const ENCODING_LENGTH_MAX = 20;
+const MEDIA_TYPE_LENGTH_MAX = 100;
 
 /** Reads the facts that the headers of a download tell. */
 export function decodeFacts({ statusCode, headers }: AnswerHead): DownloadFacts {
-  const { etag, date, 'content-encoding': encoding } = headers;
+  const { etag, date, 'content-encoding': encoding, 'content-type': mediaType } = headers;
   const isPartial = statusCode === 206;
   const length = isPartial ? /\/(\d+)$/.exec(String(headers['content-range']))?.[1] : headers['content-length'];
   const fileBytes = typeof length === 'string' && /^\d{1,15}$/.test(length) ? Number(length) : undefined;
@@ -63,6 +66,7 @@ export function decodeFacts({ statusCode, headers }: AnswerHead): DownloadFacts 
     isPartial,
     fileBytes,
     encoding: typeof encoding === 'string' && encoding.length <= ENCODING_LENGTH_MAX ? encoding : undefined,
+    mediaType: typeof mediaType === 'string' && mediaType.length <= MEDIA_TYPE_LENGTH_MAX ? mediaType : undefined,
   };
 }
 

@@ -26,6 +26,8 @@ export interface RouterLogSummary {
   readonly lossSince: string | null;
   /** Start of the last stored record; null until the agent has stored one since it started. */
   readonly position: { readonly file: string; readonly offset: number } | null;
+  /** Why its lines are not shipped although the router sends them: label `state` of `router_log_unshipped`; null = they are. */
+  readonly unshipped: { readonly state: string; readonly message: string } | null;
 }
 
 /** Evidence that a log file begins in the second in which the previous one ends, so that a missing file would show. */

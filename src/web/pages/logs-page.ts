@@ -90,7 +90,8 @@ function renderTimeToLoss({ lagSeconds, secondsToLoss, lossSince }: RouterLogSum
 }
 
 /** Why a log lags, and what may be lost of it. */
-function renderNote({ gapAt, lossSince }: RouterLogSummary, nowMs: number): Html | string {
+function renderNote({ gapAt, lossSince, unshipped }: RouterLogSummary, nowMs: number): Html | string {
+  if (unshipped) return html`<span class="bad">lines are not shipped: ${toShown(unshipped.message, 400)}</span>`;
   if (lossSince !== null)
     return html`<span class="bad">lines may be lost since ${renderSince(lossSince, nowMs)}</span>`;
   if (gapAt === null) return '';

@@ -92,4 +92,5 @@ export const decodeLogRow = fields<LogRow>({
   gapAt: orNull(moment),
   lossSince: orNull(moment),
   position: orNull(fields({ file: text, offset: number })),
+  unshipped: orNull(fields({ state: text, message: text })),
 });

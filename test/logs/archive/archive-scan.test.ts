@@ -102,7 +102,6 @@ async function readAll(pool: ArchivePool, items: readonly ScanItem[], situation:
     candidates: known ? [known] : [],
     acceptsNew: true,
     isClosed: true,
-    isStampExpected: false,
     endMs: OBSERVED_MS,
     batchBytes: 600,
     packing: 'condensed',
@@ -221,11 +220,11 @@ describe('ArchivePool.scan()', () => {
     expect(deferred).toMatchObject({ outcome: { kind: 'deferred' }, batches: [{ records: [] }] });
   });
 
-  test('throws foreign for a page, from a thread too', async () => {
+  test('throws the state of a page, from a thread too', async () => {
     const { outcome } = await expectSame([Buffer.from('<!doctype html>\n<p>Log in</p>\n')]);
-    expect(outcome).toMatchObject({ name: 'LogError', code: 'foreign', disposition: 'retry' });
-    const damaged = await expectSame([...MARKERS, Buffer.from('<html>')]);
-    expect(damaged).toMatchObject({ outcome: { code: 'foreign' }, lost: [{ block: 1 }] });
+    expect(outcome).toMatchObject({ name: 'LogError', code: 'error_page', disposition: 'retry' });
+    const damaged = await expectSame([...MARKERS, Buffer.from('<html></html>')]);
+    expect(damaged).toMatchObject({ outcome: { code: 'error_page' }, lost: [{ block: 1 }] });
   });
 
   test.each(['begin', 'onBatch'])(
@@ -290,7 +289,6 @@ const PLAN = {
   candidates: [],
   acceptsNew: true,
   isClosed: true,
-  isStampExpected: false,
   endMs: OBSERVED_MS,
   batchBytes: 600,
   onBatch: () => {},

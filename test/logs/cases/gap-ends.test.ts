@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { parsePosition } from '../../../src/logs/position/position-text.ts';
 import type { LogRecord } from '../../../src/model/index.ts';
 import {
   gapsOf,
@@ -11,7 +10,6 @@ import {
   openFileBench,
   SECOND_MS,
 } from '../../support/log-bench.ts';
-import { editPosition } from '../../support/stored-position.ts';
 
 /** Where a gap ends: in its own record when the line behind it is known, else in a record of its own. */
 const CURRENT = 'network/current';
@@ -171,30 +169,6 @@ test.each([
   expect(gaps).toHaveLength(count);
   expect(gaps.at(-1)?.details).toMatchObject({ reason: 'damaged', to_uid: uidOf(records, 'next') });
   expect(endsOf(records)).toEqual([]);
-});
-
-test('a file that was overtaken before ends were noted is a gap without an end, not one up to the next line', async () => {
-  const files = new Map<string, string | Buffer>([OLD, [CURRENT, line('12:30:00', 'before')]]);
-  await using bench = await openFileBench(files);
-  await bench.reader.turn();
-  files.set(CURRENT, line('13:00:00', 'ahead'));
-  await bench.reader.turnsFor(2 * MINUTE_MS);
-  const stored = bench.reader.log.positions.get('network') ?? '';
-  expect(parsePosition(stored)?.pending).toMatchObject([
-    { isOvertaken: true, to: { uid: uidOf(bench.reader.records, 'ahead') } },
-  ]);
-  const before = editPosition(stored, (position) => {
-    for (const entry of position.pending) delete entry.to;
-    delete position['openGaps'];
-  });
-  bench.reader.log.positions.set('network', before);
-  bench.reader.restart();
-  files.set(CURRENT, line('13:00:00', 'ahead') + line('13:05:00', 'later'));
-  const records = await bench.reader.turnsFor(20 * MINUTE_MS);
-  files.set(CURRENT, line('13:00:00', 'ahead') + line('13:05:00', 'later') + line('13:25:00', 'last'));
-  records.push(...(await bench.reader.turn()));
-  expect(kindsOf(records)).toEqual(['later', 'log.gap', 'last']);
-  expect(gapsOf(records)).toMatchObject([{ details: { reason: 'not-found', to_uid: null, time_to: null } }]);
 });
 
 test('a broken link ends with the first line of the file behind it', async () => {

@@ -303,3 +303,18 @@ test('a single reading, as of `logs fetch`, keeps nothing back: neither the last
   expect(messagesOf(linesOf(records))).toEqual(['one\n  more of one', 'four\n  more of four']);
   expect(gapsOf(records)).toMatchObject([{ details: { certainty: 'likely', from_uid: records[0]?.uid } }]);
 });
+
+test('files that begin with the same line without a time have different uids, however many files were between', async () => {
+  const stampOf = (minute: number) =>
+    new Date(Date.UTC(2026, 10, 21, 9, minute)).toISOString().slice(0, 19).replace('T', '-');
+  const lineOf = (minute: number, text: string) => `${stampOf(minute).replace(/-(?=\d\d:)/, ' ')} [wan] ${text}\n`;
+  const files = new Map<string, string>();
+  for (let minute = 1; minute <= 72; minute++) {
+    const isCut = minute === 1 || minute === 72;
+    files.set(`network/log-${stampOf(minute)}`, `${isCut ? '}\n' : ''}${lineOf(minute, `line ${minute}`)}`);
+  }
+  await using bench = await openFileBench(files);
+  const records = [...(await bench.reader.turn()), ...(await bench.reader.turnsFor(5 * MINUTE_MS))];
+  expect(messagesOf(records).filter((message) => message === '}')).toHaveLength(2);
+  expect(new Set(records.map(({ uid }) => uid)).size).toBe(74);
+});

@@ -31,6 +31,47 @@ test.each([
   expect(rest).toEqual({ tag, severity: undefined, message });
 });
 
+const HOUR = 3_600_000;
+
+test.each([
+  ['2026-11-21 09:36:49Z [wan] x', { time: { asUtcMs: AT, offsetMs: 0 }, tag: 'wan', message: 'x' }],
+  ['2026-11-21T09:36:49+02:00 [wan] x', { time: { asUtcMs: AT, offsetMs: 2 * HOUR }, tag: 'wan', message: 'x' }],
+  ['2026-11-21 09:36:49 -0330 [wan] x', { time: { offsetMs: -3.5 * HOUR }, tag: 'wan', message: 'x' }],
+  ['2026-11-21T09:36:49.250Z up', { time: { asUtcMs: AT + 250, offsetMs: 0 }, tag: undefined, message: 'up' }],
+  ['2026-11-21 09:36:49 -1234 x', { time: { asUtcMs: AT, offsetMs: undefined }, message: '-1234 x' }],
+  ['2026-11-21 09:36:49', { time: { asUtcMs: AT }, tag: undefined, message: '' }],
+  ['2026-11-21 09:36:49 wan: no brackets', { time: { asUtcMs: AT }, tag: undefined, message: 'wan: no brackets' }],
+  ['2026-11-21 09:36:49 [wan', { time: { asUtcMs: AT }, tag: undefined, message: '[wan' }],
+  ['2026-11-21  09:36:49  [wan] x', { time: { asUtcMs: AT }, tag: 'wan', message: 'x' }],
+  ['2026-11-21\t09:36:49\t[wan]\tx', { time: { asUtcMs: AT }, tag: 'wan', message: '\tx' }],
+  ['2026-11-21\t09:36:49\twan\tx', { time: { asUtcMs: AT }, tag: undefined, message: 'wan\tx' }],
+  ['21.11.26 09:36:49 [wan] x', { time: { asUtcMs: AT }, tag: 'wan', message: 'x' }],
+  ['2026-11-21 9:36:49 AM [wan] x', { time: { asUtcMs: AT }, tag: 'wan', message: 'x' }],
+  ['21/11/2026 09:36:49 pm [wan] x', { time: { asUtcMs: AT + 12 * HOUR }, tag: 'wan', message: 'x' }],
+  ['2026-11-21 12:36:49 AM [wan] x', { time: { asUtcMs: AT - 9 * HOUR }, tag: 'wan', message: 'x' }],
+  ['2026-11-21 12:36:49PM x', { time: { asUtcMs: AT + 3 * HOUR }, tag: undefined, message: 'x' }],
+  [
+    '<11>Nov 21 09:36:49 plant wan: down',
+    { time: { asUtcMs: AT }, tag: 'wan', severity: 'error', message: 'down', host: 'plant' },
+  ],
+  [
+    '<190>Nov 21 09:36:49 10.0.0.1 dnsmasq[42]: x',
+    { tag: 'dnsmasq', severity: 'info', message: '[42]: x', host: '10.0.0.1' },
+  ],
+  [
+    'Nov 21 09:36:49 plant kernel: [ 12.3] x',
+    { tag: 'kernel', severity: undefined, message: '[ 12.3] x', host: 'plant' },
+  ],
+  [
+    '<13>Nov 21 09:36:49 no program here',
+    { tag: undefined, severity: 'notice', message: 'no program here', host: undefined },
+  ],
+  ['<12>2026-11-21 09:36:49 [wan] x', { time: { asUtcMs: AT }, tag: 'wan', severity: 'warning', message: 'x' }],
+])('parseLine() reads the form of %j', (text, expected) => {
+  const { time, ...rest } = parseLine(text);
+  expect({ ...rest, host: rest.host, time: { ...time, offsetMs: time?.offsetMs } }).toMatchObject(expected);
+});
+
 test('parseLine() gives two lines of one day the same time, also before 1970', () => {
   const line = '0999-01-01 00:00:03 [boot] clock';
   const times = [line, line].map((text) => parse(text, { ...CONTEXT, endMs: 0 }).time?.asUtcMs);
@@ -46,13 +87,23 @@ test.each([
   '',
   'text',
   '                - Last output repeated 17 times -',
-  '2026-11-21 09:36:49',
-  '2026-11-21 09:36:49 wan: no brackets',
+  '2026-11-21 09:36:49[wan] x',
+  '2026-11-21 09:36:492026-11-21 09:36:50 [wan] x',
+  '2026-11-21   09:36:49 [wan] x',
+  '2026-11-21 9:36:49 [wan] x',
+  '2026-11-21 13:36:49 PM [wan] x',
+  '2026-11-21 00:36:49 am [wan] x',
+  '21-11-26 09:36:49 [wan] x',
+  '31.02.26 09:36:49 [wan] x',
+  '<13> Nov 21 09:36:49 plant wan: x',
+  '<1234>Nov 21 09:36:49 plant wan: x',
+  '[   12.345678] eth0: link up',
+  '<6>[   12.345678] eth0: link up',
+  '{"time":"2026-11-21T09:36:49Z","message":"up"}',
   '2026-11-21_09:36:49 [wan] x',
   ' 2026-11-21 09:36:49 [wan] x',
   '20262026-11-21 09:36:49 [wan] x',
   '2026-11-21 09:36 [wan] x',
-  '2026-11-21 09:36:49 [wan',
   '2026-02-30 09:36:49 [wan] x',
   '2025-02-29 09:36:49 [wan] x',
   '2026-13-01 09:36:49 [wan] x',
@@ -106,7 +157,7 @@ test('parseLine() never throws, and a time that it gives is one', () => {
       const { time, tag, message } = parseLine(line);
       if (time) {
         expect(new Date(time.asUtcMs).toISOString().slice(11, 19)).toBe(line.slice(11, 19));
-        expect(typeof tag).toBe('string');
+        expect(line.endsWith(message)).toBe(true);
       } else {
         expect([tag, message]).toEqual([undefined, line]);
       }

@@ -86,6 +86,12 @@ const form = fc.constantFrom(
   'fraction',
   'T',
   'dotted',
+  'offset',
+  'offset behind a blank',
+  'half of a day',
+  'tabs',
+  'priority',
+  'no tag',
   'none',
   'repeat',
   'empty',
@@ -115,6 +121,12 @@ export function renderLines(lines: readonly Line[]): Buffer {
     if (one.form === 'fraction') return `${day} ${time}.250${rest}`;
     if (one.form === 'T') return `${day}T${time}${rest}`;
     if (one.form === 'dotted') return `${day.split('-').toReversed().join('.')} ${time}${rest}`;
+    if (one.form === 'offset') return `${day} ${time}+02:00${rest}`;
+    if (one.form === 'offset behind a blank') return `${day} ${time} -0300${rest}`;
+    if (one.form === 'half of a day') return `${day} ${time} AM${rest}`;
+    if (one.form === 'tabs') return `${day}\t${time}\t${one.tag}\t${one.message}`;
+    if (one.form === 'priority') return `<11>${day} ${time}${rest}`;
+    if (one.form === 'no tag') return `${day} ${time} ${one.message}`;
     if (one.form === 'none') return one.message;
     if (one.form === 'repeat') return `${' '.repeat(16)}- Last output repeated 17 times -`;
     if (one.form === 'carriage return') return '\r';

@@ -236,6 +236,30 @@ test.each([
   expect(Buffer.from(record.original ?? '', 'base64')).toEqual(line);
 });
 
+test('RecordBuilder splits a line without a tag that quotes another one only where nothing of it stands before that', () => {
+  const messagesOf = (text: string) => {
+    const builder = new RecordBuilder(createContext(), createFile());
+    new LineSplitter(0).push(Buffer.from(`${text}\n`), (raw) => builder.push(raw));
+    return [...builder.take('closed').records].map((json) => (JSON.parse(json) as LogRecord).message);
+  };
+  const quoted = '2026-11-21 09:36:50 [wan] up';
+  expect(messagesOf(`2026-11-21 09:36:49 said: ${quoted}`)).toEqual([`said: ${quoted}`]);
+  expect(messagesOf(`2026-11-21 09:36:49 ${quoted}`)).toEqual(['', 'up']);
+  expect(messagesOf(`2026-11-21 09:36:4${quoted}`)).toEqual(['2026-11-21 09:36:4', 'up']);
+});
+
+test('RecordBuilder keeps a line with the name of a host whole in its original', () => {
+  const text = '<11>Nov 21 09:36:49 plant wan: down';
+  const builder = new RecordBuilder(createContext(), createFile());
+  new LineSplitter(0).push(Buffer.from(`${text}\n${text}\n`), (raw) => builder.push(raw));
+  const records = [...builder.take('closed').records].map((json) => JSON.parse(json) as LogRecord);
+  const original = Buffer.from(text).toString('base64');
+  expect(records).toMatchObject([
+    { tag: 'wan', severity: 'error', message: 'down', original },
+    { tag: 'wan', severity: 'error', message: 'down', original },
+  ]);
+});
+
 /** A router that never got to know the time writes on and on; the time for it must not grow with the square of the lines. */
 test('RecordBuilder gets through 60,000 lines of a clock that was never set, and the last ones still get their times', {
   timeout: 20_000,

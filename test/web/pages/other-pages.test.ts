@@ -42,7 +42,8 @@ test('the logs of all routers are searched, sorted and paged', async () => {
 
 test('a log that waits for a file, or may have lost lines, says why and since when', async () => {
   const listLogs = () =>
-    createLogs(4, (index) => ({
+    createLogs(5, (index) => ({
+      ...(index === 4 && { unshipped: { state: 'reversed', message: 'network/current has its newest line first' } }),
       gapAt: index === 0 ? '2026-11-21T12:14:30.000Z' : index === 1 ? '1969-12-31T23:00:00.000Z' : null,
       ...(index === 2 && { secondsToLoss: 840, lagSeconds: 2000, lossSince: '2026-11-21T11:34:20.000Z' }),
     }));
@@ -53,6 +54,7 @@ test('a log that waits for a file, or may have lost lines, says why and since wh
     ['–', `${waiting} at the next reading if it is not found`],
     ['passed', 'lines may be lost since 11:34:20'],
     ['–', ''],
+    ['–', 'lines are not shipped: network/current has its newest line first'],
   ]);
 });
 
