@@ -180,6 +180,27 @@ describe('JSON calls', () => {
     expect(await bench.client.readStatus('device_info')).toEqual({});
   });
 
+  test.each([
+    ['itself with its version', undefined, /^router-exporter\/\d+\.\d+\.\d+/],
+    ['what the configuration says', { 'User-Agent': new Secret('plants') }, /^plants$/],
+  ])('RouterClient names %s in every request', async (_what, headers, agent) => {
+    const agents: unknown[] = [];
+    await using bench = await openRouter(
+      (request, response) => {
+        agents.push(request.headers['user-agent']);
+        answerJson(response, {});
+      },
+      { ...(headers && { headers }) },
+    );
+    await bench.client.readStatus('device_info');
+    await bench.client.readLog(
+      'a/current',
+      new AbortController().signal,
+      async (body) => void (await Array.fromAsync(body)),
+    );
+    expect(agents).toEqual([expect.stringMatching(agent), expect.stringMatching(agent)]);
+  });
+
   test.each(['token', 'basic'] as const)(
     'RouterClient keeps its credentials out of everything that a router quotes, with auth: %s',
     async (auth) => {

@@ -252,8 +252,9 @@ export class RouterLog {
 const PERIOD_MS = 60_000;
 
 /**
- * Bounds warnings and errors about a router to one line a minute for each message: the first is written at once, those of
- * the minute after it at level debug, and the last of these at its end, with their number as `times`.
+ * Bounds warnings and errors about a router to one line a minute for each message, and status resource, of which modules ask
+ * few: the first is written at once, those of the minute after it at level debug, and the last of these at its end, with their
+ * number as `times`.
  */
 export class RouterWarnings {
   /** The agent's own log, with this bound. */
@@ -267,8 +268,8 @@ export class RouterWarnings {
     const at =
       (level: 'warn' | 'error') =>
       (message: string, fields: Fields = {}) => {
-        const { router } = fields;
-        const key = `${String(router)}\n${message}`;
+        const { router, resource } = fields;
+        const key = JSON.stringify([router, resource, message]);
         const known = this.#ends.get(key);
         if (known) logger.debug(message, fields);
         else logger[level](message, fields);

@@ -1,5 +1,5 @@
 import type { Client, Dispatcher } from 'undici';
-import type { Clock, Secret } from '../../base/index.ts';
+import { type Clock, readVersion, type Secret } from '../../base/index.ts';
 import { createOneConnectionClient } from '../../net/index.ts';
 import { type RouterWay, toConnectTimeoutMs } from '../connection/connection-attempt.ts';
 import { ConnectionLimit } from '../connection/connection-limit.ts';
@@ -208,10 +208,10 @@ export class Transport {
   }
 
   #renderHeaders(): Record<string, string> {
-    const { headers } = this.#options;
-    if (!headers) return {};
-    const own = Object.entries(headers);
-    return Object.fromEntries(own.map(([name, value]) => [name.toLowerCase(), value.reveal()]));
+    const own = Object.entries(this.#options.headers ?? {});
+    // The log of the router says who asks.
+    const agent = { 'user-agent': `router-exporter/${readVersion()}` };
+    return Object.assign(agent, Object.fromEntries(own.map(([name, value]) => [name.toLowerCase(), value.reveal()])));
   }
 
   #toRequest(options: TransportRequest): Dispatcher.DispatchOptions {

@@ -66,8 +66,8 @@ export const administrationResources: readonly ResourceDefinition[] = [
     path: 'administration/time',
     unique: [
       text('timezone', { default: 'Regensburg' }),
-      checkbox('ntp_active', '1'),
-      peer('ntp_server', { default: '0.pool.ntp.org' }),
+      peer('ntp_peer', { default: '0.pool.ntp.org' }),
+      peer('ntp_peer2'),
     ],
   },
   {

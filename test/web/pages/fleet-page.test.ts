@@ -375,7 +375,7 @@ test.for([
   ['the whole window', 'u'.repeat(120), 'last 6 h'],
   ['what was watched of it', `${'-'.repeat(100)}${'u'.repeat(20)}`, 'last 54 min'],
   ['no time yet', `${'-'.repeat(118)}uu`, 'first polls'],
-])('the availability is that of %s', async ([_what, results, span]) => {
+] as const)('the availability is that of %s', async ([_what, results, span]) => {
   const page = await read('/', { listRouters: () => createRouters(1), describeAvailability: () => results });
   expect(page).toContain(`aria-label="100 % of the ${span} up"`);
 });
