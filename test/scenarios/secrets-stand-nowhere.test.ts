@@ -198,7 +198,12 @@ test('the password of a router that quotes it stands in no label, page, line of 
   });
   const [router] = fleet.simulator.routers;
   if (!router) expect.fail('there is no router');
-  await using admin = new RouterClient({ url: router.url, username: 'admin', password, tls: { caPem: fleet.simulator.caPem } });
+  await using admin = new RouterClient({
+    url: router.url,
+    username: 'admin',
+    password,
+    tls: { caPem: fleet.simulator.caPem },
+  });
   await admin.call({
     method: 'POST',
     path: '/profiles',

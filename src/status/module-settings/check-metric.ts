@@ -49,6 +49,9 @@ export function checkMetric(metric: MetricSettings, resource: ResourceSettings, 
       const [key, other] = isSet('value') ? (['value', 'null_when'] as const) : (['null_when', 'value'] as const);
       refuse(key, `A metric of type "info" has "${key}" only with "${other}", for rows that give no sample`);
     }
+    if (type === 'info' && metric.value?.includes('*')) {
+      refuse('value', 'A metric of type "info" looks at one field, whose name has no "*"');
+    }
   }
   const name = findNameFault(metric);
   if (name !== undefined) refuse('name', name);
