@@ -17,6 +17,7 @@ import { SecretWatch } from './secret-watch.ts';
 import { RefusalLog } from './sinks/refusal-log.ts';
 import { openState } from './state.ts';
 import { createStations, type Stations } from './stations.ts';
+import { RouterWarnings } from './stats/event-table.ts';
 import { summarizePlan } from './summarize-plan.ts';
 import { Supervisor } from './supervisor.ts';
 import { FleetHistory } from './views/fleet-history.ts';
@@ -100,7 +101,7 @@ export interface Agent {
 }
 
 /** Bounds of the steps of stopping, milliseconds; with those of the stations below the ten seconds that service managers allow. */
-const STOP_MS = { configuration: 500, history: 100, inventory: 200, secrets: 100, web: 500 };
+const STOP_MS = { configuration: 500, history: 100, inventory: 200, secrets: 100, warnings: 100, web: 500 };
 
 /**
  * Starts the agent. Throws if it cannot, with everything released. While the disk cannot be written, the
@@ -108,8 +109,10 @@ const STOP_MS = { configuration: 500, history: 100, inventory: 200, secrets: 100
  */
 export async function startAgent(options: AgentOptions): Promise<Agent> {
   const lifecycle = new Lifecycle(options.clock);
+  const warnings = new RouterWarnings(options.logger, options.clock);
+  lifecycle.onStop('warnings', STOP_MS.warnings, () => warnings.close());
   try {
-    return await start(options, lifecycle);
+    return await start({ ...options, logger: warnings.logger }, lifecycle);
   } catch (cause) {
     await lifecycle.stop();
     throw cause;

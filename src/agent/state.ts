@@ -136,26 +136,26 @@ export class StateOpening {
 /** Creates access to the values of routers in the store. Failures go to `onFailed` and nowhere else. */
 export function createRouterValues(
   store: Pick<Store, 'readValue' | 'writeValue'>,
-  onFailed: (cause: StoreError) => void,
+  onFailed: (cause: StoreError, router: string) => void,
 ): RouterValues {
-  const noteFailure = (cause: unknown): void => {
+  const noteFailure = (cause: unknown, router: string): void => {
     if (!(cause instanceof StoreError)) throw cause;
-    onFailed(cause);
+    onFailed(cause, router);
   };
   return {
     read(router, key) {
       try {
         return store.readValue(router, key);
       } catch (cause) {
-        noteFailure(cause);
+        noteFailure(cause, router);
         return undefined;
       }
     },
     write(router, key, text) {
       try {
-        store.writeValue(router, key, text)?.catch(noteFailure);
+        store.writeValue(router, key, text)?.catch((cause: unknown) => noteFailure(cause, router));
       } catch (cause) {
-        noteFailure(cause);
+        noteFailure(cause, router);
       }
     },
   };

@@ -108,12 +108,15 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
   const resources = { descriptors: descriptorsMax, memoryBytes: process.constrainedMemory() || totalmem() };
   const connectionsMaxDefault = findConnectionsMax(resources);
   const connections = new ConnectionLimit(connectionsMaxDefault);
-  const onStoreFailed = (cause: StoreError) => {
+  const onStoreFailed = (cause: StoreError, router?: string) => {
     if (cause.code === 'broken') fail(cause);
     // Until then, the opening of the state is what is logged.
     // A replica that has lost a router, or has no engine, says so once and not for each value.
     else if (options.cluster && (cause.code === 'fenced' || cause.disposition === 'hold-back')) return;
-    else if (!store.isWaiting) logger.warn('State of a router could not be stored', { error: renderErrorChain(cause) });
+    else if (!store.isWaiting) {
+      const fields = { ...(router !== undefined && { router }), error: renderErrorChain(cause) };
+      logger.warn('State of a router could not be stored', fields);
+    }
   };
   const values = createRouterValues(store, onStoreFailed);
   const lifecycles = new LifecycleKeeper({ store, values, clock });

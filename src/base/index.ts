@@ -43,4 +43,5 @@ export { escapeForTerminal, toPrintable } from './printable.ts';
 export { createSeededRandom, hashToUnit, type Random, systemRandom } from './random.ts';
 export { Secret, type SecretSource } from './secret.ts';
 export { parseByteSize, parseDuration, renderDuration } from './units.ts';
+export { readVersion } from './version.ts';
 export { ZoneOffsets } from './zone-offsets.ts';

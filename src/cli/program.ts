@@ -1,5 +1,5 @@
 import { CommanderError, InvalidArgumentError } from 'commander';
-import { type LogLevel, parseDuration } from '../base/index.ts';
+import { type LogLevel, parseDuration, readVersion } from '../base/index.ts';
 import { addAgentCommands } from './agent/commands.ts';
 import { addClusterCommands } from './cluster/commands.ts';
 import { renderCompletion, SHELLS } from './completion.ts';
@@ -20,7 +20,6 @@ import {
 import { addRouterCommands } from './routers/commands.ts';
 import { addStateCommands } from './state/commands.ts';
 import { type CommandIo, EXIT, type ExitCode, endWithReader, writeResult } from './terminal/io.ts';
-import { readVersion } from './version.ts';
 
 /** Maximum routers of a demo: each is a listening socket and a log writer in this process. */
 const DEMO_ROUTERS_MAX = 10_000;

@@ -5,6 +5,7 @@ import {
   createSystemClock,
   type Logger,
   type LogLevel,
+  readVersion,
   renderErrorChain,
   type Secret,
   Steps,
@@ -17,7 +18,6 @@ import type { ConfigFault, SecretKeeper } from '../settings/index.ts';
 import { findSecrets } from './configuration.ts';
 import type { ServiceManager } from './service-manager.ts';
 import { type CommandIo, EXIT, type ExitCode } from './terminal/io.ts';
-import { readVersion } from './version.ts';
 
 /** Shorter values in the query of a sink's URL are ordinary words; masking them would damage the log. Characters. */
 const QUERY_SECRET_LENGTH_MIN = 16;

@@ -75,7 +75,8 @@ groups:
 \`\`\`
 
 - \`auth: bearer\` sends \`Authorization: Bearer TOKEN\` with every request, and never logs in. Other forms of the header: \`headers\` with \`auth: none\`.
-- \`headers\` are sent with every request to the router, logins included, and to nobody else: redirects are not followed, and a proxy does not see them (except of a router with \`http://\`). Their values are secrets. They stand in the main file only. What a router quotes of them in its answers is masked.
+- \`headers\` are sent with every request to the router, logins included, and to nobody else: redirects are not followed, and a proxy does not see them (except of a router with \`http://\`). Their values are secrets. They stand in the main file only.
+- What a router quotes of its password, token or headers in its answers is \`[secret]\` in metrics, pages, names of backups and the agent's log, if it has six characters or more. A secret of letters and underscores alone is left in names of fields.
 - \`proxy\` with \`http\` or \`https\` asks the proxy to connect (\`CONNECT\`); the proxy must allow the port of the router. \`socks5\` is what \`ssh -D\` opens, among others. The certificate of the router is checked as without a proxy. The proxy resolves the name of the router. The variables \`HTTP_PROXY\` and \`HTTPS_PROXY\` are ignored.
 - \`proxy\` replaces that of the layers below with its account; \`proxy: none\` is a direct connection.
 - \`source_address\` is an address of this machine, for hosts with several networks. Of names, only addresses of the same family are tried.

@@ -36,14 +36,14 @@ export interface ConfigurationReaderOptions {
  * resources with numbered entries (net1, gre1, wan1, route1, rule1, timer1) are lists.
  */
 export const CONFIGURATION_LISTS: readonly string[] = [
-  ...['ip_nets', 'openvpn', 'ipsec', 'gre', 'dmvpn', 'pptp', 'pppoe'].map((name) => `interfaces/${name}`),
+  ...['ip_nets', 'openvpn', 'wireguard', 'ipsec', 'gre', 'dmvpn', 'pptp', 'pppoe'].map((name) => `interfaces/${name}`),
   ...['wans', 'wan_groups'].map((name) => `wan/${name}`),
   ...['static_routes', 'openvpn_routes'].map((name) => `routing/${name}`),
   ...['ip_filter', 'nat/snat', 'nat/dnat', 'mac_filter'].map((name) => `netfilter/${name}`),
   ...['dns', 'dyndns', 'dhcp_server'].map((name) => `services/${name}`),
   ...['event_config', 'contacts', 'messages', 'timer', 'counter'].map((name) => `events/${name}`),
   ...['network_tools/ping', 'network_tools/dns'].map((name) => `events/${name}`),
-  ...['users', 'hostnames', 'time', 'container'].map((name) => `administration/${name}`),
+  ...['users', 'hostnames', 'update', 'container'].map((name) => `administration/${name}`),
 ];
 
 /** Family of the number of entries of each list. */

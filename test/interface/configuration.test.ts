@@ -486,8 +486,8 @@ describe('rule 8: PUT', () => {
     expect(after[1]?.parameters).toMatchObject({ active: '0', description: 'fallback' });
   });
 
-  test('a sublist_uid without the list_uid of its entry is refused, and nothing of the request is carried out', async () => {
-    await using bench = await openInterface();
+  test('a sublist_uid or an index without the list_uid of its entry is refused by icom OS 9.5, and nothing of the request is carried out', async () => {
+    await using bench = await openInterface({}, 0);
     const client = bench.as();
     const before = (await client.configuration.read(WANS)).list;
     const sublist_uid = before[0]?.sublist[1]?.uid ?? '';
@@ -495,6 +495,7 @@ describe('rule 8: PUT', () => {
       { sublist_uid, check_interval: '30' },
       { sublist: [{ sublist_uid, check_interval: '30' }] },
       { index: 'wan1', sublist: [{ sublist_uid, check_interval: '30' }] },
+      { index: 'wan1', description: 'x' },
     ]) {
       const json = { config: { list: [{ list_uid: uidOf(before, 1), active: '0' }, entry] } };
       expect(await client.call({ method: 'PUT', path: `/configuration/${WANS}`, json })).toMatchObject({
@@ -505,11 +506,41 @@ describe('rule 8: PUT', () => {
     expect((await client.configuration.read(WANS)).list).toEqual(before);
   });
 
-  test('index names the entry as well', async () => {
-    await using bench = await openInterface();
+  test.for(['9.5', '6.1'])('index names the entry as well, for icom OS %s', async (firmware) => {
+    await using bench = await openInterface({ routers: 2 }, firmware === '9.5' ? 0 : 1);
     const client = bench.as();
-    await client.configuration.changeEntries(WANS, [{ index: 'wan2', parameters: { description: 'second' } }]);
-    expect(pluck((await client.configuration.read(WANS)).list, 'description')).toEqual(['cellular', 'second']);
+    await client.configuration.changeEntries(WANS, [
+      { index: 'wan2', parameters: { description: 'second' } },
+      { list_uid: uidOf((await client.configuration.read(WANS)).list, 0), parameters: { description: 'first' } },
+    ]);
+    expect(pluck((await client.configuration.read(WANS)).list, 'description')).toEqual(['first', 'second']);
+    const unknown = client.configuration.changeEntries(WANS, [{ index: 'wan9', parameters: { description: 'x' } }]);
+    await expect(unknown).rejects.toThrow('PUT wan/wans was not sent: it has no entry "wan9"');
+  });
+
+  test('a sublist_uid or an index alone names the entry for earlier firmware, alone in the list or inside its entry', async () => {
+    await using bench = await openInterface({ routers: 2 }, 1);
+    const client = bench.as();
+    const before = (await client.configuration.read(WANS)).list;
+    const [first, second] = before[0]?.sublist.map(({ uid }) => uid) ?? [];
+    const list = [
+      { sublist_uid: first, check_interval: '30' },
+      { sublist: [{ sublist_uid: second, check_interval: '31' }] },
+      { index: 'wan2', description: 'second' },
+    ];
+    const put = (json: object) => client.call({ method: 'PUT', path: `/configuration/${WANS}`, json });
+    expect(await put({ config: { list } })).toMatchObject({ status: 200 });
+    const after = (await client.configuration.read(WANS)).list;
+    expect(after[0]?.sublist.map(({ parameters }) => parameters['check_interval'])).toEqual(['30', '31']);
+    expect(pluck(after, 'description')).toEqual(['cellular', 'second']);
+    for (const [entry, topic] of [
+      [{ sublist_uid: '0000000000', check_interval: '30' }, 'sublist_uid'],
+      [{ index: 'wan9', description: 'x' }, 'index'],
+      [{ index: 'wan2', sublist: [{ sublist_uid: first, check_interval: '5' }] }, 'index'],
+    ] as const) {
+      const refused = { status: 400, body: { error: [{ [topic]: expect.anything() }] } };
+      expect(await put({ config: { list: [entry] } })).toMatchObject(refused);
+    }
   });
 
   test('a uid that is unknown, or none, is refused, and nothing of the request is carried out', async () => {

@@ -115,15 +115,19 @@ describe('RouterClient.configuration', () => {
         list_uid: 'b0b1c2d3e4',
         sublist: [{ sublist_uid: 'ffffffffff', parameters: { check_type: 'none' } }],
       },
-      { index: 'wan3', parameters: { description: 'third' } },
+      { index: 'user1', parameters: { description: 'third' } },
     ]);
-    expect(bench.arrived[1]?.line).toBe('PUT /configuration/wan/wans');
-    expect(JSON.parse(bench.arrived[1]?.body ?? '')).toEqual({
+    // The list is read first: by an index alone, the device would refuse it.
+    expect(bench.arrived.slice(1).map(({ line }) => line)).toEqual([
+      'GET /configuration/wan/wans',
+      'PUT /configuration/wan/wans',
+    ]);
+    expect(JSON.parse(bench.arrived.at(-1)?.body ?? '')).toEqual({
       config: {
         list: [
           { name: 'wan2', list_uid: 'a0b1c2d3e4' },
           { list_uid: 'b0b1c2d3e4', sublist: [{ check_type: 'none', sublist_uid: 'ffffffffff' }] },
-          { description: 'third', index: 'wan3' },
+          { description: 'third', list_uid: 'a0b1c2d3e4' },
         ],
       },
     });
@@ -148,7 +152,7 @@ describe('RouterClient.configuration', () => {
     const choice = { profile: 'a&b', profileIn: 'query' } as const;
     await configuration.addEntries('wan/wans', [{ parameters: {} }], choice);
     await configuration.addSublistEntries('wan/wans', 'a0b1c2d3e4', [], choice);
-    await configuration.changeEntries('wan/wans', [{ index: 'wan1', parameters: {} }], choice);
+    await configuration.changeEntries('wan/wans', [{ list_uid: 'a0b1c2d3e4', parameters: {} }], choice);
     await configuration.changeParameters('wan/wans', { active: '1' }, { ...choice, activate: true });
     await configuration.changeParameters('wan/wans', { active: '1' }, { profile: 'a&b', profileIn: 'body' });
     expect(bench.lines().slice(1).map(query)).toEqual([...Array.from({ length: 4 }, () => ({ profile: 'a&b' })), {}]);

@@ -180,6 +180,27 @@ describe('JSON calls', () => {
     expect(await bench.client.readStatus('device_info')).toEqual({});
   });
 
+  test.each([
+    ['itself with its version', undefined, /^router-exporter\/\d+\.\d+\.\d+/],
+    ['what the configuration says', { 'User-Agent': new Secret('plants') }, /^plants$/],
+  ])('RouterClient names %s in every request', async (_what, headers, agent) => {
+    const agents: unknown[] = [];
+    await using bench = await openRouter(
+      (request, response) => {
+        agents.push(request.headers['user-agent']);
+        answerJson(response, {});
+      },
+      { ...(headers && { headers }) },
+    );
+    await bench.client.readStatus('device_info');
+    await bench.client.readLog(
+      'a/current',
+      new AbortController().signal,
+      async (body) => void (await Array.fromAsync(body)),
+    );
+    expect(agents).toEqual([expect.stringMatching(agent), expect.stringMatching(agent)]);
+  });
+
   test.each(['token', 'basic'] as const)(
     'RouterClient keeps its credentials out of everything that a router quotes, with auth: %s',
     async (auth) => {
@@ -188,7 +209,11 @@ describe('JSON calls', () => {
       await using bench = await openRouter(
         (request, response) => {
           const quoted = request.headers.authorization ?? '';
-          const text = JSON.stringify({ error: [{ [quoted]: `you sent ${quoted}` }], list: [quoted] });
+          const list = [quoted, password, `/login?p=${encodeURIComponent(password)}`];
+          const text = JSON.stringify({
+            error: [{ [quoted]: `you sent ${quoted} of ${password}`, [password]: '' }],
+            list,
+          });
           response.writeHead(request.url?.includes('device_info') === true ? 200 : 400);
           response.end(request.url?.includes('escaped') === true ? text.replaceAll('/', String.raw`\/`) : text);
         },
@@ -203,7 +228,7 @@ describe('JSON calls', () => {
       }
       for (const text of shown) {
         expect(text).toContain('[secret]');
-        expect(text).not.toMatch(/access-1/);
+        expect(text).not.toMatch(/access-1|canary/);
         expect(text).not.toContain(base64);
       }
     },
@@ -233,6 +258,20 @@ describe('JSON calls', () => {
       { auth: 'none', headers: { 'X-Site': new Secret('12345678') } },
     );
     expect(await bench.client.readStatus('device_info')).toEqual({ uptime: 12345678, '[secret]': ['no [secret]'] });
+  });
+
+  test.each([
+    ['is masked from six characters on', 'icom-1', { status: { unique: { note: 'a icom-1 b' } } }, 'a [secret] b'],
+    ['is left where it is shorter', 'icom', { status: { unique: { note: 'icom OS' } } }, 'icom OS'],
+    [
+      'is masked in values alone where it could be the name of a field',
+      'status',
+      { status: { unique: { note: 'status' } } },
+      '[secret]',
+    ],
+  ])('RouterClient reads on when a router quotes its password, which %s', async (_what, password, body, note) => {
+    await using bench = await openRouter((_request, response) => answerJson(response, body), { password });
+    expect(await bench.client.readStatus('device_info')).toEqual({ status: { unique: { note } } });
   });
 
   test('RouterClient keeps an answer as it is when its own credentials are short enough to be parts of words', async () => {

@@ -1,13 +1,15 @@
 import { once } from 'node:events';
-import { glob, mkdtempDisposable, readFile, stat, writeFile } from 'node:fs/promises';
+import { glob, mkdtempDisposable, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { hashSync } from 'bcryptjs';
 import { expect, test } from 'vitest';
+import { RouterClient } from '../../src/router/index.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { startRouterExporter } from '../support/child.ts';
+import { startFleet } from '../support/fleet.ts';
 import { createApp } from '../web/bench.ts';
 
 /** One for every place of a secret, so that a failure says which one it was. */
@@ -182,3 +184,42 @@ function cut(text: string, form: string): string {
   const at = text.indexOf(form);
   return text.slice(Math.max(0, at - 150), at + form.length + 50);
 }
+
+test('the password of a router that quotes it stands in no label, page, line of the own log or name of a file', async () => {
+  const password = 'simulated';
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'router-exporter-backups-'));
+  await using fleet = await startFleet({
+    isStopped: true,
+    config: (config) => ({
+      ...config,
+      backup: { schedule: '* * * * *', path: folder.path, keep: 3, format: 'ascii' },
+      routers: config.routers.map((router) => ({ ...router, logs: { ...router.logs, enabled: false } })),
+    }),
+  });
+  const [router] = fleet.simulator.routers;
+  if (!router) expect.fail('there is no router');
+  await using admin = new RouterClient({
+    url: router.url,
+    username: 'admin',
+    password,
+    tls: { caPem: fleet.simulator.caPem },
+  });
+  await admin.call({
+    method: 'POST',
+    path: '/profiles',
+    json: { profiles: [{ name: password, template: 'running_profile' }] },
+  });
+  router.setStatus('sysdetail/ip_addresses', { list: [{ name: `net-${password}` }] });
+  router.setStatus('device_info', { unique: { device_type: `${password} MRX` } });
+  await fleet.startAgent();
+  await fleet.advance(5 * 60_000);
+  const pages = ['/metrics', '/', '/router/sim-1', '/api/v1/routers/sim-1'];
+  const texts = await Promise.all(pages.map((path) => fleet.metrics(path)));
+  const files = await readdir(folder.path, { recursive: true });
+  const seen = [...texts, JSON.stringify(fleet.ownLog), files.join(' ')];
+  expect(seen.map((text) => text.includes(password))).toEqual(seen.map(() => false));
+  expect(texts[0]).toContain('interface="net-[secret]"');
+  expect(texts[2]).toContain('[secret] MRX');
+  // The profiles without it are kept as ever.
+  expect(files.join(' ')).toContain('Profile');
+});

@@ -23,6 +23,12 @@ const letThrough = (bench: Bench, port: number) =>
 const setWeb = (bench: Bench, unique: object) =>
   bench.call('PUT', '/configuration/administration/webinterface', { config: { unique }, ...activate });
 
+const changeUser = async (bench: Bench, index: string, change: object) => {
+  const { list } = (await bench.call('GET', USERS)).json.config;
+  const { list_uid } = list.find((one: { readonly index: string }) => one.index === index);
+  return bench.call('PUT', USERS, { config: { list: [{ list_uid, ...change }] }, ...activate });
+};
+
 describe('accounts', () => {
   test('a user added over the interface logs in once the profile is activated, with the rights of its group', async () => {
     await using bench = await openAdmin();
@@ -46,7 +52,7 @@ describe('accounts', () => {
   test('an inactive or deleted user cannot log in, and its sessions end', async () => {
     await using bench = await openAdmin();
     const tokens = await bench.client.login('monitor');
-    await bench.call('PUT', USERS, { config: { list: [{ index: 'user2', active: '0' }] }, ...activate });
+    await changeUser(bench, 'user2', { active: '0' });
     expect(await tryLogin(bench, 'monitor')).toBe(401);
     expect((await bench.client.get(BOARDS, tokens.access)).status).toBe(401);
     expect((await bench.client.send('POST', '/auth/refresh', { token: tokens.refresh })).status).toBe(401);
@@ -55,7 +61,7 @@ describe('accounts', () => {
   test('a new password ends no session and is needed at the next login', async () => {
     await using bench = await openAdmin();
     const { access, refresh } = await bench.client.login('monitor');
-    await bench.call('PUT', USERS, { config: { list: [{ index: 'user2', password: 'changed' }] }, ...activate });
+    await changeUser(bench, 'user2', { password: 'changed' });
     expect((await bench.client.get(BOARDS, access)).status).toBe(200);
     expect((await bench.client.send('POST', '/auth/refresh', { token: refresh })).status).toBe(200);
     expect(await tryLogin(bench, 'monitor', 'changed')).toBe(200);
@@ -66,7 +72,7 @@ describe('accounts', () => {
     await using bench = await openAdmin();
     const { access } = await bench.client.login('monitor');
     expect((await bench.client.get('/profiles', access)).status).toBe(200);
-    await bench.call('PUT', USERS, { config: { list: [{ index: 'user2', group: 'status' }] }, ...activate });
+    await changeUser(bench, 'user2', { group: 'status' });
     expect((await bench.client.get('/profiles', access)).status).toBe(403);
   });
 

@@ -48,7 +48,7 @@ describe('lists', () => {
     const [, monitor, status] = (await bench.call('GET', USERS)).json.config.list;
     const list = [
       { list_uid: monitor.list_uid, group: 'status' },
-      { index: status.index, active: '0' },
+      { list_uid: status.list_uid, index: status.index, active: '0' },
     ];
     const { json } = await bench.call('PUT', USERS, { config: { list } });
     expect(json.config.list.slice(1)).toEqual([

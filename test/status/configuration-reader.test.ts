@@ -499,6 +499,8 @@ describe('CONFIGURATION_LISTS', () => {
   test('names each list once, by section and resource', () => {
     expect(new Set(CONFIGURATION_LISTS).size).toBe(CONFIGURATION_LISTS.length);
     for (const name of CONFIGURATION_LISTS) expect(name).toMatch(/^[a-z]+(\/[a-z_]+)+$/);
+    expect(CONFIGURATION_LISTS).toEqual(expect.arrayContaining(['interfaces/wireguard', 'administration/update']));
+    expect(CONFIGURATION_LISTS).not.toContain('administration/time');
   });
 });
 
@@ -555,9 +557,9 @@ describe('a simulated router', () => {
     expect(faults).toEqual([]);
     expect(names.toSorted()).toEqual(
       [
-        ...['container', 'hostnames', 'time', 'users'].map((name) => `administration/${name}`),
+        ...['container', 'hostnames', 'users'].map((name) => `administration/${name}`),
         ...['contacts', 'event_config', 'messages', 'timer'].map((name) => `events/${name}`),
-        ...['ip_nets', 'ipsec', 'openvpn'].map((name) => `interfaces/${name}`),
+        ...['ip_nets', 'ipsec', 'openvpn', 'wireguard'].map((name) => `interfaces/${name}`),
         ...['ip_filter', 'nat/dnat', 'nat/snat'].map((name) => `netfilter/${name}`),
         ...['routing/static_routes', 'services/dhcp_server', 'services/dns', 'wan/wans'],
       ].toSorted(),

@@ -101,13 +101,13 @@ test('only keys of the format stand in the files', () => {
 });
 
 test('every metric says what it is and where the knowledge comes from', () => {
-  for (const { name, help, type, source, value, unit, states, map: values, part, form } of METRICS) {
+  for (const { name, help, type, source, value, nullWhen, unit, states, map: values, part, form } of METRICS) {
     expect(name).toMatch(/^router_[a-z][a-z0-9_]*$/);
     expect(help).toMatch(/^[A-Z].*\.$/);
     expect(['documented', 'observed', 'inferred']).toContain(source);
     expect(name.endsWith('_total')).toBe(type === 'counter');
     expect(name.endsWith('_info')).toBe(type === 'info');
-    expect(value === undefined).toBe(type === 'info');
+    expect(value === undefined).toBe(type === 'info' && nullWhen === undefined);
     expect(states !== undefined).toBe(type === 'stateset');
     expect(part !== undefined).toBe(form === 'list' || form === 'fraction');
     expect(values !== undefined && (unit !== undefined || form !== undefined)).toBe(false);
@@ -260,6 +260,38 @@ test('the state of a WAN chain is not that of an interface', () => {
     },
     faults: [],
   });
+});
+
+test('of several WAN chains, one that says offline is not active', () => {
+  const chain = (name: string, state: string) => ({ name, state, interface: [{ if_name: 'lte2', state }] });
+  const { samples, faults } = map('wan', { status: { list: [chain('wan1', 'Offline'), chain('wan2', 'online')] } });
+  expect(Object.keys(samples).filter((name) => name.startsWith('router_wan_active'))).toEqual([
+    'router_wan_active_info wan2',
+  ]);
+  expect(faults).toEqual([]);
+});
+
+test('a row of a list without its name is counted, and gives no series without its label', () => {
+  const list = [{ name: 'net1', bytes_rx: '5' }, { bytes_rx: '7' }, { name: '---', bytes_rx: '9' }];
+  expect(map('interfaces', { status: { list } })).toMatchObject({
+    samples: { 'router_interface_receive_bytes_total net1': 5 },
+    faults: [{ metric: 'router_interface_receive_bytes_total', reason: 'unnamed' }, { reason: 'unnamed' }],
+  });
+  const addresses = map('interface_addresses', { status: { list: [{ ip_address: '192.0.2.1/24' }] } });
+  expect(addresses).toMatchObject({ samples: {}, faults: [{ reason: 'unnamed' }] });
+  const profiles = [{ name: 'a', last_activated: true }, { last_activated: false }];
+  const found = map('profiles', { profiles });
+  expect(Object.keys(found.samples).filter((name) => name.endsWith(' '))).toEqual([]);
+  expect(found.faults).toMatchObject([{ reason: 'unnamed' }]);
+});
+
+test.for([
+  ['unknown where nothing else is known', {}, undefined],
+  ['unknown beside texts for "nothing"', { RSSI: '99', RSRP: '---' }, undefined],
+  ['a value where the modem knows its signal', { RSSI: '-71 dBm' }, -1],
+] as const)('a signal of -1 is %s', ([_what, fields, value]) => {
+  const { samples } = map('modem', { status: { unique: { state: 'Online', signal: '-1', ...fields } } }, 'lte2');
+  expect(samples['router_modem_signal_csq lte2']).toBe(value);
 });
 
 test('a channel that is an input or an output is the one that its state tells', () => {

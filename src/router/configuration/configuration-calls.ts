@@ -16,6 +16,7 @@ import {
   renderConfigurationQuery,
   renderNewEntries,
   renderNewSublistEntries,
+  type UidEntry,
 } from './configuration.ts';
 
 /** Entries and profile of a call. */
@@ -90,14 +91,18 @@ export class ConfigurationCalls {
     return this.#write('POST', resource, renderNewSublistEntries(listUid, entries, choice), choice, signal);
   }
 
-  /** Changes entries, given by their uid or index. */
+  /**
+   * Changes entries, given by their uid, or by their index or name: then the list is read first, because icom OS 9.5 takes the
+   * uid alone.
+   */
   async changeEntries(
     resource: string,
     entries: readonly ChangedEntry[],
     choice: ProfileChoice = {},
     signal: AbortSignal = NEVER,
   ): Promise<Configuration | undefined> {
-    return this.#write('PUT', resource, renderChangedEntries(entries, choice), choice, signal);
+    const named = await this.#findUids(resource, entries, choice, signal);
+    return this.#write('PUT', resource, renderChangedEntries(named, choice), choice, signal);
   }
 
   /** Changes single-valued parameters; those that are not named stay. */
@@ -133,6 +138,28 @@ export class ConfigurationCalls {
       deleteField: field,
     });
     await this.#requests.ask(this.#createCall('DELETE', resource, query, signal), 200);
+  }
+
+  async #findUids(
+    resource: string,
+    entries: readonly ChangedEntry[],
+    { profile }: ProfileChoice,
+    signal: AbortSignal,
+  ): Promise<readonly UidEntry[]> {
+    const isByUid = (entry: ChangedEntry): entry is UidEntry => 'list_uid' in entry;
+    if (entries.every(isByUid)) return entries;
+    const { list } = await this.read(resource, profile === undefined ? {} : { profile }, signal);
+    return entries.map((entry): UidEntry => {
+      if (isByUid(entry)) return entry;
+      const { index, parameters } = entry;
+      const found = list.find((one) => (one.index ?? one.parameters['name']) === index);
+      if (found?.uid !== undefined) return { list_uid: found.uid, parameters };
+      throw new RouterError('http', `PUT ${resource} was not sent: it has no entry ${JSON.stringify(index)}`, {
+        disposition: 'skip',
+        hint: 'Read the resource to see its entries',
+        isUnsent: true,
+      });
+    });
   }
 
   async #write(

@@ -59,15 +59,16 @@ export interface ChangedSublistEntry {
   readonly parameters: NewSublistEntry;
 }
 
-/** A change of one list entry: by its uid, with changes of its sublist, or by its index. */
-export type ChangedEntry =
-  | {
-      /** Required even if only entries of the sublist change: without it the router rejects the whole request. */
-      readonly list_uid: string;
-      readonly parameters?: NewSublistEntry;
-      readonly sublist?: readonly ChangedSublistEntry[];
-    }
-  | { readonly index: string; readonly parameters: NewSublistEntry };
+/** A change of one list entry by its uid, with changes of its sublist. */
+export interface UidEntry {
+  /** Required even if only entries of the sublist change: without it the router rejects the whole request. */
+  readonly list_uid: string;
+  readonly parameters?: NewSublistEntry;
+  readonly sublist?: readonly ChangedSublistEntry[];
+}
+
+/** A change of one list entry: by its uid, or by its index, which is called `name` in most lists. */
+export type ChangedEntry = UidEntry | { readonly index: string; readonly parameters: NewSublistEntry };
 
 /** Profile of a call, and its activation afterwards. */
 export interface ProfileChoice {
@@ -117,10 +118,8 @@ export function renderNewSublistEntries(
 }
 
 /** Renders the body of a PUT that changes entries. */
-export function renderChangedEntries(entries: readonly ChangedEntry[], choice: ProfileChoice): object {
-  const list = entries.map((entry) => {
-    if ('index' in entry) return { ...entry.parameters, index: entry.index };
-    const { list_uid, parameters, sublist } = entry;
+export function renderChangedEntries(entries: readonly UidEntry[], choice: ProfileChoice): object {
+  const list = entries.map(({ list_uid, parameters, sublist }) => {
     const changes = sublist?.map((one) => ({ ...one.parameters, sublist_uid: one.sublist_uid }));
     return { ...parameters, list_uid, ...(changes && { sublist: changes }) };
   });

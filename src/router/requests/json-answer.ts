@@ -31,13 +31,13 @@ interface AnsweredRequest {
 /** Statuses of a healthy router that is busy. */
 export const BUSY_STATUSES: ReadonlySet<number | undefined> = new Set([429, 503]);
 
-/** Reads an answer. `headerValues`: those of the configuration, which may be secret. */
+/** Reads an answer. `secrets`: password, token and header values of the configuration. */
 export function toJsonAnswer(
   { statusCode, headers }: AnswerHead,
   bytes: Buffer,
   { authorization, knownDigest, path }: AnsweredRequest,
   clock: Clock,
-  headerValues: readonly string[],
+  secrets: readonly string[],
 ): WholeAnswer {
   const digest = knownDigest === undefined || statusCode !== 200 ? undefined : hash('sha256', bytes, 'base64');
   // A router that keeps its refresh token returns what it was sent.
@@ -50,25 +50,30 @@ export function toJsonAnswer(
       ? parseRetryAfter(headers['retry-after'], clock.now(), headers.date)
       : undefined,
     dateMs: parseHttpDate(headers.date),
-    body: digest !== undefined && digest === knownDigest ? undefined : parseJson(bytes, [credentials, ...headerValues]),
+    body: digest !== undefined && digest === knownDigest ? undefined : parseJson(bytes, [credentials, ...secrets]),
     digest,
     bytes,
   };
 }
 
-/** Shorter credentials are no secret, but parts of words that a router answers with. Characters. */
-const MASKED_LENGTH_MIN = 8;
+/** A shorter secret is left as it is, as in the agent's own log: it would blank out parts of ordinary words. Characters. */
+const MASKED_LENGTH_MIN = 6;
+/** A secret like this one stays in names of fields: a password "status" must not rename what an answer consists of. */
+const FIELD_LIKE = /^[A-Za-z_]+$/;
 
 /**
- * Decodes a body; `undefined` if it is no JSON. The secrets of its request are masked in its texts: some servers quote the
- * request in their errors, which reach pages and the agent's log. A number is no quotation.
+ * Decodes a body; `undefined` if it is no JSON. The secrets of the router are masked in its texts: some servers quote what
+ * they were sent, in errors and in values, which reach labels, pages, names of files and the agent's log. A number is no
+ * quotation.
  */
 function parseJson(bytes: Buffer, secrets: readonly string[]): unknown {
   if (bytes.length === 0) return undefined;
   const masked = secrets
-    // The header may be quoted without its scheme, as in `Bearer TOKEN`.
-    .flatMap((secret) => [secret, secret.slice(secret.lastIndexOf(' ') + 1)])
-    .filter((secret) => secret.length >= MASKED_LENGTH_MIN);
+    // A header may be quoted without its scheme, as in `Bearer TOKEN`, and a password as part of a URL.
+    .flatMap((secret) => [secret, /^\S+ (\S+)$/.exec(secret)?.[1] ?? '', percentEncode(secret)])
+    .filter((secret) => secret.length >= MASKED_LENGTH_MIN)
+    // One secret may be part of another, whose rest would stay.
+    .toSorted((a, b) => b.length - a.length);
   try {
     const text = bytes.toString('utf8');
     const value: unknown = JSON.parse(text);
@@ -81,8 +86,20 @@ function parseJson(bytes: Buffer, secrets: readonly string[]): unknown {
 }
 
 function maskTexts(value: unknown, secrets: readonly string[]): unknown {
-  if (typeof value === 'string') return secrets.reduce((rest, secret) => rest.replaceAll(secret, '[secret]'), value);
+  if (typeof value === 'string') return maskText(value, secrets);
   if (Array.isArray(value)) return value.map((one) => maskTexts(one, secrets));
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map((entry) => entry.map((one) => maskTexts(one, secrets))));
+  const inNames = secrets.filter((secret) => !FIELD_LIKE.test(secret));
+  return Object.fromEntries(
+    Object.entries(value).map(([name, one]) => [maskText(name, inNames), maskTexts(one, secrets)]),
+  );
+}
+
+function maskText(text: string, secrets: readonly string[]): string {
+  return secrets.reduce((rest, secret) => rest.replaceAll(secret, '[secret]'), text);
+}
+
+/** `secret` as it is in a URL; nothing for a text with half a character. */
+function percentEncode(secret: string): string {
+  return secret.isWellFormed() ? encodeURIComponent(secret) : '';
 }

@@ -1,5 +1,5 @@
 import type { Client, Dispatcher } from 'undici';
-import type { Clock, Secret } from '../../base/index.ts';
+import { type Clock, readVersion, type Secret } from '../../base/index.ts';
 import { createOneConnectionClient } from '../../net/index.ts';
 import { type RouterWay, toConnectTimeoutMs } from '../connection/connection-attempt.ts';
 import { ConnectionLimit } from '../connection/connection-limit.ts';
@@ -19,6 +19,10 @@ export interface TransportOptions extends RouterWay {
   readonly tls?: RouterTls | undefined;
   /** Headers of every request. Those of the interface itself take precedence. */
   readonly headers?: Readonly<Record<string, Secret>> | undefined;
+  /** Password of the account. Here and in `bearerToken`: what is masked in answers. */
+  readonly password?: Secret | undefined;
+  /** Token of the configuration. */
+  readonly bearerToken?: Secret | undefined;
   /** One request and its answer; for a download the time until the next bytes arrive. Milliseconds. */
   readonly requestTimeoutMs: number;
   /** One TCP connection, over all addresses of a name. Milliseconds, default 5,000; never more than `requestTimeoutMs`. */
@@ -198,14 +202,16 @@ export class Transport {
     }
     const bytes = await answer.readWhole(bytesMax, request.method === 'GET' ? this.#options.onBody : undefined);
     if (!bytes) throw toTooLongError(request, head.statusCode, bytesMax);
-    return toJsonAnswer(head, bytes, request, this.#options.clock, Object.values(this.#renderHeaders()));
+    const { clock, password, bearerToken, headers = {} } = this.#options;
+    const secrets = [password, bearerToken, ...Object.values(headers)].flatMap((secret) => secret?.reveal() ?? []);
+    return toJsonAnswer(head, bytes, request, clock, secrets);
   }
 
   #renderHeaders(): Record<string, string> {
-    const { headers } = this.#options;
-    if (!headers) return {};
-    const own = Object.entries(headers);
-    return Object.fromEntries(own.map(([name, value]) => [name.toLowerCase(), value.reveal()]));
+    const own = Object.entries(this.#options.headers ?? {});
+    // The log of the router says who asks.
+    const agent = { 'user-agent': `router-exporter/${readVersion()}` };
+    return Object.assign(agent, Object.fromEntries(own.map(([name, value]) => [name.toLowerCase(), value.reveal()])));
   }
 
   #toRequest(options: TransportRequest): Dispatcher.DispatchOptions {

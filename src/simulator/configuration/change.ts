@@ -45,21 +45,26 @@ export function addEntries(
   return check.fault ?? { unique: changed, list: entries };
 }
 
-/** PUT: returns the state with changed single values and existing entries. */
+/**
+ * PUT: returns the state with changed single values and existing entries. `needsListUid`: every entry names its `list_uid`, as
+ * icom OS 9.5 has it; otherwise `index` or `sublist_uid` name it as well.
+ */
 export function changeEntries(
   { unique, list }: ResourceDefinition,
   state: ResourceState,
   envelope: Envelope,
+  needsListUid: boolean,
 ): ResourceState | Rejection {
   if (!envelope.unique && !envelope.list) return Rejection.of(400, 'config', 'nothing to change');
   if (envelope.list && !list) return Rejection.of(400, 'list', 'this resource has no list');
   const check = new ValueCheck();
   const changed = envelope.unique ? check.merge(unique, state.unique, envelope.unique) : state.unique;
   let entries = state.list;
-  for (const [number, input] of (list ? (envelope.list ?? []) : []).entries()) {
-    const position = findEntry(entries, input);
+  for (const [number, sent] of (list ? (envelope.list ?? []) : []).entries()) {
+    const input = needsListUid ? sent : addListUid(entries, sent);
+    const position = entries.findIndex(({ uid }) => uid === input.list_uid);
     const entry = entries[position];
-    if (!list || !entry) check.add(...explainMissing(input, number + 1));
+    if (!list || !entry) check.add(...explainMissing(input, number + 1, needsListUid));
     else entries = entries.with(position, changeEntry(check, list, entry, input));
   }
   if (list) checkKey(check, list, entries);
@@ -147,15 +152,26 @@ function changeSubEntry(
   return sublist.with(position, { ...entry, fields: check.merge(list.sublist ?? [], entry.fields, input.values) });
 }
 
-/** Finds an entry by `list_uid`, or by `index` alone; a change of a sublist must name its entry by `list_uid`. */
-function findEntry(entries: readonly Entry[], { list_uid, index, sublist }: EntryInput): number {
-  if (list_uid !== undefined) return entries.findIndex(({ uid }) => uid === list_uid);
-  return index === undefined || sublist ? -1 : entries.findIndex((entry) => entry.index === index);
+/** Names the entry of a change by its `list_uid`, if its `index` or the `sublist_uid` of an inner entry does. */
+function addListUid(entries: readonly Entry[], input: EntryInput): EntryInput {
+  const { list_uid, index, sublist_uid, sublist } = input;
+  if (list_uid !== undefined) return input;
+  const inner = sublist_uid ?? sublist?.[0]?.sublist_uid;
+  const owner =
+    inner === undefined
+      ? entries.find((entry) => sublist === undefined && entry.index === index)
+      : entries.find((entry) => entry.sublist.some(({ uid }) => uid === inner));
+  if (!owner) return input;
+  if (sublist_uid === undefined) return { ...input, list_uid: owner.uid };
+  // The inner entry stands in the list itself.
+  const changed = { ...input, index: undefined, sublist: undefined };
+  return { list_uid: owner.uid, index, sublist_uid: undefined, values: {}, sublist: [changed] };
 }
 
-function explainMissing({ list_uid, index, sublist }: EntryInput, number: number): [string, string] {
-  if (list_uid !== undefined) return ['list_uid', 'not found'];
-  if (index !== undefined && !sublist) return ['index', 'not found'];
+function explainMissing(input: EntryInput, number: number, needsListUid: boolean): [string, string] {
+  if (input.list_uid !== undefined) return ['list_uid', 'not found'];
+  if (!needsListUid && input.sublist_uid !== undefined) return ['sublist_uid', 'not found'];
+  if (!needsListUid && input.index !== undefined && !input.sublist) return ['index', 'not found'];
   return ['list', `no_list_uid_given: entry ${number} has no list_uid`];
 }
 

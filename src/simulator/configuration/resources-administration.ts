@@ -64,12 +64,11 @@ export const administrationResources: readonly ResourceDefinition[] = [
   },
   {
     path: 'administration/time',
-    unique: [text('timezone', { default: 'Regensburg' }), checkbox('ntp_active', '1')],
-    list: {
-      indexPrefix: 'ntp',
-      fields: [checkbox('active', '1'), peer('server', { required: true })],
-      fresh: [{ fields: { server: '0.pool.ntp.org' } }, { fields: { server: '1.pool.ntp.org' } }],
-    },
+    unique: [
+      text('timezone', { default: 'Regensburg' }),
+      peer('ntp_peer', { default: '0.pool.ntp.org' }),
+      peer('ntp_peer2'),
+    ],
   },
   {
     path: 'administration/logging',
@@ -93,7 +92,18 @@ export const administrationResources: readonly ResourceDefinition[] = [
         text('description'),
         radio('group', ['status', 'read', 'readwrite']),
       ],
-      fresh: [{ fields: { name: 'edge-reader', description: 'Reads the meter' } }],
+      sublist: [
+        checkbox('storage_active', '1'),
+        text('storage_path_src'),
+        text('storage_path_dest'),
+        radio('storage_perm', ['read', 'readwrite']),
+      ],
+      fresh: [
+        {
+          fields: { name: 'edge-reader', description: 'Reads the meter' },
+          sublist: [{ storage_path_src: '/data', storage_path_dest: '/mnt/data' }],
+        },
+      ],
     },
   },
 ];

@@ -1,5 +1,6 @@
 import type { ListDefinition, ResourceDefinition } from '../configuration/resource.ts';
 import { resourceTable } from '../configuration/resource-table.ts';
+import type { Firmware } from '../device/hardware.ts';
 import { type Call, jsonAnswer, type PathCalls, queryParameter } from './call.ts';
 import { renderAddedSchema, renderChangedSchema, renderConfigSchema } from './configuration-schemas.ts';
 import { choiceSchema, listSchema, objectSchema, type Schema, schemaRef, textSchema } from './schema.ts';
@@ -25,13 +26,16 @@ export function renderResourceSchemas(): Readonly<Record<string, Schema>> {
 }
 
 /** The calls of every configuration resource. */
-export function renderConfigurationCalls(): Readonly<Record<string, PathCalls>> {
+export function renderConfigurationCalls(firmware: Firmware): Readonly<Record<string, PathCalls>> {
   return Object.fromEntries(
-    [...resourceTable.values()].map((resource) => [`/configuration/${resource.path}`, describeResource(resource)]),
+    [...resourceTable.values()].map((resource) => [
+      `/configuration/${resource.path}`,
+      describeResource(resource, firmware === '9.5'),
+    ]),
   );
 }
 
-function describeResource(resource: ResourceDefinition): PathCalls {
+function describeResource(resource: ResourceDefinition, needsListUid: boolean): PathCalls {
   const { path, list, card } = resource;
   const config = schemaRef(renderName(resource));
   const stored = objectSchema({ profile: schemaRef('ProfileFlags'), config });
@@ -61,7 +65,7 @@ function describeResource(resource: ResourceDefinition): PathCalls {
     summary: `Change ${path}`,
     group: 'readwrite',
     parameters: [profile],
-    requestBody: renderEnvelope(renderChangedSchema(resource)),
+    requestBody: renderEnvelope(renderChangedSchema(resource, needsListUid)),
     success: { 200: jsonAnswer('The resource with the change in it', stored) },
     refusals: [400, 404, 500],
   };

@@ -77,8 +77,11 @@ export function renderAddedSchema(unique: readonly Field[], list: ListDefinition
   return renderRequestConfig(unique, listSchema({ anyOf: [entry, extended] }, { minItems: 1 }), ['list']);
 }
 
-/** The part `config` of PUT: single values, and entries that name themselves and bring what is to change. */
-export function renderChangedSchema({ unique, list }: ResourceDefinition): Schema {
+/**
+ * The part `config` of PUT: single values, and entries that name themselves and bring what is to change; `needsListUid`: by
+ * their `list_uid`.
+ */
+export function renderChangedSchema({ unique, list }: ResourceDefinition, needsListUid: boolean): Schema {
   if (!list) return renderRequestConfig(unique, undefined, []);
   const fields = renderFieldSchemas(list.fields);
   const inner = list.sublist && renderFieldSchemas(list.sublist);
@@ -92,12 +95,13 @@ export function renderChangedSchema({ unique, list }: ResourceDefinition): Schem
     ...(innerEntry && { sublist: listSchema(innerEntry) }),
   });
   const byIndex = partialSchema({ index: textSchema(), ...(nameKey === 'name' && { name: textSchema() }), ...fields });
-  const items = {
-    anyOf: [
-      { ...byUid, required: ['list_uid'] },
-      { ...byIndex, required: ['index'] },
-    ],
-  };
+  const others = [
+    { ...byIndex, required: ['index'] },
+    ...(innerEntry
+      ? [innerEntry, objectSchema({ index: textSchema(), sublist: listSchema(innerEntry) }, ['index'])]
+      : []),
+  ];
+  const items = { anyOf: [{ ...byUid, required: ['list_uid'] }, ...(needsListUid ? [] : others)] };
   return renderRequestConfig(unique, listSchema(items), []);
 }
 

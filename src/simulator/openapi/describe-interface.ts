@@ -22,7 +22,7 @@ export interface DescriptionOptions {
 export function describeInterface({ firmware = '9.5' }: DescriptionOptions = {}): object {
   const calls: Readonly<Record<string, PathCalls>> = {
     ...authCalls,
-    ...renderConfigurationCalls(),
+    ...renderConfigurationCalls(firmware),
     ...renderStatusCalls(),
     ...logCalls,
     ...profileCalls,

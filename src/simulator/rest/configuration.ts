@@ -73,7 +73,7 @@ async function write(context: RestContext, method: 'POST' | 'PUT'): Promise<Resp
   const changed =
     method === 'POST'
       ? addEntries(definition, state, envelope, context.env.device.createUid)
-      : changeEntries(definition, state, envelope);
+      : changeEntries(definition, state, envelope, context.env.device.hardware.firmware === '9.5');
   if (changed instanceof Rejection) return allow(context, changed, 'GET, PUT');
   const fault = await store(context, profileName, replaceState(configuration, definition, changed), envelope.activate);
   if (fault) return fault;

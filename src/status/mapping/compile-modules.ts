@@ -232,6 +232,7 @@ export function compileMetric(
     if (text === null || text === undefined) return;
     const reading = sources.read(row, match === undefined ? context.origin : { ...context.origin, match });
     if ('fault' in reading) return collector.addFault(definition.name, reading.fault);
+    if (!reading.isNamed) return collector.addFault(definition.name, 'unnamed');
     const fault = texts.add(text, context, reading.labels, collector);
     if (fault === undefined) return;
     const name = match === undefined ? value : value.replace('*', () => match);
@@ -301,14 +302,27 @@ interface TextMapper {
 }
 
 function compileInfo(definition: MetricDefinition, sources: LabelSources): CompiledMetric {
+  const { name, value = '', nullWhen } = definition;
+  const isBlank = compileNullCondition(nullWhen);
+  // A field whose text says that the row means nothing.
+  const isNull = (row: Row) => {
+    const plain = toPlainText(row.read(value));
+    return plain !== undefined && 'text' in plain && isBlank(plain.text, row);
+  };
   return {
-    covers: (field, levelsUp) => sources.covers(field, levelsUp),
+    covers: (field, levelsUp) =>
+      sources.covers(field, levelsUp) || (levelsUp === 0 && isField(value, undefined, field)),
     // Labels take any text, so none of them says that it was understood.
     reads: () => false,
     map({ rows }, context, collector) {
       for (const row of rows) {
+        if (nullWhen && isNull(row)) {
+          collector.isRecognised = true;
+          continue;
+        }
         const reading = sources.read(row, context.origin);
-        if ('fault' in reading) collector.addFault(definition.name, reading.fault);
+        if ('fault' in reading) collector.addFault(name, reading.fault);
+        else if (reading.isTelling && !reading.isNamed) collector.addFault(name, 'unnamed');
         else if (reading.isTelling) collector.add(definition, reading.labels, 1);
         else if (sources.isPresent(row)) collector.isRecognised = true;
       }

@@ -28,6 +28,8 @@ export class LabelSources {
   /** Names of the informative labels. */
   readonly #telling: ReadonlySet<string>;
   readonly #nullValues: ReadonlySet<string>;
+  /** Names of the labels that tell the rows of a list apart: those of the resource that come from fields. */
+  readonly #naming: ReadonlySet<string>;
 
   /**
    * The metric's `own` labels take precedence over the `shared` ones of its resource. `nullValues`: texts of fields
@@ -43,6 +45,7 @@ export class LabelSources {
     const ownFields = fromFields.filter((name) => Object.hasOwn(own, name));
     this.#telling = new Set(ownFields.length > 0 ? ownFields : fromFields);
     this.#nullValues = new Set([...nullValues, NO_SELECTION]);
+    this.#naming = new Set(fromFields.filter((name) => Object.hasOwn(shared, name) && !Object.hasOwn(own, name)));
   }
 
   /** Returns true if a field gives a label; `levelsUp` 1: a field of the enclosing row. */
@@ -74,14 +77,19 @@ export class LabelSources {
   #read(row: Row | undefined, origin: SampleOrigin): LabelReading {
     const labels: Record<string, string> = {};
     let isTelling = this.#telling.size === 0;
+    let [needsName, hasName] = [false, false];
     for (const [name, source] of this.#sources) {
       const text = this.#readSource(source, row, origin);
       if (typeof text !== 'string') return text;
+      if (this.#naming.has(name)) {
+        needsName ||= isNamedIn(source, row);
+        hasName ||= text !== '';
+      }
       if (text === '') continue;
       isTelling ||= this.#telling.has(name);
       labels[name] = text;
     }
-    return { labels, isTelling };
+    return { labels, isTelling, isNamed: hasName || !needsName };
   }
 
   #readSource(source: Source, row: Row | undefined, origin: SampleOrigin): string | { fault: MappingFaultReason } {
@@ -106,6 +114,11 @@ export class LabelSources {
         return cleanName(origin[source.kind]);
     }
   }
+}
+
+/** Returns true if a source is a field of a row of a list: only rows with an enclosing row are. */
+function isNamedIn({ kind }: Source, row: Row | undefined): boolean {
+  return (kind === 'field' && row?.outer !== undefined) || (kind === 'outer' && row?.outer?.outer !== undefined);
 }
 
 function parseSource(text: string): Source {

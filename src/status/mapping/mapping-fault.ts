@@ -6,7 +6,8 @@
  * other metric reads. `unknown_text`: a text that is not in `map`. `unknown_state`: one that is not in `states`. `too_long`:
  * a text beyond any real one. `not_plain`: a list or an object. `not_finite`: a number beyond all bounds. `negative`: a
  * counter below zero. `too_many`: rows, fields or samples beyond their bounds. `duplicate`: another value for a series that
- * is there already, because two rows have the same labels or two modules make it; the first one is kept.
+ * is there already, because two rows have the same labels or two modules make it; the first one is kept. `unnamed`: a value
+ * in a row of a list without the fields that its resource has as labels, which tell it from other rows.
  */
 export const MAPPING_FAULT_REASONS = [
   'unknown_form',
@@ -20,6 +21,7 @@ export const MAPPING_FAULT_REASONS = [
   'negative',
   'too_many',
   'duplicate',
+  'unnamed',
 ] as const;
 /** Reasons for which a value does not become a sample. */
 export type MappingFaultReason = (typeof MAPPING_FAULT_REASONS)[number];

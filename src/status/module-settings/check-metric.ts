@@ -17,7 +17,7 @@ const KEYS_BY_TYPE: Readonly<
 > = {
   gauge: { needs: ['value'], lacks: KEYS_OF_STATES },
   counter: { needs: ['value'], lacks: KEYS_OF_STATES },
-  info: { needs: ['labels'], lacks: ['value', 'null_when', 'pattern', ...KEYS_OF_NUMBERS, ...KEYS_OF_STATES] },
+  info: { needs: ['labels'], lacks: ['pattern', ...KEYS_OF_NUMBERS, ...KEYS_OF_STATES] },
   stateset: { needs: ['value', 'states'], lacks: KEYS_OF_NUMBERS },
 };
 
@@ -44,6 +44,13 @@ export function checkMetric(metric: MetricSettings, resource: ResourceSettings, 
     }
     if (type === 'info' && metric.labels && Object.keys(metric.labels).length === 0) {
       refuse('labels', 'Expected at least one label, because they are all that an info metric says');
+    }
+    if (type === 'info' && isSet('value') !== isSet('null_when')) {
+      const [key, other] = isSet('value') ? (['value', 'null_when'] as const) : (['null_when', 'value'] as const);
+      refuse(key, `A metric of type "info" has "${key}" only with "${other}", for rows that give no sample`);
+    }
+    if (type === 'info' && metric.value?.includes('*')) {
+      refuse('value', 'A metric of type "info" looks at one field, whose name has no "*"');
     }
   }
   const name = findNameFault(metric);

@@ -122,7 +122,7 @@ export const metricSchema = section('One metric.', {
   value: checked(
     {
       description:
-        'Field that holds the value. One `*` stands for anything, as in `input_voltage_*`: each field that fits gives a series. `$count` is the number of rows. Required, but not for `info`.',
+        'Field that holds the value. One `*` stands for anything, as in `input_voltage_*`: each field that fits gives a series. `$count` is the number of rows. Required, but not for `info`, which has it only with `null_when`.',
       kind: 'field',
     },
     'a field such as RSSI, with one "*" a pattern of fields such as input_*, or $count',

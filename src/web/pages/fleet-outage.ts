@@ -1,7 +1,7 @@
 import { FACET_NAMES, type FacetQuery, withFacet } from './facets.ts';
 import { type Html, html, toShown } from './html.ts';
 import type { Majority, Outage, OutageGroup, OutageValue } from './outage.ts';
-import { renderCount, renderMany, renderSince } from './quantities.ts';
+import { renderAtLeast, renderCount, renderMany, renderSince } from './quantities.ts';
 import { renderTableQuery, type TableQuery } from './table-query.ts';
 import { FACET_CHARS_MAX, renderFacetValue } from './words.ts';
 
@@ -24,7 +24,9 @@ export function renderOutage(
   const parts = [
     html`<strong>${renderCount(inCommon.down)} of ${renderMany(inCommon.total, 'router')}${of} down`,
     renderMajority(step, ' at ', ({ value }) => renderFacetValue('step', value)),
-    renderMajority(since, ' since ', ({ value }) => renderSince(value, nowMs)),
+    since?.isKnown === false
+      ? renderMajority(since, ' ', ({ value }) => renderAtLeast(value, nowMs))
+      : renderMajority(since, ' since ', ({ value }) => renderSince(value, nowMs)),
     html`</strong>${others === 0 ? '' : `; ${renderCount(others)} more ${others === 1 ? 'router' : 'routers'} down`}`,
   ];
   return html`<section class="notice" aria-label="Outage"><p>${isFiltered ? 'Whole fleet: ' : ''}${parts}.</p>

@@ -95,8 +95,8 @@ export async function viewFleet(
     total++;
     countFacets(facets, router);
     if (router.state === 'down') {
-      const { since, labels, failure, fault, firmware, device } = router;
-      routersDown.push({ since, labels, failure, fault, firmware, device });
+      const { since, isFirstState, labels, failure, fault, firmware, device } = router;
+      routersDown.push({ since, isFirstState, labels, failure, fault, firmware, device });
     }
     if (hasFacets(router) && (query.search === '' || isMatch(listTexts(router)))) {
       matching++;

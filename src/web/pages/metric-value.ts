@@ -19,11 +19,14 @@ const UNITS: readonly (readonly [end: RegExp, render: (value: number) => Html | 
   [/_total$/, renderCount],
 ];
 
+/** Names of which a "no" is a fault; of others, such as whether a port has a link, it may be as it should be. */
+const FAULT_IF_NOT = /_(?:ok|online)$/;
+
 /** Renders the value of a metric with its unit, which is the end of its name; a yes or no where its help says "Whether". */
 export function renderMetricValue(name: string, help: string, value: number): Html | string {
   if (!Number.isFinite(value)) return String(value);
   if (help.startsWith('Whether ') && (value === 0 || value === 1))
-    return value === 1 ? 'yes' : html`<strong class="warn">no</strong>`;
+    return value === 1 ? 'yes' : FAULT_IF_NOT.test(name) ? html`<strong class="warn">no</strong>` : 'no';
   const unit = UNITS.find(([end]) => end.test(name));
   return unit ? unit[1](value) : String(round(value));
 }

@@ -10,7 +10,7 @@ export interface Outage {
   /** The property that stands out: more than half of them have it, and it is more frequent among them than in the fleet. */
   readonly common: OutageValue | null;
   /** Start of the ten minutes in which most of those with {@link common}, by default of all, went down. */
-  readonly since: Majority | null;
+  readonly since: OutageStart | null;
   /** The step at which most of the same routers fail. */
   readonly step: Majority | null;
   /** Counts by step, labels, firmware and so on, the largest first. */
@@ -25,8 +25,17 @@ export interface Majority {
   readonly isAll: boolean;
 }
 
+/** When most of some routers went down. */
+interface OutageStart extends Majority {
+  /** False if they were down when the agent started: then `value` is the latest time. */
+  readonly isKnown: boolean;
+}
+
 /** A router that is down, as far as the outage is about it. */
-export type DownRouter = Pick<RouterSummary, 'since' | 'labels' | 'failure' | 'fault' | 'firmware' | 'device'>;
+export type DownRouter = Pick<
+  RouterSummary,
+  'since' | 'isFirstState' | 'labels' | 'failure' | 'fault' | 'firmware' | 'device'
+>;
 
 /** A value of a facet. */
 export interface OutageValue {
@@ -106,17 +115,24 @@ function toGroups(values: readonly OutageValue[]): readonly OutageGroup[] {
     .slice(0, GROUPS_MAX);
 }
 
-/** Returns the start of the ten minutes in which most of the routers went down, if that is more than half of them. */
-function findBurst(routers: readonly DownRouter[]): Majority | null {
+/**
+ * Returns the start of the ten minutes in which most of the routers went down, if that is more than half of them; not known
+ * of those that were down at their first poll, which is the latest time then.
+ */
+function findBurst(routers: readonly DownRouter[]): OutageStart | null {
   const sorted = routers
-    .flatMap(({ since }) => (since === null ? [] : Date.parse(since)))
-    .filter(Number.isFinite)
-    .toSorted((a, b) => a - b);
-  let [best, most, end] = [0, 0, 0];
-  for (const [start, firstMs] of sorted.entries()) {
-    while (end < sorted.length && (sorted[end] ?? 0) - firstMs <= WINDOW_MS) end++;
-    if (end - start > most) [best, most] = [firstMs, end - start];
+    .flatMap(({ since, isFirstState }) => (since === null ? [] : { atMs: Date.parse(since), isFirstState }))
+    .filter(({ atMs }) => Number.isFinite(atMs))
+    .toSorted((a, b) => a.atMs - b.atMs);
+  let [first, most, end] = [0, 0, 0];
+  for (const [start, { atMs }] of sorted.entries()) {
+    while (end < sorted.length && (sorted[end]?.atMs ?? 0) - atMs <= WINDOW_MS) end++;
+    if (end - start > most) [first, most] = [start, end - start];
   }
   if (most <= routers.length / 2) return null;
-  return { value: new Date(best).toISOString(), isAll: most === routers.length };
+  const burst = sorted.slice(first, first + most);
+  const isKnown = !burst.some(({ isFirstState }) => isFirstState);
+  // The last one was polled last, and all of them are down for as long as it is.
+  const value = new Date(burst.at(isKnown ? 0 : -1)?.atMs ?? 0).toISOString();
+  return { value, isAll: most === routers.length, isKnown };
 }

@@ -66,7 +66,13 @@ export function renderSpell(at: string, nowMs: number): Html {
   return html`${renderSince(at, nowMs)} (${renderLength(Math.floor((nowMs - Date.parse(at)) / 1000))})`;
 }
 
-/** The same in one line of a narrow column: `14:02 (13 min)`, `09:02 (5 h)`, `2026-11-20 (5 d)`. */
+/** How long something has been so that may have begun before the agent started: `for at least 15 min (since the agent started)`. */
+export function renderAtLeast(at: string, nowMs: number): Html {
+  const length = renderLength(Math.floor((nowMs - Date.parse(at)) / 1000));
+  return html`for at least <time datetime="${at}" title="${at}">${length}</time> (since the agent started)`;
+}
+
+/** {@link renderSpell} in one line of a narrow column: `14:02 (13 min)`, `09:02 (5 h)`, `2026-11-20 (5 d)`. */
 export function renderShortSpell(at: string | null, nowMs: number): Html | string {
   const seconds = at === null ? Number.NaN : Math.floor((nowMs - Date.parse(at)) / 1000);
   if (at === null || Number.isNaN(seconds)) return NOTHING;

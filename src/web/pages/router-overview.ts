@@ -35,7 +35,7 @@ export function renderOverview(router: RouterDetail): Html {
   return html`<div class="overview">
 ${facts.length === 0 ? '' : html`<section><h2>Device</h2>\n<dl>${facts}</dl></section>`}
 ${renderModems(router, state === 'up')}
-${renderWan(router)}
+${renderWan(router, state === 'up')}
 </div>`;
 }
 
@@ -60,7 +60,7 @@ function renderModems(router: RouterDetail, isCurrent: boolean): Html | string {
     return html`<section><h2>Modem <bdi>${toShown(modem, 60)}</bdi></h2>
 <dl>${renderFact('Operator', operator, info?.ageSeconds)}${renderFact('Technology', info?.labels['access_technology'], info?.ageSeconds)}${renderFact('SIM', info?.labels['used_sim'], info?.ageSeconds)}${
       online
-        ? html`<dt>Data session</dt><dd>${online.value === 1 ? 'online' : html`<strong class="warn">offline</strong>`}${renderAge(online)}</dd>`
+        ? html`<dt>Data session</dt><dd>${renderOnline(online.value === 1, isCurrent)}${renderAge(online)}</dd>`
         : ''
     }${signals.map(
       ({ kind, sample }) =>
@@ -70,15 +70,22 @@ function renderModems(router: RouterDetail, isCurrent: boolean): Html | string {
   })}`;
 }
 
-function renderWan(router: RouterDetail): Html | string {
+function renderWan(router: RouterDetail, isCurrent: boolean): Html | string {
   const [active] = findSamples(router, 'router_wan_active_info');
   if (!active) return '';
   const members = findSamples(router, 'router_wan_chain_member_online').slice(0, MEMBERS_MAX);
   return html`<section><h2>WAN</h2>
 <dl><dt>Chain in use</dt><dd><bdi>${toShown(active.labels['chain'] ?? NOTHING)}</bdi>${renderAge(active)}</dd>${members.map(
     ({ labels, value, ageSeconds }) =>
-      html`<dt><bdi>${toShown(labels['interface'] ?? '')}</bdi></dt><dd>${value === 1 ? html`<span class="good">online</span>` : html`<strong class="warn">offline</strong>`}${renderAge({ ageSeconds })}</dd>`,
+      html`<dt><bdi>${toShown(labels['interface'] ?? '')}</bdi></dt><dd>${renderOnline(value === 1, isCurrent)}${renderAge({ ageSeconds })}</dd>`,
   )}</dl></section>`;
+}
+
+/** `isCurrent`: the router is up. Of one that is down, this was the last value, and has no colour. */
+function renderOnline(isOnline: boolean, isCurrent: boolean): Html {
+  const word = isOnline ? 'online' : 'offline';
+  if (!isCurrent) return html`<span class="soft">last ${word}</span>`;
+  return isOnline ? html`<span class="good">${word}</span>` : html`<strong class="warn">${word}</strong>`;
 }
 
 /** Readings of one fact: a few, as in "24.1 V (power2 input 1)". */

@@ -9,6 +9,7 @@ import { renderPlot } from './plot.ts';
 import {
   NOTHING,
   renderAgo,
+  renderAtLeast,
   renderBytes,
   renderCount,
   renderLength,
@@ -57,7 +58,7 @@ export function renderRouter(
   const { name } = router;
   return html`<p><a href="${base || './'}">Fleet</a></p>
 <h1>${name}</h1>
-<p>${renderState(router)}${router.since === null ? '' : html` since ${renderSpell(router.since, nowMs)}${router.isFirstState ? ', or longer: it was so at the first poll since the agent started' : ''}`}.
+<p>${renderState(router)}${router.since === null ? '' : router.isFirstState ? html` ${renderAtLeast(router.since, nowMs)}` : html` since ${renderSpell(router.since, nowMs)}`}.
 <a href="${base}probe?target=${encodeURIComponent(name)}">Metrics</a>,
 <a href="${base}api/v1/routers/${encodeURIComponent(name)}">JSON</a>,
 <a href="#logs">logs</a>${renderDashboards(grafana, name)}.</p>

@@ -1,7 +1,9 @@
 import { type Html, html } from './html.ts';
-import { NOTHING } from './quantities.ts';
+import { NOTHING, renderLength } from './quantities.ts';
 
 const HEIGHT = 14;
+/** Length of a slot of the results. Seconds. */
+const SLOT_SECONDS = 180;
 /** Class and vertical extent by letter of the results. */
 const MARKS: Readonly<Record<string, readonly [tone: string, y: number]>> = {
   u: ['up', 9],
@@ -15,7 +17,11 @@ export function renderSparkline(results: string): Html | string {
   if (known === 0) return NOTHING;
   const up = results.replaceAll(/[^u]/g, '').length;
   const share = up === known ? '100' : ((up / known) * 100).toFixed(1);
-  const words = `${share} % of the last 6 h up`;
+  // The first and the last slot are not over or did not begin with a poll: no more time is claimed than was watched.
+  const watched = results.replace(/^-+/, '').length;
+  const seconds = watched === results.length ? watched * SLOT_SECONDS : (watched - 2) * SLOT_SECONDS;
+  const span = seconds > 0 ? `last ${renderLength(seconds)}` : 'first polls';
+  const words = `${share} % of the ${span} up`;
   const paths: Record<string, string> = {};
   for (const [run] of results.matchAll(/(.)\1*/g)) paths[run[0] ?? ''] = '';
   let x = 0;

@@ -230,7 +230,6 @@ describe('loadConfig() on metrics of a module', () => {
     ['stateset', 'form: number'],
     ['stateset', 'part: 1'],
     ['stateset', 'map: { a: 1 }'],
-    ['info', 'value: f'],
     ['info', 'unit: V'],
     ['info', 'map: { a: 1 }'],
     ['info', 'states: [a]'],
@@ -245,6 +244,19 @@ describe('loadConfig() on metrics of a module', () => {
     expect(await metricFaults(`${base}, ${line}`)).toEqual([
       expect.stringContaining(`${METRIC}.${key}: A metric of type "${type}" has no "${key}"`),
     ]);
+  });
+
+  it('takes a value of an info metric only with "null_when", and the other way round', async () => {
+    const base = 'name: x_info, help: X, type: info, labels: { a: b }';
+    const nullWhen = 'null_when: { values: [off], fields: { c: [""] } }';
+    expect(await metricFaults(`${base}, value: f, ${nullWhen}`)).toEqual([]);
+    const only = (key: string, other: string) =>
+      expect.stringContaining(`${METRIC}.${key}: A metric of type "info" has "${key}" only with "${other}"`);
+    expect(await metricFaults(`${base}, value: f`)).toEqual([only('value', 'null_when')]);
+    expect(await metricFaults(`${base}, ${nullWhen}`)).toEqual([only('null_when', 'value')]);
+    expect(
+      await metricFaults(`name: x_info, help: X, type: info, labels: { a: $match }, value: f*, ${nullWhen}`),
+    ).toEqual([expect.stringContaining(`${METRIC}.value: A metric of type "info" looks at one field`)]);
   });
 
   it('refuses an info metric whose labels are empty', async () => {

@@ -27,7 +27,7 @@ test('the fleet shows each router with state, reason, age of the state, and the 
     ['r-0003', 'down', 'parse lte2: No trust', since, ...device],
   ]);
   expect(page).toContain('href="router/r-0002">r-0002</a>');
-  expect(page).toContain('aria-label="75.0 % of the last 6 h up"');
+  expect(page).toContain('aria-label="75.0 % of the last 12 min up"');
 });
 
 test('the fleet says whether lines of logs are lost, with the way to the logs with most gaps', async () => {
@@ -354,6 +354,30 @@ test('a mass outage is one sentence with its begin and what its routers have in 
   expect(
     await read('/', { listRouters: () => createRouters(200, (index) => (index < 9 ? createDown('tcp', 'x') : {})) }),
   ).not.toContain('class="notice"');
+});
+
+test('a mass outage that the agent found when it started says since when it is known, not when it began', async () => {
+  const page = await read('/', {
+    listRouters: () =>
+      createRouters(6, (index) => ({
+        ...createDown('tcp', 'x'),
+        since: `1969-12-31T23:${50 + index}:00.000Z`,
+        isFirstState: true,
+      })),
+  });
+  const [sentence = ''] = /<section class="notice".*?<\/p>/s.exec(page) ?? [];
+  expect(sentence.replaceAll(/<[^>]*>/g, '')).toBe(
+    '6 of 6 routers down at TCP for at least 5 min (since the agent started).',
+  );
+});
+
+test.for([
+  ['the whole window', 'u'.repeat(120), 'last 6 h'],
+  ['what was watched of it', `${'-'.repeat(100)}${'u'.repeat(20)}`, 'last 54 min'],
+  ['no time yet', `${'-'.repeat(118)}uu`, 'first polls'],
+] as const)('the availability is that of %s', async ([_what, results, span]) => {
+  const page = await read('/', { listRouters: () => createRouters(1), describeAvailability: () => results });
+  expect(page).toContain(`aria-label="100 % of the ${span} up"`);
 });
 
 test('the time and the step of a mass outage are those of its group, and others that are down are counted apart', async () => {

@@ -102,6 +102,35 @@ test('the page of a router begins with what it is, how its modem receives, and w
   expect(page.indexOf('<h2>Device</h2>')).toBeLessThan(page.indexOf('<h2>Connection steps</h2>'));
 });
 
+test('of a router that is down, the last states of its WAN and its modem have no colour', async () => {
+  const families = [
+    createFamily('router_wan_active_info', [[{ chain: 'wan1' }, 1]], { type: 'info', keys: [] }),
+    createFamily('router_wan_chain_member_online', [
+      [{ chain: 'wan1', interface: 'net1' }, 1],
+      [{ chain: 'wan1', interface: 'dsl' }, 0],
+    ]),
+    createFamily('router_modem_online', [[MODEM, 1]]),
+  ];
+  const page = await show({ state: 'down', values: [{ module: 'wan', help: '', families }] });
+  const overview = page.slice(page.indexOf('class="overview"'), page.indexOf('<h2>Values'));
+  expect(readFacts(overview)).toMatchObject({
+    net1: 'last online · 12 s ago',
+    dsl: 'last offline · 12 s ago',
+    'Data session': 'last online · 12 s ago',
+  });
+  expect(overview).not.toMatch(/class="(?:good|warn)"/);
+});
+
+test('a "no" is marked only where the name says that it is a fault', async () => {
+  const toFamily = (name: string) => createFamily(name, [[{}, 0]], { help: `Whether ${name}.` });
+  const page = await showModule('any', ['router_port_link_up', 'my_pump_on', 'router_flash_ok'].map(toFamily));
+  expect(page.match(/<dd><bdi>.*?no.*?<\/bdi>/g)).toEqual([
+    '<dd><bdi>no</bdi>',
+    '<dd><bdi>no</bdi>',
+    '<dd><bdi><strong class="warn">no</strong></bdi>',
+  ]);
+});
+
 test('facts about the device have ages; supply and temperatures stand with them', async () => {
   const families = [
     createFamily('router_board_info', [[{ board: '0', board_type: 'MRX3' }, 1]], { ageSeconds: 90 }),
@@ -225,7 +254,7 @@ test('the last hours are drawings that say in words what they show', async () =>
     'aria-label="Response time: last 0.25 s, minimum 0.25 s, maximum 0.25 s in the last 3 h, sampled every 3 min"',
   );
   expect(page).not.toContain('<strong>Log lag</strong>: last');
-  expect(page).toContain('aria-label="98.3 % of the last 6 h up"');
+  expect(page).toContain('aria-label="98.3 % of the last 2 h 54 min up"');
   expect(page).not.toMatch(/NaN|Infinity/);
   expect(await show({})).not.toContain('Last 6 hours');
 });

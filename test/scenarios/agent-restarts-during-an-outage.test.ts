@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import { startFleet } from '../support/fleet.ts';
+
+const MINUTE_MS = 60_000;
+
+const strip = (page: string) => page.replaceAll(/<[^>]*>/g, '');
+
+test('after a restart in an outage, the pages claim no more than was watched since', async () => {
+  await using fleet = await startFleet({
+    routers: 6,
+    config: (config) => ({
+      ...config,
+      routers: config.routers.map((router) => ({
+        ...router,
+        labels: { site: 'munich' },
+        logs: { ...router.logs, enabled: false },
+      })),
+    }),
+  });
+  await fleet.advance(3 * MINUTE_MS);
+  const before = await fleet.metrics('/router/sim-1');
+  expect(before).toContain('<span class="good">online</span>');
+  for (const router of fleet.simulator.routers) await router.fault('down');
+  await fleet.advance(5 * MINUTE_MS);
+  // Seen by this process: it knows since when.
+  expect(strip(await fleet.metrics('/'))).toContain('6 of 6 routers down at TCP since 12:03');
+  const down = await fleet.metrics('/router/sim-1');
+  expect(down).not.toContain('<span class="good">online</span>');
+  expect(down).toContain('<span class="soft">last online</span>');
+
+  await fleet.stopAgent();
+  await fleet.startAgent();
+  await fleet.advance(5 * MINUTE_MS);
+  const page = await fleet.metrics('/');
+  expect(strip(page)).toMatch(/6 of 6 routers down at TCP for at least [345] min \(since the agent started\)\./);
+  expect(strip(await fleet.metrics('/router/sim-1'))).toMatch(
+    /down for at least [345] min \(since the agent started\)/,
+  );
+  for (const router of fleet.simulator.routers) await router.clearFault();
+  await fleet.advance(5 * MINUTE_MS);
+  const spans = (await fleet.metrics('/')).matchAll(/aria-label="[\d.]+ % of the (.*?) up"/g);
+  // Ten minutes were watched.
+  for (const [, span] of spans) expect(span).toMatch(/^last [3-9] min$/);
+});
