@@ -31,6 +31,7 @@ export type { LinkVerdict } from './evidence/link-rule.ts';
 export {
   findOffsetEvidence,
   findToldOffsetMs,
+  isDateLocal,
   judgeRotations,
   type OffsetEvidence,
 } from './evidence/offset-evidence.ts';

@@ -237,7 +237,7 @@ describe('doctor and logs', () => {
       routers: 1,
       clock: createSystemClock(),
       seed: 3,
-      clockOffsetMs: -3_600_000,
+      clockOffsetMs: -3_000_000,
     });
     const one = first(fresh);
     one.appendLog('network', 'the first line');

@@ -2,6 +2,7 @@ import type { Clock } from '../../base/index.ts';
 import {
   findOffsetEvidence,
   findToldOffsetMs,
+  isDateLocal,
   type ListedLog,
   type Listing,
   type OffsetEvidence,
@@ -119,7 +120,12 @@ async function examineCurrent(component: string, log: ListedLog, examination: Ex
 function judgeTime({ learnt }: Examination, timezone: string | undefined): Partial<Finding> {
   const { offset, time, clockOffsetMs } = learnt;
   const shown = { whose: 'its lines are at UTC', atMs: offset?.rotatedUtcMs, offsetMs: offset?.offsetMs };
-  const told = { whose: 'its clock is at UTC', atMs: time?.utcMs, offsetMs: time && findToldOffsetMs(time) };
+  const isProof = time !== undefined && !isDateLocal(clockOffsetMs ?? 0, 0);
+  const told = {
+    whose: 'its clock is at UTC',
+    atMs: time?.utcMs,
+    offsetMs: isProof ? findToldOffsetMs(time) : undefined,
+  };
   // The times of its lines take precedence over its clock.
   const { whose, atMs, offsetMs } = shown.offsetMs === undefined ? told : shown;
   if (timezone !== undefined && atMs !== undefined && offsetMs !== undefined) {
