@@ -2,14 +2,16 @@ import { createHash, type Hash } from 'node:crypto';
 import { type Packing, yieldToLoop } from '../base/index.ts';
 import type { BlockLost, BlockRecovered } from '../bzip2/index.ts';
 import type { Completion } from '../model/index.ts';
+import { isBinary } from './archive/sniff.ts';
 import { LogError } from './errors.ts';
 import { findHead, findLateStamp, type Head, HeadBuffer, looksForeign } from './file-head.ts';
-import { LineSplitter } from './lines/line-splitter.ts';
+import { LineSplitter, type RawLine } from './lines/line-splitter.ts';
 import { RecordBuilder, type RecordContext } from './lines/record-builder.ts';
 import { createBatch, type ScanBatch } from './lines/scan-batch.ts';
 import type { ReadingEnd } from './lines/waiting-entries.ts';
 import { PrefixHash } from './position/identity.ts';
 import { copyFile, createStreamState, type LogFile, type LogFileDraft, type StreamState } from './position/position.ts';
+import { TextFilter } from './text-filter.ts';
 import { type DateOrder, learnDateOrder, needsDateOrder, type StampContext } from './time/stamp.ts';
 
 /** Facts about a file before it is read. Plain data. */
@@ -79,6 +81,7 @@ export interface Scan {
  * `damaged`: it begins like `candidate`, and a part of it is lost that was read before, so that nothing proves where it goes on.
  * `deferred`: it may not be read yet.
  * `nothing`: it holds no complete line.
+ * `binary`: it is a new file that holds so many bytes, and no text.
  */
 export type ScanResult =
   | { readonly kind: 'taken'; readonly file: LogFile }
@@ -92,7 +95,8 @@ export type ScanResult =
     }
   | { readonly kind: 'damaged'; readonly candidate: LogFile }
   | { readonly kind: 'deferred' }
-  | { readonly kind: 'nothing' };
+  | { readonly kind: 'nothing' }
+  | { readonly kind: 'binary'; readonly bytes: number };
 
 const LINE_FEED = 0x0a;
 /** The state of lines that are read out of the order of their log. */
@@ -139,6 +143,10 @@ class Reading {
   readonly #wasTorn: boolean;
   #builder: RecordBuilder | undefined;
   #splitter: LineSplitter | undefined;
+  readonly #filter = new TextFilter({
+    onLine: (line) => this.builder.push(line),
+    onBinary: (offset, bytes) => this.builder.loseBytes(offset, bytes),
+  });
 
   /** `endMs`: about when the file ends. */
   constructor({ file, context }: ScanStart, endMs: number) {
@@ -159,6 +167,35 @@ class Reading {
   get splitter(): LineSplitter {
     this.#splitter ??= new LineSplitter(this.file.off);
     return this.#splitter;
+  }
+
+  /** Takes the next line, or a part of bytes that are no text. */
+  push(line: RawLine): void {
+    this.#filter.push(line);
+  }
+
+  /** Takes usual lines: see {@link RecordBuilder.takeRun}. */
+  takeRun(bytes: Buffer, from: number, start: number): number {
+    if (!this.#filter.isIdle) return from;
+    const to = this.builder.takeRun(bytes, from, start);
+    if (to > from) this.#filter.noteText();
+    return to;
+  }
+
+  /** Hands on what was kept back because the next line might say what it is. */
+  settle(): void {
+    this.#filter.settle();
+  }
+
+  /** True within bytes that are no text. */
+  get isInBinary(): boolean {
+    return this.#filter.binaryBytes > 0;
+  }
+
+  /** Bytes of a file that was not known and holds no text; `undefined` for any other. */
+  get binaryBytes(): number | undefined {
+    const { isAllBinary, binaryBytes } = this.#filter;
+    return this.knownBytes === 0 && isAllBinary ? binaryBytes : undefined;
   }
 
   /** True if all bytes were known, and no line of an earlier reading has waited for this one. */
@@ -234,7 +271,7 @@ export class FileScan implements Scan {
         stepBytes = 0;
         await yieldToLoop();
       }
-      if (this.#reading && this.#reading.batchBytes >= this.#options.batchBytes) {
+      if (this.#reading && !this.#reading.isInBinary && this.#reading.batchBytes >= this.#options.batchBytes) {
         await this.#options.onBatch(this.takeBatch());
       }
     }
@@ -265,7 +302,9 @@ export class FileScan implements Scan {
   }
 
   takeBatch(): ScanBatch {
-    return this.#reading?.isProven ? this.#reading.builder.take(this.#end) : createBatch();
+    if (!this.#reading?.isProven) return createBatch();
+    this.#reading.settle();
+    return this.#reading.builder.take(this.#end);
   }
 
   async #finish(): Promise<ScanResult> {
@@ -277,16 +316,20 @@ export class FileScan implements Scan {
       this.#end = this.#options.isClosed ? 'closed' : 'open';
       if (this.#options.isClosed) {
         const { splitter, builder } = reading;
-        splitter.finish((line) => (this.#lost.length > 0 ? builder.pushHalf(line) : builder.push(line)));
+        if (this.#lost.length > 0) reading.settle();
+        splitter.finish((line) => (this.#lost.length > 0 ? builder.pushHalf(line) : reading.push(line)));
         file.off = splitter.offset;
         this.#lose(reading);
         file.proof = this.#hash.prove();
         file.tornAt = [];
       } else this.#noteEnd(reading);
+      const { binaryBytes } = reading;
+      if (binaryBytes !== undefined) return { kind: 'binary', bytes: binaryBytes + reading.unfinishedBytes };
       return { kind: 'taken', file: copyFile(file) };
     }
     if (reading) return this.#toUnrelated(reading.file);
     const head = this.#head.bytes;
+    if (this.#options.acceptsNew && isBinary(head)) return { kind: 'binary', bytes: head.length };
     if (looksForeign(head)) throw createForeignError(this.#options.name);
     return head.length > 0 && this.#options.candidates.length > 0 ? this.#toUnrelated(undefined) : { kind: 'nothing' };
   }
@@ -331,6 +374,7 @@ export class FileScan implements Scan {
     if (!reading?.isProven) return;
     const { splitter, builder, file } = reading;
     // Half a line before the stretch, and behind it half a line again.
+    reading.settle();
     splitter.finish((line) => builder.pushHalf(line));
     file.off = splitter.offset;
     file.proof = this.#hash.prove();
@@ -385,6 +429,8 @@ export class FileScan implements Scan {
     if (!head || head.firstWallAsUtcMs !== undefined) return head;
     // What was read before is a log, whatever it begins with.
     if (candidates.some(({ key }) => key === head.key)) return head;
+    // There may be text behind them.
+    if (isBinary(bytes)) return head;
     if (looksForeign(bytes)) throw createForeignError(name);
     if (!isStampExpected) return head;
     const late = findLateStamp(bytes, nulBytes, isWhole, context);
@@ -427,7 +473,7 @@ export class FileScan implements Scan {
       reading.isProven = true;
     }
     if (skipped === chunk.length) return;
-    const { builder, splitter } = reading;
+    const { splitter } = reading;
     const fresh = chunk.subarray(skipped);
     const lineEnd = fresh.lastIndexOf(LINE_FEED) + 1;
     this.#hash.update(fresh.subarray(0, lineEnd));
@@ -436,8 +482,8 @@ export class FileScan implements Scan {
     this.#seenBytes += fresh.length;
     splitter.push(
       fresh,
-      (line) => builder.push(line),
-      (bytes, from, start) => builder.takeRun(bytes, from, start),
+      (line) => reading.push(line),
+      (bytes, from, start) => reading.takeRun(bytes, from, start),
     );
     file.off = splitter.offset;
   }
