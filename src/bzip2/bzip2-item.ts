@@ -27,6 +27,13 @@ export interface BlockRecovered {
   readonly outputOffset: number;
 }
 
+/** Bytes behind the end of an archive that belong to none. */
+export interface Trailing {
+  readonly bytes: number;
+  /** The first of them. */
+  readonly head: Uint8Array;
+}
+
 /** The archive was read to its end. */
 export interface Bzip2End {
   readonly kind: 'end';
@@ -34,6 +41,8 @@ export interface Bzip2End {
   readonly blocks: number;
   readonly blocksLost: number;
   readonly paddingBytes: number;
+  /** Bytes behind the last stream that are neither zeros nor another one. */
+  readonly trailing: Trailing | undefined;
 }
 
 /** Decoded bytes are a view that is valid until the next call of the decoder. */

@@ -129,6 +129,7 @@ export class Bzip2Decoder {
       blocks: this.#blocks,
       blocksLost: this.#blocksLost,
       paddingBytes: this.#parser.paddingBytes,
+      trailing: this.#parser.trailing,
     };
   }
 }

@@ -6,7 +6,7 @@
  * Start reading at: decoder.ts.
  */
 export { Bzip2Error, type Bzip2ErrorCode } from './bzip2-error.ts';
-export type { BlockLost, BlockRecovered, Bzip2End } from './bzip2-item.ts';
+export type { BlockLost, BlockRecovered, Bzip2End, Trailing } from './bzip2-item.ts';
 export { Bzip2Decoder } from './decoder.ts';
 export { type Bzip2Limits, describeExcess } from './limits.ts';
 export { Bzip2Workspace } from './workspace.ts';

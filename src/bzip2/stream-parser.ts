@@ -1,7 +1,7 @@
 import type { BitWindow } from './bit-window.ts';
 import { corruptAt, HEADER_BYTES_MAX } from './block-header.ts';
 import { Bzip2Error } from './bzip2-error.ts';
-import type { BlockLost } from './bzip2-item.ts';
+import type { BlockLost, Trailing } from './bzip2-item.ts';
 import { BLOCK_MAGIC, END_MAGIC, isMagicAt, isMagicCutAt, MAGIC_BITS, seekMagic } from './magic.ts';
 import { BLOCK_BYTES_MAX } from './symbol-reader.ts';
 import type { Bzip2Workspace } from './workspace.ts';
@@ -13,6 +13,8 @@ const STRETCHES_LOST_MAX = 64;
 /** Length in bits of `BZh` and a digit. */
 const STREAM_HEADER_BITS = 32;
 const STREAM_HEADER = [0x42, 0x5a, 0x68] as const;
+/** Bytes behind the end of an archive that are kept, so that the reader can tell what they are. */
+const TRAILING_HEAD_BYTES = 256;
 /** Bytes of a block per unit of the level in the stream header. */
 const LEVEL_BYTES = 100_000;
 
@@ -36,15 +38,28 @@ export type Parsed = ParsedBlock | Omit<BlockLost, 'outputOffset'> | 'input-miss
  *   stream-header -> mark -> block-header -> symbols -> mark ...
  *                    mark -> after-stream -> mark                another stream follows
  *                            after-stream -> padding             until the input ends
+ *                            after-stream, padding -> trailing   something else, until the input ends
+ *                                        trailing -> seek        with a mark in it: a damaged stream
  *   any of them, damaged  -> seek -> mark                        with `resync` only
  *                            seek -> failed                      no mark follows
  */
-type Phase = 'stream-header' | 'mark' | 'block-header' | 'symbols' | 'after-stream' | 'padding' | 'seek' | 'failed';
+type Phase =
+  | 'stream-header'
+  | 'mark'
+  | 'block-header'
+  | 'symbols'
+  | 'after-stream'
+  | 'padding'
+  | 'trailing'
+  | 'seek'
+  | 'failed';
 
 /** Parses the structure of an archive: streams, blocks, and what is between and after them. */
 export class StreamParser {
   /** Zero bytes after the last stream. */
   paddingBytes = 0;
+  /** Bytes behind the last stream that are none of one, and the first of them. */
+  trailing: Trailing | undefined;
   readonly #window: BitWindow;
   readonly #workspace: Bzip2Workspace;
   readonly #resync: boolean;
@@ -93,17 +108,19 @@ export class StreamParser {
    * `resync` or if too much was damaged.
    */
   skip(error: Bzip2Error, startBit: number, number: number = this.#found): void {
-    if (!this.#resync || ++this.#stretchesLost > STRETCHES_LOST_MAX) {
-      this.#phase = 'failed';
-      this.#damage = { error, startBit };
-      throw error;
-    }
+    this.#startSeek(error, startBit);
     this.#found = number;
+    this.#window.bit = this.#window.toLocal(startBit) + 1;
+  }
+
+  /** Begins the search for the next mark, from where the window is. */
+  #startSeek(error: Bzip2Error, startBit: number): void {
+    const mayGoOn = this.#resync && ++this.#stretchesLost <= STRETCHES_LOST_MAX;
     this.#damage = { error, startBit };
+    this.#phase = mayGoOn ? 'seek' : 'failed';
+    if (!mayGoOn) throw error;
     this.#isStreamWhole = false;
     this.#blockBytesMax = BLOCK_BYTES_MAX;
-    this.#window.bit = this.#window.toLocal(startBit) + 1;
-    this.#phase = 'seek';
   }
 
   /** Runs one phase; `undefined` if it is done and has nothing to return. */
@@ -121,6 +138,8 @@ export class StreamParser {
         return this.#readAfterStream();
       case 'padding':
         return this.#readPadding();
+      case 'trailing':
+        return this.#readTrailing();
       case 'seek':
         return this.#seek();
       case 'failed':
@@ -137,7 +156,8 @@ export class StreamParser {
 
   /** With `resync`, unverified input is kept, because the search goes back to its start. */
   #fill(): boolean {
-    return this.#window.fill(this.#resync && this.#phase !== 'seek' ? this.#startBit : this.#window.position);
+    const isKept = this.#resync && this.#phase !== 'seek' && this.#phase !== 'trailing';
+    return this.#window.fill(isKept ? this.#startBit : this.#window.position);
   }
 
   #readStreamHeader(): Parsed | undefined {
@@ -203,8 +223,33 @@ export class StreamParser {
     if (!this.#has(STREAM_HEADER_BITS)) return 'input-missing';
     const window = this.#window;
     if (window.bitsLeft === 0) return 'finished';
-    this.#phase = window.peekBits(window.bit, 8) === 0 ? 'padding' : 'stream-header';
+    const isStream = STREAM_HEADER.every(
+      (byte, index) => index * 8 >= window.bitsLeft || window.peekBits(window.bit + index * 8, 8) === byte,
+    );
+    this.#phase = isStream ? 'stream-header' : window.peekBits(window.bit, 8) === 0 ? 'padding' : 'trailing';
     return undefined;
+  }
+
+  /** What follows a whole archive is none of its concern, unless there is a mark in it: then it is a damaged stream. */
+  #readTrailing(): Parsed | undefined {
+    const window = this.#window;
+    if (!this.trailing) {
+      if (!this.#has(TRAILING_HEAD_BYTES * 8)) return 'input-missing';
+      this.#startBit = window.position;
+      const from = window.bit >>> 3;
+      this.trailing = { bytes: 0, head: window.bytes.slice(from, Math.min(from + TRAILING_HEAD_BYTES, window.length)) };
+    }
+    let isFound = seekMagic(window);
+    while (!isFound && this.#fill()) isFound = seekMagic(window);
+    if (isFound) {
+      this.trailing = undefined;
+      const bit = this.#startBit;
+      this.#startSeek(new Bzip2Error('corrupt', 'There is no bzip2 stream here', { bit }), bit);
+      return undefined;
+    }
+    if (!window.isComplete) return 'input-missing';
+    this.trailing = { ...this.trailing, bytes: (window.endPosition - this.#startBit) / 8 };
+    return 'finished';
   }
 
   #readPadding(): Parsed | undefined {
@@ -216,7 +261,10 @@ export class StreamParser {
       while (at < window.length && window.bytes[at] === 0) at++;
       window.bit = at * 8;
       this.paddingBytes += at - from;
-      if (at < window.length) throw corruptAt(window, 'Something else than zeros follows the end of the archive');
+      if (at < window.length) {
+        this.#phase = 'trailing';
+        return undefined;
+      }
     } while (this.#fill());
     return window.isComplete ? 'finished' : 'input-missing';
   }

@@ -125,4 +125,11 @@ export type LogEvent =
   | ({ readonly type: 'log-links-judged' } & LinkVerdict)
   /** A rotated file is not whole yet, most likely because the router is still compressing it. */
   | { readonly type: 'archive-unfinished'; readonly component: string; readonly file: string; readonly cause: unknown }
+  /** Bytes that are no text stand behind the end of a whole archive. They are ignored. */
+  | {
+      readonly type: 'archive-trailing-ignored';
+      readonly component: string;
+      readonly file: string;
+      readonly bytes: number;
+    }
   | { readonly type: 'log-failed'; readonly component: string; readonly file: string; readonly cause: unknown };

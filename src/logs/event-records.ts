@@ -19,6 +19,8 @@ export type GapReason =
   | 'damaged'
   | 'too-large'
   | 'unsupported'
+  | 'binary'
+  | 'trailing'
   | 'broken-link'
   | 'reset'
   | 'skipped'
@@ -70,6 +72,8 @@ const GAP_WORDS: Readonly<Record<GapReason, string>> = {
   damaged: 'a rotated file could not be decompressed to its end',
   'too-large': 'a file is larger than the bound on what is read',
   unsupported: 'a rotated file has a format that cannot be read',
+  binary: 'bytes of a file are no text, and of no known format',
+  trailing: 'text stands behind the end of a compressed file, where nothing belongs',
   'broken-link': 'a file between two others is missing, or the clock of the router was set',
   reset: 'the router deleted all of its log files',
   paused: 'the router deleted them, or may have, while it was paused',

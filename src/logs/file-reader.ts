@@ -1,4 +1,4 @@
-import { ArchiveError, type ArchiveItem } from './archive/index.ts';
+import { ArchiveError, type ArchiveItem, type Trailing } from './archive/index.ts';
 import type { BodyFacts } from './contracts.ts';
 import { dispositionOf, isBodyCut, isTooLong, statusOf } from './errors.ts';
 import type { Gap } from './event-records.ts';
@@ -62,6 +62,8 @@ export type FileOutcome =
       readonly result: ScanResult;
       readonly scan: Scan | undefined;
       readonly etag: string | undefined;
+      /** Bytes behind the end of the archive. */
+      readonly trailing: Trailing | undefined;
     };
 
 /** One download of a file. */
@@ -72,6 +74,7 @@ interface Attempt {
   readonly unlessEtag: string | undefined;
   scan: Scan | undefined;
   etag: string | undefined;
+  trailing: Trailing | undefined;
   /** True if the file is the one that is open, and there is nothing to take or to note of it. */
   isUnchanged: boolean;
 }
@@ -96,12 +99,12 @@ export class FileReader {
       try {
         const result = await this.#download(request, attempt, signal);
         if (attempt.isUnchanged) {
-          Object.assign(this.#log.memory, { etag: attempt.etag, etagOff: attempt.candidates[0]?.off });
+          this.#log.noteEtag(attempt.etag, attempt.candidates[0]?.off);
           return { kind: 'unchanged' };
         }
         if (result.kind === 'deferred' && result.text) this.#log.memory.text = result.text;
         const other = findOther(request, attempt, result);
-        if (!other) return { kind: 'read', result, scan: attempt.scan, etag: attempt.etag };
+        if (!other) return { kind: 'read', result, scan: attempt.scan, etag: attempt.etag, trailing: attempt.trailing };
         // The proof failed: the next reading does not consider it.
         refuted.push(other);
       } catch (cause) {
@@ -130,9 +133,10 @@ export class FileReader {
     const attempt: Attempt = {
       candidates: left,
       resumed: only && isResumed ? { file: only, proof } : undefined,
-      unlessEtag: only && only.off === memory.etagOff ? memory.etag : undefined,
+      unlessEtag: only && this.#log.isEtagOf(only) ? memory.etag : undefined,
       scan: undefined,
       etag: undefined,
+      trailing: undefined,
       isUnchanged: false,
     };
     // Only of what is durable: a router that is asked again whether anything has changed must not say no.
@@ -156,7 +160,7 @@ export class FileReader {
       return source.readLog(name, signal, (body, _start, about = {}) => {
         const scan = archives.scan(this.#createOptions(request, attempt, about), signal);
         attempt.scan = scan;
-        return scan.read(linesOf(archives.decode(body, limits)));
+        return scan.read(linesOf(archives.decode(body, limits), attempt));
       });
     }
     return source.readLog(
@@ -199,7 +203,7 @@ export class FileReader {
     if (status === 416) {
       // The file ends before the place where reading was to go on: it is another one.
       const result = { kind: 'unrelated', candidate: candidates[0], firstWallAsUtcMs: undefined } as const;
-      return { kind: 'read', result, scan: undefined, etag: undefined };
+      return { kind: 'read', result, scan: undefined, etag: undefined, trailing: undefined };
     }
     if (status === 206) context.noteRange(false);
     const isAlwaysCut = isTooLong(cause) || (isRetry && isBodyCut(cause));
@@ -330,11 +334,15 @@ function toSkipped({ skipped, skippedBytes, first }: ScanBatch, file: string, of
   };
 }
 
-/** The bytes of an archive, what was lost of it, and the places where it goes on. */
-async function* linesOf(items: AsyncIterable<ArchiveItem>): AsyncGenerator<ScanItem> {
+/** The bytes of an archive, what was lost of it, and the places where it goes on; notes what follows its end. */
+async function* linesOf(
+  items: AsyncIterable<ArchiveItem>,
+  attempt: Pick<Attempt, 'trailing'>,
+): AsyncGenerator<ScanItem> {
   for await (const item of items) {
     if (item instanceof Uint8Array || item.kind !== 'end') yield item;
     // Nothing is rotated before it has a line, and a compressed file has bytes even when it holds none: it is yet to grow.
     else if (item.inputBytes === 0) throw new ArchiveError('truncated', 'The rotated file is empty', { bit: 0 });
+    else attempt.trailing = item.trailing;
   }
 }

@@ -1,14 +1,16 @@
 import { type Packing, yieldToLoop } from '../base/index.ts';
 import type { BlockLost, BlockRecovered } from '../bzip2/index.ts';
 import type { Completion } from '../model/index.ts';
+import { isBinary } from './archive/sniff.ts';
 import { createLogError } from './errors.ts';
 import { findHead, findUnshippedState, type Head, HeadBuffer } from './file-head.ts';
-import { LineSplitter } from './lines/line-splitter.ts';
+import { LineSplitter, type RawLine } from './lines/line-splitter.ts';
 import { RecordBuilder, type RecordContext } from './lines/record-builder.ts';
 import { createBatch, type ScanBatch } from './lines/scan-batch.ts';
 import type { ReadingEnd } from './lines/waiting-entries.ts';
 import { PrefixHash } from './position/identity.ts';
 import { copyFile, createStreamState, type LogFile, type LogFileDraft, type StreamState } from './position/position.ts';
+import { TextFilter } from './text-filter.ts';
 import { type DateOrder, learnDateOrder, needsDateOrder } from './time/stamp.ts';
 
 /** Facts about a file before it is read. Plain data. */
@@ -92,6 +94,7 @@ export interface Scan {
  * `damaged`: it begins like `candidate`, and a part of it is lost that was read before, so that nothing proves where it goes on.
  * `deferred`: it may not be read yet; `text` if it may be the text of an error, which other logs would show, too.
  * `nothing`: it holds no complete line.
+ * `binary`: it is a new file that holds so many bytes, and no text.
  */
 export type ScanResult =
   | { readonly kind: 'taken'; readonly file: LogFile }
@@ -105,7 +108,8 @@ export type ScanResult =
     }
   | { readonly kind: 'damaged'; readonly candidate: LogFile }
   | { readonly kind: 'deferred'; readonly text?: SeenText | undefined }
-  | { readonly kind: 'nothing' };
+  | { readonly kind: 'nothing' }
+  | { readonly kind: 'binary'; readonly bytes: number };
 
 const LINE_FEED = 0x0a;
 /** The state of lines that are read out of the order of their log. */
@@ -144,6 +148,10 @@ class Reading {
   readonly #wasTorn: boolean;
   #builder: RecordBuilder | undefined;
   #splitter: LineSplitter | undefined;
+  readonly #filter = new TextFilter({
+    onLine: (line) => this.builder.push(line),
+    onBinary: (offset, bytes) => this.builder.loseBytes(offset, bytes),
+  });
 
   /** `endMs`: about when the file ends. */
   constructor({ file, context }: ScanStart, endMs: number) {
@@ -164,6 +172,35 @@ class Reading {
   get splitter(): LineSplitter {
     this.#splitter ??= new LineSplitter(this.file.off);
     return this.#splitter;
+  }
+
+  /** Takes the next line, or a part of bytes that are no text. */
+  push(line: RawLine): void {
+    this.#filter.push(line);
+  }
+
+  /** Takes usual lines: see {@link RecordBuilder.takeRun}. */
+  takeRun(bytes: Buffer, from: number, start: number): number {
+    if (!this.#filter.isIdle) return from;
+    const to = this.builder.takeRun(bytes, from, start);
+    if (to > from) this.#filter.noteText();
+    return to;
+  }
+
+  /** Hands on what was kept back because the next line might say what it is. */
+  settle(): void {
+    this.#filter.settle();
+  }
+
+  /** True within bytes that are no text. */
+  get isInBinary(): boolean {
+    return this.#filter.binaryBytes > 0;
+  }
+
+  /** Bytes of a file that was not known and holds no text; `undefined` for any other. */
+  get binaryBytes(): number | undefined {
+    const { isAllBinary, binaryBytes } = this.#filter;
+    return this.knownBytes === 0 && isAllBinary ? binaryBytes : undefined;
   }
 
   /** True if all bytes were known, and no line of an earlier reading has waited for this one. */
@@ -237,7 +274,7 @@ export class FileScan implements Scan {
         stepBytes = 0;
         await yieldToLoop();
       }
-      if (this.#reading && this.#reading.batchBytes >= this.#options.batchBytes) {
+      if (this.#reading && !this.#reading.isInBinary && this.#reading.batchBytes >= this.#options.batchBytes) {
         await this.#options.onBatch(this.takeBatch());
       }
     }
@@ -268,7 +305,9 @@ export class FileScan implements Scan {
   }
 
   takeBatch(): ScanBatch {
-    return this.#reading?.isProven ? this.#reading.builder.take(this.#end) : createBatch();
+    if (!this.#reading?.isProven) return createBatch();
+    this.#reading.settle();
+    return this.#reading.builder.take(this.#end);
   }
 
   async #finish(): Promise<ScanResult> {
@@ -280,18 +319,21 @@ export class FileScan implements Scan {
       this.#end = this.#options.isClosed ? 'closed' : 'open';
       if (this.#options.isClosed) {
         const { splitter, builder } = reading;
-        splitter.finish((line) => (this.#lost.length > 0 ? builder.pushHalf(line) : builder.push(line)));
+        if (this.#lost.length > 0) reading.settle();
+        splitter.finish((line) => (this.#lost.length > 0 ? builder.pushHalf(line) : reading.push(line)));
         file.off = splitter.offset;
         this.#lose(reading);
         file.proof = this.#hash.prove();
         file.tornAt = [];
       } else this.#noteEnd(reading);
+      const { binaryBytes } = reading;
+      if (binaryBytes !== undefined) return { kind: 'binary', bytes: binaryBytes + reading.unfinishedBytes };
       return { kind: 'taken', file: copyFile(file) };
     }
     if (reading) return this.#toUnrelated(reading.file);
-    return this.#head.bytes.length > 0 && this.#options.candidates.length > 0
-      ? this.#toUnrelated(undefined)
-      : { kind: 'nothing' };
+    const head = this.#head.bytes;
+    if (this.#options.acceptsNew && isBinary(head)) return { kind: 'binary', bytes: head.length };
+    return head.length > 0 && this.#options.candidates.length > 0 ? this.#toUnrelated(undefined) : { kind: 'nothing' };
   }
 
   /** Remembers the end of the file: after a crash, the log daemon appends its next line to a torn one there. */
@@ -334,6 +376,7 @@ export class FileScan implements Scan {
     if (!reading?.isProven) return;
     const { splitter, builder, file } = reading;
     // Half a line before the stretch, and behind it half a line again.
+    reading.settle();
     splitter.finish((line) => builder.pushHalf(line));
     file.off = splitter.offset;
     file.proof = this.#hash.prove();
@@ -371,12 +414,14 @@ export class FileScan implements Scan {
     const head = findHead(bytes, nulBytes, end, context);
     if (!head && !isWhole) return;
     const known = candidates.filter(({ key }) => key === head?.key).toSorted((a, b) => b.off - a.off)[0];
-    const state = known ? undefined : findUnshippedState(bytes, nulBytes, end, context, mediaType);
+    // What was read before is a log, whatever it begins with, and behind bytes that are no text there may be some.
+    const isLog = known !== undefined || isBinary(bytes);
+    const state = isLog ? undefined : findUnshippedState(bytes, nulBytes, end, context, mediaType);
     if (state === 'more') return;
     if (state) throw createLogError(state, name);
     if (!head) return;
     this.#firstWallAsUtcMs = head.firstWallAsUtcMs;
-    if (!known && this.#isDoubtful(head)) return;
+    if (!isLog && this.#isDoubtful(head)) return;
     const start = known || acceptsNew ? await begin({ ...head, known }) : undefined;
     if (!start) {
       this.#outcome = known || acceptsNew ? { kind: 'deferred' } : this.#toUnrelated(undefined);
@@ -431,7 +476,7 @@ export class FileScan implements Scan {
       reading.isProven = true;
     }
     if (skipped === chunk.length) return;
-    const { builder, splitter } = reading;
+    const { splitter } = reading;
     const fresh = chunk.subarray(skipped);
     const lineEnd = fresh.lastIndexOf(LINE_FEED) + 1;
     this.#hash.update(fresh.subarray(0, lineEnd));
@@ -440,8 +485,8 @@ export class FileScan implements Scan {
     this.#seenBytes += fresh.length;
     splitter.push(
       fresh,
-      (line) => builder.push(line),
-      (bytes, from, start) => builder.takeRun(bytes, from, start),
+      (line) => reading.push(line),
+      (bytes, from, start) => reading.takeRun(bytes, from, start),
     );
     file.off = splitter.offset;
   }

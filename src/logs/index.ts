@@ -18,7 +18,7 @@
  *
  * The files beside this one read a file (file-*.ts) and describe events. docs/log-source.md describes all of it.
  */
-export { type ArchivePool, openArchivePool, SNIFF_BYTES, sniffFormat } from './archive/index.ts';
+export { type ArchivePool, isBinary, openArchivePool, SNIFF_BYTES, sniffFormat } from './archive/index.ts';
 export type {
   BodyFacts,
   LogEvent,
@@ -32,6 +32,7 @@ export type { LinkVerdict } from './evidence/link-rule.ts';
 export {
   findOffsetEvidence,
   findToldOffsetMs,
+  isDateLocal,
   judgeRotations,
   type OffsetEvidence,
 } from './evidence/offset-evidence.ts';

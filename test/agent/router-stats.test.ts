@@ -342,6 +342,12 @@ const EVENTS: readonly (readonly [
     {},
   ],
   [
+    { type: 'archive-trailing-ignored', component, file: 'f', bytes: 7 },
+    [['info: Bytes behind the end of a complete log archive were ignored', { component, file: 'f', bytes: 7 }]],
+    [],
+    {},
+  ],
+  [
     { type: 'log-failed', component, file: 'f', cause: gone },
     [['warn: A log file could not be read', { component, file: 'f', error: 'No connection' }]],
     ['router_log_lag_seconds{component="network"} 0'],

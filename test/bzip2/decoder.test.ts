@@ -108,11 +108,31 @@ describe.skipIf(BZIP2.isMissing)(`Bzip2Decoder${BZIP2.note}`, () => {
     }
   });
 
-  test.for(['x', 'BZx', '\0\0x', '\0BZh9'])('fails with corrupt when %j follows the last stream', (rest) => {
+  test.for([
+    ['a letter', 'x'],
+    ['what begins like a stream', 'BZx'],
+    ['zeros and a letter', '\0\0x'],
+    ['zeros and the header of a stream', '\0BZh9'],
+    ['a long text', 'long '.repeat(100_000)],
+  ] as const)('says what follows the last stream, and ignores it: %s', ([, rest]) => {
     const input = createLog(1000);
-    const { output, error } = decodeBzip2(Buffer.concat([compress(input), Buffer.from(rest)]), { workspace });
-    expect(error?.code).toBe('corrupt');
-    expect(output.equals(input)).toBe(true);
+    for (const resync of [false, true]) {
+      const archive = Buffer.concat([compress(input), Buffer.from(rest)]);
+      const { output, error, markers } = decodeBzip2(archive, { workspace, resync });
+      expect(error).toBeUndefined();
+      expect(output.equals(input)).toBe(true);
+      const trailing = rest.replace(/^\0+/, '');
+      const head = new Uint8Array(Buffer.from(trailing.slice(0, 256)));
+      expect(markers).toMatchObject([{ kind: 'end', blocksLost: 0, trailing: { bytes: trailing.length, head } }]);
+    }
+  });
+
+  test('takes a stream without its header for damage, and not for something that follows the last one', () => {
+    const archive = Buffer.concat([compress(createLog(1000)), Buffer.from('x'), compress(createLog(1000)).subarray(4)]);
+    expect(decodeBzip2(archive, { workspace }).error?.code).toBe('corrupt');
+    const { output, markers } = decodeBzip2(archive, { workspace, resync: true });
+    expect(output.length).toBe(2 * createLog(1000).length);
+    expect(markers).toMatchObject([{ kind: 'block-lost' }, { kind: 'block-recovered' }, { kind: 'end' }]);
   });
 
   test('fails with truncated, after all whole blocks, when the archive ends at any byte', () => {

@@ -6,6 +6,7 @@ import { examineRouter } from '../../src/cli/doctor/router.ts';
 import { type SimulatedRouter, type Simulator, startSimulator } from '../../src/simulator/index.ts';
 import { load } from '../config/configuration-folder.ts';
 import { advanceUntil } from '../support/advance-until.ts';
+import { createNoise } from '../support/archives.ts';
 import { doctor, examine, listen, listSteps, serve, writeConfig } from './doctor-bench.ts';
 import { runCommand } from './run-command.ts';
 
@@ -237,7 +238,7 @@ describe('doctor and logs', () => {
       routers: 1,
       clock: createSystemClock(),
       seed: 3,
-      clockOffsetMs: -3_600_000,
+      clockOffsetMs: -3_000_000,
     });
     const one = first(fresh);
     one.appendLog('network', 'the first line');
@@ -321,6 +322,17 @@ describe('doctor and logs', () => {
     const { code, find } = await examine(onPlainHttp(url));
     expect(code).toBe(1);
     expect(find('log wan/current')).toMatchObject({ result: 'failed', message, hint: expect.any(String) as string });
+  });
+
+  test('says that the bytes of a log and of its archive are no text', async () => {
+    const noise: RequestListener = (_request, response) => response.end(createNoise(5000));
+    const url = await serve(answer({ log_file: noise }, ['vpn/current', 'vpn/log-2026-01-02-00:00:00.bz2']));
+    const { code, steps } = await examine(onPlainHttp(url));
+    expect(code).toBe(1);
+    expect(steps.slice(-2)).toMatchObject([
+      { result: 'failed', hint: expect.stringMatching(/^Its bytes are no text/) as string },
+      { result: 'failed', message: 'arrives in no known format' },
+    ]);
   });
 
   test('looks at the log that was rotated last', async () => {

@@ -59,6 +59,7 @@ describe('doctor with a router that is well', () => {
     expect(stdout).toMatch(
       /^ {2}UTC offset +UTC\+0[12]:00: network was rotated at [\d:]{8} UTC, its next line says [\d:]{8}$/m,
     );
+    expect(stdout).toMatch(/^ {2}archive names +in UTC: assumed until two rotations agree$/m);
     expect(stdout).toMatch(/^ {2}log rotation +not proven that a file begins .* \(in 1 of 1 logs.*\)/m);
     expect(stdout).toMatch(/^ {2}clock +same as this machine$/m);
     expect(stdout).toMatch(/^ {2}cost +[\d,]+ bytes on the wire \([\d,]+ sent\), \d+ ms$/m);

@@ -170,6 +170,10 @@ export const EVENT_TABLE: { readonly [T in StationEventType]: EventMeaning<Stati
     line: ({ component, file, cause }) =>
       debug('A log archive is not complete yet', { component, file, error: renderErrorChain(cause) }),
   },
+  'archive-trailing-ignored': {
+    line: ({ component, file, bytes }) =>
+      info('Bytes behind the end of a complete log archive were ignored', { component, file, bytes }),
+  },
   'log-failed': {
     line: ({ component, file, cause }) =>
       failing(toFailingLog(component), 'A log file could not be read', {

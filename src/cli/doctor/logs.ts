@@ -3,6 +3,8 @@ import {
   examineHead,
   findOffsetEvidence,
   findToldOffsetMs,
+  isBinary,
+  isDateLocal,
   type ListedLog,
   type Listing,
   type OffsetEvidence,
@@ -116,7 +118,8 @@ async function examineCurrent(component: string, log: ListedLog, examination: Ex
       facts.isPartial || head.length === facts.fileBytes
         ? ''
         : '; ranges are not supported, so the download was aborted';
-    return { ...judgeTime(examination, settings.timezone), message: `the first ${head.length}${of} bytes${cut}` };
+    const message = `the first ${head.length}${of} bytes${cut}`;
+    return isBinary(head) ? toBinaryFinding(message) : { ...judgeTime(examination, settings.timezone), message };
   });
 }
 
@@ -127,11 +130,23 @@ function examineUnshipped(name: string, { head, facts, observedMs }: Head): Find
   return error && { verdict: 'failed', message: error.message, hint: error.hint };
 }
 
+/** The finding of a file whose first bytes are no text: the agent reports such bytes as a gap. */
+function toBinaryFinding(message: string): Finding {
+  const hint =
+    'Its bytes are no text: is there a proxy before the router that compresses? Until they are, its lines are missing';
+  return { verdict: 'failed', message, hint };
+}
+
 /** Checks the router's clock and time zone. */
 function judgeTime({ learnt }: Examination, timezone: string | undefined): Partial<Finding> {
   const { offset, time, clockOffsetMs } = learnt;
   const shown = { whose: 'its lines are at UTC', atMs: offset?.rotatedUtcMs, offsetMs: offset?.offsetMs };
-  const told = { whose: 'its clock is at UTC', atMs: time?.utcMs, offsetMs: time && findToldOffsetMs(time) };
+  const isProof = time !== undefined && !isDateLocal(clockOffsetMs ?? 0, 0);
+  const told = {
+    whose: 'its clock is at UTC',
+    atMs: time?.utcMs,
+    offsetMs: isProof ? findToldOffsetMs(time) : undefined,
+  };
   // The times of its lines take precedence over its clock.
   const { whose, atMs, offsetMs } = shown.offsetMs === undefined ? told : shown;
   if (timezone !== undefined && atMs !== undefined && offsetMs !== undefined) {
@@ -158,10 +173,13 @@ async function examineArchive({ rotated }: ListedLog, examination: Examination):
     return;
   }
   await recorder.run(`log ${name}`, async () => {
-    const read = await readHead(client, name, SNIFF_BYTES, signal, clock);
+    const read = await readHead(client, name, HEAD_BYTES, signal, clock);
     if ('message' in read) return read;
     if (read.head.length === 0) return { message: 'empty: the router may still be compressing it' };
-    const sniffed = sniffFormat(read.head);
+    const sniffed = sniffFormat(read.head.subarray(0, SNIFF_BYTES));
+    if (sniffed.kind === 'format' && sniffed.format === 'text' && isBinary(read.head)) {
+      return toBinaryFinding('arrives in no known format');
+    }
     learnt.archives =
       sniffed.kind === 'format' ? sniffed.format : sniffed.kind === 'unsupported' ? sniffed.name : undefined;
     if (sniffed.kind === 'unsupported') {

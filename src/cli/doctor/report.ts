@@ -99,6 +99,7 @@ function listFacts({ bytes, durationMs }: RouterReport, learnt: Readonly<Learnt>
     ...(archives === undefined ? [] : [['log archives', `arrive as ${archives}`]]),
     ...(offset ? [['UTC offset', renderEvidence(offset)]] : []),
     ...(time ? [[offset ? '' : 'UTC offset', renderTold(time)]] : []),
+    ...(learnt.rotations ? [['archive names', renderNames(learnt.rotations)]] : []),
     ...(learnt.rotations ? [['log rotation', renderRotations(learnt.rotations)]] : []),
     ...(clockOffsetMs === undefined ? [] : [['clock', renderClock(clockOffsetMs)]]),
     ...(total > 0
@@ -138,6 +139,13 @@ function renderRotations(rotations: Rotations): string {
   return holds
     ? `a file begins in the second in which the one before ends (${seen}): a missing one would show`
     : `not proven that a file begins in the second in which the one before ends (${seen}): nothing waits for a missing one`;
+}
+
+/** Names of archives are in UTC on the log daemons that are known, and on this router once two rotations show the same offset. */
+function renderNames(rotations: Rotations): string {
+  const offsets = [...rotations.values()].flatMap(({ offsetMs }) => offsetMs ?? []);
+  const agreeing = Math.max(0, ...offsets.map((offsetMs) => offsets.filter((other) => other === offsetMs).length));
+  return agreeing < 2 ? 'in UTC: assumed until two rotations agree' : `in UTC: ${agreeing} rotations agree`;
 }
 
 function renderTold(time: NonNullable<Learnt['time']>): string {

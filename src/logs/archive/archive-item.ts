@@ -1,5 +1,11 @@
 import type { BlockLost, BlockRecovered } from '../../bzip2/index.ts';
 
+/** Bytes behind the end of an archive that belong to none. */
+export interface Trailing {
+  readonly bytes: number;
+  readonly isText: boolean;
+}
+
 /** The archive was read to its end; always the last item. */
 export interface ArchiveEnd {
   readonly kind: 'end';
@@ -13,6 +19,8 @@ export interface ArchiveEnd {
   readonly blocksLost: number;
   /** Zero bytes behind the last bzip2 stream: harmless, some writers pad. */
   readonly paddingBytes: number;
+  /** Bytes behind the end of a compressed layer whose checksums are right. */
+  readonly trailing: Trailing | undefined;
 }
 
 /** Formats of a log file, recognised by content. */

@@ -3,14 +3,14 @@ import { type Clock, createSystemClock } from '../../base/index.ts';
 import type { Bzip2Limits } from '../../bzip2/index.ts';
 import type { Scan, ScanOptions } from '../file-scan.ts';
 import { ArchiveError } from './archive-error.ts';
-import type { ArchiveEnd, ArchiveFormat, ArchiveItem } from './archive-item.ts';
+import type { ArchiveEnd, ArchiveFormat, ArchiveItem, ArchiveMarker, Trailing } from './archive-item.ts';
 import { ArchiveScan } from './archive-scan.ts';
 import { ArchiveThread, startArchiveWorker } from './archive-thread.ts';
 import { inflate } from './inflate.ts';
 import { checkOutput } from './output-meter.ts';
 import { type ScanThread, startScanWorker } from './remote-scan.ts';
 import { ResourcePool } from './resource-pool.ts';
-import { SNIFF_BYTES, sniffFormat } from './sniff.ts';
+import { isText, SNIFF_BYTES, sniffFormat } from './sniff.ts';
 import { SourceReader } from './source-reader.ts';
 import { WorkerThread } from './worker-thread.ts';
 
@@ -69,14 +69,21 @@ const INLINE_BYTES_MAX = 256 * 1024;
 const GATHER_BYTES = 256 * 1024;
 /** A log compresses to half of its size at least. */
 const TEXT_RATIO_MIN = 2;
-/** Compressed layers: an archive, and the transfer encoding around it. */
+/** Compressed layers: an archive, and the transfer encoding around it, or another archive in it. */
 const LAYERS_MAX = 2;
 /** A layer of bzip2 may be larger than what it holds: by a share when it is random, by headers when it is tiny. */
 const LAYER_BYTES_MIN = 64 * 1024;
 const LAYER_SHARE = 1.02;
 
 /** Totals of a layer that was read to its end. */
-type Totals = Omit<ArchiveEnd, 'kind' | 'formats' | 'inputBytes'>;
+type Totals = Omit<ArchiveEnd, 'kind' | 'formats' | 'inputBytes' | 'trailing'>;
+
+/** What was found out about a file on the way. */
+interface Findings {
+  /** The layers so far, outermost first. */
+  readonly formats: ArchiveFormat[];
+  trailing: Trailing | undefined;
+}
 
 /** Ways to start threads, for tests that break them. */
 export interface ThreadStarts {
@@ -94,6 +101,8 @@ export function openArchivePool(options: ArchivePoolOptions, starts: ThreadStart
 class WorkerPool implements ArchivePool {
   readonly #threads: ArchiveThread[];
   readonly #freeThreads: ResourcePool<ArchiveThread>;
+  /** For archives in archives, whose outer layer keeps a thread meanwhile: as many, so that none waits for itself. */
+  readonly #freeInnerThreads: ResourcePool<ArchiveThread>;
   readonly #scanThreads: readonly ScanThread[];
   readonly #freeScanThreads: ResourcePool<ScanThread>;
   readonly #inlineBytesMax: number;
@@ -103,7 +112,7 @@ class WorkerPool implements ArchivePool {
     const count = { length: workers };
     this.#inlineBytesMax = inlineBytesMax;
     this.#threads = Array.from(
-      count,
+      { length: 2 * workers },
       () =>
         new ArchiveThread({
           clock,
@@ -121,17 +130,18 @@ class WorkerPool implements ArchivePool {
     };
     this.#scanThreads = Array.from(count, (): ScanThread => new WorkerThread(scanOptions));
     this.#freeScanThreads = new ResourcePool(this.#scanThreads);
-    this.#freeThreads = new ResourcePool(this.#threads);
+    this.#freeThreads = new ResourcePool(this.#threads.slice(0, workers));
+    this.#freeInnerThreads = new ResourcePool(this.#threads.slice(workers));
   }
 
   async *decode(
     source: AsyncIterable<Uint8Array>,
     options: DecodeOptions,
   ): AsyncGenerator<ArchiveItem, void, undefined> {
-    const formats: ArchiveFormat[] = [];
+    const found: Findings = { formats: [], trailing: undefined };
     const reader = new SourceReader(source, options.signal);
-    const totals = yield* this.#decodeLayer(reader, options, formats);
-    yield { kind: 'end', formats, inputBytes: reader.bytesRead, ...totals };
+    const totals = yield* this.#decodeLayer(reader, options, found);
+    yield { kind: 'end', ...found, inputBytes: reader.bytesRead, ...totals };
   }
 
   prepare(): void {
@@ -150,6 +160,7 @@ class WorkerPool implements ArchivePool {
   async close(): Promise<void> {
     const error = new ArchiveError('closed', 'The pool of archive decoders was closed');
     this.#freeThreads.close(error);
+    this.#freeInnerThreads.close(error);
     this.#freeScanThreads.close(error);
     await Promise.all([...this.#threads, ...this.#scanThreads].map((thread) => thread.close(error)));
   }
@@ -158,14 +169,14 @@ class WorkerPool implements ArchivePool {
     return this.close();
   }
 
-  /** Decodes what `reader` gives, and the layers inside; closes it. Adds what it finds to `formats`. */
+  /** Decodes what `reader` gives, and the layers inside; closes it. Adds what it finds to `found`. */
   async *#decodeLayer(
     reader: SourceReader,
     options: DecodeOptions,
-    formats: ArchiveFormat[],
+    found: Findings,
   ): AsyncGenerator<ArchiveItem, Totals, undefined> {
     try {
-      const totals = yield* this.#decodeByFormat(reader, options, formats);
+      const totals = yield* this.#decodeByFormat(reader, options, found);
       reader.throwFailure();
       return totals;
     } catch (error) {
@@ -180,8 +191,9 @@ class WorkerPool implements ArchivePool {
   async *#decodeByFormat(
     reader: SourceReader,
     options: DecodeOptions,
-    formats: ArchiveFormat[],
+    found: Findings,
   ): AsyncGenerator<ArchiveItem, Totals, undefined> {
+    const { formats } = found;
     const format = await identify(reader);
     if (format === 'text') {
       if (formats.length === 0) formats.push(format);
@@ -191,26 +203,68 @@ class WorkerPool implements ArchivePool {
       throw new ArchiveError('unsupported', `The file is compressed more than ${LAYERS_MAX} times`);
     }
     formats.push(format);
-    if (format === 'bzip2') return yield* this.#decodeBzip2(reader, options);
+    if (format === 'bzip2') return yield* this.#decodeBzip2(reader, options, found);
     const { outputBytesMax, ratioMax, signal } = options;
     const layerBytesMax = Math.ceil(outputBytesMax * LAYER_SHARE) + LAYER_BYTES_MIN;
     const inner = new SourceReader(inflate(reader, format, { outputBytesMax: layerBytesMax, ratioMax }), signal);
-    return yield* this.#decodeLayer(inner, options, formats);
+    return yield* this.#decodeLayer(inner, options, found);
   }
 
-  async *#decodeBzip2(reader: SourceReader, options: DecodeOptions): AsyncGenerator<ArchiveItem, Totals, undefined> {
+  async *#decodeBzip2(
+    reader: SourceReader,
+    options: DecodeOptions,
+    found: Findings,
+  ): AsyncGenerator<ArchiveItem, Totals, undefined> {
+    const isInner = found.formats.filter((format) => format === 'bzip2').length > 1;
+    const threads = isInner ? this.#freeInnerThreads : this.#freeThreads;
     // Each thread takes a tenth of a second to start: side by side, and while the file is still on its way.
-    this.#freeThreads.next?.prepare();
+    threads.next?.prepare();
     const { length } = await reader.peek(GATHER_BYTES);
     const isLong = length * TEXT_RATIO_MIN > this.#inlineBytesMax;
     if (isLong && options.isScanned === true) this.#freeScanThreads.next?.prepare();
-    const thread = await this.#freeThreads.acquire(options.signal);
+    const thread = await threads.acquire(options.signal);
     try {
-      const { kind: _, ...totals } = yield* thread.decode(reader, options, options.signal);
-      return totals;
+      await using layer = openLayer(thread.decode(reader, options, options.signal), found);
+      const first = await layer.next();
+      // Damage, the end, or text: nothing is compressed in it.
+      if (first.done === true) return first.value;
+      if (!(first.value instanceof Uint8Array) || !isCompressed(first.value)) {
+        yield first.value;
+        return yield* layer;
+      }
+      const inner = new SourceReader(bytesOf(first.value, layer), options.signal);
+      return yield* this.#decodeLayer(inner, options, found);
     } finally {
-      this.#freeThreads.release(thread);
+      threads.release(thread);
     }
+  }
+}
+
+/** The items of one layer of bzip2; notes what follows its end. */
+async function* openLayer(
+  items: ReturnType<ArchiveThread['decode']>,
+  found: Findings,
+): AsyncGenerator<Uint8Array | ArchiveMarker, Totals, undefined> {
+  const { kind: _, trailing, ...totals } = yield* items;
+  if (trailing) found.trailing = { bytes: trailing.bytes, isText: isText(trailing.head) };
+  return totals;
+}
+
+/** True if the first bytes of a decoded layer are those of another one. */
+function isCompressed(head: Uint8Array): boolean {
+  const sniffed = sniffFormat(head.subarray(0, SNIFF_BYTES));
+  return sniffed.kind === 'unsupported' || (sniffed.kind === 'format' && sniffed.format !== 'text');
+}
+
+/** The bytes of a layer that another one is in: nothing can be found in it behind damage. */
+async function* bytesOf(
+  first: Uint8Array,
+  rest: AsyncIterable<Uint8Array | ArchiveMarker>,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  yield first;
+  for await (const item of rest) {
+    if (item instanceof Uint8Array) yield item;
+    else throw new ArchiveError('corrupt', 'The archive around another one is damaged');
   }
 }
 

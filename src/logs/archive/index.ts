@@ -14,6 +14,7 @@ export type {
   ArchiveFormat,
   ArchiveItem,
   ArchiveMarker,
+  Trailing,
 } from './archive-item.ts';
 export { type ArchivePool, type ArchivePoolOptions, type DecodeOptions, openArchivePool } from './archive-pool.ts';
-export { SNIFF_BYTES, sniffFormat } from './sniff.ts';
+export { isBinary, SNIFF_BYTES, sniffFormat } from './sniff.ts';

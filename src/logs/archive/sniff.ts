@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { ArchiveFormat } from './archive-item.ts';
 
 /** Bytes that suffice to tell what a file is. */
@@ -36,6 +37,41 @@ export function sniffFormat(head: Uint8Array): Sniffed {
   if (countEqual(head, COMPRESS) === 2) return { kind: 'unsupported', name: 'compress (.Z)' };
   if (head.length > 0 && isCutMark(head)) return { kind: 'truncated' };
   return { kind: 'format', format: 'text' };
+}
+
+/** In compressed or other binary bytes, one of eleven is a control character; in text none is, or a few. */
+const CONTROL_SHARE = 1 / 20;
+const CONTROLS_MIN = 2;
+/** Share of printable ASCII in a text of Western Europe, whatever its encoding. */
+const PRINTABLE_SHARE = 3 / 4;
+/** A character of UTF-8 that is cut off at the end. */
+const CUT_CHARACTER = /[\u0080-\u00ff]{1,4}$/;
+
+/**
+ * True if bytes are no text: too many are control characters. NUL bytes do not count, because a power cut leaves runs of them in text; nor
+ * do other bytes that text may have: bell, backspace, white space and escape. Text in any encoding is text.
+ */
+export function isBinary(bytes: Uint8Array): boolean {
+  let [controls, nuls] = [0, 0];
+  for (const byte of bytes) {
+    if (byte === 0) nuls++;
+    else if (isControl(byte)) controls++;
+  }
+  return controls >= CONTROLS_MIN && controls >= (bytes.length - nuls) * CONTROL_SHARE;
+}
+
+/** True for a character that text does not have. */
+export function isControl(byte: number): boolean {
+  return byte < 0x07 || (byte > 0x0d && byte < 0x20 && byte !== 0x1b) || byte === 0x7f;
+}
+
+/** True if bytes are text for sure: UTF-8, or mostly printable ASCII. They may end within a character. */
+export function isText(bytes: Uint8Array): boolean {
+  if (isBinary(bytes)) return false;
+  const printable = bytes.reduce((sum, byte) => sum + (byte > 0x1f && byte < 0x7f ? 1 : 0), 0);
+  if (printable >= bytes.length * PRINTABLE_SHARE) return true;
+  const cut = CUT_CHARACTER.exec(Buffer.from(bytes.subarray(-4)).toString('latin1'))?.[0].length ?? 0;
+  return isUtf8(bytes) || isUtf8(bytes.subarray(0, bytes.length - cut));
 }
 
 function isCutMark(head: Uint8Array): boolean {

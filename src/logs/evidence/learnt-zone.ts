@@ -1,7 +1,7 @@
 import { type OffsetSeen, Zone } from '../time/zone.ts';
 import { ONE_MOMENT_MS } from './link-rule.ts';
 
-/** Evidence of a router's zone. All times in it are the router's own; none is compared with the agent's clock. */
+/** Evidence of a router's zone. All times in it are the router's own. */
 export interface ZoneEvidence {
   /** From rotations, oldest first. */
   seen: OffsetSeen[];
@@ -59,8 +59,8 @@ export function noteTold(list: readonly OffsetSeen[], told: OffsetSeen): OffsetS
 }
 
 /**
- * The zone that the evidence shows; `undefined` while it shows none. What a router tells counts from its first word on, until
- * its lines contradict it: then it tells the time of another zone than that of its lines.
+ * The zone that the evidence shows; `undefined` while it shows none. What a router tells counts from its first word on, unless
+ * the rotations before that, or its lines since, contradict it: then it tells the time of another zone than that of its lines.
  */
 export function learnZone({
   seen,
@@ -70,7 +70,7 @@ export function learnZone({
   const [rotations, lines] = [confirm(seen), confirm(inferred)];
   const written = rotations.length > 0 ? rotations : lines;
   const all = nameZone([...told, ...written]);
-  if (!all || all.name !== undefined || !isRefuted(told, [...rotations, ...lines])) return all;
+  if (!all || all.name !== undefined || !isRefuted(told, [...rotations, ...lines], rotations)) return all;
   return nameZone(written);
 }
 
@@ -93,8 +93,15 @@ function nameZone(steps: readonly OffsetSeen[]) {
   return { zone: new Zone(name, steps), name };
 }
 
-/** True if lines that were written since the router first told its offset have another one. */
-function isRefuted(told: readonly OffsetSeen[], written: readonly OffsetSeen[]): boolean {
+/** True if lines that were written since the router first told its offset have another one, or rotations just before that. */
+function isRefuted(
+  told: readonly OffsetSeen[],
+  written: readonly OffsetSeen[],
+  rotations: readonly OffsetSeen[],
+): boolean {
+  const [first] = told;
+  const before = first && rotations.findLast(({ utcMs }) => utcMs <= first.utcMs);
+  if (before && before.offsetMs !== first.offsetMs) return true;
   return written.some(({ utcMs, offsetMs }) => {
     const valid = told.findLast((one) => one.utcMs <= utcMs);
     return valid !== undefined && valid.offsetMs !== offsetMs;

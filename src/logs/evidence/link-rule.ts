@@ -98,6 +98,8 @@ export interface Pace {
 
 /** Chance alone must be less likely than this. */
 const CHANCE_MAX = 1 / 100;
+/** Below this the rule is beyond doubt: then one rotation that contradicts it is more likely a loss. */
+const DOUBT_CHANCE_MAX = 1e-6;
 /** Beyond this, more evidence changes nothing. */
 const CHANCE_MIN = 1e-12;
 /**
@@ -139,8 +141,19 @@ export function judgeLinks(facts: LinkFacts): LinkVerdict {
     misses += evidence.misses?.length ?? 0;
     stamps.push(...evidence.stamps);
   }
-  const isUnlikely = chance * CONTRADICTION ** (misses + refuted.length) < CHANCE_MAX;
+  const isUnlikely = weigh({ chance, misses, refuted }) < CHANCE_MAX;
   return { holds: isUnlikely && countMoments(stamps) >= MOMENTS_MIN, chance, matches, misses, refuted };
+}
+
+/** True if the rule holds for a log, and so many rotations have shown it that a single one without a match does not refute it. */
+export function isBeyondDoubt(facts: LinkFacts, component: string): boolean {
+  const verdict = judgeLinks(facts);
+  return verdict.holds && !isRefuted(facts, component) && weigh(verdict) < DOUBT_CHANCE_MAX;
+}
+
+/** The probability by chance, with what speaks against the rule. */
+function weigh({ chance, misses, refuted }: Pick<LinkVerdict, 'chance' | 'misses' | 'refuted'>): number {
+  return chance * CONTRADICTION ** (misses + refuted.length);
 }
 
 /** Rotations that are close to each other are one. */
@@ -188,6 +201,11 @@ export function addMiss(facts: LinkFacts, component: string, stamp: string): Lin
 /** The evidence with a rotation that contradicts the rule. */
 export function addRefutation(facts: LinkFacts, component: string, stamp: string): LinkFacts {
   return { ...facts, [component]: { ...evidenceOf(facts, component), refutedBy: stamp } };
+}
+
+/** Returns true if another rotation of this log than `stamp` did not match. */
+export function hasOtherMiss(facts: LinkFacts, component: string, stamp: string): boolean {
+  return evidenceOf(facts, component).misses?.some((other) => other !== stamp) ?? false;
 }
 
 /** Returns true if two files of this log have contradicted the rule. */

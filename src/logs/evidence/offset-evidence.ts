@@ -40,6 +40,14 @@ export function findToldOffsetMs({ wallAsUtcMs, utcMs }: RouterTime): number | u
   return toOffsetMs(wallAsUtcMs - utcMs, TOLD_RESIDUE_MS_MAX);
 }
 
+/** A Date header that is off the agent's clock by an offset that a zone has may be local time; further from one than this, it is a wrong clock. */
+const DATE_RESIDUE_MS_MAX = 60_000;
+
+/** True if a router's Date header proves nothing: it differs from the agent's clock as local time does from UTC. */
+export function isDateLocal(dateMs: number, nowMs: number): boolean {
+  return (toOffsetMs(dateMs - nowMs, DATE_RESIDUE_MS_MAX) ?? 0) !== 0;
+}
+
 /**
  * Holds the name of a log's newest rotated file, which is in UTC, against the first line of the file that is being
  * written, which is in the router's zone. `head` is the beginning of that file. `undefined` when nothing was rotated yet,

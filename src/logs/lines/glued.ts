@@ -77,7 +77,8 @@ function beginsLikeLine(bytes: Buffer): boolean {
   );
 }
 
-function toRawLine(whole: RawLine, from: number, part: Buffer): RawLine {
+/** Returns a part of a line as one of its own, which begins at `from` in it. */
+export function toRawLine(whole: RawLine, from: number, part: Buffer): RawLine {
   const bytes = part.includes(0) ? Buffer.from(part.filter((byte) => byte !== 0)) : part;
   const nulBytes = part.length - bytes.length;
   return {

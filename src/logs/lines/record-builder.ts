@@ -159,6 +159,16 @@ export class RecordBuilder {
     }
   }
 
+  /** Bytes that are no text stand here: nothing that follows continues what came before. */
+  loseBytes(offset: number, bytesMin: number): void {
+    this.#settle();
+    this.#waiting.resolveUnsynced(undefined, 'more');
+    this.#flush();
+    const { router, component, file } = this.#context;
+    const from = toLastEdge(router.name, component, { ...this.#file, off: offset });
+    this.#damage.push({ certainty: 'certain', reason: 'binary', from, file, offset, bytesMin });
+  }
+
   /** From here on lines come from a block behind damage; the first one may be the second half of a line. */
   recover(recovered: RecoveredBlock): void {
     this.#settle();
@@ -220,13 +230,15 @@ export class RecordBuilder {
    */
   takeRun(bytes: Buffer, from: number, start: number): number {
     const isOrdinary = this.#waiting.length === 0 && this.#file.tornAt.length === 0;
-    if (!isOrdinary || this.#maySkip || this.#isHalf || this.#recovered) return from;
+    if (!isOrdinary || this.#maySkip || this.#isHalf || this.#recovered || this.#damage.length > 0) return from;
     return this.#usual.take(bytes, from, start, { batch: this.#batch, matches: this.#matches });
   }
 
   /** Takes a line by the short way, if it is a usual one. */
   #pushUsual(line: RawLine, lineText: string): boolean {
-    if (this.#maySkip || this.#isHalf || this.#recovered || this.#waiting.hasUnsynced) return false;
+    // The line behind damage ends its gap.
+    if (this.#maySkip || this.#isHalf || this.#recovered || this.#damage.length > 0) return false;
+    if (this.#waiting.hasUnsynced) return false;
     const text = lineText.endsWith('\r') ? lineText.slice(0, -1) : lineText;
     const time = this.#times.readStamp(text);
     if (!time || time.hasFraction || time.priority !== undefined) return false;

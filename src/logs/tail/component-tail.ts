@@ -266,6 +266,12 @@ export class ComponentTail {
       await this.#noteCurrentFault(request.name, outcome.cause, outcome.kept, off);
       return undefined;
     }
+    if (outcome.kind === 'read' && outcome.result.kind === 'binary') {
+      this.#hasFailed = true;
+      await this.#log.recordIfTold({ type: 'current-unreadable', bytes: outcome.result.bytes });
+      this.#noteFruit(true);
+      return undefined;
+    }
     memory.fruitless = undefined;
     if (outcome.kind === 'read') return outcome;
     this.#isAtEnd = true;
@@ -276,17 +282,16 @@ export class ComponentTail {
     return this.#noted?.rotated.at(-1)?.stamp;
   }
 
-  /** True while `current` is left alone, because its downloads end early and give nothing new: each of them costs bytes. */
+  /** True while `current` is left alone, because its downloads give nothing new, and end early or hold no text: each of them costs bytes. */
   get #isFruitless(): boolean {
     const { fruitless } = this.#log.memory;
     if (!fruitless || this.#context.isOnlyRun || fruitless.newestStamp !== this.#newestStamp) return false;
     return this.#context.clock.monotonic() < fruitless.notBeforeMs;
   }
 
-  /** A download of `current`, which was read up to `off` before, has failed: notes if it cost bytes and gave nothing new. */
-  #noteFruit(cause: unknown, off: number): void {
+  /** A download of `current` has failed: notes if it cost bytes and gave nothing new. */
+  #noteFruit(isFruitless: boolean): void {
     const { memory } = this.#log;
-    const isFruitless = isBodyUnfinished(cause) && (this.#position.open?.off ?? 0) <= off;
     const newestStamp = this.#newestStamp;
     const before = memory.fruitless?.newestStamp === newestStamp ? memory.fruitless : undefined;
     const count = (before?.count ?? 0) + 1;
@@ -299,7 +304,8 @@ export class ComponentTail {
     this.#hasFailed = true;
     this.#context.report({ type: 'log-failed', component: this.#component, file: name, cause });
     if (!isFileFault(cause) || this.#log.isPutOff(cause)) throw cause;
-    this.#noteFruit(cause, off);
+    // It was read up to `off` before.
+    this.#noteFruit(isBodyUnfinished(cause) && (this.#position.open?.off ?? 0) <= off);
   }
 
   /** Reads the rotated files that continue nothing, oldest first. */
@@ -364,7 +370,7 @@ export class ComponentTail {
   /** `current` was read to its end and made durable. Before that, its entity tag would have unread lines passed over. */
   #noteEnd(etag: string | undefined): void {
     this.#isAtEnd = true;
-    Object.assign(this.#log.memory, { etag, etagOff: this.#position.open?.off });
+    this.#log.noteEtag(etag, this.#position.open?.off);
   }
 
   async #endSkipping(): Promise<void> {

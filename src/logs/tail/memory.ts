@@ -8,7 +8,7 @@ import { Retention } from './retention.ts';
 /** Looks at a log while a line stays on the router: room for a failed one, and for growth that speeds up. */
 const LOOKS_PER_LIFETIME = 4;
 
-/** Downloads of `current` that ended early, one after the other, and gave no new line. */
+/** Downloads of `current` that ended early or held no text, one after the other, and gave no new line. */
 export interface FruitlessDownloads {
   readonly count: number;
   /** The newest rotated file that was listed: behind another one, `current` is another file. */
@@ -23,6 +23,8 @@ export interface LogMemory {
   etag: string | undefined;
   /** Place in `current` up to which it was read then. Where the log stands elsewhere, as after a store went back, the tag does not count. */
   etagOff: number | undefined;
+  /** Stamps of the rotated files that were listed then: behind another one, `current` has changed whatever its tag says. */
+  etagListed: ReadonlySet<string>;
   /** Time of the last reading to the end of the log, by the agent's wall clock. */
   lookedAtMs: number | undefined;
   /** The agent's wall clock minus its monotonic one, when the log was looked at last. Milliseconds. */
@@ -41,6 +43,7 @@ export function createLogMemory(): LogMemory {
   return {
     etag: undefined,
     etagOff: undefined,
+    etagListed: new Set(),
     lookedAtMs: undefined,
     wallOffsetMs: undefined,
     busySinceMs: undefined,

@@ -1,11 +1,11 @@
-import { ArchiveError } from '../archive/index.ts';
+import { ArchiveError, type Trailing } from '../archive/index.ts';
 import { isFileFault, toFileFault } from '../errors.ts';
-import { toDamageGap } from '../event-records.ts';
+import { type Gap, toDamageGap } from '../event-records.ts';
 import type { FileReader, TakenLines } from '../file-reader.ts';
 import type { ScanResult } from '../file-scan.ts';
 import { parseStampUtcMs, type RotatedFile } from '../names.ts';
-import type { LogFile } from '../position/position.ts';
-import { isSameFile, listBegun, listRemembered } from '../tracker/state.ts';
+import { type LogFile, toLastEdge } from '../position/position.ts';
+import { isBeyondRepair, isSameFile, listBegun, listRemembered } from '../tracker/state.ts';
 import type { TrackedLog } from './tracked-log.ts';
 
 /** The reading of one rotated file. */
@@ -42,6 +42,10 @@ export async function readRotated(reading: RotatedReading, signal: AbortSignal):
     await log.save();
     return 'deferred';
   }
+  if (result.kind === 'binary') {
+    await log.record({ type: 'file-unreadable', rotated, reason: 'binary', bytes: result.bytes });
+    return 'completed';
+  }
   const damaged = findDamaged(log, stamp, result);
   if (damaged) {
     // It has been rotated, so `current` is another file.
@@ -56,10 +60,31 @@ export async function readRotated(reading: RotatedReading, signal: AbortSignal):
   }
   const taken = reader.take(scan, stamp);
   const { file } = taken.piece;
-  const damage = scan.lost.map((lost) => toDamageGap(lost, name, undefined));
+  const damage = [
+    ...scan.lost.map((lost) => toDamageGap(lost, name, undefined)),
+    ...toTrailingGap(log, name, file, outcome.trailing),
+  ];
   if (file) log.memory.retention.noteFile(file.off);
   await log.record({ type: 'file-ended', stamp, piece: taken.piece, damage }, taken);
   return 'completed';
+}
+
+/** The gap of text behind the end of an archive; other bytes there are ignored, as by the command bzip2, and told. */
+function toTrailingGap(
+  log: TrackedLog,
+  name: string,
+  file: LogFile | undefined,
+  trailing: Trailing | undefined,
+): Gap[] {
+  if (!trailing) return [];
+  const { context, component } = log;
+  if (!trailing.isText) {
+    context.report({ type: 'archive-trailing-ignored', component, file: name, bytes: trailing.bytes });
+    return [];
+  }
+  const from = file && toLastEdge(context.router.name, component, file);
+  const offset = file?.off ?? 0;
+  return [{ certainty: 'certain', reason: 'trailing', from, file: name, offset, bytesMin: trailing.bytes }];
 }
 
 /**
@@ -92,8 +117,11 @@ async function noteFault(
     if (piece) await log.record({ type: 'lines-read', piece }, kept);
     throw cause;
   }
-  if (code === 'too-large' || code === 'unsupported') {
-    await log.record({ type: 'file-unreadable', rotated, reason: code, piece }, kept);
+  // Nothing more can be read of a format without blocks that stays damaged.
+  const isBeyond = code === 'corrupt' && isBeyondRepair(log.position, rotated.stamp);
+  const reason = isBeyond ? 'damaged' : code;
+  if (reason === 'too-large' || reason === 'unsupported' || reason === 'damaged') {
+    await log.record({ type: 'file-unreadable', rotated, reason, piece }, kept);
     return 'completed';
   }
   await log.record({ type: 'file-failed', stamp: rotated.stamp, fault: toFileFault(cause), piece }, kept);

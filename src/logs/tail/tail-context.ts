@@ -6,7 +6,7 @@ import type { LogEvent, LogSource, RecordLog, RouterTime } from '../contracts.ts
 import { isOwnFault, isRefusal } from '../errors.ts';
 import { isZoneOpen, learnZone, noteOffset, noteRotation, noteTold } from '../evidence/learnt-zone.ts';
 import { addEvidence, judgeLinks, type LinkObservation, roundToOffset } from '../evidence/link-rule.ts';
-import { findToldOffsetMs } from '../evidence/offset-evidence.ts';
+import { findToldOffsetMs, isDateLocal } from '../evidence/offset-evidence.ts';
 import type { LogStart } from '../log-settings.ts';
 import type { LineMatcher } from '../matching/line-matcher.ts';
 import { parseStampUtcMs } from '../names.ts';
@@ -284,7 +284,7 @@ export class TailContext {
 
   /**
    * Notes the router's time; `undefined` if it does not tell it. Returns false when its clock is not set
-   * yet: the offset of 1970 is not that of today.
+   * yet: the offset of 1970 is not that of today. UTC that may be local time shows no offset.
    */
   noteTime(time: RouterTime | undefined): boolean {
     if (time && time.utcMs < FLOOR_MS) return false;
@@ -292,7 +292,7 @@ export class TailContext {
     memory.isZoneDoubted = false;
     facts.zone.askedMs = this.clock.now();
     const offsetMs = time && findToldOffsetMs(time);
-    if (!time || offsetMs === undefined) return true;
+    if (!time || offsetMs === undefined || isDateLocal(time.utcMs, this.clock.now())) return true;
     facts.zone.told = noteTold(facts.zone.told ?? [], { utcMs: time.utcMs, offsetMs });
     this.#learnAgain();
     return true;
@@ -311,6 +311,7 @@ export class TailContext {
   noteFresh(file: LogFile | undefined, dateMs: number | undefined, lookedAtMs: number | undefined): void {
     const newest = file?.lastUtcMs;
     if (newest === undefined || dateMs === undefined || lookedAtMs === undefined) return;
+    if (isDateLocal(dateMs, this.clock.now())) return;
     const sinceMs = this.clock.now() - lookedAtMs;
     if (sinceMs > FRESH_MS_MAX || file?.tornAt.length !== 0) return;
     const offByMs = roundToOffset(newest - dateMs);

@@ -5,7 +5,7 @@ import { type EventContext, type Gap, renderGap, renderGapEnd, renderReset } fro
 import type { SeenTexts } from '../file-scan.ts';
 import { createFrame, fromHeldEntry, type HeldEntry, renderEntry } from '../lines/entry.ts';
 import type { ScanBatch } from '../lines/scan-batch.ts';
-import { createPosition, type LogPosition } from '../position/position.ts';
+import { createPosition, type LogFile, type LogPosition } from '../position/position.ts';
 import { renderPosition } from '../position/position-text.ts';
 import { createSkewBounds } from '../time/log-clock.ts';
 import { Zone } from '../time/zone.ts';
@@ -94,6 +94,17 @@ export class TrackedLog {
   get texts(): SeenTexts | undefined {
     const { memory, isOnlyRun } = this.context;
     return isOnlyRun ? undefined : memory.textsOf(this.component);
+  }
+
+  /** Notes the entity tag of `current`, which was read up to `off`. */
+  noteEtag(etag: string | undefined, off: number | undefined): void {
+    Object.assign(this.memory, { etag, etagOff: off, etagListed: this.#state.seen.listed });
+  }
+
+  /** True if the entity tag that was noted last says whether there is more of a file: not after the listing has grown. */
+  isEtagOf({ off }: LogFile): boolean {
+    const { etagOff, etagListed } = this.memory;
+    return off === etagOff && [...this.#state.seen.listed].every((stamp) => etagListed.has(stamp));
   }
 
   /** Takes a step in memory; what it tells has to be committed. */

@@ -1,5 +1,7 @@
 import {
   addEvidence,
+  hasOtherMiss,
+  isBeyondDoubt,
   isLinked,
   isLinkedInAnyZone,
   isRefuted,
@@ -16,6 +18,11 @@ import { type Draft, HOLD_MS, isFarAhead, isOlder, type View } from './state.ts'
 /** True if this log may rely on the rule that a file begins in the second in which the one before it ends. */
 export function doLinksHold({ rules: { links, component } }: Pick<View, 'rules'>): boolean {
   return !isRefuted(links, component) && judgeLinks(links).holds;
+}
+
+/** True if one rotation that breaks the rule is more likely a loss than its refutation, although no older file is missing. */
+export function isBreakALoss({ rules: { links, component } }: Pick<View, 'rules'>): boolean {
+  return isBeyondDoubt(links, component);
 }
 
 /**
@@ -64,7 +71,7 @@ function admitBehindBreak(
     if (!known && !seen.listed.has(after)) noteBreak({ isVague: true });
     return true;
   }
-  if (stamp !== undefined && isNext(draft, after, stamp, beginsUtcMs, beginsUtcMs)) {
+  if (stamp !== undefined && !isBreakALoss(draft) && isNext(draft, after, stamp, beginsUtcMs, beginsUtcMs)) {
     dropLink(draft, after);
     return true;
   }
@@ -120,6 +127,8 @@ export function testRule(draft: Draft, stamp: string, { follows, firstUtcMs, las
   if (before === undefined || firstUtcMs === undefined || lastUtcMs === undefined) return;
   if (!isClockSet(firstUtcMs, before) || isLinkedInAnyZone(firstUtcMs, before)) return;
   if (!isNext(draft, before, stamp, firstUtcMs, lastUtcMs)) return;
+  // It is told as a gap once nothing has mended it.
+  if (isBreakALoss(draft) && draft.position.brokenLinks.some(({ after }) => after === before)) return;
   contradict(draft, before, follows !== undefined);
   dropLink(draft, before);
 }
@@ -133,10 +142,13 @@ function isClockSet(utcMs: number, stamp: string): boolean {
   return utcMs >= FLOOR_MS && stampMs >= FLOOR_MS && utcMs >= stampMs - UNSYNCED_STEP_MS;
 }
 
-/** The file behind this one begins at another time, and nothing is missing between them. */
+/** The file behind this one begins at another time, and nothing seems to be missing between them. */
 export function contradict(draft: Draft, stamp: string, isWatched: boolean): void {
+  const { links, component } = draft.rules;
+  // A file between them may have vanished alone, as one whose compression failed: that does not happen twice.
+  const isExcused = isBreakALoss(draft) && !hasOtherMiss(links, component, stamp);
   // A writer that buffers may have lost the beginning of the file in a crash.
-  const isRefutation = isWatched && !draft.position.stream.isBuffered;
+  const isRefutation = isWatched && !isExcused && !draft.position.stream.isBuffered;
   noteEvidence(draft, { type: isRefutation ? 'refutation' : 'miss', stamp });
 }
 

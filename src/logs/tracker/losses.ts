@@ -5,7 +5,7 @@ import { createUidPrefix } from '../position/identity.ts';
 import { type BrokenLink, createStreamState, type LogFile, type UnreadFile } from '../position/position.ts';
 import { FLOOR_MS, UNSYNCED_STEP_MS } from '../time/log-clock.ts';
 import { closeStamp, forgetFiles, giveUp } from './files.ts';
-import { contradict, doLinksHold } from './links.ts';
+import { contradict, doLinksHold, isBreakALoss } from './links.ts';
 import {
   type Draft,
   edgeOf,
@@ -117,9 +117,10 @@ function giveUpLinks(draft: Draft): Gap[] {
     // A file that got its name in that second may have taken the place of another one of that name.
     const isCovered = isBehind && [...seen.listed].some((stamp) => isLinked(beginsUtcMs, stamp));
     if (rules.isOnlyRun || !isBehind || isCovered || !seen.listed.has(after)) return toLinkGap(draft, link) ?? [];
-    // A file rotated after one that is still listed would have appeared by now: there was none.
+    // A file rotated after one that is still listed would have appeared by now: there was none, or it was lost alone.
+    const gap = isBreakALoss(draft) ? toLinkGap(draft, link) : undefined;
     contradict(draft, after, isWatched === true);
-    return [];
+    return gap ? [{ ...gap, certainty: 'possible' }] : [];
   });
 }
 

@@ -29,6 +29,7 @@ export interface ReadPiece {
  * - `lines-read`: lines of a file, which goes on. `file-ended`: the last lines of a rotated file.
  * - `current-opened`: lines of the file that is being written now. `current-replaced`: `current` is another file now.
  * - `file-failed`: a rotated file could not be read to its end. `file-unreadable`: it never can.
+ * - `current-unreadable`: `current` holds no text.
  * - `time-passed`: files that were looked for long enough are lost.
  * - `history-deferred`: the rest of the history is read behind the live log.
  * - `skipping-ended`: lines written from now on are wanted.
@@ -65,12 +66,15 @@ export type Observation =
   | {
       readonly type: 'file-unreadable';
       readonly rotated: RotatedFile;
-      readonly reason: 'too-large' | 'unsupported' | 'damaged';
+      readonly reason: 'too-large' | 'unsupported' | 'damaged' | 'binary';
+      /** Bytes that are missing, where that is known. */
+      readonly bytes?: number | undefined;
       /** The begun file that it is, where that is known. */
       readonly file?: LogFile | undefined;
       /** The whole lines before the fault. */
       readonly piece?: ReadPiece | undefined;
     }
+  | { readonly type: 'current-unreadable'; readonly bytes: number }
   | {
       readonly type: 'zone-changed';
       /** Texts of zones. */

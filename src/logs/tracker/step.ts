@@ -1,4 +1,4 @@
-import type { Gap, GapEdge, Track } from '../event-records.ts';
+import { type Gap, type GapEdge, type Track, toGapUid } from '../event-records.ts';
 import type { LinkObservation } from '../evidence/link-rule.ts';
 import type { HeldEntry } from '../lines/entry.ts';
 import { moveTimes } from '../position/move-times.ts';
@@ -71,6 +71,9 @@ function apply(draft: Draft, observation: Exclude<Observation, { readonly type: 
     case 'file-failed':
     case 'file-unreadable':
       noteFailure(draft, observation);
+      break;
+    case 'current-unreadable':
+      noteBinary(draft, observation.bytes);
       break;
     case 'held-released':
       tellHeld(draft);
@@ -149,11 +152,32 @@ function noteFailure(draft: Draft, failure: Of<'file-failed' | 'file-unreadable'
   const track = piece ? trackOf(draft, piece.file, piece.stamp) : 'live';
   if (piece?.file) adoptFile(draft, piece.file, piece.stamp);
   const isUnreadable = failure.type === 'file-unreadable';
-  const gaps = isUnreadable ? [giveUpFile(draft, failure.rotated, failure.reason, failure.file)] : [];
+  const gaps = isUnreadable
+    ? [{ ...giveUpFile(draft, failure.rotated, failure.reason, failure.file), ...toBytes(failure.bytes) }]
+    : [];
   if (!isUnreadable) noteFault(draft, failure.stamp, failure.fault);
   if (piece) tellLines(draft, piece, track);
   else tellEnded(draft, undefined, 'live');
   tellGaps(draft, gaps);
+}
+
+const toBytes = (bytesMin: number | undefined): Partial<Gap> => (bytesMin === undefined ? {} : { bytesMin });
+
+/** `current` holds no text: a gap, once until a line of the log is read again. */
+function noteBinary(draft: Draft, bytesMin: number): void {
+  const { position, rules } = draft;
+  const { lastUid, clock } = position.stream;
+  const from = lastUid === undefined ? undefined : { uid: lastUid, utcMs: clock.lastUtcMs };
+  const gap: Gap = {
+    certainty: 'certain',
+    reason: 'binary',
+    from,
+    file: `${rules.component}/current`,
+    offset: 0,
+    bytesMin,
+  };
+  const uid = toGapUid(rules.router, rules.component, gap);
+  if (!position.openGaps.some((open) => open.uid === uid)) tellGaps(draft, [gap]);
 }
 
 /** Tells the records of the lines, the gaps that end with them, and what was passed over or damaged among them. */

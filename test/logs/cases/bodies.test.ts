@@ -1,9 +1,11 @@
 import { execFileSync } from 'node:child_process';
+import { gzipSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
 import { createSteppedClock } from '../../../src/base/index.ts';
 import { type LogSource, openArchivePool, Zone } from '../../../src/logs/index.ts';
 import { SourceError } from '../../../src/model/index.ts';
 import { openRouter } from '../../router/http-router.ts';
+import { createNoise } from '../../support/archives.ts';
 import {
   gapsOf,
   HOUR_MS,
@@ -25,6 +27,9 @@ const ARCHIVE = 'network/log-2026-11-21-12:00:00.bz2';
 const TEXT = Array.from({ length: 500 }, (_, n) => `2026-11-21 12:59:59 [wan] line ${n}, ${n * 7919}\n`).join('');
 const bzip2 = (input: string | Buffer) => execFileSync('bzip2', ['-c'], { input });
 
+/** Bytes as if compressed, the same at each run: with line ends among them, and pieces that look like text. */
+const NOISE = createNoise(200_000);
+
 test.each([
   ['case 19', 'comes as plain text', TEXT],
   ['case 20', 'comes with gzip around it', () => execFileSync('gzip', ['-c'], { input: bzip2(TEXT) })],
@@ -38,6 +43,154 @@ test.each([
   expect(records).toHaveLength(500);
   expect(records).toEqual(await read(bzip2(TEXT)));
 });
+
+test.each([
+  ['bzip2', bzip2],
+  ['gzip', (input: Buffer) => gzipSync(input)],
+])('case 111: an archive in an archive of %s gives the records and uids of the inner one', async (_, pack) => {
+  await using bench = await openFileBench(new Map([[ARCHIVE, bzip2(pack(Buffer.from(TEXT)))]]));
+  await using alone = await openFileBench(new Map([[ARCHIVE, bzip2(TEXT)]]));
+  expect(await bench.reader.turn()).toEqual(await alone.reader.turn());
+  expect(bench.reader.records).toHaveLength(500);
+});
+
+test.each([
+  ['archives three deep', bzip2(bzip2(bzip2(TEXT))), 'unsupported'],
+  ['xz in bzip2', bzip2(Buffer.from('fd377a585a000004e6d6b446', 'hex')), 'unsupported'],
+  ['bytes that are no text', NOISE.subarray(0, 5000), 'binary'],
+  ['such bytes in an archive', bzip2(NOISE), 'binary'],
+  ['a few such bytes, without a line end', Buffer.from('1b4f00f8a5c3028107931e44', 'hex'), 'binary'],
+])('case 112: a rotated file of %s is one certain gap, and is not asked for again', async (_, body, reason) => {
+  await using bench = await openFileBench(
+    new Map<string, Buffer | string>([
+      [ARCHIVE, body],
+      ['network/current', TEXT],
+    ]),
+  );
+  await bench.reader.turn();
+  await bench.reader.turnsFor(20 * MINUTE_MS);
+  expect(linesOf(bench.reader.records)).toHaveLength(500);
+  expect(gapsOf(bench.reader.records)).toMatchObject([{ details: { certainty: 'certain', reason } }]);
+  expect(bench.asked.filter((name) => name === ARCHIVE)).toEqual([ARCHIVE]);
+});
+
+test('case 112: an archive of gzip that stays damaged is a certain gap, with what could be read before', async () => {
+  const damaged = gzipSync(TEXT);
+  damaged.fill(0x55, 200, 220);
+  await using bench = await openFileBench(new Map([[ARCHIVE, damaged]]));
+  await bench.reader.turnsFor(2 * HOUR_MS);
+  expect(gapsOf(bench.reader.records)).toMatchObject([{ details: { certainty: 'certain', reason: 'damaged' } }]);
+  expect(bench.asked).toHaveLength(4);
+});
+
+test.each([
+  ['in the middle', 0.5],
+  ['at the head', 0],
+])('case 113: bytes that are no text %s of a log are one certain gap, and all lines come', async (_, share) => {
+  const at = Math.floor((TEXT.length * share) / 80) * 80;
+  const cut = TEXT.lastIndexOf('\n', at) + 1;
+  for (const end of ['\n', '']) {
+    const body = Buffer.concat([Buffer.from(TEXT.slice(0, cut)), NOISE, Buffer.from(end + TEXT.slice(cut))]);
+    for (const [name, content] of [
+      ['network/current', body],
+      [ARCHIVE, bzip2(body)],
+    ] as const) {
+      await using bench = await openFileBench(new Map([[name, content]]));
+      await bench.reader.turn();
+      await bench.reader.turnsFor(2 * MINUTE_MS);
+      const { records } = bench.reader;
+      expect(messagesOf(linesOf(records))).toEqual(messagesOf(await linesOfText()));
+      const [gap, ...others] = gapsOf(records);
+      expect(others).toEqual([]);
+      const behind = linesOf(records)[TEXT.slice(0, cut).split('\n').length - 1];
+      expect(gap).toMatchObject({
+        offset: cut,
+        details: { certainty: 'certain', reason: 'binary', bytes_min: NOISE.length, to_uid: behind?.uid },
+      });
+    }
+  }
+});
+
+/** The records of {@link TEXT}. */
+async function linesOfText() {
+  await using bench = await openFileBench(new Map([['network/current', TEXT]]));
+  return await bench.reader.turn();
+}
+
+test('case 113: bytes that are no text come to a log that is followed, part by part, and a gap for each look', async () => {
+  await using bench = await openFileBench(new Map<string, Buffer | string>([['network/current', TEXT]]));
+  await bench.reader.turn();
+  let body = Buffer.concat([Buffer.from(TEXT), NOISE.subarray(0, 90_000), Buffer.from('\n')]);
+  bench.files.set('network/current', body);
+  expect(gapsOf(await bench.reader.turn())).toMatchObject([{ details: { reason: 'binary', bytes_min: 90_000 } }]);
+  expect(await bench.reader.turn()).toEqual([]);
+  body = Buffer.concat([body, NOISE.subarray(90_000), Buffer.from('\n2026-11-21 13:00:01 [wan] behind\n')]);
+  bench.files.set('network/current', body);
+  const records = await bench.reader.turn();
+  expect(messagesOf(linesOf(records))).toEqual(['behind']);
+  expect(gapsOf(records)).toHaveLength(1);
+  expect(records.filter(({ event }) => event === 'log.gap_end')).toHaveLength(1);
+});
+
+test('case 113: lines of text with a few control characters, or in another encoding, are lines', async () => {
+  const lines = [
+    '\x07bell and \x01 one',
+    'Gr\xfc\xdfe',
+    '\x1b[31mred\x1b[0m',
+    '\xcf\xd2\xc9\xd7\xc5\xd4',
+    'ok',
+    '\x00\x00late',
+  ];
+  const text = Buffer.from(
+    `2026-11-21 12:59:59 [wan] first\n${lines.join('\n')}\n2026-11-21 12:59:59 [wan] \x01\x02\x03 dump\n`,
+    'latin1',
+  );
+  await using bench = await openFileBench(new Map([['network/current', text]]));
+  await bench.reader.turn();
+  await bench.reader.turn({ isOnlyRun: true });
+  const [first, dump] = linesOf(bench.reader.records);
+  expect(first?.message.split('\n')).toHaveLength(lines.length + 1);
+  expect(dump?.message).toBe('\x01\x02\x03 dump');
+  expect(gapsOf(bench.reader.records)).toEqual([]);
+});
+
+test('case 114: a current in an encoding that nobody asked for is a certain gap, told once, and is not asked for at each look', async () => {
+  const compress = (lines: number) => gzipSync(TEXT.split('\n').slice(0, lines).join('\n'), { level: 9 });
+  await using bench = await openFileBench(new Map<string, Buffer | string>([['network/current', compress(100)]]));
+  for (let lines = 100; lines < 220; lines++) {
+    bench.files.set('network/current', compress(lines));
+    await bench.reader.turnsFor(30 * SECOND_MS);
+    if (lines === 150) bench.reader.restart();
+  }
+  expect(messagesOf(linesOf(bench.reader.records))).toEqual([]);
+  expect(gapsOf(bench.reader.records)).toMatchObject([
+    { file: 'network/current', details: { certainty: 'certain', reason: 'binary' } },
+  ]);
+  expect(bench.asked.length).toBeLessThan(25);
+  expect(bench.reader.count('log-caught-up')).toBe(0);
+  // It comes as text again.
+  bench.files.set('network/current', TEXT);
+  const records = await bench.reader.turnsFor(15 * MINUTE_MS);
+  expect(linesOf(records)).toHaveLength(500);
+  expect(records.filter(({ event }) => event === 'log.gap_end')).toHaveLength(1);
+});
+
+test.each([
+  ['bytes that are no text', NOISE.subarray(0, 3000), []],
+  ['text', Buffer.from('2026-11-21 12:59:59 [wan] behind the end\n'), [{ reason: 'trailing', bytes_min: 41 }]],
+])(
+  'case 115: behind the end of a whole archive, %s costs no second download, and is a gap if it is text',
+  async (_, rest, details) => {
+    await using bench = await openFileBench(new Map([[ARCHIVE, Buffer.concat([bzip2(TEXT), rest])]]));
+    await bench.reader.turnsFor(20 * MINUTE_MS);
+    expect(linesOf(bench.reader.records)).toHaveLength(500);
+    expect(gapsOf(bench.reader.records).map((gap) => gap.details)).toMatchObject(details);
+    expect(bench.asked).toEqual([ARCHIVE]);
+    const bytes = rest.length;
+    const told = bench.reader.events.filter(({ type }) => type === 'archive-trailing-ignored');
+    expect(told).toMatchObject(details.length > 0 ? [] : [{ component: 'network', file: ARCHIVE, bytes }]);
+  },
+);
 
 test('case 22: an archive without a byte is done with, and is not asked for again', async () => {
   await using bench = await openFileBench(new Map([[ARCHIVE, bzip2('')]]));
@@ -339,6 +492,38 @@ test('a router with ranges and entity tags is asked only for what is new, and no
   bench.write(20_000, 20_001);
   expect(messagesOf(await bench.reader.turn())).toEqual(['line 20000']);
   expect(bench.router.counters.bodyBytes - before).toBeLessThan(20_000);
+});
+
+test('a router that answers 304 although it has rotated is asked once without a condition, and none goes out by the clock', async () => {
+  const files = new Map([['network/current', '2026-11-21 12:59:00 [wan] line 0\n']]);
+  const conditions: (string | undefined)[] = [];
+  const source: LogSource = {
+    listLogs: () => Promise.resolve([...files.keys()]),
+    readLog(name, _signal, consume, { unlessEtag } = {}) {
+      const fault = (status: number) =>
+        new SourceError('http', `${status}`, { disposition: 'retry', status, isAnswered: true });
+      if (!name.endsWith('current')) return Promise.reject(fault(500));
+      conditions.push(unlessEtag);
+      if (unlessEtag !== undefined) return Promise.reject(fault(304));
+      const body = (async function* () {
+        yield Buffer.from(files.get(name) ?? '');
+      })();
+      return consume(body, 0, { etag: '"always the same"' });
+    },
+  };
+  await using archives = openArchivePool({ workers: 1 });
+  const clock = createSteppedClock(START_MS);
+  const reader = new LogReader(source, archives, { clock });
+  await reader.turn();
+  await reader.turnsFor(2 * HOUR_MS);
+  expect(conditions.filter((condition) => condition === undefined)).toHaveLength(1);
+  // The archive is listed, and its download fails.
+  files.set('network/log-2026-11-21-14:00:00.bz2', '').set('network/current', '2026-11-21 15:00:00 [wan] line 1\n');
+  await reader.turnsFor(5 * MINUTE_MS);
+  expect(messagesOf(linesOf(reader.records))).toEqual(lineNames(0, 2));
+  const before = conditions.length;
+  await reader.turnsFor(2 * HOUR_MS);
+  expect(conditions.slice(before)).toEqual(Array(conditions.length - before).fill('"always the same"'));
 });
 
 test('case 30: a partial answer for another range than asked for counts as no range, and is not tried again', async () => {

@@ -119,6 +119,43 @@ test.each([
   expect(gap?.details?.['to_uid'] ?? end?.details?.['to_uid']).toBe(five?.uid);
 });
 
+test('where the rule is beyond doubt, a file that vanishes alone is a possible gap, and only a second one ends the use of the rule', async () => {
+  const nameOf = (minutes: number) => `network/log-2026-11-21-${at(minutes - 60)}.bz2`;
+  const at = (minutes: number) => `${String(Math.floor(minutes / 60)).padStart(2, '0')}:${minutes % 60 || '00'}:00`;
+  /** A file of an hour: it begins where the one before ends. */
+  const fileAt = (hour: number) => line(at(hour * 60), `begin ${hour}`) + line(at(hour * 60 + 30), `end ${hour}`);
+  const history = [1, 2, 3, 4, 5, 6, 7].map((hour): [string, string] => [nameOf(hour * 60 + 60), fileAt(hour)]);
+  await using bench = await openFileBench(new Map([...history, [CURRENT, fileAt(8)]]));
+  await bench.reader.turn();
+  expect(judgedLast(bench.reader.events)).toMatchObject({ holds: true, matches: 7, misses: 0 });
+  // The file of nine o'clock was written and rotated between two looks, and its compression failed.
+  const lose = async (hour: number) => {
+    bench.files.set(nameOf(hour * 60), fileAt(hour - 1));
+    bench.files.set(CURRENT, fileAt(hour + 1));
+    expect(messagesOf(await bench.reader.turn())).toEqual([]);
+    return bench.reader.turnsFor(20 * MINUTE_MS);
+  };
+  const records = await lose(9);
+  expect(messagesOf(linesOf(records))).toEqual(['begin 10', 'end 10']);
+  const gap = { certainty: 'possible', reason: 'broken-link' };
+  expect(gapsOf(records)).toMatchObject([{ details: gap }]);
+  expect(judgedLast(bench.reader.events)).toMatchObject({ holds: true, misses: 1, refuted: [] });
+  expect(gapsOf(await lose(11))).toMatchObject([{ details: gap }]);
+  expect(judgedLast(bench.reader.events)).toMatchObject({ holds: false, refuted: ['network'] });
+});
+
+test('where the rule is beyond doubt, an archive that is missing between two others is a possible gap', async () => {
+  const hours = [1, 2, 3, 4, 5, 7, 8];
+  const history = hours.map((hour): [string, string] => [
+    `network/log-2026-11-21-0${hour}:00:00.bz2`,
+    line(`0${hour}:00:00`, `begin ${hour}`) + line(`0${hour}:30:00`, `end ${hour}`),
+  ]);
+  await using bench = await openFileBench(new Map(history));
+  await bench.reader.turnsFor(20 * MINUTE_MS);
+  expect(linesOf(bench.reader.records)).toHaveLength(2 * hours.length);
+  expect(gapsOf(bench.reader.records)).toMatchObject([{ details: { certainty: 'possible', reason: 'broken-link' } }]);
+});
+
 /** How files of the router follow each other, as it was told last. */
 function judgedLast(events: readonly LogEvent[]) {
   return events.findLast((event) => event.type === 'log-links-judged');

@@ -63,7 +63,7 @@ const truthOf = (bench: LogBench, offsetOf: (stamp: string) => number) =>
     return new Date(wallMs - offsetOf(text.slice(0, 19))).toISOString().slice(0, 19);
   });
 
-test.for([0, -HOUR_MS, -5 * HOUR_MS])(
+test.for([0, -7 * MINUTE_MS, -5 * HOUR_MS - 7 * MINUTE_MS])(
   'the offset of the first line is learnt from the time that a router tells whose clock is off by %d ms',
   async (clockOffsetMs) => {
     await using bench = await openUnconfigured({ simulator: { clockOffsetMs } });
@@ -80,6 +80,48 @@ test.for([0, -HOUR_MS, -5 * HOUR_MS])(
     expect(bench.state.asks).toBe(1);
   },
 );
+
+/** Archives that each begin in the second in which the one before ends, in the local time of +01:00. */
+const HOURLY = new Map(
+  ['09', '10', '11'].flatMap((hour, index): [string, string][] => {
+    const wall = (minute: number) => `2026-11-21 ${10 + index}:${minute || '00'}:00 [wan] ${hour}`;
+    return [[`network/log-2026-11-21-${Number(hour) + 1}:00:00`, `${wall(0)} begins\n${wall(30)} goes on\n`]];
+  }),
+);
+
+test.for([
+  ['of the first line, where the header is off the clock of the agent by it', HOUR_MS, 0],
+  ['of new lines, where the header is right', 0, 6],
+] as const)(
+  'three rotations prove the offset %s, against a router that tells none',
+  async ([, dateOffMs, historyLines]) => {
+    const files = new Map([...HOURLY, ['network/current', '2026-11-21 13:00:00 [wan] 12 begins\n']]);
+    await using bench = await openFileBench(files, {
+      zone: new Zone(undefined),
+      // Both are the local time, which the header calls GMT; or UTC, which is not the time of the lines.
+      readTime: () =>
+        Promise.resolve({ wallAsUtcMs: bench.clock.now() + dateOffMs, utcMs: bench.clock.now() + dateOffMs }),
+    });
+    await bench.reader.turn();
+    await bench.clock.advance(MINUTE_MS);
+    files.set('network/current', '2026-11-21 13:00:00 [wan] 12 begins\n2026-11-21 13:01:00 [wan] new\n');
+    await bench.reader.turn();
+    const times = timesOf(bench);
+    expect(times.slice(historyLines)).toEqual(
+      ['09:00', '09:30', '10:00', '10:30', '11:00', '11:30', '12:00', '12:01']
+        .slice(historyLines)
+        .map((time) => `2026-11-21T${time}:00`),
+    );
+    expect(linesOf(bench.reader.records).flatMap(({ flags = [] }) => flags)).toEqual([]);
+    expect(jumpsOf(bench.reader.records)).toEqual([]);
+  },
+);
+
+test('fresh lines against a header that may be local time show no offset', async () => {
+  await using bench = await openUnconfigured({ simulator: { clockOffsetMs: HOUR_MS } });
+  await follow(bench, 0, 4, 2 * MINUTE_MS);
+  expect(flagsOf(bench)).toEqual(Array(4).fill('zone_assumed'));
+});
 
 test('what a router told outlives the process and is not asked for again', async () => {
   await using bench = await openUnconfigured();
