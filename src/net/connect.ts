@@ -11,6 +11,7 @@ import { CLASSICAL_GROUPS, toTlsOptions } from './tls.ts';
 export interface ConnectionPlan {
   /** Host name or IP address. */
   readonly host: string;
+  /** TCP port. */
   readonly port: number;
   /** Absent = no TLS. */
   readonly tls?: ClientTls | undefined;

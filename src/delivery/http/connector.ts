@@ -10,6 +10,7 @@ const HTTPS = 'https:';
 
 /** Trust of the connections to one sink, and who is told of them. */
 export interface SinkConnectorOptions extends Pick<ConnectionPlan, 'clock' | 'onShortHello'> {
+  /** TLS settings for `https` URLs. */
   readonly tls: ClientTls;
 }
 
