@@ -58,7 +58,6 @@ const RESOURCES = await listPolled();
 const SERVERS = [
   { name: 'TLS 1.2, as of an old router', version: 'TLSv1.2', groups: 'X25519:P-256' },
   { name: 'TLS 1.3, as of a router', version: 'TLSv1.3', groups: 'X25519:P-256' },
-  { name: 'TLS 1.3, post-quantum', version: 'TLSv1.3', groups: 'auto' },
 ] as const;
 type Server = (typeof SERVERS)[number];
 

@@ -5,10 +5,10 @@ process.on('SIGUSR1', function () {});
 // Half of these threads may resolve names, and each that a name server leaves without an answer is held for ten seconds and more.
 // Only set before the first work for them, it counts.
 process.env.UV_THREADPOOL_SIZE = process.env.UV_THREADPOOL_SIZE || '24';
-var major = Number(process.versions.node.split('.')[0]);
-if (major < 24) {
+var version = process.versions.node.split('.').map(Number);
+if (version[0] < 24 || (version[0] === 24 && version[1] < 5)) {
   process.stderr.write(
-    'router-exporter needs Node.js 24 or later, and this is ' +
+    'router-exporter needs Node.js 24.5 or later, and this is ' +
       process.versions.node +
       '. In a checkout, `npx router-exporter` picks the right one after `npm ci`.\n',
   );

@@ -225,7 +225,10 @@ function createSinks(
     refusals,
     metrics,
     deadLetters,
-    create: (settings) => createSink(settings, { clock, stdout, routers: () => size.routers, version }),
+    create: (settings) => {
+      const onShortHello = (words: string) => logger.warn('Sink warning', { sink: settings.name, words });
+      return createSink(settings, { clock, stdout, routers: () => size.routers, version, onShortHello });
+    },
     onDelivered: (records) => {
       counts.recordsShipped += records;
     },

@@ -110,7 +110,7 @@ const requestShape = {
   ).prefault('30s'),
   tls: tlsSection({
     section: 'TLS settings of the connection to the source.',
-    caFile: 'PEM file with the trusted CA certificates. Default: those of the system.',
+    caFile: 'PEM file with the trusted CA certificates. Default: those of the system and of Node.js.',
     serverName: 'Host name that the certificate must carry. Default: the host of the URL.',
     certFile: 'PEM file with the client certificate of the agent. Requires `key_file`.',
     fingerprint: 'Not supported here; use `ca_file` with the certificate of the server.',

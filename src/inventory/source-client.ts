@@ -1,4 +1,5 @@
-import { createOneConnectionAgent, requestBounded } from '../net/index.ts';
+import type { Clock } from '../base/index.ts';
+import { createConnector, createOneConnectionAgent, requestBounded } from '../net/index.ts';
 import { CONFIG_FILE_BYTES_MAX, revealTls } from '../settings/index.ts';
 import { failReading, InventoryError } from './errors.ts';
 import type { RequestSettings } from './settings.ts';
@@ -29,19 +30,12 @@ export class SourceClient implements AsyncDisposable {
   readonly #settings: RequestSettings;
   readonly #agent: ReturnType<typeof createOneConnectionAgent>;
 
-  constructor(settings: RequestSettings) {
+  constructor(settings: RequestSettings, clock: Clock) {
     this.#settings = settings;
-    const { caPem, certPem, keyPem, serverName, insecureSkipVerify } = revealTls(settings.tls);
     this.#agent = createOneConnectionAgent({
       keepAliveMs: KEEP_ALIVE_MS,
       headerBytesMax: HEADER_BYTES_MAX,
-      connect: {
-        rejectUnauthorized: insecureSkipVerify !== true,
-        ...(caPem !== undefined && { ca: caPem }),
-        ...(certPem !== undefined && { cert: certPem }),
-        ...(keyPem !== undefined && { key: keyPem }),
-        ...(serverName !== undefined && { servername: serverName }),
-      },
+      connect: createConnector(clock, revealTls(settings.tls)),
     });
   }
 

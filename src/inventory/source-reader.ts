@@ -44,7 +44,7 @@ export class SourceReader implements AsyncDisposable {
   constructor(settings: SourceSettings, clock: Clock) {
     this.#settings = settings;
     this.#clock = clock;
-    this.#client = settings.request && new SourceClient(settings.request);
+    this.#client = settings.request && new SourceClient(settings.request, clock);
   }
 
   /**

@@ -10,8 +10,9 @@ const FAULTS: ReadonlyMap<string, NetworkFault> = new Map([
     (code) => [code, 'unreachable'] as const,
   ),
 ]);
+/** `UNSPECIFIED`: a certificate that OpenSSL refuses for a reason that Node.js has no code for, such as a weak key. */
 const TLS_CODE =
-  /^(ERR_TLS_|ERR_SSL_|ERR_OSSL_|CERT_|CRL_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|EPROTO)/;
+  /^(UNSPECIFIED$|ERR_TLS_|ERR_SSL_|ERR_OSSL_|CERT_|CRL_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|EPROTO)/;
 
 /** Classifies an error code of Node.js, its TLS library or undici; `undefined` if it is not about the connection. */
 export function classifyCode(code: string): NetworkFault | undefined {

@@ -27,8 +27,8 @@ export interface OneConnectionOptions {
   readonly keepAliveMs: number;
   /** True to wait for the announced end of the connection instead of closing it just before. Default false. */
   readonly isEndAwaited?: boolean | undefined;
-  /** Opens the connection, or how TLS is done. */
-  readonly connect: buildConnector.connector | buildConnector.BuildOptions;
+  /** Opens the connection. */
+  readonly connect: buildConnector.connector;
   /** Limit of the headers of an answer. Bytes; default 16 KiB. */
   readonly headerBytesMax?: number | undefined;
 }

@@ -2,14 +2,15 @@
  * net: tools of every network client, whatever the peer.
  *
  * Owns: error codes of failed connections, failures of TLS in words, requests and bodies read up to a bound, `Retry-After`, descriptors left for others, lookups of names,
- * trusted and pinned certificates, kept connections, keys of accounts and TLS in settings, connections to NATS.
- * Does not own: the opening of a connection, except to NATS, and what a failure means to its caller (router, delivery).
+ * trusted and pinned certificates, connections with and without TLS, kept ones, keys of accounts and TLS in settings, connections to NATS.
+ * Does not own: the connections to routers, and what a failure means to its caller (router, delivery).
  * Start reading at: error-codes.ts.
  *
  *   keys/  keys of accounts, TLS and addresses, which the settings of several clients have
  *   nats/  keys, connection and errors of a client of NATS
  */
 export { type ClientAuth, secretOf } from './client-auth.ts';
+export { type ConnectionPlan, createConnector, openConnection, toConnector } from './connect.ts';
 export { claimDescriptor, readDescriptorLimit } from './descriptors.ts';
 export { classifyCode, type NetworkFault, readErrorCode } from './error-codes.ts';
 export { sanitizeErrorText } from './error-text.ts';

@@ -12,7 +12,7 @@ export interface TlsFailure {
   /** Advice for the operator. */
   readonly hint: string;
   /** The remedy for a bad certificate, if it is known. */
-  readonly cure: 'authority' | 'name' | 'renewal' | undefined;
+  readonly cure: 'authority' | 'name' | 'renewal' | 'strength' | undefined;
 }
 
 /** One kind of failure: codes and texts of the TLS library, and what they mean. */
@@ -25,6 +25,7 @@ interface Kind extends Omit<TlsFailure, 'hint' | 'cure'> {
 
 const AUTHORITY_HINT =
   'Set tls.ca_file of this {} to a file with the certificate of the authority, or tls.fingerprint_sha256 to the fingerprint of this certificate';
+const UNLESS_PINNED = ', or, without tls.ca_file, set tls.fingerprint_sha256 to its fingerprint';
 const CLIENT_HINT = 'Check tls.cert_file and tls.key_file of this {}';
 
 /** The first one that fits counts. */
@@ -46,7 +47,7 @@ export const TLS_KINDS: readonly Kind[] = [
     pattern: /^(ERR_TLS_CERT_ALTNAME|HOSTNAME_MISMATCH)/,
     subject: 'certificate',
     reason: 'it is for another name',
-    hint: 'Set tls.server_name of this {} to a name in the certificate',
+    hint: 'Set tls.server_name of this {} to a name in the certificate, or, without tls.ca_file, tls.fingerprint_sha256 to its fingerprint',
     cure: 'name',
   },
   {
@@ -120,10 +121,37 @@ export const TLS_KINDS: readonly Kind[] = [
     hint: `${CLIENT_HINT}, and the TLS settings of the other side`,
   },
   {
-    pattern: /DH_KEY_TOO_SMALL|EE_KEY_TOO_SMALL|CA_KEY_TOO_SMALL|CA_MD_TOO_WEAK/,
+    pattern: /^EE_CERTIFICATE_KEY_TOO_WEAK/,
+    subject: 'certificate',
+    reason: 'its key is too weak',
+    hint: `Renew the certificate of this {} with an RSA key of 2,048 bits or more${UNLESS_PINNED}`,
+    cure: 'strength',
+  },
+  {
+    pattern: /^CA_CERTIFICATE_KEY_TOO_WEAK/,
+    subject: 'certificate',
+    reason: 'the key of its authority is too weak',
+    hint: `Renew the authority with an RSA key of 2,048 bits or more, and the certificate of this {}${UNLESS_PINNED}`,
+    cure: 'strength',
+  },
+  {
+    pattern: /^CA_SIGNATURE_DIGEST_ALGORITHM_TOO_WEAK/,
+    subject: 'certificate',
+    reason: 'it, or one above it, is signed with MD5 or SHA-1, which is too weak',
+    hint: `Renew the certificate of this {} with a signature of SHA-256${UNLESS_PINNED}`,
+    cure: 'strength',
+  },
+  {
+    pattern: /DH_KEY_TOO_SMALL/,
     subject: 'handshake',
-    reason: 'its key or signature is too weak',
-    hint: 'Renew the certificate of this {} with a longer key',
+    reason: 'the Diffie-Hellman key of the other side is too short',
+    hint: 'Let this {} use one of 2,048 bits or more, or ciphers of ECDHE',
+  },
+  {
+    pattern: /EE_KEY_TOO_SMALL|CA_KEY_TOO_SMALL|CA_MD_TOO_WEAK/,
+    subject: 'handshake',
+    reason: 'the key or signature of the certificate of the agent is too weak',
+    hint: 'Renew the client certificate in tls.cert_file of this {} with an RSA key of 2,048 bits or more and a signature of SHA-256',
   },
   {
     pattern: /PEM|KEY_VALUES_MISMATCH|^ERR_OSSL_|BAD_BASE64/,
@@ -155,9 +183,9 @@ export function explainTls(cause: unknown, peer: Peer): TlsFailure | undefined {
   const code = readErrorCode(cause);
   if (classifyCode(code) !== 'untrusted') return undefined;
   const message = cause instanceof Error ? cause.message : '';
-  // Node.js reports OpenSSL's error of a failed handshake only in the message.
+  // Node.js reports OpenSSL's error of a failed handshake, and of a weak certificate, only in the message.
   const text =
-    code === 'EPROTO'
+    code === 'EPROTO' || code === 'UNSPECIFIED'
       ? findReason(message)
           .toUpperCase()
           .replaceAll(/[^A-Z0-9]+/g, '_')

@@ -1,6 +1,13 @@
 import { createHash, type X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
-import { type ConnectionOptions, createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
+import {
+  type ConnectionOptions,
+  createSecureContext,
+  getCACertificates,
+  type SecureContext,
+  type SecureContextOptions,
+  setDefaultCACertificates,
+} from 'node:tls';
 import type { ClientTls } from '../settings/index.ts';
 
 /** Returns true if the TLS library itself must verify the certificate against the authorities. */
@@ -40,18 +47,33 @@ export function toTlsOptions(tls: ClientTls, host?: string): ConnectionOptions {
   };
 }
 
-type TrustSettings = Pick<ClientTls, 'caPem' | 'certPem' | 'keyPem'>;
+/**
+ * The key exchanges of the TLS library without the post-quantum one, best first. The key of that one makes the first message of a
+ * handshake 1,583 bytes long, and there are devices and firewalls that take no more than 1,024.
+ */
+export const CLASSICAL_GROUPS = 'X25519:P-256:X448:P-384:P-521';
 
-function toContextOptions({ caPem, certPem, keyPem }: TrustSettings): SecureContextOptions {
+function toContextOptions(tls: ClientTls): SecureContextOptions {
+  const { caPem, certPem, keyPem } = tls;
+  if (caPem === undefined && isAuthorityNeeded(tls)) trustSystem();
   return {
-    ...(caPem !== undefined && { ca: caPem }),
+    // The file may hold the authority that signed, and not the one above it.
+    ...(caPem !== undefined && { ca: caPem, allowPartialTrustChain: true }),
     ...(certPem !== undefined && { cert: certPem }),
     ...(keyPem !== undefined && { key: keyPem }),
   };
 }
 
-function toHex(fingerprint: string): string {
-  return fingerprint.replaceAll(':', '').toLowerCase();
+let isSystemTrusted = false;
+
+/**
+ * Trusts the authorities of the system beside those of Node.js and NODE_EXTRA_CA_CERTS, in this thread and from now on. Reading them
+ * takes some 40 ms and 6 MB, so it waits for the first connection that needs them.
+ */
+function trustSystem(): void {
+  if (isSystemTrusted) return;
+  isSystemTrusted = true;
+  setDefaultCACertificates([...getCACertificates('default'), ...getCACertificates('system')]);
 }
 
 /**
@@ -61,21 +83,26 @@ function toHex(fingerprint: string): string {
 const contexts = new Map<string, WeakRef<SecureContext>>();
 
 /**
- * Returns the context of these trust settings, shared by all callers with the same settings. `groups` are the key exchanges to offer, best
- * first; absent = those of the TLS library. Throws what the TLS library throws for an invalid certificate or key.
+ * Returns the context of these settings, shared by all callers that trust the same. `groups` are the key exchanges to offer, best first.
+ * Throws what the TLS library throws for an invalid certificate or key.
  */
-export function openSecureContext({ caPem, certPem, keyPem }: TrustSettings, groups?: string): SecureContext {
+export function openSecureContext(tls: ClientTls, groups = CLASSICAL_GROUPS): SecureContext {
+  const { caPem, certPem, keyPem } = tls;
+  const isSystems = caPem === undefined && isAuthorityNeeded(tls);
   const parts = [caPem, certPem, keyPem, groups].map((part) => part ?? null);
-  const key = createHash('sha256').update(JSON.stringify(parts)).digest('base64');
+  const key = createHash('sha256')
+    .update(JSON.stringify([...parts, isSystems]))
+    .digest('base64');
   const known = contexts.get(key)?.deref();
   if (known) return known;
   for (const [other, context] of contexts) {
     if (!context.deref()) contexts.delete(other);
   }
-  const context = createSecureContext({
-    ...toContextOptions({ caPem, certPem, keyPem }),
-    ...(groups !== undefined && { ecdhCurve: groups }),
-  });
+  const context = createSecureContext({ ...toContextOptions(tls), ecdhCurve: groups });
   contexts.set(key, new WeakRef(context));
   return context;
+}
+
+function toHex(fingerprint: string): string {
+  return fingerprint.replaceAll(':', '').toLowerCase();
 }

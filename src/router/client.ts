@@ -26,7 +26,7 @@ export interface RouterClientOptions extends RouterWay {
   readonly bearerToken?: Secret | undefined;
   /** Headers of every request. */
   readonly headers?: Readonly<Record<string, Secret>> | undefined;
-  /** TLS settings for `https` URLs. Default: the system's authorities. */
+  /** TLS settings for `https` URLs. Default: the authorities of the system and of Node.js. */
   readonly tls?: RouterTls | undefined;
   /** One request and its answer; for a download the time until the next bytes arrive. Milliseconds, default 10,000. */
   readonly requestTimeoutMs?: number | undefined;

@@ -27,7 +27,7 @@ import { RouterError, toRouterError } from './errors.ts';
 export interface RouterProbeOptions extends RouterWay {
   /** Scheme, host and port; the rest is ignored. */
   readonly url: string;
-  /** TLS settings for `https` URLs. Default: the system's authorities. */
+  /** TLS settings for `https` URLs. Default: the authorities of the system and of Node.js. */
   readonly tls?: RouterTls | undefined;
   /** Limit of each step except {@link RouterProbe.connect}. Milliseconds. */
   readonly timeoutMs: number;

@@ -27,7 +27,7 @@ export const urlKey = routerUrl({
 const tls = tlsSection({
   section: 'How the certificate of an https router is verified.',
   caFile:
-    'PEM file with the certificates of the authorities to trust, instead of those of the system. A self-signed certificate of a router is its own authority.',
+    'PEM file with the certificates of the authorities to trust, instead of those of the system and of Node.js. A self-signed certificate of a router is its own authority.',
   serverName: 'Host name expected in the certificate. Default: the host of `url`.',
   certFile: 'PEM file with the client certificate. Requires `key_file`.',
   fingerprint:
@@ -95,7 +95,7 @@ const proxySection = section(
     ...secretShape('password', { description: 'Password of the account.', what: 'password' }),
     ca_file: text({
       description:
-        'PEM file with the certificates of the authorities to trust for an `https` proxy, instead of those of the system.',
+        'PEM file with the certificates of the authorities to trust for an `https` proxy, instead of those of the system and of Node.js.',
       kind: 'path',
     }).optional(),
   },

@@ -95,25 +95,58 @@ export async function listen(server: TcpServer): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-const KEYS = generateKeyPairSync('rsa', {
-  modulusLength: 2048,
-  publicKeyEncoding: { type: 'spki', format: 'pem' },
-  privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-});
+function createKeys(modulusLength: number) {
+  return generateKeyPairSync('rsa', {
+    modulusLength,
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  });
+}
+
+const KEYS = createKeys(2048);
+
+export interface ForgedCertificate {
+  readonly cert: string;
+  readonly key: string;
+  /** As a certificate of `forge`. */
+  readonly subject: readonly forge.pki.CertificateField[];
+}
+
+interface ForgedOptions {
+  readonly days?: number;
+  /** Alternative names: type 2 is a host name, 7 an address. Default: the name, as a host name. */
+  readonly altNames?: readonly object[];
+  /** Length of an RSA key of its own. */
+  readonly bits?: number;
+  readonly digest?: 'md5' | 'sha1' | 'sha256';
+  /** Who signs it. Default: itself. */
+  readonly issuer?: ForgedCertificate;
+  readonly isAuthority?: boolean;
+}
+
+/** A certificate with this common name. */
+export function forgeCertificate(name: string, options: ForgedOptions = {}): ForgedCertificate {
+  const { days = 400, bits, digest = 'sha256', issuer, isAuthority = issuer === undefined } = options;
+  const { altNames = [{ type: 2, value: name }] } = options;
+  const keys = bits === undefined ? KEYS : createKeys(bits);
+  const certificate = forge.pki.createCertificate();
+  certificate.publicKey = forge.pki.publicKeyFromPem(keys.publicKey);
+  certificate.serialNumber = `4a${Buffer.from(name).toString('hex').slice(0, 20)}`;
+  certificate.validity.notBefore = new Date('2020-01-01T00:00:00Z');
+  certificate.validity.notAfter = new Date(Date.now() + days * 86_400_000 + 60_000);
+  const subject = [{ name: 'commonName', value: name }];
+  certificate.setSubject(subject);
+  certificate.setIssuer([...(issuer?.subject ?? subject)]);
+  certificate.setExtensions([
+    { name: 'basicConstraints', critical: true, cA: isAuthority },
+    ...(altNames.length > 0 ? [{ name: 'subjectAltName', altNames }] : []),
+  ]);
+  certificate.sign(forge.pki.privateKeyFromPem(issuer?.key ?? keys.privateKey), forge.md[digest].create());
+  return { cert: forge.pki.certificateToPem(certificate), key: keys.privateKey, subject };
+}
 
 /** A certificate that is its own authority, for these names and addresses, valid for so many days from now. */
 export function createSelfSigned(name: string, days: number): { readonly cert: string; readonly key: string } {
-  const certificate = forge.pki.createCertificate();
-  certificate.publicKey = forge.pki.publicKeyFromPem(KEYS.publicKey);
-  certificate.serialNumber = '4a';
-  certificate.validity.notBefore = new Date('2020-01-01T00:00:00Z');
-  certificate.validity.notAfter = new Date(Date.now() + days * 86_400_000 + 60_000);
-  certificate.setSubject([{ name: 'commonName', value: name }]);
-  certificate.setIssuer([{ name: 'commonName', value: name }]);
-  certificate.setExtensions([
-    { name: 'basicConstraints', critical: true, cA: true },
-    { name: 'subjectAltName', altNames: [{ type: 2, value: name }] },
-  ]);
-  certificate.sign(forge.pki.privateKeyFromPem(KEYS.privateKey), forge.md.sha256.create());
-  return { cert: forge.pki.certificateToPem(certificate), key: KEYS.privateKey };
+  const { cert, key } = forgeCertificate(name, { days });
+  return { cert, key };
 }

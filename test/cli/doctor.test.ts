@@ -1,12 +1,23 @@
+import type { RequestListener } from 'node:http';
 import { createServer } from 'node:net';
 import { Writable } from 'node:stream';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createSystemClock } from '../../src/base/index.ts';
 import { runCli } from '../../src/cli/index.ts';
+import { RouterClient } from '../../src/router/index.ts';
 import { type SimulatedRouter, type Simulator, startSimulator } from '../../src/simulator/index.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { openSilentListener } from '../support/silent-listener.ts';
-import { createSelfSigned, doctor, examine, listen, listSteps, serve, writeConfig } from './doctor-bench.ts';
+import {
+  createSelfSigned,
+  doctor,
+  examine,
+  forgeCertificate,
+  listen,
+  listSteps,
+  serve,
+  writeConfig,
+} from './doctor-bench.ts';
 
 const SINK = 'sinks: [{ name: console, type: stdout }]\n';
 const READ_STEPS = ['resolve ok', 'connect ok', 'tls ok', 'login ok', 'rights ok'];
@@ -391,6 +402,71 @@ describe('doctor and certificates', () => {
       else expect(find('tls')).not.toHaveProperty('hint');
     },
   );
+
+  const root = forgeCertificate('Plant root', { altNames: [] });
+  const ADDRESS = { type: 7, ip: '127.0.0.1' };
+  const configureAt = (url: string, tls: string) =>
+    `routers: [{ name: plant-7, url: "${url}", username: a, password: hidden-password, tls: { ${tls} } }]\n`;
+  const refuse: RequestListener = (_request, response) => void response.writeHead(401).end('{}');
+
+  test.each([
+    ['stands in the CN', []],
+    ['stands as a host name', [{ type: 2, value: '127.0.0.1' }]],
+    ['stands beside what no client looks at', [{ type: 6, value: 'urn:plant-7' }]],
+  ])('advises the fingerprint of a certificate whose address %s', async (_where, altNames) => {
+    const { cert, key } = forgeCertificate('127.0.0.1', { issuer: root, altNames });
+    const url = await serve(refuse, { cert, key });
+    const { find } = await examine(configureAt(url, 'ca_file: ca.pem'), root.cert);
+    expect(find('tls')?.message).toMatch(/it is for another name$/);
+    expect(find('tls')?.hint).toMatch(/^It has no name that tls\.server_name could be, so without tls\.ca_file, trust/);
+    const pin = /fingerprint_sha256: "[\dA-F:]+"/.exec(find('tls')?.hint ?? '')?.[0] ?? '';
+    expect((await examine(configureAt(url, pin))).find('tls')?.result).toBe('ok');
+  });
+
+  test('advises the name in the CN of a certificate without others, which makes it trusted', async () => {
+    const { cert, key } = forgeCertificate('plant-7', { issuer: root, altNames: [] });
+    const url = await serve(refuse, { cert, key });
+    const { find } = await examine(configureAt(url, 'ca_file: ca.pem'), root.cert);
+    expect(find('tls')?.hint).toBe('Put its name into tls.server_name of this router: plant-7');
+    const named = await examine(configureAt(url, 'ca_file: ca.pem, server_name: plant-7'), root.cert);
+    expect(named.find('tls')?.result).toBe('ok');
+  });
+
+  test.each([
+    ['a key of 1,024 bits', { bits: 1024 }, 'its key is too weak', 'Renew the certificate of this router with an RSA'],
+    ['MD5', { digest: 'md5' }, 'it, or one above it, is signed with MD5 or SHA-1, which is too weak', 'Renew the'],
+    ['SHA-1', { digest: 'sha1' }, 'it, or one above it, is signed with MD5 or SHA-1, which is too weak', 'Renew the'],
+  ] as const)('names what is weak in a certificate with %s', async (_what, weakness, reason, hint) => {
+    const { cert, key } = forgeCertificate('plant-7', { issuer: root, altNames: [ADDRESS], ...weakness });
+    const url = await serve(refuse, { cert, key, ciphers: 'DEFAULT@SECLEVEL=0' });
+    const { find } = await examine(configureAt(url, 'ca_file: ca.pem'), root.cert);
+    expect(find('tls')?.message).toBe(`The router's certificate is not trusted: ${reason}`);
+    expect(find('tls')?.hint).toMatch(new RegExp(`^${hint}.*, or, without tls\\.ca_file, set`));
+    const pin = /fingerprint_sha256: "[\dA-F:]+"/.exec(find('tls')?.hint ?? '')?.[0] ?? '';
+    expect((await examine(configureAt(url, pin))).find('tls')?.result).toBe('ok');
+    const client = new RouterClient({ url, username: 'a', password: 'b', tls: { caPem: root.cert } });
+    const message = `The router's certificate is not trusted: ${reason}`;
+    await expect(client.logIn(AbortSignal.timeout(10_000))).rejects.toMatchObject({ code: 'tls', message });
+    await client.close(AbortSignal.abort()).catch(() => {});
+  });
+
+  test('names the key of the authority that is weak', async () => {
+    const weak = forgeCertificate('Weak root', { altNames: [], bits: 1024 });
+    const { cert, key } = forgeCertificate('plant-7', { issuer: weak, altNames: [ADDRESS] });
+    const { find } = await examine(configureAt(await serve(refuse, { cert, key }), 'ca_file: ca.pem'), weak.cert);
+    expect(find('tls')?.message).toMatch(/the key of its authority is too weak$/);
+  });
+
+  test('trusts the authority that signed, although the one above it is elsewhere', async () => {
+    const signing = forgeCertificate('Plant authority', { issuer: root, altNames: [], isAuthority: true });
+    const { cert, key } = forgeCertificate('plant-7', { issuer: signing, altNames: [ADDRESS] });
+    for (const chain of [cert, cert + signing.cert]) {
+      const url = await serve(refuse, { cert: chain, key });
+      expect((await examine(configureAt(url, 'ca_file: ca.pem'), signing.cert)).find('tls')?.result).toBe('ok');
+      const stranger = forgeCertificate('Stranger', { altNames: [] });
+      expect((await examine(configureAt(url, 'ca_file: ca.pem'), stranger.cert)).find('tls')?.result).toBe('failed');
+    }
+  });
 
   test('says that the router wants a certificate of its client', async () => {
     const certificate = createSelfSigned('plant-7', 400);

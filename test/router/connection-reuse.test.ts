@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ConnectionLimit } from '../../src/router/index.ts';
 import { certificate, ok, openWire, type Wire } from './wire-bench.ts';
 
@@ -100,4 +100,100 @@ test('a connection that is used again, and closed by the router now and then, is
   }
   await run(wire);
   expect(wire.proxy.open).toBe(1);
+});
+
+/** One run, while the clock goes on until it has ended. Returns how long it took. */
+async function runSlowly(wire: Wire): Promise<number> {
+  const { clock } = wire.bench;
+  const startMs = clock.monotonic();
+  const state = { isOver: false };
+  const running = run(wire).finally(() => {
+    state.isOver = true;
+  });
+  running.catch(() => {});
+  for (let turn = 0; !state.isOver; turn++) {
+    await setImmediate();
+    // Answers take no time; what is swallowed takes as long as the client waits.
+    if (turn >= 4000 && turn % 20 === 0) await clock.advance(1000);
+  }
+  await running;
+  return clock.monotonic() - startMs;
+}
+
+describe('a connection that a NAT forgets without a word', () => {
+  test('costs half a time limit and no call, three times; then no connection is used after so long', async () => {
+    const wire = await openWire(ok, certificate);
+    const { clock } = wire.bench;
+    await run(wire);
+    const idle = async () => {
+      wire.proxy.forget();
+      await clock.advance(60_000);
+    };
+    const tookMs: number[] = [];
+    for (let count = 0; count < 3 + 19 + 1; count++) {
+      await idle();
+      tookMs.push(await runSlowly(wire));
+    }
+    expect(tookMs).toEqual([5000, 5000, 5000, ...Array.from({ length: 19 }, () => 0), 5000]);
+    expect(wire.proxy.swallowed).toBe(4);
+    // It lasts for shorter.
+    const { opened } = wire.client.connections;
+    await clock.advance(59_000);
+    expect(await runSlowly(wire)).toBe(0);
+    expect(wire.client.connections.opened).toBe(opened);
+  });
+
+  test('is used again after so long once it lasts', async () => {
+    const wire = await openWire(ok, certificate);
+    const { clock } = wire.bench;
+    await run(wire);
+    for (let count = 0; count < 3; count++) {
+      wire.proxy.forget();
+      await clock.advance(60_000);
+      await runSlowly(wire);
+    }
+    for (let count = 0; count < 20; count++) {
+      await clock.advance(60_000);
+      await run(wire);
+    }
+    const { opened } = wire.client.connections;
+    for (let count = 0; count < 3; count++) {
+      await clock.advance(60_000);
+      await run(wire);
+    }
+    expect(wire.client.connections.opened).toBe(opened);
+  });
+
+  test('teaches nothing when the router cannot be reached over a new one either', async () => {
+    const wire = await openWire(ok, certificate);
+    const { clock } = wire.bench;
+    await run(wire);
+    for (let count = 0; count < 5; count++) {
+      await clock.advance(60_000);
+      wire.proxy.forget();
+      wire.proxy.isClosed = true;
+      await expect(runSlowly(wire)).rejects.toMatchObject({ code: 'connect' });
+      wire.proxy.isClosed = false;
+      await run(wire);
+    }
+    const { opened } = wire.client.connections;
+    await clock.advance(60_000);
+    await run(wire);
+    expect(wire.client.connections.opened).toBe(opened);
+  });
+
+  test('costs a login instead of a refresh of the token, which may have arrived', async () => {
+    const wire = await openWire(ok, certificate, { auth: 'token' });
+    const { clock } = wire.bench;
+    await run(wire);
+    await clock.advance(5 * 60_000);
+    wire.proxy.forget();
+    expect(await runSlowly(wire)).toBe(5000);
+    expect(wire.bench.lines()).toEqual([
+      'POST /auth/login',
+      'GET /status/device_info',
+      'POST /auth/login',
+      'GET /status/device_info',
+    ]);
+  });
 });

@@ -10,50 +10,83 @@ export interface CountingProxy extends AsyncDisposable {
   readonly greetings: readonly Buffer[];
   /** Connections that the client has open. */
   readonly open: number;
+  /** Forgets the connections that are open, as a NAT does: what comes over them is swallowed, and nobody is told. */
+  forget(): void;
+  /** Connections over which something was swallowed. */
+  readonly swallowed: number;
+  /** True to reset new connections at once. */
+  isClosed: boolean;
 }
 
-/** Connections whose first bytes are `unwanted` are reset instead of being passed on. */
+/** What happens to a connection with unwanted first bytes. */
+export type GreetingFault = 'reset' | 'end' | 'alert' | 'silence';
+
+/** What a server of TLS says that cannot make sense of the first message: `decode_error`. */
+const ALERT = Buffer.of(21, 3, 3, 0, 2, 2, 50);
+
+/** Connections whose first bytes are `unwanted` are not passed on. */
 export async function openCountingProxy(
   serverPort: number,
   unwanted: (greeting: Buffer) => boolean = () => false,
+  fault: GreetingFault = 'reset',
 ): Promise<CountingProxy> {
   const bytes = { up: 0, down: 0 };
   const greetings: Buffer[] = [];
   const clients = new Set<Socket>();
+  const forgotten = new WeakSet<Socket>();
+  const swallowing = new Set<Socket>();
   const server = createServer((client) => {
+    if (proxy.isClosed) {
+      client.resetAndDestroy();
+      return;
+    }
     clients.add(client);
+    let isUnwanted = false;
     const upstream = connect({ port: serverPort, host: '127.0.0.1' });
     client.once('data', (greeting: Buffer) => {
       greetings.push(greeting);
-      if (unwanted(greeting)) client.resetAndDestroy();
+      isUnwanted = unwanted(greeting);
+      if (!isUnwanted || fault === 'silence') return;
+      if (fault === 'reset') client.resetAndDestroy();
+      else if (fault === 'alert') client.end(ALERT);
+      else client.end();
     });
     client.on('data', (chunk: Buffer) => {
       bytes.up += chunk.length;
-      upstream.write(chunk);
+      if (forgotten.has(client)) swallowing.add(client);
+      else if (!isUnwanted) upstream.write(chunk);
     });
     upstream.on('data', (chunk: Buffer) => {
       bytes.down += chunk.length;
       client.write(chunk);
     });
-    client.on('end', () => upstream.end()).on('close', () => upstream.destroy());
+    client.on('end', () => forgotten.has(client) || upstream.end()).on('close', () => upstream.destroy());
     upstream.on('end', () => client.end()).on('close', () => client.destroySoon());
     client.on('error', () => {}).on('close', () => clients.delete(client));
     upstream.on('error', () => client.destroy());
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  return {
+  const proxy: CountingProxy = {
     port: (server.address() as AddressInfo).port,
     bytes,
     greetings,
     get open() {
       return clients.size;
     },
+    forget() {
+      for (const client of clients) forgotten.add(client);
+    },
+    get swallowed() {
+      return swallowing.size;
+    },
     async [Symbol.asyncDispose]() {
       for (const client of clients) client.destroy();
       await new Promise((resolve) => server.close(resolve));
     },
+    isClosed: false,
   };
+  return proxy;
 }
 
 const PRE_SHARED_KEY = 41;

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { CodedError, createSystemClock, openDeadline } from '../../base/index.ts';
-import { createOneConnectionAgent, requestBounded } from '../../net/index.ts';
+import { createConnector, createOneConnectionAgent, requestBounded } from '../../net/index.ts';
 
 /** Flags for reaching a running agent. */
 export interface AgentFlags {
@@ -11,7 +11,7 @@ export interface AgentFlags {
   /** User, with the file of the password. */
   readonly username?: string | undefined;
   readonly passwordFile?: string | undefined;
-  /** File with the certificates of the authorities to trust. Default: those of the system. */
+  /** File with the certificates of the authorities to trust. Default: those of the system and of Node.js. */
   readonly caFile?: string | undefined;
 }
 
@@ -49,9 +49,10 @@ export async function askAgent(
     );
   }
   const headers = await readAuthorization(flags);
-  const ca = flags.caFile === undefined ? undefined : await readFlagFile(flags.caFile, ANSWER_BYTES_MAX);
-  const agent = createOneConnectionAgent({ keepAliveMs: 1000, connect: ca === undefined ? {} : { ca } });
-  using deadline = openDeadline(createSystemClock(), ANSWER_MS_MAX, signal);
+  const caPem = flags.caFile === undefined ? undefined : await readFlagFile(flags.caFile, ANSWER_BYTES_MAX);
+  const clock = createSystemClock();
+  const agent = createOneConnectionAgent({ keepAliveMs: 1000, connect: createConnector(clock, { caPem }) });
+  using deadline = openDeadline(clock, ANSWER_MS_MAX, signal);
   try {
     const url = `${base.origin}${base.pathname.replace(/\/+$/, '')}${path}`;
     const { status, bytes, isCut } = await requestBounded({

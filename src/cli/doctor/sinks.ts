@@ -70,22 +70,27 @@ async function preflight(
 ): Promise<readonly ShownStep[]> {
   const clean = createCleaner(findSecrets(settings).map((secret) => secret.reveal()));
   using deadline = openDeadline(clock, PREFLIGHT_MS_MAX, io.signal);
+  const shortHellos: ShownStep[] = [];
   try {
     const surroundings = {
       clock,
       stdout: new PassThrough().resume(),
       routers: () => fleet.routers,
+      onShortHello: (message: string) => {
+        shortHellos.push({ step: 'tls', verdict: 'warning', message: clean(message), hint: undefined });
+      },
     };
     const sink = create(settings, surroundings);
     try {
       // Do not wait for a sink that ignores the signal.
       const findings = await untilAborted(sink.preflight(fleet, deadline.signal), deadline.signal);
-      return findings.map(({ step, verdict, message, hint }) => ({
+      const shown = findings.map(({ step, verdict, message, hint }) => ({
         step: clean(step),
         verdict,
         message: clean(message),
         hint: hint === undefined ? undefined : clean(hint),
       }));
+      return [...shortHellos, ...shown];
     } finally {
       using end = openDeadline(clock, CLOSE_MS_MAX);
       await untilAborted(sink.close(), end.signal).catch(() => {});

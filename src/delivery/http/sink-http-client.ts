@@ -3,6 +3,7 @@ import { gzip } from 'node:zlib';
 import { type Agent, type Dispatcher, request } from 'undici';
 import type { Clock, Secret } from '../../base/index.ts';
 import {
+  type ConnectionPlan,
   createOneConnectionAgent,
   parseRetryAfter,
   readBounded,
@@ -30,7 +31,7 @@ export interface HttpSinkOptions {
   readonly headers: Readonly<Record<string, Secret>>;
   /** Credentials of the requests. Default: none. */
   readonly auth?: SinkAuth | undefined;
-  /** TLS settings for `https` URLs. Default: the system's authorities. */
+  /** TLS settings for `https` URLs. Default: the authorities of the system and of Node.js. */
   readonly tls?: ClientTls | undefined;
   /** Compression of request bodies. */
   readonly compress: 'gzip' | 'none';
@@ -38,6 +39,8 @@ export interface HttpSinkOptions {
   readonly replayMs?: number | undefined;
   /** Clock for time limits and HTTP dates. */
   readonly clock: Clock;
+  /** As in {@link ConnectionPlan}. */
+  readonly onShortHello?: ConnectionPlan['onShortHello'];
 }
 
 /** One request of a sink. */
@@ -98,9 +101,9 @@ export class SinkHttpClient {
     this.#url = new URL(url);
     if (query.length > 0) this.#url.search = query.map(reveal).join('');
     this.#revealHeaders();
-    const { replayMs = 0, clock } = options;
+    const { replayMs = 0, clock, tls = {}, onShortHello } = options;
     this.connection = replayMs > 0 ? new ConnectionEnd() : undefined;
-    this.#connector = new SinkConnector(options.tls ?? {}, (isOrderly) => {
+    this.#connector = new SinkConnector({ tls, clock, onShortHello }, (isOrderly) => {
       // An end during a request fails the request, or belongs to its answer.
       if (this.#underWay === 0) this.connection?.record(isOrderly ? clock.now() : undefined);
     });

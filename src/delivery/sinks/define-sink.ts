@@ -56,6 +56,8 @@ export interface SinkSurroundings {
   readonly routers: () => number;
   /** Version of this program; absent = not sent to sinks. */
   readonly version?: string | undefined;
+  /** Called once it is known that the sink takes no long first message of TLS, with words for the operator. */
+  readonly onShortHello?: ((message: string) => void) | undefined;
 }
 
 /** Builds the schema of a sink: the common keys, then its own. */

@@ -21,7 +21,7 @@ import type { ClientAuth } from '../client-auth.ts';
 /** The key `tls`; only for TLS addresses. */
 export const tls = tlsSection({
   section: 'TLS settings. Only for TLS addresses.',
-  caFile: 'PEM file with the trusted CA certificates. Default: those of the system.',
+  caFile: 'PEM file with the trusted CA certificates. Default: those of the system and of Node.js.',
   serverName: 'Host name that the certificate must carry. Default: the host of the address.',
   certFile: 'PEM file with the client certificate of the agent. Requires `key_file`.',
   fingerprint:

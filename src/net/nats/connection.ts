@@ -1,9 +1,11 @@
 import type { Authenticator, NatsConnection, TlsOptions } from '@nats-io/transport-node';
-import { type Clock, openDeadline, type Secret, untilAborted } from '../../base/index.ts';
+import { type Clock, DeadlineExceeded, openDeadline, type Secret, untilAborted } from '../../base/index.ts';
 import type { ClientTls } from '../../settings/index.ts';
 import { type ClientAuth, secretOf } from '../client-auth.ts';
-import { toTlsOptions } from '../tls.ts';
-import type { Peer } from '../tls-failure.ts';
+import { type ConnectionPlan, groupsFor, type HelloFault, noteShortHello } from '../connect.ts';
+import { readErrorCode } from '../error-codes.ts';
+import { CLASSICAL_GROUPS, toTlsOptions } from '../tls.ts';
+import { explainTls, type Peer } from '../tls-failure.ts';
 import { NatsError, toNatsError } from './errors.ts';
 import type { NatsLibrary } from './library.ts';
 import { peekAtNatsServer } from './peek.ts';
@@ -24,6 +26,8 @@ export interface NatsServers {
   readonly tls?: ClientTls | undefined;
   /** Source of the current time and of timers. */
   readonly clock: Clock;
+  /** As in {@link ConnectionPlan}. */
+  readonly onShortHello?: ConnectionPlan['onShortHello'];
 }
 
 /** Time limit of a connection attempt to one server. Milliseconds. */
@@ -64,38 +68,61 @@ export async function connectToNats(
 
 async function connectToServer(
   nats: NatsLibrary,
-  { auth, credentials, tls = {}, clock, peer }: NatsServers,
+  { auth, credentials, tls = {}, clock, peer, onShortHello }: NatsServers,
   server: string,
   parent: AbortSignal,
 ): Promise<NatsConnection> {
   const { protocol, hostname, port } = new URL(server);
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
-  using deadline = openDeadline(clock, CONNECT_MS_MAX, parent);
-  const { isTlsRequired } = await peekAtNatsServer({ host, port: Number(port), peer }, deadline.signal);
-  const isTls = protocol === 'tls:' || isTlsRequired;
-  const connecting = nats.connect({
-    servers: [server],
-    // The system resolves names, and certificates are verified against the configured name.
-    resolve: false,
-    // With `null`, the library does not use TLS that is merely offered, which it could not verify.
-    // All options reach the TLS library, whatever the type says.
-    tls: isTls ? (toTlsOptions(tls, host) as TlsOptions) : null,
-    name: 'router-exporter',
-    reconnect: false,
-    ignoreClusterUpdates: true,
-    timeout: CONNECT_MS_MAX,
-    pingInterval: PING_MS,
-    // Collecting a stack per request costs more than the request.
-    noAsyncTraces: true,
-    ...toCredentials(nats, auth, credentials, peer),
-  });
+  const place = { host, port: Number(port), clock, onShortHello };
+  let isTls = false;
+  const attempt = async (groups: string | undefined) => {
+    using deadline = openDeadline(clock, CONNECT_MS_MAX, parent);
+    const { isTlsRequired } = await peekAtNatsServer({ host, port: Number(port), peer }, deadline.signal);
+    isTls = protocol === 'tls:' || isTlsRequired;
+    const connecting = nats.connect({
+      servers: [server],
+      // The system resolves names, and certificates are verified against the configured name.
+      resolve: false,
+      // With `null`, the library does not use TLS that is merely offered, which it could not verify.
+      // All options reach the TLS library, whatever the type says.
+      tls: isTls ? ({ ...toTlsOptions(tls, host), ecdhCurve: groups } as TlsOptions) : null,
+      name: 'router-exporter',
+      reconnect: false,
+      ignoreClusterUpdates: true,
+      timeout: CONNECT_MS_MAX,
+      pingInterval: PING_MS,
+      // Collecting a stack per request costs more than the request.
+      noAsyncTraces: true,
+      ...toCredentials(nats, auth, credentials, peer),
+    });
+    try {
+      return await untilAborted(connecting, deadline.signal);
+    } catch (cause) {
+      // Close the connection if it is established later.
+      connecting.then((connection) => connection.close()).catch(() => {});
+      throw cause;
+    }
+  };
+  const groups = groupsFor(place);
   try {
-    return await untilAborted(connecting, deadline.signal);
+    return await attempt(groups);
   } catch (cause) {
-    // Close the connection if it is established later.
-    connecting.then((connection) => connection.close()).catch(() => {});
-    throw cause;
+    parent.throwIfAborted();
+    const fault = isTls && groups === undefined ? findHelloFault(nats, cause) : undefined;
+    if (fault === undefined) throw cause;
+    const connection = await attempt(CLASSICAL_GROUPS);
+    noteShortHello(place, fault);
+    return connection;
   }
+}
+
+/** Returns how a handshake of TLS failed that the library made; `undefined` for another failure. */
+function findHelloFault(nats: NatsLibrary, thrown: unknown): HelloFault | undefined {
+  if (thrown instanceof DeadlineExceeded || thrown instanceof nats.errors.TimeoutError) return 'silence';
+  if (!(thrown instanceof Error)) return undefined;
+  if (readErrorCode(thrown) === 'ECONNRESET') return 'reset';
+  return explainTls(thrown, 'sink')?.subject === 'handshake' ? 'alert' : findHelloFault(nats, thrown.cause);
 }
 
 function toCredentials(nats: NatsLibrary, auth: ClientAuth | undefined, credentials: Secret | undefined, peer: Peer) {

@@ -25,8 +25,15 @@ export interface ConnectorOptions extends RouterWay {
 interface OpenConnection {
   readonly socket: Socket;
   readonly place: ConnectionPlace;
-  /** Set while it is kept for the next use: bytes that it had received until then. */
-  keptAtBytes: number | undefined;
+  /** Set from the time it is kept until the end of its next use. */
+  kept: KeptState | undefined;
+}
+
+/** When a connection was kept, for how long until it was used again, and the bytes that it had received until then. */
+interface KeptState {
+  readonly atMs: number;
+  idleMs: number;
+  readonly bytes: number;
 }
 
 /** Number of connections to a router that were opened and trusted, and of those that resumed a TLS session. */
@@ -72,6 +79,8 @@ export class Connector implements WireFacts {
   readonly #reuse = new ReuseRecord();
   #attempt: ConnectionAttempt | undefined;
   #open: OpenConnection | undefined;
+  /** Idle time of a kept connection that has just swallowed a request. */
+  #silentMs: number | undefined;
   /** What is told when the connection breaks, for each request under way. */
   readonly #requests = new Set<(cause: Error) => void>();
 
@@ -109,10 +118,14 @@ export class Connector implements WireFacts {
       settle: (...result) => {
         if (this.#attempt === attempt) this.#attempt = undefined;
         const [error, socket, place] = result;
+        const silentMs = this.#silentMs;
+        this.#silentMs = undefined;
         if (error) {
           callback(error, null);
           return;
         }
+        // The router can be reached: it was the connection.
+        if (silentMs !== undefined) this.#reuse.swallowed(silentMs);
         this.#count(socket);
         this.#hold(socket, place);
         callback(null, socket);
@@ -122,10 +135,32 @@ export class Connector implements WireFacts {
     attempt.start();
   };
 
-  /** A request begins. `onBroken` is called if the connection ends with an error until {@link end}, before undici knows of it. */
+  /**
+   * A request begins, on a new connection if the one that was kept is expected to be dead. `onBroken` is called if the connection ends
+   * with an error until {@link end}, before undici knows of it.
+   */
   begin(onBroken: (cause: Error) => void): void {
+    const open = this.#open;
+    if (open?.kept && this.#requests.size === 0) {
+      open.kept.idleMs = this.#options.clock.monotonic() - open.kept.atMs;
+      if (!this.#reuse.isWorthUsing(open.kept.idleMs)) this.#drop(open);
+    }
     this.#requests.add(onBroken);
     this.#open?.place.setBusy();
+  }
+
+  /** True while a request is under way on a connection that was kept, over which nothing has come since. */
+  get isSilent(): boolean {
+    const { kept, socket } = this.#open ?? {};
+    return this.#requests.size > 0 && kept !== undefined && kept.bytes === socket?.bytesRead;
+  }
+
+  /** The request under way, while {@link isSilent}, is given up, with its connection. */
+  giveUp(): void {
+    const open = this.#open;
+    if (!open?.kept) return;
+    this.#silentMs = open.kept.idleMs;
+    this.#drop(open);
   }
 
   /** A request has ended. `onBroken`: as it began. */
@@ -133,17 +168,17 @@ export class Connector implements WireFacts {
     this.#requests.delete(onBroken);
     const open = this.#open;
     if (!open) return;
-    if (open.keptAtBytes !== undefined && open.socket.bytesRead > open.keptAtBytes) this.#reuse.reused();
-    open.keptAtBytes = undefined;
+    if (open.kept && open.socket.bytesRead > open.kept.bytes) this.#reuse.reused(open.kept.idleMs);
+    open.kept = undefined;
     this.#setIdle(open);
   }
 
   /** No request is expected for a while: closes a connection that would not last until then. */
   rest(): void {
     const open = this.#open;
-    if (!open || this.#requests.size > 0 || open.keptAtBytes !== undefined) return;
+    if (!open || this.#requests.size > 0 || open.kept) return;
     if (this.#reuse.isWorthKeeping()) {
-      open.keptAtBytes = open.socket.bytesRead;
+      open.kept = { atMs: this.#options.clock.monotonic(), idleMs: 0, bytes: open.socket.bytesRead };
       return;
     }
     open.socket.destroy();
@@ -161,7 +196,7 @@ export class Connector implements WireFacts {
   }
 
   #hold(socket: Socket, place: ConnectionPlace): void {
-    const open: OpenConnection = { socket, place, keptAtBytes: undefined };
+    const open: OpenConnection = { socket, place, kept: undefined };
     this.#open = open;
     socket.on('error', (cause) => {
       for (const onBroken of this.#requests) onBroken(cause);
@@ -169,7 +204,7 @@ export class Connector implements WireFacts {
     socket.once('close', () => {
       if (this.#open === open) this.#open = undefined;
       // The other end may close it just when it is used again: then nothing is answered.
-      if (open.keptAtBytes === socket.bytesRead) this.#reuse.wasted();
+      if (open.kept?.bytes === socket.bytesRead) this.#reuse.wasted();
       place.release();
     });
     this.#setIdle(open);
@@ -178,10 +213,13 @@ export class Connector implements WireFacts {
   /** Lets others have its place, unless a request is under way. */
   #setIdle(open: OpenConnection): void {
     if (this.#requests.size > 0) return;
-    open.place.setIdle(() => {
-      open.keptAtBytes = undefined;
-      open.socket.destroy();
-    });
+    open.place.setIdle(() => this.#drop(open));
+  }
+
+  /** Closes a connection, which says nothing about the router. */
+  #drop(open: OpenConnection): void {
+    open.kept = undefined;
+    open.socket.destroy();
   }
 
   #openContext(groups: string | undefined): SecureContext {
@@ -227,23 +265,30 @@ function addBytes(sum: WireBytes, { bytesWritten, bytesRead }: Socket): WireByte
   return { sent: sum.sent + bytesWritten, received: sum.received + bytesRead };
 }
 
-/** After this many connections in a row that were kept in vain, the next ones are closed at once. */
+/** After this many connections in a row that were kept in vain, the next ones are not. */
 const VAIN_MAX = 3;
-/** Every so many connections, one is kept to see whether the router keeps it by now. */
+/** Every so many connections, one is kept all the same, to see whether it lasts by now. */
 const TRIAL_EVERY = 20;
 
 /**
  * Learns whether keeping a connection to one router is worth it: not if the connection is closed before its next use, by a
- * router that closes idle ones early, or after the longest idle time that the client allows.
+ * router that closes idle ones early, or after the longest idle time that the client allows; nor if it swallows what is sent after some
+ * idle time, because a NAT or firewall in between has forgotten it.
  */
 class ReuseRecord {
   #vain = 0;
+  #silences = 0;
+  /** The shortest idle time after which one was silent. Milliseconds. */
+  #silentMs = Number.POSITIVE_INFINITY;
   #closings = 0;
 
-  /** Records that a connection was kept and used again. */
-  reused(): void {
+  /** Records that a connection was used again after this time. */
+  reused(idleMs: number): void {
     this.#vain = 0;
     this.#closings = 0;
+    if (idleMs < this.#silentMs) return;
+    this.#silences = 0;
+    this.#silentMs = Number.POSITIVE_INFINITY;
   }
 
   /** Records that a connection was kept and closed before it was used again. */
@@ -251,9 +296,23 @@ class ReuseRecord {
     this.#vain++;
   }
 
+  /** Records that a connection swallowed a request after this time, and a new one was opened at once. */
+  swallowed(idleMs: number): void {
+    this.#silences++;
+    this.#silentMs = Math.min(this.#silentMs, idleMs);
+  }
+
   /** Returns true if a connection that is no longer needed now should be kept for the next use. */
   isWorthKeeping(): boolean {
-    if (this.#vain < VAIN_MAX) return true;
+    return this.#vain < VAIN_MAX || this.#isTrial();
+  }
+
+  /** Returns true if a connection that was kept for this time should be used again. */
+  isWorthUsing(idleMs: number): boolean {
+    return this.#silences < VAIN_MAX || idleMs < this.#silentMs || this.#isTrial();
+  }
+
+  #isTrial(): boolean {
     this.#closings = (this.#closings + 1) % TRIAL_EVERY;
     return this.#closings === 0;
   }

@@ -12,7 +12,7 @@ export interface RouterProxy {
   readonly username?: string | undefined;
   /** Password of the account. */
   readonly password?: Secret | undefined;
-  /** Authorities of an `https` proxy instead of those of the system, as PEM. */
+  /** Authorities of an `https` proxy instead of those of the system and of Node.js, as PEM. */
   readonly caPem?: string | undefined;
 }
 

@@ -7,7 +7,7 @@ import { decodeCertificate, type RouterCertificate } from './trust.ts';
 export interface HandshakeOffer {
   /** A session to resume. */
   readonly session?: Buffer | undefined;
-  /** Key exchanges, best first. */
+  /** Key exchanges, best first; absent = those of the first handshake. */
   readonly groups?: string | undefined;
 }
 
@@ -19,14 +19,12 @@ const SESSION_AGE_MS_MAX = 24 * 3600 * 1000;
 const REFUSALS_MAX = 3;
 
 /**
- * Key exchanges by the name that the TLS library reports. OpenSSL guesses two that a router might choose and sends the
- * keys of both ahead; the post-quantum one takes 1,200 bytes, and routers do not support it. Once a router has chosen,
- * only the key of its choice is sent ahead; the others stay on the list, so that it can choose a better one after an update.
+ * Key exchanges to offer to a router, by the name of the one that it chose. The key of the first is sent ahead, and a router that
+ * wants another asks for it first; the others stay on the list, so that it can choose again after an update.
  */
 const GROUPS: Readonly<Record<string, string>> = {
-  X25519: 'X25519:P-256:P-384:P-521:X25519MLKEM768',
-  prime256v1: 'P-256:X25519:P-384:P-521:X25519MLKEM768',
-  secp384r1: 'P-384:P-256:X25519:P-521:X25519MLKEM768',
+  prime256v1: 'P-256:X25519:X448:P-384:P-521',
+  secp384r1: 'P-384:P-256:X25519:X448:P-521',
 };
 
 /**
@@ -105,12 +103,7 @@ export class TlsSessionCache {
   }
 }
 
-/** Before OpenSSL 3.5 there is no post-quantum key exchange, and the default order is fine. */
-const [OPENSSL_MAJOR = 0, OPENSSL_MINOR = 0] = process.versions.openssl.split('.').map(Number);
-const IS_POST_QUANTUM = OPENSSL_MAJOR > 3 || (OPENSSL_MAJOR === 3 && OPENSSL_MINOR >= 5);
-
 function findGroups(socket: TLSSocket): string | undefined {
-  if (!IS_POST_QUANTUM) return undefined;
   const info = socket.getEphemeralKeyInfo();
   const name: unknown = info && Reflect.get(info, 'name');
   return typeof name === 'string' && Object.hasOwn(GROUPS, name) ? GROUPS[name] : undefined;

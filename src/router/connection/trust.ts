@@ -1,4 +1,5 @@
 import type { X509Certificate } from 'node:crypto';
+import { isIP } from 'node:net';
 import type { SecureContext, TLSSocket } from 'node:tls';
 import {
   explainTls,
@@ -78,7 +79,7 @@ export interface ShownCertificate extends RouterCertificate {
   /** Such as `CN=plant-7, O=Insys`. */
   readonly subject: string;
   readonly issuer: string;
-  /** Host names and addresses that it is for. */
+  /** Host names and addresses that it is for; without addresses that stand as host names, which no client takes. */
   readonly names: readonly string[];
 }
 
@@ -95,7 +96,11 @@ export function decodeShownCertificate(certificate: X509Certificate | undefined)
     ...known,
     subject: clean(certificate.subject),
     issuer: clean(certificate.issuer),
-    names: names.map((name) => clean(name.replace(/^(DNS|IP Address):/, ''))).filter((name) => name !== ''),
+    names: names.flatMap((entry) => {
+      const [, type, value] = /^(DNS|IP Address):(.+)$/.exec(entry) ?? [];
+      const name = clean(value);
+      return name === '' || (type === 'DNS' && isIP(name) !== 0) ? [] : [name];
+    }),
   };
 }
 
@@ -118,17 +123,35 @@ export function judgeTrust(
   if (isOtherOne || !isAuthorityNeeded(tls) || socket.authorized) return isOtherOne;
   // Declared as an Error, but it is an error code.
   const code = String(socket.authorizationError);
-  const failure = explainTls(Object.assign(new Error(code), { code }), 'router');
+  const failure = explainTls(readVerifyError(socket) ?? Object.assign(new Error(code), { code }), 'router');
   const shown = decodeShownCertificate(certificate);
   if (!failure) return new RouterError('tls', `The router's certificate is not trusted: ${code}`, UNTRUSTED);
   return toTlsError({ ...failure, hint: renderHint(failure, tls, shown) }, CHECK);
 }
 
+/** Returns the error of the check of the certificate: it alone says what is weak. */
+function readVerifyError(socket: TLSSocket): unknown {
+  const handle: unknown = Reflect.get(socket, '_handle');
+  const read: unknown = typeof handle === 'object' && handle !== null && Reflect.get(handle, 'verifyError');
+  const error: unknown = typeof read === 'function' ? Reflect.apply(read, handle, []) : undefined;
+  return error ?? undefined;
+}
+
 function renderHint({ cure, hint }: TlsFailure, tls: RouterTls, shown: ShownCertificate | undefined): string {
-  if (cure === 'name' && shown) return renderNameHint(shown);
-  if (cure === 'authority') return renderTrustHint(tls, shown);
-  if (cure !== 'renewal' || !shown || tls.caPem !== undefined) return hint;
-  return `${hint}. Until then, trust this one alone: ${renderPin(shown)}`;
+  if (!shown) return hint;
+  const pin = `${tls.caPem === undefined ? '' : 'without tls.ca_file, '}trust this one alone: ${renderPin(shown)}`;
+  switch (cure) {
+    case 'name':
+      return renderNameHint(shown) ?? `It has no name that tls.server_name could be, so ${pin}`;
+    case 'authority':
+      return renderTrustHint(tls, shown);
+    case 'renewal':
+      return tls.caPem === undefined ? `${hint}. Until then, ${pin}` : hint;
+    case 'strength':
+      return `${hint}: ${renderPin(shown)}`;
+    case undefined:
+      return hint;
+  }
 }
 
 function renderPin({ fingerprintSha256 }: ShownCertificate): string {
@@ -139,14 +162,16 @@ function renderPin({ fingerprintSha256 }: ShownCertificate): string {
 const CHECK = 'The check of the certificate';
 const UNTRUSTED = { disposition: 'operator', isUnsent: true } as const;
 
-function renderNameHint({ names, subject }: ShownCertificate): string {
-  if (names.length === 0) return `Put the name in ${subject} into tls.server_name of this router`;
-  return `Put one of its names into tls.server_name of this router: ${names.join(', ')}`;
+/** `undefined` if there is no name that tls.server_name could be: an address counts only where it stands as one. */
+function renderNameHint({ names, subject }: ShownCertificate): string | undefined {
+  if (names.length > 0) return `Put one of its names into tls.server_name of this router: ${names.join(', ')}`;
+  const name = /(?:^|, )CN=([^,]+)/.exec(subject)?.[1];
+  if (name === undefined || isIP(name) !== 0) return undefined;
+  return `Put its name into tls.server_name of this router: ${name}`;
 }
 
-function renderTrustHint({ caPem, fingerprintSha256 }: RouterTls, shown: ShownCertificate | undefined): string {
+function renderTrustHint({ caPem, fingerprintSha256 }: RouterTls, shown: ShownCertificate): string {
   const authority = 'Put the certificate of its authority into the file of tls.ca_file';
-  if (!shown) return authority;
   // With tls.ca_file an authority must sign the certificate even if the fingerprint is pinned.
   const instead = caPem === undefined ? 'or' : 'or, without tls.ca_file,';
   if (fingerprintSha256 !== undefined) return `${authority}, or leave tls.ca_file away: the fingerprint is enough`;

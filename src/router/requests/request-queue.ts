@@ -55,7 +55,7 @@ export interface RetryAfter {
 /**
  * Carries out calls: one at a time, in the order of asking, each with valid credentials. What is safe to repeat is
  * repeated: anything that was refused with 401, once after a refresh and once after a login, unless it is known that this
- * router means a lack of rights; a GET that lost its kept connection, once; a GET or a login that is answered with 429 or
+ * router means a lack of rights; a GET whose kept connection was lost or silent, once; a GET or a login that is answered with 429 or
  * 503, up to three times in all, honouring a `Retry-After` of 15 seconds at most.
  * After a router was busy to the end of a call, further calls do not wait for it until one succeeds.
  */
@@ -276,7 +276,7 @@ export class RequestQueue {
   }
 }
 
-/** Returns true if the router closed a kept connection while it was used again. */
+/** Returns true if a kept connection was closed while it was used again, or swallowed the request. */
 function isStaleConnection(cause: RouterError): boolean {
   return cause.code === 'connect' && !cause.isUnsent;
 }

@@ -1,7 +1,7 @@
 import { type Clock, DeadlineExceeded, isPlainObject, parseJson, readString, type Secret } from '../../base/index.ts';
 import { RouterError } from '../errors.ts';
 import type { JsonAnswer } from './json-answer.ts';
-import { LOGIN_PATH, type TransportRequest } from './transport.ts';
+import { LOGIN_PATH, REFRESH_PATH, type TransportRequest } from './transport.ts';
 
 /** Event of the session with a router. */
 export type SessionEvent =
@@ -148,7 +148,7 @@ export class Session {
     let answer: JsonAnswer;
     try {
       const authorization = `Bearer ${tokens.refresh}`;
-      answer = await ask({ method: 'POST', path: '/auth/refresh', authorization }, signal);
+      answer = await ask({ method: 'POST', path: REFRESH_PATH, authorization }, signal);
     } catch (cause) {
       if (cause instanceof RouterError && cause.isUnsent) throw cause;
       this.#state = { name: 'none' };

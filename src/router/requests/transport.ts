@@ -1,5 +1,5 @@
 import type { Client, Dispatcher } from 'undici';
-import { type Clock, readVersion, type Secret } from '../../base/index.ts';
+import { type Clock, readVersion, type Secret, type Timer } from '../../base/index.ts';
 import { createOneConnectionClient } from '../../net/index.ts';
 import { type RouterWay, toConnectTimeoutMs } from '../connection/connection-attempt.ts';
 import { ConnectionLimit } from '../connection/connection-limit.ts';
@@ -15,7 +15,7 @@ import { StreamedExchange } from './streamed-exchange.ts';
 export interface TransportOptions extends RouterWay {
   /** Scheme, host, port and optional path prefix; the interface's own `/api/v2_0` is added here. */
   readonly url: string;
-  /** TLS settings for `https` URLs. Default: the system's authorities. */
+  /** TLS settings for `https` URLs. Default: the authorities of the system and of Node.js. */
   readonly tls?: RouterTls | undefined;
   /** Headers of every request. Those of the interface itself take precedence. */
   readonly headers?: Readonly<Record<string, Secret>> | undefined;
@@ -64,8 +64,12 @@ export interface TransportRequest {
 
 /** Bound of a JSON answer whose request has none: the largest, the names of all log files, is about one MiB. */
 const JSON_BYTES_MAX = 4 * 1024 * 1024;
+/** Share of the limit of a request for the first byte over a connection that was kept. */
+const SILENCE_SHARE = 0.5;
 /** The first request of a session: on a connection that is closed during it, nothing has been answered yet. */
 export const LOGIN_PATH = '/auth/login';
+/** Renews the token of a session, which a login does as well. */
+export const REFRESH_PATH = '/auth/refresh';
 /** Bytes of an unwanted body that are still read to keep the connection: about the cost of a TLS handshake. */
 const UNREAD_BYTES_MAX = 8 * 1024;
 /**
@@ -182,12 +186,29 @@ export class Transport {
     this.#connector.begin(onBroken);
     // Begun before the attempt to connect, whose limit may be as long: that of the request is what its caller knows.
     const limit = this.#timer.begin((cause) => answer.fail(cause));
+    const isWatched = this.#connector.isSilent && (options.method === 'GET' || options.path === REFRESH_PATH);
+    const silence = isWatched ? this.#awaitFirstByte(options, (cause) => answer.fail(cause)) : undefined;
     const answer = new StreamedExchange(this.#client, request, options.signal);
     const end = () => {
       limit.end();
+      silence?.cancel();
       this.#connector.end(onBroken);
     };
     return { answer, limit, end };
+  }
+
+  /**
+   * Gives up a connection that was kept, if nothing comes over it: a NAT may have forgotten it, and nobody tells. There is time left
+   * to ask again over a new one, or to log in over it.
+   */
+  #awaitFirstByte(options: TransportRequest, fail: (cause: RouterError) => void): Timer {
+    const { clock, requestTimeoutMs } = this.#options;
+    return clock.setTimer(requestTimeoutMs * SILENCE_SHARE, () => {
+      if (!this.#connector.isSilent) return;
+      this.#connector.giveUp();
+      const what = `${renderAttempt(options)} was not answered on a connection that had been idle`;
+      fail(new RouterError('connect', what, { disposition: 'retry' }));
+    });
   }
 
   /** Reads an answer that is no download. */

@@ -7,7 +7,7 @@ import type { NamedFileReader, TlsFiles } from './named-files.ts';
 
 /** Verification of the peer of a TLS connection, and the client certificate. */
 export interface TlsSettings {
-  /** Certificates of the authorities to trust instead of the system's, as PEM. */
+  /** Certificates of the authorities to trust instead of those of the system and of Node.js, as PEM. */
   readonly caPem: string | undefined;
   /** Name that the certificate must carry, when it is not the host of the URL. */
   readonly serverName: string | undefined;

@@ -1,5 +1,6 @@
 import { Agent } from 'undici';
 import { type Clock, parseJson, type Timer } from '../../base/index.ts';
+import { createConnector } from '../../net/index.ts';
 import type { LogLine } from '../api/logs.ts';
 import { ConcurrencyLimit } from '../concurrency-limit.ts';
 import type { RecordQuery, WebContent } from '../content.ts';
@@ -40,12 +41,13 @@ interface Follower {
 /** Follows the lines of other processes for the readers of this one. */
 export class PeerStreams {
   readonly #clock: Clock;
-  // The limits of time are those of readEvents(); undici's own timers are coarse.
-  readonly #agent = new Agent({ headersTimeout: 0, bodyTimeout: 0, pipelining: 1 });
+  readonly #agent: Agent;
   readonly #places = new ConcurrencyLimit(STREAMS_MAX);
 
   constructor(clock: Clock) {
     this.#clock = clock;
+    // The limits of time are those of readEvents(); undici's own timers are coarse.
+    this.#agent = new Agent({ headersTimeout: 0, bodyTimeout: 0, pipelining: 1, connect: createConnector(clock) });
   }
 
   /** Ends all streams. */

@@ -1,6 +1,6 @@
 import type { Agent } from 'undici';
 import { type Clock, openDeadline, renderErrorChain, type Timer } from '../../base/index.ts';
-import { createOneConnectionAgent, requestBounded } from '../../net/index.ts';
+import { createConnector, createOneConnectionAgent, requestBounded } from '../../net/index.ts';
 import type { FleetShards } from '../content.ts';
 
 /** A process of the fleet that does not answer, so that a page or list lacks what it has. */
@@ -81,13 +81,14 @@ export function toFault({ peers, names, others }: FleetShards, shard: number, er
 /** Asks the other processes of the fleet. Each has one connection, and a few seconds for each answer. */
 export class PeerClient {
   readonly #clock: Clock;
-  readonly #agent: Agent = createOneConnectionAgent({ keepAliveMs: KEPT_MS, connect: {} });
+  readonly #agent: Agent;
   /** By URL and path. */
   readonly #kept = new Map<string, { readonly atMs: number; readonly answer: Promise<PeerAnswer<unknown>> }>();
   #unwatched: Timer | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
+    this.#agent = createOneConnectionAgent({ keepAliveMs: KEPT_MS, connect: createConnector(clock) });
   }
 
   /** Asks all other processes, or one. Does not throw. */

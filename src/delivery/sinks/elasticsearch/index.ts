@@ -10,5 +10,6 @@ export const elasticsearch = defineSink({
   readSecrets: readWebSecrets,
   toSettings: (own) => own,
   toKeys: (own) => own,
-  open: (settings, { clock }) => createElasticsearchSink({ ...settings, tls: revealTls(settings.tls), clock }),
+  open: (settings, { clock, onShortHello }) =>
+    createElasticsearchSink({ ...settings, tls: revealTls(settings.tls), clock, onShortHello }),
 });

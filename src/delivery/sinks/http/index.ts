@@ -10,5 +10,6 @@ export const http = defineSink({
   readSecrets: readWebSecrets,
   toSettings: toHttpSettings,
   toKeys: toHttpKeys,
-  open: (settings, { clock }) => createHttpSink({ ...settings, tls: revealTls(settings.tls), clock }),
+  open: (settings, { clock, onShortHello }) =>
+    createHttpSink({ ...settings, tls: revealTls(settings.tls), clock, onShortHello }),
 });

@@ -10,5 +10,6 @@ export const loki = defineSink({
   readSecrets: readWebSecrets,
   toSettings: toLokiSettings,
   toKeys: toLokiKeys,
-  open: (settings, { clock, routers }) => createLokiSink({ ...settings, tls: revealTls(settings.tls), clock, routers }),
+  open: (settings, { clock, routers, onShortHello }) =>
+    createLokiSink({ ...settings, tls: revealTls(settings.tls), clock, routers, onShortHello }),
 });

@@ -10,5 +10,6 @@ export const nats = defineSink({
   readSecrets: readNatsSecrets,
   toSettings: toNatsSettings,
   toKeys: toNatsKeys,
-  open: (settings, { clock }) => createNatsSink({ ...settings, tls: revealTls(settings.tls), clock }),
+  open: (settings, { clock, onShortHello }) =>
+    createNatsSink({ ...settings, tls: revealTls(settings.tls), clock, onShortHello }),
 });

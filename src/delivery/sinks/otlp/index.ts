@@ -10,5 +10,6 @@ export const otlp = defineSink({
   readSecrets: readWebSecrets,
   toSettings: (own) => own,
   toKeys: (own) => own,
-  open: (settings, { clock, version }) => createOtlpSink({ ...settings, tls: revealTls(settings.tls), clock, version }),
+  open: (settings, { clock, version, onShortHello }) =>
+    createOtlpSink({ ...settings, tls: revealTls(settings.tls), clock, version, onShortHello }),
 });

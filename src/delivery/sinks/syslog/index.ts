@@ -10,5 +10,6 @@ export const syslog = defineSink({
   readSecrets: async (place, keys, reader) => ({ tls: await readPeerTls(place, keys.tls, reader) }),
   toSettings: toSyslogSettings,
   toKeys: toSyslogKeys,
-  open: (settings, { clock }) => createSyslogSink({ ...settings, tls: revealTls(settings.tls), clock }),
+  open: (settings, { clock, onShortHello }) =>
+    createSyslogSink({ ...settings, tls: revealTls(settings.tls), clock, onShortHello }),
 });

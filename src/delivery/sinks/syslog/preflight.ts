@@ -1,4 +1,5 @@
 import type { Clock } from '../../../base/index.ts';
+import type { ConnectionPlan } from '../../../net/index.ts';
 import { type ClientTls, renderListenAddress } from '../../../settings/index.ts';
 import type { PreflightFinding } from '../../contracts.ts';
 import { createTestRecord, toFailedFinding } from '../../preflight.ts';
@@ -24,6 +25,8 @@ export interface SyslogCollector {
   readonly graceMs: number;
   /** Source of the current time and of timers. */
   readonly clock: Clock;
+  /** As in {@link ConnectionPlan}. */
+  readonly onShortHello?: ConnectionPlan['onShortHello'];
 }
 
 /** Size that receivers should accept (RFC 5424, section 6.1; RFC 5425, section 4.3.1). Bytes. */

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { type Clock, renderDuration } from '../../../base/index.ts';
 import { SYSLOG_FACILITIES } from '../../../model/index.ts';
+import type { ConnectionPlan } from '../../../net/index.ts';
 import { type ClientTls, renderListenAddress } from '../../../settings/index.ts';
 import { ConnectionEnd } from '../../connection-end.ts';
 import type { BatchBounds, DeliveryReport, PreflightFinding, Refusal, Sink } from '../../contracts.ts';
@@ -25,6 +26,8 @@ export interface SyslogSinkOptions extends SyslogSettings {
   readonly graceMs?: number | undefined;
   /** Source of the current time and of timers. */
   readonly clock: Clock;
+  /** As in {@link ConnectionPlan}. */
+  readonly onShortHello?: ConnectionPlan['onShortHello'];
 }
 
 /**
@@ -132,12 +135,12 @@ class StreamSink extends SyslogSink {
 
   async #connect(signal: AbortSignal): Promise<SyslogStream> {
     if (this.#stream?.isOpen) return this.#stream;
-    const { name, host, port, protocol, tls = {}, clock } = this.options;
+    const { name, host, port, protocol, tls = {}, clock, onShortHello } = this.options;
     if (this.#stream && this.#isProven && this.connection) this.#hasEnded = true;
     this.#stream = undefined;
     this.#isProven = false;
     const place = { name, host, port, tls: protocol === 'tls' ? tls : undefined };
-    const stream = await SyslogStream.open({ ...place, clock }, signal);
+    const stream = await SyslogStream.open({ ...place, clock, onShortHello }, signal);
     stream.ended.catch(() => this.connection?.record(stream.endedMs));
     this.#stream = stream;
     return stream;

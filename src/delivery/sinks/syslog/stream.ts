@@ -1,24 +1,16 @@
 import { once } from 'node:events';
-import { connect as connectTcp, type Socket } from 'node:net';
-import { connect as connectTls, TLSSocket } from 'node:tls';
+import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import { type Clock, untilAborted } from '../../../base/index.ts';
-import { adviseUnreached, explainTls, readErrorCode, toTlsOptions } from '../../../net/index.ts';
-import { type ClientTls, renderListenAddress } from '../../../settings/index.ts';
+import { adviseUnreached, type ConnectionPlan, explainTls, openConnection, readErrorCode } from '../../../net/index.ts';
+import { renderListenAddress } from '../../../settings/index.ts';
 import { DeliveryError } from '../../errors.ts';
 import { FINGERPRINT_HINT, findTlsFault, toTlsError } from '../../tls.ts';
 
 /** The collector that takes a stream, and the limits of its connection. */
-export interface SyslogStreamOptions {
+export interface SyslogStreamOptions extends ConnectionPlan {
   /** Name of the sink. */
   readonly name: string;
-  /** Host name or IP address of the collector. */
-  readonly host: string;
-  /** TCP port of the collector. */
-  readonly port: number;
-  /** TLS settings; absent = no TLS. */
-  readonly tls?: ClientTls | undefined;
-  /** Source of the current time and of timers. */
-  readonly clock: Clock;
 }
 
 /** Idle time before TCP keep-alive probes. Milliseconds. */
@@ -50,21 +42,19 @@ export class SyslogStream {
     signal.throwIfAborted();
     const { name, host, port, tls, clock } = options;
     const place = renderListenAddress({ host, port });
-    const socket = tls ? connectTls({ ...toTlsOptions(tls, host), host, port }) : connectTcp({ host, port });
-    socket.setNoDelay(true).setKeepAlive(true, KEEP_ALIVE_MS);
     try {
-      await once(socket, tls ? 'secureConnect' : 'connect', { signal });
+      const socket = await openConnection(options, signal);
       const fault = tls && socket instanceof TLSSocket ? findTlsFault(tls, socket) : undefined;
       if (fault !== undefined) {
+        socket.destroy();
         throw new DeliveryError('misconfigured', `Sink ${name} does not trust ${place}: ${fault}`, {
           disposition: 'operator',
           hint: FINGERPRINT_HINT,
         });
       }
+      socket.setKeepAlive(true, KEEP_ALIVE_MS);
       return new SyslogStream(socket, place, clock);
     } catch (cause) {
-      // An error without a listener would end the process.
-      socket.on('error', () => {}).destroy();
       if (signal.aborted) throw signal.reason;
       throw toTlsError(cause, name, place) ?? toSocketError(`Sink ${name} could not connect to ${place}`, cause);
     }
