@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { glob } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { SAMPLES } from './support/sampled.ts';
 
 const ROOT = join(import.meta.dirname, '..');
+/** Of Debian's essential packages and of what README asks for; small-disk.ts tries whether it may mount. */
+const ALWAYS_THERE = /^(bash|env|find|mount|npm|nsenter|prlimit|rm|setpriv|sh|sleep|tar|umount|unshare|which)$/;
 
 async function readSources(): Promise<Map<string, string>> {
   const files = await Array.fromAsync(glob('test/**/*.ts', { cwd: ROOT }));
@@ -46,4 +48,20 @@ test('no test replaces a module: Node.js imports them itself, and would go on wi
     /\bvi\s*\.(mock|doMock|hoisted|importActual)\b/.test(source),
   );
   expect(found.map(([file]) => file)).toEqual([]);
+});
+
+test('a test starts no program that is missing on some Debian but through withPrograms(), which skips it by name there', async () => {
+  const sources = await readSources();
+  const found: string[] = [];
+  for (const [file, source] of sources) {
+    if (!file.endsWith('.test.ts')) continue;
+    const imported = [...source.matchAll(/ from '(\.[^']+)'/g)].map(([, path = '']) => join(dirname(file), path));
+    for (const text of [source, ...imported.map((path) => sources.get(path) ?? '')]) {
+      for (const [, name = ''] of text.matchAll(/\b(?:startProgram|(?:spawn|execFile)(?:Sync)?)\(\s*'([^'/]+)'/g)) {
+        const isNeeded = new RegExp(`(withPrograms\\(|,)\\s*\\[('[\\w-]+', )*'${name}'`).test(source);
+        if (!isNeeded && !ALWAYS_THERE.test(name)) found.push(`${file}: ${name}`);
+      }
+    }
+  }
+  expect(found).toEqual([]);
 });

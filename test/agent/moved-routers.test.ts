@@ -16,7 +16,7 @@ import { answerJson, openRouter } from '../router/http-router.ts';
 import { differences } from '../schedule/scheduler-bench.ts';
 import { createCollectingLogger } from '../support/collecting-logger.ts';
 import { createClusterBench } from '../support/store-bench.ts';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 import {
   createModule,
   createRouterSettings,
@@ -25,8 +25,6 @@ import {
   openRouterAgent,
   SECOND_MS,
 } from './router-agent-bench.ts';
-
-const natsServer = findTool('nats-server');
 
 const NAMES = Array.from({ length: 64 }, (_, index) => `plant-${index}`);
 /** Short, so that the first polls of a few routers are spread over all of it. */
@@ -173,8 +171,8 @@ test('a replica that had no router does not poll those that it takes all at once
   expect(counts.size).toBeGreaterThan(0.7 * own.length);
 });
 
-test.skipIf(natsServer.isMissing)(
-  `the gaps that one replica has found are told by the one that has the router next, from its start on${natsServer.note}`,
+withPrograms(['nats-server'], test)(
+  'the gaps that one replica has found are told by the one that has the router next, from its start on',
   { timeout: 30_000 },
   async () => {
     await using engine = await createClusterBench();
@@ -197,8 +195,8 @@ test.skipIf(natsServer.isMissing)(
   },
 );
 
-test.skipIf(natsServer.isMissing)(
-  `a router whose logs another replica has moved on shows the gaps of that one with its next look at them${natsServer.note}`,
+withPrograms(['nats-server'], test)(
+  'a router whose logs another replica has moved on shows the gaps of that one with its next look at them',
   { timeout: 30_000 },
   async () => {
     await using engine = await createClusterBench();

@@ -5,11 +5,10 @@ import { credsAuthenticator } from '@nats-io/transport-node';
 import { expect, test } from 'vitest';
 import { createNatsAccount } from '../support/sinks/nats-account.ts';
 import { type NatsServerOptions, openNatsServer } from '../support/sinks/nats-server.ts';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 import { createTestAuthority } from '../web/certificates.ts';
 import { runCommand } from './run-command.ts';
 
-const natsServer = findTool('nats-server');
 const TLS = 'tls { cert_file: "FOLDER/cert.pem", key_file: "FOLDER/key.pem", ca_file: "FOLDER/ca.pem", timeout: 5 }';
 
 /** A server, and the keys of `cluster.nats` with which it lets a replica in. */
@@ -62,8 +61,8 @@ function createWays(): ReadonlyMap<string, Way> {
 
 const ways = createWays();
 
-test.skipIf(natsServer.isMissing).for([...ways.keys()])(
-  `lease, stream and dead letters of a cluster are used with %s, and without it nothing is${natsServer.note}`,
+withPrograms(['nats-server'], test.for([...ways.keys()]))(
+  'lease, stream and dead letters of a cluster are used with %s, and without it nothing is',
   async (name) => {
     const { server: options, files, keys } = ways.get(name) ?? expect.unreachable('there is no such way');
     await using server = await openNatsServer(options);

@@ -6,13 +6,11 @@ import { createSystemClock } from '../../src/base/index.ts';
 import { Membership } from '../../src/cluster/index.ts';
 import { loadConfig } from '../../src/config/index.ts';
 import { openNatsServer } from '../support/sinks/nats-server.ts';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 import { runCommand } from './run-command.ts';
 
-const natsServer = findTool('nats-server');
-
-test.skipIf(natsServer.isMissing)(
-  `cluster init sets up what replicas need, and cluster status lists them${natsServer.note}`,
+withPrograms(['nats-server'], test)(
+  'cluster init sets up what replicas need, and cluster status lists them',
   async () => {
     await using server = await openNatsServer();
     await using folder = await mkdtempDisposable(join(tmpdir(), 'router-exporter-cluster-'));

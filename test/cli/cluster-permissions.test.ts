@@ -4,13 +4,11 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openNatsServer } from '../support/sinks/nats-server.ts';
 import { commitOf, createStoreFolder } from '../support/store-folder.ts';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 import { runCommand } from './run-command.ts';
 
-const natsServer = findTool('nats-server');
-
-test.skipIf(natsServer.isMissing)(
-  `every command but cluster init works with the permissions of a replica, which docs/cluster.md lists${natsServer.note}`,
+withPrograms(['nats-server'], test)(
+  'every command but cluster init works with the permissions of a replica, which docs/cluster.md lists',
   async () => {
     const text = await readFile(new URL('../../docs/cluster.md', import.meta.url), 'utf8');
     const users = /authorization \{[\s\S]*?\n\}/.exec(text)?.[0] ?? '';

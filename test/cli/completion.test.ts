@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 import { runCommand } from './run-command.ts';
 
 let folder: string;
@@ -39,8 +39,7 @@ const CASES: readonly (readonly [typed: string, offered: readonly string[], othe
 ];
 
 for (const shell of ['bash', 'zsh', 'fish'] as const) {
-  const tool = findTool(shell);
-  describe.skipIf(tool.isMissing)(`the completion of ${shell}${tool.note}`, () => {
+  withPrograms([shell], describe)(`the completion of ${shell}`, () => {
     test('is a script that the shell takes', () => {
       expect(spawnSync(shell, ['-n', join(folder, shell)], { encoding: 'utf8' })).toMatchObject({
         status: 0,

@@ -4,10 +4,9 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openNatsServer } from '../support/sinks/nats-server.ts';
 import { commitOf, createStoreFolder, drain, type StoreFolder } from '../support/store-folder.ts';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 import { runCommand } from './run-command.ts';
 
-const natsServer = findTool('nats-server');
 const ROUTERS = ['hall-1', 'plant-7', 'plant-8'];
 
 /** Each router leaves a position, a record that no sink has, and a dead letter. */
@@ -87,8 +86,8 @@ test('state export and state import move the routers that --routers names, from 
   expect(listLeft(to)).toEqual({ ...only('hall-1', 'plant-7'), records: ['plant-7', 'hall-1'] });
 });
 
-test.skipIf(natsServer.isMissing)(
-  `state import and state export move the routers that --routers names, into a cluster and out of it, and leave the others${natsServer.note}`,
+withPrograms(['nats-server'], test)(
+  'state import and state export move the routers that --routers names, into a cluster and out of it, and leave the others',
   async () => {
     await using server = await openNatsServer();
     await using folder = await mkdtempDisposable(join(tmpdir(), 'router-exporter-state-'));

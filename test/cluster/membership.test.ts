@@ -10,9 +10,8 @@ import {
   withBucket,
 } from '../../src/cluster/index.ts';
 import { type NatsServer, openNatsServer } from '../support/sinks/nats-server.ts';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 
-const natsServer = findTool('nats-server');
 const clock = createSystemClock();
 const ROUTERS = ['plant-1', 'plant.2', 'plant-3', 'plant-4'];
 const LEASE_MS = 3000;
@@ -57,7 +56,7 @@ function join(server: NatsServer, replica: string, settings = createSettings(ser
   return { membership, events, listMembers };
 }
 
-describe.skipIf(natsServer.isMissing)(`membership in a real bucket${natsServer.note}`, () => {
+withPrograms(['nats-server'], describe)('membership in a real bucket', () => {
   test('replicas see each other, agree about the owners, and one that leaves is gone at once', async () => {
     const server = await openServer();
     const [a, b] = [join(server, 'a'), join(server, 'b')];

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { startPrometheus } from '../support/prometheus-server.ts';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 import { startLivelyFleet } from './lively-fleet.ts';
 import {
   listColumnLabels,
@@ -10,8 +10,6 @@ import {
   readDashboards,
   replaceVariables,
 } from './read-dashboards.ts';
-
-const prometheus = findTool('prometheus');
 
 /** Queries that give nothing here, and why that is right. By the panel, or the panel and the query. */
 const MAY_BE_EMPTY: Readonly<Record<string, string>> = {
@@ -60,8 +58,8 @@ async function ask(address: string, { expr, isRange }: QueryOfDashboard): Promis
   return (await response.json()) as Answer;
 }
 
-test.skipIf(prometheus.isMissing)(
-  `every query of the dashboards runs on a Prometheus that scrapes a fleet, and gives the series and labels that are shown${prometheus.note}`,
+withPrograms(['prometheus'], test)(
+  'every query of the dashboards runs on a Prometheus that scrapes a fleet, and gives the series and labels that are shown',
   { timeout: 120_000 },
   async () => {
     await using fleet = await startLivelyFleet();

@@ -13,11 +13,10 @@ import { openHttpServer } from '../support/sinks/http-server.ts';
 import { openLokiServer } from '../support/sinks/loki-server.ts';
 import { openNatsServer } from '../support/sinks/nats-server.ts';
 import { openOtlpServer } from '../support/sinks/otlp-server.ts';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 
 const NOW_MS = Date.UTC(2026, 10, 21, 12);
 const MINUTE_MS = 60_000;
-const natsServer = findTool('nats-server');
 
 /** Spool, worker and retry loop of one sink, as the agent has them, on a stepped clock. */
 function openLine(create: (common: Common) => Sink) {
@@ -202,8 +201,8 @@ test('case 67: OTLP answers 200 and has rejected three: they are counted and tol
   expect(line.isDone()).toBe(true);
 });
 
-test.skipIf(natsServer.isMissing)(
-  `case 68: NATS acknowledges a repeat as a duplicate: it counts as delivered${natsServer.note}`,
+withPrograms(['nats-server'], test)(
+  'case 68: NATS acknowledges a repeat as a duplicate: it counts as delivered',
   async () => {
     await using server = await openNatsServer();
     await server.addStream({ name: 'LOGS', subjects: ['logs.>'] });

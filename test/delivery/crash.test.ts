@@ -11,17 +11,16 @@ import { openElasticsearchServer } from '../support/sinks/elasticsearch-server.t
 import { readRotatedRecords } from '../support/sinks/file-records.ts';
 import { openHttpServer } from '../support/sinks/http-server.ts';
 import { openNatsServer } from '../support/sinks/nats-server.ts';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 
 const CHILD = bundledChild(new URL('../support/killed-workers.child.ts', import.meta.url));
-const natsServer = findTool('nats-server');
 const KILLS = sampled('kills of delivery workers', 200, 6);
 /** More points than a process comes to between two kills, so that most of them end by one. */
 const POINTS_MAX = 40;
 const RECORDS_PER_KILL = 25;
 
-test.skipIf(natsServer.isMissing)(
-  `${KILLS} kills -9 at seeded points lose no record at any of four sinks, and those with a key hold each once${sampleNote('kills of delivery workers')}${natsServer.note}`,
+withPrograms(['nats-server'], test)(
+  `${KILLS} kills -9 at seeded points lose no record at any of four sinks, and those with a key hold each once${sampleNote('kills of delivery workers')}`,
   async () => {
     const folder = await mkdtemp(join(tmpdir(), 'router-exporter-crash-'));
     try {

@@ -16,12 +16,10 @@ import {
   listMounts,
 } from '../support/compose-file.ts';
 import { openLokiServer } from '../support/sinks/loki-server.ts';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 
 const FOLDER = fileURLToPath(new URL('../../deploy/compose/', import.meta.url));
 const FILE = join(FOLDER, 'compose.yaml');
-const compose = findTool('docker-compose');
-const promtool = findTool('promtool');
 const text = readFileSync(FILE, 'utf8');
 
 /** What the services mount, laid out: `<tree>/<service>/<path in its container>`. */
@@ -32,17 +30,16 @@ const mounts = () => Object.values(file.services).flatMap(listMounts);
 const inService = (name: string, path: string) => join(tree, name, path);
 const readYaml = (name: string, path: string): unknown => parse(readFileSync(inService(name, path), 'utf8'));
 
-beforeAll(() => {
-  tree = mkdtempSync(join(tmpdir(), 'router-exporter-compose-'));
-  if (compose.isMissing) return;
-  const checked = checkComposeFile(FILE);
-  if (checked.file === undefined) throw new SyntaxError(checked.complaint);
-  file = checked.file;
-  for (const [name, one] of Object.entries(file.services)) layOutMounts(one, join(tree, name));
-});
-afterAll(() => rmSync(tree, { recursive: true, force: true }));
+withPrograms(['docker-compose'], describe)('the compose file', () => {
+  beforeAll(() => {
+    tree = mkdtempSync(join(tmpdir(), 'router-exporter-compose-'));
+    const checked = checkComposeFile(FILE);
+    if (checked.file === undefined) throw new SyntaxError(checked.complaint);
+    file = checked.file;
+    for (const [name, one] of Object.entries(file.services)) layOutMounts(one, join(tree, name));
+  });
+  afterAll(() => rmSync(tree, { recursive: true, force: true }));
 
-describe.skipIf(compose.isMissing)(`the compose file${compose.note}`, () => {
   test.for([
     ['beside the services', `${text}\nservises: {}\n`, 'servises'],
     ['in a service', text.replace('    image: grafana/loki', '    imagee: x\n    image: grafana/loki'), 'imagee'],
@@ -198,11 +195,8 @@ describe.skipIf(compose.isMissing)(`the compose file${compose.note}`, () => {
       'max_age: 7d',
     );
   });
-});
 
-describe.skipIf(compose.isMissing || promtool.isMissing)(
-  `the Prometheus of the compose file${compose.note || promtool.note}`,
-  () => {
+  withPrograms(['docker-compose', 'promtool'], describe)('the Prometheus of the compose file', () => {
     const CONFIG = '/etc/prometheus/prometheus.yml';
     const check = (path: string) => spawnSync('promtool', ['check', 'config', path], { encoding: 'utf8' });
 
@@ -235,8 +229,8 @@ describe.skipIf(compose.isMissing || promtool.isMissing)(
       );
       expect(withRule).toMatchObject({ status: 1, stderr: expect.stringContaining('parse error') });
     });
-  },
-);
+  });
+});
 
 interface Rules {
   readonly groups: readonly object[];

@@ -8,15 +8,14 @@ import { createSystemClock } from '../../src/base/index.ts';
 import { startSimulator } from '../../src/simulator/index.ts';
 import { fetchRuntime } from '../../tools/package.ts';
 import { startProgram } from '../support/child.ts';
-import { arm64Root, cleanRoot, layOutRoot, openCleanRoot } from '../support/clean-root.ts';
+import { layOutRoot, NO_ROOT, openCleanRoot } from '../support/clean-root.ts';
 import { buildInFolder, parseDockerfile, readWords } from '../support/dockerfile.ts';
 import { listElf } from '../support/elf.ts';
 import { sampled, sampleNote } from '../support/sampled.ts';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const DOCKERFILE = join(ROOT, 'deploy/container/Dockerfile');
-const hadolint = findTool('hadolint');
 const stages = parseDockerfile(readFileSync(DOCKERFILE, 'utf8'));
 const last = stages.at(-1)?.instructions ?? [];
 /** What stands behind a keyword of the last stage. */
@@ -25,7 +24,7 @@ const STATE = lastOf('VOLUME');
 /** Three systems, two installations, and a compiler, on a busy machine. */
 const BUILD_MS_MAX = 10 * 60_000;
 
-describe.skipIf(hadolint.isMissing)(`hadolint${hadolint.note}`, () => {
+withPrograms(['hadolint'], describe)('hadolint', () => {
   const lint = (text: string) => spawnSync('hadolint', ['-'], { encoding: 'utf8', input: text });
 
   test('finds no fault in the Dockerfile', () => {
@@ -58,8 +57,8 @@ mount -t tmpfs tmp "$0/tmp"
 mount -t tmpfs -o uid=10001,gid=10001,mode=0700 state "$0${STATE}"
 exec chroot --userspec=${lastOf('USER')} "$0" "$@"`;
 
-describe.skipIf(sampled('container image', false, true) || cleanRoot.isMissing)(
-  `the image, built in a bare Debian 12${sampleNote('container image')}${cleanRoot.note}`,
+withPrograms(['clean-root'], describe.skipIf(sampled('container image', false, true) || NO_ROOT !== ''))(
+  `the image, built in a bare Debian 12${sampleNote('container image')}${NO_ROOT}`,
   () => {
     let folder: string;
     let image: string;
@@ -125,8 +124,8 @@ sinks: [{ name: console, type: stdout }]
       expect(simulator.routers[0]?.counters).toMatchObject({ logouts: 1 });
     });
 
-    test.skipIf(arm64Root.isMissing)(
-      `is the same program on arm64, in an emulator${arm64Root.note}`,
+    withPrograms(['qemu-aarch64-static'], test)(
+      'is the same program on arm64, in an emulator',
       { timeout: BUILD_MS_MAX },
       () => {
         using root = openCleanRoot('arm64');

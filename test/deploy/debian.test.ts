@@ -19,16 +19,14 @@ import { startSimulator } from '../../src/simulator/index.ts';
 import { bootedRoot, bootSystemd } from '../support/booted-root.ts';
 import { copyCheckout } from '../support/checkout.ts';
 import type { Program } from '../support/child.ts';
-import { arm64Root, cleanRoot, openCleanRoot } from '../support/clean-root.ts';
+import { NO_ROOT, openCleanRoot } from '../support/clean-root.ts';
 import { listElf, listFiles } from '../support/elf.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { sampled, sampleNote } from '../support/sampled.ts';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
-const dpkg = findTool('dpkg-deb');
-const lintian = findTool('lintian');
 const NEXT_VERSION = '99.0.0';
 const CONFIG = 'etc/router-exporter/router-exporter.yaml';
 /** What an administrator writes into {@link CONFIG}. */
@@ -46,8 +44,8 @@ describe('the scripts of the Debian package', () => {
   });
 });
 
-describe.skipIf(sampled('Debian package', false, true) || dpkg.isMissing)(
-  `the Debian package${sampleNote('Debian package')}${dpkg.note}`,
+withPrograms(['dpkg-deb'], describe.skipIf(sampled('Debian package', false, true)))(
+  `the Debian package${sampleNote('Debian package')}`,
   () => {
     let folder: string;
     /** Makes the package as docs/install.md says, in a checkout of its own, and returns the file. */
@@ -78,7 +76,7 @@ describe.skipIf(sampled('Debian package', false, true) || dpkg.isMissing)(
     }, BUILD_MS_MAX);
     afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-    test.skipIf(lintian.isMissing)(`passes lintian${lintian.note}`, { timeout: BUILD_MS_MAX }, () => {
+    withPrograms(['lintian'], test)('passes lintian', { timeout: BUILD_MS_MAX }, () => {
       const { status, stdout } = spawnSync('lintian', ['--fail-on', 'error,warning', file], { encoding: 'utf8' });
       expect({ status, stdout }).toEqual({ status: 0, stdout: '' });
     });
@@ -95,8 +93,8 @@ describe.skipIf(sampled('Debian package', false, true) || dpkg.isMissing)(
       expect(existsSync(join(content, 'usr/share/doc/router-exporter/node-LICENSE.gz'))).toBe(true);
     });
 
-    test.skipIf(cleanRoot.isMissing)(
-      `is installed, upgraded, removed and purged in a bare Debian 12${cleanRoot.note}`,
+    withPrograms(['clean-root'], test.skipIf(NO_ROOT !== ''))(
+      `is installed, upgraded, removed and purged in a bare Debian 12${NO_ROOT}`,
       { timeout: BUILD_MS_MAX },
       async () => {
         using root = openCleanRoot();
@@ -164,8 +162,8 @@ describe.skipIf(sampled('Debian package', false, true) || dpkg.isMissing)(
       },
     );
 
-    test.skipIf(cleanRoot.isMissing || bootedRoot.isMissing)(
-      `runs as a service of a real systemd: start, status, reload, watchdog, upgrade and removal${cleanRoot.note || bootedRoot.note}`,
+    withPrograms(['clean-root'], test.skipIf(NO_ROOT !== '' || bootedRoot.isMissing))(
+      `runs as a service of a real systemd: start, status, reload, watchdog, upgrade and removal${NO_ROOT || bootedRoot.note}`,
       { timeout: BUILD_MS_MAX },
       async () => {
         await using simulator = await startSimulator({ routers: 1, clock: createSystemClock(), seed: 1 });
@@ -241,8 +239,8 @@ describe.skipIf(sampled('Debian package', false, true) || dpkg.isMissing)(
       },
     );
 
-    test.skipIf(arm64Root.isMissing)(
-      `runs on arm64 as well, in an emulator${arm64Root.note}`,
+    withPrograms(['clean-root', 'qemu-aarch64-static'], test.skipIf(NO_ROOT !== ''))(
+      `runs on arm64 as well, in an emulator${NO_ROOT}`,
       { timeout: BUILD_MS_MAX },
       () => {
         using root = openCleanRoot('arm64');

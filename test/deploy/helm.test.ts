@@ -10,11 +10,9 @@ import { startSimulator } from '../../src/simulator/index.ts';
 import { startRouterExporter } from '../support/child.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { sampled, sampleNote } from '../support/sampled.ts';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 
 const CHART = fileURLToPath(new URL('../../deploy/helm', import.meta.url));
-const helm = findTool('helm');
-const checker = findTool('check-manifests');
 const read = (name: string) => readFileSync(join(CHART, name), 'utf8');
 const defaults = parse(read('values.yaml')) as Record<string, unknown>;
 const page = read('README.md');
@@ -170,7 +168,7 @@ function flatten(values: Readonly<Record<string, unknown>>, schema: Schema, pref
   ) as Record<string, unknown>;
 }
 
-describe.skipIf(helm.isMissing)(`Helm${helm.note}`, () => {
+withPrograms(['helm'], describe)('Helm', () => {
   test.for(VALUES)('finds no fault in the chart with %s', ([, values]) => {
     expect(runHelm(['lint', '--strict'], values)).toMatchObject({ status: 0, stderr: '' });
   });
@@ -290,8 +288,8 @@ function layOut(top: string, path: string, data: Readonly<Record<string, string>
   for (const [name, content] of Object.entries(data)) writeFileSync(join(top, path, name), content, { mode: 0o600 });
 }
 
-describe.skipIf(helm.isMissing || checker.isMissing)(
-  `the schemas of Kubernetes${sampleNote('schemas of Kubernetes')}${helm.note || checker.note}`,
+withPrograms(['helm', 'check-manifests'], describe)(
+  `the schemas of Kubernetes${sampleNote('schemas of Kubernetes')}`,
   () => {
     /** Checks all of these at once: each start of the program costs half a second of the processor. */
     const check = (version: string, all: readonly string[]) => {

@@ -4,11 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 import { listAlerts, PROMETHEUS_FOLDER, readShippedRules } from './rules-files.ts';
 
-const amtool = findTool('amtool');
-const promtool = findTool('promtool');
 const EXAMPLE = `${PROMETHEUS_FOLDER}/examples/alertmanager.yaml`;
 
 interface AlertmanagerConfig {
@@ -40,19 +38,16 @@ function select(matchers: readonly string[], alerts: readonly string[]): readonl
   }, alerts);
 }
 
-test.skipIf(amtool.isMissing)(
-  `amtool accepts the example for the Alertmanager, and refuses one with a fault${amtool.note}`,
-  () => {
-    expect(checkWith((text) => text)).toBe(0);
-    expect(checkWith((text) => text.replace('receiver: pager', 'receiver: peger'))).not.toBe(0);
-    expect(checkWith((text) => text.replace('group_wait:', 'group_weit:'))).not.toBe(0);
-    expect(checkWith((text) => text.replace('[maintenance]', '[maintenence]'))).not.toBe(0);
-    expect(checkWith((text) => text.replace('"RouterDown"', 'RouterDown"'))).not.toBe(0);
-  },
-);
+withPrograms(['amtool'], test)('amtool accepts the example for the Alertmanager, and refuses one with a fault', () => {
+  expect(checkWith((text) => text)).toBe(0);
+  expect(checkWith((text) => text.replace('receiver: pager', 'receiver: peger'))).not.toBe(0);
+  expect(checkWith((text) => text.replace('group_wait:', 'group_weit:'))).not.toBe(0);
+  expect(checkWith((text) => text.replace('[maintenance]', '[maintenence]'))).not.toBe(0);
+  expect(checkWith((text) => text.replace('"RouterDown"', 'RouterDown"'))).not.toBe(0);
+});
 
-test.skipIf(amtool.isMissing)(
-  `the example wakes somebody for what is critical, and tells nobody what is for information${amtool.note}`,
+withPrograms(['amtool'], test)(
+  'the example wakes somebody for what is critical, and tells nobody what is for information',
   () => {
     const route = (...labels: string[]) =>
       spawnSync('amtool', ['config', 'routes', 'test', `--config.file=${EXAMPLE}`, ...labels], {
@@ -88,7 +83,7 @@ test('every name and pattern in the inhibitions of the example matches alerts th
   expect(silencers('RouterLogGap')).toEqual(['RouterAgentDown']);
 });
 
-test.skipIf(promtool.isMissing)(`promtool accepts both examples for Prometheus, with the rules${promtool.note}`, () => {
+withPrograms(['promtool'], test)('promtool accepts both examples for Prometheus, with the rules', () => {
   const folder = mkdtempSync(join(tmpdir(), 'router-exporter-scrape-'));
   try {
     for (const name of ['prometheus', 'prometheus-sd']) {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { sampled, sampleNote } from '../support/sampled.ts';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 import {
   LOKI_RULES,
   listAlerts,
@@ -16,7 +16,6 @@ import {
   readShippedRules,
 } from './rules-files.ts';
 
-const promtool = findTool('promtool');
 const TESTS = listYaml(`${PROMETHEUS_FOLDER}/tests`);
 /** The expression that leaves out no alert. */
 const EVERY_ALERT = /^count by \([\w, ]+\) \(ALERTS\{alertstate="firing"\}\)$/;
@@ -41,7 +40,7 @@ function checkWith(change: (text: string) => string) {
   }
 }
 
-test.skipIf(promtool.isMissing)(`promtool finds no fault in the rules${promtool.note}`, () => {
+withPrograms(['promtool'], test)('promtool finds no fault in the rules', () => {
   const files = [...listYaml(PROMETHEUS_FOLDER), `${PROMETHEUS_FOLDER}/examples/settings.yaml`];
   for (const file of files) {
     const { status, output } = runPromtool('check', 'rules', '--lint=all', '--lint-fatal', file);
@@ -49,7 +48,7 @@ test.skipIf(promtool.isMissing)(`promtool finds no fault in the rules${promtool.
   }
 });
 
-test.skipIf(promtool.isMissing)(`promtool refuses rules with a fault${promtool.note}`, () => {
+withPrograms(['promtool'], test)('promtool refuses rules with a fault', () => {
   const faults: readonly ((text: string) => string)[] = [
     (text) => text.replace('severity: warning', 'severity: ['),
     (text) => text.replace('router_flash_ok == 0', 'router_flash_ok =='),
@@ -61,8 +60,8 @@ test.skipIf(promtool.isMissing)(`promtool refuses rules with a fault${promtool.n
   expect(checkWith((text) => text).status).toBe(0);
 });
 
-test.skipIf(promtool.isMissing)(
-  `every alert fires, and does not fire, as the tests for promtool say${sampleNote('tests of alerts')}${promtool.note}`,
+withPrograms(['promtool'], test)(
+  `every alert fires, and does not fire, as the tests for promtool say${sampleNote('tests of alerts')}`,
   { timeout: 240_000 },
   () => {
     const part = TESTS.filter((_file, index) => index % 8 === 3);

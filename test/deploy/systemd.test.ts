@@ -7,12 +7,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createSystemClock } from '../../src/base/index.ts';
 import { startSimulator } from '../../src/simulator/index.ts';
 import { PROGRAM, startProgram } from '../support/child.ts';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 
 const FOLDER = fileURLToPath(new URL('../../deploy/systemd/', import.meta.url));
-const analyze = findTool('systemd-analyze');
-const notify = findTool('systemd-notify');
-const python = findTool('python3');
 const unit = readFileSync(join(FOLDER, 'router-exporter.service'), 'utf8');
 /** The exposure that systemd 252 counts: 0 is nothing, 10 everything. The unit has 1.3: its network alone is 0.8, its reports are 0.2. */
 const EXPOSURE_MAX = 1.3;
@@ -57,7 +54,7 @@ function analyzeUnit(text: string, ...args: string[]) {
 }
 const verify = (text: string) => analyzeUnit(text, 'verify', '--man=no');
 
-describe.skipIf(analyze.isMissing)(`systemd-analyze${analyze.note}`, () => {
+withPrograms(['systemd-analyze'], describe)('systemd-analyze', () => {
   test('finds no fault in the unit', () => {
     expect(verify(unit)).toMatchObject({ status: 0, stderr: '' });
   });
@@ -133,8 +130,8 @@ describe('the unit', () => {
     expect(simulator.routers[0]?.counters).toMatchObject({ logouts: 1 });
   });
 
-  test.skipIf(notify.isMissing || python.isMissing)(
-    `reports its start, a reload, that it is alive, and its end to systemd${notify.note || python.note}`,
+  withPrograms(['systemd-notify', 'python3'], test)(
+    'reports its start, a reload, that it is alive, and its end to systemd',
     async () => {
       expect([valuesOf('Type'), valuesOf('NotifyAccess')]).toEqual([['notify'], ['all']]);
       const socket = join(folder, 'notify');

@@ -7,11 +7,8 @@ import { openClusterWorld } from '../support/cluster-world.ts';
 import { sampled, sampleNote } from '../support/sampled.ts';
 import { findRepeats } from '../support/sink-repeats.ts';
 import { openNatsServer } from '../support/sinks/nats-server.ts';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 
-const natsServer = findTool('nats-server');
-const isLeftOut = sampled('faults of a cluster', natsServer.isMissing, true);
-const note = `${sampleNote('faults of a cluster')}${natsServer.note}`;
 const ROUTERS = 12;
 const LEASE_MS = 3000;
 const WRITE_EVERY_MS = 200;
@@ -28,8 +25,11 @@ function findHeir(): string {
   return ['b', 'c', 'd', 'e', 'f', 'g'].find(isHeir) ?? expect.unreachable('the sink stays where it is');
 }
 
-test.skipIf(isLeftOut).for(['SIGKILL', 'SIGSTOP'] as const)(
-  `another replica serves the sink of one that gets %s in the middle of a batch: it sends that batch again, nothing is missing, and the cursor never goes back${note}`,
+withPrograms(
+  ['nats-server'],
+  test.skipIf(sampled('faults of a cluster', false, true)).for(['SIGKILL', 'SIGSTOP'] as const),
+)(
+  `another replica serves the sink of one that gets %s in the middle of a batch: it sends that batch again, nothing is missing, and the cursor never goes back${sampleNote('faults of a cluster')}`,
   { timeout: 180_000 },
   async (signal) => {
     await using server = await openNatsServer();
@@ -79,8 +79,8 @@ test.skipIf(isLeftOut).for(['SIGKILL', 'SIGSTOP'] as const)(
   },
 );
 
-test.skipIf(isLeftOut)(
-  `a sink that moves to a replica that joins, while the receiver has yet to answer, moves behind the answer: no record comes twice${note}`,
+withPrograms(['nats-server'], test.skipIf(sampled('faults of a cluster', false, true)))(
+  `a sink that moves to a replica that joins, while the receiver has yet to answer, moves behind the answer: no record comes twice${sampleNote('faults of a cluster')}`,
   { timeout: 120_000 },
   async () => {
     await using server = await openNatsServer();

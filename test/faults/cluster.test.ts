@@ -8,11 +8,8 @@ import { openCuttableLines } from '../support/cuttable-lines.ts';
 import { sampled, sampleNote } from '../support/sampled.ts';
 import { findRepeats, type GoesOn } from '../support/sink-repeats.ts';
 import { openNatsCluster } from '../support/sinks/nats-cluster.ts';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 
-const natsServer = findTool('nats-server');
-const isLeftOut = sampled('faults of a cluster', natsServer.isMissing, true);
-const note = `${sampleNote('faults of a cluster')}${natsServer.note}`;
 const ROUTERS = 300;
 const LEASE_MS = 5000;
 const TAKEOVER_MS_MAX = LEASE_MS + 5000;
@@ -153,8 +150,8 @@ async function restartAll({ world, replicas }: Stage): Promise<void> {
   }
 }
 
-test.skipIf(isLeftOut)(
-  `of three replicas and three servers each fails in its way: every line of ${ROUTERS} routers is in the stream once, and others take over in time${note}`,
+withPrograms(['nats-server'], test.skipIf(sampled('faults of a cluster', false, true)))(
+  `of three replicas and three servers each fails in its way: every line of ${ROUTERS} routers is in the stream once, and others take over in time${sampleNote('faults of a cluster')}`,
   { timeout: 900_000 },
   async (context) => {
     await using engine = await openNatsCluster();

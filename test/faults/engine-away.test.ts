@@ -7,11 +7,8 @@ import { readRecords } from '../support/cluster-stream.ts';
 import { openClusterWorld } from '../support/cluster-world.ts';
 import { sampled, sampleNote } from '../support/sampled.ts';
 import { openNatsServer } from '../support/sinks/nats-server.ts';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 
-const natsServer = findTool('nats-server');
-const isLeftOut = sampled('faults of a cluster', natsServer.isMissing, true);
-const note = `${sampleNote('faults of a cluster')}${natsServer.note}`;
 const ROUTERS = 6;
 const LOG = 'network';
 /** Of so many rotations the router keeps the last two files. */
@@ -53,8 +50,8 @@ async function countGaps(replicas: readonly Replica[]): Promise<number> {
   return counts.reduce((sum, [, count]) => sum + Number(count), 0);
 }
 
-test.skipIf(isLeftOut)(
-  `while the engine of a cluster is away no log is read; what the routers delete meanwhile is a gap when it is back, told and counted once, and no line comes twice${note}`,
+withPrograms(['nats-server'], test.skipIf(sampled('faults of a cluster', false, true)))(
+  `while the engine of a cluster is away no log is read; what the routers delete meanwhile is a gap when it is back, told and counted once, and no line comes twice${sampleNote('faults of a cluster')}`,
   { timeout: 180_000 },
   async () => {
     await using server = await openNatsServer();

@@ -11,11 +11,9 @@ import { sampled, sampleNote } from '../support/sampled.ts';
 import { openNatsCluster } from '../support/sinks/nats-cluster.ts';
 import { openNatsServer } from '../support/sinks/nats-server.ts';
 import { findNoDiskReason, openSmallDisk } from '../support/small-disk.ts';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 
 const run = promisify(execFile);
-const natsServer = findTool('nats-server');
-const isLeftOut = sampled('faults of a cluster', natsServer.isMissing, true);
 const noDisk = findNoDiskReason();
 const limits = { timeout: 240_000 };
 const MIB = 1024 ** 2;
@@ -69,8 +67,8 @@ async function startTwo(bench: ClusterBench, { names }: ClusterWorld): Promise<r
   return replicas;
 }
 
-describe.skipIf(isLeftOut)(
-  `the engine of a cluster${sampleNote('faults of a cluster')}${natsServer.note}`,
+withPrograms(['nats-server'], describe.skipIf(sampled('faults of a cluster', false, true)))(
+  `the engine of a cluster${sampleNote('faults of a cluster')}`,
   limits,
   () => {
     test('is full, because a sink takes nothing: logs pause, and go on by themselves when it does', async () => {

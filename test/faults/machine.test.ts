@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { sampled, sampleNote } from '../support/sampled.ts';
 import { findNoDiskReason, findNoLimitReason, limitFileBytes, openSmallDisk } from '../support/small-disk.ts';
-import { findTool } from '../support/tools.ts';
+import { type ProgramPart, withPrograms } from '../support/tools.ts';
 import { openFaultBench, type RunningAgent, untilMetric } from './fault-bench.ts';
 
 const run = promisify(execFile);
@@ -22,8 +22,13 @@ const ROTATION_MS = 2000;
 const STOP_MS = Number(process.env['FAULT_STOP_MS'] ?? 3000);
 const noDisk = findNoDiskReason();
 const noLimit = findNoLimitReason();
-const faketime = findTool('faketime');
-const unshare = findTool('unshare');
+const FAKETIME_LIBRARIES = ['x86_64-linux-gnu/', 'aarch64-linux-gnu/', ''].map(
+  (folder) => `/usr/lib/${folder}faketime/libfaketime.so.1`,
+);
+const faketime: ProgramPart = {
+  name: 'faketime',
+  isInstalled: () => FAKETIME_LIBRARIES.some((path) => existsSync(path)),
+};
 
 /** The two files of the state: records and positions, and the dead letters of a sink that refuses every tenth record. */
 const STORES = sampled(
@@ -152,11 +157,10 @@ describe(`the whole agent, in a process of its own${sampleNote('faults of the ma
     await stop(agent);
   });
 
-  test.for(sampled('faults of the machine', ['+', '-'], ['+']))(
-    `goes on when the clock is set by a day (%s1 d), there and back${faketime.note}`,
+  withPrograms([faketime], test.for(sampled('faults of the machine', ['+', '-'], ['+'])))(
+    'goes on when the clock is set by a day (%s1 d), there and back',
     limits,
-    async (sign, context) => {
-      context.skip(faketime.isMissing, 'faketime is not installed');
+    async (sign) => {
       await using bench = await openFaultBench();
       const clock = join(bench.folder, 'clock');
       await writeFile(clock, '+0\n');
@@ -180,32 +184,36 @@ describe(`the whole agent, in a process of its own${sampleNote('faults of the ma
     },
   );
 
-  test.skipIf(isShort)(`goes on when names are resolved again${unshare.note}`, limits, async (context) => {
-    context.skip(unshare.isMissing || noDisk !== undefined, 'this user may not mount a file over /etc/hosts');
-    await using bench = await openFaultBench({ host: 'fault-bench.test' });
-    const hosts = join(bench.folder, 'hosts');
-    const resolver = join(bench.folder, 'resolv.conf');
-    await writeFile(hosts, '127.0.0.1 localhost fault-bench.test\n');
-    // Nobody listens there.
-    await writeFile(resolver, 'nameserver 127.0.0.1\noptions timeout:1 attempts:1\n');
-    const mounts = `mount --bind ${hosts} /etc/hosts && mount --bind ${resolver} /etc/resolv.conf && exec "$0" "$@"`;
-    await using agent = await bench.startAgent(['unshare', '--mount', 'sh', '-c', mounts]);
-    bench.write(LINES);
-    await bench.expectComplete();
-    await writeFile(hosts, '127.0.0.1 localhost\n');
-    for (const router of bench.routers) await router.fault('down');
-    for (const router of bench.routers) await router.clearFault('down');
-    bench.receiver.disconnect();
-    bench.write(LINES);
-    await untilMetric(agent, /^router_exporter_sink_up\{.*\} 0$/m);
-    // Routers are reached at the addresses that they had.
-    await untilMetric(agent, /^router_exporter_spool_records [1-9]/m);
-    await untilMetric(agent, UP);
-    await writeFile(hosts, '127.0.0.1 localhost fault-bench.test\n');
-    await bench.expectComplete();
-    await untilMetric(agent, UP);
-    await stop(agent);
-  });
+  withPrograms(['unshare', 'mount'], test.skipIf(isShort))(
+    'goes on when names are resolved again',
+    limits,
+    async (context) => {
+      context.skip(noDisk !== undefined, 'this user may not mount a file over /etc/hosts');
+      await using bench = await openFaultBench({ host: 'fault-bench.test' });
+      const hosts = join(bench.folder, 'hosts');
+      const resolver = join(bench.folder, 'resolv.conf');
+      await writeFile(hosts, '127.0.0.1 localhost fault-bench.test\n');
+      // Nobody listens there.
+      await writeFile(resolver, 'nameserver 127.0.0.1\noptions timeout:1 attempts:1\n');
+      const mounts = `mount --bind ${hosts} /etc/hosts && mount --bind ${resolver} /etc/resolv.conf && exec "$0" "$@"`;
+      await using agent = await bench.startAgent(['unshare', '--mount', 'sh', '-c', mounts]);
+      bench.write(LINES);
+      await bench.expectComplete();
+      await writeFile(hosts, '127.0.0.1 localhost\n');
+      for (const router of bench.routers) await router.fault('down');
+      for (const router of bench.routers) await router.clearFault('down');
+      bench.receiver.disconnect();
+      bench.write(LINES);
+      await untilMetric(agent, /^router_exporter_sink_up\{.*\} 0$/m);
+      // Routers are reached at the addresses that they had.
+      await untilMetric(agent, /^router_exporter_spool_records [1-9]/m);
+      await untilMetric(agent, UP);
+      await writeFile(hosts, '127.0.0.1 localhost fault-bench.test\n');
+      await bench.expectComplete();
+      await untilMetric(agent, UP);
+      await stop(agent);
+    },
+  );
 
   test(`goes on after it was stopped for ${STOP_MS} ms, longer than all of its time limits`, limits, async () => {
     await using bench = await openFaultBench();
@@ -235,9 +243,7 @@ async function expectLetters(agent: RunningAgent, records: number): Promise<void
 }
 
 function findFaketime(): string {
-  const folders = ['/usr/lib/x86_64-linux-gnu/faketime', '/usr/lib/aarch64-linux-gnu/faketime', '/usr/lib/faketime'];
-  const found = folders.map((folder) => join(folder, 'libfaketime.so.1')).find((file) => existsSync(file));
-  if (found === undefined)
-    throw new RangeError('faketime is installed, and its library is in none of the usual folders');
+  const found = FAKETIME_LIBRARIES.find((path) => existsSync(path));
+  if (found === undefined) throw new RangeError(`There is none of ${FAKETIME_LIBRARIES.join(', ')}`);
   return found;
 }

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createSteppedClock } from '../../src/base/index.ts';
 import { NameLookup } from '../../src/net/index.ts';
+import { withPrograms } from '../support/tools.ts';
 
 type Result = readonly (string | undefined)[];
 
@@ -159,7 +160,7 @@ lookup('localhost', { all: true }, (error, addresses) => {
 `;
 const canMount = spawnSync('unshare', ['--mount', 'true']).status === 0;
 
-test.skipIf(!canMount)(
+withPrograms(['unshare', 'mount'], test.skipIf(!canMount))(
   'NameLookup resolves a name of /etc/hosts at once while the name server of the machine hangs',
   async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), 'router-exporter-test-'));

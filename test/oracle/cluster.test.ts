@@ -3,24 +3,24 @@ import { judgeLife } from '../support/judge-life.ts';
 import { live, wayOf } from '../support/life-oracle.ts';
 import { sampled, sampleNote } from '../support/sampled.ts';
 import { createClusterBench } from '../support/store-bench.ts';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 
-const { isMissing, note } = findTool('nats-server');
 /** One of each kind of life. */
 const SEEDS = [8, 17, 26, 35, 44, 53, 62, 71];
 
-const isSkipped = sampled('lives of the oracle in a cluster', isMissing, true);
-
 for (const seed of SEEDS) {
   const title = `24 hours of seed ${seed} in a stream of a cluster: lines and gaps together are what the router wrote, each line once`;
-  const notes = `${sampleNote('lives of the oracle in a cluster')}${note}`;
-  test.skipIf(isSkipped)(`${title}${notes}`, { timeout: 240_000 }, async () => {
-    await using bench = await createClusterBench();
-    const life = await live(seed, wayOf(seed), (options) => bench.open(options));
-    const faults = judgeLife(life);
-    expect(faults, faults.length > 0 ? life.story.join('\n') : '').toEqual([]);
-    expect(life.records.length).toBeGreaterThan(100);
-    // The cluster changes nothing in what a life makes of its router.
-    expect((await live(seed)).records).toEqual(life.records);
-  });
+  withPrograms(['nats-server'], test.skipIf(sampled('lives of the oracle in a cluster', false, true)))(
+    `${title}${sampleNote('lives of the oracle in a cluster')}`,
+    { timeout: 240_000 },
+    async () => {
+      await using bench = await createClusterBench();
+      const life = await live(seed, wayOf(seed), (options) => bench.open(options));
+      const faults = judgeLife(life);
+      expect(faults, faults.length > 0 ? life.story.join('\n') : '').toEqual([]);
+      expect(life.records.length).toBeGreaterThan(100);
+      // The cluster changes nothing in what a life makes of its router.
+      expect((await live(seed)).records).toEqual(life.records);
+    },
+  );
 }

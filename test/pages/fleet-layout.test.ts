@@ -2,12 +2,11 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findBarriers, openBrowser, openPage } from '../support/browser.ts';
 import { sampled, sampleNote } from '../support/sampled.ts';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 import { DETAIL, openBench } from '../web/bench.ts';
 import { createFleet, LONG_NAME, type SampleFleet } from '../web/pages/sample-fleet.ts';
 import { FIND_CUT_TEXTS } from './cut-texts.ts';
 
-const chromium = findTool('chromium');
 const FLEETS: Readonly<Record<string, SampleFleet>> = {
   'no router': { count: 0 },
   'three routers': { count: 3 },
@@ -25,7 +24,7 @@ const SCREENS: readonly (readonly [width: number, height: number])[] = [
 /** Stops on the way from the begin of a page to its first row. */
 const KEYS_MAX = 60;
 
-describe.skipIf(chromium.isMissing)(`the fleet on screens of all sizes${chromium.note}`, () => {
+withPrograms(['chromium'], describe)('the fleet on screens of all sizes', () => {
   let browser: Browser;
   beforeAll(async () => {
     browser = await openBrowser();

@@ -2,13 +2,11 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findBarriers, openBrowser, openPage } from '../support/browser.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 import { openBench } from '../web/bench.ts';
 import { createContent, OTHER, openPeer } from '../web/peer-bench.ts';
 
-const chromium = findTool('chromium');
-
-describe.skipIf(chromium.isMissing)(`the timeline of logs in a browser${chromium.note}`, () => {
+withPrograms(['chromium'], describe)('the timeline of logs in a browser', () => {
   let fleet: Fleet;
   let browser: Browser;
 

@@ -3,12 +3,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { LetterDetail, LogLine, RouterDetail, WebContent } from '../../src/web/index.ts';
 import { findBarriers, openBrowser, openPage } from '../support/browser.ts';
 import { sampled, sampleNote } from '../support/sampled.ts';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 import { DETAIL, openBench, SINK } from '../web/bench.ts';
 import { createFleet, HARD, LONG_NAME } from '../web/pages/sample-fleet.ts';
 import { FIND_CUT_TEXTS } from './cut-texts.ts';
 
-const chromium = findTool('chromium');
 const SCREENS: readonly (readonly [width: number, height: number])[] = [
   [1400, 900],
   [900, 800],
@@ -154,8 +153,8 @@ const PATHS = sampled(
 );
 const PHONE_PATHS = sampled('layouts of other pages', ['/logs', '/logs/positions', ROUTER, POSITIONS], [ROUTER]);
 
-describe.skipIf(chromium.isMissing)(
-  `pages with texts of all kinds on screens of all sizes${sampleNote('layouts of other pages')}${chromium.note}`,
+withPrograms(['chromium'], describe)(
+  `pages with texts of all kinds on screens of all sizes${sampleNote('layouts of other pages')}`,
   () => {
     let browser: Browser;
     beforeAll(async () => {

@@ -3,10 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findBarriers, openBrowser, openPage } from '../support/browser.ts';
 import type { Fleet } from '../support/fleet.ts';
 import { sampled, sampleNote } from '../support/sampled.ts';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 import { startLargeFleet } from './large-fleet.ts';
 
-const chromium = findTool('chromium');
 const PAGES = {
   fleet: '/',
   'failed-router': '/router/harbour-1701',
@@ -16,7 +15,7 @@ const PAGES = {
   configuration: '/config',
 } as const;
 
-describe.skipIf(chromium.isMissing)(`the pages of 2,000 routers in a browser${chromium.note}`, () => {
+withPrograms(['chromium'], describe)('the pages of 2,000 routers in a browser', () => {
   let fleet: Fleet;
   let browser: Browser;
   let origin = '';

@@ -3,14 +3,12 @@ import { join } from 'node:path';
 import { test } from 'vitest';
 import { findFreePort } from '../support/free-port.ts';
 import { sampled, sampleNote } from '../support/sampled.ts';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 import { expectNothingLost, type HeldRecord, TRIAL_TIMEOUT_MS } from './receiver.ts';
 import { createServerProgram } from './server-program.ts';
 
-const collector = findTool('otelcol');
-
-test.skipIf(sampled('real receivers', collector.isMissing, true))(
-  `an OpenTelemetry Collector gets each awkward line, also after a kill -9 in the middle${sampleNote('real receivers')}${collector.note}`,
+withPrograms(['otelcol'], test.skipIf(sampled('real receivers', false, true)))(
+  `an OpenTelemetry Collector gets each awkward line, also after a kill -9 in the middle${sampleNote('real receivers')}`,
   async () => {
     const port = await findFreePort();
     const url = `http://127.0.0.1:${port}`;

@@ -3,17 +3,19 @@ import { join } from 'node:path';
 import { test } from 'vitest';
 import { findFreePort } from '../support/free-port.ts';
 import { sampled, sampleNote } from '../support/sampled.ts';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 import { expectNothingLost, type HeldRecord, TRIAL_TIMEOUT_MS } from './receiver.ts';
 import { createServerProgram } from './server-program.ts';
 
-const loki = findTool('grafana-loki');
 /** More than one trial ships. */
 const RECORDS_MAX = 100_000;
 const DAY_MS = 86_400_000;
 
-test.skipIf(sampled('real receivers', loki.isMissing, true)).for([{ layout: 'router' }, { layout: 'shard' }])(
-  `Loki holds each awkward line once, also after a kill -9 in the middle (layout: $layout)${sampleNote('real receivers')}${loki.note}`,
+withPrograms(
+  ['grafana-loki'],
+  test.skipIf(sampled('real receivers', false, true)).for([{ layout: 'router' }, { layout: 'shard' }]),
+)(
+  `Loki holds each awkward line once, also after a kill -9 in the middle (layout: $layout)${sampleNote('real receivers')}`,
   { timeout: TRIAL_TIMEOUT_MS },
   async ({ layout }) => {
     const [port, grpcPort] = [await findFreePort(), await findFreePort()];

@@ -2,16 +2,17 @@ import { test } from 'vitest';
 import type { LogRecord } from '../../src/model/index.ts';
 import { sampled, sampleNote } from '../support/sampled.ts';
 import { openNatsServer } from '../support/sinks/nats-server.ts';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 import { expectNothingLost, TRIAL_TIMEOUT_MS } from './receiver.ts';
 
-const natsServer = findTool('nats-server');
-
-test.skipIf(sampled('real receivers', natsServer.isMissing, true)).for([
-  ['in atomic batches', { allow_atomic: true }],
-  ['one by one', {}],
-] as const)(
-  `nats-server holds each awkward line once, published %s, also after a kill -9 in the middle${sampleNote('real receivers')}${natsServer.note}`,
+withPrograms(
+  ['nats-server'],
+  test.skipIf(sampled('real receivers', false, true)).for([
+    ['in atomic batches', { allow_atomic: true }],
+    ['one by one', {}],
+  ] as const),
+)(
+  `nats-server holds each awkward line once, published %s, also after a kill -9 in the middle${sampleNote('real receivers')}`,
   { timeout: TRIAL_TIMEOUT_MS },
   async ([, config]) => {
     await using server = await openNatsServer();

@@ -2,19 +2,18 @@ import { expect, test } from 'vitest';
 import { runCommand } from '../cli/run-command.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { sampled, sampleNote } from '../support/sampled.ts';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 import { expectNothingLost, type HeldRecord, TRIAL_TIMEOUT_MS } from './receiver.ts';
 import { createServerProgram } from './server-program.ts';
 
-const opensearch = findTool('opensearch');
 /** The runner takes no other ports. */
 const PORTS = { from: 9201, to: 9299 };
 /** Most that OpenSearch gives in one answer. */
 const RECORDS_MAX = 10_000;
 const STREAM = 'logs-router-default';
 
-test.skipIf(sampled('real receivers', opensearch.isMissing, true))(
-  `OpenSearch holds each awkward line once, also after a kill -9 in the middle${sampleNote('real receivers')}${opensearch.note}`,
+withPrograms(['opensearch', 'java'], test.skipIf(sampled('real receivers', false, true)))(
+  `OpenSearch holds each awkward line once, also after a kill -9 in the middle${sampleNote('real receivers')}`,
   async () => {
     const port = await findFreePort(PORTS);
     const url = `http://127.0.0.1:${port}`;

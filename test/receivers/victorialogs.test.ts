@@ -1,11 +1,9 @@
 import { describe, test, vi } from 'vitest';
 import { findFreePort } from '../support/free-port.ts';
 import { sampled, sampleNote } from '../support/sampled.ts';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 import { expectNothingLost, type HeldRecord, TRIAL_TIMEOUT_MS } from './receiver.ts';
 import { createServerProgram } from './server-program.ts';
-
-const victorialogs = findTool('victoria-logs');
 
 /** Stands in the place of an empty message. */
 const FOR_NO_MESSAGE = 'missing _msg field;';
@@ -24,9 +22,9 @@ const SINKS: readonly (readonly [string, (url: string) => string])[] = [
   ],
 ];
 
-describe.skipIf(sampled('real receivers', victorialogs.isMissing, true))('VictoriaLogs', () => {
+withPrograms(['victoria-logs'], describe.skipIf(sampled('real receivers', false, true)))('VictoriaLogs', () => {
   test.each(SINKS)(
-    `holds each awkward line, also after a kill -9 in the middle, through the sink %s${sampleNote('real receivers')}${victorialogs.note}`,
+    `holds each awkward line, also after a kill -9 in the middle, through the sink %s${sampleNote('real receivers')}`,
     async (_type, renderSink) => {
       const port = await findFreePort();
       const url = `http://127.0.0.1:${port}`;

@@ -4,12 +4,11 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { startProgram, startRouterExporter } from '../support/child.ts';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 
 const SCRIPT = fileURLToPath(new URL('../curl-walk.sh', import.meta.url));
-const { isMissing, note } = findTool('curl');
 
-describe.skipIf(isMissing)(`curl walks the interface${note}`, () => {
+withPrograms(['curl'], describe)('curl walks the interface', () => {
   test('curl alone logs in, reads, adds, changes, deletes, refreshes and logs out', async () => {
     await using files = await openFolder();
     const ca = join(files.folder, 'ca.pem');

@@ -8,9 +8,8 @@ import type { SimulatedRouter } from '../../src/simulator/index.ts';
 import { startProgram } from '../support/child.ts';
 import { startFleet } from '../support/fleet.ts';
 import { findFreePort } from '../support/free-port.ts';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 
-const prometheus = findTool('prometheus');
 const RULES = fileURLToPath(new URL('../../deploy/prometheus', import.meta.url));
 const MINUTE_MS = 60_000;
 const ROUTERS = 12;
@@ -113,8 +112,8 @@ async function startPrometheus(target: string) {
   };
 }
 
-test.skipIf(prometheus.isMissing)(
-  `a Prometheus with the shipped rules fires RouterDown when one router of ${ROUTERS} goes down, RouterAuthFailing when it then refuses the login, and nothing else${prometheus.note}`,
+withPrograms(['prometheus'], test)(
+  `a Prometheus with the shipped rules fires RouterDown when one router of ${ROUTERS} goes down, RouterAuthFailing when it then refuses the login, and nothing else`,
   { timeout: 120_000 },
   async () => {
     await using fleet = await startFleet({ routers: ROUTERS, router: { labels: { site: 'munich' } } });

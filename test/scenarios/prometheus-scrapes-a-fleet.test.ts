@@ -2,13 +2,10 @@ import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { advanceUntil } from '../support/advance-until.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
-import { openMetricsOracle, parseOpenMetrics } from '../support/open-metrics-oracle.ts';
+import { openMetricsParser, parseOpenMetrics } from '../support/open-metrics-oracle.ts';
 import { startPrometheus } from '../support/prometheus-server.ts';
 import { sampled, sampleNote } from '../support/sampled.ts';
-import { findTool } from '../support/tools.ts';
-
-const prometheus = findTool('prometheus');
-const promtool = findTool('promtool');
+import { withPrograms } from '../support/tools.ts';
 
 const ROUTERS = sampled('routers that a Prometheus scrapes', 200, 20);
 const OPEN_METRICS = 'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5';
@@ -18,8 +15,8 @@ async function scrape(fleet: Fleet, headers: Record<string, string> = {}): Promi
 }
 
 // The programs come in one package.
-test.skipIf(prometheus.isMissing || promtool.isMissing)(
-  `a Prometheus scrapes ${ROUTERS} routers, those with and those without a card, and promtool finds no fault${sampleNote('routers that a Prometheus scrapes')}${prometheus.note}`,
+withPrograms(['prometheus', 'promtool'], test)(
+  `a Prometheus scrapes ${ROUTERS} routers, those with and those without a card, and promtool finds no fault${sampleNote('routers that a Prometheus scrapes')}`,
   { timeout: 120_000 },
   async () => {
     await using fleet = await startFleet({ routers: ROUTERS, config: (config) => ({ ...config, sinks: [] }) });
@@ -49,8 +46,8 @@ test.skipIf(prometheus.isMissing || promtool.isMissing)(
   },
 );
 
-test.skipIf(openMetricsOracle.isMissing)(
-  `the strict parser of the official Python client reads the OpenMetrics text of a fleet${openMetricsOracle.note}`,
+withPrograms([openMetricsParser], test)(
+  'the strict parser of the official Python client reads the OpenMetrics text of a fleet',
   async () => {
     await using fleet = await startFleet({ routers: 24, router: { byteBudget: 50_000_000 } });
     for (const component of ['network', 'system']) fleet.router().appendLog(component, 'a "line"');
@@ -70,8 +67,8 @@ test.skipIf(openMetricsOracle.isMissing)(
   },
 );
 
-test.skipIf(prometheus.isMissing)(
-  `a Prometheus finds the routers by /sd and scrapes each by /probe${prometheus.note}`,
+withPrograms(['prometheus'], test)(
+  'a Prometheus finds the routers by /sd and scrapes each by /probe',
   { timeout: 60_000 },
   async () => {
     await using fleet = await startFleet({ routers: 5, router: { labels: { site: 'munich' } } });

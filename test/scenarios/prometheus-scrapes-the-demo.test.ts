@@ -2,14 +2,11 @@ import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { startRouterExporter } from '../support/child.ts';
 import { startPrometheus } from '../support/prometheus-server.ts';
-import { findTool } from '../support/tools.ts';
-
-const prometheus = findTool('prometheus');
-const promtool = findTool('promtool');
+import { withPrograms } from '../support/tools.ts';
 
 // The programs come in one package.
-test.skipIf(prometheus.isMissing || promtool.isMissing)(
-  `a Prometheus that scrapes the demo sees three routers up, and promtool finds no fault in its metrics${prometheus.note}`,
+withPrograms(['prometheus', 'promtool'], test)(
+  'a Prometheus that scrapes the demo sees three routers up, and promtool finds no fault in its metrics',
   async () => {
     await using demo = startRouterExporter('demo', '--web.listen-address', '127.0.0.1:0');
     const [, target = ''] = await demo.waitFor('stderr', /Metrics\s+http:\/\/(\S+)\/metrics/);

@@ -7,19 +7,16 @@ import { openClusterWorld } from '../support/cluster-world.ts';
 import { sampled, sampleNote } from '../support/sampled.ts';
 import { openNatsCluster } from '../support/sinks/nats-cluster.ts';
 import { openNatsServer } from '../support/sinks/nats-server.ts';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 
-const natsServer = findTool('nats-server');
-const isLeftOut = sampled('processes of a fleet', natsServer.isMissing, true);
-const note = `${sampleNote('processes of a fleet')}${natsServer.note}`;
 const ROUTERS = 12;
 const LEASE_MS = 3000;
 const STEPS = 8;
 const PATIENCE = { timeout: 40_000, interval: 100 };
 const clock = createSystemClock();
 
-test.skipIf(isLeftOut)(
-  `whatever happens to replicas and engine, each line is in the stream once, and reaches the sink in order${note}`,
+withPrograms(['nats-server'], test.skipIf(sampled('processes of a fleet', false, true)))(
+  `whatever happens to replicas and engine, each line is in the stream once, and reaches the sink in order${sampleNote('processes of a fleet')}`,
   { timeout: 600_000 },
   async () => {
     await using server = await openNatsServer();
@@ -54,8 +51,8 @@ test.skipIf(isLeftOut)(
   },
 );
 
-test.skipIf(isLeftOut)(
-  `of three servers the leaders of stream and bucket are killed: the replicas go on, and each line is in the stream once${note}`,
+withPrograms(['nats-server'], test.skipIf(sampled('processes of a fleet', false, true)))(
+  `of three servers the leaders of stream and bucket are killed: the replicas go on, and each line is in the stream once${sampleNote('processes of a fleet')}`,
   { timeout: 600_000 },
   async () => {
     await using engine = await openNatsCluster();

@@ -6,11 +6,8 @@ import { expectReceived } from '../support/cluster-records.ts';
 import { openClusterWorld } from '../support/cluster-world.ts';
 import { sampled, sampleNote } from '../support/sampled.ts';
 import { openNatsServer } from '../support/sinks/nats-server.ts';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 
-const natsServer = findTool('nats-server');
-const isLeftOut = sampled('processes of a fleet', natsServer.isMissing, true);
-const note = `${sampleNote('processes of a fleet')}${natsServer.note}`;
 const ROUTERS = 12;
 const PATIENCE = { timeout: 60_000, interval: 200 };
 
@@ -21,8 +18,8 @@ async function readAccounts(): Promise<string> {
   return users.replaceAll('PASSWORD', 'secret').replaceAll('_NAME', '_plant').replaceAll('.NAME', '.plant');
 }
 
-test.skipIf(isLeftOut)(
-  `agents with no more permissions than docs/cluster.md lists share routers and sinks, and the engine refuses them nothing${note}`,
+withPrograms(['nats-server'], test.skipIf(sampled('processes of a fleet', false, true)))(
+  `agents with no more permissions than docs/cluster.md lists share routers and sinks, and the engine refuses them nothing${sampleNote('processes of a fleet')}`,
   { timeout: 180_000 },
   async () => {
     const config = await readAccounts();

@@ -8,9 +8,8 @@ import { findFreePort } from '../support/free-port.ts';
 import { startPrometheus } from '../support/prometheus-server.ts';
 import { type RunConfig, writeRunConfig } from '../support/run-config.ts';
 import { sampled, sampleNote } from '../support/sampled.ts';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 
-const prometheus = findTool('prometheus');
 const ROUTERS = 24;
 
 /** Writes the addresses of all processes into the configuration. */
@@ -27,14 +26,14 @@ function startShard({ file }: RunConfig, index: number, port: number | undefined
   return startRouterExporter('run', ...flags, '--shard', `exporter-${index}`, '--web.listen-address', listen);
 }
 
-/** Names of the routers of one process; with an empty `query`, as it shows the whole fleet. */
+/** Names of the routers of one process; with an empty 'query', as it shows the whole fleet. */
 async function listNames(port: number | undefined, query = '?own=1'): Promise<string[]> {
   const answer = await fetch(`http://127.0.0.1:${port}/api/v1/routers${query}`);
   return ((await answer.json()) as { routers: { name: string }[] }).routers.map(({ name }) => name);
 }
 
-test.skipIf(sampled('processes of a fleet', prometheus.isMissing, true))(
-  `a process is added to a fleet, takes its share of the routers, and no scrape of a Prometheus fails meanwhile${sampleNote('processes of a fleet')}${prometheus.note}`,
+withPrograms(['prometheus'], test.skipIf(sampled('processes of a fleet', false, true)))(
+  `a process is added to a fleet, takes its share of the routers, and no scrape of a Prometheus fails meanwhile${sampleNote('processes of a fleet')}`,
   { timeout: 120_000 },
   async () => {
     await using simulator = await startSimulator({ routers: ROUTERS, clock: createSystemClock(), seed: 1 });

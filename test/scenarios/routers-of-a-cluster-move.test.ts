@@ -5,18 +5,15 @@ import { watchTaken } from '../support/cluster-stream.ts';
 import { openClusterWorld } from '../support/cluster-world.ts';
 import { sampled, sampleNote } from '../support/sampled.ts';
 import { openNatsServer } from '../support/sinks/nats-server.ts';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 
-const natsServer = findTool('nats-server');
-const isLeftOut = sampled('processes of a fleet', natsServer.isMissing, true);
-const note = `${sampleNote('processes of a fleet')}${natsServer.note}`;
 const ROUTERS = 24;
 const LEASE_MS = 3000;
 const STALE_MS = 4000;
 const PATIENCE = { timeout: 30_000, interval: 50 };
 
-test.skipIf(isLeftOut)(
-  `replicas share the routers: one more takes about its part, one that is killed loses its own within lease and 5 s, and each shows all${note}`,
+withPrograms(['nats-server'], test.skipIf(sampled('processes of a fleet', false, true)))(
+  `replicas share the routers: one more takes about its part, one that is killed loses its own within lease and 5 s, and each shows all${sampleNote('processes of a fleet')}`,
   { timeout: 180_000 },
   async () => {
     await using server = await openNatsServer();
@@ -81,8 +78,8 @@ test.skipIf(isLeftOut)(
   },
 );
 
-test.skipIf(isLeftOut)(
-  `a replica that was stopped for longer than its lease asks no router that it has lost${note}`,
+withPrograms(['nats-server'], test.skipIf(sampled('processes of a fleet', false, true)))(
+  `a replica that was stopped for longer than its lease asks no router that it has lost${sampleNote('processes of a fleet')}`,
   { timeout: 180_000 },
   async () => {
     await using server = await openNatsServer();
@@ -109,8 +106,8 @@ test.skipIf(isLeftOut)(
   },
 );
 
-test.skipIf(isLeftOut)(
-  `without the engine the status is asked for a while, by the replicas that had the routers, and all goes on without a hand${note}`,
+withPrograms(['nats-server'], test.skipIf(sampled('processes of a fleet', false, true)))(
+  `without the engine the status is asked for a while, by the replicas that had the routers, and all goes on without a hand${sampleNote('processes of a fleet')}`,
   { timeout: 180_000 },
   async () => {
     await using server = await openNatsServer();
@@ -165,8 +162,8 @@ test.skipIf(isLeftOut)(
   },
 );
 
-test.skipIf(isLeftOut)(
-  `replicas with different lists of routers say so in their metrics and pages, and share the rest; with one list they do not${note}`,
+withPrograms(['nats-server'], test.skipIf(sampled('processes of a fleet', false, true)))(
+  `replicas with different lists of routers say so in their metrics and pages, and share the rest; with one list they do not${sampleNote('processes of a fleet')}`,
   { timeout: 180_000 },
   async () => {
     await using server = await openNatsServer();

@@ -13,11 +13,8 @@ import { type Program, startRouterExporter } from '../support/child.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { sampled, sampleNote } from '../support/sampled.ts';
 import { openNatsServer } from '../support/sinks/nats-server.ts';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 
-const natsServer = findTool('nats-server');
-const isLeftOut = sampled('processes of a fleet', natsServer.isMissing, true);
-const note = `${sampleNote('processes of a fleet')}${natsServer.note}`;
 const ROUTERS = 4;
 const PATIENCE = { timeout: 60_000, interval: 100 };
 
@@ -73,8 +70,8 @@ async function stop(...programs: Program[]): Promise<void> {
   for (const program of programs) expect((await program.ended).code, program.stderr).toBe(0);
 }
 
-test.skipIf(isLeftOut)(
-  `a process with a disk becomes a cluster and a process again: every log goes on at its byte, and no archive is fetched again${note}`,
+withPrograms(['nats-server'], test.skipIf(sampled('processes of a fleet', false, true)))(
+  `a process with a disk becomes a cluster and a process again: every log goes on at its byte, and no archive is fetched again${sampleNote('processes of a fleet')}`,
   { timeout: 240_000 },
   async () => {
     await using server = await openNatsServer();

@@ -3,11 +3,10 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ArchiveCompressor } from '../../src/simulator/bzip2/archive-compressor.ts';
 import { encodeBzip2 } from '../../src/simulator/bzip2/encode.ts';
+import { createLog, createNoise, findMarks } from '../support/archives.ts';
 import { countRuns } from '../support/sampled.ts';
+import { withPrograms } from '../support/tools.ts';
 import { filePath, openBench } from './client.ts';
-
-const hasBzip2 = spawnSync('bzip2', ['--help']).error === undefined;
-const skipReason = hasBzip2 || process.env['REQUIRE_TOOLS'] ? '' : ' (skipped: the program bzip2 is not installed)';
 
 /** Runs the real program on `input`. */
 function bzip2(flag: string, input: Buffer) {
@@ -15,7 +14,7 @@ function bzip2(flag: string, input: Buffer) {
   return { status, stdout };
 }
 
-describe.skipIf(skipReason !== '')(`archives and the real bzip2${skipReason}`, () => {
+withPrograms(['bzip2'], describe)('archives and the real bzip2', () => {
   test('a rotated file is a valid archive of exactly the lines that were written', async () => {
     await using bench = await openBench({ logs: { compressionMs: 0, maxSizeBytes: 0 } });
     const { access } = await bench.client.login();
@@ -67,6 +66,13 @@ describe.skipIf(skipReason !== '')(`archives and the real bzip2${skipReason}`, (
       }),
       { numRuns: countRuns(150) },
     );
+  });
+
+  test.for([1, 9])('encodeBzip2() writes blocks of the size asked for, one behind the other: level %i', (level) => {
+    const input = Buffer.concat([createLog(100_000 * level), Buffer.alloc(1000), createNoise(50_000)]);
+    const archive = encodeBzip2(input, level);
+    expect(findMarks(archive).blocks).toHaveLength(2);
+    expect(bzip2('-dc', Buffer.from(archive))).toEqual({ status: 0, stdout: input });
   });
 
   test('encodeBzip2() makes archives of log text about as small as the real program does', () => {

@@ -5,7 +5,7 @@ import { createSteppedClock } from '../../src/base/index.ts';
 import { renderHeader, renderSeries, renderValue } from '../../src/exposition/text.ts';
 import { type MetricFamily, SourceError } from '../../src/model/index.ts';
 import { type DocumentSource, StatusPoller } from '../../src/status/index.ts';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 import {
   GOLDEN_AT_MS,
   GOLDEN_NAMES,
@@ -14,8 +14,6 @@ import {
   readGoldenDocuments,
 } from './golden-documents.ts';
 import { loadShippedModules } from './shipped-modules.ts';
-
-const promtool = findTool('promtool');
 
 function fileOf(name: string, kind: 'json' | 'prom'): URL {
   return new URL(`../golden/${name}.${kind}`, import.meta.url);
@@ -85,8 +83,8 @@ test.for([...GOLDEN_NAMES, ...OTHER_SHAPES])(
   },
 );
 
-test.skipIf(promtool.isMissing).for([...GOLDEN_NAMES, ...OTHER_SHAPES])(
-  `promtool has nothing to say about the golden text of %s${promtool.note}`,
+withPrograms(['promtool'], test.for([...GOLDEN_NAMES, ...OTHER_SHAPES]))(
+  'promtool has nothing to say about the golden text of %s',
   (name) => {
     const input = readFileSync(fileOf(name, 'prom'), 'utf8');
     const { status, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], { input, encoding: 'utf8' });

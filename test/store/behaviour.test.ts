@@ -3,15 +3,13 @@ import { describe, expect, test } from 'vitest';
 import { countRuns } from '../support/sampled.ts';
 import { createClusterBench, createEmbeddedBench, type OpenStore } from '../support/store-bench.ts';
 import { commitOf, noisyLines } from '../support/store-folder.ts';
-import { findTool } from '../support/tools.ts';
-
-const natsServer = findTool('nats-server');
+import { withPrograms } from '../support/tools.ts';
 
 describe.for([
-  ['EmbeddedStore', createEmbeddedBench, false],
-  [`ClusterStore${natsServer.note}`, createClusterBench, natsServer.isMissing],
-] as const)('%s', { timeout: 30_000 }, ([, createBench, isMissing]) => {
-  const behaviour = test.skipIf(isMissing);
+  ['EmbeddedStore', createEmbeddedBench, []],
+  ['ClusterStore', createClusterBench, ['nats-server']],
+] as const)('%s', { timeout: 30_000 }, ([, createBench, programs]) => {
+  const behaviour = withPrograms(programs, test);
 
   behaviour('keeps positions by router and component over a restart, the last one of each', async () => {
     await using bench = await createBench();

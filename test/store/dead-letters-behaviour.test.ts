@@ -1,11 +1,10 @@
 import { describe, expect, test, vi } from 'vitest';
 import { createClusterLettersBench, createDiskLettersBench } from '../support/letters-bench.ts';
 import { NOW_MS } from '../support/store-folder.ts';
-import { findTool } from '../support/tools.ts';
+import { withPrograms } from '../support/tools.ts';
 
 const DAY_MS = 86_400_000;
 const BOUNDS = { recordsMax: 100, bytesMax: 1_000_000 };
-const natsServer = findTool('nats-server');
 
 function renderLine(uid: string, more: Record<string, unknown> = {}): string {
   return JSON.stringify({
@@ -27,10 +26,10 @@ function uidsOf(letters: readonly { readonly uid: string }[]): string[] {
 }
 
 describe.for([
-  ['DeadLetterStore', createDiskLettersBench, false],
-  [`ClusterLetters${natsServer.note}`, createClusterLettersBench, natsServer.isMissing],
-] as const)('%s', { timeout: 30_000 }, ([, createBench, isMissing]) => {
-  const behaviour = test.skipIf(isMissing);
+  ['DeadLetterStore', createDiskLettersBench, []],
+  ['ClusterLetters', createClusterLettersBench, ['nats-server']],
+] as const)('%s', { timeout: 30_000 }, ([, createBench, programs]) => {
+  const behaviour = withPrograms(programs, test);
 
   behaviour('keeps what a sink refused with its words, over a restart', async () => {
     await using bench = await createBench();

@@ -1,10 +1,10 @@
-import { execFileSync } from 'node:child_process';
 import { createSeededRandom } from '../../src/base/index.ts';
 import { Bzip2Decoder, Bzip2Error, type Bzip2Limits, type Bzip2Workspace } from '../../src/bzip2/index.ts';
+import { encodeArchive } from '../../src/simulator/encode-archive.ts';
 
-/** Compresses with a real program of the bzip2 family. */
-export function compress(input: Uint8Array, args: readonly string[] = ['-9'], program = 'bzip2'): Buffer {
-  return execFileSync(program, ['-c', ...args], { input, maxBuffer: 2 ** 30 });
+/** An archive from the simulator's encoder, which needs no program. `level` is the size of its blocks in units of 100 kB. */
+export function compress(input: Uint8Array | string, level = 9): Buffer {
+  return Buffer.from(encodeArchive(Buffer.from(input), level));
 }
 
 /** `size` bytes of log lines, the same for the same seed. */

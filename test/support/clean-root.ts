@@ -3,28 +3,14 @@ import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Program, startProgram } from './child.ts';
-import { findTool } from './tools.ts';
 
 /** What a bare system needs of the kernel: mounts of its own, device files, and another root. */
 const PROBE = 'mount -t tmpfs tmp /mnt && mknod /mnt/null c 1 3 && mount -t proc proc /mnt && chroot / /bin/true';
-/** Why no bare system can be made and entered here, also where programs are required; empty if it can. */
-const impediment =
+/** For titles: why no bare system can be entered here, also where programs are required; empty if it can. It takes the program clean-root. */
+export const NO_ROOT =
   spawnSync('unshare', ['--mount', 'sh', '-c', PROBE]).status === 0
     ? ''
     : ' (skipped: a bare system needs the rights of root, mount namespaces and device files)';
-const program = findTool('clean-root');
-const emulator = findTool('qemu-aarch64-static');
-
-/** Whether tests in a bare Debian can run, and for titles, why not. */
-export const cleanRoot = {
-  isMissing: program.isMissing || impediment !== '',
-  note: impediment || program.note,
-};
-/** The same for one of arm64. */
-export const arm64Root = {
-  isMissing: cleanRoot.isMissing || emulator.isMissing,
-  note: cleanRoot.note || emulator.note,
-};
 
 /** What a command in another root has left. */
 interface RootEnd {

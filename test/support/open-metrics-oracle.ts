@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { findTool } from './tools.ts';
+import type { ProgramPart } from './tools.ts';
 
 /** Debian's own Python, which is where its packages are. */
 const PYTHON = '/usr/bin/python3';
@@ -10,13 +10,10 @@ for family in text_string_to_metric_families(sys.stdin.read()):
     print(family.name, family.type, len(family.samples))
 `;
 
-const python = findTool('python3');
-const hasParser = spawnSync(PYTHON, ['-c', 'import prometheus_client.openmetrics.parser']).status === 0;
-
-/** Whether the strict parser of the official Python client is there; in CI its absence is a failure. */
-export const openMetricsOracle = {
-  isMissing: !hasParser && !process.env['REQUIRE_TOOLS'],
-  note: hasParser || python.isMissing ? python.note : ' (skipped: python3-prometheus-client is not installed)',
+/** The strict parser of the official Python client. */
+export const openMetricsParser: ProgramPart = {
+  name: 'python3-prometheus-client',
+  isInstalled: () => spawnSync(PYTHON, ['-c', 'import prometheus_client.openmetrics.parser']).status === 0,
 };
 
 /** Families of an OpenMetrics text as the strict parser reads them; throws with its words when it refuses. */

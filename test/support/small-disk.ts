@@ -36,7 +36,7 @@ export function findNoDiskReason(): string | undefined {
     execFileSync('umount', [path], { stdio: 'ignore' });
     return undefined;
   } catch {
-    return 'this user may not mount a file system';
+    return 'nothing can be mounted here, which takes the rights of root and the program mount';
   } finally {
     rmdirSync(path);
   }

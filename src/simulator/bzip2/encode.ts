@@ -1,22 +1,21 @@
 import { shortenRuns, sortRotations, toSymbols } from './block-transform.ts';
 import { fitCodeTables, GROUP_SYMBOLS } from './code-tables.ts';
 
-/** Block size in units of 100 kB: the default of the original program, and what the device uses. */
-const BLOCK_LEVEL = 9;
 /** The original program leaves the last bytes of a block free. */
-const BLOCK_BYTES_MAX = BLOCK_LEVEL * 100_000 - 19;
+const FREE_BYTES = 19;
 const BLOCK_MAGIC = 0x314159265359;
 const END_MAGIC = 0x177245385090;
 const CRC_POLYNOMIAL = 0x04c11db7;
 
 /**
  * Returns a bzip2 file with the content `input`. Written for the simulator, which shares no code with the agent's
- * decoder; tests compare it with the real program.
+ * decoder; tests compare it with the real program. `level` is the size of a block in units of 100 kB; the highest one is
+ * the default of the original program, and what the device uses.
  */
-export function encodeBzip2(input: Uint8Array): Uint8Array {
+export function encodeBzip2(input: Uint8Array, level = 9): Uint8Array {
   const bits = new BitWriter();
-  for (const letter of Buffer.from(`BZh${BLOCK_LEVEL}`)) bits.write(letter, 8);
-  const block = new Uint8Array(Math.min(BLOCK_BYTES_MAX, input.length * 2 + 8));
+  for (const letter of Buffer.from(`BZh${level}`)) bits.write(letter, 8);
+  const block = new Uint8Array(Math.min(level * 100_000 - FREE_BYTES, input.length * 2 + 8));
   let streamCrc = 0;
   for (let start = 0; start < input.length; ) {
     const { length, end } = shortenRuns(input, start, block);

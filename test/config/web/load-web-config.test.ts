@@ -4,7 +4,7 @@ import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { renderFault } from '../../../src/settings/index.ts';
 import { loadWebConfig } from '../../../src/web/index.ts';
-import { findTool } from '../../support/tools.ts';
+import { withPrograms } from '../../support/tools.ts';
 import { load, withRouter } from '../configuration-folder.ts';
 import { HASH, loadWeb, OTHER, SERVER } from './web-config-folder.ts';
 
@@ -298,10 +298,8 @@ basic_auth_users: { alice: secret }
     ]);
   });
 
-  const promtool = findTool('promtool');
-
-  it.skipIf(promtool.isMissing).each(Object.entries(VALID))(
-    `takes a file of %s, as promtool does${promtool.note}`,
+  withPrograms(['promtool'], it.each(Object.entries(VALID)))(
+    'takes a file of %s, as promtool does',
     async (_, text) => {
       let verdict: number | null | undefined;
       const { lines } = await loadWeb(text, (path) => {
@@ -311,9 +309,9 @@ basic_auth_users: { alice: secret }
     },
   );
 
-  it
-    .skipIf(promtool.isMissing)
-    .each([
+  withPrograms(
+    ['promtool'],
+    it.each([
       'tls_server_config: { cert_file: server.crt }',
       'tls_server_config: { cert_file: server.crt, key_file: other.key }',
       `tls_server_config: { ${TLS}, client_ca_file: ca.pem }`,
@@ -322,7 +320,8 @@ basic_auth_users: { alice: secret }
       'http_server_config: { headers: { X-Frame-Options: allow } }',
       'basic_auth_users: { alice: secret }',
       'basic_auth_user: {}',
-    ])(`refuses "%s", as promtool does${promtool.note}`, async (text) => {
+    ]),
+  )('refuses "%s", as promtool does', async (text) => {
     let verdict: number | null | undefined;
     const { lines } = await loadWeb(text, (path) => {
       verdict = spawnSync('promtool', ['check', 'web-config', path]).status;

@@ -25,7 +25,7 @@ import { LogFile } from '../../../src/delivery/sinks/file/log.ts';
 import { createFileSink, type FileSinkOptions } from '../../../src/delivery/sinks/file/sink.ts';
 import { startProgram } from '../../support/child.ts';
 import { sampleRecord, sampleRecords } from '../../support/sinks/sample-records.ts';
-import { findTool } from '../../support/tools.ts';
+import { withPrograms } from '../../support/tools.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const never = new AbortController().signal;
@@ -606,9 +606,8 @@ describe('FileSink, after a crash,', () => {
     expect(await createSink().deliver([old, filler, sampleRecord('a')], never)).toMatchObject({ duplicates: 1 });
   });
 
-  const python = findTool('python3');
-  test.skipIf(python.isMissing)(
-    `has every record once, whenever it was killed, as other programs read it${python.note}`,
+  withPrograms(['python3'], test)(
+    'has every record once, whenever it was killed, as other programs read it',
     async () => {
       const child = new URL('../../support/sinks/file-writer.child.ts', import.meta.url).pathname;
       const RECORDS = 400;

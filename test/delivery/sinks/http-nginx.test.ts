@@ -2,13 +2,12 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { createSteppedClock, Secret } from '../../../src/base/index.ts';
 import { createHttpSink, type HttpSinkOptions } from '../../../src/delivery/sinks/http/sink.ts';
 import { openHttpServer } from '../../support/sinks/http-server.ts';
-import { NGINX_PATH, startNginx } from '../../support/sinks/nginx.ts';
+import { startNginx } from '../../support/sinks/nginx.ts';
 import { sampleRecords } from '../../support/sinks/sample-records.ts';
-import { findTool } from '../../support/tools.ts';
+import { withPrograms } from '../../support/tools.ts';
 import { createTestAuthority } from '../../web/certificates.ts';
 
 const { signal } = new AbortController();
-const { isMissing, note } = findTool('nginx', NGINX_PATH);
 
 /** A strict receiver behind nginx, whose block `server` is `config` and a location that passes everything on. */
 async function openBench(config: string, files: Readonly<Record<string, string>> = {}) {
@@ -37,7 +36,7 @@ async function openBench(config: string, files: Readonly<Record<string, string>>
 
 const PLAIN = 'listen 127.0.0.1:$PORT;';
 
-describe.skipIf(isMissing)(`createHttpSink() with nginx before the receiver${note}`, () => {
+withPrograms(['nginx'], describe)('createHttpSink() with nginx before the receiver', () => {
   test('delivers through it, as it is and compressed', async () => {
     const { server, open } = await openBench(PLAIN);
     await open('http').deliver(sampleRecords('a', 100), signal);

@@ -15,7 +15,7 @@ import { createNatsAccount } from '../../support/sinks/nats-account.ts';
 import { openNatsServer } from '../../support/sinks/nats-server.ts';
 import { sampleRecord } from '../../support/sinks/sample-records.ts';
 import { openSyslogServer } from '../../support/sinks/syslog-server.ts';
-import { findTool } from '../../support/tools.ts';
+import { withPrograms } from '../../support/tools.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { createTestAuthority } from '../../web/certificates.ts';
 
@@ -33,7 +33,6 @@ const certificate = {
   requestCert: true,
   rejectUnauthorized: true,
 };
-const natsServer = findTool('nats-server');
 
 let clock: SteppedClock;
 let output: string;
@@ -198,7 +197,7 @@ describe('the keys of a sink of type syslog have an effect', () => {
   });
 });
 
-describe.skipIf(!natsServer)('the keys of a sink of type nats have an effect', () => {
+withPrograms(['nats-server'], describe)('the keys of a sink of type nats have an effect', () => {
   test('subject, stream, format, timeout, batch and an account', async () => {
     await using server = await openNatsServer({
       config: 'authorization { user: u, password: p }',

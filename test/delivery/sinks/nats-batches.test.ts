@@ -7,9 +7,8 @@ import { createNatsSink, type NatsSinkOptions } from '../../../src/delivery/sink
 import { openCuttableConnection } from '../../support/sinks/cut-connection.ts';
 import { type NatsServer, openNatsServer } from '../../support/sinks/nats-server.ts';
 import { sampleRecord, sampleRecords } from '../../support/sinks/sample-records.ts';
-import { findTool } from '../../support/tools.ts';
+import { withPrograms } from '../../support/tools.ts';
 
-const natsServer = findTool('nats-server');
 const never = new AbortController().signal;
 const fleet = { routers: 1, labelValues: {} };
 const MODES = { atomic: { allow_atomic: true }, single: {} } as const;
@@ -64,7 +63,7 @@ function byLog(ids: readonly { readonly log: string; readonly id: string }[]): R
 const expected = (records: readonly OutgoingRecord[]) =>
   byLog(records.map(({ fields }) => ({ log: fields.component, id: fields.uid })));
 
-describe.skipIf(natsServer.isMissing)(`NatsSink and batches, with a real server${natsServer.note}`, () => {
+withPrograms(['nats-server'], describe)('NatsSink and batches, with a real server', () => {
   let server: NatsServer;
   beforeAll(async () => {
     server = await openNatsServer({ config: CONFIG, admin: ADMIN });

@@ -8,10 +8,9 @@ import { findFreePort } from '../../support/free-port.ts';
 import { createNatsAccount } from '../../support/sinks/nats-account.ts';
 import { openNatsServer } from '../../support/sinks/nats-server.ts';
 import { sampleRecord, sampleRecords } from '../../support/sinks/sample-records.ts';
-import { findTool } from '../../support/tools.ts';
+import { withPrograms } from '../../support/tools.ts';
 import { createTestAuthority } from '../../web/certificates.ts';
 
-const natsServer = findTool('nats-server');
 const never = new AbortController().signal;
 const fleet = { routers: 1, labelValues: {} };
 const LOGS = { name: 'LOGS', subjects: ['logs.>'] };
@@ -37,7 +36,7 @@ async function catchError(promise: Promise<unknown>): Promise<unknown> {
   );
 }
 
-describe.skipIf(natsServer.isMissing)(`NatsSink with a real server${natsServer.note}`, () => {
+withPrograms(['nats-server'], describe)('NatsSink with a real server', () => {
   test('stores each record once, under its subject and with its uid as id, in order', async () => {
     await using server = await openNatsServer();
     await server.addStream(LOGS);

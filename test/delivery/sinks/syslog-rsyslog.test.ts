@@ -1,12 +1,17 @@
+import { globSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { createSystemClock } from '../../../src/base/index.ts';
 import { createSyslogSink, type SyslogSinkOptions } from '../../../src/delivery/sinks/syslog/sink.ts';
 import { sampleRecord, sampleRecords } from '../../support/sinks/sample-records.ts';
 import { openRsyslog } from '../../support/sinks/syslog-rsyslog.ts';
-import { findTool } from '../../support/tools.ts';
+import { type ProgramPart, withPrograms } from '../../support/tools.ts';
 import { createTestAuthority } from '../../web/certificates.ts';
 
-const rsyslogd = findTool('rsyslogd');
+/** Debian has it in the package rsyslog-gnutls. */
+const tlsModule: ProgramPart = {
+  name: 'the module gtls of rsyslog',
+  isInstalled: () => globSync('/usr/lib/*/rsyslog/lmnsd_gtls.so').length > 0,
+};
 const never = new AbortController().signal;
 
 const createSink = (options: Pick<SyslogSinkOptions, 'port'> & Partial<SyslogSinkOptions>) =>
@@ -55,7 +60,7 @@ const whole = [
   },
 ];
 
-describe.skipIf(rsyslogd.isMissing)(`rsyslog${rsyslogd.note}`, () => {
+withPrograms(['rsyslogd'], describe)('rsyslog', () => {
   test('takes over TCP what SyslogSink sends, every field of it', async () => {
     await using rsyslog = await openRsyslog();
     const sink = createSink({ port: rsyslog.port });
@@ -76,7 +81,7 @@ describe.skipIf(rsyslogd.isMissing)(`rsyslog${rsyslogd.note}`, () => {
     await sink.close();
   });
 
-  test('takes over TLS what SyslogSink sends, with certificates on both sides', async () => {
+  withPrograms([tlsModule], test)('takes over TLS what SyslogSink sends, with certificates on both sides', async () => {
     const authority = createTestAuthority('logs');
     const client = authority.issue('client', 'agent');
     await using rsyslog = await openRsyslog({

@@ -1,6 +1,6 @@
-import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import type { LogRecord } from '../../../src/model/index.ts';
+import { compress } from '../../support/archives.ts';
 import {
   gapsOf,
   LINKED_LOG,
@@ -15,7 +15,8 @@ import {
 const CURRENT = 'network/current';
 const ARCHIVE = 'network/log-2026-11-21-12:00:00.bz2';
 const line = (time: string, message: string) => `2026-11-21 ${time} [wan] ${message}\n`;
-const bzip2 = (input: string) => execFileSync('bzip2', ['-1', '-c'], { input });
+/** Of small blocks. */
+const pack = (text: string) => compress(text, 1);
 const endsOf = (records: readonly LogRecord[]) => records.filter(({ event }) => event === 'log.gap_end');
 const kindsOf = (records: readonly LogRecord[]) => records.map(({ event, message }) => event ?? message);
 const uidOf = (records: readonly LogRecord[], message: string) => records.find((one) => one.message === message)?.uid;
@@ -25,10 +26,10 @@ const OLD = ['network/log-2026-11-21-11:30:00', line('12:00:00', 'old')] as cons
 
 /** An archive that stays unfinished. */
 const LOST = 'network/log-2026-11-21-12:10:00.bz2';
-const CUT = bzip2(line('13:00:00', 'lost')).subarray(0, 30);
+const CUT = pack(line('13:00:00', 'lost')).subarray(0, 30);
 
-const LINES = Array.from({ length: 9000 }, (_, index) => line('12:30:00', `line ${index} ${index * 7919 ** 3}`)).join(
-  '',
+const PACKED_LINES = pack(
+  Array.from({ length: 9000 }, (_, index) => line('12:30:00', `line ${index} ${index * 7919 ** 3}`)).join(''),
 );
 
 function damage(archive: Buffer, share: number): Buffer {
@@ -38,7 +39,7 @@ function damage(archive: Buffer, share: number): Buffer {
 }
 
 test('damage in the middle of an archive is a gap from the line before it to the first one behind it', async () => {
-  await using bench = await openFileBench(new Map([[ARCHIVE, damage(bzip2(LINES), 0.5)]]));
+  await using bench = await openFileBench(new Map([[ARCHIVE, damage(PACKED_LINES, 0.5)]]));
   const records = await bench.reader.turnsFor(5 * MINUTE_MS);
   const [gap] = gapsOf(records);
   const lines = linesOf(records);
@@ -62,7 +63,7 @@ test('damage in the middle of an archive is a gap from the line before it to the
 
 test('damage at the end of an archive ends with the first line of the next file', async () => {
   const files = new Map([
-    [ARCHIVE, damage(bzip2(LINES), 0.97)],
+    [ARCHIVE, damage(PACKED_LINES, 0.97)],
     [CURRENT, Buffer.from(line('13:00:00', 'next'))],
   ]);
   await using bench = await openFileBench(files);
@@ -123,7 +124,7 @@ test.each([
 
 test('the end of a gap has the same uid for every agent that reads it', async () => {
   const read = async () => {
-    const files = new Map<string, string | Buffer>([[ARCHIVE, bzip2(LINES).subarray(0, 40_000)]]);
+    const files = new Map<string, string | Buffer>([[ARCHIVE, PACKED_LINES.subarray(0, 40_000)]]);
     await using bench = await openFileBench(files);
     const before = await bench.reader.turnsFor(17 * MINUTE_MS);
     files.set(CURRENT, line('13:00:00', 'behind'));
@@ -151,8 +152,8 @@ test('a gap that is told after the line behind it was read carries that line', a
 });
 
 test.each([
-  ['nothing of which can be read', damage(bzip2(line('12:30:00', 'lost')), 0.4), 1],
-  ['only the middle of which can be read', damage(damage(bzip2(LINES), 0.05), 0.97), 2],
+  ['nothing of which can be read', damage(pack(line('12:30:00', 'lost')), 0.4), 1],
+  ['only the middle of which can be read', damage(damage(PACKED_LINES, 0.05), 0.97), 2],
 ])('the end of an archive %s is a gap up to the line behind it that was read before', async (_how, archive, count) => {
   const files = new Map<string, string | Buffer>([OLD, [ARCHIVE, archive], [CURRENT, line('13:00:00', 'next')]]);
   await using bench = await openFileBench(files);

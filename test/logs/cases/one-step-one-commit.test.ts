@@ -1,9 +1,9 @@
-import { execFileSync } from 'node:child_process';
 import { afterAll, describe, expect, test } from 'vitest';
 import { createSeededRandom, createSteppedClock } from '../../../src/base/index.ts';
 import { type LogSource, openArchivePool, type RecordLog, Zone } from '../../../src/logs/index.ts';
 import { type LogRecord, SourceError } from '../../../src/model/index.ts';
 import type { EmbeddedStore } from '../../../src/store/index.ts';
+import { compress } from '../../support/archives.ts';
 import { gapsOf, LogReader, linesOf, MINUTE_MS, SECOND_MS, START_MS } from '../../support/log-bench.ts';
 import { sampled, sampleNote } from '../../support/sampled.ts';
 import { createStoreFolder, drain, type StoreFolder } from '../../support/store-folder.ts';
@@ -72,7 +72,8 @@ const LONG = Array.from({ length: 1300 }, (_, index) => {
   const noise = Array.from({ length: 50 }, () => random().toString(36).slice(2)).join('');
   return line('12:30:00', `line ${index} ${noise}`);
 }).join('');
-const bzip2 = (input: string) => execFileSync('bzip2', ['-1', '-c'], { input });
+/** Of small blocks. */
+const pack = (text: string) => compress(text, 1);
 
 /** An archive with damage in its middle, at these shares of its bytes. */
 function damage(archive: Buffer, ...shares: readonly number[]): Buffer {
@@ -85,7 +86,7 @@ function damage(archive: Buffer, ...shares: readonly number[]): Buffer {
 }
 
 const ARCHIVE = 'network/log-2026-11-21-12:00:00.bz2';
-const DAMAGED = damage(bzip2(LONG), 0.3, 0.8);
+const DAMAGED = damage(pack(LONG), 0.3, 0.8);
 const NETWORK_1 = line('13:00:00', 'first behind the damaged archive');
 const NETWORK_2 = line('13:10:00', 'first behind the archive that went');
 const SYSTEM_1 = line('13:00:00', 'system');
@@ -99,7 +100,7 @@ const STEPS: readonly { readonly files: Files; readonly serial: string; readonly
   {
     files: {
       [ARCHIVE]: DAMAGED,
-      'network/log-2026-11-21-12:10:00.bz2': bzip2(NETWORK_1).subarray(0, 20),
+      'network/log-2026-11-21-12:10:00.bz2': pack(NETWORK_1).subarray(0, 20),
       'network/current': NETWORK_2,
       'system/current': SYSTEM_1,
     },
@@ -229,7 +230,7 @@ async function openBench(files: Map<string, string | Buffer>, spoolBytesMax?: nu
 const FEW = Array.from({ length: 130 }, (_, index) => line('12:30:00', `line ${index} ${index * 7919 ** 3}`)).join('');
 
 test('the damage of an archive that fills the spool is told once there is room', async () => {
-  const archive = Buffer.concat([bzip2(FEW), damage(bzip2(FEW), 0.5), bzip2(FEW)]);
+  const archive = Buffer.concat([pack(FEW), damage(pack(FEW), 0.5), pack(FEW)]);
   await using bench = await openBench(new Map([[ARCHIVE, archive]]), 100);
   const taken: LogRecord[] = [];
   for (let look = 0; look < 20; look++) {

@@ -5,12 +5,10 @@ import { ClusterLink } from '../../../src/store/cluster/link.ts';
 import { Subjects } from '../../../src/store/cluster/subjects.ts';
 import { createClusterBench } from '../../support/store-bench.ts';
 import { commitOf } from '../../support/store-folder.ts';
-import { findTool } from '../../support/tools.ts';
+import { withPrograms } from '../../support/tools.ts';
 
-const { isMissing, note } = findTool('nats-server');
-
-test.skipIf(isMissing)(
-  `Absence removes what is stored of a router once no replica has known it for as long as it is kept${note}`,
+withPrograms(['nats-server'], test)(
+  'Absence removes what is stored of a router once no replica has known it for as long as it is kept',
   { timeout: 40_000 },
   async () => {
     await using bench = await createClusterBench();

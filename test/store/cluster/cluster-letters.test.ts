@@ -6,9 +6,8 @@ import { initCluster, withClusterLetters } from '../../../src/store/index.ts';
 import { createClusterLettersBench } from '../../support/letters-bench.ts';
 import { openNatsServer } from '../../support/sinks/nats-server.ts';
 import { createClusterBench } from '../../support/store-bench.ts';
-import { findTool } from '../../support/tools.ts';
+import { withPrograms } from '../../support/tools.ts';
 
-const { isMissing, note } = findTool('nats-server');
 const LIMIT = { timeout: 40_000 };
 const BOUNDS = { recordsMax: 100, bytesMax: 1_000_000 };
 
@@ -20,7 +19,7 @@ function uidsOf(letters: readonly { readonly uid: string }[]): string[] {
   return letters.map(({ uid }) => uid);
 }
 
-describe.skipIf(isMissing)(`dead letters of several replicas${note}`, LIMIT, () => {
+withPrograms(['nats-server'], describe)('dead letters of several replicas', LIMIT, () => {
   test('the next owner of a sink sees, lists and replays what the one before wrote, which died without a word', async () => {
     await using bench = await createClusterLettersBench();
     let owner = 'one';

@@ -7,10 +7,9 @@ import { ClusterStore, type ClusterStoreOptions, initCluster, StoreError } from 
 import { openNatsServer } from '../../support/sinks/nats-server.ts';
 import { type ClusterBench, createClusterBench, toOpenStore } from '../../support/store-bench.ts';
 import { commitOf, thrownBy } from '../../support/store-folder.ts';
-import { findTool } from '../../support/tools.ts';
+import { withPrograms } from '../../support/tools.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-const { isMissing, note } = findTool('nats-server');
 /** Restarts of a server take a second or two. */
 const LIMIT = { timeout: 40_000 };
 
@@ -29,7 +28,7 @@ async function holdCursor(server: ClusterBench['server'], one: Awaited<ReturnTyp
   return { stored, acknowledged };
 }
 
-describe.skipIf(isMissing)(`ClusterStore and others of its cluster${note}`, LIMIT, () => {
+withPrograms(['nats-server'], describe)('ClusterStore and others of its cluster', LIMIT, () => {
   test('refuses what a replica writes whose router another one has taken over, with all records of the step', async () => {
     await using bench = await createClusterBench();
     await using before = await bench.open({ replica: 'before' });
@@ -339,8 +338,8 @@ const LEAST = (
   .replaceAll('_NAME', '_test')
   .replaceAll('.NAME', '.test');
 
-test.skipIf(isMissing)(
-  `a sink of an account that may not read the stream fails, and says why${note}`,
+withPrograms(['nats-server'], test)(
+  'a sink of an account that may not read the stream fails, and says why',
   LIMIT,
   async () => {
     const config = LEAST.replace('"$JS.API.CONSUMER.CREATE.RX_test", ', '');
@@ -364,31 +363,35 @@ test.skipIf(isMissing)(
   },
 );
 
-test.skipIf(isMissing)(`a sink whose cursor cannot be read is told once, with the reason${note}`, LIMIT, async () => {
-  const config = LEAST.replace('"$JS.API.STREAM.MSG.GET.RX_test", ', '');
-  await using server = await openNatsServer({ config, admin: { user: 'admin', pass: 'secret' } });
-  const account = accountsOf(server.url);
-  await initCluster({ servers: account('admin'), cluster: 'test', replicas: 1, bytesMax: 1e7 });
-  const told: string[] = [];
-  const store = new ClusterStore({
-    servers: account('router-exporter'),
-    cluster: 'test',
-    replica: 'one',
-    sinks: [{ name: 'a', start: 'oldest' }],
-    isOwner: () => true,
-    onRecords: () => {},
-    onSilent: (sink, cause) => told.push(`${sink}: ${renderErrorChain(cause)}`),
-  });
-  await store.open();
-  const acknowledge = () => store.acknowledge('a', { batch: 1, index: 0 });
-  for (let attempt = 0; attempt < 3; attempt++) {
-    await expect(acknowledge()).rejects.toMatchObject({ code: 'unwritable' });
-  }
-  expect(told).toEqual([expect.stringMatching(/^a: .*ermission/)]);
-  await store.close();
-});
+withPrograms(['nats-server'], test)(
+  'a sink whose cursor cannot be read is told once, with the reason',
+  LIMIT,
+  async () => {
+    const config = LEAST.replace('"$JS.API.STREAM.MSG.GET.RX_test", ', '');
+    await using server = await openNatsServer({ config, admin: { user: 'admin', pass: 'secret' } });
+    const account = accountsOf(server.url);
+    await initCluster({ servers: account('admin'), cluster: 'test', replicas: 1, bytesMax: 1e7 });
+    const told: string[] = [];
+    const store = new ClusterStore({
+      servers: account('router-exporter'),
+      cluster: 'test',
+      replica: 'one',
+      sinks: [{ name: 'a', start: 'oldest' }],
+      isOwner: () => true,
+      onRecords: () => {},
+      onSilent: (sink, cause) => told.push(`${sink}: ${renderErrorChain(cause)}`),
+    });
+    await store.open();
+    const acknowledge = () => store.acknowledge('a', { batch: 1, index: 0 });
+    for (let attempt = 0; attempt < 3; attempt++) {
+      await expect(acknowledge()).rejects.toMatchObject({ code: 'unwritable' });
+    }
+    expect(told).toEqual([expect.stringMatching(/^a: .*ermission/)]);
+    await store.close();
+  },
+);
 
-describe.skipIf(isMissing)(`a stream that has lost what replicas have read${note}`, LIMIT, () => {
+withPrograms(['nats-server'], describe)('a stream that has lost what replicas have read', LIMIT, () => {
   /** A store that has stored four records in a stream, of which nothing is left. */
   async function openAfterLoss(isServerRestarted: boolean, taken: number) {
     const bench = await createClusterBench();
@@ -446,7 +449,7 @@ describe.skipIf(isMissing)(`a stream that has lost what replicas have read${note
   });
 });
 
-test.skipIf(isMissing)(`ClusterStore.close() does not wait for an engine that hangs${note}`, LIMIT, async () => {
+withPrograms(['nats-server'], test)('ClusterStore.close() does not wait for an engine that hangs', LIMIT, async () => {
   await using bench = await createClusterBench();
   const opened = await bench.open();
   await opened.store.commit(commitOf(['1'], 'p1'));
@@ -460,53 +463,57 @@ test.skipIf(isMissing)(`ClusterStore.close() does not wait for an engine that ha
   bench.server.resume();
 });
 
-test.skipIf(isMissing)(`ClusterStore needs no more permissions than docs/cluster.md lists${note}`, LIMIT, async () => {
-  await using server = await openNatsServer({ config: LEAST, admin: { user: 'admin', pass: 'secret' } });
-  const account = accountsOf(server.url);
-  await initCluster({
-    servers: account('admin'),
-    cluster: 'test',
-    replicas: 1,
-    bytesMax: 1e7,
-    lettersBytesMax: 20_000,
-  });
-  let woken = Promise.withResolvers<void>();
-  const store = new ClusterStore({
-    servers: account('router-exporter'),
-    cluster: 'test',
-    replica: 'one',
-    sinks: [{ name: 'a', start: 'newest' }],
-    isOwner: () => true,
-    onRecords: () => {
-      woken.resolve();
-      woken = Promise.withResolvers<void>();
-    },
-  });
-  await store.open();
-  await store.repeat('a');
-  await using opened = toOpenStore(store, () => woken.promise);
-  await store.openRouter('plant-7');
-  await store.commit(commitOf(['1', '2'], 'p'), { router: 'plant-7', facts: 'met' });
-  await store.writeValue('plant-7', 'day', '1');
-  await store.forgetLogs('plant-7', ['network']);
-  await store.closeRouter('plant-7');
-  await store.openRouter('plant-7');
-  expect(store.readFacts('plant-7')).toBe('met');
-  expect(await opened.take('a', 2, { recordsMax: 1 })).toEqual(['1', '2']);
-  await store.purge();
-  const letter = (uid: string) => ({ uid, line: randomBytes(4000).toString('hex'), reason: 'no such field' });
-  await store.letters.add('a', [letter('1'), letter('2')]);
-  expect(await store.letters.markReplay({})).toBe(2);
-  const [first] = await store.letters.readReplayed('a', { recordsMax: 1, bytesMax: 1 });
-  await store.letters.add('a', [], [first?.id ?? 0]);
-  expect((await store.letters.list({ limit: 2 })).map(({ uid }) => uid)).toEqual(['2']);
-  // The stream becomes full, and old letters are purged.
-  for (const uid of ['3', '4', '5', '6', '7']) await store.letters.add('a', [letter(uid)]);
-  const other = initCluster({ servers: account('router-exporter'), cluster: 'other', replicas: 1, bytesMax: 1e7 });
-  await expect(other).rejects.toMatchObject({ code: 'unwritable', disposition: 'hold-back' });
-});
+withPrograms(['nats-server'], test)(
+  'ClusterStore needs no more permissions than docs/cluster.md lists',
+  LIMIT,
+  async () => {
+    await using server = await openNatsServer({ config: LEAST, admin: { user: 'admin', pass: 'secret' } });
+    const account = accountsOf(server.url);
+    await initCluster({
+      servers: account('admin'),
+      cluster: 'test',
+      replicas: 1,
+      bytesMax: 1e7,
+      lettersBytesMax: 20_000,
+    });
+    let woken = Promise.withResolvers<void>();
+    const store = new ClusterStore({
+      servers: account('router-exporter'),
+      cluster: 'test',
+      replica: 'one',
+      sinks: [{ name: 'a', start: 'newest' }],
+      isOwner: () => true,
+      onRecords: () => {
+        woken.resolve();
+        woken = Promise.withResolvers<void>();
+      },
+    });
+    await store.open();
+    await store.repeat('a');
+    await using opened = toOpenStore(store, () => woken.promise);
+    await store.openRouter('plant-7');
+    await store.commit(commitOf(['1', '2'], 'p'), { router: 'plant-7', facts: 'met' });
+    await store.writeValue('plant-7', 'day', '1');
+    await store.forgetLogs('plant-7', ['network']);
+    await store.closeRouter('plant-7');
+    await store.openRouter('plant-7');
+    expect(store.readFacts('plant-7')).toBe('met');
+    expect(await opened.take('a', 2, { recordsMax: 1 })).toEqual(['1', '2']);
+    await store.purge();
+    const letter = (uid: string) => ({ uid, line: randomBytes(4000).toString('hex'), reason: 'no such field' });
+    await store.letters.add('a', [letter('1'), letter('2')]);
+    expect(await store.letters.markReplay({})).toBe(2);
+    const [first] = await store.letters.readReplayed('a', { recordsMax: 1, bytesMax: 1 });
+    await store.letters.add('a', [], [first?.id ?? 0]);
+    expect((await store.letters.list({ limit: 2 })).map(({ uid }) => uid)).toEqual(['2']);
+    // The stream becomes full, and old letters are purged.
+    for (const uid of ['3', '4', '5', '6', '7']) await store.letters.add('a', [letter(uid)]);
+    const other = initCluster({ servers: account('router-exporter'), cluster: 'other', replicas: 1, bytesMax: 1e7 });
+    await expect(other).rejects.toMatchObject({ code: 'unwritable', disposition: 'hold-back' });
+  },
+);
 
-describe.skipIf(isMissing)(`the stream of a cluster${note}`, LIMIT, () => {
+withPrograms(['nats-server'], describe)('the stream of a cluster', LIMIT, () => {
   const servers = (url: string) => ({ servers: [url], clock: createSystemClock() });
 
   test('is created once, and refused when it differs, with the field, what it is and what it must be', async () => {

@@ -6,14 +6,13 @@ import { sampled, sampleNote } from '../../support/sampled.ts';
 import { openNatsCluster } from '../../support/sinks/nats-cluster.ts';
 import { toOpenStore } from '../../support/store-bench.ts';
 import { commitOf } from '../../support/store-folder.ts';
-import { findTool } from '../../support/tools.ts';
+import { withPrograms } from '../../support/tools.ts';
 
-const natsServer = findTool('nats-server');
 const ROUTERS = 12;
 const STEPS = 150;
 
-test.skipIf(sampled('real receivers', natsServer.isMissing, true))(
-  `a stream with three replicas holds each step once, also after kills of its leader in the middle${sampleNote('real receivers')}${natsServer.note}`,
+withPrograms(['nats-server'], test.skipIf(sampled('real receivers', false, true)))(
+  `a stream with three replicas holds each step once, also after kills of its leader in the middle${sampleNote('real receivers')}`,
   { timeout: 240_000 },
   async () => {
     await using engine = await openNatsCluster();
@@ -75,8 +74,8 @@ test.skipIf(sampled('real receivers', natsServer.isMissing, true))(
   },
 );
 
-test.skipIf(sampled('real receivers', natsServer.isMissing, true))(
-  `sinks go on within seconds when a server ends that has their consumers, while it stays away${sampleNote('real receivers')}${natsServer.note}`,
+withPrograms(['nats-server'], test.skipIf(sampled('real receivers', false, true)))(
+  `sinks go on within seconds when a server ends that has their consumers, while it stays away${sampleNote('real receivers')}`,
   { timeout: 240_000 },
   async () => {
     await using engine = await openNatsCluster();
@@ -130,8 +129,8 @@ test.skipIf(sampled('real receivers', natsServer.isMissing, true))(
   },
 );
 
-test.skipIf(sampled('real receivers', natsServer.isMissing, true))(
-  `commits go on within seconds when the server hangs to which the connection leads${sampleNote('real receivers')}${natsServer.note}`,
+withPrograms(['nats-server'], test.skipIf(sampled('real receivers', false, true)))(
+  `commits go on within seconds when the server hangs to which the connection leads${sampleNote('real receivers')}`,
   { timeout: 240_000 },
   async () => {
     await using engine = await openNatsCluster();

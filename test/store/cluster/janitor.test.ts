@@ -11,9 +11,8 @@ import { ModelBucket } from '../../cluster/model-bucket.ts';
 import { createCollectingLogger } from '../../support/collecting-logger.ts';
 import { type ClusterBench, createClusterBench } from '../../support/store-bench.ts';
 import { commitOf } from '../../support/store-folder.ts';
-import { findTool } from '../../support/tools.ts';
+import { withPrograms } from '../../support/tools.ts';
 
-const { isMissing, note } = findTool('nats-server');
 const LEASE_MS = 15_000;
 /** The one that the names of both make the janitor, and the other. */
 const [FIRST, SECOND] = ['a', 'b'] as const;
@@ -84,8 +83,8 @@ async function openTwo() {
   };
 }
 
-test.skipIf(isMissing)(
-  `of two replicas only the janitor purges, and when its lease ends the other one does${note}`,
+withPrograms(['nats-server'], test)(
+  'of two replicas only the janitor purges, and when its lease ends the other one does',
   { timeout: 30_000 },
   async () => {
     await using bench = await openTwo();
@@ -115,8 +114,8 @@ test.skipIf(isMissing)(
   },
 );
 
-test.skipIf(isMissing)(
-  `a janitor whose lease ends while it finds out what is needed purges nothing${note}`,
+withPrograms(['nats-server'], test)(
+  'a janitor whose lease ends while it finds out what is needed purges nothing',
   { timeout: 30_000 },
   async () => {
     await using bench = await openTwo();
@@ -131,8 +130,8 @@ test.skipIf(isMissing)(
   },
 );
 
-test.skipIf(isMissing)(
-  `the cursor of a sink stays as long as another replica serves it, although the janitor does not know the sink${note}`,
+withPrograms(['nats-server'], test)(
+  'the cursor of a sink stays as long as another replica serves it, although the janitor does not know the sink',
   { timeout: 30_000 },
   async () => {
     await using bench = await createClusterBench();

@@ -2,11 +2,8 @@ import { expect, test } from 'vitest';
 import { sampled, sampleNote } from '../../support/sampled.ts';
 import { createClusterBench } from '../../support/store-bench.ts';
 import { commitOf } from '../../support/store-folder.ts';
-import { findTool } from '../../support/tools.ts';
+import { withPrograms } from '../../support/tools.ts';
 
-const natsServer = findTool('nats-server');
-const isLeftOut = sampled('steps of a busy replica', natsServer.isMissing, true);
-const note = `${sampleNote('steps of a busy replica')}${natsServer.note}`;
 const ROUTERS = Array.from({ length: 250 }, (_, index) => `plant-${index}`);
 const COMPONENTS = ['network', 'system', 'vpn', 'gps'];
 const ROUNDS = 10;
@@ -21,8 +18,8 @@ const MESSAGES_MAX = 1000;
  */
 const PER_SECOND_MIN = 500;
 
-test.skipIf(isLeftOut)(
-  `a replica stores ${STEPS} steps of one line in batches of many steps, each line once and those of each log in their order${note}`,
+withPrograms(['nats-server'], test.skipIf(sampled('steps of a busy replica', false, true)))(
+  `a replica stores ${STEPS} steps of one line in batches of many steps, each line once and those of each log in their order${sampleNote('steps of a busy replica')}`,
   { timeout: 120_000 },
   async (context) => {
     await using bench = await createClusterBench();

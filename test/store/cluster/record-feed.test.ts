@@ -4,15 +4,14 @@ import { ClusterLink } from '../../../src/store/cluster/link.ts';
 import { RecordFeed } from '../../../src/store/cluster/record-feed.ts';
 import { Subjects } from '../../../src/store/cluster/subjects.ts';
 import { createClusterBench } from '../../support/store-bench.ts';
-import { findTool } from '../../support/tools.ts';
+import { withPrograms } from '../../support/tools.ts';
 
-const { isMissing, note } = findTool('nats-server');
 const MESSAGES = 70;
 const MESSAGE_BYTES = 150_000;
 const OUTAGE_MS = 6 * 60_000;
 
-test.skipIf(isMissing)(
-  `RecordFeed goes on without a word when its sink takes nothing for so long that the server removes the consumer${note}`,
+withPrograms(['nats-server'], test)(
+  'RecordFeed goes on without a word when its sink takes nothing for so long that the server removes the consumer',
   { timeout: 40_000 },
   async () => {
     await using bench = await createClusterBench();

@@ -19,10 +19,9 @@ import {
   runSql,
   type StoreFolder,
 } from '../../support/store-folder.ts';
-import { findTool } from '../../support/tools.ts';
+import { withPrograms } from '../../support/tools.ts';
 
-const natsServer = findTool('nats-server');
-const transfer = test.skipIf(natsServer.isMissing);
+const transfer = withPrograms(['nats-server'], test);
 const now = () => NOW_MS;
 const ROUTERS = ['plant-7', 'plant.7'];
 
@@ -56,7 +55,7 @@ function exportFilled(folder: StoreFolder): string {
 }
 
 transfer(
-  `importClusterState() continues in the engine what a disk had, and importState() what the engine had${natsServer.note}`,
+  'importClusterState() continues in the engine what a disk had, and importState() what the engine had',
   async () => {
     await using disk = await createStoreFolder();
     await using other = await createStoreFolder();
@@ -98,80 +97,74 @@ transfer(
   },
 );
 
-transfer(
-  `importClusterState() leaves alone what it imported before, and what was interrupted goes on${natsServer.note}`,
-  async () => {
-    await using disk = await createStoreFolder();
-    await using bench = await createClusterBench();
-    const input = exportFilled(disk);
-    await moveIn(bench, input, { isWanted: (router) => router === 'plant-7' });
-    expect(await moveIn(bench, input)).toMatchObject({ routers: ['plant.7'], known: ['plant-7'], records: 3 });
-    await using opened = await bench.open();
-    expect((await opened.take('a', 6)).toSorted()).toEqual(
-      ROUTERS.flatMap((router) => [1, 2, 3].map((line) => `${router} ${line}`)),
-    );
-    // As after an end behind the first batch of records.
-    const [first] = runSql(input, '', 'SELECT origin.id AS file, min(batch.id) AS batch FROM origin, batch');
-    await opened.store.writeValue('plant-7', 'imported', `${String(first?.['file'])}@${String(first?.['batch'])}`);
-    await moveIn(bench, input, { isWanted: (router) => router === 'plant-7' });
-    expect(await opened.take('a', 1)).toEqual(['plant-7 3']);
-  },
-);
+transfer('importClusterState() leaves alone what it imported before, and what was interrupted goes on', async () => {
+  await using disk = await createStoreFolder();
+  await using bench = await createClusterBench();
+  const input = exportFilled(disk);
+  await moveIn(bench, input, { isWanted: (router) => router === 'plant-7' });
+  expect(await moveIn(bench, input)).toMatchObject({ routers: ['plant.7'], known: ['plant-7'], records: 3 });
+  await using opened = await bench.open();
+  expect((await opened.take('a', 6)).toSorted()).toEqual(
+    ROUTERS.flatMap((router) => [1, 2, 3].map((line) => `${router} ${line}`)),
+  );
+  // As after an end behind the first batch of records.
+  const [first] = runSql(input, '', 'SELECT origin.id AS file, min(batch.id) AS batch FROM origin, batch');
+  await opened.store.writeValue('plant-7', 'imported', `${String(first?.['file'])}@${String(first?.['batch'])}`);
+  await moveIn(bench, input, { isWanted: (router) => router === 'plant-7' });
+  expect(await opened.take('a', 1)).toEqual(['plant-7 3']);
+});
+
+transfer('dead letters move into a cluster and out of it, with their marks; twice is once', async () => {
+  await using disk = await createStoreFolder();
+  await using other = await createStoreFolder();
+  await using bench = await createClusterBench();
+  const reason = 'no such field';
+  const letterOf = (router: string, uid: string) => ({
+    uid,
+    line: JSON.stringify({ router, component: 'network', uid, timestamp: '2026-11-21T00:00:00Z' }),
+    reason,
+    code: '400',
+  });
+  {
+    using letters = disk.openLetters();
+    letters.add('a', [letterOf('plant-7', '1'), letterOf('plant.7', '2'), letterOf('plant-8', '3')]);
+    letters.markReplay({ ids: letters.list({ limit: 1, order: 'oldest' }).map(({ id }) => id) });
+  }
+  const input = exportFilled(disk);
+  const isWanted = (router: string) => ROUTERS.includes(router);
+  expect(await moveIn(bench, input, { isWanted })).toMatchObject({ deadLetters: 2 });
+  const { servers } = toCluster(bench);
+  const inCluster = <T>(work: (letters: DeadLetters) => T | Promise<T>) =>
+    withClusterLetters({ servers, cluster: 'test' }, async (letters) => await work(letters));
+  const about = { sink: 'a', component: 'network', timestamp: '2026-11-21T00:00:00Z', code: '400', reason };
+  const both = [
+    { ...about, uid: '1', router: 'plant-7', isReplayed: true, atMs: NOW_MS },
+    { ...about, uid: '2', router: 'plant.7', isReplayed: false, atMs: NOW_MS },
+  ];
+  expect(await inCluster((letters) => letters.list({ limit: 9, order: 'oldest' }))).toMatchObject(both);
+  // What the cluster has made of a letter since is not undone.
+  await inCluster((letters) => letters.markReplay({}));
+  {
+    await using opened = await bench.open({ routers: ROUTERS });
+    for (const router of ROUTERS) await opened.store.writeValue(router, 'imported', 'of another file');
+  }
+  await moveIn(bench, input, { isWanted, replaces: true });
+  expect(await inCluster((letters) => letters.list({ limit: 9 }))).toMatchObject([
+    { uid: '2', isReplayed: true },
+    { uid: '1', isReplayed: true },
+  ]);
+
+  const output = join(other.path, 'back.db');
+  const options = { removes: true, isWanted: (router: string) => router === 'plant.7' };
+  expect(await moveOut(bench, output, options)).toMatchObject({ routers: ['plant.7'], deadLetters: 1 });
+  expect(await inCluster((letters) => letters.list({ limit: 9 }))).toMatchObject([{ uid: '1' }]);
+  importState({ path: other.path, input: output, isWanted: () => true, replaces: false, now });
+  using letters = other.openLetters();
+  expect(letters.list({ limit: 9 })).toMatchObject([{ ...both[1], isReplayed: true }]);
+});
 
 transfer(
-  `dead letters move into a cluster and out of it, with their marks; twice is once${natsServer.note}`,
-  async () => {
-    await using disk = await createStoreFolder();
-    await using other = await createStoreFolder();
-    await using bench = await createClusterBench();
-    const reason = 'no such field';
-    const letterOf = (router: string, uid: string) => ({
-      uid,
-      line: JSON.stringify({ router, component: 'network', uid, timestamp: '2026-11-21T00:00:00Z' }),
-      reason,
-      code: '400',
-    });
-    {
-      using letters = disk.openLetters();
-      letters.add('a', [letterOf('plant-7', '1'), letterOf('plant.7', '2'), letterOf('plant-8', '3')]);
-      letters.markReplay({ ids: letters.list({ limit: 1, order: 'oldest' }).map(({ id }) => id) });
-    }
-    const input = exportFilled(disk);
-    const isWanted = (router: string) => ROUTERS.includes(router);
-    expect(await moveIn(bench, input, { isWanted })).toMatchObject({ deadLetters: 2 });
-    const { servers } = toCluster(bench);
-    const inCluster = <T>(work: (letters: DeadLetters) => T | Promise<T>) =>
-      withClusterLetters({ servers, cluster: 'test' }, async (letters) => await work(letters));
-    const about = { sink: 'a', component: 'network', timestamp: '2026-11-21T00:00:00Z', code: '400', reason };
-    const both = [
-      { ...about, uid: '1', router: 'plant-7', isReplayed: true, atMs: NOW_MS },
-      { ...about, uid: '2', router: 'plant.7', isReplayed: false, atMs: NOW_MS },
-    ];
-    expect(await inCluster((letters) => letters.list({ limit: 9, order: 'oldest' }))).toMatchObject(both);
-    // What the cluster has made of a letter since is not undone.
-    await inCluster((letters) => letters.markReplay({}));
-    {
-      await using opened = await bench.open({ routers: ROUTERS });
-      for (const router of ROUTERS) await opened.store.writeValue(router, 'imported', 'of another file');
-    }
-    await moveIn(bench, input, { isWanted, replaces: true });
-    expect(await inCluster((letters) => letters.list({ limit: 9 }))).toMatchObject([
-      { uid: '2', isReplayed: true },
-      { uid: '1', isReplayed: true },
-    ]);
-
-    const output = join(other.path, 'back.db');
-    const options = { removes: true, isWanted: (router: string) => router === 'plant.7' };
-    expect(await moveOut(bench, output, options)).toMatchObject({ routers: ['plant.7'], deadLetters: 1 });
-    expect(await inCluster((letters) => letters.list({ limit: 9 }))).toMatchObject([{ uid: '1' }]);
-    importState({ path: other.path, input: output, isWanted: () => true, replaces: false, now });
-    using letters = other.openLetters();
-    expect(letters.list({ limit: 9 })).toMatchObject([{ ...both[1], isReplayed: true }]);
-  },
-);
-
-transfer(
-  `importClusterState() refuses dead letters that have no room, and a router of which a cluster has nothing else is exported${natsServer.note}`,
+  'importClusterState() refuses dead letters that have no room, and a router of which a cluster has nothing else is exported',
   async () => {
     await using disk = await createStoreFolder();
     await using small = await createClusterBench({ lettersBytesMax: 20_000 });
@@ -198,28 +191,25 @@ transfer(
   },
 );
 
-transfer(
-  `importClusterState() refuses to replace other positions, unless it is told to${natsServer.note}`,
-  async () => {
-    await using disk = await createStoreFolder();
-    await using bench = await createClusterBench();
-    const input = exportFilled(disk);
-    {
-      await using opened = await bench.open();
-      await opened.store.commit(commitOf([], 'own'));
-    }
-    await expect(moveIn(bench, input)).rejects.toMatchObject({
-      code: 'broken',
-      message: 'The store already has positions of 1 of these logs, such as plant-7/network',
-    });
-    await moveIn(bench, input, { replaces: true });
+transfer('importClusterState() refuses to replace other positions, unless it is told to', async () => {
+  await using disk = await createStoreFolder();
+  await using bench = await createClusterBench();
+  const input = exportFilled(disk);
+  {
     await using opened = await bench.open();
-    expect(opened.store.readPositions('plant-7').get('network')).toBe('second plant-7');
-  },
-);
+    await opened.store.commit(commitOf([], 'own'));
+  }
+  await expect(moveIn(bench, input)).rejects.toMatchObject({
+    code: 'broken',
+    message: 'The store already has positions of 1 of these logs, such as plant-7/network',
+  });
+  await moveIn(bench, input, { replaces: true });
+  await using opened = await bench.open();
+  expect(opened.store.readPositions('plant-7').get('network')).toBe('second plant-7');
+});
 
 transfer(
-  `a replica that has the router open is refused after an import, and goes on from there; an import is refused by its commits${natsServer.note}`,
+  'a replica that has the router open is refused after an import, and goes on from there; an import is refused by its commits',
   async () => {
     await using disk = await createStoreFolder();
     await using bench = await createClusterBench();
@@ -244,7 +234,7 @@ transfer(
   },
 );
 
-transfer(`nothing is read or written while a replica has one of the routers${natsServer.note}`, async () => {
+transfer('nothing is read or written while a replica has one of the routers', async () => {
   await using disk = await createStoreFolder();
   await using bench = await createClusterBench();
   const input = exportFilled(disk);
@@ -262,7 +252,7 @@ transfer(`nothing is read or written while a replica has one of the routers${nat
 });
 
 transfer(
-  `importClusterState() leaves room for cursors, and cuts batches that are too long for a message${natsServer.note}`,
+  'importClusterState() leaves room for cursors, and cuts batches that are too long for a message',
   { timeout: 30_000 },
   async () => {
     await using disk = await createStoreFolder();

@@ -7,9 +7,8 @@ import { Subjects } from '../../../src/store/cluster/subjects.ts';
 import { initCluster, RESUME_SHARE } from '../../../src/store/index.ts';
 import { openNatsServer } from '../../support/sinks/nats-server.ts';
 import { thrownBy } from '../../support/store-folder.ts';
-import { findTool } from '../../support/tools.ts';
+import { withPrograms } from '../../support/tools.ts';
 
-const { isMissing, note } = findTool('nats-server');
 const MIB = 1024 * 1024;
 const LIMIT = { timeout: 30_000 };
 
@@ -37,8 +36,8 @@ async function openWatch({ bytesMax }: { readonly bytesMax: number }) {
 }
 
 // Twice the reserve is a tenth of a small stream, and much less of a large one.
-test.skipIf(isMissing).each([64 * MIB, 2048 * MIB])(
-  `StreamWatch gives up what sinks might get again before logs wait for room that never comes: %d bytes${note}`,
+withPrograms(['nats-server'], test.each([64 * MIB, 2048 * MIB]))(
+  'StreamWatch gives up what sinks might get again before logs wait for room that never comes: %d bytes',
   LIMIT,
   async (bytesMax) => {
     const { watch } = await openWatch({ bytesMax });
@@ -50,8 +49,8 @@ test.skipIf(isMissing).each([64 * MIB, 2048 * MIB])(
   },
 );
 
-test.skipIf(isMissing)(
-  `StreamWatch says that the stream was removed or changed while it is in use, once, and goes on when it is right again${note}`,
+withPrograms(['nats-server'], test)(
+  'StreamWatch says that the stream was removed or changed while it is in use, once, and goes on when it is right again',
   LIMIT,
   async () => {
     const { server, init, watch, faults } = await openWatch({ bytesMax: MIB });
@@ -72,8 +71,8 @@ test.skipIf(isMissing)(
   },
 );
 
-test.skipIf(isMissing)(
-  `StreamWatch lets sinks be changed while the stream is full, and has no room for records${note}`,
+withPrograms(['nats-server'], test)(
+  'StreamWatch lets sinks be changed while the stream is full, and has no room for records',
   LIMIT,
   async () => {
     const { server, watch } = await openWatch({ bytesMax: MIB });

@@ -1,15 +1,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { type Program, startProgram } from '../child.ts';
 import { findFreePort } from '../free-port.ts';
 
 export interface Nginx extends AsyncDisposable {
   readonly port: number;
 }
-
-/** Where Debian keeps it is not on the path of every user. */
-export const NGINX_PATH = `${process.env['PATH'] ?? ''}${delimiter}/usr/sbin${delimiter}/usr/local/sbin`;
 
 /**
  * Starts nginx in a folder of its own with one server on loopback. `server` is what stands in its block `server`, with
@@ -38,9 +35,7 @@ http {
 }
 `;
   writeFileSync(join(folder, 'nginx.conf'), config);
-  const program: Program = startProgram('nginx', ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', 'stderr'], {
-    PATH: NGINX_PATH,
-  });
+  const program: Program = startProgram('nginx', ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', 'stderr']);
   const stop = async () => {
     program.process.kill('SIGTERM');
     await program.ended;
