@@ -10,7 +10,7 @@ import {
   watchAlso,
 } from '../config/index.ts';
 import { SourceKeeper, SourceReader } from '../inventory/index.ts';
-import { parseListenAddress, SecretKeeper } from '../settings/index.ts';
+import { describeHost, parseListenAddress, SecretKeeper } from '../settings/index.ts';
 import { findFolderFault } from '../store/index.ts';
 import { loadWebConfig, parseServerPaths, WebError } from '../web/index.ts';
 import { readConfig, refuseConfig } from './configuration.ts';
@@ -152,7 +152,8 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
 function listFlagFaults({ listenAddresses, web }: RunFlags): readonly string[] {
   const wrong = listenAddresses.filter((text) => parseListenAddress(text) === undefined);
   const faults = wrong.map(
-    (text) => `--web.listen-address: expected host:port, :port or [::1]:port, found ${JSON.stringify(text)}`,
+    (text) =>
+      `--web.listen-address: expected host:port, :port or [::1]:port, found ${describeHost(text) ?? JSON.stringify(text)}`,
   );
   try {
     parseServerPaths(web);

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { createSystemClock, renderErrorChain } from '../base/index.ts';
-import { parseListenAddress } from '../settings/index.ts';
+import { describeHost, parseListenAddress } from '../settings/index.ts';
 import {
   demoLogSettings,
   FAULT_NAMES,
@@ -94,7 +94,9 @@ function readAddress(
 ): { host: string; port: number } | undefined {
   const address = parseListenAddress(text);
   if (address) return { host: address.host ?? fallback, port: address.port };
-  io.stderr.write(`${flag}: expected host:port, :port or [::1]:port, found ${JSON.stringify(text)}\n`);
+  io.stderr.write(
+    `${flag}: expected host:port, :port or [::1]:port, found ${describeHost(text) ?? JSON.stringify(text)}\n`,
+  );
   return undefined;
 }
 

@@ -5,6 +5,7 @@ import { LIFECYCLE_STATES, type LifecycleState } from '../model/index.ts';
 import {
   checked,
   codec,
+  describeHost,
   duration,
   filePatterns,
   findSecretForm,
@@ -17,6 +18,7 @@ import {
   orDefaults,
   type Place,
   parsed,
+  parsePlainUrl,
   readTls,
   refuseBoth,
   refuseSecretForms,
@@ -58,9 +60,12 @@ const TYPE = 'Type of the source.';
 const commonSchema = section('Any source.', {
   interval: duration({ description: 'Time between two readings.' }, INTERVAL_MS_MIN).prefault('1m'),
   allowed_addresses: z
-    .array(parsed<AllowedAddress>({ description: '' }, ADDRESS, parseAllowedAddress, renderAllowedAddress), {
-      error: ADDRESSES,
-    })
+    .array(
+      parsed<AllowedAddress>({ description: '' }, ADDRESS, parseAllowedAddress, renderAllowedAddress, describeHost),
+      {
+        error: ADDRESSES,
+      },
+    )
     .max(ADDRESSES_MAX, { error: ADDRESSES })
     .meta({
       description:
@@ -120,16 +125,18 @@ const requestShape = {
 
 const url = withSecrecy(
   'possible',
-  checked(
+  parsed(
     { description: 'URL of the list, http or https. Redirects are not followed.', kind: 'URL' },
     URL_OF_SOURCE,
-    TEXT_CHARS_MAX,
-    isSourceUrl,
+    (value) => (value.length <= TEXT_CHARS_MAX && isSourceUrl(value) ? value : undefined),
+    String,
+    describeHost,
   ),
 );
 
 function isSourceUrl(value: string): boolean {
-  return /^https?:\/\/[^\s\\#@]+$/i.test(value) && (URL.parse(value)?.hostname ?? '') !== '';
+  const [address = ''] = value.split('?');
+  return parsePlainUrl(address) !== undefined && /^[^\s\\#@]+$/.test(value);
 }
 
 const fieldPath = checked(
@@ -184,7 +191,10 @@ const netboxSchema = section('The devices of a NetBox, through its REST interfac
   ...commonShape,
   url: url.meta({ description: 'Address of NetBox, without `/api`.', kind: 'URL' }),
   ...requestShape,
-  ...secretShape('token', { description: 'API token.', what: 'token' }),
+  ...secretShape('token', {
+    description: 'API token, with its beginning `nbt_` if it has one (NetBox 4.5 and later).',
+    what: 'token',
+  }),
   query: checked(
     { description: 'Filter of the list of devices, as in `status=active&role=router`.', kind: 'query' },
     'a query of names and values, such as status=active&role=router',

@@ -3,7 +3,7 @@ import { renderDuration, type Secret } from '../base/index.ts';
 import {
   type ConfigFile,
   type ConfigFiles,
-  checked,
+  describeHost,
   durationOrNone,
   findNearest,
   type ListenAddress,
@@ -38,7 +38,8 @@ const HOST_PATTERN = /^(\*\.)?[a-z0-9]([a-z0-9_-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9_
 
 function hostPattern(description: string) {
   const expected = 'a host name without port such as monitoring.example.com or *.example.com';
-  return checked({ description, kind: 'host name' }, expected, 253, (value) => HOST_PATTERN.test(value));
+  const parse = (value: string) => (HOST_PATTERN.test(value) && describeHost(value) === undefined ? value : undefined);
+  return parsed({ description, kind: 'host name' }, expected, parse, String, describeHost);
 }
 
 const PEERS_MAX = 1000;
@@ -55,6 +56,7 @@ function network(description: string) {
     'an IP address, or a network such as 10.0.0.0/8 or fd00::/8',
     parseNetwork,
     renderNetwork,
+    describeHost,
   );
 }
 

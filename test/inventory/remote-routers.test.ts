@@ -1,6 +1,10 @@
+import { mkdtempDisposable, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { createSteppedClock } from '../../src/base/index.ts';
 import { renderEffectiveConfig } from '../../src/config/index.ts';
-import { SourceKeeper } from '../../src/inventory/index.ts';
+import { SourceKeeper, SourceReader } from '../../src/inventory/index.ts';
 import { load } from '../config/configuration-folder.ts';
 
 const MAIN = `
@@ -186,6 +190,22 @@ describe('routers of a source', () => {
     expect(outcome.faulty).not.toBe('');
     expect(outcome.faulty).toBeDefined();
   });
+});
+
+it('says of a target with a scheme, and of an address that means another one, why it is left out', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'router-exporter-'));
+  const file = join(folder.path, 'a.yaml');
+  await writeFile(file, '- targets: ["https://10.0.0.2", 10.0.0.010, 10.0.0.3]\n');
+  const source = SOURCE.replace(/type: http\n.*/, `type: file_sd\n    files: [${file}]`);
+  const { config } = await load(`${MAIN}${LOCAL}${source}`);
+  if (!config?.routerSources?.[0]) throw new RangeError('There is no source');
+  await using reader = new SourceReader(config.routerSources[0], createSteppedClock(0));
+  const { names, outcome } = await loadAnswer(await reader.read(new AbortController().signal), { source });
+  expect(names).toEqual(['10.0.0.3']);
+  expect(outcome.refusals).toEqual([
+    expect.stringContaining('found a host that means the address 10.0.0.8'),
+    expect.stringContaining('found two schemes; what stands for a host, as in a target, has none'),
+  ]);
 });
 
 describe('the guard against removals', () => {
