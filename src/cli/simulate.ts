@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
 import { createSystemClock, renderErrorChain } from '../base/index.ts';
 import { describeHost, parseListenAddress } from '../settings/index.ts';
 import {
@@ -13,6 +12,10 @@ import {
   startSimulator,
 } from '../simulator/index.ts';
 import { type CommandIo, EXIT, type ExitCode } from './terminal/io.ts';
+import { writeOutputFile } from './terminal/output-file.ts';
+
+/** The certificate is no secret. */
+const CA_MODE = 0o644;
 
 /** Options of `simulate`. */
 export interface SimulateFlags {
@@ -63,7 +66,7 @@ export async function simulate(flags: SimulateFlags, io: CommandIo): Promise<Exi
       logs: chooseLogSettings(flags.routers),
       ...(control !== 'none' && { control }),
     });
-    if (flags.caOut !== undefined) await writeFile(flags.caOut, simulator.caPem);
+    if (flags.caOut !== undefined) await writeOutputFile(flags.caOut, [Buffer.from(simulator.caPem)], CA_MODE);
     for (const { router, name } of faults) {
       for (const one of simulator.routers) if (router === undefined || one.name === router) await one.fault(name);
     }
