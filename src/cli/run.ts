@@ -13,7 +13,7 @@ import { SourceKeeper, SourceReader } from '../inventory/index.ts';
 import { describeHost, parseListenAddress, SecretKeeper } from '../settings/index.ts';
 import { findFolderFault } from '../store/index.ts';
 import { loadWebConfig, parseServerPaths, WebError } from '../web/index.ts';
-import { readConfig, refuseConfig } from './configuration.ts';
+import { readConfig, refuseConfig, warnOfLifecycle } from './configuration.ts';
 import { Hangups, type LogFlags, openLogger, serve } from './serve.ts';
 import { openServiceManager } from './service-manager.ts';
 import { type CommandIo, EXIT, type ExitCode } from './terminal/io.ts';
@@ -171,7 +171,7 @@ async function applyFlags(loaded: LoadedConfig, flags: RunFlags): Promise<Loaded
   const web = flags.webConfigFile === undefined ? undefined : await loadWebConfig(resolve(flags.webConfigFile));
   const watched = web ? await watchAlso(loaded.watched, web.watched) : loaded.watched;
   if (web && !web.ok) return { ...web, watched };
-  return {
+  const replaced = {
     ...loaded,
     watched,
     warnings: [...(loaded.warnings ?? []), ...(web?.warnings ?? [])],
@@ -184,4 +184,5 @@ async function applyFlags(loaded: LoadedConfig, flags: RunFlags): Promise<Loaded
       },
     },
   };
+  return warnOfLifecycle(replaced, flags.configFile, flags.web.isLifecycleEnabled === true);
 }
