@@ -41,6 +41,8 @@ export const SOURCES_MAX = 50;
 const ADDRESSES_MAX = 1000;
 /** Names that a source may use, of one kind. */
 const NAMES_MAX = 1000;
+/** More than one process can ask. */
+const ROUTERS_MAX = 50_000;
 /** Labels of a router are bounded further. */
 const LABELS_MAX = 32;
 const INTERVAL_MS_MIN = 5000;
@@ -83,6 +85,15 @@ const commonSchema = section('Any source.', {
   allowed_groups: nameList({ description: 'Groups that its routers may name.' }, NAMES_MAX).prefault([]),
   allowed_credentials: nameList({ description: 'Credentials that its routers may name.' }, NAMES_MAX).prefault([]),
   allowed_tls_sets: nameList({ description: 'TLS sets that its routers may name.' }, NAMES_MAX).prefault([]),
+  // An agent with 1 GiB survives a list of so many that do not answer.
+  routers_max: wholeNumber(
+    {
+      description:
+        'Routers that a list may have. One that has more, or takes the memory of more, is not used. It also bounds the memory for reading the list, so raise it only as far as the fleet needs.',
+    },
+    1,
+    ROUTERS_MAX,
+  ).prefault(5000),
   removal_max: codec(
     z.string({ error: SHARE }).meta({
       description:
@@ -308,6 +319,8 @@ export interface SourceSettings {
   };
   /** Groups of all of its routers. */
   readonly groups: readonly string[];
+  /** Routers that an answer may have. */
+  readonly routersMax: number;
   /** Share of its routers that one answer may remove, from 0 to 1. */
   readonly removalMax: number;
   /** Absent for files. */
@@ -379,6 +392,7 @@ function toCommon(sourceName: string, keys: SoundOf<typeof commonSchema>) {
       tlsSets: all.allowed_tls_sets,
     },
     groups: all.groups,
+    routersMax: all.routers_max,
     removalMax: all.removal_max,
   };
 }
@@ -440,6 +454,7 @@ export function renderSource(source: SourceSettings): object {
     labels: netbox?.labels,
     group_fields: netbox?.groupFields,
     states: netbox?.states,
+    routers_max: source.routersMax,
     removal_max: `${Math.round(source.removalMax * 100)}%`,
     allowed_addresses: allowed.addresses.map(renderAllowedAddress),
     allow_http: allowed.allowsHttp,

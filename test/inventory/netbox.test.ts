@@ -19,6 +19,7 @@ function createReader(
     intervalMs: 60_000,
     allowed: { addresses: [], allowsHttp: false, groups: ['munich', 'mrx'], credentials: [], tlsSets: [] },
     groups: [],
+    routersMax: 50_000,
     removalMax: 0.2,
     request: {
       url: `${server.url}/`,

@@ -208,6 +208,21 @@ it('says of a target with a scheme, and of an address that means another one, wh
   ]);
 });
 
+it('uses no list of more routers than routers_max, also one that was stored before, and keeps the one before it', async () => {
+  const list = (count: number) =>
+    `[\n${Array.from({ length: count }, (_, index) => `{"name":"r${index}","url":"https://10.0.0.${index}"}`).join(',\n')}\n]\n`;
+  const more = '    routers_max: 2\n';
+  const keeper = new SourceKeeper();
+  const before = await loadAnswer(list(2), { keeper, more });
+  expect(before.names).toEqual(['r0', 'r1']);
+  await keeper.settle(before.sources);
+  const after = await loadAnswer(list(3), { keeper, more });
+  expect(after.names).toEqual(['r0', 'r1']);
+  expect(after.outcome.faulty).toContain('source inv: The list has more than 2 routers');
+  const lowered = await loadAnswer(list(2), { keeper, more: '    routers_max: 1\n' });
+  expect([lowered.names, lowered.outcome.faulty]).toEqual([[], expect.stringContaining('"routers_max"')]);
+});
+
 describe('the guard against removals', () => {
   const list = (count: number, first = 0) =>
     Array.from({ length: count }, (_, index) => ({
