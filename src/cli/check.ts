@@ -3,7 +3,7 @@ import type { LoadedConfig } from '../config/index.ts';
 import { type CostlyPattern, listCostlyPatterns, SAMPLE_LINE_CHARS } from '../logs/index.ts';
 import { renderFault } from '../settings/index.ts';
 import type { AgentFlags } from './agent/agent-client.ts';
-import { type ConfigFlags, readConfig } from './configuration.ts';
+import { type ConfigFlags, readConfig, warnOfLifecycle } from './configuration.ts';
 import { renderUnknownRouter } from './routers/connect.ts';
 import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from './terminal/io.ts';
 
@@ -13,6 +13,8 @@ export interface CheckFlags extends ConfigFlags {
   readonly triesSinks: boolean;
   /** Name of a router whose settings are printed instead. Default: none. */
   readonly shownRouter?: string | undefined;
+  /** True to check the configuration of an agent that is started with this flag. */
+  readonly isLifecycleEnabled: boolean;
   /** True for one JSON document instead of lines. */
   readonly isJson: boolean;
   /** The running agent that is asked what its reload would change. Default: none. */
@@ -29,7 +31,11 @@ export async function check(flags: CheckFlags, io: CommandIo): Promise<ExitCode>
     io.stderr.write('error: --json goes with neither --sinks nor --show\n');
     return EXIT.usage;
   }
-  const loaded = await readConfig(configFile, { checkedState: 'written', shownRouter, storagePath });
+  const loaded = warnOfLifecycle(
+    await readConfig(configFile, { checkedState: 'written', shownRouter, storagePath }),
+    configFile,
+    flags.isLifecycleEnabled,
+  );
   if (isJson && (!loaded.ok || !agent)) return writeJson(configFile, loaded, io);
   if (!loaded.ok) {
     for (const fault of loaded.faults) await writeResult(`${renderFault(fault)}\n`, io);

@@ -5,6 +5,7 @@ import { type LoadedConfig, type LoadOptions, loadConfig, readEnvironment } from
 import { SHIPPED_RULES } from '../logs/index.ts';
 import { renderFault } from '../settings/index.ts';
 import { SHIPPED_MODULES_FOLDER } from '../status/index.ts';
+import { describeOpenLifecycle } from '../web/index.ts';
 import { type CommandIo, EXIT, type ExitCode } from './terminal/io.ts';
 
 /** Options of a command for reading the configuration. */
@@ -45,4 +46,11 @@ export function refuseConfig({ faults }: LoadedConfig & { readonly ok: false }, 
 export function findSecrets(settings: unknown): readonly Secret[] {
   if (settings instanceof Secret) return [settings];
   return typeof settings === 'object' && settings !== null ? Object.values(settings).flatMap(findSecrets) : [];
+}
+
+/** Adds the warning of an agent that is started with `--web.enable-lifecycle` and open to everybody. */
+export function warnOfLifecycle(loaded: LoadedConfig, file: string, isLifecycleEnabled: boolean): LoadedConfig {
+  const message = loaded.ok && isLifecycleEnabled ? describeOpenLifecycle(loaded.config.web) : undefined;
+  if (!loaded.ok || message === undefined) return loaded;
+  return { ...loaded, warnings: [...(loaded.warnings ?? []), { file, line: 1, column: 1, keyPath: '', message }] };
 }

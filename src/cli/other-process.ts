@@ -37,9 +37,13 @@ export class OtherProcess<Order extends object, Report extends { readonly type: 
   constructor(options: OtherProcessOptions) {
     this.#options = options;
     // It says nothing by itself; its faults come as reports.
-    this.#child = spawn(process.execPath, [...process.execArgv, options.program, options.command], {
-      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    });
+    this.#child = spawn(
+      process.execPath,
+      [...process.execArgv, '--disable-sigusr1', options.program, options.command],
+      {
+        stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+      },
+    );
   }
 
   /** Number of the process. */

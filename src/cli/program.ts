@@ -177,6 +177,7 @@ function addConfigurationCommands(program: Program, io: CommandIo, finish: (code
     .description('Check the configuration file and every file that it refers to.')
     .addOption(configOption())
     .addOption(storageOption())
+    .option('--web.enable-lifecycle', 'the agent is started with this flag: warn if that is for everybody')
     .option('--sinks', 'also test each sink: reachable, authorised, accepts a test record')
     .option('--show <router>', 'print the settings of this router instead, with the file and line of each')
     .option('--diff <url>', 'then ask the agent at this address what its reload would change, which changes nothing')
@@ -189,6 +190,7 @@ function addConfigurationCommands(program: Program, io: CommandIo, finish: (code
       const { check } = await import('./check.ts');
       const flags = {
         ...toConfigFlags(options),
+        isLifecycleEnabled: options['web.enableLifecycle'] === true,
         triesSinks: options.sinks === true,
         shownRouter: options.show,
         isJson: options.json === true,

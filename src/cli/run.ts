@@ -10,10 +10,10 @@ import {
   watchAlso,
 } from '../config/index.ts';
 import { SourceKeeper, SourceReader } from '../inventory/index.ts';
-import { parseListenAddress, SecretKeeper } from '../settings/index.ts';
+import { describeHost, parseListenAddress, SecretKeeper } from '../settings/index.ts';
 import { findFolderFault } from '../store/index.ts';
 import { loadWebConfig, parseServerPaths, WebError } from '../web/index.ts';
-import { readConfig, refuseConfig } from './configuration.ts';
+import { readConfig, refuseConfig, warnOfLifecycle } from './configuration.ts';
 import { Hangups, type LogFlags, openLogger, serve } from './serve.ts';
 import { openServiceManager } from './service-manager.ts';
 import { type CommandIo, EXIT, type ExitCode } from './terminal/io.ts';
@@ -152,7 +152,8 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
 function listFlagFaults({ listenAddresses, web }: RunFlags): readonly string[] {
   const wrong = listenAddresses.filter((text) => parseListenAddress(text) === undefined);
   const faults = wrong.map(
-    (text) => `--web.listen-address: expected host:port, :port or [::1]:port, found ${JSON.stringify(text)}`,
+    (text) =>
+      `--web.listen-address: expected host:port, :port or [::1]:port, found ${describeHost(text) ?? JSON.stringify(text)}`,
   );
   try {
     parseServerPaths(web);
@@ -170,7 +171,7 @@ async function applyFlags(loaded: LoadedConfig, flags: RunFlags): Promise<Loaded
   const web = flags.webConfigFile === undefined ? undefined : await loadWebConfig(resolve(flags.webConfigFile));
   const watched = web ? await watchAlso(loaded.watched, web.watched) : loaded.watched;
   if (web && !web.ok) return { ...web, watched };
-  return {
+  const replaced = {
     ...loaded,
     watched,
     warnings: [...(loaded.warnings ?? []), ...(web?.warnings ?? [])],
@@ -183,4 +184,5 @@ async function applyFlags(loaded: LoadedConfig, flags: RunFlags): Promise<Loaded
       },
     },
   };
+  return warnOfLifecycle(replaced, flags.configFile, flags.web.isLifecycleEnabled === true);
 }

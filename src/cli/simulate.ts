@@ -1,7 +1,6 @@
 import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
 import { createSystemClock, renderErrorChain } from '../base/index.ts';
-import { parseListenAddress } from '../settings/index.ts';
+import { describeHost, parseListenAddress } from '../settings/index.ts';
 import {
   demoLogSettings,
   FAULT_NAMES,
@@ -13,6 +12,10 @@ import {
   startSimulator,
 } from '../simulator/index.ts';
 import { type CommandIo, EXIT, type ExitCode } from './terminal/io.ts';
+import { writeOutputFile } from './terminal/output-file.ts';
+
+/** The certificate is no secret. */
+const CA_MODE = 0o644;
 
 /** Options of `simulate`. */
 export interface SimulateFlags {
@@ -63,7 +66,7 @@ export async function simulate(flags: SimulateFlags, io: CommandIo): Promise<Exi
       logs: chooseLogSettings(flags.routers),
       ...(control !== 'none' && { control }),
     });
-    if (flags.caOut !== undefined) await writeFile(flags.caOut, simulator.caPem);
+    if (flags.caOut !== undefined) await writeOutputFile(flags.caOut, [Buffer.from(simulator.caPem)], CA_MODE);
     for (const { router, name } of faults) {
       for (const one of simulator.routers) if (router === undefined || one.name === router) await one.fault(name);
     }
@@ -94,7 +97,9 @@ function readAddress(
 ): { host: string; port: number } | undefined {
   const address = parseListenAddress(text);
   if (address) return { host: address.host ?? fallback, port: address.port };
-  io.stderr.write(`${flag}: expected host:port, :port or [::1]:port, found ${JSON.stringify(text)}\n`);
+  io.stderr.write(
+    `${flag}: expected host:port, :port or [::1]:port, found ${describeHost(text) ?? JSON.stringify(text)}\n`,
+  );
   return undefined;
 }
 

@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { readBackup } from '../backup/index.ts';
 import { Steps } from '../base/index.ts';
@@ -13,7 +14,9 @@ import {
   type ConfigFile,
   ConfigFiles,
   checkSettings,
+  describeExcessRights,
   type Environment,
+  type KeyPath,
   type Place,
   type RootExpected,
   readDigest,
@@ -142,6 +145,7 @@ async function openMain(path: string, files: ConfigFiles): Promise<{ main?: Conf
   return { digest: '' };
 }
 
+const PERMISSIONS = 0o7777;
 /** Folder of the last good answers of sources, in that of the state. */
 const ANSWERS_FOLDER = 'inventory';
 /** A list, and what is stored about it. */
@@ -176,6 +180,7 @@ async function resolveConfig(
   const written = readStorage(settings.storage, main.folder);
   const storage = options.storagePath === undefined ? written : { ...written, path: options.storagePath };
   await checkState(main, storage.path, options);
+  await warnOfFolder(main, ['storage', 'path'], storage.path);
   const web = await readWeb(main, settings.web, files);
   let shown: (() => string) | undefined;
   const show = (resolved: ResolvedRouter) => {
@@ -200,6 +205,8 @@ async function resolveConfig(
   else if (settings.cluster)
     main.faults.warn(['cluster'], 'The section is empty: this process is no member of a cluster');
   const share = hasCluster || !options.shard ? undefined : await selectShare(resolved, options.shard, web, main);
+  const backup = readBackup(main, settings.backup);
+  if (backup) await warnOfFolder(main, ['backup', 'path'], backup.path);
   const config = {
     web,
     storage,
@@ -210,7 +217,7 @@ async function resolveConfig(
     cluster,
     connections: readConnections(settings.connections),
     routerSources: sources,
-    backup: readBackup(main, settings.backup),
+    backup,
     sinks: await readSinks(main, settings.sinks ?? []),
     deadLetters: readDeadLetters(settings.dead_letters),
     logRules: rules.rules,
@@ -263,6 +270,16 @@ async function checkState(main: ConfigFile, path: string, { checkedState, storag
   if (fault === undefined) return;
   if (storagePath === undefined) main.faults.add(at, fault);
   else main.faults.add([], `--storage.path: ${fault}`);
+}
+
+/** Warns of a folder of the agent in which others may put files. */
+async function warnOfFolder(main: ConfigFile, at: KeyPath, path: string): Promise<void> {
+  const mode = await stat(path).then(
+    (found) => found.mode & PERMISSIONS,
+    () => 0,
+  );
+  const excess = await describeExcessRights(path, mode, false);
+  if (excess !== undefined) main.faults.warn(at, excess);
 }
 
 interface Named extends Place {

@@ -1,11 +1,13 @@
 import { Steps } from '../base/index.ts';
 import {
   type AnswerFiles,
+  describeTooMany,
   findAddressFault,
   findMissing,
   type SourceKeeper,
   type SourceOutcome,
   type SourceSettings,
+  toHeapMb,
 } from '../inventory/index.ts';
 import {
   type ConfigFile,
@@ -23,6 +25,9 @@ import type { ResolvedRouter, RouterResolver } from './router-settings.ts';
 
 /** Refusals with a line in the log. */
 const REFUSALS_SHOWN_MAX = 10;
+
+/** The brackets. */
+const LINES_AROUND = 2;
 
 const LIST_ROOT: RootExpected = {
   kind: 'list',
@@ -158,8 +163,10 @@ async function resolveAnswer(
   taken: ReadonlySet<string>,
   { main, resolver }: RemoteContext,
 ): Promise<Resolved | string> {
-  await using files = new ConfigFiles();
   const name = `source ${source.name}`;
+  // A list that was stored before the bound was lower, and would end the agent at each start. Each router has its line.
+  if (countLines(text) > source.routersMax + LINES_AROUND) return `${name}: ${describeTooMany(source.routersMax)}`;
+  await using files = new ConfigFiles(undefined, toHeapMb(source.routersMax));
   const file = await files.parse(name, `${main.folder}/answer`, { text }, LIST_ROOT);
   if (!file) return files.faults.map(renderFault).join('; ');
   const items = Array.isArray(file.source.value) ? (file.source.value as readonly unknown[]) : [];
@@ -185,6 +192,12 @@ async function resolveAnswer(
     if (steps.isDue) await steps.next();
   }
   return { routers, names, asked, refused, refusals };
+}
+
+function countLines(text: string): number {
+  let lines = 0;
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines++;
+  return lines;
 }
 
 /** Lists the first fault of each router that has one after parsing, by its place in the list. */

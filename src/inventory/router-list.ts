@@ -5,8 +5,19 @@ import { failReading } from './errors.ts';
 /** A router as a source names it: nothing of it has been checked. */
 export type NamedRouter = Readonly<Record<string, unknown>>;
 
-/** Routers of one list: more than one process can ask. */
-const ROUTERS_MAX = 50_000;
+/** Heap of the thread that parses a list, per router and besides: twice what usual ones take. */
+const HEAP_MB = { perRouter: 0.03, else: 64 };
+
+/** Returns the heap that a thread may have for a list of so many routers. MiB. */
+export function toHeapMb(routersMax: number): number {
+  return HEAP_MB.else + Math.ceil(HEAP_MB.perRouter * routersMax);
+}
+
+/** Says that a list has more routers than its source may name. */
+export function describeTooMany(routersMax: number): string {
+  return `The list has more than ${routersMax} routers; if all are wanted, and there is memory for them, raise "routers_max" of the source`;
+}
+
 /** Labels of one router that are kept: one more than it may have, so that too many are refused. */
 const LABELS_KEPT = 33;
 /** Characters of a name or value of a label that are kept: one more than it may have. */
@@ -18,17 +29,21 @@ const LABEL_CHARS_KEPT = LABEL_CHARS_MAX + 1;
  * therefore the text is bounded, and not the answer alone.
  */
 export class RouterList {
+  readonly #routersMax: number;
   readonly #lines: string[] = [];
   readonly #steps = new Steps();
   #bytes = 0;
+
+  constructor(routersMax: number) {
+    this.#routersMax = routersMax;
+  }
 
   /** Adds a router. Rejects with `InventoryError` when the list becomes too large. */
   async add(router: NamedRouter): Promise<void> {
     const { name, ...rest } = router;
     const line = JSON.stringify(sortKeys(name === undefined ? rest : { name, ...rest }, ['name']));
     this.#bytes += Buffer.byteLength(line) + 2;
-    if (this.#lines.length >= ROUTERS_MAX)
-      throw failReading('too_large', `The list has more than ${ROUTERS_MAX} routers`);
+    if (this.#lines.length >= this.#routersMax) throw failReading('too_large', describeTooMany(this.#routersMax));
     if (this.#bytes > CONFIG_FILE_BYTES_MAX - 4) {
       throw failReading('too_large', `The routers of the list need more than ${CONFIG_FILE_BYTES_MAX / 1024 ** 2} MiB`);
     }

@@ -5,6 +5,7 @@ import { LIFECYCLE_STATES, type LifecycleState } from '../model/index.ts';
 import {
   checked,
   codec,
+  describeHost,
   duration,
   filePatterns,
   findSecretForm,
@@ -17,6 +18,7 @@ import {
   orDefaults,
   type Place,
   parsed,
+  parsePlainUrl,
   readTls,
   refuseBoth,
   refuseSecretForms,
@@ -39,6 +41,8 @@ export const SOURCES_MAX = 50;
 const ADDRESSES_MAX = 1000;
 /** Names that a source may use, of one kind. */
 const NAMES_MAX = 1000;
+/** More than one process can ask. */
+const ROUTERS_MAX = 50_000;
 /** Labels of a router are bounded further. */
 const LABELS_MAX = 32;
 const INTERVAL_MS_MIN = 5000;
@@ -58,9 +62,12 @@ const TYPE = 'Type of the source.';
 const commonSchema = section('Any source.', {
   interval: duration({ description: 'Time between two readings.' }, INTERVAL_MS_MIN).prefault('1m'),
   allowed_addresses: z
-    .array(parsed<AllowedAddress>({ description: '' }, ADDRESS, parseAllowedAddress, renderAllowedAddress), {
-      error: ADDRESSES,
-    })
+    .array(
+      parsed<AllowedAddress>({ description: '' }, ADDRESS, parseAllowedAddress, renderAllowedAddress, describeHost),
+      {
+        error: ADDRESSES,
+      },
+    )
     .max(ADDRESSES_MAX, { error: ADDRESSES })
     .meta({
       description:
@@ -78,6 +85,15 @@ const commonSchema = section('Any source.', {
   allowed_groups: nameList({ description: 'Groups that its routers may name.' }, NAMES_MAX).prefault([]),
   allowed_credentials: nameList({ description: 'Credentials that its routers may name.' }, NAMES_MAX).prefault([]),
   allowed_tls_sets: nameList({ description: 'TLS sets that its routers may name.' }, NAMES_MAX).prefault([]),
+  // An agent with 1 GiB survives a list of so many that do not answer.
+  routers_max: wholeNumber(
+    {
+      description:
+        'Routers that a list may have. One that has more, or takes the memory of more, is not used. It also bounds the memory for reading the list, so raise it only as far as the fleet needs.',
+    },
+    1,
+    ROUTERS_MAX,
+  ).prefault(5000),
   removal_max: codec(
     z.string({ error: SHARE }).meta({
       description:
@@ -120,16 +136,18 @@ const requestShape = {
 
 const url = withSecrecy(
   'possible',
-  checked(
+  parsed(
     { description: 'URL of the list, http or https. Redirects are not followed.', kind: 'URL' },
     URL_OF_SOURCE,
-    TEXT_CHARS_MAX,
-    isSourceUrl,
+    (value) => (value.length <= TEXT_CHARS_MAX && isSourceUrl(value) ? value : undefined),
+    String,
+    describeHost,
   ),
 );
 
 function isSourceUrl(value: string): boolean {
-  return /^https?:\/\/[^\s\\#@]+$/i.test(value) && (URL.parse(value)?.hostname ?? '') !== '';
+  const [address = ''] = value.split('?');
+  return parsePlainUrl(address) !== undefined && /^[^\s\\#@]+$/.test(value);
 }
 
 const fieldPath = checked(
@@ -184,7 +202,10 @@ const netboxSchema = section('The devices of a NetBox, through its REST interfac
   ...commonShape,
   url: url.meta({ description: 'Address of NetBox, without `/api`.', kind: 'URL' }),
   ...requestShape,
-  ...secretShape('token', { description: 'API token.', what: 'token' }),
+  ...secretShape('token', {
+    description: 'API token, with its beginning `nbt_` if it has one (NetBox 4.5 and later).',
+    what: 'token',
+  }),
   query: checked(
     { description: 'Filter of the list of devices, as in `status=active&role=router`.', kind: 'query' },
     'a query of names and values, such as status=active&role=router',
@@ -298,6 +319,8 @@ export interface SourceSettings {
   };
   /** Groups of all of its routers. */
   readonly groups: readonly string[];
+  /** Routers that an answer may have. */
+  readonly routersMax: number;
   /** Share of its routers that one answer may remove, from 0 to 1. */
   readonly removalMax: number;
   /** Absent for files. */
@@ -369,6 +392,7 @@ function toCommon(sourceName: string, keys: SoundOf<typeof commonSchema>) {
       tlsSets: all.allowed_tls_sets,
     },
     groups: all.groups,
+    routersMax: all.routers_max,
     removalMax: all.removal_max,
   };
 }
@@ -430,6 +454,7 @@ export function renderSource(source: SourceSettings): object {
     labels: netbox?.labels,
     group_fields: netbox?.groupFields,
     states: netbox?.states,
+    routers_max: source.routersMax,
     removal_max: `${Math.round(source.removalMax * 100)}%`,
     allowed_addresses: allowed.addresses.map(renderAllowedAddress),
     allow_http: allowed.allowsHttp,

@@ -86,7 +86,10 @@ export class SourceClient implements AsyncDisposable {
       const account = Buffer.from(`${auth.username}:${auth.password.reveal()}`, 'utf8').toString('base64');
       return { authorization: `Basic ${account}` };
     }
-    return { authorization: `${auth.kind === 'bearer' ? 'Bearer' : 'Token'} ${auth.token.reveal()}` };
+    const token = auth.token.reveal();
+    // Tokens that NetBox makes since 4.5 begin like this, and need the other scheme.
+    const isBearer = auth.kind === 'bearer' || token.startsWith('nbt_');
+    return { authorization: `${isBearer ? 'Bearer' : 'Token'} ${token}` };
   }
 }
 

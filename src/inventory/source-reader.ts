@@ -8,7 +8,7 @@ import {
   YamlThread,
 } from '../settings/index.ts';
 import { failReading } from './errors.ts';
-import { RouterList } from './router-list.ts';
+import { RouterList, toHeapMb } from './router-list.ts';
 import type { NetboxSettings, RequestSettings, SourceSettings } from './settings.ts';
 import { type SourceAnswer, SourceClient, type Validators } from './source-client.ts';
 import { addDevices, addRouters } from './to-routers.ts';
@@ -27,6 +27,8 @@ const LIST: DataRoot = {
   ifEmpty: 'it must be "[]" where there is no router',
 };
 const LIST_OF_FILE: DataRoot = { ...LIST, format: 'json or yaml' };
+/** Characters of YAML for each router; usual ones take half of it. YAML takes a hundred times its size in memory. */
+const YAML_CHARS_PER_ROUTER = 400;
 const PAGE: DataRoot = {
   kind: 'map',
   format: 'json',
@@ -53,12 +55,13 @@ export class SourceReader implements AsyncDisposable {
    */
   async read(signal: AbortSignal): Promise<string | undefined> {
     const { request, netbox, files = [] } = this.#settings;
-    await using thread = new YamlThread();
+    // What a source sends may end this thread, but not the agent.
+    await using thread = new YamlThread(toHeapMb(this.#settings.routersMax));
     if (!request || !this.#client) return await this.#readFiles(files, thread);
     if (netbox) return await this.#readPages(netbox, request, this.#client, thread, signal);
     const answer = await this.#get(this.#client, request, new URL(request.url), this.#known, signal);
     if (!answer) return undefined;
-    const list = new RouterList();
+    const list = new RouterList(this.#settings.routersMax);
     await addRouters(list, (await parse(answer.text, LIST, thread)) as readonly unknown[]);
     // Only now, because an answer that is no list must be asked for again.
     this.#known = withoutAbsent(answer.validators);
@@ -70,7 +73,9 @@ export class SourceReader implements AsyncDisposable {
   }
 
   async #readFiles(patterns: readonly string[], thread: YamlThread): Promise<string> {
-    const routers = new RouterList();
+    const { routersMax } = this.#settings;
+    const routers = new RouterList(routersMax);
+    const root = { ...LIST_OF_FILE, yamlCharsMax: YAML_CHARS_PER_ROUTER * routersMax };
     let bytes = 0;
     for (const pattern of patterns) {
       const paths = await listMatches(pattern, FILES_MAX);
@@ -82,7 +87,7 @@ export class SourceReader implements AsyncDisposable {
         bytes += file.text.length;
         if (bytes > CONFIG_FILE_BYTES_MAX)
           throw failReading('too_large', `The files have more than ${CONFIG_FILE_BYTES_MAX / 1024 ** 2} MiB`);
-        await addRouters(routers, (await parse(file.text, LIST_OF_FILE, thread)) as readonly unknown[]);
+        await addRouters(routers, (await parse(file.text, root, thread)) as readonly unknown[]);
       }
     }
     return routers.render();
@@ -98,7 +103,7 @@ export class SourceReader implements AsyncDisposable {
   ): Promise<string> {
     const { query, pageSize } = netbox;
     const allowedGroups = new Set(this.#settings.allowed.groups);
-    const routers = new RouterList();
+    const routers = new RouterList(this.#settings.routersMax);
     const endsAtMs = this.#clock.monotonic() + READING_TIMEOUTS * request.timeoutMs;
     let devices = 0;
     let total: unknown;

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import {
   checked,
   choice,
+  describeHost,
   headersShape,
   orDefaults,
   parsed,
@@ -87,6 +88,8 @@ const proxySection = section(
         },
         PROXY_URL,
         parseProxyUrl,
+        String,
+        describeHost,
       ),
     ),
     username: checked({ description: 'Account on the proxy, with a password.' }, PROXY_NAME, NAME_BYTES_MAX, (value) =>
@@ -112,15 +115,16 @@ const wayShape = {
       kind: '`none`, or a map',
     }),
   ).optional(),
-  source_address: checked(
+  source_address: parsed(
     {
       description:
         'Own address from which connections to the router, or to its proxy, are opened. Default: the system chooses it.',
       kind: 'IP address',
     },
     SOURCE_ADDRESS,
-    64,
-    (value) => isIP(value) !== 0,
+    (value) => (isIP(value) !== 0 && describeHost(value) === undefined ? value : undefined),
+    String,
+    describeHost,
   ).optional(),
 };
 

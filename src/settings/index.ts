@@ -11,6 +11,7 @@
  *   files/   files that settings refer to, and the section `tls`
  */
 export { areSameSettings, toComparable } from './comparable.ts';
+export { describeExcessRights } from './files/file-rights.ts';
 export { NamedFileReader, renderFileFault, type TlsFiles } from './files/named-files.ts';
 export { listMatches, type MatchedFiles, readDigest, readPatternFiles } from './files/pattern-files.ts';
 export { type SecretEvent, SecretKeeper, type SecretKeeperOptions, type SecretKind } from './files/secret-keeper.ts';
@@ -26,6 +27,7 @@ export {
   tlsSection,
   toTlsSettings,
 } from './files/tls-settings.ts';
+export { describeHost } from './schema/describe-url.ts';
 export { HEADER_SECRET, headersShape, isToken, TOKEN_SECRET, token } from './schema/http-headers.ts';
 export {
   filePatterns,

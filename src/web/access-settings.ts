@@ -102,6 +102,11 @@ export async function readAccess(
     const path = ['web', 'access', 'tokens', index, 'name'];
     if (names.has(one.name)) main.faults.add(path, `The name "${one.name}" is already taken by an earlier token`);
     names.add(one.name);
+    const same = token && tokens.find((other) => other.token.reveal() === token.reveal());
+    if (same) {
+      const message = `The token has the same value as "${same.name}", whose role counts for both`;
+      main.faults.warn(['web', 'access', 'tokens', index], message);
+    }
     if (token) tokens.push({ name: one.name, role: one.role, token });
   }
   const users = Object.entries(keys.users ?? {}).flatMap(([user, its]) => (its ? [[user, its] as const] : []));

@@ -1,4 +1,5 @@
 import { BlockList, isIP } from 'node:net';
+import { describeHost } from '../settings/index.ts';
 
 /** An address, or a network such as `10.0.0.0/8`, in the form that {@link AddressSet} takes. */
 export interface Network {
@@ -14,7 +15,7 @@ const BITS = { ipv4: 32, ipv6: 128 } as const;
 export function parseNetwork(text: string): Network | undefined {
   const [address = '', written, ...rest] = text.split('/');
   const version = isIP(address);
-  if (version === 0 || rest.length > 0) return undefined;
+  if (version === 0 || rest.length > 0 || describeHost(address) !== undefined) return undefined;
   const family = version === 4 ? 'ipv4' : 'ipv6';
   if (written === undefined) return { address, family, bits: BITS[family] };
   if (!/^\d{1,3}$/.test(written) || Number(written) > BITS[family]) return undefined;

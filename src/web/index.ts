@@ -81,6 +81,7 @@ export { BCRYPT_COST_MAX } from './security.ts';
 export { openWebServer, type WebPolicy, type WebServer, type WebServerOptions } from './server.ts';
 export { webSchema } from './web-file-schema.ts';
 export {
+  describeOpenLifecycle,
   FRESH_MIN_AGE_MS,
   readWeb,
   renderWeb,

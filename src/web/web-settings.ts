@@ -3,7 +3,7 @@ import { renderDuration, type Secret } from '../base/index.ts';
 import {
   type ConfigFile,
   type ConfigFiles,
-  checked,
+  describeHost,
   durationOrNone,
   findNearest,
   type ListenAddress,
@@ -18,7 +18,7 @@ import {
   webUrl,
 } from '../settings/index.ts';
 import { type AccessRules, accessSchema, readAccess, renderAccess } from './access-settings.ts';
-import { type Network, parseNetwork, renderNetwork } from './address.ts';
+import { AddressSet, LOOPBACK, type Network, parseNetwork, renderNetwork } from './address.ts';
 import { readWebSecurity } from './load-web-config.ts';
 import { revealSecurity, type WebSecuritySettings } from './security.ts';
 import type { WebPolicy } from './server.ts';
@@ -38,7 +38,8 @@ const HOST_PATTERN = /^(\*\.)?[a-z0-9]([a-z0-9_-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9_
 
 function hostPattern(description: string) {
   const expected = 'a host name without port such as monitoring.example.com or *.example.com';
-  return checked({ description, kind: 'host name' }, expected, 253, (value) => HOST_PATTERN.test(value));
+  const parse = (value: string) => (HOST_PATTERN.test(value) && describeHost(value) === undefined ? value : undefined);
+  return parsed({ description, kind: 'host name' }, expected, parse, String, describeHost);
 }
 
 const PEERS_MAX = 1000;
@@ -55,6 +56,7 @@ function network(description: string) {
     'an IP address, or a network such as 10.0.0.0/8 or fd00::/8',
     parseNetwork,
     renderNetwork,
+    describeHost,
   );
 }
 
@@ -155,6 +157,7 @@ export async function readWeb(
   const web = keys.config_file === undefined ? undefined : await readWebSecurity(main, keys.config_file, files);
   const access = await readAccess(main, keys.access);
   if (web?.security) checkUsers(main, access, web.security);
+  else if (!web) for (const user of access.users.keys()) main.faults.warn([...ROLES_OF_USERS, user], NO_USERS);
   return {
     listen: keys.listen ?? [{ host: undefined, port: PORT_DEFAULT }],
     freshMinAgeMs: keys.fresh_min_age ?? FRESH_MIN_AGE_MS,
@@ -168,16 +171,32 @@ export async function readWeb(
   };
 }
 
+/** Where users have roles. */
+const ROLES_OF_USERS = ['web', 'access', 'users'];
+const NO_USERS = 'Nobody has this name without "config_file", or the file that --web.config.file names';
+
 /** A role for a user who does not exist leaves the one who was meant without it. */
 function checkUsers(main: ConfigFile, access: AccessRules<Secret>, { users }: WebSecuritySettings): void {
   for (const user of access.users.keys()) {
     if (users.has(user)) continue;
     const nearest = findNearest(user, [...users.keys()]);
-    main.faults.add(['web', 'access', 'users', user], 'No user of this name is in "config_file"', {
+    main.faults.add([...ROLES_OF_USERS, user], 'No user of this name is in "config_file"', {
       aim: 'key',
       nearest,
     });
   }
+}
+
+/** Says who may reload and end an agent with `--web.enable-lifecycle`, if that is everybody who reaches it; else `undefined`. */
+export function describeOpenLifecycle({ listen, access, security }: WebSettings): string | undefined {
+  const own = new AddressSet(LOOPBACK);
+  const open = listen.find(({ host }) => host !== 'localhost' && !own.has(host ?? ''));
+  const isClosed =
+    (access?.tokens.length ?? 0) > 0 ||
+    (security?.users.size ?? 0) > 0 ||
+    security?.tls?.clientAuth === 'require-and-verify';
+  if (!open || isClosed) return undefined;
+  return `With --web.enable-lifecycle, and without users and tokens, everybody who reaches ${renderListenAddress(open)} may reload and end the agent; name users or tokens, or listen on 127.0.0.1 alone`;
 }
 
 /** Converts the settings to what the server takes, with secrets in clear text. */

@@ -457,6 +457,7 @@ function createSource({ path }: StoreFolder): SourceSettings {
     intervalMs: 7000,
     allowed: { addresses: [], allowsHttp: false, groups: [], credentials: [], tlsSets: [] },
     groups: [],
+    routersMax: 50_000,
     removalMax: 0.2,
     files: [join(path, 'routers.json')],
   };

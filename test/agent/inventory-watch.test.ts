@@ -18,6 +18,7 @@ const SOURCE: SourceSettings = {
   intervalMs: 60_000,
   allowed: { addresses: [], allowsHttp: false, groups: [], credentials: [], tlsSets: [] },
   groups: [],
+  routersMax: 50_000,
   removalMax: 0.2,
   files: [],
 };

@@ -24,3 +24,9 @@ test('fleet names the flags that log in when the agent asks for a login, and tho
     'The agent refuses this: Unauthorized. Check what was given with --token-file, or --username and --password-file\n',
   );
 });
+
+test('fleet sends no password to an address that means another one than it shows', async () => {
+  const { code, stderr } = await runCommand(['fleet', '--url', 'http://127.000.000.010:9847']);
+  expect(code).toBe(2);
+  expect(stderr).toContain('found a host that means the address 127.0.0.8; write it as four decimals');
+});

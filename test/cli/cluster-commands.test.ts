@@ -30,7 +30,11 @@ routers: [{ name: plant-1, url: "http://192.0.2.1", auth: none }, { name: plant-
       'RXD_plant (dead letters) was created',
       'KV_rx_plant (members and owners) was created',
     ];
-    expect(await run('init')).toMatchObject({ code: 0, stdout: `${created.join('\n')}\n` });
+    expect(await run('init')).toMatchObject({
+      code: 0,
+      stdout: `${created.join('\n')}\n`,
+      stderr: expect.stringContaining('Each server needs "sync_interval: always"'),
+    });
     // As in a cluster of an earlier version: what is missing is created, and nothing else is touched.
     await server.removeStream('RXD_plant');
     const again = created.map((line) =>

@@ -66,6 +66,13 @@ test.for<[string, string, string]>([
   ],
   ['an empty address', 'name,address\na,\n', '2: address: Expected a host, or host:port; found an empty cell'],
   ['a wrong address', 'name,address\na,evil@192.0.2.1\n', '2: url: Expected an http or https URL'],
+  [
+    'an address that means another one',
+    'name,address\na,192.168.001.010\n',
+    '2: url: Expected an http or https URL of scheme, host, port and path prefix alone, without credentials, query and fragment, such as https://192.0.2.10; found a host that means the address 192.168.1.8',
+  ],
+  ['a short address', 'name,address\na,10.20.30\n', '2: url: '],
+  ['an address with a scheme', 'name,address\na,https://192.0.2.1\n', '2: url: '],
   ['a name twice', 'name,address\na,192.0.2.1\nb,192.0.2.2\na,192.0.2.3\n', '4: The name "a" is already on line 2'],
   ['too many cells', 'name,address\na,192.0.2.1,x\n', '2: Expected 2 cells, found 3'],
   ['an open quote', 'name,address\na,"192\n\n', '2: A quote is never closed'],
@@ -74,6 +81,28 @@ test.for<[string, string, string]>([
   const { code, stdout, stderr } = await runImport(text);
   expect([code, stdout]).toEqual([2, '']);
   expect(stderr).toContain(`routers.csv:${expected}`);
+});
+
+test('import keeps what looks like a variable as text, with a warning, so that no cell publishes a secret', async () => {
+  const { code, stdout, stderr } = await runImport(
+    'name,url,label:site,label:a,label:b\na,https://192.0.2.1/${ROUTER_PASSWORD},${ROUTER_PASSWORD},"x\n$${Y}",$Z\nb,https://192.0.2.2,,,\n',
+  );
+  expect([code, stderr]).toEqual([0, 'routers.csv:2: Warning: "${" stays text, written as "$${"\n']);
+  const main = 'defaults: { auth: none }\nrouter_files: [r.yaml]';
+  const { config } = await load(main, { files: { 'r.yaml': stdout }, env: { ROUTER_PASSWORD: 'hunter2', Y: 'no' } });
+  expect(config?.routers[0]).toMatchObject({
+    url: 'https://192.0.2.1/$%7BROUTER_PASSWORD%7D',
+    labels: { site: '${ROUTER_PASSWORD}', a: 'x\n$${Y}', b: '$Z' },
+  });
+});
+
+test('import refuses a table of 100,000 columns at once', async () => {
+  const head = Array.from({ length: 100_000 }, (_, index) => `label:x${index}`).join(',');
+  expect(await runImport(`name,url,${head}\n`)).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: 'routers.csv:1: Expected at most 100 columns, found 100002\n',
+  });
 });
 
 test('parseCsv() finds the delimiter, and counts lines within cells', () => {

@@ -1,10 +1,22 @@
-import { chmod, chown, mkdtempDisposable, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  chown,
+  lchown,
+  lstat,
+  mkdtempDisposable,
+  readdir,
+  readFile,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { writeOutputFile } from '../../src/cli/terminal/output-file.ts';
 
 const NOBODY = 65_534;
+const OTHER = 65_533;
 const openFolder = () => mkdtempDisposable(join(tmpdir(), 'router-exporter-output-file-'));
 
 /** A body that breaks off, as a download that fails. */
@@ -40,3 +52,41 @@ test('a file in a folder that takes no other one is written in its place', async
   }
   expect([await readFile(file, 'utf8'), await readdir(folder.path)]).toEqual(['next', ['file']]);
 });
+
+test.skipIf(process.geteuid?.() !== 0)(
+  'a link of another user in a folder like /tmp is replaced or refused, and never followed, behind a link of the own user too',
+  async () => {
+    await using folder = await openFolder();
+    const [victim, link, own] = ['victim', 'link', 'own'].map((name) => join(folder.path, name)) as [
+      string,
+      string,
+      string,
+    ];
+    await chmod(folder.path, 0o1777);
+    const plant = async () => {
+      await writeFile(victim, 'precious');
+      await symlink(victim, link);
+      await lchown(link, NOBODY, NOBODY);
+    };
+    await plant();
+    await symlink(link, own);
+    await writeOutputFile(own, [Buffer.from('new')], 0o600);
+    expect([await readFile(victim, 'utf8'), await readFile(link, 'utf8')]).toEqual(['precious', 'new']);
+    expect((await lstat(link)).isFile()).toBe(true);
+    await rm(link);
+    await plant();
+    await chown(victim, OTHER, OTHER);
+    process.seteuid?.(OTHER);
+    try {
+      await expect(writeOutputFile(link, [Buffer.from('new')], 0o600)).rejects.toThrow(
+        `${link} is a link of another user in a folder that everybody may write to`,
+      );
+    } finally {
+      process.seteuid?.(0);
+    }
+    expect([await readFile(victim, 'utf8'), await readdir(folder.path)]).toEqual([
+      'precious',
+      ['link', 'own', 'victim'],
+    ]);
+  },
+);

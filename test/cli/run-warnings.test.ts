@@ -45,3 +45,36 @@ routers: [${names.map((name) => `{ name: ${name}, url: "http://127.0.0.1:1" }`).
     await ended;
   }
 });
+
+test('run and check warn of --web.enable-lifecycle for everybody', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'router-exporter-warnings-'));
+  const file = join(folder.path, 'router-exporter.yaml');
+  const write = (web: string) =>
+    writeFile(
+      file,
+      `web: { ${web} }\ndefaults: { auth: none }\nstorage: { path: s }\nrouters: [{ name: a, url: "http://127.0.0.1:1" }]\n`,
+    );
+  const warning =
+    'With --web.enable-lifecycle, and without users and tokens, everybody who reaches :0 may reload and end the agent; name users or tokens, or listen on 127.0.0.1 alone';
+  const check = async (...flags: string[]) => (await runCommand(['check', '--config.file', file, ...flags])).stdout;
+  await write('listen: [":0"]');
+  expect(await check('--web.enable-lifecycle')).toContain(`${file}:1:1: ${warning}\n`);
+  expect(await check()).not.toContain('lifecycle');
+  const end = new AbortController();
+  let written = '';
+  await runCommand(['run', '--config.file', file, '--log.format', 'json', '--web.enable-lifecycle'], {
+    signal: end.signal,
+    onStderr: (text) => {
+      written += text;
+      if (written.includes('"urls":["')) end.abort();
+    },
+  });
+  expect(written).toContain(warning);
+  for (const closed of [
+    'listen: ["127.0.0.1:0", "[::1]:0", "localhost:0"]',
+    'access: { tokens: [{ name: a, role: read, token: 0123456789abcdef }] }',
+  ]) {
+    await write(closed);
+    expect(await check('--web.enable-lifecycle')).not.toContain('lifecycle');
+  }
+});

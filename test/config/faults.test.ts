@@ -5,6 +5,8 @@ const DURATION = 'a duration with its unit from 100ms to 1w, such as 30s or 1h30
 const URL_EXPECTED =
   'an http or https URL of scheme, host, port and path prefix alone, without credentials, query and fragment, such as https://192.0.2.10';
 const NO_SCHEME = 'text that begins with neither "https://" nor "http://"';
+const NO_ADDRESS = 'a host that ends in a number and is no IPv4 address of four decimals';
+const ZONE = 'an IPv6 address with a zone ("%"), which is not supported; write it without the zone';
 const NAME = 'a name of letters, digits, ".", "_" and "-", at most 128 (a number needs quotes)';
 const ROUTERS = 'a list of at least one router, such as "- name: plant-7" with "url: https://192.0.2.10" below';
 const START = '"all", "now", or a duration with its unit from 1s to 10y, such as 12h or 30d';
@@ -195,7 +197,11 @@ describe('loadConfig() on values', () => {
     ['https://a b', 'a blank or backslash'],
     ['https://a\\b', 'a blank or backslash'],
     ['https://h:99999', 'a port above 65535'],
-    ['https://192.0.2.256', 'a host of digits that is no IPv4 address'],
+    ['https://192.0.2.256', NO_ADDRESS],
+    ['https://plant.0x7', NO_ADDRESS],
+    ['https://plant.7.', NO_ADDRESS],
+    ['https://[fe80::1%25eth0]', ZONE],
+    ['https://https://h', 'two schemes; what stands for a host, as in a target, has none'],
     ['https://[::1', 'text'],
     ['https://user:pass@h', 'credentials, which belong into keys such as "username" and "password"'],
     ['https://h/?token=x', 'a query ("?")'],
@@ -203,6 +209,68 @@ describe('loadConfig() on values', () => {
   ])('refuses the URL %s with the rule that it breaks, and without repeating it', async (url, found) => {
     const { lines } = await load(withRouter('', JSON.stringify(url)));
     expect(lines).toEqual([`router-exporter.yaml:3:10: routers[0].url: Expected ${URL_EXPECTED}; found ${found}`]);
+  });
+
+  it.each([
+    ['127.000.000.010', '127.0.0.8'],
+    ['192.168.001.010', '192.168.1.8'],
+    ['10.20.30', '10.20.0.30'],
+    ['2130706433', '127.0.0.1'],
+    ['0x7f000001', '127.0.0.1'],
+    ['0X7F.1', '127.0.0.1'],
+    ['127.0.0.1.', '127.0.0.1'],
+    ['127.0.0.%31', '127.0.0.1'],
+    ['１２７。0。0。1', '127.0.0.1'],
+  ])('refuses the host %s, which looks like another one than %s', async (host, meant) => {
+    const found = `found a host that means the address ${meant}; write it as four decimals without leading zeros`;
+    for (const url of [`http://${host}`, `https://${host}:8443/prefix`]) {
+      const { lines } = await load(withRouter('', JSON.stringify(url)));
+      expect(lines).toEqual([`router-exporter.yaml:3:10: routers[0].url: Expected ${URL_EXPECTED}; ${found}`]);
+    }
+  });
+
+  it.each(['0x7f.example', '10.20.30.example', '1e1', '0xg', 'plant.7-b', '127.0.0.1', '[::127.0.0.1]', '[10::1]'])(
+    'takes the host %s, which is what it shows',
+    async (host) => expect(await linesOf(withRouter('', JSON.stringify(`https://${host}`)))).toEqual([]),
+  );
+
+  // Wherever an address is written, on a line of its own below a sound router.
+  it.each<[string, string, string]>([
+    ['routers[0].proxy.url', '    proxy: { url: "socks5://HOST" }', 'router'],
+    ['routers[0].source_address', '    source_address: "HOST"', 'router'],
+    ['sinks[0].url', 'sinks: [{ name: s, type: http, url: "https://HOST/in?a=b" }]', 'main'],
+    ['sinks[0].url', 'sinks: [{ name: s, type: loki, url: "https://HOST" }]', 'main'],
+    ['sinks[0].url', 'sinks: [{ name: s, type: elasticsearch, url: "https://HOST" }]', 'main'],
+    ['sinks[0].url', 'sinks: [{ name: s, type: otlp, url: "https://HOST" }]', 'main'],
+    ['sinks[0].address', 'sinks: [{ name: s, type: syslog, address: "HOST:514" }]', 'main'],
+    ['sinks[0].servers[0]', 'sinks: [{ name: s, type: nats, servers: ["HOST"], subject: x }]', 'main'],
+    ['cluster.nats.servers[0]', 'cluster: { nats: { servers: ["nats://HOST:4222"] } }', 'main'],
+    ['cluster.nats.advertise', 'cluster: { nats: { servers: [a], advertise: "http://HOST:9847" } }', 'main'],
+    ['router_sources[0].url', 'router_sources: [{ name: s, type: http, url: "https://HOST/a?b=c" }]', 'main'],
+    ['router_sources[0].url', 'router_sources: [{ name: s, type: netbox, url: "https://HOST" }]', 'main'],
+    [
+      'router_sources[0].allowed_addresses[0]',
+      'router_sources: [{ name: s, type: file_sd, files: [a], allowed_addresses: ["HOST"] }]',
+      'main',
+    ],
+    ['web.listen[0]', 'web: { listen: ["HOST:9847"] }', 'main'],
+    ['web.peers[0]', 'web: { peers: ["http://HOST:9847"] }', 'main'],
+    ['web.trusted_proxies[0]', 'web: { trusted_proxies: ["HOST/8"] }', 'main'],
+    ['web.allowed_hosts[0]', 'web: { allowed_hosts: ["HOST"] }', 'main'],
+    ['web.grafana_url', 'web: { grafana_url: "https://HOST" }', 'main'],
+  ])('refuses at %s an address that means another one, and one with a zone: %s', async (key, line, where) => {
+    const at = async (host: string) => {
+      const text = line.replace('HOST', host);
+      return await linesOf(where === 'main' ? `${withRouter()}${text}\n` : withRouter(text.trim()));
+    };
+    expect((await at('10.20.30')).find((one) => one.includes(`${key}: `))).toContain(
+      'found a host that means the address 10.20.0.30',
+    );
+    const isBare = /source_address|trusted_proxies|allowed_addresses/.test(key);
+    const zone = (await at(isBare ? 'fe80::1%eth0' : '[fe80::1%25eth0]')).find((one) => one.includes(`${key}: `));
+    expect(zone).toContain(`found ${ZONE}`);
+    const isHere = (one: string) => one.includes(`${key}: Expected`) && one.includes('found a host');
+    expect((await at('10.20.30.40')).filter(isHere)).toEqual([]);
   });
 
   it.each(['a b', '..', '', 'ä', 'a/b', 'x'.repeat(129)])('refuses the router name "%s"', async (name) => {
@@ -214,7 +282,7 @@ describe('loadConfig() on values', () => {
     'refuses the listen address %s',
     async (address) => {
       expect(await linesOf(`web:\n  listen:\n    - "${address}"\n${withRouter()}`)).toEqual([
-        `3:7: web.listen[0]: Expected host:port, :port or [IPv6 address]:port with a port from 0 to 65535; found "${address}"`,
+        `3:7: web.listen[0]: Expected host:port, :port or [IPv6 address]:port with a port from 0 to 65535; found ${address === '999.0.0.1:80' ? NO_ADDRESS : JSON.stringify(address)}`,
       ]);
     },
   );

@@ -63,3 +63,37 @@ test('loadConfig() warns of twenty files, and counts the others', async () => {
   expect(warnings).toHaveLength(21);
   expect(warnings.at(-1)).toBe('a.yaml:1:1: There are 5 more warnings of this kind');
 });
+
+test('loadConfig() warns of folders of the agent in which every user of the machine may put files', async () => {
+  await using outer = await mkdtempDisposable(join(tmpdir(), 'file-rights-'));
+  await chmod(outer.path, 0o755);
+  const [file, state, backups, own] = ['a.yaml', 'state', 'backups', 'own'].map((name) => join(outer.path, name)) as [
+    string,
+    string,
+    string,
+    string,
+  ];
+  for (const folder of [state, backups, own]) await mkdir(folder);
+  await chmod(state, 0o757);
+  await chmod(backups, 0o1777);
+  const text = withPassword('password: "${PW}"');
+  await writeFile(file, `storage: { path: state }\nbackup: { path: backups, schedule: "0 3 * * *" }\n${text}`, {
+    mode: 0o600,
+  });
+  const warn = async (storagePath?: string) => {
+    const loaded = await loadConfig(file, { PW: 'x' }, { storagePath });
+    return (loaded.ok ? (loaded.warnings ?? []) : []).map(({ line, message }) => [line, message]);
+  };
+  const ofBackups = [
+    2,
+    `Every user of this machine may write ${backups} (mode 1777), which decides what the agent does; run: chmod o-w ${backups}`,
+  ];
+  expect(await warn()).toEqual([
+    [
+      1,
+      `Every user of this machine may write ${state} (mode 0757), which decides what the agent does; run: chmod o-w ${state}`,
+    ],
+    ofBackups,
+  ]);
+  expect(await warn(own)).toEqual([ofBackups]);
+});

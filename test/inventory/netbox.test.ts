@@ -19,6 +19,7 @@ function createReader(
     intervalMs: 60_000,
     allowed: { addresses: [], allowsHttp: false, groups: ['munich', 'mrx'], credentials: [], tlsSets: [] },
     groups: [],
+    routersMax: 50_000,
     removalMax: 0.2,
     request: {
       url: `${server.url}/`,
@@ -70,6 +71,17 @@ test('SourceReader.read() reads all pages of a NetBox, and makes routers of devi
   expect(server.requests.map(({ url }) => url)).toEqual(
     [0, 2, 4].map((offset) => `/api/dcim/devices/?status=active&exclude=config_context&limit=2&offset=${offset}`),
   );
+});
+
+test('SourceReader.read() reads a NetBox with a token of either version', async () => {
+  for (const token of [
+    '0123456789abcdef0123456789abcdef01234567',
+    'nbt_4F9DAouzURLb.zjebxBPzICiPbWz0Wtx0fTL7bCKXKGTYhNzkgC2S',
+  ]) {
+    await using server = await openNetbox(token, [{ name: 'plant-1', address: '10.0.0.1/24' }]);
+    await using reader = createReader(server, token);
+    expect(JSON.parse((await reader.read(NEVER)) ?? '')).toMatchObject([{ name: 'plant-1' }]);
+  }
 });
 
 test('SourceReader.read() makes states of the statuses that are mapped, and none of others', async () => {

@@ -1,6 +1,10 @@
+import { mkdtempDisposable, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { createSteppedClock } from '../../src/base/index.ts';
 import { renderEffectiveConfig } from '../../src/config/index.ts';
-import { SourceKeeper } from '../../src/inventory/index.ts';
+import { SourceKeeper, SourceReader } from '../../src/inventory/index.ts';
 import { load } from '../config/configuration-folder.ts';
 
 const MAIN = `
@@ -186,6 +190,37 @@ describe('routers of a source', () => {
     expect(outcome.faulty).not.toBe('');
     expect(outcome.faulty).toBeDefined();
   });
+});
+
+it('says of a target with a scheme, and of an address that means another one, why it is left out', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'router-exporter-'));
+  const file = join(folder.path, 'a.yaml');
+  await writeFile(file, '- targets: ["https://10.0.0.2", 10.0.0.010, 10.0.0.3]\n');
+  const source = SOURCE.replace(/type: http\n.*/, `type: file_sd\n    files: [${file}]`);
+  const { config } = await load(`${MAIN}${LOCAL}${source}`);
+  if (!config?.routerSources?.[0]) throw new RangeError('There is no source');
+  await using reader = new SourceReader(config.routerSources[0], createSteppedClock(0));
+  const { names, outcome } = await loadAnswer(await reader.read(new AbortController().signal), { source });
+  expect(names).toEqual(['10.0.0.3']);
+  expect(outcome.refusals).toEqual([
+    expect.stringContaining('found a host that means the address 10.0.0.8'),
+    expect.stringContaining('found two schemes; what stands for a host, as in a target, has none'),
+  ]);
+});
+
+it('uses no list of more routers than routers_max, also one that was stored before, and keeps the one before it', async () => {
+  const list = (count: number) =>
+    `[\n${Array.from({ length: count }, (_, index) => `{"name":"r${index}","url":"https://10.0.0.${index}"}`).join(',\n')}\n]\n`;
+  const more = '    routers_max: 2\n';
+  const keeper = new SourceKeeper();
+  const before = await loadAnswer(list(2), { keeper, more });
+  expect(before.names).toEqual(['r0', 'r1']);
+  await keeper.settle(before.sources);
+  const after = await loadAnswer(list(3), { keeper, more });
+  expect(after.names).toEqual(['r0', 'r1']);
+  expect(after.outcome.faulty).toContain('source inv: The list has more than 2 routers');
+  const lowered = await loadAnswer(list(2), { keeper, more: '    routers_max: 1\n' });
+  expect([lowered.names, lowered.outcome.faulty]).toEqual([[], expect.stringContaining('"routers_max"')]);
 });
 
 describe('the guard against removals', () => {

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, mkdtempDisposable, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
@@ -15,6 +15,7 @@ const SOURCE: SourceSettings = {
   intervalMs: 60_000,
   allowed: { addresses: [], allowsHttp: false, groups: ['munich', 'mrx'], credentials: [], tlsSets: [] },
   groups: [],
+  routersMax: 50_000,
   removalMax: 0.2,
 };
 
@@ -220,6 +221,36 @@ test.for<[string, unknown]>([
     (cause: unknown) => cause,
   );
   expect(failure).toMatchObject({ code: 'too_large' });
+});
+
+test('SourceReader.read() refuses a list of more routers than routers_max, with the key', async () => {
+  await using server = await openInventory();
+  const settings = { ...createHttpSource(server.url), routersMax: 2 };
+  await using reader = new SourceReader(settings, createSteppedClock(0));
+  server.list([{ targets: ['a', 'b'] }]);
+  expect(parseLines(await reader.read(NEVER))).toHaveLength(2);
+  server.list([{ targets: ['a', 'b', 'c'] }]);
+  await expect(reader.read(NEVER)).rejects.toThrow(
+    'The list has more than 2 routers; if all are wanted, and there is memory for them, raise "routers_max" of the source',
+  );
+});
+
+test.for<[string, string, string]>([
+  ['millions of brackets', '['.repeat(8_000_000), 'It holds more than 1000000 values'],
+  ['as many that are closed', `${'['.repeat(4_000_000)}${']'.repeat(4_000_000)}`, 'It holds more than 1000000 values'],
+  ['millions of numbers', `[0${',0'.repeat(2_000_000)}]`, 'It holds more than 1000000 values'],
+  ['YAML that is nested', '['.repeat(500_000), 'The values are nested more than 16 deep'],
+  ['long YAML', '? '.repeat(1_100_000), 'It is YAML of more than 2000000 characters; write it as JSON'],
+  ['YAML that takes its thread too much memory', "&a '' !t ".repeat(200_000), 'This file takes too much memory'],
+])('SourceReader.read() survives %s in a file, and reads the next one', async ([_what, text, reason]) => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'router-exporter-source-'));
+  const file = join(folder.path, 'a.yaml');
+  const settings: SourceSettings = { ...SOURCE, type: 'file_sd', files: [file], routersMax: 5000 };
+  await using reader = new SourceReader(settings, createSteppedClock(0));
+  await writeFile(file, text);
+  await expect(reader.read(NEVER)).rejects.toThrow(reason);
+  await writeFile(file, '- targets: [10.0.0.1]\n');
+  expect(parseLines(await reader.read(NEVER))).toMatchObject([{ name: '10.0.0.1' }]);
 });
 
 test('SourceReader.read() keeps a router with labels that are too large for one that is refused', async () => {

@@ -35,6 +35,17 @@ describe(`the agent opens no debugger at SIGUSR1, and goes on${sampleNote('ways 
   });
 });
 
+test('a checkout has closed the debugger before its command loads anything', async () => {
+  // Says for each module that is loaded whether somebody listens to the signal by then.
+  const hook =
+    'import { registerHooks } from "node:module"; registerHooks({ resolve(name, context, next) { process.stderr.write(`${name.split("/").at(-1)} ${process.listenerCount("SIGUSR1")}\\n`); return next(name, context); } });';
+  await using command = startProgram(process.execPath, [toPath('tools/runtime/router-exporter.js'), '--version'], {
+    NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(hook)}`,
+  });
+  expect(await command.ended).toMatchObject({ code: 0 });
+  expect(command.stderr).toMatch(/^router-exporter\.js [1-9]/m);
+});
+
 /** The reload comes after the signal: when it has been done, the signal has been dealt with. */
 async function signalAndReload(agent: Program): Promise<void> {
   agent.process.kill('SIGUSR1');

@@ -24,7 +24,9 @@ export async function openNetbox(token: string, devices: readonly NetboxDevice[]
   server.answer = ({ url = '', headers }, response) => {
     const answer = (status: number, body: object) =>
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-    if (headers.authorization !== `Token ${token}`) return answer(403, { detail: 'Invalid token' });
+    // Since 4.5 NetBox makes tokens that begin so, and takes them with this scheme alone.
+    const scheme = token.startsWith('nbt_') ? 'Bearer' : 'Token';
+    if (headers.authorization !== `${scheme} ${token}`) return answer(403, { detail: 'Invalid token' });
     const { pathname, searchParams } = new URL(url, server.url);
     if (pathname !== '/api/dcim/devices/') return answer(404, { detail: 'Not found.' });
     if (searchParams.has('status') && searchParams.get('status') !== 'active')

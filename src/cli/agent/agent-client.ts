@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { CodedError, createSystemClock, openDeadline } from '../../base/index.ts';
 import { createConnector, createOneConnectionAgent, requestBounded } from '../../net/index.ts';
+import { describeHost, parseRouterUrl } from '../../settings/index.ts';
 
 /** Flags for reaching a running agent. */
 export interface AgentFlags {
@@ -38,14 +39,13 @@ export async function askAgent(
   { method, path, accept }: { readonly method: 'GET' | 'POST'; readonly path: string; readonly accept: string },
   signal: AbortSignal,
 ): Promise<AgentAnswer> {
-  const base = URL.parse(flags.url);
-  if (!base || !['http:', 'https:'].includes(base.protocol) || base.username !== '') {
+  const base = parseRouterUrl(flags.url);
+  if (base === undefined) {
+    const found = describeHost(flags.url) ?? JSON.stringify(flags.url);
     throw new AgentRequestError(
       'flags',
-      `Expected the address of an agent such as http://localhost:9847, found ${JSON.stringify(flags.url)}`,
-      {
-        disposition: 'operator',
-      },
+      `Expected the address of an agent such as http://localhost:9847, found ${found}`,
+      { disposition: 'operator' },
     );
   }
   const headers = await readAuthorization(flags);
@@ -54,7 +54,7 @@ export async function askAgent(
   const agent = createOneConnectionAgent({ keepAliveMs: 1000, connect: createConnector(clock, { caPem }) });
   using deadline = openDeadline(clock, ANSWER_MS_MAX, signal);
   try {
-    const url = `${base.origin}${base.pathname.replace(/\/+$/, '')}${path}`;
+    const url = `${base}${path}`;
     const { status, bytes, isCut } = await requestBounded({
       agent,
       url,
@@ -78,7 +78,7 @@ export async function askAgent(
   } catch (cause) {
     signal.throwIfAborted();
     if (cause instanceof AgentRequestError) throw cause;
-    throw new AgentRequestError('unreachable', `The agent at ${base.origin} could not be asked`, {
+    throw new AgentRequestError('unreachable', `The agent at ${base} could not be asked`, {
       disposition: 'retry',
       cause,
     });

@@ -25,7 +25,9 @@ export class AgentProcess implements AsyncDisposable {
   /** Starts it; resolves when it listens. Throws {@link ProcessError}. */
   static async start(program: string, configFile: string, clock: Clock): Promise<AgentProcess> {
     const args = [program, 'run', '--config.file', configFile, '--log.format', 'json'];
-    const child = spawn(process.execPath, [...process.execArgv, ...args], { stdio: ['ignore', 'ignore', 'pipe'] });
+    const child = spawn(process.execPath, [...process.execArgv, '--disable-sigusr1', ...args], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
     using deadline = openDeadline(clock, START_MS_MAX);
     const started = Promise.withResolvers<string>();
     let last = '';

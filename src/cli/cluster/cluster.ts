@@ -22,6 +22,9 @@ export interface ClusterFlags {
 /** Time limit of a command. Milliseconds. */
 const COMMAND_MS_MAX = 30_000;
 const clock = createSystemClock();
+/** A server tells its setting to the system account and its monitoring port alone. */
+const SYNC_NOTE =
+  'Each server needs "sync_interval: always" in its section "jetstream": without it, a power cut of several servers loses the last commits, though acknowledged. Servers do not tell clients whether they have it\n';
 
 /** `cluster init`: creates the streams and the bucket of a cluster. */
 export function initCluster(flags: ClusterFlags, io: CommandIo): Promise<ExitCode> {
@@ -35,6 +38,7 @@ export function initCluster(flags: ClusterFlags, io: CommandIo): Promise<ExitCod
     ];
     const say = (isNew: boolean) => (isNew ? 'was created' : 'is there already');
     await writeResult(all.map((one) => `${one.name} (${one.content}) ${say(one.isNew)}\n`).join(''), io);
+    io.stderr.write(SYNC_NOTE);
     return EXIT.done;
   });
 }

@@ -19,13 +19,16 @@ const LISTS = ['groups', 'modules'];
 const ADDRESS = 'address';
 const LABEL = 'label:';
 const COLUMNS = [...KEYS, ...LISTS, ADDRESS, `${LABEL}NAME`];
-/** Faults of routers that are printed. */
+/** A router has at most 32 labels. */
+const COLUMNS_MAX = 100;
+/** Faults of routers, and warnings, that are printed. */
 const FAULTS_MAX = 50;
 
 /** `import`: prints the rows of a CSV file as a YAML list of routers for `router_files`, or all that is wrong with them. */
 export async function importRouters({ csv }: ImportFlags, io: CommandIo): Promise<ExitCode> {
+  const say = (line: number, message: string) => io.stderr.write(`${csv}:${line}: ${toPrintable(message)}\n`);
   const refuse = (line: number, message: string): ExitCode => {
-    io.stderr.write(`${csv}:${line}: ${toPrintable(message)}\n`);
+    say(line, message);
     return EXIT.usage;
   };
   const file = await readTextFile(csv, CONFIG_FILE_BYTES_MAX);
@@ -41,19 +44,21 @@ export async function importRouters({ csv }: ImportFlags, io: CommandIo): Promis
   for (const { line, message } of faults.slice(0, FAULTS_MAX)) refuse(line, message);
   if (faults.length > FAULTS_MAX) io.stderr.write(`${csv}: ${faults.length - FAULTS_MAX} more faults\n`);
   if (faults.length > 0) return EXIT.usage;
-  await writeResult(
-    routers.length === 0
-      ? '[]\n'
-      : stringify(
-          routers.map(({ router }) => router),
-          { lineWidth: 0 },
-        ),
-    io,
+  const literal = rows.filter(({ cells }) => cells.some((cell) => cell.includes('${')));
+  for (const { line } of literal.slice(0, FAULTS_MAX)) say(line, `Warning: "\${" stays text, written as "$\${"`);
+  if (literal.length > FAULTS_MAX) io.stderr.write(`${csv}: ${literal.length - FAULTS_MAX} more lines with "\${"\n`);
+  // Otherwise a cell could name a variable with a secret, as a label, or in the address that the password is sent to.
+  const text = stringify(
+    routers.map(({ router }) => router),
+    (_, value: unknown) => (typeof value === 'string' ? value.replaceAll('${', () => '$${') : value),
+    { lineWidth: 0 },
   );
+  await writeResult(routers.length === 0 ? '[]\n' : text, io);
   return EXIT.done;
 }
 
 function findColumnFault(columns: readonly string[]): string | undefined {
+  if (columns.length > COLUMNS_MAX) return `Expected at most ${COLUMNS_MAX} columns, found ${columns.length}`;
   for (const [index, column] of columns.entries()) {
     if (columns.indexOf(column) < index) return `The column ${JSON.stringify(column)} is there twice`;
     if (COLUMNS.includes(column) || (column.startsWith(LABEL) && column.length > LABEL.length)) continue;

@@ -1,5 +1,6 @@
 import {
   type About,
+  describeHost,
   parsed,
   parseListenAddress,
   parseRouterUrl,
@@ -36,5 +37,6 @@ export function hostAndPort(about: About) {
     'host:port or [IPv6 address]:port with a port from 1 to 65535',
     parseHostAndPort,
     renderListenAddress,
+    describeHost,
   );
 }

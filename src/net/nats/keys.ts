@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import {
+  describeHost,
   type NamedFileReader,
   type Place,
   parsed,
@@ -26,9 +27,15 @@ const SERVER = 'a server such as nats.example.net:4222 or tls://nats.example.net
 /** Keys of servers and account, with TLS. */
 export const natsServersShape = {
   servers: z
-    .array(withSecrecy('possible', parsed({ description: 'Address of a server.' }, SERVER, parseServer)), {
-      error: SERVERS,
-    })
+    .array(
+      withSecrecy(
+        'possible',
+        parsed({ description: 'Address of a server.' }, SERVER, parseServer, String, describeHost),
+      ),
+      {
+        error: SERVERS,
+      },
+    )
     .min(1, { error: SERVERS })
     .max(SERVERS_MAX, { error: SERVERS })
     .meta({

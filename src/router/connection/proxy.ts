@@ -2,6 +2,7 @@ import { isIPv4, isIPv6, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { Secret } from '../../base/index.ts';
 import { classifyCode, openSecureContext, readErrorCode, toNameOptions } from '../../net/index.ts';
+import { describeHost } from '../../settings/index.ts';
 import { RouterError } from '../errors.ts';
 
 /** A proxy on the way to a router, which leads connections on without reading them. */
@@ -33,8 +34,7 @@ export function parseProxyUrl(text: string): string | undefined {
   const port = digits === undefined ? PORTS[scheme.toLowerCase()] : Number(digits);
   if (port === undefined || port === 0 || port > 65_535) return undefined;
   const bare = host.replaceAll(/^\[|\]$/g, '');
-  // A name of digits and dots is a mistyped address.
-  if (bare === host ? /^[\d.]+$/.test(host) && !isIPv4(host) : !isIPv6(bare)) return undefined;
+  if (bare === host ? describeHost(text) !== undefined : !isIPv6(bare)) return undefined;
   return `${scheme.toLowerCase()}://${host.toLowerCase()}:${port}`;
 }
 

@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 const OTHERS = { read: 0o004, write: 0o002, enter: 0o001 } as const;
 
 /**
- * Describes rights on a file that others on this machine should not have, with what to do; `undefined` if there are none.
+ * Describes rights on a file or folder that others on this machine should not have, with what to do; `undefined` if there are none.
  * `mode` are its permission bits, `isSecret` is true if others must not read it. Never rejects.
  */
 export async function describeExcessRights(path: string, mode: number, isSecret: boolean): Promise<string | undefined> {

@@ -1,7 +1,7 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { matchesGlob } from 'node:path';
 import { z } from 'zod';
-import { describeUrl } from './describe-url.ts';
+import { describeHost, describeUrl, SECOND_SCHEME } from './describe-url.ts';
 import { findNearest } from './nearest.ts';
 import { type About, checked, parsed, TEXT_CHARS_MAX, withSecrecy } from './values.ts';
 
@@ -105,6 +105,7 @@ export function listenAddress(about: About) {
     'host:port, :port or [IPv6 address]:port with a port from 0 to 65535',
     parseListenAddress,
     renderListenAddress,
+    describeHost,
   );
 }
 
@@ -148,13 +149,14 @@ export function timeZone(about: About) {
 
 /**
  * Parses an http or https URL that consists of scheme, host, port and path, and normalises it; `undefined` for any other
- * text.
+ * text, and for an address that would become another one.
  */
 export function parsePlainUrl(address: string): string | undefined {
   // The WHATWG parser accepts likely mistakes: spaces, backslashes, missing slashes.
-  if (!/^https?:\/\/[^\s\\?#@]+$/i.test(address)) return undefined;
+  if (!/^https?:\/\/[^\s\\?#@]+$/i.test(address) || SECOND_SCHEME.test(address)) return undefined;
   const url = URL.parse(address);
   if (!url || url.hostname === '') return undefined;
+  if (isIPv4(url.hostname) && describeHost(address) !== undefined) return undefined;
   return url.origin + url.pathname;
 }
 
@@ -200,11 +202,10 @@ export function parseListenAddress(text: string): ListenAddress | undefined {
   const [, bracketed, plain, digits] = match;
   const port = Number(digits);
   if (port > PORT_MAX) return undefined;
+  if (describeHost(text) !== undefined) return undefined;
   if (bracketed !== undefined) return isIPv6(bracketed) ? { host: bracketed, port } : undefined;
   if (plain === undefined || plain === '') return { host: undefined, port };
-  // A name of digits and dots is a mistyped address.
-  const isHost = /^[\d.]+$/.test(plain) ? isIPv4(plain) : HOST_NAME.test(plain);
-  return isHost ? { host: plain, port } : undefined;
+  return HOST_NAME.test(plain) ? { host: plain, port } : undefined;
 }
 
 /** Renders an address, with brackets around one with colons: `[::1]:port`. */

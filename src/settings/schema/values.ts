@@ -102,14 +102,14 @@ export function checked(about: About, expected: string, charsMax: number, isVali
 
 /**
  * Text that `parse` converts to a value, or rejects with `undefined`; `render` is the inverse. `describe` says what was found
- * instead, without a secret; default: the text, unless it may be a secret.
+ * instead, without a secret; default, and where it returns `undefined`: the text, unless it may be a secret.
  */
 export function parsed<Value>(
   about: About,
   expected: string,
   parse: (value: string) => Value | undefined,
   render: (value: Value) => string = String,
-  describe?: (value: string) => string,
+  describe?: (value: string) => string | undefined,
 ) {
   return codec(z.string({ error: expected }).meta(about), expected, parse, render, describe);
 }
@@ -128,7 +128,7 @@ export function codec<Written extends z.ZodType, Value>(
   expected: string,
   parse: (value: z.output<Written>) => Value | undefined,
   render: (value: Value) => z.output<Written>,
-  describe?: (value: z.output<Written>) => string,
+  describe?: (value: z.output<Written>) => string | undefined,
 ) {
   return z.codec(written, z.custom<Value>(), {
     decode(value, context) {

@@ -68,11 +68,13 @@ export class ConfigFiles implements AsyncDisposable {
   readonly #warnings: (() => readonly ConfigFault[])[] = [];
   /** Count of faults in all files but the main file, whose faults are always listed. */
   readonly #count: FaultCount = { kept: 0 };
-  readonly #thread = new YamlThread();
+  readonly #thread: YamlThread;
   readonly #surroundings: FileSurroundings;
 
-  constructor(surroundings: FileSurroundings = { secrets: new SecretKeeper() }) {
+  /** `heapMbMax`: heap of the thread that parses. Default: enough for the largest legal file. */
+  constructor(surroundings: FileSurroundings = { secrets: new SecretKeeper() }, heapMbMax?: number) {
     this.#surroundings = surroundings;
+    this.#thread = new YamlThread(heapMbMax);
   }
 
   /**

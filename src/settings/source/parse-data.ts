@@ -5,6 +5,8 @@ import { parseSource, type RootKind, YAML_DEPTH_MAX, YAML_VALUES_MAX } from './p
 export interface DataRoot extends RootKind {
   /** The permitted formats. JSON takes a fraction of the time and memory of YAML. */
   readonly format: 'json' | 'json or yaml';
+  /** Longest YAML. Default: that of a file. */
+  readonly yamlCharsMax?: number;
 }
 
 /** The value of a text, or why it has none. */
@@ -22,12 +24,17 @@ export function parseData(file: string, text: string, root: DataRoot): ParsedDat
     fault: { file, line: 1, column: 1, keyPath: '', message },
   });
   if (text.trim() === '') return refuse(`It is empty; ${root.ifEmpty}`);
+  const isYamlTooLong = root.yamlCharsMax !== undefined && text.length > root.yamlCharsMax;
+  // Before it is parsed: millions of brackets would end more than this thread.
+  if (countMarks(text) > YAML_VALUES_MAX) return refuse(`It holds more than ${YAML_VALUES_MAX} values`);
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
     // The reason that the parser gives would quote the text.
-    return root.format === 'json' ? refuse('It is not JSON') : parseYaml(file, text, root);
+    if (root.format === 'json') return refuse('It is not JSON');
+    if (isYamlTooLong) return refuse(`It is YAML of more than ${root.yamlCharsMax} characters; write it as JSON`);
+    return parseYaml(file, text, root);
   }
   if (root.kind === 'list' ? !Array.isArray(value) : !isMap(value)) return refuse(`Expected ${root.expected}`);
   const parts = Object.entries(value as object);
@@ -52,6 +59,19 @@ function parseYaml(file: string, text: string, root: RootKind): ParsedData {
     value = value.with(Number(item), null);
   }
   return { ok: true, value };
+}
+
+/** Counts the marks of a JSON text that begin a value: commas and opening brackets outside of strings. */
+function countMarks(text: string): number {
+  let marks = 0;
+  let isString = false;
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at];
+    if (char === '"') isString = !isString;
+    else if (isString) at += char === '\\' ? 1 : 0;
+    else if (char === ',' || char === '[' || char === '{') marks++;
+  }
+  return marks;
 }
 
 /** Counts the values of a part of a text, up to a limit, and how deep they lie. */

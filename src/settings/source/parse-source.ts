@@ -28,6 +28,8 @@ export const YAML_VALUES_MAX = 1_000_000;
  * 50,000 routers of a source with seven items each.
  */
 export const YAML_ITEMS_MAX = 400_000;
+/** A text of brackets alone takes a thousand times its size; of so many characters, 32 MB. */
+const HARMLESS_CHARS_MAX = 32 * 1024;
 /** Maximum number of reported syntax errors: one mistake makes many later lines look wrong. */
 export const YAML_SYNTAX_FAULTS_MAX = 10;
 
@@ -128,12 +130,15 @@ export function parseSource(file: string, text: string, root: RootKind): ParsedT
 
 /** Returns what is too much of in a text, by its indicators alone: what is composed of them takes hundreds of bytes for each. */
 function findBulk(text: string): string | undefined {
-  // Each takes its indicator, and another character behind it or before it.
-  if (text.length <= 2 * YAML_ITEMS_MAX) return undefined;
-  const counts = { '-': 0, ',': 0, ':': 0 };
+  if (text.length <= HARMLESS_CHARS_MAX) return undefined;
+  const counts = { '-': 0, ',': 0, ':': 0, '?': 0, ']': 0, '}': 0 };
+  let depth = 0;
   for (const lexeme of new Lexer().lex(text)) {
-    if (lexeme !== '-' && lexeme !== ',' && lexeme !== ':') continue;
-    const count = ++counts[lexeme];
+    if (lexeme === '[' || lexeme === '{') depth++;
+    if (lexeme === ']' || lexeme === '}') depth = Math.max(0, depth - 1);
+    if (depth > YAML_DEPTH_MAX + 1) return `The values are nested more than ${YAML_DEPTH_MAX} deep`;
+    if (!Object.hasOwn(counts, lexeme)) continue;
+    const count = ++counts[lexeme as keyof typeof counts];
     if (lexeme === '-' && count > YAML_ITEMS_MAX) {
       return `The file holds more than ${YAML_ITEMS_MAX} items of lists; divide it into several files`;
     }

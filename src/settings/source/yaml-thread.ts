@@ -14,7 +14,7 @@ const WORKER_URL = new URL(import.meta.url.endsWith('.ts') ? './yaml-worker.ts' 
 const SHORT_CHARS_MAX = 2048;
 /** Twenty times what the largest legal file takes. Milliseconds. */
 const PARSE_MS_MAX = 120_000;
-/** Heap of the thread; the largest legal file takes half of it. */
+/** Heap of the thread for files of the operator; the largest legal one takes half of it. */
 const HEAP_MB_MAX = 2048;
 
 /** A thread that has not given its memory back by then is ended all the same. Milliseconds. */
@@ -33,7 +33,13 @@ interface Reply {
  * the first text that is not short.
  */
 export class YamlThread implements AsyncDisposable {
+  readonly #heapMbMax: number;
   #worker: Worker | undefined;
+
+  /** `heapMbMax`: heap with which the thread ends, and nothing but it. MiB. */
+  constructor(heapMbMax: number = HEAP_MB_MAX) {
+    this.#heapMbMax = heapMbMax;
+  }
 
   /** Parses a text, or bytes of one, which are handed over. Never rejects: what goes wrong is a fault. */
   async parse(file: string, text: string | Uint8Array<ArrayBuffer>, root: RootKind): Promise<ParsedText> {
@@ -101,7 +107,7 @@ export class YamlThread implements AsyncDisposable {
 
   #start(): Worker {
     if (this.#worker) return this.#worker;
-    const resourceLimits = { maxOldGenerationSizeMb: HEAP_MB_MAX };
+    const resourceLimits = { maxOldGenerationSizeMb: this.#heapMbMax };
     const worker = new Worker(WORKER_URL, { name: 'yaml', env: {}, execArgv: [], resourceLimits });
     // Who waits for an answer hears of it, too.
     worker.on('error', () => {});

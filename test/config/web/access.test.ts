@@ -56,6 +56,23 @@ describe('loadConfig() on web.access', () => {
     expect(lines.join()).not.toContain(TOKEN);
   });
 
+  it('warns of two tokens of one value, and of users whom no file names', async () => {
+    const { warnings = [] } = await load(
+      `web:
+  access:
+    users: { bob: metrics }
+    tokens:
+      - { name: scraper, role: metrics, token_file: scraper.token }
+      - { name: operator, role: admin, token: "${TOKEN}" }
+${withRouter()}`,
+      { files: FILES },
+    );
+    expect(warnings.map(({ keyPath, message }) => `${keyPath}: ${message}`)).toEqual([
+      'web.access.tokens[1]: The token has the same value as "scraper", whose role counts for both',
+      'web.access.users.bob: Nobody has this name without "config_file", or the file that --web.config.file names',
+    ]);
+  });
+
   it('refuses a file that holds no token', async () => {
     const { lines } = await loadAccess('    tokens: [{ name: a, role: read, token_file: scraper.token }]', {
       ...FILES,
