@@ -1,5 +1,6 @@
 import { Agent } from 'undici';
 import { type Clock, parseJson, type Timer } from '../../base/index.ts';
+import { createConnect } from '../../net/index.ts';
 import type { LogLine } from '../api/logs.ts';
 import { ConcurrencyLimit } from '../concurrency-limit.ts';
 import type { RecordQuery, WebContent } from '../content.ts';
@@ -41,7 +42,7 @@ interface Follower {
 export class PeerStreams {
   readonly #clock: Clock;
   // The limits of time are those of readEvents(); undici's own timers are coarse.
-  readonly #agent = new Agent({ headersTimeout: 0, bodyTimeout: 0, pipelining: 1 });
+  readonly #agent = new Agent({ headersTimeout: 0, bodyTimeout: 0, pipelining: 1, connect: createConnect({}) });
   readonly #places = new ConcurrencyLimit(STREAMS_MAX);
 
   constructor(clock: Clock) {
