@@ -1,10 +1,13 @@
 /** An object made by JSON, whose fields are looked up by name; never an array. */
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Parses a text of another side; `undefined` if it is no JSON. */
+/** Parses a text of another side; `undefined` if it is no JSON. A byte order mark before it and zero bytes behind it are no part of it. */
 export function parseJson(text: string): unknown {
+  let end = text.length;
+  while (text.charCodeAt(end - 1) === 0) end--;
+  const start = text.startsWith('\uFEFF') ? 1 : 0;
   try {
-    return JSON.parse(text) as unknown;
+    return JSON.parse(text.slice(start, end)) as unknown;
   } catch {
     return undefined;
   }

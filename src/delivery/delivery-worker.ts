@@ -33,6 +33,8 @@ interface Load {
 
 /** Failures that may pass, after which records may be their reason. With the waits in between this takes some seconds. */
 const DOUBTS_MAX = 5;
+/** Answers in a row that cannot be read, after which it is said that the receiver may have the records. */
+const UNREAD_MAX = 3;
 /** A sink that rejects every record of this many batches in a row counts as misconfigured. */
 const REFUSED_BATCHES_MAX = 3;
 /**
@@ -49,7 +51,8 @@ const PASSES_MAX = 3;
  *                              │  ▲
  *              attempt ────────┘  └── accepted, or a single record rejected: next attempt
  *                                 └── rejected as a whole: half of it
- *                                 └── failed: the same again (the caller waits), or after three timeouts half of it
+ *                                 └── failed: the same again (the caller waits), or after three timeouts or broken connections
+ *                                     half of it
  *                                 └── failed, maybe because of the records, and one of another router is accepted: half of it
  *   loaded ── failed, maybe because of the records, and nothing is accepted: nothing is settled (the caller waits) ──▶ empty
  *
@@ -86,6 +89,8 @@ export class DeliveryWorker<Cursor> {
   /** Set since dead letters have failed that may be the reason: true once the sink has accepted new records since. */
   #hasTakenSinceLetters: boolean | undefined;
   readonly #size: AttemptSize;
+  /** Answers that could not be read since the last one that could. */
+  #unread = 0;
   /** Number of records sent alone while every batch was rejected. */
   #probes = 0;
   #isStepping = false;
@@ -471,25 +476,43 @@ export class DeliveryWorker<Cursor> {
     } catch (cause) {
       if (signal.aborted) throw cause;
       if (deadline?.signal.aborted) {
-        this.#size.noteTimeout(records.length);
-        load.inFlight.limit(this.#size.max);
+        this.#noteUnanswered(load, records.length, false);
         const limit = renderDuration(timeoutMs ?? 0);
         throw new DeliveryError('timeout', `Sink ${sink.name} did not answer within ${limit}`, {
           disposition: 'retry',
         });
       }
+      if (cause instanceof DeliveryError && cause.isCutOff) this.#noteUnanswered(load, records.length, true);
       const isOutcome = cause instanceof DeliveryError && (cause.disposition === 'dead-letter' || cause.mayBeOfRecords);
-      if (!isOutcome) throw cause;
+      if (!isOutcome) throw this.#isUnread(cause) ? toUnreadError(cause, sink.name, records.length) : cause;
       // A record that fails must not be sent alone for ever: others may be needed to judge it.
       this.#noteInTime(load, records.length, startMs);
       return cause;
     }
   }
 
+  /** True if the answers to so many attempts in a row could not be read that the receiver may have the same records several times. */
+  #isUnread(cause: unknown): cause is DeliveryError {
+    if (!(cause instanceof DeliveryError) || cause.code !== 'protocol_error') return false;
+    return ++this.#unread >= UNREAD_MAX;
+  }
+
+  #noteUnanswered({ inFlight }: Load, records: number, isCutOff: boolean): void {
+    this.#size.noteUnanswered(records, isCutOff);
+    inFlight.limit(this.#size.max);
+  }
+
   #noteInTime({ inFlight }: Load, records: number, startMs: number): void {
+    this.#unread = 0;
     this.#size.noteInTime(records, this.#options.clock.monotonic() - startMs);
     inFlight.limit(this.#size.max);
   }
+}
+
+function toUnreadError(cause: DeliveryError, sink: string, records: number): DeliveryError {
+  const what = `Sink ${sink} cannot read the answers of the receiver, which may have these ${records} records several times`;
+  const { code, disposition, retryAfterMs, answer } = cause;
+  return new DeliveryError(code, what, { disposition, retryAfterMs, answer, cause });
 }
 
 /** True when the sink permanently rejected every record. */

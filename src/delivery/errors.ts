@@ -34,6 +34,8 @@ export interface DeliveryErrorOptions extends CodedErrorOptions {
   readonly answer?: string | undefined;
   /** True when these records alone may be the reason: if the sink accepts others, they are refused. Default false. */
   readonly mayBeOfRecords?: boolean | undefined;
+  /** True when the connection ended before the answer, which may be because the batch is too large. Default false. */
+  readonly isCutOff?: boolean | undefined;
 }
 
 /** An error of the delivery to one sink. */
@@ -42,11 +44,13 @@ export class DeliveryError extends CodedError<DeliveryFailure> {
   readonly retryAfterMs: number | undefined;
   readonly answer: string | undefined;
   readonly mayBeOfRecords: boolean;
+  readonly isCutOff: boolean;
 
   constructor(code: DeliveryFailure, message: string, options: DeliveryErrorOptions) {
     super(code, message, options);
     this.retryAfterMs = options.retryAfterMs;
     this.answer = options.answer;
     this.mayBeOfRecords = options.mayBeOfRecords ?? false;
+    this.isCutOff = options.isCutOff ?? false;
   }
 }

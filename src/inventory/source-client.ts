@@ -1,5 +1,5 @@
 import type { Clock } from '../base/index.ts';
-import { createConnector, createOneConnectionAgent, requestBounded } from '../net/index.ts';
+import { ContentCodingError, createConnector, createOneConnectionAgent, requestBounded } from '../net/index.ts';
 import { CONFIG_FILE_BYTES_MAX, revealTls } from '../settings/index.ts';
 import { failReading, InventoryError } from './errors.ts';
 import type { RequestSettings } from './settings.ts';
@@ -60,9 +60,6 @@ export class SourceClient implements AsyncDisposable {
       if (status !== OK)
         throw failReading('refused', `The source answered with status ${status}`, undefined, adviseStatus(status));
       if (isCut) throw failReading('too_large', `The answer has more than ${CONFIG_FILE_BYTES_MAX / 1024 ** 2} MiB`);
-      if (headers['content-encoding'] !== undefined && headers['content-encoding'] !== 'identity') {
-        throw failReading('invalid', 'The answer is compressed, although that was not asked for');
-      }
       const text = decodeText(bytes);
       return {
         text,
@@ -71,6 +68,7 @@ export class SourceClient implements AsyncDisposable {
     } catch (cause) {
       signal.throwIfAborted();
       if (cause instanceof InventoryError) throw cause;
+      if (cause instanceof ContentCodingError) throw failReading('invalid', 'The answer cannot be read', cause);
       throw failReading('unreachable', 'The source could not be reached', cause);
     }
   }

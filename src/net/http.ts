@@ -1,5 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Agent, type buildConnector, Client, request } from 'undici';
+import { decodeContent } from './content-coding.ts';
+import { correctParser } from './http-parser.ts';
 
 /**
  * Socket options of a kept connection. An idle one sends a keep-alive packet every minute, so that neither a
@@ -54,8 +56,17 @@ function toClientOptions({ keepAliveMs, isEndAwaited, connect, headerBytesMax }:
     headersTimeout: 0,
     bodyTimeout: 0,
     ...(headerBytesMax !== undefined && { maxHeaderSize: headerBytesMax }),
-    connect,
+    connect: createConnect(connect),
   };
+}
+
+/** Returns what opens the connections of `connect` for undici, whose answers are then read as {@link correctParser} says. */
+export function createConnect(connect: buildConnector.connector): buildConnector.connector {
+  return (target, callback) =>
+    connect(target, (...result) => {
+      callback(...result);
+      if (result[1]) correctParser(result[1]);
+    });
 }
 
 /**
@@ -106,8 +117,8 @@ export interface BoundedAnswer {
 }
 
 /**
- * Sends a request and reads the answer up to a bound. Redirects are not followed, and compression is not asked for, because
- * compressed answers could grow beyond every bound. Throws what undici throws, and the reason of `signal`.
+ * Sends a request and reads the answer up to a bound, which is that of the decoded body. Redirects are not followed, and a content coding
+ * is not asked for. Throws what undici throws, {@link ContentCodingError}, and the reason of `signal`.
  */
 export async function requestBounded(options: BoundedRequest): Promise<BoundedAnswer> {
   const { agent, url, method = 'GET', accept, bytesMax, signal } = options;
@@ -117,7 +128,8 @@ export async function requestBounded(options: BoundedRequest): Promise<BoundedAn
     signal,
     headers: { accept, 'accept-encoding': 'identity', ...options.headers },
   });
-  return { status: statusCode, headers, ...(await readBounded(body, bytesMax, signal)) };
+  const decoded = decodeContent(body, headers['content-encoding']);
+  return { status: statusCode, headers, ...(await readBounded(decoded, bytesMax, signal)) };
 }
 
 /** Dates of a clock that differs by more are ignored. Milliseconds. */

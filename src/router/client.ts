@@ -1,4 +1,5 @@
 import { type Clock, createSystemClock, isPlainObject, Secret } from '../base/index.ts';
+import { renderHeader } from '../net/index.ts';
 import { decodeProfileState, type ProfileState } from './configuration/configuration.ts';
 import { ConfigurationCalls } from './configuration/configuration-calls.ts';
 import type { RouterWay } from './connection/connection-attempt.ts';
@@ -203,11 +204,11 @@ export class RouterClient implements AsyncDisposable {
   async readDocument(path: string, signal: AbortSignal = NEVER, known = ''): Promise<DigestedAnswer> {
     if (path.startsWith('/') && !isPlainPath(path)) throw toNameError(path);
     const call = { method: 'GET', path: path.startsWith('/') ? path : `/status/${encodePath(path)}` } as const;
-    const { body, digest, dateMs } = await this.#requests.ask(
+    const { body, digest, dateMs, contentType } = await this.#requests.ask(
       { ...call, signal, knownDigest: known, bytesMax: DOCUMENT_BYTES_MAX },
       200,
     );
-    if (body === undefined && digest !== known) throw toShapeError(`GET ${call.path}`, 'JSON');
+    if (body === undefined && digest !== known) throw toShapeError(`GET ${call.path}`, 'JSON', contentType);
     return { body, digest, dateMs };
   }
 
@@ -323,13 +324,15 @@ export class RouterClient implements AsyncDisposable {
 
   async #ask(call: Call): Promise<JsonAnswer> {
     const answer = await this.#requests.ask(call, 200);
-    if (answer.body === undefined) throw toShapeError(`GET ${call.path}`, 'JSON');
+    if (answer.body === undefined) throw toShapeError(`GET ${call.path}`, 'JSON', answer.contentType);
     return answer;
   }
 }
 
-function toShapeError(what: string, expected: string): RouterError {
-  return new RouterError('parse', `${what} was not answered with ${expected}`, {
+/** `contentType`: what the answer says that it is instead; absent for JSON of another form. */
+function toShapeError(what: string, expected: string, contentType?: string): RouterError {
+  const instead = contentType === undefined ? '' : `, but with ${renderHeader('Content-Type', contentType)}`;
+  return new RouterError('parse', `${what} was not answered with ${expected}${instead}`, {
     disposition: 'skip',
     status: 200,
     isAnswered: true,

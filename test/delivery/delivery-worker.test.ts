@@ -331,6 +331,54 @@ test('DeliveryWorker sends more again behind an outage also when the sink takes 
   expect(await attempt(6)).toEqual({ failures: 0, lengths: [1, 2, 4, 8, 1, 16] });
 });
 
+test('DeliveryWorker sends half after three broken connections, and rarely as much as broke them', async () => {
+  const bench = createBench((uids) => {
+    if (uids.length <= 3) return Promise.resolve(taken);
+    return Promise.reject(new DeliveryError('unreachable', 'Reset', { disposition: 'retry', isCutOff: true }));
+  });
+  bench.spool.add(numbers(40));
+  const faults = await bench.drain();
+  expect(faults.length).toBe(9);
+  const lengths = bench.attempts.map(({ length }) => length);
+  expect(lengths.slice(0, 12)).toEqual([8, 8, 8, 4, 4, 4, 2, 4, 4, 4, 2, 2]);
+  expect(lengths.slice(12).every((length) => length === 2)).toBe(true);
+  expect(bench.spool.cursors.get('archive')).toBe(40);
+});
+
+test('DeliveryWorker sends as much as before again soon after an outage that broke connections', async () => {
+  let isOut = true;
+  const bench = createBench(() => {
+    if (!isOut) return Promise.resolve(taken);
+    return Promise.reject(new DeliveryError('unreachable', 'Reset', { disposition: 'retry', isCutOff: true }));
+  });
+  bench.spool.add(numbers(40));
+  for (let step = 0; step < 12; step++) await expect(bench.worker.step(never)).rejects.toThrow('Reset');
+  isOut = false;
+  await bench.drain();
+  expect(bench.attempts.slice(12, 17).map(({ length }) => length)).toEqual([1, 2, 4, 1, 8]);
+});
+
+test('DeliveryWorker says that the sink may have the records once three answers in a row could not be read', async () => {
+  let isReadable = false;
+  const unreadable = new DeliveryError('protocol_error', 'What is this', { disposition: 'retry', hint: 'Look' });
+  const bench = createBench(() => (isReadable ? Promise.resolve(taken) : Promise.reject(unreadable)));
+  bench.spool.add(numbers(3));
+  const fail = () => bench.worker.step(never).catch((cause: unknown) => cause);
+  expect(await fail()).toBe(unreadable);
+  expect(await fail()).toBe(unreadable);
+  expect(await fail()).toMatchObject({
+    code: 'protocol_error',
+    disposition: 'retry',
+    message: 'Sink archive cannot read the answers of the receiver, which may have these 3 records several times',
+    cause: unreadable,
+  });
+  isReadable = true;
+  expect(await bench.drain()).toEqual([]);
+  isReadable = false;
+  bench.spool.add(numbers(1));
+  expect(await fail()).toBe(unreadable);
+});
+
 test('DeliveryWorker sends a single record for as long as the sink does not answer', async () => {
   const bench = createBench(
     (_, signal) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason))),

@@ -2,6 +2,7 @@ import { mkdtemp, mkdtempDisposable, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { createSteppedClock, Secret } from '../../src/base/index.ts';
 import { SourceReader, type SourceSettings } from '../../src/inventory/index.ts';
@@ -99,7 +100,7 @@ test('SourceReader.read() follows no redirect, and sends its credentials nowhere
 
 test.for<[string, string, string | Uint8Array, Record<string, string>]>([
   ['not UTF-8', 'invalid', Uint8Array.of(0x5b, 0xff, 0x5d), {}],
-  ['compressed', 'invalid', '[]', { 'content-encoding': 'gzip' }],
+  ['not in the coding that it names', 'invalid', '[]', { 'content-encoding': 'gzip' }],
   ['a page', 'invalid', '<html></html>', {}],
   ['a text', 'invalid', '"x"', {}],
   ['empty', 'invalid', '', {}],
@@ -111,6 +112,14 @@ test.for<[string, string, string | Uint8Array, Record<string, string>]>([
   await using reader = new SourceReader(createHttpSource(server.url), createSteppedClock(0));
   server.answer = (_request, response) => response.writeHead(200, headers).end(body);
   await expect(reader.read(NEVER)).rejects.toMatchObject({ name: 'InventoryError', code });
+});
+
+test('SourceReader.read() reads an answer that is compressed although that was not asked for', async () => {
+  await using server = await openInventory();
+  await using reader = new SourceReader(createHttpSource(server.url), createSteppedClock(0));
+  server.answer = (_request, response) =>
+    response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('[{"targets":["10.0.0.1"]}]'));
+  expect(parseLines(await reader.read(NEVER))).toMatchObject([{ name: '10.0.0.1' }]);
 });
 
 test('SourceReader.read() ends a body that has no end', async () => {

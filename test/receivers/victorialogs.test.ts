@@ -8,7 +8,7 @@ import { createServerProgram } from './server-program.ts';
 /** Stands in the place of an empty message. */
 const FOR_NO_MESSAGE = 'missing _msg field;';
 
-/** The sinks of docs/sinks.md, both of them. */
+/** The sinks of docs/sinks.md, and the push API of Loki. */
 const SINKS: readonly (readonly [string, (url: string) => string])[] = [
   [
     'http',
@@ -20,6 +20,8 @@ const SINKS: readonly (readonly [string, (url: string) => string])[] = [
     (url) =>
       `type: elasticsearch, url: "${url}/insert/elasticsearch", format: native, headers: { VL-Stream-Fields: "router,component", VL-Time-Field: "@timestamp", VL-Msg-Field: message }, replay: 30s`,
   ],
+  // It answers a push with 200, which no Loki does.
+  ['loki', (url) => `type: loki, url: "${url}/insert/loki/api/v1/push", replay: 30s`],
 ];
 
 withPrograms(['victoria-logs'], describe.skipIf(sampled('real receivers', false, true)))('VictoriaLogs', () => {

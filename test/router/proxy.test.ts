@@ -68,6 +68,12 @@ describe('a router behind a proxy', () => {
     expect(proxy.others).toEqual([]);
   });
 
+  test('is reached through a proxy that sends interim answers first', async () => {
+    await using proxy = await openConnectProxy({ interim: 'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Wait\r\n\r\n' });
+    await using router = await openRouter(answer, { proxy: { url: `http://127.0.0.1:${proxy.port}` } });
+    expect(await router.client.readStatus('system')).toEqual({ status: {} });
+  });
+
   test('gives no name to the system: the proxy resolves it', async () => {
     await using proxy = await openConnectProxy();
     await using socks = await openSocksProxy();

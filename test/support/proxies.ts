@@ -32,6 +32,8 @@ export interface TestProxyOptions {
   readonly certificate?: ServerOptions;
   /** Instead of a connection: what it answers. */
   readonly answer?: string | Buffer;
+  /** What it answers before a connection. */
+  readonly interim?: string;
 }
 
 function toPort(target: string): number {
@@ -102,7 +104,7 @@ export function openConnectProxy(options: TestProxyOptions = {}): Promise<TestPr
         client,
         toPort(url),
         sockets,
-        () => client.write('HTTP/1.1 200 Connection established\r\nVia: 1.1 test\r\n\r\n'),
+        () => client.write(`${options.interim ?? ''}HTTP/1.1 200 Connection established\r\nVia: 1.1 test\r\n\r\n`),
         () => client.end('HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n'),
       );
     }

@@ -125,6 +125,7 @@ export const SINK: SinkSummary = {
   deadLetters: 0,
   lastSuccess: '2026-11-21T12:00:00.000Z',
   error: null,
+  reason: null,
   lastFailure: null,
 };
 

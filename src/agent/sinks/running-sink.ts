@@ -76,6 +76,7 @@ export class RunningSink {
   /** Wall time, milliseconds since the Unix epoch. */
   #lastSuccessMs: number | undefined;
   #error: string | null = null;
+  #reason: string | null = null;
   #lastFailure: SinkSummary['lastFailure'] = null;
   readonly #rate: DeliveryRate;
   /** True if there may be dead letters to replay. */
@@ -156,6 +157,7 @@ export class RunningSink {
       deadLetters,
       lastSuccess: toTime(this.#lastSuccessMs),
       error: this.#error,
+      reason: this.#reason,
       lastFailure: this.#lastFailure,
     };
   }
@@ -363,13 +365,11 @@ export class RunningSink {
     const { metrics, onGone } = this.#context;
     // The agent cannot reopen standard output; its supervisor can, by restarting it.
     if (cause instanceof DeliveryError && cause.code === 'closed') {
-      this.#noteState(false, renderErrorChain(cause));
+      this.#noteState(false, renderErrorChain(cause), cause.code);
       onGone(cause);
       return undefined;
     }
-    this.#noteFault(cause);
-    const reason = cause instanceof CodedError ? String(cause.code) : 'failed';
-    metrics.countSinkFailure(this.name, reason);
+    metrics.countSinkFailure(this.name, this.#noteFault(cause));
     if (!(cause instanceof DeliveryError)) return undefined;
     if (cause.disposition === 'operator') return OPERATOR_RETRY_MS;
     return Math.min(cause.retryAfterMs ?? 0, RETRY_AFTER_MS_MAX);
@@ -382,22 +382,27 @@ export class RunningSink {
     this.#state = 'unknown';
     this.#since = new Date(clock.now()).toISOString();
     this.#error = null;
+    this.#reason = null;
     // A cursor that is still to be stored may be stored if the sink comes back.
     if (!this.#worker.isSettling) this.#loop.hurry();
   }
 
-  #noteFault(cause: unknown): void {
+  /** Returns the reason. */
+  #noteFault(cause: unknown): string {
     const error = renderErrorChain(cause);
-    this.#noteState(false, error);
-    this.#context.logger.warn('A sink failed', { sink: this.name, error });
+    const reason = cause instanceof CodedError ? String(cause.code) : 'failed';
+    this.#noteState(false, error, reason);
+    this.#context.logger.warn('A sink failed', { sink: this.name, reason, error });
+    return reason;
   }
 
-  #noteState(isUp: boolean, error: string | null): void {
+  #noteState(isUp: boolean, error: string | null, reason: string | null = null): void {
     this.#context.metrics.sinkUp.set({ sink: this.name }, isUp ? 1 : 0);
     const [state, at] = [isUp ? ('up' as const) : ('down' as const), new Date(this.#context.clock.now()).toISOString()];
     if (state !== this.#state) this.#since = at;
     this.#state = state;
     this.#error = error;
+    this.#reason = reason;
     if (error !== null) this.#lastFailure = { at, error };
   }
 }

@@ -62,9 +62,7 @@ async function readSizes(
   const sizes = new Map<string, number>();
   for (const name of names) {
     try {
-      const find = (_body: unknown, _start: number, { fileBytes, encoding }: DownloadFacts) =>
-        // What is compressed on the way has another length.
-        Promise.resolve(encoding === undefined ? fileBytes : undefined);
+      const find = (_body: unknown, _start: number, { fileBytes }: DownloadFacts) => Promise.resolve(fileBytes);
       const bytes = await client.readLog(name, io.signal, find, { start: 0, last: 0 });
       if (bytes !== undefined) sizes.set(name, bytes);
     } catch (cause) {

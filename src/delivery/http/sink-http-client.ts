@@ -4,7 +4,9 @@ import { type Agent, type Dispatcher, request } from 'undici';
 import type { Clock, Secret } from '../../base/index.ts';
 import {
   type ConnectionPlan,
+  ContentCodingError,
   createOneConnectionAgent,
+  decodeContent,
   parseRetryAfter,
   readBounded,
   sanitizeErrorText,
@@ -192,8 +194,14 @@ export class SinkHttpClient {
         headers: { accept: '*/*', 'accept-encoding': 'identity', ...own, ...headers },
         body,
       });
-      const { bytes, isCut } = await readBounded(answer.body, answerBytesMax, signal);
-      if (isCut && !isAnswerCut && isSuccess(answer.statusCode)) throw toTooLong(answer.statusCode, parts);
+      // Only the status counts, whatever the rest is.
+      const isStatusEnough = isAnswerCut || !isSuccess(answer.statusCode);
+      const decoded = decodeContent(answer.body, answer.headers['content-encoding']);
+      const { bytes, isCut } = await readBounded(decoded, answerBytesMax, signal).catch((cause: unknown) => {
+        if (cause instanceof ContentCodingError && isStatusEnough) return { bytes: Buffer.alloc(0), isCut: false };
+        throw cause;
+      });
+      if (isCut && !isStatusEnough) throw toTooLong(answer.statusCode, parts);
       return this.#toAnswer(answer, bytes, parts);
     } catch (cause) {
       if (signal.aborted) throw signal.reason;

@@ -1,5 +1,5 @@
 import { errors } from 'undici';
-import { adviseUnreached, classifyCode, readErrorCode } from '../../net/index.ts';
+import { adviseUnreached, ContentCodingError, classifyCode, readErrorCode } from '../../net/index.ts';
 import { DeliveryError } from '../errors.ts';
 import { toTlsError } from '../tls.ts';
 
@@ -28,6 +28,12 @@ export function toTransportError(cause: unknown, sink: string, place: string): D
       cause,
     });
   }
+  if (reason instanceof ContentCodingError || reason instanceof errors.ResponseContentLengthMismatchError) {
+    return new DeliveryError('protocol_error', `Sink ${sink} cannot read the answer of ${place}`, {
+      disposition: 'retry',
+      cause,
+    });
+  }
   const fault = classifyCode(code);
   if (fault === 'no-address') {
     return new DeliveryError('unreachable', `Sink ${sink} could not resolve the host name of ${place}`, {
@@ -44,6 +50,7 @@ export function toTransportError(cause: unknown, sink: string, place: string): D
       disposition: 'retry',
       hint: adviseUnreached(code, 'sink'),
       cause,
+      isCutOff: !isUnreachable && Object(reason).syscall !== 'connect',
     },
   );
 }

@@ -157,9 +157,13 @@ function createHttpDialogue(proxy: RouterProxy, { host, port }: HostAddress): Di
   return {
     greeting: Buffer.from(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n${credentials}\r\n`, 'latin1'),
     read(received) {
-      const end = received.indexOf('\r\n\r\n');
-      if (end < 0) return { is: 'incomplete' };
-      const status = Number(/^HTTP\/1\.[01] (\d{3})(?: |\r|$)/.exec(received.toString('latin1', 0, end))?.[1]);
+      let [start, end, status] = [0, 0, 100];
+      // The answer comes behind interim ones.
+      for (; status >= 100 && status < 200; start = end + 4) {
+        end = received.indexOf('\r\n\r\n', start);
+        if (end < 0) return { is: 'incomplete' };
+        status = Number(/^HTTP\/1\.[01] (\d{3})(?: |\r|$)/.exec(received.toString('latin1', start, end))?.[1]);
+      }
       if (Number.isNaN(status)) return { is: 'refused', fault: toAnswerError(proxy, 'it does not answer in HTTP') };
       if (status >= 200 && status < 300) return { is: 'open', used: end + 4 };
       // It may have changed on the disk; the next connection takes it.

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/index.ts';
-import { parseHttpDate } from '../../net/index.ts';
-import { RouterError, toCallerError } from '../errors.ts';
+import { ContentCodingError, decodeContent, isCoded, parseHttpDate } from '../../net/index.ts';
+import { RouterError, type RouterErrorOptions, toCallerError } from '../errors.ts';
 import type { RequestLimit } from './request-timer.ts';
 import type { AnswerHead, StreamedExchange } from './streamed-exchange.ts';
 
@@ -12,9 +12,9 @@ export interface DownloadFacts {
   readonly dateMs: number | undefined;
   /** True if it is a part of the file: one was requested, and the router supports ranges. */
   readonly isPartial: boolean;
-  /** Bytes of the whole file, as far as the router says. */
+  /** Bytes of the whole file, as far as the router says; it does not with a content encoding. */
   readonly fileBytes: number | undefined;
-  /** Content encoding, as in `gzip`. */
+  /** Content encoding that the body had on its way, as in `gzip`. */
   readonly encoding: string | undefined;
   /** Media type, as in `text/plain`. */
   readonly mediaType: string | undefined;
@@ -39,12 +39,15 @@ export type ConsumeDownload<T> = (body: AsyncIterable<Uint8Array>, start: number
 
 /** A longer entity tag is not kept. Characters. */
 const ETAG_LENGTH_MAX = 256;
-/** Returns the offset of the first byte of a partial answer; `undefined` unless it is the range that was asked for. */
+/**
+ * Returns the offset of the first byte of a partial answer; `undefined` unless it is the range that was asked for. With a content
+ * encoding, it is a range of the encoded bytes.
+ */
 export function findRangeStart(
   { statusCode, headers }: AnswerHead,
   rangeStart: number | undefined,
 ): number | undefined {
-  if (statusCode !== 206 || rangeStart === undefined) return undefined;
+  if (statusCode !== 206 || rangeStart === undefined || isCoded(headers['content-encoding'])) return undefined;
   const range = headers['content-range'];
   const start = typeof range === 'string' ? /^bytes (\d{1,15})-/.exec(range)?.[1] : undefined;
   return start !== undefined && Number(start) === rangeStart ? rangeStart : undefined;
@@ -56,16 +59,18 @@ const MEDIA_TYPE_LENGTH_MAX = 100;
 
 /** Reads the facts that the headers of a download tell. */
 export function decodeFacts({ statusCode, headers }: AnswerHead): DownloadFacts {
-  const { etag, date, 'content-encoding': encoding, 'content-type': mediaType } = headers;
+  const { etag, date, 'content-type': mediaType } = headers;
   const isPartial = statusCode === 206;
+  const encoding = isCoded(headers['content-encoding']) ? headers['content-encoding'] : undefined;
   const length = isPartial ? /\/(\d+)$/.exec(String(headers['content-range']))?.[1] : headers['content-length'];
-  const fileBytes = typeof length === 'string' && /^\d{1,15}$/.test(length) ? Number(length) : undefined;
+  const fileBytes =
+    encoding === undefined && typeof length === 'string' && /^\d{1,15}$/.test(length) ? Number(length) : undefined;
   return {
     etag: typeof etag === 'string' && etag.length <= ETAG_LENGTH_MAX ? etag : undefined,
     dateMs: parseHttpDate(date),
     isPartial,
     fileBytes,
-    encoding: typeof encoding === 'string' && encoding.length <= ENCODING_LENGTH_MAX ? encoding : undefined,
+    encoding: encoding?.slice(0, ENCODING_LENGTH_MAX),
     mediaType: typeof mediaType === 'string' && mediaType.length <= MEDIA_TYPE_LENGTH_MAX ? mediaType : undefined,
   };
 }
@@ -179,6 +184,39 @@ export class DownloadBody implements AsyncIterableIterator<Uint8Array> {
     if (this.#leftBytes < 0) this.#fault = toLengthError(attempt, bytesMax);
     return given;
   }
+}
+
+/** The body of a download with a content encoding, decoded up to its bound. `encoding`: the header. */
+export async function* decodeDownload(
+  body: DownloadBody,
+  encoding: string | undefined,
+  { attempt, bytesMax = Number.POSITIVE_INFINITY }: Pick<DownloadBodyOptions, 'attempt' | 'bytesMax'>,
+): AsyncGenerator<Uint8Array> {
+  let leftBytes = bytesMax;
+  try {
+    for await (const piece of decodeContent(body, encoding)) {
+      yield leftBytes < piece.length ? piece.subarray(0, leftBytes) : piece;
+      leftBytes -= piece.length;
+      if (leftBytes < 0) throw toLengthError(attempt, bytesMax);
+    }
+  } catch (cause) {
+    throw cause instanceof ContentCodingError
+      ? toCodingError(cause, attempt, { status: 200, isAnswered: true })
+      : cause;
+  }
+}
+
+/** Returns the error for a body that is not in the content encoding that it should have. */
+export function toCodingError(
+  cause: ContentCodingError,
+  attempt: string,
+  options: Pick<RouterErrorOptions, 'status' | 'isAnswered'>,
+): RouterError {
+  return new RouterError('parse', `${attempt} was not answered in a way that can be read`, {
+    ...options,
+    disposition: 'skip',
+    cause,
+  });
 }
 
 function toSlownessError(attempt: string): RouterError {

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Clock } from '../../base/index.ts';
+import { type Clock, parseJson } from '../../base/index.ts';
 import { parseHttpDate, parseRetryAfter } from '../../net/index.ts';
 import type { AnswerHead } from './streamed-exchange.ts';
 
@@ -12,6 +12,8 @@ export interface JsonAnswer {
   readonly dateMs?: number | undefined;
   /** The decoded body; `undefined` when it is empty, no JSON, or the known one. */
   readonly body: unknown;
+  /** What the answer says its body is (`Content-Type`). */
+  readonly contentType?: string | undefined;
   /** Digest of the body's bytes, if one was requested. */
   readonly digest?: string | undefined;
 }
@@ -50,7 +52,8 @@ export function toJsonAnswer(
       ? parseRetryAfter(headers['retry-after'], clock.now(), headers.date)
       : undefined,
     dateMs: parseHttpDate(headers.date),
-    body: digest !== undefined && digest === knownDigest ? undefined : parseJson(bytes, [credentials, ...secrets]),
+    body: digest !== undefined && digest === knownDigest ? undefined : parseBody(bytes, [credentials, ...secrets]),
+    contentType: headers['content-type'],
     digest,
     bytes,
   };
@@ -66,7 +69,7 @@ const FIELD_LIKE = /^[A-Za-z_]+$/;
  * they were sent, in errors and in values, which reach labels, pages, names of files and the agent's log. A number is no
  * quotation.
  */
-function parseJson(bytes: Buffer, secrets: readonly string[]): unknown {
+function parseBody(bytes: Buffer, secrets: readonly string[]): unknown {
   if (bytes.length === 0) return undefined;
   const masked = secrets
     // A header may be quoted without its scheme, as in `Bearer TOKEN`, and a password as part of a URL.
@@ -74,15 +77,11 @@ function parseJson(bytes: Buffer, secrets: readonly string[]): unknown {
     .filter((secret) => secret.length >= MASKED_LENGTH_MIN)
     // One secret may be part of another, whose rest would stay.
     .toSorted((a, b) => b.length - a.length);
-  try {
-    const text = bytes.toString('utf8');
-    const value: unknown = JSON.parse(text);
-    // Only a text with a backslash holds characters in another form than they have.
-    const isSuspect = masked.length > 0 && (text.includes('\\') || masked.some((secret) => text.includes(secret)));
-    return isSuspect ? maskTexts(value, masked) : value;
-  } catch {
-    return undefined;
-  }
+  const text = bytes.toString('utf8');
+  const value = parseJson(text);
+  // Only a text with a backslash holds characters in another form than they have.
+  const isSuspect = masked.length > 0 && (text.includes('\\') || masked.some((secret) => text.includes(secret)));
+  return isSuspect ? maskTexts(value, masked) : value;
 }
 
 function maskTexts(value: unknown, secrets: readonly string[]): unknown {

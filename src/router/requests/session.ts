@@ -1,4 +1,5 @@
 import { type Clock, DeadlineExceeded, isPlainObject, parseJson, readString, type Secret } from '../../base/index.ts';
+import { renderHeader } from '../../net/index.ts';
 import { RouterError } from '../errors.ts';
 import type { JsonAnswer } from './json-answer.ts';
 import { LOGIN_PATH, REFRESH_PATH, type TransportRequest } from './transport.ts';
@@ -255,7 +256,13 @@ function toLoginError(answer: JsonAnswer, username: string): RouterError {
   }
   if (status === 200) {
     const hint = 'Another device, or the login page of a proxy, responds here: check the url of this router';
-    return new RouterError('parse', 'The login was answered without tokens', { disposition: 'retry', status, hint });
+    const shown =
+      answer.body === undefined ? `: with ${renderHeader('Content-Type', answer.contentType)}, not JSON` : '';
+    return new RouterError('parse', `The login was answered without tokens${shown}`, {
+      disposition: 'retry',
+      status,
+      hint,
+    });
   }
   const what = `The login was answered with status ${status}`;
   return new RouterError('http', what, { disposition: 'retry', status, retryAfterMs, hint: findLoginHint(status) });

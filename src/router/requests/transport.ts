@@ -1,15 +1,22 @@
 import type { Client, Dispatcher } from 'undici';
 import { type Clock, readVersion, type Secret, type Timer } from '../../base/index.ts';
-import { createOneConnectionClient } from '../../net/index.ts';
+import { ContentCodingError, createOneConnectionClient, decodeContent, isCoded, readBounded } from '../../net/index.ts';
 import { type RouterWay, toConnectTimeoutMs } from '../connection/connection-attempt.ts';
 import { ConnectionLimit } from '../connection/connection-limit.ts';
 import { Connector, type WireFacts } from '../connection/connector.ts';
 import type { RouterTls } from '../connection/trust.ts';
 import { adviseClosed, RouterError, toCallerError } from '../errors.ts';
-import { DownloadBody, decodeFacts, findRangeStart, type OpenDownload } from './download-body.ts';
+import {
+  DownloadBody,
+  decodeDownload,
+  decodeFacts,
+  findRangeStart,
+  type OpenDownload,
+  toCodingError,
+} from './download-body.ts';
 import { type JsonAnswer, toJsonAnswer, type WholeAnswer } from './json-answer.ts';
 import { type RequestLimit, RequestTimer } from './request-timer.ts';
-import { StreamedExchange } from './streamed-exchange.ts';
+import { type AnswerHead, StreamedExchange } from './streamed-exchange.ts';
 
 /** Address, way, headers and limits of one router. */
 export interface TransportOptions extends RouterWay {
@@ -143,16 +150,21 @@ export class Transport {
       const { bytesMax, signal } = options;
       const attempt = renderAttempt(options);
       const body = new DownloadBody({ answer, limit, attempt, bytesMax, signal, clock, onBody });
+      const encoding = head.headers['content-encoding'];
+      const decoded = isCoded(encoding) ? decodeDownload(body, encoding, { attempt, bytesMax }) : undefined;
       return {
-        body,
+        body: decoded ?? body,
         start,
         facts: decodeFacts(head),
-        sendsParts: head.statusCode === 206 || head.headers['accept-ranges'] === 'bytes',
+        sendsParts: !decoded && (head.statusCode === 206 || head.headers['accept-ranges'] === 'bytes'),
         end: (reason) => body.end(reason),
         async close() {
           limit.touch();
           // A short rest is read to keep the connection; a long one costs more than a new connection.
-          await answer.drop(UNREAD_BYTES_MAX);
+          if (!decoded) await answer.drop(UNREAD_BYTES_MAX);
+          // The decoder may still read it.
+          else answer.fail(new DOMException('The rest is not wanted', 'AbortError'));
+          void decoded?.return(undefined).catch(() => {});
           end();
         },
       };
@@ -222,10 +234,11 @@ export class Transport {
       throw error;
     }
     const bytes = await answer.readWhole(bytesMax, request.method === 'GET' ? this.#options.onBody : undefined);
-    if (!bytes) throw toTooLongError(request, head.statusCode, bytesMax);
+    const content = bytes && (await decodeAnswer(head, bytes, request, bytesMax));
+    if (!content) throw toTooLongError(request, head.statusCode, bytesMax);
     const { clock, password, bearerToken, headers = {} } = this.#options;
     const secrets = [password, bearerToken, ...Object.values(headers)].flatMap((secret) => secret?.reveal() ?? []);
-    return toJsonAnswer(head, bytes, request, clock, secrets);
+    return toJsonAnswer(head, content, request, clock, secrets);
   }
 
   #renderHeaders(): Record<string, string> {
@@ -239,6 +252,8 @@ export class Transport {
     const { query, authorization, rangeStart, rangeLast, unlessEtag, json } = options;
     const headers = this.#renderHeaders();
     headers['accept'] = '*/*';
+    // A range would be one of encoded bytes, and the length of a file that of what was sent.
+    headers['accept-encoding'] = 'identity';
     if (authorization !== undefined) headers['authorization'] = authorization;
     if (rangeStart !== undefined) headers['range'] = `bytes=${rangeStart}-${rangeLast ?? ''}`;
     if (unlessEtag !== undefined) headers['if-none-match'] = unlessEtag;
@@ -283,10 +298,38 @@ function renderAttempt(options: TransportRequest): string {
   return `${options.method} ${options.path}`;
 }
 
+/** Decodes an answer with a content encoding; `undefined` for one that is longer than `bytesMax` then. */
+async function decodeAnswer(
+  { statusCode, headers }: AnswerHead,
+  bytes: Buffer,
+  options: TransportRequest,
+  bytesMax: number,
+): Promise<Buffer | undefined> {
+  const encoding = headers['content-encoding'];
+  if (!isCoded(encoding)) return bytes;
+  try {
+    const content = await readBounded(decodeContent([bytes], encoding), bytesMax, options.signal);
+    return content.isCut ? undefined : content.bytes;
+  } catch (cause) {
+    if (!(cause instanceof ContentCodingError)) throw cause;
+    // The status says enough.
+    if (statusCode >= 300) return Buffer.alloc(0);
+    throw toCodingError(cause, renderAttempt(options), {
+      status: statusCode,
+      isAnswered: isOfSession(options, statusCode),
+    });
+  }
+}
+
+/** True if an answer concerns its request alone, and not the login. */
+function isOfSession({ path }: TransportRequest, status: number): boolean {
+  return !path.startsWith('/auth/') && status !== 401;
+}
+
 function toTooLongError(options: TransportRequest, status: number, bytesMax: number): RouterError {
   return new RouterError('parse', `${renderAttempt(options)} answered with more than ${bytesMax} bytes`, {
     disposition: 'skip',
     status,
-    isAnswered: !options.path.startsWith('/auth/') && status !== 401,
+    isAnswered: isOfSession(options, status),
   });
 }

@@ -42,6 +42,8 @@ export interface SinkSummary {
   readonly lastSuccess: string | null;
   /** Error message of the last delivery; null when it succeeded. */
   readonly error: string | null;
+  /** Its reason as in `router_exporter_sink_failures_total`, such as `protocol_error`; null without one. */
+  readonly reason: string | null;
   /** The last error and its time, also when deliveries succeed again; null without one since the agent started. */
   readonly lastFailure: { readonly at: string; readonly error: string } | null;
 }

@@ -127,10 +127,11 @@ function createColumns(isShared: boolean, base: string, nowMs: number): readonly
   ];
 }
 
-function renderSinkState({ state, since }: SinkSummary, nowMs: number): Html {
+function renderSinkState({ state, reason, since }: SinkSummary, nowMs: number): Html {
   const [tone, word] = STATES[state];
+  const why = state === 'down' && reason !== null ? ` (${toShown(reason)})` : '';
   const spell = since === null ? '' : html` <span class="soft">since ${renderShortSpell(since, nowMs)}</span>`;
-  return html`<span class="state ${tone}">${word}</span>${spell}`;
+  return html`<span class="state ${tone}">${word}</span>${why}${spell}`;
 }
 
 /** `0.25`, `12`: records per second. */

@@ -39,7 +39,11 @@ export async function* readEvents(place: StreamPlace, signal: AbortSignal): Asyn
     return await untilAborted(promise, deadline.signal);
   };
   try {
-    const asked = request(url, { dispatcher: agent, headers, signal: ended.signal });
+    const asked = request(url, {
+      dispatcher: agent,
+      headers: { 'accept-encoding': 'identity', ...headers },
+      signal: ended.signal,
+    });
     const { statusCode, body } = await within(ANSWER_MS_MAX, asked);
     if (statusCode !== 200) return;
     yield { name: 'open', data: '' };

@@ -30,6 +30,7 @@ const decodeSink = fields<SinkSummary>({
   startedAt: orNull(moment),
   lastSuccess: orNull(moment),
   error: orNull(text),
+  reason: orNull(text),
   lastFailure: orNull(fields({ at: moment, error: text })),
 });
 

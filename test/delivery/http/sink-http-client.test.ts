@@ -219,6 +219,19 @@ describe('SinkHttpClient', () => {
     expect((await post(client, '', { answerBytesMax: 1_000_000 })).body).toHaveLength(1_000_000);
   });
 
+  test('decodes an answer with a coding that it did not ask for, and names one that it cannot decode', async () => {
+    const server = await openServer({ status: 200, body: 'plain', headers: { 'content-encoding': 'gzip' } });
+    const client = openClient(server.url);
+    const error = await failureOf(post(client));
+    expect(error).toMatchObject({ code: 'protocol_error', disposition: 'retry' });
+    expect(renderErrorChain(error)).toContain('Content-Encoding "gzip", but its body is not encoded so');
+    // Where the status is enough, the body may be anything.
+    expect(await post(client, '', { isAnswerCut: true })).toMatchObject({ status: 200, body: '' });
+    server.misbehave({ kind: 'status', status: 500, headers: { 'content-encoding': 'x' }, body: 'plain' });
+    expect(await post(client)).toMatchObject({ status: 500, body: '' });
+    expect(server.requests.every(({ headers }) => headers['accept-encoding'] === 'identity')).toBe(true);
+  });
+
   test.for(['hang', 'stall'] as const)(
     'throws the reason of the signal when the sink does not answer: %s',
     async (kind) => {

@@ -44,6 +44,14 @@ test('createLokiSink().preflight() finds nothing against a Loki with its default
   expect(server.violations).toEqual([]);
 });
 
+test('createLokiSink().preflight() says that a receiver is not Loki, and that its 200 counts', async () => {
+  await using server = await openLokiServer({ now, isLoki: false });
+  await using sink = openSink(server.url);
+  const findings = await sink.preflight(smallFleet, never);
+  expect(verdicts(findings)).toEqual(['connect ok', 'authorise ok', 'test record ok', 'receiver ok']);
+  expect(findings.at(-1)?.message).toContain('its status 200 counts as accepted');
+});
+
 test('createLokiSink().preflight() names each number and key that does not fit', async () => {
   const config = `
 limits_config:

@@ -6,6 +6,7 @@ import type { LokiSinkOptions } from '../../../src/delivery/sinks/loki/sink.ts';
 import type { LogRecord } from '../../../src/model/index.ts';
 import { openLokiServer } from '../../support/sinks/loki-server.ts';
 import { openLokiSink } from '../../support/sinks/loki-sink.ts';
+import { openMisbehavingServer } from '../../support/sinks/misbehaving-server.ts';
 
 const never = new AbortController().signal;
 const NOW_MS = Date.UTC(2025, 9, 26, 1, 0, 31);
@@ -538,6 +539,30 @@ test.each([
     expect(await catchError(sink.deliver([outgoing()], never))).toMatchObject({ code, disposition, retryAfterMs });
   },
 );
+
+test('createLokiSink() takes the 200 of another receiver with the push API of Loki, and asks once what it is', async () => {
+  await using server = await openLokiServer({ now, isLoki: false });
+  await using sink = openSink(server.url);
+  expect(await sink.deliver([outgoing()], never)).toMatchObject({ bytes: expect.any(Number) });
+  await sink.deliver([outgoing({ message: 'another' })], never);
+  expect(server.records()).toHaveLength(2);
+  expect(server.paths).toEqual([
+    '/loki/api/v1/push',
+    '/loki/api/v1/status/buildinfo',
+    '/loki/api/v1/push',
+    '/loki/api/v1/push',
+  ]);
+  expect(server.violations).toEqual([]);
+});
+
+test('createLokiSink() does not take the 200 of a server that answers everything so', async () => {
+  await using server = await openMisbehavingServer(() => ({ status: 200, body: '<html>' }));
+  await using sink = openSink(server.url);
+  for (let count = 0; count < 2; count++) {
+    const error = await catchError(sink.deliver([outgoing()], never));
+    expect(error).toMatchObject({ code: 'protocol_error', disposition: 'operator', hint: expect.any(String) });
+  }
+});
 
 test('createLokiSink() asks for a tenant when Loki misses one', async () => {
   await using server = await openLokiServer({ now, tenant: 'fleet' });

@@ -52,6 +52,8 @@ export interface LokiServerOptions {
   /** What `/config` shows; absent: there is no such page. */
   readonly config?: string;
   readonly ready?: { readonly status: number; readonly body: string };
+  /** False: another receiver that speaks its push API, as VictoriaLogs 1.110 does, with status 200. Default true. */
+  readonly isLoki?: boolean;
   /** As before Loki 3.7 (loki#21039): lines that differ in their metadata alone are one. */
   readonly isMetadataIgnored?: boolean;
   /** Adds `__stream_shard__` to the streams in messages, as automatic sharding does. */
@@ -162,11 +164,15 @@ class Loki {
     this.paths.push(path);
     const raw = await readBody(request);
     if (path === '/ready') return answer(response, ready.status, ready.body);
+    if (path === '/loki/api/v1/status/buildinfo' && this.#options.isLoki !== false) {
+      return answer(response, 200, '{"version":"3.7.6","revision":"abc"}');
+    }
     if (path === '/config' && config !== undefined) return answer(response, 200, config);
     if (path !== '/loki/api/v1/push') return answer(response, 404, '404 page not found\n');
     const fault = this.#findRequestFault(request);
     if (fault) return answer(response, ...fault);
     const body = (request.headers['content-encoding'] === 'gzip' ? gunzipSync(raw) : raw).toString('utf8');
+    if (!isJson(body)) return answer(response, 400, 'unexpected end of JSON input\n');
     this.bodies.push(body);
     if (this.#takenInPart.has(body)) this.violations.push('A push that was taken in part came again');
     const pushes = this.#readPush(body);
@@ -203,7 +209,7 @@ class Loki {
       }
       case undefined: {
         const refusal = this.#keep(pushes);
-        if (!refusal) return answer(response, 204, '');
+        if (!refusal) return answer(response, this.#options.isLoki === false ? 200 : 204, '');
         if (refusal.isPartial) this.#takenInPart.add(body);
         answer(response, refusal.status, `${refusal.words}\n`);
       }
@@ -403,6 +409,15 @@ function answer(
   headers: Readonly<Record<string, string>> = {},
 ) {
   response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', ...headers }).end(body);
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function printLabels(labels: Readonly<Record<string, string>>): string {

@@ -88,6 +88,7 @@ test('the sinks show lag, waiting records, dead letters and errors, and the spoo
     recordsWaiting: 12_345,
     deadLetters: 3,
     error: 'Refused',
+    reason: 'protocol_error',
     lastFailure: { at: '1970-01-01T00:00:00.000Z', error: 'Refused' },
   };
   const describeSpool = () => ({
@@ -102,7 +103,7 @@ test('the sinks show lag, waiting records, dead letters and errors, and the spoo
   expect(readRows(page)[1]).toEqual([
     'search',
     'loki',
-    'down since 23:40 (20 min)',
+    'down (protocol_error) since 23:40 (20 min)',
     '2.5',
     '100',
     '12,345',

@@ -1,6 +1,7 @@
 import { renderDuration } from '../../../base/index.ts';
 import type { PreflightFinding, PreflightFleet } from '../../contracts.ts';
-import type { SinkHttpClient } from '../../http/sink-http-client.ts';
+import { askLokiVersion } from '../../http/loki-version.ts';
+import type { HttpPost, SinkHttpClient } from '../../http/sink-http-client.ts';
 import { LINE_BYTES_MAX } from './entry.ts';
 import { COMPONENTS_PER_ROUTER, countStreams, FUTURE_MS_MAX, type LokiLayout } from './layout.ts';
 import { decodeLokiLimits, type LokiLimits } from './limits.ts';
@@ -21,6 +22,25 @@ export async function askReady(client: SinkHttpClient, signal: AbortSignal): Pro
   if (answer?.status === 200) return [{ step: 'ready', verdict: 'ok', message: 'Loki is ready' }];
   if (answer?.status !== 503) return [];
   return [{ step: 'ready', verdict: 'warning', message: `Loki is not ready: ${answer.quote(answer.body)}` }];
+}
+
+/** A push that no receiver can take. */
+const BROKEN_PUSH = { contentType: 'application/json', body: '{"streams":', isAnswerCut: true } as const;
+const BROKEN_STATUSES: ReadonlySet<number | undefined> = new Set([400, 422]);
+
+/**
+ * Returns true if the receiver is known to be another one than Loki that speaks its push API: it does not tell Loki's version, and refuses
+ * a push that is broken, which a server that answers every request with 200 does not. `push`: path and headers of a push.
+ */
+export async function isOtherReceiver(
+  client: SinkHttpClient,
+  push: Pick<HttpPost, 'path' | 'headers'>,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const basePath = push.path === undefined ? undefined : new URL(client.place).pathname;
+  if (basePath !== undefined && (await askLokiVersion(client, basePath, signal)) !== undefined) return false;
+  const answer = await askOptional(() => client.post({ ...push, ...BROKEN_PUSH }, signal), signal);
+  return BROKEN_STATUSES.has(answer?.status);
 }
 
 /** Asks Loki for its limits; most gateways hide them. */

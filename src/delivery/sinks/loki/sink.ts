@@ -13,7 +13,7 @@ import type { OutgoingRecord } from '../../outgoing-record.ts';
 import { createTestRecord, tryTestRecord } from '../../preflight.ts';
 import { toLokiEntry } from './entry.ts';
 import { FUTURE_MS_MAX, fitsRouterLayout, type LokiLayout } from './layout.ts';
-import { askLimits, askReady, compareLimits } from './preflight.ts';
+import { askLimits, askReady, compareLimits, isOtherReceiver } from './preflight.ts';
 import { renderPush } from './request.ts';
 import type { LokiSettings } from './schema.ts';
 import { judgeLokiAnswer } from './status.ts';
@@ -30,6 +30,11 @@ export interface LokiSinkOptions extends Omit<HttpSinkOptions, 'compress'>, Loki
 }
 
 const PUSH_PATH = '/loki/api/v1/push';
+const OTHER_RECEIVER: PreflightFinding = {
+  step: 'receiver',
+  verdict: 'ok',
+  message: 'The receiver is not Loki, but speaks its push API: its status 200 counts as accepted',
+};
 
 /**
  * Creates a sink that pushes records to Loki as JSON: the line is the message, the rest is structured metadata.
@@ -53,6 +58,8 @@ class LokiSink implements Sink {
   /** Path of the push API; `undefined` = pushes go to the URL itself, and the other paths are unknown. */
   readonly #pushPath: string | undefined;
   #isSharded: boolean;
+  /** True if the receiver is not Loki, and answers 200 for records that it has stored. */
+  #isOther = false;
 
   constructor(options: LokiSinkOptions) {
     this.name = options.name;
@@ -87,16 +94,16 @@ class LokiSink implements Sink {
     const { tenant } = this.#options;
     const layout = this.#chooseLayout();
     const { body, sent } = renderPush(records.map(({ fields }) => toLokiEntry(fields, layout)));
+    const headers = tenant === undefined ? undefined : { 'x-scope-orgid': tenant };
+    const push = { path: this.#pushPath, headers };
     const answer = await this.#client.post(
-      {
-        path: this.#pushPath,
-        contentType: 'application/json',
-        headers: tenant === undefined ? undefined : { 'x-scope-orgid': tenant },
-        body,
-        isAnswerCut: true,
-      },
+      { ...push, contentType: 'application/json', body, isAnswerCut: true },
       signal,
     );
+    if (answer.status === 200) {
+      this.#isOther ||= await isOtherReceiver(this.#client, push, signal);
+      if (this.#isOther) return { bytes: answer.sentBytes };
+    }
     return judgeLokiAnswer(answer, sent, `Sink ${this.name}`);
   }
 
@@ -108,6 +115,7 @@ class LokiSink implements Sink {
     const findings = await tryTestRecord(() => this.deliver([createTestRecord(clock)], signal), place, signal);
     // Not reachable, so there are no limits to compare with.
     if (findings.some(({ step, verdict }) => step === 'connect' && verdict === 'failed')) return findings;
+    if (this.#isOther) return [...findings, OTHER_RECEIVER];
     const ready = isKnown ? await askReady(this.#client, signal) : [];
     const limits = isKnown ? await askLimits(this.#client, signal) : undefined;
     return [...findings, ...ready, ...compareLimits(settings, fleet, limits)];

@@ -36,7 +36,7 @@ function toLokiError(words: string, answer: HttpAnswer, what: string): DeliveryE
     return change({ disposition: 'retry', retryAfterMs: BLOCKED_RETRY_MS, hint }, 'throttled');
   }
   if (status < 300) {
-    // Loki itself answers 200 only when block_ingestion_status_code makes it drop lines silently.
+    // Loki drops lines silently with block_ingestion_status_code 200; a server of another kind may answer everything with 200.
     const hint =
       'Loki answers 204 for stored lines: check the url of this sink, and block_ingestion_status_code of Loki';
     return change({ disposition: 'operator', hint });

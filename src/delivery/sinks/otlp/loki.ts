@@ -1,10 +1,9 @@
 import type { PreflightFinding } from '../../contracts.ts';
+import { askLokiVersion } from '../../http/loki-version.ts';
 import type { SinkHttpClient } from '../../http/sink-http-client.ts';
 
 /** Loki's OTLP path. */
 const LOKI_OTLP_PATH = /\/otlp(\/v1\/logs)?\/*$/;
-/** Path of Loki's version, available without a login. */
-const BUILD_INFO_PATH = '/loki/api/v1/status/buildinfo';
 
 /**
  * Checks whether the receiver at `url` is Loki. Over OTLP, all logs of a router share streams there, and Loki rejects lines
@@ -17,7 +16,7 @@ export async function findLoki(
 ): Promise<readonly PreflightFinding[]> {
   const base = new URL(url);
   base.pathname = base.pathname.replace(LOKI_OTLP_PATH, '/').replace(/\/v1\/logs\/*$/, '/');
-  const version = await askVersion(client, base, signal);
+  const version = await askLokiVersion(client, base.pathname, signal);
   if (version === undefined) return [];
   return [
     {
@@ -27,18 +26,4 @@ export async function findLoki(
       hint: `Use type loki with the url ${base.href.replace(/\/+$/, '')}`,
     },
   ];
-}
-
-async function askVersion(client: SinkHttpClient, base: URL, signal: AbortSignal): Promise<string | undefined> {
-  try {
-    const place = `${base.pathname.replace(/\/+$/, '')}${BUILD_INFO_PATH}`;
-    const answer = await client.getFromRoot(place, signal);
-    if (answer.status !== 200) return undefined;
-    const { version, revision }: { version?: unknown; revision?: unknown } = JSON.parse(answer.body) ?? {};
-    return typeof version === 'string' && typeof revision === 'string' ? answer.quote(version) : undefined;
-  } catch {
-    signal.throwIfAborted();
-    // No JSON, or not reachable: the test record shows that.
-    return undefined;
-  }
 }

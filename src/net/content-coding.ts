@@ -1,0 +1,136 @@
+import { pipeline, Readable, type Transform } from 'node:stream';
+import {
+  constants,
+  createBrotliDecompress,
+  createGunzip,
+  createInflate,
+  createInflateRaw,
+  createZstdDecompress,
+} from 'node:zlib';
+import { CodedError, type CodedErrorOptions } from '../base/index.ts';
+import { sanitizeErrorText } from './error-text.ts';
+
+/**
+ * - `unknown`: an answer has a content coding that is not known.
+ * - `invalid`: the body of an answer is not in the coding that it names.
+ */
+export class ContentCodingError extends CodedError<'unknown' | 'invalid'> {
+  override readonly name = 'ContentCodingError';
+}
+
+/** Layers of codings; servers apply one, and each further one multiplies the work. */
+const LAYERS_MAX = 2;
+/** Window of zstd that a decoder has to support (RFC 8878): 8 MiB. */
+const ZSTD_WINDOW_LOG = 23;
+
+/** Decoders by the name of their coding; `first` is the first byte of the body. */
+const DECODERS: ReadonlyMap<string, (first: number) => Transform> = new Map<string, (first: number) => Transform>([
+  ['gzip', () => createGunzip()],
+  ['x-gzip', () => createGunzip()],
+  // Some servers leave out the header of zlib, whose first byte ends with 8.
+  ['deflate', (first) => ((first & 0x0f) === 8 ? createInflate() : createInflateRaw())],
+  ['br', () => createBrotliDecompress()],
+  ['zstd', () => createZstdDecompress({ params: { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG } })],
+]);
+
+/** Returns true if a body has a coding by its header `Content-Encoding`. */
+export function isCoded(header: string | readonly string[] | undefined): boolean {
+  return listCodings(header).length > 0;
+}
+
+/**
+ * Decodes a body by its header `Content-Encoding`. The result throws {@link ContentCodingError}, and what the body throws. It has to be
+ * bounded by its reader; to leave it early leaves the body.
+ */
+export async function* decodeContent(
+  body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  header: string | readonly string[] | undefined,
+): AsyncGenerator<Uint8Array> {
+  const codings = listCodings(header);
+  let pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array> = body;
+  if (codings.length > LAYERS_MAX) throw fail('unknown', header);
+  for (const coding of codings.toReversed()) {
+    const create = DECODERS.get(coding);
+    if (!create) throw fail('unknown', header);
+    pieces = decodeLayer(pieces, create, header);
+  }
+  yield* pieces;
+}
+
+async function* decodeLayer(
+  pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  create: (first: number) => Transform,
+  header: string | readonly string[] | undefined,
+): AsyncGenerator<Uint8Array> {
+  let fault: { readonly cause: unknown } | undefined;
+  const watched = async function* () {
+    try {
+      yield* pieces;
+    } catch (cause) {
+      fault = { cause };
+      throw cause;
+    }
+  };
+  const source = Readable.from(watched(), { objectMode: false });
+  try {
+    const first = await readFirst(source);
+    // Without a byte there is nothing to decode, as with an error of some servers.
+    if (first === undefined) return;
+    const decoder = create(first);
+    pipeline(source, decoder, () => {});
+    for await (const piece of decoder) yield piece as Uint8Array;
+  } catch (cause) {
+    throw fault ? fault.cause : fail('invalid', header, cause);
+  } finally {
+    source.destroy();
+    // The connection of an answer that is left early ends, also while its next piece is waited for.
+    if (pieces instanceof Readable) pieces.destroy();
+  }
+}
+
+/** Returns the first byte, which stays in the stream; `undefined` if there is none. */
+async function readFirst(source: Readable): Promise<number | undefined> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  source.once('error', reject);
+  source.once('end', resolve);
+  source.once('readable', resolve);
+  await promise;
+  source.off('error', reject);
+  source.off('end', resolve);
+  const piece = source.read() as Buffer | null;
+  if (piece !== null) source.unshift(piece);
+  return piece?.[0];
+}
+
+function listCodings(header: string | readonly string[] | undefined): readonly string[] {
+  const names = String(header ?? '')
+    .toLowerCase()
+    .split(',');
+  return names.map((name) => name.trim()).filter((name) => name !== '' && name !== 'identity');
+}
+
+/** Longest value of a header in a message. Characters. */
+const SHOWN_LENGTH_MAX = 80;
+
+/** Renders a header of an answer for a message, bounded and without control characters. */
+export function renderHeader(name: string, value: string | readonly string[] | undefined): string {
+  if (value === undefined) return `no ${name}`;
+  const text = sanitizeErrorText(String(value));
+  return `${name} ${JSON.stringify(text.length > SHOWN_LENGTH_MAX ? `${text.slice(0, SHOWN_LENGTH_MAX)}…` : text)}`;
+}
+
+function fail(
+  code: 'unknown' | 'invalid',
+  header: string | readonly string[] | undefined,
+  cause?: unknown,
+): ContentCodingError {
+  const shown = renderHeader('Content-Encoding', header);
+  const options: CodedErrorOptions = {
+    disposition: 'retry',
+    hint: 'The agent asks for answers without a coding: see what a proxy or the server does to them',
+    cause,
+  };
+  return code === 'unknown'
+    ? new ContentCodingError(code, `The answer has ${shown}, which is not known here`, options)
+    : new ContentCodingError(code, `The answer has ${shown}, but its body is not encoded so`, options);
+}
