@@ -99,18 +99,18 @@ describe('a server with users', () => {
   test('lets in at once who knows a password while forty addresses have each sent a wrong one', async () => {
     await using bench = await openBench({}, { security: toSecurity({ alice: hashSync('correct horse', 8) }) });
     const answered: string[] = [];
-    const ask = async (password: string, localAddress: string) => {
+    const login = async (password: string, localAddress: string) => {
       const headers = toBasic('alice', password);
       const { status } = await bench.get('/metrics', { headers, localAddress });
       if (status !== 503) answered.push(`${localAddress} ${status}`);
       return status;
     };
-    const flood = Array.from({ length: 40 }, (_, index) => ask(`guess ${index}`, `127.0.0.${20 + index}`));
+    const flood = Array.from({ length: 40 }, (_, index) => login(`guess ${index}`, `127.0.0.${20 + index}`));
     // One of them is refused when all others wait.
     expect(await Promise.race(flood.map(async (one) => ((await one) === 503 ? 'full' : new Promise(() => {}))))).toBe(
       'full',
     );
-    expect(await ask('correct horse', '127.0.0.9')).toBe(200);
+    expect(await login('correct horse', '127.0.0.9')).toBe(200);
     expect(answered.length).toBeLessThan(20);
     await Promise.all(flood);
   });
