@@ -7,6 +7,12 @@ import { checkProfile, PROFILE_BYTES_MAX } from './profile-body.ts';
 /** Accessible only to the owner: the files contain secrets of routers. */
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
+/** Space that backups leave free: the state, which the logs of all routers need, is on the same disk by default. Bytes. */
+const DISK_RESERVE_BYTES = 256 * 1024 * 1024;
+/** Upper limit of the reserve on a small disk, as a share of its size. */
+const RESERVE_SHARE = 1 / 8;
+/** Room is looked for before each piece of a download. Bytes. */
+const PIECE_BYTES = 256 * 1024;
 /** Suffix of files being written. */
 export const PART = '.part';
 
@@ -24,11 +30,15 @@ export async function makeFolder(folder: string): Promise<void> {
   });
 }
 
-/** Returns the free bytes of the disk of a folder; `Infinity` if there is none yet, or its file system does not say. */
+/**
+ * Returns the free bytes that backups may take of the disk of a folder; `Infinity` if there is none yet, or its file system does
+ * not say.
+ */
 export async function readFreeBytes(folder: string): Promise<number> {
   try {
     const { bavail, blocks, bsize } = await statfs(folder);
-    return blocks === 0 ? Number.POSITIVE_INFINITY : bavail * bsize;
+    if (blocks === 0) return Number.POSITIVE_INFINITY;
+    return Math.max(0, bavail * bsize - Math.min(DISK_RESERVE_BYTES, blocks * bsize * RESERVE_SHARE));
   } catch {
     return Number.POSITIVE_INFINITY;
   }
@@ -86,19 +96,27 @@ export async function removeFile(file: string): Promise<void> {
 }
 
 /**
- * Writes a download to a new file as it arrives. Throws {@link BackupError} if it is not a whole profile, or whatever `body`
- * throws; the file is then removed.
+ * Writes a download to a new file as it arrives; `checkRoom` is called now and then with the bytes that may follow. Throws
+ * {@link BackupError} if it is not a whole profile, or whatever `body` and `checkRoom` throw; the file is then removed.
  */
-export async function writeDownload(file: string, body: AsyncIterable<Uint8Array>): Promise<Digests> {
+export async function writeDownload(
+  file: string,
+  body: AsyncIterable<Uint8Array>,
+  checkRoom: (bytes: number) => Promise<void>,
+): Promise<Digests> {
   try {
-    return await receive(file, body);
+    return await receive(file, body, checkRoom);
   } catch (cause) {
     await removeFile(file);
     throw cause;
   }
 }
 
-async function receive(file: string, body: AsyncIterable<Uint8Array>): Promise<Digests> {
+async function receive(
+  file: string,
+  body: AsyncIterable<Uint8Array>,
+  checkRoom: (bytes: number) => Promise<void>,
+): Promise<Digests> {
   // Distinguishes failures of the file from failures of the download.
   const attempt = <T>(work: Promise<T>) =>
     work.catch((cause: unknown): never => {
@@ -106,7 +124,15 @@ async function receive(file: string, body: AsyncIterable<Uint8Array>): Promise<D
     });
   await using handle = await attempt(open(file, 'wx', FILE_MODE));
   const digest = new FileDigest();
-  for await (const chunk of checkProfile(body, digest)) await attempt(handle.writeFile(chunk));
+  let roomBytes = 0;
+  for await (const chunk of checkProfile(body, digest)) {
+    roomBytes -= chunk.length;
+    if (roomBytes < 0) {
+      roomBytes = PIECE_BYTES;
+      await checkRoom(PIECE_BYTES + chunk.length);
+    }
+    await attempt(handle.writeFile(chunk));
+  }
   await attempt(handle.sync());
   return digest.finish();
 }

@@ -2,7 +2,7 @@ import { access, constants, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../base/index.ts';
 import { makeFolder, readFreeBytes, readNames, removeFile } from './disk.ts';
-import { toFileError } from './errors.ts';
+import { BackupError, toFileError } from './errors.ts';
 import { toFolderName, toRouterFolderName } from './folder-name.ts';
 import { type BackupFormat, type BackupReason, createManifest, type Manifest, type VersionRecord } from './manifest.ts';
 import { ProfileFolder, type ReceivedFile, type VersionState } from './profile-folder.ts';
@@ -13,9 +13,11 @@ export interface ProfileArchiveOptions {
   readonly path: string;
   /** Maximum number of versions kept of one profile of one router; at least 1. */
   readonly keep: number;
+  /** Maximum size of the kept versions of all profiles of one router. Bytes. Default: 256 MiB. */
+  readonly routerBytesMax?: number | undefined;
   /** Clock whose wall time versions are named after. */
   readonly clock: Clock;
-  /** Returns the free bytes of the disk of a folder. Default: as its file system says. */
+  /** Returns the free bytes that backups may take of the disk of a folder. Default: all but the reserve of the state. */
   readonly readFreeBytes?: ((folder: string) => Promise<number>) | undefined;
 }
 
@@ -64,6 +66,11 @@ export interface FolderState {
 const NEVER = { timeMs: 0, isSuccess: false };
 /** Limit of the profiles of one router that have a folder: a router that makes up names must not fill the disk. */
 export const PROFILES_MAX = 100;
+/**
+ * Limit of the kept versions of all profiles of one router: a router that makes up content must not fill the disk either. Many
+ * times what real ones take. Bytes.
+ */
+const ROUTER_BYTES_MAX = 256 * 1024 * 1024;
 /** Room for a manifest beside a version, with its blocks. Bytes. */
 const MANIFEST_BYTES = 64 * 1024;
 
@@ -102,25 +109,38 @@ export class ProfileArchive {
    * would be lost.
    */
   async checkRoom(router: string): Promise<void> {
-    const { path } = this.#options;
     const sizes = (await this.listProfiles(router)).map(({ versions }) => versions.at(-1)?.bytes ?? 0);
+    await this.#checkDisk(Math.max(0, ...sizes));
+  }
+
+  async #checkDisk(bytes: number): Promise<void> {
+    const { path } = this.#options;
     const freeBytes = await (this.#options.readFreeBytes ?? readFreeBytes)(path);
-    if (freeBytes >= Math.max(0, ...sizes) + MANIFEST_BYTES) return;
-    throw toFileError('write', `The disk of ${path} has no room for another version of a profile`, undefined);
+    if (freeBytes >= bytes + MANIFEST_BYTES) return;
+    const what = `The disk of ${path} has no room for another version of a profile beside the space that the state of the agent needs`;
+    throw toFileError('write', what, undefined);
   }
 
   /**
    * Receives a download and keeps it unless the newest version has the same content, then removes the oldest versions
-   * beyond the limit. Throws {@link BackupError}, or what the body throws; nothing has changed then.
+   * beyond the limits. Throws {@link BackupError}, or what the body throws; nothing has changed then.
    */
   async keep({ router, profile, format, reason, body }: KeepRequest): Promise<KeepOutcome> {
     const folder = this.#folderOf(router, profile);
     const former = await folder.open(router, profile);
-    const received = await folder.receive(body);
+    const received = await folder.receive(body, (bytes) => this.#checkDisk(bytes));
     const timeMs = this.#options.clock.now();
     const newest = former.versions.at(-1);
     const isUnchanged = newest && isSame(newest, received, format) && (await folder.check(newest)) === 'good';
     if (isUnchanged) await removeFile(received.part);
+    const otherBytes = sumBytes(
+      (await this.listProfiles(router)).flatMap((other) => (other.profile === profile ? [] : other.versions)),
+    );
+    const { keep, routerBytesMax = ROUTER_BYTES_MAX } = this.#options;
+    if (!isUnchanged && otherBytes + received.bytes > routerBytesMax) {
+      await removeFile(received.part);
+      throw refuseVersion(router, routerBytesMax);
+    }
     const version = isUnchanged ? newest : await folder.name(received, { timeMs, format, reason });
     // Content that returns after a change is a new version; its old entry is no longer distinct.
     const others = former.versions.filter((one) => !isSame(one, version, format));
@@ -128,7 +148,7 @@ export class ProfileArchive {
       ...former,
       lastAttempt: { timeMs, isSuccess: true },
       lastSuccessMs: timeMs,
-      versions: [...others, version].slice(-this.#options.keep),
+      versions: cutVersions([...others, version], keep, routerBytesMax - otherBytes),
     });
     return { type: isUnchanged ? 'unchanged' : 'kept', version };
   }
@@ -229,6 +249,24 @@ export class ProfileArchive {
   #folderOf(router: string, profile: string): ProfileFolder {
     return new ProfileFolder(join(this.#routerPath(router), toFolderName(profile)));
   }
+}
+
+function refuseVersion(router: string, bytesMax: number): BackupError {
+  return new BackupError('too-large', `The kept profiles of router ${router} would take more than ${bytesMax} bytes`, {
+    disposition: 'skip',
+    hint: 'Delete the folders of profiles that are not needed below the folder of the router in backup.path',
+  });
+}
+
+/** Returns the newest versions, at most `keep` with at most `bytesMax`, and at least one. */
+function cutVersions(versions: readonly VersionRecord[], keep: number, bytesMax: number): readonly VersionRecord[] {
+  let kept = versions.slice(-keep);
+  while (kept.length > 1 && sumBytes(kept) > bytesMax) kept = kept.slice(1);
+  return kept;
+}
+
+function sumBytes(versions: readonly VersionRecord[]): number {
+  return versions.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
 /** Returns true if a version has the same content and format as another file. */

@@ -81,10 +81,10 @@ export class ProfileFolder {
     return { ...manifest, versions: versions.toSorted((a, b) => a.timeMs - b.timeMs) };
   }
 
-  /** Receives a download into a file that is not a version yet. */
-  async receive(body: AsyncIterable<Uint8Array>): Promise<ReceivedFile> {
+  /** Receives a download into a file that is not a version yet, as {@link writeDownload} does. */
+  async receive(body: AsyncIterable<Uint8Array>, checkRoom: (bytes: number) => Promise<void>): Promise<ReceivedFile> {
     const part = toPartFile(join(this.path, 'download'));
-    return { part, ...(await writeDownload(part, body)) };
+    return { part, ...(await writeDownload(part, body, checkRoom)) };
   }
 
   /** Renames a received file to a version. It counts once a manifest that lists it is {@link commit}ted. */

@@ -40,9 +40,13 @@ const FULL_SYSTEM_CODES: readonly unknown[] = ['ENOSPC', 'EDQUOT'];
 // Creating a folder and its parents on a read-only disk gives ENOENT in Node.js.
 const DISK_SYSTEM_CODES: readonly unknown[] = ['EROFS', 'EIO', 'ENOENT'];
 
-/** Returns true if the structure of the database is damaged. */
+/**
+ * Returns true if the database is damaged: its structure, or a number in it that nothing here has written, alone or in a sum.
+ */
 export function isDamage(cause: unknown): boolean {
-  return DAMAGE_KINDS.includes(kindOf(cause));
+  const isNumber =
+    readSystemCode(cause) === 'ERR_OUT_OF_RANGE' || (cause instanceof Error && cause.message === 'integer overflow');
+  return isNumber || DAMAGE_KINDS.includes(kindOf(cause));
 }
 
 /** Returns true if the disk failed, so that the files may have to be reopened before they work again. */

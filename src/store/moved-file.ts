@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { closeSync, copyFileSync, existsSync, fsyncSync, openSync, renameSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { StoreError, toAbsent } from './errors.ts';
+import { isInRange } from './salvage.ts';
 import { openState } from './schema.ts';
-import { removeDatabase, type SqliteFile } from './sqlite-file.ts';
+import { removeDatabase, SqliteFile } from './sqlite-file.ts';
 
 /** State of some routers on its way from one store to another. */
 export interface MovedState {
@@ -78,16 +79,38 @@ export function copyMovedFile(input: string, copy: string): string {
   removeDatabase(copy);
   copyFileSync(input, copy);
   try {
-    using file = openState(copy);
-    file.exec('PRAGMA journal_mode = DELETE');
-    const check = file.get('PRAGMA quick_check(1)')?.['quick_check'];
-    const id = file.get('SELECT id FROM origin')?.['id'];
-    if (check === 'ok' && typeof id === 'string') return id;
+    // Before anything else is read: a view or trigger in it may do anything that SQL can.
+    const isPlain = holdsTablesOnly(copy);
+    using file = isPlain ? openState(copy) : undefined;
+    file?.exec('PRAGMA journal_mode = DELETE');
+    const check = file?.get('PRAGMA quick_check(1)')?.['quick_check'];
+    const id = file?.get('SELECT id FROM origin')?.['id'];
+    if (file && check === 'ok' && typeof id === 'string' && hasSoundNumbers(file)) return id;
   } catch (cause) {
     // Of a newer version.
     if (cause instanceof StoreError) throw cause;
   }
   throw toRefusal(`${input} is not a whole file of state export`, 'Export the state again');
+}
+
+function holdsTablesOnly(path: string): boolean {
+  using file = new SqliteFile(path, 0);
+  const other = `type NOT IN ('table', 'index') OR sql LIKE 'CREATE VIRTUAL%'`;
+  return file.get(`SELECT 1 FROM sqlite_schema WHERE ${other}`) === undefined;
+}
+
+/** Numbers of a moved file that an import copies. */
+const NUMBERS: Readonly<Record<string, readonly string[]>> = {
+  batch: ['id', 'committed_ms', 'records', 'bytes'],
+  spool: ['batch', 'records'],
+  letter: ['at_ms', 'is_replayed', 'bytes', 'checksum'],
+};
+
+function hasSoundNumbers(file: SqliteFile): boolean {
+  return Object.entries(NUMBERS).every(([table, columns]) => {
+    const isSound = columns.map(isInRange).join(' AND ');
+    return file.get(`SELECT 1 FROM ${table} WHERE NOT (${isSound})`) === undefined;
+  });
 }
 
 /** Fills the temporary table `selected` with the wanted ones of some routers; returns them sorted. */

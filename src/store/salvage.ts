@@ -174,7 +174,9 @@ function isWhole(body: Uint8Array, records: number): boolean {
 /** Returns what is known about a batch; nothing if that cannot be read, so that every sink gets it. */
 function readEntry(database: DatabaseSync, batch: number): Pick<BatchEntry, 'router' | 'component' | 'committedMs'> {
   try {
-    const row = database.prepare('SELECT router, component, committed_ms FROM batch WHERE id = ?').get(batch);
+    // A batch without a time counts as committed now.
+    const time = `CASE WHEN ${isInRange('committed_ms')} THEN committed_ms ELSE 0 END AS committed_ms`;
+    const row = database.prepare(`SELECT router, component, ${time} FROM batch WHERE id = ?`).get(batch);
     if (row) {
       const { router, component, committed_ms: committedMs } = row;
       return { router: String(router), component: String(component), committedMs: Number(committedMs) };
@@ -185,10 +187,15 @@ function readEntry(database: DatabaseSync, batch: number): Pick<BatchEntry, 'rou
   return { router: '', component: '', committedMs: 0 };
 }
 
+/** Returns the condition for a number that can be read: nothing here writes others. */
+export function isInRange(column: string): string {
+  return `${column} BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER}`;
+}
+
 function readCursors(database: DatabaseSync) {
   try {
     return database
-      .prepare('SELECT sink, batch, idx FROM cursor')
+      .prepare(`SELECT sink, batch, idx FROM cursor WHERE ${isInRange('batch')} AND ${isInRange('idx')}`)
       .all()
       .map((row) => ({ sink: String(row['sink']), batch: Number(row['batch']), index: Number(row['idx']) }));
   } catch {

@@ -1,11 +1,12 @@
 import { Hono } from 'hono';
-import type { Clock } from '../base/index.ts';
+import { type Clock, TurnShare } from '../base/index.ts';
 import { type Access, mayAsk } from './access.ts';
 import { type AddressSet, toClientKey } from './address.ts';
 import type { ListedRouter, RouterSummary } from './api/routers.ts';
 import { answerJson, answerText } from './cached-answer.ts';
 import { findClient } from './client-address.ts';
 import { ConcurrencyLimit } from './concurrency-limit.ts';
+import type { WebContent } from './content.ts';
 import { WebError } from './errors.ts';
 import { listByName, renderList, withoutCredentials } from './fleet-list.ts';
 import type { HostPolicy } from './host-policy.ts';
@@ -47,8 +48,8 @@ const STARTING_RETRY_SECONDS = 5;
 
 /** Creates the web app: all routes, without a socket. */
 export function createWebApp(dependencies: WebDependencies, accessPolicy: AccessPolicy): Hono<WebEnv> {
-  const { content } = dependencies;
-  const app = createGuardedApp(createRoutes(dependencies), accessPolicy, {
+  const content = boundSearches(dependencies.content);
+  const app = createGuardedApp(createRoutes({ ...dependencies, content }), accessPolicy, {
     routePrefix: dependencies.routePrefix,
     onFailed: (cause) => content.onFailed(cause),
   });
@@ -104,12 +105,22 @@ function createGuardedApp(
     app.all(path, (context) => context.text('Method not allowed.\n', 405, allow));
   }
   app.onError((cause, context) => {
+    // A crowd of requests must not flood the log as well.
+    if (cause instanceof WebError && cause.code === 'busy') return answerBusy(context, cause.message);
     onFailed(cause);
     return context.text('Internal error; see the log of the agent.\n', 500);
   });
   // Makes the table of the routes, which the first request would wait for otherwise, and all else with it.
   app.router.match('GET', '/');
   return app;
+}
+
+/** Maximum concurrent searches of the stored lines, by whomever: each reads up to 64 MiB of them. */
+const SEARCHES_MAX = 2;
+
+function boundSearches(content: WebContent): WebContent {
+  const gate = new ConcurrencyLimit(SEARCHES_MAX);
+  return { ...content, readRecords: (query) => gate.run('searches of log lines', () => content.readRecords(query)) };
 }
 
 /** Maximum concurrent pages and JSON documents. Each, and the data behind it, stays in memory until its client has read it. */
@@ -126,7 +137,8 @@ function createRoutes(dependencies: WebDependencies): Routes {
   const records = createRecordHandlers(dependencies);
   const follow = createStreamHandler(dependencies);
   const gate = new ConcurrencyLimit(PAGES_MAX);
-  const page = (handler: Handler) => ({ GET: boundPage(dependencies.clock, gate, handler) });
+  const nextTurn = shareTurns(dependencies.clock);
+  const page = (handler: Handler) => ({ GET: boundPage(dependencies.clock, gate, nextTurn, handler) });
   const below = {
     ...Object.fromEntries(
       Object.entries(createPageRoutes(dependencies)).map(([path, handler]) => [path, page(handler)]),
@@ -166,11 +178,29 @@ function answerReadiness({ content }: WebDependencies, context: WebContext): Res
   return reason === undefined ? context.text('Ready.\n') : context.text(`${reason}\n`, 503);
 }
 
+/** Returns a function that waits until the event loop has room for a page, so that a crowd of readers delays no health check. */
+function shareTurns(clock: Clock): () => Promise<void> {
+  const waiting: (() => void)[] = [];
+  const begin = () => {
+    while (waiting.length > 0 && !turns.isSpent) turns.do(() => waiting.shift()?.());
+  };
+  const turns = new TurnShare(clock, begin);
+  return () =>
+    new Promise((resolve) => {
+      waiting.push(resolve);
+      begin();
+    });
+}
+
+function answerBusy(context: WebContext, reason: string): Response {
+  return context.text(`${reason}; try again later.\n`, 503, { 'Retry-After': '1' });
+}
+
 /** Bounds the number of concurrent responses of a handler and the time each may take to be sent. */
-function boundPage(clock: Clock, gate: ConcurrencyLimit, handler: Handler): Handler {
+function boundPage(clock: Clock, gate: ConcurrencyLimit, nextTurn: () => Promise<void>, handler: Handler): Handler {
   return async (context) => {
     const leave = gate.enter(context.get('sharer'));
-    if (!leave) return context.text('Too many requests at once; try again later.\n', 503, { 'Retry-After': '1' });
+    if (!leave) return answerBusy(context, 'Too many requests at once');
     const { outgoing } = context.env;
     const timer = clock.setTimer(PAGE_MS_MAX, () => outgoing?.destroy());
     const end = () => {
@@ -179,6 +209,7 @@ function boundPage(clock: Clock, gate: ConcurrencyLimit, handler: Handler): Hand
     };
     outgoing?.once('close', end);
     try {
+      await nextTurn();
       return await handler(context);
     } finally {
       // A response that is already closed emits no further 'close'.

@@ -1,12 +1,17 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { WebError } from './errors.ts';
 
+/**
+ * What is known of a client: `good` if its last credentials were valid, `failed` if they were not or others of it are being
+ * compared, `new` otherwise. `good` clients go first, `failed` ones last.
+ */
+export type Standing = 'good' | 'new' | 'failed';
+
 /** Comparison of a password. */
 export interface PasswordWork {
   /** Hashes to compare as well when the password does not match, for the time that it takes. */
   readonly fillers: readonly string[];
-  /** True for a client that failed before: it waits for all others. */
-  readonly isSuspect: boolean;
+  readonly standing: Standing;
   /** The sender: when too many wait, a client with several gives way to one with fewer. */
   readonly client: string;
 }
@@ -29,7 +34,7 @@ const COST_DEFAULT = 10;
 /**
  * HTTP basic authentication. Valid credentials cost one bcrypt comparison and are then cached as a keyed digest; the key
  * is generated here and never leaves. Invalid ones cost the time of the costliest hash, whether the user exists or not,
- * and put their client behind all others until it has sent valid ones.
+ * and put their client behind all others until it has sent valid ones; clients with valid ones go before all others.
  */
 export class BasicAuth {
   readonly #users: ReadonlyMap<string, string>;
@@ -41,6 +46,8 @@ export class BasicAuth {
   readonly #pending = new Map<string, Promise<boolean>>();
   /** Number of comparisons in progress by client. */
   readonly #pendingByClient = new Map<string, number>();
+  /** Clients whose last credentials were valid, least recent first. */
+  readonly #trusted = new Set<string>();
   /** Clients whose last credentials were invalid, least recent first. */
   readonly #suspects = new Set<string>();
   readonly #costMax: number;
@@ -69,8 +76,9 @@ export class BasicAuth {
       return true;
     }
     const isGood = await (this.#pending.get(digest) ?? this.#compare(digest, password, this.#users.get(user), client));
-    this.#suspects.delete(client);
-    if (!isGood) remember(this.#suspects, client, SUSPECTS_MAX);
+    for (const clients of [this.#trusted, this.#suspects]) clients.delete(client);
+    if (isGood) remember(this.#trusted, client, ACCEPTED_MAX);
+    else remember(this.#suspects, client, SUSPECTS_MAX);
     return isGood;
   }
 
@@ -80,7 +88,9 @@ export class BasicAuth {
       throw new WebError('busy', 'Too many passwords of one client wait to be compared', { disposition: 'hold-back' });
     }
     this.#pendingByClient.set(client, pendingOfClient + 1);
-    const work = { fillers: this.#listFillers(hash), isSuspect: this.#suspects.has(client), client };
+    const hasFailed = this.#suspects.has(client) || pendingOfClient > 0;
+    const standing = hasFailed ? 'failed' : this.#trusted.has(client) ? 'good' : 'new';
+    const work: PasswordWork = { fillers: this.#listFillers(hash), standing, client };
     const pending = this.#passwords
       .isMatch(password, hash ?? toDecoy(this.#costMax), work)
       .then((isMatch) => {

@@ -1,3 +1,5 @@
+import { WebError } from './errors.ts';
+
 /** Part of the slots that one client may take, so that it leaves some for others. */
 const SHARE = 0.5;
 
@@ -29,6 +31,17 @@ export class ConcurrencyLimit {
       this.#inside--;
       if (client !== undefined) this.#count(client, -1);
     };
+  }
+
+  /** Does work in a slot. Throws {@link WebError} `busy` when all slots are taken; `what` names the work there. */
+  async run<T>(what: string, work: () => Promise<T>): Promise<T> {
+    const leave = this.enter();
+    if (!leave) throw new WebError('busy', `Too many ${what} at once`, { disposition: 'retry' });
+    try {
+      return await work();
+    } finally {
+      leave();
+    }
   }
 
   /** False when the share of the client is used up. */

@@ -3,7 +3,7 @@ import { CodedError } from '../base/index.ts';
 /**
  * `listen`: could not listen on an address. `settings`: a certificate, user, header, path prefix or address is invalid.
  * `restart`: a change of settings needs a restart. `slow-client`: a client did not read its response in time. `busy`: too
- * many passwords wait to be compared. `password-check`: passwords cannot be compared at all.
+ * many passwords wait to be compared, or too many searches run. `password-check`: passwords cannot be compared at all.
  */
 export type WebFailure = 'listen' | 'settings' | 'restart' | 'slow-client' | 'busy' | 'password-check';
 

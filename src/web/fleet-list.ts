@@ -41,9 +41,14 @@ export async function renderList<Item>(
   return [...pieces, `${piece}${separator === '\n' ? '' : '\n'}]`];
 }
 
+/** Characters that are parsed at once of a list of another process: a line, or a list in another form. */
+const PARSED_CHARS_MAX = 256 * 1024;
+/** Items of such a list: 10,000 routers have some logs each. */
+const ITEMS_MAX = 200_000;
+
 /**
  * Reads the items of the list `name` of an answer; `undefined` without a list. What {@link renderList} wrote is parsed line by
- * line, with breaks; anything else at once. Throws `SyntaxError`.
+ * line, with breaks; anything else at once, if it is short. Throws `SyntaxError`.
  */
 export async function parseList<T>(
   text: string,
@@ -58,7 +63,7 @@ export async function parseList<T>(
   };
   const head = `{"${name}":[\n`;
   if (!text.startsWith(head)) {
-    const answer: unknown = JSON.parse(text);
+    const answer: unknown = parseShort(text);
     const list = isPlainObject(answer) ? answer[name] : undefined;
     if (!Array.isArray(list)) return undefined;
     for (const value of list) add(value);
@@ -67,11 +72,17 @@ export async function parseList<T>(
   for (let start = head.length; text[start] !== ']'; ) {
     const end = text.indexOf('\n', start);
     if (end === -1) throw new SyntaxError('The list has no end');
-    add(JSON.parse(text.slice(start, text[end - 1] === ',' ? end - 1 : end)));
+    if (items.length >= ITEMS_MAX) throw new SyntaxError(`The list has more than ${ITEMS_MAX} items`);
+    add(parseShort(text.slice(start, text[end - 1] === ',' ? end - 1 : end)));
     start = end + 1;
     if (steps.isDue) await steps.next();
   }
   return items;
+}
+
+function parseShort(text: string): unknown {
+  if (text.length > PARSED_CHARS_MAX) throw new SyntaxError('A line of the list is too long');
+  return JSON.parse(text);
 }
 
 /** Removes credentials from the router's URL. The configuration already rejects them; this is the safety net. */

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import type { PasswordComparer, PasswordWork } from './basic-auth.ts';
+import type { PasswordComparer, PasswordWork, Standing } from './basic-auth.ts';
 import type { Comparison, ComparisonResult } from './bcrypt-worker.ts';
 import { WebError } from './errors.ts';
 
@@ -8,10 +8,8 @@ const WORKER_URL = new URL(
   import.meta.url.endsWith('.ts') ? './bcrypt-worker.ts' : './bcrypt-worker.js',
   import.meta.url,
 );
-/** Maximum comparisons in progress or waiting. At the usual bcrypt cost the last one waits three seconds. */
-const COMPARISONS_MAX = 32;
-/** The same for clients that failed before: they wait for all others. */
-const SUSPECT_COMPARISONS_MAX = 16;
+/** Maximum comparisons that wait beside the one in progress. At the usual bcrypt cost the last one waits three seconds. */
+const WAITING_MAX: Readonly<Record<Standing, number>> = { good: 31, new: 31, failed: 16 };
 
 interface Job extends Comparison {
   readonly client: string;
@@ -20,29 +18,27 @@ interface Job extends Comparison {
 
 /**
  * Compares passwords with bcrypt hashes, one after the other. A comparison takes 0.1 s of CPU time, so it runs in its own
- * thread: guessing passwords slows down only other logins. Clients that failed before have a queue of their own, which is
- * served when the other one is empty. The thread starts with the first comparison, is replaced if it dies, and does not
+ * thread: guessing passwords slows down only other logins. Clients whose credentials were valid lately come first, then those
+ * that are new, the newest first: a crowd that comes at once, each from an address of its own, would keep everybody behind it
+ * waiting. Clients that failed before come last. The thread starts with the first comparison, is replaced if it dies, and does not
  * keep the process alive while idle.
  */
 export class PasswordThread implements PasswordComparer {
-  readonly #waiting: Job[] = [];
-  readonly #suspects: Job[] = [];
+  readonly #waiting: Readonly<Record<Standing, Job[]>> = { good: [], new: [], failed: [] };
   #current: Job | undefined;
   #worker: Worker | undefined;
   #comparisons = 0;
   #isClosed = false;
 
   /**
-   * Throws {@link WebError}: `busy` when too many comparisons wait already, or when this one gives way to a client with fewer,
+   * Throws {@link WebError}: `busy` when too many comparisons wait already, or when this one gives way to another client,
    * `password-check` when the thread died.
    */
-  async isMatch(password: string, hash: string, { fillers, isSuspect, client }: PasswordWork): Promise<boolean> {
+  async isMatch(password: string, hash: string, { fillers, standing, client }: PasswordWork): Promise<boolean> {
     if (this.#isClosed) throw fail('The web server is being closed');
-    const [queue, max] = isSuspect
-      ? [this.#suspects, SUSPECT_COMPARISONS_MAX]
-      : [this.#waiting, COMPARISONS_MAX - (this.#current ? 1 : 0)];
-    if (queue.length >= max) {
-      const excess = takeFromLargest(queue, client);
+    const queue = this.#waiting[standing];
+    if (queue.length >= WAITING_MAX[standing]) {
+      const excess = standing === 'new' ? queue.shift() : takeFromLargest(queue, client);
       if (!excess) throw refuse();
       excess.result.reject(refuse());
     }
@@ -62,7 +58,7 @@ export class PasswordThread implements PasswordComparer {
 
   #proceed(): void {
     if (this.#current) return;
-    const job = this.#waiting.shift() ?? this.#suspects.shift();
+    const job = this.#waiting.good.shift() ?? this.#waiting.new.pop() ?? this.#waiting.failed.shift();
     if (!job) {
       this.#worker?.unref();
       return;
@@ -99,9 +95,9 @@ export class PasswordThread implements PasswordComparer {
   #lose(worker: Worker | undefined, error: WebError): void {
     if (worker !== this.#worker) return;
     this.#worker = undefined;
-    const lost = [...(this.#current ? [this.#current] : []), ...this.#waiting.splice(0), ...this.#suspects.splice(0)];
+    const lost = [this.#current, ...Object.values(this.#waiting).flatMap((queue) => queue.splice(0))];
     this.#current = undefined;
-    for (const { result } of lost) result.reject(error);
+    for (const job of lost) job?.result.reject(error);
   }
 }
 

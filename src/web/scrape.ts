@@ -117,6 +117,8 @@ async function answerScrape(
   const headers = {
     'Content-Type': METRICS_TYPES[format],
     Vary: 'Accept, Accept-Encoding',
+    // A cache on the way must not serve old values, nor values to somebody who may not read them.
+    'Cache-Control': 'no-store',
     ...(isGzip && { 'Content-Encoding': 'gzip' }),
   };
   if (context.req.method === 'HEAD') return context.body(null, 200, headers);

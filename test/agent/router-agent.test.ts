@@ -1,4 +1,5 @@
 import { mkdtempDisposable } from 'node:fs/promises';
+import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -619,6 +620,26 @@ test('RouterAgent does nothing any more today when the byte budget is used up', 
   expect([bench.activity('status')?.isPaused?.(), bench.activity('logs')?.isPaused?.()]).toEqual([true, true]);
   await bench.clock.advance(24 * 60 * MINUTE_MS);
   expect(bench.activity('status')?.isPaused?.()).toBe(false);
+});
+
+test('RouterAgent ends a run at the end of the byte budget when a router sends interim answers without end', async () => {
+  await using bench = await openRouterAgent({ byteBudget: 100_000 });
+  let socket: Socket | undefined;
+  bench.answers.set('/status/device_info', (response) => {
+    socket = response.socket ?? undefined;
+    const pieces = 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'.repeat(100);
+    const send = () => socket?.write(pieces, (cause) => cause ?? setImmediate(send));
+    send();
+  });
+  const run = bench.run('status');
+  // Far less than any limit of time, and at each look more than the last one let pass.
+  for (let look = 1; look <= 3; look++) {
+    await expect.poll(() => (socket?.bytesWritten ?? 0) > look * 1_000_000 || socket?.destroyed).toBe(true);
+    await bench.clock.advance(SECOND_MS / 4);
+  }
+  await expect.poll(() => socket?.destroyed).toBe(true);
+  expect(await run).toBe('done');
+  expect(bench.clock.monotonic()).toBeLessThan(SECOND_MS);
 });
 
 test("RouterAgent sends nothing to a router that is another replica's: no poll, no log, no logout", async () => {

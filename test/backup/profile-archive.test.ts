@@ -2,8 +2,17 @@ import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { BackupError } from '../../src/backup/index.ts';
-import { inPieces, openArchive, PROFILE, ROUTER, START_MS, tarEntry, thrownBy } from './archive-bench.ts';
+import { BackupError, ProfileArchive } from '../../src/backup/index.ts';
+import {
+  type ArchiveBench,
+  inPieces,
+  openArchive,
+  PROFILE,
+  ROUTER,
+  START_MS,
+  tarEntry,
+  thrownBy,
+} from './archive-bench.ts';
 
 const MINUTE_MS = 60_000;
 const MIB = 1024 * 1024;
@@ -361,5 +370,53 @@ describe('prepare()', () => {
     await using bench = await openArchive();
     await writeFile(bench.path, 'a file');
     expect(await thrownBy(bench.archive.prepare())).toMatchObject({ code: 'write' });
+  });
+});
+
+describe('what one router may take of the disk', () => {
+  const keepIn = ({ path, clock }: ArchiveBench, bounds: Partial<ConstructorParameters<typeof ProfileArchive>[0]>) => {
+    const archive = new ProfileArchive({ path, clock, keep: 3, ...bounds });
+    const keep = (profile: string, content: string) => {
+      const body = inPieces(content, 1000);
+      return archive.keep({ router: ROUTER, profile, format: 'ascii', reason: 'schedule', body });
+    };
+    const count = async () => {
+      const profiles = await archive.listProfiles(ROUTER);
+      return profiles.map(({ profile, versions }) => [profile, versions.map(({ bytes }) => bytes)]);
+    };
+    return { keep, count };
+  };
+
+  test('is bounded: what a profile has of old versions goes first, and a version beyond the bound is refused by name', async () => {
+    await using bench = await openArchive();
+    const { keep, count } = keepIn(bench, { routerBytesMax: 1000 });
+    await keep('one', 'a'.repeat(300));
+    await keep('one', 'b'.repeat(301));
+    await keep('two', 'c'.repeat(390));
+    await keep('one', 'd'.repeat(302));
+    expect(await count()).toEqual([
+      ['one', [301, 302]],
+      ['two', [390]],
+    ]);
+    expect(await thrownBy(keep('three', 'e'.repeat(400)))).toMatchObject({
+      code: 'too-large',
+      message: `The kept profiles of router ${ROUTER} would take more than 1000 bytes`,
+    });
+    expect(await count()).toEqual([
+      ['one', [301, 302]],
+      ['two', [390]],
+    ]);
+  });
+
+  test('ends where the reserve of the state begins, in the middle of a download', async () => {
+    await using bench = await openArchive();
+    const free = [MIB, MIB, 0];
+    const { keep } = keepIn(bench, { readFreeBytes: () => Promise.resolve(free.shift() ?? MIB) });
+    const cause = await thrownBy(keep('endless', 'a'.repeat(MIB)));
+    expect(free).toEqual([]);
+    expect(cause).toMatchObject({ code: 'write' });
+    expect(String(cause)).toContain('no room for another version of a profile beside the space that the state');
+    const [folder = ''] = await readdir(join(bench.path, ROUTER));
+    expect(await readdir(join(bench.path, ROUTER, folder))).toEqual([]);
   });
 });

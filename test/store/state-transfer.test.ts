@@ -178,7 +178,13 @@ test('importState() refuses positions that the store already has, and replaces t
   expect(store.readPositions('plant-8').get('network')).toBe('plant-8-second');
 });
 
-test.for(['cut', 'not a database', 'another database'] as const)(
+const CHANGES: Readonly<Record<string, string>> = {
+  'of which a table is a view': 'ALTER TABLE fact RENAME TO others; CREATE VIEW fact AS SELECT * FROM others',
+  'with a trigger': 'CREATE TRIGGER t AFTER INSERT ON log BEGIN DELETE FROM log; END',
+  'with a number that is out of range': 'UPDATE batch SET committed_ms = 9223372036854775807',
+};
+
+test.for(['cut', 'not a database', 'another database', ...Object.keys(CHANGES)])(
   'importState() refuses a file that is %s, changes nothing and leaves nothing behind',
   async (kind) => {
     await using source = await createStoreFolder();
@@ -189,7 +195,10 @@ test.for(['cut', 'not a database', 'another database'] as const)(
       const whole = await readFile(output);
       await writeFile(output, whole.subarray(0, whole.length - 8192));
     } else if (kind === 'not a database') await writeFile(output, 'hello');
-    else {
+    else if (CHANGES[kind] !== undefined) {
+      using changed = new DatabaseSync(output);
+      changed.exec(CHANGES[kind]);
+    } else {
       await writeFile(output, '');
       using other = new DatabaseSync(output);
       other.exec('CREATE TABLE x (y)');

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { setImmediate } from 'node:timers/promises';
 import { getRounds, hashSync } from 'bcryptjs';
 import { describe, expect, test, vi } from 'vitest';
-import { BasicAuth, type PasswordComparer, type PasswordWork } from '../../src/web/basic-auth.ts';
+import { BasicAuth, type PasswordComparer, type PasswordWork, type Standing } from '../../src/web/basic-auth.ts';
 import { type WebContent, WebError, type WebSecurity } from '../../src/web/index.ts';
 import { PasswordThread } from '../../src/web/password-thread.ts';
 import { ask, openBench, toBasic } from './bench.ts';
@@ -12,7 +12,7 @@ const ALICE = hashSync('correct horse', 4);
 const BOB = hashSync('geheim: ö', 4).replace(/^\$2b/, '$2y');
 
 const CLIENT = '192.0.2.7';
-const PLAIN: PasswordWork = { fillers: [], isSuspect: false, client: CLIENT };
+const PLAIN: PasswordWork = { fillers: [], standing: 'new', client: CLIENT };
 
 function toSecurity(users: Record<string, string> = { alice: ALICE, bob: BOB }): WebSecurity {
   return { headers: { 'X-Frame-Options': 'deny' }, users: new Map(Object.entries(users)) };
@@ -96,6 +96,25 @@ describe('a server with users', () => {
     expect(answers).toContain(503);
   });
 
+  test('lets in at once who knows a password while forty addresses have each sent a wrong one', async () => {
+    await using bench = await openBench({}, { security: toSecurity({ alice: hashSync('correct horse', 8) }) });
+    const answered: string[] = [];
+    const login = async (password: string, localAddress: string) => {
+      const headers = toBasic('alice', password);
+      const { status } = await bench.get('/metrics', { headers, localAddress });
+      if (status !== 503) answered.push(`${localAddress} ${status}`);
+      return status;
+    };
+    const flood = Array.from({ length: 40 }, (_, index) => login(`guess ${index}`, `127.0.0.${20 + index}`));
+    // One of them is refused when all others wait.
+    expect(await Promise.race(flood.map(async (one) => ((await one) === 503 ? 'full' : new Promise(() => {}))))).toBe(
+      'full',
+    );
+    expect(await login('correct horse', '127.0.0.9')).toBe(200);
+    expect(answered.length).toBeLessThan(20);
+    await Promise.all(flood);
+  });
+
   test.for([
     ['busy', 0],
     ['password-check', 1],
@@ -171,19 +190,27 @@ describe('BasicAuth.admits()', () => {
     expect(done.reduce((sum, cost) => sum + 2 ** cost, 0)).toBe(2 ** 6);
   });
 
-  test('puts a client that failed behind all others until it succeeds, and leaves the others where they are', async () => {
+  test('puts a client that failed behind all others until it succeeds, and then before them', async () => {
     const { auth, isMatch } = createComparer();
-    const isSuspect = () => isMatch.mock.lastCall?.[2].isSuspect;
+    const standing = () => isMatch.mock.lastCall?.[2].standing;
     await auth.admits(bad, CLIENT);
-    expect(isSuspect()).toBe(false);
+    expect(standing()).toBe('new');
     await auth.admits(unknown, CLIENT);
-    expect(isSuspect()).toBe(true);
+    expect(standing()).toBe('failed');
     await auth.admits(unknown, 'another');
-    expect(isSuspect()).toBe(false);
+    expect(standing()).toBe('new');
     await auth.admits(good, CLIENT);
-    expect(isSuspect()).toBe(true);
+    expect(standing()).toBe('failed');
     await auth.admits(bad, CLIENT);
-    expect(isSuspect()).toBe(false);
+    expect(standing()).toBe('good');
+    await auth.admits(bad, CLIENT);
+    expect(standing()).toBe('failed');
+  });
+
+  test('puts what a client has compared beside its first credentials behind all others', async () => {
+    const { auth, isMatch } = createComparer();
+    await Promise.all([auth.admits(bad, CLIENT), auth.admits(unknown, CLIENT)]);
+    expect(isMatch.mock.calls.map(([, , work]) => work.standing)).toEqual(['new', 'failed']);
   });
 
   test('compares no more than eight passwords of one client at once, and known credentials always', async () => {
@@ -223,7 +250,7 @@ describe('BasicAuth.admits()', () => {
     const { auth, isMatch } = createComparer();
     expect(await auth.admits(good.replace('Basic', 'bASIC'), CLIENT)).toBe(true);
     await auth.admits(toBasic('alice', 'a:b:').authorization, CLIENT);
-    expect(isMatch).toHaveBeenLastCalledWith('a:b:', ALICE, PLAIN);
+    expect(isMatch).toHaveBeenLastCalledWith('a:b:', ALICE, { ...PLAIN, standing: 'good' });
   });
 
   test('tries again after a comparison that failed', async () => {
@@ -294,17 +321,24 @@ describe('PasswordThread', () => {
     expect(turns).toBeGreaterThan(100);
   });
 
-  test('lets 32 wait and refuses the next', async () => {
-    await using thread = openThread();
-    const waiting = Array.from({ length: 32 }, () => thread.isMatch('correct horse', ALICE, PLAIN));
-    await expect(thread.isMatch('x', ALICE, PLAIN)).rejects.toMatchObject({ name: 'WebError', code: 'busy' });
-    expect(new Set(await Promise.all(waiting))).toEqual(new Set([true]));
-    expect(await thread.isMatch('correct horse', ALICE, PLAIN)).toBe(true);
-  });
+  test.for([
+    ['good', 32],
+    ['failed', 17],
+  ] as const)(
+    'compares one, lets others of a client that is %s wait, and refuses the next',
+    async ([standing, max]) => {
+      await using thread = openThread();
+      const work = { ...PLAIN, standing };
+      const waiting = Array.from({ length: max }, () => thread.isMatch('correct horse', ALICE, work));
+      await expect(thread.isMatch('x', ALICE, work)).rejects.toMatchObject({ name: 'WebError', code: 'busy' });
+      expect(new Set(await Promise.all(waiting))).toEqual(new Set([true]));
+      expect(await thread.isMatch('correct horse', ALICE, work)).toBe(true);
+    },
+  );
 
   test('has a client with several passwords give way to one with fewer when too many wait', async () => {
     await using thread = openThread();
-    const compare = (client: string) => thread.isMatch('x', ALICE, { ...PLAIN, client });
+    const compare = (client: string) => thread.isMatch('x', ALICE, { ...PLAIN, standing: 'good', client });
     // The first one is being compared while the others come.
     const crowd = Array.from({ length: 32 }, (_, index) => compare(`192.0.2.${1 + (index % 4)}`));
     const outcomes = Promise.allSettled(crowd);
@@ -313,18 +347,21 @@ describe('PasswordThread', () => {
     expect(refused).toMatchObject([{ reason: { code: 'busy' } }]);
   });
 
-  test('serves clients that failed before after all others, and refuses more than sixteen of them', async () => {
+  test('compares good clients first, then new ones, the newest first, and last those that failed', async () => {
     await using thread = openThread();
     const order: string[] = [];
-    const compare = async (name: string, isSuspect: boolean) => {
-      await thread.isMatch('x', ALICE, { ...PLAIN, isSuspect });
-      order.push(name);
+    const compare = async (name: string, standing: Standing) => {
+      await thread.isMatch('x', ALICE, { ...PLAIN, standing, client: name }).then(
+        () => order.push(name),
+        () => order.push(`${name} refused`),
+      );
     };
-    // The first one is being compared while the others come.
-    const asked = Array.from({ length: 17 }, (_, index) => compare(`suspect ${index}`, true));
-    await expect(thread.isMatch('x', ALICE, { ...PLAIN, isSuspect: true })).rejects.toMatchObject({ code: 'busy' });
-    await Promise.all([...asked, compare('other', false)]);
-    expect(order.slice(0, 3)).toEqual(['suspect 0', 'other', 'suspect 1']);
+    // The first one is being compared while the others come, from so many addresses that one of them is refused.
+    const asked = Array.from({ length: 3 }, (_, index) => compare(`failed ${index}`, 'failed'));
+    asked.push(...Array.from({ length: 32 }, (_, index) => compare(`new ${index}`, 'new')), compare('good', 'good'));
+    await Promise.all(asked);
+    expect(order.slice(0, 5)).toEqual(['new 0 refused', 'failed 0', 'good', 'new 31', 'new 30']);
+    expect(order.slice(-3)).toEqual(['new 1', 'failed 1', 'failed 2']);
   });
 
   test('compares the fillers only with a password that does not match', async () => {

@@ -110,3 +110,19 @@ test('a stream that another process ends after its time is opened again at once,
   await expect.poll(read).toContain('the last');
   expect(read()).not.toContain('event: away');
 });
+
+const FOUR_MIB = 'Its answer is longer than 4194304 bytes';
+const LONG = 'A line of the list is too long';
+test.for([
+  { page: '/logs', path: '/api/v1/records', answer: `{"records":[${'[],'.repeat(2 ** 21)}[]]}`, fault: FOUR_MIB },
+  { page: '/sinks', path: '/api/v1/process', answer: `{"minutes":"${'a'.repeat(2 ** 22)}"}`, fault: FOUR_MIB },
+  { page: '/', path: '/api/v1/routers', answer: `{ "routers": [${'[],'.repeat(2 ** 20)}[]]}`, fault: LONG },
+  { page: '/', path: '/api/v1/routers', answer: `{"routers":[\n{"a":"${'a'.repeat(300_000)}"}\n]}`, fault: LONG },
+  { page: '/logs/positions', path: '/api/v1/logs', answer: `{"logs":[\n"${'a'.repeat(300_000)}"\n]}`, fault: LONG },
+])('$page parses nothing of an answer of $path that is too long: $fault', async ({ page, path, answer, fault }) => {
+  await using peer = await openPeer((request, response) => {
+    response.end(request.url?.startsWith(path) ? answer : '{}');
+  });
+  await using bench = await openBench(createContent(peer.url));
+  expect(await readMain(bench, page)).toContain(fault);
+});

@@ -66,9 +66,10 @@ test('GET /metrics/agent and /probe ask for the metrics of the agent and of one 
 });
 
 test.for(['/metrics', '/metrics/agent', '/probe?target=plant-7'])(
-  'GET %s says that its answer depends on what is accepted',
+  'GET %s says that its answer depends on what is accepted, and that nobody may keep it',
   async (path) => {
-    expect((await ask(path)).headers.get('vary')).toBe('Accept, Accept-Encoding');
+    const { headers } = await ask(path);
+    expect([headers.get('vary'), headers.get('cache-control')]).toEqual(['Accept, Accept-Encoding', 'no-store']);
   },
 );
 

@@ -1,9 +1,11 @@
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
+import { createSystemClock } from '../../src/base/index.ts';
 import type { ConnectionBounds } from '../../src/web/connections.ts';
 import type { WebContent } from '../../src/web/index.ts';
-import { type Bench, openBench } from './bench.ts';
+import { type Bench, createContent, DETAIL, openBench, ROUTER } from './bench.ts';
 
 /** Loopback counts as any other address here, so that there are several. */
 const BOUNDS: ConnectionBounds = { max: 200, perAddressMax: 150, beyondMax: 2, exempt: [] };
@@ -34,7 +36,7 @@ async function askMany(
 
 test.for([
   ['/metrics', 40],
-  ['/api/v1/records', 40],
+  ['/api/v1/process', 40],
   ['/logs/stream', 50],
 ] as const)(
   'one address takes half of the places for %s, however slowly it reads, and others are answered',
@@ -46,9 +48,9 @@ test.for([
         if (isHanging) await hanging.promise;
         yield 'router_up 1\n';
       },
-      async readRecords() {
+      async listFleetMinutes() {
         if (isHanging) await hanging.promise;
-        return { records: [], next: null, searchedTo: null, fault: null };
+        return [];
       },
     };
     await using bench = await openBench(content, { bounds: BOUNDS });
@@ -106,3 +108,91 @@ test.for(['at the start', 'by a reload'] as const)(
     expect(statuses.filter((status) => status === 200)).toHaveLength(40);
   },
 );
+
+test('two searches of lines run at a time over all clients; others are refused at once, and health and metrics answered', async () => {
+  const hanging = Promise.withResolvers<void>();
+  let searches = 0;
+  const content: Partial<WebContent> = {
+    describeRouter: () => DETAIL,
+    async readRecords() {
+      searches++;
+      await hanging.promise;
+      return { records: [], next: null, searchedTo: null, fault: null };
+    },
+  };
+  const failures: unknown[] = [];
+  await using bench = await openBench({ ...content, onFailed: (cause) => failures.push(cause) });
+  await askMany(bench, '/logs?q=xyz', 20, (refused) => refused === 18);
+  for (const path of [
+    '/api/v1/records',
+    '/api/v1/routers/plant-7/records',
+    '/api/v1/routers/plant-7',
+    '/router/plant-7',
+  ]) {
+    const { status, headers, body } = await bench.get(path, { localAddress: OTHER });
+    expect([status, headers['retry-after'], body.toString()]).toEqual([
+      503,
+      '1',
+      'Too many searches of log lines at once; try again later.\n',
+    ]);
+  }
+  for (const path of ['/-/healthy', '/-/ready', '/metrics', '/router/plant-7?view=positions']) {
+    expect(await bench.get(path, { localAddress: OTHER })).toMatchObject({ status: 200 });
+  }
+  expect(searches).toBe(2);
+  expect(failures).toEqual([]);
+  hanging.resolve();
+  await expect.poll(async () => (await bench.get('/logs')).status).toBe(200);
+});
+
+/** As long as a piece of work that is long for the main thread. Milliseconds. */
+const PIECE_MS = 5;
+
+function workFor(durationMs: number): void {
+  for (const endMs = performance.now() + durationMs; performance.now() < endMs; );
+}
+
+test('two pages of the configuration are rendered at a time, and others refused at once', async () => {
+  let [running, most] = [0, 0];
+  const content: Partial<WebContent> = {
+    listRouters: () => Array.from({ length: 5 }, (_, index) => ({ ...ROUTER, name: `plant-${index}` })),
+    renderConfig() {
+      most = Math.max(most, ++running);
+      return 'web: {}\n';
+    },
+    renderRouterConfig() {
+      workFor(PIECE_MS);
+      return 'name: plant\n';
+    },
+    describeConfiguration() {
+      running--;
+      return createContent().describeConfiguration();
+    },
+  };
+  await using bench = await openBench(content);
+  const answers = await Promise.all(Array.from({ length: 30 }, () => bench.get('/config')));
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 503]));
+  expect(most).toBe(2);
+});
+
+test('pages of a crowd begin one after the other, with turns of the event loop for everybody else between them', async () => {
+  let [begun, most] = [0, 0];
+  const content: Partial<WebContent> = {
+    listSinks() {
+      workFor(PIECE_MS);
+      most = Math.max(most, ++begun);
+      setImmediate(() => (begun = 0));
+      return [];
+    },
+  };
+  await using bench = await openBench(content, { clock: createSystemClock() });
+  // All of them come at once.
+  const socket = connect(Number(new URL(bench.url).port), '127.0.0.1');
+  onTestFinished(() => void socket.destroy());
+  let answers = '';
+  socket.setEncoding('latin1').on('data', (text: string) => (answers += text));
+  socket.write('GET /api/v1/sinks HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'.repeat(30));
+  await expect.poll(() => answers.match(/^HTTP\/1\.1 200 /gm)?.length).toBe(30);
+  // Two in the turn that answers sockets, and two in what follows it.
+  expect(most).toBeLessThanOrEqual(4);
+});

@@ -1,4 +1,4 @@
-import { type Clock, type Logger, renderErrorChain } from '../../base/index.ts';
+import { type Clock, type Logger, renderErrorChain, type Timer } from '../../base/index.ts';
 import { type RouterSettings, toClientOptions } from '../../config/index.ts';
 import type { FleetExposition } from '../../exposition/index.ts';
 import type { ArchivePool } from '../../logs/index.ts';
@@ -77,6 +77,10 @@ export interface RouterAgentOptions {
 
 /** Number of polls that a router may miss before it is down, if it is polled more rarely than its values last. */
 const MISSED_POLLS = 3;
+/** A budget is compared this often with the bytes on the wire, besides at each piece of a body. Milliseconds. */
+const FLOW_MS = 250;
+/** A run ends when so much has come behind the end of the budget: the answer that was under way is not cut before. Bytes. */
+const OVERDRAFT_BYTES = 64 * 1024;
 
 /**
  * One router of the fleet: its connection, its byte budget and its state of life, and when its activities may run. What an
@@ -325,18 +329,37 @@ export class RouterAgent {
   ): Promise<RunOutcome> {
     const halt = new AbortController();
     this.#runs.set(key, halt);
+    const endWatch = this.#watchBudget(halt);
     try {
       return await run(AbortSignal.any([signal, halt.signal]));
     } catch (cause) {
       if (!halt.signal.aborted || signal.aborted) throw cause;
-      // The router belongs to another replica now, or its lines are read by other rules: nobody's failure.
+      // The router belongs to another replica now, its lines are read by other rules, or its budget is used up: nobody's failure.
       return 'done';
     } finally {
+      endWatch();
       this.#runs.delete(key);
       if (this.#runs.size === 0) this.#client.rest();
       this.#bytes.settle();
       this.stats.recordRun(this.#bytes.budget, this.#client.retryAfter);
     }
+  }
+
+  /** Ends a run when the budget is used up by what is no body: heads, interim and login answers, what stands between chunks. */
+  #watchBudget(run: AbortController): () => void {
+    if (this.#settings.byteBudget === 0) return () => {};
+    const { clock } = this.#options;
+    let timer: Timer | undefined;
+    let spentBytes: number | undefined;
+    const look = () => {
+      const fault = this.#onFlow();
+      const { bytes } = this.#bytes.budget.used;
+      spentBytes = fault && (spentBytes ?? bytes);
+      if (spentBytes !== undefined && bytes - spentBytes > OVERDRAFT_BYTES) run.abort(fault);
+      else timer = clock.setTimer(FLOW_MS, look);
+    };
+    timer = clock.setTimer(FLOW_MS, look);
+    return () => timer?.cancel();
   }
 
   /** Ends all runs instead of a request that may not be sent. */
@@ -360,8 +383,12 @@ export class RouterAgent {
 
   /** Counts bytes at once, so that one long answer cannot use up more than the day's budget. */
   #onBody(): RouterError | undefined {
-    this.#bytes.noteFlow();
     if (this.#client.isTurnAwaited) this.stats.recordReached();
+    return this.#onFlow();
+  }
+
+  #onFlow(): RouterError | undefined {
+    this.#bytes.noteFlow();
     if (!this.#bytes.isSpent) return undefined;
     return new RouterError('budget', 'The byte budget of this day is used up', { disposition: 'retry' });
   }

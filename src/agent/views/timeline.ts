@@ -38,6 +38,8 @@ export class Timeline {
 
   readonly #isConfigured: (router: string) => boolean;
   readonly #searchedBytesMax: number;
+  /** Shared by all reads: together they take no more of a turn than one. */
+  readonly #steps = new Steps();
 
   /** `isConfigured`: tells the routers whose lines are shown; those of others stay in the store for some days. */
   constructor(
@@ -69,14 +71,13 @@ export class Timeline {
     const isWanted = createRecordMatcher(query);
     const mayBeWanted = createTextFilter(query);
     const held = new Map<string, Found>();
-    const steps = new Steps();
     /** Bytes of records older than `before`, and of records on both sides of it. */
     let [searched, passed] = [0, 0];
     /** Time of the oldest record that may still be on the page. */
     let least = '';
     let horizonMs: number | undefined;
     for (const batch of this.#batches(query.router)) {
-      if (steps.isDue) await steps.next();
+      if (this.#steps.isDue) await this.#steps.next();
       if (batch.firstMs > beforeMs || !this.#isConfigured(batch.router)) continue;
       // Batches with records from both sides of `before` are all read, or the next query would stop at the same one again.
       const isBehind = batch.lastMs < beforeMs - 1;
@@ -97,7 +98,7 @@ export class Timeline {
         if (compareRecordPlaces(found, before) < 0 && isWanted(found.line))
           held.set(`${batch.router}\n${found.line.uid}`, found);
         if (held.size > HELD_MAX) least = keepNewest(held);
-        if (steps.isDue) await steps.next();
+        if (this.#steps.isDue) await this.#steps.next();
       }
     }
     return toPage([...held.values()], query.limit, horizonMs);

@@ -1,4 +1,5 @@
 import { answerText } from '../cached-answer.ts';
+import { ConcurrencyLimit } from '../concurrency-limit.ts';
 import { withoutCredentials } from '../fleet-list.ts';
 import { toBase } from '../paths.ts';
 import type { PeerFault } from '../peers/peer-client.ts';
@@ -27,11 +28,15 @@ import { renderSinks } from './sinks-page.ts';
 import { parseTableQuery } from './table-query.ts';
 import { FILTERS } from './words.ts';
 
+/** Maximum concurrent pages of the configuration: each takes tens of milliseconds of the main thread. */
+const CONFIGS_MAX = 2;
+
 const NO_RECORDS = { records: [], next: null, searchedTo: null, fault: null };
 
 /** Creates the handlers of the HTML pages, by path. All content comes from memory. */
 export function createPageRoutes(dependencies: WebDependencies): Readonly<Record<string, Handler>> {
   const { clock } = dependencies;
+  const configs = new ConcurrencyLimit(CONFIGS_MAX);
   const [top, below] = [toBase(dependencies, ''), toBase(dependencies, '../')];
   const renderNotices = (faults: readonly PeerFault[], what: string, missing: string) =>
     html`${renderAlone(dependencies.content.describeShards(), what)}${renderMissing(faults, missing)}`;
@@ -122,7 +127,8 @@ export function createPageRoutes(dependencies: WebDependencies): Readonly<Record
       return answerPage(context, { title: `Dead letter ${id}`, path: undefined, base: below, main });
     },
     '/config': async (context) => {
-      const main = await renderConfig(dependencies.content, top, clock.now());
+      const render = () => renderConfig(dependencies.content, top, clock.now());
+      const main = await configs.run('requests for the configuration', render);
       return answerPage(context, { title: 'Configuration', path: 'config', base: top, main });
     },
   };

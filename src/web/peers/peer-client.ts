@@ -35,6 +35,8 @@ export interface Question<T> {
   readonly isKept: boolean;
   /** Index of the only process to ask. Default: all. */
   readonly only?: number | undefined;
+  /** Longest answer. Default: 4 MiB. Bytes. */
+  readonly bytesMax?: number;
   /** Value for a process that does not know the path or has nothing there. Default: a fault. */
   readonly missing?: T;
 }
@@ -47,8 +49,10 @@ const FRESH_MS = 5000;
 const KEPT_MS = 60_000;
 /** A page or reader waits this long for the other processes. Milliseconds. */
 export const ANSWER_MS_MAX = 3000;
-/** 10,000 routers take about 14 MB. */
-const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
+/** The answer of a question: 500 lines of log, or 361 minutes, take less. It is parsed at once. */
+const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
+/** A list that is parsed line by line, with breaks: 10,000 routers take about 14 MB. */
+export const LIST_BYTES_MAX = 64 * 1024 * 1024;
 /** Processes that are asked at the same time for one page. */
 const ASKED_MAX = 16;
 
@@ -142,18 +146,19 @@ export class PeerClient {
 
   async #send<T>(url: string, shard: number, shards: FleetShards, question: Question<T>): Promise<PeerAnswer<T>> {
     using deadline = openDeadline(this.#clock, ANSWER_MS_MAX);
+    const { bytesMax = ANSWER_BYTES_MAX } = question;
     const { status, bytes, isCut } = await requestBounded({
       agent: this.#agent,
       url: `${url}${question.path}`,
       accept: 'application/json',
       headers: renderCredentials(shards),
-      bytesMax: ANSWER_BYTES_MAX,
+      bytesMax,
       signal: deadline.signal,
     });
     if (status === 404 && question.missing !== undefined) return { value: question.missing };
     const refusal = explainStatus(status);
     if (refusal !== undefined) return { error: refusal };
-    if (isCut) return { error: `Its answer is longer than ${ANSWER_BYTES_MAX} bytes` };
+    if (isCut) return { error: `Its answer is longer than ${bytesMax} bytes` };
     const value = await question.decode(bytes.toString('utf8'), shard);
     return value === undefined ? { error: 'Its response is invalid; it may run another version' } : { value };
   }

@@ -8,7 +8,7 @@ import type { ForeignRouter, LogRow, RecordQuery, WebContent } from '../content.
 import { parseList } from '../fleet-list.ts';
 import { renderRecordQuery } from '../record-query.ts';
 import { type PeerListener, PeerStreams } from './follow-peers.ts';
-import { PeerClient, type PeerFault } from './peer-client.ts';
+import { LIST_BYTES_MAX, PeerClient, type PeerFault } from './peer-client.ts';
 import { decodeLetter, decodeLetters, decodeProcess } from './process-answers.ts';
 import { findOwner, isMoving, isOwnedBy, nameProcess, toProcessKey } from './processes.ts';
 import { decodeRecords, mergeRecords } from './records.ts';
@@ -67,11 +67,15 @@ export class PeerFleet {
     const { answers, faults } = await this.#client.ask(shards, {
       path: '/api/v1/routers?own=1',
       isKept: true,
+      bytesMax: LIST_BYTES_MAX,
       decode: async (answer, shard) => {
+        const seen = new Set<string>();
         const toRouter = (value: unknown) => {
           const name = isPlainObject(value) ? readString(value, 'name') : undefined;
           const other = shards?.others.get(name ?? '');
-          return other?.shard === shard ? describeForeign(other, value) : undefined;
+          if (other?.shard !== shard || seen.has(other.name)) return undefined;
+          seen.add(other.name);
+          return describeForeign(other, value);
         };
         const list = await parseList(answer, 'routers', toRouter);
         return list && new Map(list.map((router): [string, ListedRouter] => [router.name, router]));
@@ -111,6 +115,7 @@ export class PeerFleet {
     const { answers, faults } = await this.#client.ask(shards, {
       path: '/api/v1/logs?own=1',
       isKept: true,
+      bytesMax: LIST_BYTES_MAX,
       decode: (answer, shard) =>
         parseList(answer, 'logs', (value) => {
           const row = decodeLogRow(value);
