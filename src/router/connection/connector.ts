@@ -79,7 +79,7 @@ export class Connector implements WireFacts {
   readonly #reuse = new ReuseRecord();
   #attempt: ConnectionAttempt | undefined;
   #open: OpenConnection | undefined;
-  /** Idle time of a kept connection that has just swallowed a request. */
+  /** Idle time of a kept connection over which the last request was not answered. */
   #silentMs: number | undefined;
   /** What is told when the connection breaks, for each request under way. */
   readonly #requests = new Set<(cause: Error) => void>();
@@ -125,7 +125,7 @@ export class Connector implements WireFacts {
           return;
         }
         // The router can be reached: it was the connection.
-        if (silentMs !== undefined) this.#reuse.swallowed(silentMs);
+        if (silentMs !== undefined) this.#reuse.unanswered(silentMs);
         this.#count(socket);
         this.#hold(socket, place);
         callback(null, socket);
@@ -155,8 +155,8 @@ export class Connector implements WireFacts {
     return this.#requests.size > 0 && kept !== undefined && kept.bytes === socket?.bytesRead;
   }
 
-  /** The request under way, while {@link isSilent}, is given up, with its connection. */
-  giveUp(): void {
+  /** Closes the connection while {@link isSilent}. */
+  dropSilent(): void {
     const open = this.#open;
     if (!open?.kept) return;
     this.#silentMs = open.kept.idleMs;
@@ -265,18 +265,18 @@ function addBytes(sum: WireBytes, { bytesWritten, bytesRead }: Socket): WireByte
   return { sent: sum.sent + bytesWritten, received: sum.received + bytesRead };
 }
 
-/** After this many connections in a row that were kept in vain, the next ones are not. */
-const VAIN_MAX = 3;
+/** After this many connections in a row that were closed or silent before their next use, the next ones are not kept. */
+const UNUSED_MAX = 3;
 /** Every so many connections, one is kept all the same, to see whether it lasts by now. */
 const TRIAL_EVERY = 20;
 
 /**
  * Learns whether keeping a connection to one router is worth it: not if the connection is closed before its next use, by a
- * router that closes idle ones early, or after the longest idle time that the client allows; nor if it swallows what is sent after some
- * idle time, because a NAT or firewall in between has forgotten it.
+ * router that closes idle ones early, or after the longest idle time that the client allows; nor if it is silent after some idle time,
+ * because a NAT or firewall in between has forgotten it.
  */
 class ReuseRecord {
-  #vain = 0;
+  #unused = 0;
   #silences = 0;
   /** The shortest idle time after which one was silent. Milliseconds. */
   #silentMs = Number.POSITIVE_INFINITY;
@@ -284,7 +284,7 @@ class ReuseRecord {
 
   /** Records that a connection was used again after this time. */
   reused(idleMs: number): void {
-    this.#vain = 0;
+    this.#unused = 0;
     this.#closings = 0;
     if (idleMs < this.#silentMs) return;
     this.#silences = 0;
@@ -293,23 +293,23 @@ class ReuseRecord {
 
   /** Records that a connection was kept and closed before it was used again. */
   wasted(): void {
-    this.#vain++;
+    this.#unused++;
   }
 
-  /** Records that a connection swallowed a request after this time, and a new one was opened at once. */
-  swallowed(idleMs: number): void {
+  /** Records that a request was not answered after this time, and a new connection was opened at once. */
+  unanswered(idleMs: number): void {
     this.#silences++;
     this.#silentMs = Math.min(this.#silentMs, idleMs);
   }
 
   /** Returns true if a connection that is no longer needed now should be kept for the next use. */
   isWorthKeeping(): boolean {
-    return this.#vain < VAIN_MAX || this.#isTrial();
+    return this.#unused < UNUSED_MAX || this.#isTrial();
   }
 
   /** Returns true if a connection that was kept for this time should be used again. */
   isWorthUsing(idleMs: number): boolean {
-    return this.#silences < VAIN_MAX || idleMs < this.#silentMs || this.#isTrial();
+    return this.#silences < UNUSED_MAX || idleMs < this.#silentMs || this.#isTrial();
   }
 
   #isTrial(): boolean {

@@ -59,9 +59,9 @@ const MEDIA_TYPE_LENGTH_MAX = 100;
 
 /** Reads the facts that the headers of a download tell. */
 export function decodeFacts({ statusCode, headers }: AnswerHead): DownloadFacts {
-  const { etag, date, 'content-type': mediaType } = headers;
+  const { etag, date, 'content-type': mediaType, 'content-encoding': coding } = headers;
   const isPartial = statusCode === 206;
-  const encoding = isCoded(headers['content-encoding']) ? headers['content-encoding'] : undefined;
+  const encoding = isCoded(coding) ? coding : undefined;
   const length = isPartial ? /\/(\d+)$/.exec(String(headers['content-range']))?.[1] : headers['content-length'];
   const fileBytes =
     encoding === undefined && typeof length === 'string' && /^\d{1,15}$/.test(length) ? Number(length) : undefined;

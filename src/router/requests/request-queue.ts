@@ -276,7 +276,7 @@ export class RequestQueue {
   }
 }
 
-/** Returns true if a kept connection was closed while it was used again, or swallowed the request. */
+/** Returns true if a kept connection was closed while it was used again, or stayed silent. */
 function isStaleConnection(cause: RouterError): boolean {
   return cause.code === 'connect' && !cause.isUnsent;
 }

@@ -160,11 +160,13 @@ export class Transport {
         end: (reason) => body.end(reason),
         async close() {
           limit.touch();
+          if (decoded) {
+            // The decoder may still read it.
+            answer.fail(new DOMException('The rest is not wanted', 'AbortError'));
+            void decoded.return(undefined).catch(() => {});
+          }
           // A short rest is read to keep the connection; a long one costs more than a new connection.
-          if (!decoded) await answer.drop(UNREAD_BYTES_MAX);
-          // The decoder may still read it.
-          else answer.fail(new DOMException('The rest is not wanted', 'AbortError'));
-          void decoded?.return(undefined).catch(() => {});
+          else await answer.drop(UNREAD_BYTES_MAX);
           end();
         },
       };
@@ -210,14 +212,14 @@ export class Transport {
   }
 
   /**
-   * Gives up a connection that was kept, if nothing comes over it: a NAT may have forgotten it, and nobody tells. There is time left
-   * to ask again over a new one, or to log in over it.
+   * Closes a connection that was kept, if nothing comes over it: a NAT may have forgotten it without a word to either side. There is
+   * time left to ask again over a new one, or to log in over it.
    */
   #awaitFirstByte(options: TransportRequest, fail: (cause: RouterError) => void): Timer {
     const { clock, requestTimeoutMs } = this.#options;
     return clock.setTimer(requestTimeoutMs * SILENCE_SHARE, () => {
       if (!this.#connector.isSilent) return;
-      this.#connector.giveUp();
+      this.#connector.dropSilent();
       const what = `${renderAttempt(options)} was not answered on a connection that had been idle`;
       fail(new RouterError('connect', what, { disposition: 'retry' }));
     });
