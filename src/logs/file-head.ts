@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { parseJson } from '../base/index.ts';
 import { createLogError, type LogError, type UnshippedState } from './errors.ts';
 import { parseLine, parseRepeatNotice } from './lines/parse-line.ts';
 import type { ReadingEnd } from './lines/waiting-entries.ts';
@@ -181,20 +182,16 @@ function isPage(text: string, isWhole: boolean, mediaType = ''): boolean {
   }
   const isJson = /^application\/(?:\w+\+)?json\b/i.test(mediaType);
   const [firstLine = ''] = text.split('\n', 1);
-  if (!isWhole) return isJson && parseJson(firstLine) === undefined;
-  const value = parseJson(text);
+  if (!isWhole) return isJson && parseDocument(firstLine) === undefined;
+  const value = parseDocument(text);
   if (value === undefined) return false;
   return isJson || text.includes('\n') || 'error' in value || 'errors' in value;
 }
 
 /** Parses a JSON object or list; `undefined` if the text is something else. */
-function parseJson(text: string): object | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? value : undefined;
-  } catch {
-    return undefined;
-  }
+function parseDocument(text: string): object | undefined {
+  const value = parseJson(text);
+  return typeof value === 'object' && value !== null ? value : undefined;
 }
 
 /** So many lines with the same time at the beginning of a file say nothing, and more of them would hardly. */

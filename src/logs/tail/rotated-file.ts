@@ -69,7 +69,7 @@ export async function readRotated(reading: RotatedReading, signal: AbortSignal):
   return 'completed';
 }
 
-/** The gap of text behind the end of an archive; other bytes there are ignored, as by the command bzip2, and told. */
+/** The gap of text behind the end of an archive; other bytes there are logged and ignored, as by the command bzip2. */
 function toTrailingGap(
   log: TrackedLog,
   name: string,

@@ -101,7 +101,7 @@ export class TrackedLog {
     Object.assign(this.memory, { etag, etagOff: off, etagListed: this.#state.seen.listed });
   }
 
-  /** True if the entity tag that was noted last says whether there is more of a file: not after the listing has grown. */
+  /** True if the entity tag that was stored last says whether there is more of a file: not after the listing has grown. */
   isEtagOf({ off }: LogFile): boolean {
     const { etagOff, etagListed } = this.memory;
     return off === etagOff && [...this.#state.seen.listed].every((stamp) => etagListed.has(stamp));

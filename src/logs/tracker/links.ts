@@ -127,7 +127,7 @@ export function testRule(draft: Draft, stamp: string, { follows, firstUtcMs, las
   if (before === undefined || firstUtcMs === undefined || lastUtcMs === undefined) return;
   if (!isClockSet(firstUtcMs, before) || isLinkedInAnyZone(firstUtcMs, before)) return;
   if (!isNext(draft, before, stamp, firstUtcMs, lastUtcMs)) return;
-  // It is told as a gap once nothing has mended it.
+  // It becomes a gap if the missing file does not appear.
   if (isBreakALoss(draft) && draft.position.brokenLinks.some(({ after }) => after === before)) return;
   contradict(draft, before, follows !== undefined);
   dropLink(draft, before);

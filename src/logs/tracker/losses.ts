@@ -16,6 +16,7 @@ import {
   isBackfill,
   isOlder,
   isSameFile,
+  lastLineOf,
   lineBehind,
   listBegun,
   toStamps,
@@ -190,9 +191,7 @@ function loseEverything(draft: Draft, reason: 'wiped' | 'replaced'): Gap[] {
   const lost = listBegun(position);
   // Files that were missing before the deletion cannot appear any more.
   const links = position.brokenLinks.flatMap((link) => toLinkGap(draft, link) ?? []);
-  const { lastUid, clock } = position.stream;
-  const last = lastUid === undefined ? undefined : { uid: lastUid, utcMs: clock.lastUtcMs };
-  const from = (position.open ? edgeOf(draft, position.open) : position.sequenceEnd?.edge) ?? last;
+  const from = (position.open ? edgeOf(draft, position.open) : position.sequenceEnd?.edge) ?? lastLineOf(position);
   const behind = lost.map((file) => lineBehind(position, file));
   for (const file of lost) giveUp(draft, file);
   beginAnew(draft);

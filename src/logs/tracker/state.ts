@@ -120,6 +120,11 @@ export function edgeOf({ rules: { router, component } }: Pick<View, 'rules'>, fi
   return toLastEdge(router, component, file);
 }
 
+/** The last line of a log that became a record; `undefined` without one. */
+export function lastLineOf({ stream: { lastUid, clock } }: LogPosition): GapEdge | undefined {
+  return lastUid === undefined ? undefined : { uid: lastUid, utcMs: clock.lastUtcMs };
+}
+
 /** True if `ageMs` have passed since `sinceMs`; always true in an only run. */
 export function isOlder({ rules: { isOnlyRun, nowMs } }: Pick<View, 'rules'>, sinceMs: number, ageMs: number): boolean {
   return isOnlyRun || nowMs - sinceMs >= ageMs;

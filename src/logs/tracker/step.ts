@@ -8,7 +8,16 @@ import { adoptFile, completeFile, noteFault, noteListed, noteUnrelated, openCurr
 import { admitFile } from './links.ts';
 import { giveUpFile, giveUpOverdue, noteUnlisted, resetLog, tellEnded, tellGap, tellGaps, tellHeld } from './losses.ts';
 import type { Observation, ReadPiece, Told } from './observation.ts';
-import { createDraft, type Draft, isSameFile, type LogState, listFresh, type TrackerRules, trackOf } from './state.ts';
+import {
+  createDraft,
+  type Draft,
+  isSameFile,
+  type LogState,
+  lastLineOf,
+  listFresh,
+  type TrackerRules,
+  trackOf,
+} from './state.ts';
 
 type Of<Type extends Observation['type']> = Extract<Observation, { readonly type: Type }>;
 
@@ -153,7 +162,12 @@ function noteFailure(draft: Draft, failure: Of<'file-failed' | 'file-unreadable'
   if (piece?.file) adoptFile(draft, piece.file, piece.stamp);
   const isUnreadable = failure.type === 'file-unreadable';
   const gaps = isUnreadable
-    ? [{ ...giveUpFile(draft, failure.rotated, failure.reason, failure.file), ...toBytes(failure.bytes) }]
+    ? [
+        {
+          ...giveUpFile(draft, failure.rotated, failure.reason, failure.file),
+          ...(failure.bytes !== undefined && { bytesMin: failure.bytes }),
+        },
+      ]
     : [];
   if (!isUnreadable) noteFault(draft, failure.stamp, failure.fault);
   if (piece) tellLines(draft, piece, track);
@@ -161,17 +175,13 @@ function noteFailure(draft: Draft, failure: Of<'file-failed' | 'file-unreadable'
   tellGaps(draft, gaps);
 }
 
-const toBytes = (bytesMin: number | undefined): Partial<Gap> => (bytesMin === undefined ? {} : { bytesMin });
-
 /** `current` holds no text: a gap, once until a line of the log is read again. */
 function noteBinary(draft: Draft, bytesMin: number): void {
   const { position, rules } = draft;
-  const { lastUid, clock } = position.stream;
-  const from = lastUid === undefined ? undefined : { uid: lastUid, utcMs: clock.lastUtcMs };
   const gap: Gap = {
     certainty: 'certain',
     reason: 'binary',
-    from,
+    from: lastLineOf(position),
     file: `${rules.component}/current`,
     offset: 0,
     bytesMin,
