@@ -56,12 +56,12 @@ function toClientOptions({ keepAliveMs, isEndAwaited, connect, headerBytesMax }:
     headersTimeout: 0,
     bodyTimeout: 0,
     ...(headerBytesMax !== undefined && { maxHeaderSize: headerBytesMax }),
-    connect: createConnect(connect),
+    connect: withCorrectedParser(connect),
   };
 }
 
-/** Returns what opens the connections of `connect` for undici, whose answers are then read as {@link correctParser} says. */
-export function createConnect(connect: buildConnector.connector): buildConnector.connector {
+/** Adds {@link correctParser} to a connector of undici. */
+export function withCorrectedParser(connect: buildConnector.connector): buildConnector.connector {
   return (target, callback) =>
     connect(target, (...result) => {
       callback(...result);

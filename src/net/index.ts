@@ -17,7 +17,6 @@ export { classifyCode, type NetworkFault, readErrorCode } from './error-codes.ts
 export { sanitizeErrorText } from './error-text.ts';
 export {
   type BoundedAnswer,
-  createConnect,
   createOneConnectionAgent,
   createOneConnectionClient,
   KEPT_SOCKET,
@@ -26,6 +25,7 @@ export {
   readBounded,
   requestBounded,
   toAddress,
+  withCorrectedParser,
 } from './http.ts';
 export {
   accountShape,

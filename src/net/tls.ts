@@ -55,13 +55,18 @@ export const CLASSICAL_GROUPS = 'X25519:P-256:X448:P-384:P-521';
 
 function toContextOptions(tls: ClientTls): SecureContextOptions {
   const { caPem, certPem, keyPem } = tls;
-  if (caPem === undefined && isAuthorityNeeded(tls)) trustSystem();
+  if (isSystemNeeded(tls)) trustSystem();
   return {
     // The file may hold the authority that signed, and not the one above it.
     ...(caPem !== undefined && { ca: caPem, allowPartialTrustChain: true }),
     ...(certPem !== undefined && { cert: certPem }),
     ...(keyPem !== undefined && { key: keyPem }),
   };
+}
+
+/** True if a certificate is verified against the authorities of the system. */
+function isSystemNeeded(tls: ClientTls): boolean {
+  return tls.caPem === undefined && isAuthorityNeeded(tls);
 }
 
 let isSystemTrusted = false;
@@ -88,10 +93,9 @@ const contexts = new Map<string, WeakRef<SecureContext>>();
  */
 export function openSecureContext(tls: ClientTls, groups = CLASSICAL_GROUPS): SecureContext {
   const { caPem, certPem, keyPem } = tls;
-  const isSystems = caPem === undefined && isAuthorityNeeded(tls);
   const parts = [caPem, certPem, keyPem, groups].map((part) => part ?? null);
   const key = createHash('sha256')
-    .update(JSON.stringify([...parts, isSystems]))
+    .update(JSON.stringify([...parts, isSystemNeeded(tls)]))
     .digest('base64');
   const known = contexts.get(key)?.deref();
   if (known) return known;

@@ -8,7 +8,7 @@ import { FINGERPRINT_HINT, findTlsFault } from '../tls.ts';
 
 const HTTPS = 'https:';
 
-/** Trust of the connections to one sink, and who is told of them. */
+/** How the connections to one sink are secured. */
 export interface SinkConnectorOptions extends Pick<ConnectionPlan, 'clock' | 'onShortHello'> {
   /** TLS settings for `https` URLs. */
   readonly tls: ClientTls;

@@ -1,6 +1,6 @@
 import { Agent } from 'undici';
 import { type Clock, parseJson, type Timer } from '../../base/index.ts';
-import { createConnect, createConnector } from '../../net/index.ts';
+import { createConnector, withCorrectedParser } from '../../net/index.ts';
 import type { LogLine } from '../api/logs.ts';
 import { ConcurrencyLimit } from '../concurrency-limit.ts';
 import type { RecordQuery, WebContent } from '../content.ts';
@@ -51,7 +51,7 @@ export class PeerStreams {
       headersTimeout: 0,
       bodyTimeout: 0,
       pipelining: 1,
-      connect: createConnect(createConnector(clock)),
+      connect: withCorrectedParser(createConnector(clock)),
     });
   }
 
