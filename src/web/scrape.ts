@@ -117,7 +117,7 @@ async function answerScrape(
   const headers = {
     'Content-Type': METRICS_TYPES[format],
     Vary: 'Accept, Accept-Encoding',
-    // A cache on the way must not serve old values, nor values to somebody who may not read them.
+    // A cache on the way must not serve old values, nor values to a user who may not read them.
     'Cache-Control': 'no-store',
     ...(isGzip && { 'Content-Encoding': 'gzip' }),
   };

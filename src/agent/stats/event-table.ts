@@ -275,10 +275,13 @@ export class RouterWarnings {
         const { router, resource } = fields;
         const key = JSON.stringify([router, resource, message]);
         const known = this.#ends.get(key);
-        if (known) logger.debug(message, fields);
-        else logger[level](message, fields);
-        if (known) known.repeat(fields);
-        else if (router !== undefined) this.#begin(key, (last, times) => logger[level](message, { ...last, times }));
+        if (known) {
+          logger.debug(message, fields);
+          known.repeat(fields);
+          return;
+        }
+        logger[level](message, fields);
+        if (router !== undefined) this.#begin(key, (last, times) => logger[level](message, { ...last, times }));
       };
     this.logger = { ...logger, warn: at('warn'), error: at('error') };
   }

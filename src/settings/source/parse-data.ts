@@ -24,7 +24,6 @@ export function parseData(file: string, text: string, root: DataRoot): ParsedDat
     fault: { file, line: 1, column: 1, keyPath: '', message },
   });
   if (text.trim() === '') return refuse(`It is empty; ${root.ifEmpty}`);
-  const isYamlTooLong = root.yamlCharsMax !== undefined && text.length > root.yamlCharsMax;
   // Before it is parsed: millions of brackets would end more than this thread.
   if (countMarks(text) > YAML_VALUES_MAX) return refuse(`It holds more than ${YAML_VALUES_MAX} values`);
   let value: unknown;
@@ -33,7 +32,9 @@ export function parseData(file: string, text: string, root: DataRoot): ParsedDat
   } catch {
     // The reason that the parser gives would quote the text.
     if (root.format === 'json') return refuse('It is not JSON');
-    if (isYamlTooLong) return refuse(`It is YAML of more than ${root.yamlCharsMax} characters; write it as JSON`);
+    const { yamlCharsMax = text.length } = root;
+    if (text.length > yamlCharsMax)
+      return refuse(`It is YAML of more than ${yamlCharsMax} characters; write it as JSON`);
     return parseYaml(file, text, root);
   }
   if (root.kind === 'list' ? !Array.isArray(value) : !isMap(value)) return refuse(`Expected ${root.expected}`);
