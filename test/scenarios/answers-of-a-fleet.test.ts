@@ -27,7 +27,7 @@ function withoutChance(text: string): string {
     .replaceAll(/\b[0-9a-f]{32}\b/g, 'HASH')
     .replaceAll(/\/tmp\/router-exporter-test-\w+/g, 'FOLDER')
     .replaceAll(/^(router_\w*(?:api|sink)\w*_bytes\w*(?:\{.*\})?) \S+$/gm, '$1 N')
-    .replaceAll(/"(\w*[bB]ytes\w*|pid|fingerprint\w*)": ?("[^"]*"|[\d.]+)/g, '"$1":"N"');
+    .replaceAll(/"(\w*[bB]ytes\w*|sent|received|usedToday|pid|fingerprint\w*)": ?("[^"]*"|[\d.]+)/g, '"$1":"N"');
 }
 
 async function read(fleet: Fleet, path: string): Promise<string> {

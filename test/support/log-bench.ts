@@ -1,3 +1,5 @@
+import { hash } from 'node:crypto';
+import { expect } from 'vitest';
 import { createSteppedClock, type SteppedClock } from '../../src/base/index.ts';
 import {
   type ArchivePool,
@@ -154,8 +156,12 @@ export async function openLogBench(
   if (!router) throw new RangeError('There is no router');
   const archives = openArchivePool({ workers: 1 });
   const client = new RouterClient({ url: router.url, username: 'monitor', password: 'simulated', clock });
-  const createReader = (turns: TurnOptions = {}) =>
-    new LogReader(client, archives, { ...options.turns, ...turns, clock });
+  const readers: LogReader[] = [];
+  const createReader = (turns: TurnOptions = {}) => {
+    const reader = new LogReader(client, archives, { ...options.turns, ...turns, clock });
+    readers.push(reader);
+    return reader;
+  };
   return {
     clock,
     router,
@@ -169,8 +175,26 @@ export async function openLogBench(
       await client.close();
       await archives.close();
       await simulator.close();
+      expectGoldenRecords(readers);
     },
   };
+}
+
+/** Records of a reader that a golden file holds word by word; of more, the first and last ones and the digest of all. */
+const GOLDEN_RECORDS_MAX = 8;
+
+/** Compares all records of a test with those of the golden file beside it. A test that fails earlier fails with its own words. */
+function expectGoldenRecords(readers: readonly LogReader[]): void {
+  const golden = readers.map(({ log: { lines } }) =>
+    lines.length <= GOLDEN_RECORDS_MAX
+      ? lines
+      : [
+          ...lines.slice(0, GOLDEN_RECORDS_MAX / 2),
+          `${lines.length} records, SHA-256 ${hash('sha256', lines.join('\n'))}`,
+          ...lines.slice(-GOLDEN_RECORDS_MAX / 2),
+        ],
+  );
+  expect(golden).toMatchSnapshot('records');
 }
 
 /** A log that comes before all others, and whose files show that each begins in the second in which the one before ends. */
@@ -200,13 +224,17 @@ export async function openFileBench(files: Map<string, Buffer | string>, turns: 
       );
     },
   };
+  const reader = new LogReader(source, archives, { ...turns, clock });
   return {
     clock,
     files,
     asked,
     refusals,
-    reader: new LogReader(source, archives, { ...turns, clock }),
-    [Symbol.asyncDispose]: () => archives.close(),
+    reader,
+    async [Symbol.asyncDispose]() {
+      await archives.close();
+      expectGoldenRecords([reader]);
+    },
   };
 }
 
