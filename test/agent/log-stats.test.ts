@@ -62,7 +62,7 @@ test('LogStats shows a log that is received and not shipped, until it is read to
   const cause = createLogError('reversed', 'network/current');
   stats.recordFailed({ type: 'log-failed', component: 'network', file: 'network/current', cause });
   stats.recordFailed({ type: 'log-failed', component: 'system', file: 'system/current', cause: new RangeError('x') });
-  expect(listStates()).toEqual([{ labels: { component: 'network', state: 'reversed' }, value: 1 }]);
+  expect(listStates()).toEqual([{ labels: { component: 'network', reason: 'reversed' }, value: 1 }]);
   expect(stats.describe().map(({ unshipped }) => unshipped?.state)).toEqual(['reversed', undefined]);
   expect(stats.describe()[0]?.unshipped?.message).toMatch(/^network\/current has its newest line first.*default_log/);
   stats.recordCaughtUp({ type: 'log-caught-up', component: 'network', isWaitingForLineEnd: false });

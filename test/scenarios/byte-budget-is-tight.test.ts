@@ -3,7 +3,9 @@ import { startFleet } from '../support/fleet.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
-const BUDGET_BYTES = 2_000_000;
+/** Short enough to see that slow modules are stretched first. */
+const STEP_MINUTES = 4;
+const BUDGET_BYTES = 2_130_000;
 
 function readSeries(metrics: string, series: string): number {
   const line = metrics.split('\n').find((text) => text.startsWith(`${series} `));
@@ -24,8 +26,8 @@ test('a tight budget stretches intervals, slow modules first, and is hardly exce
   let lastPolls = 0;
   let silence = 0;
   // Noon to midnight, the rest of the UTC day.
-  for (let step = 0; step < 12 * 6 - 1; step++) {
-    await fleet.advance(10 * MINUTE_MS);
+  for (let step = 0; step < 12 * 15 - 3; step++) {
+    await fleet.advance(STEP_MINUTES * MINUTE_MS);
     const metrics = await fleet.metrics();
     const [slow, status, logs] = ['slow_modules', 'status', 'logs'].map((one) => stretchOf(metrics, one)) as [
       number,
@@ -37,7 +39,7 @@ test('a tight budget stretches intervals, slow modules first, and is hardly exce
     seen.status = Math.max(seen.status, status);
     seen.logs = Math.max(seen.logs, logs);
     const { polls } = fleet.agent.summary();
-    silence = polls === lastPolls ? silence + 10 : 0;
+    silence = polls === lastPolls ? silence + STEP_MINUTES : 0;
     lastPolls = polls;
     longestSilence = Math.max(longestSilence, silence);
   }

@@ -99,8 +99,8 @@ test('case 104: an error page instead of logs is named on the page and in the me
     for (const name of logs.keys()) logs.set(name, text);
     await fleet.advance(4 * MINUTE_MS);
     expect(await disguise.metricsOf('router_log_unshipped')).toEqual([
-      'router_log_unshipped{router="sim-1",component="network",state="error_page"} 1',
-      'router_log_unshipped{router="sim-1",component="system",state="error_page"} 1',
+      'router_log_unshipped{router="sim-1",component="network",reason="error_page"} 1',
+      'router_log_unshipped{router="sim-1",component="system",reason="error_page"} 1',
     ]);
     const { logs: shown } = await disguise.describe();
     expect(shown.map(({ unshipped, lagSeconds }) => [unshipped?.state, Number(lagSeconds) > 120])).toEqual([
@@ -125,7 +125,7 @@ test('case 105: a log with the newest line first is named and not shipped, and g
   await fleet.advance(INTERVAL_MS);
   expect(fleet.records).toEqual([]);
   expect(await disguise.metricsOf('router_log_unshipped')).toEqual([
-    'router_log_unshipped{router="sim-1",component="network",state="reversed"} 1',
+    'router_log_unshipped{router="sim-1",component="network",reason="reversed"} 1',
   ]);
   expect((await disguise.describe()).logs[0]?.unshipped?.message).toContain('default_log_reverse');
   logs.set('network', lines(43).join(''));

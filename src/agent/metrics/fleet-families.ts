@@ -199,8 +199,8 @@ export const FLEET_FAMILIES = {
   logUnshipped: family(
     'gauge',
     'router_log_unshipped',
-    'component state',
-    'Always 1: the router sends the log, and its lines are not shipped; absent otherwise. `state`: `error_page` (a document instead of a log) or `reversed` (the newest line is first).',
+    'component reason',
+    'Always 1: the router sends the log, and its lines are not shipped; absent otherwise. `reason`: `error_page` (a document instead of a log) or `reversed` (the newest line is first).',
   ),
 } as const satisfies Record<string, AgentFamily>;
 

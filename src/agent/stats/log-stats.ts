@@ -247,7 +247,7 @@ export class LogStats {
 
   #publishUnshipped(): void {
     const samples = [...this.#logs].flatMap(([component, { unshipped }]): [Labels, number][] => {
-      return unshipped ? [[{ component, state: unshipped.state }, 1]] : [];
+      return unshipped ? [[{ component, reason: unshipped.state }, 1]] : [];
     });
     this.#exposition.publish(this.#router, 'unshipped-logs', [toFamily(F.logUnshipped, samples)]);
   }

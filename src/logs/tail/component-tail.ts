@@ -350,7 +350,8 @@ export class ComponentTail {
     if (!outcome?.scan) return undefined;
     const { scan, result, etag } = outcome;
     this.#isDeferred = result.kind === 'deferred';
-    if (this.#isDeferred) await this.#log.save();
+    // Of a text that may be an error, nothing is known that a restart would lose.
+    if (result.kind === 'deferred' && result.text === undefined) await this.#log.save();
     // Lines written from now on are new.
     if (result.kind === 'nothing') {
       await this.#endSkipping();

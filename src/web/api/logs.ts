@@ -26,7 +26,7 @@ export interface RouterLogSummary {
   readonly lossSince: string | null;
   /** Start of the last stored record; null until the agent has stored one since it started. */
   readonly position: { readonly file: string; readonly offset: number } | null;
-  /** Why its lines are not shipped although the router sends them: label `state` of `router_log_unshipped`; null = they are. */
+  /** Why its lines are not shipped although the router sends them: label `reason` of `router_log_unshipped`; null = they are. */
   readonly unshipped: { readonly state: string; readonly message: string } | null;
 }
 
