@@ -34,6 +34,7 @@ export {
   packCondensed,
   packLines,
   packQuickly,
+  readPackedSize,
   toPlainBody,
   unpackLines,
 } from './packed-lines.ts';

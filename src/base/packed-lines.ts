@@ -39,6 +39,9 @@ const UNPACKED_CHUNK_BYTES_MIN = 16 * 1024;
 const EXPANSION = 16;
 /** Limits the decompressed size of a batch: this program writes the batches, but the disk may damage them. */
 const BATCH_BYTES_MAX = 256 * 1024 * 1024;
+/** First bytes of what the codec gives, and the bytes of a dictionary's number, as RFC 8878 (section 3.1.1.1) has them. */
+const ZSTD_MAGIC = 0xfd2fb528;
+const DICTIONARY_BYTES = [0, 1, 2, 4];
 
 /** Lines without line feeds, with the forms in which they exist already. */
 export interface PackableLines extends Iterable<string> {
@@ -98,16 +101,32 @@ function boundOf(bytes: number): number {
   return bytes + (bytes >>> 8) + Math.max(0, (SMALL_BYTES - bytes) >>> 11) + CHUNK_BYTES_MIN;
 }
 
-/** Returns the lines of a body, in memory that may be its own. Throws, what the codec does or a `RangeError`, if it is damaged. */
-export function unpackLines(body: Uint8Array): LineTable {
+/** Returns the size of what the codec packed, as its bytes tell; `undefined` if they do not. */
+export function readPackedSize({ buffer, byteOffset, length }: Uint8Array): number | undefined {
+  const frame = Buffer.from(buffer, byteOffset, length);
+  const [descriptor = 0] = frame.subarray(4);
+  const isSingle = (descriptor & 0x20) !== 0;
+  const at = 5 + (isSingle ? 0 : 1) + (DICTIONARY_BYTES[descriptor & 3] ?? 0);
+  const width = 1 << (descriptor >> 6);
+  if (length < at + width || frame.readUInt32LE(0) !== ZSTD_MAGIC) return undefined;
+  if (width === 1) return isSingle ? frame[at] : undefined;
+  if (width === 2) return frame.readUInt16LE(at) + 256;
+  return width === 4 ? frame.readUInt32LE(at) : Number(frame.readBigUInt64LE(at));
+}
+
+/**
+ * Returns the lines of a body, in memory that may be its own. Throws, what the codec does or a `RangeError`, if it is damaged, or
+ * expands to more than `bytesMax`.
+ */
+export function unpackLines(body: Uint8Array, bytesMax = BATCH_BYTES_MAX): LineTable {
   if (body[0] === VERBATIM) return new LineTable(readVerbatim(body));
   const isCondensed = body[0] === CONDENSED;
+  const frame = isCondensed ? body.subarray(1) : body;
+  const bytes = readPackedSize(frame) ?? 0;
+  if (bytes > bytesMax) throw new RangeError(`The lines have ${bytes} bytes, and ${bytesMax} are allowed`);
   const chunkSize = Math.min(Math.max(body.length * EXPANSION, UNPACKED_CHUNK_BYTES_MIN), CHUNK_BYTES_MAX);
-  const bytes = zstdDecompressSync(isCondensed ? body.subarray(1) : body, {
-    chunkSize,
-    maxOutputLength: BATCH_BYTES_MAX,
-  });
-  return new LineTable(isCondensed ? expandLines(bytes, BATCH_BYTES_MAX) : bytes);
+  const unpacked = zstdDecompressSync(frame, { chunkSize, maxOutputLength: bytesMax });
+  return new LineTable(isCondensed ? expandLines(unpacked, bytesMax) : unpacked);
 }
 
 function readVerbatim({ buffer, byteOffset, length }: Uint8Array): Buffer {

@@ -1,4 +1,5 @@
-import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
+import { buffer } from 'node:stream/consumers';
+import { constants, createZstdCompress, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import {
   createSeededRandom,
@@ -6,6 +7,7 @@ import {
   packBytes,
   packLines,
   packQuickly,
+  readPackedSize,
   toPlainBody,
   unpackLines,
 } from '../../src/base/index.ts';
@@ -55,6 +57,21 @@ test('unpackLines() reads bodies that were packed with a larger window, as befor
     params: { [constants.ZSTD_c_compressionLevel]: 1, [constants.ZSTD_c_checksumFlag]: 1 },
   });
   expect(textsOf(body)).toEqual(text.split('\n'));
+});
+
+test('readPackedSize() tells what a body expands to, and unpackLines() expands none to more than its bound', async () => {
+  for (const bytes of [0, 1, 255, 256, 65_791, 65_792, 1_000_000]) {
+    const packed = packBytes(Buffer.alloc(bytes));
+    expect(readPackedSize(packed)).toBe(bytes);
+    expect(unpackLines(packed, Math.max(1, bytes)).memory).toHaveLength(bytes);
+    if (bytes > 1) expect(() => unpackLines(packed, bytes - 1)).toThrow(`have ${bytes} bytes, and ${bytes - 1} are`);
+    expect(readPackedSize(packed.subarray(0, 5))).toBeUndefined();
+  }
+  const stream = createZstdCompress();
+  stream.end(Buffer.alloc(1_000_000));
+  const silent = await buffer(stream);
+  expect(readPackedSize(silent)).toBeUndefined();
+  expect(() => unpackLines(silent, 999_999)).toThrow('999999');
 });
 
 test('unpackLines() throws for lines that are damaged', () => {

@@ -76,9 +76,10 @@ export function openClusterStore(options: ClusterStateOptions): ClusterState {
       }),
     onLeft: () =>
       logger.warn('A server of the engine does not answer; the next one is tried', { cluster: settings.name }),
-    onDamaged: (damaged) => {
+    onDamaged: ({ cause, ...damaged }) => {
       metrics.damagedRecords.inc(damaged.records);
-      logger.error('Records in the stream of the cluster are damaged; a sink does not get them', { ...damaged });
+      const error = renderErrorChain(cause);
+      logger.error('Records in the stream of the cluster are damaged; a sink does not get them', { ...damaged, error });
     },
     onFault: (fault: StoreError) =>
       logger.error('The stream of the cluster cannot be used', { error: renderErrorChain(fault) }),

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/index.ts';
 import { floorOf, parsePlace } from './cursor.ts';
-import type { ClusterLink } from './link.ts';
+import { type ClusterLink, KEYS_MAX } from './link.ts';
 import type { Subjects } from './subjects.ts';
 
 /** Dependencies of the janitor. */
@@ -83,7 +83,7 @@ export class Janitor {
   async purge(): Promise<void> {
     const { link, subjects, isOwner, isTight, sinks } = this.#options;
     if (!isOwner()) return;
-    const cursors = await link.listSubjects(subjects.stream, subjects.cursors);
+    const cursors = await link.listSubjects(subjects.stream, subjects.cursors, KEYS_MAX);
     const floors: number[] = [];
     for (const subject of cursors) {
       if (await this.#dropUnknown(subject)) continue;

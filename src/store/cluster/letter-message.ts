@@ -2,6 +2,7 @@ import type { MsgHdrs } from '@nats-io/transport-node';
 import { decodeObject, parseJson, readString, unpackLines } from '../../base/index.ts';
 import type { StoredLetter } from '../letters.ts';
 import type { IndexedLetter } from './letter-index.ts';
+import { LINES_BYTES_MAX } from './record-feed.ts';
 
 /** Size of a letter as counted against the limit. A message without it is the mark of a removal. */
 const BYTES_HEADER = 'Rx-Bytes';
@@ -50,7 +51,7 @@ export function renderLetter({ line, reason, code, router, component, timestamp,
 export function readLetter(payload: Uint8Array): LetterFields | undefined {
   let json: string;
   try {
-    json = unpackLines(payload).memory.toString();
+    json = unpackLines(payload, LINES_BYTES_MAX).memory.toString();
   } catch {
     return undefined;
   }

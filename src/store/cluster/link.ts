@@ -56,6 +56,10 @@ const RECONNECT_MS_MIN = 100;
 const RECONNECT_MS_MAX = 2000;
 /** Answers of the API to this program have a few hundred bytes; lists of subjects, up to a few megabytes. Bytes. */
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
+/** Subjects of one list: a fleet of 5000 routers has some hundred thousand. Together they may have as many bytes as an answer. */
+const SUBJECTS_MAX = 1_000_000;
+/** Logs of one router, its values, or the sinks of a cluster: at most a few hundred, and each of them is asked for. */
+export const KEYS_MAX = 10_000;
 /** Rate assumed for a slow line: unanswered bytes get this time before the server counts as silent. Bytes per millisecond. */
 const SLOW_LINE = 500;
 /** No such message. */
@@ -178,7 +182,12 @@ export class ClusterLink {
       throw cause instanceof StoreError ? cause : toAway(this.#toError(`No answer to ${request}`, cause));
     }
     if (reply.error) throw new ApiRefusal(reply.error.code, reply.error.text);
-    return reply.body ?? {};
+    if (reply.body) return reply.body;
+    // As an empty one it would say that nothing is stored.
+    throw new StoreError('broken', `The answer to ${request} cannot be read: it has ${reply.bytes} bytes`, {
+      disposition: 'retry',
+      hint: `An object in JSON of at most ${ANSWER_BYTES_MAX} bytes is expected: check that no other program writes to the stream`,
+    });
   }
 
   /** Reads the last message of a subject from the leader, never from a replica that may be behind. */
@@ -201,14 +210,19 @@ export class ClusterLink {
     }
   }
 
-  /** Lists the subjects of the stream that fit a filter, of which there are messages. */
-  async listSubjects(stream: string, filter: string): Promise<readonly string[]> {
+  /** Lists the subjects of the stream that fit a filter, of which there are messages. Rejects if there are more than `max`. */
+  async listSubjects(stream: string, filter: string, max = SUBJECTS_MAX): Promise<readonly string[]> {
     const found: string[] = [];
+    let bytes = 0;
     for (;;) {
       // The server gives out 100,000 at a time.
       const page = await this.ask(`STREAM.INFO.${stream}`, { subjects_filter: filter, offset: found.length });
       const names = Object.keys(decodeObject(decodeObject(page['state'])?.['subjects']) ?? {});
-      found.push(...names);
+      for (const name of names) {
+        found.push(name);
+        bytes += name.length;
+      }
+      if (found.length > max || bytes > ANSWER_BYTES_MAX) throw toCrowded(stream, filter, max);
       if (names.length === 0 || found.length >= Number(page['total'] ?? 0)) return found;
     }
   }
@@ -305,9 +319,17 @@ export function toAway(cause: unknown): StoreError {
   });
 }
 
+function toCrowded(stream: string, filter: string, max: number): StoreError {
+  const bound = `${max} subjects, or ${ANSWER_BYTES_MAX} bytes of them`;
+  return new StoreError('broken', `The stream ${stream} has more than ${bound}, below ${filter}`, {
+    disposition: 'operator',
+    hint: 'Another program writes to the stream: take the permission away from it, and purge its subjects',
+  });
+}
+
 /** An answer of the server. */
 interface Reply {
-  readonly isEmpty: boolean;
+  readonly bytes: number;
   /** Its object; `undefined` if it is none. */
   readonly body: Readonly<Record<string, unknown>> | undefined;
   readonly error: { readonly code: number; readonly text: string } | undefined;
@@ -315,7 +337,7 @@ interface Reply {
 
 function toReply(data: Uint8Array): Reply {
   const body = decode(data);
-  return { isEmpty: data.length === 0, body, error: readError(body) };
+  return { bytes: data.length, body, error: readError(body) };
 }
 
 function decode(data: Uint8Array): Reply['body'] {
@@ -331,8 +353,8 @@ function readError(answer: Reply['body']): Reply['error'] {
 }
 
 /** Reads the answer of a stream; an empty one is that to a message of a batch that goes on. */
-function toPublishAnswer({ isEmpty, body, error }: Reply): PublishAnswer {
-  if (isEmpty) return { kind: 'stored', seq: 0 };
+function toPublishAnswer({ bytes, body, error }: Reply): PublishAnswer {
+  if (bytes === 0) return { kind: 'stored', seq: 0 };
   if (error) return { kind: 'refused', ...error };
   const seq = body?.['seq'];
   if (typeof seq === 'number' && Number.isSafeInteger(seq) && seq > 0) return { kind: 'stored', seq };

@@ -11,6 +11,12 @@ export const RECORDS_HEADER = 'Rx-Records';
 /** Header with the time of a commit, by the clock of the replica that made it. Milliseconds since the Unix epoch. */
 export const TIME_HEADER = 'Rx-Time';
 
+/**
+ * Records of a message, or a letter, when they are unpacked: steps with more become several messages, and what has more all the same
+ * is not unpacked. A usual step of a long log has a third of it, a record at most a few hundred kilobytes. Bytes.
+ */
+export const LINES_BYTES_MAX = 8 * 1024 * 1024;
+
 /** Records of one step of one log, as the stream holds them. */
 export class RecordMessage {
   /** Number of the message in the stream. */
@@ -24,7 +30,8 @@ export class RecordMessage {
   readonly #body: Uint8Array;
   /** True once it was told that records of it cannot be read. */
   isReported = false;
-  #lines: LineTable | 'damaged' | undefined;
+  #lines: LineTable | undefined;
+  #fault: unknown;
 
   constructor(
     about: Pick<RecordMessage, 'seq' | 'router' | 'component' | 'records' | 'committedMs' | 'step'>,
@@ -51,17 +58,25 @@ export class RecordMessage {
 
   /** The records; `undefined` in a damaged message. */
   get lines(): LineTable | undefined {
-    this.#lines ??= this.#unpack();
-    return this.#lines === 'damaged' ? undefined : this.#lines;
+    if (this.#fault === undefined) this.#lines ??= this.#unpack();
+    return this.#lines;
   }
 
-  #unpack(): LineTable | 'damaged' {
+  /** Why there are no records, once somebody has looked for them. */
+  get fault(): unknown {
+    return this.#fault;
+  }
+
+  #unpack(): LineTable | undefined {
     try {
-      return unpackLines(this.#body);
-    } catch {
+      const lines = unpackLines(this.#body, LINES_BYTES_MAX);
+      if (lines.length === this.records) return lines;
+      this.#fault = new RangeError(`The message has ${lines.length} records, and says ${this.records}`);
+    } catch (cause) {
       // The stream has a checksum of its own: somebody else has written this.
-      return 'damaged';
+      this.#fault = cause;
     }
+    return undefined;
   }
 }
 

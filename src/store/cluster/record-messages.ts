@@ -1,6 +1,6 @@
-import { packBytes, toPlainBody, unpackLines } from '../../base/index.ts';
+import { packBytes, readPackedSize, toPlainBody, unpackLines } from '../../base/index.ts';
 import type { ClusterLink, Message } from './link.ts';
-import { RECORDS_HEADER, TIME_HEADER } from './record-feed.ts';
+import { LINES_BYTES_MAX, RECORDS_HEADER, TIME_HEADER } from './record-feed.ts';
 
 /** Allowance for the headers of a message. Bytes. */
 const HEADERS_BYTES = 2048;
@@ -22,7 +22,7 @@ export function readPayloadMax({ connection }: Pick<ClusterLink, 'connection'>):
   return (connection?.info?.max_payload ?? PAYLOAD_BYTES) - HEADERS_BYTES;
 }
 
-/** Makes messages of the records of a step: one, or as few as the server takes. */
+/** Makes messages of the records of a step: one, or a few as the server takes and readers unpack them. */
 export function toRecordMessages(
   subject: string,
   { body: packed, records, committedMs }: PackedRecords,
@@ -34,13 +34,18 @@ export function toRecordMessages(
   const toMessage = (payload: Uint8Array, count: number): Message => {
     return { subject, payload, words: [RECORDS_HEADER, String(count), TIME_HEADER, time] };
   };
-  if (body.length <= bytesMax) return [toMessage(body, records)];
-  const split = (texts: readonly string[]): Message[] => {
-    const payload = packBytes(texts.join('\n'));
-    if (payload.length <= bytesMax || texts.length === 1) return [toMessage(payload, texts.length)];
-    const half = Math.ceil(texts.length / 2);
-    return [...split(texts.slice(0, half)), ...split(texts.slice(half))];
-  };
+  // All that this program packs tells its size.
+  if (body.length <= bytesMax && (readPackedSize(body) ?? 0) <= LINES_BYTES_MAX) return [toMessage(body, records)];
   const table = unpackLines(body);
-  return split(Array.from({ length: table.length }, (_, index) => table.at(index)?.text ?? ''));
+  const split = (from: number, to: number): Message[] => {
+    const lines = table.memory.subarray(table.startOf(from), table.endOf(to - 1));
+    const isOne = to - from === 1;
+    if (lines.length <= LINES_BYTES_MAX || isOne) {
+      const payload = packBytes(lines);
+      if (payload.length <= bytesMax || isOne) return [toMessage(payload, to - from)];
+    }
+    const middle = from + Math.ceil((to - from) / 2);
+    return [...split(from, middle), ...split(middle, to)];
+  };
+  return split(0, table.length);
 }

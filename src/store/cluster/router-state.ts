@@ -1,4 +1,4 @@
-import type { ClusterLink, StoredMessage } from './link.ts';
+import { type ClusterLink, KEYS_MAX, type StoredMessage } from './link.ts';
 import type { Subjects } from './subjects.ts';
 
 /** State of a router in the stream besides its records, as read from the stream's leader. */
@@ -21,7 +21,7 @@ export async function readRouterState(
   const { stream } = subjects;
   const lists = subjects
     .stateOf(router)
-    .map(async (filter) => (filter.endsWith('*') ? await link.listSubjects(stream, filter) : [filter]));
+    .map(async (filter) => (filter.endsWith('*') ? await link.listSubjects(stream, filter, KEYS_MAX) : [filter]));
   const names = (await Promise.all(lists)).flat();
   const found = await Promise.all(names.map((subject) => link.readLast(stream, subject)));
   const messages = found.filter((message) => message !== undefined);

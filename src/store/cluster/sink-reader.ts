@@ -33,6 +33,7 @@ export interface DamagedRecords {
   readonly router: string;
   readonly component: string;
   readonly records: number;
+  readonly cause: unknown;
 }
 
 /** A message of the stream, as it was when it was read. */
@@ -40,6 +41,8 @@ export type KnownMessage = Pick<RecordMessage, 'seq' | 'step'>;
 
 /** Messages of unwanted logs that one slice passes over at most. */
 const PASSED_MAX = 1000;
+/** Messages that cannot be read, as far as one slice passes over them: to find that out takes a few milliseconds each. */
+const DAMAGED_MAX = 16;
 
 /**
  * Serves one sink from the stream, at one replica at a time: reads ahead from its cursor, which is a message that only its
@@ -154,14 +157,18 @@ export class SinkReader {
     const [place, feed] = [this.#place, this.#feed];
     if (!place || !feed) return undefined;
     if (feed.fault && feed.held.length === 0) throw feed.fault;
+    let damaged = 0;
     const slice = collectSlice(
       {
         batches: feed.held,
         isComplete: feed.isCaughtUp,
         skippedMax: PASSED_MAX,
         numberOf: ({ seq }) => seq,
-        linesOf: (message) => message,
-        onMissing: (message, records) => this.#reportDamaged(message, records),
+        linesOf: (message) => (damaged < DAMAGED_MAX ? message : undefined),
+        onMissing: (message, records) => {
+          damaged++;
+          this.#reportDamaged(message, records);
+        },
       },
       place,
       bounds,
@@ -179,8 +186,8 @@ export class SinkReader {
   #reportDamaged(message: RecordMessage, records: number): void {
     if (message.isReported) return;
     message.isReported = true;
-    const { router, component } = message;
-    this.#options.onDamaged?.({ router, component, records });
+    const { router, component, fault } = message;
+    this.#options.onDamaged?.({ router, component, records, cause: fault });
   }
 
   /**

@@ -5,7 +5,7 @@ import type { SinkPlace } from '../sink-place.ts';
 import { ClusterLetters } from './cluster-letters.ts';
 import { CommitQueue } from './commit-queue.ts';
 import { parsePlace } from './cursor.ts';
-import { ClusterLink, type Engine, type StoredMessage, toEngine } from './link.ts';
+import { ClusterLink, type Engine, KEYS_MAX, type StoredMessage, toEngine } from './link.ts';
 import { checkClusterStream } from './stream.ts';
 import { Subjects } from './subjects.ts';
 
@@ -100,7 +100,7 @@ export interface SinkCursor {
 
 /** Reads the cursors of all sinks. */
 export async function readCursors({ link, subjects }: TransferSession): Promise<readonly SinkCursor[]> {
-  const names = await link.listSubjects(subjects.stream, subjects.cursors);
+  const names = await link.listSubjects(subjects.stream, subjects.cursors, KEYS_MAX);
   const stored = await Promise.all(names.map((subject) => link.readLast(subjects.stream, subject)));
   return stored.flatMap((message): SinkCursor[] => {
     if (!message) return [];

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { connect, headers } from '@nats-io/transport-node';
 import { describe, expect, test, vi } from 'vitest';
-import { createSystemClock } from '../../../src/base/index.ts';
+import { createSystemClock, packLines } from '../../../src/base/index.ts';
 import { initCluster, withClusterLetters } from '../../../src/store/index.ts';
 import { createClusterLettersBench } from '../../support/letters-bench.ts';
 import { openNatsServer } from '../../support/sinks/nats-server.ts';
@@ -98,7 +98,7 @@ withPrograms(['nats-server'], describe)('dead letters of several replicas', LIMI
     expect((await bench.server.read('RXD_test')).filter(({ text }) => text !== '')).toEqual([]);
   });
 
-  test('a message that somebody else wrote is no letter, and one that is damaged is dropped and counted', async () => {
+  test('a message that somebody else wrote is no letter, and one that is damaged or expands to too much is dropped and counted', async () => {
     await using bench = await createClusterLettersBench();
     const onDropped = vi.fn();
     await using opened = await bench.open({ onDropped });
@@ -111,9 +111,11 @@ withPrograms(['nats-server'], describe)('dead letters of several replicas', LIMI
     connection.publish('rxd.test.a.2', 'no letter');
     connection.publish('rxd.test.too.many.words', 'no letter', { headers: about });
     connection.publish('rxd.test.a.3', 'damaged', { headers: about });
+    const long = { version: 1, atMs: 7, reason: '', line: 'x'.repeat(9 * 1024 * 1024) };
+    connection.publish('rxd.test.a.4', packLines([JSON.stringify(long)]), { headers: about });
     await connection.drain();
     expect(uidsOf(await letters.list({ limit: 10 }))).toEqual(['1']);
-    expect(onDropped.mock.calls).toEqual([['a', 1]]);
+    expect(onDropped.mock.calls).toEqual([['a', 2]]);
     expect(letters.counts()).toEqual(new Map([['a', 1]]));
   });
 

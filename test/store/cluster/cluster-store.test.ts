@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { buffer } from 'node:stream/consumers';
+import { createZstdCompress, zstdCompressSync } from 'node:zlib';
 import { DiscardPolicy, RetentionPolicy, type StreamConfig } from '@nats-io/jetstream';
 import { describe, expect, test, vi } from 'vitest';
-import { createSystemClock, renderErrorChain, Secret } from '../../../src/base/index.ts';
+import { createSystemClock, packLines, renderErrorChain, Secret } from '../../../src/base/index.ts';
 import { ClusterStore, type ClusterStoreOptions, initCluster, StoreError } from '../../../src/store/index.ts';
 import { openNatsServer } from '../../support/sinks/nats-server.ts';
 import { type ClusterBench, createClusterBench, toOpenStore } from '../../support/store-bench.ts';
@@ -12,6 +14,8 @@ import { waitFor } from '../../support/wait-for.ts';
 
 /** Restarts of a server take a second or two. */
 const LIMIT = { timeout: 40_000 };
+const MIB = 1024 * 1024;
+type DamagedRecords = Parameters<NonNullable<ClusterStoreOptions['onDamaged']>>[0];
 
 /** The records in the stream, in its order, and the subjects of everything that is no record. */
 async function readStream({ server }: ClusterBench) {
@@ -235,11 +239,70 @@ withPrograms(['nats-server'], describe)('ClusterStore and others of its cluster'
     await connection.close();
     await opened.store.commit(commitOf(['1'], 'p1'));
     expect(await opened.take('a', 1)).toEqual(['1']);
-    const about = { router: 'plant-7', component: 'network' };
+    const about = { router: 'plant-7', component: 'network', cause: expect.anything() };
     expect(damaged).toEqual([
       { ...about, records: 7 },
       { ...about, records: 1 },
     ]);
+  });
+
+  test('gives out no records that expand to more than a step has, or are others than announced, and says why', async () => {
+    await using bench = await createClusterBench();
+    const damaged: DamagedRecords[] = [];
+    await using opened = await bench.open({ onDamaged: (one) => void damaged.push(one) });
+    const { connect, headers } = await import('@nats-io/transport-node');
+    const connection = await connect({ servers: bench.server.url });
+    const words = headers();
+    words.set('Rx-Records', '1');
+    words.set('Rx-Time', '1');
+    const write = (body: Uint8Array) =>
+      connection.request('rx.test.rec.plant-7.network', body, { headers: words, timeout: 5000 });
+    // Less than a kilobyte, and one that does not tell its size.
+    const large = zstdCompressSync(Buffer.alloc(9 * MIB));
+    const stream = createZstdCompress();
+    stream.end(Buffer.alloc(9 * MIB));
+    const silent = await buffer(stream);
+    for (let count = 0; count < 19; count++) await write(large);
+    for (const body of [silent, packLines(['1', '2'])]) await write(body);
+    await connection.close();
+    await opened.store.commit(commitOf(['3'], 'p1'));
+    // One slice looks at a few of them only, although all are here.
+    await vi.waitFor(async () => {
+      expect(await opened.next('a')).toMatchObject({ lines: [] });
+      expect(damaged).toHaveLength(16);
+    });
+    expect(await opened.take('a', 1)).toEqual(['3']);
+    expect(damaged.map(({ cause }) => String(cause))).toEqual([
+      ...Array.from({ length: 19 }, () => 'RangeError: The lines have 9437184 bytes, and 8388608 are allowed'),
+      expect.stringContaining('larger than 8388608 bytes'),
+      'RangeError: The message has 2 records, and says 1',
+    ]);
+  });
+
+  test('stores a step whose records expand to more than a reader unpacks as several messages, in one commit', async () => {
+    await using bench = await createClusterBench();
+    await using opened = await bench.open();
+    const records = Array.from({ length: 20 }, (_, index) => `${index}${'x'.repeat(MIB)}`);
+    await opened.store.commit(commitOf(records, 'p1'));
+    const stored = await bench.server.read('RX_test');
+    expect(stored.filter(({ subject }) => subject.startsWith('rx.test.rec.'))).toHaveLength(4);
+    expect(new Set(stored.map(({ batch }) => batch)).size).toBe(1);
+    expect(await opened.take('a', 20)).toEqual(records);
+  });
+
+  test('opens no router of which somebody has stored more values than a router has, and says where they are', async () => {
+    await using bench = await createClusterBench();
+    await using opened = await bench.open({ routers: [] });
+    const { connect } = await import('@nats-io/transport-node');
+    const connection = await connect({ servers: bench.server.url });
+    for (let key = 0; key <= 10_000; key++) connection.publish(`rx.test.val.plant-7.${key}`, 'x');
+    await connection.request('rx.test.val.plant-7.last', 'x');
+    await connection.close();
+    await expect(opened.store.openRouter('plant-7')).rejects.toThrow(
+      /The stream RX_test has more than 10000 subjects, .* below rx\.test\.val\.plant-7\.\*/,
+    );
+    await opened.store.openRouter('plant-8');
+    await opened.store.commit({ ...commitOf(['1'], 'p1'), router: 'plant-8' });
   });
 
   test('purges what every sink has and none may get again, at one replica', async () => {

@@ -68,3 +68,20 @@ test('ClusterLink gives what was sent over a slow line time to arrive before it 
   expect(await advanceUntil(link.ask('INFO'), clock, 10)).toEqual({ name: 'working' });
   await link.close();
 });
+
+test('ClusterLink takes an answer that it cannot read for no empty list of subjects, and lists only as many as it can hold', async () => {
+  const page = Object.fromEntries(Array.from({ length: 400 }, (_, index) => [`rx.test.cur.${index}`, 1]));
+  await using server = await openScriptedNatsServer((subject) =>
+    subject.endsWith('STRANGE') ? [] : { total: 1e9, state: { subjects: page } },
+  );
+  const link = new ClusterLink({ ...client, servers: [server.url] }, () => {});
+  await expect(link.listSubjects('STRANGE', 'rx.test.cur.*')).rejects.toMatchObject({
+    code: 'broken',
+    message: 'The answer to STREAM.INFO.STRANGE cannot be read: it has 2 bytes',
+  });
+  await expect(link.listSubjects('LONG', 'rx.test.cur.*', 1000)).rejects.toMatchObject({
+    code: 'broken',
+    message: expect.stringContaining('LONG has more than 1000 subjects'),
+  });
+  await link.close();
+});
