@@ -30,8 +30,8 @@ export type HelloFault = 'reset' | 'alert' | 'silence';
 const HELLO_MS_MAX = 5000;
 /** Of an alert, which is the whole answer of a server that cannot make sense of the first message. */
 const ALERT_BYTES = 7;
-/** Time for a whole connection of a client that has no limit of its own. Milliseconds. */
-const CONNECT_MS_MAX = 10_000;
+/** Time for a whole connection. The limits of requests are shorter; this one frees what nobody waits for any more. Milliseconds. */
+const CONNECT_MS_MAX = 60_000;
 
 const FAULTS: Readonly<Record<HelloFault, string>> = {
   reset: 'ended the connection at',
@@ -130,7 +130,7 @@ async function attempt(
   }
 }
 
-/** Opens the connections of a client of undici that has no limit of time for them, each within 10 s. */
+/** Opens the connections of a client of undici that has no limit of time for them, each within a minute. */
 export function createConnector(clock: Clock, tls: ClientTls = {}): buildConnector.connector {
   return toConnector(async (target) => {
     using deadline = openDeadline(clock, CONNECT_MS_MAX);
