@@ -98,6 +98,8 @@ export class FileReader {
       const attempt = this.#createAttempt(request, refuted);
       try {
         const result = await this.#download(request, attempt, signal);
+        // Not before: a file that only begins like another one is begun as that one first.
+        if (result.kind === 'taken' && request.stamp === undefined) this.#log.memory.text = undefined;
         if (attempt.isUnchanged) {
           this.#log.noteEtag(attempt.etag, attempt.candidates[0]?.off);
           return { kind: 'unchanged' };
@@ -279,7 +281,6 @@ export class FileReader {
 
   #start({ name, stamp }: FileRequest, candidate: LogFile): ScanStart {
     const log = this.#log;
-    if (stamp === undefined) log.memory.text = undefined;
     // The beginning of the file may just have shown the zone.
     log.alignTimes();
     const { position, view, memory, component, observedMs } = log;

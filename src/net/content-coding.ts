@@ -20,6 +20,8 @@ export class ContentCodingError extends CodedError<'unknown' | 'invalid'> {
 
 /** Layers of codings; servers apply one, and each further one multiplies the work. */
 const LAYERS_MAX = 2;
+/** By this much, what is between two layers may exceed what comes out: a few kilobytes may stand for hours of decoding to nothing. Bytes. */
+const BETWEEN_BYTES_MAX = 1 << 20;
 /** Window of zstd that a decoder has to support (RFC 8878): 8 MiB. */
 const ZSTD_WINDOW_LOG = 23;
 
@@ -49,12 +51,25 @@ export async function* decodeContent(
   const codings = listCodings(header);
   let pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array> = body;
   if (codings.length > LAYERS_MAX) throw fail('unknown', header);
-  for (const coding of codings.toReversed()) {
+  let givenBytes = 0;
+  const bounded = async function* (between: AsyncIterable<Uint8Array>) {
+    let bytes = 0;
+    for await (const piece of between) {
+      bytes += piece.length;
+      if (bytes > givenBytes + BETWEEN_BYTES_MAX) throw fail('invalid', header);
+      yield piece;
+    }
+  };
+  for (const [index, coding] of codings.toReversed().entries()) {
     const create = DECODERS.get(coding);
     if (!create) throw fail('unknown', header);
-    pieces = decodeLayer(pieces, create, header);
+    const layer = decodeLayer(pieces, create, header);
+    pieces = index < codings.length - 1 ? bounded(layer) : layer;
   }
-  yield* pieces;
+  for await (const piece of pieces) {
+    givenBytes += piece.length;
+    yield piece;
+  }
 }
 
 async function* decodeLayer(

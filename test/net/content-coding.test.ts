@@ -1,8 +1,9 @@
-import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
+import { brotliCompressSync, constants, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { ContentCodingError, decodeContent, isCoded, readBounded, renderHeader } from '../../src/net/index.ts';
 
 const never = new AbortController().signal;
+const QUICK = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } };
 const TEXT = 'a line of a log\n'.repeat(5000);
 
 async function* inPieces(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
@@ -70,6 +71,32 @@ test('decodeContent() leaves the body when its reader has enough, long before th
   expect({ length: bytes.length, isCut }).toEqual({ length: 1000, isCut: true });
   await expect.poll(() => isLeft).toBe(true);
   expect(given).toBeLessThan(bomb.length);
+});
+
+test('decodeContent() ends a body of two layers that expands between them, and gives nothing', async () => {
+  // A gzip file of nothing but empty blocks, the last one of which says so: valid, and empty.
+  const emptyBlock = Buffer.from([0, 0, 0, 0xff, 0xff]);
+  const blocks = Buffer.alloc(emptyBlock.length << 20, emptyBlock);
+  const inner = Buffer.concat([
+    gzipSync('').subarray(0, 10),
+    blocks,
+    Buffer.from([1, 0, 0, 0xff, 0xff]),
+    Buffer.alloc(8),
+  ]);
+  await expect(decode(brotliCompressSync(inner, QUICK), 'gzip, br')).rejects.toMatchObject({ code: 'invalid' });
+});
+
+test('decodeContent() decodes two layers to much more than stands between them, and to much less', async () => {
+  const much = Buffer.alloc(20 << 20, 'x');
+  const { bytes } = await readBounded(
+    decodeContent([brotliCompressSync(gzipSync(much), QUICK)], 'gzip, br'),
+    much.length,
+    never,
+  );
+  expect(bytes.equals(much)).toBe(true);
+  const stored = gzipSync(much, { level: 0 });
+  const same = await readBounded(decodeContent([brotliCompressSync(stored, QUICK)], 'gzip, br'), much.length, never);
+  expect(same.bytes.equals(much)).toBe(true);
 });
 
 test('decodeContent() throws what its body throws, as it is', async () => {

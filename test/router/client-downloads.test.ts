@@ -20,6 +20,29 @@ describe('downloads', () => {
   });
 
   test.each([
+    ['"caf\xE9"', '"caf\xE9"'],
+    ['"a\u0001b"', undefined],
+    ['"a\u0000b"', undefined],
+  ])('RouterClient.readLog() tells an entity tag that can be sent back, and no other: %j', async (sent, told) => {
+    await using bench = await openRouter((request) => {
+      request.socket.write(Buffer.from(`HTTP/1.1 200 OK\r\nETag: ${sent}\r\nContent-Length: 2\r\n\r\nok`, 'latin1'));
+    });
+    let known: string | undefined;
+    for (let look = 0; look < 2; look++) {
+      await bench.client.readLog(
+        NAME,
+        never,
+        async (body, _start, { etag }) => {
+          known = etag;
+          return readAll(body);
+        },
+        { unlessEtag: known },
+      );
+    }
+    expect(known).toBe(told);
+  });
+
+  test.each([
     [404, { code: 'http', disposition: 'skip', isAnswered: true }],
     [403, { code: 'auth', disposition: 'operator', isAnswered: true }],
     [500, { code: 'http', disposition: 'retry', isAnswered: true }],

@@ -39,6 +39,8 @@ export type ConsumeDownload<T> = (body: AsyncIterable<Uint8Array>, start: number
 
 /** A longer entity tag is not kept. Characters. */
 const ETAG_LENGTH_MAX = 256;
+/** What can be sent back: a request with a control character in a header is refused here, before it is sent. */
+const ETAG = /^[\x20-\x7e\x80-\xff]+$/;
 /**
  * Returns the offset of the first byte of a partial answer; `undefined` unless it is the range that was asked for. With a content
  * encoding, it is a range of the encoded bytes.
@@ -66,7 +68,7 @@ export function decodeFacts({ statusCode, headers }: AnswerHead): DownloadFacts 
   const fileBytes =
     encoding === undefined && typeof length === 'string' && /^\d{1,15}$/.test(length) ? Number(length) : undefined;
   return {
-    etag: typeof etag === 'string' && etag.length <= ETAG_LENGTH_MAX ? etag : undefined,
+    etag: typeof etag === 'string' && etag.length <= ETAG_LENGTH_MAX && ETAG.test(etag) ? etag : undefined,
     dateMs: parseHttpDate(date),
     isPartial,
     fileBytes,

@@ -318,3 +318,20 @@ test('files that begin with the same line without a time have different uids, ho
   expect(messagesOf(records).filter((message) => message === '}')).toHaveLength(2);
   expect(new Set(records.map(({ uid }) => uid)).size).toBe(74);
 });
+
+test('a log without times whose files all begin with the same line goes on behind each rotation', async () => {
+  const file = (...lines: string[]) => ['=== started ===', ...lines, ''].join('\n');
+  await using bench = await openFileBench(new Map([['network/current', file('one')]]));
+  const records = await bench.reader.turnsFor(2 * MINUTE_MS);
+  for (const [stamp, before, after] of [
+    ['12:03:00', 'one', 'two'],
+    ['12:06:00', 'two', 'three'],
+  ] as const) {
+    bench.files.set(`network/log-2026-11-21-${stamp}`, file(before));
+    bench.files.set('network/current', file(after));
+    records.push(...(await bench.reader.turnsFor(2 * MINUTE_MS)));
+  }
+  const banner = '=== started ===';
+  expect(messagesOf(records)).toEqual([banner, 'one', banner, 'two', banner, 'three']);
+  expect(new Set(records.map(({ uid }) => uid)).size).toBe(6);
+});
