@@ -21,6 +21,9 @@ interface Parser {
 /** Interim answers (1xx) before a final one. Each is no longer than the headers of an answer may be. */
 const INTERIM_MAX = 16;
 const CONTENT_LENGTH = 'content-length';
+const BLANK = 0x20;
+/** Of a name in a message. Characters. */
+const NAME_LENGTH_MAX = 60;
 /** Code of llhttp for an answer that ends too early. */
 const EARLY_END = 14;
 /**
@@ -50,9 +53,15 @@ export function correctParser(socket: Socket): void {
   prototype.onHeaderValue = function (piece) {
     // The name is the last one, or the one before the first pieces of the value.
     const name = this.headers[(this.headers.length - 1) & ~1];
+    if (name?.at(-1) === BLANK) {
+      // Such a name would not be recognised, and a body taken for the next answer.
+      const message = `A blank behind the name of the header ${name.toString('latin1').trim().slice(0, NAME_LENGTH_MAX)}`;
+      this.socket.destroy(new errors.HTTPParserError(message));
+      return -1;
+    }
     const isLength = name?.length === CONTENT_LENGTH.length && name.toString('latin1').toLowerCase() === CONTENT_LENGTH;
     // llhttp sees to it that blanks are at the ends only.
-    return onHeaderValue.call(this, isLength ? Buffer.from(piece.filter((byte) => byte !== 0x20)) : piece);
+    return onHeaderValue.call(this, isLength ? Buffer.from(piece.filter((byte) => byte !== BLANK)) : piece);
   };
   prototype.onHeadersComplete = function (status, isUpgrade, isKept) {
     this.interim = status < 200 ? (this.interim ?? 0) + 1 : 0;

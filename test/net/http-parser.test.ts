@@ -73,7 +73,14 @@ test.for([
     `${OK}Content-Length: 30\r\nConnection: close\r\n\r\n${BODY}`,
     'The answer ended behind 7 of the 30 bytes that its Content-Length announces',
   ],
+  [
+    'a blank behind the name of its length',
+    `HTTP/1.1 304 Not Modified\r\nContent-Length : 41\r\n\r\n${OK}Content-Length: 4\r\n\r\nEVIL`,
+    'A blank behind the name of the header Content-Length',
+  ],
   ['interim answers without end', INTERIM.repeat(100), 'More than 16 interim answers (status 100)'],
 ] as const)('an answer with %s is refused, and the header is named', async ([, answer, named]) => {
-  for (const message of await askTwice(answer, false)) expect(message).toContain(named);
+  for (const isSplit of [false, true]) {
+    for (const message of await askTwice(answer, isSplit)) expect(message).toContain(named);
+  }
 });
