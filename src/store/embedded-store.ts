@@ -26,7 +26,7 @@ import { RecentLines, type RecentRecords } from './recent-lines.ts';
 import { keepRouters, type Transact } from './router-absences.ts';
 import { checkValue, readValue, writeValue } from './router-tables.ts';
 import { finishRebuild, rebuildDatabase } from './salvage.ts';
-import { openState, STATE_FILE, touch } from './schema.ts';
+import { openCurrent, openState, STATE_FILE, touch } from './schema.ts';
 import { DamagedBatch, SpoolTable } from './spool-table.ts';
 import { compact, DISK_RESERVE_BYTES, hasReserve, isEmptyFile, makeFolder, type SqliteFile } from './sqlite-file.ts';
 
@@ -111,7 +111,7 @@ export class EmbeddedStore implements Store, Disposable {
 
   #openOrRebuild(): Opened {
     try {
-      return this.#open();
+      return openCurrent(this.#path, () => this.#open(), this.#options.onOlder);
     } catch (cause) {
       if (!isDamage(cause)) throw cause;
       return this.#rebuild();

@@ -2,7 +2,7 @@ import { existsSync, renameSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { unpackLines } from '../base/index.ts';
 import type { BatchEntry } from './spool-batches.ts';
-import { DATABASE_SUFFIXES, type Row, removeDatabase, type SqliteFile } from './sqlite-file.ts';
+import { type Row, removeDatabase, renameDatabase, type SqliteFile } from './sqlite-file.ts';
 
 /** Limit of the damaged rows skipped; each costs a search in the tree. */
 const FAULTS_MAX = 1000;
@@ -43,22 +43,17 @@ export function rebuildDatabase(file: string, openEmpty: (file: string) => Sqlit
 /** Completes a rebuild that was interrupted by a crash, or by an error. Returns true if there was one. */
 export function finishRebuild(file: string): boolean {
   if (!existsSync(`${file}${FINISHED}`)) return false;
-  moveAside(file);
+  renameDatabase(file, `${file}${DAMAGED}`);
   renameSync(`${file}${FINISHED}`, file);
   return true;
 }
 
 /** Renames a database so that it can be examined, replacing one moved aside earlier; returns its new name. */
 export function putAside(file: string): string {
-  removeDatabase(`${file}${DAMAGED}`);
-  moveAside(file);
-  return `${file}${DAMAGED}`;
-}
-
-function moveAside(file: string): void {
-  for (const suffix of DATABASE_SUFFIXES) {
-    if (existsSync(`${file}${suffix}`)) renameSync(`${file}${suffix}`, `${file}${DAMAGED}${suffix}`);
-  }
+  const aside = `${file}${DAMAGED}`;
+  removeDatabase(aside);
+  renameDatabase(file, aside);
+  return aside;
 }
 
 function salvage(file: string, fresh: SqliteFile): number {
@@ -131,7 +126,7 @@ function copyValues(damaged: DatabaseSync, fresh: SqliteFile): void {
   }
 }
 
-/** Yields the rows of a query up to the first one that cannot be read; none of a table that an older format does not have. */
+/** Yields the rows of a query up to the first one that cannot be read; none of a damaged table. */
 function* readWhilePossible(database: DatabaseSync, query: string): Generator<Row> {
   try {
     yield* database.prepare(query).iterate();
@@ -182,7 +177,7 @@ function readEntry(database: DatabaseSync, batch: number): Pick<BatchEntry, 'rou
       return { router: String(router), component: String(component), committedMs: Number(committedMs) };
     }
   } catch {
-    // A damaged page, or a format without this table.
+    // A damaged page.
   }
   return { router: '', component: '', committedMs: 0 };
 }
