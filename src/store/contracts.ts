@@ -1,4 +1,5 @@
 import type { Completion, FactsCommit, LogCommit, Slice, SliceBounds } from '../model/index.ts';
+import type { Rebuilt } from './rebuild.ts';
 
 export type { FactsCommit, LogCommit } from '../model/index.ts';
 
@@ -32,11 +33,8 @@ export interface EmbeddedStoreOptions {
    * database, and throws until it can. Default false.
    */
   readonly canWait?: boolean | undefined;
-  /**
-   * Called after a damaged database has been rebuilt, with the number of undelivered records saved. Default: not
-   * reported.
-   */
-  readonly onRebuilt?: ((rebuilt: { readonly recordsSaved: number; readonly damagedFile: string }) => void) | undefined;
+  /** Called after a damaged database has been rebuilt from what could be read. Default: not reported. */
+  readonly onRebuilt?: ((rebuilt: Rebuilt) => void) | undefined;
   /** Called when a database of an older format was put aside, so that everything starts anew. Default: it is refused. */
   readonly onOlder?: ((older: OlderState) => void) | undefined;
   /** Called when the database file existed and was empty, so that everything starts anew. Default: not reported. */

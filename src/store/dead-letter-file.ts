@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { OlderState } from './contracts.ts';
 import { isDamage, isDiskFault, StoreError, toAbsent, toStoreError } from './errors.ts';
-import { putAside } from './salvage.ts';
+import { putAside } from './rebuild.ts';
 import { ensureFormat, type FileFormat, openCurrent } from './schema.ts';
 import { isEmptyFile, makeFolder, SqliteFile } from './sqlite-file.ts';
 

@@ -23,13 +23,14 @@ const STATE_FORMAT: FileFormat = {
       router TEXT NOT NULL, component TEXT NOT NULL, position TEXT NOT NULL,
       PRIMARY KEY (router, component)
     ) WITHOUT ROWID, STRICT;
+    -- What a rebuild copies has numbered rows, and an index that names them where the table is damaged.
     CREATE TABLE spool (batch INTEGER PRIMARY KEY AUTOINCREMENT, records INTEGER NOT NULL, body BLOB NOT NULL) STRICT;
     -- Metadata of the batches in the spool without the bodies: a million of these rows can be scanned quickly.
     CREATE TABLE batch (
       id INTEGER PRIMARY KEY, router TEXT NOT NULL, component TEXT NOT NULL, committed_ms INTEGER NOT NULL,
       records INTEGER NOT NULL, bytes INTEGER NOT NULL
     ) STRICT;
-    CREATE TABLE cursor (sink TEXT PRIMARY KEY, batch INTEGER NOT NULL, idx INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+    CREATE TABLE cursor (sink TEXT PRIMARY KEY, batch INTEGER NOT NULL, idx INTEGER NOT NULL) STRICT;
     -- Cursors from which sinks with "replay" took records, and when (wall time).
     CREATE TABLE taken (
       sink TEXT NOT NULL, at_ms INTEGER NOT NULL, batch INTEGER NOT NULL, idx INTEGER NOT NULL,
@@ -39,11 +40,11 @@ const STATE_FORMAT: FileFormat = {
     CREATE TABLE repeat (
       sink TEXT PRIMARY KEY, batch INTEGER NOT NULL, idx INTEGER NOT NULL, renews INTEGER NOT NULL
     ) WITHOUT ROWID, STRICT;
-    CREATE TABLE fact (router TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID, STRICT;
+    CREATE TABLE fact (router TEXT PRIMARY KEY, text TEXT NOT NULL) STRICT;
     CREATE TABLE note (
       router TEXT NOT NULL, key TEXT NOT NULL, text TEXT NOT NULL,
       PRIMARY KEY (router, key)
-    ) WITHOUT ROWID, STRICT;
+    ) STRICT;
     -- Routers that are no longer configured, and since when (wall time, milliseconds since the Unix epoch).
     CREATE TABLE absence (router TEXT PRIMARY KEY, since_ms INTEGER NOT NULL) WITHOUT ROWID, STRICT;
     -- The last lines of each router. "seq": number of the first record of the row among those of its router. "bytes": with
