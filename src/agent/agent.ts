@@ -126,7 +126,7 @@ async function start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent
   const metrics = new SelfMetrics(options.version);
   const refusals = new RefusalLog({ clock, logger });
   const fail = (cause: unknown) => failed.abort(cause);
-  const cluster = config.cluster && openCluster({ ...options, settings: config.cluster, metrics }, lifecycle);
+  const cluster = config.cluster && openCluster({ ...options, settings: config.cluster, metrics, fail }, lifecycle);
   const late: { wake: () => void } = { wake: () => {} };
   const state = openState({ ...options, cluster, metrics, refusals, fail, onRecords: () => late.wake() }, lifecycle);
   // Pages are served until then, so that a stopping agent can be observed.

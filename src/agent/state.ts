@@ -169,11 +169,16 @@ function openStore({ config: { storage, sinks }, cluster, metrics, clock, logger
     sinks: cluster ? [] : sinks,
     canWait: true,
     now: () => clock.now(),
+    onOlder: (older) =>
+      logger.error(
+        'The state had an older format and was put aside; logs are read again, and its undelivered records are lost',
+        { ...older },
+      ),
     onEmpty: (file) =>
       logger.error('The file of the state was empty; logs are read again, and records that waited in it are lost', {
         file,
       }),
-    onRebuilt: (rebuilt) => logger.error('The state was damaged and has been rebuilt from what could be read', rebuilt),
+    onRebuilt: (rebuilt) => logger.error('The state was damaged and has been rebuilt from what could be read', { ...rebuilt }),
     onDamaged: (damaged) => {
       metrics.damagedRecords.inc(damaged.records);
       logger.error('Stored records were damaged; their log is read again from the router', damaged);
@@ -200,6 +205,7 @@ function openDeadLetters(
     path: config.storage.path,
     canWait: true,
     now: () => clock.now(),
+    onOlder: (older) => logger.error('The dead letters had an older format and were put aside', { ...older }),
     onEmpty: (file) => logger.error('The file of the dead letters was empty; those that it held are lost', { file }),
     onRebuilt: (rebuilt) => logger.error('The dead letters could not be read and were put aside', rebuilt),
   });

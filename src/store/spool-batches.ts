@@ -5,7 +5,7 @@ import { type UnpackedBatch, UnpackedBatches } from './unpacked-batches.ts';
 /** Metadata of a batch. */
 export interface BatchEntry {
   readonly id: number;
-  /** Empty for a batch of the previous format. */
+  /** Empty if the log is not known any more, as after damage. */
   readonly router: string;
   readonly component: string;
   readonly committedMs: number;

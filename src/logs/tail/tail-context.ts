@@ -219,12 +219,6 @@ export class TailContext {
     return this.#learnt?.zone ?? this.#configured;
   }
 
-  /** The zone with which positions were written that do not say: those versions did not ask the router for its time. */
-  get zoneOfOldPositions(): Zone {
-    if (this.#configured.isNamed) return this.#configured;
-    return learnZone({ ...this.facts.zone, told: [] })?.zone ?? this.#configured;
-  }
-
   /** True if the router should be asked for its local time before lines are read. */
   get needsTime(): boolean {
     if (this.#configured.isNamed) return false;
