@@ -47,8 +47,9 @@ const STATE_MIGRATIONS: readonly string[] = [
      PRIMARY KEY (router, seq)
    ) WITHOUT ROWID, STRICT;
    CREATE INDEX recent_time ON recent (last_ms);`,
-  // Bodies may be condensed: versions from before this format take them for damaged.
   'SELECT 8',
+  // Bodies are what the codec gives, or a few lines as they are.
+  'SELECT 9',
 ];
 
 /** Opens or creates the database of the state, with its tables. Default of `bytesMax`: the size of the disk. */

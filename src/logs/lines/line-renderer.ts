@@ -42,9 +42,9 @@ export interface PlainLine {
 }
 
 /** Offsets come in two halves: the high one stays the same for many lines. */
-export const LOW_DECIMAL = 1_000_000;
+const LOW_DECIMAL = 1_000_000;
 const LOW_DECIMAL_DIGITS = 6;
-export const LOW_BASE36 = 36 ** 4;
+const LOW_BASE36 = 36 ** 4;
 const LOW_BASE36_DIGITS = 4;
 const NANOSECOND_DIGITS = 9;
 /** UTF-8 has no more for a code unit of a string. */
@@ -56,12 +56,11 @@ const TAGS_MAX = 1000;
 /** Tags that are found by their bytes; a power of two. */
 const TAG_SLOTS = 256;
 /** Offset of the time in a record. */
-export const TIME_FROM = '{"timestamp":"'.length;
+const TIME_FROM = '{"timestamp":"'.length;
 /** A longer message is copied by the system's own function, which takes longer to call. */
 const COPIED_BYTES_MAX = 160;
 const BRACKET = 0x5d;
 const EMPTY = Buffer.alloc(0);
-const ORDINARY: LineMoment = { utcMs: 0, isFirstSecond: false, flags: [] };
 
 /**
  * Renders usual lines of one file, nearly all there are: byte for byte what `renderEntry` gives, of a few long pieces of
@@ -105,15 +104,6 @@ export class LineRenderer {
     this.#file = options.file;
     this.#uidPrefix = options.uidPrefix;
     this.#flags = options.flags;
-  }
-
-  /**
-   * What follows the message in records of lines that are ordinary in time, from an offset on where its high digits stay the
-   * same. The low ones, up to the two ends, may be those of any line.
-   */
-  prepareTail(start: number): { readonly bytes: Buffer; readonly uidEnd: number; readonly offsetEnd: number } {
-    this.#prepare(start, ORDINARY);
-    return { bytes: this.#tail, uidEnd: this.#uidEnd, offsetEnd: this.#offsetEnd };
   }
 
   /** Adds the record of a line to `records`. */

@@ -40,8 +40,6 @@ export interface RecordContext extends TimeContext {
   readonly behind?: GapEdge | undefined;
   /** Redaction and log rules. Default: none. */
   readonly matcher?: MessageMatcher | undefined;
-  /** True if the records of a batch are condensed where they are made. Default false. */
-  readonly isCondensed?: boolean | undefined;
 }
 
 const NO_FLAGS: readonly RecordFlag[] = [];
@@ -77,7 +75,7 @@ export class RecordBuilder {
 
   constructor(context: RecordContext, file: LogFileDraft) {
     this.#context = context;
-    this.#batch = createBatch(context.isCondensed);
+    this.#batch = createBatch();
     this.#file = file;
     const { router, component } = context;
     this.#uidPrefix = createUidPrefix(router.name, component, file);
@@ -218,7 +216,7 @@ export class RecordBuilder {
       // Newer lines were read before: a gauge would show an old value as the present one.
       if (match.kind === 'counter' || isInOrder) batch.events.push({ type: 'log-rule-matched', component, ...match });
     }
-    this.#batch = createBatch(this.#context.isCondensed);
+    this.#batch = createBatch();
     this.#matches = new MatchTotals();
     return batch;
   }

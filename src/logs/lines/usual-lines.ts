@@ -2,7 +2,6 @@ import type { MatchTotals, MessageMatcher } from '../matching/line-matcher.ts';
 import { renderUid } from '../position/identity.ts';
 import type { LogFileDraft } from '../position/position.ts';
 import type { LineTimes, ShownTime } from '../time/line-times.ts';
-import { type LineKernel, lineKernel, NOTED_WORDS } from './line-kernel.ts';
 import type { LineRenderer, PlainLine, UsualLine } from './line-renderer.ts';
 import { createPlainLine, type RawLine } from './line-splitter.ts';
 import type { ParsedLine } from './parse-line.ts';
@@ -46,10 +45,6 @@ interface WaitingPlain extends PlainLine {
   readonly redacted: string | undefined;
 }
 
-/** A chunk in which the kernel stops at every few lines is read without it: so often it may stop, and once more after so many. */
-const CREDIT = 16;
-const LINES_PER_STOP = 8;
-
 /** Turns usual lines into records, many at a time. The last one waits until it is known that no line continues it. */
 export class UsualLines {
   readonly #options: UsualLinesOptions;
@@ -91,46 +86,11 @@ export class UsualLines {
     const { text, wall, shown } = times.last;
     if (!UsualRun.mayBegin(bytes, from) || !wall || shown?.verdict !== 'sane' || !UsualRun.knows(text)) return from;
     const run = new UsualRun(bytes, text, wall.asUtcMs, renderer, matcher);
-    const kernel = lineKernel();
-    let at = from;
-    if (kernel) {
-      for (let credit = CREDIT; credit > 0; credit--) {
-        const { lines } = output.batch;
-        const rendered = this.#render(kernel, run, at, start + at - from, output);
-        credit += (output.batch.lines - lines) / LINES_PER_STOP;
-        at = this.#takeSome(run, rendered, start + rendered - from, 1, output);
-        if (at === rendered) return at;
-      }
-    }
-    return this.#takeSome(run, at, start + at - from, Number.POSITIVE_INFINITY, output);
+    return this.#takeRun(run, from, start, output);
   }
 
-  /** Has lines rendered by the kernel. Returns where the first one begins that was not. */
-  #render(kernel: LineKernel, run: UsualRun, from: number, start: number, { batch, matches }: LineOutput): number {
-    const { bytes } = run;
-    const { times, file, renderer, matcher } = this.#options;
-    if (run.tag) kernel.learn(run.tag, renderer);
-    const { plan } = matcher;
-    const span = plan && batch.first && times.ordinarySpan(run.dayMs);
-    if (!span) return from;
-    const rendered = kernel.render(bytes, from, start, { renderer, plan, span, day: run.day });
-    if (!rendered) return from;
-    const { records, run: condensed, lastFrom, to, second, pace, noted } = rendered;
-    this.flush(batch.records);
-    batch.records.append(records, condensed);
-    for (let index = 0; index < noted.length; index += NOTED_WORDS) {
-      const message = bytes.toString('latin1', noted[index], noted[index + 1]);
-      matcher.searchFor(noted[index + 2] ?? 0, message, matches);
-    }
-    times.noteSpan(span, second, pace);
-    file.lastStart = start + lastFrom - from;
-    batch.lines += condensed.count;
-    batch.bytes += to - from;
-    return to;
-  }
-
-  /** Takes up to `linesMax` lines. Returns where the first one begins that was not taken. */
-  #takeSome(run: UsualRun, from: number, start: number, linesMax: number, { batch, matches }: LineOutput): number {
+  /** Returns where the first line begins that was not taken. */
+  #takeRun(run: UsualRun, from: number, start: number, { batch, matches }: LineOutput): number {
     const { bytes } = run;
     const { times, file, uidPrefix } = this.#options;
     const { wall, shown: firstShown } = times.last;
@@ -141,7 +101,7 @@ export class UsualLines {
     let waiting: WaitingPlain | undefined;
     let waitingShown = shown;
     let at = from;
-    for (let lines = 0; lines < linesMax && run.find(at, start + at - from); lines++) {
+    while (run.find(at, start + at - from)) {
       if (run.asUtcMs === asUtcMs) times.repeat();
       else {
         const time = { asUtcMs: run.asUtcMs, hasFraction: false, length: STAMP_CHARS };
