@@ -3,7 +3,7 @@ import { addToPace } from '../evidence/link-rule.ts';
 import { type ParsedLine, parseLine, parseRest } from '../lines/parse-line.ts';
 import type { LogFileDraft, StreamDraft } from '../position/position.ts';
 import { type ClockJump, type ClockVerdict, type LineWindow, LogClock, type SkewBounds } from './log-clock.ts';
-import { parseStamp, renderTimestamp, type Stamp, type StampContext, toSecond } from './stamp.ts';
+import { renderTimestamp, type Stamp, type StampContext, toSecond } from './stamp.ts';
 import type { UtcTime, Zone } from './zone.ts';
 
 /** Context for the times of all lines of one reading. */
@@ -74,18 +74,12 @@ export class LineTimes {
       if (rest) return { time: wall, ...rest };
     }
     const parsed = parseLine(text, this.#stampContext);
-    if (parsed.time) this.keep(text, parsed.time);
+    if (parsed.time) this.#keep(text, parsed.time);
     return parsed;
   }
 
-  /** Returns the stamp of a line with a tag behind it, that of the line before if it is written the same. */
-  readStamp(text: string): Stamp | undefined {
-    const { text: lastText, wall } = this.#last;
-    return lastText !== '' && text.startsWith(lastText) ? wall : parseStamp(text, this.#stampContext);
-  }
-
-  /** Notes the stamp of a line, which {@link readStamp} returned for the same text. */
-  keep(text: string, time: Stamp): void {
+  /** Notes the stamp of a line. */
+  #keep(text: string, time: Stamp): void {
     if (time === this.#last.wall) return;
     // A fraction would have to be compared digit by digit to the end, and a priority says more than the time.
     const isCompared = !time.hasFraction && time.priority === undefined;
