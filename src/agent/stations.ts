@@ -137,7 +137,6 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
     store,
     spoolBytesMax,
     isHeldBack: opening.fault !== undefined,
-    packing: options.cluster ? 'plain' : 'condensed',
     clock,
     logger,
     onSpooled: () => sinks.wake(),

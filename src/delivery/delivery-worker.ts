@@ -21,12 +21,8 @@ interface Load {
   readonly settle: (refused: readonly DeadLetter[]) => Completion;
   /** Number of records to send; the others are certain to be rejected. */
   readonly sendable: number;
-  /** Lets their memory be used again. */
-  readonly free: (() => void) | undefined;
   /** True when the sink has accepted one of them. */
   hasTaken: boolean;
-  /** True when an attempt has failed. */
-  hasFailed: boolean;
   /** Reason for rejections without identified records. */
   unnamedReason?: string | undefined;
 }
@@ -149,15 +145,12 @@ export class DeliveryWorker<Cursor> {
       try {
         await this.#attempt(load, signal);
       } catch (cause) {
-        load.hasFailed = true;
         if (!signal.aborted) this.#recordFailure(cause);
         throw cause;
       }
     }
     if (!inFlight.isSettled) return 'more';
     await load.settle(inFlight.letters);
-    // The system may still be at work on bytes of an attempt that was given up.
-    if (!load.hasFailed) load.free?.();
     this.#load = undefined;
     this.#doubts = 0;
     this.#others = 0;
@@ -189,8 +182,6 @@ export class DeliveryWorker<Cursor> {
   }
 
   #drop(): void {
-    // The system may still be at work on bytes of an attempt that was given up.
-    if (!this.#load?.hasFailed) this.#load?.free?.();
     this.#load = undefined;
   }
 
@@ -283,10 +274,7 @@ export class DeliveryWorker<Cursor> {
     if (!slice.isFull && !isRepeat && !isLast && slice.lines.length > 0) {
       const ageMs = clock.now() - slice.oldestMs;
       // A wall clock that was set back must not delay records beyond `waitMs`.
-      if (ageMs >= 0 && ageMs < waitMs) {
-        slice.free?.();
-        return { waitMs: waitMs - ageMs };
-      }
+      if (ageMs >= 0 && ageMs < waitMs) return { waitMs: waitMs - ageMs };
     }
     const { lines } = slice;
     const records = isSelected ? toRecords(lines).filter(({ fields }) => isSelected(fields)) : lines;
@@ -297,11 +285,11 @@ export class DeliveryWorker<Cursor> {
       const skipped = slice.skipped + lines.length - records.length;
       if (skipped > 0 && !isRepeat) report({ type: 'records-skipped', records: skipped });
     };
-    this.#open(isRepeat ? 'repeats' : 'new', records, settle, slice.free);
+    this.#open(isRepeat ? 'repeats' : 'new', records, settle);
     return 'loaded';
   }
 
-  #open(kind: Load['kind'], records: Outgoing, settle: Load['settle'], free?: () => void): void {
+  #open(kind: Load['kind'], records: Outgoing, settle: Load['settle']): void {
     const { sink, clock } = this.#options;
     const nowMs = clock.now();
     const refused: DeadLetter[] = [];
@@ -318,9 +306,7 @@ export class DeliveryWorker<Cursor> {
       inFlight,
       settle,
       sendable: sendable.length,
-      free,
       hasTaken: false,
-      hasFailed: false,
     };
   }
 
@@ -406,12 +392,10 @@ export class DeliveryWorker<Cursor> {
     const others: OutgoingRecord[] = [];
     for (const line of slice && !slice.isRepeat ? slice.lines : []) {
       if (others.length > this.#others) break;
-      // As text, because its memory may be used again.
       const record = new OutgoingRecord(line.text);
       const isLeftOut = refused.has(record.fields.uid) || isSelected?.(record.fields) === false;
       if (!isLeftOut && !sink.findRefusal?.(record, clock.now())) others.push(record);
     }
-    slice?.free?.();
     return others[this.#others % others.length];
   }
 
@@ -420,7 +404,6 @@ export class DeliveryWorker<Cursor> {
     const { inFlight } = load;
     const attempted = inFlight.attemptLength;
     if (outcome instanceof DeliveryError) {
-      load.hasFailed = true;
       const refusal = { reason: renderErrorChain(outcome), code: outcome.answer };
       const isSplit = inFlight.refuse(refusal);
       if (isSplit) report({ type: 'batch-split', records: attempted, reason: refusal.reason });
