@@ -8,7 +8,6 @@ import { openArchivePool } from '../logs/index.ts';
 import { NameLookup, readDescriptorLimit } from '../net/index.ts';
 import { ConnectionLimit, findConnectionsMax } from '../router/index.ts';
 import { findRunsMax, type RunEnded, Scheduler } from '../schedule/index.ts';
-import { ModelMemory } from '../status/index.ts';
 import type { StoreError } from '../store/index.ts';
 import type { SpoolSummary } from '../web/index.ts';
 import { ClusterShare } from './cluster/cluster-share.ts';
@@ -148,7 +147,6 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
     archives,
     connections,
     names: new NameLookup({ clock, threads: Number(readEnvironment()[POOL_THREADS_NAME]) || undefined }),
-    models: new ModelMemory(),
     exposition,
     feed,
     clock,

@@ -5,7 +5,7 @@ import type { ArchivePool } from '../../logs/index.ts';
 import type { NameLookup } from '../../net/index.ts';
 import { type ConnectionLimit, RouterClient, RouterError, type SessionEvent } from '../../router/index.ts';
 import type { Activity, PaceIntervals, RunOutcome } from '../../schedule/index.ts';
-import type { ModelMemory, PollResult, StatusPoller } from '../../status/index.ts';
+import type { PollResult, StatusPoller } from '../../status/index.ts';
 import type { LineProcessing } from '../line-processing.ts';
 import type { SpoolGuard } from '../spool-guard.ts';
 import type { RouterValues } from '../state.ts';
@@ -57,8 +57,6 @@ export interface RouterAgentOptions {
   readonly connections: ConnectionLimit;
   /** Resolves the names of all routers. Default: the system's own lookup. */
   readonly names?: NameLookup | undefined;
-  /** Resources that routers of each model lack. */
-  readonly models: ModelMemory;
   /** Says what may be sent to the router at the moment. Default: everything. */
   readonly gate?: RouterGate | undefined;
   /** Exposition that serves the router's metrics. */
@@ -124,7 +122,7 @@ export class RouterAgent {
     });
     this.#client = client;
     const followsLogs = options.hasSinks && settings.logs.enabled;
-    const poller = createPoller({ settings, client, followsLogs, models: options.models, values, clock });
+    const poller = createPoller({ settings, client, followsLogs, values, clock });
     this.#poller = poller;
     const pace = new KeptPace({ router: settings.name, intervals: toPaceIntervals(settings, poller), values });
     this.#pace = pace;
