@@ -2,9 +2,9 @@ import { resolve } from 'node:path';
 import type { AgentWebOptions } from '../agent/index.ts';
 import { createSystemClock, renderErrorChain } from '../base/index.ts';
 import {
-  type CheckedState,
   type Config,
   type LoadedConfig,
+  type LoadOptions,
   readEnvironment,
   type Shard,
   watchAlso,
@@ -64,10 +64,10 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
   const secrets = new SecretKeeper({ env: readEnvironment() });
   const inventory = new SourceKeeper();
   const { storagePath } = flags;
-  const load = async (checkedState?: CheckedState) =>
+  const load = async (options: Pick<LoadOptions, 'checkedState' | 'isBeside'> = {}) =>
     applyFlags(
       await readConfig(flags.configFile, {
-        checkedState,
+        ...options,
         secrets,
         shard: flags.shard,
         inventory,
@@ -80,7 +80,7 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
     io.stderr.write(`--storage.path: ${folderFault}\n`);
     return EXIT.usage;
   }
-  let loaded = await load(storagePath === undefined ? 'any' : undefined);
+  let loaded = await load(storagePath === undefined ? { checkedState: 'any' } : {});
   if (!loaded.ok) return refuseConfig(loaded, io);
   if (flags.isOnce && loaded.config.routerSources.length > 0) {
     await readSourcesOnce(loaded.config, inventory, io);
@@ -112,7 +112,7 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
       return await runOnce({ config, warnings, secrets, inventory, sources, output: flags.output, logger, io });
     }
     const reload = async () => {
-      const fresh = await load();
+      const fresh = await load({ isBeside: true });
       // The old secrets stay in use until the reload has succeeded, and permanently if it fails.
       if (fresh.ok) await useSecretsOf(running, fresh.config);
       return fresh;

@@ -23,6 +23,7 @@ import {
   readTextFile,
   renderPlace,
   SecretKeeper,
+  YamlThread,
 } from '../settings/index.ts';
 import { type AgentFamily, ModuleRegistry, readListedModules, readShippedModules } from '../status/index.ts';
 import { AnswerFiles, findFolderFault, readDeadLetters, readStorage } from '../store/index.ts';
@@ -74,7 +75,7 @@ export type LoadedConfig =
   | { readonly ok: false; readonly faults: readonly ConfigFault[]; readonly watched: WatchedFiles };
 
 /** Folders of the state that are checked; see {@link LoadOptions.checkedState}. */
-export type CheckedState = 'written' | 'any';
+type CheckedState = 'written' | 'any';
 
 /** Shipped modules, rules and families that a configuration may use. */
 export interface LoadOptions {
@@ -97,6 +98,8 @@ export interface LoadOptions {
   readonly storagePath?: string | undefined;
   /** Reads the secrets, and keeps them up to date. Default: they are read once. */
   readonly secrets?: SecretKeeper | undefined;
+  /** True if an agent does its work meanwhile: long files are parsed in a thread. Default: false. */
+  readonly isBeside?: boolean | undefined;
   /** The process of a fleet whose routers are wanted. Default: all routers. */
   readonly shard?: Shard | undefined;
 }
@@ -119,8 +122,9 @@ const MAIN_ROOT: RootExpected = {
  * Never rejects. Relative paths inside a file start at its folder.
  */
 export async function loadConfig(path: string, env: Environment, options: LoadOptions = {}): Promise<LoadedConfig> {
-  const { secrets = new SecretKeeper({ env }) } = options;
-  await using files = new ConfigFiles({ secrets, credentialsFolder: env['CREDENTIALS_DIRECTORY'] });
+  const { secrets = new SecretKeeper({ env }), isBeside = false } = options;
+  const surroundings = { secrets, credentialsFolder: env['CREDENTIALS_DIRECTORY'] };
+  await using files = new ConfigFiles(surroundings, isBeside ? new YamlThread() : undefined);
   const { main, digest } = await openMain(path, files);
   const settings = main ? ((await checkSettings(main, env, configSchema)) ?? {}) : undefined;
   if (!main || !settings) return { ok: false, faults: files.faults, watched: { patterns: [], digests: new Map() } };
@@ -196,6 +200,7 @@ async function resolveConfig(
     keeper: options.inventory ?? new SourceKeeper(),
     files: new AnswerFiles(join(storage.path, ANSWERS_FOLDER), ANSWER_BYTES_MAX),
     onResolved: show,
+    isBeside: options.isBeside === true,
   });
   if (!options.inventory) warnOfUnknown(main, sources, remote.outcomes, storage.path);
   const resolved = [...local.routers.map(({ settings: one }) => one), ...remote.routers];

@@ -18,6 +18,7 @@ import {
   type Place,
   type RootExpected,
   renderFault,
+  YamlThread,
 } from '../settings/index.ts';
 import type { RouterSettings } from './config.ts';
 import { type RemoteRouter, remoteListSchema, remoteRouterSchema } from './router-schema.ts';
@@ -45,6 +46,8 @@ export interface RemoteContext {
   readonly files: AnswerFiles;
   /** Called for each router that is used. */
   readonly onResolved: (resolved: ResolvedRouter) => void;
+  /** True if an agent does its work meanwhile. */
+  readonly isBeside: boolean;
 }
 
 /** A router of an answer, and whether the source wants it to be asked. */
@@ -161,12 +164,12 @@ async function resolveAnswer(
   source: SourceSettings,
   text: string,
   taken: ReadonlySet<string>,
-  { main, resolver }: RemoteContext,
+  { main, resolver, isBeside }: RemoteContext,
 ): Promise<Resolved | string> {
   const name = `source ${source.name}`;
   // A list that was stored before the bound was lower, and would end the agent at each start. Each router has its line.
   if (countLines(text) > source.routersMax + LINES_AROUND) return `${name}: ${describeTooMany(source.routersMax)}`;
-  await using files = new ConfigFiles(undefined, toHeapMb(source.routersMax));
+  await using files = new ConfigFiles(undefined, isBeside ? new YamlThread(toHeapMb(source.routersMax)) : undefined);
   const file = await files.parse(name, `${main.folder}/answer`, { text }, LIST_ROOT);
   if (!file) return files.faults.map(renderFault).join('; ');
   const items = Array.isArray(file.source.value) ? (file.source.value as readonly unknown[]) : [];
