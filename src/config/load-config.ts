@@ -278,7 +278,7 @@ async function warnOfFolder(main: ConfigFile, at: KeyPath, path: string): Promis
     (found) => found.mode & PERMISSIONS,
     () => 0,
   );
-  const excess = await describeExcessRights(path, mode, false);
+  const excess = await describeExcessRights(path, mode, 'folder');
   if (excess !== undefined) main.faults.warn(at, excess);
 }
 

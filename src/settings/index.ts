@@ -27,7 +27,7 @@ export {
   tlsSection,
   toTlsSettings,
 } from './files/tls-settings.ts';
-export { describeHost } from './schema/describe-url.ts';
+export { describeHost, describeUrl } from './schema/describe-url.ts';
 export { HEADER_SECRET, headersShape, isToken, TOKEN_SECRET, token } from './schema/http-headers.ts';
 export {
   filePatterns,

@@ -203,7 +203,7 @@ it('says of a target with a scheme, and of an address that means another one, wh
   const { names, outcome } = await loadAnswer(await reader.read(new AbortController().signal), { source });
   expect(names).toEqual(['10.0.0.3']);
   expect(outcome.refusals).toEqual([
-    expect.stringContaining('found a host that means the address 10.0.0.8'),
+    expect.stringContaining('for the URL standard reads it as 10.0.0.8'),
     expect.stringContaining('found two schemes; what stands for a host, as in a target, has none'),
   ]);
 });

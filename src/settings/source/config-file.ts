@@ -91,9 +91,9 @@ export class ConfigFiles implements AsyncDisposable {
     const text = 'bytes' in content ? content.bytes : content.text;
     const file = this.#open(name, path, await this.#thread.parse(name, text, root), root);
     // A text that is no file has no rights, and may be large.
-    const excess =
-      file && mode !== 0 ? await describeExcessRights(resolve(path), mode, await holdsSecret(file)) : undefined;
-    if (excess !== undefined) file?.faults.warn([], excess);
+    if (!file || mode === 0) return file;
+    const excess = await describeExcessRights(resolve(path), mode, (await holdsSecret(file)) ? 'secret' : 'settings');
+    if (excess !== undefined) file.faults.warn([], excess);
     return file;
   }
 
