@@ -18,7 +18,6 @@ import type { RouterParts } from './plan.ts';
 import { Fleet } from './routers/fleet.ts';
 import { LifecycleKeeper } from './routers/lifecycle-keeper.ts';
 import { RouterAgent, type RouterEvent } from './routers/router-agent.ts';
-import type { RefusalLog } from './sinks/refusal-log.ts';
 import { SinkSupervisor } from './sinks/sink-supervisor.ts';
 import { SpoolTrend } from './sinks/spool-trend.ts';
 import { SpoolGuard } from './spool-guard.ts';
@@ -31,8 +30,6 @@ export interface StationsOptions extends Omit<State, 'recent'> {
   readonly cluster?: Cluster | undefined;
   /** The agent's metrics about itself. */
   readonly metrics: SelfMetrics;
-  /** Lines of the agent's log about refused records. */
-  readonly refusals: RefusalLog;
   /** Clock for everything that waits or reads the time. */
   readonly clock: Clock;
   /** Random numbers for the jitter of back-offs. */
@@ -213,13 +210,12 @@ function createSinks(
   counts: AgentCounts,
   onChanged: () => void,
 ): SinkSupervisor {
-  const { store, deadLetters, metrics, refusals, clock, random, logger, version, stdout, fail } = options;
+  const { store, deadLetters, metrics, clock, random, logger, version, stdout, fail } = options;
   return new SinkSupervisor({
     store,
     clock,
     random,
     logger,
-    refusals,
     metrics,
     deadLetters,
     create: (settings) => {

@@ -357,6 +357,15 @@ test('DeliveryWorker sends as much as before again soon after an outage that bro
   expect(bench.attempts.slice(12, 17).map(({ length }) => length)).toEqual([1, 2, 4, 1, 8]);
 });
 
+test('DeliveryWorker makes no record a dead letter while the sink ends the connection with every record, however long', async () => {
+  const bench = createBench(() =>
+    Promise.reject(new DeliveryError('unreachable', 'Reset', { disposition: 'retry', isCutOff: true })),
+  );
+  bench.spool.add(numbers(40));
+  for (let step = 0; step < 200; step++) await expect(bench.worker.step(never)).rejects.toThrow('Reset');
+  expect(bench.spool.cursors.get('archive') ?? 0).toBe(0);
+});
+
 test('DeliveryWorker says that the sink may have the records once three answers in a row could not be read', async () => {
   let isReadable = false;
   const unreadable = new DeliveryError('protocol_error', 'What is this', { disposition: 'retry', hint: 'Look' });

@@ -392,6 +392,7 @@ describe('SinkHttpClient over TLS', () => {
     const server = await openTls();
     const error = await failureOf(post(openClient(server.url, { tls: toTls() })));
     expect(error).toMatchObject({ code: 'misconfigured', disposition: 'operator', hint: expect.stringMatching(hint) });
+    expect(error).toMatchObject({ message: expect.stringMatching(/ does not trust the certificate of | TLS /) });
     expect(server.requests).toEqual([]);
   });
 
