@@ -19,10 +19,10 @@ export function answerForOther(
   if (shards.names && (shards.names[other.shard] === undefined || other.shard === shards.index)) {
     return context.text('The router is moving to another replica; try again.\n', 503, { 'Retry-After': '1' });
   }
-  return redirectTo(shards, other.shard, context, path, 'this router');
+  return redirectTo(shards, other.shard, context, path, 'has this router');
 }
 
-/** Redirects a request to `path` of another process of the fleet; 421 if its address is not known. `what`: that it asks for. */
+/** Redirects a request to `path` of another process of the fleet; 421 if its address is not known. `what`: what the process has, as in `has this router`. */
 export function redirectTo(
   shards: FleetShards,
   shard: number,
@@ -33,8 +33,8 @@ export function redirectTo(
   const peer = shards.peers[shard];
   if (peer !== undefined) return context.redirect(`${peer}${path}${new URL(context.req.url).search}`, 307);
   const message = shards.names
-    ? `Replica ${shards.names[shard]} has ${what}, at no known address (cluster.nats.advertise).\n`
-    : `Process ${shard} of ${shards.total} has ${what} (--shard). List all processes in web.peers to be redirected.\n`;
+    ? `Replica ${shards.names[shard]} ${what}, at no known address (cluster.nats.advertise).\n`
+    : `Process ${shard} of ${shards.total} ${what} (--shard). List all processes in web.peers to be redirected.\n`;
   return context.text(message, 421);
 }
 

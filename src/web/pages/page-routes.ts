@@ -107,7 +107,7 @@ export function createPageRoutes(dependencies: WebDependencies): Readonly<Record
       const shards = content.describeShards();
       const process = findProcess(shards, asked.process ?? '');
       if (shards && process !== undefined && process !== shards.index) {
-        return redirectTo(shards, process, context, '/dead-letters', 'these dead letters');
+        return redirectTo(shards, process, context, '/dead-letters', 'has these dead letters');
       }
       // A number of a process that has gone says nothing about those of others.
       const isGone = asked.process !== undefined && process === undefined;
@@ -128,7 +128,7 @@ export function createPageRoutes(dependencies: WebDependencies): Readonly<Record
       const id = Number(context.req.param('id'));
       if (shard === undefined || !Number.isSafeInteger(id)) return answerNoLetter(context, below);
       if (shards && shard !== shards.index)
-        return redirectTo(shards, shard, context, `/dead-letters/${id}`, 'this dead letter');
+        return redirectTo(shards, shard, context, `/dead-letters/${id}`, 'has this dead letter');
       const letter = await content.findLetter(id);
       if (!letter) return answerNoLetter(context, below);
       if ('fault' in letter) return answerUnreadLetter(context, letter.fault, below);
