@@ -126,8 +126,8 @@ test('InventoryWatch that is closed waits for no list that is still being read',
     reload: () => Promise.resolve(),
   });
   try {
-    // Its thread takes longer to start than a stop may take.
-    const list = Array.from({ length: 5000 }, (_, index) => `- { name: r${index}, url: "https://10.0.0.1" }\n`);
+    // Long enough for a thread, which has not even started yet.
+    const list = Array.from({ length: 100 }, (_, index) => `- { name: r${index}, url: "https://10.0.0.1" }\n`);
     await writeFile(join(folder, 'a.yaml'), list.join(''));
     await watch.apply([{ ...SOURCE, files: [join(folder, 'a.yaml')] }], []);
     await watch.close();
