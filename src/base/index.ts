@@ -23,7 +23,6 @@ export {
 export { LineCondenser, type LineRun } from './condensed-lines.ts';
 export { ensureFile } from './ensure-file.ts';
 export { CodedError, type CodedErrorOptions, type Disposition, explainError, renderErrorChain } from './errors.ts';
-export { freeMemory } from './free-memory.ts';
 export { isSelected, matchesStars } from './globs.ts';
 export { decodeObject, isPlainObject, parseJson, readInteger, readString } from './json.ts';
 export { Lifecycle, type StopFault } from './lifecycle.ts';

@@ -1,7 +1,6 @@
 import { constants, crc32, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { LineTable } from './byte-line.ts';
 import { expandLines } from './condensed-lines.ts';
-import { freeMemory } from './free-memory.ts';
 
 /**
  * The fastest level already shrinks JSON lines about eightfold; higher levels cost more time than the space is worth.
@@ -91,8 +90,6 @@ function compress(bytes: Uint8Array, prefix: readonly number[]): Uint8Array<Arra
   const body = new Uint8Array(prefix.length + packed.length);
   body.set(prefix);
   body.set(packed, prefix.length);
-  // The codec allocated the chunk for this call alone, unless it is small and a part of the pool of Node.js.
-  if (packed.buffer.byteLength === chunkSize) freeMemory(packed.buffer);
   return body;
 }
 

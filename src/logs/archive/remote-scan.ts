@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { freeMemory, yieldToLoop } from '../../base/index.ts';
+import { yieldToLoop } from '../../base/index.ts';
 import type { BlockLost } from '../../bzip2/index.ts';
 import type { Completion } from '../../model/index.ts';
 import { createLogError } from '../errors.ts';
@@ -234,7 +234,7 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
         return this.#takeBatch(reply.batch);
       case 'result':
         this.#noteState(reply.state);
-        this.#batch = toBatch(reply.batch, freeMemory);
+        this.#batch = toBatch(reply.batch, () => {});
         this.#lost = reply.lost;
         this.#result = reply.result;
         this.#isOver = true;
@@ -290,8 +290,6 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
     } finally {
       this.#isStoring = false;
     }
-    // Durable: nobody looks at the body again.
-    if (batch.packed) freeMemory(batch.packed.buffer);
     void this.#postTaken(batch.recordBytes, taken.promise);
     // Batches that have come already would be stored in one go, and what is due meanwhile would wait for all.
     await yieldToLoop();

@@ -405,25 +405,6 @@ describe('a thread that reads lines', () => {
     }
   });
 
-  test('frees the body of a batch once it is stored, and not before', async () => {
-    const { pool } = openWatched();
-    await using _ = pool;
-    const bodies: Uint8Array[] = [];
-    const sizes: number[] = [];
-    const onBatch = async ({ records }: { readonly records: { readonly packed: Uint8Array | undefined } }) => {
-      if (!records.packed) return;
-      bodies.push(records.packed);
-      await setImmediate();
-      sizes.push(records.packed.length);
-    };
-    const begin: ScanOptions['begin'] = ({ key }) => startOf(createFile(key, 0));
-    const scan = pool.scan({ ...PLAN, packing: 'plain', batchBytes: 2000, onBatch, begin });
-    await scan.read(bodyOf(cutInto(text(MANY), 5000)));
-    expect(bodies.length).toBeGreaterThan(1);
-    expect(Math.min(...sizes)).toBeGreaterThan(0);
-    expect(bodies.map(({ length }) => length)).toEqual(bodies.map(() => 0));
-  });
-
   test('that dies in the middle of a file fails it; from where its lines are safe, the next one gives the rest', async () => {
     const { pool, started } = openWatched();
     await using _ = pool;
