@@ -17,8 +17,6 @@ export interface ConfigReloaderOptions {
   readonly commit: (plan: Plan) => Promise<void>;
   /** Called when a configuration runs, with what was loaded with it. Never rejects. */
   readonly onCommitted?: ((loaded: LoadedConfig & { readonly ok: true }) => Promise<void>) | undefined;
-  /** Does a reload, or a trial of one. Default: does it. */
-  readonly duringLoad?: (<T>(load: () => Promise<T>) => Promise<T>) | undefined;
   /** Files of routers that are watched for changes, as they were read; absent = none. */
   readonly watched?: WatchedFiles | undefined;
   /** Files of the configuration whose changes wait for a reload, as they were read; absent = none. */
@@ -76,10 +74,7 @@ export class ConfigReloader {
    */
   reload(isNeeded: () => boolean = () => true): Promise<ReloadResult> {
     return this.#mutex
-      .run(
-        () => (isNeeded() ? this.#duringLoad(() => this.#reload()) : Promise.resolve<ReloadResult>({ ok: true })),
-        this.#stop.signal,
-      )
+      .run(() => (isNeeded() ? this.#reload() : Promise.resolve<ReloadResult>({ ok: true })), this.#stop.signal)
       .catch((): ReloadResult => {
         return { ok: false, faults: ['The agent is stopping'] };
       });
@@ -88,7 +83,7 @@ export class ConfigReloader {
   /** Says what a reload would change, and changes nothing. Never rejects. */
   tryOut(): Promise<TrialResult> {
     return this.#mutex
-      .run(() => this.#duringLoad(() => this.#tryOut()), this.#stop.signal)
+      .run(() => this.#tryOut(), this.#stop.signal)
       .catch((cause: unknown): TrialResult => {
         return { ok: false, faults: [this.#stop.signal.aborted ? 'The agent is stopping' : renderErrorChain(cause)] };
       });
@@ -100,10 +95,6 @@ export class ConfigReloader {
     this.#rereadWatch.abort();
     this.#stop.abort();
     await this.#mutex.run(async () => {});
-  }
-
-  #duringLoad<T>(load: () => Promise<T>): Promise<T> {
-    return (this.#options.duringLoad ?? ((work: typeof load) => work()))(load);
   }
 
   async #tryOut(): Promise<TrialResult> {

@@ -67,30 +67,6 @@ test('ConfigReloader loads, prepares and commits what it has loaded, and says wh
   expect(await readMetric('success_timestamp_seconds')).toBe(startS + 1);
 });
 
-test('ConfigReloader does a whole reload, and a trial, while it is said that it loads', async () => {
-  let isLoading = false;
-  const seen: boolean[] = [];
-  const { reloader } = createBench({
-    tryOut: () => {
-      seen.push(isLoading);
-      return Promise.reject(new RangeError('no'));
-    },
-    commit: async () => void seen.push(isLoading),
-    duringLoad: async (load) => {
-      isLoading = true;
-      try {
-        return await load();
-      } finally {
-        isLoading = false;
-      }
-    },
-  });
-  await reloader.reload();
-  await reloader.tryOut();
-  expect(seen).toEqual([true, true]);
-  expect(isLoading).toBe(false);
-});
-
 test('ConfigReloader describes what runs: since when, with which warnings, and how the last reload ended', async () => {
   const { clock, state, reloader } = createBench({ warnings: [FAULT] });
   const warnings = ['f.yaml:3:5: routers: Expected a list'];

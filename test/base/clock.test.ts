@@ -82,13 +82,13 @@ test('StepQueue lets one after another begin, and the next turn of the event loo
     begun = 0;
     const done = Promise.all(Array.from({ length: pieces }, () => work(forMs)));
     const counts: number[] = [];
-    while (begun < pieces) {
+    for (let turn = 0; turn < 10; turn++) {
       const before = begun;
       await yieldToLoop();
-      if (begun > before) counts.push(begun - before);
+      counts.push(begun - before);
     }
     await done;
-    return counts;
+    return counts.filter((count) => count > 0);
   };
   expect(await countTurns(8, 0.1)).toEqual([8]);
   expect(await countTurns(8, 0.5)).toEqual([4, 4]);

@@ -23,19 +23,19 @@ describe('downloads', () => {
     const waits: (() => void)[] = [];
     const beforePiece = () => new Promise<void>((resolve) => void waits.push(resolve));
     await using bench = await openRouter((_request, response) => response.end('whole'), { beforePiece });
-    const reading = bench.client.readLog(NAME, never, readAll);
-    let isRead = false;
-    void reading.then(() => {
-      isRead = true;
+    const pieces: string[] = [];
+    const reading = bench.client.readLog(NAME, never, async (body) => {
+      for await (const piece of body) pieces.push(Buffer.from(piece).toString());
+      pieces.push('end');
     });
     await vi.waitFor(() => expect(waits).toHaveLength(1));
-    expect(isRead).toBe(false);
+    expect(pieces).toEqual([]);
     waits.shift()?.();
-    // Its end is waited for as well.
     await vi.waitFor(() => expect(waits).toHaveLength(1));
-    expect(isRead).toBe(false);
+    expect(pieces).toEqual(['whole']);
     waits.shift()?.();
-    expect(await reading).toBe('whole');
+    await reading;
+    expect(pieces).toEqual(['whole', 'end']);
   });
 
   test.each([
