@@ -1,4 +1,5 @@
 import type { Completion, FactsCommit, LogCommit, Slice, SliceBounds } from '../model/index.ts';
+import type { Soon } from './letters.ts';
 import type { Rebuilt } from './rebuild.ts';
 
 export type { FactsCommit, LogCommit } from '../model/index.ts';
@@ -13,8 +14,8 @@ export const RESUME_SHARE = 0.1;
 export interface EmbeddedStoreOptions {
   /** Folder of the database; created if missing. */
   readonly path: string;
-  /** The configured sinks, as for `EmbeddedStore.setSinks`. */
-  readonly sinks: readonly SinkStart[];
+  /** The configured sinks, as for `EmbeddedStore.setSinks`. Default: those that the database has. */
+  readonly sinks?: readonly SinkStart[] | undefined;
   /** Maximum compressed size in bytes of the spooled records: those waiting for sinks plus those kept for replay. */
   readonly spoolBytesMax: number;
   /** The last lines of each router, kept for the pages. Default: none are kept. */
@@ -172,4 +173,53 @@ export interface Store {
   checkWritable(): void;
   /** Ends the use of the store. */
   close(): Completion;
+}
+
+/** State of a router besides its records. */
+export interface RouterState {
+  /** Positions by component. */
+  readonly positions: ReadonlyMap<string, string>;
+  /** Values by key. */
+  readonly values: ReadonlyMap<string, string>;
+  readonly facts: string | undefined;
+}
+
+/** Records of one step of one log, as they are stored. */
+export interface StoredBatch {
+  /** Number among the batches of its store. */
+  readonly seq: number;
+  readonly router: string;
+  readonly component: string;
+  /** Wall time in milliseconds since the Unix epoch. */
+  readonly committedMs: number;
+  /** Number of the records. */
+  readonly records: number;
+  /** The records, packed; empty if they cannot be read. */
+  readonly body: Uint8Array;
+}
+
+/** What is added to a router: records, and state that replaces what there is under the same names. */
+export interface RouterAddition extends Partial<RouterState> {
+  readonly router: string;
+  readonly batches?: readonly Omit<StoredBatch, 'seq' | 'router'>[];
+}
+
+/** A store from which, or to which, the state of routers is moved. A router has to be open, as for `Store`. */
+export interface MovableStore extends Pick<Store, 'openRouter'> {
+  /** Names of the sinks that have a cursor. */
+  listSinks(): Soon<readonly string[]>;
+  /** Gives a cursor to sinks that have none, behind the newest record: they may be ones that start there. */
+  beginSinks(names: readonly string[]): Completion;
+  /** Names of the routers of which something is stored. */
+  listRouters(): Soon<readonly string[]>;
+  /** Returns what was stored of a router when it was opened, and what was added here since. */
+  readState(router: string): RouterState;
+  /** Yields the batches that not every sink has, or that one gets again, in their order; at most a few megabytes at a time. */
+  readWaiting(): Iterable<readonly StoredBatch[]> | AsyncIterable<readonly StoredBatch[]>;
+  /** Throws `full` if records of so many bytes would take what has to stay free. */
+  checkRoom(bytes: number): Completion;
+  /** Adds to each of these routers all or nothing. `fenced` if one has changed elsewhere since it was opened. */
+  addTo(routers: readonly RouterAddition[]): Completion;
+  /** Removes what is stored of routers, and their records up to a batch. `fenced` as for {@link addTo}. */
+  removeRouters(routers: readonly { readonly router: string; readonly lastSeq: number }[]): Completion;
 }

@@ -1,5 +1,5 @@
 import { DeadLetterFile, type DeadLetterOptions } from './dead-letter-file.ts';
-import { isIntact, LETTER_COLUMNS, toLetter, toLetterValues } from './letter-rows.ts';
+import { LETTER_COLUMNS, toLetter, toLetterValues } from './letter-rows.ts';
 import {
   type DeadLetters,
   LETTER_LIST_MAX,
@@ -8,6 +8,7 @@ import {
   type LetterBounds,
   type LetterSelection,
   type ListOptions,
+  measureLetter,
   type RefusedRecord,
   type StoredLetter,
   toLetterFields,
@@ -51,15 +52,27 @@ export class DeadLetterStore implements DeadLetters, Disposable {
     });
   }
 
+  addMoved(letters: readonly StoredLetter[]): number {
+    const known = INSERT_LETTER.replace('INSERT', 'INSERT OR IGNORE');
+    return this.#letters.attempt((file) =>
+      file.transact(() =>
+        letters
+          .map((letter) => file.run(known, ...toLetterValues({ ...letter, bytes: measureLetter(letter) })).changes)
+          .reduce((sum, changes) => sum + changes, 0),
+      ),
+    );
+  }
+
   /**
    * Returns the letters of a sink that are marked for replay, oldest first; one larger than `bytesMax` is returned
    * alone.
    */
   readReplayed(sink: string, bounds: LetterBounds): readonly StoredLetter[] {
     const rows = this.#letters.attempt((file) => readReplayedRows(file, sink, bounds));
-    const damaged = rows.filter((row) => !isIntact(row)).map(({ id }) => Number(id));
+    const letters = rows.map(toLetter);
+    const damaged = letters.filter(({ isDamaged }) => isDamaged).map(({ id }) => id);
     if (damaged.length > 0) this.#drop((file) => takeWhere(file, { ids: damaged }, 0));
-    return rows.filter(isIntact).map(toLetter);
+    return letters.filter(({ isDamaged }) => !isDamaged);
   }
 
   /** Returns letters in the order in which they were rejected. */

@@ -6,11 +6,15 @@ import type {
   FactsCommit,
   LogChoice,
   LogCommit,
+  MovableStore,
   RecentBatch,
   RecentPlace,
+  RouterAddition,
+  RouterState,
   SinkStart,
   SpoolCursor,
   Store,
+  StoredBatch,
 } from './contracts.ts';
 import {
   isDamage,
@@ -25,7 +29,7 @@ import { joinByRouter, type PackedCommit, packCommits } from './packed-commits.t
 import { finishRebuild, rebuildDatabase } from './rebuild.ts';
 import { RecentLines, type RecentRecords } from './recent-lines.ts';
 import { keepRouters, type Transact } from './router-absences.ts';
-import { checkValue, readValue, writeValue } from './router-tables.ts';
+import { checkValue, listRouters, readState, readValue, removeRouters, writeValue } from './router-tables.ts';
 import { openCurrent, openState, STATE_FILE, touch } from './schema.ts';
 import { DamagedBatch, SpoolTable } from './spool-table.ts';
 import { compact, DISK_RESERVE_BYTES, hasReserve, isEmptyFile, makeFolder, type SqliteFile } from './sqlite-file.ts';
@@ -63,11 +67,11 @@ interface Opened {
  *          (found while opening: the call goes on)
  * ```
  */
-export class EmbeddedStore implements Store, Disposable {
+export class EmbeddedStore implements Store, MovableStore, Disposable {
   readonly #options: EmbeddedStoreOptions;
   readonly #path: string;
   readonly #forgotten = new ForgottenLogs();
-  #sinks: readonly SinkStart[];
+  #sinks: readonly SinkStart[] | undefined;
   #opened: Opened | undefined;
   #isClosed = false;
   /** True until the database was open for the first time. */
@@ -123,7 +127,8 @@ export class EmbeddedStore implements Store, Disposable {
     const file = openState(this.#path, databaseBytesMax);
     try {
       const opened = { file, spool: new SpoolTable(file), recent: recent && new RecentLines(file, recent) };
-      file.transact(() => opened.spool.setSinks(this.#sinks))();
+      const sinks = this.#sinks;
+      if (sinks) file.transact(() => opened.spool.setSinks(sinks))();
       if (this.#configured) file.transact(() => opened.recent?.setRouters(this.#configured ?? []));
       this.#spooled = opened.spool.totals;
       this.#isWaiting = false;
@@ -229,12 +234,7 @@ export class EmbeddedStore implements Store, Disposable {
           // Records that every sink has are dropped first: they must not hold back new lines.
           ...(excess > 0 ? [spool.dropKept(excess)] : []),
           ...packed.map(({ router, component, position, lines, body }) => {
-            file.run(
-              'INSERT INTO log (router, component, position) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET position = excluded.position',
-              router,
-              component,
-              position,
-            );
+            writePosition(file, router, component, position);
             if (!body) return () => {};
             return spool.append({ router, component, committedMs, records: lines.length }, body, lines.bytes);
           }),
@@ -406,6 +406,65 @@ export class EmbeddedStore implements Store, Disposable {
     this.#attempt(({ file, spool }) => file.transact(() => spool.repeat(sink, endedMs)));
   }
 
+  /** Bytes of the records of a router that at least one sink has yet to get, as stored. */
+  bytesOf(router: string): number {
+    return this.#attempt(({ spool }) => spool.bytesOf(router));
+  }
+
+  /** A disk that has no room says so when it is written to. */
+  checkRoom(_bytes: number): void {}
+
+  listSinks(): readonly string[] {
+    return this.#attempt(({ spool }) => spool.sinks);
+  }
+
+  beginSinks(names: readonly string[]): void {
+    this.#attempt(({ file, spool }) => file.transact(() => spool.beginSinks(names)));
+  }
+
+  listRouters(): readonly string[] {
+    return this.#attempt(({ file, spool }) => listRouters(file, spool.waitingFrom));
+  }
+
+  readState(router: string): RouterState {
+    return this.#attempt(({ file }) => readState(file, router));
+  }
+
+  *readWaiting(): Generator<readonly StoredBatch[]> {
+    for (let next = 0; ; ) {
+      const from = next;
+      const taken = this.#attempt(({ spool }) => spool.takeWaiting(from));
+      const last = taken.at(-1);
+      if (!last) return;
+      next = last.seq + 1;
+      yield taken;
+    }
+  }
+
+  addTo(routers: readonly RouterAddition[]): void {
+    this.#attempt(({ file, spool }) => {
+      const settles = file.transact(() =>
+        routers.flatMap(({ router, batches = [], positions = [], facts, values = [] }) => {
+          for (const [component, position] of positions) writePosition(file, router, component, position);
+          if (facts !== undefined) writeFacts(file, { router, facts });
+          for (const [key, text] of values) writeValue(file, router, key, text);
+          return batches.map(({ body, component, committedMs, records }) =>
+            spool.append({ router, component, committedMs, records }, body),
+          );
+        }),
+      );
+      for (const settle of settles) settle();
+    });
+  }
+
+  removeRouters(routers: readonly { readonly router: string }[]): void {
+    this.#attempt(({ file, spool }) => {
+      file.transact(() => removeRouters(file, routers, spool.waitingFrom));
+    });
+    // The next call counts anew what waits.
+    this.#letGo();
+  }
+
   /** Writes to the disk without changing data: throws what {@link commit} would throw because of the disk. */
   checkWritable(): void {
     this.#attempt(({ file }) => {
@@ -469,6 +528,15 @@ function transactRecent<T>({ file, recent }: Omit<Opened, 'spool'>, work: () => 
     recent?.forgetHoldings();
     throw cause;
   }
+}
+
+function writePosition(file: SqliteFile, router: string, component: string, position: string): void {
+  file.run(
+    'INSERT INTO log (router, component, position) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET position = excluded.position',
+    router,
+    component,
+    position,
+  );
 }
 
 function writeFacts(file: SqliteFile, { router, facts }: FactsCommit): void {

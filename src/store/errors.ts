@@ -127,3 +127,8 @@ export function toLostPosition(logs: string, router: string): StoreError {
 export function toAbsent(path: string, hint: string): StoreError {
   return new StoreError('absent', `There is no file ${path}`, { disposition: 'operator', hint });
 }
+
+/** Returns the error for a request that cannot be carried out as it is. */
+export function toRefusal(message: string, hint: string): StoreError {
+  return new StoreError('broken', message, { disposition: 'operator', hint });
+}

@@ -11,10 +11,8 @@
 export { AnswerFiles } from './answer-files.ts';
 export { ClusterStore, type ClusterStoreOptions } from './cluster/cluster-store.ts';
 export { type ClusterInitOptions, initCluster } from './cluster/init.ts';
-export { type ClusterExportOptions, exportClusterState } from './cluster/state-export.ts';
-export { type ClusterImportOptions, importClusterState } from './cluster/state-import.ts';
 export type { ClusterStreamSize } from './cluster/stream.ts';
-export { withClusterLetters } from './cluster/transfer.ts';
+export { type ClusterPlaceOptions, inCluster, withClusterLetters } from './cluster/transfer.ts';
 export {
   type EmbeddedStoreOptions,
   type LogChoice,
@@ -31,7 +29,6 @@ export { DeadLetterStore } from './dead-letter-store.ts';
 export { EmbeddedStore } from './embedded-store.ts';
 export { StoreError } from './errors.ts';
 export type { DeadLetters, LetterBounds, LetterSelection, ListOptions, StoredLetter } from './letters.ts';
-export type { ImportedState, MovedState } from './moved-file.ts';
 export { packRecent } from './packed-commits.ts';
 export {
   type DeadLetterSettings,
@@ -44,4 +41,12 @@ export {
   storageSchema,
 } from './settings.ts';
 export { examineStateFolder, type FolderFinding, findFolderFault } from './state-folder.ts';
-export { type ExportOptions, exportState, type ImportOptions, importState } from './state-transfer.ts';
+export {
+  type ExportOptions,
+  exportState,
+  type ImportOptions,
+  importState,
+  onDisk,
+  type StatePlace,
+  type TransferResult,
+} from './state-transfer.ts';

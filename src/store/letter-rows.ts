@@ -30,10 +30,10 @@ export function toLetter(row: Row): StoredLetter {
     code: row['code'] === null ? undefined : String(row['code']),
     reason: String(row['reason']),
     line: String(row['line']),
+    ...(!isIntact(row) && { isDamaged: true }),
   };
 }
 
-/** Returns true if the record is as it was written: data changed by the disk must not be sent. */
-export function isIntact(row: Row): boolean {
+function isIntact(row: Row): boolean {
   return crc32(String(row['line'])) === row['checksum'];
 }

@@ -26,6 +26,8 @@ export interface StoredLetter extends RefusedRecord {
   readonly atMs: number;
   /** True if the letter is marked for replay. */
   readonly isReplayed: boolean;
+  /** True if the record is not as it was written: data changed by the disk must not be sent. Default false. */
+  readonly isDamaged?: boolean | undefined;
 }
 
 /** Selects the letters that match all given conditions; without any, all letters. */
@@ -56,7 +58,7 @@ export interface LetterBounds {
 }
 
 /** A result that a store on disk has at once and one in an engine later. */
-type Soon<T> = T | Promise<T>;
+export type Soon<T> = T | Promise<T>;
 
 /**
  * Records permanently rejected by sinks: on the disk of one machine (`DeadLetterStore`), or shared by the replicas of a cluster
@@ -65,6 +67,8 @@ type Soon<T> = T | Promise<T>;
 export interface DeadLetters {
   /** Stores the records that a sink rejected, then removes the letters `taken`, which it has now accepted. Durable at the end. */
   add(sink: string, refused: readonly RefusedRecord[], taken?: readonly number[]): Completion;
+  /** Adds letters of another store as they are, except those that are here already. Returns the number of the added ones. */
+  addMoved(letters: readonly StoredLetter[]): Soon<number>;
   /** Returns the letters of a sink that are marked for replay, oldest first. */
   readReplayed(sink: string, bounds: LetterBounds): Soon<readonly StoredLetter[]>;
   /** Returns letters in the order in which they were rejected. */
@@ -100,8 +104,12 @@ const LETTER_OVERHEAD_BYTES = 200;
 /** Returns what is stored of a rejected record; `bytes`: as it counts against the limit. */
 export function toLetterFields({ uid, line, reason, code }: RefusedRecord) {
   const words = cutReason(reason);
-  const bytes = Buffer.byteLength(line) + Buffer.byteLength(words) + LETTER_OVERHEAD_BYTES;
-  return { uid, line, reason: words, code, bytes, ...readOrigin(line) };
+  return { uid, line, reason: words, code, bytes: measureLetter({ line, reason: words }), ...readOrigin(line) };
+}
+
+/** Size of a letter as it counts against the limit. Bytes. */
+export function measureLetter({ line, reason }: Pick<RefusedRecord, 'line' | 'reason'>): number {
+  return Buffer.byteLength(line) + Buffer.byteLength(reason) + LETTER_OVERHEAD_BYTES;
 }
 
 function cutReason(reason: string): string {

@@ -1,95 +1,102 @@
-import { randomUUID } from 'node:crypto';
-import { closeSync, copyFileSync, existsSync, fsyncSync, openSync, renameSync } from 'node:fs';
-import { dirname } from 'node:path';
-import { StoreError, toAbsent } from './errors.ts';
-import { openState } from './schema.ts';
-import { removeDatabase, SqliteFile } from './sqlite-file.ts';
-
-/** State of some routers on its way from one store to another. */
-export interface MovedState {
-  /** Names of the routers, sorted. */
-  readonly routers: readonly string[];
-  /** Number of logs with a position. */
-  readonly logs: number;
-  /** Number of records that not every sink has. */
-  readonly records: number;
-  readonly deadLetters: number;
-}
-
-/** Result of an import. */
-export interface ImportedState extends MovedState {
-  /** Routers that were left alone, because this file was imported for them before. */
-  readonly known: readonly string[];
-}
-
-/** Key of the value of a router that names the file it was imported from last. */
-export const IMPORT_KEY = 'imported';
-/** The wanted routers, as `select` of the temporary table names them. */
-export const SELECTED = 'router IN (SELECT router FROM selected)';
+import { closeSync, copyFileSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { LETTERS_FILE } from './dead-letter-file.ts';
+import { DeadLetterStore } from './dead-letter-store.ts';
+import { EmbeddedStore } from './embedded-store.ts';
+import { StoreError, toAbsent, toRefusal, toStoreError } from './errors.ts';
+import { LETTER_COLUMNS } from './letter-rows.ts';
+import { openState, STATE_FILE } from './schema.ts';
+import { FOLDER_MODE, SqliteFile } from './sqlite-file.ts';
 
 /**
- * A file of state on its way: a database of the format of the state, so that later versions can import it. It has its name once
- * {@link finish} was called; a crash leaves either no file or the whole one.
+ * State of routers on its way: a folder with a store and its dead letters, as an agent has it. On its way it is one file: the
+ * database of the store, with the dead letters as one more table.
  */
-export class MovedFileWriter implements Disposable {
-  readonly #output: string;
-  /** The file while it is written. */
-  readonly path: string;
+export class MovedState implements Disposable {
+  readonly #folder: string;
+  readonly #now: () => number;
 
-  /** Throws {@link StoreError} `broken` if `output` exists. */
-  constructor(output: string, nowMs: number) {
-    this.#output = output;
-    this.path = `${output}.unfinished`;
-    if (existsSync(output)) throw toRefusal(`${output} exists already`, 'Choose another file, or remove this one');
-    removeDatabase(this.path);
-    using file = openState(this.path);
-    file.exec(`CREATE TABLE origin (id TEXT NOT NULL, at_ms INTEGER NOT NULL) STRICT;
-      CREATE TABLE letter (
-        sink TEXT NOT NULL, uid TEXT NOT NULL, at_ms INTEGER NOT NULL, is_replayed INTEGER NOT NULL, bytes INTEGER NOT NULL,
-        checksum INTEGER NOT NULL, router TEXT NOT NULL, component TEXT NOT NULL, timestamp TEXT, code TEXT,
-        reason TEXT NOT NULL, line TEXT NOT NULL
-      ) STRICT`);
-    file.run('INSERT INTO origin VALUES (?, ?)', randomUUID(), Math.floor(nowMs));
+  private constructor(folder: string, now: () => number) {
+    this.#folder = folder;
+    this.#now = now;
   }
 
-  /** Makes the file durable under its name. Nobody may have it open. */
-  finish(): void {
+  /** Begins state for a file, which must not exist. */
+  static create(output: string, now: () => number): MovedState {
+    if (existsSync(output)) throw toRefusal(`${output} exists already`, 'Choose another file, or remove this one');
+    const folder = `${output}.unfinished`;
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder, { mode: FOLDER_MODE });
+    return new MovedState(folder, now);
+  }
+
+  /**
+   * Opens a copy of a file, in a folder that `createFolder` makes. Throws {@link StoreError}: `absent` without the file, `broken` if it is no
+   * exported state or of another format.
+   */
+  static read(input: string, createFolder: () => string, now: () => number): MovedState {
+    if (!existsSync(input)) throw toAbsent(input, 'Name a file that state export has written');
+    const state = new MovedState(createFolder(), now);
+    try {
+      copyFileSync(input, state.#database);
+      if (state.#takeLetters()) return state;
+    } catch (cause) {
+      state[Symbol.dispose]();
+      const error = toStoreError(cause, input);
+      // Anything else is what the file holds.
+      if (cause instanceof StoreError || error.code !== 'broken') throw error;
+    }
+    state[Symbol.dispose]();
+    throw toRefusal(`${input} is not a whole file of state export`, 'Export the state again');
+  }
+
+  get #database(): string {
+    return join(this.#folder, STATE_FILE);
+  }
+
+  /** Opens the store and its dead letters. */
+  open() {
+    const [path, now] = [this.#folder, this.#now];
+    const store = new EmbeddedStore({ path, spoolBytesMax: Number.POSITIVE_INFINITY, now });
+    const letters = new DeadLetterStore({ path, bytesMax: Number.POSITIVE_INFINITY, now });
+    const close = () => {
+      store.close();
+      letters.close();
+    };
+    return { store, letters, [Symbol.dispose]: close };
+  }
+
+  /** Makes the state one durable file. Nobody may have it open. */
+  finish(output: string): void {
     {
+      using file = openState(this.#database);
+      file.run('ATTACH ? AS letters', join(this.#folder, LETTERS_FILE));
+      file.exec(`CREATE TABLE letter AS SELECT ${LETTER_COLUMNS} FROM letters.letter ORDER BY id`);
       // One file, without a write-ahead log beside it.
-      using file = openState(this.path);
       file.exec('PRAGMA journal_mode = DELETE');
     }
-    makeDurable(this.path);
-    renameSync(this.path, this.#output);
-    makeDurable(dirname(this.#output));
+    makeDurable(this.#database);
+    renameSync(this.#database, output);
+    makeDurable(dirname(output));
   }
 
   [Symbol.dispose](): void {
-    removeDatabase(this.path);
+    rmSync(this.#folder, { recursive: true, force: true });
   }
-}
 
-/**
- * Copies a moved file, because one of an earlier version is converted, and the one that was given is not to be changed. Returns
- * the identity of the export. Throws {@link StoreError}: `absent` without the file, `broken` if it is no exported state.
- */
-export function copyMovedFile(input: string, copy: string): string {
-  if (!existsSync(input)) throw toAbsent(input, 'Name a file that state export has written');
-  removeDatabase(copy);
-  copyFileSync(input, copy);
-  try {
+  /** Gives the dead letters a file of their own. Returns false if the database is not whole, or not what an export makes. */
+  #takeLetters(): boolean {
     // Before anything else is read: a view or trigger in it may do anything that SQL can.
-    const isPlain = holdsTablesOnly(copy);
-    using file = isPlain ? openState(copy) : undefined;
-    file?.exec('PRAGMA journal_mode = DELETE');
-    const check = file?.get('PRAGMA quick_check(1)')?.['quick_check'];
-    const id = file?.get('SELECT id FROM origin')?.['id'];
-    if (file && check === 'ok' && typeof id === 'string' && hasSoundNumbers(file)) return id;
-  } catch (cause) {
-    // Of a newer version.
-    if (cause instanceof StoreError) throw cause;
+    if (!holdsTablesOnly(this.#database)) return false;
+    new DeadLetterStore({ path: this.#folder, now: this.#now }).close();
+    using file = openState(this.#database);
+    if (file.get('PRAGMA quick_check(1)')?.['quick_check'] !== 'ok' || !hasSoundNumbers(file)) return false;
+    file.run('ATTACH ? AS letters', join(this.#folder, LETTERS_FILE));
+    file.exec(
+      `INSERT OR IGNORE INTO letters.letter (${LETTER_COLUMNS}) SELECT ${LETTER_COLUMNS} FROM main.letter ORDER BY rowid`,
+    );
+    return true;
   }
-  throw toRefusal(`${input} is not a whole file of state export`, 'Export the state again');
 }
 
 function holdsTablesOnly(path: string): boolean {
@@ -98,63 +105,20 @@ function holdsTablesOnly(path: string): boolean {
   return file.get(`SELECT 1 FROM sqlite_schema WHERE ${other}`) === undefined;
 }
 
-/** Numbers of a moved file that an import copies. */
+/** Numbers that are copied. */
 const NUMBERS: Readonly<Record<string, readonly string[]>> = {
+  cursor: ['batch', 'idx'],
   batch: ['id', 'committed_ms', 'records', 'bytes'],
   spool: ['batch', 'records'],
   letter: ['at_ms', 'is_replayed', 'bytes', 'checksum'],
 };
 
-/** Returns the condition for a number that can be read: nothing here writes others. */
-function isInRange(column: string): string {
-  return `${column} BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER}`;
-}
-
+/** True if all numbers can be read: nothing here writes others. */
 function hasSoundNumbers(file: SqliteFile): boolean {
   return Object.entries(NUMBERS).every(([table, columns]) => {
-    const isSound = columns.map(isInRange).join(' AND ');
+    const isSound = columns.map((column) => `${column} BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER}`).join(' AND ');
     return file.get(`SELECT 1 FROM ${table} WHERE NOT (${isSound})`) === undefined;
   });
-}
-
-/** Fills the temporary table `selected` with the wanted ones of some routers; returns them sorted. */
-export function selectRouters(
-  file: SqliteFile,
-  isWanted: (router: string) => boolean,
-  routers: Iterable<string>,
-): readonly string[] {
-  file.exec('CREATE TEMP TABLE selected (router TEXT PRIMARY KEY) WITHOUT ROWID');
-  const wanted = [...new Set(routers)].filter((router) => router !== '' && isWanted(router)).toSorted();
-  for (const router of wanted) file.run('INSERT INTO selected VALUES (?)', router);
-  return wanted;
-}
-
-/** Returns the routers that a moved file is about. `schema`: the name under which it is attached. */
-export function listMovedRouters(file: SqliteFile, schema: 'main' | 'moved'): string[] {
-  const tables = ['log', 'fact', 'note', 'batch', 'letter'];
-  return file
-    .all(tables.map((table) => `SELECT router FROM ${schema}.${table}`).join(' UNION '))
-    .map(({ router }) => String(router));
-}
-
-/** Counts the state of the selected routers in a moved file. */
-export function countSelected(file: SqliteFile, schema: 'main' | 'moved'): Omit<MovedState, 'routers'> {
-  const read = (what: string, table: string) =>
-    Number(file.get(`SELECT ${what} AS sum FROM ${schema}.${table} WHERE ${SELECTED}`)?.['sum']);
-  return {
-    logs: read('count(*)', 'log'),
-    records: read('coalesce(sum(records), 0)', 'batch'),
-    deadLetters: read('count(*)', 'letter'),
-  };
-}
-
-/** Returns the error for positions that a store already has, and that an import would replace. */
-export function toTaken(logs: readonly { readonly router: string; readonly component: string }[]): StoreError {
-  const example = logs[0] ? `${logs[0].router}/${logs[0].component}` : '';
-  return toRefusal(
-    `The store already has positions of ${logs.length} of these logs, such as ${example}`,
-    'Leave their routers out with --routers, or replace the positions with --replace',
-  );
 }
 
 /** Waits until a file, or the names in a folder, would survive a power cut. */
@@ -165,8 +129,4 @@ function makeDurable(path: string): void {
   } finally {
     closeSync(descriptor);
   }
-}
-
-function toRefusal(message: string, hint: string): StoreError {
-  return new StoreError('broken', message, { disposition: 'operator', hint });
 }

@@ -19,18 +19,25 @@ export class SinkCursors {
   /** Sets the sinks that have a cursor; rows of other sinks are dropped. A new sink starts at batch 0 or `newest`. */
   setSinks(sinks: readonly SinkStart[], newest: number): void {
     const names = new Set(sinks.map(({ name }) => name));
-    for (const { sink } of this.#file.all('SELECT sink FROM cursor')) {
-      if (!names.has(String(sink))) this.#file.run('DELETE FROM cursor WHERE sink = ?', String(sink));
-    }
-    for (const { name, start } of sinks) {
-      const batch = start === 'newest' ? newest : START.batch;
-      this.#file.run('INSERT INTO cursor (sink, batch, idx) VALUES (?, ?, 0) ON CONFLICT DO NOTHING', name, batch);
-    }
+    for (const sink of this.names) if (!names.has(sink)) this.#file.run('DELETE FROM cursor WHERE sink = ?', sink);
+    for (const { name, start } of sinks) this.begin([name], start === 'newest' ? newest : START.batch);
     this.#replayMs = new Map(sinks.flatMap(({ name, replayMs = 0 }) => (replayMs > 0 ? [[name, replayMs]] : [])));
     for (const row of this.#file.all('SELECT sink FROM taken UNION SELECT sink FROM repeat')) {
       const sink = String(row['sink']);
       if (!this.#replayMs.has(sink)) this.#forget(sink);
     }
+  }
+
+  /** Gives a cursor at the start of a batch to sinks that have none. */
+  begin(sinks: readonly string[], batch: number): void {
+    for (const sink of sinks) {
+      this.#file.run('INSERT INTO cursor (sink, batch, idx) VALUES (?, ?, 0) ON CONFLICT DO NOTHING', sink, batch);
+    }
+  }
+
+  /** Names of the sinks that have a cursor. */
+  get names(): readonly string[] {
+    return this.#file.all('SELECT sink FROM cursor ORDER BY sink').map(({ sink }) => String(sink));
   }
 
   of(sink: string): SpoolCursor {
@@ -42,6 +49,14 @@ export class SinkCursors {
   get lowest(): number | undefined {
     const batch = this.#file.get('SELECT min(batch) AS batch FROM cursor')?.['batch'];
     return typeof batch === 'number' ? batch : undefined;
+  }
+
+  /** The first batch that a sink has yet to get, or gets again; 0 without sinks. */
+  get waitingFrom(): number {
+    const row = this.#file.get(
+      'SELECT min(batch) AS batch FROM (SELECT batch FROM cursor UNION ALL SELECT batch FROM repeat)',
+    );
+    return Number(row?.['batch'] ?? 0);
   }
 
   /** Lists the sinks that have yet to get a batch. */

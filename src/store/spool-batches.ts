@@ -93,10 +93,13 @@ export class SpoolBatches {
 
   /** Returns the records of a batch; `undefined` if its body is damaged. */
   use({ id, records }: BatchEntry): LineTable | undefined {
-    return this.#unpacked.use(id, records, () => {
-      const body = this.#file.get('SELECT body FROM spool WHERE batch = ?', id)?.['body'];
-      return body instanceof Uint8Array ? body : undefined;
-    });
+    return this.#unpacked.use(id, records, () => this.readBody(id));
+  }
+
+  /** Returns the packed records of a batch; `undefined` if there are none. */
+  readBody(id: number): Uint8Array | undefined {
+    const body = this.#file.get('SELECT body FROM spool WHERE batch = ?', id)?.['body'];
+    return body instanceof Uint8Array ? body : undefined;
   }
 
   /** Keeps the records of a batch that was just added, until the sinks have them or others need the room. */

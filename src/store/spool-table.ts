@@ -1,6 +1,6 @@
 import type { Slice, SliceBounds } from '../model/index.ts';
 import { collectSlice } from './collect-slice.ts';
-import type { LogChoice, SinkStart, SpoolCursor } from './contracts.ts';
+import type { LogChoice, SinkStart, SpoolCursor, StoredBatch } from './contracts.ts';
 import { SinkCursors } from './sink-cursors.ts';
 import { type BatchEntry, type LogCount, SpoolBatches, type SpoolTotals } from './spool-batches.ts';
 import type { SqliteFile } from './sqlite-file.ts';
@@ -15,6 +15,9 @@ export class DamagedBatch {
 
 /** Limit of the unwanted batches skipped in one call, which takes about 20 ms. */
 const PASSED_MAX = 2000;
+/** Batches that are moved to another store at a time: a commit on a slow line must end within the time limit of a request. */
+const TAKEN_MAX = 200;
+const TAKEN_BYTES_MAX = 1024 * 1024;
 const NOTHING: SpoolTotals = { records: 0, bytes: 0 };
 
 /**
@@ -136,6 +139,35 @@ export class SpoolTable {
       this.#kept = subtract(this.#kept, dropped);
       this.#batches.forgetBefore(next);
     };
+  }
+
+  /** Names of the sinks that have a cursor. */
+  get sinks(): readonly string[] {
+    return this.#cursors.names;
+  }
+
+  /** The first batch that a sink has yet to get, or gets again; 0 without sinks. */
+  get waitingFrom(): number {
+    return this.#cursors.waitingFrom;
+  }
+
+  /** Gives a cursor to sinks that have none, behind the newest batch; of a store without sinks, all records wait. */
+  beginSinks(names: readonly string[]): void {
+    this.#cursors.begin(names, this.#cursors.lowest === undefined ? 0 : this.#batches.newest + 1);
+    this.#measure();
+  }
+
+  /** Returns the batches from one on that a sink has yet to get, or gets again, as they are stored; at most about a megabyte. */
+  takeWaiting(from: number): readonly StoredBatch[] {
+    const taken: StoredBatch[] = [];
+    let bytes = 0;
+    for (const { id, ...entry } of this.#batches.from(Math.max(from, this.waitingFrom))) {
+      const body = this.#batches.readBody(id) ?? new Uint8Array();
+      bytes += body.length;
+      if (taken.length > 0 && (bytes > TAKEN_BYTES_MAX || taken.length === TAKEN_MAX)) break;
+      taken.push({ ...entry, seq: id, body });
+    }
+    return taken;
   }
 
   cursorOf(sink: string): SpoolCursor {

@@ -1,200 +1,287 @@
-import { existsSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { LETTERS_FILE } from './dead-letter-file.ts';
+import type { MovableStore, StoredBatch } from './contracts.ts';
 import { DeadLetterStore } from './dead-letter-store.ts';
-import { toAbsent, toStoreError } from './errors.ts';
-import { LETTER_COLUMNS } from './letter-rows.ts';
-import {
-  copyMovedFile,
-  countSelected,
-  IMPORT_KEY,
-  type ImportedState,
-  listMovedRouters,
-  MovedFileWriter,
-  type MovedState,
-  SELECTED,
-  selectRouters,
-  toTaken,
-} from './moved-file.ts';
+import { EmbeddedStore } from './embedded-store.ts';
+import { StoreError, toAbsent, toRefusal, toStoreError } from './errors.ts';
+import type { DeadLetters } from './letters.ts';
+import { MovedState } from './moved-file.ts';
 import { finishRebuild } from './rebuild.ts';
-import { openState, STATE_FILE } from './schema.ts';
-import { makeFolder, removeDatabase, type SqliteFile } from './sqlite-file.ts';
+import { STATE_FILE } from './schema.ts';
+import { makeFolder } from './sqlite-file.ts';
 
-/** A store, and the routers of which the state is moved. */
-interface TransferOptions {
-  /** Folder of the store; no agent may be using it. */
-  readonly path: string;
+/** Where the state of routers is, or goes: a folder, or a cluster. */
+export interface StatePlace {
+  /** Makes an empty folder for what is copied meanwhile. */
+  readonly createWorkFolder: () => string;
+  /** Rejects if somebody runs one of these routers, or would. Asked before anything is stored or removed. */
+  readonly checkFree: (routers: readonly string[]) => Promise<void>;
+  /** Opens it for one piece of work. */
+  readonly use: <T>(work: (state: OpenState) => Promise<T>) => Promise<T>;
+}
+
+/** A store and its dead letters. */
+interface OpenState {
+  readonly store: MovableStore;
+  readonly letters: DeadLetters;
+}
+
+/** What was moved. */
+export interface TransferResult {
+  /** Names of the routers, sorted. */
+  readonly routers: readonly string[];
+  /** Number of logs with a position. */
+  readonly logs: number;
+  /** Number of records that not every sink has. */
+  readonly records: number;
+  readonly deadLetters: number;
+}
+
+/** Options of {@link exportState}. */
+export interface ExportOptions {
+  /** File to write; must not exist. */
+  readonly output: string;
   /** Selects the routers. */
   readonly isWanted: (router: string) => boolean;
+  /** True: removes the state from its place when the file is safe on the disk. */
+  readonly removes: boolean;
   /** Returns the wall time in milliseconds since the Unix epoch. */
   readonly now: () => number;
 }
 
-/** Options of {@link exportState}. */
-export interface ExportOptions extends TransferOptions {
-  /** File to write; must not exist. */
-  readonly output: string;
-  /** True: removes the state from the store when the file is safe on the disk. */
-  readonly removes: boolean;
-}
-
-/** Options of {@link importState}. The folder is created if missing. */
-export interface ImportOptions extends TransferOptions {
+/** Options of {@link importState}. */
+export interface ImportOptions extends Pick<ExportOptions, 'isWanted' | 'now'> {
   /** File that {@link exportState} wrote. It is not changed. */
   readonly input: string;
-  /** True: replaces positions that the store already has for these routers. */
+  /** True: replaces positions that the place already has for these routers. */
   readonly replaces: boolean;
 }
 
-/** Records from here on are missing at one sink at least, or are being delivered to it again; without sinks all are missing. */
-const FROM_LOWEST =
-  'id >= coalesce((SELECT min(batch) FROM (SELECT batch FROM main.cursor UNION SELECT batch FROM main.repeat)), 0)';
+/** Key of the value of a router that says which export its state comes from, and until that is all here, how far it is. */
+const ORIGIN = 'imported';
+/** Routers that are read or written at a time. */
+const ROUTERS_AT_ONCE = 32;
+/** Letters that are held at a time: each may be as long as a record. */
+const LETTERS_AT_ONCE = 100;
+
+/** The folder of an agent that is stopped. `creates`: whether there has to be a store. */
+export function onDisk(options: {
+  readonly path: string;
+  readonly creates: boolean;
+  readonly now: () => number;
+}): StatePlace {
+  const { path, creates, now } = options;
+  return {
+    createWorkFolder() {
+      const folder = join(path, 'importing');
+      // Of an import that was killed.
+      rmSync(folder, { recursive: true, force: true });
+      makeFolder(folder);
+      return folder;
+    },
+    checkFree: async () => {},
+    async use(work) {
+      const file = join(path, STATE_FILE);
+      finishRebuild(file);
+      if (!creates && !existsSync(file))
+        throw toAbsent(file, 'Check storage.path of the configuration, or name the folder with --storage.path');
+      const onRebuilt = () => {
+        throw new StoreError('damaged', `The state in ${file} was damaged and has been rebuilt`, {
+          disposition: 'operator',
+          hint: 'Check the disk, and repeat the command to go on with what could be read',
+        });
+      };
+      using store = new EmbeddedStore({ path, spoolBytesMax: Number.POSITIVE_INFINITY, onRebuilt, now });
+      using letters = new DeadLetterStore({ path, bytesMax: Number.POSITIVE_INFINITY, now });
+      return await work({ store, letters });
+    },
+  };
+}
 
 /**
- * Writes the state of routers to a file: positions of logs, facts, values, records that not every sink has, and dead letters. The file is a database of
- * the format of the state, so that later versions can import it. Throws {@link StoreError}: `absent` without a store, `locked`
- * while an agent uses it, `full` and `unwritable`. A crash leaves either no file or the whole one; then the store may
- * still hold what was exported.
+ * Writes the state of routers to a file: positions of logs, facts, values, records that not every sink has, and dead letters. Rejects with what
+ * `checkFree` rejects with, and with {@link StoreError}: `absent` without a store, `locked` while an agent uses it, `full` and
+ * `unwritable`, and `fenced` if something of a router has changed that was to be removed. A crash leaves either no file or the
+ * whole one; then the place may still hold what was exported.
  */
-export function exportState({ path, output, isWanted, removes, now }: ExportOptions): MovedState {
-  const source = join(path, STATE_FILE);
-  finishRebuild(source);
-  if (!existsSync(source))
-    throw toAbsent(source, 'Check storage.path of the configuration, or name the folder with --storage.path');
+export function exportState(place: StatePlace, options: ExportOptions): Promise<TransferResult> {
+  const { output, isWanted, removes, now } = options;
+  return place.use(async (source) => {
+    try {
+      using file = MovedState.create(output, now);
+      const exported = await writeMoved(source, file, { isWanted, checkFree: place.checkFree });
+      file.finish(output);
+      const { result, letterIds, lastSeqs } = exported;
+      if (removes) {
+        await place.checkFree(result.routers);
+        await inParts(result.routers, async (routers) => {
+          await source.store.removeRouters(routers.map((router) => ({ router, lastSeq: lastSeqs.get(router) ?? 0 })));
+        });
+        if (letterIds.length > 0) await source.letters.drop({ ids: letterIds });
+      }
+      return result;
+    } catch (cause) {
+      throw isOfDisk(cause) ? toStoreError(cause, output) : cause;
+    }
+  });
+}
+
+async function writeMoved(
+  source: OpenState,
+  file: MovedState,
+  { isWanted, checkFree }: Pick<ExportOptions, 'isWanted'> & Pick<StatePlace, 'checkFree'>,
+) {
+  using target = file.open();
+  const letters = await moveLetters(source.letters, target.letters, isWanted);
+  const listed = await source.store.listRouters();
+  const routers = selectRouters([...listed, ...letters.routers], isWanted);
+  await checkFree(routers);
+  await openRouters(source.store, routers);
+  const origin = randomUUID();
+  const { lastSeqs, ...counts } = await moveRouters(source.store, target.store, routers, () => origin);
+  return { result: { routers, ...counts, deadLetters: letters.added }, letterIds: letters.ids, lastSeqs };
+}
+
+/**
+ * Adds the state of routers from a file: dead letters first, then records, in steps that each say how far they are, and last, for
+ * each router in one step, its positions, facts and values. A step is refused if somebody has changed the router since its position
+ * was read here. An import that was interrupted is repeated: it goes on where it was. Records that some sinks had are delivered to
+ * all again, with the same uids. Routers that this file was imported for before are left alone, and named in `known`.
+ *
+ * Rejects with what `checkFree` rejects with, and with {@link StoreError}: `absent` without the file, `broken` if it is no exported
+ * state or if the place has positions of these routers, `locked` while an agent uses it, `full`, `unwritable` and `fenced`.
+ */
+export async function importState(
+  place: StatePlace,
+  { input, isWanted, replaces, now }: ImportOptions,
+): Promise<TransferResult & { readonly known: readonly string[] }> {
   try {
-    using moving = new MovedFileWriter(output, now());
-    using file = openWithLetters(path, now);
-    file.run('ATTACH ? AS moved', moving.path);
-    const found = file.all(
-      `SELECT router FROM main.log UNION SELECT router FROM main.fact UNION SELECT router FROM main.note
-       UNION SELECT router FROM main.batch WHERE ${FROM_LOWEST} UNION SELECT router FROM letters.letter`,
-    );
-    const routers = selectRouters(
-      file,
-      isWanted,
-      found.map(({ router }) => String(router)),
-    );
-    const moved = file.transact(() => {
-      copyOut(file);
-      return { routers, ...countSelected(file, 'moved') };
+    using file = MovedState.read(input, place.createWorkFolder, now);
+    using source = file.open();
+    return await place.use(async (target) => {
+      const wanted = selectRouters(source.store.listRouters(), isWanted);
+      await openRouters(target.store, wanted);
+      const originOf = (router: string) => source.store.readState(router).values.get(ORIGIN) ?? '';
+      const isKnown = (router: string) => target.store.readState(router).values.get(ORIGIN) === originOf(router);
+      const known = wanted.filter(isKnown);
+      const routers = wanted.filter((router) => !known.includes(router));
+      if (!replaces) refusePositions(source.store, target.store, routers);
+      await place.checkFree(routers);
+      const bytes = routers.reduce((sum, router) => sum + source.store.bytesOf(router), 0);
+      if (bytes > 0) await target.store.checkRoom(bytes);
+      const selected = new Set(routers);
+      const letters = await moveLetters(source.letters, target.letters, (router) => selected.has(router));
+      const { lastSeqs: _, ...counts } = await moveRouters(source.store, target.store, routers, originOf);
+      return { routers, known, ...counts, deadLetters: letters.added };
     });
-    file.exec('PRAGMA moved.journal_mode = DELETE; DETACH moved');
-    moving.finish();
-    if (removes) file.transact(() => removeSelected(file));
-    return moved;
   } catch (cause) {
-    throw toStoreError(cause, source);
+    throw isOfDisk(cause) ? toStoreError(cause, input) : cause;
   }
 }
 
-/**
- * Adds the state of routers from a file to a store, in one transaction; dead letters come first. Records that some sinks had are delivered to all again,
- * with the same uids. Routers that this file was imported for before are left alone. Throws {@link StoreError}: `absent` without the
- * file, `broken` if it is no exported state or if the store has positions of these routers, `locked` while an agent uses the store, `full` and `unwritable`.
- */
-export function importState({ path, input, isWanted, replaces, now }: ImportOptions): ImportedState {
-  makeFolder(path);
-  const target = join(path, STATE_FILE);
-  const copy = join(path, 'importing.db');
-  try {
-    const id = copyMovedFile(input, copy);
-    using file = openWithLetters(path, now);
-    file.run('ATTACH ? AS moved', copy);
-    const wanted = selectRouters(file, isWanted, listMovedRouters(file, 'moved'));
-    const known = leaveOutKnown(file, id);
-    if (!replaces) refusePositions(file);
-    // Twice is once: a record has one letter for each sink.
-    const { changes: deadLetters } = file.run(
-      `INSERT OR IGNORE INTO letters.letter (${LETTER_COLUMNS}) SELECT ${LETTER_COLUMNS} FROM moved.letter WHERE ${SELECTED}`,
+/** Moves records, positions, facts and values of open routers from one store to another. */
+async function moveRouters(
+  from: MovableStore,
+  to: MovableStore,
+  routers: readonly string[],
+  originOf: (router: string) => string,
+) {
+  await to.beginSinks(await from.listSinks());
+  const done = new Map(
+    routers.map((router) => [router, readProgress(originOf(router), to.readState(router).values.get(ORIGIN))]),
+  );
+  const lastSeqs = new Map<string, number>();
+  let records = 0;
+  for await (const batches of from.readWaiting()) {
+    const groups = new Map<string, StoredBatch[]>();
+    for (const batch of batches) {
+      const doneSeq = done.get(batch.router);
+      if (doneSeq === undefined) continue;
+      lastSeqs.set(batch.router, batch.seq);
+      // What cannot be read here cannot be read there.
+      if (batch.seq <= doneSeq || batch.body.length === 0) continue;
+      groups.set(batch.router, [...(groups.get(batch.router) ?? []), batch]);
+      records += batch.records;
+    }
+    await to.addTo(
+      Array.from(groups, ([router, own]) => {
+        const values = new Map([[ORIGIN, `${originOf(router)}@${own.at(-1)?.seq}`]]);
+        return { router, batches: own, values };
+      }),
     );
-    file.transact(() => copyIn(file, id));
-    const routers = wanted.filter((router) => !known.includes(router));
-    return { routers, known, ...countSelected(file, 'moved'), deadLetters };
-  } catch (cause) {
-    throw toStoreError(cause, target);
-  } finally {
-    removeDatabase(copy);
+  }
+  let logs = 0;
+  await inParts(routers, async (part) => {
+    const states = part.map((router) => {
+      const { positions, facts, values } = from.readState(router);
+      logs += positions.size;
+      return { router, positions, facts, values: new Map([...values, [ORIGIN, originOf(router)]]) };
+    });
+    await to.addTo(states);
+  });
+  return { logs, records, lastSeqs };
+}
+
+/** Returns the last batch of an export that an interrupted import has stored; -1 without one. */
+function readProgress(origin: string, text: string | undefined): number {
+  const [of, seq] = text?.split('@') ?? [];
+  return of === origin && seq !== undefined && /^\d+$/.test(seq) ? Number(seq) : -1;
+}
+
+/** Moves the dead letters of routers, the oldest first. One that names no router stays: nobody could tell where it belongs. */
+async function moveLetters(from: DeadLetters, to: DeadLetters, isWanted: (router: string) => boolean) {
+  const ids: number[] = [];
+  const routers = new Set<string>();
+  let added = 0;
+  for (let afterId = 0; ; ) {
+    const page = await from.list({ limit: LETTERS_AT_ONCE, order: 'oldest', afterId });
+    const last = page.at(-1);
+    if (!last) return { ids, routers, added };
+    afterId = last.id;
+    const wanted = page.filter(({ router, isDamaged }) => router !== '' && !isDamaged && isWanted(router));
+    added += await to.addMoved(wanted);
+    for (const { id, router } of wanted) {
+      ids.push(id);
+      routers.add(router);
+    }
   }
 }
 
-/** Opens the store as `main` and its dead letters, which have a file of their own, as `letters`. */
-function openWithLetters(path: string, now: () => number): SqliteFile {
-  finishRebuild(join(path, STATE_FILE));
-  const file = openState(join(path, STATE_FILE));
-  try {
-    // Creates the file, or converts it to the current format.
-    new DeadLetterStore({ path, now }).close();
-    file.run('ATTACH ? AS letters', join(path, LETTERS_FILE));
-    return file;
-  } catch (cause) {
-    file.close();
-    throw cause;
+function selectRouters(routers: Iterable<string>, isWanted: (router: string) => boolean): readonly string[] {
+  return [...new Set(routers)].filter((router) => router !== '' && isWanted(router)).toSorted();
+}
+
+/** Reads where routers stand; from here on, what is stored of them must stay as it is. */
+async function openRouters(store: MovableStore, routers: readonly string[]): Promise<void> {
+  await inParts(routers, async (part) => {
+    await Promise.all(part.map((router) => store.openRouter(router)));
+  });
+}
+
+/** Throws if the target has positions of its own for logs of these routers. */
+function refusePositions(from: MovableStore, to: MovableStore, routers: readonly string[]): void {
+  const taken = routers.flatMap((router) => {
+    const own = to.readState(router).positions;
+    return [...from.readState(router).positions]
+      .filter(([component, position]) => (own.get(component) ?? position) !== position)
+      .map(([component]) => `${router}/${component}`)
+      .toSorted();
+  });
+  if (taken.length === 0) return;
+  throw toRefusal(
+    `The store already has positions of ${taken.length} of these logs, such as ${taken[0]}`,
+    'Leave their routers out with --routers, or replace the positions with --replace',
+  );
+}
+
+async function inParts(routers: readonly string[], work: (part: readonly string[]) => Promise<void>): Promise<void> {
+  for (let from = 0; from < routers.length; from += ROUTERS_AT_ONCE) {
+    await work(routers.slice(from, from + ROUTERS_AT_ONCE));
   }
 }
 
-/** Copies the state of the selected routers from the store to the new file. */
-function copyOut(file: SqliteFile): void {
-  file.exec(`
-    INSERT INTO moved.letter (${LETTER_COLUMNS}) SELECT ${LETTER_COLUMNS} FROM letters.letter WHERE ${SELECTED} ORDER BY id;
-    INSERT INTO moved.log SELECT * FROM main.log WHERE ${SELECTED};
-    INSERT INTO moved.fact SELECT * FROM main.fact WHERE ${SELECTED};
-    INSERT INTO moved.note SELECT * FROM main.note WHERE ${SELECTED};
-    INSERT INTO moved.cursor SELECT * FROM main.cursor;
-    INSERT INTO moved.batch SELECT * FROM main.batch WHERE ${SELECTED} AND ${FROM_LOWEST};
-    INSERT INTO moved.spool SELECT * FROM main.spool WHERE batch IN (SELECT id FROM moved.batch);`);
-}
-
-function removeSelected(file: SqliteFile): void {
-  file.exec(`
-    DELETE FROM main.spool WHERE batch IN (SELECT id FROM main.batch WHERE ${SELECTED} AND ${FROM_LOWEST});
-    DELETE FROM main.batch WHERE ${SELECTED} AND ${FROM_LOWEST};
-    DELETE FROM main.log WHERE ${SELECTED};
-    DELETE FROM main.fact WHERE ${SELECTED};
-    DELETE FROM main.note WHERE ${SELECTED};
-    DELETE FROM main.absence WHERE ${SELECTED};
-    DELETE FROM letters.letter WHERE ${SELECTED};`);
-}
-
-/** Adds the state of the selected routers to the store. The records come behind those that wait there. */
-function copyIn(file: SqliteFile, id: string): void {
-  const newest = Number(file.get(`SELECT seq FROM main.sqlite_sequence WHERE name = 'spool'`)?.['seq'] ?? 0);
-  // A sink that this store does not have yet may be one that starts behind the newest record.
-  file.run(
-    'INSERT INTO main.cursor SELECT sink, ?, 0 FROM moved.cursor WHERE sink NOT IN (SELECT sink FROM main.cursor)',
-    newest + 1,
-  );
-  file.exec('CREATE TEMP TABLE renumbered (old INTEGER PRIMARY KEY, new INTEGER NOT NULL)');
-  file.run(
-    `INSERT INTO renumbered SELECT id, ? + row_number() OVER (ORDER BY id) FROM moved.batch WHERE ${SELECTED} AND id IN (SELECT batch FROM moved.spool)`,
-    newest,
-  );
-  file.exec(`
-    INSERT INTO main.spool (batch, records, body)
-      SELECT new, records, body FROM renumbered JOIN moved.spool ON batch = old ORDER BY old;
-    INSERT INTO main.batch (id, router, component, committed_ms, records, bytes)
-      SELECT new, router, component, committed_ms, records, bytes FROM renumbered JOIN moved.batch ON id = old;
-    INSERT OR REPLACE INTO main.log SELECT * FROM moved.log WHERE ${SELECTED};
-    INSERT OR REPLACE INTO main.fact SELECT * FROM moved.fact WHERE ${SELECTED};
-    INSERT OR REPLACE INTO main.note SELECT * FROM moved.note WHERE ${SELECTED};`);
-  file.run('INSERT OR REPLACE INTO main.note SELECT router, ?, ? FROM selected', IMPORT_KEY, id);
-}
-
-/** Removes routers from the selection that this file was imported for before; returns them. */
-function leaveOutKnown(file: SqliteFile, id: string): readonly string[] {
-  const known = file
-    .all(`SELECT router FROM main.note WHERE key = ? AND text = ? AND ${SELECTED}`, IMPORT_KEY, id)
-    .map(({ router }) => String(router));
-  for (const router of known) file.run('DELETE FROM selected WHERE router = ?', router);
-  return known;
-}
-
-/** Throws if the store has positions of its own for logs of the selected routers. */
-function refusePositions(file: SqliteFile): void {
-  const taken = file.all(
-    `SELECT router, component FROM main.log JOIN moved.log AS other USING (router, component)
-     WHERE ${SELECTED} AND main.log.position <> other.position ORDER BY router, component`,
-  );
-  if (taken.length > 0) {
-    throw toTaken(taken.map((row) => ({ router: String(row['router']), component: String(row['component']) })));
-  }
+/** True for what the database or a file of the moved state throws. */
+function isOfDisk(cause: unknown): boolean {
+  return cause instanceof Error && ('errcode' in cause || 'syscall' in cause) && !(cause instanceof StoreError);
 }

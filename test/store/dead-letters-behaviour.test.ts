@@ -31,6 +31,26 @@ describe.for([
 ] as const)('%s', { timeout: 30_000 }, ([, createBench, programs]) => {
   const behaviour = withPrograms(programs, test);
 
+  behaviour('takes letters of another store as they are, and leaves alone those that it has', async () => {
+    await using other = await createBench();
+    await using bench = await createBench();
+    await using from = await other.open();
+    await from.letters.add('a', [letterOf('1'), letterOf('2')]);
+    await from.letters.markReplay({ ids: (await from.letters.list({ limit: 1 })).map(({ id }) => id) });
+    const moved = await from.letters.list({ limit: 9, order: 'oldest' });
+    bench.nowMs += 5000;
+    await using to = await bench.open();
+    await to.letters.add('a', [letterOf('1', 'known here')]);
+    expect(await to.letters.addMoved(moved)).toBe(1);
+    expect(await to.letters.addMoved(moved)).toBe(0);
+    const listed = await to.letters.list({ limit: 9, order: 'oldest' });
+    expect(listed.map(({ id: _, ...letter }) => letter)).toMatchObject([
+      { uid: '1', reason: 'known here', isReplayed: false, atMs: NOW_MS + 5000 },
+      { uid: '2', reason: letterOf('2').reason, isReplayed: true, atMs: NOW_MS },
+    ]);
+    expect(to.letters.bytes).toBeGreaterThan(0);
+  });
+
   behaviour('keeps what a sink refused with its words, over a restart', async () => {
     await using bench = await createBench();
     bench.nowMs += 0.5;

@@ -1,8 +1,5 @@
 import { type Clock, createSystemClock } from '../../src/base/index.ts';
-import { ClusterLetters } from '../../src/store/cluster/cluster-letters.ts';
-import { ClusterLink } from '../../src/store/cluster/link.ts';
-import { Subjects } from '../../src/store/cluster/subjects.ts';
-import { type DeadLetterOptions, type DeadLetters, initCluster } from '../../src/store/index.ts';
+import { ClusterStore, type DeadLetterOptions, type DeadLetters, initCluster } from '../../src/store/index.ts';
 import { type NatsServer, openNatsServer } from './sinks/nats-server.ts';
 import { createStoreFolder, NOW_MS } from './store-folder.ts';
 
@@ -40,7 +37,7 @@ export interface ClusterLettersBench extends LettersBench {
   /** `isOwner`: which sinks are this replica's. Default: all. */
   open(
     options?: LettersOptions & { readonly isOwner?: (sink: string) => boolean },
-  ): Promise<OpenLetters<ClusterLetters>>;
+  ): Promise<OpenLetters<ClusterStore['letters']>>;
 }
 
 /** Starts a server with empty streams. */
@@ -53,16 +50,18 @@ export async function createClusterLettersBench(lettersBytesMax?: number): Promi
     nowMs: NOW_MS,
     server,
     async open(options = {}) {
-      const link = new ClusterLink({ ...servers, who: 'Cluster test', peer: 'cluster' }, () => {});
-      const letters = new ClusterLetters({ link, subjects: new Subjects('test'), ...options });
-      await letters.check();
-      return {
+      const { isOwner = () => true, ...letters } = options;
+      const store = new ClusterStore({
+        servers,
+        cluster: 'test',
+        replica: 'one',
+        sinks: [],
+        isOwner: (_, name) => isOwner(name),
+        onRecords: () => {},
         letters,
-        async [Symbol.asyncDispose]() {
-          letters.close();
-          await link.close();
-        },
-      };
+      });
+      await store.open();
+      return { letters: store.letters, [Symbol.asyncDispose]: () => store.close() };
     },
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };

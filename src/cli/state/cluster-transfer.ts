@@ -1,5 +1,6 @@
 import { type Clock, CodedError, openDeadline } from '../../base/index.ts';
 import { type ClusterSettings, readView, toNatsServers, withBucket } from '../../cluster/index.ts';
+import { inCluster, type StatePlace } from '../../store/index.ts';
 
 /** The replicas hold a router that was to be moved. */
 class RoutersHeld extends CodedError<'held'> {
@@ -8,8 +9,6 @@ class RoutersHeld extends CodedError<'held'> {
 
 /** Dependencies of the transfer besides the cluster. */
 interface TransferNeeds {
-  /** Selects the routers. */
-  readonly isWanted: (router: string) => boolean;
   /** Names of the configured sinks. */
   readonly sinks: readonly string[];
   readonly clock: Clock;
@@ -20,12 +19,11 @@ interface TransferNeeds {
 /** Time limit of a look at the replicas. Milliseconds. */
 const LOOK_MS_MAX = 30_000;
 
-/** Returns the cluster as a store of which state is exported or imported: only of routers that no living replica has, or would take. */
-export function toClusterTransfer(settings: ClusterSettings, { isWanted, sinks, clock, signal }: TransferNeeds) {
-  return {
+/** Returns the cluster as a place of state: only of routers that no living replica has, or would take. */
+export function toClusterPlace(settings: ClusterSettings, { sinks, clock, signal }: TransferNeeds): StatePlace {
+  return inCluster({
     servers: toNatsServers(settings, clock),
     cluster: settings.name,
-    isWanted,
     sinks,
     async checkFree(routers: readonly string[]): Promise<void> {
       using deadline = openDeadline(clock, LOOK_MS_MAX, signal);
@@ -47,5 +45,5 @@ export function toClusterTransfer(settings: ClusterSettings, { isWanted, sinks, 
         },
       );
     },
-  };
+  });
 }

@@ -1,17 +1,10 @@
 import { resolve } from 'node:path';
 import { CodedError, createSystemClock, isSelected, renderErrorChain } from '../../base/index.ts';
 import { type Config, findShard } from '../../config/index.ts';
-import {
-  exportClusterState,
-  exportState,
-  type ImportedState,
-  importClusterState,
-  importState,
-  type MovedState,
-} from '../../store/index.ts';
+import { exportState, importState, onDisk, type StatePlace, type TransferResult } from '../../store/index.ts';
 import { type ConfigFlags, readConfig, refuseConfig } from '../configuration.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
-import { toClusterTransfer } from './cluster-transfer.ts';
+import { toClusterPlace } from './cluster-transfer.ts';
 
 /** The storage and the routers of which the state is moved. */
 export interface StateFlags extends ConfigFlags {
@@ -28,10 +21,9 @@ export function exportRouters(
   flags: StateFlags & { readonly output: string; readonly removes: boolean },
   io: CommandIo,
 ): Promise<ExitCode> {
-  return withStorage(flags, io, async (storage) => {
+  return withPlace(flags, io, false, async (place, isWanted) => {
     const { output, removes } = flags;
-    const options = { ...storage, output: resolve(output), removes, now };
-    const moved = 'path' in options ? exportState(options) : await exportClusterState(options);
+    const moved = await exportState(place, { isWanted, output: resolve(output), removes, now });
     await writeResult(`${removes ? 'Moved' : 'Copied'} to ${output}: ${renderMoved(moved)}\n`, io);
     return EXIT.done;
   });
@@ -42,11 +34,10 @@ export function importRouters(
   flags: StateFlags & { readonly inputs: readonly string[]; readonly replaces: boolean },
   io: CommandIo,
 ): Promise<ExitCode> {
-  return withStorage(flags, io, async (storage) => {
+  return withPlace(flags, io, true, async (place, isWanted) => {
+    const { replaces } = flags;
     for (const input of flags.inputs) {
-      const options = { ...storage, input: resolve(input), replaces: flags.replaces, now };
-      const imported: ImportedState = 'path' in options ? importState(options) : await importClusterState(options);
-      const { known, ...added } = imported;
+      const { known, ...added } = await importState(place, { isWanted, input: resolve(input), replaces, now });
       await writeResult(`Added from ${input}: ${renderMoved(added)}\n`, io);
       if (known.length > 0) {
         io.stderr.write(`Imported before, and left alone: ${renderCount(known.length, 'router')} of ${input}\n`);
@@ -59,7 +50,7 @@ export function importRouters(
 const clock = createSystemClock();
 const now = () => clock.now();
 
-function renderMoved({ routers, logs, records, deadLetters }: MovedState): string {
+function renderMoved({ routers, logs, records, deadLetters }: TransferResult): string {
   const parts = [
     [routers.length, 'router'],
     [logs, 'log position'],
@@ -73,27 +64,24 @@ function renderCount(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/** The wanted routers of a folder, or of the cluster. */
-type Storage =
-  | { readonly path: string; readonly isWanted: (router: string) => boolean }
-  | ReturnType<typeof toClusterTransfer>;
-
 /** A folder that was named, the cluster of the configuration, or its folder without one. */
-function findStorage(
+function findPlace(
   { storage, cluster, sinks }: Config,
   storagePath: string | undefined,
-  isWanted: (router: string) => boolean,
+  creates: boolean,
   { signal }: CommandIo,
-): Storage {
-  if (storagePath !== undefined) return { path: resolve(storagePath), isWanted };
-  if (!cluster) return { path: storage.path, isWanted };
-  return toClusterTransfer(cluster, { isWanted, sinks: sinks.map(({ name }) => name), clock, signal });
+): StatePlace {
+  if (storagePath === undefined && cluster) {
+    return toClusterPlace(cluster, { sinks: sinks.map(({ name }) => name), clock, signal });
+  }
+  return onDisk({ path: storagePath === undefined ? storage.path : resolve(storagePath), creates, now });
 }
 
-async function withStorage(
+async function withPlace(
   flags: StateFlags,
   io: CommandIo,
-  work: (storage: Storage) => Promise<ExitCode>,
+  creates: boolean,
+  work: (place: StatePlace, isWanted: (router: string) => boolean) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const { configFile, storagePath, globs, shard, totalShards } = flags;
   const loaded = await readConfig(configFile);
@@ -107,7 +95,7 @@ async function withStorage(
   const isWanted = (router: string) =>
     (globs.length === 0 || isSelected(router, globs)) && (shard === undefined || findShard(router, total) === shard);
   try {
-    return await work(findStorage(loaded.config, storagePath, isWanted, io));
+    return await work(findPlace(loaded.config, storagePath, creates, io), isWanted);
   } catch (cause) {
     if (!(cause instanceof CodedError)) throw cause;
     io.stderr.write(`${renderErrorChain(cause)}\n`);

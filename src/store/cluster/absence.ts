@@ -1,5 +1,6 @@
 import { Steps } from '../../base/index.ts';
 import type { ClusterLink } from './link.ts';
+import { listRouters } from './router-state.ts';
 import type { Subjects } from './subjects.ts';
 
 /** Sources of the routers that exist and that replicas know. */
@@ -33,13 +34,12 @@ export class Absence {
   async look(): Promise<readonly string[]> {
     const { link, subjects, mayKnow, absenceMs = ABSENCE_MS } = this.#options;
     const { stream } = subjects;
-    const marked = await this.#listRouters(subjects.marks);
+    const marked = await listRouters(link, subjects, [subjects.marks]);
     for (const router of marked) {
       if (mayKnow(router)) await link.ask(`STREAM.PURGE.${stream}`, { filter: subjects.of({ kind: 'gone', router }) });
     }
     // A removal that did not end is done again.
-    const stored = new Set(marked);
-    for (const filter of subjects.states) for (const router of await this.#listRouters(filter)) stored.add(router);
+    const stored = new Set([...marked, ...(await listRouters(link, subjects, subjects.states))]);
     const { ts } = await link.ask(`STREAM.INFO.${stream}`);
     const nowMs = Date.parse(String(ts));
     const removed: string[] = [];
@@ -59,18 +59,5 @@ export class Absence {
       removed.push(router);
     }
     return removed;
-  }
-
-  async #listRouters(filter: string): Promise<Set<string>> {
-    const { link, subjects } = this.#options;
-    const listed = await link.listSubjects(subjects.stream, filter);
-    const routers = new Set<string>();
-    const steps = new Steps();
-    for (const subject of listed) {
-      const topic = subjects.parse(subject);
-      if (topic && topic.kind !== 'cur') routers.add(topic.router);
-      if (steps.isDue) await steps.next();
-    }
-    return routers;
   }
 }

@@ -9,6 +9,7 @@ import {
   type LetterBounds,
   type LetterSelection,
   type ListOptions,
+  measureLetter,
   type RefusedRecord,
   type StoredLetter,
   toLetterFields,
@@ -20,7 +21,7 @@ import { LETTER_HEADERS, readLetter, renderLetter } from './letter-message.ts';
 import { AT_ONCE, expectLast, LetterWriter, toFailure } from './letter-writer.ts';
 import type { ClusterLink } from './link.ts';
 import { readPayloadMax } from './record-messages.ts';
-import { type ClusterStreamState, checkLettersStream, LETTERS_ROOM_FACTOR } from './stream.ts';
+import { type ClusterStreamState, LETTERS_ROOM_FACTOR } from './stream.ts';
 import type { Subjects } from './subjects.ts';
 
 /** The dead letters of a cluster, and which of them are looked after here. */
@@ -66,12 +67,6 @@ export class ClusterLetters implements DeadLetters {
     this.#writer = new LetterWriter(options.link, options.subjects, () => this.#feed.index);
   }
 
-  /** Rejects with {@link StoreError} if the stream is missing or not as it must be. */
-  async check(): Promise<void> {
-    const { link, subjects } = this.#options;
-    this.noteRoom(await checkLettersStream(link, subjects));
-  }
-
   /** Tells how large the stream may be. */
   noteRoom({ bytesMax }: Pick<ClusterStreamState, 'bytesMax'>): void {
     this.#roomBytes = bytesMax / LETTERS_ROOM_FACTOR;
@@ -98,33 +93,29 @@ export class ClusterLetters implements DeadLetters {
     await this.#feed.whenRead();
     const gone = taken.flatMap((id) => this.#index.get(id) ?? []);
     const atMs = Math.floor(this.#options.link.clock.now());
-    await this.store(refused.map((one) => ({ ...toLetterFields(one), sink, atMs, isReplayed: false })));
+    await this.#store(refused.map((one) => ({ ...toLetterFields(one), sink, atMs, isReplayed: false })));
     await this.#writer.remove(gone);
     await this.#keepBound();
   }
 
-  /** True if there is a letter of a record and a sink, as far as was read. */
-  has(sink: string, uid: string): boolean {
-    return this.#index.has(sink, uid);
-  }
-
-  /** Size of a letter as it counts against the limit; 0 if it is not known. Bytes. */
-  bytesOf(id: number): number {
-    return this.#index.get(id)?.bytes ?? 0;
-  }
-
-  /** Throws {@link StoreError} `full` if the stream has no room for so many bytes of letters more. */
-  checkRoom(bytes: number): void {
-    const wanted = this.bytes + bytes;
-    if (wanted <= this.#roomBytes) return;
-    throw new StoreError('full', `The dead letters take ${wanted} bytes, and their stream has ${this.#roomBytes}`, {
-      disposition: 'hold-back',
-      hint: 'Raise max_bytes of the stream of the dead letters, or drop some with router-exporter dead-letters drop',
-    });
+  async addMoved(letters: readonly StoredLetter[]): Promise<number> {
+    await this.#feed.whenRead();
+    const missing = letters
+      .filter(({ sink, uid }) => !this.#index.has(sink, uid))
+      .map((letter) => ({ ...letter, bytes: measureLetter(letter) }));
+    const wanted = missing.reduce((sum, { bytes }) => sum + bytes, this.bytes);
+    if (missing.length > 0 && wanted > this.#roomBytes) {
+      throw new StoreError('full', `The dead letters take ${wanted} bytes, and their stream has ${this.#roomBytes}`, {
+        disposition: 'hold-back',
+        hint: 'Raise max_bytes of the stream of the dead letters, or drop some with router-exporter dead-letters drop',
+      });
+    }
+    await this.#store(missing);
+    return missing.length;
   }
 
   /** Stores letters as they are; each replaces the one of its record and sink. */
-  async store(letters: readonly UnnumberedLetter[]): Promise<void> {
+  async #store(letters: readonly UnnumberedLetter[]): Promise<void> {
     const { link, subjects } = this.#options;
     await link.ready();
     const bytesMax = readPayloadMax(link);

@@ -1,18 +1,32 @@
 import { randomBytes } from 'node:crypto';
 import { openDeadline, untilAborted } from '../../base/index.ts';
 import type { Slice, SliceBounds } from '../../model/index.ts';
-import type { FactsCommit, LogChoice, LogCommit, SinkStart, SpoolCursor, Store } from '../contracts.ts';
-import type { StoreError } from '../errors.ts';
+import type {
+  FactsCommit,
+  LogChoice,
+  LogCommit,
+  MovableStore,
+  RouterAddition,
+  RouterState,
+  SinkStart,
+  SpoolCursor,
+  Store,
+  StoredBatch,
+} from '../contracts.ts';
+import { StoreError } from '../errors.ts';
 import { Absence } from './absence.ts';
 import { ClusterLetters, type ClusterLettersOptions } from './cluster-letters.ts';
 import { CommitQueue } from './commit-queue.ts';
+import { renderPlace } from './cursor.ts';
 import { Janitor } from './janitor.ts';
 import { ClusterLink, type Engine, toEngine } from './link.ts';
 import { OpenRouters } from './open-routers.ts';
+import { listRouters } from './router-state.ts';
 import type { DamagedRecords } from './sink-reader.ts';
 import { SinkReaders } from './sink-readers.ts';
 import { StreamWatch } from './stream-watch.ts';
 import { Subjects } from './subjects.ts';
+import { readCursors, readWaiting } from './waiting-records.ts';
 
 /** The cluster, this replica, and who owns what. */
 export interface ClusterStoreOptions extends Engine {
@@ -59,9 +73,10 @@ const CLOSE_MS_MAX = 300;
  *
  * What a router has is loaded by {@link openRouter} and kept, so that reads do not wait. See decision 0028.
  */
-export class ClusterStore implements Store {
+export class ClusterStore implements Store, MovableStore {
   readonly #options: ClusterStoreOptions;
   readonly #link: ClusterLink;
+  readonly #subjects: Subjects;
   readonly #queue: CommitQueue;
   readonly #janitor: Janitor;
   readonly #watch: StreamWatch;
@@ -77,6 +92,7 @@ export class ClusterStore implements Store {
     this.#options = options;
     this.#sinks = options.sinks;
     const subjects = new Subjects(cluster);
+    this.#subjects = subjects;
     const link = new ClusterLink(toEngine(options), () => this.#watch.noteConnected(), options.onLeft);
     this.#link = link;
     this.#watch = new StreamWatch({
@@ -268,6 +284,53 @@ export class ClusterStore implements Store {
   async purge(): Promise<void> {
     await this.#janitor.purge();
     await this.#watch.look();
+  }
+
+  async listSinks(): Promise<readonly string[]> {
+    return (await readCursors(this.#link, this.#subjects)).map(({ sink }) => sink);
+  }
+
+  async beginSinks(names: readonly string[]): Promise<void> {
+    const known = new Set(await this.listSinks());
+    await this.#watch.look();
+    const place = renderPlace({ cursor: { batch: (this.#watch.state?.lastSeq ?? 0) + 1, index: 0 }, taken: [] });
+    for (const name of names.filter((sink) => !known.has(sink))) {
+      const subject = this.#subjects.of({ kind: 'cur', sink: name });
+      this.#queue.note(subject, 0);
+      await this.#queue
+        .commit({ owned: { kind: 'sink', name }, added: [], fenced: [{ subject, payload: Buffer.from(place) }] })
+        .catch((cause: unknown) => {
+          // A replica has begun to serve it, before these records.
+          if (!(cause instanceof StoreError && cause.code === 'fenced')) throw cause;
+        });
+    }
+  }
+
+  async listRouters(): Promise<readonly string[]> {
+    const subjects = this.#subjects;
+    return [...(await listRouters(this.#link, subjects, [...subjects.states, subjects.records]))];
+  }
+
+  readState(router: string): RouterState {
+    return this.#routers.readState(router);
+  }
+
+  readWaiting(): AsyncGenerator<readonly StoredBatch[]> {
+    const sinks = this.#sinks.map(({ name }) => name);
+    return readWaiting(this.#link, this.#subjects, sinks);
+  }
+
+  async checkRoom(bytes: number): Promise<void> {
+    await this.#watch.look();
+    this.#watch.checkRoom(bytes);
+  }
+
+  async addTo(routers: readonly RouterAddition[]): Promise<void> {
+    await Promise.all(routers.map((router) => this.#routers.add(router)));
+  }
+
+  async removeRouters(routers: readonly { readonly router: string; readonly lastSeq: number }[]): Promise<void> {
+    await Promise.all(routers.map(({ router, lastSeq }) => this.#routers.remove(router, lastSeq)));
   }
 
   async close(): Promise<void> {

@@ -1,9 +1,9 @@
 import { packLines } from '../../base/index.ts';
-import type { FactsCommit, LogCommit } from '../contracts.ts';
+import type { FactsCommit, LogCommit, RouterAddition, RouterState } from '../contracts.ts';
 import { StoreError } from '../errors.ts';
 import { checkValue } from '../router-tables.ts';
 import { type CommitQueue, type FencedWrite, toFenced } from './commit-queue.ts';
-import type { ClusterLink, Message } from './link.ts';
+import type { ClusterLink } from './link.ts';
 import { readPayloadMax, toRecordMessages } from './record-messages.ts';
 import { readRouterState } from './router-state.ts';
 import type { Subjects } from './subjects.ts';
@@ -91,6 +91,11 @@ export class OpenRouters {
     return new Map(this.#of(router).positions);
   }
 
+  /** Returns what is stored of a router. */
+  readState(router: string): RouterState {
+    return this.#of(router);
+  }
+
   readFacts(router: string): string | undefined {
     return this.#of(router).facts;
   }
@@ -116,41 +121,65 @@ export class OpenRouters {
   }
 
   async forgetLogs(router: string, components: readonly string[]): Promise<void> {
-    const { subjects, queue } = this.#options;
     const known = this.#of(router);
     const gone = components.filter((component) => known.positions.has(component));
     if (gone.length === 0) return;
-    const fenced = gone.map((component) => this.#fence(known, subjects.of({ kind: 'pos', router, component }), ''));
-    await queue.commit({ owned: { kind: 'router', name: router }, added: [], fenced });
+    await this.add({ router, positions: new Map(gone.map((component) => [component, ''])) });
     for (const component of gone) known.positions.delete(component);
   }
 
   async commit(...commits: (LogCommit | FactsCommit)[]): Promise<void> {
     const [first] = commits;
     if (!first) return;
+    const logs = commits.filter((commit) => 'position' in commit);
+    const committedMs = this.#options.link.clock.now();
+    await this.add({
+      router: first.router,
+      batches: logs
+        .filter(({ lines }) => lines.length > 0)
+        .map(({ component, lines }) => ({ component, committedMs, records: lines.length, body: packLines(lines) })),
+      positions: new Map(logs.map(({ component, position }) => [component, position])),
+      facts: commits.findLast((commit) => 'facts' in commit)?.facts,
+    });
+  }
+
+  /** Adds records, and sets state, in one step. */
+  async add({ router, batches = [], positions = new Map(), facts, values = new Map() }: RouterAddition): Promise<void> {
     const { link, subjects, queue, checkRoom } = this.#options;
-    const { router } = first;
     const known = this.#of(router);
-    const added: Message[] = [];
-    const fenced: FencedWrite[] = [];
-    for (const commit of commits) {
-      if ('facts' in commit) fenced.push(this.#fence(known, subjects.of({ kind: 'fact', router }), commit.facts));
-      else {
-        const { component, lines, position } = commit;
-        const subject = subjects.of({ kind: 'rec', router, component });
-        const packed = { records: lines.length, committedMs: link.clock.now() };
-        if (lines.length > 0) {
-          added.push(...toRecordMessages(subject, { ...packed, body: packLines(lines) }, readPayloadMax(link)));
-        }
-        fenced.push(this.#fence(known, subjects.of({ kind: 'pos', router, component }), position));
-      }
-    }
+    const added = batches.flatMap(({ component, ...packed }) =>
+      toRecordMessages(subjects.of({ kind: 'rec', router, component }), packed, readPayloadMax(link)),
+    );
+    const fenced = [
+      ...Array.from(positions, ([component, text]) =>
+        this.#fence(known, subjects.of({ kind: 'pos', router, component }), text),
+      ),
+      ...(facts === undefined ? [] : [this.#fence(known, subjects.of({ kind: 'fact', router }), facts)]),
+      ...Array.from(values, ([key, text]) => this.#fence(known, subjects.of({ kind: 'val', router, key }), text)),
+    ];
     for (const { payload } of [...added, ...fenced]) checkPayload(router, payload, readPayloadMax(link));
     if (added.length > 0) checkRoom(added.reduce((sum, { payload }) => sum + payload.length, 0));
     await queue.commit({ owned: { kind: 'router', name: router }, added, fenced });
-    for (const commit of commits) {
-      if ('facts' in commit) known.facts = commit.facts;
-      else known.positions.set(commit.component, commit.position);
+    for (const [component, text] of positions) known.positions.set(component, text);
+    for (const [key, text] of values) known.values.set(key, text);
+    known.facts = facts ?? known.facts;
+  }
+
+  /** Removes what is stored of a router, and its records up to a message; then the router is not open any more. */
+  async remove(router: string, lastSeq: number): Promise<void> {
+    const { link, subjects } = this.#options;
+    const { positions, facts, values } = this.#of(router);
+    const emptied = (of: ReadonlyMap<string, string>) => new Map(Array.from(of.keys(), (key) => [key, '']));
+    // Empty messages, and not nothing: a replica that knows the router from before is refused.
+    await this.add({
+      router,
+      positions: emptied(positions),
+      values: emptied(values),
+      facts: facts === undefined ? undefined : '',
+    });
+    await this.close(router);
+    if (lastSeq > 0) {
+      await link.ask(`STREAM.PURGE.${subjects.stream}`, { filter: subjects.recordsOf(router), seq: lastSeq + 1 });
     }
   }
 

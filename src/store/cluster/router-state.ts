@@ -1,3 +1,4 @@
+import { Steps } from '../../base/index.ts';
 import { type ClusterLink, KEYS_MAX, type StoredMessage } from './link.ts';
 import type { Subjects } from './subjects.ts';
 
@@ -36,4 +37,22 @@ export async function readRouterState(
     else if (topic.kind === 'fact') state.facts = text;
   }
   return state;
+}
+
+/** Lists the routers that subjects name. */
+export async function listRouters(
+  link: Pick<ClusterLink, 'listSubjects'>,
+  subjects: Subjects,
+  filters: readonly string[],
+): Promise<Set<string>> {
+  const routers = new Set<string>();
+  const steps = new Steps();
+  for (const filter of filters) {
+    for (const subject of await link.listSubjects(subjects.stream, filter)) {
+      const topic = subjects.parse(subject);
+      if (topic && topic.kind !== 'cur') routers.add(topic.router);
+      if (steps.isDue) await steps.next();
+    }
+  }
+  return routers;
 }

@@ -1,62 +1,50 @@
-import { randomBytes } from 'node:crypto';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { StoreError } from '../errors.ts';
 import type { DeadLetters } from '../letters.ts';
-import type { SinkPlace } from '../sink-place.ts';
-import { ClusterLetters } from './cluster-letters.ts';
-import { CommitQueue } from './commit-queue.ts';
-import { parsePlace } from './cursor.ts';
-import { ClusterLink, type Engine, KEYS_MAX, type StoredMessage, toEngine } from './link.ts';
-import { checkClusterStream } from './stream.ts';
-import { Subjects } from './subjects.ts';
+import type { StatePlace } from '../state-transfer.ts';
+import { ClusterStore } from './cluster-store.ts';
+import type { Engine } from './link.ts';
 
-/** A cluster, and the routers of which the state is moved. */
-export interface ClusterTransferOptions extends Engine {
-  /** Selects the routers. */
-  readonly isWanted: (router: string) => boolean;
-  /** Rejects if a replica runs one of these routers, or would. Asked before anything is read, and again before something is written. */
-  readonly checkFree: (routers: readonly string[]) => Promise<void>;
+/** A cluster whose state is moved. */
+export interface ClusterPlaceOptions extends Engine, Pick<StatePlace, 'checkFree'> {
   /** Names of the configured sinks. */
   readonly sinks: readonly string[];
-  /** Returns the wall time in milliseconds since the Unix epoch. */
-  readonly now: () => number;
 }
 
-/** An open stream, and the way to commit to it. */
-export interface TransferSession {
-  readonly link: ClusterLink;
-  readonly subjects: Subjects;
-  readonly queue: CommitQueue;
-  /** Dead letters of all sinks. */
-  readonly letters: ClusterLetters;
+/** The streams of a cluster, from which or to which state is moved. What has changed since it was read is refused. */
+export function inCluster({ servers, cluster, sinks, checkFree }: ClusterPlaceOptions): StatePlace {
+  return {
+    createWorkFolder: () => mkdtempSync(join(tmpdir(), 'router-exporter-import-')),
+    checkFree,
+    use: (work) => withClusterStore({ servers, cluster }, sinks, (store) => work({ store, letters: store.letters })),
+  };
 }
 
-/** Number of routers read or written at a time. */
-const ROUTERS_AT_ONCE = 32;
+/** Opens the dead letters of a cluster for one piece of work, as a command does. Rejects with {@link StoreError}. */
+export function withClusterLetters<T>(engine: Engine, work: (letters: DeadLetters) => Promise<T>): Promise<T> {
+  return withClusterStore(engine, [], ({ letters }) => work(letters));
+}
 
-/** Opens the stream of a cluster for one piece of work. Rejects with {@link StoreError}. */
-export async function withStream<T>(
-  { servers, cluster }: Engine,
-  work: (session: TransferSession) => Promise<T>,
+async function withClusterStore<T>(
+  engine: Engine,
+  sinks: readonly string[],
+  work: (store: ClusterStore) => Promise<T>,
 ): Promise<T> {
-  const link = new ClusterLink(toEngine({ servers, cluster }));
-  const subjects = new Subjects(cluster);
-  const queue = new CommitQueue({
-    link,
-    stream: subjects.stream,
+  const store = new ClusterStore({
+    ...engine,
     replica: 'state',
-    prefix: randomBytes(9).toString('base64url'),
-    // Whether the routers are free was asked; what has changed since is refused by its sequence.
-    isOwner: () => true,
-    onStale: () => {},
-    onStored: () => {},
+    sinks: sinks.map((name) => ({ name, start: 'oldest' })),
+    // Whether the routers are free is asked by whoever moves them.
+    isOwner: (kind) => kind !== 'janitor',
+    onRecords: () => {},
   });
   try {
-    await checkClusterStream(link, subjects);
-    const letters = new ClusterLetters({ link, subjects });
-    await letters.check();
+    await store.open();
     // The number of letters is known from the start.
-    await letters.look();
-    return await work({ link, subjects, queue, letters });
+    await store.letters.look();
+    return await work(store);
   } catch (cause) {
     if (!(cause instanceof StoreError) || cause.code !== 'fenced') throw cause;
     throw new StoreError('fenced', cause.message, {
@@ -64,52 +52,6 @@ export async function withStream<T>(
       hint: 'Stop the replicas, or take these routers out of their configuration, and repeat the command',
     });
   } finally {
-    queue.close();
-    await link.close();
+    await store.close();
   }
-}
-
-/** Opens the dead letters of a cluster for one piece of work, as a command does. Rejects with {@link StoreError}. */
-export function withClusterLetters<T>(options: Engine, work: (letters: DeadLetters) => Promise<T>): Promise<T> {
-  return withStream(options, ({ letters }) => work(letters));
-}
-
-/** Does something with each router, several at a time; the first failure ends it. */
-export async function eachRouter(routers: readonly string[], work: (router: string) => Promise<void>): Promise<void> {
-  const left = [...routers];
-  const next = async () => {
-    for (let router = left.shift(); router !== undefined; router = left.shift()) {
-      try {
-        await work(router);
-      } catch (cause) {
-        left.length = 0;
-        throw cause;
-      }
-    }
-  };
-  const ended = await Promise.allSettled(Array.from({ length: ROUTERS_AT_ONCE }, next));
-  const failed = ended.find(({ status }) => status === 'rejected');
-  if (failed?.status === 'rejected') throw failed.reason;
-}
-
-/** The cursor of a sink; without a place if its message cannot be read. */
-export interface SinkCursor {
-  readonly sink: string;
-  readonly place: SinkPlace | undefined;
-}
-
-/** Reads the cursors of all sinks. */
-export async function readCursors({ link, subjects }: TransferSession): Promise<readonly SinkCursor[]> {
-  const names = await link.listSubjects(subjects.stream, subjects.cursors, KEYS_MAX);
-  const stored = await Promise.all(names.map((subject) => link.readLast(subjects.stream, subject)));
-  return stored.flatMap((message): SinkCursor[] => {
-    if (!message) return [];
-    const topic = subjects.parse(message.subject);
-    return topic?.kind === 'cur' ? [{ sink: topic.sink, place: parsePlace(message.payload.toString()) }] : [];
-  });
-}
-
-/** Lets messages be replaced that were read before, and no others. */
-export function noteAll({ queue }: TransferSession, messages: readonly StoredMessage[]): void {
-  for (const { subject, seq } of messages) queue.note(subject, seq);
 }

@@ -1,11 +1,14 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import {
+  type ClusterPlaceOptions,
   type DeadLetters,
-  exportClusterState,
+  type ExportOptions,
   exportState,
-  importClusterState,
+  type ImportOptions,
   importState,
+  inCluster,
+  onDisk,
   type StoreError,
   withClusterLetters,
 } from '../../../src/store/index.ts';
@@ -25,22 +28,34 @@ const transfer = withPrograms(['nats-server'], test);
 const now = () => NOW_MS;
 const ROUTERS = ['plant-7', 'plant.7'];
 
-function toCluster(bench: ClusterBench, options: Partial<Parameters<typeof importClusterState>[0]> = {}) {
-  const servers = { servers: [bench.server.url], clock: bench.clock };
-  const checkFree = async () => {};
-  return { servers, cluster: 'test', isWanted: () => true, checkFree, sinks: ['a'], now, ...options };
+type Choice = Partial<ImportOptions & ExportOptions & Pick<ClusterPlaceOptions, 'checkFree'>>;
+
+function toEngine(bench: ClusterBench) {
+  return { servers: { servers: [bench.server.url], clock: bench.clock }, cluster: 'test' };
 }
 
-function moveIn(bench: ClusterBench, input: string, options: Partial<Parameters<typeof importClusterState>[0]> = {}) {
-  return importClusterState({ ...toCluster(bench), input, replaces: false, ...options });
+function toPlace(bench: ClusterBench, { checkFree = async () => {} }: Choice) {
+  return inCluster({ ...toEngine(bench), checkFree, sinks: ['a'] });
 }
 
-function moveOut(bench: ClusterBench, output: string, options: Partial<Parameters<typeof exportClusterState>[0]> = {}) {
-  return exportClusterState({ ...toCluster(bench), output, removes: false, ...options });
+function moveIn(bench: ClusterBench, input: string, choice: Choice = {}) {
+  return importState(toPlace(bench, choice), { input, isWanted: () => true, replaces: false, now, ...choice });
+}
+
+function moveOut(bench: ClusterBench, output: string, choice: Choice = {}) {
+  return exportState(toPlace(bench, choice), { output, isWanted: () => true, removes: false, now, ...choice });
+}
+
+async function writeDisk({ path }: StoreFolder, output: string) {
+  await exportState(onDisk({ path, creates: false, now }), { output, isWanted: () => true, removes: false, now });
+}
+
+async function readDisk({ path }: StoreFolder, input: string) {
+  await importState(onDisk({ path, creates: true, now }), { input, isWanted: () => true, replaces: false, now });
 }
 
 /** Exports what two routers left on a disk: positions, facts, values, and three records of each. */
-function exportFilled(folder: StoreFolder): string {
+async function exportFilled(folder: StoreFolder): Promise<string> {
   const output = join(folder.path, 'moved.db');
   {
     using store = folder.open();
@@ -50,57 +65,54 @@ function exportFilled(folder: StoreFolder): string {
       store.writeValue(router, 'byte_budget', `spent by ${router}`);
     }
   }
-  exportState({ path: folder.path, output, isWanted: () => true, removes: false, now });
+  await writeDisk(folder, output);
   return output;
 }
 
-transfer(
-  'importClusterState() continues in the engine what a disk had, and importState() what the engine had',
-  async () => {
-    await using disk = await createStoreFolder();
-    await using other = await createStoreFolder();
-    await using bench = await createClusterBench();
-    const input = exportFilled(disk);
-    const counts = { routers: ROUTERS, logs: 2, records: 6, deadLetters: 0 };
-    expect(await moveIn(bench, input)).toEqual({ ...counts, known: [] });
-    {
-      await using opened = await bench.open({ routers: ROUTERS });
-      const { store } = opened;
-      expect(store.readPositions('plant.7')).toEqual(new Map([['network', 'second plant.7']]));
-      expect([store.readFacts('plant-7'), store.readValue('plant-7', 'byte_budget')]).toEqual([
-        'met',
-        'spent by plant-7',
-      ]);
-      const taken = await opened.take('a', 6);
-      for (const router of ROUTERS) {
-        expect(taken.filter((line) => line.startsWith(router))).toEqual([1, 2, 3].map((line) => `${router} ${line}`));
-      }
-      await store.commit(commitOf(['plant.7 4'], 'third', 'network', 'plant.7'));
-    }
-    const output = join(other.path, 'back.db');
-    expect(await moveOut(bench, output, { removes: true })).toEqual({ ...counts, records: 1 });
-    importState({ path: other.path, input: output, isWanted: () => true, replaces: false, now });
-    {
-      using store = other.open();
-      expect(store.readPositions('plant.7')).toEqual(new Map([['network', 'third']]));
-      expect([store.readFacts('plant.7'), store.readValue('plant-7', 'byte_budget')]).toEqual([
-        'met',
-        'spent by plant-7',
-      ]);
-      expect(drain(store, 'a')).toEqual(['plant.7 4']);
-    }
-    // Nothing of them is left in the cluster.
+transfer('importState() continues in the engine what a disk had, and on a disk what the engine had', async () => {
+  await using disk = await createStoreFolder();
+  await using other = await createStoreFolder();
+  await using bench = await createClusterBench();
+  const input = await exportFilled(disk);
+  const counts = { routers: ROUTERS, logs: 2, records: 6, deadLetters: 0 };
+  expect(await moveIn(bench, input)).toEqual({ ...counts, known: [] });
+  {
     await using opened = await bench.open({ routers: ROUTERS });
-    expect([opened.store.readPositions('plant.7').size, opened.store.readFacts('plant-7')]).toEqual([0, undefined]);
-    await opened.store.commit(commitOf(['new'], 'p', 'network', 'plant.7'));
-    expect(await opened.take('a', 1)).toEqual(['new']);
-  },
-);
+    const { store } = opened;
+    expect(store.readPositions('plant.7')).toEqual(new Map([['network', 'second plant.7']]));
+    expect([store.readFacts('plant-7'), store.readValue('plant-7', 'byte_budget')]).toEqual([
+      'met',
+      'spent by plant-7',
+    ]);
+    const taken = await opened.take('a', 6);
+    for (const router of ROUTERS) {
+      expect(taken.filter((line) => line.startsWith(router))).toEqual([1, 2, 3].map((line) => `${router} ${line}`));
+    }
+    await store.commit(commitOf(['plant.7 4'], 'third', 'network', 'plant.7'));
+  }
+  const output = join(other.path, 'back.db');
+  expect(await moveOut(bench, output, { removes: true })).toEqual({ ...counts, records: 1 });
+  await readDisk(other, output);
+  {
+    using store = other.open();
+    expect(store.readPositions('plant.7')).toEqual(new Map([['network', 'third']]));
+    expect([store.readFacts('plant.7'), store.readValue('plant-7', 'byte_budget')]).toEqual([
+      'met',
+      'spent by plant-7',
+    ]);
+    expect(drain(store, 'a')).toEqual(['plant.7 4']);
+  }
+  // Nothing of them is left in the cluster.
+  await using opened = await bench.open({ routers: ROUTERS });
+  expect([opened.store.readPositions('plant.7').size, opened.store.readFacts('plant-7')]).toEqual([0, undefined]);
+  await opened.store.commit(commitOf(['new'], 'p', 'network', 'plant.7'));
+  expect(await opened.take('a', 1)).toEqual(['new']);
+});
 
-transfer('importClusterState() leaves alone what it imported before, and what was interrupted goes on', async () => {
+transfer('importState() leaves alone what it imported before, and what was interrupted goes on', async () => {
   await using disk = await createStoreFolder();
   await using bench = await createClusterBench();
-  const input = exportFilled(disk);
+  const input = await exportFilled(disk);
   await moveIn(bench, input, { isWanted: (router) => router === 'plant-7' });
   expect(await moveIn(bench, input)).toMatchObject({ routers: ['plant.7'], known: ['plant-7'], records: 3 });
   await using opened = await bench.open();
@@ -108,7 +120,11 @@ transfer('importClusterState() leaves alone what it imported before, and what wa
     ROUTERS.flatMap((router) => [1, 2, 3].map((line) => `${router} ${line}`)),
   );
   // As after an end behind the first batch of records.
-  const [first] = runSql(input, '', 'SELECT origin.id AS file, min(batch.id) AS batch FROM origin, batch');
+  const [first] = runSql(
+    input,
+    '',
+    "SELECT note.text AS file, min(batch.id) AS batch FROM note, batch WHERE key = 'imported'",
+  );
   await opened.store.writeValue('plant-7', 'imported', `${String(first?.['file'])}@${String(first?.['batch'])}`);
   await moveIn(bench, input, { isWanted: (router) => router === 'plant-7' });
   expect(await opened.take('a', 1)).toEqual(['plant-7 3']);
@@ -130,12 +146,11 @@ transfer('dead letters move into a cluster and out of it, with their marks; twic
     letters.add('a', [letterOf('plant-7', '1'), letterOf('plant.7', '2'), letterOf('plant-8', '3')]);
     letters.markReplay({ ids: letters.list({ limit: 1, order: 'oldest' }).map(({ id }) => id) });
   }
-  const input = exportFilled(disk);
+  const input = await exportFilled(disk);
   const isWanted = (router: string) => ROUTERS.includes(router);
   expect(await moveIn(bench, input, { isWanted })).toMatchObject({ deadLetters: 2 });
-  const { servers } = toCluster(bench);
   const inCluster = <T>(work: (letters: DeadLetters) => T | Promise<T>) =>
-    withClusterLetters({ servers, cluster: 'test' }, async (letters) => await work(letters));
+    withClusterLetters(toEngine(bench), async (letters) => await work(letters));
   const about = { sink: 'a', component: 'network', timestamp: '2026-11-21T00:00:00Z', code: '400', reason };
   const both = [
     { ...about, uid: '1', router: 'plant-7', isReplayed: true, atMs: NOW_MS },
@@ -158,13 +173,13 @@ transfer('dead letters move into a cluster and out of it, with their marks; twic
   const options = { removes: true, isWanted: (router: string) => router === 'plant.7' };
   expect(await moveOut(bench, output, options)).toMatchObject({ routers: ['plant.7'], deadLetters: 1 });
   expect(await inCluster((letters) => letters.list({ limit: 9 }))).toMatchObject([{ uid: '1' }]);
-  importState({ path: other.path, input: output, isWanted: () => true, replaces: false, now });
+  await readDisk(other, output);
   using letters = other.openLetters();
   expect(letters.list({ limit: 9 })).toMatchObject([{ ...both[1], isReplayed: true }]);
 });
 
 transfer(
-  'importClusterState() refuses dead letters that have no room, and a router of which a cluster has nothing else is exported',
+  'importState() refuses dead letters that have no room, and a router of which a cluster has nothing else is exported',
   async () => {
     await using disk = await createStoreFolder();
     await using small = await createClusterBench({ lettersBytesMax: 20_000 });
@@ -180,7 +195,7 @@ transfer(
       store.readPositions('plant-7');
     }
     const input = join(disk.path, 'moved.db');
-    exportState({ path: disk.path, output: input, isWanted: () => true, removes: false, now });
+    await writeDisk(disk, input);
     await expect(moveIn(small, input)).rejects.toMatchObject({
       code: 'full',
       hint: expect.stringContaining('dead-letters drop'),
@@ -191,10 +206,10 @@ transfer(
   },
 );
 
-transfer('importClusterState() refuses to replace other positions, unless it is told to', async () => {
+transfer('importState() refuses to replace other positions, unless it is told to', async () => {
   await using disk = await createStoreFolder();
   await using bench = await createClusterBench();
-  const input = exportFilled(disk);
+  const input = await exportFilled(disk);
   {
     await using opened = await bench.open();
     await opened.store.commit(commitOf([], 'own'));
@@ -213,7 +228,7 @@ transfer(
   async () => {
     await using disk = await createStoreFolder();
     await using bench = await createClusterBench();
-    const input = exportFilled(disk);
+    const input = await exportFilled(disk);
     await using replica = await bench.open({ routers: ROUTERS, sinks: [] });
     // Between the reading of the positions and their commit.
     const checkFree = async () => {
@@ -221,7 +236,7 @@ transfer(
     };
     const refused: StoreError = await moveIn(bench, input, { checkFree }).then(
       () => expect.unreachable('it was not refused'),
-      (cause) => cause,
+      (cause: unknown) => cause as StoreError,
     );
     expect(refused).toMatchObject({ code: 'fenced', message: expect.stringContaining('plant-7') });
     expect(refused.hint).toContain('Stop the replicas');
@@ -237,7 +252,7 @@ transfer(
 transfer('nothing is read or written while a replica has one of the routers', async () => {
   await using disk = await createStoreFolder();
   await using bench = await createClusterBench();
-  const input = exportFilled(disk);
+  const input = await exportFilled(disk);
   const checkFree = async (routers: readonly string[]) => {
     throw new RangeError(`held: ${routers.join(', ')}`);
   };
@@ -252,7 +267,7 @@ transfer('nothing is read or written while a replica has one of the routers', as
 });
 
 transfer(
-  'importClusterState() leaves room for cursors, and cuts batches that are too long for a message',
+  'importState() leaves room for cursors, and cuts batches that are too long for a message',
   { timeout: 30_000 },
   async () => {
     await using disk = await createStoreFolder();
@@ -262,10 +277,14 @@ transfer(
     {
       using store = disk.open();
       store.commit(commitOf(lines));
+      using letters = disk.openLetters();
+      letters.add('a', [{ uid: '1', line: JSON.stringify({ router: 'plant-7', uid: '1' }), reason: 'no' }]);
     }
     const input = join(disk.path, 'moved.db');
-    exportState({ path: disk.path, output: input, isWanted: () => true, removes: false, now });
+    await writeDisk(disk, input);
     await expect(moveIn(small, input)).rejects.toMatchObject({ code: 'full' });
+    // Nothing was written.
+    expect(await withClusterLetters(toEngine(small), async (letters) => letters.count())).toBe(0);
     await moveIn(large, input);
     await using opened = await large.open();
     expect(await opened.take('a', lines.length)).toEqual(lines);
