@@ -51,3 +51,4 @@ export { checkNatsServers, natsServersShape, readNatsSecrets, type SoundNatsServ
 export { loadNatsLibrary, type NatsLibrary } from './nats/library.ts';
 export { findOtherFingerprint, isAuthorityNeeded, openSecureContext, toNameOptions, toTlsOptions } from './tls.ts';
 export { adviseUnreached, explainTls, type Peer, TLS_KINDS, type TlsFailure } from './tls-failure.ts';
+export { createAgent, errors, request } from './undici.ts';

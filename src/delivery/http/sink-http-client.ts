@@ -1,6 +1,6 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { type Agent, type Dispatcher, request } from 'undici';
+import type { Agent, Dispatcher } from 'undici';
 import type { Clock, Secret } from '../../base/index.ts';
 import {
   type ConnectionPlan,
@@ -9,6 +9,7 @@ import {
   decodeContent,
   parseRetryAfter,
   readBounded,
+  request,
   sanitizeErrorText,
   secretOf,
 } from '../../net/index.ts';
@@ -187,8 +188,7 @@ export class SinkHttpClient {
     signal.addEventListener('abort', onAbort, { once: true });
     this.#underWay++;
     try {
-      const answer = await request(url, {
-        dispatcher: this.#agent,
+      const answer = await request(this.#agent, url, {
         method,
         signal,
         headers: { accept: '*/*', 'accept-encoding': 'identity', ...own, ...headers },

@@ -1,6 +1,6 @@
-import { Agent } from 'undici';
+import type { Agent } from 'undici';
 import { type Clock, parseJson, type Timer } from '../../base/index.ts';
-import { createConnector, withCorrectedParser } from '../../net/index.ts';
+import { createAgent, createConnector, withCorrectedParser } from '../../net/index.ts';
 import type { LogLine } from '../api/logs.ts';
 import { ConcurrencyLimit } from '../concurrency-limit.ts';
 import type { RecordQuery, WebContent } from '../content.ts';
@@ -47,7 +47,7 @@ export class PeerStreams {
   constructor(clock: Clock) {
     this.#clock = clock;
     // The limits of time are those of readEvents(); undici's own timers are coarse.
-    this.#agent = new Agent({
+    this.#agent = createAgent({
       headersTimeout: 0,
       bodyTimeout: 0,
       pipelining: 1,

@@ -1,5 +1,6 @@
-import { type Agent, request } from 'undici';
+import type { Agent } from 'undici';
 import { type Clock, openDeadline, untilAborted } from '../../base/index.ts';
+import { request } from '../../net/index.ts';
 import { ANSWER_MS_MAX } from './peer-client.ts';
 
 /** One server-sent event. */
@@ -39,8 +40,8 @@ export async function* readEvents(place: StreamPlace, signal: AbortSignal): Asyn
     return await untilAborted(promise, deadline.signal);
   };
   try {
-    const asked = request(url, {
-      dispatcher: agent,
+    const asked = request(agent, url, {
+      method: 'GET',
       headers: { 'accept-encoding': 'identity', ...headers },
       signal: ended.signal,
     });
