@@ -1,15 +1,8 @@
 import { resolve } from 'node:path';
 import type { AgentWebOptions } from '../agent/index.ts';
 import { createSystemClock, renderErrorChain } from '../base/index.ts';
-import {
-  type Config,
-  type LoadedConfig,
-  type LoadOptions,
-  readEnvironment,
-  type Shard,
-  watchAlso,
-} from '../config/index.ts';
-import { SourceKeeper, SourceReader } from '../inventory/index.ts';
+import { type LoadedConfig, type LoadOptions, readEnvironment, type Shard, watchAlso } from '../config/index.ts';
+import { offerLists, SourceKeeper } from '../inventory/index.ts';
 import { describeHost, parseListenAddress, SecretKeeper } from '../settings/index.ts';
 import { findFolderFault } from '../store/index.ts';
 import { loadWebConfig, parseServerPaths, WebError } from '../web/index.ts';
@@ -38,20 +31,6 @@ export interface RunFlags {
   readonly output: string | undefined;
   /** Level and format of the agent's own log. */
   readonly log: LogFlags;
-}
-
-/** Offers the present lists of all sources, so that one cycle asks their routers. */
-async function readSourcesOnce({ routerSources }: Config, inventory: SourceKeeper, io: CommandIo): Promise<void> {
-  for (const settings of routerSources) {
-    await using reader = new SourceReader(settings, createSystemClock());
-    try {
-      const text = await reader.read(io.signal);
-      if (text !== undefined) inventory.offer(settings.name, text);
-    } catch (cause) {
-      if (io.signal.aborted) return;
-      io.stderr.write(`${settings.name}: the list before stays in use: ${renderErrorChain(cause)}\n`);
-    }
-  }
 }
 
 /** `run`: runs the agent until SIGTERM or SIGINT. SIGHUP reloads the configuration. */
@@ -83,7 +62,10 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
   let loaded = await load(storagePath === undefined ? { checkedState: 'any' } : {});
   if (!loaded.ok) return refuseConfig(loaded, io);
   if (flags.isOnce && loaded.config.routerSources.length > 0) {
-    await readSourcesOnce(loaded.config, inventory, io);
+    // One cycle asks the routers of the present lists.
+    await offerLists(loaded.config.routerSources, inventory, io.signal, (source, cause) => {
+      io.stderr.write(`${source}: the list before stays in use: ${renderErrorChain(cause)}\n`);
+    });
     const fresh = await load();
     if (fresh.ok) loaded = fresh;
   }

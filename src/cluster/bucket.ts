@@ -1,6 +1,6 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import { untilAborted } from '../base/index.ts';
-import { NatsError, type NatsLibrary, toNatsError } from '../net/index.ts';
+import { findFormatFault, NatsError, type NatsLibrary, STREAM_METADATA, toNatsError } from '../net/index.ts';
 import { ClusterError } from './errors.ts';
 import type { BucketEntry } from './view.ts';
 
@@ -90,6 +90,7 @@ export class Bucket {
         subjects: [`${this.#prefix}>`],
         description: 'Members of a cluster of router-exporter, and the owners of its routers',
         ...REQUIRED,
+        metadata: STREAM_METADATA,
         subject_delete_marker_ttl: MARKER_NANOSECONDS,
         allow_direct: true,
         deny_delete: true,
@@ -100,7 +101,7 @@ export class Bucket {
     return true;
   }
 
-  /** Throws {@link ClusterError} `absent` or `different` unless the bucket is as it must be. */
+  /** Throws {@link ClusterError} `absent`, `format` or `different` unless the bucket is as it must be. */
   async check(): Promise<void> {
     const manager = await this.#jetstream.jetstreamManager(false);
     let config: object;
@@ -112,6 +113,11 @@ export class Bucket {
         disposition: 'operator',
         hint: 'Create it with router-exporter cluster init',
       });
+    }
+    const otherFormat = findFormatFault(this.#stream, config);
+    if (otherFormat) {
+      const { message, hint } = otherFormat;
+      throw new ClusterError('format', message, { disposition: 'operator', hint });
     }
     const wrong = Object.entries(REQUIRED).find(([key, value]) => Reflect.get(config, key) !== value);
     const markerNanoseconds: unknown = Reflect.get(config, 'subject_delete_marker_ttl');

@@ -27,7 +27,7 @@ export class OutgoingRecord extends ByteLine {
     if (this.#fields) return this.#fields.uid;
     const from = this.memory.indexOf(UID_KEY, this.start) + UID_KEY.length;
     const to = this.memory.indexOf(QUOTE, from);
-    // What an earlier version or a person has written may have another form.
+    // What a person has put into the store may have another form.
     return from < UID_KEY.length || to < 0 || to > this.end
       ? this.fields.uid
       : this.memory.toString('latin1', from, to);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseJson } from '../base/index.ts';
 
 /** A number of routers that a source had, until a time. */
 export interface FormerCount {
@@ -31,17 +32,11 @@ export function renderStored({ text, origin, counts }: StoredAnswer): string {
   return `${JSON.stringify({ origin, counts })}\n${text}`;
 }
 
-/** Parses the content of a file; without its first line, nothing is known of a list but itself. */
-export function parseStored(content: string): StoredAnswer {
+/** Parses the content of a file; `undefined` if {@link renderStored} has not written it. */
+export function parseStored(content: string): StoredAnswer | undefined {
   const end = content.indexOf('\n');
-  const plain: StoredAnswer = { text: content, origin: '', counts: [] };
-  if (!content.startsWith('{') || end < 0) return plain;
-  try {
-    const head = headSchema.parse(JSON.parse(content.slice(0, end)));
-    return { ...head, text: content.slice(end + 1) };
-  } catch {
-    return plain;
-  }
+  const head = headSchema.safeParse(parseJson(content.slice(0, Math.max(0, end))));
+  return head.success ? { ...head.data, text: content.slice(end + 1) } : undefined;
 }
 
 /** Adds the number of routers that a source had until now, and drops what is older than a day or smaller than later ones. */

@@ -38,14 +38,13 @@ export function renderState({ firmware, serial, lacks, phases }: PollerState): s
 export function parseState(text: string | undefined): PollerState {
   const json = parseStored(text);
   const lacks = readField(json, 'lacks');
-  // A state of an earlier version has none.
   const phases: unknown = readField(json, 'phases');
-  if (readField(json, 'version') !== STATE_VERSION || !Array.isArray(lacks)) return NOTHING;
+  if (readField(json, 'version') !== STATE_VERSION || !Array.isArray(lacks) || !Array.isArray(phases)) return NOTHING;
   return {
     firmware: toText(readField(json, 'firmware')),
     serial: toText(readField(json, 'serial')),
     lacks: lacks.slice(0, LACKS_MAX).flatMap(toLack),
-    phases: (Array.isArray(phases) ? phases : []).slice(0, LACKS_MAX).flatMap(toPhase),
+    phases: phases.slice(0, LACKS_MAX).flatMap(toPhase),
   };
 }
 

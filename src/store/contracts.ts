@@ -1,4 +1,5 @@
 import type { Completion, FactsCommit, LogCommit, Slice, SliceBounds } from '../model/index.ts';
+import type { Rebuilt } from './rebuild.ts';
 
 export type { FactsCommit, LogCommit } from '../model/index.ts';
 
@@ -32,20 +33,28 @@ export interface EmbeddedStoreOptions {
    * database, and throws until it can. Default false.
    */
   readonly canWait?: boolean | undefined;
-  /**
-   * Called after a damaged database has been rebuilt, with the number of undelivered records saved. Default: not
-   * reported.
-   */
-  readonly onRebuilt?: ((rebuilt: { readonly recordsSaved: number; readonly damagedFile: string }) => void) | undefined;
+  /** Called after a damaged database has been rebuilt from what could be read. Default: not reported. */
+  readonly onRebuilt?: ((rebuilt: Rebuilt) => void) | undefined;
+  /** Called when a database of an older format was put aside, so that everything starts anew. Default: it is refused. */
+  readonly onOlder?: ((older: OlderState) => void) | undefined;
   /** Called when the database file existed and was empty, so that everything starts anew. Default: not reported. */
   readonly onEmpty?: ((file: string) => void) | undefined;
   /**
    * Called when a damaged batch of the spool has been dropped. The position of its log is removed, so that its lines
-   * are read again; a batch of the previous format has no router and is lost. Default: not reported.
+   * are read again; a batch without a router, whose log is not known any more, is lost. Default: not reported.
    */
   readonly onDamaged?:
     | ((damaged: { readonly router: string; readonly component: string; readonly records: number }) => void)
     | undefined;
+}
+
+/** A database of an older format that was put aside. */
+export interface OlderState {
+  readonly format: number;
+  /** Undelivered records, or dead letters, that it holds; `undefined` if it cannot be read. */
+  readonly records: number | undefined;
+  /** New name of its file. */
+  readonly file: string;
 }
 
 /** Bounds of the last lines kept for the pages, and the function that finds their times. */
@@ -80,7 +89,7 @@ export interface SinkStart {
   readonly replayMs?: number | undefined;
 }
 
-/** Returns true if a sink wants a log. Batches of the previous format, whose log is unknown, are always wanted. */
+/** Returns true if a sink wants a log. Batches whose log is not known any more, as after damage, are always wanted. */
 export type LogChoice = (router: string, component: string) => boolean;
 
 /** A position in the spool: everything before `index` of batch `batch` has been passed. */

@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import type { OlderState } from './contracts.ts';
 import { isDamage, isDiskFault, StoreError, toAbsent, toStoreError } from './errors.ts';
-import { putAside } from './salvage.ts';
-import { migrate } from './schema.ts';
+import { putAside } from './rebuild.ts';
+import { ensureFormat, type FileFormat, openCurrent } from './schema.ts';
 import { isEmptyFile, makeFolder, SqliteFile } from './sqlite-file.ts';
 
 /** File and limit of the dead letters. */
@@ -26,6 +27,8 @@ export interface DeadLetterOptions {
    * Called when letters are dropped without a request: too many, too old, or damaged on disk. Default: not reported.
    */
   readonly onDropped?: ((sink: string, letters: number) => void) | undefined;
+  /** Called when a file of an older format was put aside, and an empty one was created. Default: it is refused, as by a guest. */
+  readonly onOlder?: ((older: OlderState) => void) | undefined;
   /** Called when the file existed and was empty. Default: not reported. */
   readonly onEmpty?: ((file: string) => void) | undefined;
   /** Called when a damaged file was moved aside and an empty one was created. Default: not reported. */
@@ -40,16 +43,17 @@ export const LETTERS_FILE = 'dead-letters.db';
  */
 const LOCK_WAIT_MS = { owner: 250, guest: 15_000 };
 
-/** Schema versions in order; entries are never changed once released. */
-const LETTER_MIGRATIONS: readonly string[] = [
+const LETTERS_FORMAT: FileFormat = {
+  version: 2,
   // Triggers maintain `tally`, so that neither a metric nor a limit has to scan all letters.
-  `CREATE TABLE letter (
+  tables: `CREATE TABLE letter (
      id INTEGER PRIMARY KEY AUTOINCREMENT, sink TEXT NOT NULL, uid TEXT NOT NULL, at_ms INTEGER NOT NULL,
      is_replayed INTEGER NOT NULL, bytes INTEGER NOT NULL, checksum INTEGER NOT NULL, router TEXT NOT NULL,
      component TEXT NOT NULL, timestamp TEXT, code TEXT, reason TEXT NOT NULL, line TEXT NOT NULL,
      UNIQUE (sink, uid)
    ) STRICT;
    CREATE INDEX letter_at ON letter (at_ms);
+   CREATE INDEX letter_of_sink ON letter (sink, id);
    CREATE INDEX letter_replayed ON letter (sink, id) WHERE is_replayed = 1;
    CREATE TABLE tally (sink TEXT PRIMARY KEY, letters INTEGER NOT NULL, bytes INTEGER NOT NULL) WITHOUT ROWID, STRICT;
    CREATE TRIGGER letter_added AFTER INSERT ON letter BEGIN
@@ -60,9 +64,8 @@ const LETTER_MIGRATIONS: readonly string[] = [
      UPDATE tally SET letters = letters - 1, bytes = bytes - old.bytes WHERE sink = old.sink;
      DELETE FROM tally WHERE sink = old.sink AND letters = 0;
    END;`,
-  // The oldest letters of one sink, without reading those of the others.
-  'CREATE INDEX letter_of_sink ON letter (sink, id);',
-];
+  count: 'SELECT count(*) AS records FROM letter',
+};
 
 /** The database of dead letters. Reopened after a disk failure, and replaced by an empty one when damaged. */
 export class DeadLetterFile {
@@ -103,7 +106,7 @@ export class DeadLetterFile {
   }
 
   #use(): SqliteFile {
-    this.#file ??= this.#open();
+    this.#file ??= openCurrent(this.#path, () => this.#open(), this.#options.onOlder);
     return this.#file;
   }
 
@@ -122,7 +125,7 @@ export class DeadLetterFile {
     try {
       // A rollback journal instead of a write-ahead log: the agent and a command share the file, and writes are rare.
       file.exec('PRAGMA auto_vacuum = FULL; PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL');
-      migrate(file, LETTER_MIGRATIONS);
+      ensureFormat(file, LETTERS_FORMAT);
       return file;
     } catch (cause) {
       file.close();

@@ -22,11 +22,11 @@ import {
   toStoreError,
 } from './errors.ts';
 import { joinByRouter, type PackedCommit, packCommits } from './packed-commits.ts';
+import { finishRebuild, rebuildDatabase } from './rebuild.ts';
 import { RecentLines, type RecentRecords } from './recent-lines.ts';
 import { keepRouters, type Transact } from './router-absences.ts';
 import { checkValue, readValue, writeValue } from './router-tables.ts';
-import { finishRebuild, rebuildDatabase } from './salvage.ts';
-import { openState, STATE_FILE, touch } from './schema.ts';
+import { openCurrent, openState, STATE_FILE, touch } from './schema.ts';
 import { DamagedBatch, SpoolTable } from './spool-table.ts';
 import { compact, DISK_RESERVE_BYTES, hasReserve, isEmptyFile, makeFolder, type SqliteFile } from './sqlite-file.ts';
 
@@ -39,9 +39,6 @@ const REBUILD_INTERVAL_MS = 5000;
 
 /** A router that has used its share goes on when this many times its waiting records are free. */
 const RESUME_FACTOR = 2;
-
-/** Once one of so many parts of the spool is used, records are packed to take little space rather than little time. */
-const ROOMY_FACTOR = 16;
 
 const isAnyLog: LogChoice = () => true;
 
@@ -111,7 +108,7 @@ export class EmbeddedStore implements Store, Disposable {
 
   #openOrRebuild(): Opened {
     try {
-      return this.#open();
+      return openCurrent(this.#path, () => this.#open(), this.#options.onOlder);
     } catch (cause) {
       if (!isDamage(cause)) throw cause;
       return this.#rebuild();
@@ -122,10 +119,9 @@ export class EmbeddedStore implements Store, Disposable {
     // Not later: a disk that is not mounted any more must not be replaced by an empty folder.
     if (this.#isWaiting) makeFolder(this.#options.path);
     if (finishRebuild(this.#path)) this.#forgetAll();
-    const { databaseBytesMax, now, recent } = this.#options;
+    const { databaseBytesMax, recent } = this.#options;
     const file = openState(this.#path, databaseBytesMax);
     try {
-      file.run('UPDATE batch SET committed_ms = ? WHERE committed_ms = 0', Math.floor(now()));
       const opened = { file, spool: new SpoolTable(file), recent: recent && new RecentLines(file, recent) };
       file.transact(() => opened.spool.setSinks(this.#sinks))();
       if (this.#configured) file.transact(() => opened.recent?.setRouters(this.#configured ?? []));
@@ -145,7 +141,7 @@ export class EmbeddedStore implements Store, Disposable {
     if (failed && Math.abs(now() - failed.atMs) < REBUILD_INTERVAL_MS) throw failed.error;
     try {
       this.#letGo();
-      const rebuilt = rebuildDatabase(this.#path, openState);
+      const rebuilt = rebuildDatabase(this.#path, openState, now());
       this.#forgetAll();
       const opened = this.#open();
       this.#options.onRebuilt?.(rebuilt);
@@ -210,7 +206,7 @@ export class EmbeddedStore implements Store, Disposable {
   commit(...commits: (LogCommit | FactsCommit)[]): void {
     const logs = commits.filter((commit) => 'position' in commit);
     const learnt = commits.filter((commit) => 'facts' in commit);
-    const packed = packCommits(logs, this.#isRoomy);
+    const packed = packCommits(logs);
     const added = packed.reduce((sum, { body }) => sum + (body?.length ?? 0), 0);
     this.#attempt(({ file, spool, recent }) => {
       const lost = logs.find(({ router, component }) => this.#forgotten.has(router, component));
@@ -240,20 +236,13 @@ export class EmbeddedStore implements Store, Disposable {
               position,
             );
             if (!body) return () => {};
-            const { length: records, giveAway } = lines;
-            return spool.append({ router, component, committedMs, records }, body, giveAway?.bind(lines));
+            return spool.append({ router, component, committedMs, records: lines.length }, body, lines.bytes);
           }),
         ];
       });
       for (const settle of settles) settle();
       compact(file);
     });
-  }
-
-  /** True if time counts for more than space: the spool is open and nearly empty. */
-  get #isRoomy(): boolean {
-    const spool = this.#opened?.spool;
-    return !!spool && (spool.totals.bytes + spool.kept.bytes) * ROOMY_FACTOR < this.#options.spoolBytesMax;
   }
 
   /**

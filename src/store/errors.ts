@@ -10,6 +10,7 @@ import { CodedError } from '../base/index.ts';
  * - `absent`: the file does not exist and was not to be created.
  * - `broken`: the database failed.
  * - `fenced`: another replica of the cluster has moved the log or the cursor since it was read here.
+ * - `format`: the stream of the cluster has another format, and is left as it is.
  */
 export type StoreFailure =
   | 'full'
@@ -20,7 +21,8 @@ export type StoreFailure =
   | 'damaged'
   | 'absent'
   | 'broken'
-  | 'fenced';
+  | 'fenced'
+  | 'format';
 
 /** A failure of durable state. */
 export class StoreError extends CodedError<StoreFailure> {

@@ -1,55 +1,80 @@
+import type { OlderState } from './contracts.ts';
 import { StoreError } from './errors.ts';
-import { enableCompaction, PAGE_BYTES, SqliteFile } from './sqlite-file.ts';
+import { databaseExists, PAGE_BYTES, renameDatabase, SqliteFile } from './sqlite-file.ts';
 
 /** Name of the database of the state in its folder. */
 export const STATE_FILE = 'router-exporter.db';
 /** The write-ahead log is truncated to this size after a checkpoint. Bytes. */
 const WAL_BYTES_KEPT = 4 * 1024 * 1024;
 
-/** Each entry upgrades the database by one format version; entries are never changed once released. */
-const STATE_MIGRATIONS: readonly string[] = [
-  `CREATE TABLE log (
-     router TEXT NOT NULL, component TEXT NOT NULL, position TEXT NOT NULL,
-     PRIMARY KEY (router, component)
-   ) WITHOUT ROWID, STRICT;
-   CREATE TABLE spool (batch INTEGER PRIMARY KEY AUTOINCREMENT, records INTEGER NOT NULL, body BLOB NOT NULL) STRICT;
-   CREATE TABLE cursor (sink TEXT PRIMARY KEY, batch INTEGER NOT NULL, idx INTEGER NOT NULL) WITHOUT ROWID, STRICT;`,
-  `CREATE TABLE note (
-     router TEXT NOT NULL, key TEXT NOT NULL, text TEXT NOT NULL,
-     PRIMARY KEY (router, key)
-   ) WITHOUT ROWID, STRICT;`,
-  // Routers that are no longer configured, and since when (wall time, milliseconds since the Unix epoch).
-  'CREATE TABLE absence (router TEXT PRIMARY KEY, since_ms INTEGER NOT NULL) WITHOUT ROWID, STRICT;',
-  // Metadata of the batches in the spool without the bodies: a million of these rows can be scanned quickly. A batch
-  // from before this version has no router and counts as committed at the time of the upgrade.
-  `CREATE TABLE batch (
-     id INTEGER PRIMARY KEY, router TEXT NOT NULL, component TEXT NOT NULL, committed_ms INTEGER NOT NULL,
-     records INTEGER NOT NULL, bytes INTEGER NOT NULL
-   ) STRICT;
-   INSERT INTO batch SELECT batch, '', '', 0, records, length(body) FROM spool;`,
-  // `taken`: cursors from which sinks with `replay` took records, and when (wall time). `repeat`: progress of redeliveries.
-  `CREATE TABLE taken (
-     sink TEXT NOT NULL, at_ms INTEGER NOT NULL, batch INTEGER NOT NULL, idx INTEGER NOT NULL,
-     PRIMARY KEY (sink, at_ms)
-   ) WITHOUT ROWID, STRICT;
-   CREATE TABLE repeat (
-     sink TEXT PRIMARY KEY, batch INTEGER NOT NULL, idx INTEGER NOT NULL, renews INTEGER NOT NULL
-   ) WITHOUT ROWID, STRICT;`,
-  // Facts about a router as a whole used to be stored as the position of a log without a name.
-  `CREATE TABLE fact (router TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID, STRICT;
-   INSERT INTO fact SELECT router, position FROM log WHERE component = '';
-   DELETE FROM log WHERE component = '';`,
-  // The last lines of each router. `seq`: number of the first record of the row among those of its router. `bytes`: with
-  // what the row takes besides its body.
-  `CREATE TABLE recent (
-     router TEXT NOT NULL, seq INTEGER NOT NULL, records INTEGER NOT NULL, first_ms INTEGER NOT NULL,
-     last_ms INTEGER NOT NULL, bytes INTEGER NOT NULL, body BLOB NOT NULL,
-     PRIMARY KEY (router, seq)
-   ) WITHOUT ROWID, STRICT;
-   CREATE INDEX recent_time ON recent (last_ms);`,
-  // Bodies may be condensed: versions from before this format take them for damaged.
-  'SELECT 8',
-];
+/** A format of a database. From the first release on, a change of it comes with a conversion of the one before. */
+export interface FileFormat {
+  readonly version: number;
+  /** Creates its tables. */
+  readonly tables: string;
+  /** Counts, as `records`, what a database of an older format holds that is lost without it. */
+  readonly count: string;
+}
+
+const STATE_FORMAT: FileFormat = {
+  version: 9,
+  tables: `
+    CREATE TABLE log (
+      router TEXT NOT NULL, component TEXT NOT NULL, position TEXT NOT NULL,
+      PRIMARY KEY (router, component)
+    ) WITHOUT ROWID, STRICT;
+    -- What a rebuild copies has numbered rows, and an index that names them where the table is damaged.
+    CREATE TABLE spool (batch INTEGER PRIMARY KEY AUTOINCREMENT, records INTEGER NOT NULL, body BLOB NOT NULL) STRICT;
+    -- Metadata of the batches in the spool without the bodies: a million of these rows can be scanned quickly.
+    CREATE TABLE batch (
+      id INTEGER PRIMARY KEY, router TEXT NOT NULL, component TEXT NOT NULL, committed_ms INTEGER NOT NULL,
+      records INTEGER NOT NULL, bytes INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE cursor (sink TEXT PRIMARY KEY, batch INTEGER NOT NULL, idx INTEGER NOT NULL) STRICT;
+    -- Cursors from which sinks with "replay" took records, and when (wall time).
+    CREATE TABLE taken (
+      sink TEXT NOT NULL, at_ms INTEGER NOT NULL, batch INTEGER NOT NULL, idx INTEGER NOT NULL,
+      PRIMARY KEY (sink, at_ms)
+    ) WITHOUT ROWID, STRICT;
+    -- Progress of redeliveries.
+    CREATE TABLE repeat (
+      sink TEXT PRIMARY KEY, batch INTEGER NOT NULL, idx INTEGER NOT NULL, renews INTEGER NOT NULL
+    ) WITHOUT ROWID, STRICT;
+    CREATE TABLE fact (router TEXT PRIMARY KEY, text TEXT NOT NULL) STRICT;
+    CREATE TABLE note (
+      router TEXT NOT NULL, key TEXT NOT NULL, text TEXT NOT NULL,
+      PRIMARY KEY (router, key)
+    ) STRICT;
+    -- Routers that are no longer configured, and since when (wall time, milliseconds since the Unix epoch).
+    CREATE TABLE absence (router TEXT PRIMARY KEY, since_ms INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+    -- The last lines of each router. "seq": number of the first record of the row among those of its router. "bytes": with
+    -- what the row takes besides its body.
+    CREATE TABLE recent (
+      router TEXT NOT NULL, seq INTEGER NOT NULL, records INTEGER NOT NULL, first_ms INTEGER NOT NULL,
+      last_ms INTEGER NOT NULL, bytes INTEGER NOT NULL, body BLOB NOT NULL,
+      PRIMARY KEY (router, seq)
+    ) WITHOUT ROWID, STRICT;
+    CREATE INDEX recent_time ON recent (last_ms);`,
+  // Of the batch in which the sink is that lags most, it has a part.
+  count: `
+    SELECT coalesce(sum(records), 0) - coalesce((SELECT idx FROM cursor ORDER BY batch, idx LIMIT 1), 0) AS records
+    FROM spool WHERE batch >= coalesce((SELECT min(batch) FROM cursor), 0)`,
+};
+
+/** A database of an older format than this program reads. */
+class OlderFormat extends StoreError {
+  readonly version: number;
+  readonly records: number | undefined;
+
+  constructor(version: number, known: number, records: number | undefined) {
+    super('broken', `The state has format ${version}, and this program knows ${known}`, {
+      disposition: 'operator',
+      hint: 'The agent puts it aside at its start and begins anew',
+    });
+    this.version = version;
+    this.records = records;
+  }
+}
 
 /** Opens or creates the database of the state, with its tables. Default of `bytesMax`: the size of the disk. */
 export function openState(path: string, bytesMax?: number): SqliteFile {
@@ -58,9 +83,8 @@ export function openState(path: string, bytesMax?: number): SqliteFile {
     // Must come before the first write: a database without tables can still switch to incremental vacuum.
     file.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA auto_vacuum = INCREMENTAL');
     file.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE; COMMIT');
-    migrate(file, STATE_MIGRATIONS);
+    ensureFormat(file, STATE_FORMAT);
     file.exec(`PRAGMA journal_size_limit = ${WAL_BYTES_KEPT}`);
-    enableCompaction(file);
     if (bytesMax !== undefined) file.exec(`PRAGMA max_page_count = ${Math.floor(bytesMax / PAGE_BYTES)}`);
     return file;
   } catch (cause) {
@@ -69,17 +93,43 @@ export function openState(path: string, bytesMax?: number): SqliteFile {
   }
 }
 
-/** Upgrades the database to the format of this program. Throws {@link StoreError} if a newer program wrote it. */
-export function migrate(file: SqliteFile, migrations: readonly string[]): void {
+/** Creates the tables in a new database. Throws {@link StoreError} if it has another format: `OlderFormat` if that is older. */
+export function ensureFormat(file: SqliteFile, { version: known, tables, count }: FileFormat): void {
   const version = readFormat(file);
-  if (version > migrations.length) {
-    throw new StoreError('broken', `The state has format ${version}, and this program knows ${migrations.length}`, {
-      disposition: 'operator',
-      hint: 'Run the version of router-exporter that wrote it, or a later one',
-    });
+  if (version === known) return;
+  if (version === 0) {
+    file.transact(() => file.exec(`${tables}; PRAGMA user_version = ${known}`));
+    return;
   }
-  for (let next = version; next < migrations.length; next++) {
-    file.transact(() => file.exec(`${migrations[next]}; PRAGMA user_version = ${next + 1}`));
+  if (version < known) throw new OlderFormat(version, known, readCount(file, count));
+  throw new StoreError('broken', `The state has format ${version}, and this program knows ${known}`, {
+    disposition: 'operator',
+    hint: 'Run the version of router-exporter that wrote it, or a later one',
+  });
+}
+
+function readCount(file: SqliteFile, count: string): number | undefined {
+  try {
+    return Number(file.get(count)?.['records']);
+  } catch {
+    // A damaged page.
+    return undefined;
+  }
+}
+
+/** Opens a database. Where somebody is told of it, one of an older format is renamed first, never over an earlier one. */
+export function openCurrent<T>(path: string, open: () => T, onOlder: ((older: OlderState) => void) | undefined): T {
+  try {
+    return open();
+  } catch (cause) {
+    if (!onOlder || !(cause instanceof OlderFormat)) throw cause;
+    const { version: format, records } = cause;
+    const name = `${path}.format-${format}`;
+    let file = name;
+    for (let number = 2; databaseExists(file); number++) file = `${name}-${number}`;
+    renameDatabase(path, file);
+    onOlder({ format, records, file });
+    return open();
   }
 }
 

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, rmSync, statfsSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite';
 import { ensureFile } from '../base/index.ts';
@@ -86,7 +86,19 @@ export function isEmptyFile(file: string): boolean {
 /**
  * A database is these files. The logs before the database: next to a new database they would be taken for that database's logs.
  */
-export const DATABASE_SUFFIXES = ['-journal', '-wal', '-shm', ''] as const;
+const DATABASE_SUFFIXES = ['-journal', '-wal', '-shm', ''] as const;
+
+/** True if there is a database of this name, or something beside it that would be taken for its own. */
+export function databaseExists(file: string): boolean {
+  return DATABASE_SUFFIXES.some((suffix) => existsSync(`${file}${suffix}`));
+}
+
+/** Renames a database with the files beside it. */
+export function renameDatabase(file: string, to: string): void {
+  for (const suffix of DATABASE_SUFFIXES) {
+    if (existsSync(`${file}${suffix}`)) renameSync(`${file}${suffix}`, `${to}${suffix}`);
+  }
+}
 
 /** Removes a database with the files beside it. */
 export function removeDatabase(file: string): void {
@@ -119,10 +131,6 @@ const FREE_BYTES_KEPT = 16 * 1024 * 1024;
 export const PAGE_BYTES = 4096;
 /** Pages freed per step at most; one step takes a few milliseconds. */
 const STEP_PAGES = 512;
-/** A database created before incremental vacuum was enabled is rewritten once it is no larger than this. Bytes. */
-const REWRITE_BYTES_MAX = 32 * 1024 * 1024;
-/** `PRAGMA auto_vacuum` of a database that can free space in steps. */
-const INCREMENTAL = 2;
 
 /** Returns the used and unused bytes of the file. */
 function measure(file: SqliteFile): { readonly usedBytes: number; readonly freeBytes: number } {
@@ -146,21 +154,6 @@ export function compact(file: SqliteFile): void {
     file.exec(`PRAGMA incremental_vacuum(${STEP_PAGES})`);
   } catch {
     // The operation before this one has succeeded; the next write reports what is wrong.
-  }
-}
-
-/**
- * Enables incremental vacuum. A new database has it from the start. An older one must be rewritten for it, in memory
- * first; this happens at a start when the database is small.
- */
-export function enableCompaction(file: SqliteFile): void {
-  const mode = Number(file.get('PRAGMA auto_vacuum')?.['auto_vacuum']);
-  if (mode === INCREMENTAL || measure(file).usedBytes > REWRITE_BYTES_MAX) return;
-  file.exec('PRAGMA temp_store = MEMORY; PRAGMA auto_vacuum = INCREMENTAL');
-  try {
-    file.exec('VACUUM');
-  } catch {
-    // Without enough space everything works as before, and the next start tries again.
   }
 }
 

@@ -16,7 +16,7 @@ import {
   selectRouters,
   toTaken,
 } from './moved-file.ts';
-import { finishRebuild } from './salvage.ts';
+import { finishRebuild } from './rebuild.ts';
 import { openState, STATE_FILE } from './schema.ts';
 import { makeFolder, removeDatabase, type SqliteFile } from './sqlite-file.ts';
 

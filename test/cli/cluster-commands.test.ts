@@ -35,7 +35,7 @@ routers: [{ name: plant-1, url: "http://192.0.2.1", auth: none }, { name: plant-
       stdout: `${created.join('\n')}\n`,
       stderr: expect.stringContaining('Each server needs "sync_interval: always"'),
     });
-    // As in a cluster of an earlier version: what is missing is created, and nothing else is touched.
+    // What is missing is created, and nothing else is touched.
     await server.removeStream('RXD_plant');
     const again = created.map((line) =>
       line.startsWith('RXD') ? line : line.replace('was created', 'is there already'),

@@ -193,9 +193,30 @@ withPrograms(['nats-server'], describe)('membership in a real bucket', () => {
 
   test('a bucket with other settings is refused', async () => {
     const server = await openServer(false);
-    await server.addStream({ name: 'KV_rx_plant', subjects: ['$KV.rx_plant.>'], max_msgs_per_subject: 1 });
+    const metadata = { 'router-exporter-format': '1' };
+    await server.addStream({ name: 'KV_rx_plant', subjects: ['$KV.rx_plant.>'], max_msgs_per_subject: 1, metadata });
     const settings = createSettings(server, 'admin');
     await expect(withBucket(settings, clock, never, (bucket) => bucket.init(1))).rejects.toThrow(/must have/);
+  });
+
+  test.each([undefined, '2'])('a bucket of format %s is refused, and no replica joins it', async (format) => {
+    const server = await openServer();
+    const metadata = format === undefined ? {} : { 'router-exporter-format': format };
+    const right = await server.readConfig('KV_rx_plant');
+    await server.removeStream('KV_rx_plant');
+    await server.addStream({ ...right, metadata });
+    const settings = createSettings(server, 'admin');
+    const refusal = {
+      code: 'format',
+      disposition: 'operator',
+      message: expect.stringContaining('it was left as it is'),
+    };
+    for (const work of [(bucket: Bucket) => bucket.init(1), (bucket: Bucket) => bucket.check()]) {
+      await expect(withBucket<unknown>(settings, clock, never, work)).rejects.toMatchObject(refusal);
+    }
+    const a = join(server, 'a');
+    await vi.waitFor(() => expect(a.events).toEqual(['engine-away']), PATIENCE);
+    expect([a.membership.lease.isHeld, await server.read('KV_rx_plant')]).toEqual([false, []]);
   });
 
   test('a bucket in which ended keys leave no marker is refused for that alone: nobody would see that a lease has ended', async () => {

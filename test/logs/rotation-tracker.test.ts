@@ -185,14 +185,14 @@ function freeze<T>(value: T): T {
 beforeEach(() => {
   clock = createSteppedClock(NOON);
   rule = createRule();
-  tracker = new Tracker(createPosition());
+  tracker = new Tracker(createPosition('UTC'));
 });
 
 /** What a process that starts on the stored position knows. */
 function restart(): Tracker {
   const position = parsePosition(renderPosition(tracker.position));
   expect(position).toBeDefined();
-  return new Tracker(position ?? createPosition());
+  return new Tracker(position ?? createPosition('UTC'));
 }
 
 describe('takeStep() of a file that began', () => {

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { EmbeddedStore } from '../../src/store/index.ts';
 import { startFleet } from '../support/fleet.ts';
 import { openLogBench, SECOND_MS } from '../support/log-bench.ts';
-import { destroyTree, drain, toStarts } from '../support/store-folder.ts';
+import { destroyTree, drain, runSql, toStarts } from '../support/store-folder.ts';
 
 const SINK = 'keyed';
 /** Twice so many: before and after the sink is served. */
@@ -115,6 +115,27 @@ test('a file of the state that is found empty at a start is told, and the logs a
   await fleet.startAgent();
   await fleet.advance(120 * SECOND_MS);
   expect(told()).toMatchObject([{ level: 'error', fields: { file: join(path, 'router-exporter.db') } }]);
+  const uids = fleet.records.filter(({ message }) => message === 'a line').map(({ uid }) => uid);
+  expect([uids.length, new Set(uids).size]).toEqual([2, 1]);
+});
+
+test('a state of an older format is put aside at a start, which names what waited in it, and the logs are read again', async () => {
+  let path = '';
+  await using fleet = await startFleet({
+    config: (config) => {
+      path = config.storage.path;
+      return config;
+    },
+  });
+  fleet.router().appendLog('network', 'a line');
+  await fleet.advance(120 * SECOND_MS);
+  await fleet.stopAgent();
+  const file = join(path, 'router-exporter.db');
+  runSql(file, `INSERT INTO spool VALUES (1000, 3, x'00'); PRAGMA user_version = 8`);
+  await fleet.startAgent();
+  await fleet.advance(120 * SECOND_MS);
+  const told = fleet.ownLog.filter(({ message }) => message.startsWith('The state had an older format'));
+  expect(told).toMatchObject([{ level: 'error', fields: { format: 8, records: 3, file: `${file}.format-8` } }]);
   const uids = fleet.records.filter(({ message }) => message === 'a line').map(({ uid }) => uid);
   expect([uids.length, new Set(uids).size]).toEqual([2, 1]);
 });

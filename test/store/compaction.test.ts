@@ -1,7 +1,5 @@
 import { stat } from 'node:fs/promises';
-import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { packLines } from '../../src/base/index.ts';
 import { commitOf, createStoreFolder, drain, noisyLines, runSql } from '../support/store-folder.ts';
 
 const MIB = 1024 * 1024;
@@ -56,45 +54,4 @@ test('EmbeddedStore keeps unused space as long as more of the file is used', asy
     for (let count = 0; count < 10; count++) store.commit(commitOf([], String(count)));
   }
   expect((await stat(folder.database)).size).toBeGreaterThan(54 * MIB);
-});
-
-test('EmbeddedStore makes a database of the format before one that can give space back, when that is small', async () => {
-  await using folder = await createStoreFolder();
-  {
-    using database = new DatabaseSync(folder.database);
-    database.exec(`
-      PRAGMA journal_mode = WAL;
-      CREATE TABLE log (
-        router TEXT NOT NULL, component TEXT NOT NULL, position TEXT NOT NULL,
-        PRIMARY KEY (router, component)
-      ) WITHOUT ROWID, STRICT;
-      CREATE TABLE spool (batch INTEGER PRIMARY KEY AUTOINCREMENT, records INTEGER NOT NULL, body BLOB NOT NULL) STRICT;
-      CREATE TABLE cursor (sink TEXT PRIMARY KEY, batch INTEGER NOT NULL, idx INTEGER NOT NULL) WITHOUT ROWID, STRICT;
-      INSERT INTO log VALUES ('plant-7', 'network', 'p');
-      PRAGMA user_version = 1;`);
-    database.prepare('INSERT INTO spool (records, body) VALUES (?, ?)').run(2, packLines(['1', '2']));
-    // Much more than that was in it once.
-    database.exec('CREATE TABLE filler (text TEXT)');
-    database.prepare('INSERT INTO filler VALUES (?)').run('x'.repeat(5 * MIB));
-    database.exec('DROP TABLE filler');
-  }
-  {
-    using store = folder.open();
-    expect(drain(store, 'a')).toEqual(['1', '2']);
-    expect(store.readPositions('plant-7').size).toBe(1);
-  }
-  expect(runSql(folder.database, '', 'PRAGMA auto_vacuum')).toEqual([{ auto_vacuum: 2 }]);
-  expect((await stat(folder.database)).size).toBeLessThan(MIB);
-});
-
-test('EmbeddedStore leaves a large database of the format before as it is, until it has become small', async () => {
-  await using folder = await createStoreFolder();
-  folder.open().close();
-  runSql(folder.database, 'PRAGMA auto_vacuum = NONE; VACUUM');
-  runSql(folder.database, `INSERT INTO note VALUES ('plant-7', 'large', hex(zeroblob(17 * 1024 * 1024)))`);
-  folder.open().close();
-  expect(runSql(folder.database, '', 'PRAGMA auto_vacuum')).toEqual([{ auto_vacuum: 0 }]);
-  runSql(folder.database, 'DELETE FROM note');
-  folder.open().close();
-  expect(runSql(folder.database, '', 'PRAGMA auto_vacuum')).toEqual([{ auto_vacuum: 2 }]);
 });

@@ -1,8 +1,9 @@
-import { copyFile, mkdir, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile, rename, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test, vi } from 'vitest';
 import { packLines } from '../../src/base/index.ts';
+import type { EmbeddedStoreOptions } from '../../src/store/index.ts';
 import {
   commitOf,
   createStoreFolder,
@@ -156,17 +157,26 @@ test('case 46: a database that is damaged in the middle goes on with the records
   bytes.fill(0xff, Math.floor(bytes.length / 2), Math.floor(bytes.length / 2) + 12_000);
   await writeFile(folder.database, bytes);
 
-  const onRebuilt = vi.fn();
+  const onRebuilt = vi.fn<NonNullable<EmbeddedStoreOptions['onRebuilt']>>();
   using store = folder.open({ sinks: ['a', 'b'], onRebuilt });
   const saved: string[] = [];
   const readUntilDamage = () => saved.push(...drain(store, 'b'));
   expect(thrownBy(readUntilDamage)).toMatchObject({ code: 'damaged', disposition: 'retry' });
   expect(onRebuilt).toHaveBeenCalledOnce();
-  expect(onRebuilt).toHaveBeenCalledWith(expect.objectContaining({ recordsSaved: store.spooled.records }));
+  const [{ recordsLost, ...told } = { recordsLost: 0 }] = onRebuilt.mock.calls[0] ?? [];
+  expect(told).toEqual({
+    recordsSaved: store.spooled.records,
+    factsLost: 0,
+    valuesLost: 0,
+    cursorsLost: 0,
+    damagedFile: `${folder.database}.damaged`,
+  });
   saved.push(...drain(store, 'b'));
   const written = batches.flat();
   expect(new Set(saved).size).toBeGreaterThan(1000);
   expect(new Set(saved).size).toBeLessThan(written.length);
+  // Every record is either there or counted as lost.
+  expect(new Set(saved).size + Number(recordsLost)).toBe(written.length);
   expect(saved.every((line) => written.includes(line))).toBe(true);
   // A turn that is under way knows a position that may be ahead of what was lost.
   expect(thrownBy(() => store.commit(commitOf(['new'])))).toMatchObject({ code: 'damaged' });
@@ -202,7 +212,7 @@ test('a rebuilt database gives every sink the batches whose log cannot be read a
   await destroyTree(folder.database, 'batch');
   const onRebuilt = vi.fn();
   using store = folder.open({ onRebuilt });
-  expect(onRebuilt).toHaveBeenCalledWith({ recordsSaved: 1, damagedFile: `${folder.database}.damaged` });
+  expect(onRebuilt).toHaveBeenCalledWith(expect.objectContaining({ recordsSaved: 1, recordsLost: 0 }));
   expect(readSlice(store, 'a', { isWanted: () => false })).toMatchObject({ lines: ['network'], oldestMs: NOW_MS });
   // Found while opening: no turn can know an older position.
   store.commit(commitOf(['new']));
@@ -239,9 +249,15 @@ test('a rebuilt database keeps the facts about routers, and empty ones of a rout
     store.commit(commitOf(['3']));
   }
   await destroyTree(folder.database, 'fact');
-  using store = folder.open();
+  const onRebuilt = vi.fn();
+  using store = folder.open({ onRebuilt });
   expect(thrownBy(() => store.readFacts('plant-7')).code).toBe('damaged');
-  expect([store.readFacts('plant-7'), store.readFacts('plant-9')]).toEqual(['', undefined]);
+  expect([store.readFacts('plant-7'), store.readFacts('plant-9'), store.readFacts('nobody')]).toEqual([
+    '',
+    '',
+    undefined,
+  ]);
+  expect(onRebuilt).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ factsLost: 400 }));
 });
 
 test('a rebuilt database keeps what an operator has asked for of a router', async () => {
@@ -262,10 +278,24 @@ test('a rebuilt database keeps what an operator has asked for of a router', asyn
   const page = Math.floor(bytes.indexOf('paused 200 paused 200') / 4096) * 4096;
   await writeFile(folder.database, bytes.fill(0xff, page, page + 4096));
   await destroyTree(folder.database, 'batch');
-  using store = folder.open();
+  const onRebuilt = vi.fn();
+  using store = folder.open({ onRebuilt });
   const kept = values.filter(([router, text]) => store.readValue(router, 'lifecycle') === text);
   expect(kept.length).toBeGreaterThan(values.length / 2);
   expect(kept.length).toBeLessThan(values.length);
+  expect(onRebuilt).toHaveBeenCalledExactlyOnceWith(
+    expect.objectContaining({ valuesLost: values.length - kept.length, factsLost: 0 }),
+  );
+});
+
+test('a rebuild of which nothing can be read says so', async () => {
+  await using folder = await createStoreFolder();
+  const onRebuilt = vi.fn();
+  await writeFile(folder.database, 'damaged beyond repair '.repeat(1000));
+  folder.open({ onRebuilt }).close();
+  const lost = { recordsLost: 'unknown', factsLost: 'unknown', valuesLost: 'unknown', cursorsLost: 'unknown' };
+  const damagedFile = `${folder.database}.damaged`;
+  expect(onRebuilt).toHaveBeenCalledExactlyOnceWith({ recordsSaved: 0, ...lost, damagedFile });
 });
 
 test('a rebuilt database numbers new batches behind those that the sinks already have', async () => {
@@ -279,35 +309,36 @@ test('a rebuilt database numbers new batches behind those that the sinks already
   await destroyTree(folder.database, 'spool');
   const onRebuilt = vi.fn();
   using store = folder.open({ onRebuilt });
-  expect(onRebuilt).toHaveBeenCalledOnce();
+  expect(onRebuilt).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ recordsSaved: 0, recordsLost: 2 }));
   expect(readSlice(store, 'a')).toBeUndefined();
   store.commit(commitOf(['new']));
   expect(drain(store, 'a')).toEqual(['new']);
 });
 
-test('EmbeddedStore finishes a rebuild that a crash has ended, wherever it was', async () => {
+test('EmbeddedStore finishes a rebuild that a crash has ended when the damaged database was renamed', async () => {
   await using folder = await createStoreFolder();
   await using finished = await createStoreFolder();
   {
     using store = finished.open();
     store.commit(commitOf(['saved']));
   }
-  for (const left of ['damaged database and its log', 'damaged database', 'nothing'] as const) {
-    await rm(folder.database, { force: true });
-    if (left !== 'nothing') await writeFile(folder.database, 'damaged beyond repair '.repeat(1000));
-    if (left === 'damaged database and its log') await writeFile(`${folder.database}-wal`, 'log of the damaged one');
-    await copyFile(finished.database, `${folder.database}.rebuilt`);
-    const onRebuilt = vi.fn();
-    using store = folder.open({ onRebuilt });
-    // Beside the new database it would be taken for its own.
-    expect(await readFile(`${folder.database}.damaged-wal`, 'utf8')).toBe('log of the damaged one');
-    expect(drain(store, 'a')).toEqual(['saved']);
-    expect(onRebuilt).not.toHaveBeenCalled();
-  }
+  await copyFile(finished.database, `${folder.database}.rebuilding`);
+  await writeFile(`${folder.database}.damaged`, 'put aside');
+  const onRebuilt = vi.fn();
+  using store = folder.open({ onRebuilt });
+  expect(drain(store, 'a')).toEqual(['saved']);
+  expect(onRebuilt).not.toHaveBeenCalled();
+  expect(await readdir(folder.path)).not.toContain('router-exporter.db.rebuilding');
 });
 
 test('EmbeddedStore refuses what a turn knows from before a rebuild that an error has interrupted and the next call finishes', async () => {
   await using folder = await createStoreFolder();
+  await using finished = await createStoreFolder();
+  {
+    using store = finished.open();
+    store.commit(commitOf(['saved']));
+  }
+  runSql(finished.database, 'DELETE FROM log');
   {
     using store = folder.open();
     store.commit(commitOf(['saved'], 'before'));
@@ -319,7 +350,8 @@ test('EmbeddedStore refuses what a turn knows from before a rebuild that an erro
   expect(thrownBy(() => store.readPositions('plant-7')).code).toBe('broken');
   await rmdir(`${folder.database}.damaged`);
   // As if it had come between the two renamings.
-  await rename(`${folder.database}.rebuilding`, `${folder.database}.rebuilt`);
+  await rename(folder.database, `${folder.database}.damaged`);
+  await copyFile(finished.database, `${folder.database}.rebuilding`);
   expect(thrownBy(() => store.commit(commitOf(['new'], 'after')))).toMatchObject({
     code: 'damaged',
     disposition: 'retry',
@@ -387,6 +419,12 @@ test.for([
       expect(drain(store, sink)).toEqual(lines);
     }
     const damagedFile = `${folder.database}.damaged`;
-    expect(onRebuilt).toHaveBeenCalledExactlyOnceWith({ recordsSaved: lines.length, damagedFile });
+    const lost = {
+      recordsLost: 3 - lines.length,
+      factsLost: 0,
+      valuesLost: 0,
+      cursorsLost: sql.includes('cursor') ? 1 : 0,
+    };
+    expect(onRebuilt).toHaveBeenCalledExactlyOnceWith({ recordsSaved: lines.length, ...lost, damagedFile });
   },
 );

@@ -108,6 +108,22 @@ test('DeadLetterStore refuses the format of a newer program, and throws broken a
   expect(thrownBy(() => folder.openLetters())).toMatchObject({ code: 'broken', disposition: 'operator' });
 });
 
+test('DeadLetterStore renames a file of an older format, names how many letters it holds, and begins anew; a guest refuses it', async () => {
+  await using folder = await createStoreFolder();
+  runSql(
+    folder.letters,
+    `CREATE TABLE letter (id INTEGER); INSERT INTO letter VALUES (1), (2); PRAGMA user_version = 1`,
+  );
+  const onOlder = vi.fn();
+  expect(thrownBy(() => folder.openLetters({ role: 'guest' })).message).toContain('has format 1');
+  using letters = folder.openLetters({ onOlder });
+  letters.add('a', [{ uid: '1', line: '{}', reason: 'no' }]);
+  expect(letters.count()).toBe(1);
+  const file = `${folder.letters}.format-1`;
+  expect(onOlder).toHaveBeenCalledExactlyOnceWith({ format: 1, records: 2, file });
+  expect(runSql(file, '', 'SELECT count(*) AS letters FROM letter')).toEqual([{ letters: 2 }]);
+});
+
 const ROOM = new URL('../../src/store/index.ts', import.meta.url).href;
 
 /** The agent's part: adds letters one by one and says so after each, until it is killed. */

@@ -204,19 +204,6 @@ test('a pass goes over the logs that the sink wants only', async () => {
   expect(readSlice(bench.store, 'a')).toBeUndefined();
 });
 
-test('a database of the format before gets the tables, and goes on where it was', async () => {
-  await using bench = await openBench();
-  bench.store.commit(commitOf(['1', '2']));
-  bench.store.acknowledge('a', { batch: 1, index: 1 });
-  bench.store.close();
-  runSql(
-    bench.folder.database,
-    'DROP TABLE taken; DROP TABLE repeat; DROP TABLE fact; DROP TABLE recent; PRAGMA user_version = 4',
-  );
-  bench.reopen();
-  expect(readSlice(bench.store, 'a')).toMatchObject({ lines: ['2'], isRepeat: false });
-});
-
 test('whatever a receiver forgets of the last replay goes again: none is missing, and nothing older comes', async () => {
   await using folder = await createStoreFolder();
   const step = fc.oneof(

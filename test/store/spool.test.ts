@@ -130,31 +130,6 @@ test('EmbeddedStore.readSlice() says when the oldest record of a slice was commi
   expect(store.oldestWaitingMs('a')).toBeUndefined();
 });
 
-test('EmbeddedStore gives records of the format before to every sink, as committed when the database was lifted', async () => {
-  await using folder = await createStoreFolder();
-  {
-    using store = folder.open();
-    store.commit(commitOf(['old']));
-  }
-  // As it was before there was the table `batch`.
-  runSql(
-    folder.database,
-    'DROP TABLE batch; DROP TABLE taken; DROP TABLE repeat; DROP TABLE fact; DROP TABLE recent; PRAGMA user_version = 3',
-  );
-  let nowMs = NOW_MS + 5;
-  const now = () => nowMs;
-  {
-    using store = folder.open({ now });
-    store.commit(commitOf(['new']));
-    nowMs += 1000;
-    expect(store.countWaiting('a', () => false)).toBe(1);
-    expect(store.spooled.records).toBe(2);
-  }
-  using store = folder.open({ now });
-  expect(readSlice(store, 'a', { isWanted: () => false })).toMatchObject({ lines: ['old'], oldestMs: NOW_MS + 5 });
-  expect(store.oldestWaitingMs('a', () => false)).toBe(NOW_MS + 5);
-});
-
 test('EmbeddedStore.countWaiting() counts the logs that the sink wants, over a restart, a sink and its own place in a batch', async () => {
   await using folder = await createStoreFolder();
   {

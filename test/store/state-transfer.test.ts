@@ -254,7 +254,7 @@ test('importState() adds to a store whose rebuild a crash interrupted, and not t
     using store = target.open();
     store.commit(commitOf(['saved'], 'p', 'network', 'own'));
   }
-  await rename(target.database, `${target.database}.rebuilt`);
+  await rename(target.database, `${target.database}.rebuilding`);
   moveIn(target, output);
   using store = target.open();
   expect(drain(store, 'a')[0]).toBe('saved');

@@ -38,6 +38,8 @@ export interface ClusterStateOptions {
   readonly clock: Clock;
   /** Log for a stream that cannot be used. */
   readonly logger: Logger;
+  /** Ends the agent because the stream has another format. */
+  readonly fail: (cause: unknown) => void;
 }
 
 /** The store of a cluster. */
@@ -53,7 +55,7 @@ export interface ClusterState {
  * kept on the disk as well.
  */
 export function openClusterStore(options: ClusterStateOptions): ClusterState {
-  const { config, cluster, local, letters, onRecords = () => {}, metrics, clock, logger } = options;
+  const { config, cluster, local, letters, onRecords = () => {}, metrics, clock, logger, fail } = options;
   const { settings } = cluster;
   const shared = {
     servers: toNatsServers(settings, clock),
@@ -81,8 +83,10 @@ export function openClusterStore(options: ClusterStateOptions): ClusterState {
       const error = renderErrorChain(cause);
       logger.error('Records in the stream of the cluster are damaged; a sink does not get them', { ...damaged, error });
     },
-    onFault: (fault: StoreError) =>
-      logger.error('The stream of the cluster cannot be used', { error: renderErrorChain(fault) }),
+    onFault: (fault: StoreError) => {
+      if (fault.code === 'format') fail(fault);
+      else logger.error('The stream of the cluster cannot be used', { error: renderErrorChain(fault) });
+    },
   } satisfies ClusterStoreOptions;
   const store = new StoreWithRecent(shared, local);
   // Whatever fails is reported as a fault, or where something is written.

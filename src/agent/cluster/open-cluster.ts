@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type Clock, type Lifecycle, type Logger, renderErrorChain } from '../../base/index.ts';
-import { type ClusterSettings, Membership, type MembershipEvent } from '../../cluster/index.ts';
+import { ClusterError, type ClusterSettings, Membership, type MembershipEvent } from '../../cluster/index.ts';
 import type { SelfMetrics } from '../metrics/self-metrics.ts';
 import type { ClusterShare } from './cluster-share.ts';
 import type { SinkShare } from './sink-share.ts';
@@ -17,6 +17,8 @@ export interface ClusterOptions {
   readonly clock: Clock;
   /** Log for what becomes of the lease. */
   readonly logger: Logger;
+  /** Ends the agent because the bucket has another format. */
+  readonly fail: (cause: unknown) => void;
 }
 
 /** Bound of the end of the lease at the end of the agent. Milliseconds. */
@@ -109,7 +111,9 @@ export class Cluster {
         logger.info('This replica has a lease', { ...fields, members: this.membership.view.members.length });
         return;
       case 'engine-away':
-        logger.error('The engine of the cluster cannot be used', { ...fields, error: renderErrorChain(event.cause) });
+        if (event.cause instanceof ClusterError && event.cause.code === 'format') this.#options.fail(event.cause);
+        else
+          logger.error('The engine of the cluster cannot be used', { ...fields, error: renderErrorChain(event.cause) });
         return;
       case 'lease-lost':
         logger.warn('The lease of this replica has ended; its routers may be with others', fields);

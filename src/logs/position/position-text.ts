@@ -19,22 +19,16 @@ import {
   shape,
 } from './guards.ts';
 import type { PrefixProof } from './identity.ts';
-import {
-  type BrokenLink,
-  createPosition,
-  type FileFault,
-  type LogFile,
-  type LogPosition,
-  type Pending,
-  type SequenceEnd,
-  type StreamState,
-  type UnreadFile,
+import type {
+  BrokenLink,
+  FileFault,
+  LogFile,
+  LogPosition,
+  Pending,
+  SequenceEnd,
+  StreamState,
+  UnreadFile,
 } from './position.ts';
-
-/*
- * The form in which positions are stored. Its names stay what they are, whatever the program calls these things; a change of
- * them is a new version and a conversion. Files, waiting files and the stream are stored under the names of the code.
- */
 
 /**
  * A longer text is packed: the record that waits for its continuation may have 256 KiB, each byte of which may take six, and the
@@ -44,30 +38,6 @@ const PACKED_CHARS_MIN = 64 * 1024;
 /** Stands before a packed text, which begins like no JSON. */
 const PACKED = 'deflate:';
 const UNPACKED_BYTES_MAX = 64 * 1024 * 1024;
-
-interface StoredPending extends Omit<Pending, 'file' | 'isRotated'> {
-  readonly instance: LogFile;
-  /** Default: false. */
-  readonly isRotated?: boolean | undefined;
-}
-
-interface StoredLink extends Omit<BrokenLink, 'track'> {
-  readonly lane?: Track | undefined;
-}
-
-interface StoredGap extends Omit<OpenGap, 'track'> {
-  readonly lane?: Track | undefined;
-}
-
-/** Fields that are absent are those of a log that was never read. */
-interface StoredPosition
-  extends Partial<Omit<LogPosition, 'version' | 'pending' | 'sequenceEnd' | 'brokenLinks' | 'openGaps'>> {
-  readonly version: 3;
-  readonly pending?: readonly StoredPending[] | undefined;
-  readonly chainEnd?: SequenceEnd | undefined;
-  readonly brokenLinks?: readonly StoredLink[] | undefined;
-  readonly openGaps?: readonly StoredGap[] | undefined;
-}
 
 const isEdge: Guard<GapEdge> = shape<GapEdge>({ uid: isText, utcMs: optional(isMoment) });
 const isTrack: Guard<Track> = oneOf(['live', 'backfill', 'late']);
@@ -121,36 +91,32 @@ const isStream: Guard<StreamState> = shape<StreamState>({
   isBuffered: isFlag,
 });
 
-const isStored: Guard<StoredPosition> = shape<StoredPosition>({
-  version: oneOf([3]),
+const isPosition: Guard<LogPosition> = shape<LogPosition>({
+  version: oneOf([4]),
   open: optional(isFile),
-  pending: optional(
-    listOf(
-      shape<StoredPending>({
-        instance: isFile,
-        sinceMs: isMoment,
-        isOvertaken: isFlag,
-        isRotated: optional(isFlag),
-        isPassed: isFlag,
-        to: optional(nullable(isEdge)),
-      }),
-    ),
+  pending: listOf(
+    shape<Pending>({
+      file: isFile,
+      sinceMs: isMoment,
+      isOvertaken: isFlag,
+      isRotated: isFlag,
+      isPassed: isFlag,
+      to: optional(nullable(isEdge)),
+    }),
   ),
-  lost: optional(listOf(isFile)),
-  waiting: optional(
-    mapOf(
-      shape<UnreadFile>({
-        sinceMs: isMoment,
-        attempts: isCount,
-        fault: optional(oneOf<FileFault>(['gone', 'cut', 'corrupt', 'refused'])),
-        notBeforeMs: isNumber,
-        isBackfill: isFlag,
-        to: optional(nullable(isEdge)),
-      }),
-    ),
+  lost: listOf(isFile),
+  waiting: mapOf(
+    shape<UnreadFile>({
+      sinceMs: isMoment,
+      attempts: isCount,
+      fault: optional(oneOf<FileFault>(['gone', 'cut', 'corrupt', 'refused'])),
+      notBeforeMs: isNumber,
+      isBackfill: isFlag,
+      to: optional(nullable(isEdge)),
+    }),
   ),
-  completed: optional(mapOf(nullable(isFile))),
-  chainEnd: optional(
+  completed: mapOf(nullable(isFile)),
+  sequenceEnd: optional(
     shape<SequenceEnd>({
       stamp: isText,
       edge: optional(isEdge),
@@ -158,42 +124,30 @@ const isStored: Guard<StoredPosition> = shape<StoredPosition>({
       isWatched: optional(isFlag),
     }),
   ),
-  brokenLinks: optional(
-    listOf(
-      shape<StoredLink>({
-        after: isText,
-        from: optional(isEdge),
-        sinceMs: isMoment,
-        to: optional(isEdge),
-        lane: optional(isTrack),
-        beginsUtcMs: optional(isMoment),
-        isWatched: optional(isFlag),
-        isVague: optional(isFlag),
-      }),
-    ),
+  brokenLinks: listOf(
+    shape<BrokenLink>({
+      after: isText,
+      from: optional(isEdge),
+      sinceMs: isMoment,
+      to: optional(isEdge),
+      track: optional(isTrack),
+      beginsUtcMs: optional(isMoment),
+      isWatched: optional(isFlag),
+      isVague: optional(isFlag),
+    }),
   ),
-  gens: optional(mapOf(isCount)),
+  gens: mapOf(isCount),
   skipBeforeUtcMs: optional(isNumber),
-  isWiped: optional(isFlag),
-  openGaps: optional(
-    listOf(shape<StoredGap>({ uid: isText, file: isText, offset: isNumber, lane: optional(isTrack) })),
-  ),
+  isWiped: isFlag,
+  openGaps: listOf(shape<OpenGap>({ uid: isText, file: isText, offset: isNumber, track: optional(isTrack) })),
   liveFrom: optional(nullable(isEdge)),
-  zone: optional(isText),
-  stream: optional(isStream),
+  zone: isText,
+  stream: isStream,
 });
 
 /** A position as text, with a checksum: a position that a damaged disk has changed would be worse than none. */
 export function renderPosition(position: LogPosition): string {
-  const { pending, brokenLinks, openGaps, sequenceEnd, ...others } = position;
-  const stored: StoredPosition = {
-    ...others,
-    pending: pending.map(({ file, ...entry }) => ({ instance: file, ...entry })),
-    chainEnd: sequenceEnd,
-    brokenLinks: brokenLinks.map(({ track, ...link }) => ({ ...link, lane: track })),
-    openGaps: openGaps.map(({ track, ...gap }) => ({ ...gap, lane: track })),
-  };
-  const json = JSON.stringify(stored);
+  const json = JSON.stringify(position);
   const text = json.length < PACKED_CHARS_MIN ? json : `${PACKED}${deflateRawSync(json).toString('base64')}`;
   return `${text}\n${crc32(text).toString(16)}`;
 }
@@ -206,8 +160,8 @@ function unpack(text: string): string {
 }
 
 /**
- * Reads back what {@link renderPosition} wrote, in this version: in others, the key of a file was of other bytes. Anything else gives
- * `undefined`: then the log is read from its start, with the same uids as before.
+ * Reads back what {@link renderPosition} wrote, in this version. Anything else gives `undefined`: then the log is read from its start,
+ * with the same uids as before.
  */
 export function parsePosition(text: string): LogPosition | undefined {
   const end = text.lastIndexOf('\n');
@@ -215,25 +169,8 @@ export function parsePosition(text: string): LogPosition | undefined {
   if (end < 0 || crc32(body).toString(16) !== text.slice(end + 1)) return undefined;
   try {
     const value: unknown = JSON.parse(unpack(body));
-    return isStored(value) ? fromStored(value) : undefined;
+    return isPosition(value) ? value : undefined;
   } catch {
     return undefined;
   }
-}
-
-function fromStored({
-  pending = [],
-  chainEnd,
-  brokenLinks = [],
-  openGaps = [],
-  ...others
-}: StoredPosition): LogPosition {
-  return {
-    ...createPosition(),
-    ...others,
-    pending: pending.map(({ instance, isRotated = false, ...entry }) => ({ file: instance, isRotated, ...entry })),
-    sequenceEnd: chainEnd,
-    brokenLinks: brokenLinks.map(({ lane, ...link }) => ({ ...link, track: lane })),
-    openGaps: openGaps.map(({ lane, ...gap }) => ({ ...gap, track: lane })),
-  };
 }

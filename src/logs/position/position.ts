@@ -140,7 +140,7 @@ export interface SequenceEnd {
  * ```
  */
 export interface LogPosition {
-  readonly version: 3;
+  readonly version: 4;
   /** The file that was last seen as `current`. */
   readonly open: LogFile | undefined;
   /** Oldest first. */
@@ -165,15 +165,15 @@ export interface LogPosition {
    * that line is read.
    */
   readonly liveFrom: GapEdge | null | undefined;
-  /** The text of the zone with which the times here were placed; absent in positions of versions that did not note it. */
-  readonly zone?: string | undefined;
+  /** The text of the zone with which the times here were placed. */
+  readonly zone: string;
   readonly stream: StreamState;
 }
 
-/** The position of a log that has never been read. */
-export function createPosition(): LogPosition {
+/** The position of a log that has never been read. `zone`: the text of the zone in use. */
+export function createPosition(zone: string): LogPosition {
   return {
-    version: 3,
+    version: 4,
     open: undefined,
     pending: [],
     lost: [],
@@ -186,6 +186,7 @@ export function createPosition(): LogPosition {
     isWiped: false,
     openGaps: [],
     liveFrom: undefined,
+    zone,
     stream: createStreamState(),
   };
 }

@@ -71,8 +71,7 @@ export class ComponentTail {
     this.#log = new TrackedLog(context, component, known);
     // The store may have lost where the log stood: its lines are read again.
     if (this.#isFirstContact) forgetLook(this.#log.memory);
-    const isZoneUnstored = known !== undefined && known.zone === undefined;
-    this.#isUnstored = !context.isReplaced && (isZoneUnstored || this.#log.isClockSet);
+    this.#isUnstored = !context.isReplaced && this.#log.isClockSet;
     this.#reader = new FileReader(this.#log);
     // The times of a device that answers no more stay as they were: what is told of its end has them.
     if (!context.isReplaced) this.#log.alignTimes();
@@ -107,9 +106,8 @@ export class ComponentTail {
   }
 
   /**
-   * Returns what must be committed before any reading: the rotated files of a log that was never read may be gone when it has its turn;
-   * later evidence would change the zone that is assumed for this position; and what has waited since before the agent's clock was set
-   * would begin to wait at each run.
+   * Returns what must be committed before any reading: the rotated files of a log that was never read may be gone when it has its turn,
+   * and what has waited since before the agent's clock was set would begin to wait at each run.
    */
   pin(listed: ListedLog): readonly ReturnType<TrackedLog['prepare']>[] {
     if (this.#isFirstContact && listed.rotated.length > 0) return [this.#log.prepare(this.#begin(listed))];

@@ -63,7 +63,7 @@ export function parseRouterFacts(text: string): RouterFacts | undefined {
   const value = parseJson(text.slice(0, end)) as RouterFacts | null | undefined;
   if (value?.version !== 1) return undefined;
   const gaps = toKnownGaps(value.gaps);
-  return { ...createRouterFacts(value.firstContactMs), ...value, gaps: gaps.length === 0 ? undefined : gaps };
+  return { ...value, gaps: gaps.length === 0 ? undefined : gaps };
 }
 
 /** Returns the last gaps that stored facts tell of, the newest first; none if the facts cannot be read. */

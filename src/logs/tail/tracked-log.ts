@@ -52,7 +52,7 @@ export class TrackedLog {
     this.memory = context.memory.of(component);
     this.observedMs = context.clock.now();
     this.beganMs = context.clock.monotonic();
-    const known = position ?? createPosition();
+    const known = position ?? createPosition(context.zone.text);
     const bounded = boundTimes(known, this.observedMs, this.#findClockStep());
     this.isClockSet = bounded !== known;
     this.#state = createLogState(bounded);
@@ -141,8 +141,7 @@ export class TrackedLog {
     await this.context.commit(commit);
     report();
     if (!lines) return;
-    const { bytes, lines: count, own, records } = lines.batch;
-    records.release();
+    const { bytes, lines: count, own } = lines.batch;
     this.readBytes += bytes;
     this.memory.busySinceMs = undefined;
     if (own > 0) this.ownBytes += Math.round((bytes * own) / count);
@@ -164,10 +163,10 @@ export class TrackedLog {
 
   /** Places what was read before with the zone that is in use now. */
   alignTimes(): void {
-    const { zone, zoneOfOldPositions, clock } = this.context;
+    const { zone, clock } = this.context;
     const { zone: text } = this.position;
     if (text === zone.text) return;
-    const before = text === undefined ? zoneOfOldPositions : Zone.parse(text);
+    const before = Zone.parse(text);
     this.observe({ type: 'zone-changed', from: before.text, to: zone.text });
     const nowMs = clock.now();
     // The bounds of the clock's lead held for times of the other zone.

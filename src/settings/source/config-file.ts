@@ -92,9 +92,9 @@ export class ConfigFiles implements AsyncDisposable {
     const parse = () => parseSource(name, typeof text === 'string' ? text : decodeText(text), root);
     const file = this.#open(name, path, await (this.#thread?.parse(name, text, root) ?? parse()), root);
     // A text that is no file has no rights, and may be large.
-    const excess =
-      file && mode !== 0 ? await describeExcessRights(resolve(path), mode, await holdsSecret(file)) : undefined;
-    if (excess !== undefined) file?.faults.warn([], excess);
+    if (!file || mode === 0) return file;
+    const excess = await describeExcessRights(resolve(path), mode, (await holdsSecret(file)) ? 'secret' : 'settings');
+    if (excess !== undefined) file.faults.warn([], excess);
     return file;
   }
 

@@ -73,7 +73,7 @@ export class ClusterStore implements Store {
   readonly letters: ClusterLetters;
 
   constructor(options: ClusterStoreOptions) {
-    const { cluster, replica, isOwner, mayKnow = () => true, isServed = () => false } = options;
+    const { cluster, replica, mayKnow = () => true, isServed = () => false } = options;
     this.#options = options;
     this.#sinks = options.sinks;
     const subjects = new Subjects(cluster);
@@ -92,6 +92,7 @@ export class ClusterStore implements Store {
         if (lastSeq < this.#readers.seenSeq) void this.#readers.closeAll();
       },
     });
+    const isOwner = (kind: 'router' | 'sink' | 'janitor', name: string) => this.#isOwner(kind, name);
     const queue = new CommitQueue({
       link,
       stream: subjects.stream,
@@ -229,7 +230,12 @@ export class ClusterStore implements Store {
   }
 
   serves(sink: string): boolean {
-    return !this.#closing.signal.aborted && this.#options.isOwner('sink', sink);
+    return !this.#closing.signal.aborted && this.#isOwner('sink', sink);
+  }
+
+  /** Nothing is this replica's before the streams are known to be as they must be: another format is left as it is. */
+  #isOwner(kind: 'router' | 'sink' | 'janitor', name: string): boolean {
+    return !this.isWaiting && this.#options.isOwner(kind, name);
   }
 
   readSlice(sink: string, bounds: SliceBounds): Slice<SpoolCursor> | undefined {

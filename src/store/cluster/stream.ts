@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { decodeObject } from '../../base/index.ts';
+import { findFormatFault, STREAM_METADATA } from '../../net/index.ts';
 import { StoreError } from '../errors.ts';
 import { LETTERS_BYTES_MAX } from '../letters.ts';
 import { ApiRefusal, type ClusterLink } from './link.ts';
@@ -129,12 +130,18 @@ async function init(link: ClusterLink, required: RequiredStream, replicas: numbe
     if (!(cause instanceof StoreError) || cause.code !== 'absent') throw cause;
   }
   const { name, config } = required;
-  await link.ask(`STREAM.CREATE.${name}`, { ...config, name, num_replicas: replicas, max_bytes: bytesMax });
+  await link.ask(`STREAM.CREATE.${name}`, {
+    ...config,
+    name,
+    metadata: STREAM_METADATA,
+    num_replicas: replicas,
+    max_bytes: bytesMax,
+  });
   await check(link, required);
   return true;
 }
 
-/** Rejects with code `absent` if there is no stream, and with `broken` if it is not as it must be. */
+/** Rejects with code `absent` if there is no stream, with `format` if it has another one, and with `broken` if it is not as it must be. */
 export function checkClusterStream(link: ClusterLink, subjects: Subjects): Promise<ClusterStreamState> {
   return check(link, requireRecords(subjects));
 }
@@ -155,7 +162,13 @@ async function check(link: ClusterLink, { name, config: required }: RequiredStre
       hint: 'Create it with router-exporter cluster init',
     });
   }
-  const faults = findFaults(Object(info['config']) as Readonly<Record<string, unknown>>, required);
+  const config = Object(info['config']) as Readonly<Record<string, unknown>>;
+  const otherFormat = findFormatFault(name, config);
+  if (otherFormat) {
+    const { message, hint } = otherFormat;
+    throw new StoreError('format', message, { disposition: 'operator', hint });
+  }
+  const faults = findFaults(config, required);
   if (faults.length > 0) {
     throw new StoreError('broken', `The stream ${name} is not as the cluster needs it: ${faults.join('; ')}`, {
       disposition: 'operator',

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { readRouterTime } from '../../../src/agent/index.ts';
 import { Zone } from '../../../src/logs/index.ts';
-import { parsePosition } from '../../../src/logs/position/position-text.ts';
-import { parseRouterFacts, renderRouterFacts } from '../../../src/logs/tail/router-facts.ts';
+import { parseRouterFacts } from '../../../src/logs/tail/router-facts.ts';
 import {
   gapsOf,
   HOUR_MS,
@@ -16,13 +15,6 @@ import {
   SECOND_MS,
   type TurnOptions,
 } from '../../support/log-bench.ts';
-import { editPosition } from '../../support/stored-position.ts';
-
-/** A position as versions left it that did not note its zone. */
-const withoutZone = (stored: string) =>
-  editPosition(stored, (position) => {
-    delete position['zone'];
-  });
 
 /** Where no zone is configured it is learnt from the router, before the first line if it shows it, and that is no jump. */
 
@@ -236,57 +228,6 @@ test('a zone that is configured later makes no jump, and what is learnt beside a
   expect(bench.reader.count('log-zone-learnt')).toBe(before);
   expect(timesOf(bench).at(-1)).toBe(truthOf(bench, () => HOUR_MS).at(-1));
 });
-
-test('a position that says nothing of its zone goes on without a jump', async () => {
-  await using bench = await openUnconfigured();
-  await follow(bench, 0, 3, 5 * MINUTE_MS);
-  const { log } = bench.reader;
-  const facts = parseRouterFacts(log.facts ?? '');
-  if (!facts) throw new RangeError('The facts cannot be read');
-  expect(facts.zone).toEqual({ seen: [], inferred: facts.zone.inferred });
-  facts.zone.inferred = [];
-  log.facts = renderRouterFacts(facts);
-  for (const [component, text] of log.positions) log.positions.set(component, withoutZone(text));
-  bench.reader.restart();
-  // Nothing new at first, so that nothing is written.
-  await bench.reader.turn(bench.timed);
-  await follow(bench, 3, 10, 5 * MINUTE_MS, bench.timed);
-  expect(jumpsOf(bench.reader.records)).toEqual([]);
-  expect(flagsOf(bench).slice(3)).toEqual(Array(7).fill(''));
-});
-
-test.for([
-  ['is quiet', [], false],
-  ['does not get its turn', ['network'], true],
-] as const)(
-  'a position that says nothing of its zone stays with the one it was placed with while its log %s',
-  async ([, served, isShort]) => {
-    const stamp = (time: string) => `2026-11-21 ${time} [wan] line of ${time}\n`;
-    const quiet = stamp('12:10:00');
-    const files = new Map<string, string>([
-      ['network/current', quiet],
-      ['system/current', stamp('12:20:00')],
-    ]);
-    await using bench = await openFileBench(files, { zone: new Zone(undefined) });
-    await bench.reader.turn();
-    const stored = bench.reader.log.positions.get('network') ?? '';
-    bench.reader.log.positions.set('network', withoutZone(stored));
-    bench.reader.restart();
-    for (const component of served) bench.reader.memory.served.add(component);
-    await bench.reader.turn({ shouldYield: () => isShort });
-    expect(parsePosition(bench.reader.log.positions.get('network') ?? '')?.zone).toBeDefined();
-    // Two rotations of the other log show the offset.
-    files.set('system/log-2026-11-21-11:30:00', stamp('12:20:00'));
-    files.set('system/log-2026-11-21-11:45:20', stamp('12:30:00'));
-    files.set('system/current', stamp('12:45:20'));
-    await bench.reader.turnsFor(2 * MINUTE_MS);
-    expect(bench.reader.count('log-zone-learnt')).toBe(1);
-    files.set('network/current', quiet + stamp('13:10:00'));
-    await bench.reader.turnsFor(MINUTE_MS);
-    expect(jumpsOf(bench.reader.records)).toEqual([]);
-    expect(linesOf(bench.reader.records).at(-1)?.timestamp).toContain('T12:10:00');
-  },
-);
 
 test.for([
   ['spring', Date.UTC(2027, 2, 27, 20), (stamp: string) => (stamp < '2027-03-28 02' ? 1 : 2)],

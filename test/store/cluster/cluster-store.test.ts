@@ -589,7 +589,6 @@ withPrograms(['nats-server'], describe)('the stream of a cluster', LIMIT, () => 
       ],
       [{ isNew: false }, { isNew: false }],
     ]);
-    // An engine from before there was a stream for them.
     await server.removeStream('RXD_c');
     expect(await init()).toMatchObject([{ isNew: false }, { isNew: true }]);
     await server.updateStream('RX_c', {
@@ -642,4 +641,49 @@ withPrograms(['nats-server'], describe)('the stream of a cluster', LIMIT, () => 
       await store.close();
     },
   );
+
+  test.for([
+    ['RX_c', undefined, 'has another format, and this program knows 1', 'cluster.nats.name'],
+    ['RXD_c', undefined, 'has another format, and this program knows 1', 'cluster.nats.name'],
+    ['RX_c', '2', 'has the format 2, and this program knows 1', 'a later one'],
+  ] as const)('of the name %s and format %s is left as it is by each replica', async ([name, format, words, hint]) => {
+    await using server = await openNatsServer();
+    const init = () => initCluster({ servers: servers(server.url), cluster: 'c', replicas: 1, bytesMax: 1e7 });
+    await init();
+    const right = await server.readConfig(name);
+    await server.removeStream(name);
+    await server.addStream({ ...right, metadata: format === undefined ? {} : { 'router-exporter-format': format } });
+    const before = await server.readConfig(name);
+    const onFault = vi.fn();
+    const store = new ClusterStore({
+      servers: servers(server.url),
+      cluster: 'c',
+      replica: 'one',
+      sinks: [{ name: 'a', start: 'oldest' }],
+      isOwner: () => true,
+      onRecords: () => {},
+      onFault,
+    });
+    const refusal = {
+      code: 'format',
+      disposition: 'operator',
+      message: `The stream ${name} ${words}; it was left as it is`,
+    };
+    await expect(store.open()).rejects.toMatchObject({ ...refusal, hint: expect.stringContaining(hint) });
+    expect(onFault).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ code: 'format' }));
+    await expect(init()).rejects.toMatchObject(refusal);
+    await store.openRouter('plant-7');
+    await expect(store.writeValue('plant-7', 'key', 'text')).rejects.toMatchObject({ code: 'fenced' });
+    await expect(store.commit(commitOf(['1']))).rejects.toMatchObject({ code: 'fenced' });
+    await expect(store.letters.add('a', [{ uid: '1', line: '{}', reason: 'no' }])).rejects.toMatchObject({
+      code: 'fenced',
+    });
+    expect(store.serves('a')).toBe(false);
+    await store.close();
+    expect([await server.read('RX_c'), await server.read('RXD_c'), await server.readConfig(name)]).toEqual([
+      [],
+      [],
+      before,
+    ]);
+  });
 });

@@ -1,0 +1,208 @@
+import { existsSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { unpackLines } from '../base/index.ts';
+import { type Row, removeDatabase, renameDatabase, type SqliteFile } from './sqlite-file.ts';
+
+/** Number of rows, or records, that could not be read; `unknown` if nothing says how many there were. */
+type Lost = number | 'unknown';
+
+/** What became of a damaged database. */
+export interface Rebuilt {
+  /** Undelivered records that were saved. */
+  readonly recordsSaved: number;
+  /** Undelivered records that were not. */
+  readonly recordsLost: Lost;
+  /** Routers whose facts were lost. */
+  readonly factsLost: Lost;
+  /** Counters of routers, and states that were set by request. */
+  readonly valuesLost: Lost;
+  /** Sinks that get everything again. */
+  readonly cursorsLost: Lost;
+  /** New name of the damaged database. */
+  readonly damagedFile: string;
+}
+
+/** Suffix of a database that takes the place of a damaged one. */
+const UNFINISHED = '.rebuilding';
+const DAMAGED = '.damaged';
+
+/** The tables of which a rebuilt database has the rows, and the types of their columns. */
+const TABLES = {
+  cursor: { sink: 'string', batch: 'number', idx: 'number' },
+  fact: { router: 'string', text: 'string' },
+  note: { router: 'string', key: 'string', text: 'string' },
+  batch: {
+    id: 'number',
+    router: 'string',
+    component: 'string',
+    committed_ms: 'number',
+    records: 'number',
+    bytes: 'number',
+  },
+  spool: { batch: 'number', records: 'number', body: 'object' },
+} as const;
+
+type Table = keyof typeof TABLES;
+
+/** The index of a table, and the table from both ends: a damaged page ends a reading, and there may be whole ones behind it. */
+const WAYS = ['', 'NOT INDEXED ORDER BY rowid', 'NOT INDEXED ORDER BY rowid DESC'];
+
+/**
+ * Puts a damaged database aside, and begins a new one with everything that can be read: undelivered records whose checksum is
+ * correct, cursors, and facts and values of routers. Positions are not copied: one of them may be beyond a lost batch, and without
+ * them the lines are read again, with the same uids. `openEmpty` opens a new database with its tables.
+ *
+ * The new one is whole before the damaged one is renamed: a crash leaves one of them, and {@link finishRebuild} does the rest.
+ */
+export function rebuildDatabase(file: string, openEmpty: (file: string) => SqliteFile, nowMs: number): Rebuilt {
+  const unfinished = `${file}${UNFINISHED}`;
+  removeDatabase(unfinished);
+  try {
+    using fresh = openEmpty(unfinished);
+    const copied = fresh.transact(() => copyReadable(file, fresh, nowMs));
+    fresh.close();
+    const damagedFile = putAside(file);
+    finishRebuild(file);
+    return { ...copied, damagedFile };
+  } catch (cause) {
+    // A disk that is full would have no room for anything else.
+    if (existsSync(file)) removeDatabase(unfinished);
+    throw cause;
+  }
+}
+
+/** Gives a new database its name that a crash, or an error, has left without. Returns true if there was one. */
+export function finishRebuild(file: string): boolean {
+  const unfinished = `${file}${UNFINISHED}`;
+  if (existsSync(file) || !existsSync(unfinished)) return false;
+  renameDatabase(unfinished, file);
+  return true;
+}
+
+/** Renames a database so that it can be examined, replacing one moved aside earlier; returns its new name. */
+export function putAside(file: string): string {
+  const aside = `${file}${DAMAGED}`;
+  removeDatabase(aside);
+  renameDatabase(file, aside);
+  return aside;
+}
+
+function copyReadable(file: string, fresh: SqliteFile, nowMs: number): Omit<Rebuilt, 'damagedFile'> {
+  using damaged = new DatabaseSync(file, { readOnly: true });
+  const lost = new Map<Table, readonly number[] | 'unknown'>();
+  for (const table of Object.keys(TABLES) as Table[]) lost.set(table, copyRows(damaged, fresh, table));
+  keepMet(damaged, fresh);
+  // Batches before all cursors are kept for replay: they were delivered.
+  const waitingFrom = Number(fresh.get('SELECT coalesce(min(batch), 0) AS batch FROM cursor')?.['batch']);
+  const recordsLost = sumRecords(fresh, lost.get('spool') ?? [], waitingFrom);
+  fresh.exec('DELETE FROM batch WHERE id NOT IN (SELECT batch FROM spool)');
+  fresh.exec('UPDATE batch SET (records, bytes) = (SELECT records, length(body) FROM spool WHERE batch = id)');
+  // Of a batch whose log cannot be read, every sink gets the records.
+  fresh.run(
+    `INSERT INTO batch SELECT batch, '', '', ?, records, length(body) FROM spool WHERE batch NOT IN (SELECT id FROM batch)`,
+    Math.floor(nowMs),
+  );
+  const saved = fresh.get('SELECT coalesce(sum(records), 0) AS records FROM batch WHERE id >= ?', waitingFrom);
+  // New batches must come after everything the sinks have; the database continues from the highest number it has seen.
+  fresh.exec(`
+    INSERT OR IGNORE INTO spool SELECT coalesce(max(batch), 0), 0, x'' FROM cursor;
+    DELETE FROM spool WHERE records = 0`);
+  const count = (table: Table) => (lost.get(table) === 'unknown' ? 'unknown' : (lost.get(table)?.length ?? 0));
+  return {
+    recordsSaved: Number(saved?.['records']),
+    recordsLost,
+    factsLost: count('fact'),
+    valuesLost: count('note'),
+    cursorsLost: count('cursor'),
+  };
+}
+
+/** Adds up the records of lost batches from one on. One of which nothing is known has at least one. */
+function sumRecords(fresh: SqliteFile, batches: readonly number[] | 'unknown', from: number): Lost {
+  if (batches === 'unknown') return batches;
+  return batches
+    .filter((batch) => batch >= from)
+    .reduce(
+      (sum, batch) => sum + Number(fresh.get('SELECT records FROM batch WHERE id = ?', batch)?.['records'] ?? 1),
+      0,
+    );
+}
+
+/** Copies a table row by row, so that one that cannot be read costs no other. Returns the numbers of those that could not. */
+function copyRows(damaged: DatabaseSync, fresh: SqliteFile, table: Table): readonly number[] | 'unknown' {
+  const columns = Object.entries(TABLES[table]);
+  const names = columns.map(([name]) => name).join();
+  const insert = `INSERT INTO ${table} (${names}) VALUES (${columns.map(() => '?').join()})`;
+  const { ids, isComplete } = listIds(damaged, table);
+  const lost: number[] = [];
+  for (const id of ids) {
+    const row = readRow(damaged, `SELECT ${names} FROM ${table} WHERE rowid = ?`, id);
+    const isSound = row && columns.every(([name, type]) => typeof row[name] === type && !(Number(row[name]) < 0));
+    if (isSound && (table !== 'spool' || isWhole(row)))
+      fresh.run(insert, ...columns.map(([name]) => row[name] ?? null));
+    else lost.push(id);
+  }
+  return isComplete ? lost : 'unknown';
+}
+
+/** Lists the rows of a table. `isComplete`: all of them, also those that cannot be read. The spool has the numbers of its metadata. */
+function listIds(
+  damaged: DatabaseSync,
+  table: Table,
+): { readonly ids: ReadonlySet<number>; readonly isComplete: boolean } {
+  const ids = new Set<number>();
+  let isComplete = false;
+  for (const source of table === 'spool' ? ['spool', 'batch'] : [table]) {
+    for (const way of WAYS) {
+      const isWhole = readWhilePossible(damaged, `SELECT rowid AS id FROM ${source} ${way}`, ({ id }) => {
+        ids.add(Number(id));
+      });
+      isComplete ||= isWhole;
+    }
+  }
+  return { ids, isComplete };
+}
+
+/**
+ * A router whose facts are lost keeps empty ones: it was met before, so that what its logs hold is not passed over as older than
+ * that.
+ */
+function keepMet(damaged: DatabaseSync, fresh: SqliteFile): void {
+  for (const table of ['fact', 'log', 'batch']) {
+    readWhilePossible(damaged, `SELECT DISTINCT router FROM ${table}`, ({ router }) => {
+      if (typeof router !== 'string' || router === '') return;
+      fresh.run(`INSERT INTO fact (router, text) VALUES (?, '') ON CONFLICT DO NOTHING`, router);
+    });
+  }
+}
+
+/** Reads the rows of a query up to the first one that cannot be read. Returns true if all of them could. */
+function readWhilePossible(damaged: DatabaseSync, query: string, take: (row: Row) => void): boolean {
+  const rows: Row[] = [];
+  let isWhole = false;
+  try {
+    for (const row of damaged.prepare(query).iterate()) rows.push(row);
+    isWhole = true;
+  } catch {
+    // A damaged page.
+  }
+  for (const row of rows) take(row);
+  return isWhole;
+}
+
+function readRow(damaged: DatabaseSync, query: string, id: number): Row | undefined {
+  try {
+    return damaged.prepare(query).get(id);
+  } catch {
+    // A damaged page, or a number that nothing here has written.
+    return undefined;
+  }
+}
+
+function isWhole({ body, records }: Row): boolean {
+  try {
+    return body instanceof Uint8Array && unpackLines(body).length === records;
+  } catch {
+    return false;
+  }
+}
