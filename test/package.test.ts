@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createSystemClock } from '../src/base/index.ts';
 import { startSimulator } from '../src/simulator/index.ts';
+import { THREAD_SOURCES } from '../tools/bundle.ts';
 import { copyCheckout } from './support/checkout.ts';
 import { startProgram } from './support/child.ts';
 import { sampled, sampleNote } from './support/sampled.ts';
@@ -35,8 +36,10 @@ function readExample(): string {
 /** Every kind of file that there may be. */
 const KINDS = [
   /^(bin\/router-exporter\.js|package\.json|[A-Z]+(\.md)?)$/,
-  /^dist\/[\w/.-]+\.(js|d\.ts)$/,
-  /^dist\/status\/modules\/\w+\.yaml$/,
+  /^dist\/[\w.-]+\.js$/,
+  /^dist\/types\/[\w/.-]+\.d\.ts$/,
+  /^dist\/modules\/\w+\.yaml$/,
+  /^dist\/third-party\.txt$/,
   /^docs\/([\w-]+\/)?[\w-]+\.md$/,
   /^docs\/router-exporter\.example\.yaml$/,
   /^docs\/images\/[\w-]+\.png$/,
@@ -73,19 +76,12 @@ describe.skipIf(sampled('npm package', false, true))(`the package${sampleNote('n
 
   test('holds the command, the library with its declarations, the documents, and no tests, sources or tools', () => {
     expect(packed).toEqual(expect.arrayContaining(['bin/router-exporter.js', 'LICENSE', 'README.md', 'CHANGELOG.md']));
-    for (const entry of [
-      'main',
-      'index',
-      'simulator/index',
-      'logs/archive/archive-worker',
-      'logs/archive/scan-worker',
-      'settings/source/yaml-worker',
-      'simulator/bzip2/encoder.worker',
-    ]) {
-      expect(packed).toEqual(expect.arrayContaining([`dist/${entry}.js`, `dist/${entry}.d.ts`]));
+    for (const entry of ['main', 'index', 'simulator', ...Object.keys(THREAD_SOURCES)]) {
+      expect(packed).toContain(`dist/${entry}.js`);
     }
+    for (const entry of ['index', 'simulator/index']) expect(packed).toContain(`dist/types/${entry}.d.ts`);
     const strange = packed.filter((path) => !KINDS.some((kind) => kind.test(path)));
-    expect(packed).toContain('dist/status/modules/device.yaml');
+    expect(packed).toContain('dist/modules/device.yaml');
     expect(strange).toEqual([]);
   });
 

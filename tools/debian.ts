@@ -19,7 +19,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
-import { fetchRuntime, installDependencies, lock, run, stagePackage } from './package.ts';
+import { fetchRuntime, lock, run, stagePackage } from './package.ts';
 import { createSbom, renderLicences } from './sbom.ts';
 
 /** Architectures: the name of Debian and that of Node.js. */
@@ -30,9 +30,6 @@ const SOURCE = 'deploy/debian';
 /** Folders of the installed package. */
 const LIB = 'usr/lib/router-exporter';
 const DOC = 'usr/share/doc/router-exporter';
-/** What programs do not need of the packages that they use: hidden files, tests, pages, declarations and source maps. */
-const NOT_OF_PROGRAM =
-  /(^|\/)\.[^/]*$|^node_modules\/(@[^/]+\/)?[^/]+\/(tests?|docs?|benchmarks?|examples?)$|\.(html|map|sh|d\.[mc]?ts)$/;
 /** What the program needs; the rest of the npm package is documentation. */
 const PROGRAM = ['bin', 'dist', 'package.json'];
 /** Of the documentation: the unit is installed, and Debian has the licence. */
@@ -58,15 +55,11 @@ function stageRoot(root: string, work: string, architecture: Architecture): void
     mkdirSync(dirname(join(root, path)), { recursive: true });
     return join(root, path);
   };
-  const [npmPackage, dependencies] = [join(work, 'package'), join(work, 'dependencies')];
+  const npmPackage = join(work, 'package');
   stagePackage(npmPackage);
-  installDependencies(dependencies);
   for (const name of PROGRAM) renameSync(join(npmPackage, name), at(`${LIB}/${name}`));
   for (const name of NOT_DOCUMENTATION) rmSync(join(npmPackage, name), { recursive: true });
-  renameSync(join(dependencies, 'node_modules'), at(`${LIB}/node_modules`));
-  for (const path of readdirSync(join(root, LIB), { recursive: true, encoding: 'utf8' })) {
-    if (NOT_OF_PROGRAM.test(path)) rmSync(join(root, LIB, path), { recursive: true, force: true });
-  }
+  rmSync(join(root, LIB, 'dist/types'), { recursive: true });
   // The command is another file: this one is not started by itself.
   const entry = join(root, LIB, 'bin/router-exporter.js');
   writeFileSync(entry, readFileSync(entry, 'utf8').replace(/^#!.*\n/, ''));

@@ -4,7 +4,7 @@
  * `npm pack` alone would also publish what only a checkout needs: its scripts, its development dependencies and `private`.
  */
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -35,7 +35,14 @@ function pack(folder: string, target: string): string {
   return run('npm', ['pack', ...options], folder).trim();
 }
 
-/** Compiles, and lays out the content of the npm package in `folder`, which is created. */
+/** Lists the packages that declarations below `folder` name. All that the program itself uses of others is in the bundle. */
+function listTypePackages(folder: string): ReadonlySet<string> {
+  const texts = globSync(join(folder, '**/*.d.ts')).map((file) => readFileSync(file, 'utf8'));
+  const named = texts.flatMap((text) => [...text.matchAll(/(?:from |import\()['"]((?:@[^/'"]+\/)?[^./'"][^/'"]*)/g)]);
+  return new Set(named.map(([, name = '']) => name));
+}
+
+/** Bundles, and lays out the content of the npm package in `folder`, which is created. */
 export function stagePackage(folder: string): void {
   run(process.execPath, ['tools/build.ts']);
   mkdirSync(folder, { recursive: true });
@@ -45,6 +52,9 @@ export function stagePackage(folder: string): void {
   const file = join(folder, 'package.json');
   const manifest = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
   for (const key of OF_CHECKOUT) delete manifest[key];
+  const named = listTypePackages(join(folder, 'dist/types'));
+  const used = Object.entries(manifest['dependencies'] as object).filter(([name]) => named.has(name));
+  manifest['dependencies'] = Object.fromEntries(used);
   writeFileSync(file, `${JSON.stringify(manifest, null, 2)}\n`);
 }
 

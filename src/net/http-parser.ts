@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
-import { errors } from 'undici';
 import { renderHeader } from './content-coding.ts';
+import { errors } from './undici.ts';
 
 /** The parts of undici's parser of HTTP/1.1 that are used here. They are not its interface: package.json pins its version. */
 interface Parser {

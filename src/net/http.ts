@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { Agent, type buildConnector, Client, request } from 'undici';
+import type { Agent, buildConnector, Client } from 'undici';
 import { decodeContent } from './content-coding.ts';
 import { correctParser } from './http-parser.ts';
+import { createAgent, createClient, request } from './undici.ts';
 
 /**
  * Socket options of a kept connection. An idle one sends a keep-alive packet every minute, so that neither a
@@ -37,12 +38,12 @@ export interface OneConnectionOptions {
 
 /** Creates an HTTP client with one kept connection to each server and no time limits of its own. */
 export function createOneConnectionAgent(options: OneConnectionOptions): Agent {
-  return new Agent({ connections: 1, ...toClientOptions(options) });
+  return createAgent({ connections: 1, ...toClientOptions(options) });
 }
 
 /** Creates an HTTP client of one server, the same as {@link createOneConnectionAgent} otherwise: less for each request, and in memory. */
 export function createOneConnectionClient(origin: string, options: OneConnectionOptions): Client {
-  return new Client(origin, toClientOptions(options));
+  return createClient(origin, toClientOptions(options));
 }
 
 function toClientOptions({ keepAliveMs, isEndAwaited, connect, headerBytesMax }: OneConnectionOptions): Client.Options {
@@ -122,8 +123,7 @@ export interface BoundedAnswer {
  */
 export async function requestBounded(options: BoundedRequest): Promise<BoundedAnswer> {
   const { agent, url, method = 'GET', accept, bytesMax, signal } = options;
-  const { statusCode, headers, body } = await request(url, {
-    dispatcher: agent,
+  const { statusCode, headers, body } = await request(agent, url, {
     method,
     signal,
     headers: { accept, 'accept-encoding': 'identity', ...options.headers },

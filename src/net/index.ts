@@ -52,3 +52,4 @@ export { loadNatsLibrary, type NatsLibrary } from './nats/library.ts';
 export { findFormatFault, STREAM_METADATA } from './nats/stream-format.ts';
 export { findOtherFingerprint, isAuthorityNeeded, openSecureContext, toNameOptions, toTlsOptions } from './tls.ts';
 export { adviseUnreached, explainTls, type Peer, TLS_KINDS, type TlsFailure } from './tls-failure.ts';
+export { createAgent, errors, request } from './undici.ts';

@@ -127,32 +127,13 @@ describe.skipIf(sampled('container image', false, true))(
     }, 120_000);
     afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-    test('is the compiled program with the dependencies of the lock file, and nothing of the build', () => {
+    test('is the bundled program, and nothing of the build', () => {
       expect(readdirSync(app).toSorted()).toEqual(
-        expect.arrayContaining(['LICENSE', 'bin', 'dist', 'healthcheck.js', 'node_modules', 'package.json']),
+        expect.arrayContaining(['LICENSE', 'bin', 'dist', 'healthcheck.js', 'package.json']),
       );
-      for (const name of [
-        'src',
-        'test',
-        'tools',
-        'package-lock.json',
-        '.npmrc',
-        'node_modules/typescript',
-        'node_modules/vitest',
-      ]) {
+      for (const name of ['src', 'test', 'tools', 'package-lock.json', '.npmrc', 'node_modules']) {
         expect(existsSync(join(app, name)), name).toBe(false);
       }
-      const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as {
-        packages: Record<string, { version: string; dev?: boolean; optional?: boolean; link?: boolean }>;
-      };
-      const expected = Object.entries(lock.packages).filter(
-        ([path, one]) => path.startsWith('node_modules/') && !one.dev && !one.link,
-      );
-      const versions = expected.map(([path]) => {
-        const file = join(app, path, 'package.json');
-        return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version : 'missing';
-      });
-      expect(versions).toEqual(expected.map(([, { version }]) => version));
     });
 
     test('says its version, and checks a configuration', async () => {

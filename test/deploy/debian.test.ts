@@ -89,7 +89,9 @@ withPrograms(['dpkg-deb'], describe.skipIf(sampled('Debian package', false, true
       expect(texts.filter((path) => readFileSync(join(content, path), 'utf8').includes(folder))).toEqual([]);
       const licences = readFileSync(join(content, 'usr/share/doc/router-exporter/licences.md'), 'utf8');
       expect(licences).toMatch(/^\| undici \| [\d.]+ \| MIT \|$/m);
-      expect(existsSync(join(content, LIB, 'node_modules/undici/LICENSE'))).toBe(true);
+      expect(readFileSync(join(content, LIB, 'dist/third-party.txt'), 'utf8')).toMatch(
+        /^undici [\d.]+, MIT\n\nMIT License/m,
+      );
       expect(existsSync(join(content, 'usr/share/doc/router-exporter/node-LICENSE.gz'))).toBe(true);
     });
 

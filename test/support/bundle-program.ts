@@ -1,17 +1,9 @@
-import { readFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { cpSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { build, type Plugin } from 'rolldown';
+import { bundle, THREAD_SOURCES } from '../../tools/bundle.ts';
 
-const SOURCES = new URL('../../src/', import.meta.url);
-/** Files that threads start with. */
-const THREADS = [
-  'settings/source/yaml-worker.ts',
-  'logs/archive/archive-worker.ts',
-  'logs/archive/scan-worker.ts',
-  'web/bcrypt-worker.ts',
-  'simulator/bzip2/encoder.worker.ts',
-];
+const MANIFEST = fileURLToPath(new URL('../../package.json', import.meta.url));
 /** Programs of the tests that start often, or kill themselves before Node.js keeps what it has compiled of them. */
 const CHILDREN = ['killed-workers.child.ts', 'killed-agent.child.ts'];
 
@@ -25,38 +17,23 @@ export interface BundledProgram {
   readonly children: Readonly<Record<string, string>>;
 }
 
-/**
- * Bundles the program, its threads, programs of the tests and their dependencies into `folder`. Node.js loads a few large modules in half of the time
- * that it takes for the 900 small ones of a checkout; a thread starts in a third.
- */
+/** Bundles the program as it is packaged, with programs of the tests, into `folder`. A thread starts in a third of the time. */
 export async function bundleProgram(folder: string): Promise<BundledProgram> {
-  const entries = THREADS.map((path) => ({ name: basename(path, '.ts'), source: new URL(path, SOURCES).href }));
   const children = CHILDREN.map((path) => ({
     name: basename(path, '.ts'),
     source: fileURLToPath(new URL(path, import.meta.url)),
   }));
-  const toBundled = (name: string) => pathToFileURL(join(folder, `${name}.js`)).href;
-  /** Every module keeps its own address, beside which lie the files that it reads; threads start from the bundle. */
-  const keepAddresses: Plugin = {
-    name: 'keep-addresses',
-    load: {
-      filter: { id: /\/src\/[^?]*\.ts$/ },
-      handler: (id) => {
-        let code = readFileSync(id, 'utf8').replaceAll('import.meta.url', JSON.stringify(pathToFileURL(id).href));
-        for (const { name } of entries) code = code.replaceAll(`'./${name}.ts'`, JSON.stringify(toBundled(name)));
-        return { code, moduleType: 'ts' };
-      },
-    },
-  };
-  const input = {
-    main: fileURLToPath(new URL('main.ts', SOURCES)),
-    ...Object.fromEntries(entries.map(({ name, source }) => [name, fileURLToPath(source)])),
-    ...Object.fromEntries(children.map(({ name, source }) => [name, source])),
-  };
-  await build({ input, platform: 'node', plugins: [keepAddresses], output: { dir: folder, format: 'esm' } });
+  await bundle(folder, Object.fromEntries(children.map(({ name, source }) => [name, source])));
+  cpSync(MANIFEST, join(dirname(folder), 'package.json'));
+  const fileOf = (name: string) => join(folder, `${name}.js`);
   return {
-    main: join(folder, 'main.js'),
-    threads: Object.fromEntries(entries.map(({ name, source }) => [source, toBundled(name)])),
-    children: Object.fromEntries(children.map(({ name, source }) => [source, join(folder, `${name}.js`)])),
+    main: fileOf('main'),
+    threads: Object.fromEntries(
+      Object.entries(THREAD_SOURCES).map(([name, source]) => [
+        pathToFileURL(source).href,
+        pathToFileURL(fileOf(name)).href,
+      ]),
+    ),
+    children: Object.fromEntries(children.map(({ name, source }) => [source, fileOf(name)])),
   };
 }

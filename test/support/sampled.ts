@@ -21,7 +21,7 @@ export const SAMPLES = {
   'resources that are refused': 'one of three',
   'descriptors that are too few': 'one of three',
   'layouts of other pages': '5 of 13',
-  'threads in their own tests': 'from a bundle of the sources',
+  'threads in their own tests': 'from the bundle of the packages',
   'long properties': 'a tenth of the runs',
   'real receivers': 'none',
   'processes of a fleet': 'none',

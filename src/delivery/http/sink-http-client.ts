@@ -1,6 +1,6 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { type Agent, type Dispatcher, request } from 'undici';
+import type { Agent, Dispatcher } from 'undici';
 import type { Secret } from '../../base/index.ts';
 import {
   ContentCodingError,
@@ -8,6 +8,7 @@ import {
   decodeContent,
   parseRetryAfter,
   readBounded,
+  request,
   sanitizeErrorText,
   secretOf,
 } from '../../net/index.ts';
@@ -180,8 +181,7 @@ export class SinkHttpClient {
     signal.addEventListener('abort', onAbort, { once: true });
     this.#underWay++;
     try {
-      const answer = await request(url, {
-        dispatcher: this.#agent,
+      const answer = await request(this.#agent, url, {
         method,
         signal,
         headers: { accept: '*/*', 'accept-encoding': 'identity', ...own, ...headers },

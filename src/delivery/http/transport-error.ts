@@ -1,5 +1,4 @@
-import { errors } from 'undici';
-import { adviseUnreached, ContentCodingError, classifyCode, readErrorCode } from '../../net/index.ts';
+import { adviseUnreached, ContentCodingError, classifyCode, errors, readErrorCode } from '../../net/index.ts';
 import { DeliveryError } from '../errors.ts';
 import { toTlsError } from '../tls.ts';
 

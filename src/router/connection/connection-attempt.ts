@@ -1,10 +1,11 @@
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as connectTls, type SecureContext, type TLSSocket } from 'node:tls';
-import { type buildConnector, errors } from 'undici';
+import type { buildConnector } from 'undici';
 import type { Clock, Timer } from '../../base/index.ts';
 import {
   claimDescriptor,
+  errors,
   isAuthorityNeeded,
   KEPT_SOCKET,
   readErrorCode,

@@ -1,7 +1,8 @@
 import type { Socket } from 'node:net';
 import { type SecureContext, TLSSocket } from 'node:tls';
-import { type buildConnector, errors } from 'undici';
+import type { buildConnector } from 'undici';
 import type { Clock } from '../../base/index.ts';
+import { errors } from '../../net/index.ts';
 import { ConnectionAttempt, type RouterWay } from './connection-attempt.ts';
 import type { ConnectionLimit, ConnectionPlace } from './connection-limit.ts';
 import { TlsSessionCache } from './tls-session-cache.ts';

@@ -13,8 +13,11 @@ import type { ListedModule, ModuleDefinition } from './module-definition.ts';
 import { ModuleRegistry } from './module-registry.ts';
 import { modulesSchema, shippedModuleSchema } from './module-schema.ts';
 
-/** Folder of the shipped modules: one YAML file each, named after the module. */
-export const SHIPPED_MODULES_FOLDER = new URL('../modules/', import.meta.url);
+/** Folder of the shipped modules: one YAML file each, named after the module. In a package it is beside the bundle. */
+export const SHIPPED_MODULES_FOLDER = new URL(
+  import.meta.url.endsWith('.ts') ? '../modules/' : './modules/',
+  import.meta.url,
+);
 
 const EXTENSION = '.yaml';
 
