@@ -16,8 +16,9 @@ export default defineConfig({
     execArgv: ['--max-semi-space-size=64'],
     // A third of the suite is waiting for sockets and other programs: more workers than cores keep the cores busy.
     maxWorkers: Math.ceil(availableParallelism() * 1.5),
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // Far beyond what any takes alone: a machine of CI may be shared.
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
     // A loaded machine is slow to start programs; a condition that never comes true still ends well below the test's limit.
     expect: { poll: { timeout: 20_000 } },
     sequence: { sequencer: LongFirst },

@@ -51,13 +51,9 @@ async function expectBytes(items: AsyncIterable<unknown>, expected: number): Pro
 }
 
 const workspace = new Bzip2Workspace();
-const plain = new Bzip2Workspace('plain');
 
-async function* decodeHere(
-  archive: Uint8Array,
-  memory = workspace,
-): AsyncGenerator<NonNullable<ReturnType<Bzip2Decoder['read']>>> {
-  const decoder = new Bzip2Decoder(LIMITS, memory);
+async function* decodeHere(archive: Uint8Array): AsyncGenerator<NonNullable<ReturnType<Bzip2Decoder['read']>>> {
+  const decoder = new Bzip2Decoder(LIMITS, workspace);
   for (const chunk of cut(archive)) {
     decoder.push(chunk);
     for (let item = decoder.read(); item !== undefined; item = decoder.read()) yield item;
@@ -86,10 +82,6 @@ async function compareSpeed(archive: Buffer, folder: string, peers: string | und
     {
       name: '`Bzip2Decoder`, this thread',
       run: () => measureHere(() => expectBytes(decodeHere(archive), TEXT_BYTES)),
-    },
-    {
-      name: 'the same with its loops in TypeScript',
-      run: () => measureHere(() => expectBytes(decodeHere(archive, plain), TEXT_BYTES)),
     },
     { name: 'pool, 1 worker, 1 file', run: () => measureHere(() => decodeInPool(one, archive)) },
     {

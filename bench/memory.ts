@@ -60,13 +60,10 @@ async function measure(file: string): Promise<void> {
       const last = commit.lines.bytes?.subarray(-300);
       textBytes = Number(/"offset":(\d+)/.exec(Buffer.from(last ?? []).toString())?.[1] ?? textBytes);
       // A sink that keeps up; otherwise the spool on disk would grow.
-      for (let slice = store.readSlice(SINK, BOUNDS); slice; slice = store.readSlice(SINK, BOUNDS)) {
+      for (let slice = store.readSlice(SINK, BOUNDS); slice; slice = store.readSlice(SINK, BOUNDS))
         store.acknowledge(SINK, slice.next);
-        slice.free?.();
-      }
       while (textBytes >= samples.length * SAMPLE_BYTES) samples.push(process.memoryUsage.rss() / 1e6);
     },
-    packing: 'condensed',
   });
   const seconds = (performance.now() - start) / 1000;
   const { user, system } = process.cpuUsage(cpu);

@@ -76,9 +76,7 @@ function readOwn(name: string, pool: ArchivePool, logs: number, archive: Buffer,
     };
     const routers = Array.from({ length: logs }, (_, index) => `plant-${index}`);
     const before = process.threadCpuUsage();
-    await Promise.all(
-      routers.map((router) => readLog(router, () => bodyOf(archive), pool, { commit, packing: store && 'condensed' })),
-    );
+    await Promise.all(routers.map((router) => readLog(router, () => bodyOf(archive), pool, { commit })));
     const { user, system } = process.threadCpuUsage(before);
     mainThread.set(name, [...(mainThread.get(name) ?? []), (user + system) / 1e6 / logs]);
     if (jsonBytes < TEXT_BYTES * logs) throw new RangeError(`Only ${jsonBytes} bytes of JSON came out`);
@@ -265,10 +263,7 @@ async function measureDelay(workers: number, file: string): Promise<void> {
   const start = performance.now();
   const readAll = async (router: string) => {
     for (let time = 0; time < times; time++) {
-      await readLog(`${router}-${time}`, () => bodyOf(archive), pool, {
-        commit: (one) => store.commit(one),
-        packing: 'condensed',
-      });
+      await readLog(`${router}-${time}`, () => bodyOf(archive), pool, { commit: (one) => store.commit(one) });
     }
   };
   await Promise.all(Array.from({ length: workers }, (_, index) => readAll(`plant-${index}`)));

@@ -10,7 +10,7 @@ export async function readLog(
   router: string,
   body: () => AsyncIterable<Uint8Array>,
   archives: ArchivePool,
-  records: Pick<RecordLog, 'commit' | 'packing'>,
+  records: Pick<RecordLog, 'commit'>,
 ): Promise<void> {
   await tailOnce(
     {

@@ -12,12 +12,11 @@ import { HeapGrowth } from './heap-growth.ts';
 import { InventoryWatch } from './inventory-watch.ts';
 import { SelfMetrics } from './metrics/self-metrics.ts';
 import { type Plan, preparePlan, toWebSettings } from './plan.ts';
+import { RepeatedWarnings } from './repeated-warnings.ts';
 import { type CycleResult, runCycle } from './run-cycle.ts';
 import { SecretWatch } from './secret-watch.ts';
-import { RefusalLog } from './sinks/refusal-log.ts';
 import { openState } from './state.ts';
 import { createStations, type Stations } from './stations.ts';
-import { RouterWarnings } from './stats/event-table.ts';
 import { summarizePlan } from './summarize-plan.ts';
 import { Supervisor } from './supervisor.ts';
 import { FleetHistory } from './views/fleet-history.ts';
@@ -109,7 +108,7 @@ const STOP_MS = { configuration: 500, history: 100, inventory: 200, secrets: 100
  */
 export async function startAgent(options: AgentOptions): Promise<Agent> {
   const lifecycle = new Lifecycle(options.clock);
-  const warnings = new RouterWarnings(options.logger, options.clock);
+  const warnings = new RepeatedWarnings(options.logger, options.clock);
   lifecycle.onStop('warnings', STOP_MS.warnings, () => warnings.close());
   try {
     return await start({ ...options, logger: warnings.logger }, lifecycle);
@@ -124,14 +123,13 @@ async function start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent
   const [failed, quit] = [new AbortController(), new AbortController()];
   const web = await openWeb(options, lifecycle);
   const metrics = new SelfMetrics(options.version);
-  const refusals = new RefusalLog({ clock, logger });
   const fail = (cause: unknown) => failed.abort(cause);
   const cluster = config.cluster && openCluster({ ...options, settings: config.cluster, metrics, fail }, lifecycle);
   const late: { wake: () => void } = { wake: () => {} };
-  const state = openState({ ...options, cluster, metrics, refusals, fail, onRecords: () => late.wake() }, lifecycle);
+  const state = openState({ ...options, cluster, metrics, fail, onRecords: () => late.wake() }, lifecycle);
   // Pages are served until then, so that a stopping agent can be observed.
   lifecycle.onStop('pages', STOP_MS.web, () => web.serve(undefined));
-  const stations = createStations({ ...options, ...state, cluster, metrics, refusals, fail }, lifecycle);
+  const stations = createStations({ ...options, ...state, cluster, metrics, fail }, lifecycle);
   const { share, sinkShare } = stations;
   late.wake = () => stations.sinks.wake();
   const heap = new HeapGrowth();

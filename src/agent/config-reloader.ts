@@ -1,4 +1,4 @@
-import { type Clock, type Logger, Mutex, renderErrorChain } from '../base/index.ts';
+import { type Clock, type Logger, Mutex, renderErrorChain, untilAborted } from '../base/index.ts';
 import { type Config, type LoadedConfig, type WatchedFiles, watchRouterFiles } from '../config/index.ts';
 import { type ConfigFault, renderFault } from '../settings/index.ts';
 import type { ConfigurationSummary, PlanSummary, ReloadResult, TrialResult } from '../web/index.ts';
@@ -94,7 +94,7 @@ export class ConfigReloader {
       });
   }
 
-  /** Stops watching and waits for a reload in progress. */
+  /** Stops watching, and waits for a configuration that is being put into use; one that is still being read is given up. */
   async close(): Promise<void> {
     this.#watch.abort();
     this.#rereadWatch.abort();
@@ -109,7 +109,7 @@ export class ConfigReloader {
   async #tryOut(): Promise<TrialResult> {
     const { load, tryOut } = this.#options;
     if (!load || !tryOut) return { ok: false, faults: ['This configuration was not loaded from a file'] };
-    const loaded = await load();
+    const loaded = await untilAborted(load(), this.#stop.signal);
     return loaded.ok
       ? { ok: true, plan: await tryOut(loaded.config) }
       : { ok: false, faults: loaded.faults.map(renderFault) };
@@ -120,7 +120,7 @@ export class ConfigReloader {
     if (!load) return { ok: false, faults: ['This configuration was not loaded from a file'] };
     let faults: readonly string[];
     try {
-      const loaded = await load();
+      const loaded = await untilAborted(load(), this.#stop.signal);
       if (loaded.ok) {
         await commit(await prepare(loaded.config));
         await onCommitted?.(loaded);
@@ -135,6 +135,8 @@ export class ConfigReloader {
       // An unreadable main file names no files, so the previous ones stay watched.
       if (loaded.watched.patterns.length > 0) this.#follow(loaded.watched);
     } catch (cause) {
+      // The caller has been told.
+      this.#stop.signal.throwIfAborted();
       faults = [renderErrorChain(cause)];
     }
     metrics.reloadSuccessful.set(0);

@@ -1,5 +1,11 @@
 import { type Clock, type Logger, renderErrorChain, untilAborted } from '../base/index.ts';
-import { SourceKeeper, type SourceOutcome, SourceReader, type SourceSettings } from '../inventory/index.ts';
+import {
+  type ListedRouters,
+  SourceKeeper,
+  type SourceOutcome,
+  SourceReader,
+  type SourceSettings,
+} from '../inventory/index.ts';
 import type { SourceSummary } from '../web/index.ts';
 import { renderSettingsHash } from './settings-hash.ts';
 import { toTime } from './times.ts';
@@ -120,9 +126,10 @@ export class InventoryWatch {
   async #readOnce(reader: SourceReader, watched: Watched, signal: AbortSignal): Promise<void> {
     const { clock, logger } = this.#options;
     const { name } = watched.settings;
-    let text: string | undefined;
+    let list: ListedRouters | undefined;
     try {
-      text = await reader.read(signal);
+      // The thread that is at a list ends by itself, and nobody waits for it.
+      list = await untilAborted(reader.read(signal), signal);
     } catch (cause) {
       if (signal.aborted) return;
       const error = renderErrorChain(cause);
@@ -137,7 +144,7 @@ export class InventoryWatch {
     watched.failure = undefined;
     watched.isUp = true;
     watched.readAtMs = clock.now();
-    if (text !== undefined) this.#keeper.offer(name, text);
+    if (list) this.#keeper.offer(name, list);
   }
 
   /** Does what is not done yet, because an answer is new or because it failed before. */

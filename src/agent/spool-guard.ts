@@ -1,4 +1,4 @@
-import { type Clock, type Logger, type Packing, renderErrorChain } from '../base/index.ts';
+import { type Clock, type Logger, renderErrorChain } from '../base/index.ts';
 import type { RecordLog } from '../logs/index.ts';
 import { RESUME_SHARE, type Store, StoreError } from '../store/index.ts';
 
@@ -13,8 +13,6 @@ export interface SpoolGuardOptions {
   readonly spoolBytesMax: () => number;
   /** True if the disk cannot be written yet. Default false. */
   readonly isHeldBack?: boolean | undefined;
-  /** How records are packed. Default: condensed, which only this version and later ones read. */
-  readonly packing?: Packing | undefined;
   /** Called when records are durable, so that the sinks look for them. */
   readonly onSpooled: () => void;
   /** Clock for the waits between attempts. */
@@ -32,7 +30,6 @@ const DISK_TRIAL_MS = 10_000;
  * once.
  */
 export class SpoolGuard implements RecordLog {
-  readonly packing: Packing;
   readonly #options: SpoolGuardOptions;
   #isHeldBack: boolean;
   /** Routers that have used their share of the spool. */
@@ -41,7 +38,6 @@ export class SpoolGuard implements RecordLog {
 
   constructor(options: SpoolGuardOptions) {
     this.#options = options;
-    this.packing = options.packing ?? 'condensed';
     this.#isHeldBack = options.isHeldBack ?? false;
   }
 

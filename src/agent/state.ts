@@ -10,7 +10,6 @@ import {
 } from '../store/index.ts';
 import { type ClusterStateOptions, openClusterStore } from './cluster/cluster-state.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';
-import type { RefusalLog } from './sinks/refusal-log.ts';
 import { spanOf } from './views/record-times.ts';
 
 /** Folder, limits and clock of the state. */
@@ -27,8 +26,6 @@ export interface StateOptions {
   readonly cluster?: ClusterStateOptions['cluster'] | undefined;
   /** Called when there may be records for sinks that were stored elsewhere. */
   readonly onRecords?: (() => void) | undefined;
-  /** Lines of the log about dropped dead letters. */
-  readonly refusals: RefusalLog;
   /** Ends the agent because the state turned out to be unusable. */
   readonly fail: (cause: unknown) => void;
 }
@@ -178,7 +175,8 @@ function openStore({ config: { storage, sinks }, cluster, metrics, clock, logger
       logger.error('The file of the state was empty; logs are read again, and records that waited in it are lost', {
         file,
       }),
-    onRebuilt: (rebuilt) => logger.error('The state was damaged and has been rebuilt from what could be read', { ...rebuilt }),
+    onRebuilt: (rebuilt) =>
+      logger.error('The state was damaged and has been rebuilt from what could be read', { ...rebuilt }),
     onDamaged: (damaged) => {
       metrics.damagedRecords.inc(damaged.records);
       logger.error('Stored records were damaged; their log is read again from the router', damaged);
@@ -186,12 +184,12 @@ function openStore({ config: { storage, sinks }, cluster, metrics, clock, logger
   });
 }
 
-function toLetterOptions({ config, metrics, refusals }: StateOptions) {
+function toLetterOptions({ config, metrics, logger }: StateOptions) {
   return {
     ...config.deadLetters,
     onDropped: (sink, records) => {
       metrics.deadLettersDropped.inc({ sink }, records);
-      refusals.add(sink, 'dropped', records);
+      logger.error('Dead letters were dropped, because they were too old or too many', { sink, records });
     },
   } satisfies Partial<DeadLetterOptions>;
 }

@@ -1,6 +1,6 @@
 import { totalmem } from 'node:os';
 import type { Writable } from 'node:stream';
-import { type Clock, type Lifecycle, type Logger, type Random, renderErrorChain } from '../base/index.ts';
+import { type Clock, type Lifecycle, type Logger, type Random, renderErrorChain, StepQueue } from '../base/index.ts';
 import { readEnvironment } from '../config/index.ts';
 import { createSink } from '../delivery/index.ts';
 import { FleetExposition } from '../exposition/index.ts';
@@ -8,7 +8,6 @@ import { openArchivePool } from '../logs/index.ts';
 import { NameLookup, readDescriptorLimit } from '../net/index.ts';
 import { ConnectionLimit, findConnectionsMax } from '../router/index.ts';
 import { findRunsMax, type RunEnded, Scheduler } from '../schedule/index.ts';
-import { ModelMemory } from '../status/index.ts';
 import type { StoreError } from '../store/index.ts';
 import type { SpoolSummary } from '../web/index.ts';
 import { ClusterShare } from './cluster/cluster-share.ts';
@@ -19,7 +18,6 @@ import type { RouterParts } from './plan.ts';
 import { Fleet } from './routers/fleet.ts';
 import { LifecycleKeeper } from './routers/lifecycle-keeper.ts';
 import { RouterAgent, type RouterEvent } from './routers/router-agent.ts';
-import type { RefusalLog } from './sinks/refusal-log.ts';
 import { SinkSupervisor } from './sinks/sink-supervisor.ts';
 import { SpoolTrend } from './sinks/spool-trend.ts';
 import { SpoolGuard } from './spool-guard.ts';
@@ -32,8 +30,6 @@ export interface StationsOptions extends Omit<State, 'recent'> {
   readonly cluster?: Cluster | undefined;
   /** The agent's metrics about itself. */
   readonly metrics: SelfMetrics;
-  /** Lines of the agent's log about refused records. */
-  readonly refusals: RefusalLog;
   /** Clock for everything that waits or reads the time. */
   readonly clock: Clock;
   /** Random numbers for the jitter of back-offs. */
@@ -91,6 +87,11 @@ export interface Stations extends Omit<State, 'opening' | 'recent' | 'spoolBytes
 const ARCHIVE_WORKERS = 2;
 /** A thread takes some descriptors: where these are fewer, none starts before it is needed. */
 const PREPARED_DESCRIPTORS_MIN = 1024;
+/**
+ * Downloads give way to polls, sinks and scrapes while these take all of the main thread, but not for longer: logs are read slowly
+ * then, but all of them. Milliseconds.
+ */
+const PIECE_WAIT_MS_MAX = 50;
 /** Variable of the environment with the number of threads of Node.js. */
 const POOL_THREADS_NAME = 'UV_THREADPOOL_SIZE';
 /** Bounds of the steps of stopping. Milliseconds. */
@@ -137,19 +138,19 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
     store,
     spoolBytesMax,
     isHeldBack: opening.fault !== undefined,
-    packing: options.cluster ? 'plain' : 'condensed',
     clock,
     logger,
     onSpooled: () => sinks.wake(),
   });
+  const pieces = new StepQueue(clock, PIECE_WAIT_MS_MAX);
   const shared = {
     records: spool,
     gate: share,
     values,
     archives,
     connections,
+    beforePiece: () => pieces.next(),
     names: new NameLookup({ clock, threads: Number(readEnvironment()[POOL_THREADS_NAME]) || undefined }),
-    models: new ModelMemory(),
     exposition,
     feed,
     clock,
@@ -216,13 +217,12 @@ function createSinks(
   counts: AgentCounts,
   onChanged: () => void,
 ): SinkSupervisor {
-  const { store, deadLetters, metrics, refusals, clock, random, logger, version, stdout, fail } = options;
+  const { store, deadLetters, metrics, clock, random, logger, version, stdout, fail } = options;
   return new SinkSupervisor({
     store,
     clock,
     random,
     logger,
-    refusals,
     metrics,
     deadLetters,
     create: (settings) => {

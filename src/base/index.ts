@@ -14,28 +14,22 @@ export {
   createSteppedClock,
   createSystemClock,
   type SteppedClock,
+  StepQueue,
   Steps,
   sleepOn,
   type Timer,
-  TurnShare,
   yieldToLoop,
 } from './clock.ts';
-export { LineCondenser, type LineRun } from './condensed-lines.ts';
 export { ensureFile } from './ensure-file.ts';
 export { CodedError, type CodedErrorOptions, type Disposition, explainError, renderErrorChain } from './errors.ts';
-export { freeMemory } from './free-memory.ts';
 export { isSelected, matchesStars } from './globs.ts';
 export { decodeObject, isPlainObject, parseJson, readInteger, readString } from './json.ts';
 export { Lifecycle, type StopFault } from './lifecycle.ts';
 export { createLogger, type Logger, type LoggerOptions, type LogLevel } from './logger.ts';
 export {
-  type Packing,
   packBytes,
-  packCondensed,
   packLines,
-  packQuickly,
   readPackedSize,
-  toPlainBody,
   unpackLines,
 } from './packed-lines.ts';
 export { createNumbers } from './packed-numbers.ts';

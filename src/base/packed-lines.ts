@@ -1,7 +1,5 @@
 import { constants, crc32, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { LineTable } from './byte-line.ts';
-import { expandLines } from './condensed-lines.ts';
-import { freeMemory } from './free-memory.ts';
 
 /**
  * The fastest level already shrinks JSON lines about eightfold; higher levels cost more time than the space is worth.
@@ -14,13 +12,8 @@ const PARAMETERS = {
   [constants.ZSTD_c_windowLog]: WINDOW_LOG,
   [constants.ZSTD_c_checksumFlag]: 1,
 };
-/** How lines are packed: as they are, which every version reads, or by a `LineCondenser` if they come from one. */
-export type Packing = 'plain' | 'condensed';
-
-/** First byte of a body of condensed lines, behind which is what the codec gives; that itself begins with another one. */
-const CONDENSED = 1;
-/** First byte of a body of lines as they are, behind their CRC-32. */
-const VERBATIM = 2;
+/** First byte of a body of lines as they are, behind their CRC-32. What the codec gives begins with another one. */
+const VERBATIM = 1;
 const VERBATIM_HEAD_BYTES = 1 + Uint32Array.BYTES_PER_ELEMENT;
 /** The codec takes longer to set up than to pack so few bytes; a row with more of them would need another page of SQLite's. */
 const VERBATIM_BYTES_MAX = 900;
@@ -51,49 +44,25 @@ export interface PackableLines extends Iterable<string> {
   readonly packed?: Uint8Array | undefined;
 }
 
-/** Packs lines into one body. */
+/** Packs lines into one body: a few of them as they are, more with the codec. */
 export function packLines(lines: PackableLines): Uint8Array {
-  return lines.packed ?? packBytes(lines.bytes ?? [...lines].join('\n'));
-}
-
-/** As {@link packLines}, but a few lines stay as they are: that takes hardly any time, and up to twice the space. */
-export function packQuickly(lines: PackableLines): Uint8Array {
-  if (lines.packed) return lines.packed;
-  const bytes = lines.bytes ?? Buffer.from([...lines].join('\n'));
-  if (bytes.length > VERBATIM_BYTES_MAX) return packBytes(bytes);
-  const body = Buffer.allocUnsafeSlow(VERBATIM_HEAD_BYTES + bytes.length);
-  body[0] = VERBATIM;
-  body.writeUInt32LE(crc32(bytes), 1);
-  body.set(bytes, VERBATIM_HEAD_BYTES);
-  return body;
+  return lines.packed ?? packBytes(lines.bytes ?? Buffer.from([...lines].join('\n')));
 }
 
 /** Packs lines that are separated by line feeds. The body is in memory of its own. */
-export function packBytes(lines: Uint8Array | string): Uint8Array<ArrayBuffer> {
-  return compress(typeof lines === 'string' ? Buffer.from(lines) : lines, []);
-}
-
-/** Packs lines that a `LineCondenser` has written down. The body is in memory of its own. */
-export function packCondensed(text: Uint8Array): Uint8Array<ArrayBuffer> {
-  return compress(text, [CONDENSED]);
-}
-
-/** Returns the body of the same lines as {@link packBytes} packs them, which every version reads. */
-export function toPlainBody(body: Uint8Array): Uint8Array {
-  return body[0] === CONDENSED || body[0] === VERBATIM ? packBytes(unpackLines(body).memory) : body;
-}
-
-/** `prefix`: what stands in front of that which the codec gives. */
-function compress(bytes: Uint8Array, prefix: readonly number[]): Uint8Array<ArrayBuffer> {
-  const chunkSize = Math.min(boundOf(bytes.length), CHUNK_BYTES_MAX);
-  const packed = zstdCompressSync(bytes, { chunkSize, params: PARAMETERS });
-  // A copy: otherwise a body would keep all of the chunk.
-  const body = new Uint8Array(prefix.length + packed.length);
-  body.set(prefix);
-  body.set(packed, prefix.length);
-  // The codec allocated the chunk for this call alone, unless it is small and a part of the pool of Node.js.
-  if (packed.buffer.byteLength === chunkSize) freeMemory(packed.buffer);
+export function packBytes(lines: Uint8Array): Uint8Array<ArrayBuffer> {
+  if (lines.length > VERBATIM_BYTES_MAX) return compress(lines);
+  const body = new Uint8Array(VERBATIM_HEAD_BYTES + lines.length);
+  body[0] = VERBATIM;
+  Buffer.from(body.buffer).writeUInt32LE(crc32(lines), 1);
+  body.set(lines, VERBATIM_HEAD_BYTES);
   return body;
+}
+
+function compress(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  const chunkSize = Math.min(boundOf(bytes.length), CHUNK_BYTES_MAX);
+  // A copy: otherwise a body would keep all of the chunk.
+  return new Uint8Array(zstdCompressSync(bytes, { chunkSize, params: PARAMETERS }));
 }
 
 /** The longest body of so many bytes, as the codec defines it (`ZSTD_compressBound`). */
@@ -120,13 +89,10 @@ export function readPackedSize({ buffer, byteOffset, length }: Uint8Array): numb
  */
 export function unpackLines(body: Uint8Array, bytesMax = BATCH_BYTES_MAX): LineTable {
   if (body[0] === VERBATIM) return new LineTable(readVerbatim(body));
-  const isCondensed = body[0] === CONDENSED;
-  const frame = isCondensed ? body.subarray(1) : body;
-  const bytes = readPackedSize(frame) ?? 0;
+  const bytes = readPackedSize(body) ?? 0;
   if (bytes > bytesMax) throw new RangeError(`The lines have ${bytes} bytes, and ${bytesMax} are allowed`);
   const chunkSize = Math.min(Math.max(body.length * EXPANSION, UNPACKED_CHUNK_BYTES_MIN), CHUNK_BYTES_MAX);
-  const unpacked = zstdDecompressSync(frame, { chunkSize, maxOutputLength: bytesMax });
-  return new LineTable(isCondensed ? expandLines(unpacked, bytesMax) : unpacked);
+  return new LineTable(zstdDecompressSync(body, { chunkSize, maxOutputLength: bytesMax }));
 }
 
 function readVerbatim({ buffer, byteOffset, length }: Uint8Array): Buffer {

@@ -24,9 +24,8 @@ export class BitWindow {
   #start = 0;
   #rest: Uint8Array = NOTHING;
 
-  /** `memory`: with room for the window and the slack. Default: its own. */
-  constructor(sizeBytes: number, memory: Uint8Array = new Uint8Array(sizeBytes + SLACK_BYTES)) {
-    this.bytes = memory.subarray(0, sizeBytes + SLACK_BYTES);
+  constructor(sizeBytes: number) {
+    this.bytes = new Uint8Array(sizeBytes + SLACK_BYTES);
   }
 
   /** Resets the window for another input. */

@@ -1,14 +1,13 @@
 /** Polynomial of the CRC-32 that bzip2 uses, most significant bit first. */
 const POLYNOMIAL = 0x04c11db7;
-/** Bytes per round of the sliced computation here; the one in WebAssembly takes as many as there are tables. */
+/** Bytes per round of the sliced computation. */
 const SLICES = 8;
-const TABLES_COUNT = 16;
 
-/** All tables in one: entry `slice * 256 + byte` is what `byte` adds to the sum when `slice` more bytes follow in the round. */
-export const CRC_TABLES = createTables();
+/** Eight tables in one: entry `slice * 256 + byte` is what `byte` adds to the sum when `slice` more bytes follow in the round. */
+const TABLES = createTables();
 
 function createTables(): Int32Array {
-  const tables = new Int32Array(TABLES_COUNT * 256);
+  const tables = new Int32Array(SLICES * 256);
   for (let byte = 0; byte < 256; byte++) {
     let sum = byte << 24;
     for (let bit = 0; bit < 8; bit++) sum = sum < 0 ? (sum << 1) ^ POLYNOMIAL : sum << 1;
@@ -24,13 +23,13 @@ function createTables(): Int32Array {
 /** CRC state before any byte. */
 export const CRC_START = -1;
 
-/** Updates the CRC state with the first `length` bytes. Pass the final state to {@link finishCrc}. */
-export function updateCrc(sum: number, bytes: Uint8Array, length: number): number {
-  const tables = CRC_TABLES;
+/** Updates the CRC state with `bytes[from]` to `bytes[to - 1]`. Pass the final state to {@link finishCrc}. */
+export function updateCrc(sum: number, bytes: Uint8Array, from: number, to: number): number {
+  const tables = TABLES;
   let crc = sum;
-  let at = 0;
+  let at = from;
   const view = new DataView(bytes.buffer, bytes.byteOffset);
-  for (; at + SLICES <= length; at += SLICES) {
+  for (; at + SLICES <= to; at += SLICES) {
     const high = crc ^ view.getInt32(at);
     const low = view.getInt32(at + 4);
     crc =
@@ -43,7 +42,7 @@ export function updateCrc(sum: number, bytes: Uint8Array, length: number): numbe
       (tables[256 + ((low >>> 8) & 0xff)] as number) ^
       (tables[low & 0xff] as number);
   }
-  for (; at < length; at++) crc = (crc << 8) ^ (tables[(crc >>> 24) ^ (bytes[at] as number)] as number);
+  for (; at < to; at++) crc = (crc << 8) ^ (tables[(crc >>> 24) ^ (bytes[at] as number)] as number);
   return crc;
 }
 

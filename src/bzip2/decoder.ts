@@ -1,6 +1,6 @@
 import { Bzip2Error } from './bzip2-error.ts';
 import type { BlockRecovered, Bzip2End, Bzip2Item } from './bzip2-item.ts';
-import { CRC_START, finishCrc } from './crc.ts';
+import { CRC_START, finishCrc, updateCrc } from './crc.ts';
 import { type Bzip2Limits, describeExcess } from './limits.ts';
 import { type ParsedBlock, StreamParser } from './stream-parser.ts';
 import { Bzip2Workspace } from './workspace.ts';
@@ -71,18 +71,18 @@ export class Bzip2Decoder {
    * Verifies the CRC of a block's output and prepares reading it. Returns the marker that precedes its bytes, if any.
    */
   #verify(block: ParsedBlock): BlockRecovered | undefined {
-    const { expander, header, symbols, textLoops, transform } = this.#workspace;
+    const { expander, header, symbols, transform } = this.#workspace;
     const { number, startBit, endBit } = block;
     let bytes = 0;
     let sum = CRC_START;
-    const text = transform.invert(symbols.length, header.origin);
+    const text = transform.invert(symbols, header.origin);
     expander.start(text);
     // A block expands to at most fifty times its 900 kB: expanding a damaged one to its end is cheaper than treating it
     // as a bomb.
     for (;;) {
       const filled = expander.fill();
       if (filled === 0) break;
-      sum = textLoops.updateCrc(sum, filled);
+      sum = updateCrc(sum, expander.buffer, 0, filled);
       bytes += filled;
       this.#expandedBytes = filled;
     }

@@ -1,56 +1,15 @@
 import { BLOCK_BYTES_MAX, type SymbolReader } from './symbol-reader.ts';
 
 /** Strands followed in parallel, so that this many independent loads wait for memory at the same time. */
-export const LANES = 16;
+const LANES = 16;
 /** Number of strands of a full block; large, so that all lanes have work almost to the end. */
-export const CUTS_MAX = 256;
+const CUTS_MAX = 256;
 /** A small block is cut into strands of about this many bytes. */
 const CUT_BYTES_MIN = 2048;
 /** Each lane writes its strands here, from its end downwards; a strand takes one byte that was not counted as a step. */
-export const LANE_BYTES = BLOCK_BYTES_MAX + 2 * CUTS_MAX;
+const LANE_BYTES = BLOCK_BYTES_MAX + 2 * CUTS_MAX;
 /** Marks a position in the chain where one strand starts and the previous one ends. */
 const CUT = 0x8000_0000;
-
-/** The two long loops of the {@link InverseTransform}, and the memory that they work on. */
-export interface TransformLoops {
-  /** By position: the next position × 256 + the byte. One more for lanes that have nothing to do: it leads to itself. */
-  readonly chain: Int32Array;
-  readonly strands: Uint8Array;
-  /** Room for the text of a block. */
-  readonly text: Uint8Array;
-  /** By lane: its position, and where it writes, less the steps left. */
-  readonly positions: Int32Array;
-  readonly offsets: Int32Array;
-  /** Builds the chain of the column whose symbols were read last. */
-  buildChain(): void;
-  /**
-   * Follows all lanes until one reaches a cut. In every round each lane makes one step and writes one byte, so that one
-   * counter serves them all. Returns the number of steps left.
-   */
-  followLanes(stepsLeft: number): number;
-}
-
-/** The loops in TypeScript. */
-export class PlainLoops implements TransformLoops {
-  readonly chain = new Int32Array(BLOCK_BYTES_MAX + 1);
-  readonly strands = new Uint8Array(LANES * LANE_BYTES);
-  readonly text = new Uint8Array(BLOCK_BYTES_MAX);
-  readonly positions = new Int32Array(LANES);
-  readonly offsets = new Int32Array(LANES);
-  readonly #symbols: SymbolReader;
-
-  constructor(symbols: SymbolReader) {
-    this.#symbols = symbols;
-  }
-
-  buildChain(): void {
-    buildChain(this.chain, this.#symbols);
-  }
-
-  followLanes(stepsLeft: number): number {
-    return followLanes(this.chain, this.strands, this.positions, this.offsets, stepsLeft);
-  }
-}
 
 /**
  * Undoes the Burrows-Wheeler transform. The last column gives, for each position in it, the position of the byte before
@@ -61,33 +20,65 @@ export class PlainLoops implements TransformLoops {
  * start of the text, the chain is built in the order of memory, without scattering.
  */
 export class InverseTransform {
-  readonly #loops: TransformLoops;
+  /** By position: the next position × 256 + the byte. One more for lanes that have nothing to do: it leads to itself. */
+  readonly #chain = new Int32Array(BLOCK_BYTES_MAX + 1);
+  readonly #strands = new Uint8Array(LANES * LANE_BYTES);
+  readonly #text = new Uint8Array(BLOCK_BYTES_MAX);
   /** By number of a cut: the strand from it, as bounds in `strands`, and the number of the cut where it ends. */
   readonly #starts = new Int32Array(CUTS_MAX + 2);
   readonly #ends = new Int32Array(CUTS_MAX + 2);
   readonly #followers = new Int32Array(CUTS_MAX + 2);
 
-  constructor(loops: TransformLoops) {
-    this.#loops = loops;
-  }
-
-  /** Returns the text of a last column of `length` bytes whose row `origin` is the text itself. Valid until the next call. */
-  invert(length: number, origin: number): Uint8Array {
-    this.#loops.buildChain();
+  /** Returns the text of a decoded last column whose row `origin` is the text itself. Valid until the next call. */
+  invert(symbols: SymbolReader, origin: number): Uint8Array {
+    const { length } = symbols;
+    this.#buildChain(symbols);
     this.#follow(length, origin, Math.max(CUT_BYTES_MIN, Math.ceil(length / CUTS_MAX)));
     return this.#join(length);
   }
 
+  #buildChain({ column, length, counts }: SymbolReader): void {
+    const chain = this.#chain;
+    /** By byte value: the first and the last position, plus one, that are still to be led to. */
+    const firsts = new Int32Array(256);
+    const ends = new Int32Array(256);
+    for (let value = 0, sum = 0; value < 256; value++) {
+      firsts[value] = sum;
+      sum += counts[value] as number;
+      ends[value] = sum;
+    }
+    // From both sides at once: in a run of equal bytes each step waits for the counter that the step before it wrote.
+    let front = 0;
+    let back = length - 1;
+    for (; front < back; front++, back--) {
+      const value = column[front] as number;
+      const first = firsts[value] as number;
+      firsts[value] = first + 1;
+      chain[front] = (first << 8) | value;
+      const valueBack = column[back] as number;
+      const last = (ends[valueBack] as number) - 1;
+      ends[valueBack] = last;
+      chain[back] = (last << 8) | valueBack;
+    }
+    if (front === back) {
+      const value = column[front] as number;
+      chain[front] = ((firsts[value] as number) << 8) | value;
+    }
+    chain[length] = length << 8;
+  }
+
   /** Cuts the chain at the origin, number 0, and at every multiple of `cutBytes`, and follows all strands. */
   #follow(length: number, origin: number, cutBytes: number): void {
-    const { chain, strands, positions, offsets } = this.#loops;
+    const chain = this.#chain;
+    const strands = this.#strands;
     const cuts = 1 + Math.ceil(length / cutBytes);
     const toPosition = (cut: number) => (cut === 0 ? origin : (cut - 1) * cutBytes);
     const toCut = (position: number) => (position === origin ? 0 : 1 + position / cutBytes);
     for (let cut = 0; cut < cuts; cut++) chain[toPosition(cut)] = (chain[toPosition(cut)] as number) | CUT;
 
-    positions.fill(length);
-    for (const lane of offsets.keys()) offsets[lane] = lane * LANE_BYTES + 2 * CUTS_MAX;
+    const positions = new Int32Array(LANES).fill(length);
+    /** By lane: where it writes, less the steps left. */
+    const offsets = Int32Array.from({ length: LANES }, (_, lane) => lane * LANE_BYTES + 2 * CUTS_MAX);
     const current = new Int32Array(LANES).fill(-1);
     let left = length;
     let nextCut = 0;
@@ -108,7 +99,7 @@ export class InverseTransform {
     for (let lane = 0; lane < LANES; lane++) start(lane);
 
     while (current.some((cut) => cut >= 0)) {
-      left = this.#loops.followLanes(left);
+      left = followLanes(chain, strands, positions, offsets, left);
       for (let lane = 0; lane < LANES; lane++) {
         // A strand may end at its first step, so this repeats.
         for (let cut = current[lane] as number; cut >= 0; cut = current[lane] as number) {
@@ -124,11 +115,11 @@ export class InverseTransform {
 
   /** Joins the strands, starting from the one at the origin, which ends the text. */
   #join(length: number): Uint8Array {
-    const { text } = this.#loops;
+    const text = this.#text;
     let from = length;
     let cut = 0;
     do {
-      const strand = this.#loops.strands.subarray(this.#starts[cut], this.#ends[cut]);
+      const strand = this.#strands.subarray(this.#starts[cut], this.#ends[cut]);
       from -= strand.length;
       text.set(strand, from);
       cut = this.#followers[cut] as number;
@@ -147,35 +138,10 @@ export class InverseTransform {
   }
 }
 
-function buildChain(chain: Int32Array, { column, length, counts }: SymbolReader): void {
-  /** By byte value: the first and the last position, plus one, that are still to be led to. */
-  const firsts = new Int32Array(256);
-  const ends = new Int32Array(256);
-  for (let value = 0, sum = 0; value < 256; value++) {
-    firsts[value] = sum;
-    sum += counts[value] as number;
-    ends[value] = sum;
-  }
-  // From both sides at once: in a run of equal bytes each step waits for the counter that the step before it wrote.
-  let front = 0;
-  let back = length - 1;
-  for (; front < back; front++, back--) {
-    const value = column[front] as number;
-    const first = firsts[value] as number;
-    firsts[value] = first + 1;
-    chain[front] = (first << 8) | value;
-    const valueBack = column[back] as number;
-    const last = (ends[valueBack] as number) - 1;
-    ends[valueBack] = last;
-    chain[back] = (last << 8) | valueBack;
-  }
-  if (front === back) {
-    const value = column[front] as number;
-    chain[front] = ((firsts[value] as number) << 8) | value;
-  }
-  chain[length] = length << 8;
-}
-
+/**
+ * Follows all lanes until one reaches a cut. In every round each lane makes one step and writes one byte, so that one
+ * counter serves them all. Returns the number of steps left.
+ */
 function followLanes(
   chain: Int32Array,
   strands: Uint8Array,

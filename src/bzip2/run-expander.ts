@@ -1,52 +1,17 @@
-import { updateCrc } from './crc.ts';
-
 /** Number of equal bytes after which a count of further ones follows. */
 const RUN_START_BYTES = 4;
 /** Segments and runs up to this long are cheaper in a loop than by a call. */
 const LOOP_BYTES_MAX = 24;
 /** A block of text without long runs fits completely, so that it is expanded only once. */
-export const EXPANDED_BYTES = 1024 * 1024;
-
-/** The two long loops over the text of a block, and the memory that they work on. */
-export interface TextLoops {
-  /** Where the {@link RunExpander} writes. */
-  readonly expanded: Uint8Array;
-  /** Returns the place behind the next four equal bytes of a text from `from` on; 0 if there are none. */
-  findRunEnd(text: Uint8Array, from: number): number;
-  /** Updates the state of a CRC with the first `length` bytes of `expanded`. */
-  updateCrc(sum: number, length: number): number;
-}
-
-/** The loops in TypeScript. */
-export class PlainTextLoops implements TextLoops {
-  readonly expanded = new Uint8Array(EXPANDED_BYTES);
-
-  findRunEnd(text: Uint8Array, from: number): number {
-    const { length } = text;
-    // Of any four neighbours, one pair starts at a multiple of three from here, so two pairs in three need no check.
-    for (let pair = from; pair + 1 < length; pair += 3) {
-      const value = text[pair];
-      if (value !== text[pair + 1]) continue;
-      let start = pair;
-      while (start > from && text[start - 1] === value) start--;
-      let end = pair + 2;
-      while (end < length && end - start < RUN_START_BYTES && text[end] === value) end++;
-      if (end - start >= RUN_START_BYTES) return start + RUN_START_BYTES;
-    }
-    return 0;
-  }
-
-  updateCrc(sum: number, length: number): number {
-    return updateCrc(sum, this.expanded, length);
-  }
-}
+const BUFFER_BYTES = 1024 * 1024;
 
 /**
  * Undoes the first stage of bzip2: four equal bytes are followed by the number of further ones. Works in pieces of its
  * fixed buffer, because a block can expand fiftyfold.
  */
 export class RunExpander {
-  readonly #loops: TextLoops;
+  /** Buffer written by {@link fill}. */
+  readonly buffer = new Uint8Array(BUFFER_BYTES);
   #text: Uint8Array = new Uint8Array(0);
   #at = 0;
   /** End of the bytes that are literals. */
@@ -54,15 +19,6 @@ export class RunExpander {
   #isRunNext = false;
   #repeat = 0;
   #value = 0;
-
-  constructor(loops: TextLoops) {
-    this.#loops = loops;
-  }
-
-  /** Buffer written by {@link fill}. */
-  get buffer(): Uint8Array {
-    return this.#loops.expanded;
-  }
 
   start(text: Uint8Array): void {
     this.#text = text;
@@ -86,9 +42,9 @@ export class RunExpander {
     const { buffer } = this;
     const text = this.#text;
     let written = 0;
-    while (written < EXPANDED_BYTES) {
+    while (written < BUFFER_BYTES) {
       if (this.#repeat > 0) {
-        const end = Math.min(written + this.#repeat, EXPANDED_BYTES);
+        const end = Math.min(written + this.#repeat, BUFFER_BYTES);
         this.#repeat -= end - written;
         if (end - written <= LOOP_BYTES_MAX) for (const value = this.#value; written < end; ) buffer[written++] = value;
         else {
@@ -98,7 +54,7 @@ export class RunExpander {
         continue;
       }
       let at = this.#at;
-      const end = Math.min(this.#segmentEnd, at + EXPANDED_BYTES - written);
+      const end = Math.min(this.#segmentEnd, at + BUFFER_BYTES - written);
       if (end - at <= LOOP_BYTES_MAX) while (at < end) buffer[written++] = text[at++] as number;
       else {
         buffer.set(text.subarray(at, end), written);
@@ -118,8 +74,23 @@ export class RunExpander {
 
   /** Finds the end of the next four equal bytes. */
   #findRun(): void {
-    const end = this.#loops.findRunEnd(this.#text, this.#at);
-    this.#isRunNext = end > 0;
-    this.#segmentEnd = this.#isRunNext ? end : this.#text.length;
+    const text = this.#text;
+    const { length } = text;
+    const from = this.#at;
+    // Of any four neighbours, one pair starts at a multiple of three from here, so two pairs in three need no check.
+    for (let pair = from; pair + 1 < length; pair += 3) {
+      const value = text[pair];
+      if (value !== text[pair + 1]) continue;
+      let start = pair;
+      while (start > from && text[start - 1] === value) start--;
+      let end = pair + 2;
+      while (end < length && end - start < RUN_START_BYTES && text[end] === value) end++;
+      if (end - start < RUN_START_BYTES) continue;
+      this.#segmentEnd = start + RUN_START_BYTES;
+      this.#isRunNext = true;
+      return;
+    }
+    this.#segmentEnd = length;
+    this.#isRunNext = false;
   }
 }

@@ -6,19 +6,19 @@ import { CODE_BITS_MAX, LOOK_BITS } from './huffman-table.ts';
 /** Maximum number of bytes in a block of the highest level before its runs are expanded. */
 export const BLOCK_BYTES_MAX = 900_000;
 /** Maximum number of bits of one group, plus those that one lookup reads. */
-export const GROUP_BITS_MAX = GROUP_SYMBOLS * CODE_BITS_MAX + 32;
+const GROUP_BITS_MAX = GROUP_SYMBOLS * CODE_BITS_MAX + 32;
 /** A run has at most {@link BLOCK_BYTES_MAX} bytes, so its digits never weigh more than this. */
 const RUN_WEIGHT_MAX = 2 ** 20;
 /** Runs are written in steps of this many bytes; excess bytes are overwritten by what follows. */
 const RUN_STEP_BYTES = 16;
 /** Number of positions at the front of the list that are kept in four words. Nearly all moves in text start here. */
-export const FRONT_PLACES = 16;
+const FRONT_PLACES = 16;
 
 /**
  * By position and word of the front: the bits changed by a move from that position to the first one. With them a move
  * takes the same few operations wherever it starts, where a loop would end at a different point each time.
  */
-export const MOVE_MASKS = createMoveMasks();
+const MOVE_MASKS = createMoveMasks();
 
 function createMoveMasks(): Int32Array {
   const masks = new Int32Array(FRONT_PLACES * 4);
@@ -31,21 +31,11 @@ function createMoveMasks(): Int32Array {
   return masks;
 }
 
-/** Reads the symbols of one block after the other: the last column of its sorted rotations. */
-export interface BlockSymbols {
-  /** Number of bytes of the column so far. */
-  readonly length: number;
-  /** Starts a block of at most `lengthMax` bytes. */
-  start(header: BlockHeader, lengthMax: number): void;
-  /** Continues decoding. Returns false if input is missing. @throws Bzip2Error `truncated`, `corrupt`. */
-  resume(window: BitWindow, header: BlockHeader): boolean;
-}
-
 /**
  * Decodes the symbols of a block (Huffman codes, runs, moves to front) to the last column of its sorted rotations. It
  * can stop between any two groups of symbols if input is missing, and continue later. Reused for every block.
  */
-export class SymbolReader implements BlockSymbols {
+export class SymbolReader {
   /** The last column. */
   readonly column = new Uint8Array(BLOCK_BYTES_MAX + RUN_STEP_BYTES);
   /** Number of decoded bytes in `column`. */

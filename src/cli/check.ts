@@ -1,7 +1,7 @@
 import { createSystemClock } from '../base/index.ts';
 import type { LoadedConfig } from '../config/index.ts';
 import { type CostlyPattern, listCostlyPatterns, SAMPLE_LINE_CHARS } from '../logs/index.ts';
-import { renderFault } from '../settings/index.ts';
+import { describeFault, renderFault } from '../settings/index.ts';
 import type { AgentFlags } from './agent/agent-client.ts';
 import { type ConfigFlags, readConfig, warnOfLifecycle } from './configuration.ts';
 import { renderUnknownRouter } from './routers/connect.ts';
@@ -22,7 +22,7 @@ export interface CheckFlags extends ConfigFlags {
 }
 
 /**
- * `check`: prints all faults of a configuration, one per line, or that there are none; then warnings, the routers of sources that an agent has stored, and the patterns that run on every
+ * `check`: prints all faults of a configuration, one per line, or that there are none; then warnings, the routers of sources (those of files as they are, others as an agent has stored them), and the patterns that run on every
  * log line, with their cost; with `--diff`, then what the reload of a running agent would change. With `--show`, prints the settings of one router and the origin of each.
  */
 export async function check(flags: CheckFlags, io: CommandIo): Promise<ExitCode> {
@@ -32,7 +32,7 @@ export async function check(flags: CheckFlags, io: CommandIo): Promise<ExitCode>
     return EXIT.usage;
   }
   const loaded = warnOfLifecycle(
-    await readConfig(configFile, { checkedState: 'written', shownRouter, storagePath }),
+    await readConfig(configFile, { checkedState: 'written', readsSourceFiles: true, shownRouter, storagePath }),
     configFile,
     flags.isLifecycleEnabled,
   );
@@ -67,10 +67,13 @@ type ValidConfig = LoadedConfig & { readonly ok: true };
 async function writeFindings(configFile: string, loaded: ValidConfig, io: CommandIo): Promise<void> {
   const { routers, sinks } = loaded.config;
   await writeResult(`${configFile}: no faults (routers: ${routers.length}, sinks: ${sinks.length})\n`, io);
-  for (const warning of loaded.warnings ?? []) await writeResult(`${renderFault(warning)}\n`, io);
+  for (const warning of loaded.warnings ?? []) {
+    const { file, line, column } = warning;
+    await writeResult(`${file}:${line}:${column}: Warning: ${describeFault(warning)}\n`, io);
+  }
   for (const { source, routers: used, refused, refusals } of loaded.sources ?? []) {
     await writeResult(`${configFile}: source ${source} (routers: ${used.size}, refused: ${refused})\n`, io);
-    for (const refusal of refusals) await writeResult(`${refusal}\n`, io);
+    for (const refusal of refusals) await writeResult(`Warning: ${refusal}\n`, io);
   }
   for (const costly of listCosts(loaded)) await writeResult(`${configFile}: ${renderCost(costly)}\n`, io);
 }

@@ -11,7 +11,7 @@ import { type CommandIo, EXIT, type ExitCode } from './terminal/io.ts';
 /** Options of a command for reading the configuration. */
 export type ReadOptions = Pick<
   LoadOptions,
-  'checkedState' | 'secrets' | 'shownRouter' | 'shard' | 'inventory' | 'storagePath'
+  'checkedState' | 'secrets' | 'shownRouter' | 'shard' | 'inventory' | 'readsSourceFiles' | 'storagePath' | 'isBeside'
 >;
 
 /** Options of commands that work with what the agent has stored. */

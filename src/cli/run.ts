@@ -1,15 +1,8 @@
 import { resolve } from 'node:path';
 import type { AgentWebOptions } from '../agent/index.ts';
 import { createSystemClock, renderErrorChain } from '../base/index.ts';
-import {
-  type CheckedState,
-  type Config,
-  type LoadedConfig,
-  readEnvironment,
-  type Shard,
-  watchAlso,
-} from '../config/index.ts';
-import { SourceKeeper, SourceReader } from '../inventory/index.ts';
+import { type LoadedConfig, type LoadOptions, readEnvironment, type Shard, watchAlso } from '../config/index.ts';
+import { offerLists, SourceKeeper } from '../inventory/index.ts';
 import { describeHost, parseListenAddress, SecretKeeper } from '../settings/index.ts';
 import { findFolderFault } from '../store/index.ts';
 import { loadWebConfig, parseServerPaths, WebError } from '../web/index.ts';
@@ -40,20 +33,6 @@ export interface RunFlags {
   readonly log: LogFlags;
 }
 
-/** Offers the present lists of all sources, so that one cycle asks their routers. */
-async function readSourcesOnce({ routerSources }: Config, inventory: SourceKeeper, io: CommandIo): Promise<void> {
-  for (const settings of routerSources) {
-    await using reader = new SourceReader(settings, createSystemClock());
-    try {
-      const text = await reader.read(io.signal);
-      if (text !== undefined) inventory.offer(settings.name, text);
-    } catch (cause) {
-      if (io.signal.aborted) return;
-      io.stderr.write(`${settings.name}: the list before stays in use: ${renderErrorChain(cause)}\n`);
-    }
-  }
-}
-
 /** `run`: runs the agent until SIGTERM or SIGINT. SIGHUP reloads the configuration. */
 export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
   const faults = listFlagFaults(flags);
@@ -64,10 +43,10 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
   const secrets = new SecretKeeper({ env: readEnvironment() });
   const inventory = new SourceKeeper();
   const { storagePath } = flags;
-  const load = async (checkedState?: CheckedState) =>
+  const load = async (options: Pick<LoadOptions, 'checkedState' | 'isBeside'> = {}) =>
     applyFlags(
       await readConfig(flags.configFile, {
-        checkedState,
+        ...options,
         secrets,
         shard: flags.shard,
         inventory,
@@ -80,10 +59,13 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
     io.stderr.write(`--storage.path: ${folderFault}\n`);
     return EXIT.usage;
   }
-  let loaded = await load(storagePath === undefined ? 'any' : undefined);
+  let loaded = await load(storagePath === undefined ? { checkedState: 'any' } : {});
   if (!loaded.ok) return refuseConfig(loaded, io);
   if (flags.isOnce && loaded.config.routerSources.length > 0) {
-    await readSourcesOnce(loaded.config, inventory, io);
+    // One cycle asks the routers of the present lists.
+    await offerLists(loaded.config.routerSources, inventory, io.signal, (source, cause) => {
+      io.stderr.write(`${source}: the list before stays in use: ${renderErrorChain(cause)}\n`);
+    });
     const fresh = await load();
     if (fresh.ok) loaded = fresh;
   }
@@ -112,7 +94,7 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
       return await runOnce({ config, warnings, secrets, inventory, sources, output: flags.output, logger, io });
     }
     const reload = async () => {
-      const fresh = await load();
+      const fresh = await load({ isBeside: true });
       // The old secrets stay in use until the reload has succeeded, and permanently if it fails.
       if (fresh.ok) await useSecretsOf(running, fresh.config);
       return fresh;

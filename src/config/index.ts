@@ -12,7 +12,6 @@ export { listRequestSecrets, toClientOptions } from './client-options.ts';
 export type { Config, RouterSettings } from './config.ts';
 export { renderJsonSchema } from './json-schema.ts';
 export {
-  type CheckedState,
   type LoadedConfig,
   type LoadOptions,
   loadConfig,

@@ -1,10 +1,10 @@
 import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { readBackup } from '../backup/index.ts';
-import { Steps } from '../base/index.ts';
+import { renderErrorChain, Steps } from '../base/index.ts';
 import { readCluster } from '../cluster/index.ts';
 import { readSinks } from '../delivery/index.ts';
-import { readSources, SourceKeeper, type SourceOutcome, type SourceSettings } from '../inventory/index.ts';
+import { offerLists, readSources, SourceKeeper, type SourceOutcome } from '../inventory/index.ts';
 import { type LogRuleSettings, resolveRedact } from '../logs/index.ts';
 import { readConnections } from '../router/index.ts';
 import { readSchedule } from '../schedule/index.ts';
@@ -23,6 +23,7 @@ import {
   readTextFile,
   renderPlace,
   SecretKeeper,
+  YamlThread,
 } from '../settings/index.ts';
 import { type AgentFamily, ModuleRegistry, readListedModules, readShippedModules } from '../status/index.ts';
 import { AnswerFiles, findFolderFault, readDeadLetters, readStorage } from '../store/index.ts';
@@ -74,7 +75,7 @@ export type LoadedConfig =
   | { readonly ok: false; readonly faults: readonly ConfigFault[]; readonly watched: WatchedFiles };
 
 /** Folders of the state that are checked; see {@link LoadOptions.checkedState}. */
-export type CheckedState = 'written' | 'any';
+type CheckedState = 'written' | 'any';
 
 /** Shipped modules, rules and families that a configuration may use. */
 export interface LoadOptions {
@@ -93,10 +94,14 @@ export interface LoadOptions {
   readonly shownRouter?: string | undefined;
   /** The answers of the sources of routers. Default: those that an agent has stored. */
   readonly inventory?: SourceKeeper | undefined;
+  /** True to read the files of sources as they are now, and to warn of what cannot be used of them. Default: as stored. */
+  readonly readsSourceFiles?: boolean | undefined;
   /** Folder of the state, instead of the one that the file names. Absolute. */
   readonly storagePath?: string | undefined;
   /** Reads the secrets, and keeps them up to date. Default: they are read once. */
   readonly secrets?: SecretKeeper | undefined;
+  /** True if an agent does its work meanwhile: long files are parsed in a thread. Default: false. */
+  readonly isBeside?: boolean | undefined;
   /** The process of a fleet whose routers are wanted. Default: all routers. */
   readonly shard?: Shard | undefined;
 }
@@ -119,8 +124,9 @@ const MAIN_ROOT: RootExpected = {
  * Never rejects. Relative paths inside a file start at its folder.
  */
 export async function loadConfig(path: string, env: Environment, options: LoadOptions = {}): Promise<LoadedConfig> {
-  const { secrets = new SecretKeeper({ env }) } = options;
-  await using files = new ConfigFiles({ secrets, credentialsFolder: env['CREDENTIALS_DIRECTORY'] });
+  const { secrets = new SecretKeeper({ env }), isBeside = false } = options;
+  const surroundings = { secrets, credentialsFolder: env['CREDENTIALS_DIRECTORY'] };
+  await using files = new ConfigFiles(surroundings, isBeside ? new YamlThread() : undefined);
   const { main, digest } = await openMain(path, files);
   const settings = main ? ((await checkSettings(main, env, configSchema)) ?? {}) : undefined;
   if (!main || !settings) return { ok: false, faults: files.faults, watched: { patterns: [], digests: new Map() } };
@@ -190,14 +196,22 @@ async function resolveConfig(
   for (const one of local.routers) show(one);
   checkSources(main, settings);
   const sources = await readSources(main, settings.router_sources ?? []);
+  const keeper = options.inventory ?? new SourceKeeper();
+  const unread = new Map<string, string>();
+  if (options.readsSourceFiles === true) {
+    const inFiles = sources.filter((source) => source.files !== undefined);
+    const note = (source: string, cause: unknown) => unread.set(source, renderErrorChain(cause));
+    await offerLists(inFiles, keeper, new AbortController().signal, note);
+  }
   const remote = await resolveSources(sources, new Set(routers.map(({ name }) => name ?? '')), {
     main,
     resolver: local.resolver,
-    keeper: options.inventory ?? new SourceKeeper(),
+    keeper,
     files: new AnswerFiles(join(storage.path, ANSWERS_FOLDER), ANSWER_BYTES_MAX),
     onResolved: show,
+    isBeside: options.isBeside === true,
   });
-  if (!options.inventory) warnOfUnknown(main, sources, remote.outcomes, storage.path);
+  if (!options.inventory) warnOfUnused(main, remote.outcomes, unread, storage.path);
   const resolved = [...local.routers.map(({ settings: one }) => one), ...remote.routers];
   const cluster = await readCluster(main, settings.cluster);
   const hasCluster = settings.cluster?.nats !== undefined;
@@ -244,19 +258,28 @@ function checkCluster(main: ConfigFile, { backup }: Settings, shard: Shard | und
   }
 }
 
-/** Warns of sources whose routers are unknown, because no agent has stored them, or has stored them elsewhere. */
-function warnOfUnknown(
+/**
+ * Warns of sources whose routers are unknown, because no agent has stored them, or has stored them elsewhere, and of lists that cannot
+ * be used or read (`unread`, by source).
+ */
+function warnOfUnused(
   main: ConfigFile,
-  sources: readonly SourceSettings[],
   outcomes: readonly SourceOutcome[],
+  unread: ReadonlyMap<string, string>,
   folder: string,
 ): void {
-  for (const [index, { text, unreadable, faulty }] of outcomes.entries()) {
-    if (text !== undefined && faulty === undefined) continue;
-    const reason = unreadable ?? faulty ?? `no list of it is in ${folder}; is this the --storage.path of the agent?`;
-    main.faults.warn(
-      ['router_sources', index],
-      `The routers of the source "${sources[index]?.name}" are unknown: ${reason}`,
+  for (const [index, { source, text, unreadable, faulty, held }] of outcomes.entries()) {
+    const warn = (message: string) => main.faults.warn(['router_sources', index], message);
+    const failure = unread.get(source);
+    if (failure !== undefined) warn(`The list of the source "${source}" cannot be read: ${failure}`);
+    else if (text === undefined || faulty !== undefined) {
+      const reason = unreadable ?? faulty ?? `no list of it is in ${folder}; is this the --storage.path of the agent?`;
+      warn(`The routers of the source "${source}" are unknown: ${reason}`);
+    }
+    if (!held) continue;
+    const { missing, of } = held;
+    warn(
+      `The list of the source "${source}" lacks ${missing} of ${of} routers; the one before stays in use until that is confirmed`,
     );
   }
 }
@@ -278,7 +301,7 @@ async function warnOfFolder(main: ConfigFile, at: KeyPath, path: string): Promis
     (found) => found.mode & PERMISSIONS,
     () => 0,
   );
-  const excess = await describeExcessRights(path, mode, false);
+  const excess = await describeExcessRights(path, mode, 'folder');
   if (excess !== undefined) main.faults.warn(at, excess);
 }
 

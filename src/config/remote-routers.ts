@@ -4,20 +4,24 @@ import {
   describeTooMany,
   findAddressFault,
   findMissing,
+  type ListedRouters,
   type SourceKeeper,
   type SourceOutcome,
   type SourceSettings,
   toHeapMb,
 } from '../inventory/index.ts';
 import {
+  type ConfigFault,
   type ConfigFile,
   ConfigFiles,
   checkItem,
+  describeFault,
   FaultList,
   findNearest,
   type Place,
   type RootExpected,
   renderFault,
+  YamlThread,
 } from '../settings/index.ts';
 import type { RouterSettings } from './config.ts';
 import { type RemoteRouter, remoteListSchema, remoteRouterSchema } from './router-schema.ts';
@@ -25,6 +29,8 @@ import type { ResolvedRouter, RouterResolver } from './router-settings.ts';
 
 /** Refusals with a line in the log. */
 const REFUSALS_SHOWN_MAX = 10;
+/** Characters of the name of a router: as many as it may have. */
+const NAME_SHOWN_MAX = 128;
 
 /** The brackets. */
 const LINES_AROUND = 2;
@@ -45,6 +51,8 @@ export interface RemoteContext {
   readonly files: AnswerFiles;
   /** Called for each router that is used. */
   readonly onResolved: (resolved: ResolvedRouter) => void;
+  /** True if an agent does its work meanwhile. */
+  readonly isBeside: boolean;
 }
 
 /** A router of an answer, and whether the source wants it to be asked. */
@@ -100,12 +108,12 @@ async function resolveSource(
   context: RemoteContext,
 ): Promise<{ readonly chosen: readonly ResolvedRouter[]; readonly outcome: SourceOutcome }> {
   const state = await context.keeper.open(source, context.files, configured);
-  const { candidate, accepted, routers: before, isConfirmed, unreadable } = state;
+  const { candidate, listed, accepted, routers: before, isConfirmed, unreadable } = state;
   const common = { seen: candidate, unreadable };
   let held: SourceOutcome['held'];
   let faulty: string | undefined;
   if (candidate !== undefined) {
-    const found = await resolveAnswer(source, candidate, taken, context);
+    const found = await resolveAnswer(source, candidate, taken, context, listed);
     if (typeof found === 'string') faulty = found;
     else {
       const known =
@@ -122,7 +130,7 @@ async function resolveSource(
       held = { ...missing, text: candidate };
     }
   }
-  const found = accepted === undefined ? undefined : await resolveAnswer(source, accepted, taken, context);
+  const found = accepted === undefined ? undefined : await resolveAnswer(source, accepted, taken, context, listed);
   if (typeof found === 'string') faulty ??= found;
   const used = found === undefined || typeof found === 'string' ? NONE : found;
   return { chosen: used.routers, outcome: { ...toOutcome(source, accepted, used), ...common, held, faulty } };
@@ -156,21 +164,23 @@ function toOutcome(
   };
 }
 
-/** Returns the routers of an answer, or why it is none. */
+/** Returns the routers of an answer, or why it is none. `listed` says where they are written, if it is the same answer. */
 async function resolveAnswer(
   source: SourceSettings,
   text: string,
   taken: ReadonlySet<string>,
-  { main, resolver }: RemoteContext,
+  { main, resolver, isBeside }: RemoteContext,
+  listed?: ListedRouters,
 ): Promise<Resolved | string> {
   const name = `source ${source.name}`;
   // A list that was stored before the bound was lower, and would end the agent at each start. Each router has its line.
   if (countLines(text) > source.routersMax + LINES_AROUND) return `${name}: ${describeTooMany(source.routersMax)}`;
-  await using files = new ConfigFiles(undefined, toHeapMb(source.routersMax));
+  await using files = new ConfigFiles(undefined, isBeside ? new YamlThread(toHeapMb(source.routersMax)) : undefined);
   const file = await files.parse(name, `${main.folder}/answer`, { text }, LIST_ROOT);
   if (!file) return files.faults.map(renderFault).join('; ');
   const items = Array.isArray(file.source.value) ? (file.source.value as readonly unknown[]) : [];
   const known = listFaulty(file);
+  const places = listed?.text === text ? listed.places : [];
   const routers: RemoteResolved[] = [];
   const refusals: string[] = [];
   const names = new Set<string>();
@@ -183,7 +193,7 @@ async function resolveAnswer(
     const one = known.get(index) ?? checkRemote(source, own, index, item, { taken, names, main, resolver });
     if (typeof one === 'string') {
       refused++;
-      if (refusals.length < REFUSALS_SHOWN_MAX) refusals.push(one);
+      if (refusals.length < REFUSALS_SHOWN_MAX) refusals.push(`${name}: ${describe(item, places[index])}: ${one}`);
     } else {
       names.add(one.settings.name);
       if (!one.isRested) asked.add(one.settings.name);
@@ -192,6 +202,18 @@ async function resolveAnswer(
     if (steps.isDue) await steps.next();
   }
   return { routers, names, asked, refused, refusals };
+}
+
+/** Names a router as it is written in its source. What it has besides a name may be a secret. */
+function describe(item: unknown, place = 'a router of the stored list'): string {
+  const name: unknown = Object(item).name;
+  return typeof name === 'string' ? `${place}, ${JSON.stringify(name.slice(0, NAME_SHOWN_MAX))}` : place;
+}
+
+/** Renders a fault without its place in the list, which nobody has written. */
+function renderReason(fault: ConfigFault, file: ConfigFile): string {
+  if (fault.file !== file.name) return renderFault(fault);
+  return describeFault({ ...fault, keyPath: fault.keyPath.replace(/^\[\d+\]\.?/, '') });
 }
 
 function countLines(text: string): number {
@@ -205,7 +227,7 @@ function listFaulty(file: ConfigFile): ReadonlyMap<number, string> {
   const faulty = new Map<number, string>();
   for (const fault of file.faults.toSorted()) {
     const index = Number(/^\[(\d+)\]/.exec(fault.keyPath)?.[1]);
-    if (!faulty.has(index)) faulty.set(index, renderFault(fault));
+    if (!faulty.has(index)) faulty.set(index, renderReason(fault, file));
   }
   return faulty;
 }
@@ -221,7 +243,7 @@ function checkRemote(
   // No environment: what stands in `${…}` is not for a source to know.
   const router = checkItem(file, remoteRouterSchema, item, [index]);
   const [fault] = file.faults.toSorted();
-  if (fault) return renderFault(fault);
+  if (fault) return renderReason(fault, file);
   return resolveRemote(source, file, index, router ?? {}, surroundings);
 }
 
@@ -239,11 +261,10 @@ function resolveRemote(
   { taken, names, main, resolver }: Surroundings,
 ): RemoteResolved | string {
   const { name = '', url = '' } = router;
-  const refuse = (reason: string) => `${file.name}: [${index}] ${JSON.stringify(name)}: ${reason}`;
-  if (taken.has(name)) return refuse('the name is that of a router of the configuration, or of another source');
-  if (names.has(name)) return refuse('the name is in the list already');
+  if (taken.has(name)) return 'the name is that of a router of the configuration, or of another source';
+  if (names.has(name)) return 'the name is in the list already';
   const address = findAddressFault(url, source.allowed);
-  if (address !== undefined) return refuse(`the URL is not allowed: ${address}`);
+  if (address !== undefined) return `the URL is not allowed: ${address}`;
   for (const [wanted, allowed, key] of [
     [router.groups ?? [], source.allowed.groups, 'allowed_groups'],
     [listOf(router.credentials), source.allowed.credentials, 'allowed_credentials'],
@@ -252,18 +273,16 @@ function resolveRemote(
     const other = wanted.find((one) => !allowed.includes(one));
     if (other === undefined) continue;
     const nearest = findNearest(other, allowed);
-    return refuse(
-      `"${other}" is not in "${key}" of the source${nearest === undefined ? '' : `; did you mean "${nearest}"?`}`,
-    );
+    return `"${other}" is not in "${key}" of the source${nearest === undefined ? '' : `; did you mean "${nearest}"?`}`;
   }
-  if (router.state_until !== undefined && router.state === undefined) return refuse('"state_until" needs "state"');
+  if (router.state_until !== undefined && router.state === undefined) return '"state_until" needs "state"';
   const layer = { file, path: [index], layer: router, files: {} };
   const groups = [...source.groups.filter((one) => !(router.groups ?? []).includes(one)), ...(router.groups ?? [])];
   // Its combination of groups may contradict itself, which is a fault at a group; but not one of the configuration.
   const { result, faults } = main.faults.attempt(() => resolver.resolve({ ...router, groups }, layer));
   const [fault] = [...file.faults.toSorted(), ...faults];
-  if (fault) return refuse(renderFault(fault));
-  if (!result) return refuse('it is incomplete');
+  if (fault) return renderReason(fault, file);
+  if (!result) return 'it is incomplete';
   return { ...result, groupsAt: findGroups(main, source), isRested: wantsRest(main, router) };
 }
 

@@ -21,18 +21,19 @@ interface Load {
   readonly settle: (refused: readonly DeadLetter[]) => Completion;
   /** Number of records to send; the others are certain to be rejected. */
   readonly sendable: number;
-  /** Lets their memory be used again. */
-  readonly free: (() => void) | undefined;
   /** True when the sink has accepted one of them. */
   hasTaken: boolean;
-  /** True when an attempt has failed. */
-  hasFailed: boolean;
   /** Reason for rejections without identified records. */
   unnamedReason?: string | undefined;
 }
 
 /** Failures that may pass, after which records may be their reason. With the waits in between this takes some seconds. */
 const DOUBTS_MAX = 5;
+/**
+ * Connections that end while one record is sent, after which it is the record, if no other one waits that could tell. With the waits in
+ * between this takes a quarter of an hour or more: longer than a restart of a receiver.
+ */
+const CUT_OFFS_MAX = 15;
 /** Answers in a row that cannot be read, after which it is said that the receiver may have the records. */
 const UNREAD_MAX = 3;
 /** A sink that rejects every record of this many batches in a row counts as misconfigured. */
@@ -149,18 +150,18 @@ export class DeliveryWorker<Cursor> {
       try {
         await this.#attempt(load, signal);
       } catch (cause) {
-        load.hasFailed = true;
         if (!signal.aborted) this.#recordFailure(cause);
         throw cause;
       }
     }
     if (!inFlight.isSettled) return 'more';
     await load.settle(inFlight.letters);
-    // The system may still be at work on bytes of an attempt that was given up.
-    if (!load.hasFailed) load.free?.();
     this.#load = undefined;
-    this.#doubts = 0;
-    this.#others = 0;
+    // Repeats may come after each failure, and say nothing about new records.
+    if (load.kind !== 'repeats') {
+      this.#doubts = 0;
+      this.#others = 0;
+    }
     if (load.kind === 'letters') this.#hasTakenSinceLetters = undefined;
     this.#recordSettled(load);
     return 'more';
@@ -189,8 +190,6 @@ export class DeliveryWorker<Cursor> {
   }
 
   #drop(): void {
-    // The system may still be at work on bytes of an attempt that was given up.
-    if (!this.#load?.hasFailed) this.#load?.free?.();
     this.#load = undefined;
   }
 
@@ -283,10 +282,7 @@ export class DeliveryWorker<Cursor> {
     if (!slice.isFull && !isRepeat && !isLast && slice.lines.length > 0) {
       const ageMs = clock.now() - slice.oldestMs;
       // A wall clock that was set back must not delay records beyond `waitMs`.
-      if (ageMs >= 0 && ageMs < waitMs) {
-        slice.free?.();
-        return { waitMs: waitMs - ageMs };
-      }
+      if (ageMs >= 0 && ageMs < waitMs) return { waitMs: waitMs - ageMs };
     }
     const { lines } = slice;
     const records = isSelected ? toRecords(lines).filter(({ fields }) => isSelected(fields)) : lines;
@@ -297,11 +293,11 @@ export class DeliveryWorker<Cursor> {
       const skipped = slice.skipped + lines.length - records.length;
       if (skipped > 0 && !isRepeat) report({ type: 'records-skipped', records: skipped });
     };
-    this.#open(isRepeat ? 'repeats' : 'new', records, settle, slice.free);
+    this.#open(isRepeat ? 'repeats' : 'new', records, settle);
     return 'loaded';
   }
 
-  #open(kind: Load['kind'], records: Outgoing, settle: Load['settle'], free?: () => void): void {
+  #open(kind: Load['kind'], records: Outgoing, settle: Load['settle']): void {
     const { sink, clock } = this.#options;
     const nowMs = clock.now();
     const refused: DeadLetter[] = [];
@@ -318,9 +314,7 @@ export class DeliveryWorker<Cursor> {
       inFlight,
       settle,
       sendable: sendable.length,
-      free,
       hasTaken: false,
-      hasFailed: false,
     };
   }
 
@@ -329,7 +323,8 @@ export class DeliveryWorker<Cursor> {
     const lines = this.#options.sink.deliverLines ? inFlight.untouched : undefined;
     const outcome = await this.#deliver(load, lines ?? inFlight.attempt, signal);
     const isTrying = load.kind === 'new' && this.#refusedBatches >= REFUSED_BATCHES_MAX;
-    if (outcome instanceof DeliveryError && outcome.mayBeOfRecords) await this.#judge(load, outcome, signal);
+    if (outcome instanceof DeliveryError && (outcome.mayBeOfRecords || outcome.isCutOff))
+      await this.#judge(load, outcome, signal);
     else if (isTrying && isAllRefused(outcome, inFlight.attempt)) await this.#probe(load, outcome, signal);
     else this.#settle(load, outcome);
   }
@@ -337,21 +332,24 @@ export class DeliveryWorker<Cursor> {
   /**
    * Records may have failed because of themselves, or because of the sink, which then accepts no record of another router
    * either. When none waits, the rest of their batch tells: a part of it was accepted, or not. Of dead letters, the new records tell
-   * that are delivered next.
+   * that are delivered next. Of one record with which the connection ends, any other record tells; without one, that it ends so often.
    */
   async #judge(load: Load, failure: DeliveryError, signal: AbortSignal): Promise<void> {
     if (failure.disposition === 'retry' && ++this.#doubts < DOUBTS_MAX) throw failure;
     const isOfLetters = load.kind === 'letters' && this.#hasTakenSinceLetters === true;
-    const other = isOfLetters ? undefined : this.#readOther(load);
-    const isOfRecords = other ? await this.#takes(load, other, signal) : isOfLetters || load.hasTaken;
+    const other = isOfLetters ? undefined : this.#readOther(load, failure.isCutOff);
+    const isGivenUp = this.#doubts >= CUT_OFFS_MAX && this.#refusedBatches < REFUSED_BATCHES_MAX;
+    const isSilent = failure.isCutOff ? isGivenUp : load.hasTaken;
+    const isOfRecords = other ? await this.#takes(load, other, signal) : isOfLetters || isSilent;
     if (!isOfRecords) {
       if (load.kind === 'letters') this.#hasTakenSinceLetters = false;
       // The next step reads it again, together with newer records, which may tell.
       if (!load.hasTaken) this.#load = undefined;
       throw failure;
     }
-    this.#refusedBatches = 0;
-    this.#settle(load, failure);
+    if (other || isOfLetters) this.#refusedBatches = 0;
+    const what = `The connection ended ${this.#doubts} times before an answer for this record`;
+    this.#settle(load, failure.isCutOff ? rephrase(failure, what) : failure);
   }
 
   /**
@@ -390,14 +388,14 @@ export class DeliveryWorker<Cursor> {
   }
 
   /**
-   * Returns the next record of a router that has none in the attempt, or one behind it after each that the sink did not accept;
-   * `undefined` if none is near.
+   * Returns the next record of a router that has none in the attempt (`isAnyRouter`: or that has), or one behind it after each that the
+   * sink did not accept; `undefined` if none is near.
    */
-  #readOther({ inFlight }: Load): OutgoingRecord | undefined {
+  #readOther({ inFlight }: Load, isAnyRouter = false): OutgoingRecord | undefined {
     const { sink, spool, clock, isWanted, isSelected } = this.#options;
     const { recordsMax, bytesMax } = sink.batch;
-    const routers = new Set(inFlight.attempt.map(({ fields }) => fields.router));
-    const refused = new Set(inFlight.letters.map(({ uid }) => uid));
+    const routers = new Set(isAnyRouter ? [] : inFlight.attempt.map(({ fields }) => fields.router));
+    const tried = new Set([...inFlight.letters, ...inFlight.attempt.map(({ fields }) => fields)].map(({ uid }) => uid));
     const slice = spool.readSlice(sink.name, {
       recordsMax,
       bytesMax,
@@ -406,12 +404,10 @@ export class DeliveryWorker<Cursor> {
     const others: OutgoingRecord[] = [];
     for (const line of slice && !slice.isRepeat ? slice.lines : []) {
       if (others.length > this.#others) break;
-      // As text, because its memory may be used again.
       const record = new OutgoingRecord(line.text);
-      const isLeftOut = refused.has(record.fields.uid) || isSelected?.(record.fields) === false;
+      const isLeftOut = tried.has(record.fields.uid) || isSelected?.(record.fields) === false;
       if (!isLeftOut && !sink.findRefusal?.(record, clock.now())) others.push(record);
     }
-    slice?.free?.();
     return others[this.#others % others.length];
   }
 
@@ -420,7 +416,6 @@ export class DeliveryWorker<Cursor> {
     const { inFlight } = load;
     const attempted = inFlight.attemptLength;
     if (outcome instanceof DeliveryError) {
-      load.hasFailed = true;
       const refusal = { reason: renderErrorChain(outcome), code: outcome.answer };
       const isSplit = inFlight.refuse(refusal);
       if (isSplit) report({ type: 'batch-split', records: attempted, reason: refusal.reason });
@@ -482,9 +477,16 @@ export class DeliveryWorker<Cursor> {
           disposition: 'retry',
         });
       }
-      if (cause instanceof DeliveryError && cause.isCutOff) this.#noteUnanswered(load, records.length, true);
+      if (cause instanceof DeliveryError && cause.isCutOff) {
+        this.#noteUnanswered(load, records.length, true);
+        if (records.length === 1) return cause;
+      }
       const isOutcome = cause instanceof DeliveryError && (cause.disposition === 'dead-letter' || cause.mayBeOfRecords);
-      if (!isOutcome) throw this.#isUnread(cause) ? toUnreadError(cause, sink.name, records.length) : cause;
+      if (!isOutcome && !this.#isUnread(cause)) throw cause;
+      if (!isOutcome) {
+        const them = `the receiver, which may have these ${records.length} records several times`;
+        throw rephrase(cause, `Sink ${sink.name} cannot read the answers of ${them}`);
+      }
       // A record that fails must not be sent alone for ever: others may be needed to judge it.
       this.#noteInTime(load, records.length, startMs);
       return cause;
@@ -509,8 +511,8 @@ export class DeliveryWorker<Cursor> {
   }
 }
 
-function toUnreadError(cause: DeliveryError, sink: string, records: number): DeliveryError {
-  const what = `Sink ${sink} cannot read the answers of the receiver, which may have these ${records} records several times`;
+/** Says what failed in other words, with those of the failure behind them. */
+function rephrase(cause: DeliveryError, what: string): DeliveryError {
   const { code, disposition, retryAfterMs, answer } = cause;
   return new DeliveryError(code, what, { disposition, retryAfterMs, answer, cause });
 }

@@ -1,21 +1,38 @@
-import type { TLSSocket } from 'node:tls';
-import { explainTls, findOtherFingerprint } from '../net/index.ts';
+import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
+import { type ConnectionPlan, explainTls, findOtherFingerprint, openConnection } from '../net/index.ts';
 import type { ClientTls } from '../settings/index.ts';
 import { DeliveryError } from './errors.ts';
 
-/** Returns what is wrong with the certificate of a full handshake beyond the checks of the TLS library; `undefined` if nothing. */
-export function findTlsFault(tls: ClientTls, socket: TLSSocket): string | undefined {
-  const found = findOtherFingerprint(tls, socket.getPeerX509Certificate());
-  return found === undefined ? undefined : `Its certificate has a different fingerprint: ${found}`;
+/** How the connections of a sink are opened, wherever they lead. */
+export interface SinkConnection extends Pick<ConnectionPlan, 'clock' | 'onShortHello'> {
+  /** TLS settings, for addresses with TLS. Default: the authorities of the system and of Node.js. */
+  readonly tls?: ClientTls | undefined;
 }
 
-/** Hint for a fault found by {@link findTlsFault}. */
-export const FINGERPRINT_HINT =
-  'If the certificate was renewed, set tls.fingerprint_sha256 of this sink to this fingerprint';
+/**
+ * Opens a connection, and closes it before anything is sent if the certificate is not the pinned one. What it throws is for
+ * {@link toTlsError}.
+ */
+export async function openTrusted(plan: ConnectionPlan, signal: AbortSignal): Promise<Socket> {
+  const socket = await openConnection(plan, signal);
+  const isPinned = plan.tls && socket instanceof TLSSocket;
+  const found = isPinned ? findOtherFingerprint(plan.tls, socket.getPeerX509Certificate()) : undefined;
+  if (found === undefined) return socket;
+  socket.destroy();
+  throw new OtherCertificate(`it has a different fingerprint: ${found}`);
+}
+
+/** The certificate is not the pinned one. The message is a reason as in `explainTls`. */
+class OtherCertificate extends Error {
+  readonly subject = 'certificate';
+  readonly reason = this.message;
+  readonly hint = 'If the certificate was renewed, set tls.fingerprint_sha256 of this sink to this fingerprint';
+}
 
 /** Converts an error of the TLS library to one of the delivery; `undefined` for other errors. `place` is the address without secrets. */
 export function toTlsError(cause: unknown, sink: string, place: string): DeliveryError | undefined {
-  const failure = explainTls(cause, 'sink');
+  const failure = cause instanceof OtherCertificate ? cause : explainTls(cause, 'sink');
   if (!failure) return undefined;
   const { subject, reason, hint } = failure;
   const what =

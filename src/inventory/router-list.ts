@@ -18,6 +18,14 @@ export function describeTooMany(routersMax: number): string {
   return `The list has more than ${routersMax} routers; if all are wanted, and there is memory for them, raise "routers_max" of the source`;
 }
 
+/** A list of routers. */
+export interface ListedRouters {
+  /** The list as JSON, one router per line. */
+  readonly text: string;
+  /** Where each of them is written, in the order of the list, such as `entry 3 of /etc/routers.yaml`. */
+  readonly places: readonly string[];
+}
+
 /** Labels of one router that are kept: one more than it may have, so that too many are refused. */
 const LABELS_KEPT = 33;
 /** Characters of a name or value of a label that are kept: one more than it may have. */
@@ -25,12 +33,12 @@ const LABEL_CHARS_KEPT = LABEL_CHARS_MAX + 1;
 
 /**
  * The routers of one answer as text, one per line, while they are converted: in order of their names, with sorted keys, so
- * that the same routers always give the same text. A short answer may name the same large labels for thousands of routers;
+ * that the same routers always give the same text, which is why the places where they are written are no part of it. A short answer may name the same large labels for thousands of routers;
  * therefore the text is bounded, and not the answer alone.
  */
 export class RouterList {
   readonly #routersMax: number;
-  readonly #lines: string[] = [];
+  readonly #lines: { readonly line: string; readonly place: string }[] = [];
   readonly #steps = new Steps();
   #bytes = 0;
 
@@ -38,8 +46,8 @@ export class RouterList {
     this.#routersMax = routersMax;
   }
 
-  /** Adds a router. Rejects with `InventoryError` when the list becomes too large. */
-  async add(router: NamedRouter): Promise<void> {
+  /** Adds a router that is written at `place`. Rejects with `InventoryError` when the list becomes too large. */
+  async add(router: NamedRouter, place: string): Promise<void> {
     const { name, ...rest } = router;
     const line = JSON.stringify(sortKeys(name === undefined ? rest : { name, ...rest }, ['name']));
     this.#bytes += Buffer.byteLength(line) + 2;
@@ -47,13 +55,15 @@ export class RouterList {
     if (this.#bytes > CONFIG_FILE_BYTES_MAX - 4) {
       throw failReading('too_large', `The routers of the list need more than ${CONFIG_FILE_BYTES_MAX / 1024 ** 2} MiB`);
     }
-    this.#lines.push(line);
+    this.#lines.push({ line, place });
     if (this.#steps.isDue) await this.#steps.next();
   }
 
   /** Renders the list. It is not larger than a configuration file. */
-  render(): string {
-    return this.#lines.length === 0 ? '[]\n' : `[\n${this.#lines.toSorted().join(',\n')}\n]\n`;
+  render(): ListedRouters {
+    if (this.#lines.length === 0) return { text: '[]\n', places: [] };
+    const sorted = this.#lines.toSorted((a, b) => (a.line < b.line ? -1 : Number(a.line > b.line)));
+    return { text: `[\n${sorted.map(({ line }) => line).join(',\n')}\n]\n`, places: sorted.map(({ place }) => place) };
   }
 }
 

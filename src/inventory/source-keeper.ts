@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Clock, createSystemClock, renderErrorChain } from '../base/index.ts';
 import type { Missing } from './removal-guard.ts';
+import type { ListedRouters } from './router-list.ts';
 import type { SourceSettings } from './settings.ts';
 import { addCount, type FormerCount, findLargest, parseStored, renderStored } from './stored-answer.ts';
 
@@ -45,6 +46,8 @@ export interface SourceOutcome {
 export interface SourceState {
   /** The newest one, if it is not used yet. */
   readonly candidate: string | undefined;
+  /** The list that was read last, also if it is as the one in use. Default: none was read by this process. */
+  readonly listed?: ListedRouters | undefined;
   /** The one in use. */
   readonly accepted: string | undefined;
   /** Names of the routers of the latter that are asked; empty until a configuration has been loaded. */
@@ -132,8 +135,9 @@ export class SourceKeeper {
   }
 
   /** Takes a newly read answer. Returns false if it changes nothing. */
-  offer(name: string, text: string): boolean {
-    const state = this.#states.get(name) ?? NOTHING;
+  offer(name: string, listed: ListedRouters): boolean {
+    const state = this.#set(name, { ...(this.#states.get(name) ?? NOTHING), listed });
+    const { text } = listed;
     if (text === state.candidate) return false;
     if (text === state.accepted) {
       // A source that has recovered: its former answer is not waiting any more.

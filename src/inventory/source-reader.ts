@@ -1,4 +1,4 @@
-import { type Clock, DeadlineExceeded, openDeadline } from '../base/index.ts';
+import { type Clock, createSystemClock, DeadlineExceeded, openDeadline } from '../base/index.ts';
 import {
   CONFIG_FILE_BYTES_MAX,
   type DataRoot,
@@ -8,9 +8,10 @@ import {
   YamlThread,
 } from '../settings/index.ts';
 import { failReading } from './errors.ts';
-import { RouterList, toHeapMb } from './router-list.ts';
+import { type ListedRouters, RouterList, toHeapMb } from './router-list.ts';
 import type { NetboxSettings, RequestSettings, SourceSettings } from './settings.ts';
 import { type SourceAnswer, SourceClient, type Validators } from './source-client.ts';
+import type { SourceKeeper } from './source-keeper.ts';
 import { addDevices, addRouters } from './to-routers.ts';
 
 /** Files of one source. */
@@ -50,10 +51,10 @@ export class SourceReader implements AsyncDisposable {
   }
 
   /**
-   * Reads the list: one router per line, as JSON, in order of their names. `undefined`: it has not changed since it was read
-   * last. Throws `InventoryError`, or the reason of `signal`.
+   * Reads the list, in order of the names. `undefined`: it has not changed since it was read last. Throws `InventoryError`, or the
+   * reason of `signal`.
    */
-  async read(signal: AbortSignal): Promise<string | undefined> {
+  async read(signal: AbortSignal): Promise<ListedRouters | undefined> {
     const { request, netbox, files = [] } = this.#settings;
     // What a source sends may end this thread, but not the agent.
     await using thread = new YamlThread(toHeapMb(this.#settings.routersMax));
@@ -62,7 +63,7 @@ export class SourceReader implements AsyncDisposable {
     const answer = await this.#get(this.#client, request, new URL(request.url), this.#known, signal);
     if (!answer) return undefined;
     const list = new RouterList(this.#settings.routersMax);
-    await addRouters(list, (await parse(answer.text, LIST, thread)) as readonly unknown[]);
+    await addRouters(list, (await parse('the answer', answer.text, LIST, thread)) as readonly unknown[], 'the answer');
     // Only now, because an answer that is no list must be asked for again.
     this.#known = withoutAbsent(answer.validators);
     return list.render();
@@ -72,7 +73,7 @@ export class SourceReader implements AsyncDisposable {
     await this.#client?.[Symbol.asyncDispose]();
   }
 
-  async #readFiles(patterns: readonly string[], thread: YamlThread): Promise<string> {
+  async #readFiles(patterns: readonly string[], thread: YamlThread): Promise<ListedRouters> {
     const { routersMax } = this.#settings;
     const routers = new RouterList(routersMax);
     const root = { ...LIST_OF_FILE, yamlCharsMax: YAML_CHARS_PER_ROUTER * routersMax };
@@ -87,7 +88,7 @@ export class SourceReader implements AsyncDisposable {
         bytes += file.text.length;
         if (bytes > CONFIG_FILE_BYTES_MAX)
           throw failReading('too_large', `The files have more than ${CONFIG_FILE_BYTES_MAX / 1024 ** 2} MiB`);
-        await addRouters(routers, (await parse(file.text, root, thread)) as readonly unknown[]);
+        await addRouters(routers, (await parse(path, file.text, root, thread)) as readonly unknown[], path);
       }
     }
     return routers.render();
@@ -100,26 +101,25 @@ export class SourceReader implements AsyncDisposable {
     client: SourceClient,
     thread: YamlThread,
     signal: AbortSignal,
-  ): Promise<string> {
+  ): Promise<ListedRouters> {
     const { query, pageSize } = netbox;
     const allowedGroups = new Set(this.#settings.allowed.groups);
     const routers = new RouterList(this.#settings.routersMax);
     const endsAtMs = this.#clock.monotonic() + READING_TIMEOUTS * request.timeoutMs;
     let devices = 0;
     let total: unknown;
-    for (let page = 0; page < PAGES_MAX; page++) {
+    for (let number = 0; number < PAGES_MAX; number++) {
       const address = new URL(`${request.url.replace(/\/+$/, '')}/api/dcim/devices/`);
       // The context of a device is often larger than all the rest of it.
       address.search = `${query === '' ? '' : `${query}&`}exclude=config_context&limit=${pageSize}&offset=${devices}`;
       const answer = await this.#get(client, request, address, {}, signal);
-      const { results, next, count } = (await parse(answer?.text ?? '', PAGE, thread)) as Readonly<
-        Record<string, unknown>
-      >;
+      const page = await parse('the answer', answer?.text ?? '', PAGE, thread);
+      const { results, next, count } = page as Readonly<Record<string, unknown>>;
       if (!Array.isArray(results))
         throw failReading('invalid', 'The answer is no page of devices: it has no list "results"');
       await addDevices(routers, results, netbox, allowedGroups);
       devices += results.length;
-      if (page === 0) total = count;
+      if (number === 0) total = count;
       const isLast = next === null || next === undefined;
       // Pages are counted off: once a device is gone from one that was read, the first one of the next page would be missing.
       if (typeof total === 'number' && (count !== total || (isLast && devices !== total)))
@@ -156,11 +156,30 @@ export class SourceReader implements AsyncDisposable {
   }
 }
 
-/** Parses an answer in a thread, with the bounds of configuration files. */
-async function parse(text: string, root: DataRoot, thread: YamlThread): Promise<unknown> {
-  const parsed = await thread.parseData('answer', text, root);
+/** Parses an answer or a file in a thread, with the bounds of configuration files. */
+async function parse(name: string, text: string, root: DataRoot, thread: YamlThread): Promise<unknown> {
+  const parsed = await thread.parseData(name, text, root);
   if (parsed.ok) return parsed.value;
-  throw failReading('invalid', `The answer cannot be used: ${renderFault(parsed.fault)}`);
+  throw failReading('invalid', `The list cannot be used: ${renderFault(parsed.fault)}`);
+}
+
+/** Reads the lists of sources once, and offers them; `onFailed` is told why one cannot be read. Ends early once `signal` aborts. */
+export async function offerLists(
+  sources: readonly SourceSettings[],
+  keeper: SourceKeeper,
+  signal: AbortSignal,
+  onFailed: (source: string, cause: unknown) => void,
+): Promise<void> {
+  for (const settings of sources) {
+    await using reader = new SourceReader(settings, createSystemClock());
+    try {
+      const list = await reader.read(signal);
+      if (list) keeper.offer(settings.name, list);
+    } catch (cause) {
+      if (signal.aborted) return;
+      onFailed(settings.name, cause);
+    }
+  }
 }
 
 function withoutAbsent({ etag, lastModified }: Validators): Validators {

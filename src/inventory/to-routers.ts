@@ -20,17 +20,19 @@ const META = {
 
 /**
  * Converts a list in the format of service discovery of Prometheus, whose items have `targets`, or a list of routers. Items of
- * another shape become routers that are refused. Rejects with `InventoryError` when there are too many.
+ * another shape become routers that are refused. `origin` is where the list is from. Rejects with `InventoryError` when there are
+ * too many.
  */
-export async function addRouters(list: RouterList, items: readonly unknown[]): Promise<void> {
-  for (const item of items) {
+export async function addRouters(list: RouterList, items: readonly unknown[], origin: string): Promise<void> {
+  for (const [index, item] of items.entries()) {
     const one = isMap(item) ? item : {};
-    if (!Object.hasOwn(one, 'targets')) await list.add(one);
-    else for (const router of toTargets(one)) await list.add(router);
+    const entry = `entry ${index + 1} of ${origin}`;
+    if (!Object.hasOwn(one, 'targets')) await list.add(one, entry);
+    else for (const [at, router] of toTargets(one).entries()) await list.add(router, `target ${at + 1} of ${entry}`);
   }
 }
 
-function* toTargets({ targets, labels }: NamedRouter): Generator<NamedRouter, void, undefined> {
+function toTargets({ targets, labels }: NamedRouter): readonly NamedRouter[] {
   const own = isMap(labels) ? labels : {};
   const meta = (name: string) => (Object.hasOwn(own, name) ? own[name] : undefined);
   const scheme = meta(META.scheme) ?? 'https';
@@ -50,13 +52,13 @@ function* toTargets({ targets, labels }: NamedRouter): Generator<NamedRouter, vo
     state_until: meta(META.state_until),
     labels: cutLabels(Object.entries(own).filter(([label]) => !label.startsWith('__'))),
   };
-  for (const target of (Array.isArray(targets) ? targets : [targets]) as readonly unknown[]) {
-    yield withoutAbsent({
+  return ((Array.isArray(targets) ? targets : [targets]) as readonly unknown[]).map((target) =>
+    withoutAbsent({
       name: meta(META.name) ?? (typeof target === 'string' ? toName(target) : undefined),
       url: typeof target === 'string' && typeof scheme === 'string' ? `${scheme}://${target}` : target,
       ...rest,
-    });
-  }
+    }),
+  );
 }
 
 /** Makes a name of the address of a router. */
@@ -111,6 +113,7 @@ export async function addDevices(
         labels: cutLabels(found),
         state: Object.hasOwn(states, status) ? states[status] : undefined,
       }),
+      'a device of the answer',
     );
   }
 }

@@ -1,4 +1,3 @@
-import type { Packing } from '../base/index.ts';
 import type { Completion, FactsCommit, LogCommit } from '../model/index.ts';
 import type { LinkVerdict } from './evidence/link-rule.ts';
 import type { RuleMatch } from './matching/line-matcher.ts';
@@ -46,8 +45,6 @@ export interface LogSource {
 
 /** Durable storage of records, positions and facts. */
 export interface RecordLog {
-  /** How records are packed to be stored: threads that make many of them pack them, too. Absent: they are not packed. */
-  readonly packing?: Packing | undefined;
   /** Returns the positions of a router's logs by component. */
   readPositions(router: string): ReadonlyMap<string, string>;
   /** Returns the facts about a router as a whole; `undefined` when nothing is stored. */

@@ -239,7 +239,6 @@ export class FileReader {
       endMs: stamp === undefined ? log.observedMs : parseStampUtcMs(stamp),
       order: log.position.stream.order,
       batchBytes,
-      packing: log.context.packing,
       begin: (beginning) => this.#begin(request, beginning),
       onBatch: async (batch) => {
         if (!attempt.scan) return;

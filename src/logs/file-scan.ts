@@ -1,4 +1,4 @@
-import { type Packing, yieldToLoop } from '../base/index.ts';
+import { yieldToLoop } from '../base/index.ts';
 import type { BlockLost, BlockRecovered } from '../bzip2/index.ts';
 import type { Completion } from '../model/index.ts';
 import { isBinary } from './archive/sniff.ts';
@@ -33,8 +33,6 @@ export interface ScanPlan {
   readonly order?: DateOrder | undefined;
   /** Maximum size of one batch of lines, in bytes. */
   readonly batchBytes: number;
-  /** How the records are packed, too, where another thread makes them. Absent: they are not. */
-  readonly packing?: Packing | undefined;
 }
 
 /** A short body without a time. */

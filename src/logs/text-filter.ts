@@ -57,10 +57,6 @@ export class TextFilter {
   }
 
   push(line: RawLine): void {
-    if (this.isIdle && line.isPlain === true) {
-      this.#pass(line);
-      return;
-    }
     if (isSurelyText(line)) {
       this.settle();
       this.#pass(line);

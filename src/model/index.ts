@@ -12,5 +12,5 @@ export type { GapCertainty, LogRecord, RecordFlag, Severity } from './record.ts'
 export type { RouterIdentity } from './router.ts';
 export type { FamilyDescription, Labels, MetricFamily, MetricType, Sample } from './sample.ts';
 export { SourceError, type SourceErrorOptions } from './source-error.ts';
-export type { Completion, FactsCommit, GivenBytes, LogCommit, RecordLines, Slice, SliceBounds } from './spool.ts';
+export type { Completion, FactsCommit, LogCommit, RecordLines, Slice, SliceBounds } from './spool.ts';
 export { SYSLOG_FACILITIES, type SyslogFacility } from './syslog.ts';

@@ -11,21 +11,12 @@ export interface RecordLines extends Iterable<string> {
   /** Number of records. */
   readonly length: number;
   /**
-   * All records in UTF-8, separated by line feeds, if they already exist in that form. Valid during the call that
-   * passes them, not until its promise resolves.
+   * All records in UTF-8, separated by line feeds, if they already exist in that form. Whoever gets them may keep them: nobody
+   * writes to their memory any more.
    */
-  readonly bytes?: Uint8Array | undefined;
+  readonly bytes?: Buffer | undefined;
   /** All records as `packLines` of base packs them, if another thread has done that. */
   readonly packed?: Uint8Array | undefined;
-  /** Gives all records away, once, within the call that passes them. Absent: they do not exist as bytes. */
-  readonly giveAway?: (() => GivenBytes) | undefined;
-}
-
-/** Bytes that their new owner may keep. */
-export interface GivenBytes {
-  readonly bytes: Buffer;
-  /** Lets the memory be used again: nobody may look at `bytes` any more. Not called: it is garbage one day. */
-  readonly free: () => void;
 }
 
 /** The records of one step of one log, and the log's position once they are stored. */
@@ -66,6 +57,4 @@ export interface Slice<Cursor> {
   readonly skipped: number;
   /** True if this is a redelivery of records that the sink has taken before and may have lost. */
   readonly isRepeat: boolean;
-  /** Lets the memory of `lines` be used again: nobody may look at them any more. Not called: it is garbage one day. */
-  readonly free?: (() => void) | undefined;
 }

@@ -27,7 +27,7 @@ export {
   tlsSection,
   toTlsSettings,
 } from './files/tls-settings.ts';
-export { describeHost } from './schema/describe-url.ts';
+export { describeHost, describeUrl } from './schema/describe-url.ts';
 export { HEADER_SECRET, headersShape, isToken, TOKEN_SECRET, token } from './schema/http-headers.ts';
 export {
   filePatterns,
@@ -95,7 +95,7 @@ export {
   renderPlace,
 } from './source/config-file.ts';
 export type { Environment } from './source/environment.ts';
-export { type ConfigFault, type KeyPath, renderFault } from './source/fault.ts';
+export { type ConfigFault, describeFault, type KeyPath, renderFault } from './source/fault.ts';
 export { FaultList } from './source/fault-list.ts';
 export type { DataRoot } from './source/parse-data.ts';
 export { YAML_ITEMS_MAX } from './source/parse-source.ts';

@@ -1,9 +1,9 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import type { Clock } from '../base/index.ts';
 import { type FamilyDescription, type MetricFamily, type Sample, SourceError } from '../model/index.ts';
+import { type ConfigurationList, ConfigurationLists, DIGEST_LENGTH } from './configuration-lists.ts';
 import type { ReaderContext, StatusReader } from './contracts.ts';
 import type { MappingFault } from './mapping/mapping-fault.ts';
-import { type ConfigurationList, DIGEST_LENGTH, PackedLists } from './packed-lists.ts';
 import { parseStored, readField } from './stored-state.ts';
 
 /**
@@ -104,7 +104,7 @@ type Look = 'again' | 'numbers' | 'contents';
 export class ConfigurationReader implements StatusReader {
   readonly #source: ConfigurationSource;
   readonly #clock: Clock;
-  readonly #lists: PackedLists;
+  readonly #lists: ConfigurationLists;
   readonly #digest: Digest;
   /** Digest of the router's hash when all lists were last read. */
   #hash: string | undefined;
@@ -118,7 +118,7 @@ export class ConfigurationReader implements StatusReader {
 
   constructor(options: ConfigurationReaderOptions) {
     const previous = parseState(options.previous);
-    this.#lists = new PackedLists(options.lists ?? CONFIGURATION_LISTS);
+    this.#lists = new ConfigurationLists(options.lists ?? CONFIGURATION_LISTS);
     this.#source = options.source;
     this.#clock = options.clock;
     for (const [name, list] of previous.lists) this.#lists.set(name, list);

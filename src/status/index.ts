@@ -38,7 +38,6 @@ export {
 export { mergeMappings } from './mapping/family-collector.ts';
 export type { JoinTable } from './mapping/join.ts';
 export { MAPPING_FAULT_REASONS, type MappingFault, type MappingFaultReason } from './mapping/mapping-fault.ts';
-export { ModelMemory } from './model-memory.ts';
 export { MODULE_RESOURCES_MAX, MODULES_MAX, RESOURCE_METRICS_MAX } from './module-settings/bounds.ts';
 export type { PlacedFamily } from './module-settings/check-families.ts';
 export { type MetricFilter, metricFilterSchema, renderMetricFilter } from './module-settings/metric-filter.ts';

@@ -5,8 +5,6 @@ import { parseDateText } from './values/parse-date-text.ts';
 const BOARDS = new RowPath('status.list');
 /** More than a device has slots. */
 const BOARDS_MAX = 32;
-/** Characters of what identifies a model. */
-const MODEL_LENGTH_MAX = 500;
 const SINGLE_VALUES = new RowPath('status.unique');
 
 /** Returns the system's version in a `device_info`: that of the main board, which is the first one. */
@@ -17,18 +15,6 @@ export function readFirmwareVersion(document: unknown): string | undefined {
 /** Returns the serial number in a `device_info`: the main board's is that of the device. */
 export function readSerialNumber(document: unknown): string | undefined {
   return readField(document, BOARDS, 'serial_number');
-}
-
-/**
- * Returns the model in a `device_info`: product, types of the boards and firmware. `undefined` without a product or a
- * firmware.
- */
-export function readModel(document: unknown): string | undefined {
-  const product = readField(document, SINGLE_VALUES, 'device_type');
-  const firmware = readFirmwareVersion(document);
-  if (product === undefined || firmware === undefined) return undefined;
-  const boards = (BOARDS.find(document)?.rows ?? []).slice(0, BOARDS_MAX).map((row) => toText(row.read('board_type')));
-  return JSON.stringify([product, firmware, ...boards]).slice(0, MODEL_LENGTH_MAX);
 }
 
 /** Returns what a router says in a `device_info` that it is. */

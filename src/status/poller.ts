@@ -3,7 +3,6 @@ import type { DocumentSource } from './contracts.ts';
 import { KnownDevice } from './known-device.ts';
 import { readSystemHash } from './known-fields.ts';
 import type { CompiledJoin } from './mapping/join.ts';
-import { ModelMemory } from './model-memory.ts';
 import type { ModuleDefinition } from './module-settings/module-definition.ts';
 import { createPollPlan, type PollPlan, type PollTarget, PROBE, type StatusReaders } from './poll-plan.ts';
 import type { PollResult, ResourceCapability, ResourceResult } from './poll-result.ts';
@@ -30,8 +29,6 @@ export interface StatusPollerOptions {
   readonly staleAfterMs: number;
   /** IANA name of the router's zone; `undefined` if unknown. */
   readonly zone: string | undefined;
-  /** Resources that routers of each model lack, shared by all pollers. Default: no other router is known. */
-  readonly models?: ModelMemory | undefined;
   /** State of an earlier poller of this router ({@link StatusPoller.takeState}). Default: none. */
   readonly previous?: string | undefined;
 }
@@ -104,7 +101,6 @@ export class StatusPoller {
   readonly #memory: CapabilityMemory;
   /** The router that the memory is of. */
   readonly #device: KnownDevice;
-  readonly #models: ModelMemory;
   /** Memory and router that were handed out last. */
   #takenRevision = '';
   /** Increases when slow modules are read at another time than before. */
@@ -121,11 +117,10 @@ export class StatusPoller {
     this.#timers = new TargetTimers(this.#plan);
     this.#memory = new CapabilityMemory(this.#plan);
     this.#answers = new TargetAnswers(this.#plan);
-    this.#models = options.models ?? new ModelMemory();
     const known = parseState(options.previous);
     this.#device = new KnownDevice(known);
     // Nothing would say that it is another router by now.
-    if (this.#device.isNew) return;
+    if (known.firmware === undefined && known.serial === undefined) return;
     const { clock } = options;
     for (const { resource, untilMs } of known.lacks) {
       if (this.#plan.names.has(resource)) this.#memory.restoreLack(resource, untilMs - clock.now(), clock.monotonic());
@@ -170,7 +165,7 @@ export class StatusPoller {
    * Makes the identity due at once, also in a poll in progress: after a new login the router may be a different one.
    */
   renewIdentity(): void {
-    for (const target of this.#plan.targets) if (target.isIdentity) this.#answers.mark(target, 'outdated');
+    for (const target of this.#plan.targets) if (target.isIdentity) this.#answers.outdated.add(target);
   }
 
   /**
@@ -199,7 +194,7 @@ export class StatusPoller {
       await this.#readDue(poll, signal);
       // After a login in between, the identity may have been read from another router.
       for (const target of this.#plan.targets) {
-        if (!poll.isOver && poll.asked.size > 0 && this.#answers.has(target, 'outdated') && this.#isFor(target))
+        if (!poll.isOver && poll.asked.size > 0 && this.#answers.outdated.has(target) && this.#isFor(target))
           await this.#read(target, poll, signal);
       }
     } catch (cause) {
@@ -232,9 +227,10 @@ export class StatusPoller {
         this.#isSpared(target, poll) &&
         !this.#isExpiring(target, poll);
       const isLeftOver = isDue && (poll.isOver || isTooMuch);
-      this.#answers.mark(target, 'left-over', isLeftOver);
+      if (isLeftOver) this.#answers.leftOver.add(target);
+      else this.#answers.leftOver.delete(target);
       if (!isDue || isLeftOver) continue;
-      if (this.#mayAsk(target, poll.startedMs)) await this.#read(target, poll, signal);
+      if (this.#memory.mayAsk(target.name, poll.startedMs)) await this.#read(target, poll, signal);
       else refused ??= target;
     }
     const isWanted = poll.asked.size > 0 || refused !== undefined || poll.options.isSignWanted === true;
@@ -260,12 +256,6 @@ export class StatusPoller {
     return this.#timers.expiresBetween(index, startedMs, startedMs + waitMs + this.#options.deadlineMs);
   }
 
-  #mayAsk({ name }: PollTarget, nowMs: number): boolean {
-    if (this.#memory.mayAsk(name, nowMs)) return true;
-    // Another router of the model has it after all.
-    return this.#memory.isGuess(name) && this.#models.find(this.#device.model ?? '', name) === 'some';
-  }
-
   /** If anything else was read, these resources were refused; otherwise the account was. */
   #judgeUnsure(poll: PollInProgress): void {
     if (poll.isUp) {
@@ -281,22 +271,21 @@ export class StatusPoller {
 
   /**
    * Identity first, then what the previous poll did not reach, the longest unread first, so that nothing behind a slow resource
-   * waits forever; last what the router is guessed to lack.
+   * waits forever.
    */
   #order(): readonly PollTarget[] {
     const identity: PollTarget[] = [];
     const leftOver: PollTarget[] = [];
     const others: PollTarget[] = [];
-    const guessed: PollTarget[] = [];
     for (const target of this.#plan.targets) {
       if (target.isIdentity) identity.push(target);
-      else if (this.#answers.has(target, 'left-over')) leftOver.push(target);
-      else (this.#memory.isGuess(target.name) ? guessed : others).push(target);
+      else if (this.#answers.leftOver.has(target)) leftOver.push(target);
+      else others.push(target);
     }
     // Of what was never read, the time is minus infinity.
     const order = (a: number, b: number) => (a < b ? -1 : Number(a > b));
     leftOver.sort((a, b) => order(this.#timers.lastMs(a.index), this.#timers.lastMs(b.index)));
-    return [...identity, ...leftOver, ...others, ...guessed];
+    return [...identity, ...leftOver, ...others];
   }
 
   /** Returns true if a target, or any part of it, is for this router. */
@@ -310,13 +299,13 @@ export class StatusPoller {
     return needs.some((need) => {
       const other = this.#plan.byPath.get(need);
       // Of two that are joined with each other, the first one does not wait.
-      return other && other.index < index && !this.#answers.has(other, 'asked') && this.#mayAsk(other, nowMs);
+      return other && other.index < index && !this.#answers.isAsked(other) && this.#memory.mayAsk(other.name, nowMs);
     });
   }
 
   #isDue(target: PollTarget, { options, startedMs }: PollInProgress): boolean {
     if (!this.#isFor(target) || this.#isWaiting(target, startedMs)) return false;
-    if (options.isFresh || this.#answers.has(target, 'outdated')) return true;
+    if (options.isFresh || this.#answers.outdated.has(target)) return true;
     const multiplier = this.#multiplierOf(target, options);
     if (this.#timers.isDue(target.index, startedMs, multiplier)) return true;
     return !options.mayExpire && Number.isFinite(multiplier) && this.#timers.isRenewalDue(target.index, startedMs);
@@ -343,7 +332,7 @@ export class StatusPoller {
       tableOf: (join: CompiledJoin) => this.#freshRows(join.definition.path).tables.get(join),
       basis: this.#renderBasis(target),
     };
-    this.#answers.mark(target, 'asked');
+    this.#answers.noteAsked(target, true);
     const reading = this.#doubt(target, await readTarget(target, context, poll.deadline.signal));
     signal.throwIfAborted();
     if (reading.state !== 'failed') {
@@ -366,7 +355,7 @@ export class StatusPoller {
     const isGone = !isAnswered && (code !== 'timeout' || poll.deadline.signal.aborted);
     poll.isOver = isGone || reading.isPutOff;
     if (isGone) return;
-    this.#answers.mark(target, 'outdated', false);
+    this.#answers.outdated.delete(target);
     if (reading.state === 'failed') this.#timers.recordFailure(index, poll.startedMs);
     else if (this.#timers.recordRead(index, poll.startedMs, clock.now() - clock.monotonic())) this.#phaseChanges++;
     if (reading.state === 'read') this.#timers.recordValues(index, result.readAtMs, result.staleAfterMs);
@@ -374,9 +363,7 @@ export class StatusPoller {
     if (reading.state === 'forbidden' && reading.isUnsure) {
       poll.unsure.add(target.name);
     } else if (reading.state !== 'failed') {
-      const isGuess = this.#memory.isGuess(target.name);
       this.#memory.record(target.name, reading.state === 'read' ? undefined : reading.state, reading.readAtMs);
-      if (reading.state !== 'forbidden') this.#compare(target.name, reading.state === 'unsupported', isGuess);
     }
     if (reading.state === 'read' && !reading.isUnchanged) this.#learn(target, reading.document, poll);
   }
@@ -389,9 +376,9 @@ export class StatusPoller {
 
   /** Forgets the answers of targets that are not for this router any more; returns their names. */
   #withdraw(): readonly string[] {
-    const gone = this.#plan.targets.filter((target) => this.#answers.has(target, 'asked') && !this.#isFor(target));
+    const gone = this.#plan.targets.filter((target) => this.#answers.isAsked(target) && !this.#isFor(target));
     for (const target of gone) {
-      this.#answers.mark(target, 'asked', false);
+      this.#answers.noteAsked(target, false);
       this.#answers.hold(target, undefined);
       this.#timers.reset(target.index);
       this.#timers.recordValues(target.index);
@@ -422,35 +409,14 @@ export class StatusPoller {
     return JSON.stringify([versions, isConditional ? this.#device.facts : undefined]);
   }
 
-  /** Compares an answer with what is known of the model: a router that differs from the others is asked for everything. */
-  #compare(resource: string, isLacking: boolean, isGuess: boolean): void {
-    const { model } = this.#device;
-    if (model === undefined) return;
-    const isOtherThanModel = isLacking ? this.#models.find(model, resource) === 'some' : isGuess;
-    if (isOtherThanModel) this.#memory.forgetGuesses();
-    this.#models.learn(model, resource, isLacking);
-  }
-
-  /** Guesses that the router lacks what others of its model lack. */
-  #guess(model: string): void {
-    const nowMs = this.#options.clock.monotonic();
-    for (const target of this.#plan.targets) {
-      if (target.isIdentity || target.reader || this.#models.find(model, target.name) !== 'none') continue;
-      this.#memory.guessLack(target.name, this.#device.serial ?? '', nowMs);
-    }
-  }
-
   /** Learns facts from documents that the poller itself uses. */
   #learn({ path }: PollTarget, document: unknown, poll: PollInProgress): void {
     if (path === SYSTEM) this.#configHash = readSystemHash(document);
     if (path !== PROBE) return;
-    const { hasChanged, mayGuess } = this.#device.learn(document);
-    if (hasChanged) {
+    if (this.#device.learn(document)) {
       const refused = new Set(this.#memory.forget());
       for (const { name, index } of this.#plan.targets) if (refused.has(name)) this.#timers.reset(index);
     }
-    const { model } = this.#device;
-    if (model !== undefined && mayGuess) this.#guess(model);
     poll.withdrawn = [...poll.withdrawn, ...this.#withdraw()];
   }
 

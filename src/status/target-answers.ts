@@ -1,4 +1,3 @@
-import { createNumbers } from '../base/index.ts';
 import type { CompiledJoin, JoinTable } from './mapping/join.ts';
 import type { PollPlan, PollTarget } from './poll-plan.ts';
 import type { HeldAnswer } from './read-target.ts';
@@ -17,34 +16,30 @@ const NO_ROWS: JoinRows = { tables: new Map(), version: 0 };
 /** Rows that have expired: a version of no answer. */
 export const EXPIRED_ROWS: JoinRows = { tables: NO_ROWS.tables, version: -1 };
 
-/**
- * Marks of a target. `left-over`: the previous poll ended before reaching it. `asked`: it was asked for, with or without
- * success. `outdated`: its values may be of another router.
- */
-type TargetMark = 'left-over' | 'asked' | 'outdated';
-const BITS: Readonly<Record<TargetMark, number>> = { 'left-over': 1, asked: 2, outdated: 4 };
-
-/**
- * What is kept of the answers of one router to each target of its plan. Packed, for the same reason as `TargetTimers`.
- */
+/** What is kept of the answers of one router to each target of its plan. */
 export class TargetAnswers {
-  readonly #marks: Uint8Array;
+  /** Targets that the previous poll did not reach. */
+  readonly leftOver = new Set<PollTarget>();
+  /** Targets whose values may be of another router. */
+  readonly outdated = new Set<PollTarget>();
+  /** By the index of the target: true if it was asked for, with or without success. */
+  readonly #isAsked: boolean[];
+  /** By the index of the target. */
   readonly #held: (HeldAnswer | undefined)[];
   /** By the index of the target; few targets have rows, and most routers none. */
   #rows: Map<number, JoinRows> | undefined;
 
   constructor({ targets }: PollPlan) {
-    this.#marks = createNumbers(Uint8Array, targets.length);
+    this.#isAsked = targets.map(() => false);
     this.#held = targets.map(() => undefined);
   }
 
-  has({ index }: PollTarget, mark: TargetMark): boolean {
-    return ((this.#marks[index] ?? 0) & BITS[mark]) !== 0;
+  isAsked({ index }: PollTarget): boolean {
+    return this.#isAsked[index] === true;
   }
 
-  mark({ index }: PollTarget, mark: TargetMark, isMarked = true): void {
-    const others = (this.#marks[index] ?? 0) & ~BITS[mark];
-    this.#marks[index] = isMarked ? others | BITS[mark] : others;
+  noteAsked({ index }: PollTarget, isAsked: boolean): void {
+    this.#isAsked[index] = isAsked;
   }
 
   /** Returns the last answer, if an equal one means the same. */

@@ -1,4 +1,3 @@
-import { createNumbers, hashToUnit } from '../base/index.ts';
 import type { PollPlan } from './poll-plan.ts';
 import type { Refusal, ResourceCapability } from './poll-result.ts';
 
@@ -6,12 +5,8 @@ const HOUR_MS = 3_600_000;
 /** Time for which a refusal is remembered: a card may be added, or rights granted, without a change of firmware. */
 const ASK_AGAIN_MS: Readonly<Record<Refusal, number>> = { unsupported: 24 * HOUR_MS, forbidden: HOUR_MS };
 
-/** A guess is verified within the first day, but not in the first hour, which has other work. */
-const GUESS_MS_MIN = HOUR_MS;
-const GUESS_MS_MAX = 23 * HOUR_MS;
-
-/** State of knowledge about a resource. */
-type Known = 'nothing' | 'readable' | Refusal;
+/** What a router answered for a resource. `readable-before`: it was read before the router may have become another one. */
+type Known = 'readable' | 'readable-before' | Refusal;
 
 /**
  * Refusals in a row before a router lacks what it has shown, and the wait after the first one, which doubles: an hour in all. A
@@ -20,35 +15,27 @@ type Known = 'nothing' | 'readable' | Refusal;
 const DOUBTS_MAX = 7;
 const DOUBT_MS = 30_000;
 
-const KNOWN: readonly Known[] = [
-  ...(['nothing', 'readable', 'unsupported', 'forbidden', 'unsupported', 'readable'] as const),
-  ...Array.from({ length: DOUBTS_MAX }, () => 'readable' as const),
-];
-/** Stands for `unsupported` without an answer of this router that says so. */
-const GUESS = 4;
-/** Stands for `readable` before the router may have become another one. */
-const EARLIER = 5;
-/** Stands for `readable` with this number of refusals in a row since, when that is added. */
-const DOUBTS = EARLIER;
-
 /**
  * Remembers what a router answered for each resource, so that it is not asked again and again for what it does not
- * have. Packed, for the same reason as {@link TargetTimers}.
+ * have. In columns, for the same reason as {@link TargetTimers}.
  */
 export class CapabilityMemory {
   readonly #plan: PollPlan;
-  /** By the index of the resource: index in {@link KNOWN}. */
-  readonly #known: Uint8Array;
-  readonly #untilMs: Float64Array;
+  /** By the index of the resource; `undefined`: nothing is known of it. */
+  readonly #known: (Known | undefined)[];
+  /** By the index of the resource: time before which it is not asked for. Monotonic, milliseconds. */
+  readonly #untilMs: number[];
+  /** Refusals in a row of resources that are readable. */
+  readonly #doubts = new Map<string, number>();
   #revision = 0;
   #answers = 0;
 
   /** Creates the memory of the resources of `plan`; others are not remembered. */
   constructor(plan: PollPlan) {
-    const count = plan.names.size;
+    const { size: length } = plan.names;
     this.#plan = plan;
-    this.#known = createNumbers(Uint8Array, count);
-    this.#untilMs = createNumbers(Float64Array, count);
+    this.#known = Array.from({ length }, () => undefined);
+    this.#untilMs = Array.from({ length }, () => 0);
   }
 
   /** Increases when what is known of any resource has changed. */
@@ -67,30 +54,6 @@ export class CapabilityMemory {
     this.#set(resource, 'unsupported', nowMs + Math.min(leftMs, ASK_AGAIN_MS.unsupported));
   }
 
-  /**
-   * Guesses that the router lacks a resource of which nothing is known. `seed`: of the router; decides when the guess is
-   * verified.
-   */
-  guessLack(resource: string, seed: string, nowMs: number): void {
-    if (this.get(resource) !== undefined) return;
-    const waitMs = GUESS_MS_MIN + hashToUnit(`${seed}/${resource}`) * (GUESS_MS_MAX - GUESS_MS_MIN);
-    this.#set(resource, 'unsupported', nowMs + waitMs, true);
-    this.#revision++;
-    this.#answers++;
-  }
-
-  /** Returns true if it is a guess that the router lacks the resource. */
-  isGuess(resource: string): boolean {
-    return this.#known[this.#indexOf(resource)] === GUESS;
-  }
-
-  /** Forgets guesses, because one of them was wrong. */
-  forgetGuesses(): void {
-    for (const resource of this.#plan.names.keys()) if (this.isGuess(resource)) this.#set(resource, 'nothing', 0);
-    this.#revision++;
-    this.#answers++;
-  }
-
   /** Lists what the router lacks, with the remaining time for which it is not asked for. Milliseconds. */
   listLacks(nowMs: number): readonly { readonly resource: string; readonly leftMs: number }[] {
     return [...this.#plan.names].flatMap(([resource, index]) =>
@@ -100,10 +63,10 @@ export class CapabilityMemory {
 
   /** Records that the router answered as if it lacked a resource. Returns true if that is in doubt, because it was read before. */
   doubt(resource: string, nowMs: number): boolean {
-    const known = this.#known[this.#indexOf(resource)] ?? 0;
-    const doubts = known > DOUBTS ? known - DOUBTS : 0;
-    if (this.get(resource) !== 'readable' || known === EARLIER || doubts >= DOUBTS_MAX) return false;
-    this.#write(resource, DOUBTS + doubts + 1, nowMs + DOUBT_MS * 2 ** doubts);
+    const doubts = this.#doubts.get(resource) ?? 0;
+    if (this.#known[this.#indexOf(resource)] !== 'readable' || doubts >= DOUBTS_MAX) return false;
+    this.#set(resource, 'readable', nowMs + DOUBT_MS * 2 ** doubts);
+    this.#doubts.set(resource, doubts + 1);
     return true;
   }
 
@@ -124,20 +87,21 @@ export class CapabilityMemory {
 
   /** Returns the last answer; `undefined` if there was none. */
   get(resource: string): Refusal | 'readable' | undefined {
-    const known = KNOWN[this.#known[this.#indexOf(resource)] ?? 0];
-    return known === 'nothing' ? undefined : known;
+    const known = this.#known[this.#indexOf(resource)];
+    return known === 'readable-before' ? 'readable' : known;
   }
 
   /** Forgets refusals, because the router may be a different one. Returns the resources that may be asked for again. */
   forget(): readonly string[] {
+    const refused: string[] = [];
     for (const resource of this.#plan.names.keys()) {
-      if (this.get(resource) === 'readable') this.#write(resource, EARLIER, 0);
-    }
-    const refused = [...this.#plan.names.keys()].filter((resource) => {
       const known = this.get(resource);
-      return known !== undefined && known !== 'readable';
-    });
-    for (const resource of refused) this.#set(resource, 'nothing', 0);
+      if (known === 'readable') this.#set(resource, 'readable-before', 0);
+      else if (known !== undefined) {
+        refused.push(resource);
+        this.#set(resource, undefined, 0);
+      }
+    }
     this.#revision++;
     this.#answers++;
     return refused;
@@ -147,15 +111,12 @@ export class CapabilityMemory {
     return this.#plan.names.get(resource) ?? -1;
   }
 
-  #set(resource: string, known: Known, untilMs: number, isGuess = false): void {
-    this.#write(resource, isGuess ? GUESS : KNOWN.indexOf(known), untilMs);
-  }
-
-  #write(resource: string, known: number, untilMs: number): void {
+  #set(resource: string, known: Known | undefined, untilMs: number): void {
     const index = this.#indexOf(resource);
     if (index < 0) return;
     this.#known[index] = known;
     this.#untilMs[index] = untilMs;
+    this.#doubts.delete(resource);
   }
 }
 
@@ -179,7 +140,11 @@ export function listCapabilities(plan: PollPlan, memory: CapabilityMemory): Reso
 /** Returns the same object for all routers of a plan. */
 function toCapability(
   { capabilities }: PollPlan,
-  { name, known, isOptional }: { readonly name: string; readonly known: Known; readonly isOptional: boolean },
+  {
+    name,
+    known,
+    isOptional,
+  }: { readonly name: string; readonly known: Refusal | 'readable'; readonly isOptional: boolean },
 ): ResourceCapability {
   const key = `${known} ${isOptional} ${name}`;
   const shared = capabilities.get(key);
@@ -194,35 +159,36 @@ function toCapability(
 const READINGS_PER_LIFE = 3;
 
 /**
- * Kept of each target: when it was read, when its values expire, when the last part of that time begins, its failures in a
- * row, and its phase: the rest of the wall time of its readings, divided by its interval; NaN if unknown.
- */
-const COLUMNS = 5;
-const [LAST, EXPIRES, RENEW_FROM, FAILURES, PHASE] = [0, 1, 2, 3, 4] as const;
-
-/**
  * Records when the targets of a router were read and decides which are due; a target is told by its index. All times are
- * milliseconds on the monotonic clock. They are packed, because a fleet of ten thousand routers has 400,000 targets.
+ * milliseconds on the monotonic clock. In columns of numbers, because a fleet of ten thousand routers has 400,000 targets.
  */
 export class TargetTimers {
   readonly #plan: PollPlan;
-  readonly #values: Float64Array;
+  /** Start of the poll in which it was last asked for; `-Infinity` before the first. */
+  readonly #lastMs: number[];
+  /** When its values expire; `Infinity` without values. */
+  readonly #expiresMs: number[];
+  /** When the last part of the time begins for which its values are served; `Infinity` without values. */
+  readonly #renewFromMs: number[];
+  /** Failures in a row. */
+  readonly #failures: number[];
+  /** The rest of the wall time of its readings, divided by its interval; NaN if unknown. */
+  readonly #phaseMs: number[];
 
   /** Polls come at multiples of the ticks of `plan`, more or less late. */
   constructor(plan: PollPlan) {
-    const count = plan.targets.length;
+    const { targets } = plan;
     this.#plan = plan;
-    this.#values = createNumbers(Float64Array, COLUMNS * count);
-    for (let target = 0; target < count; target++) {
-      this.reset(target);
-      this.recordValues(target);
-      this.#write(target, PHASE, Number.NaN);
-    }
+    this.#lastMs = targets.map(() => -Infinity);
+    this.#expiresMs = targets.map(() => Infinity);
+    this.#renewFromMs = targets.map(() => Infinity);
+    this.#failures = targets.map(() => 0);
+    this.#phaseMs = targets.map(() => Number.NaN);
   }
 
   /** Start of the poll in which it was last asked for; `-Infinity` before the first. */
   lastMs(target: number): number {
-    return this.#read(target, LAST);
+    return this.#lastMs[target] ?? -Infinity;
   }
 
   /**
@@ -233,7 +199,7 @@ export class TargetTimers {
     const { tickMs } = this.#plan;
     const waitMs = toWholeTicks(this.#intervalMs(target) * Math.max(1, multiplier), tickMs);
     if (waitMs === Infinity) return false;
-    const failures = this.#read(target, FAILURES);
+    const failures = this.#countFailures(target);
     const failuresMs = tickMs * Math.max(1, multiplier) * 2 ** (failures - 1);
     const ticksMs = failures > 0 ? Math.min(waitMs, failuresMs) : waitMs;
     // A late poll is followed by an early one; a resource that is due at every tick must not miss that.
@@ -246,18 +212,19 @@ export class TargetTimers {
    */
   isRenewalDue(target: number, nowMs: number): boolean {
     // Polls come somewhat early or late.
-    return this.#read(target, FAILURES) === 0 && nowMs >= this.#read(target, RENEW_FROM) - this.#plan.tickMs / 2;
+    const fromMs = this.#renewFromMs[target] ?? Infinity;
+    return this.#countFailures(target) === 0 && nowMs >= fromMs - this.#plan.tickMs / 2;
   }
 
   /** Returns true if it has values, and they expire between two times. */
   expiresBetween(target: number, fromMs: number, toMs: number): boolean {
-    const expiresAtMs = this.#read(target, EXPIRES);
+    const expiresAtMs = this.#expiresAtMs(target);
     return expiresAtMs >= fromMs && expiresAtMs < toMs;
   }
 
   /** Returns true if it has had values, and they are too old to be served. */
   hasExpired(target: number, nowMs: number): boolean {
-    return nowMs >= this.#read(target, EXPIRES);
+    return nowMs >= this.#expiresAtMs(target);
   }
 
   /** Returns the time for which values may be served that are read now, at least `leastMs`. */
@@ -267,19 +234,19 @@ export class TargetTimers {
 
   /** Restores the phase at which an earlier process read it. Its first reading is at once all the same. */
   restorePhase(target: number, phaseMs: number): void {
-    this.#write(target, PHASE, phaseMs);
+    this.#phaseMs[target] = phaseMs;
   }
 
   /** Returns its phase; `undefined` if it is not known, or if it is read at every tick. Milliseconds. */
   phaseMs(target: number): number | undefined {
-    const phaseMs = this.#read(target, PHASE);
+    const phaseMs = this.#phaseMs[target] ?? Number.NaN;
     return Number.isNaN(phaseMs) ? undefined : phaseMs;
   }
 
   /** Records that it failed on its own in the poll that started at `startedMs`. */
   recordFailure(target: number, startedMs: number): void {
-    this.#write(target, LAST, startedMs);
-    this.#write(target, FAILURES, this.#read(target, FAILURES) + 1);
+    this.#lastMs[target] = startedMs;
+    this.#failures[target] = this.#countFailures(target) + 1;
   }
 
   /**
@@ -289,8 +256,8 @@ export class TargetTimers {
    */
   recordRead(target: number, startedMs: number, offsetMs: number): boolean {
     const isFirst = this.lastMs(target) === -Infinity;
-    this.#write(target, LAST, startedMs);
-    this.#write(target, FAILURES, 0);
+    this.#lastMs[target] = startedMs;
+    this.#failures[target] = 0;
     const intervalMs = this.#intervalMs(target);
     const { tickMs } = this.#plan;
     if (intervalMs <= tickMs || intervalMs === Infinity) return false;
@@ -298,36 +265,36 @@ export class TargetTimers {
     const known = this.phaseMs(target);
     if (known !== undefined) {
       const shiftMs = modulo(phaseMs - known, intervalMs);
-      if (isFirst) this.#write(target, LAST, startedMs - shiftMs);
+      if (isFirst) this.#lastMs[target] = startedMs - shiftMs;
       // Polls come early or late by less than a tick.
       if (isFirst || Math.min(shiftMs, intervalMs - shiftMs) <= tickMs) return false;
     }
-    this.#write(target, PHASE, phaseMs);
+    this.#phaseMs[target] = phaseMs;
     return true;
   }
 
   /** Records when its values were read, and for how long they may be served; nothing for a resource without values. */
   recordValues(target: number, readAtMs = Infinity, lifeMs = 0): void {
-    this.#write(target, EXPIRES, readAtMs + lifeMs);
-    this.#write(target, RENEW_FROM, readAtMs + (lifeMs * (READINGS_PER_LIFE - 1)) / READINGS_PER_LIFE);
+    this.#expiresMs[target] = readAtMs + lifeMs;
+    this.#renewFromMs[target] = readAtMs + (lifeMs * (READINGS_PER_LIFE - 1)) / READINGS_PER_LIFE;
   }
 
   /** Makes it due at once. */
   reset(target: number): void {
-    this.#write(target, LAST, -Infinity);
-    this.#write(target, FAILURES, 0);
+    this.#lastMs[target] = -Infinity;
+    this.#failures[target] = 0;
   }
 
   #intervalMs(target: number): number {
     return this.#plan.targets[target]?.intervalMs ?? Infinity;
   }
 
-  #read(target: number, column: number): number {
-    return this.#values[COLUMNS * target + column] ?? Number.NaN;
+  #countFailures(target: number): number {
+    return this.#failures[target] ?? 0;
   }
 
-  #write(target: number, column: number, value: number): void {
-    this.#values[COLUMNS * target + column] = value;
+  #expiresAtMs(target: number): number {
+    return this.#expiresMs[target] ?? Infinity;
   }
 }
 

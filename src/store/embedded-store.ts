@@ -44,9 +44,6 @@ const REBUILD_INTERVAL_MS = 5000;
 /** A router that has used its share goes on when this many times its waiting records are free. */
 const RESUME_FACTOR = 2;
 
-/** Once one of so many parts of the spool is used, records are packed to take little space rather than little time. */
-const ROOMY_FACTOR = 16;
-
 const isAnyLog: LogChoice = () => true;
 
 interface Opened {
@@ -214,7 +211,7 @@ export class EmbeddedStore implements Store, MovableStore, Disposable {
   commit(...commits: (LogCommit | FactsCommit)[]): void {
     const logs = commits.filter((commit) => 'position' in commit);
     const learnt = commits.filter((commit) => 'facts' in commit);
-    const packed = packCommits(logs, this.#isRoomy);
+    const packed = packCommits(logs);
     const added = packed.reduce((sum, { body }) => sum + (body?.length ?? 0), 0);
     this.#attempt(({ file, spool, recent }) => {
       const lost = logs.find(({ router, component }) => this.#forgotten.has(router, component));
@@ -239,20 +236,13 @@ export class EmbeddedStore implements Store, MovableStore, Disposable {
           ...packed.map(({ router, component, position, lines, body }) => {
             writePosition(file, router, component, position);
             if (!body) return () => {};
-            const { length: records, giveAway } = lines;
-            return spool.append({ router, component, committedMs, records }, body, giveAway?.bind(lines));
+            return spool.append({ router, component, committedMs, records: lines.length }, body, lines.bytes);
           }),
         ];
       });
       for (const settle of settles) settle();
       compact(file);
     });
-  }
-
-  /** True if time counts for more than space: the spool is open and nearly empty. */
-  get #isRoomy(): boolean {
-    const spool = this.#opened?.spool;
-    return !!spool && (spool.totals.bytes + spool.kept.bytes) * ROOMY_FACTOR < this.#options.spoolBytesMax;
   }
 
   /**

@@ -1,4 +1,4 @@
-import { packBytes, packLines, packQuickly } from '../base/index.ts';
+import { packBytes, packLines } from '../base/index.ts';
 import type { FactsCommit, LogCommit } from './contracts.ts';
 import type { RecentRecords } from './recent-lines.ts';
 
@@ -7,10 +7,9 @@ export type PackedCommit = LogCommit & { readonly body: Uint8Array | undefined }
 
 const LINE_END = Buffer.from('\n');
 
-/** Packs the records of commits. `isRoomy`: a few may take more space if that takes less time. */
-export function packCommits(commits: readonly LogCommit[], isRoomy: boolean): readonly PackedCommit[] {
-  const pack = isRoomy ? packQuickly : packLines;
-  return commits.map((one) => ({ ...one, body: one.lines.length > 0 ? pack(one.lines) : undefined }));
+/** Packs the records of commits. */
+export function packCommits(commits: readonly LogCommit[]): readonly PackedCommit[] {
+  return commits.map((one) => ({ ...one, body: one.lines.length > 0 ? packLines(one.lines) : undefined }));
 }
 
 /** Joins the records that a commit has of each router, whichever logs they are of. */
@@ -27,10 +26,8 @@ export function joinByRouter(packed: readonly PackedCommit[]): Map<string, Recen
   return joined;
 }
 
-/** Copies the records of commits for `EmbeddedStore.addRecent`. */
+/** Packs the records of commits for `EmbeddedStore.addRecent`. */
 export function packRecent(commits: readonly (LogCommit | FactsCommit)[]): ReadonlyMap<string, RecentRecords> {
   const logs = commits.filter((commit) => 'position' in commit);
-  const joined = joinByRouter(packCommits(logs, true));
-  // The memory of the lines goes to whoever commits them.
-  return new Map([...joined].map(([router, records]) => [router, { ...records, bytes: Buffer.from(records.bytes) }]));
+  return joinByRouter(packCommits(logs));
 }

@@ -1,6 +1,6 @@
-import type { GivenBytes } from '../model/index.ts';
+import type { LineTable } from '../base/index.ts';
 import type { Row, SqliteFile } from './sqlite-file.ts';
-import { type UnpackedBatch, UnpackedBatches } from './unpacked-batches.ts';
+import { UnpackedBatches } from './unpacked-batches.ts';
 
 /** Metadata of a batch. */
 export interface BatchEntry {
@@ -91,8 +91,8 @@ export class SpoolBatches {
     }
   }
 
-  /** Returns the records of a batch until they are released; `undefined` if its body is damaged. */
-  use({ id, records }: BatchEntry): UnpackedBatch | undefined {
+  /** Returns the records of a batch; `undefined` if its body is damaged. */
+  use({ id, records }: BatchEntry): LineTable | undefined {
     return this.#unpacked.use(id, records, () => this.readBody(id));
   }
 
@@ -103,8 +103,8 @@ export class SpoolBatches {
   }
 
   /** Keeps the records of a batch that was just added, until the sinks have them or others need the room. */
-  keep(batch: number, records: number, bytes: GivenBytes): void {
-    this.#unpacked.keep(batch, records, bytes);
+  keep(batch: number, records: number, lines: Buffer): void {
+    this.#unpacked.keep(batch, records, lines);
   }
 
   /** Drops a batch from the cache. */

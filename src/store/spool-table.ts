@@ -1,10 +1,9 @@
-import type { GivenBytes, Slice, SliceBounds } from '../model/index.ts';
+import type { Slice, SliceBounds } from '../model/index.ts';
 import { collectSlice } from './collect-slice.ts';
 import type { LogChoice, SinkStart, SpoolCursor, StoredBatch } from './contracts.ts';
 import { SinkCursors } from './sink-cursors.ts';
 import { type BatchEntry, type LogCount, SpoolBatches, type SpoolTotals } from './spool-batches.ts';
 import type { SqliteFile } from './sqlite-file.ts';
-import type { UnpackedBatch } from './unpacked-batches.ts';
 
 /** A batch whose body does not contain what was put into it. */
 export class DamagedBatch {
@@ -60,14 +59,14 @@ export class SpoolTable {
   }
 
   /**
-   * Adds a batch. Call inside a transaction; call the returned function after commit to update the totals. `giveAway`: the
+   * Adds a batch. Call inside a transaction; call the returned function after commit to update the totals. `lines`: the
    * records as bytes, for the sinks.
    */
-  append(entry: Omit<BatchEntry, 'id' | 'bytes'>, body: Uint8Array, giveAway?: () => GivenBytes): () => void {
+  append(entry: Omit<BatchEntry, 'id' | 'bytes'>, body: Uint8Array, lines?: Buffer): () => void {
     const { router, component, records } = entry;
     const batch = this.#batches.append(entry, body);
     return () => {
-      if (giveAway && this.#backlogs.size > 0) this.#batches.keep(batch, records, giveAway());
+      if (lines && this.#backlogs.size > 0) this.#batches.keep(batch, records, lines);
       this.#waiting.add(router, { records, bytes: body.length });
       for (const backlog of this.#backlogs.values()) backlog.add({ router, component, records });
     };
@@ -178,7 +177,6 @@ export class SpoolTable {
   /** Returns the next records for a sink, `undefined` if it has everything, or the damaged batch in front of them. */
   readSlice(sink: string, bounds: SliceBounds): Slice<SpoolCursor> | DamagedBatch | undefined {
     const place = { cursor: this.cursorOf(sink), pass: this.#cursors.passOf(sink) };
-    const used: UnpackedBatch[] = [];
     let damaged: BatchEntry | undefined;
     const slice = collectSlice(
       {
@@ -187,20 +185,16 @@ export class SpoolTable {
         skippedMax: PASSED_MAX,
         numberOf: ({ id }) => id,
         linesOf: (entry) => {
-          const unpacked = this.#batches.use(entry);
-          if (unpacked) used.push(unpacked);
-          else damaged = entry;
-          return unpacked;
+          const lines = this.#batches.use(entry);
+          if (!lines) damaged = entry;
+          return lines && { lines };
         },
       },
       place,
       { ...bounds, isWanted: withUnknown(bounds.isWanted) },
     );
     if (damaged && slice?.lines.length === 0) return new DamagedBatch(damaged);
-    const free = () => {
-      for (const one of used.splice(0)) one.release();
-    };
-    return slice && { ...slice, free };
+    return slice;
   }
 
   /** Number of records that a sink has yet to acknowledge. */

@@ -1,25 +1,25 @@
 import { Hono } from 'hono';
-import { type Clock, TurnShare } from '../base/index.ts';
+import { type Clock, StepQueue } from '../base/index.ts';
 import { type Access, mayAsk } from './access.ts';
 import { type AddressSet, toClientKey } from './address.ts';
-import type { ListedRouter, RouterSummary } from './api/routers.ts';
-import { answerJson, answerText } from './cached-answer.ts';
+import type { ListedRouter } from './api/routers.ts';
+import { answerJson } from './cached-answer.ts';
 import { findClient } from './client-address.ts';
 import { ConcurrencyLimit } from './concurrency-limit.ts';
 import type { WebContent } from './content.ts';
 import { WebError } from './errors.ts';
-import { listByName, renderList, withoutCredentials } from './fleet-list.ts';
+import { answerList, listByName, withoutCredentials } from './fleet-list.ts';
 import type { HostPolicy } from './host-policy.ts';
 import { createLifecycleHandlers } from './lifecycle-routes.ts';
 import { LETTERS_MAX, parseLetterQuery, SHARED_LETTERS_MAX } from './pages/letters-page.ts';
 import { createPageRoutes } from './pages/page-routes.ts';
-import { describeProcess } from './peers/peer-fleet.ts';
 import type { RateLimit } from './rate-limit.ts';
 import { createRecordHandlers, createStreamHandler, readShownRecords } from './record-routes.ts';
 import { createScrapeHandlers } from './scrape.ts';
 import { createDiscoveryHandler } from './service-discovery.ts';
-import { answerForOther, isOwnAlone, renderUnanswered } from './shards.ts';
+import { answerForOther, isOwnAlone, toUnanswered } from './shards.ts';
 import type { Handler, WebContext, WebDependencies, WebEnv } from './web-dependencies.ts';
+import { collectFleet, collectLogs, describeProcess } from './whole-fleet.ts';
 
 /** Access policy and response headers. A reload replaces them. */
 export interface AccessPolicy {
@@ -137,8 +137,9 @@ function createRoutes(dependencies: WebDependencies): Routes {
   const records = createRecordHandlers(dependencies);
   const follow = createStreamHandler(dependencies);
   const gate = new ConcurrencyLimit(PAGES_MAX);
-  const nextTurn = shareTurns(dependencies.clock);
-  const page = (handler: Handler) => ({ GET: boundPage(dependencies.clock, gate, nextTurn, handler) });
+  // So that a crowd of readers delays no health check.
+  const turns = new StepQueue(dependencies.clock, 0);
+  const page = (handler: Handler) => ({ GET: boundPage(dependencies.clock, gate, turns, handler) });
   const below = {
     ...Object.fromEntries(
       Object.entries(createPageRoutes(dependencies)).map(([path, handler]) => [path, page(handler)]),
@@ -178,26 +179,12 @@ function answerReadiness({ content }: WebDependencies, context: WebContext): Res
   return reason === undefined ? context.text('Ready.\n') : context.text(`${reason}\n`, 503);
 }
 
-/** Returns a function that waits until the event loop has room for a page, so that a crowd of readers delays no health check. */
-function shareTurns(clock: Clock): () => Promise<void> {
-  const waiting: (() => void)[] = [];
-  const begin = () => {
-    while (waiting.length > 0 && !turns.isSpent) turns.do(() => waiting.shift()?.());
-  };
-  const turns = new TurnShare(clock, begin);
-  return () =>
-    new Promise((resolve) => {
-      waiting.push(resolve);
-      begin();
-    });
-}
-
 function answerBusy(context: WebContext, reason: string): Response {
   return context.text(`${reason}; try again later.\n`, 503, { 'Retry-After': '1' });
 }
 
 /** Bounds the number of concurrent responses of a handler and the time each may take to be sent. */
-function boundPage(clock: Clock, gate: ConcurrencyLimit, nextTurn: () => Promise<void>, handler: Handler): Handler {
+function boundPage(clock: Clock, gate: ConcurrencyLimit, turns: StepQueue, handler: Handler): Handler {
   return async (context) => {
     const leave = gate.enter(context.get('sharer'));
     if (!leave) return answerBusy(context, 'Too many requests at once');
@@ -209,7 +196,7 @@ function boundPage(clock: Clock, gate: ConcurrencyLimit, nextTurn: () => Promise
     };
     outgoing?.once('close', end);
     try {
-      await nextTurn();
+      await turns.next();
       return await handler(context);
     } finally {
       // A response that is already closed emits no further 'close'.
@@ -219,23 +206,21 @@ function boundPage(clock: Clock, gate: ConcurrencyLimit, nextTurn: () => Promise
 }
 
 /** Answers with the routers of all processes; with `own=1` only with those of this process. */
-async function answerRouters({ content, peers }: WebDependencies, context: WebContext): Promise<Response> {
-  const fleet = isOwnAlone(context) ? { ...content, faults: [] } : await peers.collect(content);
-  const toListed = (router: RouterSummary): ListedRouter => {
-    return { ...router, availability: fleet.describeAvailability(router.name) };
+async function answerRouters(dependencies: WebDependencies, context: WebContext): Promise<Response> {
+  const fleet = isOwnAlone(context) ? { ...dependencies.content, faults: [] } : await collectFleet(dependencies);
+  const routers = await listByName(fleet);
+  // Each when it is its turn: together they take longer than a step may.
+  const listed = function* (): Generator<ListedRouter> {
+    for (const router of routers) yield { ...router, availability: fleet.describeAvailability(router.name) };
   };
-  const routers = await renderList(await listByName(fleet), toListed);
-  const pieces = ['{"routers":', ...routers, `${renderUnanswered(fleet.faults)}}\n`];
-  return answerText(context, 'application/json', pieces);
+  return answerList(context, 'routers', listed(), toUnanswered(fleet.faults));
 }
 
 /** Answers with how far the logs of all routers are read; with `own=1` only of those of this process. */
-async function answerLogs({ content, peers }: WebDependencies, context: WebContext): Promise<Response> {
-  const { logs, faults } = isOwnAlone(context)
-    ? { logs: content.listLogs(), faults: [] }
-    : await peers.listLogs(content);
-  const rows = await renderList(logs, (row) => row);
-  return answerText(context, 'application/json', ['{"logs":', ...rows, `${renderUnanswered(faults)}}\n`]);
+async function answerLogs(dependencies: WebDependencies, context: WebContext): Promise<Response> {
+  if (isOwnAlone(context)) return answerList(context, 'logs', dependencies.content.listLogs());
+  const { values, faults } = await collectLogs(dependencies);
+  return answerList(context, 'logs', values, toUnanswered(faults));
 }
 
 /** Answers with the sinks and the spool of this process. */
@@ -247,7 +232,8 @@ function answerSinks({ content }: WebDependencies, context: WebContext): Promise
 async function answerLetters({ content }: WebDependencies, context: WebContext): Promise<Response> {
   const { sink, before } = parseLetterQuery((name) => context.req.query(name));
   const limit = context.req.query('limit') === String(SHARED_LETTERS_MAX) ? SHARED_LETTERS_MAX : LETTERS_MAX;
-  return answerJson(context, await content.listLetters({ sink, before, limit }));
+  const { letters, ...more } = await content.listLetters({ sink, before, limit });
+  return answerList(context, 'letters', letters, more);
 }
 
 /** Answers with one dead letter of this process. */

@@ -2,7 +2,7 @@ import type { Secret } from '../base/index.ts';
 import type { LifecycleWish } from '../model/index.ts';
 import type { ConfigurationSummary, TrialResult } from './api/configuration.ts';
 import type { FoundLetter, LetterPage, SinkSummary, SpoolSummary } from './api/delivery.ts';
-import type { LogLine, RecordPage, RouterLogSummary } from './api/logs.ts';
+import type { LogLine, LogRow, RecordPage } from './api/logs.ts';
 import type { FleetMinute, RunSummary } from './api/process.ts';
 import type { RouterDetail } from './api/router-detail.ts';
 import type { LifecycleSummary, RouterSummary } from './api/routers.ts';
@@ -27,12 +27,6 @@ export type StateResult =
   | { readonly ok: true; readonly lifecycle: LifecycleSummary }
   /** `unknown`: no such router. `configured`: the configuration names a state. `store`: it cannot be stored now. */
   | { readonly ok: false; readonly reason: 'unknown' | 'configured' | 'store' };
-
-/** One log of one router. */
-export interface LogRow extends RouterLogSummary {
-  /** Name of the router. */
-  readonly router: string;
-}
 
 /** Selects lines of a timeline. */
 export interface RecordQuery {

@@ -1,7 +1,9 @@
-import { isPlainObject, Steps } from '../base/index.ts';
+import { Steps } from '../base/index.ts';
 import type { RouterSummary } from './api/routers.ts';
+import { answerText } from './cached-answer.ts';
 import type { WebContent } from './content.ts';
 import { sortPage } from './pages/sort-page.ts';
+import type { WebContext } from './web-dependencies.ts';
 
 /** Characters of a piece of a list. */
 const PIECE_CHARS = 64 * 1024;
@@ -27,8 +29,8 @@ export async function renderList<Item>(
 ): Promise<readonly string[]> {
   const steps = new Steps();
   const pieces: string[] = [];
-  let piece = '[';
-  let separator = '\n';
+  let piece = '[\n';
+  let separator = '';
   for (const item of items) {
     piece += separator + JSON.stringify(toValue(item));
     separator = ',\n';
@@ -38,51 +40,22 @@ export async function renderList<Item>(
     }
     if (steps.isDue) await steps.next();
   }
-  return [...pieces, `${piece}${separator === '\n' ? '' : '\n'}]`];
+  return [...pieces, `${piece}${separator === '' ? '' : '\n'}]`];
 }
-
-/** Characters that are parsed at once of a list of another process: a line, or a list in another form. */
-const PARSED_CHARS_MAX = 256 * 1024;
-/** Items of such a list: 10,000 routers have some logs each. */
-const ITEMS_MAX = 200_000;
 
 /**
- * Reads the items of the list `name` of an answer; `undefined` without a list. What {@link renderList} wrote is parsed line by
- * line, with breaks; anything else at once, if it is short. Throws `SyntaxError`.
+ * Answers with a list under `key`, each row on a line of its own, as other processes of the fleet read it, and with other keys
+ * behind it.
  */
-export async function parseList<T>(
-  text: string,
-  name: string,
-  decode: (value: unknown) => T | undefined,
-): Promise<readonly T[] | undefined> {
-  const steps = new Steps();
-  const items: T[] = [];
-  const add = (value: unknown) => {
-    const item = decode(value);
-    if (item !== undefined) items.push(item);
-  };
-  const head = `{"${name}":[\n`;
-  if (!text.startsWith(head)) {
-    const answer: unknown = parseShort(text);
-    const list = isPlainObject(answer) ? answer[name] : undefined;
-    if (!Array.isArray(list)) return undefined;
-    for (const value of list) add(value);
-    return items;
-  }
-  for (let start = head.length; text[start] !== ']'; ) {
-    const end = text.indexOf('\n', start);
-    if (end === -1) throw new SyntaxError('The list has no end');
-    if (items.length >= ITEMS_MAX) throw new SyntaxError(`The list has more than ${ITEMS_MAX} items`);
-    add(parseShort(text.slice(start, text[end - 1] === ',' ? end - 1 : end)));
-    start = end + 1;
-    if (steps.isDue) await steps.next();
-  }
-  return items;
-}
-
-function parseShort(text: string): unknown {
-  if (text.length > PARSED_CHARS_MAX) throw new SyntaxError('A line of the list is too long');
-  return JSON.parse(text);
+export async function answerList<Row>(
+  context: WebContext,
+  key: string,
+  rows: Iterable<Row>,
+  more: object = {},
+): Promise<Response> {
+  const list = await renderList(rows, (row) => row);
+  const end = JSON.stringify(more).slice(1);
+  return answerText(context, 'application/json', [`{"${key}":`, ...list, `${end === '}' ? '' : ','}${end}\n`]);
 }
 
 /** Removes credentials from the router's URL. The configuration already rejects them; this is the safety net. */

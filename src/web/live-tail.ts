@@ -1,7 +1,6 @@
 import type { Clock, Timer } from '../base/index.ts';
 import type { LogLine } from './api/logs.ts';
 import { ConcurrencyLimit } from './concurrency-limit.ts';
-import type { PeerListener } from './peers/follow-peers.ts';
 import type { WebContext } from './web-dependencies.ts';
 
 /** Readers at a time. */
@@ -32,13 +31,12 @@ interface Reader {
   end(): void;
 }
 
-/** Source of the lines of a stream: calls the listener until the returned function is called. */
-export type FollowLines = (listener: PeerListener) => () => void;
+/** Source of the lines of a stream: calls the listener, with how many others were left out, until the returned function is called. */
+export type FollowLines = (listener: (lines: readonly LogLine[], skipped: number) => void) => () => void;
 
 /**
- * Streams of new lines as server-sent events: `line` has the rendered line, `skipped` the number of lines that were left out,
- * `away` names the processes of the fleet whose lines are missing (none: they are all there again), `cut` ends the stream of
- * a reader that is too slow.
+ * Streams of new lines as server-sent events: `line` has the rendered line, `skipped` the number of lines that were left out, and
+ * `cut` ends the stream of a reader that is too slow.
  */
 export class LiveTail {
   readonly #clock: Clock;
@@ -97,23 +95,20 @@ export class LiveTail {
     if (this.#readers.size === 1) this.#beat();
     const send = (event: string, data: string | number) =>
       reader.send(`event: ${event}\ndata: ${String(data).replaceAll(/[\r\n]+/g, ' ')}\n\n`);
-    unfollow = follow({
-      lines(lines, skipped) {
-        reader.judge();
-        if (!isOpen) return;
-        const last: string[] = [];
-        let length = 0;
-        for (const line of lines.toReversed()) {
-          const text = render(line);
-          length += text.length;
-          if (last.length > 0 && length > BURST_LENGTH_MAX) break;
-          last.unshift(text);
-        }
-        const left = skipped + lines.length - last.length;
-        if (left > 0) send('skipped', left);
-        for (const text of last) send('line', text);
-      },
-      away: (names) => send('away', names.join(', ')),
+    unfollow = follow((lines, skipped) => {
+      reader.judge();
+      if (!isOpen) return;
+      const last: string[] = [];
+      let length = 0;
+      for (const line of lines.toReversed()) {
+        const text = render(line);
+        length += text.length;
+        if (last.length > 0 && length > BURST_LENGTH_MAX) break;
+        last.unshift(text);
+      }
+      const left = skipped + lines.length - last.length;
+      if (left > 0) send('skipped', left);
+      for (const text of last) send('line', text);
     });
     context.env.outgoing?.once('close', close);
     return context.body(stream, 200, HEADERS);

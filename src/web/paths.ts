@@ -1,3 +1,4 @@
+import { describeUrl, parsePlainUrl } from '../settings/index.ts';
 import { WebError } from './errors.ts';
 
 /** Where clients find the server. */
@@ -23,10 +24,10 @@ export function parseServerPaths(flags: {
 }
 
 function parseExternalUrl(text: string): URL {
-  const url = URL.parse(text);
-  const isPlain = url && url.username === '' && url.password === '' && url.search === '' && url.hash === '';
-  if (isPlain && (url.protocol === 'http:' || url.protocol === 'https:') && url.hostname !== '') return url;
-  throw new WebError('settings', 'The external URL of the web server is not an http or https URL of a path', {
+  const url = parsePlainUrl(text);
+  if (url !== undefined) return new URL(url);
+  const what = 'The external URL of the web server is not an http or https URL of a path';
+  throw new WebError('settings', `${what}: it is ${describeUrl(text)}`, {
     disposition: 'operator',
     hint: 'Write --web.external-url as in https://monitoring.example.com/router-exporter',
   });

@@ -1,32 +1,43 @@
-import { answerJson } from './cached-answer.ts';
+import type { RecordPage } from './api/logs.ts';
 import type { WebContent } from './content.ts';
+import type { PeerFault } from './fan-out.ts';
+import { answerList } from './fleet-list.ts';
 import { type FollowLines, LiveTail } from './live-tail.ts';
 import { renderLine } from './pages/logs-timeline.ts';
 import { toBase } from './paths.ts';
 import { parseRecordQuery } from './record-query.ts';
-import { answerForOther, isOwnAlone } from './shards.ts';
-import type { Handler, WebDependencies } from './web-dependencies.ts';
+import { answerForOther, isOwnAlone, toUnanswered } from './shards.ts';
+import type { Handler, WebContext, WebDependencies } from './web-dependencies.ts';
+import { collectRecords } from './whole-fleet.ts';
 
 /** Records shown with a router, and how much of each. */
 const SHOWN_RECORDS = 20;
 const SHOWN_CHARS = 240;
 
 /** Creates the handlers of the last lines of the fleet, with `own=1` of this process alone, and of one router. */
-export function createRecordHandlers({ content, peers }: WebDependencies): {
+export function createRecordHandlers(dependencies: WebDependencies): {
   readonly all: Handler;
   readonly router: Handler;
 } {
+  const { content } = dependencies;
+  const answer = (context: WebContext, { records, ...more }: RecordPage, faults: readonly PeerFault[] = []) =>
+    answerList(context, 'records', records, { ...more, ...toUnanswered(faults) });
   return {
     all: async (context) => {
       const query = parseRecordQuery(context);
-      if (isOwnAlone(context)) return answerJson(context, await content.readRecords(query));
-      const { page, faults } = await peers.readRecords(content, query);
-      return answerJson(context, { ...page, ...(faults.length > 0 && { unanswered: faults }) });
+      if (query.router !== undefined) {
+        return context.redirect(
+          `routers/${encodeURIComponent(query.router)}/records${new URL(context.req.url).search}`,
+        );
+      }
+      if (isOwnAlone(context)) return answer(context, await content.readRecords(query));
+      const { page, faults } = await collectRecords(dependencies, query);
+      return answer(context, page, faults);
     },
     router: async (context) => {
       const router = context.req.param('name') ?? '';
       if (content.hasRouter(router)) {
-        return answerJson(context, await content.readRecords({ ...parseRecordQuery(context), router }));
+        return answer(context, await content.readRecords({ ...parseRecordQuery(context), router }));
       }
       const path = `/api/v1/routers/${router}/records`;
       const elsewhere = answerForOther(content, context, router, path);
@@ -35,25 +46,16 @@ export function createRecordHandlers({ content, peers }: WebDependencies): {
   };
 }
 
-/**
- * Creates the handler of the streams of new lines: pieces of a page for pages, JSON for others. Of all processes, with `own=1`
- * of this one alone, or of one router.
- */
+/** Creates the handler of the streams of new lines of this process, or of one router: pieces of a page for pages, JSON for others. */
 export function createStreamHandler(dependencies: WebDependencies): Handler {
-  const { content, peers, clock } = dependencies;
+  const { content, clock } = dependencies;
   const tail = new LiveTail(clock);
   const base = toBase(dependencies, '');
   return (context) => {
     const router = context.req.param('name');
     if (router !== undefined && !content.hasRouter(router)) return context.text('No such router.\n', 404);
     const query = { ...parseRecordQuery(context), ...(router !== undefined && { router }) };
-    const follow: FollowLines = (listener) => {
-      const ends = [content.followRecords(query, listener.lines)];
-      if (!isOwnAlone(context)) ends.push(peers.followRecords(content, query, listener));
-      return () => {
-        for (const end of ends) end();
-      };
-    };
+    const follow: FollowLines = (listener) => content.followRecords(query, listener);
     if (context.req.path.endsWith('/api/v1/records/stream')) return tail.answer(context, follow, JSON.stringify);
     return tail.answer(context, follow, (line) => {
       const piece = renderLine(line, undefined, { router, base });

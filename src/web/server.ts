@@ -10,11 +10,11 @@ import { BasicAuth } from './basic-auth.ts';
 import { type ConnectionBounds, ConnectionTable, type Excess, toBounds } from './connections.ts';
 import type { WebContent } from './content.ts';
 import { WebError } from './errors.ts';
+import { FanOut } from './fan-out.ts';
 import { HostPolicy } from './host-policy.ts';
 import { type Answer, type Listener, openListener, type WebAddress } from './listener.ts';
 import { PasswordThread } from './password-thread.ts';
 import { parseServerPaths } from './paths.ts';
-import { PeerFleet } from './peers/peer-fleet.ts';
 import { RateLimit } from './rate-limit.ts';
 import { checkSecurity, NO_SECURITY, type WebSecurity } from './security.ts';
 
@@ -73,7 +73,7 @@ export async function openWebServer(options: WebServerOptions): Promise<WebServe
   checkSecurity(security);
   const { externalUrl, routePrefix } = parseServerPaths(options);
   const passwords = new PasswordThread();
-  const peers = new PeerFleet(clock);
+  const fanOut = new FanOut(clock);
   const createAuth = ({ users }: WebSecurity) => (users.size === 0 ? undefined : new BasicAuth(users, passwords));
   const hosts = [externalUrl?.hostname, ...options.addresses.map(({ host }) => host)];
   const ownHosts = hosts.filter((host) => host !== undefined);
@@ -116,7 +116,7 @@ export async function openWebServer(options: WebServerOptions): Promise<WebServe
   };
   const listeners: Listener[] = [];
   const close = async () => {
-    await Promise.all([...listeners.map((listener) => listener.close()), passwords.close(), peers.close()]);
+    await Promise.all([...listeners.map((listener) => listener.close()), passwords.close(), fanOut.close()]);
   };
   try {
     for (const address of options.addresses) {
@@ -129,7 +129,7 @@ export async function openWebServer(options: WebServerOptions): Promise<WebServe
   return {
     urls: listeners.map(({ url }) => url + routePrefix),
     serve(content) {
-      const dependencies = content && { content, peers, clock, routePrefix, externalUrl, isLifecycleEnabled };
+      const dependencies = content && { content, fanOut, clock, routePrefix, externalUrl, isLifecycleEnabled };
       answer = dependencies ? toListener(createWebApp(dependencies, accessPolicy)) : answerWithout;
     },
     prepare(wanted) {

@@ -2,14 +2,14 @@ import type { HttpBindings } from '@hono/node-server';
 import type { Context } from 'hono';
 import type { Clock } from '../base/index.ts';
 import type { WebContent } from './content.ts';
-import type { PeerFleet } from './peers/peer-fleet.ts';
+import type { FanOut } from './fan-out.ts';
 
 /** The dependencies of the request handlers. */
 export interface WebDependencies {
   /** The content to show. */
   readonly content: WebContent;
   /** The other processes of the fleet. */
-  readonly peers: PeerFleet;
+  readonly fanOut: FanOut;
   /** Source of the current time and of timers. */
   readonly clock: Clock;
   /** Path prefix of all routes: empty, or `/prefix` without a trailing slash. */

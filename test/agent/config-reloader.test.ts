@@ -200,6 +200,19 @@ test('ConfigReloader that is closed waits for the reload under way and begins no
   expect(happened).toEqual(['load', 'prepare', 'commit true', 'closed']);
 });
 
+test('ConfigReloader that is closed gives up a configuration that is still being read, without a line in the log', async () => {
+  const loading = Promise.withResolvers<LoadedConfig>();
+  const { reloader, state, happened, ownLog } = createBench({ load: () => loading.promise });
+  const asked = [reloader.reload(), reloader.tryOut()];
+  await setImmediate();
+  await reloader.close();
+  const stopping = { ok: false, faults: ['The agent is stopping'] };
+  expect(await Promise.all(asked)).toEqual([stopping, stopping]);
+  loading.resolve(state.loaded);
+  await setImmediate();
+  expect([happened, ownLog]).toEqual([[], []]);
+});
+
 test('ConfigReloader reloads when a watched file changes, those of a configuration with faults included', async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'reloader-'));
   const files = (name: string): WatchedFiles => ({

@@ -9,7 +9,7 @@ import { FleetExposition } from '../../src/exposition/index.ts';
 import { openArchivePool } from '../../src/logs/index.ts';
 import { ConnectionLimit } from '../../src/router/index.ts';
 import type { CurrentRun, RunOutcome } from '../../src/schedule/index.ts';
-import { ModelMemory, type ModuleDefinition } from '../../src/status/index.ts';
+import type { ModuleDefinition } from '../../src/status/index.ts';
 import type { StoreError } from '../../src/store/index.ts';
 import { answerJson, openRouter, type RouterBench } from '../router/http-router.ts';
 import { createCollectingLogger, type OwnLine } from '../support/collecting-logger.ts';
@@ -152,7 +152,6 @@ export function createSurroundings(clock: SteppedClock) {
     },
     archives: openArchivePool({ workers: 1 }),
     connections: new ConnectionLimit(100),
-    models: new ModelMemory(),
     exposition: new FleetExposition(),
     feed: { prepare: () => () => {} },
     clock,

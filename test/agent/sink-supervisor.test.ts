@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import { SelfMetrics } from '../../src/agent/metrics/self-metrics.ts';
-import { RefusalLog } from '../../src/agent/sinks/refusal-log.ts';
 import { SinkSupervisor } from '../../src/agent/sinks/sink-supervisor.ts';
 import { createSteppedClock, type Logger } from '../../src/base/index.ts';
 import { ConnectionEnd } from '../../src/delivery/connection-end.ts';
@@ -50,7 +49,6 @@ async function openBench(
     clock,
     random: () => 1,
     logger,
-    refusals: new RefusalLog({ clock, logger }),
     metrics,
     create: ({ name, batch, ...settings }) => {
       happened.push(`create ${name}`);
@@ -426,32 +424,6 @@ test('SinkSupervisor shows which sinks accept any certificate: not those with a 
   );
   const shown = (await bench.metrics()).matchAll(/^router_exporter_sink_tls_unverified\{sink="(\w+)"\} (\d)$/gm);
   expect([...shown].map(([, name, value]) => `${name} ${value}`)).toEqual(['checked 0', 'pinned 0', 'any 1']);
-});
-
-test('SinkSupervisor.drain() writes the refusals to the log that wait for the end of their minute', async () => {
-  const refused = { refused: [{ index: 0, reason: 'bad', code: '400' }] };
-  await using bench = await openBench({ a: () => Promise.resolve(refused) });
-  await bench.apply(sink('a'));
-  for (const uid of ['1', '2', '3']) {
-    bench.commit([uid]);
-    await bench.runner.whenIdle();
-  }
-  const told = () => bench.ownLog.flatMap(({ fields: { records } }) => records ?? []);
-  expect(told()).toEqual([1]);
-  await bench.runner.drain(AbortSignal.abort());
-  expect(told()).toEqual([1, 2]);
-});
-
-test('SinkSupervisor.prepare() writes the refusals of a sink that is gone to the log, which would wait for the end of their minute', async () => {
-  const refused = { refused: [{ index: 0, reason: 'bad', code: '400' }] };
-  await using bench = await openBench({ a: () => Promise.resolve(refused) });
-  await bench.apply(sink('a'));
-  for (const uid of ['1', '2', '3']) {
-    bench.commit([uid]);
-    await bench.runner.whenIdle();
-  }
-  await bench.apply();
-  expect(bench.ownLog.flatMap(({ fields: { records } }) => records ?? [])).toEqual([1, 2]);
 });
 
 test('SinkSupervisor calls a sink up again that answers, although it refuses the record', async () => {

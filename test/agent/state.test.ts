@@ -1,7 +1,6 @@
 import { Writable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { SelfMetrics } from '../../src/agent/metrics/self-metrics.ts';
-import { RefusalLog } from '../../src/agent/sinks/refusal-log.ts';
 import { createRouterValues, StateOpening } from '../../src/agent/state.ts';
 import { createStations } from '../../src/agent/stations.ts';
 import { createSeededRandom, createSteppedClock, Lifecycle } from '../../src/base/index.ts';
@@ -85,7 +84,6 @@ test('createStations() ends the agent for a store that is broken, and warns of o
       clock,
       random: createSeededRandom(7),
       logger,
-      refusals: new RefusalLog({ clock, logger }),
       version: '0',
       stdout: new Writable(),
       fail: (cause) => void failures.push(cause),

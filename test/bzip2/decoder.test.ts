@@ -8,7 +8,6 @@ import { withPrograms } from '../support/tools.ts';
 const ALL_LEVELS = ['-1', '-2', '-3', '-4', '-5', '-6', '-7', '-8', '-9'];
 const LEVELS = sampled('levels of bzip2', ALL_LEVELS, ['-1', '-9']);
 const workspace = new Bzip2Workspace();
-const plain = new Bzip2Workspace('plain');
 
 const INPUTS: readonly (readonly [string, () => Buffer])[] = [
   ['nothing', () => Buffer.alloc(0)],
@@ -64,16 +63,6 @@ for (const program of ['lbzip2', 'pbzip2']) {
 }
 
 describe('Bzip2Decoder', () => {
-  test.for(INPUTS)(
-    'gives back %s with its loops in TypeScript, which those in WebAssembly are compared with',
-    ([, create]) => {
-      const archive = compress(create());
-      expect(decodeBzip2(archive, { chunkBytes: 70_000, workspace: plain })).toEqual(
-        decodeBzip2(archive, { workspace }),
-      );
-    },
-  );
-
   test('gives back the same from chunks of any size', () => {
     const input = Buffer.concat([createLog(3000), Buffer.alloc(700), createNoise(300)]);
     const archive = compress(input);

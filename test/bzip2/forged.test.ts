@@ -5,13 +5,9 @@ import { CRC_OF_A, renderTable, writeArchive } from './block-writer.ts';
 
 const CRC_OF_ABA = 0x6d0e801d;
 const workspace = new Bzip2Workspace();
-const plain = new Bzip2Workspace('plain');
 
-/** The loops in TypeScript must find the same. */
 function decode(archive: Buffer): ReturnType<typeof decodeBzip2> {
-  const decoded = decodeBzip2(archive, { workspace });
-  expect(decodeBzip2(archive, { workspace: plain })).toEqual(decoded);
-  return decoded;
+  return decodeBzip2(archive, { workspace });
 }
 
 describe('Bzip2Decoder, fed with what no writer makes,', () => {

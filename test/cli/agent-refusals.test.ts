@@ -28,5 +28,13 @@ test('fleet names the flags that log in when the agent asks for a login, and tho
 test('fleet sends no password to an address that means another one than it shows', async () => {
   const { code, stderr } = await runCommand(['fleet', '--url', 'http://127.000.000.010:9847']);
   expect(code).toBe(2);
-  expect(stderr).toContain('found a host that means the address 127.0.0.8; write it as four decimals');
+  expect(stderr).toContain('write 127.0.0.10, for the URL standard reads it as 127.0.0.8');
+});
+
+test('fleet does not repeat the credentials in an address, and names the flags that take them', async () => {
+  const { code, stdout, stderr } = await runCommand(['fleet', '--url', 'http://user:hunter2@localhost:9847']);
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect(stderr).not.toContain('hunter2');
+  expect(stderr).toContain('found credentials');
+  expect(stderr).toContain('--token-file, or --username and --password-file');
 });

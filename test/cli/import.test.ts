@@ -69,7 +69,7 @@ test.for<[string, string, string]>([
   [
     'an address that means another one',
     'name,address\na,192.168.001.010\n',
-    '2: url: Expected an http or https URL of scheme, host, port and path prefix alone, without credentials, query and fragment, such as https://192.0.2.10; found a host that means the address 192.168.1.8',
+    '2: url: Expected an http or https URL of scheme, host, port and path prefix alone, without credentials, query and fragment, such as https://192.0.2.10; found a host in another form of an IPv4 address; write 192.168.1.10, for the URL standard reads it as 192.168.1.8',
   ],
   ['a short address', 'name,address\na,10.20.30\n', '2: url: '],
   ['an address with a scheme', 'name,address\na,https://192.0.2.1\n', '2: url: '],

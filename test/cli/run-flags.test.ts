@@ -6,7 +6,9 @@ import { runCommand } from './run-command.ts';
 
 test.for([
   ['--web.external-url', 'foo', 'Write --web.external-url as in https://'],
-  ['--web.external-url', 'https://example.com/a b', 'Write --web.route-prefix as in /'],
+  ['--web.external-url', 'https://example.com/a b', 'it is a blank or backslash'],
+  ['--web.external-url', 'https://example.com/~a+b', 'Write --web.route-prefix as in /'],
+  ['--web.external-url', 'http://127.000.000.010/', 'write 127.0.0.10, for the URL standard reads it as 127.0.0.8'],
   ['--web.route-prefix', '/a b', 'Write --web.route-prefix as in /'],
   ['--web.listen-address', 'nowhere', '--web.listen-address: expected host:port'],
   // No name that ends in 1, which would poll the routers of process 1 a second time.

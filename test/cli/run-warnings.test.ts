@@ -1,4 +1,4 @@
-import { mkdtempDisposable, writeFile } from 'node:fs/promises';
+import { mkdtempDisposable, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -58,7 +58,7 @@ test('run and check warn of --web.enable-lifecycle for everybody', async () => {
     'With --web.enable-lifecycle, and without users and tokens, everybody who reaches :0 may reload and end the agent; name users or tokens, or listen on 127.0.0.1 alone';
   const check = async (...flags: string[]) => (await runCommand(['check', '--config.file', file, ...flags])).stdout;
   await write('listen: [":0"]');
-  expect(await check('--web.enable-lifecycle')).toContain(`${file}:1:1: ${warning}\n`);
+  expect(await check('--web.enable-lifecycle')).toContain(`${file}:1:1: Warning: ${warning}\n`);
   expect(await check()).not.toContain('lifecycle');
   const end = new AbortController();
   let written = '';
@@ -77,4 +77,33 @@ test('run and check warn of --web.enable-lifecycle for everybody', async () => {
     await write(closed);
     expect(await check('--web.enable-lifecycle')).not.toContain('lifecycle');
   }
+});
+
+test('check reads the files of sources as they are, before the first run of an agent, and warns of what is refused there', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'router-exporter-warnings-'));
+  const [file, list] = [join(folder.path, 'router-exporter.yaml'), join(folder.path, 'routers.json')];
+  await writeFile(
+    file,
+    `storage: { path: s }
+defaults: { auth: none, modules: [] }
+router_sources:
+  - { name: lan, type: file_sd, files: [routers.json], allowed_addresses: [10.0.0.0/8] }
+`,
+  );
+  const check = async (...flags: string[]) => (await runCommand(['check', '--config.file', file, ...flags])).stdout;
+  await writeFile(list, JSON.stringify([{ targets: ['10.0.0.1', '192.0.2.1'] }]));
+  expect(await check()).toBe(
+    `${file}: no faults (routers: 1, sinks: 0)
+${file}: source lan (routers: 1, refused: 1)
+Warning: source lan: target 2 of entry 1 of ${list}, "192.0.2.1": the URL is not allowed: its host is not in "allowed_addresses" of the source
+`,
+  );
+  expect(JSON.parse(await check('--json'))).toMatchObject({ warnings: [], sources: [{ routers: 1, refused: 1 }] });
+  await writeFile(list, '{');
+  expect(await check()).toContain(
+    `${file}:4:5: Warning: router_sources[0]: The list of the source "lan" cannot be read: The list cannot be used: ${list}:1:2: `,
+  );
+  await rm(list);
+  expect(await check()).toContain('cannot be read: No file matches');
+  expect(await readdir(folder.path)).toEqual(['router-exporter.yaml']);
 });

@@ -5,6 +5,7 @@ const DURATION = 'a duration with its unit from 100ms to 1w, such as 30s or 1h30
 const URL_EXPECTED =
   'an http or https URL of scheme, host, port and path prefix alone, without credentials, query and fragment, such as https://192.0.2.10';
 const NO_SCHEME = 'text that begins with neither "https://" nor "http://"';
+const DECIMALS = 'it as four decimals without leading zeros';
 const NO_ADDRESS = 'a host that ends in a number and is no IPv4 address of four decimals';
 const ZONE = 'an IPv6 address with a zone ("%"), which is not supported; write it without the zone';
 const NAME = 'a name of letters, digits, ".", "_" and "-", at most 128 (a number needs quotes)';
@@ -212,17 +213,17 @@ describe('loadConfig() on values', () => {
   });
 
   it.each([
-    ['127.000.000.010', '127.0.0.8'],
-    ['192.168.001.010', '192.168.1.8'],
-    ['10.20.30', '10.20.0.30'],
-    ['2130706433', '127.0.0.1'],
-    ['0x7f000001', '127.0.0.1'],
-    ['0X7F.1', '127.0.0.1'],
-    ['127.0.0.1.', '127.0.0.1'],
-    ['127.0.0.%31', '127.0.0.1'],
-    ['１２７。0。0。1', '127.0.0.1'],
-  ])('refuses the host %s, which looks like another one than %s', async (host, meant) => {
-    const found = `found a host that means the address ${meant}; write it as four decimals without leading zeros`;
+    ['127.000.000.010', '127.0.0.8', '127.0.0.10'],
+    ['192.168.001.010', '192.168.1.8', '192.168.1.10'],
+    ['10.20.30', '10.20.0.30', DECIMALS],
+    ['2130706433', '127.0.0.1', DECIMALS],
+    ['0x7f000001', '127.0.0.1', DECIMALS],
+    ['0X7F.1', '127.0.0.1', DECIMALS],
+    ['127.0.0.1.', '127.0.0.1', DECIMALS],
+    ['127.0.0.%31', '127.0.0.1', DECIMALS],
+    ['１２７。0。0。1', '127.0.0.1', DECIMALS],
+  ])('refuses the host %s, which would mean %s, and says first what to write: %s', async (host, meant, write) => {
+    const found = `found a host in another form of an IPv4 address; write ${write}, for the URL standard reads it as ${meant}`;
     for (const url of [`http://${host}`, `https://${host}:8443/prefix`]) {
       const { lines } = await load(withRouter('', JSON.stringify(url)));
       expect(lines).toEqual([`router-exporter.yaml:3:10: routers[0].url: Expected ${URL_EXPECTED}; ${found}`]);
@@ -238,6 +239,7 @@ describe('loadConfig() on values', () => {
   it.each<[string, string, string]>([
     ['routers[0].proxy.url', '    proxy: { url: "socks5://HOST" }', 'router'],
     ['routers[0].source_address', '    source_address: "HOST"', 'router'],
+    ['routers[0].tls.server_name', '    tls: { server_name: "HOST" }', 'router'],
     ['sinks[0].url', 'sinks: [{ name: s, type: http, url: "https://HOST/in?a=b" }]', 'main'],
     ['sinks[0].url', 'sinks: [{ name: s, type: loki, url: "https://HOST" }]', 'main'],
     ['sinks[0].url', 'sinks: [{ name: s, type: elasticsearch, url: "https://HOST" }]', 'main'],
@@ -264,7 +266,7 @@ describe('loadConfig() on values', () => {
       return await linesOf(where === 'main' ? `${withRouter()}${text}\n` : withRouter(text.trim()));
     };
     expect((await at('10.20.30')).find((one) => one.includes(`${key}: `))).toContain(
-      'found a host that means the address 10.20.0.30',
+      `found a host in another form of an IPv4 address; write ${DECIMALS}, for the URL standard reads it as 10.20.0.30`,
     );
     const isBare = /source_address|trusted_proxies|allowed_addresses/.test(key);
     const zone = (await at(isBare ? 'fe80::1%eth0' : '[fe80::1%25eth0]')).find((one) => one.includes(`${key}: `));

@@ -86,12 +86,12 @@ test('loadConfig() warns of folders of the agent in which every user of the mach
   };
   const ofBackups = [
     2,
-    `Every user of this machine may write ${backups} (mode 1777), which decides what the agent does; run: chmod o-w ${backups}`,
+    `Every user of this machine may write ${backups} (mode 1777), where the agent keeps its files; run: chmod o-w ${backups}`,
   ];
   expect(await warn()).toEqual([
     [
       1,
-      `Every user of this machine may write ${state} (mode 0757), which decides what the agent does; run: chmod o-w ${state}`,
+      `Every user of this machine may write ${state} (mode 0757), where the agent keeps its files; run: chmod o-w ${state}`,
     ],
     ofBackups,
   ]);

@@ -49,22 +49,25 @@ async function measureOnce(work: () => Promise<unknown>): Promise<number> {
   return Math.max(...steps);
 }
 
-test.for(HOSTILE)('a file of routers with 220 KB of %s takes no long step of the main thread', async ([, text]) => {
-  const longestMs = await measureLongestStep(async () => {
-    const { faults } = await load(MAIN, { files: { 'r.yaml': text } });
-    expect(faults.length).toBeGreaterThan(0);
-  });
-  expect(longestMs).toBeLessThan(STEP_MS_MAX);
-});
+test.for(HOSTILE)(
+  'beside a running agent, a file of routers with 220 KB of %s takes no long step of the main thread',
+  async ([, text]) => {
+    const longestMs = await measureLongestStep(async () => {
+      const { faults } = await load(MAIN, { files: { 'r.yaml': text }, options: { isBeside: true } });
+      expect(faults.length).toBeGreaterThan(0);
+    });
+    expect(longestMs).toBeLessThan(STEP_MS_MAX);
+  },
+);
 
-test('ten thousand routers are loaded in no long step of the main thread', async () => {
+test('beside a running agent, ten thousand routers are loaded in no long step of the main thread', async () => {
   const routers = Array.from(
     { length: 10_000 },
     (_, index) =>
       `- { name: r${index}, url: "https://10.0.${index >> 8}.${index % 256}", labels: { site: s${index % 9} } }\n`,
   );
   const longestMs = await measureLongestStep(async () => {
-    const { config } = await load(MAIN, { files: { 'r.yaml': routers.join('') } });
+    const { config } = await load(MAIN, { files: { 'r.yaml': routers.join('') }, options: { isBeside: true } });
     expect(config?.routers).toHaveLength(10_000);
   });
   expect(longestMs).toBeLessThan(STEP_MS_MAX);

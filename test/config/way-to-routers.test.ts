@@ -153,7 +153,7 @@ routers:
       router-exporter.yaml:7:44: routers[3].proxy.username: "username" needs "password" or "password_file" beside it
       router-exporter.yaml:8:49: routers[4].proxy.url: Expected the URL of a proxy: http, https or socks5, host and port, without credentials, such as http://proxy.example.com:3128; found text
       router-exporter.yaml:8:67: routers[4].proxy.password: "password" needs "username" beside it
-      router-exporter.yaml:9:49: routers[5].proxy.url: Expected the URL of a proxy: http, https or socks5, host and port, without credentials, such as http://proxy.example.com:3128; found a host that means the address 10.1.0.2; write it as four decimals without leading zeros
+      router-exporter.yaml:9:49: routers[5].proxy.url: Expected the URL of a proxy: http, https or socks5, host and port, without credentials, such as http://proxy.example.com:3128; found a host in another form of an IPv4 address; write it as four decimals without leading zeros, for the URL standard reads it as 10.1.0.2
       router-exporter.yaml:10:65: routers[6].proxy.ca_file: "ca_file" has no effect here, because "url" does not begin with https://
       router-exporter.yaml:11:59: routers[7].source_address: No connection can come from the IPv6 address 2001:db8::5 to the IPv4 address 192.0.2.1
       router-exporter.yaml:12:51: routers[8].source_address: No connection can come from the IPv4 address 192.0.2.5 to the IPv6 address 2001:db8::1

@@ -17,6 +17,16 @@ function repeat(alias: string, times: number): string {
 
 describe('loadConfig() on YAML', () => {
   it.each([
+    ['a: { b: ${NAME}, c: d }\ne: f\n', '1:9'],
+    ['a: {\n  b: c,\n  d: x-${NAME:-y},\n}\ne: f\n', '3:8'],
+    ['a: [b, ${NAME}/c]\n', '1:8'],
+  ])('says of %j, once, that the text needs quotes', async (text, position) => {
+    expect(await linesOf(text)).toEqual([
+      `${position}: Inside "{ }" and "[ ]", a text with "\${" needs quotes, as in "\${NAME}"`,
+    ]);
+  });
+
+  it.each([
     ['nothing', ''],
     ['comments alone', '# routers:\n'],
     ['an empty document', '---\n'],

@@ -123,7 +123,6 @@ test('DeliveryWorker gives whole batches as lines to a sink that takes them so, 
   expect(bench.events).toContainEqual({ type: 'batch-split', records: 8, reason: 'Bad field' });
   const delivered = bench.events.flatMap((event) => (event.type === 'records-delivered' ? event.records : []));
   expect(delivered.reduce((sum, records) => sum + records, 0)).toBe(17);
-  expect(bench.spool.freed).toBeGreaterThan(0);
 });
 
 test('DeliveryWorker gives the same lines again when the sink fails, and single records where some are chosen or left out', async () => {
@@ -356,6 +355,15 @@ test('DeliveryWorker sends as much as before again soon after an outage that bro
   isOut = false;
   await bench.drain();
   expect(bench.attempts.slice(12, 17).map(({ length }) => length)).toEqual([1, 2, 4, 1, 8]);
+});
+
+test('DeliveryWorker makes no record a dead letter while the sink ends the connection with every record, however long', async () => {
+  const bench = createBench(() =>
+    Promise.reject(new DeliveryError('unreachable', 'Reset', { disposition: 'retry', isCutOff: true })),
+  );
+  bench.spool.add(numbers(40));
+  for (let step = 0; step < 200; step++) await expect(bench.worker.step(never)).rejects.toThrow('Reset');
+  expect(bench.spool.cursors.get('archive') ?? 0).toBe(0);
 });
 
 test('DeliveryWorker says that the sink may have the records once three answers in a row could not be read', async () => {
@@ -622,25 +630,6 @@ test('DeliveryWorker calls a sink misconfigured that refuses every record and do
     Array.from({ length: 3 }, () => ({ type: 'records-rejected', records: 2, reason: 'no tenant' })),
   );
   expect(bench.spool.cursors.get('archive')).toBe(6);
-});
-
-test('DeliveryWorker lets the memory of records be used again once they are settled, unless an attempt was given up', async () => {
-  let isRefused = false;
-  const { spool, worker, drain } = createBench(() =>
-    isRefused
-      ? Promise.reject(new DeliveryError('unreachable', 'Gone', { disposition: 'retry' }))
-      : Promise.resolve(taken),
-  );
-  spool.add(['a', 'b']);
-  await drain();
-  expect(spool.freed).toBe(1);
-  isRefused = true;
-  spool.add(['c']);
-  await expect(worker.step(never)).rejects.toThrow('Gone');
-  isRefused = false;
-  await drain();
-  expect(spool.cursors.get('archive')).toBe(3);
-  expect(spool.freed).toBe(1);
 });
 
 test('DeliveryWorker reads anew what it could not deliver when another may have served its sink since', async () => {

@@ -58,7 +58,7 @@ test('SourceReader.read() reads all pages of a NetBox, and makes routers of devi
   };
   await using reader = createReader(server, 't', { labels, groupFields: ['site.slug', 'tags'], port: 8443 });
   const common = { model: 'mrx3', status: 'active' };
-  expect(JSON.parse((await reader.read(NEVER)) ?? '')).toEqual([
+  expect(JSON.parse((await reader.read(NEVER))?.text ?? '')).toEqual([
     {
       name: 'plant-1',
       url: 'https://10.0.0.1:8443',
@@ -80,7 +80,7 @@ test('SourceReader.read() reads a NetBox with a token of either version', async 
   ]) {
     await using server = await openNetbox(token, [{ name: 'plant-1', address: '10.0.0.1/24' }]);
     await using reader = createReader(server, token);
-    expect(JSON.parse((await reader.read(NEVER)) ?? '')).toMatchObject([{ name: 'plant-1' }]);
+    expect(JSON.parse((await reader.read(NEVER))?.text ?? '')).toMatchObject([{ name: 'plant-1' }]);
   }
 });
 
@@ -93,7 +93,7 @@ test('SourceReader.read() makes states of the statuses that are mapped, and none
   await using reader = createReader(server, 't', {
     states: { offline: 'paused', planned: 'retired', other: 'active' },
   });
-  const routers = JSON.parse((await reader.read(NEVER)) ?? '') as readonly { readonly state?: string }[];
+  const routers = JSON.parse((await reader.read(NEVER))?.text ?? '') as readonly { readonly state?: string }[];
   expect(routers.map(({ state }) => state)).toEqual([undefined, 'paused', 'retired', undefined, undefined, undefined]);
 });
 
@@ -119,7 +119,7 @@ test('SourceReader.read() takes no list that changes between two of its pages, b
     message: expect.stringContaining('has changed while its pages were read'),
   });
   server.answer = answer;
-  expect(JSON.parse((await reader.read(NEVER)) ?? '')).toHaveLength(4);
+  expect(JSON.parse((await reader.read(NEVER))?.text ?? '')).toHaveLength(4);
 });
 
 test.for<[string, object, string]>([
@@ -145,7 +145,7 @@ test('SourceReader.read() keeps of large pages what its routers need, and gives 
     void clock.advance(20_000).then(() => response.end(JSON.stringify({ next: offset < 9 ? 'x' : null, results })));
   };
   await using reader = createReader(server, 't', {}, clock);
-  expect(JSON.parse((await reader.read(NEVER)) ?? '')).toHaveLength(10);
+  expect(JSON.parse((await reader.read(NEVER))?.text ?? '')).toHaveLength(10);
   server.answer = (_request, response) => {
     void clock.advance(29_000).then(() => response.end(JSON.stringify({ next: 'x', results: [{}] })));
   };

@@ -30,13 +30,15 @@ const SOURCE = `router_sources:
 const LOCAL = 'routers: [{ name: local, url: "https://192.0.2.1" }]\n';
 const GOOD = { name: 'good', url: 'https://10.0.0.1' };
 
+const offer = (keeper: SourceKeeper, text: string, places: readonly string[] = []) =>
+  keeper.offer('inv', { text, places });
+
 /** What a configuration makes of an answer that a source gives, after another one. */
 async function loadAnswer(
   answer: unknown,
-  { main = MAIN, source = SOURCE, keeper = new SourceKeeper(), more = '' } = {},
+  { main = MAIN, source = SOURCE, keeper = new SourceKeeper(), more = '', places = [] as readonly string[] } = {},
 ) {
-  const text = typeof answer === 'string' ? answer : JSON.stringify(answer);
-  keeper.offer('inv', text);
+  offer(keeper, typeof answer === 'string' ? answer : JSON.stringify(answer), places);
   const loaded = await load(`${main}${LOCAL}${source}${more}`, { options: { inventory: keeper } });
   expect(loaded.lines).toEqual([]);
   const [outcome] = loaded.sources ?? [];
@@ -192,20 +194,36 @@ describe('routers of a source', () => {
   });
 });
 
-it('says of a target with a scheme, and of an address that means another one, why it is left out', async () => {
+it('says of each router that is left out in which file, entry and target it is written, and why', async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'router-exporter-'));
-  const file = join(folder.path, 'a.yaml');
-  await writeFile(file, '- targets: ["https://10.0.0.2", 10.0.0.010, 10.0.0.3]\n');
-  const source = SOURCE.replace(/type: http\n.*/, `type: file_sd\n    files: [${file}]`);
+  const [one, two] = [join(folder.path, 'a.yaml'), join(folder.path, 'b.json')];
+  await writeFile(one, '- targets: ["https://10.0.0.2", 10.0.0.010, 10.0.0.3]\n');
+  const others = [
+    { name: 'z', url: 'https://10.0.0.4' },
+    { url: 'https://u:secret@10.0.0.5' },
+    { name: 'b', url: 'https://192.0.2.1' },
+    { name: 'c', url: 'https://10.0.0.6', groups: ['short', 'long'] },
+    { name: 'a\nb', url: 'https://10.0.0.7', modules: ['nothing'] },
+  ];
+  await writeFile(two, JSON.stringify(others));
+  const source = SOURCE.replace(/type: http\n.*/, `type: file_sd\n    files: [${one}, ${two}]`);
   const { config } = await load(`${MAIN}${LOCAL}${source}`);
   if (!config?.routerSources?.[0]) throw new RangeError('There is no source');
   await using reader = new SourceReader(config.routerSources[0], createSteppedClock(0));
-  const { names, outcome } = await loadAnswer(await reader.read(new AbortController().signal), { source });
-  expect(names).toEqual(['10.0.0.3']);
-  expect(outcome.refusals).toEqual([
-    expect.stringContaining('found a host that means the address 10.0.0.8'),
-    expect.stringContaining('found two schemes; what stands for a host, as in a target, has none'),
+  const { text, places } = (await reader.read(new AbortController().signal)) ?? { text: '', places: [] };
+  const { names, outcome } = await loadAnswer(text, { source, places });
+  expect(names).toEqual(['10.0.0.3', 'z']);
+  const url =
+    'Expected an http or https URL of scheme, host, port and path prefix alone, without credentials, query and fragment, such as https://192.0.2.10; found';
+  expect(outcome.refusals.map((reason) => reason.replace(/^source inv: /, ''))).toEqual([
+    `target 2 of entry 1 of ${one}, "10.0.0.010": url: ${url} a host in another form of an IPv4 address; write 10.0.0.10, for the URL standard reads it as 10.0.0.8`,
+    expect.stringMatching(`^entry 5 of ${two}, "a\\\\nb": name: Expected a name`),
+    `entry 3 of ${two}, "b": the URL is not allowed: its host is not in "allowed_addresses" of the source`,
+    expect.stringMatching(`^entry 4 of ${two}, "c": .*router-exporter\\.yaml:7:29: groups\\.long\\.poll\\.deadline: `),
+    `target 1 of entry 1 of ${one}, "https-10.0.0.2": url: ${url} two schemes; what stands for a host, as in a target, has none`,
+    expect.stringMatching(`^entry 2 of ${two}: name: Missing key`),
   ]);
+  expect(JSON.stringify(outcome.refusals)).not.toContain('secret');
 });
 
 it('uses no list of more routers than routers_max, also one that was stored before, and keeps the one before it', async () => {
@@ -304,9 +322,9 @@ describe('the guard against removals', () => {
     const text = JSON.stringify(list(2));
     const { sources } = await loadAnswer(text, { keeper });
     await keeper.settle(sources);
-    keeper.offer('inv', JSON.stringify([]));
+    offer(keeper, JSON.stringify([]));
     expect(keeper.confirm('inv', text)).toBe(false);
-    keeper.offer('inv', text);
+    offer(keeper, text);
     expect(keeper.confirm('inv', text)).toBe(true);
     const { names, outcome } = await loadAnswer(text, { keeper });
     expect([names.length, outcome.held]).toEqual([2, undefined]);
@@ -359,7 +377,7 @@ describe('router_sources', () => {
 
   it('are the origin of the groups of their routers', async () => {
     const keeper = new SourceKeeper();
-    keeper.offer('inv', JSON.stringify([GOOD]));
+    offer(keeper, JSON.stringify([GOOD]));
     const { shown } = await load(`${MAIN}${LOCAL}${SOURCE}    groups: [berlin]\n`, {
       options: { inventory: keeper, shownRouter: 'good' },
     });

@@ -21,7 +21,7 @@ const toNames = (count: number) => new Set(Array.from({ length: count }, (_, ind
 /** Offers an answer and uses it. */
 async function accept(keeper: SourceKeeper, files: Files, text: string, routers: number, name = 'inv') {
   await keeper.open({ name, ...FILES_A }, files);
-  keeper.offer(name, text);
+  keeper.offer(name, { text: text, places: [] });
   return await keeper.settle([{ source: name, text, routers: toNames(routers), refused: 0, refusals: [], seen: text }]);
 }
 
@@ -45,7 +45,7 @@ test('SourceKeeper forgets former numbers when what was held is used', async () 
   const keeper = new SourceKeeper(createSteppedClock(0));
   const files = openFiles();
   await accept(keeper, files, 'a', 100);
-  keeper.offer('inv', 'b');
+  keeper.offer('inv', { text: 'b', places: [] });
   const held = { missing: 90, of: 100, text: 'b' };
   const outcome = { source: 'inv', text: 'a', routers: toNames(100), refused: 0, refusals: [], held, seen: 'b' };
   await keeper.settle([outcome]);
@@ -70,9 +70,9 @@ test('SourceKeeper has an answer that no configuration was loaded with, until on
   const keeper = new SourceKeeper();
   await accept(keeper, openFiles(), 'a', 1);
   expect(keeper.isPending('inv')).toBe(false);
-  keeper.offer('inv', 'b');
+  keeper.offer('inv', { text: 'b', places: [] });
   // A reload that failed, and the same answer again.
-  expect(keeper.offer('inv', 'b')).toBe(false);
+  expect(keeper.offer('inv', { text: 'b', places: [] })).toBe(false);
   expect(keeper.isPending('inv')).toBe(true);
   await keeper.settle([
     { source: 'inv', text: 'a', routers: toNames(1), refused: 0, refusals: [], faulty: 'x', seen: 'b' },
@@ -124,7 +124,7 @@ test('SourceKeeper says why a stored answer cannot be read, and stores again wha
     write: (name, text) => (isFull ? Promise.reject(new RangeError('full')) : files.write(name, text)),
   };
   keeper.keepIn(disk);
-  keeper.offer('inv', 'a');
+  keeper.offer('inv', { text: 'a', places: [] });
   const outcome = { source: 'inv', text: 'a', routers: toNames(1), refused: 0, refusals: [], seen: 'a' };
   expect(await keeper.settle([outcome])).toHaveLength(1);
   isFull = false;

@@ -3,10 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findBarriers, openBrowser, openPage } from '../support/browser.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { withPrograms } from '../support/tools.ts';
-import { openBench } from '../web/bench.ts';
-import { createContent, OTHER, openPeer } from '../web/peer-bench.ts';
 
-withPrograms(['chromium'], describe)('the timeline of logs in a browser', () => {
+withPrograms(['chromium'], describe)('the lines of logs in a browser', () => {
   let fleet: Fleet;
   let browser: Browser;
 
@@ -53,37 +51,13 @@ withPrograms(['chromium'], describe)('the timeline of logs in a browser', () => 
     await using watched = await openPage(browser, fleet.agent.urls[0] ?? '', { javaScriptEnabled: false });
     const { page, complaints } = watched;
     await write('needle in the log');
-    await page.goto('/logs');
+    await page.goto('/router/sim-1');
     await page.getByRole('searchbox').fill('needle');
-    await page.getByLabel('Router').fill('sim-1');
     await Promise.all([page.waitForEvent('load'), page.getByRole('button', { name: 'Show' }).click()]);
     await page.reload();
     expect(await page.locator('.lines li').count()).toBe(1);
-    expect(await page.getByLabel('Router').inputValue()).toBe('sim-1');
+    expect(await page.getByRole('searchbox').inputValue()).toBe('needle');
     expect(await page.getByRole('button', { name: 'Follow live' }).count()).toBe(0);
-    expect(complaints).toEqual([]);
-  });
-
-  test('says whose lines are missing, and has the lines of the meantime when the process is back', async () => {
-    let isAway = true;
-    const time = '2026-11-21T12:00:00.000000001Z';
-    const line = { router: OTHER.name, time, component: 'network', message: 'of the meantime', uid: 'far-1' };
-    const records = [{ ...line, before: `${time}_1_${OTHER.name}` }];
-    await using peer = await openPeer(({ url }, response) => {
-      if (isAway) response.writeHead(503).end();
-      else if (url?.startsWith('/api/v1/records/stream')) response.writeHead(200).write(': open\n\n');
-      else response.end(JSON.stringify({ records }));
-    });
-    await using bench = await openBench(createContent(peer.url));
-    await using watched = await openPage(browser, bench.url);
-    const { page, complaints } = watched;
-    await page.goto('/logs');
-    await page.getByRole('button', { name: 'Follow live' }).click();
-    await page.getByText('Following. Without the lines of process 1, which does not answer.').waitFor();
-    isAway = false;
-    await bench.clock.advance(5000);
-    await page.locator('#live .lines li').filter({ hasText: 'of the meantime' }).waitFor();
-    expect(await page.locator('#live-state').innerText()).toBe('Following.');
     expect(complaints).toEqual([]);
   });
 });

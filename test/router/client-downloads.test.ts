@@ -19,6 +19,25 @@ describe('downloads', () => {
     expect(bench.lines().at(-1)).toBe('GET /download/log?log_file=network%2Flog-2026-11-21-08%3A35%3A58.bz2');
   });
 
+  test('RouterClient.readLog() hands over each piece of a file when it may, and not before', async () => {
+    const waits: (() => void)[] = [];
+    const beforePiece = () => new Promise<void>((resolve) => void waits.push(resolve));
+    await using bench = await openRouter((_request, response) => response.end('whole'), { beforePiece });
+    const reading = bench.client.readLog(NAME, never, readAll);
+    let isRead = false;
+    void reading.then(() => {
+      isRead = true;
+    });
+    await vi.waitFor(() => expect(waits).toHaveLength(1));
+    expect(isRead).toBe(false);
+    waits.shift()?.();
+    // Its end is waited for as well.
+    await vi.waitFor(() => expect(waits).toHaveLength(1));
+    expect(isRead).toBe(false);
+    waits.shift()?.();
+    expect(await reading).toBe('whole');
+  });
+
   test.each([
     ['"caf\xE9"', '"caf\xE9"'],
     ['"a\u0001b"', undefined],

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { ConfigFiles } from '../../src/settings/index.ts';
+import { ConfigFiles, YamlThread } from '../../src/settings/index.ts';
 
 const ROOT = { kind: 'list', expected: 'a list', ifEmpty: 'write "[]"', schema: z.unknown() } as const;
 const MEBIBYTE = 1024 ** 2;
@@ -11,7 +11,7 @@ test('ConfigFiles ends its thread and gives its memory back, which the main thre
   const before = process.memoryUsage.rss();
   let during = 0;
   {
-    await using files = new ConfigFiles();
+    await using files = new ConfigFiles(undefined, new YamlThread());
     await files.parse('f.yaml', '/f.yaml', { text: '- {a: 1}\n'.repeat(25_000) }, ROOT);
     during = process.memoryUsage.rss();
   }

@@ -194,6 +194,13 @@ test.for([
   expect(await next.turn(0)).toEqual(['device_info', 'lte2', 'lte3', 'lte4', 'lte5']);
 });
 
+test('a router is asked for everything, whatever another one of the same product and firmware lacks', async () => {
+  await openBench([WHO, MODEM], { device_info: device('9.5', 'SN-1'), lte2: body() }).turn(0);
+  const second = openBench([WHO, MODEM], { device_info: device('9.5', 'SN-2'), lte2: body(), lte5: body() });
+  expect(await second.turn(0)).toEqual(['device_info', 'lte2', 'lte3', 'lte4', 'lte5']);
+  expect(await second.turn(MINUTE)).toEqual(['lte2', 'lte5']);
+});
+
 test.for([
   '',
   '{',

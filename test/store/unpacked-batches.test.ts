@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
-import { packLines } from '../../src/base/index.ts';
-import { type UnpackedBatch, UnpackedBatches } from '../../src/store/unpacked-batches.ts';
+import { type LineTable, packLines } from '../../src/base/index.ts';
+import { UnpackedBatches } from '../../src/store/unpacked-batches.ts';
 
 const MIB = 1024 * 1024;
 
@@ -8,8 +8,7 @@ function bodyOf(lines: readonly string[]) {
   return vi.fn(() => packLines(lines));
 }
 
-function toTexts(batch: UnpackedBatch | undefined): readonly string[] | undefined {
-  const { lines } = batch ?? {};
+function toTexts(lines: LineTable | undefined): readonly string[] | undefined {
   return lines && Array.from({ length: lines.length }, (_, index) => `${lines.at(index)?.text}`);
 }
 
@@ -66,26 +65,9 @@ test('UnpackedBatches gives nothing for a body that is missing, damaged, or hold
 test('UnpackedBatches gives the records that it was told to keep, and reads no body for them', () => {
   const batches = new UnpackedBatches();
   const body = bodyOf(['other']);
-  batches.keep(1, 2, { bytes: Buffer.from('eins\nzwö'), free: () => {} });
+  batches.keep(1, 2, Buffer.from('eins\nzwö'));
   expect(toTexts(batches.use(1, 2, body))).toEqual(['eins', 'zwö']);
-  batches.keep(2, 1, { bytes: Buffer.alloc(13 * MIB), free: () => {} });
+  batches.keep(2, 1, Buffer.alloc(13 * MIB));
   batches.use(1, 1, body);
   expect(body).toHaveBeenCalledTimes(1);
-});
-
-test('UnpackedBatches lets memory be used again when nobody has the batch any more, and once', () => {
-  const batches = new UnpackedBatches();
-  const free = vi.fn();
-  batches.keep(1, 1, { bytes: Buffer.from('1'), free });
-  const [one, other] = [batches.use(1, 1, bodyOf([])), batches.use(1, 1, bodyOf([]))];
-  one?.release();
-  batches.forgetBefore(2);
-  batches.forget(1);
-  expect(toTexts(other)).toEqual(['1']);
-  expect(free).not.toHaveBeenCalled();
-  other?.release();
-  expect(free).toHaveBeenCalledTimes(1);
-  batches.keep(3, 1, { bytes: Buffer.from('3'), free });
-  batches.forget(3);
-  expect(free).toHaveBeenCalledTimes(2);
 });

@@ -69,7 +69,7 @@ export interface ClusterBenchOptions {
   readonly sinks?: readonly SinkName[];
 }
 
-const PATIENCE = { timeout: 60_000, interval: 50 };
+const PATIENCE = { timeout: 180_000, interval: 50 };
 
 /** Resolves when each router runs at one of these replicas and nowhere else. */
 export async function expectShared(replicas: readonly Replica[], names: readonly string[]): Promise<void> {

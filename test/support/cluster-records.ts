@@ -4,7 +4,7 @@ import { readRecords } from './cluster-stream.ts';
 import type { ClusterWorld } from './cluster-world.ts';
 import type { NatsServer } from './sinks/nats-server.ts';
 
-const PATIENCE = { timeout: 60_000, interval: 100 };
+const PATIENCE = { timeout: 180_000, interval: 100 };
 
 /** Messages that the routers have written, by router. */
 export function listWritten(world: ClusterWorld): string[] {

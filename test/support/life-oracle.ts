@@ -104,7 +104,6 @@ class Killed extends RangeError {
 
 /** The store of the product, and a way to die at either side of a transaction. */
 class MortalLog implements RecordLog, AsyncDisposable {
-  readonly packing = 'condensed';
   readonly #open: () => Promise<OpenStore>;
   #opened: OpenStore;
   /** Number of records that were stored. */

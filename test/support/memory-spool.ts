@@ -13,8 +13,6 @@ interface SpooledLine {
 export class MemorySpool implements Spool<number> {
   readonly lines: SpooledLine[] = [];
   readonly cursors = new Map<string, number>();
-  /** Slices whose memory may be used again. */
-  freed = 0;
   /** How far each sink has got again what it had; the calls of `repeat` set where that begins. */
   readonly passes = new Map<string, number>();
   /** Number of the first line that goes again, by the argument of `repeat`; by default none does. */
@@ -53,9 +51,6 @@ export class MemorySpool implements Spool<number> {
       isFull: taken.length >= recordsMax,
       skipped: next - start - taken.length,
       isRepeat: pass !== undefined,
-      free: () => {
-        this.freed++;
-      },
     };
   }
 

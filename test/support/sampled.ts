@@ -4,7 +4,6 @@ export const SAMPLES = {
   'lives of the oracle on both threads': '1 of 8',
   'lives of the oracle in a cluster': 'none',
   'commands under faults': 'each command at least once, every third fault of the simulator',
-  'compiled WebAssembly': 'only whether its source has changed since',
   'largest files': 'one of four',
   'kills of delivery workers': '6 of 200',
   'kills at a commit': 'every third commit',

@@ -71,8 +71,7 @@ export function thrownBy(work: () => unknown): StoreError {
 export function readSlice(store: EmbeddedStore, sink: string, bounds: Partial<SliceBounds> = {}) {
   const slice = store.readSlice(sink, { recordsMax: 5000, bytesMax: 1024 * 1024, isWanted: () => true, ...bounds });
   if (!slice) return undefined;
-  const { free: _, ...rest } = slice;
-  return { ...rest, lines: slice.lines.map(({ text }) => text) };
+  return { ...slice, lines: slice.lines.map(({ text }) => text) };
 }
 
 /** Reads and acknowledges everything that is left for a sink. */

@@ -7,6 +7,7 @@ import { NO_RULES } from '../../src/web/access-settings.ts';
 import { AddressSet } from '../../src/web/address.ts';
 import { createWebApp } from '../../src/web/app.ts';
 import type { BasicAuth } from '../../src/web/basic-auth.ts';
+import { FanOut } from '../../src/web/fan-out.ts';
 import { HostPolicy } from '../../src/web/host-policy.ts';
 import {
   openWebServer,
@@ -18,7 +19,6 @@ import {
   type WebServerOptions,
 } from '../../src/web/index.ts';
 import { parseServerPaths } from '../../src/web/paths.ts';
-import { PeerFleet } from '../../src/web/peers/peer-fleet.ts';
 
 export const ROUTER: RouterSummary = {
   name: 'plant-7',
@@ -195,7 +195,7 @@ export function createApp(settings: Settings = {}) {
   const dependencies = {
     content: createContent(settings.content),
     clock,
-    peers: new PeerFleet(clock),
+    fanOut: new FanOut(clock),
     ...parseServerPaths({ externalUrl, routePrefix }),
     isLifecycleEnabled,
   };

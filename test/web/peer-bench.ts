@@ -8,6 +8,12 @@ export const OTHER = { name: 'plant-9', url: 'https://192.0.2.99', labels: { sit
 /** That router, as process 1 describes it. */
 export const THEIRS = { ...ROUTER, name: 'plant-9', url: 'https://other.example', labels: { site: 'elsewhere' } };
 
+/** A list as a process answers with it: each row on a line of its own. */
+export function renderRows(key: string, rows: readonly unknown[], more: object = {}): string {
+  const end = JSON.stringify(more).slice(1);
+  return `{"${key}":[\n${rows.map((row) => JSON.stringify(row)).join(',\n')}${rows.length > 0 ? '\n' : ''}]${end === '}' ? end : `,${end}`}\n`;
+}
+
 /** A process of the fleet that answers as a test wants. */
 export async function openPeer(answer: RequestListener) {
   const requests: { url: string | undefined; authorization: string | undefined }[] = [];

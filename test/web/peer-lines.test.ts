@@ -2,21 +2,12 @@ import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { expect, test } from 'vitest';
 import { LineFeed } from '../../src/agent/views/line-feed.ts';
-import {
-  compareRecordPlaces,
-  type LogLine,
-  parseRecordPlace,
-  type RecordPage,
-  type RecordQuery,
-  renderRecordPlace,
-  type WebContent,
-} from '../../src/web/index.ts';
-import { mergeRecords } from '../../src/web/peers/records.ts';
+import type { LogLine, RecordQuery, WebContent } from '../../src/web/index.ts';
 import { openBench, ROUTER } from './bench.ts';
-import { createContent, OTHER, openPair, openPeer, readMain } from './peer-bench.ts';
+import { createContent, OTHER, openPair, openPeer, readMain, renderRows } from './peer-bench.ts';
 
-/** A line of a router, `second` seconds after noon; `seq` tells lines of the same second apart. */
-function lineOf(router: string, second: number, seq = 0, change: Partial<LogLine> = {}): LogLine {
+/** A line of a router, `second` seconds after noon. */
+function lineOf(router: string, second: number, change: Partial<LogLine> = {}): LogLine {
   const time = `2026-11-21T12:${String(Math.trunc(second / 60)).padStart(2, '0')}:${String(second % 60).padStart(2, '0')}.000000000Z`;
   return {
     router,
@@ -26,122 +17,83 @@ function lineOf(router: string, second: number, seq = 0, change: Partial<LogLine
     component: 'network',
     tag: null,
     severity: 'info',
-    message: `${router} ${second} ${seq}`,
-    uid: `${router}-${second}-${seq}`,
+    message: `${router} ${second}`,
+    uid: `${router}-${second}`,
     event: null,
     gap: null,
-    before: renderRecordPlace({ time, router, seq }),
+    before: null,
     ...change,
   };
 }
 
-const placeOf = ({ before }: LogLine) => parseRecordPlace(before ?? '') ?? expect.unreachable();
-const newestFirst = (lines: readonly LogLine[]) =>
-  lines.toSorted((a, b) => compareRecordPlaces(placeOf(b), placeOf(a)));
-
-/** A store with these lines, which looks at `searched` of them at most in one query. */
-function readerOf(lines: readonly LogLine[], searched = Number.POSITIVE_INFINITY, asked: RecordQuery[] = []) {
-  return async (query: RecordQuery): Promise<RecordPage> => {
-    asked.push(query);
-    const before = parseRecordPlace(query.before ?? '');
-    const older = newestFirst(lines).filter((line) => !before || compareRecordPlaces(placeOf(line), before) < 0);
-    const seen = older.slice(0, searched);
-    const records = seen.filter(({ message }) => message.includes(query.search)).slice(0, query.limit);
-    const last = records.length === query.limit ? records.at(-1) : seen.at(-1);
-    const isEnd = last === undefined || last === older.at(-1);
-    return { records, next: isEnd ? null : last.before, searchedTo: isEnd ? null : last.time, fault: null };
+/** A process that has these lines, the newest first. */
+function readerOf(lines: readonly LogLine[], asked: RecordQuery[] = []): Pick<WebContent, 'readRecords'> {
+  return {
+    readRecords: async (query) => {
+      asked.push(query);
+      return { records: lines.slice(0, query.limit), next: null, searchedTo: null, fault: null };
+    },
   };
 }
 
 test.for([
   ['that no replica has', { names: ['a', 'b'], others: new Map([[OTHER.name, { ...OTHER, shard: -1 }]]) }],
   ['that is moving here', { names: ['a', 'b'], others: new Map([[OTHER.name, { ...OTHER, shard: 0 }]]) }],
-] as const)('instead of the lines of a router %s, a notice stands', async ([, changes]) => {
+] as const)('the lines of a router %s are asked for again later', async ([, changes]) => {
   await using bench = await openBench(createContent('http://127.0.0.1:1', changes));
-  const page = await readMain(bench, `/logs?router=${OTHER.name}`);
-  expect(page).toContain('The router is moving to another replica; try again in some seconds');
-  expect(page).not.toMatch(/No line fits|No router/);
-  const { body } = await bench.get(`/api/v1/records?router=${OTHER.name}`);
-  expect(JSON.parse(body.toString())).toMatchObject({ records: [], fault: expect.stringContaining('is moving') });
-});
-
-test('the lines of a router that is not configured are a notice', async () => {
-  await using bench = await openBench();
-  expect(await readMain(bench, '/logs?router=nobody')).toContain('No router of this name is configured: nobody');
-  for (const path of ['/logs', `/logs?router=${ROUTER.name}`]) {
-    expect(await readMain(bench, path)).not.toContain('No router');
+  for (const path of [`/router/${OTHER.name}`, `/api/v1/routers/${OTHER.name}/records`]) {
+    const { status, headers, body } = await bench.get(path);
+    expect([status, headers['retry-after']]).toEqual([503, '1']);
+    expect(body.toString()).toContain('The router is moving to another replica; try again');
   }
 });
 
-test('the lines of all processes are one timeline, filters are passed on, and pages lead through all of them', async () => {
-  const own = Array.from({ length: 40 }, (_, index) => lineOf(ROUTER.name, index * 3, index));
-  // Many in the same second.
-  const far = Array.from({ length: 60 }, (_, index) => lineOf(OTHER.name, Math.trunc(index / 12) * 30, index));
-  const asked: RecordQuery[] = [];
-  await using pair = await openPair(
-    { readRecords: readerOf(own, 11) },
-    { readRecords: readerOf(far, Number.POSITIVE_INFINITY, asked) },
+test('the lines of one router are on its page, which its own process has', async () => {
+  await using pair = await openPair();
+  const locate = async (path: string) => (await pair.a.get(path)).headers['location'];
+  expect(await locate(`/logs?router=${ROUTER.name}&q=down`)).toBe('router/plant-7?router=plant-7&q=down#logs');
+  expect(await locate('/api/v1/records?router=plant-9&limit=5')).toBe('routers/plant-9/records?router=plant-9&limit=5');
+  expect(await locate('/api/v1/routers/plant-9/records?limit=5')).toBe(
+    `${pair.b.url}/api/v1/routers/plant-9/records?limit=5`,
   );
-  const seen: string[] = [];
-  let next: string | null = '';
-  while (next !== null) {
-    const before: string = next === '' ? '' : `&before=${encodeURIComponent(next)}`;
-    const page = JSON.parse(await pair.read(`/api/v1/records?limit=7&component=network&severity=info${before}`));
-    seen.push(...page.records.map(({ uid }: LogLine) => uid));
-    next = page.next;
-  }
-  expect(seen).toEqual(newestFirst([...own, ...far]).map(({ uid }) => uid));
-  expect(asked[0]).toEqual({
-    router: undefined,
-    components: ['network'],
-    severities: ['info'],
-    search: '',
-    before: undefined,
-    limit: 7,
-  });
-  const html = await pair.read('/logs?q=plant-9');
-  expect([html.includes('data-uid="plant-9-'), html.includes('does not answer')]).toEqual([true, false]);
 });
 
-test('a page of a process that has looked at a part says nothing of what is older', () => {
-  const early = lineOf(OTHER.name, 10);
-  const horizon = lineOf(ROUTER.name, 50);
-  const pages: RecordPage[] = [
-    { records: [], next: horizon.before, searchedTo: horizon.time, fault: null },
-    { records: [lineOf(OTHER.name, 60), early], next: null, searchedTo: null, fault: null },
-  ];
-  expect(mergeRecords(pages, 10)).toEqual({
-    records: [lineOf(OTHER.name, 60)],
-    next: horizon.before,
-    searchedTo: horizon.time,
-    fault: null,
-  });
-});
-
-test('lines of one router are asked of its process alone', async () => {
+test('the newest lines of all processes stand in one list, in the order of their times', async () => {
+  const own = [50, 30, 10].map((second) => lineOf(ROUTER.name, second));
+  const far = [60, 40, 30, 20].map((second) => lineOf(OTHER.name, second));
   const asked: RecordQuery[] = [];
-  await using pair = await openPair({}, { readRecords: readerOf([lineOf(OTHER.name, 1)], 9, asked) });
-  expect(await pair.read(`/logs?router=${ROUTER.name}`)).not.toContain('data-uid');
-  expect(asked).toEqual([]);
-  expect(await pair.read(`/logs?router=${OTHER.name}`)).toContain('data-uid="plant-9-1-0"');
-  expect(asked).toMatchObject([{ router: OTHER.name }]);
+  await using pair = await openPair(readerOf(own), readerOf(far, asked));
+  const { records, next, unanswered } = JSON.parse(await pair.read('/api/v1/records?limit=5'));
+  expect(records.map(({ uid }: LogLine) => uid)).toEqual([
+    'plant-9-60',
+    'plant-7-50',
+    'plant-9-40',
+    'plant-7-30',
+    'plant-9-30',
+  ]);
+  expect([next, unanswered]).toEqual([null, undefined]);
+  expect(asked).toMatchObject([{ limit: 5 }]);
+  const page = await pair.read('/logs');
+  expect(page.match(/data-uid="[^"]*"/g)).toHaveLength(7);
+  expect(page).toContain('New lines are those of the routers of process 0 alone');
+  expect(page).not.toContain('does not answer');
 });
 
-test('lines that are not of the routers of the process that sends them, or make no sense, are left out', async () => {
+test('lines of routers that the process which sends them does not have are passed over, and senseless ones are counted', async () => {
   const records = [
-    lineOf(OTHER.name, 1, 0, { message: '<img src=x onerror=alert(1)>' }),
+    lineOf(OTHER.name, 1, { message: '<img src=x onerror=alert(1)>' }),
     lineOf(ROUTER.name, 2),
     lineOf('stranger', 3),
-    { ...lineOf(OTHER.name, 4), before: 'x' },
     { ...lineOf(OTHER.name, 5), time: 'yesterday' },
     7,
   ];
-  await using peer = await openPeer((_request, response) => void response.end(JSON.stringify({ records })));
+  await using peer = await openPeer((_request, response) => void response.end(renderRows('records', records)));
   await using bench = await openBench(createContent(peer.url));
   const page = await readMain(bench, '/logs');
-  expect(page.match(/data-uid="[^"]*"/g)).toEqual(['data-uid="plant-9-1-0"']);
+  expect(page.match(/data-uid="[^"]*"/g)).toEqual(['data-uid="plant-9-1"']);
   expect(page).not.toContain('<img');
-  expect(JSON.parse(await readMain(bench, '/api/v1/records'))).not.toHaveProperty('unanswered');
+  expect(page).toContain(`<strong>Process 1 (${peer.url}) sends 2 rows that are left out</strong> of its lines.`);
+  expect(JSON.parse(await readMain(bench, '/api/v1/records')).unanswered).toMatchObject([{ shard: 1, leftOut: 2 }]);
 });
 
 test('GET /api/v1/records names a process that does not answer', async () => {
@@ -152,92 +104,24 @@ test('GET /api/v1/records names a process that does not answer', async () => {
   expect(own).not.toHaveProperty('unanswered');
 });
 
-/** Two processes with a feed each. */
-async function openFeeds() {
-  const [near, far] = [new LineFeed(), new LineFeed()];
-  const contentOf = (feed: LineFeed): Partial<WebContent> => ({
+test('a store that another process cannot read is its fault', async () => {
+  await using pair = await openPair(
+    {},
+    {
+      readRecords: async () => ({ records: [], next: null, searchedTo: null, fault: 'The disk <fails>' }),
+    },
+  );
+  expect(await pair.read('/logs')).toMatch(/Process 1 .* does not answer:<\/strong>.* The disk &lt;fails&gt;/);
+});
+
+test('a live reader gets the lines of this process, as JSON, and no other process is asked', async () => {
+  await using peer = await openPeer((_request, response) => void response.end());
+  const feed = new LineFeed();
+  await using bench = await openBench({
+    ...createContent(peer.url),
     followRecords: (query, listener) => feed.follow(query, listener),
   });
-  const pair = await openPair(contentOf(near), contentOf(far));
-  const open: IncomingMessage[] = [];
-  return {
-    near,
-    far,
-    pair,
-    async follow(path: string) {
-      const request = get(`${pair.a.url}${path}`, { agent: false });
-      request.on('error', () => {});
-      const [answer] = (await once(request, 'response')) as [IncomingMessage];
-      answer.on('error', () => {});
-      open.push(answer);
-      let text = '';
-      answer.on('data', (chunk) => {
-        text += String(chunk);
-      });
-      return { read: () => text };
-    },
-    async [Symbol.asyncDispose]() {
-      for (const answer of open) answer.destroy();
-      await pair[Symbol.asyncDispose]();
-    },
-  };
-}
-
-const recordOf = (message: string) =>
-  JSON.stringify({
-    timestamp: '2026-11-21T12:00:00.000000001Z',
-    observed_timestamp: '2026-11-21T12:00:01.000Z',
-    component: 'network',
-    severity: 'info',
-    message,
-    uid: message.slice(0, 20),
-  });
-
-test('a live reader gets the lines of all processes, and is told when one goes and comes back', async () => {
-  await using feeds = await openFeeds();
-  const { near, far, pair } = feeds;
-  const reader = await feeds.follow('/logs/stream?q=line');
-  // The stream from the other process is open when its lines arrive.
-  await expect
-    .poll(() => {
-      far.prepare(OTHER.name, [recordOf('a far line')])();
-      return reader.read();
-    })
-    .toContain('a far line');
-  far.prepare(OTHER.name, [recordOf('<script> line'), recordOf('something else')])();
-  far.prepare('stranger', [recordOf('line of a stranger')])();
-  near.prepare(ROUTER.name, [recordOf('a near line')])();
-  await expect.poll(reader.read).toMatch(/&lt;script&gt; line/);
-  await expect.poll(reader.read).toContain('a near line');
-  expect(reader.read()).not.toMatch(/<script|something else|stranger|event: away/);
-
-  pair.b.server.serve(undefined);
-  await pair.b.server.close();
-  await expect.poll(reader.read).toContain('event: away\ndata: process 1\n');
-});
-
-test('the stream of a process that others ask has its own lines alone, as JSON', async () => {
-  await using feeds = await openFeeds();
-  const reader = await feeds.follow('/api/v1/records/stream?own=1');
-  feeds.near.prepare(ROUTER.name, [recordOf('near\nline')])();
-  await expect.poll(reader.read).toContain('near');
-  const data = /^data: (.*)$/m.exec(reader.read())?.[1] ?? '';
-  expect(JSON.parse(data)).toMatchObject({ router: ROUTER.name, message: 'near\nline', before: null });
-  feeds.far.prepare(OTHER.name, [recordOf('far')])();
-  feeds.near.prepare(ROUTER.name, [recordOf('last')])();
-  await expect.poll(reader.read).toContain('last');
-  expect(reader.read()).not.toContain('far');
-});
-
-test('a process that refuses, or falls silent, is named to live readers, and asked again', async () => {
-  let isRefusing = true;
-  await using peer = await openPeer((_request, response) => {
-    response.writeHead(isRefusing ? 503 : 200, { 'content-type': 'text/event-stream' });
-    if (isRefusing) response.end();
-    else response.write(': open\n\n');
-  });
-  await using bench = await openBench(createContent(peer.url));
-  const request = get(`${bench.url}/logs/stream`, { agent: false }).on('error', () => {});
+  const request = get(`${bench.url}/api/v1/records/stream?q=near`, { agent: false }).on('error', () => {});
   const [answer] = (await once(request, 'response')) as [IncomingMessage];
   let text = '';
   answer
@@ -245,14 +129,13 @@ test('a process that refuses, or falls silent, is named to live readers, and ask
     .on('data', (chunk) => {
       text += String(chunk);
     });
-  const awayCount = () => text.match(/event: away\ndata: process 1\n/g)?.length ?? 0;
-  await expect.poll(awayCount).toBe(1);
-  isRefusing = false;
-  await bench.clock.advance(5000);
-  await expect.poll(() => text).toContain('event: away\ndata: \n');
-  await bench.clock.advance(45_000);
-  await expect.poll(awayCount).toBe(2);
-  const streams = peer.requests.filter(({ url }) => url?.startsWith('/api/v1/records/stream?own=1'));
-  expect(streams).toHaveLength(2);
+  const store = (router: string, message: string) =>
+    feed.prepare(router, [JSON.stringify({ component: 'network', message, uid: 'u' })])();
+  store(ROUTER.name, 'something else');
+  store(ROUTER.name, 'near\u2028\nline');
+  await expect.poll(() => text).toContain('event: line');
+  const data = /^data: ([^\n]*)$/m.exec(text)?.[1] ?? '';
+  expect(JSON.parse(data)).toMatchObject({ router: ROUTER.name, message: 'near\u2028\nline' });
+  expect(peer.requests).toEqual([]);
   answer.destroy();
 });

@@ -4,12 +4,12 @@ import { Secret } from '../../src/base/index.ts';
 import { HostPolicy } from '../../src/web/host-policy.ts';
 import { toWebPolicy } from '../../src/web/index.ts';
 import { openBench, ROUTER } from './bench.ts';
-import { createContent, OTHER, openPeer, THEIRS } from './peer-bench.ts';
+import { createContent, OTHER, openPeer, renderRows, THEIRS } from './peer-bench.ts';
 
 const answerRouters =
   (...routers: readonly unknown[]): RequestListener =>
   ({ url }, response) =>
-    void response.writeHead(url?.startsWith('/api/v1/routers') ? 200 : 404).end(JSON.stringify({ routers }));
+    void response.writeHead(url?.startsWith('/api/v1/routers') ? 200 : 404).end(renderRows('routers', routers));
 
 /** Routers as they are listed. */
 const LISTED = { ...ROUTER, availability: '' };
@@ -18,8 +18,8 @@ test('GET /api/v1/routers has the routers of all processes, each with the name, 
   await using peer = await openPeer(
     answerRouters(
       { ...THEIRS, availability: 'uudm-' },
-      { ...THEIRS, name: 'plant-7' },
-      { ...THEIRS, name: 'stranger' },
+      { ...LISTED, name: 'plant-7' },
+      { ...LISTED, name: 'stranger' },
     ),
   );
   await using bench = await openBench(createContent(peer.url, { token: new Secret('a-token-of-the-fleet') }));
@@ -33,7 +33,7 @@ test('GET /api/v1/routers has the routers of all processes, each with the name, 
 });
 
 test('GET /api/v1/routers?own=1 asks no other process', async () => {
-  await using peer = await openPeer(answerRouters(THEIRS));
+  await using peer = await openPeer(answerRouters({ ...THEIRS, availability: '' }));
   await using bench = await openBench(createContent(peer.url));
   expect(JSON.parse((await bench.get('/api/v1/routers?own=1')).body.toString())).toEqual({ routers: [LISTED] });
   expect(peer.requests).toEqual([]);
@@ -42,7 +42,7 @@ test('GET /api/v1/routers?own=1 asks no other process', async () => {
 test.for([301, 302, 303, 307, 308])(
   'a redirect (%i) of another process is not followed, so that the token of the fleet goes nowhere else',
   async (status) => {
-    await using stranger = await openPeer(answerRouters(THEIRS));
+    await using stranger = await openPeer(answerRouters({ ...THEIRS, availability: '' }));
     await using peer = await openPeer(
       (_, response) => void response.writeHead(status, { Location: stranger.url }).end(),
     );
@@ -55,7 +55,7 @@ test.for([301, 302, 303, 307, 308])(
 );
 
 test('the other processes are asked at most every five seconds, however many look', async () => {
-  await using peer = await openPeer(answerRouters(THEIRS));
+  await using peer = await openPeer(answerRouters({ ...THEIRS, availability: '' }));
   await using bench = await openBench(createContent(peer.url));
   await Promise.all([bench.get('/'), bench.get('/'), bench.get('/api/v1/routers')]);
   await bench.clock.advance(4900);
@@ -72,7 +72,7 @@ test.for([
   ['fails', (_request, response) => void response.writeHead(500).end(), /status 500/],
   ['answers with something else', (_request, response) => void response.end('[]'), /another version/],
   ['answers with a list without an end', (_request, response) => void response.end('{"routers":[\n{}'), /no end/],
-  ['answers with no JSON', (_request, response) => void response.end('<html>'), /JSON/],
+  ['answers with no JSON', (_request, response) => void response.end('<html>'), /another version/],
   ['closes the connection', (request) => void request.socket.destroy(), /./],
 ] as const satisfies readonly (readonly [string, RequestListener, RegExp])[])(
   'a process that %s is named on the page, and its routers are listed as unknown',
@@ -98,33 +98,25 @@ test('a process that never answers delays a page by three seconds at most', asyn
   expect(JSON.parse((await answer).body.toString()).unanswered).toHaveLength(1);
 });
 
-test('what another process says is neither trusted nor able to break a page', async () => {
-  const hostile = {
-    name: 'plant-9',
-    state: '<script>',
-    since: 7,
-    failure: { reason: ['x'], step: 'rm', error: '<img src=x>' },
-    fault: { step: 'tcp', error: '</td><script>alert(1)</script>' },
-    device: { model: '<b>', signal: { kind: 'rsrp', value: 'high' } },
-    bytesToday: 'many',
-  };
-  await using peer = await openPeer(answerRouters(hostile));
-  await using bench = await openBench(createContent(peer.url));
-  const page = await bench.get('/');
-  expect(page.status).toBe(200);
-  expect(page.body.toString()).not.toMatch(/<script>alert|<img src=x>|<b>"/);
-  const { routers } = JSON.parse((await bench.get('/api/v1/routers')).body.toString());
-  expect(routers[1]).toMatchObject({
-    state: 'unknown',
-    since: null,
-    bytesToday: 0,
-    failure: { step: null },
-    fault: { step: 'tcp' },
-  });
+test('a router that does not fit, as during an upgrade, is listed as unknown and counted, and the others as their process says', async () => {
+  const others = new Map(['plant-8', 'plant-9'].map((name) => [name, { ...OTHER, name }]));
+  const routers = [
+    { ...THEIRS, name: 'plant-8', availability: 'u', aLaterKey: [1] },
+    { ...THEIRS, availability: 'u', state: '<script>', fault: { step: 'rm', error: '<img src=x>' } },
+  ];
+  await using peer = await openPeer(answerRouters(...routers));
+  await using bench = await openBench(createContent(peer.url, { others }));
+  const answer = JSON.parse((await bench.get('/api/v1/routers')).body.toString());
+  expect(answer.routers).toMatchObject([{ name: 'plant-7' }, { state: 'up' }, { name: 'plant-9', state: 'unknown' }]);
+  expect(answer.routers[1]).not.toHaveProperty('aLaterKey');
+  expect(answer.unanswered).toMatchObject([{ shard: 1, leftOut: 1, error: expect.stringMatching('another version') }]);
+  const page = (await bench.get('/')).body.toString();
+  expect(page).toContain(`<strong>Process 1 (${peer.url}) sends 1 row that is left out</strong> of its routers.`);
+  expect(page).not.toMatch(/<script>|<img src=x>/);
 });
 
 test('a router that this process polls is listed once, though it is still known as that of another process', async () => {
-  await using peer = await openPeer(answerRouters(THEIRS));
+  await using peer = await openPeer(answerRouters({ ...THEIRS, availability: '' }));
   const content = createContent(peer.url, { others: new Map([[ROUTER.name, { ...OTHER, name: ROUTER.name }]]) });
   await using bench = await openBench(content);
   expect(JSON.parse((await bench.get('/api/v1/routers')).body.toString()).routers).toEqual([LISTED]);
@@ -139,7 +131,7 @@ test('a process is asked by the name in web.peers', () => {
 });
 
 test('the page of a router of another process is there', async () => {
-  await using peer = await openPeer(answerRouters(THEIRS));
+  await using peer = await openPeer(answerRouters({ ...THEIRS, availability: '' }));
   await using bench = await openBench(createContent(peer.url));
   const { status, headers } = await bench.get('/router/plant-9');
   expect([status, headers['location']]).toEqual([307, `${peer.url}/router/plant-9`]);

@@ -181,6 +181,8 @@ test.for([
   'https://user@example.com/',
   'https://a/?b=c',
   'https://a/#b',
+  'http://127.000.000.010/',
+  'https:\\\\a',
   '',
 ])('the external URL %j is refused', async (externalUrl) => {
   await expect(openBench({}, { externalUrl, routePrefix: '/' })).rejects.toMatchObject({

@@ -75,7 +75,7 @@ test.for(['/probe?target=plant-9', '/api/v1/routers/plant-9'])(
     const { status, text } = await ask(path, createShards([]));
     expect([status, text]).toEqual([
       421,
-      'Process 1 of 2 polls this router (--shard). List all processes in web.peers to be redirected.\n',
+      'Process 1 of 2 has this router (--shard). List all processes in web.peers to be redirected.\n',
     ]);
   },
 );
@@ -86,7 +86,7 @@ test('POST /-/poll of a router of another process leads to it, or names it, and 
   const { status, headers } = await post(PEERS);
   expect([status, headers.get('location')]).toEqual([307, 'https://exporter-1.example/rx/-/poll?router=plant-9']);
   const unknown = await post([]);
-  expect([unknown.status, unknown.text]).toEqual([421, expect.stringContaining('Process 1 of 2 polls this router')]);
+  expect([unknown.status, unknown.text]).toEqual([421, expect.stringContaining('Process 1 of 2 has this router')]);
 });
 
 test('GET /probe of a router that no process has answers 404', async () => {

@@ -5,7 +5,7 @@ import type { ArchivePool } from '../../logs/index.ts';
 import type { NameLookup } from '../../net/index.ts';
 import { type ConnectionLimit, RouterClient, RouterError, type SessionEvent } from '../../router/index.ts';
 import type { Activity, PaceIntervals, RunOutcome } from '../../schedule/index.ts';
-import type { ModelMemory, PollResult, StatusPoller } from '../../status/index.ts';
+import type { PollResult, StatusPoller } from '../../status/index.ts';
 import type { LineProcessing } from '../line-processing.ts';
 import type { SpoolGuard } from '../spool-guard.ts';
 import type { RouterValues } from '../state.ts';
@@ -55,10 +55,10 @@ export interface RouterAgentOptions {
   readonly archives: ArchivePool;
   /** Bound of the connections to all routers. */
   readonly connections: ConnectionLimit;
+  /** Called before each piece of a download, which waits for it: the downloads of all routers share the main thread. Default: not called. */
+  readonly beforePiece?: (() => Promise<void>) | undefined;
   /** Resolves the names of all routers. Default: the system's own lookup. */
   readonly names?: NameLookup | undefined;
-  /** Resources that routers of each model lack. */
-  readonly models: ModelMemory;
   /** Says what may be sent to the router at the moment. Default: everything. */
   readonly gate?: RouterGate | undefined;
   /** Exposition that serves the router's metrics. */
@@ -118,13 +118,14 @@ export class RouterAgent {
       onBody: () => this.#onBody(),
       admit: options.gate && (() => this.#admit()),
       downloadMsMax: DOWNLOAD_MS_MAX,
+      beforePiece: options.beforePiece,
       connectionLimit: options.connections,
       lookup: options.names?.lookup,
       onSecondConnection: (answers, cause) => this.#onSecondConnection(answers, cause),
     });
     this.#client = client;
     const followsLogs = options.hasSinks && settings.logs.enabled;
-    const poller = createPoller({ settings, client, followsLogs, models: options.models, values, clock });
+    const poller = createPoller({ settings, client, followsLogs, values, clock });
     this.#poller = poller;
     const pace = new KeptPace({ router: settings.name, intervals: toPaceIntervals(settings, poller), values });
     this.#pace = pace;
@@ -258,7 +259,7 @@ export class RouterAgent {
       {
         key: this.statusKey,
         serialKey: name,
-        isUrgent: true,
+        isPoll: true,
         intervalMs: this.#poller.tickMs,
         intervalMultiplier: () => polling.findMultiplier(),
         isPaused: () => budget.statusPart === undefined || isPutOff() || gate?.mayAsk(name) === false,

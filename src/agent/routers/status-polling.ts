@@ -6,7 +6,6 @@ import {
   ConfigurationReader,
   type ConfigurationSource,
   createLogFilesReader,
-  type ModelMemory,
   type PollResult,
   type ReaderContext,
   type ReaderReading,
@@ -36,8 +35,6 @@ export interface PollerOptions {
   readonly client: RouterClient;
   /** True if its logs are read, which lists their files anyway. */
   readonly followsLogs: boolean;
-  /** Resources that routers of each model lack. */
-  readonly models: ModelMemory;
   /** Small facts about the router, kept over a restart. */
   readonly values: RouterValues;
   /** Clock of the poller. */
@@ -45,7 +42,7 @@ export interface PollerOptions {
 }
 
 /** Creates the poller of a router, which knows what was stored of the router before a restart. */
-export function createPoller({ settings, client, followsLogs, models, values, clock }: PollerOptions): StatusPoller {
+export function createPoller({ settings, client, followsLogs, values, clock }: PollerOptions): StatusPoller {
   const { name, poll } = settings;
   return new StatusPoller({
     modules: settings.modules,
@@ -59,7 +56,6 @@ export function createPoller({ settings, client, followsLogs, models, values, cl
     deadlineMs: poll.deadlineMs,
     staleAfterMs: poll.staleAfterMs,
     zone: settings.timezone,
-    models,
     previous: values.read(name, CAPABILITIES_KEY),
   });
 }

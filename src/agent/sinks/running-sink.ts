@@ -23,7 +23,6 @@ import { createSelection, type SinkSelection } from '../line-processing.ts';
 import type { SelfMetrics } from '../metrics/self-metrics.ts';
 import { toTime } from '../times.ts';
 import { DeliveryRate } from './delivery-rate.ts';
-import type { RefusalLog } from './refusal-log.ts';
 
 /** Stores, clock and counters that all sinks share. */
 export interface SinkContext {
@@ -35,10 +34,8 @@ export interface SinkContext {
   readonly clock: Clock;
   /** Random numbers for the jitter of back-offs. */
   readonly random: Random;
-  /** Log for the state of sinks. */
+  /** Log for the state of sinks, which bounds repeated warnings. */
   readonly logger: Logger;
-  /** Lines of the log about refused records. */
-  readonly refusals: RefusalLog;
   /** Metrics of deliveries. */
   readonly metrics: SelfMetrics;
   /** Called after each delivery with the number of records. */
@@ -243,7 +240,6 @@ export class RunningSink {
     await untilAborted(this.#sink.close(), deadline.signal).catch((cause: unknown) => this.#noteFault(cause));
     if (isChanged) return;
     metrics.unregisterSink(this.name);
-    this.#context.refusals.end(this.name);
     const records = this.#countWaiting();
     if (records > 0) {
       logger.warn('Sink removed; its undelivered records are dropped', { sink: this.name, records });
@@ -310,9 +306,14 @@ export class RunningSink {
   }
 
   #onDelivery(event: DeliveryEvent): void {
-    const { metrics, logger, refusals, clock, onDelivered } = this.#context;
+    const { metrics, logger, clock, onDelivered } = this.#context;
     const { name } = this;
     const count = (result: string, records: number) => metrics.sinkRecords.inc({ sink: name, result }, records);
+    const tell = (
+      level: keyof Logger,
+      message: string,
+      { records, reason }: { readonly records: number; readonly reason: string },
+    ) => logger[level](message, { sink: name, records, error: reason });
     switch (event.type) {
       case 'records-delivered': {
         this.#records += event.records;
@@ -335,7 +336,7 @@ export class RunningSink {
         });
         return;
       case 'repeats-refused':
-        refusals.add(name, 'repeats', event.records, event.reason);
+        tell('warn', 'A sink refused records that went to it again; it has taken them before', event);
         return;
       case 'records-skipped':
         count('skipped', event.records);
@@ -343,15 +344,16 @@ export class RunningSink {
       case 'records-refused':
         if (event.isAnswered) this.#noteState(true, null);
         count('dead_letter', event.records);
-        refusals.add(name, 'letters', event.records, event.reason);
+        tell('warn', 'A sink refused records for good; they are dead letters', event);
         return;
       case 'records-rejected':
         this.#noteState(true, null);
         count('rejected', event.records);
-        refusals.add(name, 'rejected', event.records, event.reason);
+        tell('error', 'A sink rejected records and does not say which', event);
         return;
       case 'batch-split':
-        refusals.add(name, 'splits', 1, event.reason);
+        // The result of the halves follows soon, and says more.
+        tell('debug', 'A sink refused a batch, which goes on in halves', event);
         return;
       case 'sink-warned':
         metrics.sinkWarnings.inc({ sink: name });

@@ -193,7 +193,6 @@ export class SinkSupervisor {
     this.#isDraining = true;
     this.#look?.cancel();
     await Promise.all(this.#list().map((sink) => sink.drain(signal)));
-    this.#options.refusals.close();
   }
 
   #list(): RunningSink[] {

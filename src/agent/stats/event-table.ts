@@ -1,4 +1,4 @@
-import { type Clock, type Logger, renderDuration, renderErrorChain } from '../../base/index.ts';
+import { type Logger, renderDuration, renderErrorChain } from '../../base/index.ts';
 import type { LinkVerdict, LogEvent } from '../../logs/index.ts';
 import type { FamilyDescription, Labels } from '../../model/index.ts';
 import { RouterError, type SessionEvent } from '../../router/index.ts';
@@ -249,64 +249,5 @@ export class RouterLog {
   /** Ends the failure `what`, without a line. */
   mend(what: string): void {
     this.#failing?.delete(what);
-  }
-}
-
-/** A router whose logs all fail would otherwise write a line for each of them. Milliseconds. */
-const PERIOD_MS = 60_000;
-
-/**
- * Bounds warnings and errors about a router to one line a minute for each message, and status resource, of which modules ask
- * few: the first is written at once, those of the minute after it at level debug, and the last of these at its end, with their
- * number as `times`.
- */
-export class RouterWarnings {
-  /** The agent's own log, with this bound. */
-  readonly logger: Logger;
-  readonly #clock: Clock;
-  /** Ends of the minutes that have begun, by router and message. */
-  readonly #ends = new Map<string, { readonly end: () => void; readonly repeat: (fields: Fields) => void }>();
-
-  constructor(logger: Logger, clock: Clock) {
-    this.#clock = clock;
-    const at =
-      (level: 'warn' | 'error') =>
-      (message: string, fields: Fields = {}) => {
-        const { router, resource } = fields;
-        const key = JSON.stringify([router, resource, message]);
-        const known = this.#ends.get(key);
-        if (known) {
-          logger.debug(message, fields);
-          known.repeat(fields);
-          return;
-        }
-        logger[level](message, fields);
-        if (router !== undefined) this.#begin(key, (last, times) => logger[level](message, { ...last, times }));
-      };
-    this.logger = { ...logger, warn: at('warn'), error: at('error') };
-  }
-
-  /** Writes what is not written yet. */
-  close(): void {
-    for (const { end } of this.#ends.values()) end();
-  }
-
-  #begin(key: string, write: (last: Fields, times: number) => void): void {
-    let [last, times]: [Fields, number] = [{}, 0];
-    const end = () => {
-      timer.cancel();
-      this.#ends.delete(key);
-      if (times === 0) return;
-      write(last, times);
-      this.#begin(key, write);
-    };
-    const timer = this.#clock.setTimer(PERIOD_MS, end, false);
-    this.#ends.set(key, {
-      end,
-      repeat(fields) {
-        last = fields;
-        times++;
-      },
-    });
   }
 }

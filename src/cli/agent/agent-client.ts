@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { CodedError, createSystemClock, openDeadline } from '../../base/index.ts';
 import { createConnector, createOneConnectionAgent, requestBounded } from '../../net/index.ts';
-import { describeHost, parseRouterUrl } from '../../settings/index.ts';
+import { describeUrl, parseRouterUrl } from '../../settings/index.ts';
 
 /** Flags for reaching a running agent. */
 export interface AgentFlags {
@@ -41,12 +41,11 @@ export async function askAgent(
 ): Promise<AgentAnswer> {
   const base = parseRouterUrl(flags.url);
   if (base === undefined) {
-    const found = describeHost(flags.url) ?? JSON.stringify(flags.url);
-    throw new AgentRequestError(
-      'flags',
-      `Expected the address of an agent such as http://localhost:9847, found ${found}`,
-      { disposition: 'operator' },
-    );
+    const what = 'Expected the address of an agent such as http://localhost:9847, without credentials';
+    throw new AgentRequestError('flags', `--url: ${what}; found ${describeUrl(flags.url)}`, {
+      disposition: 'operator',
+      hint: 'Credentials are given with --token-file, or --username and --password-file',
+    });
   }
   const headers = await readAuthorization(flags);
   const caPem = flags.caFile === undefined ? undefined : await readFlagFile(flags.caFile, ANSWER_BYTES_MAX);

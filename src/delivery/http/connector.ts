@@ -1,30 +1,19 @@
 import type { Socket } from 'node:net';
-import { TLSSocket } from 'node:tls';
 import type { buildConnector } from 'undici';
-import { type ConnectionPlan, openConnection, toAddress, toConnector } from '../../net/index.ts';
-import type { ClientTls } from '../../settings/index.ts';
+import { toAddress, toConnector } from '../../net/index.ts';
 import { DeliveryError } from '../errors.ts';
-import { FINGERPRINT_HINT, findTlsFault } from '../tls.ts';
+import { openTrusted, type SinkConnection } from '../tls.ts';
 
 const HTTPS = 'https:';
 
-/** How the connections to one sink are secured. */
-export interface SinkConnectorOptions extends Pick<ConnectionPlan, 'clock' | 'onShortHello'> {
-  /** TLS settings for `https` URLs. */
-  readonly tls: ClientTls;
-}
-
-/**
- * Opens the connections to one sink. If the certificate is not trusted, it closes the connection before anything is sent.
- * It has no time limit; the caller cancels attempts.
- */
+/** Opens the connections to one sink. It has no time limit; the caller cancels attempts. */
 export class SinkConnector {
-  readonly #options: SinkConnectorOptions;
+  readonly #options: SinkConnection;
   readonly #onEnded: (isOrderly: boolean) => void;
   readonly #attempts = new Set<AbortController>();
 
   /** `onEnded` is called when the other side ends an established connection, in an orderly way or not. */
-  constructor(options: SinkConnectorOptions, onEnded: (isOrderly: boolean) => void = () => {}) {
+  constructor(options: SinkConnection, onEnded: (isOrderly: boolean) => void = () => {}) {
     this.#options = options;
     this.#onEnded = onEnded;
   }
@@ -48,15 +37,9 @@ export class SinkConnector {
   }
 
   async #open(target: buildConnector.Options, signal: AbortSignal): Promise<Socket> {
-    const { tls, ...rest } = this.#options;
-    const isTls = target.protocol === HTTPS;
-    const plan = { ...toAddress(target), ...rest, tls: isTls ? tls : undefined, protocols: ['http/1.1'] };
-    const socket = await openConnection(plan, signal);
-    const fault = socket instanceof TLSSocket ? findTlsFault(tls, socket) : undefined;
-    if (fault !== undefined) {
-      socket.destroy();
-      throw new DeliveryError('misconfigured', fault, { disposition: 'operator', hint: FINGERPRINT_HINT });
-    }
+    const { tls = {}, clock, onShortHello } = this.#options;
+    const secured = { tls: target.protocol === HTTPS ? tls : undefined, protocols: ['http/1.1'] };
+    const socket = await openTrusted({ ...toAddress(target), ...secured, clock, onShortHello }, signal);
     this.#watch(socket);
     return socket;
   }

@@ -1,9 +1,8 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { type Agent, type Dispatcher, request } from 'undici';
-import type { Clock, Secret } from '../../base/index.ts';
+import type { Secret } from '../../base/index.ts';
 import {
-  type ConnectionPlan,
   ContentCodingError,
   createOneConnectionAgent,
   decodeContent,
@@ -12,17 +11,17 @@ import {
   sanitizeErrorText,
   secretOf,
 } from '../../net/index.ts';
-import type { ClientTls } from '../../settings/index.ts';
 import { listSecrets, type SinkAuth } from '../auth.ts';
 import { ConnectionEnd } from '../connection-end.ts';
 import { DeliveryError } from '../errors.ts';
+import type { SinkConnection } from '../tls.ts';
 import type { HttpAnswer } from './answer.ts';
 import { SinkConnector } from './connector.ts';
 import { revealAuthorization, revealHeaders } from './request-headers.ts';
 import { toTransportError } from './transport-error.ts';
 
 /** Address, authentication and limits of the requests of one sink. */
-export interface HttpSinkOptions {
+export interface HttpSinkOptions extends SinkConnection {
   /** Name of the sink, for messages. */
   readonly name: string;
   /** URL of the sink. Request paths are appended to its path, and its query is sent with every request. */
@@ -33,16 +32,10 @@ export interface HttpSinkOptions {
   readonly headers: Readonly<Record<string, Secret>>;
   /** Credentials of the requests. Default: none. */
   readonly auth?: SinkAuth | undefined;
-  /** TLS settings for `https` URLs. Default: the authorities of the system and of Node.js. */
-  readonly tls?: ClientTls | undefined;
   /** Compression of request bodies. */
   readonly compress: 'gzip' | 'none';
   /** Period of records to send again after a connection ended; absent or 0 = none, and connections are not watched. Milliseconds. */
   readonly replayMs?: number | undefined;
-  /** Clock for time limits and HTTP dates. */
-  readonly clock: Clock;
-  /** As in {@link ConnectionPlan}. */
-  readonly onShortHello?: ConnectionPlan['onShortHello'];
 }
 
 /** One request of a sink. */
@@ -103,9 +96,9 @@ export class SinkHttpClient {
     this.#url = new URL(url);
     if (query.length > 0) this.#url.search = query.map(reveal).join('');
     this.#revealHeaders();
-    const { replayMs = 0, clock, tls = {}, onShortHello } = options;
+    const { replayMs = 0, clock } = options;
     this.connection = replayMs > 0 ? new ConnectionEnd() : undefined;
-    this.#connector = new SinkConnector({ tls, clock, onShortHello }, (isOrderly) => {
+    this.#connector = new SinkConnector(options, (isOrderly) => {
       // An end during a request fails the request, or belongs to its answer.
       if (this.#underWay === 0) this.connection?.record(isOrderly ? clock.now() : undefined);
     });

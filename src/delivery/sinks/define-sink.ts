@@ -1,11 +1,11 @@
 import type { Writable } from 'node:stream';
 import { z } from 'zod';
-import type { Clock } from '../../base/index.ts';
-import { apiKeyShape, renderAccount } from '../../net/index.ts';
+import { apiKeyShape, type ConnectionPlan, renderAccount } from '../../net/index.ts';
 import {
   type NamedFileReader,
   type Place,
   renderTls,
+  revealTls,
   type SoundOf,
   section,
   type TlsSettings,
@@ -13,6 +13,7 @@ import {
 import type { SinkAuth } from '../auth.ts';
 import type { BatchBounds, Sink } from '../contracts.ts';
 import type { RecordFormat } from '../formats/format.ts';
+import type { SinkConnection } from '../tls.ts';
 import { commonShape, tag } from './common-keys.ts';
 import { webShape } from './web-keys.ts';
 
@@ -47,17 +48,18 @@ export interface CommonSinkSettings {
 }
 
 /** The dependencies of a sink. */
-export interface SinkSurroundings {
-  /** Source of the current time and of timers. */
-  readonly clock: Clock;
+export interface SinkSurroundings extends Pick<ConnectionPlan, 'clock' | 'onShortHello'> {
   /** Output of a sink of type `stdout`. */
   readonly stdout: Writable;
   /** Returns the number of routers. */
   readonly routers: () => number;
   /** Version of this program; absent = not sent to sinks. */
   readonly version?: string | undefined;
-  /** Called once it is known that the sink takes no long first message of TLS, with words for the operator. */
-  readonly onShortHello?: ((message: string) => void) | undefined;
+}
+
+/** Returns how a sink with these settings opens its connections. */
+export function toConnection({ tls }: { readonly tls: TlsSettings }, { clock, onShortHello }: SinkSurroundings) {
+  return { tls: revealTls(tls), clock, onShortHello } satisfies SinkConnection;
 }
 
 /** Builds the schema of a sink: the common keys, then its own. */

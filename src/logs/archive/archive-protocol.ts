@@ -6,12 +6,6 @@ import type { ArchiveErrorCode } from './archive-error.ts';
  * As a string one still fits where V8 keeps young objects; above 128 KiB each would get memory of its own.
  */
 export const OUTPUT_CHUNK_BYTES = 96 * 1024;
-/**
- * Output beyond this is in shared memory, which its reader gives back: memory that is handed over counts as new in the heap of each
- * thread, which is searched for garbage because of it. Shared memory that nobody gives back is found late, because it does not
- * count: so a file that is read on the main thread, or whose beginning is all that is wanted, gets none.
- */
-export const OUTPUT_OWN_BYTES = 512 * 1024;
 /** Decoded bytes under way to the reader; the worker stops at that. Room for two blocks, so that the next one is decoded meanwhile. */
 export const OUTPUT_WINDOW_BYTES = 2 * 1024 * 1024;
 /** Compressed bytes are posted in chunks of at most this size. */
@@ -24,8 +18,6 @@ export type Request =
   | { readonly kind: 'begin'; readonly job: number; readonly limits: Bzip2Limits }
   | { readonly kind: 'input'; readonly job: number; readonly bytes: Uint8Array<ArrayBuffer> }
   | { readonly kind: 'input-ended'; readonly job: number }
-  /** Memory of output may be filled again, whatever job it came from. */
-  | { readonly kind: 'memory'; readonly memory: SharedArrayBuffer }
   /** The reader has taken so many bytes. */
   | { readonly kind: 'taken'; readonly job: number; readonly bytes: number }
   /** Nobody wants the rest. */
@@ -33,7 +25,7 @@ export type Request =
 
 /** From the worker. */
 export type Reply =
-  | { readonly kind: 'output'; readonly job: number; readonly bytes: Uint8Array<ArrayBuffer | SharedArrayBuffer> }
+  | { readonly kind: 'output'; readonly job: number; readonly bytes: Uint8Array<ArrayBuffer> }
   | { readonly kind: 'marker'; readonly job: number; readonly marker: BlockLost | BlockRecovered }
   /** So many bytes of input have been worked through. */
   | { readonly kind: 'consumed'; readonly job: number; readonly bytes: number }

@@ -124,10 +124,8 @@ export class ArchiveThread {
         }
         if (reply.kind === 'marker') yield reply.marker;
         if (reply.kind !== 'output') continue;
-        const { length, buffer: memory } = reply.bytes;
-        markOwn(reply.bytes, () => {
-          if (memory instanceof SharedArrayBuffer) this.#thread.post({ kind: 'memory', memory });
-        });
+        const { length } = reply.bytes;
+        markOwn(reply.bytes);
         yield reply.bytes;
         job.outputBytes -= length;
         job.takenBytes += length;

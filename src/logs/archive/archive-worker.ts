@@ -1,22 +1,6 @@
 import { type MessagePort, parentPort } from 'node:worker_threads';
 import { Bzip2Decoder, Bzip2Error, Bzip2Workspace } from '../../bzip2/index.ts';
-import {
-  OUTPUT_CHUNK_BYTES,
-  OUTPUT_OWN_BYTES,
-  OUTPUT_WINDOW_BYTES,
-  type Reply,
-  type Request,
-} from './archive-protocol.ts';
-
-/** Memory that was given back: no more than may be under way. */
-const spare: SharedArrayBuffer[] = [];
-const SPARE_MAX = Math.ceil(OUTPUT_WINDOW_BYTES / OUTPUT_CHUNK_BYTES);
-
-function toShared(part: Uint8Array): Uint8Array<SharedArrayBuffer> {
-  const bytes = new Uint8Array(spare.pop() ?? new SharedArrayBuffer(OUTPUT_CHUNK_BYTES), 0, part.length);
-  bytes.set(part);
-  return bytes;
-}
+import { OUTPUT_CHUNK_BYTES, OUTPUT_WINDOW_BYTES, type Reply, type Request } from './archive-protocol.ts';
 
 /** One file: input messages in, output messages out, never more of them under way than the reader takes. */
 class Job {
@@ -29,8 +13,6 @@ class Job {
   #isEndPushed = false;
   #isOver = false;
   #untakenBytes = 0;
-  /** Decoded bytes that were posted. */
-  #postedBytes = 0;
   /** Decoded bytes of the decoder's own buffer that are not posted yet. */
   #piece: Uint8Array | undefined;
 
@@ -40,7 +22,7 @@ class Job {
     this.#post = post;
   }
 
-  handle(request: Exclude<Request, { readonly kind: 'memory' }>): void {
+  handle(request: Request): void {
     if (request.kind === 'input') this.#input.push(request.bytes);
     else if (request.kind === 'input-ended') this.#isInputEnded = true;
     else if (request.kind === 'taken') this.#untakenBytes -= request.bytes;
@@ -74,12 +56,10 @@ class Job {
 
   #postPiece(piece: Uint8Array): void {
     const part = piece.subarray(0, OUTPUT_CHUNK_BYTES);
-    const isOwn = this.#postedBytes < OUTPUT_OWN_BYTES;
-    this.#postedBytes += part.length;
-    const bytes = isOwn ? new Uint8Array(part) : toShared(part);
+    const bytes = new Uint8Array(part);
     this.#piece = bytes.length < piece.length ? piece.subarray(bytes.length) : undefined;
     this.#untakenBytes += bytes.length;
-    this.#post({ kind: 'output', job: this.id, bytes }, bytes.buffer instanceof ArrayBuffer ? [bytes.buffer] : []);
+    this.#post({ kind: 'output', job: this.id, bytes }, [bytes.buffer]);
   }
 
   /** Gives the decoder its next input. False when there is none yet. */
@@ -104,8 +84,6 @@ function serve(port: MessagePort): void {
       job = new Job(request.job, new Bzip2Decoder(request.limits, workspace), (reply, transfer) =>
         port.postMessage(reply, transfer),
       );
-    } else if (request.kind === 'memory') {
-      if (spare.length < SPARE_MAX) spare.push(request.memory);
     } else if (request.job === job?.id) job.handle(request);
   });
 }

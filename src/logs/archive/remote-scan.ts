@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { freeMemory, yieldToLoop } from '../../base/index.ts';
+import { yieldToLoop } from '../../base/index.ts';
 import type { BlockLost } from '../../bzip2/index.ts';
 import type { Completion } from '../../model/index.ts';
 import { createLogError } from '../errors.ts';
@@ -8,7 +8,7 @@ import { RecordBuffer } from '../lines/record-buffer.ts';
 import { createBatch, type ScanBatch } from '../lines/scan-batch.ts';
 import type { LogFile, StreamState } from '../position/position.ts';
 import type { ItemReader } from './item-reader.ts';
-import { giveBack, isOwn } from './own-chunks.ts';
+import { isOwn } from './own-chunks.ts';
 import {
   type PlainBatch,
   type PlainContext,
@@ -26,12 +26,6 @@ export type ScanThread = WorkerThread<ScanRequest, ScanReply>;
 const WORKER_URL = new URL(import.meta.url.endsWith('.ts') ? './scan-worker.ts' : './scan-worker.js', import.meta.url);
 /** Mostly it is a few: a chunk of text, and the compiled patterns. A thousand lines of 64 KiB may wait for a clock to be set. */
 const WORKER_HEAP_MB_MAX = 512;
-
-/**
- * The thread waits so long for the sinks to take a batch. If it did not, it would soon be so far ahead of them that batches leave
- * the store's memory, and are unpacked again on this thread. Milliseconds.
- */
-const SINKS_MS_MAX = 200;
 
 /** Starts the thread that reads files. It needs nothing of the environment and of the flags of this process. */
 export function startScanWorker(): Worker {
@@ -60,15 +54,10 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
   #isTaking = false;
   /** True while a batch becomes durable: the thread waits for that. */
   #isStoring = false;
-  /** False once the sinks have not taken a batch in time: then they are not waited for. */
-  #areSinksFast = true;
   #isOver = false;
   #isEnded = false;
   /** Text posted and not worked through. */
   #textBytes = 0;
-  /** The same, in order, as chunks of which the thread has seen so many bytes. */
-  readonly #texts: { readonly chunk: Uint8Array; readonly bytes: number }[] = [];
-  #seenBytes = 0;
   #changed = Promise.withResolvers<void>();
 
   constructor(id: number, thread: ScanThread, options: ScanOptions) {
@@ -200,20 +189,8 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
     // What is not from a decoding thread may be a part of a buffer that is used for other things too.
     const bytes = isOwn(text) ? text : new Uint8Array(text);
     this.#textBytes += text.length;
-    this.#texts.push({ chunk: text, bytes: text.length });
     const transfer = bytes.buffer instanceof ArrayBuffer ? [bytes.buffer] : [];
     this.#thread.post({ kind: 'text', job: this.id, bytes, nowMs: this.#nowMs }, transfer);
-  }
-
-  /** Lets the memory of text be used again that the thread has worked through. */
-  #noteSeen(bytes: number): void {
-    this.#textBytes -= bytes;
-    this.#seenBytes += bytes;
-    for (let [first] = this.#texts; first && first.bytes <= this.#seenBytes; [first] = this.#texts) {
-      this.#seenBytes -= first.bytes;
-      this.#texts.shift();
-      giveBack(first.chunk);
-    }
   }
 
   get #nowMs(): number | undefined {
@@ -227,14 +204,14 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
         void this.#answer(reply.beginning);
         break;
       case 'consumed':
-        this.#noteSeen(reply.bytes);
+        this.#textBytes -= reply.bytes;
         break;
       case 'batch':
         this.#noteState(reply.state);
         return this.#takeBatch(reply.batch);
       case 'result':
         this.#noteState(reply.state);
-        this.#batch = toBatch(reply.batch, freeMemory);
+        this.#batch = toBatch(reply.batch);
         this.#lost = reply.lost;
         this.#result = reply.result;
         this.#isOver = true;
@@ -257,52 +234,28 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
     }
   }
 
-  /** Tells the thread that it may send more, once nobody here needs the memory of a batch or that takes too long. */
-  async #postTaken(bytes: number, taken: Promise<void>): Promise<void> {
-    if (this.#areSinksFast) {
-      const late = Promise.withResolvers<void>();
-      const timer = this.#thread.setTimer(SINKS_MS_MAX, () => {
-        this.#areSinksFast = false;
-        late.resolve();
-      });
-      await Promise.race([taken, late.promise]);
-      timer.cancel();
-    }
-    this.#thread.post({ kind: 'taken', job: this.id, bytes });
-  }
-
   #noteState(state: ScanState): void {
     this.#state = state;
     const skew = this.#start?.context.skew;
     if (skew) Object.assign(skew, state.skew);
   }
 
-  /** Hands on a batch; the worker uses its memory again when nobody here needs it any more. */
+  /** Hands on a batch, then tells the thread that it may send more. */
   async #takeBatch(batch: PlainBatch): Promise<void> {
-    const taken = Promise.withResolvers<void>();
-    const onRelease = (memory: ArrayBufferLike) => {
-      this.#thread.post({ kind: 'memory', memory }, memory instanceof ArrayBuffer ? [memory] : []);
-      taken.resolve();
-    };
     this.#isStoring = true;
     try {
-      await this.#options.onBatch(toBatch(batch, onRelease));
+      await this.#options.onBatch(toBatch(batch));
     } finally {
       this.#isStoring = false;
     }
-    // Durable: nobody looks at the body again.
-    if (batch.packed) freeMemory(batch.packed.buffer);
-    void this.#postTaken(batch.recordBytes, taken.promise);
+    this.#thread.post({ kind: 'taken', job: this.id, bytes: batch.recordBytes });
     // Batches that have come already would be stored in one go, and what is due meanwhile would wait for all.
     await yieldToLoop();
   }
 }
 
-function toBatch(
-  { memory, recordBytes, packed, records, ...batch }: PlainBatch,
-  onRelease: (memory: ArrayBufferLike) => void,
-): ScanBatch {
-  return { ...batch, records: RecordBuffer.of(memory, { bytes: recordBytes, length: records, packed, onRelease }) };
+function toBatch({ memory, recordBytes, packed, records, ...batch }: PlainBatch): ScanBatch {
+  return { ...batch, records: RecordBuffer.of(memory, recordBytes, records, packed) };
 }
 
 function toPlainContext({ context }: ScanStart): PlainContext {

@@ -1,3 +1,4 @@
+import { packBytes } from '../../base/index.ts';
 import { LogError } from '../errors.ts';
 import {
   type FileBeginning,
@@ -43,8 +44,6 @@ export class ScanJob {
   readonly #post: (reply: ScanReply, transfer?: ArrayBuffer[]) => void;
   readonly #items: Arrived[] = [];
   readonly #start = Promise.withResolvers<PlainStart>();
-  /** True once it is known which file it is. */
-  #isStarted = false;
   #skew: SkewBounds | undefined;
   /** The agent's clock when the text arrived that is being read. */
   #nowMs = 0;
@@ -64,7 +63,7 @@ export class ScanJob {
     this.#start.promise.catch(() => {});
   }
 
-  handle(request: Exclude<ScanRequest, { readonly kind: 'memory' }>): void {
+  handle(request: ScanRequest): void {
     switch (request.kind) {
       case 'begin':
         break;
@@ -111,9 +110,7 @@ export class ScanJob {
       }
       if (!(error instanceof BodyEnded)) throw error;
     }
-    const last = scan.takeBatch();
-    const batch = this.#toPlainBatch(last, new Uint8Array(last.records.bytes));
-    last.records.release();
+    const batch = toPlainBatch(scan.takeBatch());
     const state = this.#toState(scan);
     const { lost } = scan;
     this.#post({ kind: 'result', job: this.id, result, batch, state, lost }, memoryOf(batch));
@@ -129,8 +126,7 @@ export class ScanJob {
       if (!next && this.#isWhole === false) throw new BodyEnded();
       if (!next) return;
       this.#nowMs = next.nowMs ?? this.#nowMs;
-      // The memory is filled again once it is worked through, and the beginning of a file is looked at together with what follows.
-      yield next.item instanceof Uint8Array && !this.#isStarted ? new Uint8Array(next.item) : next.item;
+      yield next.item;
       if (next.item instanceof Uint8Array) this.#consumedBytes += next.item.length;
     }
   }
@@ -148,11 +144,9 @@ export class ScanJob {
   async #ask(beginning: FileBeginning): Promise<ScanStart | undefined> {
     this.#post({ kind: 'head', job: this.id, beginning });
     const start = await this.#start.promise;
-    this.#isStarted = true;
     if (!start) return undefined;
     this.#skew = start.context.skew;
-    const context = toContext(start.context, () => this.#nowMs);
-    return { file: start.file, context: { ...context, isCondensed: this.#plan.packing === 'condensed' } };
+    return { file: start.file, context: toContext(start.context, () => this.#nowMs) };
   }
 
   #toState({ file, stream }: FileScan): ScanState {
@@ -160,22 +154,20 @@ export class ScanJob {
   }
 
   #postBatch(batch: ScanBatch, state: ScanState): void {
-    const plain = this.#toPlainBatch(batch);
+    const plain = toPlainBatch(batch);
     this.#untakenBytes += plain.recordBytes;
     this.#post({ kind: 'batch', job: this.id, batch: plain, state }, memoryOf(plain));
   }
+}
 
-  /** `copy`: the records in other memory. Default: they are given away. */
-  #toPlainBatch(batch: ScanBatch, copy?: Uint8Array): PlainBatch {
-    const { bytes, length } = batch.records;
-    const packed = this.#plan.packing ? batch.records.pack() : undefined;
-    return { ...batch, recordBytes: bytes.length, records: length, packed, memory: copy ?? batch.records.detach() };
-  }
+function toPlainBatch(batch: ScanBatch): PlainBatch {
+  const { bytes, length, memory } = batch.records;
+  const packed = packBytes(bytes);
+  return { ...batch, recordBytes: bytes.length, records: length, packed, memory };
 }
 
 function memoryOf({ memory, packed }: PlainBatch): ArrayBuffer[] {
-  // Shared memory is not handed over: this side leaves it alone until it comes back.
-  return [memory.buffer, packed?.buffer].filter((one) => one instanceof ArrayBuffer);
+  return [memory.buffer, packed.buffer];
 }
 
 /** Files of one log follow each other, and zones and patterns take long to make ready. */

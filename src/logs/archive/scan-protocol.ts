@@ -36,19 +36,17 @@ export type ScanRequest =
   | { readonly kind: 'ended'; readonly job: number; readonly isWhole: boolean }
   /** So many bytes of records have been taken. */
   | { readonly kind: 'taken'; readonly job: number; readonly bytes: number }
-  /** Memory of records may be used again, whatever job it came from. */
-  | { readonly kind: 'memory'; readonly memory: ArrayBufferLike }
   /** Nobody wants the rest. */
   | { readonly kind: 'abandon'; readonly job: number };
 
 /** A {@link ScanBatch} in a form that survives the way between threads. */
 export interface PlainBatch extends Omit<ScanBatch, 'records'> {
   /** All of the memory is given away. */
-  readonly memory: Uint8Array;
+  readonly memory: Uint8Array<ArrayBuffer>;
   /** Bytes of the memory that hold records. */
   readonly recordBytes: number;
-  /** The records as they are stored, if the plan says that they are. */
-  readonly packed: Uint8Array<ArrayBuffer> | undefined;
+  /** The records as they are stored. */
+  readonly packed: Uint8Array<ArrayBuffer>;
   readonly records: number;
 }
 

@@ -74,11 +74,6 @@ export class WorkerThread<Request, Reply extends { readonly job: number }> {
     this.#rewatch();
   }
 
-  /** A timer of the clock that the thread is watched by. */
-  setTimer(delayMs: number, fire: () => void): Timer {
-    return this.#options.clock.setTimer(delayMs, fire);
-  }
-
   /** Ends the thread for good; a job under way fails with `error`, and so does one that comes later. */
   async close(error: ArchiveError): Promise<void> {
     this.#closed = error;

@@ -122,9 +122,9 @@ const WINDOW_MS = 2 * LINK_MS_MAX + 1000;
  * A longer time between two lines counts as this. Silence says little about the hours in which a log writes; and any zone
  * explains a distance of a multiple of this, so that a match is no less likely by chance than that.
  */
-export const DISTANCE_MS_MAX = 15 * 60_000;
+const DISTANCE_MS_MAX = 15 * 60_000;
 /** Distances that {@link Pace.recentMs} is about. */
-export const RECENT = 8;
+const RECENT = 8;
 
 /** The evidence of all logs of a router taken together. */
 export function judgeLinks(facts: LinkFacts): LinkVerdict {

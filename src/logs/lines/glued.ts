@@ -33,7 +33,7 @@ export function splitGlued(raw: RawLine, tornAt: readonly number[]): readonly Li
 /** Returns true if a line needs a closer look. Most lines do not. */
 export function mayBeGlued(raw: RawLine, tornAt: readonly number[]): boolean {
   const nextBlock = BLOCK_BYTES - (raw.start % BLOCK_BYTES);
-  return nextBlock < raw.length || tornAt.length > 0 || raw.nulBytes > 0 || !mayBeLine(raw);
+  return nextBlock < raw.length || tornAt.length > 0 || raw.nulBytes > 0 || !beginsLikeLine(raw.bytes);
 }
 
 /** Returns the byte offset at which a second line begins that has to be split off. */
@@ -50,19 +50,6 @@ function findSeam(raw: RawLine, tornAt: readonly number[]): number | undefined {
     if (!isWellFormed || bytes[at - 1] === 0 || offset % BLOCK_BYTES === 0 || tornAt.includes(offset)) return at;
   }
   return undefined;
-}
-
-function mayBeLine(raw: RawLine): boolean {
-  const { text } = raw;
-  if (text === undefined) return beginsLikeLine(raw.bytes);
-  const first = text.charCodeAt(0);
-  return (
-    first >= ZERO &&
-    first <= NINE &&
-    text.charCodeAt(4) === DASH &&
-    text.charCodeAt(STAMP_BYTES) === BLANK &&
-    text.charCodeAt(STAMP_BYTES + 1) === BRACKET
-  );
 }
 
 /** Returns true if the bytes begin with `YYYY-…` and have a bracket where a stamp of that form ends. */

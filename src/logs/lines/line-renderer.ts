@@ -1,4 +1,4 @@
-import type { RecordFlag, Severity } from '../../model/index.ts';
+import type { RecordFlag } from '../../model/index.ts';
 import { isPlainByte } from '../matching/literal-scan.ts';
 import { renderUid } from '../position/identity.ts';
 import { renderTimestamp, toNanoseconds, toSecond } from '../time/stamp.ts';
@@ -12,25 +12,14 @@ export interface LineMoment {
   readonly flags: readonly RecordFlag[];
 }
 
-/** A line with a whole second as its time and nothing unusual about it. */
-export interface UsualLine {
-  readonly start: number;
-  readonly tag: string;
-  readonly severity: Severity | undefined;
-  readonly message: string;
-  /** True if `message` is ASCII and needs no escapes in JSON. */
-  readonly isPlain: boolean;
-}
-
 /** Prefix shared by all records with one tag. */
 export interface TagHead {
-  readonly tag: string;
   readonly tagBytes: Buffer;
   /** Up to the text of the message, with room for the time. */
   readonly bytes: Buffer;
 }
 
-/** A usual line as it stands in a chunk, without a severity. */
+/** A line of plain bytes as it stands in a chunk, with a whole second as its time and nothing unusual about it. */
 export interface PlainLine {
   readonly bytes: Buffer;
   /** Offset of the line in the file. */
@@ -39,12 +28,14 @@ export interface PlainLine {
   /** The message: plain bytes. */
   readonly messageFrom: number;
   readonly messageTo: number;
+  /** The message, if something was removed from it. */
+  readonly redacted: string | undefined;
 }
 
 /** Offsets come in two halves: the high one stays the same for many lines. */
-export const LOW_DECIMAL = 1_000_000;
+const LOW_DECIMAL = 1_000_000;
 const LOW_DECIMAL_DIGITS = 6;
-export const LOW_BASE36 = 36 ** 4;
+const LOW_BASE36 = 36 ** 4;
 const LOW_BASE36_DIGITS = 4;
 const NANOSECOND_DIGITS = 9;
 /** UTF-8 has no more for a code unit of a string. */
@@ -56,12 +47,11 @@ const TAGS_MAX = 1000;
 /** Tags that are found by their bytes; a power of two. */
 const TAG_SLOTS = 256;
 /** Offset of the time in a record. */
-export const TIME_FROM = '{"timestamp":"'.length;
+const TIME_FROM = '{"timestamp":"'.length;
 /** A longer message is copied by the system's own function, which takes longer to call. */
 const COPIED_BYTES_MAX = 160;
 const BRACKET = 0x5d;
 const EMPTY = Buffer.alloc(0);
-const ORDINARY: LineMoment = { utcMs: 0, isFirstSecond: false, flags: [] };
 
 /**
  * Renders usual lines of one file, nearly all there are: byte for byte what `renderEntry` gives, of a few long pieces of
@@ -107,32 +97,16 @@ export class LineRenderer {
     this.#flags = options.flags;
   }
 
-  /**
-   * What follows the message in records of lines that are ordinary in time, from an offset on where its high digits stay the
-   * same. The low ones, up to the two ends, may be those of any line.
-   */
-  prepareTail(start: number): { readonly bytes: Buffer; readonly uidEnd: number; readonly offsetEnd: number } {
-    this.#prepare(start, ORDINARY);
-    return { bytes: this.#tail, uidEnd: this.#uidEnd, offsetEnd: this.#offsetEnd };
-  }
-
   /** Adds the record of a line to `records`. */
-  render({ start, tag, severity, message, isPlain }: UsualLine, moment: LineMoment, records: RecordBuffer): void {
+  render(line: PlainLine, moment: LineMoment, records: RecordBuffer): void {
+    const { bytes, start, tag, messageFrom, messageTo, redacted } = line;
     this.#prepare(start, moment);
-    const head = this.#headOf(tag, severity);
-    const text = isPlain ? message : renderText(message).slice(1, -1);
-    const memory = records.reserve(head.bytes.length + text.length * UTF8_BYTES_MAX + this.#tail.length);
-    const at = this.#writeHead(memory, records.start, head, start, moment);
-    records.commit(this.#writeTail(memory, at + memory.write(text, at, isPlain ? 'latin1' : 'utf8'), start));
-  }
-
-  /** Adds the record of a line whose message stands in plain bytes. */
-  renderBytes(line: PlainLine, moment: LineMoment, records: RecordBuffer): void {
-    const { bytes, start, tag, messageFrom, messageTo } = line;
-    this.#prepare(start, moment);
-    const memory = records.reserve(tag.bytes.length + messageTo - messageFrom + this.#tail.length);
+    const text = redacted === undefined ? undefined : renderText(redacted).slice(1, -1);
+    const textBytes = text === undefined ? messageTo - messageFrom : text.length * UTF8_BYTES_MAX;
+    const memory = records.reserve(tag.bytes.length + textBytes + this.#tail.length);
     let at = this.#writeHead(memory, records.start, tag, start, moment);
-    if (messageTo - messageFrom > COPIED_BYTES_MAX) at += bytes.copy(memory, at, messageFrom, messageTo);
+    if (text !== undefined) at += memory.write(text, at, 'utf8');
+    else if (textBytes > COPIED_BYTES_MAX) at += bytes.copy(memory, at, messageFrom, messageTo);
     else for (let from = messageFrom; from < messageTo; from++) memory[at++] = bytes[from] as number;
     records.commit(this.#writeTail(memory, at, start));
   }
@@ -147,7 +121,7 @@ export class LineRenderer {
         const slot = hash & (TAG_SLOTS - 1);
         const known = this.#tagsByHash[slot];
         if (known && isAt(bytes, from, at, known.tagBytes)) return known;
-        const head = this.#headOf(bytes.toString('latin1', from, at), undefined);
+        const head = this.#headOf(bytes.toString('latin1', from, at));
         this.#tagsByHash[slot] = head;
         return head;
       }
@@ -209,20 +183,14 @@ export class LineRenderer {
   }
 
   /** From the beginning to the message, with room for the time. */
-  #headOf(tag: string, severity: Severity | undefined): TagHead {
-    // A tag has no closing bracket.
-    const key = severity === undefined ? tag : `${tag}]${severity}`;
-    const known = this.#tags.get(key);
+  #headOf(tag: string): TagHead {
+    const known = this.#tags.get(tag);
     if (known !== undefined) return known;
     if (this.#tags.size >= TAGS_MAX) this.#tags.clear();
-    const ofSeverity = severity === undefined ? '' : `,"severity":"${severity}"`;
-    const head = renderHead(this.#frame, this.#observedMs);
-    // A copy of the key: a part of a chunk's text would keep all of it.
-    const tagBytes = Buffer.from(tag);
     const time = `{"timestamp":"YYYY-MM-DDThh:mm:ss.NNNNNNNNNZ"`;
-    const bytes = Buffer.from(`${time},${head},"tag":${renderText(tag)}${ofSeverity},"message":"`);
-    const created = { tag: tagBytes.toString(), tagBytes, bytes };
-    this.#tags.set(Buffer.from(key).toString(), created);
+    const head = `${time},${renderHead(this.#frame, this.#observedMs)},"tag":${renderText(tag)},"message":"`;
+    const created = { tagBytes: Buffer.from(tag), bytes: Buffer.from(head) };
+    this.#tags.set(tag, created);
     return created;
   }
 }

@@ -11,10 +11,6 @@ export interface RawLine {
   readonly bytes: Buffer;
   /** True if all of `bytes` is ASCII. May be false although it is. */
   readonly isAscii: boolean;
-  /** The line, where all of it is ASCII without NUL bytes. May be absent although it is. */
-  readonly text?: string | undefined;
-  /** True if `text` needs no escapes in JSON. May be false although it needs none. */
-  readonly isPlain?: boolean | undefined;
   /** NUL bytes that were cut out. */
   readonly nulBytes: number;
   /** The line with its NUL bytes, as long as it is no longer than {@link LINE_BYTES_MAX}. */
@@ -26,8 +22,6 @@ export interface RawLine {
 /** Longest line that is kept whole; the device cuts messages at 8 KiB, so a longer one is damage. Bytes. */
 export const LINE_BYTES_MAX = 64 * 1024;
 
-/** Text without anything that JSON would escape, and all ASCII. */
-const PLAIN = /^[ !#-[\]-~]*$/;
 const LINE_FEED = 0x0a;
 const EMPTY = Buffer.alloc(0);
 
@@ -71,8 +65,6 @@ export class LineSplitter {
     takeRun: (bytes: Buffer, from: number, start: number) => number = (_, from) => from,
   ): void {
     const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-    // One string for all lines: each of them is a view of it, and nothing is decoded twice.
-    let text: string | undefined;
     let from = 0;
     for (;;) {
       if (this.#length === 0) {
@@ -82,17 +74,8 @@ export class LineSplitter {
       }
       const end = bytes.indexOf(LINE_FEED, from);
       if (end < 0) break;
-      text ??= bytes.toString('latin1');
-      const lineText = text.slice(from, end);
-      const isPlain = PLAIN.test(lineText);
-      if (this.#length > 0 || end - from > LINE_BYTES_MAX || !(isPlain || isAsciiText(bytes.subarray(from, end)))) {
-        this.#keep(bytes.subarray(from, end));
-        this.#emit(onLine, 1);
-      } else {
-        const start = this.#start;
-        this.#start += end - from + 1;
-        onLine(new TextLine(start, lineText, isPlain));
-      }
+      this.#keep(bytes.subarray(from, end));
+      this.#emit(onLine, 1);
       from = end + 1;
     }
     if (from < bytes.length) this.#keep(bytes.subarray(from));
@@ -154,57 +137,6 @@ export class LineSplitter {
     this.#hash = undefined;
     onLine(line);
   }
-}
-
-/** A plain line, from a place in a chunk on. */
-export function createPlainLine(
-  bytes: Buffer,
-  from: number,
-  to: number,
-  start: number,
-): RawLine & { readonly text: string } {
-  return new TextLine(start, bytes.toString('latin1', from, to), true);
-}
-
-/** A line of ASCII that needs no work: its bytes are made only when somebody asks for them. */
-class TextLine implements RawLine {
-  readonly start: number;
-  readonly text: string;
-  readonly isPlain: boolean;
-
-  constructor(start: number, text: string, isPlain: boolean) {
-    this.start = start;
-    this.text = text;
-    this.isPlain = isPlain;
-  }
-
-  get length(): number {
-    return this.text.length;
-  }
-
-  get bytes(): Buffer {
-    return Buffer.from(this.text, 'latin1');
-  }
-
-  get isAscii(): boolean {
-    return true;
-  }
-
-  get nulBytes(): number {
-    return 0;
-  }
-
-  get raw(): undefined {
-    return undefined;
-  }
-
-  get sha256(): undefined {
-    return undefined;
-  }
-}
-
-function isAsciiText(bytes: Buffer): boolean {
-  return isAscii(bytes) && !bytes.includes(0);
 }
 
 /** Runs of NUL bytes are what a power cut leaves of blocks that never reached the disk. */

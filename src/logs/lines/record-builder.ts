@@ -16,11 +16,11 @@ import { LineTimes, type ShownTime, type TimeContext } from '../time/line-times.
 import { type DateOrder, isLikeStamp, type Stamp } from '../time/stamp.ts';
 import { createFrame, type Entry, joinLine, type RecordFrame } from './entry.ts';
 import { mayBeGlued, splitGlued } from './glued.ts';
-import { LineRenderer, type UsualLine } from './line-renderer.ts';
+import { LineRenderer } from './line-renderer.ts';
 import type { RawLine } from './line-splitter.ts';
 import { isOwnRequest } from './own-request.ts';
-import { type ParsedLine, parseRepeatNotice, parseRest } from './parse-line.ts';
-import { describeQuirks, isEmptyLine, NO_QUIRKS, type Quirks, toOriginal, withoutCarriageReturn } from './quirks.ts';
+import { type ParsedLine, parseRepeatNotice } from './parse-line.ts';
+import { describeQuirks, isEmptyLine, type Quirks, toOriginal, withoutCarriageReturn } from './quirks.ts';
 import { createBatch, type ScanBatch } from './scan-batch.ts';
 import { UsualLines } from './usual-lines.ts';
 import { type ReadingEnd, WaitingEntries } from './waiting-entries.ts';
@@ -40,8 +40,6 @@ export interface RecordContext extends TimeContext {
   readonly behind?: GapEdge | undefined;
   /** Redaction and log rules. Default: none. */
   readonly matcher?: MessageMatcher | undefined;
-  /** True if the records of a batch are condensed where they are made. Default false. */
-  readonly isCondensed?: boolean | undefined;
 }
 
 const NO_FLAGS: readonly RecordFlag[] = [];
@@ -59,7 +57,6 @@ export class RecordBuilder {
   readonly #frame: RecordFrame;
   readonly #state: StreamDraft;
   readonly #waiting: WaitingEntries;
-  /** Nothing else waits while one of these does. */
   readonly #usual: UsualLines;
   #batch: ScanBatch;
   /** Matches of the log rules in the lines of the batch. */
@@ -77,7 +74,7 @@ export class RecordBuilder {
 
   constructor(context: RecordContext, file: LogFileDraft) {
     this.#context = context;
-    this.#batch = createBatch(context.isCondensed);
+    this.#batch = createBatch();
     this.#file = file;
     const { router, component } = context;
     this.#uidPrefix = createUidPrefix(router.name, component, file);
@@ -95,6 +92,7 @@ export class RecordBuilder {
     this.#usual = new UsualLines({
       times: this.#times,
       file,
+      waiting: this.#waiting,
       renderer,
       uidPrefix: this.#uidPrefix,
       matcher: context.matcher ?? LineMatcher.none,
@@ -148,7 +146,6 @@ export class RecordBuilder {
 
   /** Lines are missing here: nothing that follows continues what came before. */
   lose(lost: readonly BlockLost[]): void {
-    this.#settle();
     this.#waiting.resolveUnsynced(undefined, 'more');
     this.#flush();
     const { router, component, file } = this.#context;
@@ -161,7 +158,6 @@ export class RecordBuilder {
 
   /** Bytes that are no text stand here: nothing that follows continues what came before. */
   loseBytes(offset: number, bytesMin: number): void {
-    this.#settle();
     this.#waiting.resolveUnsynced(undefined, 'more');
     this.#flush();
     const { router, component, file } = this.#context;
@@ -171,7 +167,6 @@ export class RecordBuilder {
 
   /** From here on lines come from a block behind damage; the first one may be the second half of a line. */
   recover(recovered: RecoveredBlock): void {
-    this.#settle();
     this.#waiting.resolveUnsynced(undefined, 'more');
     this.#flush();
     this.#recovered = recovered;
@@ -203,12 +198,6 @@ export class RecordBuilder {
     const isInOrder = this.#context.stream !== undefined;
     const isWhole = this.#damage.length === 0;
     const mayHold = isInOrder && isWhole && (end === 'more' || this.#state.joins);
-    const { waiting } = this.#usual;
-    if (mayHold || !waiting) this.#settle();
-    else {
-      this.#state.lastUid = this.#uidAt(waiting.usual.start);
-      this.#usual.flush(this.#batch.records);
-    }
     this.#waiting.resolveUnsynced(undefined, end);
     this.#state.held = this.#waiting.flush(this.#batch.records, mayHold);
     this.#tellDamage(end === 'closed' ? this.#context.behind : undefined);
@@ -218,7 +207,7 @@ export class RecordBuilder {
       // Newer lines were read before: a gauge would show an old value as the present one.
       if (match.kind === 'counter' || isInOrder) batch.events.push({ type: 'log-rule-matched', component, ...match });
     }
-    this.#batch = createBatch(this.#context.isCondensed);
+    this.#batch = createBatch();
     this.#matches = new MatchTotals();
     return batch;
   }
@@ -229,55 +218,12 @@ export class RecordBuilder {
    * all lines, and why reading is fast.
    */
   takeRun(bytes: Buffer, from: number, start: number): number {
-    const isOrdinary = this.#waiting.length === 0 && this.#file.tornAt.length === 0;
+    const isOrdinary = !this.#waiting.hasUnsynced && this.#file.tornAt.length === 0;
     if (!isOrdinary || this.#maySkip || this.#isHalf || this.#recovered || this.#damage.length > 0) return from;
     return this.#usual.take(bytes, from, start, { batch: this.#batch, matches: this.#matches });
   }
 
-  /** Takes a line by the short way, if it is a usual one. */
-  #pushUsual(line: RawLine, lineText: string): boolean {
-    // The line behind damage ends its gap.
-    if (this.#maySkip || this.#isHalf || this.#recovered || this.#damage.length > 0) return false;
-    if (this.#waiting.hasUnsynced) return false;
-    const text = lineText.endsWith('\r') ? lineText.slice(0, -1) : lineText;
-    const time = this.#times.readStamp(text);
-    if (!time || time.hasFraction || time.priority !== undefined) return false;
-    const rest = parseRest(text, time.length);
-    if (!rest) return false;
-    this.#times.keep(text, time);
-    const shown = this.#resolveTime(time, line.start, true);
-    const { matcher } = this.#context;
-    if (shown.verdict !== 'sane' || isOwnRequest(rest.message)) return false;
-    const message = matcher ? matcher.redact(rest.message) : rest.message;
-    const isPlain = line.isPlain === true && message === rest.message;
-    const usual: UsualLine = { start: line.start, tag: rest.tag, severity: rest.severity, message, isPlain };
-    this.#flush();
-    this.#usual.flush(this.#batch.records);
-    this.#usual.wait({ line, parsed: rest, usual, shown });
-    matcher?.search(message, this.#matches);
-    this.#file.lastStart = line.start;
-    this.#batch.first ??= { uid: this.#uidAt(line.start), utcMs: shown.utcMs };
-    this.#batch.lines++;
-    this.#batch.bytes += line.length + 1;
-    return true;
-  }
-
-  /** Turns the usual line that waits into a regular waiting entry: the next input may extend it or must follow it. */
-  #settle(): void {
-    const waiting = this.#usual.release();
-    if (!waiting) return;
-    const { line, parsed, shown } = waiting;
-    const timestamp = this.#times.render(shown, false, line.start);
-    const flags = [...this.#context.flags, ...shown.flags];
-    const entry = this.#createEntry(line, { time: undefined, ...parsed }, flags, NO_QUIRKS, timestamp);
-    entry.utcMs = shown.utcMs;
-    this.#waiting.push(entry);
-    this.#state.lastUid = entry.uid;
-  }
-
   #pushLine(line: RawLine, isGlued: boolean, isTail: boolean): void {
-    if (line.text !== undefined && !isGlued && this.#pushUsual(line, line.text)) return;
-    this.#settle();
     const body = withoutCarriageReturn(line.bytes);
     const text = line.isAscii ? body.toString('latin1') : this.#decoder.decode(body);
     const repeats = text.startsWith('    ') ? parseRepeatNotice(text) : undefined;
@@ -419,7 +365,6 @@ export class RecordBuilder {
   #resolveTime(time: Stamp, start: number, isShown: boolean): ShownTime {
     return this.#times.resolve(time, (jump, saneUtcMs) => {
       if (!isShown) return;
-      this.#settle();
       this.#waiting.resolveUnsynced(saneUtcMs, 'more');
       this.#flush();
       this.#batch.records.push(renderClockJump(this.#context, { about: this.#uidPrefix, offset: start }, jump));

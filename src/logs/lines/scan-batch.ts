@@ -26,10 +26,10 @@ export interface ScanBatch {
   readonly events: LineEvent[];
 }
 
-/** A batch without anything in it. `isCondensed`: true if its records will be packed here, condensed. */
-export function createBatch(isCondensed = false): ScanBatch {
+/** A batch without anything in it. */
+export function createBatch(): ScanBatch {
   return {
-    records: new RecordBuffer(isCondensed),
+    records: new RecordBuffer(),
     lines: 0,
     bytes: 0,
     unparsed: 0,

@@ -1,14 +1,14 @@
 import type { MatchTotals, MessageMatcher } from '../matching/line-matcher.ts';
 import { renderUid } from '../position/identity.ts';
 import type { LogFileDraft } from '../position/position.ts';
-import type { LineTimes, ShownTime } from '../time/line-times.ts';
-import { type LineKernel, lineKernel, NOTED_WORDS } from './line-kernel.ts';
-import type { LineRenderer, PlainLine, UsualLine } from './line-renderer.ts';
-import { createPlainLine, type RawLine } from './line-splitter.ts';
-import type { ParsedLine } from './parse-line.ts';
-import type { RecordBuffer } from './record-buffer.ts';
+import type { LineTimes } from '../time/line-times.ts';
+import { BLOCK_BYTES } from './glued.ts';
+import type { LineRenderer, PlainLine } from './line-renderer.ts';
+import { LINE_BYTES_MAX } from './line-splitter.ts';
+import { isOwnRequest } from './own-request.ts';
+import { findEmbeddedLine, TAG_LENGTH_MAX } from './parse-line.ts';
 import type { ScanBatch } from './scan-batch.ts';
-import { STAMP_CHARS, UsualRun } from './usual-run.ts';
+import type { WaitingEntries } from './waiting-entries.ts';
 
 /** What usual lines need to become records. */
 export interface UsualLinesOptions {
@@ -16,6 +16,8 @@ export interface UsualLinesOptions {
   readonly times: LineTimes;
   /** The file that they are read from. */
   readonly file: LogFileDraft;
+  /** Lines before that wait for lines that continue them. */
+  readonly waiting: WaitingEntries;
   /** Writes the records. */
   readonly renderer: LineRenderer;
   /** Beginning of the uids of the file's lines. */
@@ -30,166 +32,141 @@ interface LineOutput {
   readonly matches: MatchTotals;
 }
 
-/** A usual line that waits for lines that continue it. */
-export interface WaitingUsual {
-  readonly line: RawLine;
-  readonly parsed: Omit<ParsedLine, 'time'>;
-  readonly usual: UsualLine;
-  readonly shown: ShownTime;
+/** A usual line as it was found. */
+interface FoundLine extends PlainLine {
+  /** Its stamp, as if it were UTC. */
+  readonly asUtcMs: number;
+  /** True if log rules may match its message. */
+  readonly mayMatch: boolean;
 }
 
-/** A usual line that stands in a chunk, and waits for lines that continue it. */
-interface WaitingPlain extends PlainLine {
-  /** Its offset in the chunk. */
-  readonly from: number;
-  /** Its message, if something was removed from that. */
-  readonly redacted: string | undefined;
+/** A day as stamps show it. */
+interface Day {
+  /** `YYYY-MM-DD `. */
+  readonly bytes: Buffer;
+  /** Its beginning as if it were UTC. */
+  readonly ms: number;
 }
 
-/** A chunk in which the kernel stops at every few lines is read without it: so often it may stop, and once more after so many. */
-const CREDIT = 16;
-const LINES_PER_STOP = 8;
+/** Characters of `YYYY-MM-DD ` and of the whole stamp. */
+const DAY_CHARS = 11;
+const STAMP_CHARS = 19;
+const DAY_MS = 86_400_000;
+const [LINE_FEED, BLANK, OPENING, DASH, COLON, ZERO, NINE] = [0x0a, 0x20, 0x5b, 0x2d, 0x3a, 0x30, 0x39];
 
-/** Turns usual lines into records, many at a time. The last one waits until it is known that no line continues it. */
+/**
+ * Turns usual lines into records where they stand in a chunk, without making anything of them: plain bytes, the stamp `YYYY-MM-DD hh:mm:ss` of the
+ * day of the line before, a tag, no severity. What it takes is what the parser of any line would have made of it; all else it leaves alone.
+ */
 export class UsualLines {
   readonly #options: UsualLinesOptions;
-  #waiting: WaitingUsual | undefined;
 
   constructor(options: UsualLinesOptions) {
     this.#options = options;
   }
 
-  /** The line that waits. */
-  get waiting(): WaitingUsual | undefined {
-    return this.#waiting;
-  }
-
-  /** A line that waits from here on. None may wait already. */
-  wait(line: WaitingUsual): void {
-    this.#waiting = line;
-  }
-
-  /** Renders the line that waits: no line continues it. */
-  flush(records: RecordBuffer): void {
-    const line = this.release();
-    if (line) this.#options.renderer.render(line.usual, line.shown, records);
-  }
-
-  /** Returns the line that waits, which does so no longer. */
-  release(): WaitingUsual | undefined {
-    const line = this.#waiting;
-    this.#waiting = undefined;
-    return line;
-  }
-
   /**
-   * Takes the lines of `bytes` from the one on that begins at `from` there and at `start` in the file. Returns where in the
-   * bytes the first line begins that is left.
+   * Takes the lines of `bytes` from the one on that begins at `from` there and at `start` in the file, each that has another line with a stamp
+   * behind it: no line continues it. Returns where in the bytes the first line begins that is left.
    */
-  take(bytes: Buffer, from: number, start: number, output: LineOutput): number {
-    const { times, renderer, matcher } = this.#options;
-    const { text, wall, shown } = times.last;
-    if (!UsualRun.mayBegin(bytes, from) || !wall || shown?.verdict !== 'sane' || !UsualRun.knows(text)) return from;
-    const run = new UsualRun(bytes, text, wall.asUtcMs, renderer, matcher);
-    const kernel = lineKernel();
-    let at = from;
-    if (kernel) {
-      for (let credit = CREDIT; credit > 0; credit--) {
-        const { lines } = output.batch;
-        const rendered = this.#render(kernel, run, at, start + at - from, output);
-        credit += (output.batch.lines - lines) / LINES_PER_STOP;
-        at = this.#takeSome(run, rendered, start + rendered - from, 1, output);
-        if (at === rendered) return at;
-      }
-    }
-    return this.#takeSome(run, at, start + at - from, Number.POSITIVE_INFINITY, output);
-  }
-
-  /** Has lines rendered by the kernel. Returns where the first one begins that was not. */
-  #render(kernel: LineKernel, run: UsualRun, from: number, start: number, { batch, matches }: LineOutput): number {
-    const { bytes } = run;
-    const { times, file, renderer, matcher } = this.#options;
-    if (run.tag) kernel.learn(run.tag, renderer);
-    const { plan } = matcher;
-    const span = plan && batch.first && times.ordinarySpan(run.dayMs);
-    if (!span) return from;
-    const rendered = kernel.render(bytes, from, start, { renderer, plan, span, day: run.day });
-    if (!rendered) return from;
-    const { records, run: condensed, lastFrom, to, second, pace, noted } = rendered;
-    this.flush(batch.records);
-    batch.records.append(records, condensed);
-    for (let index = 0; index < noted.length; index += NOTED_WORDS) {
-      const message = bytes.toString('latin1', noted[index], noted[index + 1]);
-      matcher.searchFor(noted[index + 2] ?? 0, message, matches);
-    }
-    times.noteSpan(span, second, pace);
-    file.lastStart = start + lastFrom - from;
-    batch.lines += condensed.count;
-    batch.bytes += to - from;
-    return to;
-  }
-
-  /** Takes up to `linesMax` lines. Returns where the first one begins that was not taken. */
-  #takeSome(run: UsualRun, from: number, start: number, linesMax: number, { batch, matches }: LineOutput): number {
-    const { bytes } = run;
-    const { times, file, uidPrefix } = this.#options;
-    const { wall, shown: firstShown } = times.last;
-    if (!wall || !firstShown) return from;
-    let shown = firstShown;
+  take(bytes: Buffer, from: number, start: number, { batch, matches }: LineOutput): number {
+    const { times, file, waiting, renderer, uidPrefix } = this.#options;
+    const { text, wall, shown: shownBefore } = times.last;
+    if (!mayBegin(bytes, from) || !wall || shownBefore?.verdict !== 'sane' || !isOfThisForm(text)) return from;
+    const day = {
+      bytes: Buffer.from(text.slice(0, DAY_CHARS), 'latin1'),
+      ms: Math.floor(wall.asUtcMs / DAY_MS) * DAY_MS,
+    };
+    const lastLineEnd = bytes.lastIndexOf(LINE_FEED);
+    let shown = shownBefore;
     let { asUtcMs } = wall;
-    /** The line before, which is rendered when it is known that no line continues it. */
-    let waiting: WaitingPlain | undefined;
-    let waitingShown = shown;
     let at = from;
-    for (let lines = 0; lines < linesMax && run.find(at, start + at - from); lines++) {
-      if (run.asUtcMs === asUtcMs) times.repeat();
+    let lastFrom = -1;
+    for (let line = this.#find(bytes, at, start, day); line; line = this.#find(bytes, at, start + at - from, day)) {
+      const end = line.messageTo + 1;
+      if (end > lastLineEnd || readClock(bytes, end, day) < 0) break;
+      if (line.asUtcMs === asUtcMs) times.repeat();
       else {
-        const time = { asUtcMs: run.asUtcMs, hasFraction: false, length: STAMP_CHARS };
-        const ordinary = times.resolveOrdinary(time);
+        const ordinary = times.resolveOrdinary({ asUtcMs: line.asUtcMs, hasFraction: false, length: STAMP_CHARS });
         if (!ordinary) break;
         shown = ordinary;
-        asUtcMs = run.asUtcMs;
+        ({ asUtcMs } = line);
       }
-      if (waiting) this.#renderPlain(waiting, waitingShown, batch.records);
-      else this.flush(batch.records);
-      const { tag, redacted, messageFrom } = run;
-      if (!tag) break;
-      waiting = { bytes, from: at, start: run.start, tag, messageFrom, messageTo: run.to, redacted };
-      waitingShown = shown;
-      if (run.mayMatch) this.#searchPlain(waiting, matches);
-      file.lastStart = run.start;
-      batch.first ??= { uid: renderUid(uidPrefix, run.start), utcMs: shown.utcMs };
+      if (lastFrom < 0) waiting.flush(batch.records);
+      renderer.render(line, shown, batch.records);
+      if (line.mayMatch) this.#search(line, matches);
+      file.lastStart = line.start;
+      batch.first ??= { uid: renderUid(uidPrefix, line.start), utcMs: shown.utcMs };
       batch.lines++;
-      batch.bytes += run.to - at + 1;
-      at = run.to + 1;
+      batch.bytes += end - at;
+      lastFrom = at;
+      at = end;
     }
-    if (!waiting) return from;
-    const line = createPlainLine(bytes, waiting.from, waiting.messageTo, waiting.start);
-    const { redacted, tag: tagHead } = waiting;
-    const { tag } = tagHead;
-    const message = line.text.slice(waiting.messageFrom - waiting.from);
-    const isPlain = redacted === undefined;
-    times.keepText(line.text.slice(0, STAMP_CHARS));
-    this.wait({
-      line,
-      parsed: { tag, severity: undefined, message },
-      usual: { start: waiting.start, tag, severity: undefined, message: redacted ?? message, isPlain },
-      shown,
-    });
+    if (lastFrom >= 0) times.keepText(bytes.toString('latin1', lastFrom, lastFrom + STAMP_CHARS));
     return at;
   }
 
-  #renderPlain(line: WaitingPlain, shown: ShownTime, records: RecordBuffer): void {
-    const { renderer } = this.#options;
-    const { start, tag, redacted: message } = line;
-    if (message === undefined) renderer.renderBytes(line, shown, records);
-    else renderer.render({ start, tag: tag.tag, severity: undefined, message, isPlain: false }, shown, records);
+  /** Finds the line that begins at a place in the bytes, and at `start` in the file. `undefined` if it is no usual one. */
+  #find(bytes: Buffer, from: number, start: number, day: Day): FoundLine | undefined {
+    const { renderer, matcher } = this.#options;
+    const second = readClock(bytes, from, day);
+    if (second < 0) return undefined;
+    const tag = renderer.findTag(bytes, from + STAMP_CHARS + 2, TAG_LENGTH_MAX - 2);
+    if (!tag) return undefined;
+    let messageFrom = from + STAMP_CHARS + tag.tagBytes.length + 3;
+    if (bytes[messageFrom] === OPENING) return undefined;
+    if (bytes[messageFrom] === BLANK) messageFrom++;
+    const messageTo = matcher.readPlain(bytes, messageFrom);
+    if (bytes[messageTo] !== LINE_FEED || messageTo - from > LINE_BYTES_MAX) return undefined;
+    // A buffer of the device may end within the line, and another line begin there.
+    const mayHoldLine = BLOCK_BYTES - (start % BLOCK_BYTES) < messageTo - from;
+    if (mayHoldLine && findEmbeddedLine(bytes.toString('latin1', from, messageTo)) !== undefined) return undefined;
+    let redacted: string | undefined;
+    if (matcher.mayChange) {
+      const message = bytes.toString('latin1', messageFrom, messageTo);
+      if (isOwnRequest(message)) return undefined;
+      matcher.noteText(message);
+      const rest = matcher.redact(message);
+      if (rest !== message) redacted = rest;
+    }
+    // Rules are about what is left.
+    const mayMatch = redacted !== undefined || matcher.mayMatch;
+    return { bytes, start, tag, messageFrom, messageTo, redacted, asUtcMs: day.ms + second * 1000, mayMatch };
   }
 
-  #searchPlain({ bytes, messageFrom, messageTo, redacted }: WaitingPlain, matches: MatchTotals): void {
+  #search({ bytes, messageFrom, messageTo, redacted }: FoundLine, matches: MatchTotals): void {
     const { matcher } = this.#options;
     const message = redacted ?? bytes.toString('latin1', messageFrom, messageTo);
     if (redacted === undefined) matcher.noteText(message);
     matcher.search(message, matches);
   }
+}
+
+/** True if a stamp is of the form that is read here. */
+function isOfThisForm(stamp: string): boolean {
+  const first = stamp.charCodeAt(0);
+  return stamp.length === STAMP_CHARS && first >= ZERO && first <= NINE && stamp.charCodeAt(4) === DASH;
+}
+
+/** False if the line that begins at a place is no usual one, at the first look. */
+function mayBegin(bytes: Buffer, from: number): boolean {
+  return bytes[from + STAMP_CHARS + 1] === OPENING && bytes[from + STAMP_CHARS] === BLANK;
+}
+
+/** The second of the day that a stamp of this day shows, with a tag behind it; -1 for anything else. */
+function readClock(bytes: Buffer, from: number, day: Day): number {
+  if (from + STAMP_CHARS + 2 >= bytes.length) return -1;
+  for (let index = DAY_CHARS - 1; index >= 0; index--) if (bytes[from + index] !== day.bytes[index]) return -1;
+  if (bytes[from + 13] !== COLON || bytes[from + 16] !== COLON || !mayBegin(bytes, from)) return -1;
+  const hours = readTwo(bytes, from + 11, 24);
+  const minutes = readTwo(bytes, from + 14, 60);
+  const seconds = readTwo(bytes, from + 17, 60);
+  return hours < 0 || minutes < 0 || seconds < 0 ? -1 : (hours * 60 + minutes) * 60 + seconds;
+}
+
+/** Two digits as a number; -1 if they are none, or stand for `limit` or more. */
+function readTwo(bytes: Buffer, at: number, limit: number): number {
+  const [tens, ones] = [(bytes[at] as number) - ZERO, (bytes[at + 1] as number) - ZERO];
+  const number = tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : limit;
+  return number < limit ? number : -1;
 }

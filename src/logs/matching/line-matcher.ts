@@ -1,6 +1,6 @@
 import { compilePattern, isSelected, type Pattern } from '../../base/index.ts';
 import type { LogRuleSettings, RedactSettings } from '../line-settings/log-rule-schema.ts';
-import { LiteralScan, type ScanTable } from './literal-scan.ts';
+import { LiteralScan } from './literal-scan.ts';
 import { findLiterals, type LiteralNeeds } from './literals.ts';
 
 /** Value that a rule found in lines of one batch, with its labels. */
@@ -21,8 +21,6 @@ export interface MessageMatcher {
   redact(text: string): string;
   /** Applies the log rules to a redacted message. */
   search(message: string, totals: MatchTotals): void;
-  /** Does the same where others have found out which rules can match: see {@link toRuleBit}. */
-  searchFor(ruleBits: number, message: string, totals: MatchTotals): void;
   /**
    * Reads a message of plain bytes (printable ASCII that JSON does not escape) that begins at a place. Returns the place of the
    * first other byte. From here on {@link mayChange} and {@link mayMatch} are about this message.
@@ -34,28 +32,10 @@ export interface MessageMatcher {
   readonly mayChange: boolean;
   /** False if {@link search} would find nothing. */
   readonly mayMatch: boolean;
-  /**
-   * What {@link readPlain} goes by, and the patterns that stand for {@link mayMatch}: from `firstRule` on and before `endRule`; all
-   * others stand for {@link mayChange}. `undefined` if one of the two is true for every message.
-   */
-  readonly plan: MatchPlan | undefined;
   /** Settings of the {@link LineMatcher} that it belongs to. */
   readonly text: string;
 }
 
-/** How literals of messages are found, and what it means. */
-export interface MatchPlan {
-  readonly table: ScanTable;
-  readonly firstRule: number;
-  readonly endRule: number;
-}
-
-/** The bit that stands for a rule; the last rules share one. */
-export function toRuleBit(rule: number): number {
-  return (1 << Math.min(rule, RULE_BITS_MAX - 1)) >>> 0;
-}
-
-const RULE_BITS_MAX = 32;
 /** A request of this program has one of these. */
 const OWN_REQUEST: LiteralNeeds = [[['get ']], [['post ']]];
 /** Components whose rules are remembered; a fleet has some tens. */
@@ -133,19 +113,9 @@ export class LineMatcher {
     const alwaysMatches = rules.some(([index]) => !scan.isFiltered(removals + index));
     return {
       text: this.text,
-      get plan() {
-        return alwaysChanges || alwaysMatches
-          ? undefined
-          : { table: scan.table, firstRule: removals, endRule: ownRequest };
-      },
       redact: (text) => this.#redact(text),
       search: (message, totals) => {
         if (rules.length > 0) this.#search(rules, message, totals);
-      },
-      searchFor: (ruleBits, message, totals) => {
-        for (const [index, rule] of rules) {
-          if ((ruleBits & toRuleBit(index)) !== 0) searchFor(rule, message, totals);
-        }
       },
       readPlain: (bytes, from) => {
         this.#scanned = undefined;

@@ -8,22 +8,6 @@ const BYTES = 256;
 const LONG_S = 0x17f;
 const KELVIN = 0x212a;
 
-/** The automaton of a {@link LiteralScan} as tables, for bytes that are plain. */
-export interface ScanTable {
-  /** Class of each byte. */
-  readonly classes: Uint8Array;
-  /** Next state, by state and class: a row has 2 to the power of `shift` columns. */
-  readonly next: Uint16Array;
-  readonly shift: number;
-  /** From this state on, literals end. */
-  readonly firstEnd: number;
-  /** Numbers of the sets whose literals end in a state, from `firstEnd` on. */
-  readonly setsOfEnd: readonly (readonly number[])[];
-  readonly setCount: number;
-  /** A pattern can match once all sets of one of its alternatives were met. */
-  readonly alternatives: readonly { readonly pattern: number; readonly sets: readonly number[] }[];
-}
-
 /**
  * Finds out which of many patterns can match a text, in one pass over it: an automaton (Aho-Corasick) over the literals
  * that their matches contain. A literal belongs to sets, a set to one alternative, an alternative to one pattern; a
@@ -56,18 +40,12 @@ export class LiteralScan {
   #pass = 0;
   /** The pass in which a literal was met last. */
   #metPass = 0;
-  /** By set: the first one of the same texts. */
-  readonly #firstAlike: readonly number[];
-  #table: ScanTable | undefined;
-
   /** `needs`: of every pattern; `undefined` for one that can match anything. */
   constructor(needs: readonly (LiteralNeeds | undefined)[]) {
     const trie = new Trie();
     const alternativeOf: number[] = [];
     const sizes: number[] = [];
     const patternOf: number[] = [];
-    const alike = new Map<string, number>();
-    const firstAlike: number[] = [];
     this.#isFiltered = needs.map((alternatives, pattern) => {
       if (!alternatives || !trie.hasRoomFor(alternatives.flat(2))) return false;
       for (const sets of alternatives) {
@@ -76,10 +54,6 @@ export class LiteralScan {
         for (const set of sets) {
           const number = alternativeOf.push(alternative) - 1;
           for (const text of set) trie.add(text, number);
-          const texts = JSON.stringify(set);
-          const first = alike.get(texts) ?? number;
-          alike.set(texts, first);
-          firstAlike.push(first);
         }
       }
       return true;
@@ -101,7 +75,6 @@ export class LiteralScan {
     this.#alternativeOf = alternativeOf;
     this.#sizes = sizes;
     this.#patternOf = patternOf;
-    this.#firstAlike = firstAlike;
     this.#setPass = new Float64Array(alternativeOf.length);
     this.#alternativePass = new Float64Array(sizes.length);
     this.#met = new Uint8Array(sizes.length);
@@ -147,12 +120,6 @@ export class LiteralScan {
     return at;
   }
 
-  /** Returns the automaton, where sets of the same texts are one. */
-  get table(): ScanTable {
-    this.#table ??= this.#createTable();
-    return this.#table;
-  }
-
   /** True if a pattern has literals; otherwise it can match any text. */
   isFiltered(pattern: number): boolean {
     return this.#isFiltered[pattern] ?? false;
@@ -172,25 +139,6 @@ export class LiteralScan {
   /** False if the pattern with this number cannot match the text that was read last. */
   canMatch(pattern: number): boolean {
     return this.#patternPass[pattern] === this.#pass || !this.#isFiltered[pattern];
-  }
-
-  #createTable(): ScanTable {
-    const firsts = [...new Set(this.#firstAlike)];
-    const numbers = new Map(firsts.map((first, number) => [first, number]));
-    const numberOf = (set: number) => numbers.get(this.#firstAlike[set] ?? set) ?? 0;
-    const sets = [...this.#alternativeOf.keys()];
-    return {
-      classes: this.#byteClasses,
-      next: this.#next,
-      shift: this.#shift,
-      firstEnd: this.#firstEnd,
-      setsOfEnd: this.#setsOfEnd.map((ended) => [...new Set(ended.map(numberOf))]),
-      setCount: firsts.length,
-      alternatives: this.#patternOf.map((pattern, alternative) => ({
-        pattern,
-        sets: [...new Set(sets.filter((set) => this.#alternativeOf[set] === alternative).map(numberOf))],
-      })),
-    };
   }
 
   #meet(sets: readonly number[]): void {

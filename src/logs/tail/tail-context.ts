@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Clock, Packing } from '../../base/index.ts';
+import type { Clock } from '../../base/index.ts';
 import type { LifecyclePause, LogCommit, RecordLines, RouterIdentity } from '../../model/index.ts';
 import type { ArchivePool } from '../archive/index.ts';
 import type { LogEvent, LogSource, RecordLog, RouterTime } from '../contracts.ts';
@@ -120,8 +120,6 @@ export class TailContext {
   /** True if the listing shows that the logs of this router were deleted. */
   isWiped = false;
   readonly #records: RecordLog;
-  /** How records are packed to be stored. */
-  readonly packing: Packing | undefined;
   readonly #onStoring: TailOptions['onStoring'];
   /** The facts as they were stored last. */
   #storedFacts: string | undefined;
@@ -147,7 +145,6 @@ export class TailContext {
     this.router = options.router;
     this.source = options.source;
     this.#records = options.records;
-    this.packing = options.records.packing;
     this.#onStoring = options.onStoring;
     this.archives = options.archives;
     this.clock = options.clock;

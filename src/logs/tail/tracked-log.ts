@@ -141,8 +141,7 @@ export class TrackedLog {
     await this.context.commit(commit);
     report();
     if (!lines) return;
-    const { bytes, lines: count, own, records } = lines.batch;
-    records.release();
+    const { bytes, lines: count, own } = lines.batch;
     this.readBytes += bytes;
     this.memory.busySinceMs = undefined;
     if (own > 0) this.ownBytes += Math.round((bytes * own) / count);

@@ -1,9 +1,9 @@
 import type { RecordFlag } from '../../model/index.ts';
-import { addToPace, type Pace } from '../evidence/link-rule.ts';
+import { addToPace } from '../evidence/link-rule.ts';
 import { type ParsedLine, parseLine, parseRest } from '../lines/parse-line.ts';
 import type { LogFileDraft, StreamDraft } from '../position/position.ts';
 import { type ClockJump, type ClockVerdict, type LineWindow, LogClock, type SkewBounds } from './log-clock.ts';
-import { parseStamp, renderTimestamp, type Stamp, type StampContext, toSecond } from './stamp.ts';
+import { renderTimestamp, type Stamp, type StampContext, toSecond } from './stamp.ts';
 import type { UtcTime, Zone } from './zone.ts';
 
 /** Context for the times of all lines of one reading. */
@@ -28,21 +28,6 @@ export interface ShownTime {
   readonly isFirstSecond: boolean;
 }
 
-/** Times of stamps of one day, in whole seconds, where nothing is remarkable: see {@link LineTimes.ordinarySpan}. */
-export interface OrdinarySpan {
-  /** Beginning of the day of the stamps, and of the day of UTC. Milliseconds. */
-  readonly dayMs: number;
-  readonly utcDayMs: number;
-  /** Seconds of the day, by the stamps; the second one is not part of it. */
-  readonly from: number;
-  readonly to: number;
-  /** From the second of a stamp's day to that of the day of UTC. */
-  readonly shift: number;
-  /** The last line, in seconds from the beginning of the day on. */
-  readonly last: number;
-  readonly pace: Readonly<Pace>;
-}
-
 /** The stamp that was read last. */
 interface LastStamp {
   /** Empty where it must not be compared. */
@@ -51,8 +36,6 @@ interface LastStamp {
   shown: ShownTime | undefined;
 }
 
-const SECOND_MS = 1000;
-const DAY_MS = 86_400_000;
 const NO_STAMP: LastStamp = { text: '', wall: undefined, shown: undefined };
 
 /**
@@ -91,18 +74,12 @@ export class LineTimes {
       if (rest) return { time: wall, ...rest };
     }
     const parsed = parseLine(text, this.#stampContext);
-    if (parsed.time) this.keep(text, parsed.time);
+    if (parsed.time) this.#keep(text, parsed.time);
     return parsed;
   }
 
-  /** Returns the stamp of a line with a tag behind it, that of the line before if it is written the same. */
-  readStamp(text: string): Stamp | undefined {
-    const { text: lastText, wall } = this.#last;
-    return lastText !== '' && text.startsWith(lastText) ? wall : parseStamp(text, this.#stampContext);
-  }
-
-  /** Notes the stamp of a line, which {@link readStamp} returned for the same text. */
-  keep(text: string, time: Stamp): void {
+  /** Notes the stamp of a line. */
+  #keep(text: string, time: Stamp): void {
     if (time === this.#last.wall) return;
     // A fraction would have to be compared digit by digit to the end, and a priority says more than the time.
     const isCompared = !time.hasFraction && time.priority === undefined;
@@ -145,42 +122,6 @@ export class LineTimes {
     const shown = this.#note(utcMs, this.#clock.judge(utcMs, window).verdict, flags);
     this.#last = { text: NO_STAMP.text, wall: time, shown };
     return shown;
-  }
-
-  /**
-   * Returns the stamps of a day that {@link resolveOrdinary} takes, if each comes at most as long before the one before it as
-   * lines may be in disorder. `undefined` if there are none, or not for sure.
-   */
-  ordinarySpan(dayMs: number): OrdinarySpan | undefined {
-    const { firstUtcMs, lastUtcMs, pace } = this.#file;
-    const { fromMs, toMs, offsetMs } = this.#context.zone.steady;
-    if (!this.#context.zone.isNamed || !pace || firstUtcMs === undefined || lastUtcMs === undefined) return undefined;
-    const times = this.#clock.ordinaryTimes(this.#lineWindow);
-    if (!times || lastUtcMs !== this.#state.clock.lastUtcMs) return undefined;
-    const utcDayMs = Math.floor(lastUtcMs / DAY_MS) * DAY_MS;
-    // Lines of the first second of a file are written in another way.
-    const behindFirstMs = (toSecond(firstUtcMs) + 1) * SECOND_MS;
-    const fromUtcMs = Math.max(times[0], utcDayMs, dayMs - offsetMs, fromMs - offsetMs, behindFirstMs);
-    const toUtcMs = Math.min(times[1], utcDayMs + DAY_MS, dayMs - offsetMs + DAY_MS, toMs - offsetMs);
-    const toWallSecond = (utcMs: number) => (utcMs + offsetMs - dayMs) / SECOND_MS;
-    const shift = toWallSecond(utcDayMs);
-    const last = toWallSecond(lastUtcMs);
-    if (!Number.isInteger(shift) || !Number.isInteger(last)) return undefined;
-    const [from, to] = [Math.ceil(toWallSecond(fromUtcMs)), Math.ceil(toWallSecond(toUtcMs))];
-    return from < to ? { dayMs, utcDayMs, from, to, shift: -shift, last, pace } : undefined;
-  }
-
-  /** Notes lines of a span, with the second of the last one and the pace behind it. Their stamps are not known. */
-  noteSpan({ dayMs, shift, utcDayMs }: OrdinarySpan, second: number, pace: Readonly<Pace>): void {
-    const utcMs = utcDayMs + (second + shift) * SECOND_MS;
-    const { clock } = this.#state;
-    Object.assign(this.#file.pace ?? {}, pace);
-    this.#file.lastUtcMs = utcMs;
-    this.#file.shownMs = utcMs;
-    clock.lastUtcMs = utcMs;
-    clock.isAhead = false;
-    const wall = { asUtcMs: dayMs + second * SECOND_MS, hasFraction: false, length: this.#last.wall?.length ?? 0 };
-    this.#last = { text: NO_STAMP.text, wall, shown: { utcMs, verdict: 'sane', flags: [], isFirstSecond: false } };
   }
 
   /** Counts a line that has the time of the line before. */

@@ -103,17 +103,6 @@ export class LogClock {
     return notBeforeMs === undefined || !this.#isOutside(utcMs - notAfterMs, utcMs - notBeforeMs);
   }
 
-  /**
-   * Returns the times of which {@link isOrdinary} is true if none is before the one before it: from the first on and before the
-   * second. `undefined` if there are none, or if they change what is known of the clock.
-   */
-  ordinaryTimes({ notBeforeMs, notAfterMs }: LineWindow): readonly [number, number] | undefined {
-    const { lastUtcMs, unsyncedBelowMs, isAhead } = this.state;
-    if (lastUtcMs === undefined || unsyncedBelowMs !== undefined || isAhead || lastUtcMs < FLOOR_MS) return undefined;
-    if (notBeforeMs !== undefined) return undefined;
-    return [FLOOR_MS, notAfterMs + AHEAD_SLACK_MS + (this.#isZoneKnown ? 0 : ZONE_SLACK_MS) + 1];
-  }
-
   /** Nothing has set the clock until the end of a file: what fell back was right, as far as anybody can tell. */
   trust(): void {
     this.state.unsyncedBelowMs = undefined;

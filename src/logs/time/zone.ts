@@ -91,11 +91,6 @@ export class Zone {
     return { utcMs: isSecond ? second : first, flags: ['fold'] };
   }
 
-  /** Wall times before and after the one that was converted last that have its offset for sure; empty where that is not known. */
-  get steady(): { readonly fromMs: number; readonly toMs: number; readonly offsetMs: number } {
-    return this.#steady;
-  }
-
   /** Wall time minus UTC at a moment. */
   offsetAt(utcMs: number): number {
     if (this.isNamed) return this.#offsets.offsetMs(utcMs);

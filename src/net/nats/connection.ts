@@ -1,5 +1,5 @@
 import type { Authenticator, NatsConnection, TlsOptions } from '@nats-io/transport-node';
-import { type Clock, DeadlineExceeded, openDeadline, type Secret, untilAborted } from '../../base/index.ts';
+import { DeadlineExceeded, openDeadline, type Secret, untilAborted } from '../../base/index.ts';
 import type { ClientTls } from '../../settings/index.ts';
 import { type ClientAuth, secretOf } from '../client-auth.ts';
 import { type ConnectionPlan, groupsFor, type HelloFault, noteShortHello } from '../connect.ts';
@@ -11,7 +11,7 @@ import type { NatsLibrary } from './library.ts';
 import { peekAtNatsServer } from './peek.ts';
 
 /** Servers of a cluster, and how the agent proves who it is. */
-export interface NatsServers {
+export interface NatsServers extends Pick<ConnectionPlan, 'clock' | 'onShortHello'> {
   /** The client in messages, at the start of a sentence: `Sink lake`. */
   readonly who: string;
   /** Whose settings a hint names. */
@@ -24,10 +24,6 @@ export interface NatsServers {
   readonly credentials?: Secret | undefined;
   /** TLS settings for `tls://`. */
   readonly tls?: ClientTls | undefined;
-  /** Source of the current time and of timers. */
-  readonly clock: Clock;
-  /** As in {@link ConnectionPlan}. */
-  readonly onShortHello?: ConnectionPlan['onShortHello'];
 }
 
 /** Time limit of a connection attempt to one server. Milliseconds. */

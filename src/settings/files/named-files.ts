@@ -169,7 +169,7 @@ export class NamedFileReader {
 
 /** Warns of rights that others have on a file that a value names. */
 async function warnOfRights({ file, path }: Place, absolute: string, mode: number, isSecret: boolean): Promise<void> {
-  const excess = await describeExcessRights(absolute, mode, isSecret);
+  const excess = await describeExcessRights(absolute, mode, isSecret ? 'secret' : 'settings');
   if (excess !== undefined) file.faults.warn(path, excess);
 }
 

@@ -1,4 +1,5 @@
 import type { Secret } from '../../base/index.ts';
+import { describeHost } from '../schema/describe-url.ts';
 import { fingerprint } from '../schema/names.ts';
 import type { SoundOf } from '../schema/parts.ts';
 import { flag, secretPath, section, text } from '../schema/values.ts';
@@ -37,11 +38,18 @@ export interface TlsDescriptions {
   readonly insecure: string;
 }
 
+const NAME = 'the name or the IP address that stands in the certificate';
+
 /** Builds the schema of a section `tls`. */
 export function tlsSection(descriptions: TlsDescriptions) {
   return section(descriptions.section, {
     ca_file: text({ description: descriptions.caFile, kind: 'path' }).optional(),
-    server_name: text({ description: descriptions.serverName }).optional(),
+    server_name: text({ description: descriptions.serverName })
+      .superRefine((value, context) => {
+        const found = describeHost(value);
+        if (found !== undefined) context.addIssue({ code: 'custom', message: NAME, params: { found } });
+      })
+      .optional(),
     cert_file: text({ description: descriptions.certFile, kind: 'path' }).optional(),
     key_file: secretPath('PEM file with the private key of `cert_file`, without a passphrase.').optional(),
     fingerprint_sha256: fingerprint({ description: descriptions.fingerprint }).optional(),

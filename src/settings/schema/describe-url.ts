@@ -45,6 +45,11 @@ export function describeHost(text: string): string | undefined {
   // What stands before an "@" may be a secret.
   if (ipv6 || rest.includes('@') || isIPv4(host)) return undefined;
   const meant = URL.parse(`http://${host}`)?.hostname ?? '';
-  if (isIPv4(meant)) return `a host that means the address ${meant}; write it as four decimals without leading zeros`;
+  if (isIPv4(meant)) {
+    const shown = host.split('.').map(Number).join('.');
+    const advice =
+      isIPv4(shown) && shown !== meant ? `write ${shown}` : 'write it as four decimals without leading zeros';
+    return `a host in another form of an IPv4 address; ${advice}, for the URL standard reads it as ${meant}`;
+  }
   return ENDS_IN_NUMBER.test(host) ? 'a host that ends in a number and is no IPv4 address of four decimals' : undefined;
 }

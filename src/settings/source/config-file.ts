@@ -3,12 +3,13 @@ import type { z } from 'zod';
 import { Steps } from '../../base/index.ts';
 import { describeExcessRights } from '../files/file-rights.ts';
 import { SecretKeeper } from '../files/secret-keeper.ts';
+import { decodeText } from '../files/text-file.ts';
 import { listSecretKeys, type SecretKeys } from '../schema/values.ts';
 import { ConfigSource } from './config-source.ts';
 import type { ConfigFault, KeyPath } from './fault.ts';
 import { type FaultCount, FaultList } from './fault-list.ts';
 import { type ParsedText, parseSource, type RootKind } from './parse-source.ts';
-import { YamlThread } from './yaml-thread.ts';
+import type { YamlThread } from './yaml-thread.ts';
 
 /** Maximum size of a configuration file: enough for tens of thousands of routers. */
 export const CONFIG_FILE_BYTES_MAX = 16 * 1024 ** 2;
@@ -68,19 +69,18 @@ export class ConfigFiles implements AsyncDisposable {
   readonly #warnings: (() => readonly ConfigFault[])[] = [];
   /** Count of faults in all files but the main file, whose faults are always listed. */
   readonly #count: FaultCount = { kept: 0 };
-  readonly #thread: YamlThread;
+  readonly #thread: YamlThread | undefined;
   readonly #surroundings: FileSurroundings;
 
-  /** `heapMbMax`: heap of the thread that parses. Default: enough for the largest legal file. */
-  constructor(surroundings: FileSurroundings = { secrets: new SecretKeeper() }, heapMbMax?: number) {
+  /** `thread`: parses long files, and is disposed of with them. Default: all are parsed here, while nothing else is done. */
+  constructor(surroundings: FileSurroundings = { secrets: new SecretKeeper() }, thread?: YamlThread) {
     this.#surroundings = surroundings;
-    this.#thread = new YamlThread(heapMbMax);
+    this.#thread = thread;
   }
 
   /**
-   * Parses the text of a file, in a thread unless it is short; `undefined`, with its faults recorded, when it cannot be checked
-   * further. Rights of others on the file are a warning. Bytes are UTF-8 text, and handed over to the thread: the caller has
-   * them no more.
+   * Parses the text of a file; `undefined`, with its faults recorded, when it cannot be checked further. Rights of others on the
+   * file are a warning. Bytes are UTF-8 text, and handed over to a thread: the caller has them no more.
    */
   async parse(
     name: string,
@@ -89,11 +89,12 @@ export class ConfigFiles implements AsyncDisposable {
     root: RootExpected,
   ): Promise<ConfigFile | undefined> {
     const text = 'bytes' in content ? content.bytes : content.text;
-    const file = this.#open(name, path, await this.#thread.parse(name, text, root), root);
+    const parse = () => parseSource(name, typeof text === 'string' ? text : decodeText(text), root);
+    const file = this.#open(name, path, await (this.#thread?.parse(name, text, root) ?? parse()), root);
     // A text that is no file has no rights, and may be large.
-    const excess =
-      file && mode !== 0 ? await describeExcessRights(resolve(path), mode, await holdsSecret(file)) : undefined;
-    if (excess !== undefined) file?.faults.warn([], excess);
+    if (!file || mode === 0) return file;
+    const excess = await describeExcessRights(resolve(path), mode, (await holdsSecret(file)) ? 'secret' : 'settings');
+    if (excess !== undefined) file.faults.warn([], excess);
     return file;
   }
 
@@ -109,8 +110,8 @@ export class ConfigFiles implements AsyncDisposable {
     return this.#open(name, path, known.parsed, root);
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.#thread[Symbol.asyncDispose]();
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#thread?.[Symbol.asyncDispose]();
   }
 
   #open(

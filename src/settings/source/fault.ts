@@ -33,9 +33,12 @@ export interface ConfigFault {
 
 /** Renders a fault as `file:line:column: key path: message`, which editors turn into a link. */
 export function renderFault(fault: ConfigFault): string {
-  const key = fault.keyPath === '' ? '' : `${fault.keyPath}: `;
-  const nearest = fault.nearest === undefined ? '' : `; did you mean "${fault.nearest}"?`;
-  return `${fault.file}:${fault.line}:${fault.column}: ${key}${fault.message}${nearest}`;
+  return `${fault.file}:${fault.line}:${fault.column}: ${describeFault(fault)}`;
+}
+
+/** Renders a fault without its place in a file. */
+export function describeFault({ keyPath, message, nearest }: ConfigFault): string {
+  return `${keyPath === '' ? '' : `${keyPath}: `}${message}${nearest === undefined ? '' : `; did you mean "${nearest}"?`}`;
 }
 
 /** Renders a path as `routers[3].labels.site`. */

@@ -33,6 +33,8 @@ const HARMLESS_CHARS_MAX = 32 * 1024;
 /** Maximum number of reported syntax errors: one mistake makes many later lines look wrong. */
 export const YAML_SYNTAX_FAULTS_MAX = 10;
 
+const UNQUOTED_REFERENCE = 'Inside "{ }" and "[ ]", a text with "${" needs quotes, as in "${NAME}"';
+
 /** Number of faults after which no more are kept and files are not checked further: more than anybody reads. */
 export const FAULTS_MAX = 1000;
 
@@ -97,9 +99,11 @@ export function parseSource(file: string, text: string, root: RootKind): ParsedT
     refuse(offset, YAML_MESSAGES.DUPLICATE_KEY, path),
   );
   if (syntax.length > 0) {
-    const faults = keepFirstPerLine(syntax, lines).map((problem) =>
-      refuse(problem.pos[0], renderProblem(problem, document, lines)),
-    );
+    const problems = keepFirstPerLine(syntax, lines);
+    const brace = problems[0]?.pos[0] ?? 0;
+    // What follows only looks wrong because of it.
+    if (brace > 0 && text.startsWith('${', brace - 1)) return { faults: [refuse(brace - 1, UNQUOTED_REFERENCE)] };
+    const faults = problems.map((problem) => refuse(problem.pos[0], renderProblem(problem, document, lines)));
     return { faults: [...faults, ...duplicates] };
   }
   const alias = findAliases(document);
@@ -131,14 +135,16 @@ export function parseSource(file: string, text: string, root: RootKind): ParsedT
 /** Returns what is too much of in a text, by its indicators alone: what is composed of them takes hundreds of bytes for each. */
 function findBulk(text: string): string | undefined {
   if (text.length <= HARMLESS_CHARS_MAX) return undefined;
-  const counts = { '-': 0, ',': 0, ':': 0, '?': 0, ']': 0, '}': 0 };
+  const counts = { '-': 0, ',': 0, ':': 0, '?': 0, ']': 0, '}': 0, '&': 0, '!': 0 };
   let depth = 0;
   for (const lexeme of new Lexer().lex(text)) {
     if (lexeme === '[' || lexeme === '{') depth++;
     if (lexeme === ']' || lexeme === '}') depth = Math.max(0, depth - 1);
     if (depth > YAML_DEPTH_MAX + 1) return `The values are nested more than ${YAML_DEPTH_MAX} deep`;
-    if (!Object.hasOwn(counts, lexeme)) continue;
-    const count = ++counts[lexeme as keyof typeof counts];
+    // Of an anchor or a tag, the name is part of it.
+    const mark = lexeme[0] === '&' || lexeme[0] === '!' ? lexeme[0] : lexeme;
+    if (!Object.hasOwn(counts, mark)) continue;
+    const count = ++counts[mark as keyof typeof counts];
     if (lexeme === '-' && count > YAML_ITEMS_MAX) {
       return `The file holds more than ${YAML_ITEMS_MAX} items of lists; divide it into several files`;
     }

@@ -29,8 +29,8 @@ interface Reply {
 }
 
 /**
- * Parses texts of configuration files in a thread, one after the other, because a text may take seconds. The thread starts with
- * the first text that is not short.
+ * Parses the texts that a running agent watches or fetches in a thread, one after the other, because a text may take seconds. The
+ * thread starts with the first text that is not short.
  */
 export class YamlThread implements AsyncDisposable {
   readonly #heapMbMax: number;

@@ -120,7 +120,7 @@ export class ClusterLetters implements DeadLetters {
     await link.ready();
     const bytesMax = readPayloadMax(link);
     const messages = letters.flatMap((letter) => {
-      const payload = packBytes(renderLetter(letter));
+      const payload = packBytes(Buffer.from(renderLetter(letter)));
       const { sink, uid, bytes, atMs, isReplayed } = letter;
       if (payload.length > bytesMax) {
         this.#options.onDropped?.(sink, 1);

@@ -1,4 +1,4 @@
-import { packBytes, readPackedSize, toPlainBody, unpackLines } from '../../base/index.ts';
+import { packBytes, readPackedSize, unpackLines } from '../../base/index.ts';
 import type { ClusterLink, Message } from './link.ts';
 import { LINES_BYTES_MAX, RECORDS_HEADER, TIME_HEADER } from './record-feed.ts';
 
@@ -25,16 +25,14 @@ export function readPayloadMax({ connection }: Pick<ClusterLink, 'connection'>):
 /** Makes messages of the records of a step: one, or a few as the server takes and readers unpack them. */
 export function toRecordMessages(
   subject: string,
-  { body: packed, records, committedMs }: PackedRecords,
+  { body, records, committedMs }: PackedRecords,
   bytesMax: number,
 ): Message[] {
-  // Replicas of earlier versions read the same stream.
-  const body = toPlainBody(packed);
   const time = String(Math.floor(committedMs));
   const toMessage = (payload: Uint8Array, count: number): Message => {
     return { subject, payload, words: [RECORDS_HEADER, String(count), TIME_HEADER, time] };
   };
-  // All that this program packs tells its size.
+  // What the codec packs tells its size; a few lines as they are need not.
   if (body.length <= bytesMax && (readPackedSize(body) ?? 0) <= LINES_BYTES_MAX) return [toMessage(body, records)];
   const table = unpackLines(body);
   const split = (from: number, to: number): Message[] => {

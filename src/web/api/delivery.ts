@@ -1,74 +1,83 @@
 /** Sinks, the spool and dead letters. A part of the JSON of `/api/v1/`, in the units of routers.ts. */
 
+import { z } from 'zod';
+import { moment, text } from './values.ts';
+
 /** The spool, in which records wait for the sinks: part of `GET /api/v1/sinks`. */
-export interface SpoolSummary {
+export type SpoolSummary = z.output<typeof spoolSchema>;
+/** Schema of {@link SpoolSummary}. */
+export const spoolSchema = z.object({
   /** Records waiting for at least one sink. */
-  readonly records: number;
+  records: z.number(),
   /** Size on disk, compressed. */
-  readonly bytes: number;
+  bytes: z.number(),
   /** Configured maximum size. */
-  readonly bytesMax: number;
+  bytesMax: z.number(),
   /** Time until it is full if it goes on growing as in the last ten minutes; null when it does not grow. */
-  readonly secondsToFull: number | null;
+  secondsToFull: z.number().nullable(),
   /** True while log reading of all routers is paused because the spool or its disk is full. */
-  readonly isHeldBack: boolean;
+  isHeldBack: z.boolean(),
   /** Names of the routers whose log reading is paused because their records take as much of the spool as is free. */
-  readonly routersHeldBack: readonly string[];
-}
+  routersHeldBack: z.array(text).readonly(),
+});
 
 /** One entry of `GET /api/v1/sinks`, which answers `{"sinks": [...], "spool": {...}}`. */
-export interface SinkSummary {
+export type SinkSummary = z.output<typeof sinkSchema>;
+/** Schema of {@link SinkSummary}. */
+export const sinkSchema = z.object({
   /** The configured name: label `sink`. */
-  readonly name: string;
+  name: text,
   /** The configured type, such as `loki`. */
-  readonly type: string;
+  type: text,
   /** `unknown`: no delivery yet. */
-  readonly state: 'up' | 'down' | 'unknown';
+  state: z.enum(['up', 'down', 'unknown']),
   /** Start of this state; null when not known. */
-  readonly since: string | null;
+  since: moment.nullable(),
   /** Time since when the agent has this sink; null when not known. */
-  readonly startedAt: string | null;
+  startedAt: moment.nullable(),
   /** Records delivered since the agent started. */
-  readonly recordsDelivered: number;
+  recordsDelivered: z.number(),
   /** Records delivered per second, over the last minute. */
-  readonly recordsPerSecond: number;
+  recordsPerSecond: z.number(),
   /** Records that the sink has not acknowledged yet. */
-  readonly recordsWaiting: number;
+  recordsWaiting: z.number(),
   /** Age of the oldest record that it has not acknowledged yet; 0 when there is none. */
-  readonly lagSeconds: number;
+  lagSeconds: z.number(),
   /** Records that the sink rejected permanently. */
-  readonly deadLetters: number;
+  deadLetters: z.number(),
   /** Time of the last successful delivery; null before the first. */
-  readonly lastSuccess: string | null;
+  lastSuccess: moment.nullable(),
   /** Error message of the last delivery; null when it succeeded. */
-  readonly error: string | null;
+  error: text.nullable(),
   /** Its reason as in `router_exporter_sink_failures_total`, such as `protocol_error`; null without one. */
-  readonly reason: string | null;
+  reason: text.nullable(),
   /** The last error and its time, also when deliveries succeed again; null without one since the agent started. */
-  readonly lastFailure: { readonly at: string; readonly error: string } | null;
-}
+  lastFailure: z.object({ at: moment, error: text }).nullable(),
+});
 
 /** A record that a sink rejected permanently. */
-export interface LetterSummary {
+export type LetterSummary = z.output<typeof letterSchema>;
+/** Schema of {@link LetterSummary}. */
+export const letterSchema = z.object({
   /** Number of the letter, as in `router-exporter dead-letters list`. */
-  readonly id: number;
+  id: z.int(),
   /** Name of the sink. */
-  readonly sink: string;
+  sink: text,
   /** Time of the rejection. */
-  readonly at: string;
+  at: moment,
   /** Name of the router; empty if the record does not contain it. */
-  readonly router: string;
+  router: text,
   /** Name of the log; empty if the record does not contain it. */
-  readonly component: string;
+  component: text,
   /** Timestamp of the record; null if it has none. */
-  readonly timestamp: string | null;
+  timestamp: moment.nullable(),
   /** Status or code of the rejection; null if the record was not sent. */
-  readonly code: string | null;
+  code: text.nullable(),
   /** Error text of the sink, or the rule that applies. */
-  readonly reason: string;
+  reason: text,
   /** True if it is marked to be tried again. */
-  readonly isReplayed: boolean;
-}
+  isReplayed: z.boolean(),
+});
 
 /** A dead letter with its record. */
 export interface LetterDetail extends LetterSummary {

@@ -1,34 +1,47 @@
 /** Logs: their lines, positions and gaps. A part of the JSON of `/api/v1/`, in the units of routers.ts. */
 
+import { z } from 'zod';
+import { moment, text } from './values.ts';
+
 /** One log of a router and how far it is read. */
-export interface RouterLogSummary {
+export type RouterLogSummary = z.output<typeof routerLogSchema>;
+const routerLogSchema = z.object({
   /** Name of the log: label `component`. */
-  readonly component: string;
+  component: text,
   /** Lines shipped since the agent started. */
-  readonly lines: number;
+  lines: z.number(),
   /** Bytes of these lines. */
-  readonly bytes: number;
+  bytes: z.number(),
   /** Lines that do not match the log line format. */
-  readonly unparsedLines: number;
+  unparsedLines: z.number(),
   /** Gaps found since the agent started. */
-  readonly gaps: number;
+  gaps: z.number(),
   /** Rotated files beside the current one. */
-  readonly archives: number | null;
+  archives: z.number().nullable(),
   /** Time of the newest line that was read. */
-  readonly newest: string | null;
+  newest: moment.nullable(),
   /** Time since the agent had last read everything the router had. */
-  readonly lagSeconds: number | null;
+  lagSeconds: z.number().nullable(),
   /** Estimated time until the router deletes unread lines. */
-  readonly secondsToLoss: number | null;
+  secondsToLoss: z.number().nullable(),
   /** Time at which a file that was rotated away and is looked for becomes a gap unless it is found; null when none is. */
-  readonly gapAt: string | null;
+  gapAt: moment.nullable(),
   /** Time since when unread lines may be lost, because the log was not read for longer than its time to loss; null = none. */
-  readonly lossSince: string | null;
+  lossSince: moment.nullable(),
   /** Start of the last stored record; null until the agent has stored one since it started. */
-  readonly position: { readonly file: string; readonly offset: number } | null;
+  position: z.object({ file: text, offset: z.number() }).nullable(),
   /** Why its lines are not shipped although the router sends them: label `reason` of `router_log_unshipped`; null = they are. */
-  readonly unshipped: { readonly state: string; readonly message: string } | null;
-}
+  unshipped: z.object({ state: text, message: text }).nullable(),
+});
+
+/** One log of one router: an entry of `GET /api/v1/logs`, which answers `{"logs": [...]}`. */
+export type LogRow = z.output<typeof logRowSchema>;
+/** Schema of {@link LogRow}. */
+export const logRowSchema = z.object({
+  /** Name of the router. */
+  router: text,
+  ...routerLogSchema.shape,
+});
 
 /** Evidence that a log file begins in the second in which the previous one ends, so that a missing file would show. */
 export interface LogRotationSummary {
@@ -87,46 +100,49 @@ export interface RecordPage {
   readonly fault: string | null;
 }
 
-/** One line of a log, or an event such as a gap. */
-export interface LogLine {
-  /** Name of the router. */
-  readonly router: string;
-  /** Time of the line, with nine decimals; null when it has none. */
-  readonly timestamp: string | null;
-  /** Time at which the agent downloaded it. */
-  readonly observedTimestamp: string | null;
-  /** Time at which it stands: the same as `timestamp`; for an event, that of the lines next to it. */
-  readonly time: string;
-  /** Name of the log. */
-  readonly component: string;
-  /** The word in the line's brackets; null without one. */
-  readonly tag: string | null;
-  /** Severity of the line; null without one. */
-  readonly severity: string | null;
-  /** The whole text. */
-  readonly message: string;
-  /** Identity of the line, the same in all sinks. */
-  readonly uid: string;
-  /** Kind of event, such as `log.gap`; null for a line. */
-  readonly event: string | null;
-  /** Details of a gap, and of its end; null for others. */
-  readonly gap: LogLineGap | null;
-  /** Value of `before` for what is older than this line; null in a stream. */
-  readonly before: string | null;
-}
-
 /** The two ends of a gap. */
-export interface LogLineGap {
+export type LogLineGap = z.output<typeof gapSchema>;
+const gapSchema = z.object({
   /** Certainty of the gap; null at its end. */
-  readonly certainty: string | null;
+  certainty: text.nullable(),
   /** Reason of the gap; null at its end. */
-  readonly reason: string | null;
+  reason: text.nullable(),
   /** Time of the last line before it; null when not known. */
-  readonly from: string | null;
+  from: moment.nullable(),
   /** Time of the first line after it; null while that line is unknown. */
-  readonly to: string | null;
+  to: moment.nullable(),
   /** Minimum number of missing bytes; null when not known. */
-  readonly bytesMin: number | null;
+  bytesMin: z.number().nullable(),
   /** At the end of a gap, the `uid` of its beginning; null otherwise. */
-  readonly gapUid: string | null;
-}
+  gapUid: text.nullable(),
+});
+
+/** One line of a log, or an event such as a gap. */
+export type LogLine = z.output<typeof logLineSchema>;
+/** Schema of {@link LogLine}. */
+export const logLineSchema = z.object({
+  /** Name of the router. */
+  router: text,
+  /** Time of the line, with nine decimals; null when it has none. */
+  timestamp: moment.nullable(),
+  /** Time at which the agent downloaded it. */
+  observedTimestamp: moment.nullable(),
+  /** Time at which it stands: the same as `timestamp`; for an event, that of the lines next to it. */
+  time: moment,
+  /** Name of the log. */
+  component: text,
+  /** The word in the line's brackets; null without one. */
+  tag: text.nullable(),
+  /** Severity of the line; null without one. */
+  severity: text.nullable(),
+  /** The whole text. */
+  message: text,
+  /** Identity of the line, the same in all sinks. */
+  uid: text,
+  /** Kind of event, such as `log.gap`; null for a line. */
+  event: text.nullable(),
+  /** Details of a gap, and of its end; null for others. */
+  gap: gapSchema.nullable(),
+  /** Value of `before` for what is older than this line; null in a stream. */
+  before: text.nullable(),
+});

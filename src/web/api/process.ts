@@ -1,43 +1,52 @@
 /** Totals of one process. A part of the JSON of `/api/v1/`, in the units of routers.ts. */
 
-import type { SinkSummary, SpoolSummary } from './delivery.ts';
+import { z } from 'zod';
+import { sinkSchema, spoolSchema } from './delivery.ts';
+import { moment } from './values.ts';
 
-/** `GET /api/v1/process`: counts of one process. */
-export interface ProcessSummary {
-  /** The routers by state, minute by minute over the last six hours, the oldest first; the last entry is now. */
-  readonly minutes: readonly FleetMinute[];
-  /** Gaps in the logs of its routers since it started. */
-  readonly gaps: number;
-  /** Its runs, as in `GET /api/v1/runs`. */
-  readonly runs: RunSummary;
-  /** Its sinks, as in `GET /api/v1/sinks`. */
-  readonly sinks: readonly SinkSummary[];
-  /** Its spool. */
-  readonly spool: SpoolSummary;
-}
+/** Six hours, and now. */
+const MINUTES_MAX = 361;
 
 /** The number of routers per state at one moment. */
-export interface FleetMinute {
+export type FleetMinute = z.output<typeof minuteSchema>;
+const minuteSchema = z.object({
   /** Time of the count. */
-  readonly at: string;
+  at: moment,
   /** Routers that are up. */
-  readonly up: number;
+  up: z.number(),
   /** Routers that are down. */
-  readonly down: number;
+  down: z.number(),
   /** Routers of any state whose values are no longer served. */
-  readonly stale: number;
+  stale: z.number(),
   /** Routers that are neither up nor down: not polled yet, or without byte budget. */
-  readonly other: number;
-}
+  other: z.number(),
+});
 
 /** `GET /api/v1/runs`: polls, readings of logs and backups of all routers. */
-export interface RunSummary {
+export type RunSummary = z.output<typeof runSchema>;
+const runSchema = z.object({
   /** Under way. */
-  readonly running: number;
+  running: z.number(),
   /** Due, and waiting because too many are under way. */
-  readonly waiting: number;
+  waiting: z.number(),
   /** Due, of routers whose last run failed, and waiting for a place of their own share. */
-  readonly heldBack: number;
+  heldBack: z.number(),
   /** Most that are under way at a time. */
-  readonly max: number;
-}
+  max: z.number(),
+});
+
+/** `GET /api/v1/process`: counts of one process. */
+export type ProcessSummary = z.output<typeof processSchema>;
+/** Schema of {@link ProcessSummary}. */
+export const processSchema = z.object({
+  /** The routers by state, minute by minute over the last six hours, the oldest first; the last entry is now. */
+  minutes: z.array(minuteSchema).max(MINUTES_MAX).readonly(),
+  /** Gaps in the logs of its routers since it started. */
+  gaps: z.number(),
+  /** Its runs, as in `GET /api/v1/runs`. */
+  runs: runSchema,
+  /** Its sinks, as in `GET /api/v1/sinks`. */
+  sinks: z.array(sinkSchema).readonly(),
+  /** Its spool. */
+  spool: spoolSchema,
+});

@@ -1,8 +1,8 @@
 import type { ProcessSummary } from '../api/process.ts';
 import type { RouterSummary } from '../api/routers.ts';
 import type { ClusterSummary } from '../content.ts';
-import type { PeerFault } from '../peers/peer-client.ts';
-import type { ProcessPart } from '../peers/peer-fleet.ts';
+import type { PeerFault } from '../fan-out.ts';
+import type { ProcessPart } from '../whole-fleet.ts';
 import { createFleetColumns } from './fleet-columns.ts';
 import { renderFilters } from './fleet-filters.ts';
 import { renderOutage } from './fleet-outage.ts';
@@ -20,7 +20,7 @@ import { FILTERS } from './words.ts';
 export interface FleetContent {
   /** The counts, and the routers of this page. */
   readonly view: FleetView;
-  /** Processes of the fleet that did not answer. */
+  /** Processes of the fleet whose routers or counts are missing. */
   readonly faults: readonly PeerFault[];
   /** The cluster that this process is a replica of. Default: none. */
   readonly cluster?: ClusterSummary | undefined;

@@ -1,11 +1,11 @@
 import type { LetterDetail, LetterPage, LetterSummary } from '../api/delivery.ts';
-import type { ProcessPart } from '../peers/peer-fleet.ts';
+import type { ProcessPart } from '../whole-fleet.ts';
 import { type Html, html, toShown } from './html.ts';
 import { toHref } from './layout.ts';
 import { NOTHING, renderAgo, renderCount, renderMany, renderMoment } from './quantities.ts';
 import { type Column, renderTable } from './table.ts';
 
-/** Number of dead letters on one page; of several processes, each has a smaller share of the page. */
+/** Number of dead letters on one page; beside those of this process, each other one has a smaller share. */
 export const LETTERS_MAX = 50;
 export const SHARED_LETTERS_MAX = 20;
 /** Longer records are cut on the page; `dead-letters show` prints them whole. Characters. */
@@ -17,7 +17,7 @@ export interface LetterQuery {
   readonly sink: string | undefined;
   /** Only letters before this one; `undefined` = the newest. */
   readonly before: number | undefined;
-  /** Key of the process whose letters are listed; `undefined` = of all. */
+  /** Key of the process whose letters are listed; `undefined` = of this one, with the newest of the others. */
   readonly process: string | undefined;
 }
 
@@ -33,51 +33,68 @@ export function parseLetterQuery(query: (name: string) => string | undefined): L
   };
 }
 
-/** Renders one page of dead letters, newest first; of several processes, a list for each. `notices`: what is missing. */
+/** Dead letters of this process, and the newest ones of the others. */
+export interface LettersView {
+  readonly own: LetterPage;
+  /** What this process is called; `undefined` if there is only one. */
+  readonly name: string | undefined;
+  /** Letters of the other processes; `undefined` if they are not asked for. */
+  readonly others: readonly ProcessPart<LetterSummary>[] | undefined;
+}
+
+/** Renders one page of dead letters, newest first, and the newest ones of the other processes. `notices`: what is missing. */
 export function renderLetters(
-  processes: readonly ProcessPart<LetterPage>[],
+  { own, name, others }: LettersView,
   notices: Html,
   query: LetterQuery,
   base: string,
   nowMs: number,
 ): Html {
-  const counts = new Map<string, number>();
-  for (const [name, letters] of processes.flatMap(({ value }) => value.counts)) {
-    counts.set(name, (counts.get(name) ?? 0) + letters);
-  }
-  const sorted = [...counts].toSorted(([a], [b]) => (a < b ? -1 : 1));
-  const isEmpty = processes.every(({ value }) => value.letters.length === 0);
+  const { letters, hasMore, counts, fault } = own;
+  const { sink, before, process } = query;
+  const total = sink === undefined ? sumUp(counts) : (counts.find(([one]) => one === sink)?.[1] ?? 0);
+  const last = letters.at(-1);
+  const at = name === undefined ? '' : ` at ${toShown(name)}`;
+  const of = sink === undefined ? '' : ` of ${toShown(sink)}`;
+  const isEmpty = letters.length === 0 && (others ?? []).length === 0;
   return html`<p><a href="${toHref(base, 'sinks')}">Sinks</a></p>
 <h1>Dead letters</h1>
 <p>Records that a sink rejected permanently. They are kept to be looked at and tried again.</p>
 ${notices}
-${renderChoice(sorted, query.sink)}
-${processes.map((part) => renderLettersOf(part, query, base, nowMs))}
-${isEmpty ? '' : html`<p>To try them again, once the reason is gone${processes.length > 1 ? ', where they are' : ''}: <code>router-exporter dead-letters replay --all${query.sink === undefined ? '' : ` --sink ${toShown(query.sink)}`}</code></p>`}`;
-}
-
-/** Renders the dead letters of one process. */
-function renderLettersOf(
-  { name, key: process, value: { letters, hasMore, counts, fault } }: ProcessPart<LetterPage>,
-  { sink, before }: LetterQuery,
-  base: string,
-  nowMs: number,
-): Html {
-  const total = sink === undefined ? sumUp(counts) : (counts.find(([one]) => one === sink)?.[1] ?? 0);
-  const last = letters.at(-1);
-  const at = name === undefined ? '' : ` at ${toShown(name)}`;
-  return html`${fault === null ? '' : renderFault(fault, at)}
+${renderChoice(counts, sink, at)}
+${fault === null ? '' : renderFault(fault, at)}
 ${renderTable({
-  caption: `${renderMany(total, 'dead letter')}${sink === undefined ? '' : ` of ${toShown(sink)}`}${at}, newest first`,
-  columns: createColumns(base, process, nowMs),
+  caption: `${renderMany(total, 'dead letter')}${of}${at}, newest first`,
+  columns: createColumns(base, undefined, nowMs),
   rows: letters,
   empty: before === undefined ? 'There are none.' : 'There are no older ones.',
   className: 'stack',
 })}
-<nav aria-label="Rows${at}"><ul>${before === undefined ? '' : html`<li><a href="${toLink({ sink })}">Newest</a></li>`}${
+<nav aria-label="Rows${at}"><ul>${before === undefined ? '' : html`<li><a href="${toLink({ sink, process })}">Newest</a></li>`}${
     hasMore && last ? html`<li><a rel="next" href="${toLink({ sink, before: last.id, process })}">Older</a></li>` : ''
   }</ul></nav>
-`;
+${others ? renderOthers(others, sink, base, nowMs) : ''}
+${isEmpty ? '' : html`<p>To try them again, once the reason is gone${others ? ', where they are' : ''}: <code>router-exporter dead-letters replay --all${sink === undefined ? '' : ` --sink ${toShown(sink)}`}</code></p>`}`;
+}
+
+/** Renders the newest letters of the other processes; their pages have all. */
+function renderOthers(
+  others: readonly ProcessPart<LetterSummary>[],
+  sink: string | undefined,
+  base: string,
+  nowMs: number,
+): Html {
+  const rows = others.map(({ value, name, key }) => ({ ...value, name, key }));
+  const columns: readonly Column<(typeof rows)[number]>[] = [
+    {
+      title: 'Process',
+      cell: ({ name, key }) =>
+        html`<a href="${base}dead-letters${toLink({ sink, process: key })}">all of ${toShown(name ?? '')}</a>`,
+    },
+    ...createColumns(base, ({ key }: (typeof rows)[number]) => key, nowMs),
+  ];
+  const caption = 'The newest of other processes';
+  return renderTable({ caption, columns, rows, empty: 'There are none.', className: 'stack' });
 }
 
 /** Renders what stands in the place of a dead letter that cannot be read now. */
@@ -126,11 +143,11 @@ function renderRecord(record: string): string {
 }
 
 /** Renders links that select a sink; nothing when there is at most one to choose. */
-function renderChoice(counts: LetterPage['counts'], sink: string | undefined): Html | string {
+function renderChoice(counts: LetterPage['counts'], sink: string | undefined, at: string): Html | string {
   if (counts.length < 2 && sink === undefined) return '';
   const link = (name: string | undefined, title: string, letters: number) =>
     html`<li><a href="${toLink({ sink: name })}"${name === sink ? html` aria-current="true"` : ''}><b>${renderCount(letters)}</b>${title}</a></li>`;
-  return html`<ul class="cards" aria-label="Sinks">${link(undefined, 'of all sinks', sumUp(counts))}${counts.map(([name, letters]) => link(name, toShown(name, 60), letters))}</ul>`;
+  return html`<ul class="cards" aria-label="Sinks${at}">${link(undefined, 'of all sinks', sumUp(counts))}${counts.map(([name, letters]) => link(name, toShown(name, 60), letters))}</ul>`;
 }
 
 function sumUp(counts: LetterPage['counts']): number {
@@ -145,10 +162,16 @@ function toLink({ sink, before, process }: Partial<LetterQuery>): string {
   return `?${parameters.toString()}`;
 }
 
-function createColumns(base: string, process: string | undefined, nowMs: number): readonly Column<LetterSummary>[] {
-  const of = process === undefined ? '' : toLink({ process });
+/** `processOf`: returns the key of the process that has a letter; default: this one. */
+function createColumns<Row extends LetterSummary>(
+  base: string,
+  processOf: ((row: Row) => string | undefined) | undefined,
+  nowMs: number,
+): readonly Column<Row>[] {
+  const toAddress = (row: Row) =>
+    `${base}dead-letters/${row.id}${processOf ? toLink({ process: processOf(row) }) : ''}`;
   return [
-    { title: 'Number', cell: ({ id }) => html`<a href="${base}dead-letters/${id}${of}">${id}</a>` },
+    { title: 'Number', cell: (row) => html`<a href="${toAddress(row)}">${row.id}</a>` },
     { title: 'Sink', kind: 'text', cell: ({ sink }) => toShown(sink) },
     { title: 'Rejected', cell: ({ at }) => renderAgo(at, nowMs) },
     { title: 'Router', kind: 'text', cell: ({ router }) => (router === '' ? NOTHING : toShown(router)) },

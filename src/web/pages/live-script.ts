@@ -4,7 +4,7 @@
  */
 export const LIVE_SCRIPT = `
 const LIVE_MAX = 500;
-const live = { source: null, isHeld: false, held: [], skipped: 0, away: '', node: null, text: '' };
+const live = { source: null, isHeld: false, held: [], skipped: 0, node: null, text: '' };
 const say = (text) => {
   live.text = text;
   const state = document.getElementById('live-state');
@@ -40,21 +40,13 @@ const loadLines = async () => {
   for (const line of lines.reverse()) putLine(line.outerHTML);
 };
 const sayFollowing = () => say((live.isHeld ? 'Paused.' : 'Following.') +
-  (live.skipped > 0 ? ' ' + live.skipped + ' lines left out: load the page again to see them.' : '') +
-  (live.away === '' ? '' : ' Without the lines of ' + live.away + ', which does not answer.'));
+  (live.skipped > 0 ? ' ' + live.skipped + ' lines left out: load the page again to see them.' : ''));
 const startLive = () => {
   live.node = document.getElementById('live');
   const source = new EventSource(live.node.dataset.stream);
   live.source = source;
   // Lines that came before the stream was open, or while it was interrupted.
-  source.addEventListener('open', () => { live.away = ''; sayFollowing(); if (!live.isHeld) loadLines(); });
-  // Processes of the fleet whose lines are missing; when one is back, the lines of the meantime are loaded.
-  source.addEventListener('away', ({ data }) => {
-    const isBack = data.length < live.away.length;
-    live.away = data;
-    sayFollowing();
-    if (isBack && !live.isHeld) loadLines();
-  });
+  source.addEventListener('open', () => { sayFollowing(); if (!live.isHeld) loadLines(); });
   source.addEventListener('line', ({ data }) => {
     if (!live.isHeld) return putLine(data);
     live.held.push(data);

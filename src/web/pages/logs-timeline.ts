@@ -35,6 +35,8 @@ export interface TimelineView {
   readonly base: string;
   /** Address of the other view, the positions of reading. */
   readonly positions: string;
+  /** Process whose lines alone are followed live. Default: there is no other. */
+  readonly follows?: string | undefined;
   /** Why there are no lines, whatever is asked for. Default: not known. */
   readonly absence?: string | undefined;
 }
@@ -50,7 +52,7 @@ export function renderTabs(current: 'lines' | 'positions', lines: string, positi
 
 /** Renders the last lines of logs in the order of their times, with filters and links to older ones. Works without scripts. */
 export function renderTimeline(view: TimelineView): Html {
-  const { page, query, positions, router } = view;
+  const { page, query, positions, router, follows } = view;
   const ends = findEnds(page.records);
   return html`${renderTabs('lines', toAddress(view), positions)}
 ${renderForm(view)}
@@ -58,7 +60,7 @@ ${page.fault === null ? '' : html`<div class="notice"><p><strong>The lines canno
 <p class="help">${describePage(page, view)}</p>
 <div id="live"${renderStream(view)}>${
     query.before === undefined
-      ? html`<p><button type="button" id="live-toggle" hidden>Follow live</button> <span id="live-state" role="status"></span></p>`
+      ? html`<p><button type="button" id="live-toggle" hidden>Follow live</button> <span id="live-state" role="status"></span>${follows === undefined ? '' : html` New lines are those of the routers of ${toShown(follows)} alone; load the page again for those of the others.`}</p>`
       : ''
   }
 <ol class="lines${router === undefined ? '' : ' own'}">

@@ -1,17 +1,17 @@
 import { answerText } from '../cached-answer.ts';
 import { ConcurrencyLimit } from '../concurrency-limit.ts';
+import type { PeerFault } from '../fan-out.ts';
 import { withoutCredentials } from '../fleet-list.ts';
 import { toBase } from '../paths.ts';
-import type { PeerFault } from '../peers/peer-client.ts';
-import { findProcess, nameProcess } from '../peers/processes.ts';
 import { parseRecordQuery } from '../record-query.ts';
-import { answerForOther } from '../shards.ts';
+import { answerForOther, findProcess, nameProcess, redirectTo } from '../shards.ts';
 import type { Handler, WebContext, WebDependencies } from '../web-dependencies.ts';
+import { collectFleet, collectLetters, collectLogs, collectProcesses, collectRecords } from '../whole-fleet.ts';
 import { renderConfig } from './config-page.ts';
 import { parseFacets } from './facets.ts';
 import { renderFleet } from './fleet-page.ts';
 import { FLEET_SORTS, viewFleet } from './fleet-view.ts';
-import { html, toShown } from './html.ts';
+import { html } from './html.ts';
 import { PAGE_HEADERS, type Page, renderPage, toHref } from './layout.ts';
 import {
   LETTERS_MAX,
@@ -42,9 +42,9 @@ export function createPageRoutes(dependencies: WebDependencies): Readonly<Record
     html`${renderAlone(dependencies.content.describeShards(), what)}${renderMissing(faults, missing)}`;
   return {
     '/': async (context) => {
-      const { content, peers } = dependencies;
+      const { content } = dependencies;
       // The short answers first: they share a connection.
-      const [counts, whole] = await Promise.all([peers.describeProcesses(content), peers.collect(content)]);
+      const [counts, whole] = await Promise.all([collectProcesses(dependencies), collectFleet(dependencies)]);
       const facets = parseFacets((name) => context.req.queries(name));
       const query = { ...readQuery(context, FLEET_SORTS, Object.keys(FILTERS)), facets };
       const shards = content.describeShards();
@@ -53,7 +53,7 @@ export function createPageRoutes(dependencies: WebDependencies): Readonly<Record
         view: await viewFleet(whole, query),
         faults: [...faults.values()],
         cluster: shards?.cluster,
-        processes: counts.parts,
+        processes: counts.values,
         alone: renderAlone(shards, 'Routers'),
         grafana: content.findGrafana(),
         availabilityOf: ({ name }: { readonly name: string }) => whole.describeAvailability(name),
@@ -78,50 +78,59 @@ export function createPageRoutes(dependencies: WebDependencies): Readonly<Record
       return answerPage(context, { title: router.name, path: undefined, base: below, main });
     },
     '/logs': async (context) => {
-      const { content, peers } = dependencies;
+      const { content } = dependencies;
       const query = parseRecordQuery(context);
-      const { page, faults } = await peers.readRecords(content, query);
-      const { router } = query;
-      const isKnown =
-        router === undefined || content.hasRouter(router) || content.describeShards()?.others.has(router) === true;
-      const notices = html`${isKnown ? '' : html`<p class="notice">No router of this name is configured: ${toShown(router)}</p>`}${renderNotices(faults, 'Lines of the routers', 'lines')}`;
-      const main = renderLines({ page, query, base: top }, notices);
+      if (query.router !== undefined) {
+        return context.redirect(`router/${encodeURIComponent(query.router)}${new URL(context.req.url).search}#logs`);
+      }
+      const { page, faults } = await collectRecords(dependencies, query);
+      const shards = content.describeShards();
+      const notices = renderNotices(faults, 'Lines of the routers', 'lines');
+      const follows = shards && nameProcess(shards, shards.index);
+      const main = renderLines({ page, query, base: top, follows }, notices);
       return answerPage(context, { title: 'Logs', path: 'logs', base: top, main });
     },
     '/logs/positions': async (context) => {
-      const { logs, faults } = await dependencies.peers.listLogs(dependencies.content);
+      const { values, faults } = await collectLogs(dependencies);
       const notices = renderNotices(faults, 'Logs of the routers', 'logs');
-      const main = await renderLogs(logs, notices, readQuery(context, LOG_SORTS), below, clock.now());
+      const main = await renderLogs(values, notices, readQuery(context, LOG_SORTS), below, clock.now());
       return answerPage(context, { title: 'Logs', path: 'logs', base: below, main });
     },
     '/sinks': async (context) => {
-      const { parts, faults } = await dependencies.peers.describeProcesses(dependencies.content);
-      const main = renderSinks(parts, renderNotices(faults, 'Deliveries', 'deliveries'), top, clock.now());
+      const { values, faults } = await collectProcesses(dependencies);
+      const main = renderSinks(values, renderNotices(faults, 'Deliveries', 'deliveries'), top, clock.now());
       return answerPage(context, { title: 'Sinks', path: 'sinks', base: top, main });
     },
     '/dead-letters': async (context) => {
-      const { content, peers } = dependencies;
+      const { content } = dependencies;
       const asked = parseLetterQuery((name) => context.req.query(name));
       const shards = content.describeShards();
-      const only = findProcess(shards, asked.process ?? '');
-      const isWhole = shards !== undefined && only === undefined;
+      const process = findProcess(shards, asked.process ?? '');
+      if (shards && process !== undefined && process !== shards.index) {
+        return redirectTo(shards, process, context, '/dead-letters', 'has these dead letters');
+      }
       // A number of a process that has gone says nothing about those of others.
-      const query = isWhole && asked.process !== undefined ? { ...asked, before: undefined } : asked;
-      const selection = { sink: query.sink, before: query.before, limit: isWhole ? SHARED_LETTERS_MAX : LETTERS_MAX };
-      const { parts, faults } = await peers.listLetters(content, selection, only);
-      const notices = renderNotices(faults, 'Dead letters', 'dead letters');
-      const main = renderLetters(parts, notices, query, top, clock.now());
+      const isGone = asked.process !== undefined && process === undefined;
+      const query = isGone ? { ...asked, process: undefined, before: undefined } : asked;
+      const own = await content.listLetters({ sink: query.sink, before: query.before, limit: LETTERS_MAX });
+      const isWhole = (shards?.peers.length ?? 0) > 0 && query.process === undefined && query.before === undefined;
+      const others = isWhole ? await collectLetters(dependencies, query.sink, SHARED_LETTERS_MAX) : undefined;
+      const notices = renderNotices(others?.faults ?? [], 'Dead letters', 'dead letters');
+      const name = shards && nameProcess(shards, shards.index);
+      const main = renderLetters({ own, name, others: others?.values }, notices, query, top, clock.now());
       return answerPage(context, { title: 'Dead letters', path: undefined, base: top, main });
     },
     '/dead-letters/:id': async (context) => {
-      const { content, peers } = dependencies;
+      const { content } = dependencies;
       const shards = content.describeShards();
       const { process } = parseLetterQuery((name) => context.req.query(name));
       const shard = process === undefined ? (shards?.index ?? 0) : findProcess(shards, process);
       const id = Number(context.req.param('id'));
-      const isKnown = Number.isSafeInteger(id) && shard !== undefined;
-      const letter = isKnown ? await peers.findLetter(content, id, shard) : undefined;
-      if (!letter || shard === undefined) return answerNoLetter(context, below);
+      if (shard === undefined || !Number.isSafeInteger(id)) return answerNoLetter(context, below);
+      if (shards && shard !== shards.index)
+        return redirectTo(shards, shard, context, `/dead-letters/${id}`, 'has this dead letter');
+      const letter = await content.findLetter(id);
+      if (!letter) return answerNoLetter(context, below);
       if ('fault' in letter) return answerUnreadLetter(context, letter.fault, below);
       const main = renderLetter(letter, shards && nameProcess(shards, shard), below, clock.now());
       return answerPage(context, { title: `Dead letter ${id}`, path: undefined, base: below, main });

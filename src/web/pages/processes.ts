@@ -1,16 +1,21 @@
 import type { FleetShards } from '../content.ts';
-import type { PeerFault } from '../peers/peer-client.ts';
+import type { PeerFault } from '../fan-out.ts';
 import { type Html, html, toShown } from './html.ts';
 import { renderMany } from './quantities.ts';
 
-/** Names the processes of the fleet that do not answer, each with what the page lacks: by default, its routers. */
+/** Names the processes of the fleet whose rows are missing, each with what the page lacks: by default, its routers. */
 export function renderMissing(faults: readonly PeerFault[], what?: string): Html {
   return html`${faults.map((fault) => {
-    const { name, shard, url, routers, error } = fault;
+    const { name, shard, url, routers, error, leftOut } = fault;
     const who = name === undefined ? `Process ${shard}` : `Replica ${toShown(name)}`;
+    const at = url === '' ? '' : ` (${toShown(url)})`;
+    if (leftOut !== undefined) {
+      return html`<p class="notice"><strong>${who}${at} sends ${renderMany(leftOut, 'row')} that ${leftOut === 1 ? 'is' : 'are'} left out</strong> of its ${what ?? 'routers'}. ${toShown(error)}</p>
+`;
+    }
     const lack =
       what === undefined ? `its ${renderMany(routers, 'router')} cannot be shown` : `its ${what} are missing here`;
-    return html`<p class="notice"><strong>${who}${url === '' ? '' : ` (${toShown(url)})`} does not answer:</strong> ${lack}. ${toShown(error)}</p>
+    return html`<p class="notice"><strong>${who}${at} does not answer:</strong> ${lack}. ${toShown(error)}</p>
 `;
   })}`;
 }
@@ -24,6 +29,7 @@ export function renderAlone(shards: FleetShards | undefined, what: string): Html
 /** Names the processes that do not answer, as in `process 1, replica b`; empty if all do. */
 export function nameMissing(faults: readonly PeerFault[]): string {
   return faults
+    .filter(({ leftOut }) => leftOut === undefined)
     .map(({ shard, name }) => (name === undefined ? `process ${shard}` : `replica ${toShown(name)}`))
     .join(', ');
 }

@@ -1,6 +1,6 @@
 import type { SinkSummary, SpoolSummary } from '../api/delivery.ts';
 import type { ProcessSummary } from '../api/process.ts';
-import type { ProcessPart } from '../peers/peer-fleet.ts';
+import type { ProcessPart } from '../whole-fleet.ts';
 import { type Html, html, toShown } from './html.ts';
 import {
   renderAgo,

@@ -292,7 +292,7 @@ describe('SinkHttpClient', () => {
   test.for([
     ['vanish', 'unreachable', 'lost its connection to'],
     ['cut', 'unreachable', 'lost its connection to'],
-    ['garbage', 'protocol_error', 'does not speak HTTP'],
+    ['garbage', 'protocol_error', 'cannot read the answer of'],
   ] as const)('names what happened when the sink misbehaves: %s', async ([kind, code, words]) => {
     const server = await openServer();
     server.misbehave({ kind });
@@ -392,6 +392,7 @@ describe('SinkHttpClient over TLS', () => {
     const server = await openTls();
     const error = await failureOf(post(openClient(server.url, { tls: toTls() })));
     expect(error).toMatchObject({ code: 'misconfigured', disposition: 'operator', hint: expect.stringMatching(hint) });
+    expect(error).toMatchObject({ message: expect.stringMatching(/ does not trust the certificate of | TLS /) });
     expect(server.requests).toEqual([]);
   });
 

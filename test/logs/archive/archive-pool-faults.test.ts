@@ -5,15 +5,9 @@ import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, test } from 'vitest';
 import { createSteppedClock } from '../../../src/base/index.ts';
-import {
-  OUTPUT_OWN_BYTES,
-  OUTPUT_WINDOW_BYTES,
-  type Reply,
-  type Request,
-} from '../../../src/logs/archive/archive-protocol.ts';
+import { OUTPUT_WINDOW_BYTES, type Reply, type Request } from '../../../src/logs/archive/archive-protocol.ts';
 import { startArchiveWorker } from '../../../src/logs/archive/archive-thread.ts';
 import { type ArchiveItem, type ArchivePool, openArchivePool } from '../../../src/logs/archive/index.ts';
-import { giveBack } from '../../../src/logs/archive/own-chunks.ts';
 import { startScanWorker } from '../../../src/logs/archive/remote-scan.ts';
 import { chunksOf, compress, createLog } from '../../support/archives.ts';
 
@@ -154,26 +148,6 @@ describe('ArchivePool', () => {
     expect(started).toEqual(['decoder', 'scanner']);
     expect((await readAll(pool.decode(chunksOf(archive), LIMITS))).equals(input)).toBe(true);
     expect(started).toEqual(['decoder', 'scanner']);
-  });
-
-  test('fills memory again that was given back, and none that is kept', async () => {
-    await using pool = openArchivePool({ workers: 1 });
-    const taken: { readonly chunk: Uint8Array; readonly from: number }[] = [];
-    let bytes = 0;
-    for await (const item of pool.decode(chunksOf(archive), LIMITS)) {
-      if (!(item instanceof Uint8Array)) continue;
-      expect(input.subarray(bytes, bytes + item.length).equals(item)).toBe(true);
-      taken.push({ chunk: item, from: bytes });
-      // What is read on the main thread is never given back: so that is no shared memory.
-      expect(item.buffer instanceof SharedArrayBuffer).toBe(bytes >= OUTPUT_OWN_BYTES);
-      bytes += item.length;
-      // Once is enough.
-      if (taken.length % 2 === 0) giveBack(item);
-      if (taken.length % 2 === 0) giveBack(item);
-    }
-    const isAsBefore = taken.map(({ chunk, from }) => input.subarray(from, from + chunk.length).equals(chunk));
-    expect(isAsBefore.filter((_, index) => index % 2 === 0)).not.toContain(false);
-    expect(isAsBefore.filter((_, index) => index % 2 === 1)).toContain(false);
   });
 
   test('does not fail when threads cannot be prepared: the first archive tries again', async () => {
@@ -396,10 +370,7 @@ describe('ArchivePool', () => {
         if (value instanceof Uint8Array) taken.push(value);
         while (bytes.output < bytes.told + OUTPUT_WINDOW_BYTES) await setImmediate();
       }
-      const last = taken.at(-1) ?? new Uint8Array();
-      expect(last.buffer).toBeInstanceOf(SharedArrayBuffer);
       const length = taken.reduce((sum, chunk) => sum + chunk.length, 0);
-      giveBack(last);
       await clock.advance(3_600_000);
       expect((await readAll(items)).length).toBe(input.length - length);
     },

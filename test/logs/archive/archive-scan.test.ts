@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import * as fc from 'fast-check';
-import { afterAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { createSteppedClock, cutLines, unpackLines } from '../../../src/base/index.ts';
 import { type ArchivePool, openArchivePool } from '../../../src/logs/archive/index.ts';
 import { isOwn, markOwn } from '../../../src/logs/archive/own-chunks.ts';
@@ -53,24 +53,15 @@ function describeBatch(scan: Scan, { records, ...batch }: ScanBatch) {
   if (records.packed && records.length > 0) {
     expect(cutLines(unpackLines(records.packed).memory).map(({ text }) => text)).toEqual([...records]);
   }
-  const described = { ...batch, records: [...records], file: scan.file, stream: scan.stream };
-  records.release();
-  return structuredClone(described);
+  return structuredClone({ ...batch, records: [...records], file: scan.file, stream: scan.stream });
 }
 
-/** A copy in memory of its own, as a decoding thread gives it: it is filled with other bytes once it was given back. */
+/** A copy in memory of its own, as a decoding thread gives it. */
 function decoded(bytes: Uint8Array): Uint8Array {
-  const copy = new Uint8Array(new SharedArrayBuffer(bytes.length));
-  copy.set(bytes);
-  markOwn(copy, () => {
-    copy.fill(0x21);
-    givenBack++;
-  });
+  const copy = new Uint8Array(bytes);
+  markOwn(copy);
   return copy;
 }
-
-/** Chunks that were given back. */
-let givenBack = 0;
 
 async function* bodyOf(items: readonly ScanItem[], failure?: Error): AsyncGenerator<ScanItem, void, undefined> {
   for (const item of items) yield item instanceof Uint8Array ? decoded(item) : item;
@@ -104,7 +95,6 @@ async function readAll(pool: ArchivePool, items: readonly ScanItem[], situation:
     isClosed: true,
     endMs: OBSERVED_MS,
     batchBytes: 600,
-    packing: 'condensed',
     begin: (beginning) => {
       beginnings.push(beginning);
       return start(beginning.known ?? createFile(beginning.key, 2));
@@ -308,120 +298,19 @@ describe('a thread that reads lines', () => {
     return { pool, clock, started };
   }
 
-  test('renders into shared memory, again into that which was given back, and never into that which is kept', async () => {
+  test('packs the records as the store would', async () => {
     const { pool } = openWatched();
     await using _ = pool;
-    const kept: { readonly bytes: Buffer; readonly text: string }[] = [];
-    const MARK = 0xff;
-    let usedAgain = 0;
-    const onBatch: ScanOptions['onBatch'] = ({ records }) => {
-      const last = new Uint8Array(records.bytes.buffer).subarray(-1);
-      if (last[0] === MARK) usedAgain++;
-      const { bytes, free } = records.giveAway();
-      records.release();
-      if (kept.length < 3) {
-        kept.push({ bytes, text: bytes.toString() });
-        expect(bytes.buffer).toBeInstanceOf(SharedArrayBuffer);
-        return;
-      }
-      last[0] = MARK;
-      free();
-    };
-    for (const gen of [1, 2]) {
-      const scan = pool.scan({ ...PLAN, batchBytes: 8000, onBatch, begin: ({ key }) => startOf(createFile(key, gen)) });
-      await scan.read(bodyOf(cutInto(text(MANY), 1000).map(decoded)));
-    }
-    expect(usedAgain).toBeGreaterThan(0);
-    for (const one of kept) expect(one.bytes.toString()).toBe(one.text);
-  });
-
-  test('gives the memory of text back that it has worked through, and looks at it no more', async () => {
-    const { pool } = openWatched();
-    await using _ = pool;
-    for (const size of [700, 90_000]) {
-      givenBack = 0;
-      const parts = cutInto(text(MANY), size);
-      const records: string[] = [];
-      const onBatch: ScanOptions['onBatch'] = (batch) => void records.push(...batch.records);
-      const begin: ScanOptions['begin'] = ({ key }) => startOf(createFile(key, size));
-      const scan = pool.scan({ ...PLAN, batchBytes: 8000, onBatch, begin });
-      await scan.read(bodyOf(parts));
-      await onBatch(scan.takeBatch());
-      const messages = records.map((record) => (JSON.parse(record) as { message: string }).message);
-      expect(messages).toEqual(MANY.map((line) => line.slice(line.indexOf('] ') + 2, -1)));
-      expect(givenBack).toBeGreaterThan(parts.length / 2);
-    }
-  });
-
-  test('is not far ahead of sinks that keep up, and waits 200 ms for those that do not', async () => {
-    const { pool, clock } = openWatched();
-    await using _ = pool;
-    const lines = Array.from({ length: 8 }, () =>
-      MANY.map((line) => line.replace('\n', ` ${'x'.repeat(500)}\n`)),
-    ).flat();
-    let bytes = 0;
-    let freed = 0;
-    let isKept = true;
-    const onBatch: ScanOptions['onBatch'] = ({ records }) => {
-      const { bytes: given, free } = records.giveAway();
-      bytes += given.length;
-      records.release();
-      if (isKept) return;
-      freed++;
-      free();
-    };
-    const read = (gen: number) => {
-      const begin: ScanOptions['begin'] = ({ key }) => startOf(createFile(key, gen));
-      const scan = pool.scan({ ...PLAN, batchBytes: 200_000, onBatch, begin });
-      return scan.read(bodyOf(cutInto(text(lines), 90_000).map(decoded)));
-    };
-    const reading = read(1);
-    await vi.waitFor(() => expect(bytes).toBeGreaterThan(RECORDS_WINDOW_BYTES), { timeout: 60_000, interval: 1 });
-    for (let turns = 0, seen = bytes; turns < 100_000; turns = seen === bytes ? turns + 1 : 0, seen = bytes)
-      await setImmediate();
-    expect(bytes).toBeLessThan(RECORDS_WINDOW_BYTES * 1.2);
-    await clock.advance(200);
-    await reading;
-    expect(bytes).toBeGreaterThan(RECORDS_WINDOW_BYTES * 2);
-    isKept = false;
-    await read(2);
-    expect(freed).toBeGreaterThan(10);
-  });
-
-  test('packs records for a store, and for nobody else', async () => {
-    const { pool } = openWatched();
-    await using _ = pool;
-    for (const packing of [undefined, 'plain', 'condensed'] as const) {
-      const packed: (boolean | undefined)[] = [];
-      const onBatch: ScanOptions['onBatch'] = ({ records }) => {
-        packed.push(records.packed && unpackLines(records.packed).memory.equals(Buffer.from(records.bytes)));
-      };
-      const begin: ScanOptions['begin'] = ({ key }) => startOf(createFile(key, 0));
-      const scan = pool.scan({ ...PLAN, packing, batchBytes: 8000, onBatch, begin });
-      await scan.read(bodyOf([text(MANY)]));
-      await onBatch(scan.takeBatch());
-      expect(packed.length).toBeGreaterThan(1);
-      expect(new Set(packed)).toEqual(new Set([packing && true]));
-    }
-  });
-
-  test('frees the body of a batch once it is stored, and not before', async () => {
-    const { pool } = openWatched();
-    await using _ = pool;
-    const bodies: Uint8Array[] = [];
-    const sizes: number[] = [];
-    const onBatch = async ({ records }: { readonly records: { readonly packed: Uint8Array | undefined } }) => {
-      if (!records.packed) return;
-      bodies.push(records.packed);
-      await setImmediate();
-      sizes.push(records.packed.length);
+    const packed: boolean[] = [];
+    const onBatch: ScanOptions['onBatch'] = ({ records: { packed: body, bytes } }) => {
+      packed.push(body !== undefined && unpackLines(body).memory.equals(bytes));
     };
     const begin: ScanOptions['begin'] = ({ key }) => startOf(createFile(key, 0));
-    const scan = pool.scan({ ...PLAN, packing: 'plain', batchBytes: 2000, onBatch, begin });
-    await scan.read(bodyOf(cutInto(text(MANY), 5000)));
-    expect(bodies.length).toBeGreaterThan(1);
-    expect(Math.min(...sizes)).toBeGreaterThan(0);
-    expect(bodies.map(({ length }) => length)).toEqual(bodies.map(() => 0));
+    const scan = pool.scan({ ...PLAN, batchBytes: 8000, onBatch, begin });
+    await scan.read(bodyOf([text(MANY)]));
+    await onBatch(scan.takeBatch());
+    expect(packed.length).toBeGreaterThan(1);
+    expect(new Set(packed)).toEqual(new Set([true]));
   });
 
   test('that dies in the middle of a file fails it; from where its lines are safe, the next one gives the rest', async () => {

@@ -1,6 +1,5 @@
 /** Random lines of logs, and what becomes of them in random situations. */
 import * as fc from 'fast-check';
-import { unpackLines } from '../../../src/base/index.ts';
 import { LineSplitter } from '../../../src/logs/lines/line-splitter.ts';
 import { RecordBuilder, type RecordContext } from '../../../src/logs/lines/record-builder.ts';
 import type { ReadingEnd } from '../../../src/logs/lines/waiting-entries.ts';
@@ -157,7 +156,6 @@ function createContext({ zone, matcher, isInOrder, wasLooked, skips }: Situation
     ...(isInOrder && { stream: createStreamState() }),
     ...(wasLooked && { notBeforeMs: Date.UTC(2026, 9, 24), skew: createSkewBounds() }),
     ...(skips && { skipBeforeUtcMs: Date.UTC(2026, 9, 25, 0, 31) }),
-    isCondensed: true,
   };
 }
 
@@ -175,11 +173,9 @@ export function read(bytes: Buffer, cuts: readonly number[], situation: Situatio
     splitter.push(chunk, (raw) => builder.push(raw), takesRuns ? takeRun : undefined);
     file.off = splitter.offset;
     const { records, ...batch } = builder.take(index < places.length - 1 ? 'more' : situation.end);
-    const unpacked = unpackLines(records.pack()).memory.toString();
     batches.push(
-      structuredClone({ ...batch, records: [...records], unpacked, file, stream: builder.stream, skew: context.skew }),
+      structuredClone({ ...batch, records: [...records], file, stream: builder.stream, skew: context.skew }),
     );
-    records.release();
   }
   return batches;
 }

@@ -1,16 +1,17 @@
+import { hash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { LineCondenser } from '../../../src/base/condensed-lines.ts';
-import { packBytes, packCondensed, packQuickly } from '../../../src/base/index.ts';
+import { packLines, unpackLines } from '../../../src/base/index.ts';
 import { toRecordMessages } from '../../../src/store/cluster/record-messages.ts';
 
-test('toRecordMessages() puts into the stream no body that is condensed or not packed at all, because replicas of earlier versions read it', () => {
-  const lines = Buffer.from('first\nsecond');
-  const condenser = new LineCondenser();
-  condenser.addPlain(lines);
-  const condensed = packCondensed(condenser.finish());
-  const plain = packBytes(lines);
-  for (const body of [condensed, packQuickly(['first', 'second']), plain]) {
-    const messages = toRecordMessages('rec.a.b', { body, records: 2, committedMs: 7 }, 1000);
-    expect(messages.map(({ payload }) => Buffer.from(payload))).toEqual([Buffer.from(plain)]);
-  }
+const textsOf = (body: Uint8Array) => unpackLines(body).memory.toString().split('\n');
+
+test('toRecordMessages() puts a body into the stream as it is, and parts one that is too large for a message', () => {
+  const short = packLines(['first', 'second']);
+  const messages = toRecordMessages('rec.a.b', { body: short, records: 2, committedMs: 7 }, 1000);
+  expect(messages.map(({ payload }) => payload)).toEqual([short]);
+  const lines = Array.from({ length: 40 }, (_, index) => hash('sha512', String(index)));
+  const parts = toRecordMessages('rec.a.b', { body: packLines(lines), records: 40, committedMs: 7 }, 1000);
+  expect(parts.length).toBeGreaterThan(1);
+  for (const { payload } of parts) expect(payload.length).toBeLessThanOrEqual(1000);
+  expect(parts.flatMap(({ payload }) => textsOf(payload))).toEqual(lines);
 });

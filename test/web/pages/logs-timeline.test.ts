@@ -113,7 +113,7 @@ test('filters are in the address, in the form and in the links to older lines', 
   ]) {
     expect(page).toContain(text);
   }
-  await read('/logs?router=plant-7&severity=none&severity=bogus&limit=9999&before=x', content);
+  await read('/router/plant-7?severity=none&severity=bogus&limit=9999&before=x', content);
   expect(asked[1]).toEqual({
     router: 'plant-7',
     components: [],

@@ -1,5 +1,4 @@
-import { revealTls } from '../../../settings/index.ts';
-import { defineSink } from '../define-sink.ts';
+import { defineSink, toConnection } from '../define-sink.ts';
 import { checkWeb, readWebSecrets } from '../web-keys.ts';
 import { elasticsearchSchema } from './schema.ts';
 import { createElasticsearchSink } from './sink.ts';
@@ -10,6 +9,5 @@ export const elasticsearch = defineSink({
   readSecrets: readWebSecrets,
   toSettings: (own) => own,
   toKeys: (own) => own,
-  open: (settings, { clock, onShortHello }) =>
-    createElasticsearchSink({ ...settings, tls: revealTls(settings.tls), clock, onShortHello }),
+  open: (settings, around) => createElasticsearchSink({ ...settings, ...toConnection(settings, around) }),
 });

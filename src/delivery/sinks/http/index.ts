@@ -1,5 +1,4 @@
-import { revealTls } from '../../../settings/index.ts';
-import { defineSink } from '../define-sink.ts';
+import { defineSink, toConnection } from '../define-sink.ts';
 import { checkWeb, readWebSecrets } from '../web-keys.ts';
 import { httpSchema, toHttpKeys, toHttpSettings } from './schema.ts';
 import { createHttpSink } from './sink.ts';
@@ -10,6 +9,5 @@ export const http = defineSink({
   readSecrets: readWebSecrets,
   toSettings: toHttpSettings,
   toKeys: toHttpKeys,
-  open: (settings, { clock, onShortHello }) =>
-    createHttpSink({ ...settings, tls: revealTls(settings.tls), clock, onShortHello }),
+  open: (settings, around) => createHttpSink({ ...settings, ...toConnection(settings, around) }),
 });

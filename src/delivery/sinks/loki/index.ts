@@ -1,5 +1,4 @@
-import { revealTls } from '../../../settings/index.ts';
-import { defineSink } from '../define-sink.ts';
+import { defineSink, toConnection } from '../define-sink.ts';
 import { checkWeb, readWebSecrets } from '../web-keys.ts';
 import { lokiSchema, toLokiKeys, toLokiSettings } from './schema.ts';
 import { createLokiSink } from './sink.ts';
@@ -10,6 +9,6 @@ export const loki = defineSink({
   readSecrets: readWebSecrets,
   toSettings: toLokiSettings,
   toKeys: toLokiKeys,
-  open: (settings, { clock, routers, onShortHello }) =>
-    createLokiSink({ ...settings, tls: revealTls(settings.tls), clock, routers, onShortHello }),
+  open: (settings, around) =>
+    createLokiSink({ ...settings, ...toConnection(settings, around), routers: around.routers }),
 });

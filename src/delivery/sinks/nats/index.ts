@@ -1,6 +1,5 @@
 import { readNatsSecrets } from '../../../net/index.ts';
-import { revealTls } from '../../../settings/index.ts';
-import { defineSink } from '../define-sink.ts';
+import { defineSink, toConnection } from '../define-sink.ts';
 import { checkNats, natsSchema, toNatsKeys, toNatsSettings } from './schema.ts';
 import { createNatsSink } from './sink.ts';
 
@@ -10,6 +9,5 @@ export const nats = defineSink({
   readSecrets: readNatsSecrets,
   toSettings: toNatsSettings,
   toKeys: toNatsKeys,
-  open: (settings, { clock, onShortHello }) =>
-    createNatsSink({ ...settings, tls: revealTls(settings.tls), clock, onShortHello }),
+  open: (settings, around) => createNatsSink({ ...settings, ...toConnection(settings, around) }),
 });

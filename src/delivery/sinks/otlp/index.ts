@@ -1,5 +1,4 @@
-import { revealTls } from '../../../settings/index.ts';
-import { defineSink } from '../define-sink.ts';
+import { defineSink, toConnection } from '../define-sink.ts';
 import { checkWeb, readWebSecrets } from '../web-keys.ts';
 import { otlpSchema } from './schema.ts';
 import { createOtlpSink } from './sink.ts';
@@ -10,6 +9,6 @@ export const otlp = defineSink({
   readSecrets: readWebSecrets,
   toSettings: (own) => own,
   toKeys: (own) => own,
-  open: (settings, { clock, version, onShortHello }) =>
-    createOtlpSink({ ...settings, tls: revealTls(settings.tls), clock, version, onShortHello }),
+  open: (settings, around) =>
+    createOtlpSink({ ...settings, ...toConnection(settings, around), version: around.version }),
 });

@@ -1,6 +1,5 @@
 import { readPeerTls } from '../../../net/index.ts';
-import { revealTls } from '../../../settings/index.ts';
-import { defineSink } from '../define-sink.ts';
+import { defineSink, toConnection } from '../define-sink.ts';
 import { checkSyslog, syslogSchema, toSyslogKeys, toSyslogSettings } from './schema.ts';
 import { createSyslogSink } from './sink.ts';
 
@@ -10,6 +9,5 @@ export const syslog = defineSink({
   readSecrets: async (place, keys, reader) => ({ tls: await readPeerTls(place, keys.tls, reader) }),
   toSettings: toSyslogSettings,
   toKeys: toSyslogKeys,
-  open: (settings, { clock, onShortHello }) =>
-    createSyslogSink({ ...settings, tls: revealTls(settings.tls), clock, onShortHello }),
+  open: (settings, around) => createSyslogSink({ ...settings, ...toConnection(settings, around) }),
 });

@@ -1,14 +1,13 @@
-import type { Clock } from '../../../base/index.ts';
-import type { ConnectionPlan } from '../../../net/index.ts';
-import { type ClientTls, renderListenAddress } from '../../../settings/index.ts';
+import { renderListenAddress } from '../../../settings/index.ts';
 import type { PreflightFinding } from '../../contracts.ts';
 import { createTestRecord, toFailedFinding } from '../../preflight.ts';
+import type { SinkConnection } from '../../tls.ts';
 import { SyslogDatagrams } from './datagrams.ts';
 import { renderSyslogMessage, type SyslogMessageOptions } from './message.ts';
 import { SyslogStream } from './stream.ts';
 
 /** The collector that is tried. */
-export interface SyslogCollector {
+export interface SyslogCollector extends SinkConnection {
   /** Name of the sink. */
   readonly name: string;
   /** Host name or IP address of the collector. */
@@ -17,16 +16,10 @@ export interface SyslogCollector {
   readonly port: number;
   /** Transport of the messages. */
   readonly protocol: 'tcp' | 'tls' | 'udp';
-  /** TLS settings; only for `tls`. */
-  readonly tls?: ClientTls | undefined;
   /** Settings of the test message. */
   readonly message: SyslogMessageOptions;
   /** Time in which a collector may close the connection. Milliseconds. */
   readonly graceMs: number;
-  /** Source of the current time and of timers. */
-  readonly clock: Clock;
-  /** As in {@link ConnectionPlan}. */
-  readonly onShortHello?: ConnectionPlan['onShortHello'];
 }
 
 /** Size that receivers should accept (RFC 5424, section 6.1; RFC 5425, section 4.3.1). Bytes. */

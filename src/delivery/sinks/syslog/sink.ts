@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
-import { type Clock, renderDuration } from '../../../base/index.ts';
+import { renderDuration } from '../../../base/index.ts';
 import { SYSLOG_FACILITIES } from '../../../model/index.ts';
-import type { ConnectionPlan } from '../../../net/index.ts';
-import { type ClientTls, renderListenAddress } from '../../../settings/index.ts';
+import { renderListenAddress } from '../../../settings/index.ts';
 import { ConnectionEnd } from '../../connection-end.ts';
 import type { BatchBounds, DeliveryReport, PreflightFinding, Refusal, Sink } from '../../contracts.ts';
 import type { OutgoingRecord } from '../../outgoing-record.ts';
+import type { SinkConnection } from '../../tls.ts';
 import { DATAGRAM_BYTES_MAX, SyslogDatagrams } from './datagrams.ts';
 import { renderSyslogMessage, type SyslogMessageOptions } from './message.ts';
 import { checkSyslogCollector } from './preflight.ts';
@@ -13,21 +13,15 @@ import type { SyslogSettings } from './schema.ts';
 import { SyslogStream } from './stream.ts';
 
 /** Settings of a sink of type `syslog`. */
-export interface SyslogSinkOptions extends SyslogSettings {
+export interface SyslogSinkOptions extends SyslogSettings, SinkConnection {
   /** Name of the sink. */
   readonly name: string;
   /** Batch bounds. */
   readonly batch: BatchBounds;
   /** Time limit of one delivery. Milliseconds. */
   readonly timeoutMs: number;
-  /** TLS settings; only for `tls`. */
-  readonly tls?: ClientTls | undefined;
   /** Time a new connection must last before its first messages count as accepted. Milliseconds; default 500. */
   readonly graceMs?: number | undefined;
-  /** Source of the current time and of timers. */
-  readonly clock: Clock;
-  /** As in {@link ConnectionPlan}. */
-  readonly onShortHello?: ConnectionPlan['onShortHello'];
 }
 
 /**

@@ -1,11 +1,10 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
-import { TLSSocket } from 'node:tls';
 import { type Clock, untilAborted } from '../../../base/index.ts';
-import { adviseUnreached, type ConnectionPlan, explainTls, openConnection, readErrorCode } from '../../../net/index.ts';
+import { adviseUnreached, type ConnectionPlan, explainTls, readErrorCode } from '../../../net/index.ts';
 import { renderListenAddress } from '../../../settings/index.ts';
 import { DeliveryError } from '../../errors.ts';
-import { FINGERPRINT_HINT, findTlsFault, toTlsError } from '../../tls.ts';
+import { openTrusted, toTlsError } from '../../tls.ts';
 
 /** The collector that takes a stream, and the limits of its connection. */
 export interface SyslogStreamOptions extends ConnectionPlan {
@@ -40,18 +39,10 @@ export class SyslogStream {
   /** Connects and verifies the certificate. Throws {@link DeliveryError} `unreachable` or `misconfigured`. */
   static async open(options: SyslogStreamOptions, signal: AbortSignal): Promise<SyslogStream> {
     signal.throwIfAborted();
-    const { name, host, port, tls, clock } = options;
+    const { name, host, port, clock } = options;
     const place = renderListenAddress({ host, port });
     try {
-      const socket = await openConnection(options, signal);
-      const fault = tls && socket instanceof TLSSocket ? findTlsFault(tls, socket) : undefined;
-      if (fault !== undefined) {
-        socket.destroy();
-        throw new DeliveryError('misconfigured', `Sink ${name} does not trust ${place}: ${fault}`, {
-          disposition: 'operator',
-          hint: FINGERPRINT_HINT,
-        });
-      }
+      const socket = await openTrusted(options, signal);
       socket.setKeepAlive(true, KEEP_ALIVE_MS);
       return new SyslogStream(socket, place, clock);
     } catch (cause) {

@@ -5,6 +5,8 @@ import { expect, test } from 'vitest';
 import { answerJson, openRouter } from '../router/http-router.ts';
 import type { OwnLine } from '../support/collecting-logger.ts';
 import { startFleet } from '../support/fleet.ts';
+import { createHttpSettings } from '../support/sink-settings.ts';
+import { openMisbehavingServer } from '../support/sinks/misbehaving-server.ts';
 
 const MINUTE_MS = 60_000;
 const LOGS = 40;
@@ -52,6 +54,41 @@ test('a router whose listed logs and profiles are all 404 gives a line a minute 
   const logLines = kinds['A log file could not be read'] ?? [];
   const logs = logLines.reduce((sum, { fields }) => sum + Number(fields['times'] ?? 1), 0);
   expect(logs).toBeGreaterThanOrEqual(LOGS);
+  // No log hides the others: as many are named as fit into a line.
+  expect(logLines[1]?.fields['components']).toHaveLength(20);
+});
+
+test('a sink that fails and one that refuses each record give a line a minute of each kind, with counts', async () => {
+  await using server = await openMisbehavingServer(() => ({ status: 400, body: 'no such field' }));
+  await using fleet = await startFleet({
+    config: (config) => ({
+      ...config,
+      sinks: [
+        createHttpSettings('away', 'http://127.0.0.1:1'),
+        createHttpSettings('refuses', server.url, { batch: { recordsMax: 1, bytesMax: 1024 ** 2, waitMs: 0 } }),
+      ],
+    }),
+    router: { logs: { enabled: true, intervalMs: MINUTE_MS, start: 'all', components: ['network'] } },
+  });
+  for (let line = 0; line < 40; line++) fleet.router().appendLog('network', `line ${line}`);
+  await fleet.advance(3 * MINUTE_MS);
+  const of = (name: string, text: string) =>
+    (countWarnings(fleet.ownLog)[text] ?? []).map(({ fields }) => fields).filter(({ sink }) => sink === name);
+  const failures = of('away', 'A sink failed');
+  expect(failures[0]).toEqual({
+    sink: 'away',
+    reason: 'unreachable',
+    error: expect.stringContaining('could not connect'),
+  });
+  expect(failures[1]).toEqual({ ...failures[0], times: expect.any(Number) });
+  expect(failures.length).toBeLessThanOrEqual(4);
+  const [first, second, ...more] = of('refuses', 'A sink refused records for good; they are dead letters');
+  const error = expect.stringContaining('no such field');
+  expect(first).toEqual({ sink: 'refuses', records: 1, error });
+  expect(second).toEqual({ sink: 'refuses', records: 2, error, times: 2 });
+  expect(more).toEqual([]);
+  // After those of three batches, the sink is down, which is another kind of failure.
+  expect(of('refuses', 'A sink failed')[0]).toMatchObject({ reason: 'misconfigured' });
 });
 
 test('what a router was warned about last is written when the agent stops, before its minute is over', async () => {

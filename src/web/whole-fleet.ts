@@ -1,0 +1,181 @@
+import { type LetterSummary, letterSchema } from './api/delivery.ts';
+import { type LogLine, type LogRow, logLineSchema, logRowSchema, type RecordPage } from './api/logs.ts';
+import { type ProcessSummary, processSchema } from './api/process.ts';
+import { type ListedRouter, listedRouterSchema, NO_DEVICE } from './api/routers.ts';
+import type { FleetShards, ForeignRouter, RecordQuery, WebContent } from './content.ts';
+import type { FanOut, FleetList, PeerFault } from './fan-out.ts';
+import { cutToPage } from './record-place.ts';
+import { renderRecordQuery } from './record-query.ts';
+import { nameProcess, toProcessKey } from './shards.ts';
+
+/** This process and the others. */
+interface Processes {
+  readonly content: WebContent;
+  readonly fanOut: FanOut;
+}
+
+/** The routers of all processes. */
+export interface WholeFleet extends Pick<WebContent, 'listRouters' | 'findRouter' | 'describeAvailability'> {
+  /** Processes that did not answer; their routers are listed with the state `unknown`. */
+  readonly faults: readonly PeerFault[];
+}
+
+/** What one process of the fleet has. */
+export interface ProcessPart<T> {
+  /** Its name on pages, as in `process 1`; `undefined` if there is only one. */
+  readonly name: string | undefined;
+  /** Its name in addresses; `undefined` if there is only one. */
+  readonly key: string | undefined;
+  readonly value: T;
+}
+
+/** Some of what all processes of the fleet have, this one included. */
+export interface WholeList<T> {
+  readonly values: readonly T[];
+  /** Processes whose values are missing. */
+  readonly faults: readonly PeerFault[];
+}
+
+const ROUTERS: FleetList<ListedRouter> = {
+  path: '/api/v1/routers?own=1',
+  key: 'routers',
+  row: listedRouterSchema,
+  routerOf: ({ name }) => name,
+  isShared: true,
+};
+
+const LOGS: FleetList<LogRow> = {
+  path: '/api/v1/logs?own=1',
+  key: 'logs',
+  row: logRowSchema,
+  routerOf: ({ router }) => router,
+  isShared: true,
+};
+
+const PROCESS: FleetList<ProcessSummary> = { path: '/api/v1/process', row: processSchema, isShared: true };
+
+const UNKNOWN: Omit<ListedRouter, 'name' | 'url' | 'labels'> = {
+  state: 'unknown',
+  lifecycle: { state: 'active', until: null, setBy: 'default' },
+  since: null,
+  isFirstState: false,
+  isStale: false,
+  lastSuccess: null,
+  retryAfter: null,
+  failure: null,
+  fault: null,
+  consecutiveFailures: 0,
+  durationSeconds: null,
+  logLagSeconds: null,
+  logLossSince: null,
+  bytesToday: 0,
+  byteBudget: null,
+  firmware: null,
+  device: NO_DEVICE,
+  availability: '',
+};
+
+/** Returns the routers of this process and of all others whose addresses are configured. */
+export async function collectFleet({ content, fanOut }: Processes): Promise<WholeFleet> {
+  const shards = content.describeShards();
+  const { rows, faults } = await fanOut.collect(shards, ROUTERS);
+  const said = new Map([...rows.values()].flat().map((row): [string, ListedRouter] => [row.name, row]));
+  // Without addresses, the routers of the others are not known to be anywhere.
+  const others = shards && shards.peers.length > 0 ? shards.others : new Map<string, ForeignRouter>();
+  // Name, URL and labels are those of the configuration here.
+  const describe = ({ name, url, labels }: ForeignRouter) => ({ ...(said.get(name) ?? UNKNOWN), name, url, labels });
+  return {
+    faults,
+    *listRouters() {
+      yield* content.listRouters();
+      // While a configuration is loaded again, a router may still be listed as that of another process.
+      for (const router of others.values()) if (!content.hasRouter(router.name)) yield describe(router);
+    },
+    findRouter(name) {
+      const other = others.get(name);
+      return content.findRouter(name) ?? (other && describe(other));
+    },
+    describeAvailability(name) {
+      const other = others.get(name);
+      return other && !content.hasRouter(name) ? describe(other).availability : content.describeAvailability(name);
+    },
+  };
+}
+
+/** Returns the logs of all routers, in any order. */
+export async function collectLogs({
+  content,
+  fanOut,
+}: Processes): Promise<{ readonly values: Iterable<LogRow>; readonly faults: readonly PeerFault[] }> {
+  const { rows, faults } = await fanOut.collect(content.describeShards(), LOGS);
+  const logs = function* () {
+    yield* content.listLogs();
+    for (const theirs of rows.values()) for (const row of theirs) if (!content.hasRouter(row.router)) yield row;
+  };
+  return { values: logs(), faults };
+}
+
+/** Returns the last lines of all processes that fit a query, the newest first. */
+export async function collectRecords(
+  { content, fanOut }: Processes,
+  query: RecordQuery,
+): Promise<{ readonly page: RecordPage; readonly faults: readonly PeerFault[] }> {
+  const list: FleetList<LogLine> = {
+    path: `/api/v1/records?own=1&${renderRecordQuery(query)}`,
+    key: 'records',
+    row: logLineSchema,
+    routerOf: ({ router }) => router,
+  };
+  const [own, { rows, faults }] = await Promise.all([
+    content.readRecords(query),
+    fanOut.collect(content.describeShards(), list),
+  ]);
+  if (rows.size === 0) return { page: own, faults };
+  const all = [own.records, ...rows.values()]
+    .flat()
+    .toSorted((a, b) => Number(a.time < b.time) - Number(a.time > b.time));
+  return { page: { ...own, records: cutToPage(all, query.limit), next: null, searchedTo: null }, faults };
+}
+
+/** Returns what each process counts, in the order of the processes. */
+export async function collectProcesses({
+  content,
+  fanOut,
+}: Processes): Promise<WholeList<ProcessPart<ProcessSummary>>> {
+  const shards = content.describeShards();
+  const [own, { rows, faults }] = await Promise.all([describeProcess(content), fanOut.collect(shards, PROCESS)]);
+  if (!shards) return { values: [{ name: undefined, key: undefined, value: own }], faults };
+  return { values: toParts(shards, new Map(rows).set(shards.index, [own])), faults };
+}
+
+/** Returns the newest dead letters of each other process, at most `limit` of each, in the order of the processes. */
+export async function collectLetters(
+  { content, fanOut }: Processes,
+  sink: string | undefined,
+  limit: number,
+): Promise<WholeList<ProcessPart<LetterSummary>>> {
+  const shards = content.describeShards();
+  const parameters = new URLSearchParams({ own: '1', limit: String(limit), ...(sink !== undefined && { sink }) });
+  const list = { path: `/api/v1/dead-letters?${parameters.toString()}`, key: 'letters', row: letterSchema };
+  const { rows, faults } = await fanOut.collect(shards, list);
+  return { values: shards ? toParts(shards, rows) : [], faults };
+}
+
+function toParts<T>(shards: FleetShards, rows: ReadonlyMap<number, readonly T[]>): readonly ProcessPart<T>[] {
+  return [...rows]
+    .toSorted(([a], [b]) => a - b)
+    .flatMap(([shard, values]) =>
+      values.map((value) => ({ name: nameProcess(shards, shard), key: toProcessKey(shards, shard), value })),
+    );
+}
+
+/** Describes this process. */
+export async function describeProcess(content: WebContent): Promise<ProcessSummary> {
+  return {
+    minutes: await content.listFleetMinutes(),
+    gaps: content.countGaps(),
+    runs: content.describeRuns(),
+    sinks: content.listSinks(),
+    spool: content.describeSpool(),
+  };
+}
