@@ -154,10 +154,10 @@ function listIds(
   let isComplete = false;
   for (const source of table === 'spool' ? ['spool', 'batch'] : [table]) {
     for (const way of WAYS) {
-      const isWhole = readWhilePossible(damaged, `SELECT rowid AS id FROM ${source} ${way}`, ({ id }) => {
+      const isEnd = readWhilePossible(damaged, `SELECT rowid AS id FROM ${source} ${way}`, ({ id }) => {
         ids.add(Number(id));
       });
-      isComplete ||= isWhole;
+      isComplete ||= isEnd;
     }
   }
   return { ids, isComplete };
@@ -179,15 +179,15 @@ function keepMet(damaged: DatabaseSync, fresh: SqliteFile): void {
 /** Reads the rows of a query up to the first one that cannot be read. Returns true if all of them could. */
 function readWhilePossible(damaged: DatabaseSync, query: string, take: (row: Row) => void): boolean {
   const rows: Row[] = [];
-  let isWhole = false;
+  let isEnd = false;
   try {
     for (const row of damaged.prepare(query).iterate()) rows.push(row);
-    isWhole = true;
+    isEnd = true;
   } catch {
     // A damaged page.
   }
   for (const row of rows) take(row);
-  return isWhole;
+  return isEnd;
 }
 
 function readRow(damaged: DatabaseSync, query: string, id: number): Row | undefined {

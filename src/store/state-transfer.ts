@@ -255,7 +255,7 @@ function selectRouters(routers: Iterable<string>, isWanted: (router: string) => 
 /** Reads where routers stand; from here on, what is stored of them must stay as it is. */
 async function openRouters(store: MovableStore, routers: readonly string[]): Promise<void> {
   await inParts(routers, async (part) => {
-    await Promise.all(part.map((router) => store.openRouter(router)));
+    await Promise.all(part.map(async (router) => await store.openRouter(router)));
   });
 }
 

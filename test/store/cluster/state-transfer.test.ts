@@ -149,22 +149,22 @@ transfer('dead letters move into a cluster and out of it, with their marks; twic
   const input = await exportFilled(disk);
   const isWanted = (router: string) => ROUTERS.includes(router);
   expect(await moveIn(bench, input, { isWanted })).toMatchObject({ deadLetters: 2 });
-  const inCluster = <T>(work: (letters: DeadLetters) => T | Promise<T>) =>
+  const withLetters = <T>(work: (letters: DeadLetters) => T | Promise<T>) =>
     withClusterLetters(toEngine(bench), async (letters) => await work(letters));
   const about = { sink: 'a', component: 'network', timestamp: '2026-11-21T00:00:00Z', code: '400', reason };
   const both = [
     { ...about, uid: '1', router: 'plant-7', isReplayed: true, atMs: NOW_MS },
     { ...about, uid: '2', router: 'plant.7', isReplayed: false, atMs: NOW_MS },
   ];
-  expect(await inCluster((letters) => letters.list({ limit: 9, order: 'oldest' }))).toMatchObject(both);
+  expect(await withLetters((letters) => letters.list({ limit: 9, order: 'oldest' }))).toMatchObject(both);
   // What the cluster has made of a letter since is not undone.
-  await inCluster((letters) => letters.markReplay({}));
+  await withLetters((letters) => letters.markReplay({}));
   {
     await using opened = await bench.open({ routers: ROUTERS });
     for (const router of ROUTERS) await opened.store.writeValue(router, 'imported', 'of another file');
   }
   await moveIn(bench, input, { isWanted, replaces: true });
-  expect(await inCluster((letters) => letters.list({ limit: 9 }))).toMatchObject([
+  expect(await withLetters((letters) => letters.list({ limit: 9 }))).toMatchObject([
     { uid: '2', isReplayed: true },
     { uid: '1', isReplayed: true },
   ]);
@@ -172,7 +172,7 @@ transfer('dead letters move into a cluster and out of it, with their marks; twic
   const output = join(other.path, 'back.db');
   const options = { removes: true, isWanted: (router: string) => router === 'plant.7' };
   expect(await moveOut(bench, output, options)).toMatchObject({ routers: ['plant.7'], deadLetters: 1 });
-  expect(await inCluster((letters) => letters.list({ limit: 9 }))).toMatchObject([{ uid: '1' }]);
+  expect(await withLetters((letters) => letters.list({ limit: 9 }))).toMatchObject([{ uid: '1' }]);
   await readDisk(other, output);
   using letters = other.openLetters();
   expect(letters.list({ limit: 9 })).toMatchObject([{ ...both[1], isReplayed: true }]);
