@@ -1,10 +1,7 @@
 import { readFileSync } from 'node:fs';
 
 /** In a package it is above the bundle. */
-const MANIFEST = new URL(
-  import.meta.url.endsWith('.ts') ? '../../package.json' : '../package.json',
-  import.meta.url,
-);
+const MANIFEST = new URL(import.meta.url.endsWith('.ts') ? '../../package.json' : '../package.json', import.meta.url);
 let known: string | undefined;
 
 /** Reads the version from package.json. */

@@ -1,7 +1,7 @@
 declare module 'undici/lib/api/api-request.js' {
   import type { Dispatcher } from 'undici';
 
-  function request(this: Dispatcher, options: Dispatcher.RequestOptions): Promise<Dispatcher.ResponseData>;
+  const request: Dispatcher['request'];
   export = request;
 }
 declare module 'undici/lib/core/errors.js' {
@@ -18,4 +18,9 @@ declare module 'undici/lib/dispatcher/client.js' {
   import { Client } from 'undici';
 
   export = Client;
+}
+declare module 'undici/lib/dispatcher/dispatcher.js' {
+  import { Dispatcher } from 'undici';
+
+  export = Dispatcher;
 }

@@ -7,6 +7,10 @@ import requestOf from 'undici/lib/api/api-request.js';
 import errorClasses from 'undici/lib/core/errors.js';
 import AgentClass from 'undici/lib/dispatcher/agent.js';
 import ClientClass from 'undici/lib/dispatcher/client.js';
+import DispatcherClass from 'undici/lib/dispatcher/dispatcher.js';
+
+// As its entry point does.
+DispatcherClass.prototype.request = requestOf;
 
 /** The errors that undici fails with. */
 export const errors: typeof Errors = errorClasses;
@@ -28,5 +32,5 @@ export function request(
   options: Omit<Dispatcher.RequestOptions, 'origin' | 'path'>,
 ): Promise<Dispatcher.ResponseData> {
   const { origin, pathname, search } = new URL(url);
-  return requestOf.call(dispatcher, { ...options, origin, path: `${pathname}${search}` });
+  return dispatcher.request({ ...options, origin, path: `${pathname}${search}` });
 }
