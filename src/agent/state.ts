@@ -175,7 +175,8 @@ function openStore({ config: { storage, sinks }, cluster, metrics, clock, logger
       logger.error('The file of the state was empty; logs are read again, and records that waited in it are lost', {
         file,
       }),
-    onRebuilt: (rebuilt) => logger.error('The state was damaged and has been rebuilt from what could be read', { ...rebuilt }),
+    onRebuilt: (rebuilt) =>
+      logger.error('The state was damaged and has been rebuilt from what could be read', { ...rebuilt }),
     onDamaged: (damaged) => {
       metrics.damagedRecords.inc(damaged.records);
       logger.error('Stored records were damaged; their log is read again from the router', damaged);

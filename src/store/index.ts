@@ -32,7 +32,6 @@ export { EmbeddedStore } from './embedded-store.ts';
 export { StoreError } from './errors.ts';
 export type { DeadLetters, LetterBounds, LetterSelection, ListOptions, StoredLetter } from './letters.ts';
 export type { ImportedState, MovedState } from './moved-file.ts';
-export { packRecent } from './packed-commits.ts';
 export {
   type DeadLetterSettings,
   deadLettersSchema,
