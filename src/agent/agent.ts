@@ -8,7 +8,6 @@ import { openWebServer, type ReloadResult, toWebPolicy, type WebContent, type We
 import { createShardsView } from './cluster/describe-shards.ts';
 import { type Cluster, openCluster } from './cluster/open-cluster.ts';
 import { ConfigReloader } from './config-reloader.ts';
-import { HeapGrowth } from './heap-growth.ts';
 import { InventoryWatch } from './inventory-watch.ts';
 import { SelfMetrics } from './metrics/self-metrics.ts';
 import { type Plan, preparePlan, toWebSettings } from './plan.ts';
@@ -132,8 +131,7 @@ async function start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent
   const stations = createStations({ ...options, ...state, cluster, metrics, fail }, lifecycle);
   const { share, sinkShare } = stations;
   late.wake = () => stations.sinks.wake();
-  const heap = new HeapGrowth();
-  const own = { boundHeap: (routers: number) => heap.bound(routers), web, metrics, clock, logger };
+  const own = { web, metrics, clock, logger };
   const parts = { ...stations, fleet: share ?? stations.fleet, ...own };
   const prepare = (next: Config) => preparePlan(next, parts);
   const supervisor = new Supervisor({ ...options, prepare });
@@ -150,7 +148,6 @@ async function start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent
     prepare,
     tryOut: async (next) => summarizePlan(supervisor.config, await preparePlan(next, parts, true)),
     commit,
-    duringLoad: (load) => heap.duringLoad(load),
     onCommitted: (loaded) => inventory.apply(loaded.config.routerSources, loaded.sources ?? []),
     metrics,
   });

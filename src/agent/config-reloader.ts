@@ -1,4 +1,4 @@
-import { type Clock, type Logger, Mutex, renderErrorChain } from '../base/index.ts';
+import { type Clock, type Logger, Mutex, renderErrorChain, untilAborted } from '../base/index.ts';
 import { type Config, type LoadedConfig, type WatchedFiles, watchRouterFiles } from '../config/index.ts';
 import { type ConfigFault, renderFault } from '../settings/index.ts';
 import type { ConfigurationSummary, PlanSummary, ReloadResult, TrialResult } from '../web/index.ts';
@@ -17,8 +17,6 @@ export interface ConfigReloaderOptions {
   readonly commit: (plan: Plan) => Promise<void>;
   /** Called when a configuration runs, with what was loaded with it. Never rejects. */
   readonly onCommitted?: ((loaded: LoadedConfig & { readonly ok: true }) => Promise<void>) | undefined;
-  /** Does a reload, or a trial of one. Default: does it. */
-  readonly duringLoad?: (<T>(load: () => Promise<T>) => Promise<T>) | undefined;
   /** Files of routers that are watched for changes, as they were read; absent = none. */
   readonly watched?: WatchedFiles | undefined;
   /** Files of the configuration whose changes wait for a reload, as they were read; absent = none. */
@@ -76,10 +74,7 @@ export class ConfigReloader {
    */
   reload(isNeeded: () => boolean = () => true): Promise<ReloadResult> {
     return this.#mutex
-      .run(
-        () => (isNeeded() ? this.#duringLoad(() => this.#reload()) : Promise.resolve<ReloadResult>({ ok: true })),
-        this.#stop.signal,
-      )
+      .run(() => (isNeeded() ? this.#reload() : Promise.resolve<ReloadResult>({ ok: true })), this.#stop.signal)
       .catch((): ReloadResult => {
         return { ok: false, faults: ['The agent is stopping'] };
       });
@@ -88,13 +83,13 @@ export class ConfigReloader {
   /** Says what a reload would change, and changes nothing. Never rejects. */
   tryOut(): Promise<TrialResult> {
     return this.#mutex
-      .run(() => this.#duringLoad(() => this.#tryOut()), this.#stop.signal)
+      .run(() => this.#tryOut(), this.#stop.signal)
       .catch((cause: unknown): TrialResult => {
         return { ok: false, faults: [this.#stop.signal.aborted ? 'The agent is stopping' : renderErrorChain(cause)] };
       });
   }
 
-  /** Stops watching and waits for a reload in progress. */
+  /** Stops watching, and waits for a configuration that is being put into use; one that is still being read is given up. */
   async close(): Promise<void> {
     this.#watch.abort();
     this.#rereadWatch.abort();
@@ -102,14 +97,10 @@ export class ConfigReloader {
     await this.#mutex.run(async () => {});
   }
 
-  #duringLoad<T>(load: () => Promise<T>): Promise<T> {
-    return (this.#options.duringLoad ?? ((work: typeof load) => work()))(load);
-  }
-
   async #tryOut(): Promise<TrialResult> {
     const { load, tryOut } = this.#options;
     if (!load || !tryOut) return { ok: false, faults: ['This configuration was not loaded from a file'] };
-    const loaded = await load();
+    const loaded = await untilAborted(load(), this.#stop.signal);
     return loaded.ok
       ? { ok: true, plan: await tryOut(loaded.config) }
       : { ok: false, faults: loaded.faults.map(renderFault) };
@@ -120,7 +111,7 @@ export class ConfigReloader {
     if (!load) return { ok: false, faults: ['This configuration was not loaded from a file'] };
     let faults: readonly string[];
     try {
-      const loaded = await load();
+      const loaded = await untilAborted(load(), this.#stop.signal);
       if (loaded.ok) {
         await commit(await prepare(loaded.config));
         await onCommitted?.(loaded);
@@ -135,6 +126,8 @@ export class ConfigReloader {
       // An unreadable main file names no files, so the previous ones stay watched.
       if (loaded.watched.patterns.length > 0) this.#follow(loaded.watched);
     } catch (cause) {
+      // The caller has been told.
+      this.#stop.signal.throwIfAborted();
       faults = [renderErrorChain(cause)];
     }
     metrics.reloadSuccessful.set(0);

@@ -128,7 +128,8 @@ export class InventoryWatch {
     const { name } = watched.settings;
     let list: ListedRouters | undefined;
     try {
-      list = await reader.read(signal);
+      // The thread that is at a list ends by itself, and nobody waits for it.
+      list = await untilAborted(reader.read(signal), signal);
     } catch (cause) {
       if (signal.aborted) return;
       const error = renderErrorChain(cause);

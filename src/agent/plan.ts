@@ -31,8 +31,6 @@ export interface PlanOptions {
   readonly connections: Pick<ConnectionLimit, 'setMax'>;
   /** The bound that applies without a configured one. */
   readonly connectionsMaxDefault: number;
-  /** Bounds the growth of the heap for this number of routers. */
-  readonly boundHeap: (routers: number) => void;
   /** Tells the sinks the number of routers whose records come together in their receivers, whatever process runs them. */
   readonly setFleetSize: (routers: number) => void;
   /** Number of files that the process may have open; `undefined` if unknown. */
@@ -86,7 +84,6 @@ export async function preparePlan(config: Config, options: PlanOptions, isTrial 
       switchWeb();
       metrics.setShard(config.shards?.index ?? 0, config.shards?.total ?? 1);
       applyLimits(config, options);
-      options.boundHeap(routers.length);
       options.setFleetSize(routers.length + (config.shards?.others.size ?? 0));
       if (backup) sayWhere(backup, logger);
       // Side by side: a removed sink that hangs must not take the time in which removed routers are logged out of.

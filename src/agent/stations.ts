@@ -1,6 +1,6 @@
 import { totalmem } from 'node:os';
 import type { Writable } from 'node:stream';
-import { type Clock, type Lifecycle, type Logger, type Random, renderErrorChain } from '../base/index.ts';
+import { type Clock, type Lifecycle, type Logger, type Random, renderErrorChain, StepQueue } from '../base/index.ts';
 import { readEnvironment } from '../config/index.ts';
 import { createSink } from '../delivery/index.ts';
 import { FleetExposition } from '../exposition/index.ts';
@@ -87,6 +87,11 @@ export interface Stations extends Omit<State, 'opening' | 'recent' | 'spoolBytes
 const ARCHIVE_WORKERS = 2;
 /** A thread takes some descriptors: where these are fewer, none starts before it is needed. */
 const PREPARED_DESCRIPTORS_MIN = 1024;
+/**
+ * Downloads give way to polls, sinks and scrapes while these take all of the main thread, but not for longer: logs are read slowly
+ * then, but all of them. Milliseconds.
+ */
+const PIECE_WAIT_MS_MAX = 50;
 /** Variable of the environment with the number of threads of Node.js. */
 const POOL_THREADS_NAME = 'UV_THREADPOOL_SIZE';
 /** Bounds of the steps of stopping. Milliseconds. */
@@ -137,12 +142,14 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
     logger,
     onSpooled: () => sinks.wake(),
   });
+  const pieces = new StepQueue(clock, PIECE_WAIT_MS_MAX);
   const shared = {
     records: spool,
     gate: share,
     values,
     archives,
     connections,
+    beforePiece: () => pieces.next(),
     names: new NameLookup({ clock, threads: Number(readEnvironment()[POOL_THREADS_NAME]) || undefined }),
     exposition,
     feed,

@@ -168,78 +168,60 @@ async function endWithTurn(clock: object): Promise<void> {
   turnBegan.delete(clock);
 }
 
-/** Pieces that are taken to fit into a turn, however long they usually take. */
-const PIECES_LEAST = 2;
-/** Weight of the latest pieces in the usual time of a piece. */
-const LATEST_WEIGHT = 0.25;
+/** A turn of the event loop in which others worked no longer leaves room for what gives way to them. Milliseconds. */
+const CALM_MS = 5;
 
 /**
- * Bounds what one turn of the event loop does of many short pieces of work, whoever asks for them:
- * `while (!turns.isSpent) turns.do(() => begin(next()));`. An asynchronous piece is measured until it waits for something; from
- * that comes how many of them fit into the next turn.
+ * Shares the main thread between many that each have a short piece of work to do: `await queue.next(); work();`. Each begins when
+ * the one before waits for something else, and those that do not fit into a step of {@link Steps} in a later turn of the event loop.
  */
-export class TurnShare {
+export class StepQueue {
   readonly #clock: Pick<Clock, 'monotonic'>;
-  readonly #onNext: () => void;
-  readonly #piecesMax: number;
-  #pieces = 0;
-  /** Time of the pieces that this turn has done, without what they go on with. Milliseconds. */
-  #workedMs = 0;
-  /** Usual duration of a piece. Milliseconds. */
-  #pieceMs = STEP_MS_MAX / PIECES_LEAST;
-  /** The pieces that have begun and not been measured. */
-  #unmeasured: { readonly sinceMs: number; pieces: number } | undefined;
-  #isEndAwaited = false;
-  #isSomethingLeft = false;
+  readonly #giveWayMsMax: number;
+  readonly #waiting: (() => void)[] = [];
+  #isWorking = false;
 
-  /** `onNext` is called in the next turn if {@link isSpent} has been true in this one; `piecesMax` bounds the pieces of a turn. */
-  constructor(clock: Pick<Clock, 'monotonic'>, onNext: () => void, piecesMax = Infinity) {
+  /** `giveWayMsMax`: time for which a step waits at most until the others have little to do. Milliseconds; 0: for one turn. */
+  constructor(clock: Pick<Clock, 'monotonic'>, giveWayMsMax: number) {
     this.#clock = clock;
-    this.#onNext = onNext;
-    this.#piecesMax = piecesMax;
+    this.#giveWayMsMax = giveWayMsMax;
   }
 
-  /** True if this turn has done enough: what is left has to wait for the next one. */
-  get isSpent(): boolean {
-    const fitting = Math.max(PIECES_LEAST, Math.min(this.#piecesMax, Math.floor(STEP_MS_MAX / this.#pieceMs)));
-    if (this.#workedMs < STEP_MS_MAX && this.#pieces < fitting) return false;
-    this.#isSomethingLeft = true;
-    return true;
+  /** Resolves when the caller may do its piece of work. */
+  next(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#waiting.push(resolve);
+    if (!this.#isWorking) void this.#work();
+    return promise;
   }
 
-  /** Does a piece of work, which does not throw. */
-  do(work: () => void): void {
-    const beganMs = this.#clock.monotonic();
-    work();
-    this.#workedMs += this.#clock.monotonic() - beganMs;
-    this.#pieces++;
-    if (this.#unmeasured) this.#unmeasured.pieces++;
-    else {
-      this.#unmeasured = { sinceMs: beganMs, pieces: 1 };
-      // A tick that a promise asks for comes when all promises have gone on as far as they can.
-      queueMicrotask(() => process.nextTick(() => this.#measure()));
+  async #work(): Promise<void> {
+    this.#isWorking = true;
+    const steps = new Steps(this.#clock);
+    while (this.#waiting.length > 0) {
+      await this.#giveWay(steps);
+      do {
+        this.#waiting.shift()?.();
+        await untilAllWait();
+      } while (this.#waiting.length > 0 && !steps.isDue);
     }
-    if (this.#isEndAwaited) return;
-    this.#isEndAwaited = true;
-    void yieldToLoop().then(() => this.#end());
+    this.#isWorking = false;
   }
 
-  #measure(): void {
-    if (!this.#unmeasured) return;
-    const { sinceMs, pieces } = this.#unmeasured;
-    this.#unmeasured = undefined;
-    const latestMs = (this.#clock.monotonic() - sinceMs) / pieces;
-    this.#pieceMs += (latestMs - this.#pieceMs) * LATEST_WEIGHT;
+  async #giveWay(steps: Steps): Promise<void> {
+    const untilMs = this.#clock.monotonic() + this.#giveWayMsMax;
+    for (;;) {
+      const beganMs = this.#clock.monotonic();
+      await steps.next();
+      const nowMs = this.#clock.monotonic();
+      if (nowMs - beganMs <= CALM_MS || nowMs >= untilMs) return;
+    }
   }
+}
 
-  #end(): void {
-    this.#isEndAwaited = false;
-    this.#workedMs = 0;
-    this.#pieces = 0;
-    if (!this.#isSomethingLeft) return;
-    this.#isSomethingLeft = false;
-    this.#onNext();
-  }
+/** Resolves when all promises have gone on as far as they can: that is when a tick comes that a promise asks for. */
+function untilAllWait(): Promise<void> {
+  return new Promise((resolve) => queueMicrotask(() => process.nextTick(resolve)));
 }
 
 /** Implements `Clock.sleep` with the timers of any clock. */

@@ -14,10 +14,10 @@ export {
   createSteppedClock,
   createSystemClock,
   type SteppedClock,
+  StepQueue,
   Steps,
   sleepOn,
   type Timer,
-  TurnShare,
   yieldToLoop,
 } from './clock.ts';
 export { ensureFile } from './ensure-file.ts';

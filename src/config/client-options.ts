@@ -6,7 +6,7 @@ import type { RouterSettings } from './config.ts';
 /** The part of a client's options that is configured. */
 type ConfiguredOptions = Omit<
   RouterClientOptions,
-  'clock' | 'report' | 'onBody' | 'downloadMsMax' | 'connectionLimit' | 'lookup' | 'tls'
+  'clock' | 'report' | 'onBody' | 'downloadMsMax' | 'beforePiece' | 'connectionLimit' | 'lookup' | 'tls'
 > & {
   /** Verification of the certificate. */
   readonly tls: ClientTls;

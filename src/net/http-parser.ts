@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import { errors } from 'undici';
+import { renderHeader } from './content-coding.ts';
 
 /** The parts of undici's parser of HTTP/1.1 that are used here. They are not its interface: package.json pins its version. */
 interface Parser {
@@ -21,6 +22,7 @@ interface Parser {
 /** Interim answers (1xx) before a final one. Each is no longer than the headers of an answer may be. */
 const INTERIM_MAX = 16;
 const CONTENT_LENGTH = 'content-length';
+const TRANSFER_ENCODING = 'transfer-encoding';
 const BLANK = 0x20;
 /** Of a name in a message. Characters. */
 const NAME_LENGTH_MAX = 60;
@@ -31,6 +33,17 @@ const EARLY_END = 14;
  * line that ends without a carriage return (2.2).
  */
 const PERMITTED = ['headers', 'spaces_after_chunk_size', 'optional_cr_before_lf'] as const;
+
+/** Names a coding of the transfer other than chunks, which nobody has asked for: undici would take the body as it is. */
+function findTransferCoding(headers: readonly Buffer[]): string | undefined {
+  for (let at = 0; at < headers.length; at += 2) {
+    if (headers[at]?.toString('latin1').toLowerCase() !== TRANSFER_ENCODING) continue;
+    const value = headers[at + 1]?.toString('latin1').trim() ?? '';
+    if (value.toLowerCase() !== 'chunked')
+      return `${renderHeader('Transfer-Encoding', value)}, of which only "chunked" is known here`;
+  }
+  return undefined;
+}
 
 /** Classes of parsers that are corrected already: one, unless tests load undici again. */
 const corrected = new WeakSet<object>();
@@ -65,8 +78,12 @@ export function correctParser(socket: Socket): void {
   };
   prototype.onHeadersComplete = function (status, isUpgrade, isKept) {
     this.interim = status < 200 ? (this.interim ?? 0) + 1 : 0;
-    if (this.interim > INTERIM_MAX) {
-      this.socket.destroy(new errors.HTTPParserError(`More than ${INTERIM_MAX} interim answers (status ${status})`));
+    const fault =
+      this.interim > INTERIM_MAX
+        ? `More than ${INTERIM_MAX} interim answers (status ${status})`
+        : findTransferCoding(this.headers);
+    if (fault !== undefined) {
+      this.socket.destroy(new errors.HTTPParserError(fault));
       return -1;
     }
     // undici ends the connection at 100 alone, and goes on behind every other interim answer.

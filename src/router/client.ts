@@ -44,6 +44,8 @@ export interface RouterClientOptions extends RouterWay {
   readonly downloadMsMax?: number | undefined;
   /** Called for every piece of the answer to a GET; an error that it returns ends the answer behind it. */
   readonly onBody?: (() => RouterError | undefined) | undefined;
+  /** Called before each piece of a download is handed over, which waits for it. Default: not called. */
+  readonly beforePiece?: (() => Promise<void>) | undefined;
   /** Called before anything is sent; an error that it returns ends the call instead. Default: everything is sent. */
   readonly admit?: (() => Error | undefined) | undefined;
   /** Bound of the connections to all routers that share it. Default: none. */

@@ -3,8 +3,8 @@ export interface Activity {
   /** Unique key: adding an activity with an existing key replaces that activity. */
   readonly key: string;
   /**
-   * Name of the router. Activities with the same key never overlap, but for an urgent
-   * one, and the hash of the name fixes their offset within the
+   * Name of the router. Activities with the same key never overlap, but for a poll
+   * and a download, and the hash of the name fixes their offset within the
    * interval, which stays the same after a restart. Activities of a router that are due at the same time run one after
    * another, in the order in which they were added.
    */
@@ -18,10 +18,10 @@ export interface Activity {
    */
   readonly intervalMultiplier?: (() => number) | undefined;
   /**
-   * True if it need not wait for another activity with the same `serialKey` that runs, but may run beside it; none starts
-   * while it runs. Default false.
+   * True for polls. They need not wait for a download (another activity with the same `serialKey`) that runs, but may run beside it;
+   * none starts while they run. Polls and downloads have places of their own. Default false.
    */
-  readonly isUrgent?: boolean | undefined;
+  readonly isPoll?: boolean | undefined;
   /**
    * Checked when a run is about to start: while true, nothing runs, triggered or not, and scheduled times are skipped.
    */

@@ -10,7 +10,7 @@ export type { Activity, CurrentRun, RunEnded, RunOutcome, TriggerOutcome } from 
 export { type BudgetedActivity, ByteBudget, type ByteBudgetOptions, type BytesUsed } from './byte-budget.ts';
 export { type AnsweredPoll, findMedian, type Pace, type PaceIntervals, type PaceLevel, PaceMemory } from './pace.ts';
 export { RetryLoop, type RetryLoopOptions, type RetryLoopOutcome } from './retry-loop.ts';
-export type { RunLoad } from './run-shares.ts';
+export type { RunLoad } from './run-pool.ts';
 export { Scheduler, type SchedulerOptions } from './scheduler.ts';
 export { findRunsMax, readSchedule, renderSchedule, type ScheduleSettings, scheduleSchema } from './settings.ts';
 export {

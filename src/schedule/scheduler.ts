@@ -1,8 +1,7 @@
-import { type Clock, hashToUnit, Steps, type Timer, TurnShare } from '../base/index.ts';
+import { type Clock, hashToUnit, Steps, type Timer, yieldToLoop } from '../base/index.ts';
 import type { Activity, RunEnded, RunOutcome, TriggerOutcome } from './activity.ts';
 import { DueQueue, FixedRateSchedule } from './due-times.ts';
-import { type RunLoad, RunShares } from './run-shares.ts';
-import { WorkGate } from './work-gate.ts';
+import { type RunLoad, RunPool } from './run-pool.ts';
 
 /** Clock and limits of the runs. */
 export interface SchedulerOptions {
@@ -16,6 +15,11 @@ export interface SchedulerOptions {
 
 const RUNS_MAX = 256;
 /**
+ * Part of all places that is for downloads. A poll that waits for the download of its router holds a place meanwhile, so there are
+ * more places for polls.
+ */
+const DOWNLOADS_SHARE = 1 / 3;
+/**
  * Runs that one turn of the event loop begins at most: each works for some tenths of a millisecond until it waits for its router,
  * and again when it answers.
  */
@@ -27,8 +31,6 @@ const RECOVERY_SHARE = 1 / 20;
 /** From this number of failing routers on, every tenth is a scout, and at least as many as the recoveries that are needed. */
 const MANY_FAILING = 20;
 const SCOUT_EVERY = 10;
-/** A poll that begins later than this, although it has a place, is late. Milliseconds. */
-const POLL_LATE_MS = 1000;
 /** First runs are spread over at most this long per activity, so that a small fleet starts quickly. */
 const START_SPREAD_MS = 20;
 
@@ -46,10 +48,10 @@ interface Entry {
 interface SerialQueue {
   readonly name: string;
   readonly entries: Set<Entry>;
-  /** The activity that holds the queue: running, or ready and waiting for a free run. */
+  /** The activity that holds the queue: running, or ready and waiting for a place. */
   holder: Entry | undefined;
-  /** The urgent activity that runs, or is ready, beside the holder. */
-  urgent: Entry | undefined;
+  /** The poll that runs, or is ready, beside the holder. */
+  poll: Entry | undefined;
   /** In the order in which they were due. */
   readonly waiting: Set<Entry>;
 }
@@ -61,10 +63,11 @@ interface RunInProgress {
 
 /**
  * Decides when each activity runs: on a fixed schedule (first run plus whole intervals), so that slow runs are late but
- * never pile up; one run at a time per serial key, and an urgent one beside it; a failing activity backs off in whole intervals.
+ * never pile up; one run at a time per serial key, and a poll beside a download; a failing activity backs off in whole intervals.
+ * Polls and downloads have places of their own.
  *
  * ```
- *   resting ── due, or triggered ──▶ waiting ── queue and a run free ──▶ running ── ended ──▶ resting
+ *   resting ── due, or triggered ──▶ waiting ── queue and place free ──▶ running ── ended ──▶ resting
  *      ▲                                └── paused ──▶ resting
  *      └── due, but held back by multiplier or pause: skipped            any ── remove() ──▶ removed
  * ```
@@ -72,15 +75,15 @@ interface RunInProgress {
 export class Scheduler {
   readonly #clock: Clock;
   readonly #report: (event: RunEnded) => void;
-  readonly #shares: RunShares<Entry>;
-  readonly #gate: WorkGate;
+  readonly #polls = new RunPool<Entry>(0);
+  readonly #downloads = new RunPool<Entry>(0);
   readonly #entries = new Map<string, Entry>();
   readonly #queues = new Map<string, SerialQueue>();
   readonly #dueTimes = new DueQueue<Entry>();
   readonly #running = new Map<Entry, RunInProgress>();
-  /** Runs that begin at once, because many are due or have failed fast, are spread over turns of the event loop. */
-  readonly #turns: TurnShare;
-  /** Urgent activities whose last scheduled run failed, and whether they are scouts. */
+  /** Runs that this turn of the event loop has begun: many that are due at once are spread over turns. */
+  #begun = 0;
+  /** Polls whose last scheduled run failed, and whether they are scouts. */
   readonly #failing = new Map<Entry, { readonly isScout: boolean }>();
   /** Number of recoveries since a monotonic time. */
   #recovered = { sinceMs: -Infinity, count: 0 };
@@ -94,17 +97,7 @@ export class Scheduler {
     this.#clock = options.clock;
     this.#progressedMs = options.clock.monotonic();
     this.#report = options.report;
-    this.#turns = new TurnShare(options.clock, () => this.#proceed(), RUNS_PER_TURN_MAX);
-    this.#shares = new RunShares(options.runsMax ?? RUNS_MAX);
-    this.#gate = new WorkGate({
-      clock: options.clock,
-      countWork: () => this.#shares.work,
-      arePollsLate: () => (this.#shares.nextPoll?.schedule.lagAt(this.#clock.monotonic()) ?? 0) > POLL_LATE_MS,
-      onChange: (workMax) => {
-        this.#shares.limitWork(workMax);
-        this.#proceed();
-      },
-    });
+    this.limitRuns(options.runsMax ?? RUNS_MAX);
   }
 
   /**
@@ -117,7 +110,7 @@ export class Scheduler {
       name: activity.serialKey,
       entries: new Set(),
       holder: undefined,
-      urgent: undefined,
+      poll: undefined,
       waiting: new Set(),
     };
     this.#queues.set(queue.name, queue);
@@ -157,7 +150,7 @@ export class Scheduler {
     entry.state = 'removed';
     this.#dueTimes.remove(entry);
     queue.waiting.delete(entry);
-    this.#shares.remove(entry);
+    this.#poolOf(entry).remove(entry);
     this.#answer(entry, 'gone');
     const run = this.#running.get(entry);
     if (!run) {
@@ -193,7 +186,6 @@ export class Scheduler {
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#timer?.cancel();
-    this.#gate.stop();
     for (const { abort } of this.#running.values()) abort.abort();
     for (const entry of this.#entries.values()) this.#answer(entry, 'gone');
     await this.whenIdle();
@@ -205,20 +197,28 @@ export class Scheduler {
    */
   get stalledMs(): number {
     if (!this.#isStarted || this.#isStopped) return 0;
-    const { waiting, heldBack } = this.#shares.load;
+    const { waiting, heldBack } = this.load;
     const isBusy = this.#running.size > 0 || waiting > 0 || heldBack > 0;
     const dueMs = isBusy ? this.#progressedMs : (this.#dueTimes.nextDueMs ?? Infinity);
     return Math.max(0, this.#clock.monotonic() - Math.max(this.#progressedMs, dueMs));
   }
 
-  /** Runs under way and runs that wait because too many are. An urgent run beside another one of its router does not count. */
+  /** Runs under way and runs that wait because too many are. */
   get load(): RunLoad {
-    return this.#shares.load;
+    const [polls, downloads] = [this.#polls.load, this.#downloads.load];
+    return {
+      running: polls.running + downloads.running,
+      waiting: polls.waiting + downloads.waiting,
+      heldBack: polls.heldBack + downloads.heldBack,
+      max: polls.max + downloads.max,
+    };
   }
 
-  /** Changes the limit of concurrent runs. Runs under way go on. */
+  /** Changes the limit of concurrent runs: a third of the places are for downloads, the others for polls, one at least. Runs under way go on. */
   limitRuns(runsMax: number): void {
-    this.#shares.setMax(runsMax);
+    const downloadsMax = Math.max(1, Math.floor(runsMax * DOWNLOADS_SHARE));
+    this.#downloads.setMax(downloadsMax);
+    this.#polls.setMax(Math.max(1, runsMax - downloadsMax));
     if (this.#isStarted) this.#proceed();
   }
 
@@ -265,42 +265,46 @@ export class Scheduler {
   #enqueue(entry: Entry): void {
     const { queue } = entry;
     entry.state = 'waiting';
-    if (queue.urgent || (queue.holder && entry.activity.isUrgent !== true)) {
+    if (queue.poll || (queue.holder && entry.activity.isPoll !== true)) {
       queue.waiting.add(entry);
       return;
     }
-    if (!queue.holder) {
-      queue.holder = entry;
-      this.#wait(entry);
-      return;
-    }
-    queue.urgent = entry;
-    // It shares the connection of the holder, and mostly waits for it: a place of its own would be one less for the others.
-    if (this.#running.has(queue.holder) && !this.#isStopped) this.#begin(entry);
-    else this.#wait(entry);
+    if (queue.holder) queue.poll = entry;
+    else queue.holder = entry;
+    this.#wait(entry);
   }
 
-  /** Waits for a free run. */
+  /** Waits for a place. */
   #wait(entry: Entry): void {
-    this.#shares.push(
-      entry,
-      entry.schedule.isFailing ? 'failing' : entry.activity.isUrgent === true ? 'status' : 'work',
-    );
+    this.#poolOf(entry).push(entry, entry.schedule.isFailing);
+  }
+
+  #poolOf({ activity }: Entry): RunPool<Entry> {
+    return activity.isPoll === true ? this.#polls : this.#downloads;
   }
 
   #proceed(): void {
-    while (!this.#isStopped && !this.#turns.isSpent) {
-      const entry = this.#shares.take();
-      if (!entry) break;
-      this.#turns.do(() => this.#begin(entry));
+    for (const pool of [this.#polls, this.#downloads]) {
+      while (!this.#isStopped && this.#begun < RUNS_PER_TURN_MAX) {
+        const entry = pool.take();
+        if (!entry) break;
+        if (this.#begun++ === 0) void this.#awaitTurn();
+        this.#begin(entry);
+      }
     }
-    if (this.#shares.work > 0 && !this.#isStopped) this.#gate.watch();
     this.#arm();
+  }
+
+  /** Goes on in the next turn of the event loop. */
+  async #awaitTurn(): Promise<void> {
+    await yieldToLoop();
+    this.#begun = 0;
+    this.#proceed();
   }
 
   #begin(entry: Entry): void {
     if (entry.activity.isPaused?.()) {
-      this.#shares.release(entry);
+      this.#poolOf(entry).release(entry);
       this.#skip(entry);
       this.#release(entry.queue, entry);
       return;
@@ -309,10 +313,6 @@ export class Scheduler {
     const run = { abort: new AbortController(), ended: Promise.resolve() };
     this.#running.set(entry, run);
     run.ended = this.#run(entry, run.abort.signal);
-    const { holder, urgent } = entry.queue;
-    if (holder !== entry || urgent?.state !== 'waiting') return;
-    this.#shares.remove(urgent);
-    this.#begin(urgent);
   }
 
   /** Skips a run and puts the entry back to rest. */
@@ -342,9 +342,9 @@ export class Scheduler {
       this.#report({ type: 'run-ended', key: activity.key, outcome, isTriggered, lagMs, durationMs, error });
     }
     schedule.settle(startedMs, endedMs, outcome);
-    if (entry.state !== 'removed' && activity.isUrgent === true) this.#noteHealth(entry, endedMs);
+    if (entry.state !== 'removed' && activity.isPoll === true) this.#noteHealth(entry, endedMs);
     this.#running.delete(entry);
-    this.#shares.release(entry);
+    this.#poolOf(entry).release(entry);
     if (entry.state !== 'removed') this.#rest(entry);
     this.#answer(entry, outcome);
     this.#release(queue, entry);
@@ -389,8 +389,8 @@ export class Scheduler {
   /** Gives up the place of an entry, if it has one, and lets the next one of its queue go on. */
   #release(queue: SerialQueue, entry: Entry): void {
     if (queue.holder === entry) queue.holder = undefined;
-    if (queue.urgent === entry) queue.urgent = undefined;
-    if (queue.holder || queue.urgent) return;
+    if (queue.poll === entry) queue.poll = undefined;
+    if (queue.holder || queue.poll) return;
     const [next] = queue.waiting;
     queue.holder = next;
     if (next && queue.waiting.delete(next)) this.#wait(next);

@@ -1,5 +1,5 @@
 import { Hono } from 'hono';
-import { type Clock, TurnShare } from '../base/index.ts';
+import { type Clock, StepQueue } from '../base/index.ts';
 import { type Access, mayAsk } from './access.ts';
 import { type AddressSet, toClientKey } from './address.ts';
 import type { ListedRouter } from './api/routers.ts';
@@ -137,8 +137,9 @@ function createRoutes(dependencies: WebDependencies): Routes {
   const records = createRecordHandlers(dependencies);
   const follow = createStreamHandler(dependencies);
   const gate = new ConcurrencyLimit(PAGES_MAX);
-  const nextTurn = shareTurns(dependencies.clock);
-  const page = (handler: Handler) => ({ GET: boundPage(dependencies.clock, gate, nextTurn, handler) });
+  // So that a crowd of readers delays no health check.
+  const turns = new StepQueue(dependencies.clock, 0);
+  const page = (handler: Handler) => ({ GET: boundPage(dependencies.clock, gate, turns, handler) });
   const below = {
     ...Object.fromEntries(
       Object.entries(createPageRoutes(dependencies)).map(([path, handler]) => [path, page(handler)]),
@@ -178,26 +179,12 @@ function answerReadiness({ content }: WebDependencies, context: WebContext): Res
   return reason === undefined ? context.text('Ready.\n') : context.text(`${reason}\n`, 503);
 }
 
-/** Returns a function that waits until the event loop has room for a page, so that a crowd of readers delays no health check. */
-function shareTurns(clock: Clock): () => Promise<void> {
-  const waiting: (() => void)[] = [];
-  const begin = () => {
-    while (waiting.length > 0 && !turns.isSpent) turns.do(() => waiting.shift()?.());
-  };
-  const turns = new TurnShare(clock, begin);
-  return () =>
-    new Promise((resolve) => {
-      waiting.push(resolve);
-      begin();
-    });
-}
-
 function answerBusy(context: WebContext, reason: string): Response {
   return context.text(`${reason}; try again later.\n`, 503, { 'Retry-After': '1' });
 }
 
 /** Bounds the number of concurrent responses of a handler and the time each may take to be sent. */
-function boundPage(clock: Clock, gate: ConcurrencyLimit, nextTurn: () => Promise<void>, handler: Handler): Handler {
+function boundPage(clock: Clock, gate: ConcurrencyLimit, turns: StepQueue, handler: Handler): Handler {
   return async (context) => {
     const leave = gate.enter(context.get('sharer'));
     if (!leave) return answerBusy(context, 'Too many requests at once');
@@ -209,7 +196,7 @@ function boundPage(clock: Clock, gate: ConcurrencyLimit, nextTurn: () => Promise
     };
     outgoing?.once('close', end);
     try {
-      await nextTurn();
+      await turns.next();
       return await handler(context);
     } finally {
       // A response that is already closed emits no further 'close'.

@@ -67,30 +67,6 @@ test('ConfigReloader loads, prepares and commits what it has loaded, and says wh
   expect(await readMetric('success_timestamp_seconds')).toBe(startS + 1);
 });
 
-test('ConfigReloader does a whole reload, and a trial, while it is said that it loads', async () => {
-  let isLoading = false;
-  const seen: boolean[] = [];
-  const { reloader } = createBench({
-    tryOut: () => {
-      seen.push(isLoading);
-      return Promise.reject(new RangeError('no'));
-    },
-    commit: async () => void seen.push(isLoading),
-    duringLoad: async (load) => {
-      isLoading = true;
-      try {
-        return await load();
-      } finally {
-        isLoading = false;
-      }
-    },
-  });
-  await reloader.reload();
-  await reloader.tryOut();
-  expect(seen).toEqual([true, true]);
-  expect(isLoading).toBe(false);
-});
-
 test('ConfigReloader describes what runs: since when, with which warnings, and how the last reload ended', async () => {
   const { clock, state, reloader } = createBench({ warnings: [FAULT] });
   const warnings = ['f.yaml:3:5: routers: Expected a list'];
@@ -198,6 +174,19 @@ test('ConfigReloader that is closed waits for the reload under way and begins no
   held.resolve();
   await closing;
   expect(happened).toEqual(['load', 'prepare', 'commit true', 'closed']);
+});
+
+test('ConfigReloader that is closed gives up a configuration that is still being read, without a line in the log', async () => {
+  const loading = Promise.withResolvers<LoadedConfig>();
+  const { reloader, state, happened, ownLog } = createBench({ load: () => loading.promise });
+  const asked = [reloader.reload(), reloader.tryOut()];
+  await setImmediate();
+  await reloader.close();
+  const stopping = { ok: false, faults: ['The agent is stopping'] };
+  expect(await Promise.all(asked)).toEqual([stopping, stopping]);
+  loading.resolve(state.loaded);
+  await setImmediate();
+  expect([happened, ownLog]).toEqual([[], []]);
 });
 
 test('ConfigReloader reloads when a watched file changes, those of a configuration with faults included', async () => {

@@ -113,3 +113,26 @@ test('InventoryWatch loads the configuration again until one runs with the newes
     await rm(folder, { recursive: true, force: true });
   }
 });
+
+test('InventoryWatch that is closed waits for no list that is still being read', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'router-exporter-'));
+  const clock = createSteppedClock(0);
+  const keeper = new SourceKeeper(clock);
+  const ownLog: OwnLine[] = [];
+  const watch = new InventoryWatch({
+    inventory: keeper,
+    clock,
+    logger: createCollectingLogger(ownLog),
+    reload: () => Promise.resolve(),
+  });
+  try {
+    // Long enough for a thread, which has not even started yet.
+    const list = Array.from({ length: 100 }, (_, index) => `- { name: r${index}, url: "https://10.0.0.1" }\n`);
+    await writeFile(join(folder, 'a.yaml'), list.join(''));
+    await watch.apply([{ ...SOURCE, files: [join(folder, 'a.yaml')] }], []);
+    await watch.close();
+    expect([keeper.isPending('inv'), ownLog]).toEqual([false, []]);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});

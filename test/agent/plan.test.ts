@@ -43,7 +43,6 @@ function createBench(changes: Partial<PlanOptions> = {}) {
     metrics: { setShard: (index, total) => void happened.push(`shard ${index} of ${total}`) },
     connections: { setMax: (max) => void happened.push(`limit connections to ${max}`) },
     connectionsMaxDefault: 512,
-    boundHeap: (routers) => void happened.push(`bound the heap for ${routers}`),
     setFleetSize: (routers) => void happened.push(`sinks of ${routers}`),
     descriptorsMax: 1024,
     sinks: {
@@ -100,7 +99,6 @@ test('preparePlan() changes nothing, and its plan then changes the web server, a
     'shard 0 of 1',
     'limit connections to 512',
     'limit runs to 256',
-    'bound the heap for 1',
     'sinks of 1',
     'commit routers',
     'commit sinks',

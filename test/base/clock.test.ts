@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { expect, test, vi } from 'vitest';
-import { createSteppedClock, createSystemClock, Steps, TurnShare, yieldToLoop } from '../../src/base/index.ts';
+import { createSteppedClock, createSystemClock, StepQueue, Steps, yieldToLoop } from '../../src/base/index.ts';
 
 const START_MS = Date.UTC(2026, 10, 21, 12, 0, 0);
 
@@ -64,55 +64,59 @@ test('Steps counts the work in steps that has just ended into its first step', a
   expect(new Steps(clock).isDue).toBe(false);
 });
 
-test('TurnShare ends the work of a turn after a few milliseconds, and goes on in the next if something was left', async () => {
+test('StepQueue lets one after another begin, and the next turn of the event loop has what does not fit into a few milliseconds', async () => {
   let nowMs = 0;
-  const onNext = vi.fn();
-  const turns = new TurnShare({ monotonic: () => nowMs }, onNext);
-  const work = (forMs: number) =>
-    turns.do(() => {
-      nowMs += forMs;
-    });
-  work(1.5);
-  expect(turns.isSpent).toBe(false);
-  await yieldToLoop();
-  expect(onNext).not.toHaveBeenCalled();
-  work(1.5);
-  // Time in which others worked does not count.
-  nowMs += 1000;
-  expect(turns.isSpent).toBe(false);
-  work(1);
-  expect([turns.isSpent, turns.isSpent]).toEqual([true, true]);
-  await yieldToLoop();
-  expect(onNext).toHaveBeenCalledOnce();
-  expect(turns.isSpent).toBe(false);
-});
-
-test('TurnShare begins as many pieces in a turn as fit into it with what they go on with', async () => {
-  let nowMs = 0;
-  let taken = 0;
-  const turns = new TurnShare({ monotonic: () => nowMs }, () => {}, 8);
-  const begin = async (forMs: number) => {
-    taken++;
+  let begun = 0;
+  const queue = new StepQueue({ monotonic: () => nowMs }, 0);
+  const work = async (forMs: number) => {
+    await queue.next();
+    begun++;
     await Promise.resolve();
     await Promise.resolve();
+    // What it goes on with before it waits belongs to its piece.
     nowMs += forMs;
     await yieldToLoop();
-    // What it goes on with after it has waited counts no more.
-    nowMs += 100;
+    // What it goes on with later does not.
   };
-  const countPieces = async (forMs: number) => {
-    for (let turn = 0; turn < 30; turn++) {
-      taken = 0;
-      while (!turns.isSpent) turns.do(() => void begin(forMs));
+  const countTurns = async (pieces: number, forMs: number) => {
+    begun = 0;
+    const done = Promise.all(Array.from({ length: pieces }, () => work(forMs)));
+    const counts: number[] = [];
+    for (let turn = 0; turn < 10; turn++) {
+      const before = begun;
       await yieldToLoop();
-      await yieldToLoop();
+      counts.push(begun - before);
     }
-    return taken;
+    await done;
+    return counts.filter((count) => count > 0);
   };
-  expect(await countPieces(0.1)).toBe(8);
-  expect(await countPieces(0.5)).toBe(4);
-  expect(await countPieces(20)).toBe(2);
-  expect(await countPieces(0.2)).toBe(8);
+  expect(await countTurns(8, 0.1)).toEqual([8]);
+  expect(await countTurns(8, 0.5)).toEqual([4, 4]);
+  expect(await countTurns(3, 20)).toEqual([1, 1, 1]);
+});
+
+test('StepQueue gives way to others for as long as they work in each turn, but no longer than it was told', async () => {
+  let nowMs = 0;
+  let othersMs = 20;
+  const queue = new StepQueue({ monotonic: () => nowMs }, 50);
+  const startsMs: number[] = [];
+  const done = Promise.all(
+    [0, 1, 2, 3].map(async () => {
+      await queue.next();
+      startsMs.push(nowMs);
+      nowMs += 2;
+    }),
+  );
+  for (let turn = 0; turn < 40; turn++) {
+    if (startsMs.length === 2) othersMs = 1;
+    nowMs += othersMs;
+    await yieldToLoop();
+  }
+  await done;
+  const waitsMs = startsMs.map((startMs, index) => startMs - (startsMs[index - 1] ?? 0));
+  expect(waitsMs[1]).toBeGreaterThanOrEqual(50);
+  expect(waitsMs[1]).toBeLessThanOrEqual(50 + 2 * 20);
+  expect(waitsMs[3]).toBeLessThanOrEqual(5);
 });
 
 test('SteppedClock stands still until it is told to move', async () => {

@@ -170,7 +170,9 @@ test('check shows which routers of the stored list of a source are refused, and 
   const { code, stdout } = await runCommand(['check', '--config.file', file]);
   expect(code).toBe(0);
   expect(stdout).toContain('no faults (routers: 2, sinks: 1)\n');
-  expect(stdout).toContain(': source inv (routers: 1, refused: 1)\nsource inv: [1] "b": the URL is not allowed:');
+  expect(stdout).toContain(
+    ': source inv (routers: 1, refused: 1)\nWarning: source inv: a router of the stored list, "b": the URL is not allowed:',
+  );
 });
 
 test('check and the commands for routers find routers of a source in the folder that --storage.path names', async () => {

@@ -54,6 +54,10 @@ test.for([
   ['a header in two lines', `${OK}X: a\r\n b\r\nContent-Length: 7\r\n\r\n${BODY}`],
   ['lines without carriage returns', `HTTP/1.1 200 OK\nContent-Length: 7\n\n${BODY}`],
   ['blanks behind the size of a chunk', `${OK}Transfer-Encoding: chunked\r\n\r\n7  \r\n${BODY}\r\n0\r\n\r\n`],
+  [
+    'a quoted ";" in the extension of a chunk',
+    `${OK}Transfer-Encoding: chunked\r\n\r\n7;a="b;c"\r\n${BODY}\r\n0\r\n\r\n`,
+  ],
   ['the end of the connection', `${OK}Connection: close\r\n\r\n${BODY}`],
 ] as const)('an answer with %s is read, as is the one after it', async ([, answer]) => {
   expect(await askTwice(answer, false)).toEqual([`200 ${BODY}`, `200 ${BODY}`]);
@@ -77,6 +81,16 @@ test.for([
     'a blank behind the name of its length',
     `HTTP/1.1 304 Not Modified\r\nContent-Length : 41\r\n\r\n${OK}Content-Length: 4\r\n\r\nEVIL`,
     'A blank behind the name of the header Content-Length',
+  ],
+  [
+    'a coding besides chunks',
+    `${OK}Transfer-Encoding: gzip, Chunked\r\n\r\n7\r\n${BODY}\r\n0\r\n\r\n`,
+    'Transfer-Encoding "gzip, Chunked", of which only "chunked" is known here',
+  ],
+  [
+    'a coding besides chunks in a header of its own',
+    `${OK}transfer-encoding: deflate\r\nTransfer-Encoding: chunked\r\n\r\n7\r\n${BODY}\r\n0\r\n\r\n`,
+    'Transfer-Encoding "deflate", of which only "chunked" is known here',
   ],
   ['interim answers without end', INTERIM.repeat(100), 'More than 16 interim answers (status 100)'],
 ] as const)('an answer with %s is refused, and the header is named', async ([, answer, named]) => {

@@ -19,6 +19,25 @@ describe('downloads', () => {
     expect(bench.lines().at(-1)).toBe('GET /download/log?log_file=network%2Flog-2026-11-21-08%3A35%3A58.bz2');
   });
 
+  test('RouterClient.readLog() hands over each piece of a file when it may, and not before', async () => {
+    const waits: (() => void)[] = [];
+    const beforePiece = () => new Promise<void>((resolve) => void waits.push(resolve));
+    await using bench = await openRouter((_request, response) => response.end('whole'), { beforePiece });
+    const pieces: string[] = [];
+    const reading = bench.client.readLog(NAME, never, async (body) => {
+      for await (const piece of body) pieces.push(Buffer.from(piece).toString());
+      pieces.push('end');
+    });
+    await vi.waitFor(() => expect(waits).toHaveLength(1));
+    expect(pieces).toEqual([]);
+    waits.shift()?.();
+    await vi.waitFor(() => expect(waits).toHaveLength(1));
+    expect(pieces).toEqual(['whole']);
+    waits.shift()?.();
+    await reading;
+    expect(pieces).toEqual(['whole', 'end']);
+  });
+
   test.each([
     ['"caf\xE9"', '"caf\xE9"'],
     ['"a\u0001b"', undefined],

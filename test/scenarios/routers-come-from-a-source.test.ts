@@ -91,13 +91,21 @@ router_sources:
       await advance(MINUTE_MS);
       expect(running.agent.summary().routersUp).toBe(2);
 
-      // Of two routers one changes, and a third one comes.
-      server.list([items[0], { ...items[1], labels: { site: 'munich' } }, items[2]]);
+      // Of two routers one changes, a third one comes, and one that may not come is named as it is written.
+      const stranger = { targets: ['192.0.2.1'] };
+      server.list([stranger, items[0], { ...items[1], labels: { site: 'munich' } }, items[2]]);
       await until(() => running.agent.summary().routers === 3);
       await advance(MINUTE_MS);
       expect(running.agent.summary().routersUp).toBe(3);
       expect(counters(0)).toMatchObject({ logins: 1, logouts: 0 });
       expect(counters(1)).toMatchObject({ logins: 2, logouts: 1 });
+      expect(ownLog.find(({ message }) => message === 'Routers of a source are not used')?.fields).toEqual({
+        source: 'inv',
+        routers: 1,
+        reasons: [
+          expect.stringContaining('source inv: target 1 of entry 1 of the answer, "192.0.2.1": the URL is not'),
+        ],
+      });
 
       // One goes, which one answer may always do.
       server.list(items.slice(0, 2));

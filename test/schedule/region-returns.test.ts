@@ -24,7 +24,7 @@ function startFleet(runsMax: number) {
       key: `${name}/status`,
       serialKey: name,
       intervalMs: MINUTE_MS,
-      isUrgent: true,
+      isPoll: true,
       async run(signal) {
         await clock.sleep(isGone() ? 5 * SECOND_MS : 400, signal);
         if (isGone()) {

@@ -40,7 +40,7 @@ describe('schedule', () => {
   test('Scheduler runs an urgent activity beside another of its key, and none starts while that runs', async () => {
     const { clock, scheduler, add, startsOf } = createBench();
     const serial = { serialKey: 'router', intervalMs: MINUTE_MS };
-    add('status', { ...serial, isUrgent: true, run: lasting(clock, 10_000) });
+    add('status', { ...serial, isPoll: true, run: lasting(clock, 10_000) });
     add('logs', { ...serial, run: lasting(clock, 150_000) });
     add('backup', { ...serial, run: lasting(clock, 1000) });
     scheduler.start();
@@ -111,7 +111,7 @@ describe('schedule', () => {
     expect(lagsOf('dead').slice(0, 5)).toEqual([0, MINUTE_MS, 0, 0, 0]);
   });
 
-  test('Scheduler begins many runs at once in turns of the event loop of a few milliseconds', async () => {
+  test('Scheduler begins many runs that are due at once over several turns of the event loop', async () => {
     const stepped = createSteppedClock(0);
     let workedMs = 0;
     const clock = { ...stepped, monotonic: () => stepped.monotonic() + workedMs };
@@ -134,7 +134,7 @@ describe('schedule', () => {
       turns.push(workedMs - begunMs);
     }
     await Promise.all(ended);
-    expect(Math.max(...turns)).toBeLessThanOrEqual(5);
+    expect(Math.max(...turns)).toBeLessThanOrEqual(8);
     expect(turns.reduce((sum, one) => sum + one)).toBe(20);
     await scheduler.stop();
   });
@@ -244,13 +244,14 @@ describe('serial keys and the cap', () => {
   });
 
   test('Scheduler has no more runs under way than its cap, and begins the next as soon as one ends', async () => {
-    const { clock, scheduler, add, turns } = createBench(2);
+    // Two of them for polls.
+    const { clock, scheduler, add, turns } = createBench(3);
     let running = 0;
     let runningMost = 0;
     const gates = Array.from({ length: 5 }, () => Promise.withResolvers<void>());
     for (const [index, gate] of gates.entries()) {
       add(`router-${index}`, {
-        isUrgent: true,
+        isPoll: true,
         run: async () => {
           runningMost = Math.max(runningMost, ++running);
           await gate.promise;
@@ -380,33 +381,85 @@ test('Scheduler reports a run that rejects, and gives the router its next runs a
   expect(ended.find(({ key }) => key === 'a')).toMatchObject({ outcome: 'failed', error: cause });
 });
 
-test('Scheduler leaves little work beside polls that begin late, and gives it back when they have caught up', async () => {
-  const bench = createBench(4096);
-  const running = { work: 0, polls: 0 };
-  for (let index = 0; index < 100; index++) {
-    bench.add(`logs-${index}`, {
-      intervalMs: 200,
-      run: async (signal) => {
-        running.work++;
-        await bench.clock.sleep(100, signal);
-        running.work--;
-        return 'done';
-      },
-    });
+/** Adds activities whose runs last until the scheduler stops. */
+function addMany(
+  { add, clock }: Pick<ReturnType<typeof createBench>, 'add' | 'clock'>,
+  name: string,
+  options: { readonly count?: number; readonly isPoll?: boolean; readonly isFailing?: boolean },
+): void {
+  const { count = 20, isPoll = false, isFailing = false } = options;
+  let runs = 0;
+  for (let index = 0; index < count; index++) {
+    const run: Activity['run'] = async (signal) => {
+      if (isFailing && runs++ < count) return 'failed';
+      await clock.sleep(60 * MINUTE_MS, signal).catch(() => {});
+      return 'done';
+    };
+    add(`${name}-${index}`, { isPoll, run });
   }
-  bench.scheduler.start();
-  await bench.clock.advance(500);
-  expect(running.work).toBeGreaterThan(30);
-  // More than can begin: a turn of the event loop begins eight of them at most.
-  for (let index = 0; index < 3000; index++) {
-    bench.add(`poll-${index}`, { isUrgent: true, intervalMs: 100 });
-  }
-  await bench.clock.advance(3500);
-  expect(bench.scheduler.load.waiting).toBeGreaterThan(0);
-  expect(running.work).toBeLessThanOrEqual(4);
-  expect(running.work).toBeGreaterThan(0);
-  for (let index = 0; index < 3000; index++) void bench.scheduler.remove(`poll-${index}`);
-  await bench.clock.advance(5000);
-  expect(running.work).toBeGreaterThan(30);
-  await bench.scheduler.stop();
+}
+
+describe('places for runs', () => {
+  test.for([
+    ['polls', true, 8],
+    ['downloads', false, 4],
+  ] as const)('%s alone take their own of 12 places', async ([name, isPoll, most]) => {
+    const bench = createBench(12);
+    addMany(bench, name, { isPoll });
+    bench.scheduler.start();
+    await bench.clock.advance(MINUTE_MS);
+    expect(bench.scheduler.load).toEqual({ running: most, waiting: 20 - most, heldBack: 0, max: 12 });
+    await bench.scheduler.stop();
+  });
+
+  test('downloads that last leave polls all of theirs, and polls that last leave downloads theirs', async () => {
+    const bench = createBench(12);
+    addMany(bench, 'download', {});
+    bench.scheduler.start();
+    await bench.clock.advance(MINUTE_MS);
+    addMany(bench, 'poll', { isPoll: true });
+    await bench.clock.advance(MINUTE_MS);
+    expect(bench.scheduler.load).toMatchObject({ running: 12, waiting: 28 });
+    await bench.scheduler.stop();
+  });
+
+  test.for([
+    ['polls', true, 2, 6],
+    ['downloads', false, 1, 3],
+  ] as const)(
+    '%s of routers that fail take a quarter at most, and the others the rest',
+    async ([name, isPoll, most, rest]) => {
+      const bench = createBench(12);
+      addMany(bench, name, { isPoll, isFailing: true });
+      bench.scheduler.start();
+      await bench.clock.advance(3 * MINUTE_MS);
+      expect(bench.scheduler.load).toMatchObject({ running: most, waiting: 0, heldBack: 20 - most });
+      addMany(bench, 'others', { isPoll });
+      await bench.clock.advance(MINUTE_MS);
+      expect(bench.scheduler.load).toMatchObject({ running: most + rest, waiting: 20 - rest, heldBack: 20 - most });
+      await bench.scheduler.stop();
+    },
+  );
+
+  test.for([1, 2])('with a limit of %d, there is one place for polls and one for downloads', async (runsMax) => {
+    const bench = createBench(runsMax);
+    addMany(bench, 'download', {});
+    addMany(bench, 'poll', { isPoll: true });
+    bench.scheduler.start();
+    await bench.clock.advance(MINUTE_MS);
+    expect(bench.scheduler.load).toMatchObject({ running: 2, max: 2 });
+    await bench.scheduler.stop();
+  });
+
+  test('a lower limit lets what is under way go on, a higher one takes effect at once', async () => {
+    const bench = createBench(6);
+    addMany(bench, 'poll', { isPoll: true });
+    bench.scheduler.start();
+    await bench.clock.advance(MINUTE_MS);
+    bench.scheduler.limitRuns(3);
+    expect(bench.scheduler.load).toMatchObject({ running: 4, max: 3 });
+    bench.scheduler.limitRuns(9);
+    expect(bench.scheduler.load).toMatchObject({ running: 6, max: 9 });
+    await bench.scheduler.stop();
+  });
 });

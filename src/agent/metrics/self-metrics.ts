@@ -220,7 +220,7 @@ export class SelfMetrics {
     this.#addGaugeBy(
       'state',
       'router_exporter_runs',
-      'Number of polls, readings of logs and backups that are running, waiting because too many are running, or, of routers whose last run failed, held back for a place of their own share; a poll during a download of the same router is not counted.',
+      'Number of polls, readings of logs and backups that are running, waiting because too many are running, or, of routers whose last run failed, held back for a place of their own share.',
       from(({ runs }) => {
         const { running, waiting, heldBack } = runs();
         return Object.entries({ running, waiting, held_back: heldBack });

@@ -55,6 +55,8 @@ export interface RouterAgentOptions {
   readonly archives: ArchivePool;
   /** Bound of the connections to all routers. */
   readonly connections: ConnectionLimit;
+  /** Called before each piece of a download, which waits for it: the downloads of all routers share the main thread. Default: not called. */
+  readonly beforePiece?: (() => Promise<void>) | undefined;
   /** Resolves the names of all routers. Default: the system's own lookup. */
   readonly names?: NameLookup | undefined;
   /** Says what may be sent to the router at the moment. Default: everything. */
@@ -116,6 +118,7 @@ export class RouterAgent {
       onBody: () => this.#onBody(),
       admit: options.gate && (() => this.#admit()),
       downloadMsMax: DOWNLOAD_MS_MAX,
+      beforePiece: options.beforePiece,
       connectionLimit: options.connections,
       lookup: options.names?.lookup,
       onSecondConnection: (answers, cause) => this.#onSecondConnection(answers, cause),
@@ -256,7 +259,7 @@ export class RouterAgent {
       {
         key: this.statusKey,
         serialKey: name,
-        isUrgent: true,
+        isPoll: true,
         intervalMs: this.#poller.tickMs,
         intervalMultiplier: () => polling.findMultiplier(),
         isPaused: () => budget.statusPart === undefined || isPutOff() || gate?.mayAsk(name) === false,

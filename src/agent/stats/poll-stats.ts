@@ -38,7 +38,7 @@ const FAILED_MAX = 12;
 /** Partial failures are counted apart, so that one broken resource cannot evict real outages. */
 const PARTIAL_MAX = 4;
 
-/** An hour at the usual interval: 960 bytes for each router. */
+/** An hour at the usual interval: 1,020 bytes for each router. */
 const SAMPLES_MAX = 60;
 
 /** The last polls of a router; those that failed are kept longer. */
@@ -86,21 +86,22 @@ function keep(polls: Poll[], poll: Poll, max: number): void {
   if (polls.length > max) polls.pop();
 }
 
-/** Durations and lags of the last polls of a router, for plots; packed, because a fleet has ten thousand of these. */
+/** Durations and lags of the last polls of a router, for plots; in columns of numbers, because a fleet has ten thousand of these. */
 export class PollSamples {
-  #times: Float64Array | undefined;
-  /** Pairs of duration (negative if the poll failed) and lag (NaN without one). Milliseconds. */
-  #values: Float32Array | undefined;
+  readonly #atMs = createNumbers(Float64Array, SAMPLES_MAX);
+  readonly #durationsMs = createNumbers(Float32Array, SAMPLES_MAX);
+  /** 1 if the poll succeeded. */
+  readonly #isOk = createNumbers(Uint8Array, SAMPLES_MAX);
+  /** NaN if there was none. */
+  readonly #lagsMs = createNumbers(Float32Array, SAMPLES_MAX);
   #count = 0;
 
   add({ atMs, durationMs, isOk, lagMs }: PollSample): void {
-    this.#times ??= createNumbers(Float64Array, SAMPLES_MAX);
-    this.#values ??= createNumbers(Float32Array, 2 * SAMPLES_MAX);
     const slot = this.#count % SAMPLES_MAX;
-    this.#times[slot] = atMs;
-    // The sign of a zero counts.
-    this.#values[2 * slot] = isOk ? durationMs : -durationMs;
-    this.#values[2 * slot + 1] = lagMs ?? Number.NaN;
+    this.#atMs[slot] = atMs;
+    this.#durationsMs[slot] = durationMs;
+    this.#isOk[slot] = Number(isOk);
+    this.#lagsMs[slot] = lagMs ?? Number.NaN;
     this.#count++;
   }
 
@@ -109,12 +110,11 @@ export class PollSamples {
     const first = Math.max(0, this.#count - SAMPLES_MAX);
     return Array.from({ length: this.#count - first }, (_, index) => {
       const slot = (first + index) % SAMPLES_MAX;
-      const durationMs = this.#values?.[2 * slot] ?? 0;
-      const lagMs = this.#values?.[2 * slot + 1] ?? Number.NaN;
+      const lagMs = this.#lagsMs[slot] ?? Number.NaN;
       return {
-        at: new Date(this.#times?.[slot] ?? 0).toISOString(),
-        durationSeconds: Math.round(Math.abs(durationMs)) / 1000,
-        ok: !Object.is(durationMs, -0) && durationMs >= 0,
+        at: new Date(this.#atMs[slot] ?? 0).toISOString(),
+        durationSeconds: Math.round(this.#durationsMs[slot] ?? 0) / 1000,
+        ok: this.#isOk[slot] === 1,
         logLagSeconds: Number.isNaN(lagMs) ? null : Math.round(lagMs) / 1000,
       };
     });

@@ -5,20 +5,12 @@ import type { HistoryPoint } from '../../web/index.ts';
 const SLOT_MS = 3 * 60_000;
 /** Slots of the history of a router: six hours. */
 const SLOTS = 120;
-/** Numbers kept for each slot: result, last, weakest and strongest signal, log lag and response time. */
-const COLUMNS = 6;
-const [RESULT, SIGNAL, WEAKEST, STRONGEST, LAG, RESPONSE] = [0, 1, 2, 3, 4, 5];
-/** Bits of the result of a slot. */
-const [REACHED, FAILED] = [1, 2];
-/** Stands for "no value" in every column but the result. */
+/** Stands for "no value". */
 const NONE = -32768;
 const NUMBER_MAX = 32767;
 
-/** Memory that the history of one router takes once it was polled. Bytes. */
-export const HISTORY_BYTES = SLOTS * COLUMNS * Int16Array.BYTES_PER_ELEMENT;
-
-/** Letters of no poll, up, down and both. */
-const LETTERS = Buffer.from('-udm');
+/** Letters of a slot without a poll, with polls that reached the router, that failed, and of both kinds. */
+const LETTERS = { none: '-', up: 'u', down: 'd', mixed: 'm' } as const;
 /** Reused for each router: a list of the fleet has the letters of ten thousand. */
 const RESULTS = Buffer.alloc(SLOTS);
 
@@ -34,13 +26,52 @@ export interface HistoryEntry {
   readonly durationMs: number;
 }
 
+/** Numbers of the slots of a router, in columns: a fleet has ten thousand of these. */
+class Slots {
+  /** 1 if a poll reached the router. */
+  readonly reached = createNumbers(Uint8Array, SLOTS);
+  /** 1 if a poll failed. */
+  readonly failed = createNumbers(Uint8Array, SLOTS);
+  /** Of the last poll, in tenths of its unit: finer than any plot, as the others. */
+  readonly signal = createNumbers(Int16Array, SLOTS);
+  readonly weakest = createNumbers(Int16Array, SLOTS);
+  readonly strongest = createNumbers(Int16Array, SLOTS);
+  /** Seconds. */
+  readonly lag = createNumbers(Int16Array, SLOTS);
+  /** Hundredths of a second. */
+  readonly response = createNumbers(Int16Array, SLOTS);
+
+  constructor() {
+    for (let slot = 0; slot < SLOTS; slot++) this.clear(slot);
+  }
+
+  clear(slot: number): void {
+    this.reached[slot] = 0;
+    this.failed[slot] = 0;
+    for (const values of [this.signal, this.weakest, this.strongest, this.lag, this.response]) values[slot] = NONE;
+  }
+
+  addSignal(slot: number, signal: number): void {
+    const [weakest = NONE, strongest = NONE] = [this.weakest[slot], this.strongest[slot]];
+    this.signal[slot] = signal;
+    this.weakest[slot] = weakest === NONE ? signal : Math.min(weakest, signal);
+    this.strongest[slot] = Math.max(strongest, signal);
+  }
+
+  resultOf(slot: number): keyof typeof LETTERS {
+    const [isReached, hasFailed] = [this.reached[slot] === 1, this.failed[slot] === 1];
+    if (isReached && hasFailed) return 'mixed';
+    return isReached ? 'up' : hasFailed ? 'down' : 'none';
+  }
+}
+
 /**
  * The last six hours of one router in slots of three minutes. A slot has the last value of each kind, the weakest and the
- * strongest signal, and tells if any poll failed in it. The numbers are packed, because a fleet has ten thousand of these: {@link HISTORY_BYTES} each.
+ * strongest signal, and tells if any poll failed in it.
  */
 export class RouterHistory {
   readonly #clock: Clock;
-  #values: Int16Array | undefined;
+  #slots: Slots | undefined;
   /** Number of the newest slot on the monotonic clock, so that a change of the wall clock moves nothing. */
   #newest = 0;
 
@@ -50,82 +81,69 @@ export class RouterHistory {
 
   /** Records a poll that has ended now. */
   add({ isUp, signal, lagMs, durationMs }: HistoryEntry): void {
-    const slot = Math.floor(this.#clock.monotonic() / SLOT_MS);
-    this.#values ??= this.#createValues(slot);
-    this.#advance(this.#values, slot);
-    const at = (slot % SLOTS) * COLUMNS;
-    this.#values[at + RESULT] = (this.#values[at + RESULT] ?? 0) | (isUp ? REACHED : FAILED);
-    // Tenths of a unit, seconds, and hundredths of a second: finer than any plot.
-    if (signal !== undefined) this.#addSignal(this.#values, at, pack(signal * 10));
-    if (lagMs !== undefined) this.#values[at + LAG] = pack(lagMs / 1000);
-    if (isUp) this.#values[at + RESPONSE] = pack(durationMs / 10);
-  }
-
-  #addSignal(values: Int16Array, at: number, signal: number): void {
-    const [weakest = NONE, strongest = NONE] = [values[at + WEAKEST], values[at + STRONGEST]];
-    values[at + SIGNAL] = signal;
-    values[at + WEAKEST] = weakest === NONE ? signal : Math.min(weakest, signal);
-    values[at + STRONGEST] = Math.max(strongest, signal);
+    const number = Math.floor(this.#clock.monotonic() / SLOT_MS);
+    if (!this.#slots) this.#newest = number;
+    this.#slots ??= new Slots();
+    this.#advance(this.#slots, number);
+    const slot = number % SLOTS;
+    (isUp ? this.#slots.reached : this.#slots.failed)[slot] = 1;
+    if (signal !== undefined) this.#slots.addSignal(slot, pack(signal * 10));
+    if (lagMs !== undefined) this.#slots.lag[slot] = pack(lagMs / 1000);
+    if (isUp) this.#slots.response[slot] = pack(durationMs / 10);
   }
 
   /** The slots of the last six hours, the oldest first; empty before the first poll. */
   describe(): readonly HistoryPoint[] {
-    const values = this.#values;
-    if (!values) return [];
-    const { clock, newest } = this.#range();
+    const slots = this.#slots;
+    if (!slots) return [];
+    const nowMs = this.#clock.monotonic();
+    const first = this.#firstNumber;
     return Array.from({ length: SLOTS }, (_, index): HistoryPoint => {
-      const slot = newest - SLOTS + 1 + index;
-      const at = (((slot % SLOTS) + SLOTS) % SLOTS) * COLUMNS;
+      const number = first + index;
+      const slot = toSlot(number);
       // A slot after the newest entry still has the values of six hours before.
-      const read = (column: number) => (slot > this.#newest ? NONE : (values[at + column] ?? NONE));
-      const result = slot > this.#newest ? 0 : (values[at + RESULT] ?? 0);
+      const isKnown = number <= this.#newest;
+      const read = (values: Int16Array, divisor: number) => (isKnown ? unpack(values[slot] ?? NONE, divisor) : null);
+      const result = isKnown ? slots.resultOf(slot) : 'none';
       return {
-        at: new Date(clock + slot * SLOT_MS).toISOString(),
-        result: result === 0 ? null : result === REACHED ? 'up' : result === FAILED ? 'down' : 'mixed',
-        signal: unpack(read(SIGNAL), 10),
-        signalMin: unpack(read(WEAKEST), 10),
-        signalMax: unpack(read(STRONGEST), 10),
-        logLagSeconds: unpack(read(LAG), 1),
-        responseSeconds: unpack(read(RESPONSE), 100),
+        at: new Date(this.#clock.now() - nowMs + number * SLOT_MS).toISOString(),
+        result: result === 'none' ? null : result,
+        signal: read(slots.signal, 10),
+        signalMin: read(slots.weakest, 10),
+        signalMax: read(slots.strongest, 10),
+        logLagSeconds: read(slots.lag, 1),
+        responseSeconds: read(slots.response, 100),
       };
     });
   }
 
   /** The results alone, as {@link describe} has them: one letter for each slot, `u`, `d`, `m`, and `-` for none. */
   describeResults(): string {
-    const values = this.#values;
-    if (!values) return '';
-    const { newest } = this.#range();
+    const slots = this.#slots;
+    if (!slots) return '';
+    const first = this.#firstNumber;
     for (let index = 0; index < SLOTS; index++) {
-      const slot = newest - SLOTS + 1 + index;
-      const at = (((slot % SLOTS) + SLOTS) % SLOTS) * COLUMNS;
-      RESULTS[index] = LETTERS[slot > this.#newest ? 0 : (values[at + RESULT] ?? 0)] ?? 0;
+      const result = first + index > this.#newest ? 'none' : slots.resultOf(toSlot(first + index));
+      RESULTS[index] = LETTERS[result].charCodeAt(0);
     }
     return RESULTS.toString('latin1');
   }
 
-  #createValues(slot: number): Int16Array {
-    this.#newest = slot;
-    const values = createNumbers(Int16Array, SLOTS * COLUMNS);
-    for (let index = 0; index < SLOTS; index++) clear(values, index);
-    return values;
-  }
-
   /** Empties the slots between the newest entry and this one. */
-  #advance(values: Int16Array, slot: number): void {
-    for (let next = Math.max(this.#newest + 1, slot - SLOTS + 1); next <= slot; next++) clear(values, next % SLOTS);
-    this.#newest = Math.max(this.#newest, slot);
+  #advance(slots: Slots, number: number): void {
+    for (let next = Math.max(this.#newest + 1, number - SLOTS + 1); next <= number; next++) slots.clear(next % SLOTS);
+    this.#newest = Math.max(this.#newest, number);
   }
 
-  #range(): { readonly clock: number; readonly newest: number } {
-    const nowMs = this.#clock.monotonic();
-    return { clock: this.#clock.now() - nowMs, newest: Math.floor(nowMs / SLOT_MS) };
+  /** Number of the oldest slot of the last six hours on the monotonic clock. */
+  get #firstNumber(): number {
+    return Math.floor(this.#clock.monotonic() / SLOT_MS) - SLOTS + 1;
   }
 }
 
-function clear(values: Int16Array, index: number): void {
-  values.fill(NONE, index * COLUMNS, (index + 1) * COLUMNS);
-  values[index * COLUMNS + RESULT] = 0;
+/** Place of a slot; those before the start of the clock have negative numbers. */
+function toSlot(number: number): number {
+  return ((number % SLOTS) + SLOTS) % SLOTS;
 }
 
 function pack(value: number): number {

@@ -3,7 +3,7 @@ import { adviseUnreached, ContentCodingError, classifyCode, readErrorCode } from
 import { DeliveryError } from '../errors.ts';
 import { toTlsError } from '../tls.ts';
 
-/** Codes for a peer that does not speak HTTP. */
+/** Codes for an answer that is not in the form of HTTP, or not within the bounds of the client. */
 const PROTOCOL_CODE = /^(HPE_|UND_ERR_HEADERS_OVERFLOW)/;
 
 /** Converts an error of the HTTP client to a {@link DeliveryError}. `place` is the address without secrets. */
@@ -21,16 +21,14 @@ export function toTransportError(cause: unknown, sink: string, place: string): D
   const untrusted = toTlsError(reason, sink, place);
   if (untrusted) return untrusted;
   const code = readErrorCode(reason);
-  if (reason instanceof errors.HTTPParserError || PROTOCOL_CODE.test(code)) {
-    return new DeliveryError('protocol_error', `The server at ${place} does not speak HTTP to sink ${sink}`, {
-      disposition: 'retry',
-      hint: 'Check host, port and scheme in the url of this sink',
-      cause,
-    });
-  }
-  if (reason instanceof ContentCodingError || reason instanceof errors.ResponseContentLengthMismatchError) {
+  const isForm = reason instanceof errors.HTTPParserError || PROTOCOL_CODE.test(code);
+  const isBody = reason instanceof ContentCodingError || reason instanceof errors.ResponseContentLengthMismatchError;
+  if (isForm || isBody) {
     return new DeliveryError('protocol_error', `Sink ${sink} cannot read the answer of ${place}`, {
       disposition: 'retry',
+      hint: isForm
+        ? 'Check host, port and scheme in the url of this sink; if they are right, its server, or a proxy before it, breaks the rules of HTTP'
+        : undefined,
       cause,
     });
   }

@@ -18,6 +18,8 @@ export interface PartedDownloadOptions {
   readonly noteParts: (isSent: boolean) => void;
   /** Limit of the time in which bytes are received. Milliseconds. */
   readonly timeMsMax: number;
+  /** Called before each piece is handed over, which waits for it. */
+  readonly beforePiece: (() => Promise<void>) | undefined;
   /** Clock for time limits. */
   readonly clock: Clock;
 }
@@ -106,6 +108,7 @@ export class PartedDownload {
       this.#beginPart();
       try {
         const result = (await this.#body?.next()) ?? END;
+        await this.#options.beforePiece?.();
         if (result.done !== true) this.#note(result.value);
         else this.#endPart();
         return result;

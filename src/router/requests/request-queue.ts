@@ -21,6 +21,8 @@ export interface RequestQueueOptions extends TransportOptions {
   readonly bearerToken?: Secret | undefined;
   /** Limit of the time in which the bytes of one download arrive. Milliseconds, default none. */
   readonly downloadMsMax?: number | undefined;
+  /** Called before each piece of a download is handed over, which waits for it. Default: not called. */
+  readonly beforePiece?: (() => Promise<void>) | undefined;
   /** Called for every event of the session. */
   readonly report: (event: SessionEvent) => void;
   /** Called when the router is known to answer on a second connection during a download, and when it no longer does. */
@@ -69,6 +71,7 @@ export class RequestQueue {
   readonly #mutex = new Mutex();
   readonly #turns = new Turns(this.#mutex);
   readonly #downloadMsMax: number;
+  readonly #beforePiece: (() => Promise<void>) | undefined;
   /** Paths below which the router sends parts of files, or has shown that it does not; few, as paths have no names of files. */
   #sendsParts: Map<string, boolean> | undefined;
   readonly #refusals: RefusalMemory;
@@ -79,6 +82,7 @@ export class RequestQueue {
   constructor(options: RequestQueueOptions) {
     this.#clock = options.clock;
     this.#downloadMsMax = options.downloadMsMax ?? Number.POSITIVE_INFINITY;
+    this.#beforePiece = options.beforePiece;
     this.#refusals = new RefusalMemory(options.clock);
     this.#transport = new Transport(options);
     this.wire = this.#transport.wire;
@@ -136,6 +140,7 @@ export class RequestQueue {
       sendsParts: () => this.#sendsParts?.get(path) ?? false,
       noteParts: (isSent) => this.#noteParts(path, isSent),
       timeMsMax: this.#downloadMsMax,
+      beforePiece: this.#beforePiece,
       clock: this.#clock,
     });
     try {

@@ -292,7 +292,7 @@ describe('SinkHttpClient', () => {
   test.for([
     ['vanish', 'unreachable', 'lost its connection to'],
     ['cut', 'unreachable', 'lost its connection to'],
-    ['garbage', 'protocol_error', 'does not speak HTTP'],
+    ['garbage', 'protocol_error', 'cannot read the answer of'],
   ] as const)('names what happened when the sink misbehaves: %s', async ([kind, code, words]) => {
     const server = await openServer();
     server.misbehave({ kind });
