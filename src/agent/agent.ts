@@ -19,7 +19,7 @@ import { createStations, type Stations } from './stations.ts';
 import { summarizePlan } from './summarize-plan.ts';
 import { Supervisor } from './supervisor.ts';
 import { FleetHistory } from './views/fleet-history.ts';
-import { Timeline } from './views/timeline.ts';
+import { RecentRecords } from './views/recent-records.ts';
 import { createWebContent } from './web-content.ts';
 
 /** Configuration, clock and output of an agent. */
@@ -174,7 +174,7 @@ async function start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent
         )
       : () => supervisor.shards,
     history,
-    timeline: new Timeline(state.recent, (name) => stations.fleet.find(name) !== undefined),
+    recent: new RecentRecords(state.recent, (name) => stations.fleet.find(name) !== undefined),
     clock,
     spool: stations.describeSpool,
     describeConfiguration: () => ({ ...reloader.describe(), sources: inventory.describe() }),

@@ -24,7 +24,7 @@ import { findLetter, listLetters } from './sinks/letter-views.ts';
 import type { SinkSupervisor } from './sinks/sink-supervisor.ts';
 import type { FleetHistory } from './views/fleet-history.ts';
 import type { LineFeed } from './views/line-feed.ts';
-import type { Timeline } from './views/timeline.ts';
+import type { RecentRecords } from './views/recent-records.ts';
 
 /** Sources of the content of pages and JSON interface. */
 export interface WebContentOptions {
@@ -43,7 +43,7 @@ export interface WebContentOptions {
   /** Lines as they are stored. */
   readonly feed: LineFeed;
   /** The last lines of the routers. */
-  readonly timeline: Timeline;
+  readonly recent: RecentRecords;
   /** Counts of the fleet, minute by minute. */
   readonly history: FleetHistory;
   /** Metrics of the routers. */
@@ -98,7 +98,7 @@ export function createWebContent(options: WebContentOptions): WebContent {
     listFleetMinutes: () => options.history.describe(),
     describeAvailability: (name) => fleet.find(name)?.stats.describeAvailability() ?? '',
     describeRouter: (name) => fleet.find(name)?.stats.describe(),
-    readRecords: (query) => options.timeline.read(query),
+    readRecords: (query) => options.recent.read(query),
     followRecords: (query, listener) => options.feed.follow(query, listener),
     findGrafana: () => options.config().web.grafanaUrl,
     countGaps: () => options.counts.gaps,

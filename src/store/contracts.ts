@@ -72,14 +72,15 @@ export interface TimeSpan {
   readonly lastMs: number;
 }
 
-/** Some consecutive records of a router among its last lines. */
+/** The records of one commit of a log among the last lines of its router. */
 export interface RecentBatch extends TimeSpan {
   readonly router: string;
-  /** Number of the first of them: the records of a router are counted in the order of their commits. */
+  /** Number among the commits of its router, in their order. */
   readonly seq: number;
+  readonly component: string;
 }
 
-/** A place among all batches of last lines, in the order of their latest records. */
+/** A place among all last lines, in the order of the latest records of the commits. */
 export type RecentPlace = Pick<RecentBatch, 'router' | 'seq' | 'lastMs'>;
 
 /** A configured sink, and where it starts if it is new: at the oldest spooled record, or after the newest. */

@@ -25,9 +25,9 @@ import {
   toSpoolFull,
   toStoreError,
 } from './errors.ts';
-import { joinByRouter, type PackedCommit, packCommits } from './packed-commits.ts';
+import { type PackedCommit, packCommits } from './packed-commits.ts';
 import { finishRebuild, rebuildDatabase } from './rebuild.ts';
-import { RecentLines, type RecentRecords } from './recent-lines.ts';
+import { RecentLines } from './recent-lines.ts';
 import { keepRouters, type Transact } from './router-absences.ts';
 import { checkValue, listRouters, readState, readValue, removeRouters, writeValue } from './router-tables.ts';
 import { openCurrent, openState, STATE_FILE, touch } from './schema.ts';
@@ -229,14 +229,16 @@ export class EmbeddedStore implements Store, MovableStore, Disposable {
       const committedMs = Math.floor(this.#options.now());
       const settles = transactRecent({ file, recent }, () => {
         for (const facts of learnt) writeFacts(file, facts);
-        if (recent) for (const [router, records] of joinByRouter(packed)) recent.append(router, records);
         return [
           // Records that every sink has are dropped first: they must not hold back new lines.
           ...(excess > 0 ? [spool.dropKept(excess)] : []),
-          ...packed.map(({ router, component, position, lines, body }) => {
+          ...packed.map((one) => {
+            const { router, component, position, lines, body } = one;
             writePosition(file, router, component, position);
             if (!body) return () => {};
-            return spool.append({ router, component, committedMs, records: lines.length }, body, lines.bytes);
+            const settle = spool.append({ router, component, committedMs, records: lines.length }, body, lines.bytes);
+            recent?.append(one, spool.newest);
+            return settle;
           }),
         ];
       });
@@ -283,19 +285,19 @@ export class EmbeddedStore implements Store, MovableStore, Disposable {
   }
 
   /** Adds to the last lines what another store has committed: positions and records that wait for sinks are there. */
-  addRecent(packed: ReadonlyMap<string, RecentRecords>): void {
+  addRecent(commits: readonly LogCommit[]): void {
     this.#attempt((opened) => {
       const { file, recent } = opened;
-      if (!recent || packed.size === 0) return;
+      if (!recent || commits.length === 0) return;
       transactRecent(opened, () => {
-        for (const [router, records] of packed) recent.append(router, records);
+        for (const one of packCommits(commits)) recent.append(one);
       });
       compact(file);
     });
   }
 
   /**
-   * Returns some of the last lines of a router, or of all routers: the next batches behind `place`, those with the latest
+   * Returns some of the last lines of a router, or of all routers: the next commits behind `place`, those with the latest
    * records first. Empty at the end.
    */
   listRecent(place: RecentPlace, router?: string): readonly RecentBatch[] {
@@ -303,8 +305,8 @@ export class EmbeddedStore implements Store, MovableStore, Disposable {
   }
 
   /**
-   * Returns the records of a batch of last lines, separated by line feeds, in the order of their commits; `undefined` if it
-   * was dropped meanwhile or is damaged.
+   * Returns the records of a commit among the last lines, separated by line feeds; `undefined` if it was dropped meanwhile or is
+   * damaged.
    */
   readRecent({ router, seq }: RecentBatch): Buffer | undefined {
     return this.#attempt(({ recent }) => recent?.read(router, seq));

@@ -29,7 +29,6 @@ export { DeadLetterStore } from './dead-letter-store.ts';
 export { EmbeddedStore } from './embedded-store.ts';
 export { StoreError } from './errors.ts';
 export type { DeadLetters, LetterBounds, LetterSelection, ListOptions, StoredLetter } from './letters.ts';
-export { packRecent } from './packed-commits.ts';
 export {
   type DeadLetterSettings,
   deadLettersSchema,

@@ -17,7 +17,7 @@ export interface FileFormat {
 }
 
 const STATE_FORMAT: FileFormat = {
-  version: 9,
+  version: 10,
   tables: `
     CREATE TABLE log (
       router TEXT NOT NULL, component TEXT NOT NULL, position TEXT NOT NULL,
@@ -47,14 +47,16 @@ const STATE_FORMAT: FileFormat = {
     ) STRICT;
     -- Routers that are no longer configured, and since when (wall time, milliseconds since the Unix epoch).
     CREATE TABLE absence (router TEXT PRIMARY KEY, since_ms INTEGER NOT NULL) WITHOUT ROWID, STRICT;
-    -- The last lines of each router. "seq": number of the first record of the row among those of its router. "bytes": with
-    -- what the row takes besides its body.
+    -- The last lines of each router: a row for each commit of a log. The body is that of a batch of the spool, which stays there
+    -- for it when all sinks have it, or one of its own. "bytes": with what the row takes besides its body.
     CREATE TABLE recent (
-      router TEXT NOT NULL, seq INTEGER NOT NULL, records INTEGER NOT NULL, first_ms INTEGER NOT NULL,
-      last_ms INTEGER NOT NULL, bytes INTEGER NOT NULL, body BLOB NOT NULL,
+      router TEXT NOT NULL, seq INTEGER NOT NULL, component TEXT NOT NULL, first_ms INTEGER NOT NULL,
+      last_ms INTEGER NOT NULL, bytes INTEGER NOT NULL, batch INTEGER, body BLOB,
       PRIMARY KEY (router, seq)
     ) WITHOUT ROWID, STRICT;
-    CREATE INDEX recent_time ON recent (last_ms);`,
+    CREATE INDEX recent_time ON recent (last_ms);
+    CREATE INDEX recent_router ON recent (router, last_ms);
+    CREATE INDEX recent_batch ON recent (batch);`,
   // Of the batch in which the sink is that lags most, it has a part.
   count: `
     SELECT coalesce(sum(records), 0) - coalesce((SELECT idx FROM cursor ORDER BY batch, idx LIMIT 1), 0) AS records

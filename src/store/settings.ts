@@ -13,7 +13,7 @@ export const storageSchema = section('State that survives a restart.', {
   spool_max: byteSize({
     description: 'Size that records waiting for their sinks may take before reading of logs pauses.',
   }).prefault('1GiB'),
-  // The last few hundred lines of each of 10,000 routers, and days of those of a small fleet.
+  // At least the last fifty lines of each of 10,000 routers, and days of those of a small fleet.
   recent: byteSizeWithin(
     {
       description:

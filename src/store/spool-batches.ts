@@ -33,7 +33,7 @@ const ENTRIES_MAX = 1024;
 const RANGE = 'id >= ? AND id < ?';
 const NO_END = Number.MAX_SAFE_INTEGER;
 
-/** The tables `spool` (bodies) and `batch` (their metadata). Methods that write must be called inside a transaction. */
+/** The tables `spool` (bodies) and `batch` (their metadata). The bodies of last lines for the pages stay without metadata. Methods that write must be called inside a transaction. */
 export class SpoolBatches {
   readonly #file: SqliteFile;
   readonly #unpacked = new UnpackedBatches();
@@ -68,7 +68,11 @@ export class SpoolBatches {
   }
 
   removeBefore(batch: number): void {
-    this.#file.run('DELETE FROM spool WHERE batch < ?', batch);
+    this.#file.run(
+      `DELETE FROM spool WHERE batch IN (SELECT id FROM batch WHERE id < ?
+       AND NOT EXISTS (SELECT 1 FROM recent WHERE recent.batch = batch.id))`,
+      batch,
+    );
     this.#file.run('DELETE FROM batch WHERE id < ?', batch);
   }
 

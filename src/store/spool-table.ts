@@ -53,6 +53,11 @@ export class SpoolTable {
     return this.#waiting.bytesOf(router);
   }
 
+  /** Number of the last batch that ever existed. */
+  get newest(): number {
+    return this.#batches.newest;
+  }
+
   /** Records that every sink has and some may replay, and their bytes as stored. */
   get kept(): SpoolTotals {
     return this.#kept;

@@ -115,7 +115,7 @@ function createGuardedApp(
   return app;
 }
 
-/** Maximum concurrent searches of the stored lines, of all clients together: each reads up to 64 MiB of them. */
+/** Maximum concurrent searches of the stored lines, of all clients together: each reads up to 32 MiB of them. */
 const SEARCHES_MAX = 2;
 
 function boundSearches(content: WebContent): WebContent {

@@ -28,7 +28,7 @@ export type StateResult =
   /** `unknown`: no such router. `configured`: the configuration names a state. `store`: it cannot be stored now. */
   | { readonly ok: false; readonly reason: 'unknown' | 'configured' | 'store' };
 
-/** Selects lines of a timeline. */
+/** Selects lines of logs. */
 export interface RecordQuery {
   /** Name of the router; `undefined` = of all routers. */
   readonly router?: string | undefined;
@@ -38,7 +38,7 @@ export interface RecordQuery {
   readonly severities: readonly string[];
   /** Words that all occur in the line, whatever their case. */
   readonly search: string;
-  /** Value of `next` of the page before; `undefined` = the newest. */
+  /** Value of `next` of the page before, of one router; `undefined` = the newest. */
   readonly before?: string | undefined;
   /** Number of records wanted. */
   readonly limit: number;

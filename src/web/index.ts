@@ -67,11 +67,11 @@ export type {
 export { WebError, type WebFailure } from './errors.ts';
 export type { WebAddress } from './listener.ts';
 export { type LoadedWebConfig, loadWebConfig } from './load-web-config.ts';
-export { createMatcher, splitSearch } from './pages/table-query.ts';
+export { createMatcher } from './pages/table-query.ts';
 export { parseServerPaths } from './paths.ts';
 export {
-  compareRecordPlaces,
   cutToPage,
+  isOlder,
   parseRecordPlace,
   type RecordPlace,
   renderRecordPlace,

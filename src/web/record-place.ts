@@ -1,33 +1,32 @@
-/** Place of a line in a timeline, the same in all processes of a fleet. */
+/** Place of a line among those of its router. */
 export interface RecordPlace {
   /** Its time, as written. */
   readonly time: string;
-  /** Its router. */
-  readonly router: string;
-  /** Its number among the lines of its router. */
+  /** Number of its commit among those of its router. */
   readonly seq: number;
+  /** Number of the records behind it in that commit. */
+  readonly back: number;
 }
 
-const PLACE = /^(\d{4}-[0-9T:.-]{5,30}Z)_(\d{1,16})_(.*)$/s;
+const PLACE = /^(\d{4}-[0-9T:.-]{5,30}Z)_(\d{1,15})_(\d{1,15})$/;
 /** Text of the records of one page: a record has up to 64 KiB. Characters. */
 const PAGE_CHARS_MAX = 1024 * 1024;
 
-/** Orders by time; lines of a router at the same time keep the order of their commits. */
-export function compareRecordPlaces(a: RecordPlace, b: RecordPlace): number {
-  if (a.time !== b.time) return a.time < b.time ? -1 : 1;
-  if (a.router !== b.router) return a.router < b.router ? -1 : 1;
-  return a.seq - b.seq;
+/** True if a line stands before another one: by its time; at the same time, by the order of the commits. */
+export function isOlder(one: RecordPlace, other: RecordPlace): boolean {
+  if (one.time !== other.time) return one.time < other.time;
+  return one.seq === other.seq ? one.back > other.back : one.seq < other.seq;
 }
 
 /** Renders a place as the value of `before`, which selects what is older. */
-export function renderRecordPlace({ time, seq, router }: RecordPlace): string {
-  return `${time}_${seq}_${router}`;
+export function renderRecordPlace({ time, seq, back }: RecordPlace): string {
+  return `${time}_${seq}_${back}`;
 }
 
 /** Parses a value of `before`; `undefined` for anything else. */
 export function parseRecordPlace(before: string): RecordPlace | undefined {
-  const [, time, seq, router] = PLACE.exec(before) ?? [];
-  return time === undefined || router === undefined ? undefined : { time, router, seq: Number(seq) };
+  const [, time, seq, back] = PLACE.exec(before) ?? [];
+  return time === undefined ? undefined : { time, seq: Number(seq), back: Number(back) };
 }
 
 /** Cuts lines to one page, by their number and by the length of their texts; there is at least one, if there are any. */

@@ -5,7 +5,7 @@ const LIMIT_MAX = 500;
 const VALUES_MAX = 20;
 const VALUE_CHARS_MAX = 200;
 /** Characters of `before`. */
-export const BEFORE_CHARS_MAX = 2 * VALUE_CHARS_MAX;
+const BEFORE_CHARS_MAX = VALUE_CHARS_MAX;
 /** Records of a page. */
 export const PAGE_RECORDS = 100;
 
@@ -46,15 +46,14 @@ export function parseRecordQuery(context: QueryContext): RecordQuery {
   };
 }
 
-/** Renders a query as {@link parseRecordQuery} reads it, without the `?`. */
-export function renderRecordQuery({ router, components, severities, search, before, limit }: RecordQuery): string {
-  const parameters = new URLSearchParams({ limit: String(limit) });
-  if (search !== '') parameters.set('q', search);
-  if (router !== undefined) parameters.set('router', router);
-  for (const component of components) parameters.append('component', component);
-  for (const severity of severities) parameters.append('severity', severity);
-  if (before !== undefined) parameters.set('before', before);
-  return parameters.toString();
+/** Returns the query of the newest lines of the fleet. */
+export function toFleetQuery(limit: number): RecordQuery {
+  return { components: [], severities: [], search: '', limit };
+}
+
+/** True if a query wants certain lines, and not just the newest. */
+export function isSelective({ components, severities, search, before }: RecordQuery): boolean {
+  return components.length + severities.length > 0 || search !== '' || before !== undefined;
 }
 
 function expandSeverity(value: string): readonly string[] {

@@ -3,9 +3,9 @@ import type { WebContent } from './content.ts';
 import type { PeerFault } from './fan-out.ts';
 import { answerList } from './fleet-list.ts';
 import { type FollowLines, LiveTail } from './live-tail.ts';
-import { renderLine } from './pages/logs-timeline.ts';
+import { renderLine } from './pages/log-lines.ts';
 import { toBase } from './paths.ts';
-import { parseRecordQuery } from './record-query.ts';
+import { isSelective, parseRecordQuery, toFleetQuery } from './record-query.ts';
 import { answerForOther, isOwnAlone, toUnanswered } from './shards.ts';
 import type { Handler, WebContext, WebDependencies } from './web-dependencies.ts';
 import { collectRecords } from './whole-fleet.ts';
@@ -13,6 +13,9 @@ import { collectRecords } from './whole-fleet.ts';
 /** Records shown with a router, and how much of each. */
 const SHOWN_RECORDS = 20;
 const SHOWN_CHARS = 240;
+
+const OF_ONE_ROUTER =
+  'component, severity, q and before select lines of one router: ask for /api/v1/routers/NAME/records';
 
 /** Creates the handlers of the last lines of the fleet, with `own=1` of this process alone, and of one router. */
 export function createRecordHandlers(dependencies: WebDependencies): {
@@ -30,8 +33,10 @@ export function createRecordHandlers(dependencies: WebDependencies): {
           `routers/${encodeURIComponent(query.router)}/records${new URL(context.req.url).search}`,
         );
       }
-      if (isOwnAlone(context)) return answer(context, await content.readRecords(query));
-      const { page, faults } = await collectRecords(dependencies, query);
+      if (isSelective(query)) return context.json({ error: OF_ONE_ROUTER }, 400);
+      const { limit } = query;
+      if (isOwnAlone(context)) return answer(context, await content.readRecords(toFleetQuery(limit)));
+      const { page, faults } = await collectRecords(dependencies, limit);
       return answer(context, page, faults);
     },
     router: async (context) => {
@@ -67,8 +72,7 @@ export function createStreamHandler(dependencies: WebDependencies): Handler {
 
 /** Reads the last records that are shown with a router. */
 export async function readShownRecords(content: WebContent, router: string) {
-  const query = { router, components: [], severities: [], search: '', limit: SHOWN_RECORDS };
-  const { records } = await content.readRecords(query);
+  const { records } = await content.readRecords({ ...toFleetQuery(SHOWN_RECORDS), router });
   return records.map(({ timestamp, component, severity, message }) => {
     return { timestamp, component, severity, message: message.slice(0, SHOWN_CHARS).toWellFormed() };
   });

@@ -2,10 +2,10 @@ import { type LetterSummary, letterSchema } from './api/delivery.ts';
 import { type LogLine, type LogRow, logLineSchema, logRowSchema, type RecordPage } from './api/logs.ts';
 import { type ProcessSummary, processSchema } from './api/process.ts';
 import { type ListedRouter, listedRouterSchema, NO_DEVICE } from './api/routers.ts';
-import type { FleetShards, ForeignRouter, RecordQuery, WebContent } from './content.ts';
+import type { FleetShards, ForeignRouter, WebContent } from './content.ts';
 import type { FanOut, FleetList, PeerFault } from './fan-out.ts';
 import { cutToPage } from './record-place.ts';
-import { renderRecordQuery } from './record-query.ts';
+import { toFleetQuery } from './record-query.ts';
 import { nameProcess, toProcessKey } from './shards.ts';
 
 /** This process and the others. */
@@ -115,26 +115,26 @@ export async function collectLogs({
   return { values: logs(), faults };
 }
 
-/** Returns the last lines of all processes that fit a query, the newest first. */
+/** Returns the newest lines of all processes, the newest first. */
 export async function collectRecords(
   { content, fanOut }: Processes,
-  query: RecordQuery,
+  limit: number,
 ): Promise<{ readonly page: RecordPage; readonly faults: readonly PeerFault[] }> {
   const list: FleetList<LogLine> = {
-    path: `/api/v1/records?own=1&${renderRecordQuery(query)}`,
+    path: `/api/v1/records?own=1&limit=${limit}`,
     key: 'records',
     row: logLineSchema,
     routerOf: ({ router }) => router,
   };
   const [own, { rows, faults }] = await Promise.all([
-    content.readRecords(query),
+    content.readRecords(toFleetQuery(limit)),
     fanOut.collect(content.describeShards(), list),
   ]);
   if (rows.size === 0) return { page: own, faults };
   const all = [own.records, ...rows.values()]
     .flat()
     .toSorted((a, b) => Number(a.time < b.time) - Number(a.time > b.time));
-  return { page: { ...own, records: cutToPage(all, query.limit), next: null, searchedTo: null }, faults };
+  return { page: { ...own, records: cutToPage(all, limit) }, faults };
 }
 
 /** Returns what each process counts, in the order of the processes. */

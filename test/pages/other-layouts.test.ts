@@ -32,7 +32,6 @@ function lineOf(change: Partial<LogLine>): LogLine {
     uid: 'k7d2m4q2x4t5h7ca-00000e2f',
     event: null,
     gap: null,
-    before: `${AT}_1_${LONG_NAME}`,
     ...change,
   };
 }

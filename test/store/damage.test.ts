@@ -309,8 +309,10 @@ test('a rebuilt database numbers new batches behind those that the sinks already
   await destroyTree(folder.database, 'spool');
   const onRebuilt = vi.fn();
   using store = folder.open({ onRebuilt });
+  expect(thrownBy(() => readSlice(store, 'a')).code).toBe('damaged');
   expect(onRebuilt).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ recordsSaved: 0, recordsLost: 2 }));
   expect(readSlice(store, 'a')).toBeUndefined();
+  store.readPositions('plant-7');
   store.commit(commitOf(['new']));
   expect(drain(store, 'a')).toEqual(['new']);
 });

@@ -344,7 +344,7 @@ test('a database of an older format is refused and stays as it is where nobody i
   expect(thrownBy(() => folder.open())).toMatchObject({
     code: 'broken',
     disposition: 'operator',
-    message: 'The state has format 1, and this program knows 9',
+    message: 'The state has format 1, and this program knows 10',
   });
   expect(await readdir(folder.path)).toEqual(['router-exporter.db']);
   expect(runSql(folder.database, '', 'SELECT sum(records) AS records FROM spool')).toEqual([{ records: 3 }]);

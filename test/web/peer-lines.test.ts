@@ -21,7 +21,6 @@ function lineOf(router: string, second: number, change: Partial<LogLine> = {}): 
     uid: `${router}-${second}`,
     event: null,
     gap: null,
-    before: null,
     ...change,
   };
 }

@@ -6,7 +6,6 @@ import {
   type ClusterStoreOptions,
   type DeadLetters,
   type EmbeddedStore,
-  packRecent,
   type Store,
   StoreError,
 } from '../../store/index.ts';
@@ -104,9 +103,8 @@ class StoreWithRecent extends ClusterStore {
   }
 
   override async commit(...commits: Parameters<ClusterStore['commit']>): Promise<void> {
-    const packed = packRecent(commits);
     await super.commit(...commits);
-    await attempt(() => this.#local.addRecent(packed));
+    await attempt(() => this.#local.addRecent(commits.filter((commit) => 'position' in commit)));
   }
 
   override async keepRouters(...args: Parameters<ClusterStore['keepRouters']>): Promise<string[]> {

@@ -1,8 +1,8 @@
 import type { RecordLines } from '../../model/index.ts';
 import type { LogLine, RecordQuery } from '../../web/index.ts';
 import { readLastLines } from './last-lines.ts';
+import { toLogLine } from './recent-records.ts';
 import { createRecordMatcher } from './record-filter.ts';
-import { toLogLine } from './timeline.ts';
 
 /** Lines of one commit that are passed on: the last ones. A commit of an archive has thousands. */
 const COMMIT_LINES_MAX = 200;

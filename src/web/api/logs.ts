@@ -86,13 +86,13 @@ export interface RecordSummary {
 }
 
 /**
- * Answer of `GET /api/v1/records` and `GET /api/v1/routers/NAME/records`: the last lines of the fleet or of one router that
- * fit the query, newest first. They are kept within `storage.recent`, whole, redacted, and across restarts.
+ * Answer of `GET /api/v1/records`, the newest lines of the fleet, and of `GET /api/v1/routers/NAME/records`, the last lines of one
+ * router that fit the query, the newest first. They are kept within `storage.recent`, whole, redacted, and across restarts.
  */
 export interface RecordPage {
   /** Records in the order of their times, the newest first. */
   readonly records: readonly LogLine[];
-  /** Value of `before` for the older ones; null at the end. There may be one although none fits. */
+  /** Value of `before` for the older ones of the router; null at the end, and of the fleet. There may be one although none fits. */
   readonly next: string | null;
   /** Time down to which was searched when `next` is not null. */
   readonly searchedTo: string | null;
@@ -143,6 +143,4 @@ export const logLineSchema = z.object({
   event: text.nullable(),
   /** Details of a gap, and of its end; null for others. */
   gap: gapSchema.nullable(),
-  /** Value of `before` for what is older than this line; null in a stream. */
-  before: text.nullable(),
 });

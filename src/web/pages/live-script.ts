@@ -1,5 +1,5 @@
 /**
- * Runs in the browser, on every page; does something only where `#live` is. Follows the lines of a timeline as they are
+ * Runs in the browser, on every page; does something only where `#live` is. Follows lines of logs as they are
  * stored (server-sent events), at a click, and holds them while it is paused.
  */
 export const LIVE_SCRIPT = `

@@ -1,7 +1,7 @@
 import { Steps } from '../../base/index.ts';
 import type { LogRow, RouterLogSummary } from '../api/logs.ts';
 import { type Html, html, toShown } from './html.ts';
-import { renderTabs, renderTimeline, type TimelineView } from './logs-timeline.ts';
+import { type LinesView, renderLogLines, renderTabs } from './log-lines.ts';
 import {
   NOTHING,
   renderAgo,
@@ -21,10 +21,13 @@ export const LOG_SORTS = ['router', 'log', 'lag', 'loss', 'gaps', 'newest', 'lin
 const LAG_SHARE_HIGH = 1 / 3;
 
 /** Renders the last lines of all routers. `notices`: what is missing. */
-export function renderLines(view: Pick<TimelineView, 'page' | 'query' | 'base' | 'follows'>, notices: Html): Html {
+export function renderLines(
+  view: Pick<LinesView, 'page' | 'query' | 'base' | 'follows' | 'grafana'>,
+  notices: Html,
+): Html {
   return html`<h1>Logs</h1>
 ${notices}
-${renderTimeline({ ...view, router: undefined, components: [], positions: `${view.base}logs/positions` })}`;
+${renderLogLines({ ...view, router: undefined, components: [], positions: `${view.base}logs/positions` })}`;
 }
 
 /**

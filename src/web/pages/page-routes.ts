@@ -3,7 +3,7 @@ import { ConcurrencyLimit } from '../concurrency-limit.ts';
 import type { PeerFault } from '../fan-out.ts';
 import { withoutCredentials } from '../fleet-list.ts';
 import { toBase } from '../paths.ts';
-import { parseRecordQuery } from '../record-query.ts';
+import { parseRecordQuery, toFleetQuery } from '../record-query.ts';
 import { answerForOther, findProcess, nameProcess, redirectTo } from '../shards.ts';
 import type { Handler, WebContext, WebDependencies } from '../web-dependencies.ts';
 import { collectFleet, collectLetters, collectLogs, collectProcesses, collectRecords } from '../whole-fleet.ts';
@@ -72,7 +72,7 @@ export function createPageRoutes(dependencies: WebDependencies): Readonly<Record
       const query = { ...parseRecordQuery(context), router: name };
       const isPositions = context.req.query('view') === 'positions';
       const page = isPositions ? NO_RECORDS : await dependencies.content.readRecords(query);
-      const logs = { isPositions, page, query };
+      const logs = { isPositions, page, query, grafana };
       const view = { config, grafana, logs, canPoll: dependencies.isLifecycleEnabled };
       const main = renderRouter(withoutCredentials(router), view, below, clock.now());
       return answerPage(context, { title: router.name, path: undefined, base: below, main });
@@ -83,11 +83,12 @@ export function createPageRoutes(dependencies: WebDependencies): Readonly<Record
       if (query.router !== undefined) {
         return context.redirect(`router/${encodeURIComponent(query.router)}${new URL(context.req.url).search}#logs`);
       }
-      const { page, faults } = await collectRecords(dependencies, query);
+      const { page, faults } = await collectRecords(dependencies, query.limit);
       const shards = content.describeShards();
       const notices = renderNotices(faults, 'Lines of the routers', 'lines');
       const follows = shards && nameProcess(shards, shards.index);
-      const main = renderLines({ page, query, base: top, follows }, notices);
+      const view = { page, query: toFleetQuery(query.limit), base: top, follows, grafana: content.findGrafana() };
+      const main = renderLines(view, notices);
       return answerPage(context, { title: 'Logs', path: 'logs', base: top, main });
     },
     '/logs/positions': async (context) => {

@@ -2,8 +2,8 @@ import type { LogGapSummary, LogRotationSummary, RecordPage } from '../api/logs.
 import type { RouterDetail } from '../api/router-detail.ts';
 import type { RecordQuery } from '../content.ts';
 import { type Html, html, toShown } from './html.ts';
+import { renderLogLines, renderTabs } from './log-lines.ts';
 import { createLogColumns } from './logs-page.ts';
-import { renderTabs, renderTimeline } from './logs-timeline.ts';
 import { renderBytes, renderCount, renderMany, renderMoment, renderSince } from './quantities.ts';
 import { type Column, renderTable } from './table.ts';
 
@@ -24,12 +24,14 @@ export interface RouterLogsView {
   readonly page: RecordPage;
   /** The parsed query. */
   readonly query: RecordQuery;
+  /** Address of a Grafana; `undefined` without one. */
+  readonly grafana: string | undefined;
 }
 
 /** Renders the logs of one router: its last lines, or their positions and gaps. */
 export function renderRouterLogs(
   router: RouterDetail,
-  { isPositions, page, query }: RouterLogsView,
+  { isPositions, page, query, grafana }: RouterLogsView,
   base: string,
   nowMs: number,
 ): Html {
@@ -40,7 +42,7 @@ export function renderRouterLogs(
     const components = logs.map(({ component }) => component);
     return html`<h2 id="logs">Logs</h2>
 ${renderReach(router, nowMs)}
-${renderTimeline({ page, query, router: name, components, base, positions, absence: explainAbsence(router) })}`;
+${renderLogLines({ page, query, router: name, components, base, positions, grafana, absence: explainAbsence(router) })}`;
   }
   return html`<h2 id="logs">Logs</h2>
 ${renderTabs('positions', `${lines}#logs`, positions)}

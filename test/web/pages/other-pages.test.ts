@@ -367,7 +367,6 @@ test('all pages escape what comes from outside', async () => {
     `/dead-letters?sink=${encodeURIComponent(EVIL)}`,
     '/dead-letters/17',
     '/config',
-    `/logs?q=${encodeURIComponent(EVIL)}`,
   ]) {
     const page = await read(path, content);
     expect([path, page.match(/<script/g)]).toEqual([path, ['<script']]);

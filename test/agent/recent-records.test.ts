@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createRecordMatcher, createTextFilter } from '../../src/agent/views/record-filter.ts';
+import { RecentRecords } from '../../src/agent/views/recent-records.ts';
 import { parseRecord, spanOf, toTimelineMs, toTimelineTime } from '../../src/agent/views/record-times.ts';
-import { Timeline, toLogLine } from '../../src/agent/views/timeline.ts';
 import type { EmbeddedStore } from '../../src/store/index.ts';
 import { StoreError } from '../../src/store/index.ts';
 import type { LogLine, RecordQuery } from '../../src/web/index.ts';
@@ -31,17 +30,16 @@ function eventOf(component: string, event: string, details: object): string {
   });
 }
 
-async function openBench(searchedBytesMax?: number) {
+async function openBench() {
   const folder = await createStoreFolder();
   const store = folder.open({ recent: { bytesMax: 16 * 1024 * 1024, spanOf } });
-  const timeline = new Timeline(store, (router) => router !== 'removed', searchedBytesMax);
+  const recent = new RecentRecords(store, (router) => router !== 'removed');
   return {
-    store,
-    timeline,
+    recent,
     commit: (router: string, component: string, lines: readonly string[]) =>
       store.commit(commitOf(lines, 'p', component, router)),
     read: async (query: Partial<RecordQuery> = {}) => {
-      const { records, ...rest } = await timeline.read({ ...ALL, ...query });
+      const { records, ...rest } = await recent.read({ ...ALL, ...query });
       return { messages: records.map(({ message }) => message), records, ...rest };
     },
     async [Symbol.asyncDispose]() {
@@ -52,11 +50,11 @@ async function openBench(searchedBytesMax?: number) {
 }
 
 /** Reads page by page until the end. */
-async function readAll(timeline: Timeline, query: RecordQuery): Promise<readonly LogLine[]> {
+async function readAll(recent: RecentRecords, query: RecordQuery): Promise<readonly LogLine[]> {
   const all: LogLine[] = [];
   let before: string | undefined;
   for (let pages = 0; pages < 1000; pages++) {
-    const { records, next } = await timeline.read({ ...query, before });
+    const { records, next } = await recent.read({ ...query, before });
     all.push(...records);
     if (next === null) return all;
     before = next;
@@ -64,7 +62,7 @@ async function readAll(timeline: Timeline, query: RecordQuery): Promise<readonly
   throw new RangeError('There are always older records');
 }
 
-test('Timeline puts the lines of all logs of a router in the order of their times, whatever the order of their commits', async () => {
+test('RecentRecords puts the lines of all logs of a router in the order of their times, whatever the order of their commits', async () => {
   await using bench = await openBench();
   bench.commit('a', 'network', [lineOf(10, 'network', 'n10'), lineOf(30, 'network', 'n30')]);
   bench.commit('a', 'system', [lineOf(20, 'system', 's20'), lineOf(40, 'system', 's40')]);
@@ -80,7 +78,7 @@ test('Timeline puts the lines of all logs of a router in the order of their time
   expect((await bench.read()).messages).toEqual(['s40', 'e35', 'n30', 'b25', 's20', 'n10', 'e5']);
 });
 
-test('Timeline shows a line that was read twice once, and lines of one second in the order of the log', async () => {
+test('RecentRecords shows a line that was read twice once, and lines of one second in the order of the log', async () => {
   await using bench = await openBench();
   const same = ['a', 'b', 'c'].map((message) => lineOf(7, 'network', message));
   bench.commit('a', 'network', same);
@@ -88,7 +86,7 @@ test('Timeline shows a line that was read twice once, and lines of one second in
   expect((await bench.read()).messages).toEqual(['c', 'b', 'a']);
 });
 
-test('Timeline.read() pages through everything once, in one order, whatever the size of the pages', async () => {
+test('RecentRecords.read() pages through everything of a router once, in one order, whatever the size of the pages', async () => {
   await using bench = await openBench();
   for (let batch = 0; batch < 12; batch++) {
     for (const router of ['a', 'b', 'c']) {
@@ -98,15 +96,32 @@ test('Timeline.read() pages through everything once, in one order, whatever the 
       bench.commit(router, 'network', lines);
     }
   }
-  const whole = await readAll(bench.timeline, { ...ALL, limit: 10_000 });
-  expect(whole).toHaveLength(180);
+  const whole = await readAll(bench.recent, { ...ALL, router: 'b', limit: 10_000 });
+  expect(whole).toHaveLength(60);
   expect(whole.map(({ time }) => time)).toEqual(whole.map(({ time }) => time).toSorted((a, b) => (a < b ? 1 : -1)));
-  for (const limit of [7, 100]) expect(await readAll(bench.timeline, { ...ALL, limit })).toEqual(whole);
-  const own = await readAll(bench.timeline, { ...ALL, router: 'b', limit: 13 });
-  expect(own).toEqual(whole.filter(({ router }) => router === 'b'));
+  for (const limit of [1, 7, 59]) {
+    expect(await readAll(bench.recent, { ...ALL, router: 'b', limit })).toEqual(whole);
+  }
 });
 
-test('Timeline selects by component, severity and words, and keeps gaps whatever the severity', async () => {
+test('the newest lines of all routers are those that a whole list begins with, and lead to no older ones', async () => {
+  await using bench = await openBench();
+  const routers = Array.from({ length: 30 }, (_, index) => `r${String(index).padStart(2, '0')}`);
+  for (const [index, router] of routers.entries()) {
+    const seconds = Array.from({ length: 40 }, (_, line) => (line * (index + 3)) % 500).toSorted((a, b) => a - b);
+    bench.commit(
+      router,
+      'network',
+      seconds.map((second, line) => lineOf(second, 'network', `${router}-${line}`)),
+    );
+  }
+  const whole = await bench.read({ limit: 10_000 });
+  expect(whole.messages).toHaveLength(1200);
+  const newest = await bench.read({ limit: 100 });
+  expect([newest.messages, newest.next]).toEqual([whole.messages.slice(0, 100), null]);
+});
+
+test('RecentRecords selects by component, severity and words, and keeps gaps whatever the severity', async () => {
   await using bench = await openBench();
   bench.commit('a', 'network', [
     lineOf(1, 'network', 'Link eth0 DOWN', { severity: 'error', tag: 'wan' }),
@@ -121,44 +136,6 @@ test('Timeline selects by component, severity and words, and keeps gaps whatever
   expect(await read({ severities: ['none'], components: ['network'] })).toEqual(['log.gap', 'plain']);
   expect(await read({ search: 'LINK down' })).toEqual(['Link eth0 DOWN']);
   expect(await read({ search: 'wan' })).toEqual(['Link eth0 DOWN']);
-});
-
-test('createTextFilter() leaves out no text with a record that the query wants, whatever stands in it', () => {
-  const texts = ['link', 'LINK down', 'ß', 'İ', '\u212a', 'a"b', 'a\\b', '\n', '\u0001', '😀', '\ud800', 'wan', ''];
-  const text = fc.oneof(fc.constantFrom(...texts), fc.string({ unit: 'binary', maxLength: 6 }));
-  const record = fc.record(
-    {
-      component: text,
-      tag: text,
-      severity: fc.constantFrom('error', 'info'),
-      message: text,
-      event: fc.constantFrom('log.gap', 'log.gap_end', 'log.reset'),
-      details: fc.record({ time_from: text }),
-    },
-    { requiredKeys: ['component', 'message'] },
-  );
-  const query = fc.record({
-    components: fc.array(text, { maxLength: 2 }),
-    severities: fc.array(fc.constantFrom('error', 'info', 'none'), { maxLength: 2 }),
-    search: fc.array(text, { maxLength: 2 }).map((words) => words.join(' ')),
-  });
-  let wanted = 0;
-  fc.assert(
-    fc.property(fc.array(record, { maxLength: 3 }), query, text, (records, selection, router) => {
-      const lines = records.map((one) => JSON.stringify(one));
-      const [isWanted, mayBeWanted] = [createRecordMatcher(selection), createTextFilter(selection)];
-      for (const line of lines.filter((one) => isWanted(toLogLine(one, router)))) {
-        wanted++;
-        expect([line, mayBeWanted(line, router), mayBeWanted(lines.join('\n'), router)]).toEqual([line, true, true]);
-      }
-    }),
-    { numRuns: 300 },
-  );
-  expect(wanted).toBeGreaterThan(40);
-  const filter = createTextFilter({ components: ['network'], severities: ['error'], search: 'down' });
-  const line = lineOf(1, 'network', 'Link DOWN', { severity: 'error' });
-  const others = ['"network"', '"error"', 'DOWN'].map((part) => line.replaceAll(part, '"other"'));
-  expect([line, ...others].map((one) => filter(one, 'x'))).toEqual([true, false, false, false]);
 });
 
 test('a gap stands between the last line before it and the first one after it', async () => {
@@ -178,81 +155,38 @@ test('a gap stands between the last line before it and the first one after it', 
   expect(records[3]?.gap).toMatchObject({ from: timeOf(1), to: null, bytesMin: 5, certainty: 'certain' });
 });
 
-test('a search that looks at too much stops, and the next one goes on where it stopped', async () => {
-  await using bench = await openBench(1024 * 1024);
-  const filler = 'x'.repeat(6000);
-  for (let batch = 0; batch < 34; batch++) {
-    const lines = Array.from({ length: 10 }, (_, index) =>
-      lineOf(batch * 10 + index, 'network', `${batch} ${index} ${filler}`),
-    );
-    bench.commit('a', 'network', batch === 0 ? [lineOf(0, 'network', 'needle'), ...lines] : lines);
-  }
-  const first = await bench.read({ search: 'needle' });
-  expect([first.messages, first.next === null]).toEqual([[], false]);
-  expect(first.searchedTo).toMatch(/^2026-11-21T00:02/);
-  const found = await readAll(bench.timeline, { ...ALL, search: 'needle' });
-  expect(found.map(({ message }) => message)).toEqual(['needle']);
-});
-
-test('a search through many routers that wrote all the time goes on from page to page until its end', async () => {
-  const routers = Array.from({ length: 24 }, (_, index) => `router-${index}`);
-  const batches = routers.map((router, index) => ({
-    router,
-    seq: 1,
-    firstMs: BEGIN_MS,
-    lastMs: BEGIN_MS + 9000 - index,
+test('a search that looks at too much stops, says how far it came, and the next one goes on there', async () => {
+  const batches = Array.from({ length: 24 }, (_, index) => ({
+    router: 'a',
+    seq: 24 - index,
+    component: 'network',
+    firstMs: BEGIN_MS + 1000 * (23 - index),
+    lastMs: BEGIN_MS + 1000 * (23 - index),
   }));
-  const toLine = (atMs: number, component: string, message: string) =>
-    JSON.stringify({ timestamp: new Date(atMs).toISOString(), component, message, uid: component });
-  const filler = 'x'.repeat(64 * 1024);
-  let reads = 0;
-  const timeline = new Timeline(
+  const filler = 'x'.repeat(4 * 1024 * 1024);
+  const recent = new RecentRecords(
     {
-      listRecent: ({ lastMs }) => (lastMs > BEGIN_MS + 9000 ? batches : []),
-      readRecent: ({ router }) => {
-        reads++;
-        const { firstMs = 0, lastMs = 0 } = batches.find((batch) => batch.router === router) ?? {};
-        return Buffer.from(`${toLine(firstMs, 'first', 'needle')}\n${toLine(lastMs, 'last', filler)}\n`);
-      },
-    },
-    () => true,
-    256 * 1024,
-  );
-  const first = await timeline.read({ ...ALL, search: 'needle' });
-  expect([first.records, first.next === null]).toEqual([[], false]);
-  reads = 0;
-  const found = await readAll(timeline, { ...ALL, search: 'needle' });
-  // A page goes on for as long as it passed over what others had seen: few pages pass over the same again.
-  expect(reads).toBeLessThan(2.5 * routers.length);
-  expect(found.map(({ router }) => router).toSorted()).toEqual(routers.toSorted());
-});
-
-test('of more lines than a query may hold, the newest before a moment are shown', async () => {
-  // Each router has lines before the moment, and one after it.
-  const batches = Array.from({ length: 23 }, (_, index) => ({
-    router: `router-${index}`,
-    seq: 1,
-    firstMs: BEGIN_MS,
-    lastMs: BEGIN_MS + 9000 - index,
-  }));
-  const toLine = (atMs: number) =>
-    JSON.stringify({ timestamp: new Date(atMs).toISOString(), component: 'network', message: '', uid: String(atMs) });
-  const timeline = new Timeline(
-    {
-      listRecent: ({ lastMs }) => (lastMs > BEGIN_MS + 9000 ? batches : []),
-      readRecent: () =>
+      listRecent: ({ lastMs }) => batches.filter((batch) => batch.lastMs < lastMs),
+      readRecent: ({ seq, lastMs }) =>
         Buffer.from(
-          `${Array.from({ length: 1000 }, (_, ms) => toLine(BEGIN_MS + ms)).join('\n')}\n${toLine(BEGIN_MS + 8000)}\n`,
+          JSON.stringify({
+            timestamp: new Date(lastMs).toISOString(),
+            message: seq === 1 ? 'needle' : filler,
+            uid: `${seq}`,
+          }),
         ),
     },
     () => true,
   );
-  const { records } = await timeline.read({ ...ALL, limit: 46, before: '2026-11-21T00:00:01.000000000Z_0_' });
-  expect(new Set(records.map(({ uid }) => Number(uid) - BEGIN_MS))).toEqual(new Set([999, 998]));
-  expect(new Set(records.map(({ router }) => router)).size).toBe(23);
+  const query = { ...ALL, router: 'a', search: 'needle' };
+  const first = await recent.read(query);
+  expect([first.records, first.next === null]).toEqual([[], false]);
+  expect(first.searchedTo).toMatch(/^2026-11-21T00:00:1[0-9]/);
+  const found = await readAll(recent, query);
+  expect(found.map(({ message }) => message)).toEqual(['needle']);
 });
 
-test('records without times, with strange ones or damaged ones keep the timeline in order', async () => {
+test('records without times, with strange ones or damaged ones keep the list in order', async () => {
   await using bench = await openBench();
   bench.commit('a', 'network', ['{}', '[', '"text"', '{"timestamp":"soon"}', '{"observed_timestamp":7}']);
   bench.commit('a', 'network', [lineOf(1, 'network', 'usual')]);
@@ -268,7 +202,7 @@ test('a store that cannot be read is a fault of the page', async () => {
     throw new StoreError('unwritable', 'The disk fails', { disposition: 'hold-back' });
   };
   const store: Pick<EmbeddedStore, 'listRecent' | 'readRecent'> = { listRecent: fail, readRecent: fail };
-  expect(await new Timeline(store, () => true).read(ALL)).toMatchObject({ records: [], fault: 'The disk fails' });
+  expect(await new RecentRecords(store, () => true).read(ALL)).toMatchObject({ records: [], fault: 'The disk fails' });
 });
 
 test('spanOf() gives the earliest and the latest time of records in any order, with and without times', () => {

@@ -17,7 +17,6 @@ function lineOf(change: Partial<LogLine>): LogLine {
     uid: 'k7d2m4q2x4t5h7ca-00000e2f',
     event: null,
     gap: null,
-    before: null,
     ...change,
   };
 }
@@ -68,10 +67,23 @@ test('the page of all logs names the router of each line, and says when other pr
   const page = await read('/logs', contentOf([lineOf({ router: 'a/b' })]));
   expect(readItems(page)).toEqual(['2026-11-21 12:00:00 a/b network warning eth0 is down']);
   expect(page).toContain('href="router/a%2Fb#logs"');
-  expect(page).not.toContain('alone');
+  expect(page).not.toMatch(/alone|type="search"|>Older|name="severity"/);
   const shards = { index: 1, total: 3, peers: [], others: new Map() };
   const shared = await read('/logs', { ...contentOf([]), describeShards: () => shards });
   expect(shared).toContain('Lines of the routers of this process (1 of 3) alone: list all processes in');
+});
+
+test('where Grafana is known, a link leads to the lines of the fleet, or of the router, in its Explore', async () => {
+  const content = { ...contentOf([lineOf({})]), findGrafana: () => 'https://grafana.example.com' };
+  for (const [path, expr] of [
+    ['/logs', '{service_name="router-exporter"}'],
+    ['/router/plant-7', '{service_name="router-exporter"} | router="plant-7"'],
+  ] as const) {
+    const link = /href="(https:\/\/grafana\.example\.com\/explore[^"]*)"/.exec(await read(path, content))?.[1] ?? '';
+    const panes = JSON.parse(new URL(link.replaceAll('&amp;', '&')).searchParams.get('panes') ?? '');
+    expect(panes.lines.queries).toEqual([{ refId: 'A', expr }]);
+  }
+  expect(await read('/logs', contentOf([]))).not.toContain('/explore');
 });
 
 test('a gap shows both its ends, from one record or from two', async () => {
@@ -98,7 +110,7 @@ test('a gap shows both its ends, from one record or from two', async () => {
 
 test('filters are in the address, in the form and in the links to older lines', async () => {
   const asked: RecordQuery[] = [];
-  const content = contentOf([lineOf({})], { next: '2026-11-21T12:00:00Z_7_plant-7', searchedTo: null }, asked);
+  const content = contentOf([lineOf({})], { next: '2026-11-21T12:00:00Z_7_0', searchedTo: null }, asked);
   const path = '/router/plant-7?component=network&severity=error%2B&q=eth0+down';
   const page = await read(path, content);
   const severities = ['emergency', 'alert', 'critical', 'error'];
@@ -109,7 +121,7 @@ test('filters are in the address, in the form and in the links to older lines', 
     'name="q" value="eth0 down"',
     '<option value="network" selected>network</option>',
     '<option value="error+" selected>error and worse</option>',
-    'href="?q=eth0+down&amp;component=network&amp;severity=error%2B&amp;before=2026-11-21T12%3A00%3A00Z_7_plant-7#logs">Older lines',
+    'href="?q=eth0+down&amp;component=network&amp;severity=error%2B&amp;before=2026-11-21T12%3A00%3A00Z_7_0#logs">Older lines',
   ]) {
     expect(page).toContain(text);
   }
@@ -122,13 +134,16 @@ test('filters are in the address, in the form and in the links to older lines', 
     before: 'x',
     limit: 500,
   });
-  const older = await read('/logs?before=x', content);
+  const older = await read('/router/plant-7?before=x', content);
   expect(older).toContain('>Newest lines</a>');
   expect(older).toContain('Older 1 line,');
 });
 
 test('a search that found nothing yet says how far it came, and a store that cannot be read is said', async () => {
-  const searched = await read('/logs?q=x', contentOf([], { next: 'n', searchedTo: '2026-11-21T12:00:00.000000000Z' }));
+  const searched = await read(
+    '/router/plant-7?q=x',
+    contentOf([], { next: 'n', searchedTo: '2026-11-21T12:00:00.000000000Z' }),
+  );
   expect(searched).toContain('No line fits down to <time');
   expect(searched).toContain('>Older lines</a>');
   expect(await read('/logs', contentOf([], { fault: 'The disk <fails>' }))).toContain('The disk &lt;fails&gt;');
@@ -151,7 +166,7 @@ test('a long message is cut with the whole behind it, and everything in lines is
   for (const path of [
     '/logs',
     '/router/plant-7',
-    `/logs?q=${encodeURIComponent(EVIL)}&component=${encodeURIComponent(EVIL)}`,
+    `/router/plant-7?q=${encodeURIComponent(EVIL)}&component=${encodeURIComponent(EVIL)}`,
   ]) {
     const page = await read(path, contentOf(records, { next: EVIL, searchedTo: EVIL, fault: EVIL }));
     expect(page.match(/<script/g)).toEqual(['<script']);
@@ -168,7 +183,11 @@ test('the JSON interface answers with records of the fleet, of a router, and not
   expect(JSON.parse(own.text)).toEqual({ records: [lineOf({})], next: 'n', searchedTo: null, fault: null });
   expect(asked[0]).toMatchObject({ router: 'plant-7', limit: 5, severities: ['warning'] });
   expect((await ask('/api/v1/records?limit=-1', { content })).status).toBe(200);
-  expect(asked[1]).toMatchObject({ router: undefined, limit: 100 });
+  expect(asked[1]).toEqual({ components: [], severities: [], search: '', limit: 100 });
+  for (const filter of ['component=network', 'severity=error', 'q=down', 'before=x']) {
+    const { status, text } = await ask(`/api/v1/records?${filter}`, { content });
+    expect([status, text]).toEqual([400, expect.stringContaining('ask for /api/v1/routers/NAME/records')]);
+  }
   expect((await ask('/api/v1/routers/nobody/records', { content })).status).toBe(404);
   const { text } = await ask('/api/v1/routers/plant-7', { content });
   expect(JSON.parse(text).recentRecords).toEqual([

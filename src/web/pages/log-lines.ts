@@ -21,13 +21,13 @@ const TONES: Readonly<Record<string, string>> = {
   debug: 'soft',
 };
 
-/** Lines of a timeline, and where they are shown. */
-export interface TimelineView {
+/** Lines of logs, and where they are shown. */
+export interface LinesView {
   /** The lines, newest first. */
   readonly page: RecordPage;
   /** The parsed query. */
   readonly query: RecordQuery;
-  /** Name of the router whose page this is; `undefined` on the page of all. */
+  /** Name of the router whose page this is; `undefined` on the page of all, which has no filters. */
   readonly router: string | undefined;
   /** Names of logs to choose from; empty = any can be typed. */
   readonly components: readonly string[];
@@ -35,6 +35,8 @@ export interface TimelineView {
   readonly base: string;
   /** Address of the other view, the positions of reading. */
   readonly positions: string;
+  /** Address of a Grafana. Default: none. */
+  readonly grafana: string | undefined;
   /** Process whose lines alone are followed live. Default: there is no other. */
   readonly follows?: string | undefined;
   /** Why there are no lines, whatever is asked for. Default: not known. */
@@ -50,14 +52,14 @@ export function renderTabs(current: 'lines' | 'positions', lines: string, positi
 </ul></nav>`;
 }
 
-/** Renders the last lines of logs in the order of their times, with filters and links to older ones. Works without scripts. */
-export function renderTimeline(view: TimelineView): Html {
+/** Renders the last lines of logs in the order of their times; of one router with filters and links to older ones. Works without scripts. */
+export function renderLogLines(view: LinesView): Html {
   const { page, query, positions, router, follows } = view;
   const ends = findEnds(page.records);
   return html`${renderTabs('lines', toAddress(view), positions)}
-${renderForm(view)}
+${router === undefined ? renderChoice(view) : renderForm(view, router)}
 ${page.fault === null ? '' : html`<div class="notice"><p><strong>The lines cannot be read:</strong> ${toShown(page.fault)}</p></div>`}
-<p class="help">${describePage(page, view)}</p>
+<p class="help">${describePage(page, view)}${renderExplore(view)}</p>
 <div id="live"${renderStream(view)}>${
     query.before === undefined
       ? html`<p><button type="button" id="live-toggle" hidden>Follow live</button> <span id="live-state" role="status"></span>${follows === undefined ? '' : html` New lines are those of the routers of ${toShown(follows)} alone; load the page again for those of the others.`}</p>`
@@ -65,25 +67,40 @@ ${page.fault === null ? '' : html`<div class="notice"><p><strong>The lines canno
   }
 <ol class="lines${router === undefined ? '' : ' own'}">
 ${page.records.map((line) => renderLine(line, ends, view))}</ol></div>
-${renderPaging(view)}`;
+${router === undefined ? '' : renderPaging(page, query)}`;
 }
 
 /** Renders the address of the stream of new lines; old pages have none. */
-function renderStream({ query, router, base }: TimelineView): Html | string {
+function renderStream({ query, router, base }: LinesView): Html | string {
   if (query.before !== undefined) return '';
-  const own = router === undefined ? query : { ...query, router: undefined };
-  const path = router === undefined ? 'logs' : `router/${encodeURIComponent(router)}`;
-  return html` data-stream="${base}${path}/stream${renderQuery(own, undefined)}"`;
+  if (router === undefined) return html` data-stream="${base}logs/stream"`;
+  return html` data-stream="${base}router/${encodeURIComponent(router)}/stream${renderQuery(query, undefined)}"`;
 }
 
-function toAddress({ router, base }: Pick<TimelineView, 'router' | 'base'>): string {
+/** Renders a link to all lines that are stored for longer than here. */
+function renderExplore({ grafana, router }: LinesView): Html | string {
+  if (grafana === undefined) return '';
+  const expr = `{service_name="router-exporter"}${router === undefined ? '' : ` | router=${JSON.stringify(router)}`}`;
+  const panes = {
+    lines: { datasource: 'loki', queries: [{ refId: 'A', expr }], range: { from: 'now-6h', to: 'now' } },
+  };
+  const parameters = new URLSearchParams({ schemaVersion: '1', panes: JSON.stringify(panes) });
+  return html` Search in all of them: <a href="${grafana}/explore?${parameters.toString()}">Grafana</a>.`;
+}
+
+/** Renders a form that leads to the lines of one router, where they can be searched. */
+function renderChoice({ base }: LinesView): Html {
+  return html`<form method="get" class="filters" action="${base}logs">
+<label>Router <input name="router" id="lines-router" maxlength="200" autocomplete="off" spellcheck="false" required></label>
+<button>Show</button> <span class="soft">Its lines can be searched on its page.</span>
+</form>`;
+}
+
+function toAddress({ router, base }: Pick<LinesView, 'router' | 'base'>): string {
   return router === undefined ? `${base}logs` : `${base}router/${encodeURIComponent(router)}#logs`;
 }
 
-function describePage(
-  { records, next, searchedTo, fault }: RecordPage,
-  { query, absence }: TimelineView,
-): Html | string {
+function describePage({ records, next, searchedTo, fault }: RecordPage, { query, absence }: LinesView): Html | string {
   if (records.length === 0 && fault !== null) return '';
   const which = query.before === undefined ? 'The last' : 'Older';
   if (records.length > 0) {
@@ -94,14 +111,14 @@ function describePage(
   return 'No line fits. Lines appear when a sink is configured, logs are read and storage.recent is not 0.';
 }
 
-function renderForm({ query, router, components, base }: TimelineView): Html {
-  const { search, components: wanted } = query;
+function renderForm({ query, components, base }: LinesView, router: string): Html {
+  const { search, components: wanted, severities, before } = query;
   const least = findLeast(query);
   const action = toAddress({ router, base });
+  const hasFilter = wanted.length + severities.length > 0 || search !== '' || before !== undefined;
   return html`<form role="search" method="get" class="filters" action="${action}">
 <label for="lines-q" class="unseen">Search in lines</label>
 <input type="search" id="lines-q" name="q" value="${search}" maxlength="200" autocomplete="off" placeholder="Text of lines">
-${router === undefined ? html`<label>Router <input name="router" id="lines-router" value="${query.router ?? ''}" maxlength="200" autocomplete="off" spellcheck="false"></label>` : ''}
 ${
   components.length > 0
     ? html`<label>Log <select name="component" id="lines-component"><option value="">all</option>${[
@@ -118,12 +135,8 @@ ${
     (name) => html`<option value="${name}+"${name === least ? html` selected` : ''}>${name} and worse</option>`,
   )}</select></label>
 <button>Show</button>
-${hasFilter(query, router) ? html`<a id="lines-all" href="${action}">Show all</a>` : ''}
+${hasFilter ? html`<a id="lines-all" href="${action}">Show all</a>` : ''}
 </form>`;
-}
-
-function hasFilter({ components, severities, search, before, router }: RecordQuery, own: string | undefined): boolean {
-  return components.length + severities.length > 0 || search !== '' || before !== undefined || router !== own;
 }
 
 /** Returns the least of the wanted severities when all worse ones are wanted as well. */
@@ -132,11 +145,10 @@ function findLeast({ severities }: RecordQuery): string | undefined {
   return count === severities.length ? SEVERITIES[count - 1] : undefined;
 }
 
-/** Renders the query string of a page of the timeline. */
-function renderQuery({ search, components, severities, router }: RecordQuery, before: string | undefined): string {
+/** Renders the query string of a page of the lines of a router. */
+function renderQuery({ search, components, severities }: RecordQuery, before: string | undefined): string {
   const parameters = new URLSearchParams();
   if (search !== '') parameters.set('q', search);
-  if (router !== undefined) parameters.set('router', router);
   for (const component of components) parameters.append('component', component);
   const least = findLeast({ components, severities, search, limit: 0 });
   if (least !== undefined) parameters.append('severity', `${least}+`);
@@ -145,17 +157,13 @@ function renderQuery({ search, components, severities, router }: RecordQuery, be
   return `?${parameters.toString()}`;
 }
 
-function renderPaging({ page, query, router }: TimelineView): Html | string {
-  const own = router === undefined ? query : { ...query, router: undefined };
-  const anchor = router === undefined ? '' : '#logs';
+function renderPaging({ next }: RecordPage, query: RecordQuery): Html | string {
   const newest =
     query.before === undefined
       ? ''
-      : html`<a id="newest" href="${renderQuery(own, undefined)}${anchor}">Newest lines</a>`;
+      : html`<a id="newest" href="${renderQuery(query, undefined)}#logs">Newest lines</a>`;
   const older =
-    page.next === null
-      ? ''
-      : html`<a id="older" rel="next" href="${renderQuery(own, page.next)}${anchor}">Older lines</a>`;
+    next === null ? '' : html`<a id="older" rel="next" href="${renderQuery(query, next)}#logs">Older lines</a>`;
   return newest === '' && older === '' ? '' : html`<p class="paging">${newest} ${older}</p>`;
 }
 
@@ -179,7 +187,7 @@ function findEnds(records: readonly LogLine[]): GapEnds {
 export function renderLine(
   line: LogLine,
   ends: GapEnds | undefined,
-  { router, base }: Pick<TimelineView, 'router' | 'base'>,
+  { router, base }: Pick<LinesView, 'router' | 'base'>,
 ): Html {
   const { severity, component, gap } = line;
   const of =

@@ -1,0 +1,198 @@
+import { renderErrorChain, Steps } from '../../base/index.ts';
+import { type EmbeddedStore, type RecentBatch, type RecentPlace, StoreError } from '../../store/index.ts';
+import {
+  cutToPage,
+  isOlder,
+  type LogLine,
+  type LogLineGap,
+  parseRecordPlace,
+  type RecordPage,
+  type RecordPlace,
+  type RecordQuery,
+  renderRecordPlace,
+} from '../../web/index.ts';
+import { createRecordMatcher } from './record-filter.ts';
+import { parseRecord, readTimelineTime, toTimelineMs, toTimelineTime } from './record-times.ts';
+
+/** Unpacked records that one query looks at. Bytes. */
+const SEARCHED_BYTES_MAX = 32 * 1024 * 1024;
+/** A commit counts as so many at least: it has to be found and unpacked. Bytes. */
+const COMMIT_BYTES_MIN = 4096;
+/** Longest names, tags and texts of details. Characters. */
+const WORD_CHARS_MAX = 200;
+
+interface Found extends RecordPlace {
+  readonly line: LogLine;
+  readonly message: string;
+}
+
+const TOP: RecentPlace = { lastMs: Number.MAX_SAFE_INTEGER, router: '', seq: 0 };
+
+/** Reads the last lines of routers from the store, in the order of their times. */
+export class RecentRecords {
+  readonly #store: Pick<EmbeddedStore, 'listRecent' | 'readRecent'>;
+  readonly #isConfigured: (router: string) => boolean;
+  /** Shared by all reads: together they take no more of a turn than one. */
+  readonly #steps = new Steps();
+
+  /** `isConfigured`: tells the routers whose lines are shown; those of others stay in the store for some days. */
+  constructor(store: Pick<EmbeddedStore, 'listRecent' | 'readRecent'>, isConfigured: (router: string) => boolean) {
+    this.#store = store;
+    this.#isConfigured = isConfigured;
+  }
+
+  /**
+   * Returns the newest records that fit a query. Takes breaks; lines that are added meanwhile may be left out. A store that cannot
+   * be read is a fault of the page.
+   */
+  async read(query: RecordQuery): Promise<RecordPage> {
+    try {
+      return await this.#read(query);
+    } catch (cause) {
+      if (!(cause instanceof StoreError)) throw cause;
+      return { records: [], next: null, searchedTo: null, fault: renderErrorChain(cause) };
+    }
+  }
+
+  async #read(query: RecordQuery): Promise<RecordPage> {
+    const { router, components, limit } = query;
+    const before = parseRecordPlace(query.before ?? '');
+    const beforeMs = before ? toTimelineMs(before.time) : Number.POSITIVE_INFINITY;
+    /** The newest first, with one more than a page has. */
+    let found: readonly Found[] = [];
+    let searched = 0;
+    let horizonMs = Number.NEGATIVE_INFINITY;
+    for (const batch of this.#list(router)) {
+      if (this.#steps.isDue) await this.#steps.next();
+      const least = found[limit]?.time;
+      if (least !== undefined && batch.lastMs < toTimelineMs(least)) break;
+      if (searched > SEARCHED_BYTES_MAX) {
+        horizonMs = batch.lastMs;
+        break;
+      }
+      const isWanted = components.length === 0 || components.includes(batch.component);
+      if (!isWanted || batch.firstMs > beforeMs || !this.#isConfigured(batch.router)) continue;
+      const memory = this.#store.readRecent(batch);
+      if (!memory) continue;
+      searched += Math.max(memory.length, COMMIT_BYTES_MIN);
+      const chosen = await this.#choose(memory.toString(), batch, query, least ?? '');
+      found = keepNewest([...found, ...chosen], limit + 1);
+    }
+    return toPage(
+      found.filter(({ time }) => toTimelineMs(time) > horizonMs),
+      query,
+      horizonMs,
+    );
+  }
+
+  *#list(router: string | undefined): Generator<RecentBatch> {
+    let place = TOP;
+    for (;;) {
+      const batches = this.#store.listRecent(place, router);
+      yield* batches;
+      const last = batches.at(-1);
+      if (!last) return;
+      place = last;
+    }
+  }
+
+  /** Returns the records of a commit that fit a query, and that are not before `least`. */
+  async #choose(
+    text: string,
+    { router, seq }: RecentBatch,
+    query: RecordQuery,
+    least: string,
+  ): Promise<readonly Found[]> {
+    const before = parseRecordPlace(query.before ?? '');
+    const most = before?.time ?? '9';
+    const isWanted = createRecordMatcher(query);
+    let chosen: readonly Found[] = [];
+    let waiting: Found[] = [];
+    // The last ones are the newest, as a rule: then hardly any of the others has to be read.
+    for (let [back, end] = [0, text.length]; end >= 0; back++) {
+      const start = end === 0 ? 0 : text.lastIndexOf('\n', end - 1) + 1;
+      const time = readTimelineTime(text, start) ?? most;
+      if (time >= least && time <= most) {
+        const line = toLogLine(text.slice(start, end), router);
+        const place = { time: line.time, seq, back };
+        if ((!before || isOlder(place, before)) && isWanted(line)) {
+          waiting.push({ ...place, line, message: line.message });
+        }
+      }
+      if (waiting.length > query.limit) {
+        chosen = keepNewest([...chosen, ...waiting], query.limit + 1);
+        waiting = [];
+        if (chosen.length > query.limit) least = chosen.at(-1)?.time ?? least;
+      }
+      end = start - 1;
+      if (this.#steps.isDue) await this.#steps.next();
+    }
+    return [...chosen, ...waiting];
+  }
+}
+
+/** Converts a rendered record of a router to a line of a timeline. */
+export function toLogLine(text: string, router: string): LogLine {
+  const record = parseRecord(text);
+  const event = word(record['event']);
+  const isGap = event === 'log.gap' || event === 'log.gap_end';
+  return {
+    router,
+    timestamp: word(record['timestamp']),
+    observedTimestamp: word(record['observed_timestamp']),
+    time: toTimelineTime(record),
+    component: word(record['component']) ?? '',
+    tag: word(record['tag']),
+    severity: word(record['severity']),
+    message: typeof record['message'] === 'string' ? record['message'] : '',
+    uid: word(record['uid']) ?? '',
+    event,
+    gap: isGap ? toGap(record['details']) : null,
+  };
+}
+
+function toGap(details: unknown): LogLineGap {
+  const fields = typeof details === 'object' && details !== null ? (details as Record<string, unknown>) : {};
+  const bytesMin = fields['bytes_min'];
+  return {
+    certainty: word(fields['certainty']),
+    reason: word(fields['reason']),
+    from: word(fields['time_from']),
+    to: word(fields['time_to']),
+    bytesMin: typeof bytesMin === 'number' ? bytesMin : null,
+    gapUid: word(fields['gap_uid']),
+  };
+}
+
+function word(value: unknown): string | null {
+  return typeof value === 'string' ? value.slice(0, WORD_CHARS_MAX) : null;
+}
+
+/** Sorts records, the newest first; one that was read twice is there once. */
+function keepNewest(records: readonly Found[], max: number): readonly Found[] {
+  const kept = new Map<string, Found>();
+  const toRank = (one: Found, other: Found) => (one.line.router === other.line.router && isOlder(one, other) ? 1 : -1);
+  const sorted = records.toSorted((one, other) => {
+    if (one.time !== other.time) return one.time < other.time ? 1 : -1;
+    return one.line.router === other.line.router ? toRank(one, other) : one.line.router < other.line.router ? 1 : -1;
+  });
+  for (const one of sorted) {
+    const key = `${one.line.router}\n${one.line.uid}`;
+    if (!kept.has(key)) kept.set(key, one);
+    if (kept.size === max) break;
+  }
+  return [...kept.values()];
+}
+
+/** Returns a page; that of a router says where the next one begins. `horizonMs`: nothing up to there was looked at. */
+function toPage(found: readonly Found[], { router, limit }: RecordQuery, horizonMs: number): RecordPage {
+  const shown = cutToPage(found, limit);
+  const records = shown.map(({ line }) => line);
+  const last = shown.at(-1);
+  const end = { records, next: null, searchedTo: null, fault: null };
+  if (router === undefined) return end;
+  if (last && shown.length < found.length) return { ...end, next: renderRecordPlace(last), searchedTo: last.time };
+  if (horizonMs === Number.NEGATIVE_INFINITY) return end;
+  const time = `${new Date(horizonMs + 1).toISOString().slice(0, -1)}000000Z`;
+  return { ...end, next: renderRecordPlace({ time, seq: 0, back: 0 }), searchedTo: time };
+}
