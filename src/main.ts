@@ -8,6 +8,9 @@ setFlagsFromString('--scavenger-max-new-space-capacity-mb=8');
 // After a busy time, as is the first contact with a fleet, V8 would let the heap grow up to threefold before it collects garbage. With
 // 1,000 routers, 546 MiB of resident memory instead of 603.
 setFlagsFromString('--heap-growing-percent=30');
+// The space for young objects stays as small as it begins. V8 doubles it while the program starts, up to 32 MiB, which one router does not
+// need and 1,000 routers pay for with memory rather than time (bench/RESULTS.md, Memory of the program as built).
+setFlagsFromString('--semi-space-growth-factor=1');
 
 /** The exit code of a process that a signal ended: 128 and the number of SIGTERM. */
 const EXIT_KILLED = 143;
