@@ -32,7 +32,7 @@ test('a long archive arrives line by line, and is stored packed', async () => {
   await fleet.stopAgent();
 
   using database = new DatabaseSync(join(folder, 'router-exporter.db'), { readOnly: true });
-  const rows = database.prepare('SELECT records, body FROM recent').all();
+  const rows = database.prepare('SELECT body FROM spool').all();
   const bodies = rows.map(({ body }) => body as Uint8Array);
   const stored = bodies.reduce((sum, body) => sum + unpackLines(body).memory.length, 0);
   expect(stored / bodies.reduce((sum, body) => sum + body.length, 0)).toBeGreaterThan(8);
