@@ -78,7 +78,6 @@ describe.skipIf(sampled('npm package', false, true))(`the package${sampleNote('n
       'index',
       'simulator/index',
       'logs/archive/archive-worker',
-      'logs/archive/scan-worker',
       'settings/source/yaml-worker',
       'simulator/bzip2/encoder.worker',
     ]) {
