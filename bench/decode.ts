@@ -1,5 +1,5 @@
 /**
- * Measures the speed of archive decoding, and the delay that it causes in the event loop.
+ * Measures the speed of archive decoding.
  *
  *   npx node bench/decode.ts [folder with node_modules of seek-bzip and unbzip2-stream]
  *   npx node bench/decode.ts --bz2       npm `bz2` alone
@@ -9,23 +9,11 @@
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { fileURLToPath } from 'node:url';
 import { Bzip2Decoder, Bzip2Workspace } from '../src/bzip2/index.ts';
-import { type ArchivePool, openArchivePool } from '../src/logs/archive/index.ts';
-import {
-  type Contender,
-  contest,
-  describeMachine,
-  findCommand,
-  measureHere,
-  median,
-  print,
-  printResults,
-} from './contest.ts';
+import { type Contender, contest, describeMachine, findCommand, measureHere, print, printResults } from './contest.ts';
 import { createLogText } from './log-text.ts';
 import { decodeWithBz2 } from './npm-bz2.ts';
 import { cut, findNpmDecoders } from './npm-decoders.ts';
@@ -38,10 +26,6 @@ const BZ2_ROUNDS = 2;
 /** Many times what it needs; it is killed after that. */
 const BZ2_LIMIT_MS = 10 * 60_000;
 const LIMITS = { outputBytesMax: 2 ** 31 };
-
-async function* sourceOf(bytes: Uint8Array, times = 1): AsyncGenerator<Uint8Array> {
-  for (let time = 0; time < times; time++) yield* cut(bytes);
-}
 
 /** Throws unless the number of decoded bytes is as expected. */
 async function expectBytes(items: AsyncIterable<unknown>, expected: number): Promise<void> {
@@ -62,15 +46,9 @@ async function* decodeHere(archive: Uint8Array): AsyncGenerator<NonNullable<Retu
   for (let item = decoder.read(); item !== undefined; item = decoder.read()) yield item;
 }
 
-function decodeInPool(pool: ArchivePool, archive: Uint8Array): Promise<void> {
-  return expectBytes(pool.decode(sourceOf(archive), LIMITS), TEXT_BYTES);
-}
-
 async function compareSpeed(archive: Buffer, folder: string, peers: string | undefined): Promise<void> {
   const env = { ARCHIVE: join(folder, 'log.bz2') };
   writeFileSync(env.ARCHIVE, archive);
-  await using one = openArchivePool({ workers: 1 });
-  await using two = openArchivePool({ workers: 2 });
   const contenders: Contender[] = [
     ...(await findCommand('`bzip2 -dc`', ['bzip2'], 'bzip2 -dc "$ARCHIVE"', env)),
     ...(await findCommand('`lbzip2 -dc -n1`', ['lbzip2'], 'lbzip2 -dc -n1 < "$ARCHIVE"', env)),
@@ -82,12 +60,6 @@ async function compareSpeed(archive: Buffer, folder: string, peers: string | und
     {
       name: '`Bzip2Decoder`, this thread',
       run: () => measureHere(() => expectBytes(decodeHere(archive), TEXT_BYTES)),
-    },
-    { name: 'pool, 1 worker, 1 file', run: () => measureHere(() => decodeInPool(one, archive)) },
-    {
-      name: 'pool, 2 workers, 2 files',
-      times: 2,
-      run: () => measureHere(() => Promise.all([decodeInPool(two, archive), decodeInPool(two, archive)])),
     },
   ];
   printResults('Decoder', await contest(contenders, ROUNDS), TEXT_BYTES);
@@ -159,75 +131,15 @@ function sha256(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
-async function measureSmallFiles(text: Buffer): Promise<void> {
-  const archive = execFileSync('bzip2', ['-c'], { input: text.subarray(0, LOG_FILE_BYTES) });
-  await using pool = openArchivePool({ workers: 1 });
-  const times: number[] = [];
-  for (let file = 0; file < 60; file++) {
-    const start = performance.now();
-    await expectBytes(pool.decode(sourceOf(archive), LIMITS), LOG_FILE_BYTES);
-    times.push(performance.now() - start);
-  }
-  print('', `A log file of 1 MiB (${archive.length} bytes compressed), one after the other through the pool:`);
-  print(`first ${times[0]?.toFixed(1)} ms (the thread starts), then median ${median(times.slice(10)).toFixed(1)} ms.`);
-}
-
-/** Peak memory of this process. Not from `resourceUsage`, which includes that of the parent. */
-function readPeakMegabytes(): string {
-  try {
-    const kibibytes = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1];
-    return ((Number(kibibytes) * 1024) / 1e6).toFixed(0);
-  } catch {
-    return 'unknown';
-  }
-}
-
-function toMs(nanoseconds: number): string {
-  return (nanoseconds / 1e6).toFixed(1);
-}
-
-/** Runs in its own process, so that the peak memory is that of the pool. */
-async function measurePool(workers: number, archive: Buffer): Promise<void> {
-  const times = 200_000_000 / TEXT_BYTES / workers;
-  const idleMegabytes = readPeakMegabytes();
-  const delay = monitorEventLoopDelay({ resolution: 1 });
-  await using pool = openArchivePool({ workers });
-  delay.enable();
-  const start = performance.now();
-  const decodeOne = () => expectBytes(pool.decode(sourceOf(archive, times), LIMITS), TEXT_BYTES * times);
-  await Promise.all(Array.from({ length: workers }, decodeOne));
-  const elapsed = performance.now() - start;
-  delay.disable();
-  const cells = [workers, (200_000 / elapsed).toFixed(1), toMs(delay.percentile(50)), toMs(delay.percentile(99))];
-  print(`| ${[...cells, toMs(delay.max), idleMegabytes, readPeakMegabytes()].join(' | ')} |`);
-}
-
-const self = fileURLToPath(import.meta.url);
-
-async function compareAll(text: Buffer, archive: Buffer, folder: string, peers: string | undefined): Promise<void> {
-  await compareSpeed(archive, folder, peers);
-  await measureSmallFiles(text);
-  print('', `${describeMachine()}. 200 MB through the pool, as many files at a time as workers:`, '');
-  print('| Workers | MB/s out | Event loop delay p50 ms | p99 ms | max ms | Peak RSS before, MB | Peak RSS, MB |');
-  print('|---|---|---|---|---|---|---|');
-  for (const workers of [1, 2]) {
-    print(execFileSync(process.execPath, [self, '--pool', `${workers}`], { input: archive, encoding: 'utf8' }).trim());
-  }
-}
-
-const [mode, argument] = process.argv.slice(2);
-if (mode === '--pool') {
-  await measurePool(Number(argument), readFileSync(0));
-} else {
-  const folder = mkdtempSync(join(tmpdir(), 'decode-'));
-  try {
-    const text = createLogText(TEXT_BYTES);
-    const archive = execFileSync('bzip2', ['-c'], { input: text, maxBuffer: TEXT_BYTES });
-    const sizes = `${TEXT_BYTES / 1e6} MB of log text, ${(archive.length / 1e6).toFixed(1)} MB compressed; ${ROUNDS} rounds, ${BZ2_ROUNDS} with npm \`bz2\``;
-    print(`${describeMachine()}; ${sizes}.`, '');
-    await compareWithBz2(archive, text, folder);
-    if (mode !== '--bz2') await compareAll(text, archive, folder, mode);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+const [mode] = process.argv.slice(2);
+const folder = mkdtempSync(join(tmpdir(), 'decode-'));
+try {
+  const text = createLogText(TEXT_BYTES);
+  const archive = execFileSync('bzip2', ['-c'], { input: text, maxBuffer: TEXT_BYTES });
+  const sizes = `${TEXT_BYTES / 1e6} MB of log text, ${(archive.length / 1e6).toFixed(1)} MB compressed; ${ROUNDS} rounds, ${BZ2_ROUNDS} with npm \`bz2\``;
+  print(`${describeMachine()}; ${sizes}.`, '');
+  await compareWithBz2(archive, text, folder);
+  if (mode !== '--bz2') await compareSpeed(archive, folder, mode);
+} finally {
+  rmSync(folder, { recursive: true });
 }

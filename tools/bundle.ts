@@ -12,7 +12,6 @@ const SOURCES = fileURLToPath(new URL('../src/', import.meta.url));
 const THREADS = [
   'settings/source/yaml-worker.ts',
   'logs/archive/archive-worker.ts',
-  'logs/archive/scan-worker.ts',
   'web/bcrypt-worker.ts',
   'simulator/bzip2/encoder.worker.ts',
 ];

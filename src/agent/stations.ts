@@ -83,10 +83,8 @@ export interface Stations extends Omit<State, 'opening' | 'recent' | 'spoolBytes
   readonly onStoreFailed: (cause: StoreError) => void;
 }
 
-/** Decompression threads. A router that stalls in the middle of a large archive occupies one, so there is another. */
+/** Threads for archives. A router that stalls in the middle of a large archive occupies one, so there is another. */
 const ARCHIVE_WORKERS = 2;
-/** A thread takes some descriptors: where these are fewer, none starts before it is needed. */
-const PREPARED_DESCRIPTORS_MIN = 1024;
 /**
  * Downloads give way to polls, sinks and scrapes while these take all of the main thread, but not for longer: logs are read slowly
  * then, but all of them. Milliseconds.
@@ -158,16 +156,7 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
     report: (event: RouterEvent) => recordRouterEvent(event, counts, options),
     trigger: (key: string) => void scheduler.trigger(key),
   };
-  let arePrepared = false;
-  const createRouter = (parts: RouterParts) => {
-    const router = new RouterAgent({ ...parts, ...shared });
-    if (router.readsLogs && !arePrepared) {
-      // The first reading finds rotated files. Their threads start while the router is still being asked.
-      if ((descriptorsMax ?? Number.POSITIVE_INFINITY) >= PREPARED_DESCRIPTORS_MIN) archives.prepare();
-      arePrepared = true;
-    }
-    return router;
-  };
+  const createRouter = (parts: RouterParts) => new RouterAgent({ ...parts, ...shared });
   const trend = new SpoolTrend(clock, () => store.spooled.bytes);
   trend.start();
   lifecycle.onStop('trend', STOP_MS.trend, () => trend.stop());

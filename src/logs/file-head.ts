@@ -30,8 +30,6 @@ const EMPTY = Buffer.alloc(0);
 /** The bytes of a file until it is known which one it is, however small the pieces are in which they come. */
 export class HeadBuffer {
   #memory: Buffer = EMPTY;
-  /** False while the memory is that of the only chunk. */
-  #isOwn = false;
   #length = 0;
   /** NUL bytes in front of all others. */
   #nulBytes = 0;
@@ -54,15 +52,12 @@ export class HeadBuffer {
     return this.#length - this.#nulBytes >= 2 * Math.max(0, this.#seenBytes - this.#nulBytes);
   }
 
-  /** Adds a chunk, which is not copied if it stays the only one. */
+  /** Adds a copy of a chunk. */
   push(chunk: Uint8Array): void {
     const end = this.#length + chunk.length;
     if (this.#nulBytes === this.#length) this.#nulBytes += countNulBytes(chunk);
-    if (this.#length === 0) this.#memory = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length);
-    else {
-      if (end > this.#memory.length || !this.#isOwn) this.#grow(end);
-      this.#memory.set(chunk, this.#length);
-    }
+    if (end > this.#memory.length) this.#grow(end);
+    this.#memory.set(chunk, this.#length);
     this.#length = end;
   }
 
@@ -75,15 +70,14 @@ export class HeadBuffer {
   /** Forgets all bytes: the file goes on behind them. */
   clear(): void {
     this.#memory = EMPTY;
-    this.#isOwn = false;
     [this.#length, this.#nulBytes, this.#seenBytes] = [0, 0, 0];
   }
 
   #grow(needed: number): void {
-    const memory = Buffer.allocUnsafeSlow(Math.max(2 * needed, HEAD_BYTES_MAX));
+    // The first chunk mostly suffices.
+    const memory = Buffer.allocUnsafeSlow(this.#length === 0 ? needed : Math.max(2 * needed, HEAD_BYTES_MAX));
     memory.set(this.bytes, 0);
     this.#memory = memory;
-    this.#isOwn = true;
   }
 }
 

@@ -1,4 +1,4 @@
-import { ArchiveError, type ArchiveItem, type Trailing } from './archive/index.ts';
+import type { Trailing } from './archive/index.ts';
 import type { BodyFacts } from './contracts.ts';
 import { dispositionOf, isBodyCut, isTooLong, statusOf } from './errors.ts';
 import type { Gap } from './event-records.ts';
@@ -6,7 +6,6 @@ import {
   type FileBeginning,
   FileScan,
   type Scan,
-  type ScanItem,
   type ScanOptions,
   type ScanResult,
   type ScanStart,
@@ -152,17 +151,13 @@ export class FileReader {
     const { name, stamp } = request;
     if (stamp !== undefined) {
       const resync = isBeyondRepair(this.#log.position, stamp);
-      const limits = {
-        outputBytesMax: ARCHIVE_BYTES_MAX,
-        ratioMax: ARCHIVE_RATIO_MAX,
-        resync,
-        signal,
-        isScanned: true,
-      };
-      return source.readLog(name, signal, (body, _start, about = {}) => {
-        const scan = archives.scan(this.#createOptions(request, attempt, about), signal);
-        attempt.scan = scan;
-        return scan.read(linesOf(archives.decode(body, limits), attempt));
+      const limits = { outputBytesMax: ARCHIVE_BYTES_MAX, ratioMax: ARCHIVE_RATIO_MAX, resync };
+      return source.readLog(name, signal, async (body, _start, about = {}) => {
+        const reading = archives.open(this.#createOptions(request, attempt, about), limits, signal);
+        attempt.scan = reading;
+        const result = await reading.read(body);
+        attempt.trailing = reading.trailing;
+        return result;
       });
     }
     return source.readLog(
@@ -332,17 +327,4 @@ function toSkipped({ skipped, skippedBytes, first }: ScanBatch, file: string, of
     lines: skipped,
     bytesMin: skippedBytes,
   };
-}
-
-/** The bytes of an archive, what was lost of it, and the places where it goes on; notes what follows its end. */
-async function* linesOf(
-  items: AsyncIterable<ArchiveItem>,
-  attempt: Pick<Attempt, 'trailing'>,
-): AsyncGenerator<ScanItem> {
-  for await (const item of items) {
-    if (item instanceof Uint8Array || item.kind !== 'end') yield item;
-    // Nothing is rotated before it has a line, and a compressed file has bytes even when it holds none: it is yet to grow.
-    else if (item.inputBytes === 0) throw new ArchiveError('truncated', 'The rotated file is empty', { bit: 0 });
-    else attempt.trailing = item.trailing;
-  }
 }

@@ -66,13 +66,11 @@ export interface ScanOptions extends ScanPlan {
   readonly onBatch: (batch: ScanBatch) => Completion;
 }
 
-/** Bytes of a file, what was lost of it, and the places where it goes on. */
+/** Bytes of a file, valid until the next item is asked for; what was lost of it, and the places where it goes on. */
 export type ScanItem = Uint8Array | BlockLost | BlockRecovered;
 
 /** One reading of one file. */
 export interface Scan {
-  /** Reads `body` to its end or until the file is known to be unrelated. Throws what `body` throws, and `LogError`. */
-  read(body: AsyncIterable<ScanItem>): Promise<ScanResult>;
   /** The file that is being read, once it is known and proven. */
   readonly file: LogFile | undefined;
   /** Damage of a file in which no line could be read. */
@@ -250,6 +248,7 @@ export class FileScan implements Scan {
     this.#begin(start);
   }
 
+  /** Reads `body` to its end or until the file is known to be unrelated. Throws what `body` throws, and `LogError`. */
   async read(body: AsyncIterable<ScanItem>): Promise<ScanResult> {
     try {
       return await this.#read(body);

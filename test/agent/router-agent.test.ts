@@ -11,6 +11,7 @@ import { type ArchivePool, openArchivePool } from '../../src/logs/index.ts';
 import { StoreError } from '../../src/store/index.ts';
 import { answerJson } from '../router/http-router.ts';
 import { advanceUntil } from '../support/advance-until.ts';
+import { compress } from '../support/archives.ts';
 import { findFreePort } from '../support/free-port.ts';
 import {
   BOARD,
@@ -195,15 +196,22 @@ test('RouterAgent ends a run over the logs when the rules for their lines change
   expect(bench.ownLog.filter(({ level }) => level !== 'info')).toEqual([]);
 });
 
-test('RouterAgent stores no line by rules that have changed since it was downloaded', async () => {
+test.each([
+  ['text', Buffer.from('2026-11-21 11:59:00 [app] a line\n')],
+  ['an archive, which a thread reads', compress('2026-11-21 11:59:00 [app] a line\n')],
+])('RouterAgent stores no line by rules that have changed since it was downloaded: %s', async (_, file) => {
   await using pool = openArchivePool({ workers: 1 });
   const rules = new LineProcessing([], [{ pattern: 'line', replacement: 'word' }]);
   const archives: ArchivePool = {
-    prepare: () => pool.prepare(),
-    scan: (options, signal) => pool.scan(options, signal),
-    async *decode(body, limits) {
-      yield* pool.decode(body, limits);
-      bench.agent.useLines(rules);
+    open(options, limits, signal) {
+      const reading = pool.open(options, limits, signal);
+      const read = reading.read.bind(reading);
+      reading.read = async (source) => {
+        const result = await read(source);
+        bench.agent.useLines(rules);
+        return result;
+      };
+      return reading;
     },
     close: () => pool.close(),
     [Symbol.asyncDispose]: () => pool.close(),
@@ -212,6 +220,7 @@ test('RouterAgent stores no line by rules that have changed since it was downloa
   bench.answers.set('list_files', (response) =>
     answerJson(response, { log_files: ['network/log-2026-11-21-12:00:00'] }),
   );
+  bench.answers.set('log_file=', (response) => response.end(file));
   expect(await bench.run('logs')).toBe('done');
   await bench.run('logs');
   await bench.clock.advance(MINUTE_MS);

@@ -3,7 +3,10 @@ import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createSeededRandom, createSteppedClock, type Random, type SteppedClock } from '../../src/base/index.ts';
-import type { ScanResult } from '../../src/logs/file-scan.ts';
+import type { Trailing } from '../../src/logs/archive/archive-item.ts';
+import { readDecoded } from '../../src/logs/archive/decode.ts';
+import { SourceReader } from '../../src/logs/archive/source-reader.ts';
+import { FileScan, type ScanResult } from '../../src/logs/file-scan.ts';
 import {
   type ArchivePool,
   type LogEvent,
@@ -228,9 +231,35 @@ const WAYS_EVERY = 8;
  * Their clock stands still, so that no idle thread ends.
  */
 const POOLS: Readonly<Record<LinesIn, ArchivePool>> = {
-  'main thread': openArchivePool({ workers: 1, inlineBytesMax: Infinity, clock: createSteppedClock(START_MS) }),
-  'worker thread': openArchivePool({ workers: 1, inlineBytesMax: 0, clock: createSteppedClock(START_MS) }),
+  'main thread': { open: readHere, close: () => Promise.resolve(), [Symbol.asyncDispose]: () => Promise.resolve() },
+  'worker thread': openArchivePool({ workers: 1, clock: createSteppedClock(START_MS) }),
 };
+
+/** Reads an archive on this thread, as {@link openArchivePool} does in one of its own. */
+function readHere(...[options, limits, signal]: Parameters<ArchivePool['open']>): ReturnType<ArchivePool['open']> {
+  const scan = new FileScan(options);
+  const found: { trailing: Trailing | undefined } = { trailing: undefined };
+  return {
+    async read(source) {
+      const { result, trailing } = await readDecoded(new SourceReader(source, signal), limits, scan);
+      found.trailing = trailing;
+      return result;
+    },
+    takeBatch: () => scan.takeBatch(),
+    get file() {
+      return scan.file;
+    },
+    get stream() {
+      return scan.stream;
+    },
+    get lost() {
+      return scan.lost;
+    },
+    get trailing() {
+      return found.trailing;
+    },
+  };
+}
 
 /** The way in which a life reads rotated files. */
 export function wayOf(seed: number): LinesIn {

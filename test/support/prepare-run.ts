@@ -8,7 +8,7 @@ import { SAMPLES, type SampleName, sampled } from './sampled.ts';
 const OF_THREADS = [
   'test/settings/yaml-thread.test.ts',
   'test/logs/archive/archive-pool-faults.test.ts',
-  'test/logs/archive/archive-scan.test.ts',
+  'test/logs/archive/archive-pool.test.ts',
   'test/web/basic-auth.test.ts',
   'test/simulator/archive.test.ts',
 ];

@@ -221,11 +221,6 @@ export class RouterAgent {
     return this.#key('status');
   }
 
-  /** True if its logs are read. */
-  get readsLogs(): boolean {
-    return this.#logs !== undefined;
-  }
-
   /** Key of the activity that reads the logs, if it has one. */
   get logsKey(): string {
     return this.#key('logs');

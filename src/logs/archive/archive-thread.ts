@@ -1,168 +1,124 @@
-import { Worker } from 'node:worker_threads';
-import { untilAborted } from '../../base/index.ts';
-import type { BlockLost, BlockRecovered, Bzip2End, Bzip2Limits } from '../../bzip2/index.ts';
+import type { Worker } from 'node:worker_threads';
+import type { Clock, Timer } from '../../base/index.ts';
 import { ArchiveError } from './archive-error.ts';
-import {
-  INPUT_CHUNK_BYTES,
-  INPUT_WINDOW_BYTES,
-  OUTPUT_WINDOW_BYTES,
-  type Reply,
-  type Request,
-} from './archive-protocol.ts';
-import { markOwn } from './own-chunks.ts';
-import type { SourceReader } from './source-reader.ts';
-import { type ThreadJob, WorkerThread, type WorkerThreadOptions } from './worker-thread.ts';
+import type { Reply, Request } from './archive-protocol.ts';
 
-/** The worker's file stands beside this one, as a source in a checkout and compiled in a package. */
-const WORKER_URL = new URL(
-  import.meta.url.endsWith('.ts') ? './archive-worker.ts' : './archive-worker.js',
-  import.meta.url,
-);
-/** So many bytes are taken before the thread hears of it, if there are more: each message costs time. */
-const TAKEN_BYTES = 256 * 1024;
-/** A decoder's typed arrays do not count; all else that it keeps is small. */
-const WORKER_HEAP_MB_MAX = 64;
-
-/** Starts the thread that decodes. It needs nothing of the environment and of the flags of this process. */
-export function startArchiveWorker(): Worker {
-  return new Worker(WORKER_URL, {
-    name: 'archive',
-    env: {},
-    execArgv: [],
-    resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB_MAX },
-  });
+/** Clock and limits of one worker thread. */
+export interface ArchiveThreadOptions {
+  /** Clock for the detection of a stalled thread, and of one that is no longer needed. */
+  readonly clock: Clock;
+  /** Time without progress after which the thread counts as stalled, in milliseconds. */
+  readonly stallMsMax: number;
+  /** An idle thread ends after this time, in milliseconds. */
+  readonly idleMsMax: number;
+  /** Starts the worker thread. */
+  readonly startWorker: () => Worker;
 }
 
-/** One decoding as this side sees it. */
-class Job implements ThreadJob<Reply> {
+/** One file as this side sees it. Messages of an earlier job are stale and ignored. */
+export interface ThreadJob {
   readonly id: number;
-  isOver = false;
-  /** Compressed bytes posted and not worked through. */
-  inputBytes = 0;
-  isInputEnded = false;
-  /** Decoded bytes received and not taken by the reader. */
-  outputBytes = 0;
-  /** Decoded bytes taken by the reader, of which the thread does not know yet. */
-  takenBytes = 0;
-  readonly replies: Reply[] = [];
-  #failure: unknown;
-  #changed = Promise.withResolvers<void>();
-
-  constructor(id: number) {
-    this.id = id;
-  }
-
-  get isOwed(): boolean {
-    // What was taken and not told of fills its window as well.
-    if (this.isOver || this.outputBytes + this.takenBytes >= OUTPUT_WINDOW_BYTES) return false;
-    return this.inputBytes > 0 || this.isInputEnded;
-  }
-
-  receive(reply: Reply): void {
-    if (reply.kind === 'consumed') this.inputBytes -= reply.bytes;
-    else this.replies.push(reply);
-    if (reply.kind === 'output') this.outputBytes += reply.bytes.length;
-    if (reply.kind === 'finished' || reply.kind === 'failed') this.isOver = true;
-    this.notify();
-  }
-
-  fail(error: unknown): void {
-    this.#failure ??= error;
-    this.notify();
-  }
-
-  notify(): void {
-    this.#changed.resolve();
-    this.#changed = Promise.withResolvers<void>();
-  }
-
-  /** Resolves at the next change of anything here. */
-  async change(signal?: AbortSignal): Promise<void> {
-    await untilAborted(this.#changed.promise, signal);
-  }
-
-  async nextReply(signal: AbortSignal | undefined): Promise<Reply> {
-    for (;;) {
-      if (this.#failure) throw this.#failure;
-      const reply = this.replies.shift();
-      if (reply) return reply;
-      await this.change(signal);
-    }
-  }
+  /** True while the thread has something to do for this job. */
+  readonly isOwed: boolean;
+  /** Takes an answer of the thread. */
+  receive(reply: Reply): void;
+  /** The thread is lost or closed. */
+  fail(error: ArchiveError): void;
 }
 
-/** A worker thread that decodes one bzip2 file at a time. */
+/**
+ * A worker thread that reads one archive at a time. The thread starts with the first job or before it, is replaced with the next
+ * one after it died, does not keep the process alive while it has nothing to do, and ends soon after that.
+ */
 export class ArchiveThread {
-  readonly #thread: WorkerThread<Request, Reply>;
+  readonly #options: ArchiveThreadOptions;
+  #worker: Worker | undefined;
+  #job: ThreadJob | undefined;
+  #jobs = 0;
+  #watch: Timer | undefined;
+  #closed: ArchiveError | undefined;
 
-  constructor(options: Omit<WorkerThreadOptions, 'task'>) {
-    this.#thread = new WorkerThread({ ...options, task: 'decoded the archive' });
+  constructor(options: ArchiveThreadOptions) {
+    this.#options = options;
   }
 
-  /** Starts the thread, if it does not run, for a file that is about to come. */
+  /** Starts the thread, if it does not run, for a job that is about to come. */
   prepare(): void {
-    this.#thread.prepare();
+    if (this.#closed) return;
+    this.#start();
+    this.#rewatch();
   }
 
-  /** Decodes what `reader` gives. The bytes in flight are bounded both ways. @throws ArchiveError */
-  async *decode(
-    reader: SourceReader,
-    limits: Bzip2Limits,
-    signal: AbortSignal | undefined,
-  ): AsyncGenerator<Uint8Array | BlockLost | BlockRecovered, Bzip2End, undefined> {
-    const job = this.#thread.begin((id) => new Job(id));
-    const { id } = job;
-    try {
-      const { outputBytesMax, ratioMax, resync } = limits;
-      this.#thread.post({ kind: 'begin', job: id, limits: { outputBytesMax, ratioMax, resync } });
-      void this.#feed(job, reader);
-      for (;;) {
-        const reply = await job.nextReply(signal);
-        if (reply.kind === 'finished') return reply.end;
-        if (reply.kind === 'failed') {
-          throw new ArchiveError(reply.error.code, reply.error.message, { bit: reply.error.bit });
-        }
-        if (reply.kind === 'marker') yield reply.marker;
-        if (reply.kind !== 'output') continue;
-        const { length } = reply.bytes;
-        markOwn(reply.bytes);
-        yield reply.bytes;
-        job.outputBytes -= length;
-        job.takenBytes += length;
-        if (job.takenBytes < TAKEN_BYTES && job.replies.length > 0) continue;
-        this.#thread.post({ kind: 'taken', job: id, bytes: job.takenBytes });
-        job.takenBytes = 0;
-      }
-    } finally {
-      job.isOver = true;
-      job.notify();
-      this.#thread.post({ kind: 'abandon', job: id });
-      this.#thread.end();
-    }
+  /** Begins the job that `create` makes for a number. Throws if the thread was closed. */
+  begin<Job extends ThreadJob>(create: (id: number) => Job): Job {
+    if (this.#closed) throw this.#closed;
+    const worker = this.#start();
+    const job = create(++this.#jobs);
+    this.#job = job;
+    worker.ref();
+    this.#rewatch();
+    return job;
   }
 
-  /** Ends the thread for good; a decoding under way fails with `error`, and so does one that comes later. */
-  close(error: ArchiveError): Promise<void> {
-    return this.#thread.close(error);
+  /** Nothing more is wanted of the job that was begun last. */
+  end(): void {
+    this.#job = undefined;
+    this.#rewatch();
+    this.#worker?.unref();
   }
 
-  async #feed(job: Job, reader: SourceReader): Promise<void> {
-    try {
-      for (let chunk = await reader.read(); chunk && !job.isOver; chunk = await reader.read()) {
-        for (let from = 0; from < chunk.length; from += INPUT_CHUNK_BYTES) {
-          while (job.inputBytes >= INPUT_WINDOW_BYTES && !job.isOver) await job.change();
-          if (job.isOver) return;
-          // A copy: the source's chunk may be a part of a buffer that is used for other things too.
-          const bytes = new Uint8Array(chunk.subarray(from, from + INPUT_CHUNK_BYTES));
-          job.inputBytes += bytes.length;
-          this.#thread.post({ kind: 'input', job: job.id, bytes }, [bytes.buffer]);
-        }
-      }
-      if (job.isOver) return;
-      job.isInputEnded = true;
-      this.#thread.post({ kind: 'input-ended', job: job.id });
-    } catch (error) {
-      job.fail(error);
+  /** Sends a message to the thread; drops it if the thread is lost. */
+  post(request: Request, transfer: readonly ArrayBuffer[] = []): void {
+    this.#worker?.postMessage(request, transfer);
+    this.#rewatch();
+  }
+
+  /** Ends the thread for good; a job under way fails with `error`, and so does one that comes later. */
+  async close(error: ArchiveError): Promise<void> {
+    this.#closed = error;
+    const worker = this.#worker;
+    this.#worker = undefined;
+    this.#job?.fail(error);
+    this.#rewatch();
+    await worker?.terminate();
+  }
+
+  #start(): Worker {
+    if (this.#worker) return this.#worker;
+    const worker = this.#options.startWorker();
+    worker.unref();
+    worker.on('message', (reply: Reply) => this.#receive(reply));
+    worker.on('error', (cause) => this.#lose(worker, 'The thread that read the archive died', cause));
+    worker.on('exit', () => this.#lose(worker, 'The thread that read the archive ended'));
+    this.#worker = worker;
+    return worker;
+  }
+
+  #lose(worker: Worker, reason: string, cause?: unknown): void {
+    if (worker !== this.#worker) return;
+    this.#worker = undefined;
+    this.#job?.fail(new ArchiveError('worker-lost', reason, { cause }));
+    this.#rewatch();
+    void worker.terminate();
+  }
+
+  #receive(reply: Reply): void {
+    if (reply.job === this.#job?.id) this.#job.receive(reply);
+    this.#rewatch();
+  }
+
+  /** Starts the wait for the next answer anew, or the wait for the next job. */
+  #rewatch(): void {
+    this.#watch?.cancel();
+    this.#watch = undefined;
+    const { clock, stallMsMax, idleMsMax } = this.#options;
+    const worker = this.#worker;
+    if (!worker) return;
+    if (this.#job?.isOwed) {
+      const reason = `The thread that read the archive did not answer for ${stallMsMax} ms`;
+      this.#watch = clock.setTimer(stallMsMax, () => this.#lose(worker, reason));
+    } else if (!this.#job) {
+      this.#watch = clock.setTimer(idleMsMax, () => this.#lose(worker, 'The thread was idle'), false);
     }
   }
 }

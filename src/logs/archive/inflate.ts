@@ -1,6 +1,6 @@
 import { constants, createGunzip, createZstdDecompress, type Gunzip, type ZstdDecompress } from 'node:zlib';
+import { describeExcess } from '../../bzip2/index.ts';
 import { ArchiveError } from './archive-error.ts';
-import { checkOutput } from './output-meter.ts';
 import type { SourceReader } from './source-reader.ts';
 
 /** Input is handed to the library in pieces of this size, which also bounds what a piece can expand to before it is metered. */
@@ -62,6 +62,12 @@ export async function* inflate(
   } finally {
     frame.close();
   }
+}
+
+/** Throws `too-large` when `outputBytes` from `inputBytes` are too many. */
+export function checkOutput(...args: Parameters<typeof describeExcess>): void {
+  const excess = describeExcess(...args);
+  if (excess !== undefined) throw new ArchiveError('too-large', excess);
 }
 
 function checkPadding(bytes: Uint8Array, offset: number): void {

@@ -39,6 +39,12 @@ export function sniffFormat(head: Uint8Array): Sniffed {
   return { kind: 'format', format: 'text' };
 }
 
+/** True if the first bytes of a file are those of a compressed one, whether or not it can be decoded. */
+export function isCompressed(head: Uint8Array): boolean {
+  const sniffed = sniffFormat(head.subarray(0, SNIFF_BYTES));
+  return sniffed.kind === 'unsupported' || (sniffed.kind === 'format' && sniffed.format !== 'text');
+}
+
 /** In compressed or other binary bytes, one of eleven is a control character; in text none is, or a few. */
 const CONTROL_SHARE = 1 / 20;
 const CONTROLS_MIN = 2;

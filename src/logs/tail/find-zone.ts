@@ -1,13 +1,14 @@
 import { isOwnFault, isRefusal } from '../errors.ts';
-import { findOffsetEvidence } from '../evidence/offset-evidence.ts';
-import type { ListedLog, Listing } from '../names.ts';
+import { linkOffsetMs } from '../evidence/link-rule.ts';
+import type { ScanOptions } from '../file-scan.ts';
+import { type ListedLog, type Listing, parseStampUtcMs } from '../names.ts';
+import { Zone } from '../time/zone.ts';
 import type { TailContext } from './tail-context.ts';
 
 /** Beginnings of files that are read to find the zone; two that agree are enough. */
 const HEADS_MAX = 6;
-/** As much of a file as its first line takes, most likely. Bytes. */
-const HEAD_BYTES = 512;
 const LIMITS = { outputBytesMax: 1024 * 1024, ratioMax: 10_000, resync: false };
+const UNKNOWN = new Zone(undefined);
 
 /**
  * Asks the router for its local time. Resolves to true if lines may be read: a router that is well and does not answer this
@@ -38,19 +39,21 @@ export async function askForTime(context: TailContext, signal: AbortSignal): Pro
 export async function findZone(context: TailContext, { logs }: Listing, signal: AbortSignal): Promise<void> {
   const pairs = [...logs.values()].flatMap(listPairs).toSorted((a, b) => (a.after < b.after ? 1 : -1));
   if (pairs.length < 2) return;
-  const isText = ({ log, name }: Pair) => name === log.current;
-  for (const { name, log } of [...pairs.filter(isText), ...pairs.filter((pair) => !isText(pair))].slice(0, HEADS_MAX)) {
-    const evidence = findOffsetEvidence(log, await readHead(context, name, signal));
-    if (evidence?.offsetMs === undefined) continue;
-    context.noteLink({ utcMs: evidence.rotatedUtcMs, offsetMs: evidence.offsetMs });
+  const texts = pairs.filter(({ isText }) => isText);
+  for (const { name, after } of [...texts, ...pairs.filter(({ isText }) => !isText)].slice(0, HEADS_MAX)) {
+    const firstWallAsUtcMs = await readFirstTime(context, name, signal);
+    const offsetMs = firstWallAsUtcMs === undefined ? undefined : linkOffsetMs(firstWallAsUtcMs, after, UNKNOWN);
+    if (offsetMs === undefined) continue;
+    context.noteLink({ utcMs: parseStampUtcMs(after), offsetMs });
     if (!context.zone.isAssumed) return;
   }
 }
 
-/** A file, and its log with the file before it as the newest rotated one. */
+/** A file that another one is before. */
 interface Pair {
   readonly name: string;
-  readonly log: ListedLog;
+  /** True if it is not compressed. */
+  readonly isText: boolean;
   /** Stamp of the file before it. */
   readonly after: string;
 }
@@ -59,25 +62,34 @@ function listPairs({ current, rotated }: ListedLog): Pair[] {
   const newest = rotated.slice(-HEADS_MAX - 1);
   return [...newest.map(({ name }) => name), ...(current === undefined ? [] : [current])].flatMap((name, index) => {
     const before = newest[index - 1];
-    return before ? [{ name, log: { current, rotated: [before] }, after: before.stamp }] : [];
+    return before ? [{ name, isText: name === current, after: before.stamp }] : [];
   });
 }
 
-/** The first bytes of a file, decompressed; as many as could be had of one that is not whole. */
-async function readHead({ source, archives }: TailContext, name: string, signal: AbortSignal): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
+/** Reads a file up to the first line with a time. Resolves with its wall time; `undefined` if no such line could be read. */
+async function readFirstTime(
+  { source, archives, clock }: TailContext,
+  name: string,
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  let firstWallAsUtcMs: number | undefined;
+  const options: ScanOptions = {
+    name,
+    candidates: [],
+    acceptsNew: true,
+    isClosed: true,
+    endMs: clock.now(),
+    batchBytes: LIMITS.outputBytesMax,
+    begin: (beginning) => {
+      ({ firstWallAsUtcMs } = beginning);
+      return undefined;
+    },
+    onBatch: () => {},
+  };
   try {
-    await source.readLog(name, signal, async (body) => {
-      for await (const item of archives.decode(body, { ...LIMITS, signal })) {
-        if (!(item instanceof Uint8Array)) continue;
-        chunks.push(item);
-        bytes += item.length;
-        if (bytes >= HEAD_BYTES) break;
-      }
-    });
+    await source.readLog(name, signal, (body) => archives.open(options, LIMITS, signal).read(body));
   } catch (cause) {
     if (signal.aborted || !isOwnFault(cause)) throw cause;
   }
-  return Buffer.concat(chunks);
+  return firstWallAsUtcMs;
 }

@@ -1,9 +1,19 @@
 import { openArchivePool } from '../../../src/logs/archive/index.ts';
 
-/** Decodes what comes by stdin and does not close the pool: an idle thread must not keep the process. */
+/** Reads what comes by stdin and does not close the pool: an idle thread must not keep the process. */
 const pool = openArchivePool({ workers: 1 });
-let bytes = 0;
-for await (const item of pool.decode(process.stdin, { outputBytesMax: 2 ** 30 })) {
-  if (item instanceof Uint8Array) bytes += item.length;
-}
-process.stdout.write(`${bytes}`);
+const reading = pool.open(
+  {
+    name: 'network/log-2026-11-21-11:00:00.bz2',
+    candidates: [],
+    acceptsNew: true,
+    isClosed: true,
+    endMs: 0,
+    batchBytes: 1000,
+    begin: () => undefined,
+    onBatch: () => {},
+  },
+  { outputBytesMax: 2 ** 30 },
+);
+const { kind } = await reading.read(process.stdin);
+process.stdout.write(kind);

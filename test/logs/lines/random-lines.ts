@@ -189,14 +189,3 @@ export const situation: fc.Arbitrary<Situation> = fc.record({
   end: fc.constantFrom('more', 'open', 'closed'),
   off: fc.constantFrom(0, 4000, 999_900, 36 ** 4 - 100),
 });
-
-/** Lines of a log in order, whose rules all have literals. */
-export const LITERALS_IN_ORDER: Situation = {
-  zone: 'Europe/Berlin',
-  matcher: 'literals',
-  isInOrder: true,
-  wasLooked: false,
-  skips: false,
-  end: 'closed',
-  off: 100_000,
-};

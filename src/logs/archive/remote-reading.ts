@@ -1,69 +1,54 @@
-import { Worker } from 'node:worker_threads';
 import { yieldToLoop } from '../../base/index.ts';
-import type { BlockLost } from '../../bzip2/index.ts';
+import type { BlockLost, Bzip2Limits } from '../../bzip2/index.ts';
 import type { Completion } from '../../model/index.ts';
 import { createLogError } from '../errors.ts';
-import type { FileBeginning, Scan, ScanItem, ScanOptions, ScanResult, ScanStart } from '../file-scan.ts';
+import type { FileBeginning, Scan, ScanOptions, ScanResult, ScanStart } from '../file-scan.ts';
 import { RecordBuffer } from '../lines/record-buffer.ts';
 import { createBatch, type ScanBatch } from '../lines/scan-batch.ts';
 import type { LogFile, StreamState } from '../position/position.ts';
-import type { ItemReader } from './item-reader.ts';
-import { isOwn } from './own-chunks.ts';
+import { ArchiveError } from './archive-error.ts';
+import type { Trailing } from './archive-item.ts';
 import {
+  INPUT_CHUNK_BYTES,
+  INPUT_WINDOW_BYTES,
+  type Outcome,
   type PlainBatch,
   type PlainContext,
-  type ScanReply,
-  type ScanRequest,
+  type Reply,
   type ScanState,
-  TEXT_WINDOW_BYTES,
-} from './scan-protocol.ts';
-import type { ThreadJob, WorkerThread } from './worker-thread.ts';
+} from './archive-protocol.ts';
+import type { ArchiveThread, ThreadJob } from './archive-thread.ts';
+import type { SourceReader } from './source-reader.ts';
 
-/** A worker thread in which files are read. */
-export type ScanThread = WorkerThread<ScanRequest, ScanReply>;
-
-/** The worker's file stands beside this one, as a source in a checkout and compiled in a package. */
-const WORKER_URL = new URL(import.meta.url.endsWith('.ts') ? './scan-worker.ts' : './scan-worker.js', import.meta.url);
-/** Mostly it is a few: a chunk of text, and the compiled patterns. A thousand lines of 64 KiB may wait for a clock to be set. */
-const WORKER_HEAP_MB_MAX = 512;
-
-/** Starts the thread that reads files. It needs nothing of the environment and of the flags of this process. */
-export function startScanWorker(): Worker {
-  return new Worker(WORKER_URL, {
-    name: 'lines',
-    env: {},
-    execArgv: [],
-    resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB_MAX },
-  });
-}
-
-/** The reading of one file in a worker thread: gives it the body, answers its question, and hands on its batches. */
-export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
+/** The reading of one file in a worker thread: gives it the bytes, answers its question, and hands on its batches. */
+export class RemoteReading implements Scan, ThreadJob {
   readonly id: number;
-  readonly #thread: ScanThread;
+  readonly #thread: ArchiveThread;
   readonly #options: ScanOptions;
+  readonly #limits: Bzip2Limits;
   /** The answer to the question which file it is. */
   #start: ScanStart | undefined;
   #state: ScanState | undefined;
   #batch: ScanBatch | undefined;
   #lost: readonly BlockLost[] = [];
-  #result: ScanResult | undefined;
+  #outcome: Outcome | undefined;
   #failure: { readonly cause: unknown } | undefined;
   /** Replies that wait for the one before them. */
-  readonly #replies: ScanReply[] = [];
+  readonly #replies: Reply[] = [];
   #isTaking = false;
   /** True while a batch becomes durable: the thread waits for that. */
   #isStoring = false;
   #isOver = false;
   #isEnded = false;
-  /** Text posted and not worked through. */
-  #textBytes = 0;
+  /** Bytes posted and not worked through. */
+  #inputBytes = 0;
   #changed = Promise.withResolvers<void>();
 
-  constructor(id: number, thread: ScanThread, options: ScanOptions) {
+  constructor(id: number, thread: ArchiveThread, options: ScanOptions, limits: Bzip2Limits) {
     this.id = id;
     this.#thread = thread;
     this.#options = options;
+    this.#limits = limits;
   }
 
   get file(): LogFile | undefined {
@@ -79,7 +64,7 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
   }
 
   get isOwed(): boolean {
-    return !this.#isOver && !this.#isStoring && (this.#textBytes > 0 || this.#isEnded);
+    return !this.#isOver && !this.#isStoring && (this.#inputBytes > 0 || this.#isEnded);
   }
 
   takeBatch(): ScanBatch {
@@ -89,7 +74,10 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
   }
 
   /** Reads what `reader` gives. Throws what it throws, and what {@link ScanOptions} throw. */
-  async read(reader: ItemReader, signal: AbortSignal | undefined): Promise<ScanResult> {
+  async read(
+    reader: SourceReader,
+    signal: AbortSignal | undefined,
+  ): Promise<{ readonly result: ScanResult; readonly trailing: Trailing | undefined }> {
     // One listener for all waits: each of them would add and remove its own.
     const onAbort = () => this.fail(signal?.reason);
     signal?.throwIfAborted();
@@ -98,33 +86,27 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
       return await this.#run(reader);
     } finally {
       signal?.removeEventListener('abort', onAbort);
+      this.#isOver = true;
+      this.#thread.post({ kind: 'abandon', job: this.id });
     }
   }
 
-  async #run(reader: ItemReader): Promise<ScanResult> {
+  async #run(reader: SourceReader): Promise<{ readonly result: ScanResult; readonly trailing: Trailing | undefined }> {
     const { begin: _, onBatch: __, ...plan } = this.#options;
-    this.#thread.post({ kind: 'begin', job: this.id, plan });
-    let fault: { readonly cause: unknown } | undefined;
-    try {
-      await this.#feed(reader);
-    } catch (cause) {
-      fault = { cause };
-    }
-    this.#isEnded = true;
-    if (!this.#isOver) this.#thread.post({ kind: 'ended', job: this.id, isWhole: !fault });
+    const { outputBytesMax, ratioMax, resync } = this.#limits;
+    this.#thread.post({ kind: 'begin', job: this.id, plan, limits: { outputBytesMax, ratioMax, resync } });
+    await this.#feed(reader);
     while (!this.#isOver) await this.#changed.promise;
     if (this.#failure) throw this.#failure.cause;
-    if (this.#result) return this.#result;
-    throw fault?.cause;
+    const outcome = this.#outcome;
+    if (outcome?.kind === 'read') return outcome;
+    if (outcome?.kind === 'failed') throw new ArchiveError(outcome.code, outcome.message, { bit: outcome.bit });
+    if (outcome?.kind === 'unshipped') throw createLogError(outcome.state, this.#options.name);
+    reader.throwFailure();
+    throw new ArchiveError('worker-lost', 'The thread that read the archive missed a part of it');
   }
 
-  /** Nobody wants the rest. */
-  leave(): void {
-    this.#isOver = true;
-    this.#thread.post({ kind: 'abandon', job: this.id });
-  }
-
-  receive(reply: ScanReply): void {
+  receive(reply: Reply): void {
     if (this.#isOver) return;
     this.#replies.push(reply);
     if (!this.#isTaking) void this.#takeAll();
@@ -160,22 +142,27 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
     this.#changed = Promise.withResolvers<void>();
   }
 
-  /** Posts the body, no faster than it is worked through. */
-  async #feed(reader: ItemReader): Promise<void> {
-    for (;;) {
-      while (!this.#isOver && this.#textBytes >= TEXT_WINDOW_BYTES) await this.#changed.promise;
-      const item = await this.#untilOver(reader);
-      if (!item || this.#isOver) return;
-      if (item instanceof Uint8Array) this.#postText(item);
-      else this.#thread.post({ kind: 'marker', job: this.id, marker: item });
+  /** Posts the bytes of the file, no faster than they are worked through. */
+  async #feed(reader: SourceReader): Promise<void> {
+    for (let chunk = await this.#untilOver(reader); chunk; chunk = await this.#untilOver(reader)) {
+      for (let from = 0; from < chunk.length; from += INPUT_CHUNK_BYTES) {
+        while (!this.#isOver && this.#inputBytes >= INPUT_WINDOW_BYTES) await this.#changed.promise;
+        if (this.#isOver) return;
+        // A copy: the source's chunk may be a part of a buffer that is used for other things too.
+        const bytes = new Uint8Array(chunk.subarray(from, from + INPUT_CHUNK_BYTES));
+        this.#inputBytes += bytes.length;
+        this.#thread.post({ kind: 'input', job: this.id, bytes, nowMs: this.#nowMs }, [bytes.buffer]);
+      }
     }
+    this.#isEnded = true;
+    if (!this.#isOver) this.#thread.post({ kind: 'ended', job: this.id, isWhole: !reader.hasFailed });
   }
 
-  /** The next item of the body; `undefined` at its end, and when nothing more is wanted of it. */
-  async #untilOver(reader: ItemReader): Promise<ScanItem | undefined> {
+  /** The next bytes of the file; `undefined` at its end, and when nothing more is wanted of it. */
+  async #untilOver(reader: SourceReader): Promise<Uint8Array | undefined> {
     if (this.#isOver) return undefined;
     const state = { isSettled: false };
-    const next = reader.next().finally(() => {
+    const next = reader.read().finally(() => {
       state.isSettled = true;
       this.#notify();
     });
@@ -185,40 +172,29 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
     return this.#isOver ? undefined : next;
   }
 
-  #postText(text: Uint8Array): void {
-    // What is not from a decoding thread may be a part of a buffer that is used for other things too.
-    const bytes = isOwn(text) ? text : new Uint8Array(text);
-    this.#textBytes += text.length;
-    const transfer = bytes.buffer instanceof ArrayBuffer ? [bytes.buffer] : [];
-    this.#thread.post({ kind: 'text', job: this.id, bytes, nowMs: this.#nowMs }, transfer);
-  }
-
   get #nowMs(): number | undefined {
     const { now, observedMs } = this.#start?.context ?? {};
     return now?.() ?? observedMs;
   }
 
-  #take(reply: ScanReply): Completion {
+  #take(reply: Reply): Completion {
     switch (reply.kind) {
+      case 'consumed':
+        this.#inputBytes -= reply.bytes;
+        break;
       case 'head':
         void this.#answer(reply.beginning);
-        break;
-      case 'consumed':
-        this.#textBytes -= reply.bytes;
         break;
       case 'batch':
         this.#noteState(reply.state);
         return this.#takeBatch(reply.batch);
-      case 'result':
+      case 'ended':
         this.#noteState(reply.state);
         this.#batch = toBatch(reply.batch);
         this.#lost = reply.lost;
-        this.#result = reply.result;
+        this.#outcome = reply.outcome;
         this.#isOver = true;
         break;
-      case 'unshipped':
-        this.#lost = reply.lost;
-        throw createLogError(reply.state, this.#options.name);
     }
   }
 

@@ -1,69 +1,72 @@
 import { packBytes } from '../../base/index.ts';
+import type { Bzip2Limits } from '../../bzip2/index.ts';
 import { LogError } from '../errors.ts';
-import {
-  type FileBeginning,
-  FileScan,
-  type ScanItem,
-  type ScanPlan,
-  type ScanResult,
-  type ScanStart,
-} from '../file-scan.ts';
+import { type FileBeginning, FileScan, type ScanPlan, type ScanStart } from '../file-scan.ts';
 import type { RecordContext } from '../lines/record-builder.ts';
 import type { ScanBatch } from '../lines/scan-batch.ts';
 import { LineMatcher } from '../matching/line-matcher.ts';
 import type { SkewBounds } from '../time/log-clock.ts';
 import { Zone } from '../time/zone.ts';
+import { ArchiveError } from './archive-error.ts';
 import {
+  INPUT_WINDOW_BYTES,
+  type Outcome,
   type PlainBatch,
   type PlainContext,
   type PlainStart,
   RECORDS_WINDOW_BYTES,
-  type ScanReply,
-  type ScanRequest,
+  type Reply,
+  type Request,
   type ScanState,
-  TEXT_WINDOW_BYTES,
-} from './scan-protocol.ts';
+} from './archive-protocol.ts';
+import { readDecoded } from './decode.ts';
+import { SourceReader } from './source-reader.ts';
 
-/** So much text is worked through before the other side hears of it, if there is more: each message costs time. */
-const CONSUMED_BYTES = TEXT_WINDOW_BYTES / 4;
+/** So much is worked through before the other side hears of it, if there is more: each message costs time. */
+const CONSUMED_BYTES = INPUT_WINDOW_BYTES / 4;
 
-/** Ends the reading of a body that has failed, or that nobody wants. */
-class BodyEnded extends RangeError {
-  override readonly name = 'BodyEnded';
+/** Ends the reading of a file whose source has failed, or that nobody wants. */
+class SourceEnded extends RangeError {
+  override readonly name = 'SourceEnded';
 }
 
 interface Arrived {
-  readonly item: ScanItem;
+  readonly bytes: Uint8Array;
   readonly nowMs: number | undefined;
 }
 
 /** The reading of one file in the worker: messages in, batches of records out. */
-export class ScanJob {
+export class ArchiveJob {
   readonly id: number;
   readonly #plan: ScanPlan;
-  readonly #post: (reply: ScanReply, transfer?: ArrayBuffer[]) => void;
-  readonly #items: Arrived[] = [];
+  readonly #limits: Bzip2Limits;
+  readonly #post: (reply: Reply, transfer?: ArrayBuffer[]) => void;
+  readonly #input: Arrived[] = [];
   readonly #start = Promise.withResolvers<PlainStart>();
   #skew: SkewBounds | undefined;
-  /** The agent's clock when the text arrived that is being read. */
+  /** The agent's clock when the bytes arrived that are being read. */
   #nowMs = 0;
-  /** True if the body came to its end, false if it failed. */
+  /** True if the source came to its end, false if it failed. */
   #isWhole: boolean | undefined;
   #isAbandoned = false;
-  /** Text that was worked through, and of which the other side does not know yet. */
+  /** Bytes that were worked through, and of which the other side does not know yet. */
   #consumedBytes = 0;
   #untakenBytes = 0;
   #changed = Promise.withResolvers<void>();
 
-  constructor(id: number, plan: ScanPlan, post: (reply: ScanReply, transfer?: ArrayBuffer[]) => void) {
-    this.id = id;
+  constructor(
+    { job, plan, limits }: Extract<Request, { readonly kind: 'begin' }>,
+    post: (reply: Reply, transfer?: ArrayBuffer[]) => void,
+  ) {
+    this.id = job;
     this.#plan = plan;
+    this.#limits = limits;
     this.#post = post;
-    // Nobody asks where the body has ended before its beginning was known.
+    // Nobody asks where the file has ended before its beginning was known.
     this.#start.promise.catch(() => {});
   }
 
-  handle(request: ScanRequest): void {
+  handle(request: Request): void {
     switch (request.kind) {
       case 'begin':
         break;
@@ -71,11 +74,8 @@ export class ScanJob {
         this.#nowMs = request.nowMs;
         this.#start.resolve(request.start);
         break;
-      case 'text':
-        this.#items.push({ item: request.bytes, nowMs: request.nowMs });
-        break;
-      case 'marker':
-        this.#items.push({ item: request.marker, nowMs: undefined });
+      case 'input':
+        this.#input.push(request);
         break;
       case 'ended':
         this.#isWhole = request.isWhole;
@@ -85,7 +85,7 @@ export class ScanJob {
         break;
       case 'abandon':
         this.#isAbandoned = true;
-        this.#start.reject(new BodyEnded());
+        this.#start.reject(new SourceEnded());
         break;
     }
     this.#changed.resolve();
@@ -99,46 +99,42 @@ export class ScanJob {
       begin: (beginning) => this.#ask(beginning),
       onBatch: (batch) => this.#postBatch(batch, this.#toState(scan)),
     });
-    let result: ScanResult | undefined;
-    try {
-      result = await scan.read(this.#read());
-    } catch (error) {
-      if (this.#isAbandoned) return;
-      if (error instanceof LogError) {
-        this.#post({ kind: 'unshipped', job: this.id, state: error.code, lost: scan.lost });
-        return;
-      }
-      if (!(error instanceof BodyEnded)) throw error;
-    }
+    const outcome = await this.#read(scan);
+    if (this.#isAbandoned) return;
     const batch = toPlainBatch(scan.takeBatch());
-    const state = this.#toState(scan);
-    const { lost } = scan;
-    this.#post({ kind: 'result', job: this.id, result, batch, state, lost }, memoryOf(batch));
+    const [state, { lost }] = [this.#toState(scan), scan];
+    this.#post({ kind: 'ended', job: this.id, outcome, batch, state, lost }, memoryOf(batch));
   }
 
-  /** Yields the body as it arrives, and no more of it while too many records are under way. */
-  async *#read(): AsyncGenerator<ScanItem, void, undefined> {
+  async #read(scan: FileScan): Promise<Outcome> {
+    try {
+      return { kind: 'read', ...(await readDecoded(new SourceReader(this.#takeInput()), this.#limits, scan)) };
+    } catch (error) {
+      if (error instanceof SourceEnded) return { kind: 'source-failed' };
+      if (error instanceof LogError) return { kind: 'unshipped', state: error.code };
+      if (!(error instanceof ArchiveError)) throw error;
+      const { code, message, bit } = error;
+      return { kind: 'failed', code, message, bit };
+    }
+  }
+
+  /** Yields the bytes of the file as they arrive. */
+  async *#takeInput(): AsyncGenerator<Uint8Array, void, undefined> {
     for (;;) {
-      if (this.#consumedBytes >= CONSUMED_BYTES || this.#items.length === 0) this.#postConsumed();
-      while (!this.#isAbandoned && !this.#isReady) await this.#changed.promise;
-      if (this.#isAbandoned) throw new BodyEnded();
-      const next = this.#items.shift();
-      if (!next && this.#isWhole === false) throw new BodyEnded();
+      if (this.#consumedBytes >= CONSUMED_BYTES || this.#input.length === 0) this.#postConsumed();
+      while (!this.#isAbandoned && this.#input.length === 0 && this.#isWhole === undefined) await this.#changed.promise;
+      const next = this.#input.shift();
+      if (this.#isAbandoned || (!next && this.#isWhole === false)) throw new SourceEnded();
       if (!next) return;
       this.#nowMs = next.nowMs ?? this.#nowMs;
-      yield next.item;
-      if (next.item instanceof Uint8Array) this.#consumedBytes += next.item.length;
+      yield next.bytes;
+      this.#consumedBytes += next.bytes.length;
     }
   }
 
   #postConsumed(): void {
     if (this.#consumedBytes > 0) this.#post({ kind: 'consumed', job: this.id, bytes: this.#consumedBytes });
     this.#consumedBytes = 0;
-  }
-
-  get #isReady(): boolean {
-    if (this.#untakenBytes >= RECORDS_WINDOW_BYTES) return false;
-    return this.#items.length > 0 || this.#isWhole !== undefined;
   }
 
   async #ask(beginning: FileBeginning): Promise<ScanStart | undefined> {
@@ -153,17 +149,19 @@ export class ScanJob {
     return { file, stream, skew: this.#skew };
   }
 
-  #postBatch(batch: ScanBatch, state: ScanState): void {
+  /** Hands a batch over, and waits while too many records are under way. */
+  async #postBatch(batch: ScanBatch, state: ScanState): Promise<void> {
     const plain = toPlainBatch(batch);
     this.#untakenBytes += plain.recordBytes;
     this.#post({ kind: 'batch', job: this.id, batch: plain, state }, memoryOf(plain));
+    while (!this.#isAbandoned && this.#untakenBytes >= RECORDS_WINDOW_BYTES) await this.#changed.promise;
+    if (this.#isAbandoned) throw new SourceEnded();
   }
 }
 
 function toPlainBatch(batch: ScanBatch): PlainBatch {
   const { bytes, length, memory } = batch.records;
-  const packed = packBytes(bytes);
-  return { ...batch, recordBytes: bytes.length, records: length, packed, memory };
+  return { ...batch, recordBytes: bytes.length, records: length, packed: packBytes(bytes), memory };
 }
 
 function memoryOf({ memory, packed }: PlainBatch): ArrayBuffer[] {
