@@ -9,7 +9,7 @@ export const scheduleSchema = section('What runs at the same time.', {
   concurrent_runs: wholeNumber(
     {
       description:
-        'Maximum number of status polls, readings of logs and backups at a time, over all routers; a third of it is for readings of logs and backups. Default: half of the open files that the process may have, at most one for each MiB of memory, and 4096.',
+        'Maximum number of status polls, readings of logs and backups at a time, over all routers; a third of it is for readings of logs and backups, but at least one place for these and one for polls. Default: half of the open files that the process may have, at most one for each MiB of memory, and 4096.',
     },
     RUNS_LEAST,
     RUNS_MOST,

@@ -5,7 +5,7 @@ import { DeadLetterStore } from './dead-letter-store.ts';
 import { EmbeddedStore } from './embedded-store.ts';
 import { StoreError, toAbsent, toRefusal, toStoreError } from './errors.ts';
 import { LETTER_COLUMNS } from './letter-rows.ts';
-import { openState, STATE_FILE } from './schema.ts';
+import { OlderFormat, openState, STATE_FILE } from './schema.ts';
 import { FOLDER_MODE, SqliteFile } from './sqlite-file.ts';
 
 /**
@@ -42,6 +42,8 @@ export class MovedState implements Disposable {
       if (state.#takeLetters()) return state;
     } catch (cause) {
       state[Symbol.dispose]();
+      if (cause instanceof OlderFormat)
+        throw toRefusal(`${input}: ${cause.message}`, 'Import it with the version that exported it');
       const error = toStoreError(cause, input);
       // Anything else is what the file holds.
       if (cause instanceof StoreError || error.code !== 'broken') throw error;

@@ -97,11 +97,16 @@ function copyReadable(file: string, fresh: SqliteFile, nowMs: number): Omit<Rebu
   const recordsLost = sumRecords(fresh, lost.get('spool') ?? [], waitingFrom);
   fresh.exec('DELETE FROM batch WHERE id NOT IN (SELECT batch FROM spool)');
   fresh.exec('UPDATE batch SET (records, bytes) = (SELECT records, length(body) FROM spool WHERE batch = id)');
-  // Of a batch whose log cannot be read, every sink gets the records.
-  fresh.run(
-    `INSERT INTO batch SELECT batch, '', '', ?, records, length(body) FROM spool WHERE batch NOT IN (SELECT id FROM batch)`,
-    Math.floor(nowMs),
-  );
+  if (lost.get('batch')?.length === 0) {
+    // What has no metadata was delivered, and kept for the last lines.
+    fresh.exec('DELETE FROM spool WHERE batch NOT IN (SELECT id FROM batch)');
+  } else {
+    // Of a batch whose log cannot be read, every sink gets the records.
+    fresh.run(
+      `INSERT INTO batch SELECT batch, '', '', ?, records, length(body) FROM spool WHERE batch NOT IN (SELECT id FROM batch)`,
+      Math.floor(nowMs),
+    );
+  }
   const saved = fresh.get('SELECT coalesce(sum(records), 0) AS records FROM batch WHERE id >= ?', waitingFrom);
   // New batches must come after everything the sinks have; the database continues from the highest number it has seen.
   fresh.exec(`

@@ -58,7 +58,13 @@ export function listRouters(file: SqliteFile, from: number): readonly string[] {
 export function removeRouters(file: SqliteFile, routers: readonly { readonly router: string }[], from: number): void {
   const names = JSON.stringify(routers.map(({ router }) => router));
   const isOne = 'router IN (SELECT value FROM json_each(?))';
-  file.run(`DELETE FROM spool WHERE batch IN (SELECT id FROM batch WHERE ${isOne} AND id >= ?)`, names, from);
+  // Bodies that last lines name go with these.
+  file.run(
+    `DELETE FROM spool WHERE batch IN (SELECT id FROM batch WHERE ${isOne} AND id >= ?)
+      AND NOT EXISTS (SELECT 1 FROM recent WHERE recent.batch = spool.batch)`,
+    names,
+    from,
+  );
   file.run(`DELETE FROM batch WHERE ${isOne} AND id >= ?`, names, from);
   for (const table of ['log', 'fact', 'note', 'absence']) file.run(`DELETE FROM ${table} WHERE ${isOne}`, names);
 }

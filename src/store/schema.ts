@@ -64,7 +64,7 @@ const STATE_FORMAT: FileFormat = {
 };
 
 /** A database of an older format than this program reads. */
-class OlderFormat extends StoreError {
+export class OlderFormat extends StoreError {
   readonly version: number;
   readonly records: number | undefined;
 

@@ -218,6 +218,27 @@ test('a rebuilt database gives every sink the batches whose log cannot be read a
   store.commit(commitOf(['new']));
 });
 
+test('a rebuilt database takes no body that stays for the last lines for one that waits', async () => {
+  await using folder = await createStoreFolder();
+  const recent = { bytesMax: 1024 * 1024, spanOf: () => ({ firstMs: 1, lastMs: 2 }) };
+  {
+    using store = folder.open({ recent });
+    store.commit(commitOf(['delivered']));
+    drain(store, 'a');
+    store.setSinks([
+      { name: 'a', start: 'oldest' },
+      { name: 'new', start: 'oldest' },
+    ]);
+    store.commit(commitOf(['waiting']));
+  }
+  await destroyTree(folder.database, 'log');
+  const onRebuilt = vi.fn();
+  using store = folder.open({ sinks: ['a', 'new'], recent, onRebuilt });
+  expect(thrownBy(() => store.readPositions('plant-7')).code).toBe('damaged');
+  expect(onRebuilt).toHaveBeenCalledWith(expect.objectContaining({ recordsSaved: 1, recordsLost: 0 }));
+  expect(drain(store, 'new')).toEqual(['waiting']);
+});
+
 test('a rebuilt database keeps the facts about routers, and empty ones of a router whose facts are lost', async () => {
   await using folder = await createStoreFolder();
   const facts = Array.from({ length: 400 }, (_, index) => ({

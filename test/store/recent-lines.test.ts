@@ -1,5 +1,6 @@
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { EmbeddedStore, RecentBatch } from '../../src/store/index.ts';
+import { type EmbeddedStore, exportState, onDisk, type RecentBatch } from '../../src/store/index.ts';
 import { commitOf, createStoreFolder, drain, noisyLines, runSql, thrownBy } from '../support/store-folder.ts';
 
 /** Lines of these tests begin with their time: a number with a blank behind it. */
@@ -49,6 +50,20 @@ test('EmbeddedStore keeps the last lines of a router whether or not the sinks ha
     ['system', 3, 3],
     ['network', 1, 2],
   ]);
+});
+
+test('last lines stay when their router moves away, with what was waiting of it', async () => {
+  await using folder = await createStoreFolder();
+  {
+    using store = folder.open(settings(1024 * 1024));
+    store.commit(commitOf(['1 a']));
+  }
+  const { path } = folder;
+  const place = onDisk({ path, creates: false, now: () => 0 });
+  await exportState(place, { output: join(path, 'moved.db'), isWanted: () => true, removes: true, now: () => 0 });
+  using store = folder.open(settings(1024 * 1024));
+  expect(store.spooled.records).toBe(0);
+  expect(linesOf(store)).toEqual(['1 a']);
 });
 
 test('a commit writes its body once: the last lines are those of the spool, which stay for them when all sinks have them', async () => {

@@ -275,6 +275,12 @@ test('exportState() and importState() refuse a store that an agent uses, and fil
   expect((await refusedBy(moveIn(source, output))).code).toBe('absent');
   await moveOut(source);
   expect((await refusedBy(moveOut(source))).message).toContain('exists already');
+  runSql(output, 'PRAGMA user_version = 1');
+  await using target = await createStoreFolder();
+  expect(await refusedBy(moveIn(target, output))).toMatchObject({
+    message: `${output}: The state has format 1, and this program knows 10`,
+    hint: 'Import it with the version that exported it',
+  });
 });
 
 test('exportState() takes what is being delivered to a sink again', async () => {

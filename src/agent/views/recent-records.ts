@@ -62,11 +62,14 @@ export class RecentRecords {
     let found: readonly Found[] = [];
     let searched = 0;
     let horizonMs = Number.NEGATIVE_INFINITY;
+    /** What ends before it leads on to older lines. */
+    let newestMs: number | undefined;
     for (const batch of this.#list(router)) {
       if (this.#steps.isDue) await this.#steps.next();
+      newestMs ??= Math.min(beforeMs, batch.lastMs);
       const least = found[limit]?.time;
       if (least !== undefined && batch.lastMs < toTimelineMs(least)) break;
-      if (searched > SEARCHED_BYTES_MAX) {
+      if (searched > SEARCHED_BYTES_MAX && batch.lastMs < newestMs) {
         horizonMs = batch.lastMs;
         break;
       }
