@@ -25,7 +25,9 @@ test('check names files with secrets that every user may read, and finds no faul
   const { code, stdout } = await runCommand(['check', '--config.file', bench.file]);
   expect(code).toBe(0);
   expect(stdout).toContain(`no faults`);
-  expect(stdout).toContain(`${bench.file}:1:1: Every user of this machine ${WARNING} ${bench.file} (mode 0644)`);
+  expect(stdout).toContain(
+    `${bench.file}:1:1: Warning: Every user of this machine ${WARNING} ${bench.file} (mode 0644)`,
+  );
 });
 
 test('run warns of them once, also after a reload', async () => {
