@@ -5,9 +5,6 @@ import { openFileOutput, runCli } from './cli/index.ts';
 // V8 marks its whole heap whenever 64 MiB of buffers have been allocated since it last did, which with thousands of routers is
 // every second. By default it looks for dead ones among the young only when these are 128 MiB; now at 32 MiB.
 setFlagsFromString('--scavenger-max-new-space-capacity-mb=8');
-// After a busy time, as is the first contact with a fleet, V8 would let the heap grow up to threefold before it collects garbage. With
-// 1,000 routers, 546 MiB of resident memory instead of 603.
-setFlagsFromString('--heap-growing-percent=30');
 // The space for young objects stays as small as it begins. V8 doubles it while the program starts, up to 32 MiB, which one router does not
 // need and 1,000 routers pay for with memory rather than time (bench/RESULTS.md, Memory of the program as built).
 setFlagsFromString('--semi-space-growth-factor=1');

@@ -46,7 +46,7 @@ test('with the flag that main.ts sets, V8 frees buffers that die young without m
 
 test('V8 has the flags that main.ts sets', async () => {
   const flags = await readFlags();
-  expect(flags).toHaveLength(3);
+  expect(flags).toHaveLength(2);
   // It prints an error for a flag that it does not know, and goes on.
   const { stderr } = await promisify(execFile)(process.execPath, [...flags, '--eval', '0']);
   expect(stderr).toBe('');
