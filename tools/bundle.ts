@@ -59,6 +59,8 @@ export async function bundle(folder: string, more: Readonly<Record<string, strin
     transform: { target: 'esnext' },
     plugins: [withoutHttp2, inOneByte],
     logLevel: 'warn',
+    // Otherwise each module is named by its path from here, which may show folders of this machine.
+    experimental: { attachDebugInfo: 'none' },
     output: { dir: folder, format: 'esm', comments: false },
   });
   // What the program reads at run time.
