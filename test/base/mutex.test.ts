@@ -1,7 +1,6 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { expect, test, vi } from 'vitest';
 import { Mutex } from '../../src/base/index.ts';
+import { collectGarbage } from '../support/collect-garbage.ts';
 
 test('Mutex.run() runs one piece of work at a time, in the order of asking', async () => {
   const mutex = new Mutex();
@@ -75,13 +74,11 @@ test('Mutex.run() keeps others out until work that was aborted has really ended'
 });
 
 test('Mutex.run() does not hold what the last work gave', async () => {
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as () => void;
   const mutex = new Mutex();
   const open = async () => new WeakRef(await mutex.run(() => Promise.resolve({ body: 'x' })));
   const given = await open();
   const isForgotten = () => {
-    collect();
+    collectGarbage();
     return given.deref() === undefined;
   };
   await expect.poll(isForgotten).toBe(true);

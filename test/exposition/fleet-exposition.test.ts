@@ -1,9 +1,8 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type ExpositionFormat, FleetExposition } from '../../src/exposition/index.ts';
 import type { Labels, MetricFamily, RouterIdentity } from '../../src/model/index.ts';
+import { collectGarbage } from '../support/collect-garbage.ts';
 import { measureProcessorMs } from '../support/processor-time.ts';
 import { parseExposition } from './parse-exposition.ts';
 
@@ -67,8 +66,6 @@ test('FleetExposition renders families in the order of their names, whenever the
 });
 
 test('FleetExposition.publish() remembers nothing of a part that is empty again, however many names parts have had', () => {
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as () => void;
   const exposition = new FleetExposition();
   const publishAll = (from: number, count: number) => {
     for (let index = from; index < from + count; index++) {
@@ -77,10 +74,10 @@ test('FleetExposition.publish() remembers nothing of a part that is empty again,
     }
   };
   publishAll(0, 1000);
-  collect();
+  collectGarbage();
   const before = process.memoryUsage().heapUsed;
   publishAll(1000, 50_000);
-  collect();
+  collectGarbage();
   expect((process.memoryUsage().heapUsed - before) / 50_000).toBeLessThan(20);
   expect(render(exposition, 0)).not.toContain('router_log{');
 });
@@ -460,8 +457,6 @@ test('FleetExposition takes a time that grows with the series, and not with thei
 });
 
 test('FleetExposition takes little memory for each family of a router beside its text', () => {
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as () => void;
   const exposition = new FleetExposition();
   const families = Array.from({ length: 60 }, (_, index) => gauge(`router_${index}`, [{}, index]));
   const counted = { name: 'router_lines_total', help: 'Lines.', type: 'counter' } as const;
@@ -473,10 +468,10 @@ test('FleetExposition takes little memory for each family of a router beside its
     }
   };
   publishAll(0, 100);
-  collect();
+  collectGarbage();
   const before = process.memoryUsage().heapUsed;
   publishAll(100, 2000);
-  collect();
+  collectGarbage();
   const textBytes = render(exposition, 0, 'text', 'r1000').length;
   // Two entries of lists for each family; what the routers have in common makes up for the beginnings of texts here.
   expect((process.memoryUsage().heapUsed - before) / 2000 - textBytes).toBeLessThan(60 * 20);

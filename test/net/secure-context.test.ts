@@ -1,8 +1,7 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import { openSecureContext } from '../../src/net/index.ts';
 import { authority, certificate } from '../router/wire-bench.ts';
+import { collectGarbage } from '../support/collect-garbage.ts';
 
 const { caPem } = authority;
 const { cert: certPem, key: keyPem } = certificate;
@@ -29,12 +28,10 @@ test('openSecureContext() shares it however the connection is checked otherwise'
 });
 
 test('openSecureContext() does not hold on to a context, and the key in it, that nobody uses any more', async () => {
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as () => void;
   const open = () => new WeakRef(openSecureContext({ caPem, certPem, keyPem }, 'P-384'));
   const context = open();
   await new Promise((resolve) => setImmediate(resolve));
-  collect();
+  collectGarbage();
   expect(context.deref()).toBeUndefined();
   expect(openSecureContext({ caPem, certPem, keyPem }, 'P-384')).toBeDefined();
 });

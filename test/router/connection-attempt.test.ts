@@ -2,8 +2,6 @@ import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import {
@@ -19,6 +17,7 @@ import { Connector } from '../../src/router/connection/connector.ts';
 import { toRouterError } from '../../src/router/errors.ts';
 import { RouterClient, type RouterError, type RouterTls } from '../../src/router/index.ts';
 import { createCertificateAuthority } from '../../src/simulator/tls/certificate-authority.ts';
+import { collectGarbage } from '../support/collect-garbage.ts';
 import { openRouter } from './http-router.ts';
 import { authority, certificate, ok, openWire } from './wire-bench.ts';
 
@@ -282,8 +281,6 @@ test('RouterClient throws timeout when no connection comes to be in the time of 
 });
 
 test('Connector forgets whom it has told of the end of a connection', async () => {
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as () => void;
   const { port } = await takeDeadPort();
   const connector = new Connector({
     limit: new ConnectionLimit(10),
@@ -300,7 +297,7 @@ test('Connector forgets whom it has told of the end of a connection', async () =
     });
   const told = await attempt();
   const isForgotten = () => {
-    collect();
+    collectGarbage();
     return told.deref() === undefined;
   };
   await expect.poll(isForgotten).toBe(true);

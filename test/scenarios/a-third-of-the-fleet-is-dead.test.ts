@@ -1,8 +1,8 @@
-import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { Config, RouterSettings } from '../../src/config/index.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { openSilentListener } from '../support/silent-listener.ts';
+import { takeTurns } from '../support/take-turns.ts';
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -28,9 +28,7 @@ function shape(silentPort: number): (config: Config) => Config {
 /** A poll that hangs is never idle, so the clock goes on after some turns of the event loop. */
 async function pass(fleet: Fleet, durationMs: number): Promise<void> {
   for (let atMs = 0; atMs < durationMs; atMs += SECOND_MS) {
-    await fleet.clock.advance(SECOND_MS, async () => {
-      for (let turn = 0; turn < 60; turn++) await setImmediate();
-    });
+    await fleet.clock.advance(SECOND_MS, () => takeTurns(60));
   }
 }
 

@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { StepQueue } from '../../src/base/index.ts';
 import { startFleet } from '../support/fleet.ts';
+import { takeTurns } from '../support/take-turns.ts';
 
 const SECOND_MS = 1000;
 
@@ -16,9 +17,7 @@ test('what arrives of the logs of all routers waits for its turn on the main thr
   for (const index of [0, 1]) fleet.router(index).appendLog('network', 'a line');
   const pass = async (seconds: number) => {
     for (let second = 0; second < seconds; second++) {
-      await fleet.clock.advance(SECOND_MS, async () => {
-        for (let turn = 0; turn < 60; turn++) await new Promise((resolve) => setImmediate(resolve));
-      });
+      await fleet.clock.advance(SECOND_MS, () => takeTurns(60));
     }
   };
   await pass(130);

@@ -2,12 +2,12 @@ import { mkdtempDisposable, readdir } from 'node:fs/promises';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { Config } from '../../src/config/index.ts';
 import type { SimulatedRouter } from '../../src/simulator/index.ts';
 import { load, SHIPPED_MODULES } from '../config/configuration-folder.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
+import { takeTurns } from '../support/take-turns.ts';
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -74,7 +74,7 @@ async function pollOnce(poll: string, ...fault: Parameters<SimulatedRouter['faul
   while (fleet.agent.summary().polls === polls && seconds < 200) {
     await fleet.clock.advance(SECOND_MS);
     // Such a poll is not idle while time stands still.
-    for (let turn = 0; turn < 50; turn++) await setImmediate();
+    await takeTurns(50);
     seconds++;
   }
   return { seconds, answered: count() - before };

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { startFleet } from '../support/fleet.ts';
+import { takeTurns } from '../support/take-turns.ts';
 
 const SECOND_MS = 1000;
 const RUNS_MAX = 9;
@@ -23,9 +24,7 @@ test('routers whose logs never end hold the third of the places that is for down
     await router.fault('slow_body', { path: '/download/log', bytesPerSecond: BYTES_PER_SECOND });
   }
   for (let second = 0; second < SECONDS; second++) {
-    await fleet.clock.advance(SECOND_MS, async () => {
-      for (let turn = 0; turn < 40; turn++) await new Promise((resolve) => setImmediate(resolve));
-    });
+    await fleet.clock.advance(SECOND_MS, () => takeTurns(40));
   }
   const metrics = await fleet.metrics();
   expect(metrics).toContain(`router_exporter_runs_max ${RUNS_MAX}\n`);

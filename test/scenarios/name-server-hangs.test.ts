@@ -1,8 +1,8 @@
 import dns, { type LookupAddress } from 'node:dns';
 import { isIP } from 'node:net';
-import { setImmediate } from 'node:timers/promises';
 import { afterEach, expect, test, vi } from 'vitest';
 import { startFleet } from '../support/fleet.ts';
+import { takeTurns } from '../support/take-turns.ts';
 
 const MINUTE_MS = 60_000;
 /** Lookups that the system runs at a time: half of the threads of Node.js. */
@@ -60,9 +60,7 @@ test('routers whose name server does not answer keep no other router from being 
     }),
   });
   // Polls that wait for a name server do not end before their time.
-  await fleet.clock.advance(5 * MINUTE_MS, async () => {
-    for (let turn = 0; turn < TURNS; turn++) await setImmediate();
-  });
+  await fleet.clock.advance(5 * MINUTE_MS, () => takeTurns(TURNS));
   const metrics = await fleet.metrics();
   expect(metrics).toMatch(/^router_up\{router="sim-1"\} 1$/m);
   expect(metrics).toMatch(/^router_consecutive_failures\{router="sim-1"\} 0$/m);

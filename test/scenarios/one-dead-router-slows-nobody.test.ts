@@ -1,6 +1,6 @@
-import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { startFleet } from '../support/fleet.ts';
+import { takeTurns } from '../support/take-turns.ts';
 
 const SECOND_MS = 1000;
 
@@ -76,9 +76,7 @@ test('a router that never answers costs one timeout per resource, and the others
 
   // The hanging turn is never idle, so the clock goes on after some turns of the event loop.
   for (let second = 0; second < 300; second++) {
-    await fleet.clock.advance(SECOND_MS, async () => {
-      for (let turn = 0; turn < 150; turn++) await setImmediate();
-    });
+    await fleet.clock.advance(SECOND_MS, () => takeTurns(150));
   }
 
   const metrics = await fleet.metrics();

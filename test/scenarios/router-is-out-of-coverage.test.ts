@@ -1,8 +1,8 @@
-import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { RouterDetail } from '../../src/web/index.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { openSilentListener } from '../support/silent-listener.ts';
+import { takeTurns } from '../support/take-turns.ts';
 
 const SECOND_MS = 1000;
 
@@ -14,9 +14,7 @@ async function describeRouter(fleet: Fleet): Promise<RouterDetail> {
 /** A turn that waits for a connection is never idle, so the clock goes on after some turns of the event loop. */
 async function advance(fleet: Fleet, seconds: number): Promise<void> {
   for (let second = 0; second < seconds; second++) {
-    await fleet.clock.advance(SECOND_MS, async () => {
-      for (let turn = 0; turn < 30; turn++) await setImmediate();
-    });
+    await fleet.clock.advance(SECOND_MS, () => takeTurns(30));
   }
 }
 

@@ -1,7 +1,7 @@
-import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { Config } from '../../src/config/index.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
+import { takeTurns } from '../support/take-turns.ts';
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -23,9 +23,7 @@ function shape(config: Config): Config {
 async function pass(fleet: Fleet, minutes: number): Promise<number> {
   const before = fleet.router().counters.requests[FAST] ?? 0;
   for (let atMs = 0; atMs < minutes * MINUTE_MS; atMs += DELAY_MS) {
-    await fleet.clock.advance(DELAY_MS, async () => {
-      for (let turn = 0; turn < 20; turn++) await setImmediate();
-    });
+    await fleet.clock.advance(DELAY_MS, () => takeTurns(20));
   }
   return (fleet.router().counters.requests[FAST] ?? 0) - before;
 }

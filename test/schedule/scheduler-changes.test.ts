@@ -1,12 +1,8 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Activity } from '../../src/schedule/index.ts';
+import { collectGarbage } from '../support/collect-garbage.ts';
 import { createBench, createGate, differences, lasting, MINUTE_MS, peek } from './scheduler-bench.ts';
-
-setFlagsFromString('--expose-gc');
-const collect = runInNewContext('gc') as () => void;
 
 describe('Scheduler.add() after start', () => {
   test('Scheduler.add() gives an activity its first run within 20 ms per activity, then one per interval', async () => {
@@ -221,7 +217,7 @@ describe('Scheduler.remove()', () => {
   test('Scheduler keeps nothing of routers that come and go', async () => {
     const { clock, scheduler, add } = createBench();
     scheduler.start();
-    collect();
+    collectGarbage();
     const before = process.memoryUsage().heapUsed;
     for (let index = 0; index < 10_000; index++) {
       const lane = `${index}${'x'.repeat(2000)}`;
@@ -230,7 +226,7 @@ describe('Scheduler.remove()', () => {
       void scheduler.remove('a');
     }
     await clock.advance(MINUTE_MS);
-    collect();
+    collectGarbage();
     // The names alone are 20 MB.
     expect(process.memoryUsage().heapUsed - before).toBeLessThan(5_000_000);
     await scheduler.stop();
@@ -259,7 +255,7 @@ describe('Scheduler.remove()', () => {
     expect(seen.filter((ref) => ref.deref()).length).toBe(50);
     await Promise.all(Array.from({ length: 50 }, (_, index) => scheduler.remove(`tracked-${index}`)));
     await peek(Promise.resolve());
-    collect();
+    collectGarbage();
     expect(seen.filter((ref) => ref.deref())).toEqual([]);
     // The scheduler itself is still alive.
     gate.open('done');

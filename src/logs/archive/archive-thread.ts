@@ -116,7 +116,10 @@ export class ArchiveThread {
     if (!worker) return;
     if (this.#job?.isOwed) {
       const reason = `The thread that read the archive did not answer for ${stallMsMax} ms`;
-      this.#watch = clock.setTimer(stallMsMax, () => this.#lose(worker, reason));
+      // Answers that were waiting for a batch to be stored may have been taken meanwhile.
+      this.#watch = clock.setTimer(stallMsMax, () => {
+        if (this.#job?.isOwed) this.#lose(worker, reason);
+      });
     } else if (!this.#job) {
       this.#watch = clock.setTimer(idleMsMax, () => this.#lose(worker, 'The thread was idle'), false);
     }
