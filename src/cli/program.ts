@@ -215,8 +215,8 @@ function addConfigurationCommands(program: Program, io: CommandIo, finish: (code
       'file whose first line names the columns: name, url or address, groups, label:NAME and others',
     )
     .action(async (options) => {
-      const { importRouters } = await import('./import/import.ts');
-      finish(await importRouters({ csv: options.csv }, io));
+      const { importRouters } = await import('./import.ts');
+      finish(await importRouters(options.csv, io));
     });
 
   program
