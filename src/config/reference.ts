@@ -15,7 +15,7 @@ const INTRODUCTION = `# Configuration
 
 <!-- Written by \`npm run docs\` from the schema in src/config. Do not edit. -->
 
-\`router-exporter.yaml\`, or the file that \`--config.file\` names, is YAML. [router-exporter.example.yaml](router-exporter.example.yaml) shows every key,
+\`router-exporter.yaml\`, or the file that \`--config.file\` names, is YAML. [router-exporter.example.yaml](router-exporter.example.yaml) is a first one,
 \`router-exporter check\` reports all errors with file, line and column, and \`router-exporter schema\` prints a JSON Schema for editors.
 
 - Unknown keys are errors.

@@ -82,7 +82,6 @@ export { openWebServer, type WebPolicy, type WebServer, type WebServerOptions } 
 export { webSchema } from './web-file-schema.ts';
 export {
   describeOpenLifecycle,
-  FRESH_MIN_AGE_MS,
   readWeb,
   renderWeb,
   toWebPolicy,
