@@ -8,7 +8,7 @@ import { type BackupFormat, type BackupReason, createManifest, type Manifest, ty
 import { ProfileFolder, type ReceivedFile, type VersionState } from './profile-folder.ts';
 
 /** Folder and limits of the kept versions. */
-export interface ProfileArchiveOptions {
+interface ProfileArchiveOptions {
   /** Folder of all backups. */
   readonly path: string;
   /** Maximum number of versions kept of one profile of one router; at least 1. */

@@ -8,7 +8,7 @@ import { renderUnknownRouter } from './routers/connect.ts';
 import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from './terminal/io.ts';
 
 /** Options of `check`. */
-export interface CheckFlags extends ConfigFlags {
+interface CheckFlags extends ConfigFlags {
   /** True to test each sink as well. */
   readonly triesSinks: boolean;
   /** Name of a router whose settings are printed instead. Default: none. */

@@ -14,7 +14,7 @@ interface FailedReport {
 }
 
 /** Options of a command's child process. */
-export interface OtherProcessOptions {
+interface OtherProcessOptions {
   /** The main file of this program. */
   readonly program: string;
   /** The hidden command that it runs. */

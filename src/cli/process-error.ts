@@ -1,7 +1,7 @@
 import { CodedError } from '../base/index.ts';
 
 /** `process-ended`: a process of a command has ended too early; `no-answer`: it has not said what it had to. */
-export type ProcessErrorCode = 'process-ended' | 'no-answer';
+type ProcessErrorCode = 'process-ended' | 'no-answer';
 
 /** Thrown when another process of a command does not do its part. */
 export class ProcessError extends CodedError<ProcessErrorCode> {

@@ -12,7 +12,7 @@ import { writeOutputFile } from './terminal/output-file.ts';
 const FILE_MODE = 0o666;
 
 /** One cycle of an agent. */
-export interface RunOnceOptions {
+interface RunOnceOptions {
   /** The configuration, checked. */
   readonly config: Config;
   /** Warnings about it. */

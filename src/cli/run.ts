@@ -12,7 +12,7 @@ import { openServiceManager } from './service-manager.ts';
 import { type CommandIo, EXIT, type ExitCode } from './terminal/io.ts';
 
 /** Options of `run`. */
-export interface RunFlags {
+interface RunFlags {
   /** Path of the configuration file. */
   readonly configFile: string;
   /** Replaces `web.listen`; empty = use `web.listen`. */

@@ -271,7 +271,7 @@ export const sourcesSchema = z
 type WrittenSource = SoundOf<typeof sourcesSchema>[number];
 
 /** Credentials of the requests to a source, as the header that they become. */
-export type SourceAuth =
+type SourceAuth =
   | { readonly kind: 'basic'; readonly username: string; readonly password: Secret }
   | { readonly kind: 'bearer' | 'token'; readonly token: Secret };
 

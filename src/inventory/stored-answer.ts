@@ -9,7 +9,7 @@ export interface FormerCount {
 }
 
 /** The answer in use, as it is kept over restarts. */
-export interface StoredAnswer {
+interface StoredAnswer {
   /** The list. */
   readonly text: string;
   /** Origin of the list, so that it is found again when its source is renamed. */

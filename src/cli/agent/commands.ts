@@ -3,7 +3,7 @@ import { collect, InvalidArgumentError, type Program } from '../options.ts';
 import type { CommandIo, ExitCode } from '../terminal/io.ts';
 
 /** Address of an agent on this machine. */
-export const AGENT_URL = 'http://localhost:9847';
+const AGENT_URL = 'http://localhost:9847';
 
 /** States of a router in `fleet`: whether it answers, and what the operator wants of it. */
 const STATES: readonly string[] = [...new Set(['up', 'down', 'budget', 'unknown', ...LIFECYCLE_STATES])];

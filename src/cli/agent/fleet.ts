@@ -11,7 +11,7 @@ import { renderTable } from '../terminal/table.ts';
 import { type AgentFlags, AgentRequestError, askAgent } from './agent-client.ts';
 
 /** Options of `fleet`. */
-export interface FleetFlags extends AgentFlags {
+interface FleetFlags extends AgentFlags {
   /** States of the routers to show; empty: all. */
   readonly states: readonly string[];
   readonly isJson: boolean;

@@ -9,7 +9,7 @@ import { captureAnswers } from './capture-answers.ts';
 import { RoutersClient } from './routers-client.ts';
 
 /** Options of `bench`. */
-export interface BenchFlags {
+interface BenchFlags {
   /** First number of routers to try. */
   readonly from: number;
   /** Largest number of routers to try. */

@@ -14,7 +14,7 @@ import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from '..
 import { renderTable } from '../terminal/table.ts';
 
 /** Options of `cluster init`. */
-export interface ClusterFlags {
+interface ClusterFlags {
   /** Path of the configuration file. */
   readonly configFile: string;
 }

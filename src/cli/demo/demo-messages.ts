@@ -26,7 +26,7 @@ export interface DemoStarted {
 export type DemoReport = DemoStarted | { readonly type: 'failed'; readonly error: string };
 
 /** A simulated router. */
-export interface DemoRouter {
+interface DemoRouter {
   readonly name: string;
   readonly url: string;
 }

@@ -6,7 +6,7 @@ import { startDemoFaults } from './demo-faults.ts';
 import type { DemoOrder, DemoStarted } from './demo-messages.ts';
 
 /** Simulated routers that run in this process until they are disposed of. */
-export interface DemoRouters extends AsyncDisposable {
+interface DemoRouters extends AsyncDisposable {
   /** Facts about them that the agent needs. */
   readonly started: DemoStarted;
 }

@@ -15,7 +15,7 @@ import { findDemoPace, LOGGED_ROUTERS_MAX } from './demo-pace.ts';
 import { startDemoRouters } from './demo-process.ts';
 
 /** Options of `demo`. */
-export interface DemoFlags {
+interface DemoFlags {
   /** Number of simulated routers. */
   readonly routers: number;
   /** True for routers that fail; `undefined` = from four routers on. */

@@ -18,7 +18,7 @@ import { isDumpFolder, nameDumpFiles, readStatusPaths, writeDump } from './files
 import { renderDiscoveryJson, renderDiscoveryYaml, renderSummary } from './report.ts';
 
 /** Options of `discover`. */
-export interface DiscoverFlags extends ConfigFlags {
+interface DiscoverFlags extends ConfigFlags {
   /** Name of the router. */
   readonly router: string;
   /** OpenAPI description of a firmware, whose status resources are requested instead of the known ones. */

@@ -11,7 +11,7 @@ import { preflightSinks, type SinkPreflight } from './sinks.ts';
 import { examineState, type StateReport } from './state.ts';
 
 /** Options of `doctor`. */
-export interface DoctorFlags extends ConfigFlags {
+interface DoctorFlags extends ConfigFlags {
   /** Names of routers; empty = all that the agent asks, then the folder of the state and the sinks. */
   readonly routers: readonly string[];
   /** True to print JSON. */

@@ -15,7 +15,7 @@ import { examineStatus } from './status.ts';
 import { createCleaner, type Finding, judge, StepRecorder, toFailure } from './steps.ts';
 
 /** One router and what its examination may use. */
-export interface ExaminationOptions {
+interface ExaminationOptions {
   /** Source of the current time and of timers. */
   readonly clock: Clock;
   /** Ends the command. */

@@ -19,7 +19,7 @@ export interface SinkPreflight {
 }
 
 /** Dependencies that tests replace. */
-export interface PreflightTools {
+interface PreflightTools {
   /** Source of the current time and of timers. */
   readonly clock: Clock;
   /** Creates a sink from its settings. */

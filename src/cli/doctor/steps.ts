@@ -30,7 +30,7 @@ export interface Finding {
 }
 
 /** Clock, counter and output of one examination. */
-export interface StepRecorderOptions {
+interface StepRecorderOptions {
   /** Measures the duration of steps. */
   readonly clock: Clock;
   /** Returns the bytes on the wire so far. */

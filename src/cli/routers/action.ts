@@ -7,7 +7,7 @@ import { withRouter } from './connect.ts';
 import { parseKeyValues } from './key-values.ts';
 
 /** Options of `action`. */
-export interface ActionFlags extends ConfigFlags {
+interface ActionFlags extends ConfigFlags {
   /** Name of the router. */
   readonly router: string;
   /** Type of the manual action. */

@@ -11,7 +11,7 @@ import { withRouter } from './connect.ts';
 import { parseKeyValues } from './key-values.ts';
 
 /** Options of `api`. */
-export interface ApiFlags extends ConfigFlags {
+interface ApiFlags extends ConfigFlags {
   /** Name of the router. */
   readonly router: string;
   /** HTTP method in any case: GET, POST, PUT or DELETE. */

@@ -63,7 +63,7 @@ function renderFlag(flag: boolean | undefined): string {
 }
 
 /** Options of the commands that read kept versions. */
-export interface KeptFlags extends ConfigFlags {
+interface KeptFlags extends ConfigFlags {
   /** Name of the router, which need not be configured any more. */
   readonly router: string;
   /** True to print JSON. */

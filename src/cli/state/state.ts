@@ -7,7 +7,7 @@ import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io
 import { toClusterPlace } from './cluster-transfer.ts';
 
 /** The storage and the routers of which the state is moved. */
-export interface StateFlags extends ConfigFlags {
+interface StateFlags extends ConfigFlags {
   /** Selects routers by name; empty = all. */
   readonly globs: readonly string[];
   /** Index of the process whose routers are selected. Default: any. */

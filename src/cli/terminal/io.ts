@@ -31,7 +31,7 @@ export function renderJson(value: unknown): string {
 }
 
 /** A command that ends when its results cannot be written any more. */
-export interface ReadCommand {
+interface ReadCommand {
   /** Its signal also aborts when the reader of stdout goes away, or the disk of its file is full. */
   readonly io: CommandIo;
   /** Returns the exit code of a command that has ended with `code`: failed without its results, which is said unless nobody reads. */

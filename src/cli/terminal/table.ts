@@ -2,7 +2,7 @@
 const CELL_WIDTH_MAX = 60;
 
 /** Colours a padded cell. */
-export type PaintCell = (text: string, row: readonly string[], column: number) => string;
+type PaintCell = (text: string, row: readonly string[], column: number) => string;
 
 /**
  * Renders rows under a header, with columns separated by two spaces; control characters in cells become `?`. `paint` is not
