@@ -1,8 +1,7 @@
 import { mkdir, open, readdir, readFile, rename, rm, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { readSystemCode, toFileError } from './errors.ts';
-import { type Digests, FileDigest } from './file-digest.ts';
-import { checkProfile, PROFILE_BYTES_MAX } from './profile-body.ts';
+import { checkProfile, type Digests, FileDigest, PROFILE_BYTES_MAX } from './profile-body.ts';
 
 /** Accessible only to the owner: the files contain secrets of routers. */
 const FILE_MODE = 0o600;

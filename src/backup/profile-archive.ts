@@ -3,9 +3,8 @@ import { join } from 'node:path';
 import type { Clock } from '../base/index.ts';
 import { makeFolder, readFreeBytes, readNames, removeFile } from './disk.ts';
 import { BackupError, toFileError } from './errors.ts';
-import { toFolderName, toRouterFolderName } from './folder-name.ts';
+import { ProfileFolder, type ReceivedFile, toFolderName, toRouterFolderName, type VersionState } from './profile-folder.ts';
 import { type BackupFormat, type BackupReason, createManifest, type Manifest, type VersionRecord } from './manifest.ts';
-import { ProfileFolder, type ReceivedFile, type VersionState } from './profile-folder.ts';
 
 /** Folder and limits of the kept versions. */
 interface ProfileArchiveOptions {

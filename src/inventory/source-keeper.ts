@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import { type Clock, createSystemClock, renderErrorChain } from '../base/index.ts';
-import type { Missing } from './removal-guard.ts';
+import { addCount, findLargest, type FormerCount, type Missing, parseStored, renderStored } from './removal-guard.ts';
 import type { ListedRouters } from './router-list.ts';
 import type { SourceSettings } from './settings.ts';
-import { addCount, type FormerCount, findLargest, parseStored, renderStored } from './stored-answer.ts';
 
 /** Files in which the last good answer of each source is kept. */
 export interface AnswerFiles {

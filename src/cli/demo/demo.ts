@@ -9,10 +9,15 @@ import { readConfig, refuseConfig } from '../configuration.ts';
 import { OtherProcess } from '../other-process.ts';
 import { type LogFlags, openLogger, serve } from '../serve.ts';
 import { type CommandIo, EXIT, type ExitCode } from '../terminal/io.ts';
-import { FAULTY_ROUTERS_MIN, renderFaultySettings } from './demo-faults.ts';
-import type { DemoOrder, DemoReport, DemoStarted } from './demo-messages.ts';
 import { findDemoPace, LOGGED_ROUTERS_MAX } from './demo-pace.ts';
-import { startDemoRouters } from './demo-process.ts';
+import {
+  type DemoOrder,
+  type DemoReport,
+  type DemoStarted,
+  FAULTY_ROUTERS_MIN,
+  renderFaultySettings,
+  startDemoRouters,
+} from './demo-routers.ts';
 
 /** Options of `demo`. */
 interface DemoFlags {

@@ -10,7 +10,7 @@ import {
 import { createSystemClock, renderErrorChain, toPrintable } from '../../base/index.ts';
 import { type ConfigFlags, readConfig, refuseConfig } from '../configuration.ts';
 import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from '../terminal/io.ts';
-import { renderTable } from '../terminal/table.ts';
+import { renderTable } from '../terminal/show.ts';
 import { writeBody } from './api.ts';
 import { withRouter } from './connect.ts';
 
