@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { renderConfigReference } from '../../src/config/index.ts';
+import { renderConfigReference } from '../../tools/config-reference.ts';
 import { toJsonSchema } from '../../src/config/json-schema.ts';
-import { toAnchor } from '../../src/config/reference-tables.ts';
+import { toAnchor } from '../../tools/reference-tables.ts';
 import { configSchema } from '../../src/config/schema.ts';
 import { webSchema } from '../../src/web/web-file-schema.ts';
 import { CERTIFICATE, load, SHIPPED_MODULES } from './configuration-folder.ts';
