@@ -3,8 +3,14 @@ import { join } from 'node:path';
 import type { Clock } from '../base/index.ts';
 import { makeFolder, readFreeBytes, readNames, removeFile } from './disk.ts';
 import { BackupError, toFileError } from './errors.ts';
-import { ProfileFolder, type ReceivedFile, toFolderName, toRouterFolderName, type VersionState } from './profile-folder.ts';
 import { type BackupFormat, type BackupReason, createManifest, type Manifest, type VersionRecord } from './manifest.ts';
+import {
+  ProfileFolder,
+  type ReceivedFile,
+  toFolderName,
+  toRouterFolderName,
+  type VersionState,
+} from './profile-folder.ts';
 
 /** Folder and limits of the kept versions. */
 interface ProfileArchiveOptions {
@@ -21,7 +27,7 @@ interface ProfileArchiveOptions {
 }
 
 /** A download to be kept. */
-export interface KeepRequest {
+interface KeepRequest {
   readonly router: string;
   readonly profile: string;
   readonly format: BackupFormat;
@@ -36,9 +42,6 @@ export interface KeepOutcome {
   /** The newest version after the call. */
   readonly version: VersionRecord;
 }
-
-/** A profile as recorded in its manifest; its files are not checked. */
-export type KeptProfile = Manifest;
 
 /** When a profile was last tried, and whether it is backed up since. */
 export interface ProfileAttempt {
@@ -56,7 +59,7 @@ export interface StoredVersion extends VersionRecord {
 }
 
 /** State of the backup folder. */
-export interface FolderState {
+interface FolderState {
   /** True if other users of the machine can read it. */
   readonly isOpenToOthers: boolean;
 }
@@ -189,7 +192,7 @@ export class ProfileArchive {
   }
 
   /** Returns the profiles of a router, ordered by name, without those whose manifest is damaged. */
-  async listProfiles(router: string): Promise<readonly KeptProfile[]> {
+  async listProfiles(router: string): Promise<readonly Manifest[]> {
     const byPath = new Map<string, Manifest>();
     for (const { path, manifest } of await this.#readFolders(router)) {
       if (manifest && manifest !== 'damaged' && manifest.router === router) byPath.set(path, manifest);

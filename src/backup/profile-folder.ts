@@ -1,8 +1,29 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { digestFile, makeFolder, moveFile, PART, readBytes, readNames, readText, removeFile, replaceFile, toPartFile, writeDownload } from './disk.ts';
+import {
+  digestFile,
+  makeFolder,
+  moveFile,
+  PART,
+  readBytes,
+  readNames,
+  readText,
+  removeFile,
+  replaceFile,
+  toPartFile,
+  writeDownload,
+} from './disk.ts';
 import { BackupError } from './errors.ts';
-import { createManifest, type Manifest, MANIFEST_FILE, parseManifest, parseVersionFile, renderManifest, renderVersionFile, type VersionRecord } from './manifest.ts';
+import {
+  createManifest,
+  MANIFEST_FILE,
+  type Manifest,
+  parseManifest,
+  parseVersionFile,
+  renderManifest,
+  renderVersionFile,
+  type VersionRecord,
+} from './manifest.ts';
 import type { Digests } from './profile-body.ts';
 
 /** State of a version's file, compared with the manifest. */

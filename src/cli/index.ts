@@ -8,5 +8,4 @@
  */
 
 export { runCli } from './program.ts';
-export type { CommandIo } from './terminal/io.ts';
 export { openFileOutput } from './terminal/io.ts';

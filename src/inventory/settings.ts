@@ -82,12 +82,17 @@ const commonSchema = section('Any source.', {
     { description: 'Groups of all of its routers, below those that a router names itself.' },
     NAMES_MAX,
   ).prefault([]),
-  allowed_groups: nameList({ description: 'Groups that its routers may name.', advanced: true }, NAMES_MAX).prefault([]),
+  allowed_groups: nameList({ description: 'Groups that its routers may name.', advanced: true }, NAMES_MAX).prefault(
+    [],
+  ),
   allowed_credentials: nameList(
     { description: 'Credentials that its routers may name.', advanced: true },
     NAMES_MAX,
   ).prefault([]),
-  allowed_tls_sets: nameList({ description: 'TLS sets that its routers may name.', advanced: true }, NAMES_MAX).prefault([]),
+  allowed_tls_sets: nameList(
+    { description: 'TLS sets that its routers may name.', advanced: true },
+    NAMES_MAX,
+  ).prefault([]),
   // An agent with 1 GiB survives a list of so many that do not answer.
   routers_max: wholeNumber(
     {

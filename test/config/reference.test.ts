@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { renderConfigReference } from '../../tools/config-reference.ts';
 import { toJsonSchema } from '../../src/config/json-schema.ts';
-import { toAnchor } from '../../tools/reference-tables.ts';
 import { configSchema } from '../../src/config/schema.ts';
 import { webSchema } from '../../src/web/web-file-schema.ts';
+import { renderConfigReference } from '../../tools/config-reference.ts';
+import { toAnchor } from '../../tools/reference-tables.ts';
 import { CERTIFICATE, load, SHIPPED_MODULES } from './configuration-folder.ts';
 
 const reference = renderConfigReference();

@@ -3,7 +3,7 @@ import {
   type Comparison,
   checkProfile,
   compareVersions,
-  type KeptProfile,
+  type Manifest,
   ProfileArchive,
   type StoredVersion,
 } from '../../backup/index.ts';
@@ -136,7 +136,7 @@ export function diffProfiles(flags: DiffFlags, io: CommandIo): Promise<ExitCode>
 async function withArchive(
   { configFile, storagePath, router }: KeptFlags,
   io: CommandIo,
-  work: (archive: ProfileArchive, profiles: readonly KeptProfile[]) => Promise<ExitCode>,
+  work: (archive: ProfileArchive, profiles: readonly Manifest[]) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const loaded = await readConfig(configFile, { storagePath });
   if (!loaded.ok) return refuseConfig(loaded, io);
