@@ -8,20 +8,16 @@
  */
 export {
   type BackupEvent,
-  type BackupOptions,
-  type BackupResult,
   backUpOnce,
   type ProfileSource,
 } from './back-up-once.ts';
 export { BACKUP_FAMILIES, describeBackups, describeUnknownBackups } from './backup-families.ts';
 export { BackupCalendar } from './calendar.ts';
-export { type Comparison, compareVersions, type VersionChoice } from './compare-versions.ts';
-export { BackupError, type BackupFailure } from './errors.ts';
-export type { BackupFormat, BackupReason } from './manifest.ts';
+export { type Comparison, compareVersions } from './compare-versions.ts';
+export { BackupError } from './errors.ts';
+export type { BackupFormat } from './manifest.ts';
 export {
-  type FolderState,
   type KeepOutcome,
-  type KeepRequest,
   type KeptProfile,
   ProfileArchive,
   type ProfileAttempt,

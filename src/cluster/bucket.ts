@@ -49,7 +49,7 @@ const REQUIRED = {
 } as const;
 
 /** The stream of the bucket of a cluster. */
-export function toBucketStream(cluster: string): string {
+function toBucketStream(cluster: string): string {
   return `KV_rx_${cluster}`;
 }
 

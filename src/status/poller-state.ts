@@ -9,7 +9,7 @@ export interface PollerState {
 }
 
 /** Phase of a resource of a slow module within its interval. */
-export interface KnownPhase {
+interface KnownPhase {
   readonly resource: string;
   /** Interval of the module, which may be another one by now. Milliseconds. */
   readonly intervalMs: number;
@@ -18,7 +18,7 @@ export interface KnownPhase {
 }
 
 /** A resource that the router does not have. */
-export interface KnownLack {
+interface KnownLack {
   readonly resource: string;
   /** Time until which it is not asked for. Milliseconds since the Unix epoch. */
   readonly untilMs: number;

@@ -156,7 +156,7 @@ function toRows(list: readonly unknown[], outer: Row): FoundRows {
 }
 
 /** Maximum length of a text; no real one comes close, and a hostile router must not fill memory. */
-export const TEXT_LENGTH_MAX = 512;
+const TEXT_LENGTH_MAX = 512;
 
 /** A usual text: nothing in it is replaced or cut off. */
 const PLAIN = /^(?:[!-~](?:[ -~]*[!-~])?)?$/;
