@@ -6,8 +6,7 @@
  * Does not own: routers (agent), records and positions (store), the engine itself: consensus and durable order are NATS's.
  * Start reading at: membership.ts, then lease.ts, view.ts and moves.ts.
  */
-export { Bucket } from './bucket.ts';
-export { readView, toNatsServers, withBucket } from './bucket-access.ts';
+export { Bucket, readView, toNatsServers, withBucket } from './bucket.ts';
 export { ClusterError } from './errors.ts';
 export { Lease } from './lease.ts';
 export { Membership, type MembershipEvent } from './membership.ts';

@@ -65,13 +65,6 @@ export { WebError } from './errors.ts';
 export { type LoadedWebConfig, loadWebConfig } from './load-web-config.ts';
 export { createMatcher } from './pages/table-query.ts';
 export { parseServerPaths } from './paths.ts';
-export {
-  cutToPage,
-  isOlder,
-  parseRecordPlace,
-  type RecordPlace,
-  renderRecordPlace,
-} from './record-place.ts';
 export type { WebSecurity, WebTls } from './security.ts';
 export { BCRYPT_COST_MAX } from './security.ts';
 export { openWebServer, type WebServer, type WebServerOptions } from './server.ts';
@@ -85,3 +78,10 @@ export {
   type WebSettings,
   webSectionSchema,
 } from './web-settings.ts';
+export {
+  cutToPage,
+  isOlder,
+  parseRecordPlace,
+  type RecordPlace,
+  renderRecordPlace,
+} from './whole-fleet.ts';

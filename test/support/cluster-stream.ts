@@ -1,7 +1,7 @@
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import { unpackLines } from '../../src/base/index.ts';
-import { parseToken } from '../../src/cluster/tokens.ts';
+import { parseToken } from '../../src/cluster/view.ts';
 import type { LogRecord } from '../../src/model/index.ts';
 import type { NatsServer } from './sinks/nats-server.ts';
 

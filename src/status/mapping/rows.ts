@@ -1,5 +1,5 @@
 import { isPlainObject } from '../../base/index.ts';
-import type { LabelReading } from './label-reading.ts';
+import type { LabelReading } from './label-sources.ts';
 import type { MappingFaultReason } from './mapping-fault.ts';
 
 /** Maximum number of rows examined per list and per document. A device has a handful of boards and some leases. */
