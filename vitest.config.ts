@@ -7,6 +7,7 @@ const ALONE: Readonly<Record<string, string>> = {
   'test/backup/calendar.test.ts': 'changes the time zone of its process',
   'test/net/http-date.test.ts': 'changes the time zone of its process',
   'test/settings/yaml-thread-memory.test.ts': 'measures the memory of its process',
+  'test/agent/page-views.test.ts': 'measures the memory of its process',
   'test/router/connection-attempt.test.ts': 'counts the sockets of its process',
 };
 
@@ -25,7 +26,7 @@ export default defineConfig({
     globalSetup: ['test/support/prepare-run.ts'],
     // Node.js imports sources and tests as it does in the program itself, and no test replaces a module.
     experimental: { viteModuleRunner: false, nodeLoader: false },
-    setupFiles: ['test/support/bundled-threads.ts', 'test/support/leave-nothing.ts'],
+    setupFiles: ['test/support/bundled-threads.ts', 'test/support/same-cases.ts', 'test/support/leave-nothing.ts'],
     projects: [
       { extends: true, test: { name: 'alone', include: Object.keys(ALONE) } },
       {

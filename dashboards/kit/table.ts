@@ -13,12 +13,12 @@ interface AnyColumn {
 }
 
 /** A column with the values of a label. */
-export interface LabelColumn extends AnyColumn {
+interface LabelColumn extends AnyColumn {
   readonly label: string;
 }
 
 /** A column with the values of a query. Rows of several queries are joined by the labels that all of them have. */
-export interface ValueColumn extends AnyColumn {
+interface ValueColumn extends AnyColumn {
   readonly expr: string;
   readonly unit: string;
   readonly limits?: Limits;

@@ -25,7 +25,14 @@ export { CodedError, type CodedErrorOptions, type Disposition, explainError, ren
 export { isSelected, matchesStars } from './globs.ts';
 export { decodeObject, isPlainObject, parseJson, readInteger, readString } from './json.ts';
 export { Lifecycle, type StopFault } from './lifecycle.ts';
-export { createLogger, type Logger, type LoggerOptions, type LogLevel } from './logger.ts';
+export {
+  createLogger,
+  escapeForTerminal,
+  type Logger,
+  type LoggerOptions,
+  type LogLevel,
+  toPrintable,
+} from './logger.ts';
 export {
   packBytes,
   packLines,
@@ -34,7 +41,6 @@ export {
 } from './packed-lines.ts';
 export { createNumbers } from './packed-numbers.ts';
 export { compilePattern, type Pattern, PatternError, type PatternFailure } from './pattern.ts';
-export { escapeForTerminal, toPrintable } from './printable.ts';
 export { createSeededRandom, hashToUnit, type Random, systemRandom } from './random.ts';
 export { Secret, type SecretSource } from './secret.ts';
 export { parseByteSize, parseDuration, renderDuration } from './units.ts';

@@ -3,7 +3,7 @@ import { Bzip2Error } from './bzip2-error.ts';
 /**
  * Zero bytes kept after the data, so that a loop may read slightly past the end and check afterwards whether it did.
  */
-export const SLACK_BYTES = 256;
+const SLACK_BYTES = 256;
 
 const NOTHING = new Uint8Array(0);
 

@@ -5,8 +5,8 @@
  * Does not own: threads, other formats, what damage means to the reader. Imports nothing, as if it were a package.
  * Start reading at: decoder.ts.
  */
-export { Bzip2Error, type Bzip2ErrorCode } from './bzip2-error.ts';
-export type { BlockLost, BlockRecovered, Bzip2End, Trailing } from './bzip2-item.ts';
+export { Bzip2Error } from './bzip2-error.ts';
+export type { BlockLost, BlockRecovered, Bzip2End } from './bzip2-item.ts';
 export { Bzip2Decoder } from './decoder.ts';
 export { type Bzip2Limits, describeExcess } from './limits.ts';
 export { Bzip2Workspace } from './workspace.ts';

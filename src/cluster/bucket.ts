@@ -1,8 +1,62 @@
 import type { NatsConnection } from '@nats-io/transport-node';
-import { untilAborted } from '../base/index.ts';
-import { findFormatFault, NatsError, type NatsLibrary, STREAM_METADATA, toNatsError } from '../net/index.ts';
+import { type Clock, openDeadline, untilAborted } from '../base/index.ts';
+import {
+  connectToNats,
+  findFormatFault,
+  loadNatsLibrary,
+  NatsError,
+  type NatsLibrary,
+  type NatsServers,
+  STREAM_METADATA,
+  toNatsError,
+} from '../net/index.ts';
+import { revealTls } from '../settings/index.ts';
 import { ClusterError } from './errors.ts';
-import type { BucketEntry } from './view.ts';
+import type { ClusterSettings } from './settings.ts';
+import { type BucketEntry, ClusterView } from './view.ts';
+
+/** Time limit of one attempt to reach the engine, and of each request. Milliseconds. */
+export const ATTEMPT_MS_MAX = 5000;
+
+/** The engine of a cluster as servers of NATS. */
+export function toNatsServers({ servers, auth, credentials, tls }: ClusterSettings, clock: Clock): NatsServers {
+  return { who: 'The cluster', peer: 'cluster', servers, auth, credentials, tls: revealTls(tls), clock };
+}
+
+/** Opens the bucket of a cluster for one piece of work. Throws `NatsError` and {@link ClusterError}. */
+export async function withBucket<T>(
+  settings: ClusterSettings,
+  clock: Clock,
+  signal: AbortSignal,
+  work: (bucket: Bucket) => Promise<T>,
+): Promise<T> {
+  const nats = await loadNatsLibrary();
+  const connection = await connectToNats(nats, toNatsServers(settings, clock), signal);
+  try {
+    const bucket = new Bucket({ nats, connection, cluster: settings.name, requestMsMax: ATTEMPT_MS_MAX });
+    return await untilAborted(work(bucket), signal);
+  } finally {
+    await connection.close();
+  }
+}
+
+/** Reads the view of a cluster as it is now. */
+export async function readView(bucket: Bucket, clock: Clock, signal: AbortSignal): Promise<ClusterView> {
+  const view = new ClusterView();
+  const lastSeq = await bucket.readLastSequence();
+  if (lastSeq === 0) return view;
+  const complete = new AbortController();
+  // The last entry may end meanwhile, and would then be waited for in vain.
+  using limit = openDeadline(clock, ATTEMPT_MS_MAX, AbortSignal.any([signal, complete.signal]));
+  const watching = bucket.watch((entry) => {
+    view.apply(entry);
+    if (entry.seq >= lastSeq) complete.abort();
+  }, limit.signal);
+  await watching.catch((cause: unknown) => {
+    if (!limit.signal.aborted || signal.aborted) throw cause;
+  });
+  return view;
+}
 
 /** Library, connection and name of a bucket. */
 export interface BucketOptions {
@@ -49,7 +103,7 @@ const REQUIRED = {
 } as const;
 
 /** The stream of the bucket of a cluster. */
-export function toBucketStream(cluster: string): string {
+function toBucketStream(cluster: string): string {
   return `KV_rx_${cluster}`;
 }
 

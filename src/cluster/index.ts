@@ -6,12 +6,10 @@
  * Does not own: routers (agent), records and positions (store), the engine itself: consensus and durable order are NATS's.
  * Start reading at: membership.ts, then lease.ts, view.ts and moves.ts.
  */
-export { Bucket } from './bucket.ts';
-export { readView, toNatsServers, withBucket } from './bucket-access.ts';
-export { ClusterError, type ClusterFailure } from './errors.ts';
+export { Bucket, readView, toNatsServers, withBucket } from './bucket.ts';
+export { ClusterError } from './errors.ts';
 export { Lease } from './lease.ts';
-export type { Claim, Member } from './members.ts';
 export { Membership, type MembershipEvent } from './membership.ts';
-export { type Moves, planMoves } from './moves.ts';
+export { planMoves } from './moves.ts';
 export { type ClusterSettings, clusterSchema, readCluster, renderCluster } from './settings.ts';
-export { type ClaimKind, ClusterView } from './view.ts';
+export { ClusterView } from './view.ts';

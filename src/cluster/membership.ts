@@ -1,8 +1,7 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import { type Clock, openDeadline } from '../base/index.ts';
 import { connectToNats, loadNatsLibrary, type NatsLibrary } from '../net/index.ts';
-import { Bucket } from './bucket.ts';
-import { ATTEMPT_MS_MAX, toNatsServers } from './bucket-access.ts';
+import { ATTEMPT_MS_MAX, Bucket, toNatsServers } from './bucket.ts';
 import { ClusterError } from './errors.ts';
 import { Lease } from './lease.ts';
 import { type Claim, digestNames, type Member, packNames, parseMember, renderClaim, renderMember } from './members.ts';

@@ -1,3 +1,4 @@
+import { hashToUnit } from '../base/index.ts';
 import {
   type Claim,
   MEMBER_BYTES_MAX,
@@ -7,8 +8,58 @@ import {
   type RouterNames,
   unpackNames,
 } from './members.ts';
-import { type Candidate, findOwner } from './ownership.ts';
-import { parseToken, toToken } from './tokens.ts';
+
+const PLAIN = /^[A-Za-z0-9_-]$/;
+const TOKEN = /^(?:[A-Za-z0-9_-]|=[0-9A-F]{2})+$/;
+
+/**
+ * Writes a name as one token of a subject and of a key, one to one: letters, digits, `_` and `-` stay, any other byte of
+ * its UTF-8 becomes `=` and two hexadecimal digits.
+ */
+export function toToken(name: string): string {
+  let token = '';
+  for (const byte of Buffer.from(name)) {
+    const sign = String.fromCharCode(byte);
+    token += PLAIN.test(sign) ? sign : `=${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+  }
+  return token;
+}
+
+/** Returns the name of a token; `undefined` if {@link toToken} makes no such token. */
+export function parseToken(token: string): string | undefined {
+  if (!TOKEN.test(token)) return undefined;
+  const name = Buffer.from(
+    token.replaceAll(/=([0-9A-F]{2})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16))),
+    'latin1',
+  ).toString();
+  return toToken(name) === token ? name : undefined;
+}
+
+/** One candidate for the ownership of a router or sink. */
+export interface Candidate {
+  /** Name of the replica. */
+  readonly replica: string;
+  /** Returns true if the replica knows the thing. */
+  readonly knows: (name: string) => boolean;
+}
+
+/**
+ * Returns the replica that a thing belongs to: of those that know it, the one with the highest weight (rendezvous hashing).
+ * It depends on names alone, so that all replicas with the same view agree; when a replica comes or goes, only its things
+ * move. `undefined` if none knows it.
+ */
+export function findOwner(name: string, candidates: Iterable<Candidate>): string | undefined {
+  let owner: string | undefined;
+  let highest = -1;
+  for (const { replica, knows } of candidates) {
+    const weight = hashToUnit(`${replica}/${name}`);
+    // Names decide between equal weights, not the order of the candidates.
+    const isHigher = weight > highest || (weight === highest && owner !== undefined && replica < owner);
+    if (!isHigher || !knows(name)) continue;
+    [owner, highest] = [replica, weight];
+  }
+  return owner;
+}
 
 /** One change of a key of the bucket, as the engine reports it. */
 export interface BucketEntry {

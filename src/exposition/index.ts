@@ -6,6 +6,5 @@
  * Does not own: what a sample means, and when it is renewed.
  * Start reading at: fleet-exposition.ts.
  */
-export { FleetExposition, SERIES_DROPPED, toFamily, type ValuesEnd } from './fleet-exposition.ts';
-export type { LiveSample } from './router-series.ts';
+export { FleetExposition, SERIES_DROPPED, toFamily } from './fleet-exposition.ts';
 export type { ExpositionFormat } from './text.ts';

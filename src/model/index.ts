@@ -13,4 +13,4 @@ export type { RouterIdentity } from './router.ts';
 export type { FamilyDescription, Labels, MetricFamily, MetricType, Sample } from './sample.ts';
 export { SourceError, type SourceErrorOptions } from './source-error.ts';
 export type { Completion, FactsCommit, LogCommit, RecordLines, Slice, SliceBounds } from './spool.ts';
-export { SYSLOG_FACILITIES, type SyslogFacility } from './syslog.ts';
+export { SYSLOG_FACILITIES } from './syslog.ts';

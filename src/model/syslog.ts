@@ -25,5 +25,3 @@ export const SYSLOG_FACILITIES = [
   'local6',
   'local7',
 ] as const;
-/** Facilities of syslog by name. */
-export type SyslogFacility = (typeof SYSLOG_FACILITIES)[number];

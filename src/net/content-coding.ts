@@ -8,7 +8,7 @@ import {
   createZstdDecompress,
 } from 'node:zlib';
 import { CodedError, type CodedErrorOptions } from '../base/index.ts';
-import { sanitizeErrorText } from './error-text.ts';
+import { sanitizeErrorText } from './error-codes.ts';
 
 /**
  * - `unknown`: an answer has a content coding that is not known.

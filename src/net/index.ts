@@ -13,8 +13,7 @@ export { type ClientAuth, secretOf } from './client-auth.ts';
 export { type ConnectionPlan, createConnector, openConnection, toConnector } from './connect.ts';
 export { ContentCodingError, decodeContent, isCoded, renderHeader } from './content-coding.ts';
 export { claimDescriptor, readDescriptorLimit } from './descriptors.ts';
-export { classifyCode, type NetworkFault, readErrorCode } from './error-codes.ts';
-export { sanitizeErrorText } from './error-text.ts';
+export { classifyCode, type NetworkFault, readErrorCode, sanitizeErrorText } from './error-codes.ts';
 export {
   type BoundedAnswer,
   createOneConnectionAgent,

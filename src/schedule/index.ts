@@ -6,16 +6,15 @@
  * Does not own: what a run does, the counting of bytes, and waits that a router asks for (router).
  * Start reading at: scheduler.ts (routers), byte-budget.ts and shared-budget.ts (their cost), retry-loop.ts (sinks).
  */
-export type { Activity, CurrentRun, RunEnded, RunOutcome, TriggerOutcome } from './activity.ts';
-export { type BudgetedActivity, ByteBudget, type ByteBudgetOptions, type BytesUsed } from './byte-budget.ts';
-export { type AnsweredPoll, findMedian, type Pace, type PaceIntervals, type PaceLevel, PaceMemory } from './pace.ts';
+export type { Activity, CurrentRun, RunEnded, RunOutcome } from './activity.ts';
+export { type BudgetedActivity, ByteBudget, type BytesUsed } from './byte-budget.ts';
+export { type AnsweredPoll, findMedian, type Pace, type PaceIntervals, PaceMemory } from './pace.ts';
 export { RetryLoop, type RetryLoopOptions, type RetryLoopOutcome } from './retry-loop.ts';
 export type { RunLoad } from './run-pool.ts';
-export { Scheduler, type SchedulerOptions } from './scheduler.ts';
+export { Scheduler } from './scheduler.ts';
 export { findRunsMax, readSchedule, renderSchedule, type ScheduleSettings, scheduleSchema } from './settings.ts';
 export {
   type BudgetPart,
   SharedBudget,
-  type SharedBudgetOptions,
   type SharedBytesUsed,
 } from './shared-budget.ts';

@@ -13,7 +13,7 @@ export interface DocumentSource {
 }
 
 /** The answer for a document. */
-export interface SourceDocument {
+interface SourceDocument {
   /** The decoded body; `undefined` if its bytes are those of the known digest. */
   readonly body: unknown;
   /** Digest of the bytes of the body; `undefined` if the source has none, so that every answer counts as another one. */

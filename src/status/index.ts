@@ -12,16 +12,13 @@ export {
   CONFIG_CHANGES,
   CONFIG_ENTRIES,
   ConfigurationReader,
-  type ConfigurationReaderOptions,
   type ConfigurationSource,
 } from './configuration-reader.ts';
-export type { DocumentSource, LogListing, ReaderContext, ReaderReading, StatusReader } from './contracts.ts';
-export { type AskedResource, type AskedRouter, askResources, type ResourceAnswer } from './discovery/ask-resources.ts';
+export type { DocumentSource, ReaderContext, ReaderReading, StatusReader } from './contracts.ts';
+export { type AskedRouter, askResources, type ResourceAnswer } from './discovery/ask-resources.ts';
 export {
   type DiscoveredField,
-  type DiscoveredResource,
   type Discovery,
-  type DiscoveryContext,
   discoverModules,
 } from './discovery/discover-modules.ts';
 export { DocumentMasker } from './discovery/document-masker.ts';
@@ -29,15 +26,13 @@ export { renderModules, renderName, renderNames, toModuleSettings } from './disc
 export { readDevice, readSerialNumber, readSystemWallMs } from './known-fields.ts';
 export { createLogFilesReader } from './log-files-reader.ts';
 export {
-  type CompiledModule,
   type CompiledResource,
   compileModules,
-  type Mapping,
   type MappingContext,
 } from './mapping/compile-modules.ts';
 export { mergeMappings } from './mapping/family-collector.ts';
 export type { JoinTable } from './mapping/join.ts';
-export { MAPPING_FAULT_REASONS, type MappingFault, type MappingFaultReason } from './mapping/mapping-fault.ts';
+export { MAPPING_FAULT_REASONS, type MappingFault } from './mapping/mapping-fault.ts';
 export { MODULE_RESOURCES_MAX, MODULES_MAX, RESOURCE_METRICS_MAX } from './module-settings/bounds.ts';
 export type { PlacedFamily } from './module-settings/check-families.ts';
 export { type MetricFilter, metricFilterSchema, renderMetricFilter } from './module-settings/metric-filter.ts';
@@ -50,12 +45,11 @@ export {
   loadShippedModules,
   readShippedModules,
   SHIPPED_MODULES_FOLDER,
-  type ShippedModule,
 } from './module-settings/shipped-modules.ts';
 export { createPollPlan, type PollPlan, type PollTarget } from './poll-plan.ts';
-export type { PollResult, Refusal, ResourceCapability, ResourceResult } from './poll-result.ts';
+export type { PollResult, ResourceResult } from './poll-result.ts';
 export { type PollSettings, pollSchema, renderPoll, resolvePoll } from './poll-settings.ts';
 export { type PollOptions, StatusPoller, type StatusPollerOptions } from './poller.ts';
-export { type ReadContext, readTarget, type TargetReading } from './read-target.ts';
+export { readTarget, type TargetReading } from './read-target.ts';
 export { SilenceCount } from './silence-count.ts';
 export { expandPath, STATUS_PATHS } from './status-paths.ts';

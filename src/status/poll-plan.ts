@@ -35,7 +35,7 @@ export interface PollTarget {
 }
 
 /** A path with a star, and the targets it can match. */
-export interface PollPattern {
+interface PollPattern {
   readonly path: string;
   readonly names: readonly string[];
   readonly isOptional: boolean;
@@ -62,7 +62,7 @@ export const PROBE = 'device_info';
 /**
  * Returns the interval of a module: its own or the router's status interval, but not below its minimum. Milliseconds.
  */
-export function toIntervalMs(module: ModuleDefinition, routerIntervalMs: number): number {
+function toIntervalMs(module: ModuleDefinition, routerIntervalMs: number): number {
   return module.intervalMs ?? Math.max(routerIntervalMs, module.minIntervalMs ?? 0);
 }
 

@@ -1,4 +1,14 @@
-import { parseStored, readField } from './stored-state.ts';
+import { parseJson } from '../base/index.ts';
+
+/** Parses a text that an earlier process has stored; `undefined` if it is absent or no JSON. */
+export function parseStored(text: string | undefined): unknown {
+  return text === undefined ? undefined : parseJson(text);
+}
+
+/** Returns a field of an object; `undefined` for anything else. */
+export function readField(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
+}
 
 /** Knowledge of a poller about its router that survives a restart. */
 export interface PollerState {
@@ -9,7 +19,7 @@ export interface PollerState {
 }
 
 /** Phase of a resource of a slow module within its interval. */
-export interface KnownPhase {
+interface KnownPhase {
   readonly resource: string;
   /** Interval of the module, which may be another one by now. Milliseconds. */
   readonly intervalMs: number;
@@ -18,7 +28,7 @@ export interface KnownPhase {
 }
 
 /** A resource that the router does not have. */
-export interface KnownLack {
+interface KnownLack {
   readonly resource: string;
   /** Time until which it is not asked for. Milliseconds since the Unix epoch. */
   readonly untilMs: number;

@@ -1,7 +1,6 @@
 import { type Clock, type Deadline, openDeadline } from '../base/index.ts';
 import type { DocumentSource } from './contracts.ts';
-import { KnownDevice } from './known-device.ts';
-import { readSystemHash } from './known-fields.ts';
+import { KnownDevice, readSystemHash } from './known-fields.ts';
 import type { CompiledJoin } from './mapping/join.ts';
 import type { ModuleDefinition } from './module-settings/module-definition.ts';
 import { createPollPlan, type PollPlan, type PollTarget, PROBE, type StatusReaders } from './poll-plan.ts';

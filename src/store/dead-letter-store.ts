@@ -1,5 +1,5 @@
+import { crc32 } from 'node:zlib';
 import { DeadLetterFile, type DeadLetterOptions } from './dead-letter-file.ts';
-import { LETTER_COLUMNS, toLetter, toLetterValues } from './letter-rows.ts';
 import {
   type DeadLetters,
   LETTER_LIST_MAX,
@@ -14,6 +14,42 @@ import {
   toLetterFields,
 } from './letters.ts';
 import type { Row, SqliteFile } from './sqlite-file.ts';
+
+/** Columns of a dead letter in a database, without its number, which every store counts by itself. */
+export const LETTER_COLUMNS =
+  'sink, uid, at_ms, is_replayed, bytes, checksum, router, component, timestamp, code, reason, line';
+
+/** A letter with its size, as it counts against the limit, and without its number. */
+export type UnnumberedLetter = Omit<StoredLetter, 'id'> & { readonly bytes: number };
+
+/** Returns the values of {@link LETTER_COLUMNS}. */
+function toLetterValues(letter: UnnumberedLetter) {
+  const { sink, uid, atMs, isReplayed, bytes, router, component, timestamp, code, reason, line } = letter;
+  const about = [sink, uid, Math.floor(atMs), isReplayed ? 1 : 0, bytes, crc32(line)] as const;
+  return [...about, router, component, timestamp ?? null, code ?? null, reason, line] as const;
+}
+
+/** Returns the dead letter of a row of the database. */
+function toLetter(row: Row): StoredLetter {
+  return {
+    id: Number(row['id']),
+    sink: String(row['sink']),
+    uid: String(row['uid']),
+    router: String(row['router']),
+    component: String(row['component']),
+    timestamp: row['timestamp'] === null ? undefined : String(row['timestamp']),
+    atMs: Number(row['at_ms']),
+    isReplayed: row['is_replayed'] === 1,
+    code: row['code'] === null ? undefined : String(row['code']),
+    reason: String(row['reason']),
+    line: String(row['line']),
+    ...(!isIntact(row) && { isDamaged: true }),
+  };
+}
+
+function isIntact(row: Row): boolean {
+  return crc32(String(row['line'])) === row['checksum'];
+}
 
 /** Number of letters examined at a time when some must be dropped. */
 const LEAVING_MAX = 100;

@@ -25,9 +25,8 @@ import {
   toSpoolFull,
   toStoreError,
 } from './errors.ts';
-import { type PackedCommit, packCommits } from './packed-commits.ts';
 import { finishRebuild, rebuildDatabase } from './rebuild.ts';
-import { RecentLines } from './recent-lines.ts';
+import { type PackedCommit, packCommits, RecentLines } from './recent-lines.ts';
 import { keepRouters, type Transact } from './router-absences.ts';
 import { checkValue, listRouters, readState, readValue, removeRouters, writeValue } from './router-tables.ts';
 import { openCurrent, openState, STATE_FILE, touch } from './schema.ts';

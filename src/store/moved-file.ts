@@ -1,10 +1,9 @@
 import { closeSync, copyFileSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { LETTERS_FILE } from './dead-letter-file.ts';
-import { DeadLetterStore } from './dead-letter-store.ts';
+import { DeadLetterStore, LETTER_COLUMNS } from './dead-letter-store.ts';
 import { EmbeddedStore } from './embedded-store.ts';
 import { StoreError, toAbsent, toRefusal, toStoreError } from './errors.ts';
-import { LETTER_COLUMNS } from './letter-rows.ts';
 import { OlderFormat, openState, STATE_FILE } from './schema.ts';
 import { FOLDER_MODE, SqliteFile } from './sqlite-file.ts';
 

@@ -1,7 +1,14 @@
-import { packBytes, unpackLines } from '../base/index.ts';
-import type { RecentBatch, RecentLinesSettings, RecentPlace } from './contracts.ts';
-import type { PackedCommit } from './packed-commits.ts';
+import { packBytes, packLines, unpackLines } from '../base/index.ts';
+import type { LogCommit, RecentBatch, RecentLinesSettings, RecentPlace } from './contracts.ts';
 import type { SqliteFile } from './sqlite-file.ts';
+
+/** A commit with its packed records; `body` is absent without records. */
+export type PackedCommit = LogCommit & { readonly body: Uint8Array | undefined };
+
+/** Packs the records of commits. */
+export function packCommits(commits: readonly LogCommit[]): readonly PackedCommit[] {
+  return commits.map((one) => ({ ...one, body: one.lines.length > 0 ? packLines(one.lines) : undefined }));
+}
 
 /** Overhead of a row: its key, its numbers, and what its indexes have of them. Bytes. */
 const ROW_BYTES = 150;

@@ -50,7 +50,7 @@ export const LOOPBACK: readonly Network[] = [
 ];
 
 /** An IPv4 address that came in on a socket for both families is written as IPv6. */
-export function unmapAddress(address: string): string {
+function unmapAddress(address: string): string {
   return address.replace(/^::ffff:(?=[\d.]+$)/i, '');
 }
 

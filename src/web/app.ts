@@ -1,10 +1,10 @@
+import { isIP } from 'node:net';
 import { Hono } from 'hono';
 import { type Clock, StepQueue } from '../base/index.ts';
 import { type Access, mayAsk } from './access.ts';
 import { type AddressSet, toClientKey } from './address.ts';
 import type { ListedRouter } from './api/routers.ts';
 import { answerJson } from './cached-answer.ts';
-import { findClient } from './client-address.ts';
 import { ConcurrencyLimit } from './concurrency-limit.ts';
 import type { WebContent } from './content.ts';
 import { WebError } from './errors.ts';
@@ -20,6 +20,20 @@ import { createDiscoveryHandler } from './service-discovery.ts';
 import { answerForOther, isOwnAlone, toUnanswered } from './shards.ts';
 import type { Handler, WebContext, WebDependencies, WebEnv } from './web-dependencies.ts';
 import { collectFleet, collectLogs, describeProcess } from './whole-fleet.ts';
+
+/** Bounds the work of one header; a request passes a few proxies. */
+const HOPS_MAX = 32;
+
+/**
+ * Identifies the client of a request: the address of its connection, or, when that is one of the `proxies`, the last
+ * address in `X-Forwarded-For` that is none. Those before it are what the client says, and no proxy has checked them.
+ */
+export function findClient(peer: string, forwardedFor: string | undefined, proxies: AddressSet): string {
+  if (!proxies.has(peer)) return toClientKey(peer);
+  const hops = (forwardedFor ?? '').split(',').slice(-HOPS_MAX);
+  const client = hops.map((hop) => hop.trim()).findLast((hop) => !proxies.has(hop));
+  return toClientKey(client !== undefined && isIP(client) !== 0 ? client : peer);
+}
 
 /** Access policy and response headers. A reload replaces them. */
 export interface AccessPolicy {

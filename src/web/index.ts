@@ -24,10 +24,9 @@ export type {
   LogRotationSummary,
   LogRow,
   RecordPage,
-  RecordSummary,
   RouterLogSummary,
 } from './api/logs.ts';
-export type { FleetMinute, ProcessSummary, RunSummary } from './api/process.ts';
+export type { FleetMinute, ProcessSummary } from './api/process.ts';
 export type {
   FamilyValues,
   HistoryPoint,
@@ -38,7 +37,6 @@ export type {
   PollSummary,
   ResourceSummary,
   RouterAnswer,
-  RouterBytes,
   RouterDetail,
   SessionSummary,
 } from './api/router-detail.ts';
@@ -48,7 +46,6 @@ export type {
   PollFault,
   PollStep,
   RouterFailureSummary,
-  RouterState,
   RouterSummary,
   SignalSummary,
 } from './api/routers.ts';
@@ -64,21 +61,13 @@ export type {
   StateResult,
   WebContent,
 } from './content.ts';
-export { WebError, type WebFailure } from './errors.ts';
-export type { WebAddress } from './listener.ts';
+export { WebError } from './errors.ts';
 export { type LoadedWebConfig, loadWebConfig } from './load-web-config.ts';
 export { createMatcher } from './pages/table-query.ts';
 export { parseServerPaths } from './paths.ts';
-export {
-  cutToPage,
-  isOlder,
-  parseRecordPlace,
-  type RecordPlace,
-  renderRecordPlace,
-} from './record-place.ts';
-export type { WebClientAuth, WebSecurity, WebTls, WebTlsVersion } from './security.ts';
+export type { WebSecurity, WebTls } from './security.ts';
 export { BCRYPT_COST_MAX } from './security.ts';
-export { openWebServer, type WebPolicy, type WebServer, type WebServerOptions } from './server.ts';
+export { openWebServer, type WebServer, type WebServerOptions } from './server.ts';
 export { webSchema } from './web-file-schema.ts';
 export {
   describeOpenLifecycle,
@@ -88,3 +77,10 @@ export {
   type WebSettings,
   webSectionSchema,
 } from './web-settings.ts';
+export {
+  cutToPage,
+  isOlder,
+  parseRecordPlace,
+  type RecordPlace,
+  renderRecordPlace,
+} from './whole-fleet.ts';

@@ -1,11 +1,38 @@
 import { isPlainObject, openDeadline, untilAborted } from '../base/index.ts';
 import { LIFECYCLE_STATES, type LifecycleWish } from '../model/index.ts';
 import { parseMoment } from '../settings/index.ts';
+import type { PlanSummary } from './api/configuration.ts';
 import { isCrossSite } from './cross-site.ts';
 import { toBase } from './paths.ts';
-import { renderPlan } from './render-plan.ts';
 import { answerForOther } from './shards.ts';
 import type { Handler, WebContext, WebDependencies } from './web-dependencies.ts';
+
+/** Renders what a reload would change as text for people. */
+function renderPlan({ routers, sections, needsRestart }: PlanSummary): string {
+  const { added, changed, removed, reconnected, total } = routers;
+  const lines = [
+    ...renderNames('added', added),
+    ...(changed.count === 0 ? [] : [`routers changed: ${changed.count}`]),
+    ...changed.routers.map(({ name, keys }) => `  ${name}: ${keys.join(', ')}`),
+    ...renderMore(changed.count - changed.routers.length),
+    ...renderNames('removed', removed),
+    ...(reconnected === 0 ? [] : [`routers whose session begins anew: ${reconnected}`]),
+    ...(sections.length === 0 ? [] : [`sections changed: ${sections.join(', ')}`]),
+    ...(needsRestart.length === 0 ? [] : [`need a restart of the agent: ${needsRestart.join(', ')}`]),
+  ];
+  const begin =
+    lines.length === 0 ? 'A reload would change nothing' : 'A reload would make these changes; none was made';
+  return `${[`${begin} (routers: ${total}).`, ...lines].join('\n')}\n`;
+}
+
+function renderNames(what: string, { count, names }: PlanSummary['routers']['added']): readonly string[] {
+  if (count === 0) return [];
+  return [`routers ${what}: ${count}`, ...names.map((name) => `  ${name}`), ...renderMore(count - names.length)];
+}
+
+function renderMore(count: number): readonly string[] {
+  return count > 0 ? [`  and ${count} more`] : [];
+}
 
 const DISABLED = 'Disabled. Start router-exporter with --web.enable-lifecycle to allow it.\n';
 const WRONG_TRIAL = 'Expected dry_run=1, without accept_removals.\n';

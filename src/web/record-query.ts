@@ -7,7 +7,7 @@ const VALUE_CHARS_MAX = 200;
 /** Characters of `before`. */
 const BEFORE_CHARS_MAX = VALUE_CHARS_MAX;
 /** Records of a page. */
-export const PAGE_RECORDS = 100;
+const PAGE_RECORDS = 100;
 
 /** Severities that lines may have, the most severe first; `none` stands for lines without one. */
 export const SEVERITIES = [

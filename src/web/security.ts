@@ -6,7 +6,7 @@ import { WebError } from './errors.ts';
 import type { RateLimitSettings } from './rate-limit.ts';
 
 /** TLS versions, named as in the web configuration file of the Prometheus exporter-toolkit. Older ones are insecure. */
-export type WebTlsVersion = 'TLS12' | 'TLS13';
+type WebTlsVersion = 'TLS12' | 'TLS13';
 
 /**
  * Client certificate policy. `request`: asked for, not checked. `require-any`: required, whoever signed it.

@@ -7,7 +7,7 @@ import { listByName, renderList } from './fleet-list.ts';
 import type { Handler, WebContext, WebDependencies } from './web-dependencies.ts';
 
 /** One target group of Prometheus HTTP service discovery. */
-export interface TargetGroup {
+interface TargetGroup {
   /** `host:port` of this exporter. */
   readonly targets: readonly string[];
   /** Labels of the group, including `__param_target` and `__meta_router_*`. */

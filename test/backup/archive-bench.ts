@@ -26,7 +26,7 @@ export interface ArchiveBench extends AsyncDisposable {
   writeManifest(change: (manifest: Record<string, unknown>) => unknown): Promise<void>;
 }
 
-export type Content = string | Uint8Array | AsyncIterable<Uint8Array>;
+type Content = string | Uint8Array | AsyncIterable<Uint8Array>;
 
 export async function openArchive(keep = 3): Promise<ArchiveBench> {
   const path = await mkdtemp(join(tmpdir(), 'router-exporter-backup-'));

@@ -20,7 +20,7 @@ export interface JsonStep {
   readonly bytes?: number;
 }
 
-export interface JsonRouter {
+interface JsonRouter {
   readonly router: string;
   readonly url: string;
   readonly result: string;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { findOwner } from '../../src/cluster/ownership.ts';
+import { findOwner } from '../../src/cluster/view.ts';
 
 const ROUTERS = Array.from({ length: 3000 }, (_, index) => `plant-${index}`);
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { parseToken, toToken } from '../../src/cluster/tokens.ts';
+import { parseToken, toToken } from '../../src/cluster/view.ts';
 import { countRuns } from '../support/sampled.ts';
 
 const names = fc.string({ minLength: 1, maxLength: 40, unit: 'grapheme' }).filter((name) => name.isWellFormed());

@@ -70,7 +70,7 @@ export interface QueryOfDashboard {
   readonly shownLabels: readonly string[];
 }
 
-export const JSON_FOLDER = new URL('../../dashboards/json/', import.meta.url);
+const JSON_FOLDER = new URL('../../dashboards/json/', import.meta.url);
 
 /** The committed dashboards by the name of their file. */
 export function readDashboards(): ReadonlyMap<string, DashboardJson> {

@@ -17,7 +17,7 @@ export interface Rule {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-export interface RuleFile {
+interface RuleFile {
   readonly groups: readonly { readonly name: string; readonly interval?: string; readonly rules: readonly Rule[] }[];
 }
 

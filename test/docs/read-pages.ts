@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 export const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
 
 /** A fenced block of code. */
-export interface Block {
+interface Block {
   /** Word behind the fence; empty when there is none. */
   readonly language: string;
   readonly text: string;

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { findOwner } from '../../src/cluster/ownership.ts';
+import { findOwner } from '../../src/cluster/view.ts';
 import { expectShared, openClusterBench, type Replica } from '../support/cluster-bench.ts';
 import { expectComplete, expectReceived } from '../support/cluster-records.ts';
 import { watchCursor } from '../support/cluster-stream.ts';

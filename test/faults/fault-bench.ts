@@ -66,7 +66,7 @@ const LINE = /numbered line (\d+) of [\w/-]+/;
 export type Moment = 'unread' | 'stored' | 'answered';
 
 /** Keeps documents by their id, as Elasticsearch does, and refuses every tenth for good when it is told to. */
-export class KeyedReceiver implements AsyncDisposable {
+class KeyedReceiver implements AsyncDisposable {
   /** By the text of the line. */
   readonly stored = new Map<string, Stored>();
   /** Texts of lines that it refused for good. */

@@ -20,7 +20,7 @@ export const START_MS = Date.UTC(2026, 10, 21, 8, 0, 0);
 export const MINUTE_MS = 60_000;
 
 /** The product's client, and what it reported about its session. */
-export interface Connected {
+interface Connected {
   readonly client: RouterClient;
   readonly events: readonly SessionEvent['type'][];
 }

@@ -1,9 +1,9 @@
 import type { SimulatedRouter } from '../../src/simulator/index.ts';
 import { type Answer, openClient } from '../simulator/client.ts';
 
-export type { Answer } from '../simulator/client.ts';
+export type {} from '../simulator/client.ts';
 
-export interface RequestOptions {
+interface RequestOptions {
   readonly token?: string | undefined;
   /** Sent as JSON, and as it is when it is a text. */
   readonly body?: unknown;

@@ -5,7 +5,7 @@ import { createSteppedClock, Secret, type SteppedClock } from '../../src/base/in
 import { RouterClient, type RouterClientOptions, type SessionEvent } from '../../src/router/index.ts';
 
 /** One request as it arrived. */
-export interface Arrived {
+interface Arrived {
   readonly line: string;
   readonly token: string | undefined;
   readonly body: string;

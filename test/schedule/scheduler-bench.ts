@@ -3,7 +3,7 @@ import { type Activity, type RunEnded, Scheduler } from '../../src/schedule/inde
 
 export const MINUTE_MS = 60_000;
 
-export interface BegunTurn {
+interface BegunTurn {
   readonly key: string;
   readonly startedMs: number;
   readonly isTriggered: boolean;

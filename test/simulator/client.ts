@@ -25,7 +25,7 @@ export interface Answer {
   readonly json: any;
 }
 
-export interface RequestOptions {
+interface RequestOptions {
   readonly token?: string | undefined;
   readonly body?: string;
   readonly headers?: Readonly<Record<string, string>>;

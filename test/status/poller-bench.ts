@@ -4,9 +4,9 @@ import type { ModuleDefinition } from '../../src/status/index.ts';
 import { type DocumentSource, StatusPoller, type StatusPollerOptions } from '../../src/status/index.ts';
 import { toModule } from './shipped-modules.ts';
 
-export const INTERVAL_MS = 60_000;
+const INTERVAL_MS = 60_000;
 export const DEADLINE_MS = 45_000;
-export const STALE_AFTER_MS = 180_000;
+const STALE_AFTER_MS = 180_000;
 
 /** An error as a source throws it. */
 export function failure(code: string, isAnswered = false, status?: number, retryAfterMs?: number): Error {

@@ -7,7 +7,7 @@ import { SHIPPED_MODULES_FOLDER } from '../../src/status/index.ts';
 type Raw = Readonly<Record<string, unknown>>;
 
 /** A metric as a module file may leave it. */
-export function toMetric(raw: Raw): MetricDefinition {
+function toMetric(raw: Raw): MetricDefinition {
   const { null_values: nullValues, null_when: nullWhen, state_label: stateLabel, prefixes, ...rest } = raw;
   return {
     labels: {},
@@ -21,7 +21,7 @@ export function toMetric(raw: Raw): MetricDefinition {
   } as unknown as MetricDefinition;
 }
 
-export function toResource({ optional, metrics, ...rest }: Raw): ModuleDefinition['resources'][number] {
+function toResource({ optional, metrics, ...rest }: Raw): ModuleDefinition['resources'][number] {
   return {
     isOptional: optional ?? false,
     each: 'status.unique',

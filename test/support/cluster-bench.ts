@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, vi } from 'vitest';
-import { findOwner } from '../../src/cluster/ownership.ts';
+import { findOwner } from '../../src/cluster/view.ts';
 import { type Program, startRouterExporter } from './child.ts';
 import type { ClusterWorld } from './cluster-world.ts';
 import { findFreePort } from './free-port.ts';

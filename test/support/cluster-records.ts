@@ -7,17 +7,17 @@ import type { NatsServer } from './sinks/nats-server.ts';
 const PATIENCE = { timeout: 180_000, interval: 100 };
 
 /** Messages that the routers have written, by router. */
-export function listWritten(world: ClusterWorld): string[] {
+function listWritten(world: ClusterWorld): string[] {
   return [...world.written].flatMap(([router, lines]) =>
     lines.map((line) => `${router} ${line.replace(/^.*\] /, '')}`),
   );
 }
 
 /** Returns a record as {@link listWritten} lists its line. */
-export const toText = ({ router, message }: LogRecord) => `${router} ${message}`;
+const toText = ({ router, message }: LogRecord) => `${router} ${message}`;
 
 /** Of each router, records come in the order in which their lines were written; repeats do not count. */
-export function expectOrder(records: readonly LogRecord[]): void {
+function expectOrder(records: readonly LogRecord[]): void {
   const seen = new Set<string>();
   const last = new Map<string, number>();
   const wrong: string[] = [];

@@ -1,7 +1,7 @@
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import { unpackLines } from '../../src/base/index.ts';
-import { parseToken } from '../../src/cluster/tokens.ts';
+import { parseToken } from '../../src/cluster/view.ts';
 import type { LogRecord } from '../../src/model/index.ts';
 import type { NatsServer } from './sinks/nats-server.ts';
 
@@ -55,7 +55,7 @@ export function findLeader(server: Engine, stream = STREAM): Promise<number> {
 }
 
 /** A place of a sink, as the stream has it. */
-export interface StoredCursor {
+interface StoredCursor {
   /** Replica that wrote it. */
   readonly owner: string;
   readonly batch: number;
@@ -93,7 +93,7 @@ export async function watchCursor({ url }: Engine, sink: string): Promise<Cursor
 }
 
 /** A router that a replica has taken. */
-export interface TakenRouter {
+interface TakenRouter {
   readonly router: string;
   readonly replica: string;
   /** When the engine stored it, as `performance.now()` of the test. */

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import type { LogRecord } from '../../src/model/index.ts';
 
 /** A request that a router got. */
-export interface AskedRouter {
+interface AskedRouter {
   /** `performance.now()` of the test. */
   readonly atMs: number;
   readonly router: string;
@@ -47,7 +47,7 @@ export interface ClusterWorld extends AsyncDisposable {
 }
 
 /** A request of a sink that was not answered yet. */
-export interface HeldBatch {
+interface HeldBatch {
   readonly batch: ReceivedBatch;
   /** Answers that all is well. */
   readonly answer: () => void;

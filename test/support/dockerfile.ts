@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 
-export interface DockerInstruction {
+interface DockerInstruction {
   readonly keyword: string;
   /** `from` of `--from=build`. */
   readonly flags: Readonly<Record<string, string>>;

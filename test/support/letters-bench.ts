@@ -6,7 +6,7 @@ import { createStoreFolder, NOW_MS } from './store-folder.ts';
 type LettersOptions = Partial<Pick<DeadLetterOptions, 'bytesMax' | 'keepMs' | 'onDropped'>>;
 
 /** Dead letters in a test. */
-export interface OpenLetters<T extends DeadLetters = DeadLetters> extends AsyncDisposable {
+interface OpenLetters<T extends DeadLetters = DeadLetters> extends AsyncDisposable {
   readonly letters: T;
 }
 

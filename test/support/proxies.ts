@@ -5,7 +5,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import type { Duplex } from 'node:stream';
 
 /** One connection that a proxy was asked for. */
-export interface AskedConnection {
+interface AskedConnection {
   /** Host and port as they were asked for. */
   readonly target: string;
   /** Account, as `user:password`; `undefined` if none was given. */

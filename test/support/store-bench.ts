@@ -11,7 +11,7 @@ import { type NatsServer, openNatsServer } from './sinks/nats-server.ts';
 import { createStoreFolder, NOW_MS, toStarts } from './store-folder.ts';
 
 /** How a store is opened in a test. */
-export interface BenchStoreOptions {
+interface BenchStoreOptions {
   /** Default: one sink `a`, which begins at the oldest record. */
   readonly sinks?: readonly (string | SinkStart)[];
   /** Routers that are open from the start. Default: `plant-7`. */
@@ -111,7 +111,7 @@ export interface ClusterBench extends StoreBench {
 }
 
 /** What may differ between the replicas of a cluster. */
-export type ClusterBenchOptions = Partial<
+type ClusterBenchOptions = Partial<
   Pick<
     ClusterStoreOptions,
     'replica' | 'isOwner' | 'isServed' | 'termOf' | 'letters' | 'cluster' | 'onDamaged' | 'onSilent'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { AddressSet, parseNetwork } from '../../src/web/address.ts';
-import { findClient } from '../../src/web/client-address.ts';
+import { findClient } from '../../src/web/app.ts';
 
 const PROXIES = new AddressSet(['10.0.0.0/8'].flatMap((text) => parseNetwork(text) ?? []));
 

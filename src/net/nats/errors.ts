@@ -1,6 +1,5 @@
 import { CodedError, type CodedErrorOptions } from '../../base/index.ts';
-import { readErrorCode } from '../error-codes.ts';
-import { sanitizeErrorText } from '../error-text.ts';
+import { readErrorCode, sanitizeErrorText } from '../error-codes.ts';
 import { adviseUnreached, explainTls, type Peer, type TlsFailure } from '../tls-failure.ts';
 import type { NatsLibrary } from './library.ts';
 

@@ -11,7 +11,7 @@ interface FieldBase {
 }
 
 /** An option of a `radio` field. */
-export interface RadioItem {
+interface RadioItem {
   readonly value: string;
   readonly label: string;
 }

@@ -2,7 +2,7 @@ import type { Random } from '../../base/index.ts';
 import { randomHex, randomInteger } from '../seeded.ts';
 
 /** One hardware board as `status/device_info` reports it. All values are text, as everywhere in the interface. */
-export interface Board {
+interface Board {
   readonly board_type: string;
   readonly hardware_features: string;
   readonly hardware_version: string;

@@ -13,7 +13,7 @@ const STAGES = [
 const ONLINE = 'Online';
 
 /** States of a modem, as its status names them. */
-export type ModemState = (typeof STAGES)[number]['state'] | typeof ONLINE;
+type ModemState = (typeof STAGES)[number]['state'] | typeof ONLINE;
 
 /** A command to a modem. */
 export type ModemOrder = 'turn_off' | 'log_out' | 'turn_on' | 'log_in';

@@ -1,7 +1,7 @@
 import type { LogGeneration, LogLoss } from './generation.ts';
 
 /** A file with the lines as they are. */
-export interface PlainFile {
+interface PlainFile {
   readonly kind: 'plain';
   readonly generation: LogGeneration;
 }

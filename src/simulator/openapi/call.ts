@@ -8,7 +8,7 @@ export const METHODS = ['get', 'post', 'put', 'delete'] as const;
 export type Method = (typeof METHODS)[number];
 
 /** Statuses of refusals that depend on the call; the others follow from what it takes and who may make it. */
-export type RefusalStatus = 400 | 404 | 416 | 500;
+type RefusalStatus = 400 | 404 | 416 | 500;
 
 /** One call of the interface: a method of a path. */
 export interface Call {

@@ -7,7 +7,7 @@ const WHOLE_NUMBER = '0|-?[1-9]\\d{0,14}';
  * The texts that a field may have. Numbers are texts too, so their bounds can only be said in words; so can what makes a
  * host name or an email address.
  */
-export function renderFieldSchema(field: Field): Schema {
+function renderFieldSchema(field: Field): Schema {
   const mayBeEmpty = field.default === '' && !field.required;
   switch (field.type) {
     case 'string':

@@ -8,7 +8,7 @@ import { SilenceCount } from '../silence-count.ts';
 export type ResourceAnswer = 'yes' | 'absent' | 'no_rights' | 'error';
 
 /** One resource and its answer. */
-export interface AskedResource {
+interface AskedResource {
   readonly resource: string;
   readonly answer: ResourceAnswer;
   /** The error thrown by the source, for `error` only. */

@@ -16,7 +16,7 @@ export interface DiscoveredField {
 }
 
 /** Content of a resource. */
-export interface DiscoveredResource {
+interface DiscoveredResource {
   readonly resource: string;
   /** Number of rows that are not nested in other rows. */
   readonly rows: number;

@@ -93,16 +93,16 @@ class Explorer {
     rowSet.rowsMost = Math.max(rowSet.rowsMost, rows.length);
     rowSet.lists++;
     const seen = rows.slice(0, ROWS_MAX);
-    const texts = new Map<string, string[]>();
+    const texts = new Map<string, Map<object, string>>();
     for (const row of seen) {
       for (const [name, value] of Object.entries(row).slice(0, FIELDS_MAX)) {
         if (isPlainObject(value) || isRowList(value)) this.#addBelow(name, value, rowSet, steps);
-        else noteField(rowSet, name, value, texts);
+        else noteField(rowSet, name, value, row, texts);
       }
     }
     for (const [key, own] of texts) {
       const field = rowSet.fields.get(key);
-      if (field && own.length === seen.length && new Set(own).size === own.length) field.uniqueIn++;
+      if (field && own.size === seen.length && new Set(own.values()).size === own.size) field.uniqueIn++;
     }
   }
 
@@ -139,7 +139,13 @@ function toPath({ parent, names }: RowSetRecord): string {
 }
 
 /** Names that differ only in case are one field: the mapping reads either where a row lacks the other. */
-function noteField(rowSet: RowSetRecord, name: string, value: unknown, texts: Map<string, string[]>): void {
+function noteField(
+  rowSet: RowSetRecord,
+  name: string,
+  value: unknown,
+  row: object,
+  texts: Map<string, Map<object, string>>,
+): void {
   const key = name.toLowerCase();
   let field = rowSet.fields.get(key);
   if (!field) {
@@ -156,8 +162,8 @@ function noteField(rowSet: RowSetRecord, name: string, value: unknown, texts: Ma
   if (plain.text === '') return;
   if (field.texts.size < TEXTS_MAX) field.texts.add(plain.text);
   const own = texts.get(key);
-  if (own) own.push(plain.text);
-  else texts.set(key, [plain.text]);
+  if (own) own.set(row, plain.text);
+  else texts.set(key, new Map([[row, plain.text]]));
 }
 
 function isRowList(value: unknown): value is readonly unknown[] {

@@ -39,7 +39,7 @@ export interface MappingContext {
 }
 
 /** Result of mapping a document. */
-export interface Mapping {
+interface Mapping {
   /** True if the document has the rows that `each` names. Otherwise the other fields have no meaning. */
   readonly isFound: boolean;
   readonly module: string;
@@ -76,7 +76,7 @@ export interface CompiledResource {
 }
 
 /** The text of a field of a row. */
-export interface FieldText {
+interface FieldText {
   readonly row: Row;
   readonly name: string;
   readonly text: string;
@@ -179,12 +179,12 @@ function parseSlot(resource: string): string {
 }
 
 /** Value of a metric that counts rows instead of reading a field. */
-export const COUNT = '$count';
+const COUNT = '$count';
 /** Label value of a state set for an unexpected state. */
-export const UNKNOWN_STATE = 'unknown';
+const UNKNOWN_STATE = 'unknown';
 
 /** Context for mapping the rows of one document. */
-export interface MetricContext extends DateContext {
+interface MetricContext extends DateContext {
   /** The resource; the field's name matches no star. */
   readonly origin: SampleOrigin;
   /** Returns true if any metric of these rows reads a field. Asked only about values that a metric leaves to others. */
@@ -192,7 +192,7 @@ export interface MetricContext extends DateContext {
 }
 
 /** A metric whose definition has been parsed. */
-export interface CompiledMetric {
+interface CompiledMetric {
   readonly covers: (field: string, levelsUp: number) => boolean;
   readonly map: (found: FoundRows, context: MetricContext, collector: FamilyCollector) => void;
   /** Returns true if the metric reads the text of a field, or takes it for "nothing". */
@@ -200,7 +200,7 @@ export interface CompiledMetric {
 }
 
 /** Compiles a metric; its own labels take precedence over `labels` of its resource. `shared`: the sources of those alone. */
-export function compileMetric(
+function compileMetric(
   definition: MetricDefinition,
   labels: Readonly<Record<string, string>>,
   shared = new LabelSources(labels, {}),

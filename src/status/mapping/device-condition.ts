@@ -49,7 +49,7 @@ function readVersion(text: string): readonly number[] | undefined {
 }
 
 /** Compares number by number; what one of them lacks is 0. */
-export function compareVersions(one: readonly number[], other: readonly number[]): number {
+function compareVersions(one: readonly number[], other: readonly number[]): number {
   for (let place = 0; place < Math.max(one.length, other.length); place++) {
     const order = (one[place] ?? 0) - (other[place] ?? 0);
     if (order !== 0) return Math.sign(order);

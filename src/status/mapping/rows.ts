@@ -1,5 +1,5 @@
 import { isPlainObject } from '../../base/index.ts';
-import type { LabelReading } from './label-reading.ts';
+import type { LabelReading } from './label-sources.ts';
 import type { MappingFaultReason } from './mapping-fault.ts';
 
 /** Maximum number of rows examined per list and per document. A device has a handful of boards and some leases. */
@@ -156,7 +156,7 @@ function toRows(list: readonly unknown[], outer: Row): FoundRows {
 }
 
 /** Maximum length of a text; no real one comes close, and a hostile router must not fill memory. */
-export const TEXT_LENGTH_MAX = 512;
+const TEXT_LENGTH_MAX = 512;
 
 /** A usual text: nothing in it is replaced or cut off. */
 const PLAIN = /^(?:[!-~](?:[ -~]*[!-~])?)?$/;

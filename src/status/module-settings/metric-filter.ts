@@ -26,7 +26,7 @@ const ITEM = `${GLOB}, or a map with "name" and "labels"`;
 const LIST = `a list of at most ${SELECTORS_MAX} globs of names, or maps with "name" and "labels"`;
 
 /** Metrics by name, and perhaps by labels. */
-export interface MetricSelector {
+interface MetricSelector {
   readonly name: string;
   /** All of them must match. Empty: any series of the metric. */
   readonly labels: LabelGlobs;

@@ -98,7 +98,7 @@ export const resourceSchema = section('One resource, or with a star a family of 
 });
 
 /** A module as a person writes it. */
-export const moduleSchema = section('One module.', {
+const moduleSchema = section('One module.', {
   help: help('One sentence for the reference.').optional(),
   interval: duration({
     description: 'How often the resources are read, slower or faster than `poll.interval`, which is the default.',

@@ -29,7 +29,7 @@ const MODULE_ROOT: RootExpected = {
 };
 
 /** A module of the product. */
-export interface ShippedModule {
+interface ShippedModule {
   readonly definition: ModuleDefinition;
   /** True if it is part of `default`. */
   readonly isDefault: boolean;

@@ -100,7 +100,7 @@ export function toBaseUnit(value: number, { times, per }: Pick<Unit, 'times' | '
 const EXACT_DIGITS = 15;
 
 /** Rounds away the error of binary fractions: 0.01023, not 0.010230000000000001. */
-export function dropRoundingError(result: number): number {
+function dropRoundingError(result: number): number {
   return Number(result.toPrecision(EXACT_DIGITS));
 }
 
@@ -172,7 +172,7 @@ const QUANTITY = new RegExp(String.raw`^(${DECIMAL}) ?([\p{L}%°℃][\p{L}\p{N}%
 const LIST_MAX = 64;
 
 /** Parses a decimal number, with optional sign and exponent; `undefined` if the text is not one. */
-export function parseDecimal(text: string): number | undefined {
+function parseDecimal(text: string): number | undefined {
   return WHOLE_DECIMAL.test(text) ? Number(text) : undefined;
 }
 

@@ -1,6 +1,6 @@
 import { packBytes, type Timer } from '../../base/index.ts';
+import type { UnnumberedLetter } from '../dead-letter-store.ts';
 import { StoreError } from '../errors.ts';
-import type { UnnumberedLetter } from '../letter-rows.ts';
 import {
   type DeadLetters,
   LETTER_LIST_MAX,

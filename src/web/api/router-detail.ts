@@ -132,7 +132,7 @@ export interface ResourceSummary {
 }
 
 /** Bytes on the wire, TLS included. */
-export interface RouterBytes {
+interface RouterBytes {
   /** Sent since the agent started. */
   readonly sent: number;
   /** Received since the agent started. */

@@ -1,4 +1,4 @@
-import type { ProcessSummary } from '../api/process.ts';
+import type { ProcessSummary, RunSummary } from '../api/process.ts';
 import type { RouterSummary } from '../api/routers.ts';
 import type { ClusterSummary } from '../content.ts';
 import type { PeerFault } from '../fan-out.ts';
@@ -11,10 +11,25 @@ import type { FleetView } from './fleet-view.ts';
 import { type Html, html, toShown } from './html.ts';
 import { nameMissing, renderMissing } from './processes.ts';
 import { renderCount, renderMany } from './quantities.ts';
-import { renderRuns, sumRuns } from './runs.ts';
 import { renderFittingTable, renderFound, renderPager } from './table.ts';
 import { renderTableQuery, type TableQuery } from './table-query.ts';
 import { FILTERS } from './words.ts';
+
+/** Adds up the runs of several processes. */
+function sumRuns(all: readonly RunSummary[]): RunSummary {
+  const sum = { running: 0, waiting: 0, heldBack: 0, max: 0 };
+  for (const runs of all) {
+    for (const key of ['running', 'waiting', 'heldBack', 'max'] as const) sum[key] += runs[key];
+  }
+  return sum;
+}
+
+/** Renders how many runs are under way and waiting, as one line. */
+function renderRuns({ running, waiting, heldBack, max }: RunSummary): Html {
+  const held = heldBack > 0 ? html`, ${renderCount(heldBack)} held back of routers that do not answer` : '';
+  return html`<p>Runs: ${renderCount(running)} of at most ${renderCount(max)} under way, ${renderCount(waiting)} waiting${held}.</p>
+`;
+}
 
 /** Modules whose values the fleet page shows. */
 export interface FleetContent {

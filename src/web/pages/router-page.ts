@@ -1,10 +1,9 @@
 import type { LifecycleState } from '../../model/index.ts';
-import type { PollSummary, ResourceSummary, RouterDetail } from '../api/router-detail.ts';
+import type { PaceSummary, PollSummary, ResourceSummary, RouterDetail } from '../api/router-detail.ts';
 import { POLL_STEPS, type PollStep } from '../api/routers.ts';
 import { renderLabels, renderState } from './fleet-columns.ts';
 import { renderHistory } from './history-plot.ts';
 import { type Html, html, toShown } from './html.ts';
-import { renderPace } from './pace.ts';
 import { renderPlot } from './plot.ts';
 import {
   NOTHING,
@@ -25,6 +24,15 @@ import { gradeSignal } from './signal.ts';
 import { renderSparkline } from './sparkline.ts';
 import { type Column, renderTable } from './table.ts';
 import { hintFor, renderStep, STEP_NAMES } from './words.ts';
+
+/** Renders how fast a router answers, and what is asked for less often because of that. */
+function renderPace({ responseSeconds, level, isSignalPoor, stretch, statusStretch }: PaceSummary): Html {
+  if (responseSeconds === null) return html`${NOTHING}`;
+  const usual = html`usually after ${renderLength(responseSeconds)}`;
+  if (level === 'usual') return usual;
+  const why = isSignalPoor ? 'slow with a poor signal' : level === 'slow' ? 'slow' : 'very slow';
+  return html`${usual}, <span class="warn">${why}</span>: slow modules and logs ${stretch} times as rarely, status ${statusStretch === 1 ? 'as configured' : `${statusStretch} times as rarely`}`;
+}
 
 const SESSIONS: Readonly<Record<RouterDetail['session']['state'], string>> = {
   none: 'none yet, or none needed',

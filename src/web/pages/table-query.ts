@@ -54,7 +54,7 @@ export function renderTableQuery(query: TableQuery, change: Partial<TableQuery> 
 }
 
 /** Returns the words of a search, in lower case. */
-export function splitSearch(search: string): readonly string[] {
+function splitSearch(search: string): readonly string[] {
   return search.toLowerCase().split(/\s+/).filter(Boolean).slice(0, WORDS_MAX);
 }
 

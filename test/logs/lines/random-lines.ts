@@ -97,7 +97,7 @@ const form = fc.constantFrom(
   'carriage return',
 );
 const wild = fc.record({ stamp, tag, message, form, gap: fc.constantFrom(' ', ' ', ' ', '') });
-export const usual = fc.record({
+const usual = fc.record({
   stamp: fc.constantFrom(0, 0, 1, 3, 60, 600, -2),
   tag: fc.constantFrom('[wan]', '[lte1]', '[firewall]'),
   message: fc.oneof(

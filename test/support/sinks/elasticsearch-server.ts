@@ -10,7 +10,7 @@ import {
 type Json = Readonly<Record<string, unknown>>;
 
 /** What the server says of one document instead of taking it. */
-export interface ItemFault {
+interface ItemFault {
   readonly status: number;
   readonly type: string;
   readonly reason: string;

@@ -3,14 +3,14 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { gunzipSync } from 'node:zlib';
 
 /** A line as Loki keeps it. */
-export interface LokiLine {
+interface LokiLine {
   readonly labels: Readonly<Record<string, string>>;
   readonly ns: string;
   readonly line: string;
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-export interface LokiServerLimits {
+interface LokiServerLimits {
   maxAgeMs: number;
   graceMs: number;
   lineBytesMax: number;
@@ -26,7 +26,7 @@ export interface LokiServerLimits {
 }
 
 /** What the server does instead of treating a push as usual. */
-export type LokiMisbehaviour =
+type LokiMisbehaviour =
   | {
       readonly kind: 'status';
       readonly status: number;

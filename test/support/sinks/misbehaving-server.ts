@@ -29,7 +29,7 @@ export interface Reply {
  * the connection there; `vanish` ends it before the answer; `take-and-vanish` does the work first; `garbage` speaks no
  * HTTP; `flood` answers with success and too much; `empty` with success and nothing.
  */
-export type Misbehaviour =
+type Misbehaviour =
   | ({ readonly kind: 'status' } & Reply)
   | { readonly kind: 'hang' | 'stall' | 'cut' | 'vanish' | 'take-and-vanish' | 'garbage' | 'empty' }
   | { readonly kind: 'flood'; readonly bytes: number };

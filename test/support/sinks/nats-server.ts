@@ -9,7 +9,7 @@ import { startProgram } from '../child.ts';
 import { findFreePort } from '../free-port.ts';
 
 /** A message as a stream has stored it. */
-export interface StoredMessage {
+interface StoredMessage {
   readonly subject: string;
   readonly id: string;
   readonly text: string;

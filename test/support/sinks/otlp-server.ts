@@ -5,7 +5,7 @@ import { gunzipSync } from 'node:zlib';
 import protobuf from 'protobufjs';
 
 /** One log record as a collector sees it. Numbers of 64 bits are texts; a field that was not sent is absent. */
-export interface ReceivedOtlpRecord {
+interface ReceivedOtlpRecord {
   readonly resource: Readonly<Record<string, unknown>>;
   readonly scope: Readonly<Record<string, unknown>>;
   readonly fields: Readonly<Record<string, unknown>>;
@@ -13,7 +13,7 @@ export interface ReceivedOtlpRecord {
 }
 
 /** What the server does instead of taking a request. */
-export type OtlpMisbehaviour =
+type OtlpMisbehaviour =
   /** Takes all but so many; with 0 the message is a warning. */
   | { readonly kind: 'partial'; readonly rejected: number; readonly message?: string; readonly encoding?: 'json' }
   /** Answers a failure with a `google.rpc.Status`. */

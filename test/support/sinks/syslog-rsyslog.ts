@@ -7,7 +7,7 @@ import { startProgram } from '../child.ts';
 import { findFreePort } from '../free-port.ts';
 
 /** What rsyslog made of a message: its properties, by their names. */
-export interface RsyslogMessage {
+interface RsyslogMessage {
   readonly pri: string;
   readonly timereported: string;
   readonly hostname: string;

@@ -9,7 +9,7 @@ import { parseSyslogMessage, type ReceivedMessage } from './syslog-message.ts';
  * `end` ends the connection in an orderly way after so many messages of it, `reset` breaks it; `stop-reading` takes
  * connections and never reads from them; `refuse` ends each connection as soon as it is there.
  */
-export type SyslogMisbehaviour =
+type SyslogMisbehaviour =
   | { readonly kind: 'end' | 'reset'; readonly messages: number }
   | { readonly kind: 'stop-reading' | 'refuse' };
 
