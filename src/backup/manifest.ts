@@ -1,3 +1,6 @@
+import { z } from 'zod';
+import { parseJson } from '../base/index.ts';
+
 /** Format in which a profile is downloaded. */
 export type BackupFormat = 'binary' | 'ascii';
 /** Reason for a backup. */
@@ -40,6 +43,38 @@ const MANIFEST_VERSION = 1;
 const EXTENSIONS = { binary: 'tar', ascii: 'txt' } as const;
 const VERSION_FILE = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z-([0-9a-f]{12})\.(tar|txt)$/;
 const SHA256 = /^[0-9a-f]{64}$/;
+
+const time = z.string().transform(Date.parse).refine(Number.isFinite);
+
+const versionSchema = z
+  .object({
+    // A name edited to lead out of the folder is not the name of a version.
+    file: z.string().refine((file) => parseVersionFile(file) !== undefined),
+    time,
+    bytes: z.int(),
+    sha256: z.string().regex(SHA256),
+    content_sha256: z.string().regex(SHA256),
+    reason: z.enum(['schedule', 'change', 'recovered']),
+  })
+  .transform(({ time: timeMs, content_sha256: contentSha256, ...same }): VersionRecord => {
+    return { ...same, timeMs, contentSha256, format: parseVersionFile(same.file)?.format ?? 'binary' };
+  });
+
+/** A time that is none means that there was no attempt: the next backup makes one. */
+const manifestSchema = z
+  .object({
+    manifest: z.literal(MANIFEST_VERSION),
+    router: z.string(),
+    profile: z.string(),
+    listed: z.unknown(),
+    last_attempt: z.object({ time, success: z.unknown() }).optional().catch(undefined),
+    last_success: time.optional().catch(undefined),
+    versions: z.array(versionSchema),
+  })
+  .transform(({ router, profile, listed, last_attempt: last, last_success: lastSuccessMs, versions }): Manifest => {
+    const lastAttempt = last && { timeMs: last.time, isSuccess: last.success === true };
+    return { router, profile, isListed: listed !== false, lastAttempt, lastSuccessMs, versions };
+  });
 
 /**
  * Returns the file name of a version: UTC to the second, the first digits of the checksum, and an extension for the
@@ -87,66 +122,9 @@ export function renderManifest(manifest: Manifest): string {
 
 /** Parses the text written by {@link renderManifest}; `undefined` for any other text. */
 export function parseManifest(text: string): Manifest | undefined {
-  try {
-    return decodeManifest(JSON.parse(text));
-  } catch {
-    return undefined;
-  }
-}
-
-function decodeManifest(json: unknown): Manifest | undefined {
-  const read = (name: string) => readField(json, name);
-  const [router, profile, attempt, success, versions] = [
-    read('router'),
-    read('profile'),
-    read('last_attempt'),
-    read('last_success'),
-    read('versions'),
-  ];
-  if (read('manifest') !== MANIFEST_VERSION || typeof router !== 'string' || typeof profile !== 'string')
-    return undefined;
-  if (!Array.isArray(versions)) return undefined;
-  const records = versions.map(decodeVersion);
-  if (!records.every((record) => record !== undefined)) return undefined;
-  const attemptMs = parseTime(readField(attempt, 'time'));
-  return {
-    router,
-    profile,
-    isListed: read('listed') !== false,
-    lastAttempt:
-      attemptMs === undefined ? undefined : { timeMs: attemptMs, isSuccess: readField(attempt, 'success') === true },
-    lastSuccessMs: parseTime(success),
-    versions: records,
-  };
-}
-
-function decodeVersion(json: unknown): VersionRecord | undefined {
-  const read = (name: string) => readField(json, name);
-  const [file, timeMs, bytes] = [read('file'), parseTime(read('time')), read('bytes')];
-  const [sha256, contentSha256, reason] = [read('sha256'), read('content_sha256'), read('reason')];
-  // A name edited to lead out of the folder is not the name of a version.
-  const named = typeof file === 'string' ? parseVersionFile(file) : undefined;
-  if (typeof file !== 'string' || !named || timeMs === undefined || !Number.isSafeInteger(bytes)) return undefined;
-  if (!isSha256(sha256) || !isSha256(contentSha256)) return undefined;
-  if (reason !== 'schedule' && reason !== 'change' && reason !== 'recovered') return undefined;
-  return { file, timeMs, bytes: Number(bytes), sha256, contentSha256, format: named.format, reason };
-}
-
-function isSha256(value: unknown): value is string {
-  return typeof value === 'string' && SHA256.test(value);
-}
-
-function readField(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null && Object.hasOwn(value, name)
-    ? Reflect.get(value, name)
-    : undefined;
+  return manifestSchema.safeParse(parseJson(text)).data;
 }
 
 function renderTime(timeMs: number): string {
   return new Date(timeMs).toISOString();
-}
-
-function parseTime(value: unknown): number | undefined {
-  const timeMs = typeof value === 'string' ? Date.parse(value) : Number.NaN;
-  return Number.isNaN(timeMs) ? undefined : timeMs;
 }

@@ -97,16 +97,7 @@ export function addDeadLetterCommands(program: Program, io: CommandIo, finish: (
     .action(async (ids, options) => {
       requireChoice(letters, ids, options);
       const { replayLetters } = await import('./dead-letters.ts');
-      finish(
-        await replayLetters(
-          {
-            ...toConfigFlags(options),
-            sink: options.sink,
-            ids: ids ?? [],
-          },
-          io,
-        ),
-      );
+      finish(await replayLetters({ ...toConfigFlags(options), sink: options.sink, ids: ids ?? [] }, io));
     });
   letters
     .command('drop')
@@ -142,9 +133,7 @@ function requireChoice(
   if (!isChosen) command.error('error: specify numbers as shown by dead-letters list, or --all');
 }
 
-function parseNumber(text: string): number {
-  return parseWholeNumber(1, Number.MAX_SAFE_INTEGER)(text);
-}
+const parseNumber = parseWholeNumber(1, Number.MAX_SAFE_INTEGER);
 
 function collectNumber(text: string, earlier: readonly number[] = []): readonly number[] {
   return [...earlier, parseNumber(text)];

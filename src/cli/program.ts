@@ -149,7 +149,12 @@ function addDemoCommand(program: Program, io: CommandIo, finish: (code: ExitCode
     .addOption(logLevelOption('warn'))
     .addOption(logFormatOption())
     .description('Run a simulated fleet and the agent against it, without any configuration.')
-    .option('--routers <count>', `number of simulated routers, up to ${DEMO_ROUTERS_MAX}`, parseRouterCount, 3)
+    .option(
+      '--routers <count>',
+      `number of simulated routers, up to ${DEMO_ROUTERS_MAX}`,
+      parseWholeNumber(1, DEMO_ROUTERS_MAX),
+      3,
+    )
     .option('--faults', 'a refused login, a slow router, and a router that loses lines (default: from four routers on)')
     .option('--no-faults', 'only healthy routers')
     .option('--for <duration>', 'stop after this time, such as 30s', parseDurationFlag)
@@ -361,12 +366,4 @@ function parseDurationFlag(text: string): number {
 
 function parseOffsetFlag(text: string): number {
   return text.startsWith('-') ? -parseDurationFlag(text.slice(1)) : parseDurationFlag(text);
-}
-
-function parseRouterCount(text: string): number {
-  const count = Number(text);
-  if (!Number.isInteger(count) || count < 1 || count > DEMO_ROUTERS_MAX) {
-    throw new InvalidArgumentError(`Expected a whole number from 1 to ${DEMO_ROUTERS_MAX}.`);
-  }
-  return count;
 }
