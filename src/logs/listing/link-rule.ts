@@ -170,8 +170,8 @@ const NO_EVIDENCE: LinkEvidence = { matches: 0, chance: 1, stamps: [], refutedBy
 export function addEvidence(facts: LinkFacts, component: string, observation: LinkObservation): LinkFacts {
   const { stamp } = observation;
   const known = evidenceOf(facts, component);
-  if (observation.type === 'refutation') return { ...facts, [component]: { ...known, refutedBy: stamp } };
-  if (observation.type === 'miss') {
+  if (observation.type !== 'match') {
+    if (observation.type === 'refutation') return { ...facts, [component]: { ...known, refutedBy: stamp } };
     const others = known.misses?.filter((other) => other !== stamp) ?? [];
     return { ...facts, [component]: { ...known, misses: [...others, stamp].slice(-MISSES_MAX) } };
   }

@@ -88,8 +88,8 @@ describe('docs/log-records.md', () => {
 
   test('names every flag, field, event and reason of the model', () => {
     const model = readFileSync(new URL('../../../src/model/record.ts', import.meta.url), 'utf8');
-    const events = readFileSync(new URL('../../../src/logs/event-records.ts', import.meta.url), 'utf8');
-    const reasons = /export type GapReason =([^;]+);/.exec(events)?.[1] ?? '';
+    const events = readFileSync(new URL('../../../src/logs/position/event-records.ts', import.meta.url), 'utf8');
+    const reasons = /type GapReason =([^;]+);/.exec(events)?.[1] ?? '';
     const words = [
       ...[...`${model}${reasons}`.matchAll(/'([a-z][a-z_.-]+)'/g)].map(([, word]) => word ?? ''),
       ...[...model.matchAll(/^ {2}readonly (\w+)\??:/gm)].map(([, word]) => word ?? ''),
