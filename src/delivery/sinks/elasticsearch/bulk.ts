@@ -1,8 +1,7 @@
 import { decodeObject, parseJson } from '../../../base/index.ts';
 import type { DeliveryReport } from '../../contracts.ts';
 import { DeliveryError } from '../../errors.ts';
-import { renderEcs } from '../../formats/ecs.ts';
-import type { RecordFormat } from '../../formats/format.ts';
+import { type RecordFormat, renderEcs } from '../../formats/format.ts';
 import { renderOtelDocument } from '../../formats/otel.ts';
 import type { HttpAnswer } from '../../http/answer.ts';
 import type { OutgoingRecord } from '../../outgoing-record.ts';

@@ -3,23 +3,28 @@ import { type Clock, renderDuration, untilAborted } from '../../../base/index.ts
 import type { NatsLibrary } from '../../../net/index.ts';
 import type { PreflightFinding } from '../../contracts.ts';
 import { createTestRecord, toFailedFinding } from '../../preflight.ts';
-import { connectSink, type SinkServers } from './connection.ts';
-import { toNatsError } from './errors.ts';
-import { NatsPublisher } from './publisher.ts';
-import { DUPLICATE_WINDOW_MS, findStream, type NatsStream, readStream, takesBatches } from './stream.ts';
-import { isCovering, toNatsSubject } from './subject.ts';
+import { NatsMessage, NatsPublisher } from './publish.ts';
+import {
+  connectSink,
+  DUPLICATE_WINDOW_MS,
+  findStream,
+  isCovering,
+  type NatsStream,
+  readStream,
+  type SinkServers,
+  takesBatches,
+  toNatsError,
+  toNatsSubject,
+} from './stream.ts';
 
 /** The stream that is tried. */
-export interface NatsTarget extends SinkServers {
-  /** Batch bounds; only the size is used. */
-  readonly batch: { readonly bytesMax: number };
+interface NatsTarget extends SinkServers {
   /** Time limit of one request. Milliseconds. */
   readonly timeoutMs: number;
   /** Prefix of the subjects. */
   readonly subject: string;
   /** Name of the expected stream; absent = any. */
   readonly stream?: string | undefined;
-  /** Source of the time of the test record. */
   readonly clock: Clock;
 }
 
@@ -126,12 +131,7 @@ async function publishTestRecord(
   { name, subject, stream, timeoutMs, clock }: NatsTarget,
 ): Promise<PreflightFinding> {
   const step = 'test record';
-  const record = createTestRecord(clock);
-  const message = {
-    subject: toNatsSubject(subject, record.fields),
-    id: record.fields.uid,
-    payload: Buffer.from(record.line),
-  };
+  const message = new NatsMessage(createTestRecord(clock), subject, 'native');
   try {
     const publisher = new NatsPublisher(nats, connection, { name, stream, ackMsMax: timeoutMs, clock });
     const ack = await publisher.publish(message);
