@@ -75,15 +75,10 @@ function isRetryable(result: ItemResult): boolean {
   return result.status >= 500 || isBackPressure(result);
 }
 
+const BACK_PRESSURE: ReadonlySet<number> = new Set([408, 409, 429, 503]);
+
 function isBackPressure({ status, type }: ItemResult): boolean {
-  return (
-    status === 408 ||
-    status === 409 ||
-    status === 429 ||
-    status === 503 ||
-    type === 'es_rejected_execution_exception' ||
-    type === 'rejected_execution_exception'
-  );
+  return BACK_PRESSURE.has(status) || /^(es_)?rejected_execution_exception$/.test(type);
 }
 
 /** Returns the error when none of the records was accepted for a reason that may concern every record. */

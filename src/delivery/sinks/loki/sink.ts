@@ -70,17 +70,13 @@ class LokiSink implements Sink {
     const { maxAgeMs } = this.#options;
     const time = findLokiTime(fields);
     const ageMs = nowMs - Date.parse(time);
-    if (maxAgeMs > 0 && ageMs > maxAgeMs) {
-      return {
-        reason: `The line is from ${time}, and Loki accepts none older than ${renderDuration(maxAgeMs)} (max_age)`,
-      };
-    }
-    if (ageMs < -FUTURE_MS_MAX) {
-      return {
-        reason: `The line is from ${time}, and Loki accepts none more than ${renderDuration(FUTURE_MS_MAX)} ahead`,
-      };
-    }
-    return undefined;
+    const limit =
+      maxAgeMs > 0 && ageMs > maxAgeMs
+        ? `none older than ${renderDuration(maxAgeMs)} (max_age)`
+        : ageMs < -FUTURE_MS_MAX
+          ? `none more than ${renderDuration(FUTURE_MS_MAX)} ahead`
+          : undefined;
+    return limit === undefined ? undefined : { reason: `The line is from ${time}, and Loki accepts ${limit}` };
   }
 
   async deliver(records: readonly OutgoingRecord[], signal: AbortSignal): Promise<DeliveryReport> {

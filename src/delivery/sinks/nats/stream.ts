@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { NatsConnection } from '@nats-io/transport-node';
+import type { Disposition } from '../../../base/index.ts';
 import type { LogRecord } from '../../../model/index.ts';
 import {
   connectToNats,
@@ -8,7 +9,7 @@ import {
   type NatsServers,
   toNatsError as toConnectionError,
 } from '../../../net/index.ts';
-import { DeliveryError, type DeliveryErrorOptions, type DeliveryFailure } from '../../errors.ts';
+import { DeliveryError, type DeliveryFailure } from '../../errors.ts';
 
 /** Default duplicate window of a stream. Milliseconds. */
 export const DUPLICATE_WINDOW_MS = 2 * 60_000;
@@ -142,29 +143,17 @@ const STREAM_FULL = 10_077;
 /** Text of the error of a stream with `discard_new_per_subject` (nats-server, server/store.go). */
 const SUBJECT_FULL_TEXT = 'maximum messages per subject exceeded';
 
-/** Error codes of the JetStream API (nats-server, server/errors.json). */
-const API_CODES: ReadonlyMap<number, readonly [DeliveryFailure, Omit<DeliveryErrorOptions, 'cause'>]> = new Map([
+/** Error codes of the JetStream API (nats-server, server/errors.json): their meaning, and advice. */
+const API_CODES: ReadonlyMap<number, readonly [DeliveryFailure, Disposition, string?]> = new Map([
   // A stream with `discard: new` has reached a limit.
-  [
-    STREAM_FULL,
-    [
-      'throttled',
-      { disposition: 'hold-back', hint: 'The stream is full: raise its limits, or wait for its consumers' },
-    ],
-  ],
-  [10_023, ['throttled', { disposition: 'hold-back', hint: 'The NATS server has no resources left' }]],
-  [10_028, ['throttled', { disposition: 'hold-back', hint: 'The account has no memory left for JetStream' }]],
-  [10_047, ['throttled', { disposition: 'hold-back', hint: 'The NATS server has no storage left' }]],
-  [10_053, ['too_large', { disposition: 'dead-letter' }]],
-  [10_054, ['too_large', { disposition: 'dead-letter' }]],
-  [
-    10_060,
-    [
-      'misconfigured',
-      { disposition: 'operator', hint: 'Check subject and stream of this sink: another stream stores the subject' },
-    ],
-  ],
-  [10_039, ['misconfigured', { disposition: 'operator', hint: 'Enable JetStream for the account of this sink' }]],
+  [STREAM_FULL, ['throttled', 'hold-back', 'The stream is full: raise its limits, or wait for its consumers']],
+  [10_023, ['throttled', 'hold-back', 'The NATS server has no resources left']],
+  [10_028, ['throttled', 'hold-back', 'The account has no memory left for JetStream']],
+  [10_047, ['throttled', 'hold-back', 'The NATS server has no storage left']],
+  [10_053, ['too_large', 'dead-letter']],
+  [10_054, ['too_large', 'dead-letter']],
+  [10_060, ['misconfigured', 'operator', 'Check subject and stream of this sink: another stream stores the subject']],
+  [10_039, ['misconfigured', 'operator', 'Enable JetStream for the account of this sink']],
 ]);
 
 /** Converts an error of the client library to a {@link DeliveryError}; `what` names the failed action. */
@@ -176,8 +165,8 @@ export function toNatsError(nats: NatsLibrary, what: string, thrown: unknown): D
     return new DeliveryError('throttled', message, { disposition: 'hold-back', hint: advice, answer: SUBJECT_FULL });
   }
   if (code === 'api') {
-    const [failure, options] = API_CODES.get(apiCode ?? 0) ?? ['failed', { disposition: 'retry' }];
-    return new DeliveryError(failure, message, { ...options, answer: String(apiCode) });
+    const [failure, meaning, advice] = API_CODES.get(apiCode ?? 0) ?? ['failed', 'retry'];
+    return new DeliveryError(failure, message, { disposition: meaning, hint: advice, answer: String(apiCode) });
   }
   if (code === 'no_responders') {
     const advice = 'Check that JetStream is enabled and that a stream stores the subjects of this sink';
