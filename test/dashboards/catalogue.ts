@@ -1,5 +1,5 @@
 import { renderMetricsReference } from '../../src/agent/index.ts';
-import { toLokiEntry } from '../../src/delivery/sinks/loki/entry.ts';
+import { toLokiEntry } from '../../src/delivery/sinks/loki/push.ts';
 import { SHIPPED_RULES } from '../../src/logs/index.ts';
 import type { LogRecord } from '../../src/model/index.ts';
 import { loadShippedModules, SHIPPED_MODULES_FOLDER } from '../../src/status/index.ts';

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { renderEcs } from '../../../src/delivery/formats/ecs.ts';
-import { renderNative } from '../../../src/delivery/formats/format.ts';
+import { renderEcs, renderRecord } from '../../../src/delivery/formats/format.ts';
 import { renderOtel, renderOtelDocument } from '../../../src/delivery/formats/otel.ts';
 import { OutgoingRecord } from '../../../src/delivery/outgoing-record.ts';
 import { renderEvent, renderRepeat } from '../../../src/logs/position/event-records.ts';
@@ -22,7 +21,7 @@ const edge = { uid: 'k7d2m4q2x4t5h7ca-00000e2f', utcMs: Date.UTC(2025, 9, 26, 0,
 
 describe('docs/log-records.md', () => {
   test.for([
-    [0, 'format native', renderNative(record)],
+    [0, 'format native', renderRecord(record, 'native')],
     [
       1,
       'a gap',

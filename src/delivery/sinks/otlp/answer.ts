@@ -1,13 +1,8 @@
+import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
+import { parseJson } from '../../../base/index.ts';
 import type { DeliveryReport, Refusal } from '../../contracts.ts';
 import { DeliveryError } from '../../errors.ts';
 import { type HttpAnswer, toAnswerError } from '../../http/answer.ts';
-import {
-  decodeExportResponse,
-  decodeExportResponseJson,
-  decodeStatusMessage,
-  decodeStatusMessageJson,
-  type PartialSuccess,
-} from './decode-answer.ts';
 
 const JSON_TYPE = 'application/json';
 /** The type that OTLP specifies, and those of servers that deviate. */
@@ -84,4 +79,79 @@ function toBytes({ body }: HttpAnswer): Uint8Array {
 
 function toText(answer: HttpAnswer): string {
   return Buffer.from(answer.body, 'latin1').toString('utf8');
+}
+
+/** The partial result of a collector: `ExportLogsPartialSuccess`. */
+interface PartialSuccess {
+  /** Number of permanently rejected records. */
+  readonly rejected: number;
+  /** Reason, or a warning when none was rejected. Untrusted; may be empty. */
+  readonly message: string;
+}
+
+const RESPONSE = { partialSuccess: 1 } as const;
+const PARTIAL_SUCCESS = { rejectedLogRecords: 1, errorMessage: 2 } as const;
+/** `google.rpc.Status`, the body of failures. */
+const STATUS = { message: 2 } as const;
+
+/** Decodes an `ExportLogsServiceResponse`; `undefined` when the bytes are invalid. The caller bounds their number. */
+function decodeExportResponse(bytes: Uint8Array): PartialSuccess | undefined {
+  const response = decodeFields(bytes);
+  const partial = response?.get(RESPONSE.partialSuccess);
+  const fields = partial instanceof Uint8Array ? decodeFields(partial) : new Map<number, number | Uint8Array>();
+  if (!response || !fields) return undefined;
+  const rejected = fields.get(PARTIAL_SUCCESS.rejectedLogRecords);
+  const message = toMessage(fields.get(PARTIAL_SUCCESS.errorMessage)) ?? '';
+  return { rejected: typeof rejected === 'number' ? rejected : 0, message };
+}
+
+/** Decodes the message of a `google.rpc.Status`; `undefined` when the bytes are invalid or contain none. */
+function decodeStatusMessage(bytes: Uint8Array): string | undefined {
+  return toMessage(decodeFields(bytes)?.get(STATUS.message));
+}
+
+/** Decodes an `ExportLogsServiceResponse` in JSON, which some servers send for a protobuf request. */
+function decodeExportResponseJson(text: string): PartialSuccess | undefined {
+  const answer = parseJson(text);
+  if (typeof answer !== 'object' || answer === null) return undefined;
+  const partial = readMember(answer, 'partialSuccess', 'partial_success');
+  if (partial === undefined) return { rejected: 0, message: '' };
+  // 64-bit numbers are strings in protobuf's JSON.
+  const rejected = Number(readMember(partial, 'rejectedLogRecords', 'rejected_log_records') ?? 0);
+  const message = readMember(partial, 'errorMessage', 'error_message');
+  return { rejected: Number.isInteger(rejected) ? rejected : 0, message: typeof message === 'string' ? message : '' };
+}
+
+/** Decodes the message of a `google.rpc.Status` in JSON. */
+function decodeStatusMessageJson(text: string): string | undefined {
+  const message = readMember(parseJson(text), 'message');
+  return typeof message === 'string' ? message : undefined;
+}
+
+/** Decodes the numbers and bytes of a message by field; `undefined` when it is invalid. */
+function decodeFields(bytes: Uint8Array): Map<number, number | Uint8Array> | undefined {
+  const reader = new BinaryReader(bytes);
+  const fields = new Map<number, number | Uint8Array>();
+  try {
+    while (reader.pos < reader.len) {
+      const [field, type] = reader.tag();
+      if (type === WireType.Varint) fields.set(field, Number(reader.int64()));
+      else if (type === WireType.LengthDelimited) fields.set(field, reader.bytes());
+      else reader.skip(type, field);
+    }
+    return fields;
+  } catch {
+    // The reader throws for invalid protobuf; its error text is of no use.
+    return undefined;
+  }
+}
+
+function toMessage(value: number | Uint8Array | undefined): string | undefined {
+  return value instanceof Uint8Array ? new TextDecoder().decode(value) : undefined;
+}
+
+function readMember(value: unknown, ...names: readonly string[]): unknown {
+  if (typeof value !== 'object' || value === null) return undefined;
+  for (const name of names) if (Object.hasOwn(value, name)) return Reflect.get(value, name);
+  return undefined;
 }

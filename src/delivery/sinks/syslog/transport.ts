@@ -1,16 +1,15 @@
+import { createSocket, type Socket as DatagramSocket } from 'node:dgram';
+import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { type Clock, untilAborted } from '../../../base/index.ts';
 import { adviseUnreached, type ConnectionPlan, explainTls, readErrorCode } from '../../../net/index.ts';
 import { renderListenAddress } from '../../../settings/index.ts';
+import { openTrusted, toTlsError } from '../../connection.ts';
 import { DeliveryError } from '../../errors.ts';
-import { openTrusted, toTlsError } from '../../tls.ts';
 
-/** The collector that takes a stream, and the limits of its connection. */
-export interface SyslogStreamOptions extends ConnectionPlan {
-  /** Name of the sink. */
-  readonly name: string;
-}
+/** The collector, and the name of the sink. */
+type Collector = ConnectionPlan & { readonly name: string };
 
 /** Idle time before TCP keep-alive probes. Milliseconds. */
 const KEEP_ALIVE_MS = 30_000;
@@ -37,7 +36,7 @@ export class SyslogStream {
   }
 
   /** Connects and verifies the certificate. Throws {@link DeliveryError} `unreachable` or `misconfigured`. */
-  static async open(options: SyslogStreamOptions, signal: AbortSignal): Promise<SyslogStream> {
+  static async open(options: Collector, signal: AbortSignal): Promise<SyslogStream> {
     signal.throwIfAborted();
     const { name, host, port, clock } = options;
     const place = renderListenAddress({ host, port });
@@ -130,4 +129,67 @@ function toSocketError(what: string, cause: unknown): DeliveryError {
   }
   const { reason, hint } = untrusted;
   return new DeliveryError('misconfigured', `${what}: ${reason}`, { disposition: 'operator', hint });
+}
+
+/** Maximum payload of UDP over IPv4. Bytes. */
+export const DATAGRAM_BYTES_MAX = 65_507;
+
+/** Sends one message per datagram (RFC 5426), without any confirmation of arrival. */
+export class SyslogDatagrams {
+  readonly #socket: DatagramSocket;
+  /** What failed when a datagram could not be sent. */
+  readonly #what: string;
+  /** Error that the system reported for earlier datagrams, such as a closed port. */
+  #fault: unknown;
+
+  private constructor(socket: DatagramSocket, what: string) {
+    this.#socket = socket;
+    this.#what = what;
+    socket.on('error', (cause) => {
+      this.#fault = cause;
+    });
+  }
+
+  /** Resolves the address. Throws {@link DeliveryError} `unreachable`. */
+  static async open(options: Pick<Collector, 'name' | 'host' | 'port'>, signal: AbortSignal): Promise<SyslogDatagrams> {
+    const { name, host, port } = options;
+    const place = renderListenAddress({ host, port });
+    let socket: DatagramSocket | undefined;
+    try {
+      const { address, family } = await untilAborted(lookup(host), signal);
+      socket = createSocket(family === 6 ? 'udp6' : 'udp4');
+      const connected = once(socket, 'connect', { signal });
+      socket.connect(port, address);
+      await connected;
+      return new SyslogDatagrams(socket, `Sink ${name} could not send to ${place}`);
+    } catch (cause) {
+      socket?.on('error', () => {}).close();
+      if (signal.aborted) throw signal.reason;
+      throw toSocketError(`Sink ${name} could not find a route to ${place}`, cause);
+    }
+  }
+
+  /** Throws the error that the system reported, if any. */
+  throwIfFaulty(): void {
+    if (this.#fault !== undefined) throw toSocketError(this.#what, this.#fault);
+  }
+
+  /** Resolves once the system has accepted the datagram; `too_large` when it exceeds the limit of the path. */
+  async send(message: Buffer, signal: AbortSignal): Promise<'sent' | 'too_large'> {
+    signal.throwIfAborted();
+    this.throwIfFaulty();
+    const cause = await new Promise<Error | null>((resolve) => {
+      this.#socket.send(message, resolve);
+    });
+    if (readErrorCode(cause) === 'EMSGSIZE') return 'too_large';
+    this.#fault ??= cause ?? undefined;
+    this.throwIfFaulty();
+    return 'sent';
+  }
+
+  async close(): Promise<void> {
+    const closed = once(this.#socket, 'close');
+    this.#socket.close();
+    await closed;
+  }
 }

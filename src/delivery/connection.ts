@@ -1,7 +1,9 @@
 import type { Socket } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import { TLSSocket } from 'node:tls';
 import { type ConnectionPlan, explainTls, findOtherFingerprint, openConnection } from '../net/index.ts';
 import type { ClientTls } from '../settings/index.ts';
+import type { WatchedConnection } from './contracts.ts';
 import { DeliveryError } from './errors.ts';
 
 /** How the connections of a sink are opened, wherever they lead. */
@@ -38,4 +40,24 @@ export function toTlsError(cause: unknown, sink: string, place: string): Deliver
   const what =
     subject === 'certificate' ? `does not trust the certificate of ${place}` : `could not establish TLS with ${place}`;
   return new DeliveryError('misconfigured', `Sink ${sink} ${what}: ${reason}`, { disposition: 'operator', hint });
+}
+
+/** Remembers the end of a connection by the other side until it is queried. */
+export class ConnectionEnd implements WatchedConnection {
+  onEnd: (() => void) | undefined;
+  #end: { readonly endedMs?: number | undefined } | undefined;
+
+  /** `endedMs`: Unix time (ms) of an orderly end; absent = the connection broke at an unknown time. */
+  record(endedMs?: number): void {
+    if (endedMs === undefined || !this.#end) this.#end = { endedMs };
+    this.onEnd?.();
+  }
+
+  async takeEnd(): Promise<{ readonly endedMs?: number | undefined } | undefined> {
+    // Process pending socket events before more is sent.
+    await setImmediate();
+    const end = this.#end;
+    this.#end = undefined;
+    return end;
+  }
 }
