@@ -1,4 +1,4 @@
-import { isPlainObject, readInteger, readString } from '../../base/index.ts';
+import { isPlainObject, readInteger, readString } from '../base/index.ts';
 
 /** Values that a parameter of a configuration resource may hold. */
 export interface ParameterScheme {
@@ -26,7 +26,7 @@ export interface ResourceScheme {
 }
 
 /** One value of a choice, as `append_scheme` lists it. */
-export interface SchemeItem {
+interface SchemeItem {
   readonly value: string;
   readonly label: string;
   /** True if the label is a key of the web interface's translations. */
@@ -37,7 +37,7 @@ export interface SchemeItem {
 export const SCHEME_TYPES = ['email_addr', 'string', 'peer', 'radio', 'checkbox', 'int', 'passwd'] as const;
 
 /** A value that its scheme does not allow. */
-export interface SchemeFault {
+interface SchemeFault {
   readonly parameter: string;
   /** Describes what is wrong and what is allowed, without the value itself, which may be a secret. */
   readonly message: string;
