@@ -19,6 +19,5 @@ export {
   startAgent,
 } from './agent.ts';
 export { AGENT_FAMILIES } from './metrics/fleet-families.ts';
-export { renderMetricsReference } from './metrics/metrics-reference.ts';
 export { readRouterTime, TIME_RESOURCE, toRouterTime } from './routers/router-time.ts';
 export type { CycleResult } from './run-cycle.ts';

@@ -7,16 +7,15 @@ import type { ModuleDefinition } from '../status/index.ts';
 import { CONFIG_CHANGES, CONFIG_ENTRIES } from '../status/index.ts';
 
 import { type DeadLetters, StoreError } from '../store/index.ts';
-import {
-  type FleetShards,
-  FRESH_MIN_AGE_MS,
-  type MetricsFormat,
-  type MetricsScope,
-  type ReloadResult,
-  type SpoolSummary,
-  type StateResult,
-  type TrialResult,
-  type WebContent,
+import type {
+  FleetShards,
+  MetricsFormat,
+  MetricsScope,
+  ReloadResult,
+  SpoolSummary,
+  StateResult,
+  TrialResult,
+  WebContent,
 } from '../web/index.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';
 import type { Fleet } from './routers/fleet.ts';
@@ -80,8 +79,7 @@ export function createWebContent(options: WebContentOptions): WebContent {
     hasRouter: (name) => fleet.find(name) !== undefined,
     async refresh(name, signal) {
       const router = fleet.find(name);
-      const { freshMinAgeMs = FRESH_MIN_AGE_MS } = options.config().web;
-      if (!router?.admitsFreshPoll(freshMinAgeMs) || signal.aborted) return;
+      if (!router?.admitsFreshPoll || signal.aborted) return;
       const abandoned = Promise.withResolvers<void>();
       signal.addEventListener('abort', () => abandoned.resolve(), { once: true });
       await Promise.race([scheduler.trigger(router.statusKey), abandoned.promise]);

@@ -22,6 +22,8 @@ import type { KeptPace } from './kept-pace.ts';
  * one attempt per cycle and not two. Milliseconds.
  */
 const UNREACHABLE_MS_MAX = 5 * 60_000;
+/** A person who reloads a page wants newer values than these; ten scrapers at once do not. */
+const FRESH_AGE_MS_MIN = 10_000;
 /** Key of the known configuration of a router, so that a change during a restart is detected. */
 const CONFIGURATION_KEY = 'configuration';
 /** Key of the resources that a router lacks, so that a restart does not ask for them. */
@@ -138,12 +140,12 @@ export class StatusPolling {
   }
 
   /**
-   * True if a poll ahead of schedule is worth its bytes: the values are at least `minAgeMs` old, and the byte budget slows
-   * nothing down. A poll that failed counts too, because it was paid for.
+   * True if a poll ahead of schedule is worth its bytes: the values are at least {@link FRESH_AGE_MS_MIN} old, and the byte
+   * budget slows nothing down. A poll that failed counts too, because it was paid for.
    */
-  admitsFresh(minAgeMs: number): boolean {
+  get admitsFresh(): boolean {
     const { bytes, clock } = this.#options;
-    return bytes.budget.intervalMultiplier('slow') <= 1 && clock.monotonic() - this.#polledAtMs >= minAgeMs;
+    return bytes.budget.intervalMultiplier('slow') <= 1 && clock.monotonic() - this.#polledAtMs >= FRESH_AGE_MS_MIN;
   }
 
   /** Polls the router once. */

@@ -12,8 +12,7 @@ import {
 import type { DownloadFacts, RouterClient } from '../../router/index.ts';
 import type { ConfigFlags } from '../configuration.ts';
 import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from '../terminal/io.ts';
-import { countBytes, openProgress } from '../terminal/progress.ts';
-import { renderTable } from '../terminal/table.ts';
+import { countBytes, openProgress, renderTable } from '../terminal/show.ts';
 import { withRouter } from './connect.ts';
 
 /** `logs list`: lists the log files of a router. */

@@ -1,17 +1,16 @@
-import { createSystemClock, renderErrorChain } from '../../base/index.ts';
-import { toNatsServers } from '../../cluster/index.ts';
-import type { Config } from '../../config/index.ts';
+import { createSystemClock, renderErrorChain } from '../base/index.ts';
+import { toNatsServers } from '../cluster/index.ts';
+import type { Config } from '../config/index.ts';
 import {
   DeadLetterStore,
   type DeadLetters,
   type StoredLetter,
   StoreError,
   withClusterLetters,
-} from '../../store/index.ts';
-import { type ConfigFlags, readConfig, refuseConfig } from '../configuration.ts';
-import { confirm } from '../terminal/confirm.ts';
-import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from '../terminal/io.ts';
-import { renderTable } from '../terminal/table.ts';
+} from '../store/index.ts';
+import { type ConfigFlags, readConfig, refuseConfig } from './configuration.ts';
+import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from './terminal/io.ts';
+import { confirm, renderTable } from './terminal/show.ts';
 
 const clock = createSystemClock();
 

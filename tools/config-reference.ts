@@ -1,13 +1,13 @@
-import { SINKS_MAX } from '../delivery/index.ts';
-import { SOURCES_MAX } from '../inventory/index.ts';
-import { LOG_RULES_MAX, REDACT_MAX } from '../logs/index.ts';
-import { CONFIG_FILE_BYTES_MAX, METRIC_LABELS_MAX, YAML_ITEMS_MAX } from '../settings/index.ts';
-import { MODULE_RESOURCES_MAX, MODULES_MAX, RESOURCE_METRICS_MAX } from '../status/index.ts';
-import { BCRYPT_COST_MAX, webSchema } from '../web/index.ts';
-import { ROUTER_FILES_BYTES_MAX, ROUTER_FILES_MAX } from './listed-routers.ts';
+import { ROUTER_FILES_BYTES_MAX, ROUTER_FILES_MAX } from '../src/config/listed-routers.ts';
+import { SETS_MAX } from '../src/config/router-schema.ts';
+import { configSchema } from '../src/config/schema.ts';
+import { SINKS_MAX } from '../src/delivery/index.ts';
+import { SOURCES_MAX } from '../src/inventory/index.ts';
+import { LOG_RULES_MAX, REDACT_MAX } from '../src/logs/index.ts';
+import { CONFIG_FILE_BYTES_MAX, METRIC_LABELS_MAX, YAML_ITEMS_MAX } from '../src/settings/index.ts';
+import { MODULE_RESOURCES_MAX, MODULES_MAX, RESOURCE_METRICS_MAX } from '../src/status/index.ts';
+import { BCRYPT_COST_MAX, webSchema } from '../src/web/index.ts';
 import { renderTables } from './reference-tables.ts';
-import { SETS_MAX } from './router-schema.ts';
-import { configSchema } from './schema.ts';
 
 const MIB = 1024 ** 2;
 
@@ -15,7 +15,7 @@ const INTRODUCTION = `# Configuration
 
 <!-- Written by \`npm run docs\` from the schema in src/config. Do not edit. -->
 
-\`router-exporter.yaml\`, or the file that \`--config.file\` names, is YAML. [router-exporter.example.yaml](router-exporter.example.yaml) shows every key,
+\`router-exporter.yaml\`, or the file that \`--config.file\` names, is YAML. [router-exporter.example.yaml](router-exporter.example.yaml) is a first one,
 \`router-exporter check\` reports all errors with file, line and column, and \`router-exporter schema\` prints a JSON Schema for editors.
 
 - Unknown keys are errors.

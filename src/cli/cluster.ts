@@ -1,4 +1,4 @@
-import { CodedError, createSystemClock, openDeadline, renderErrorChain } from '../../base/index.ts';
+import { CodedError, createSystemClock, openDeadline, renderErrorChain } from '../base/index.ts';
 import {
   type Bucket,
   type ClusterSettings,
@@ -6,15 +6,15 @@ import {
   readView,
   toNatsServers,
   withBucket,
-} from '../../cluster/index.ts';
-import type { Config } from '../../config/index.ts';
-import { initCluster as initStreams } from '../../store/index.ts';
-import { readConfig, refuseConfig } from '../configuration.ts';
-import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from '../terminal/io.ts';
-import { renderTable } from '../terminal/table.ts';
+} from '../cluster/index.ts';
+import type { Config } from '../config/index.ts';
+import { initCluster as initStreams } from '../store/index.ts';
+import { readConfig, refuseConfig } from './configuration.ts';
+import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from './terminal/io.ts';
+import { renderTable } from './terminal/show.ts';
 
 /** Options of `cluster init`. */
-export interface ClusterFlags {
+interface ClusterFlags {
   /** Path of the configuration file. */
   readonly configFile: string;
 }

@@ -1,13 +1,13 @@
 import { resolve } from 'node:path';
-import { CodedError, createSystemClock, isSelected, renderErrorChain } from '../../base/index.ts';
-import { type Config, findShard } from '../../config/index.ts';
-import { exportState, importState, onDisk, type StatePlace, type TransferResult } from '../../store/index.ts';
-import { type ConfigFlags, readConfig, refuseConfig } from '../configuration.ts';
-import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
-import { toClusterPlace } from './cluster-transfer.ts';
+import { CodedError, createSystemClock, isSelected, openDeadline, renderErrorChain } from '../base/index.ts';
+import { type ClusterSettings, readView, toNatsServers, withBucket } from '../cluster/index.ts';
+import { type Config, findShard } from '../config/index.ts';
+import { exportState, importState, inCluster, onDisk, type StatePlace, type TransferResult } from '../store/index.ts';
+import { type ConfigFlags, readConfig, refuseConfig } from './configuration.ts';
+import { type CommandIo, EXIT, type ExitCode, writeResult } from './terminal/io.ts';
 
 /** The storage and the routers of which the state is moved. */
-export interface StateFlags extends ConfigFlags {
+interface StateFlags extends ConfigFlags {
   /** Selects routers by name; empty = all. */
   readonly globs: readonly string[];
   /** Index of the process whose routers are selected. Default: any. */
@@ -72,7 +72,8 @@ function findPlace(
   { signal }: CommandIo,
 ): StatePlace {
   if (storagePath === undefined && cluster) {
-    return toClusterPlace(cluster, { sinks: sinks.map(({ name }) => name), clock, signal });
+    const names = sinks.map(({ name }) => name);
+    return toClusterPlace(cluster, names, signal);
   }
   return onDisk({ path: storagePath === undefined ? storage.path : resolve(storagePath), creates, now });
 }
@@ -101,4 +102,41 @@ async function withPlace(
     io.stderr.write(`${renderErrorChain(cause)}\n`);
     return EXIT.failed;
   }
+}
+
+/** The replicas hold a router that was to be moved. */
+class RoutersHeld extends CodedError<'held'> {
+  override readonly name = 'RoutersHeld';
+}
+
+/** Time limit of a look at the replicas. Milliseconds. */
+const LOOK_MS_MAX = 30_000;
+
+/** Returns the cluster as a place of state: only of routers that no living replica has, or would take. */
+function toClusterPlace(settings: ClusterSettings, sinks: readonly string[], signal: AbortSignal): StatePlace {
+  return inCluster({
+    servers: toNatsServers(settings, clock),
+    cluster: settings.name,
+    sinks,
+    async checkFree(routers: readonly string[]): Promise<void> {
+      using deadline = openDeadline(clock, LOOK_MS_MAX, signal);
+      const view = await withBucket(settings, clock, deadline.signal, (bucket) =>
+        readView(bucket, clock, deadline.signal),
+      );
+      const held = routers.flatMap((router) => {
+        const replica = view.findHolder(router)?.replica ?? view.findRouterOwner(router);
+        return replica === undefined ? [] : [{ router, replica }];
+      });
+      const [first] = held;
+      if (!first) return;
+      throw new RoutersHeld(
+        'held',
+        `Replicas have ${held.length} of these routers, such as ${first.router} at ${first.replica}`,
+        {
+          disposition: 'operator',
+          hint: 'Stop the replicas, or take these routers out of their configuration; a replica that was killed lets go when its lease ends',
+        },
+      );
+    },
+  });
 }

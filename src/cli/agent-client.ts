@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
-import { CodedError, createSystemClock, openDeadline } from '../../base/index.ts';
-import { createConnector, createOneConnectionAgent, requestBounded } from '../../net/index.ts';
-import { describeUrl, parseRouterUrl } from '../../settings/index.ts';
+import { CodedError, createSystemClock, openDeadline, renderErrorChain } from '../base/index.ts';
+import { createConnector, createOneConnectionAgent, requestBounded } from '../net/index.ts';
+import { describeUrl, parseRouterUrl } from '../settings/index.ts';
+import { type CommandIo, EXIT, type ExitCode } from './terminal/io.ts';
 
 /** Flags for reaching a running agent. */
 export interface AgentFlags {
@@ -20,7 +21,7 @@ export interface AgentFlags {
 type AgentFailure = 'unreachable' | 'refused' | 'failed' | 'flags';
 
 /** A request to the agent that failed. */
-export class AgentRequestError extends CodedError<AgentFailure> {}
+class AgentRequestError extends CodedError<AgentFailure> {}
 
 /** An answer of the agent. */
 interface AgentAnswer {
@@ -33,10 +34,32 @@ const ANSWER_MS_MAX = 60_000;
 const ANSWER_BYTES_MAX = 64 * 1024 ** 2;
 const SECRET_BYTES_MAX = 4096;
 
-/** Makes one request to a running agent. Throws {@link AgentRequestError}, or the reason of `signal`. */
+interface AgentRequest {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly accept: string;
+}
+
+/** Makes one request to a running agent, and has `use` its answer. Of a failed one the reason is on stderr. */
 export async function askAgent(
   flags: AgentFlags,
-  { method, path, accept }: { readonly method: 'GET' | 'POST'; readonly path: string; readonly accept: string },
+  asked: AgentRequest,
+  io: CommandIo,
+  use: (answer: AgentAnswer) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  try {
+    return await use(await request(flags, asked, io.signal));
+  } catch (cause) {
+    if (!(cause instanceof AgentRequestError)) throw cause;
+    io.stderr.write(`${renderErrorChain(cause)}\n`);
+    return cause.code === 'flags' ? EXIT.usage : EXIT.failed;
+  }
+}
+
+/** Throws {@link AgentRequestError}, or the reason of `signal`. */
+async function request(
+  flags: AgentFlags,
+  { method, path, accept }: AgentRequest,
   signal: AbortSignal,
 ): Promise<AgentAnswer> {
   const base = parseRouterUrl(flags.url);

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { type JsonSchema, listTags, toJsonSchema } from './json-schema.ts';
+import { type JsonSchema, listTags, toJsonSchema } from '../src/config/json-schema.ts';
 
 /** A map of keys in the reference. */
 interface Section {
@@ -84,11 +84,12 @@ function splitVariants({ oneOf = [], ...union }: JsonSchema): { common: JsonSche
   };
 }
 
-/** Lists the keys of a map with their schemas; of a nullable key, the schema of its value. */
+/** Lists the documented keys of a map with their schemas; of a nullable key, the schema of its value. */
 function listKeys({ properties = {} }: JsonSchema): [string, JsonSchema][] {
-  return Object.entries(properties).map(([key, value]) => {
+  return Object.entries(properties).flatMap(([key, value]) => {
+    if (value.kind === 'removed' || value.kind === 'undocumented') return [];
     const isNullable = value.anyOf?.some(({ type }) => type === 'null') ?? false;
-    return [key, (isNullable && value.anyOf?.find(({ type }) => type !== 'null')) || value];
+    return [[key, (isNullable && value.anyOf?.find(({ type }) => type !== 'null')) || value]];
   });
 }
 
@@ -99,18 +100,21 @@ function renderSection(
   elsewhere: Readonly<Record<string, string>>,
 ): string {
   const required = new Set(schema.required);
-  const rows = listKeys(schema).map(([key, value]) => {
+  const toRow = ([key, value]: [string, JsonSchema]) => {
     const found = findMap(value);
     const link = elsewhere[key] ?? (found && toAnchor(joinTitle(title, key, found.suffix)));
     const type = renderType(value, link);
-    return `| \`${key}\` | ${type} | ${required.has(key) ? 'required' : renderDefault(value)} | ${renderCell(value.description ?? '')} |`;
-  });
+    return `| \`${key}\` | ${type} | ${required.has(key) ? 'required' : renderDefault(value)} | ${renderCell(value.description ?? '')} |\n`;
+  };
+  const rows = Map.groupBy(listKeys(schema), ([, value]) => value.advanced === true);
+  const tables = [rows.get(false) ?? [], rows.get(true) ?? []].map((keys) => keys.map(toRow).join(''));
   const isRoot = title === root && word === undefined;
   const name = word === undefined ? `\`${title}\`` : `\`${title}\`: \`${word}\``;
   const anchor = toAnchor(`${title} ${word ?? ''}`);
   const heading = isRoot ? '' : `<a id="${anchor}"></a>\n\n${'#'.repeat(level)} ${name}\n\n`;
   const text = isRoot ? '' : `${schema.description ?? ''}\n\n`;
-  return `${heading}${text}| Key | Type | Default | |\n|---|---|---|---|\n${rows.join('\n')}\n`;
+  const [usual, rare] = tables.map((table) => table && `| Key | Type | Default | |\n|---|---|---|---|\n${table}`);
+  return [`${heading}${text}${usual}`, rare && `Advanced, seldom needed:\n\n${rare}`].filter(Boolean).join('\n');
 }
 
 /** Finds the section at a key, also beside a short form, in a list, or in a map of names; the suffix of the title tells them apart. */

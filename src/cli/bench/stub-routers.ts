@@ -1,8 +1,50 @@
-import { createSystemClock, openDeadline, systemRandom } from '../../base/index.ts';
-import { readUrl, Scraper, type StubRouters, startStubRouters } from '../../simulator/index.ts';
-import { takeOrders } from '../other-process.ts';
+import { type Clock, createSystemClock, openDeadline, systemRandom } from '../../base/index.ts';
+import {
+  readUrl,
+  type ScrapeCounts,
+  Scraper,
+  type StubCounts,
+  type StubManners,
+  type StubRouters,
+  type StubRoutersOptions,
+  startStubRouters,
+} from '../../simulator/index.ts';
+import { OtherProcess, takeOrders } from '../other-process.ts';
 import { type CommandIo, EXIT, type ExitCode } from '../terminal/io.ts';
-import type { Order, Report } from './messages.ts';
+
+/** Orders to the process of the stub routers. */
+export type Order =
+  | { readonly type: 'start'; readonly options: Omit<StubRoutersOptions, 'clock' | 'random'> }
+  /** Requests since the last time, and all scrapes. */
+  | { readonly type: 'count' }
+  /** Scrapes a URL from now on, by so many clients, and no other one. */
+  | { readonly type: 'scrape'; readonly url: string; readonly scrapers: number; readonly intervalMs: number }
+  /** Routers answer in another way from now on. */
+  | { readonly type: 'change'; readonly manners: StubManners }
+  /** All routers are gone from now on; with `rotations` they are back, their logs rotated so often. */
+  | { readonly type: 'leave' }
+  | { readonly type: 'return'; readonly rotations: number }
+  /** Reads a text of this machine. */
+  | { readonly type: 'read'; readonly url: string };
+
+/** Its answer, one to each order and in their order. */
+export type Report =
+  | { readonly type: 'started'; readonly port: number; readonly caPem: string }
+  | { readonly type: 'counted'; readonly counts: StubCounts; readonly scrapes: readonly ScrapeCounts[] }
+  | { readonly type: 'scraping' }
+  | { readonly type: 'changed' }
+  | { readonly type: 'left' }
+  | { readonly type: 'returned' }
+  | { readonly type: 'read'; readonly text: string }
+  | { readonly type: 'failed'; readonly error: string };
+
+/** The process of the stub routers, seen from the one that measures. */
+export class RoutersClient extends OtherProcess<Order, Report> {
+  /** `program`: the main file of this program. */
+  constructor(program: string, clock: Clock) {
+    super({ program, command: 'bench-routers', role: 'stub routers', clock });
+  }
+}
 
 /** Limit of reading a text, below that of an answer. Milliseconds. */
 const READ_MS_MAX = 30_000;

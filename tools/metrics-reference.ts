@@ -1,8 +1,8 @@
-import { renderDuration } from '../../base/index.ts';
-import type { LogRuleSettings } from '../../logs/index.ts';
-import type { MetricDefinition, ModuleDefinition } from '../../status/index.ts';
-import { AGENT_FAMILIES } from './fleet-families.ts';
-import { SelfMetrics } from './self-metrics.ts';
+import { AGENT_FAMILIES } from '../src/agent/metrics/fleet-families.ts';
+import { SelfMetrics } from '../src/agent/metrics/self-metrics.ts';
+import { renderDuration } from '../src/base/index.ts';
+import type { LogRuleSettings } from '../src/logs/index.ts';
+import type { MetricDefinition, ModuleDefinition } from '../src/status/index.ts';
 
 /** A row: a family, its labels other than `router` and the router's own, and the source of its field. */
 interface Row {

@@ -1,30 +1,19 @@
-import {
-  createSystemClock,
-  isPlainObject,
-  parseJson,
-  readString,
-  renderDuration,
-  renderErrorChain,
-} from '../../base/index.ts';
-import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from '../terminal/io.ts';
-import { renderTable } from '../terminal/table.ts';
-import { type AgentFlags, AgentRequestError, askAgent } from './agent-client.ts';
+import { createSystemClock, isPlainObject, parseJson, readString, renderDuration } from '../base/index.ts';
+import { type AgentFlags, askAgent } from './agent-client.ts';
+import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from './terminal/io.ts';
+import { renderTable } from './terminal/show.ts';
 
 /** Options of `fleet`. */
-export interface FleetFlags extends AgentFlags {
+interface FleetFlags extends AgentFlags {
   /** States of the routers to show; empty: all. */
   readonly states: readonly string[];
   readonly isJson: boolean;
 }
 
 /** `fleet`: lists the routers of a running agent as a table, or as the JSON of `/api/v1/routers`. */
-export async function fleet(flags: FleetFlags, io: CommandIo): Promise<ExitCode> {
-  try {
-    const { status, text } = await askAgent(
-      flags,
-      { method: 'GET', path: '/api/v1/routers', accept: 'application/json' },
-      io.signal,
-    );
+export function fleet(flags: FleetFlags, io: CommandIo): Promise<ExitCode> {
+  const request = { method: 'GET', path: '/api/v1/routers', accept: 'application/json' } as const;
+  return askAgent(flags, request, io, async ({ status, text }) => {
     const listed = status === 200 ? parseRouters(text) : undefined;
     if (!listed) {
       io.stderr.write(`The agent answered with status ${status}, and without a list of routers\n`);
@@ -37,18 +26,10 @@ export async function fleet(flags: FleetFlags, io: CommandIo): Promise<ExitCode>
     const routers = listed.filter(isWanted);
     const nowMs = createSystemClock().now();
     const header = ['ROUTER', 'STATE', 'FOR', 'FIRMWARE', 'OPERATOR', 'SIGNAL', 'LOG LAG', 'ADDRESS', 'REASON'];
-    const table = () =>
-      renderTable(
-        header,
-        routers.map((router) => toRow(router, nowMs)),
-      );
-    await writeResult(flags.isJson ? renderJson({ routers }) : table(), io);
+    const rows = routers.map((router) => toRow(router, nowMs));
+    await writeResult(flags.isJson ? renderJson({ routers }) : renderTable(header, rows), io);
     return EXIT.done;
-  } catch (cause) {
-    if (!(cause instanceof AgentRequestError)) throw cause;
-    io.stderr.write(`${renderErrorChain(cause)}\n`);
-    return cause.code === 'flags' ? EXIT.usage : EXIT.failed;
-  }
+  });
 }
 
 type Router = Readonly<Record<string, unknown>>;
