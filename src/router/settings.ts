@@ -18,7 +18,7 @@ import {
   withSecrecy,
 } from '../settings/index.ts';
 import { parseProxyUrl } from './connection/proxy.ts';
-import { AUTH_MODES } from './requests/session.ts';
+import { AUTH_MODES } from './options.ts';
 
 /** The key `url` of a router. */
 export const urlKey = routerUrl({
@@ -171,7 +171,7 @@ export function renderConnections({ connectionsMax }: ConnectionSettings): objec
 }
 
 /** Resources of the process that bound its connections. */
-export interface ConnectionResources {
+interface ConnectionResources {
   /** Number of files that the process may have open; `undefined` if unknown. */
   readonly descriptors: number | undefined;
   /** Memory of the machine or the container. Bytes. */

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { LogStats } from '../../src/agent/stats/log-stats.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
 import { FleetExposition } from '../../src/exposition/index.ts';
-import { createLogError } from '../../src/logs/errors.ts';
+import { createLogError } from '../../src/logs/reading/errors.ts';
 
 function createStats() {
   const clock = createSteppedClock(0);

@@ -1,4 +1,4 @@
-import { toLokiEntry } from '../../src/delivery/sinks/loki/entry.ts';
+import { toLokiEntry } from '../../src/delivery/sinks/loki/push.ts';
 import { SHIPPED_RULES } from '../../src/logs/index.ts';
 import type { LogRecord } from '../../src/model/index.ts';
 import { loadShippedModules, SHIPPED_MODULES_FOLDER } from '../../src/status/index.ts';

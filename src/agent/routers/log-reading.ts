@@ -1,6 +1,6 @@
 import { type Clock, CodedError, isSelected, openDeadline } from '../../base/index.ts';
 import type { RouterSettings } from '../../config/index.ts';
-import { type ArchivePool, type LogEvent, readKnownGaps, TailMemory, tailOnce, Zone } from '../../logs/index.ts';
+import { type ArchivePool, FollowMemory, followOnce, type LogEvent, readKnownGaps, Zone } from '../../logs/index.ts';
 import { type RouterClient, RouterError } from '../../router/index.ts';
 import type { RunOutcome, SharedBudget } from '../../schedule/index.ts';
 import { StoreError } from '../../store/index.ts';
@@ -65,7 +65,7 @@ export class LogReading {
   readonly floorMs: number;
   readonly #options: LogReadingOptions;
   readonly #zone: Zone;
-  readonly #memory = new TailMemory();
+  readonly #memory = new FollowMemory();
   /** True if the last run has left some logs for the next one. */
   #hasMore = false;
   /** True if a file could not be read in the last run. */
@@ -164,7 +164,7 @@ export class LogReading {
     const { settings, client, budget, stats, lifecycle, clock, records, archives, lines, feed } = this.#options;
     const beganMs = clock.monotonic();
     const rules = lines();
-    this.#hasMore = await tailOnce(
+    this.#hasMore = await followOnce(
       {
         router: settings,
         source: client,

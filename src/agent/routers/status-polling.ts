@@ -1,6 +1,6 @@
 import type { Clock, Logger } from '../../base/index.ts';
 import type { RouterSettings } from '../../config/index.ts';
-import { type RouterClient, RouterError } from '../../router/index.ts';
+import { type RouterCalls, type RouterClient, RouterError } from '../../router/index.ts';
 import type { CurrentRun, RunOutcome } from '../../schedule/index.ts';
 import {
   ConfigurationReader,
@@ -48,10 +48,10 @@ export function createPoller({ settings, client, followsLogs, values, clock }: P
   const { name, poll } = settings;
   return new StatusPoller({
     modules: settings.modules,
-    source: client,
+    source: client.control,
     readers: {
-      configuration: new KeptConfiguration(name, client, values, clock),
-      ...(!followsLogs && { log_files: createLogFilesReader(client) }),
+      configuration: new KeptConfiguration(name, client.control, values, clock),
+      ...(!followsLogs && { log_files: createLogFilesReader(client.control) }),
     },
     clock,
     intervalMs: poll.intervalMs,
@@ -65,23 +65,23 @@ export function createPoller({ settings, client, followsLogs, values, clock }: P
 /** Reads the configuration of a router, and keeps what is known of it over a restart. */
 class KeptConfiguration implements StatusReader, ConfigurationSource {
   readonly #router: string;
-  readonly #client: RouterClient;
+  readonly #calls: RouterCalls;
   readonly #values: RouterValues;
   readonly #reader: ConfigurationReader;
 
-  constructor(router: string, client: RouterClient, values: RouterValues, clock: Clock) {
+  constructor(router: string, calls: RouterCalls, values: RouterValues, clock: Clock) {
     this.#router = router;
-    this.#client = client;
+    this.#calls = calls;
     this.#values = values;
     this.#reader = new ConfigurationReader({ source: this, clock, previous: values.read(router, CONFIGURATION_KEY) });
   }
 
   countEntries(resource: string, signal: AbortSignal): Promise<number> {
-    return this.#client.configuration.countEntries(resource, {}, signal);
+    return this.#calls.configuration.countEntries(resource, {}, signal);
   }
 
   readConfiguration(resource: string, signal: AbortSignal): Promise<unknown> {
-    return this.#client.configuration.read(resource, {}, signal);
+    return this.#calls.configuration.read(resource, {}, signal);
   }
 
   async read(context: ReaderContext, signal: AbortSignal): Promise<ReaderReading> {

@@ -1,12 +1,12 @@
 import { readRouterTime } from '../../agent/index.ts';
 import { createSystemClock, renderErrorChain } from '../../base/index.ts';
 import {
+  followOnce,
   LineMatcher,
   openArchivePool,
   parseListing,
   parseStampUtcMs,
   type RecordLog,
-  tailOnce,
   Zone,
 } from '../../logs/index.ts';
 import type { DownloadFacts, RouterClient } from '../../router/index.ts';
@@ -121,7 +121,7 @@ export function fetchLogs(
     const isChosen = (name: string) => flags.files.length === 0 || flags.files.includes(name);
     const missing = new Set(flags.files);
     try {
-      await tailOnce(
+      await followOnce(
         {
           router: settings,
           source: {
