@@ -1,8 +1,6 @@
 import type { SimulatedRouter } from '../../src/simulator/index.ts';
 import { type Answer, openClient } from '../simulator/client.ts';
 
-export type {} from '../simulator/client.ts';
-
 interface RequestOptions {
   readonly token?: string | undefined;
   /** Sent as JSON, and as it is when it is a text. */

@@ -484,9 +484,9 @@ describe('whatever a router answers', () => {
   });
 
   test('a field that one row has twice, in upper and lower case, and another lacks names no row', async () => {
-    const list = [{ sublist: [{ a: false }] }, { NAME: false, name: 'up', sublist: [] }];
-    const modules = await loadDiscovered(discoverIn({ box: { status: { list } } }));
-    expect(mapWith(modules, 'box', { status: { list } }).faults).toEqual([]);
+    const rows = [{ sublist: [{ a: false }] }, { NAME: false, name: 'up', sublist: [] }];
+    const modules = await loadDiscovered(discoverIn({ box: { status: { list: rows } } }));
+    expect(mapWith(modules, 'box', { status: { list: rows } }).faults).toEqual([]);
   });
 
   test('names that differ only in case are one field, as the modules read them', async () => {

@@ -1,6 +1,15 @@
 import { isPlainObject } from '../../base/index.ts';
-import type { LabelReading } from './label-sources.ts';
+import type { Labels } from '../../model/index.ts';
 import type { MappingFaultReason } from './mapping-fault.ts';
+
+/**
+ * The labels of a sample, without empty ones, or the reason why there is no sample. The labels are informative unless
+ * every informative field is empty: the fields of the metric's own labels or, if it has none, those of its resource. A row of
+ * a list is not named when it lacks the fields that are labels of its resource, which tell it from other rows.
+ */
+export type LabelReading =
+  | { readonly labels: Labels; readonly isTelling: boolean; readonly isNamed: boolean }
+  | { readonly fault: MappingFaultReason };
 
 /** Maximum number of rows examined per list and per document. A device has a handful of boards and some leases. */
 const LIST_ROWS_MAX = 256;
