@@ -1,7 +1,7 @@
 import { ContentCodingError, decodeContent, isCoded, parseHttpDate } from '../../net/index.ts';
 import { RouterError, type RouterErrorOptions, toCallerError } from '../errors.ts';
 import type { KnownOptions } from '../options.ts';
-import type { AnswerHead, RequestLimit, StreamedExchange } from './exchange.ts';
+import type { AnswerHead, RequestLimit, SentRequest, StreamedExchange } from './exchange.ts';
 import { type RouterRequest, renderAttempt } from './messages.ts';
 
 /** Facts about the body of a download, from its headers. */
@@ -37,6 +37,44 @@ export interface OpenDownload {
 /** Consumes a body while it arrives; `start` is the offset of its first byte. */
 export type ConsumeDownload<T> = (body: AsyncIterable<Uint8Array>, start: number, facts: DownloadFacts) => Promise<T>;
 
+/** Bytes of an unwanted body that are still read to keep the connection: about the cost of a TLS handshake. */
+const UNREAD_BYTES_MAX = 8 * 1024;
+
+/**
+ * Returns the download that an answer begins, once its head has come; `undefined` if it is not the file, or not the part that
+ * was asked for.
+ */
+export function openDownload(
+  head: AnswerHead,
+  { answer, limit, end }: SentRequest,
+  request: RouterRequest,
+  options: KnownOptions,
+): OpenDownload | undefined {
+  const start = head.statusCode === 200 ? 0 : findRangeStart(head, request.rangeStart);
+  if (start === undefined) return undefined;
+  const body = new DownloadBody(answer, limit, request, options);
+  const encoding = head.headers['content-encoding'];
+  const decoded = isCoded(encoding) ? decodeDownload(body, encoding, request) : undefined;
+  return {
+    body: decoded ?? body,
+    start,
+    facts: decodeFacts(head),
+    sendsParts: !decoded && (head.statusCode === 206 || head.headers['accept-ranges'] === 'bytes'),
+    end: (reason) => body.end(reason),
+    async close() {
+      limit.touch();
+      if (decoded) {
+        // The decoder may still read it.
+        answer.fail(new DOMException('The rest is not wanted', 'AbortError'));
+        void decoded.return(undefined).catch(() => {});
+      }
+      // A short rest is read to keep the connection; a long one costs more than a new connection.
+      else await answer.drop(UNREAD_BYTES_MAX);
+      end();
+    },
+  };
+}
+
 /** A longer entity tag is not kept. Characters. */
 const ETAG_LENGTH_MAX = 256;
 /** What can be sent back: a request with a control character in a header is refused here, before it is sent. */
@@ -45,10 +83,7 @@ const ETAG = /^[\x20-\x7e\x80-\xff]+$/;
  * Returns the offset of the first byte of a partial answer; `undefined` unless it is the range that was asked for. With a content
  * encoding, it is a range of the encoded bytes.
  */
-export function findRangeStart(
-  { statusCode, headers }: AnswerHead,
-  rangeStart: number | undefined,
-): number | undefined {
+function findRangeStart({ statusCode, headers }: AnswerHead, rangeStart: number | undefined): number | undefined {
   if (statusCode !== 206 || rangeStart === undefined || isCoded(headers['content-encoding'])) return undefined;
   const range = headers['content-range'];
   const start = typeof range === 'string' ? /^bytes (\d{1,15})-/.exec(range)?.[1] : undefined;
@@ -60,7 +95,7 @@ const ENCODING_LENGTH_MAX = 20;
 const MEDIA_TYPE_LENGTH_MAX = 100;
 
 /** Reads the facts that the headers of a download tell. */
-export function decodeFacts({ statusCode, headers }: AnswerHead): DownloadFacts {
+function decodeFacts({ statusCode, headers }: AnswerHead): DownloadFacts {
   const { etag, date, 'content-type': mediaType, 'content-encoding': coding } = headers;
   const isPartial = statusCode === 206;
   const encoding = isCoded(coding) ? coding : undefined;
@@ -82,7 +117,7 @@ const BYTES_PER_SECOND_MIN = 100;
 const PACE_MS = 30_000;
 
 /** The body of a download, handed on piece by piece until it ends or must end. The consumer's own time does not count. */
-export class DownloadBody implements AsyncIterableIterator<Uint8Array> {
+class DownloadBody implements AsyncIterableIterator<Uint8Array> {
   readonly #answer: StreamedExchange;
   readonly #limit: RequestLimit;
   readonly #request: RouterRequest;
@@ -158,7 +193,7 @@ export class DownloadBody implements AsyncIterableIterator<Uint8Array> {
 }
 
 /** The body of a download with a content encoding, decoded up to its bound. `encoding`: the header. */
-export async function* decodeDownload(
+async function* decodeDownload(
   body: DownloadBody,
   encoding: string | undefined,
   request: RouterRequest,

@@ -189,6 +189,15 @@ export class StreamedExchange implements Dispatcher.DispatchHandler {
   }
 }
 
+/** A request that is under way. */
+export interface SentRequest {
+  readonly answer: StreamedExchange;
+  /** That of its time. */
+  readonly limit: RequestLimit;
+  /** Ends it, and frees the connection for the next one. */
+  readonly end: () => void;
+}
+
 /** The time limit of one request. It runs from the beginning. */
 export interface RequestLimit {
   /** Begins the limit anew. */

@@ -4,15 +4,8 @@ import { ContentCodingError, createOneConnectionClient, decodeContent, isCoded, 
 import { Connector } from '../connection/connector.ts';
 import { adviseClosed, RouterError, toCallerError } from '../errors.ts';
 import type { KnownOptions } from '../options.ts';
-import {
-  DownloadBody,
-  decodeDownload,
-  decodeFacts,
-  findRangeStart,
-  type OpenDownload,
-  toCodingError,
-} from './download-body.ts';
-import { type AnswerHead, type RequestLimit, RequestTimer, StreamedExchange } from './exchange.ts';
+import { type OpenDownload, openDownload, toCodingError } from './download-body.ts';
+import { type AnswerHead, RequestTimer, type SentRequest, StreamedExchange } from './exchange.ts';
 import {
   type JsonAnswer,
   LOGIN_PATH,
@@ -27,8 +20,6 @@ import {
 const JSON_BYTES_MAX = 4 * 1024 * 1024;
 /** Share of the limit of a request for the first byte over a connection that was kept. */
 const SILENCE_SHARE = 0.5;
-/** Bytes of an unwanted body that are still read to keep the connection: about the cost of a TLS handshake. */
-const UNREAD_BYTES_MAX = 8 * 1024;
 /**
  * Idle time before a connection is closed, unless the router announces less; most close it by themselves after a minute or
  * so. Keep-alive packets on an idle connection cost about 100 bytes a minute with the headers of TCP and IP, a connection that
@@ -86,38 +77,16 @@ export class Transport {
    * status is read whole and given to `refuse` instead.
    */
   async open(options: RouterRequest, refuse: (answer: JsonAnswer) => never): Promise<OpenDownload> {
-    const { answer, limit, end } = this.#send(options);
-    let isOpen = false;
+    const sent = this.#send(options);
+    let download: OpenDownload | undefined;
     try {
-      const head = await answer.head;
-      const start = head.statusCode === 200 ? 0 : findRangeStart(head, options.rangeStart);
-      if (start === undefined) return refuse(await this.#readAnswer(answer, options));
-      isOpen = true;
-      const body = new DownloadBody(answer, limit, options, this.#options);
-      const encoding = head.headers['content-encoding'];
-      const decoded = isCoded(encoding) ? decodeDownload(body, encoding, options) : undefined;
-      return {
-        body: decoded ?? body,
-        start,
-        facts: decodeFacts(head),
-        sendsParts: !decoded && (head.statusCode === 206 || head.headers['accept-ranges'] === 'bytes'),
-        end: (reason) => body.end(reason),
-        async close() {
-          limit.touch();
-          if (decoded) {
-            // The decoder may still read it.
-            answer.fail(new DOMException('The rest is not wanted', 'AbortError'));
-            void decoded.return(undefined).catch(() => {});
-          }
-          // A short rest is read to keep the connection; a long one costs more than a new connection.
-          else await answer.drop(UNREAD_BYTES_MAX);
-          end();
-        },
-      };
+      const head = await sent.answer.head;
+      download = openDownload(head, sent, options, this.#options);
+      return download ?? refuse(await this.#readAnswer(sent.answer, options));
     } catch (cause) {
       throw toCallerError(cause, options.signal, renderAttempt(options));
     } finally {
-      if (!isOpen) end();
+      if (!download) sent.end();
     }
   }
 
@@ -135,8 +104,7 @@ export class Transport {
     this.#timer.rest();
   }
 
-  /** Sends a request. `limit`: that of its time; `end` ends it, and frees the connection for the next one. */
-  #send(options: RouterRequest): { answer: StreamedExchange; limit: RequestLimit; end: () => void } {
+  #send(options: RouterRequest): SentRequest {
     const refusal = this.#options.admit?.();
     if (refusal) throw refusal;
     const request = this.#toRequest(options);
