@@ -1,6 +1,6 @@
 import type { Clock, Logger } from '../../base/index.ts';
 import type { RouterSettings } from '../../config/index.ts';
-import { type RouterClient, RouterError } from '../../router/index.ts';
+import type { RouterClient } from '../../router/index.ts';
 import type { CurrentRun, RunOutcome } from '../../schedule/index.ts';
 import {
   ConfigurationReader,
@@ -12,23 +12,19 @@ import {
   StatusPoller,
   type StatusReader,
 } from '../../status/index.ts';
-import type { RouterValues } from '../state.ts';
-import type { RouterStats } from '../stats/router-stats.ts';
+import type { RouterRecorder } from '../router-state/router-recorder.ts';
 import type { ByteAccount } from './byte-account.ts';
-import type { KeptPace } from './kept-pace.ts';
+import type { KeptPace, RouterValues } from './kept-pace.ts';
 
-/**
- * Maximum time that logs wait for a successful poll after one that could not connect or log in, so that such a router costs
- * one attempt per cycle and not two. Milliseconds.
- */
-const UNREACHABLE_MS_MAX = 5 * 60_000;
+/** Number of polls that a router may miss before it is down, if it is polled more rarely than its values last. */
+const MISSED_POLLS = 3;
 /** Key of the known configuration of a router, so that a change during a restart is detected. */
 const CONFIGURATION_KEY = 'configuration';
 /** Key of the resources that a router lacks, so that a restart does not ask for them. */
 const CAPABILITIES_KEY = 'capabilities';
 
 /** One router, and what its poller needs. */
-export interface PollerOptions {
+interface PollerOptions {
   /** Settings of the router. */
   readonly settings: RouterSettings;
   /** Reads from the router. */
@@ -94,7 +90,7 @@ class KeptConfiguration implements StatusReader, ConfigurationSource {
 }
 
 /** One router, and what its polls need. */
-export interface StatusPollingOptions extends Pick<PollerOptions, 'settings' | 'client' | 'values' | 'clock'> {
+interface StatusPollingOptions extends Pick<PollerOptions, 'settings' | 'client' | 'values' | 'clock'> {
   /** Made by {@link createPoller}. */
   readonly poller: StatusPoller;
   /** The pace at which the router is asked. */
@@ -102,11 +98,9 @@ export interface StatusPollingOptions extends Pick<PollerOptions, 'settings' | '
   /** Pays for the polls. */
   readonly bytes: ByteAccount;
   /** Gets the results. */
-  readonly stats: RouterStats;
+  readonly recorder: RouterRecorder;
   /** The agent's own log. */
   readonly logger: Logger;
-  /** Called after each poll. */
-  readonly onPolled: (result: PollResult) => void;
 }
 
 /** The polls of one router's status, one by one, and what follows from each for the next one. */
@@ -114,15 +108,17 @@ export class StatusPolling {
   readonly #options: StatusPollingOptions;
   /** Number of intervals between two polls that ask for a sign of life: they fit into the time for which values are served. */
   readonly #signTicks: number;
-  /** End of the last poll that read what a fresh one would read. Monotonic. */
-  #polledAtMs = -Infinity;
-  /** Time until which the router counts as unreachable, because the last poll could not connect. Monotonic. */
-  #unreachableUntilMs = -Infinity;
 
   constructor(options: StatusPollingOptions) {
     this.#options = options;
     const { staleAfterMs, deadlineMs } = options.settings.poll;
     this.#signTicks = Math.max(1, Math.floor((staleAfterMs - deadlineMs) / options.poller.tickMs));
+  }
+
+  /** Time without a successful poll after which the router is down and its values expire. Milliseconds. */
+  get quietMs(): number {
+    const { settings, poller } = this.#options;
+    return Math.max(settings.poll.staleAfterMs, MISSED_POLLS * poller.tickMs);
   }
 
   /** Returns the factor of the poller's interval with which the next poll is due. */
@@ -134,7 +130,8 @@ export class StatusPolling {
 
   /** True for some minutes after a poll that could not connect or log in. */
   get isUnreachable(): boolean {
-    return this.#options.clock.monotonic() < this.#unreachableUntilMs;
+    const { clock, recorder } = this.#options;
+    return clock.monotonic() < recorder.state.unreachableUntilMs;
   }
 
   /**
@@ -142,24 +139,33 @@ export class StatusPolling {
    * nothing down. A poll that failed counts too, because it was paid for.
    */
   admitsFresh(minAgeMs: number): boolean {
-    const { bytes, clock } = this.#options;
-    return bytes.budget.intervalMultiplier('slow') <= 1 && clock.monotonic() - this.#polledAtMs >= minAgeMs;
+    const { bytes, clock, recorder } = this.#options;
+    return bytes.budget.intervalMultiplier('slow') <= 1 && clock.monotonic() - recorder.state.wholePollMs >= minAgeMs;
   }
 
   /** Polls the router once. */
   async run(signal: AbortSignal, { isTriggered }: CurrentRun): Promise<RunOutcome> {
-    const { client, stats, onPolled } = this.#options;
-    stats.beginPoll();
+    const { client, recorder, poller, pace, settings } = this.#options;
+    recorder.record({ type: 'poll-begun' });
     const { result, before } = await client.inTurn(signal, async (turn, isBeside) => {
       const { wireBytes } = client;
       return { result: await this.#read(turn, isTriggered, isBeside), before: wireBytes };
     });
     const { sent, received } = client.wireBytes;
+    const isTls = settings.url.startsWith('https:');
     this.#keepState();
     const isPutOff = client.retryAfter !== undefined;
-    stats.recordPoll(result, { sent: sent - before.sent, received: received - before.received }, isPutOff);
-    this.#learn(result, isTriggered);
-    onPolled(result);
+    recorder.record({
+      type: 'polled',
+      result,
+      wire: { isTls, sent: sent - before.sent, received: received - before.received },
+      isPutOff,
+      // A module that is read more often than the others makes polls that leave those out.
+      isWhole: isTriggered || (!result.isIdle && poller.tickMs >= settings.poll.intervalMs),
+      quietMs: this.quietMs,
+      certificateNotAfterMs: client.certificate?.notAfterMs,
+    });
+    if (pace.learn(result, recorder.state.device)) this.#logPace();
     // A router that names a time for the next request needs no back-off.
     return result.isUp || isPutOff ? 'done' : 'failed';
   }
@@ -169,7 +175,7 @@ export class StatusPolling {
    * it cannot be told apart, so the common part pays for both.
    */
   async #read(signal: AbortSignal, isFresh: boolean, isBeside: boolean): Promise<PollResult> {
-    const { poller, bytes, stats, pace: kept } = this.#options;
+    const { poller, bytes, recorder, pace: kept } = this.#options;
     const { budget } = bytes;
     const { pace } = kept;
     // A budget that slows the status down has no bytes but for what is due, and for signs of life.
@@ -183,7 +189,7 @@ export class StatusPolling {
         isFresh,
         isSignWanted: isShort,
         mayExpire: isShort,
-        holdsValues: (resource) => stats.holdsValues(resource),
+        holdsValues: (resource) => recorder.holdsValues(resource),
       });
     } finally {
       bytes.payFrom('common');
@@ -195,23 +201,6 @@ export class StatusPolling {
     const { poller, values, settings } = this.#options;
     const state = poller.takeState();
     if (state !== undefined) values.write(settings.name, CAPABILITIES_KEY, state);
-  }
-
-  #learn(result: PollResult, isTriggered: boolean): void {
-    const { poller, pace, settings, clock } = this.#options;
-    if (pace.learn(result)) this.#logPace();
-    // A module that is read more often than the others makes polls that leave those out.
-    if (isTriggered || (!result.isIdle && poller.tickMs >= settings.poll.intervalMs)) {
-      this.#polledAtMs = clock.monotonic();
-    }
-    if (result.isIdle) return;
-    this.#unreachableUntilMs = this.#isShutOut(result) ? clock.monotonic() + UNREACHABLE_MS_MAX : -Infinity;
-  }
-
-  /** True if a poll failed before anything could be asked. */
-  #isShutOut({ isUp, error }: PollResult): boolean {
-    if (isUp || !(error instanceof RouterError) || error.code === 'budget') return false;
-    return error.isUnsent || this.#options.stats.isLoginFailure(error);
   }
 
   #logPace(): void {
