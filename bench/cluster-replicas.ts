@@ -15,9 +15,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { createSystemClock } from '../src/base/index.ts';
-import { parseAgentFigures } from '../src/cli/bench/agent-figures.ts';
+import { parseAgentFigures } from '../src/cli/bench/agent-process.ts';
 import { captureAnswers } from '../src/cli/bench/capture-answers.ts';
-import { RoutersClient } from '../src/cli/bench/routers-client.ts';
+import { RoutersClient } from '../src/cli/bench/stub-routers.ts';
 import { findFreePort } from '../test/support/free-port.ts';
 import { describeMachine, median, print } from './contest.ts';
 

@@ -59,7 +59,7 @@ async function look(logs: Logs, store: EmbeddedStore, router: string, hasRules: 
     archives,
     clock: createSystemClock(),
     zone: new logs.Zone('Europe/Berlin'),
-    memory: new logs.TailMemory(),
+    memory: new logs.FollowMemory(),
     isWanted: () => true,
     ...(matcher && { matcher }),
     report: (event: { readonly type: string; readonly cause?: unknown }) => {
@@ -67,12 +67,12 @@ async function look(logs: Logs, store: EmbeddedStore, router: string, hasRules: 
     },
   };
   const { signal } = new AbortController();
-  await logs.tailOnce(options, signal);
+  await logs.followOnce(options, signal);
   const before = process.threadCpuUsage();
   const first = records;
   for (let count = 0; count < LOOKS; count++) {
     end = lineEnd(end + 1);
-    await logs.tailOnce(options, signal);
+    await logs.followOnce(options, signal);
   }
   const { user, system } = process.threadCpuUsage(before);
   if (records - first < LOOKS) throw new RangeError(`Only ${records - first} new lines became records`);

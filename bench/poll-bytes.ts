@@ -10,12 +10,12 @@
 
 import tls from 'node:tls';
 import { createSystemClock } from '../src/base/index.ts';
-import { ConnectionLimit } from '../src/router/connection/connection-limit.ts';
 import type { WireBytes } from '../src/router/connection/connector.ts';
 import { Connector } from '../src/router/connection/connector.ts';
 import { RouterClient } from '../src/router/index.ts';
-import type { JsonAnswer } from '../src/router/requests/json-answer.ts';
-import { Transport, type TransportRequest } from '../src/router/requests/transport.ts';
+import { completeOptions, type KnownOptions } from '../src/router/options.ts';
+import type { JsonAnswer, RouterRequest } from '../src/router/requests/messages.ts';
+import { Transport } from '../src/router/requests/transport.ts';
 import { startSimulator } from '../src/simulator/index.ts';
 import { expandPath, loadShippedModules, SHIPPED_MODULES_FOLDER } from '../src/status/index.ts';
 
@@ -82,11 +82,11 @@ interface Target {
   readonly caPem: string;
 }
 
-type Request = Omit<TransportRequest, 'signal'>;
+type Request = Omit<RouterRequest, 'signal'>;
 
 /** The client's transport; closes its connection after a number of requests, as routers do. */
 class Asker implements AsyncDisposable {
-  readonly #target: Target;
+  readonly #options: KnownOptions;
   readonly #mode: Mode;
   #connector: Connector;
   #transport: Transport;
@@ -94,7 +94,9 @@ class Asker implements AsyncDisposable {
   #ended: WireBytes = { sent: 0, received: 0 };
 
   constructor(target: Target, mode: Mode) {
-    this.#target = target;
+    const { url, caPem } = target;
+    const account = { username: 'monitor', password: 'simulated' };
+    this.#options = completeOptions({ url, ...account, tls: { caPem }, requestTimeoutMs: REQUEST_TIMEOUT_MS, clock });
     this.#mode = mode;
     this.#connector = this.#createConnector();
     this.#transport = this.#createTransport();
@@ -132,18 +134,11 @@ class Asker implements AsyncDisposable {
   }
 
   #createConnector(): Connector {
-    return new Connector({
-      limit: new ConnectionLimit(1),
-      tls: { caPem: this.#target.caPem },
-      timeoutMs: REQUEST_TIMEOUT_MS,
-      connectTimeoutMs: REQUEST_TIMEOUT_MS,
-      clock,
-    });
+    return new Connector(this.#options);
   }
 
   #createTransport(): Transport {
-    const { url } = this.#target;
-    return new Transport({ url, requestTimeoutMs: REQUEST_TIMEOUT_MS, clock }, this.#connector);
+    return new Transport(this.#options, this.#connector);
   }
 }
 

@@ -1,6 +1,6 @@
 /** Reads one log of one router as the agent does, with the shipped log rules. */
 import { createSystemClock } from '../src/base/index.ts';
-import { type ArchivePool, LineMatcher, type RecordLog, SHIPPED_RULES, tailOnce, Zone } from '../src/logs/index.ts';
+import { type ArchivePool, followOnce, LineMatcher, type RecordLog, SHIPPED_RULES, Zone } from '../src/logs/index.ts';
 
 const NAME = 'network/log-2026-11-21-12:00:00.bz2';
 const matcher = new LineMatcher(SHIPPED_RULES);
@@ -12,7 +12,7 @@ export async function readLog(
   archives: ArchivePool,
   records: Pick<RecordLog, 'commit'>,
 ): Promise<void> {
-  await tailOnce(
+  await followOnce(
     {
       router: { name: router, labels: { site: 'munich' } },
       source: {

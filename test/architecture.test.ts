@@ -41,6 +41,10 @@ describe('the import rule', () => {
     plant('src/logs/type-only.ts', "import type { X } from '../router/index.ts';\nexport type Y = X;\n");
     plant('src/logs/deep/lazy.ts', "export const x = import('../../status/index.ts');\n");
     plant('src/logs/past-the-entry-point.ts', "export { Secret } from '../base/secret.ts';\n");
+    plant('src/logs/step/to-reading.ts', "export { x } from '../reading/file-reading.ts';\n");
+    plant('src/logs/step/to-records.ts', "export { x } from '../records/entry.ts';\n");
+    plant('src/logs/step/to-web.ts', "export { x } from '../../web/index.ts';\n");
+    plant('src/logs/reading/to-step.ts', "export { x } from '../step/step.ts';\n");
     plant('src/cli/to-main.ts', "export { x } from '../main.ts';\n");
     plant('src/agent/to-library.ts', "export { x } from '../index.ts';\n");
     plant('src/index.ts', "export * from './router/index.ts';\nexport { x } from './router/client.ts';\n");
@@ -76,12 +80,19 @@ describe('the import rule', () => {
     'src/logs/type-only.ts',
     'src/logs/deep/lazy.ts',
     'src/logs/past-the-entry-point.ts',
+    'src/logs/step/to-reading.ts',
+    'src/logs/step/to-records.ts',
+    'src/logs/step/to-web.ts',
     'src/cli/to-main.ts',
     'src/agent/to-library.ts',
     // One of its two lines; the other uses the entry point.
     'src/index.ts',
   ])('catches %s', (file) => {
     expect(findingsIn(file).map(({ code }) => code)).toEqual(['eslint(no-restricted-imports)']);
+  });
+
+  test('lets a folder of a module import the folders below it', () => {
+    expect(findingsIn('src/logs/reading/to-step.ts')).toEqual([]);
   });
 
   test('catches a cycle of files', () => {

@@ -1,11 +1,11 @@
 /** Writes the generated pages of docs/. `npm run docs` runs it, and tests compare the result. */
 
 import { writeFileSync } from 'node:fs';
-import { renderMetricsReference } from '../src/agent/index.ts';
-import { renderConfigReference } from '../src/config/index.ts';
 import { SHIPPED_RULES } from '../src/logs/index.ts';
 import { renderFault } from '../src/settings/index.ts';
 import { loadShippedModules, SHIPPED_MODULES_FOLDER } from '../src/status/index.ts';
+import { renderConfigReference } from './config-reference.ts';
+import { renderMetricsReference } from './metrics-reference.ts';
 
 const shipped = await loadShippedModules(SHIPPED_MODULES_FOLDER);
 if (!shipped.ok) throw new SyntaxError(shipped.faults.map(renderFault).join('\n'));

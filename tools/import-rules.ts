@@ -1,6 +1,6 @@
 /**
  * The import rule of src/ as data: a module (a folder of src/) imports modules of lower layers only, through their entry
- * points. `npm run import-rules` writes it into .oxlintrc.json for the linter and editors.
+ * points, and so do the folders of some modules. `npm run import-rules` writes it into .oxlintrc.json for the linter and editors.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 
@@ -29,12 +29,23 @@ export const LAYERS: readonly (readonly string[])[] = [
 ];
 export const MODULES = LAYERS.flat();
 
+/** Layers of the folders within a module, from the bottom up. Folders of one layer do not import each other. */
+const FOLDER_LAYERS: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  logs: [['time', 'rules'], ['listing'], ['position'], ['step', 'records'], ['reading'], ['archive'], ['follow']],
+};
+
 /** Returns the modules that `module` may import. */
 export function modulesBelow(module: string): readonly string[] {
-  return LAYERS.slice(
-    0,
-    LAYERS.findIndex((layer) => layer.includes(module)),
-  ).flat();
+  return namesBelow(LAYERS, module);
+}
+
+function namesBelow(layers: readonly (readonly string[])[], name: string): readonly string[] {
+  return layers
+    .slice(
+      0,
+      layers.findIndex((layer) => layer.includes(name)),
+    )
+    .flat();
 }
 
 const CONFIG = new URL('../.oxlintrc.json', import.meta.url);
@@ -42,7 +53,11 @@ const CONFIG = new URL('../.oxlintrc.json', import.meta.url);
 /** Renders the linter's configuration with the rule of every module in `overrides`. */
 export function renderLintConfig(): string {
   const config: unknown = JSON.parse(readFileSync(CONFIG, 'utf8'));
-  const overrides = [...MODULES.map(createOverride), LIBRARY_OVERRIDE];
+  const overrides = [
+    ...MODULES.map((module) => createOverride(`src/${module}/**/*.ts`, patternsOf(module))),
+    ...Object.entries(FOLDER_LAYERS).flatMap(([module, layers]) => createFolderOverrides(module, layers)),
+    LIBRARY_OVERRIDE,
+  ];
   return `${JSON.stringify({ ...Object(config), overrides }, null, 2)}\n`;
 }
 
@@ -64,7 +79,28 @@ const LIBRARY_OVERRIDE = {
   },
 };
 
-function createOverride(module: string) {
+/** A rule of a folder takes the place of that of its module, so it has the patterns of both. */
+function createFolderOverrides(module: string, layers: readonly (readonly string[])[]) {
+  const folders = layers.flat();
+  return folders.map((folder) => {
+    const below = namesBelow(layers, folder);
+    const others = folders.filter((other) => other !== folder && !below.includes(other));
+    const pattern = {
+      regex: `^\\.\\./(${others.join('|')})/`,
+      message: `Of the folders of ${module}, ${folder}/ may import ${below.length > 0 ? `only ${below.join(', ')}` : 'none'}.`,
+    };
+    return createOverride(`src/${module}/${folder}/**/*.ts`, [
+      ...patternsOf(module),
+      ...(others.length > 0 ? [pattern] : []),
+    ]);
+  });
+}
+
+function createOverride(files: string, patterns: readonly { readonly regex: string; readonly message: string }[]) {
+  return { files: [files], rules: { 'no-restricted-imports': ['error', { patterns }] } };
+}
+
+function patternsOf(module: string) {
   const below = modulesBelow(module);
   const others = MODULES.filter((other) => other !== module && !below.includes(other));
   const allowed = below.length > 0 ? `only ${below.join(', ')}` : 'no other module';
@@ -84,10 +120,7 @@ function createOverride(module: string) {
       message: 'Nothing imports main.ts and src/index.ts: they are the entry points of the program and the library.',
     },
   ];
-  return {
-    files: [`src/${module}/**/*.ts`],
-    rules: { 'no-restricted-imports': ['error', { patterns: patterns.filter(({ regex }) => !regex.includes('()')) }] },
-  };
+  return patterns.filter(({ regex }) => !regex.includes('()'));
 }
 
 if (import.meta.main) writeFileSync(CONFIG, renderLintConfig());

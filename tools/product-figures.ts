@@ -21,7 +21,7 @@ import { startWatchedAgent } from '../bench/watched-agent.ts';
 import { runAgent } from '../bench/whole-agent.ts';
 import { createSystemClock } from '../src/base/index.ts';
 import { captureAnswers } from '../src/cli/bench/capture-answers.ts';
-import { RoutersClient } from '../src/cli/bench/routers-client.ts';
+import { RoutersClient } from '../src/cli/bench/stub-routers.ts';
 
 /** One row of the table: its title with the unit, and what a build has there. */
 type Figure = readonly [title: string, value: string];

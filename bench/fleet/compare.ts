@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { createSystemClock } from '../../src/base/index.ts';
 import { captureAnswers } from '../../src/cli/bench/capture-answers.ts';
-import { RoutersClient } from '../../src/cli/bench/routers-client.ts';
+import { RoutersClient } from '../../src/cli/bench/stub-routers.ts';
 import type { StubRoutersOptions } from '../../src/simulator/index.ts';
 import type { BareOrder } from './bare-client.ts';
 

@@ -17,7 +17,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { createSystemClock } from '../../src/base/index.ts';
 import { captureAnswers } from '../../src/cli/bench/capture-answers.ts';
-import { RoutersClient } from '../../src/cli/bench/routers-client.ts';
+import { RoutersClient } from '../../src/cli/bench/stub-routers.ts';
 import { describeMachine, print } from '../contest.ts';
 import { residentMiBOf, startAgent, whenStarted } from './compare.ts';
 import { describeAges, listValues } from './status-ages.ts';

@@ -11,7 +11,7 @@
  *   sinks/         delivery to each sink at its own pace
  *   cluster/       the share of this process in a cluster
  *   views/         log lines and counts of the fleet for the pages
- *   metrics/       every family of the agent, and their reference
+ *   metrics/       every family of the agent
  */
 export {
   type Agent,
@@ -21,6 +21,5 @@ export {
   startAgent,
 } from './agent.ts';
 export { AGENT_FAMILIES } from './metrics/fleet-families.ts';
-export { renderMetricsReference } from './metrics/metrics-reference.ts';
 export { readRouterTime, TIME_RESOURCE, toRouterTime } from './routers/log-reading.ts';
 export type { CycleResult } from './run-cycle.ts';

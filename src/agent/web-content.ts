@@ -6,13 +6,7 @@ import type { Scheduler } from '../schedule/index.ts';
 import { CONFIG_CHANGES, CONFIG_ENTRIES, type ModuleDefinition } from '../status/index.ts';
 
 import { type DeadLetters, StoreError } from '../store/index.ts';
-import {
-  FRESH_MIN_AGE_MS,
-  type MetricsFormat,
-  type MetricsScope,
-  type StateResult,
-  type WebContent,
-} from '../web/index.ts';
+import type { MetricsFormat, MetricsScope, StateResult, WebContent } from '../web/index.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';
 import type { Fleet } from './routers/fleet.ts';
 import { findLetter, listLetters } from './sinks/delivery-figures.ts';
@@ -69,8 +63,7 @@ export function createWebContent(options: WebContentOptions): WebContent {
     hasRouter: (name) => fleet.find(name) !== undefined,
     async refresh(name, signal) {
       const router = fleet.find(name);
-      const { freshMinAgeMs = FRESH_MIN_AGE_MS } = options.config().web;
-      if (!router?.admitsFreshPoll(freshMinAgeMs) || signal.aborted) return;
+      if (!router?.admitsFreshPoll || signal.aborted) return;
       const abandoned = Promise.withResolvers<void>();
       signal.addEventListener('abort', () => abandoned.resolve(), { once: true });
       await Promise.race([scheduler.trigger(router.statusKey), abandoned.promise]);

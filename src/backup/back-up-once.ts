@@ -35,7 +35,7 @@ export type BackupEvent =
   | { readonly type: 'profile-failed'; readonly router: string; readonly profile: string; readonly cause: unknown };
 
 /** One router, the folder of its versions and how many of them stay. */
-export interface BackupOptions {
+interface BackupOptions {
   /** Configured name of the router. */
   readonly router: string;
   /** Downloads the router's profiles. */
@@ -53,7 +53,7 @@ export interface BackupOptions {
 }
 
 /** Number of the router's profiles by outcome. */
-export interface BackupResult {
+interface BackupResult {
   readonly kept: number;
   readonly unchanged: number;
   readonly failed: number;

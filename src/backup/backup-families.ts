@@ -1,5 +1,6 @@
 import type { FamilyDescription, MetricFamily } from '../model/index.ts';
-import type { KeptProfile, ProfileArchive } from './profile-archive.ts';
+import type { Manifest } from './manifest.ts';
+import type { ProfileArchive } from './profile-archive.ts';
 
 const LAST_SUCCESS: FamilyDescription = {
   name: 'router_backup_last_success_timestamp_seconds',
@@ -42,8 +43,8 @@ export function describeUnknownBackups(): readonly MetricFamily[] {
 
 function toFamily(
   description: FamilyDescription,
-  profiles: readonly KeptProfile[],
-  toValue: (profile: KeptProfile) => number | undefined,
+  profiles: readonly Manifest[],
+  toValue: (profile: Manifest) => number | undefined,
 ): MetricFamily {
   const samples = profiles.flatMap((kept) => {
     const value = toValue(kept);

@@ -14,7 +14,7 @@ export interface Comparison {
 }
 
 /** Numbers of the versions to compare; default: the newest two that can be compared. */
-export interface VersionChoice {
+interface VersionChoice {
   readonly from?: number | undefined;
   readonly to?: number | undefined;
 }

@@ -1,8 +1,7 @@
 import { mkdir, open, readdir, readFile, rename, rm, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { readSystemCode, toFileError } from './errors.ts';
-import { type Digests, FileDigest } from './file-digest.ts';
-import { checkProfile, PROFILE_BYTES_MAX } from './profile-body.ts';
+import { toFileError } from './errors.ts';
+import { checkProfile, type Digests, FileDigest, PROFILE_BYTES_MAX } from './profile-body.ts';
 
 /** Accessible only to the owner: the files contain secrets of routers. */
 const FILE_MODE = 0o600;
@@ -49,7 +48,7 @@ export async function readNames(folder: string): Promise<readonly string[]> {
   try {
     return await readdir(folder);
   } catch (cause) {
-    if (readSystemCode(cause) === 'ENOENT') return [];
+    if (Object(cause).code === 'ENOENT') return [];
     throw toFileError('read', `The folder ${folder} could not be read`, cause);
   }
 }
@@ -59,7 +58,7 @@ export async function readText(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, 'utf8');
   } catch (cause) {
-    if (['ENOENT', 'ENOTDIR'].includes(String(readSystemCode(cause)))) return undefined;
+    if (['ENOENT', 'ENOTDIR'].includes(Object(cause).code)) return undefined;
     throw toFileError('read', `The file ${file} could not be read`, cause);
   }
 }

@@ -9,7 +9,7 @@ import { CodedError } from '../base/index.ts';
  * - `schedule`: a cron expression is invalid.
  * - `too-different`: comparing two versions takes too long.
  */
-export type BackupFailure =
+type BackupFailure =
   | 'write'
   | 'read'
   | 'damaged'
@@ -34,9 +34,4 @@ export function toFileError(code: 'read' | 'write', what: string, cause: unknown
   return cause instanceof BackupError
     ? cause
     : new BackupError(code, what, { disposition: 'operator', hint: FOLDER_HINT, cause });
-}
-
-/** Returns the system's error code of a file system failure, such as `ENOENT`. */
-export function readSystemCode(cause: unknown): unknown {
-  return cause instanceof Error ? Reflect.get(cause, 'code') : undefined;
 }

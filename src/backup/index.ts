@@ -6,22 +6,12 @@
  * Does not own: the connection to the router, the timers that wait for a due time.
  * Start reading at: back-up-once.ts, then profile-archive.ts.
  */
-export {
-  type BackupEvent,
-  backUpOnce,
-  type ProfileSource,
-} from './back-up-once.ts';
+export { type BackupEvent, backUpOnce, type ProfileSource } from './back-up-once.ts';
 export { BACKUP_FAMILIES, describeBackups, describeUnknownBackups } from './backup-families.ts';
 export { BackupCalendar } from './calendar.ts';
 export { type Comparison, compareVersions } from './compare-versions.ts';
 export { BackupError } from './errors.ts';
-export type { BackupFormat } from './manifest.ts';
-export {
-  type KeepOutcome,
-  type KeptProfile,
-  ProfileArchive,
-  type ProfileAttempt,
-  type StoredVersion,
-} from './profile-archive.ts';
+export type { BackupFormat, Manifest } from './manifest.ts';
+export { type KeepOutcome, ProfileArchive, type ProfileAttempt, type StoredVersion } from './profile-archive.ts';
 export { checkProfile } from './profile-body.ts';
 export { type BackupSettings, backupSchema, readBackup } from './settings.ts';

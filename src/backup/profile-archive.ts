@@ -3,12 +3,17 @@ import { join } from 'node:path';
 import type { Clock } from '../base/index.ts';
 import { makeFolder, readFreeBytes, readNames, removeFile } from './disk.ts';
 import { BackupError, toFileError } from './errors.ts';
-import { toFolderName, toRouterFolderName } from './folder-name.ts';
 import { type BackupFormat, type BackupReason, createManifest, type Manifest, type VersionRecord } from './manifest.ts';
-import { ProfileFolder, type ReceivedFile, type VersionState } from './profile-folder.ts';
+import {
+  ProfileFolder,
+  type ReceivedFile,
+  toFolderName,
+  toRouterFolderName,
+  type VersionState,
+} from './profile-folder.ts';
 
 /** Folder and limits of the kept versions. */
-export interface ProfileArchiveOptions {
+interface ProfileArchiveOptions {
   /** Folder of all backups. */
   readonly path: string;
   /** Maximum number of versions kept of one profile of one router; at least 1. */
@@ -22,7 +27,7 @@ export interface ProfileArchiveOptions {
 }
 
 /** A download to be kept. */
-export interface KeepRequest {
+interface KeepRequest {
   readonly router: string;
   readonly profile: string;
   readonly format: BackupFormat;
@@ -37,9 +42,6 @@ export interface KeepOutcome {
   /** The newest version after the call. */
   readonly version: VersionRecord;
 }
-
-/** A profile as recorded in its manifest; its files are not checked. */
-export type KeptProfile = Manifest;
 
 /** When a profile was last tried, and whether it is backed up since. */
 export interface ProfileAttempt {
@@ -57,7 +59,7 @@ export interface StoredVersion extends VersionRecord {
 }
 
 /** State of the backup folder. */
-export interface FolderState {
+interface FolderState {
   /** True if other users of the machine can read it. */
   readonly isOpenToOthers: boolean;
 }
@@ -190,7 +192,7 @@ export class ProfileArchive {
   }
 
   /** Returns the profiles of a router, ordered by name, without those whose manifest is damaged. */
-  async listProfiles(router: string): Promise<readonly KeptProfile[]> {
+  async listProfiles(router: string): Promise<readonly Manifest[]> {
     const byPath = new Map<string, Manifest>();
     for (const { path, manifest } of await this.#readFolders(router)) {
       if (manifest && manifest !== 'damaged' && manifest.router === router) byPath.set(path, manifest);

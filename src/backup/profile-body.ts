@@ -1,5 +1,5 @@
+import { createHash, type Hash } from 'node:crypto';
 import { BackupError } from './errors.ts';
-import { FileDigest } from './file-digest.ts';
 
 /** Maximum size of a profile in bytes. Real ones are far below one megabyte; a router that sends more is broken. */
 export const PROFILE_BYTES_MAX = 16 * 1024 * 1024;
@@ -44,4 +44,126 @@ function checkBeginning(text: string): void {
       hint: 'Check that the url of this router leads to its REST interface and not to a login page',
     });
   }
+}
+
+/** Size and checksums of a file. */
+export interface Digests {
+  readonly bytes: number;
+  /** Checksum of all bytes, in hexadecimal. */
+  readonly sha256: string;
+  /**
+   * Checksum of all bytes except the times in the headers of a tar archive, so that archives of the same files made at
+   * different times are equal; same as `sha256` for every other file.
+   */
+  readonly contentSha256: string;
+}
+
+const BLOCK_BYTES = 512;
+/**
+ * Fields of the header (POSIX.1-1988, ustar): size, modification time, and the header's own checksum, which depends on
+ * the time.
+ */
+const SIZE_FIELD = { start: 124, end: 136 };
+const TYPE_FIELD = 156;
+const TIME_AND_SUM_FIELDS = { start: 136, end: 156 };
+const MAGIC = { start: 257, text: 'ustar' };
+
+/** Computes {@link Digests} of a file piece by piece. */
+export class FileDigest {
+  readonly #all = createHash('sha256');
+  readonly #content = new TarDigest();
+  #bytes = 0;
+
+  update(chunk: Uint8Array): void {
+    this.#bytes += chunk.length;
+    this.#all.update(chunk);
+    this.#content.update(chunk);
+  }
+
+  /** True if the bytes so far are an archive that ends within one of its files, or within a header. */
+  get isCutOff(): boolean {
+    return this.#content.isCutOff;
+  }
+
+  finish(): Digests {
+    return { bytes: this.#bytes, sha256: this.#all.digest('hex'), contentSha256: this.#content.finish() };
+  }
+}
+
+/**
+ * A checksum that ignores the times of a tar archive. From the first byte that does not look like one, everything is
+ * included as is.
+ */
+class TarDigest {
+  readonly #hash: Hash = createHash('sha256');
+  readonly #header = Buffer.alloc(BLOCK_BYTES);
+  #headerBytes = 0;
+  /** Remaining bytes of the current file in the archive, including the padding of its last block. */
+  #fileBytes = 0;
+  #isTar = true;
+  /** True from the first header to the end of the archive, as long as all sizes are surely those of what follows. */
+  #isInArchive = false;
+  #isSure = true;
+
+  /** True if more has to follow. */
+  get isCutOff(): boolean {
+    if (!this.#isTar || !this.#isInArchive || !this.#isSure) return false;
+    // A part of the empty blocks at the end is no header.
+    return this.#fileBytes > 0 || !isEmpty(this.#header.subarray(0, this.#headerBytes));
+  }
+
+  update(chunk: Uint8Array): void {
+    let rest = chunk;
+    while (rest.length > 0) {
+      const taken = this.#isTar && this.#fileBytes === 0 ? this.#takeHeader(rest) : this.#takeFile(rest);
+      rest = rest.subarray(taken);
+    }
+  }
+
+  finish(): string {
+    return this.#hash.update(this.#header.subarray(0, this.#headerBytes)).digest('hex');
+  }
+
+  #takeFile(bytes: Uint8Array): number {
+    const taken = this.#isTar ? Math.min(bytes.length, this.#fileBytes) : bytes.length;
+    if (this.#isTar) this.#fileBytes -= taken;
+    this.#hash.update(bytes.subarray(0, taken));
+    return taken;
+  }
+
+  #takeHeader(bytes: Uint8Array): number {
+    const taken = Math.min(bytes.length, BLOCK_BYTES - this.#headerBytes);
+    this.#header.set(bytes.subarray(0, taken), this.#headerBytes);
+    this.#headerBytes += taken;
+    if (this.#headerBytes < BLOCK_BYTES) return taken;
+    this.#headerBytes = 0;
+    const size = readSize(this.#header);
+    if (size === undefined) {
+      this.#isTar = isEmpty(this.#header);
+      this.#isInArchive = false;
+    } else {
+      this.#isInArchive = true;
+      this.#isSure &&= size === 0 || !mayHaveNoBytes(this.#header);
+      this.#header.fill(0, TIME_AND_SUM_FIELDS.start, TIME_AND_SUM_FIELDS.end);
+      this.#fileBytes = Math.ceil(size / BLOCK_BYTES) * BLOCK_BYTES;
+    }
+    this.#hash.update(this.#header);
+    return taken;
+  }
+}
+
+/** Returns the size of the file that follows; `undefined` if this is not a header. */
+function readSize(header: Buffer): number | undefined {
+  const magic = header.toString('latin1', MAGIC.start, MAGIC.start + MAGIC.text.length);
+  const digits = header.toString('latin1', SIZE_FIELD.start, SIZE_FIELD.end).replace(/[\0 ]+$/, '');
+  return magic === MAGIC.text && /^[0-7]{1,12}$/.test(digits) ? Number.parseInt(digits, 8) : undefined;
+}
+
+/** Returns true for a link, a device or a folder, whose size some programs write without any bytes behind it. */
+function mayHaveNoBytes(header: Buffer): boolean {
+  return /[1-6]/.test(String.fromCharCode(header[TYPE_FIELD] ?? 0));
+}
+
+function isEmpty(block: Buffer): boolean {
+  return block.every((byte) => byte === 0);
 }

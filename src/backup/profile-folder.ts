@@ -14,7 +14,6 @@ import {
   writeDownload,
 } from './disk.ts';
 import { BackupError } from './errors.ts';
-import type { Digests } from './file-digest.ts';
 import {
   createManifest,
   MANIFEST_FILE,
@@ -25,6 +24,7 @@ import {
   renderVersionFile,
   type VersionRecord,
 } from './manifest.ts';
+import type { Digests } from './profile-body.ts';
 
 /** State of a version's file, compared with the manifest. */
 export type VersionState = 'good' | 'damaged' | 'missing';
@@ -121,4 +121,30 @@ export class ProfileFolder {
       hint: 'Take another version; the next backup downloads this one again if the router still has it',
     });
   }
+}
+
+/** Everything but letters, digits, underscore and dash, which no file system interprets. */
+const UNSAFE = /[^A-Za-z0-9_-]+/g;
+/** Number of characters of a name shown in its folder name. */
+const SHOWN_LENGTH_MAX = 40;
+/** Number of hexadecimal digits of the checksum: 64 bits, so that no second name for a folder can be found by trial. */
+const HASH_LENGTH = 16;
+/** Names that can be used as folder names unchanged. A leading dot would hide them. */
+const PLAIN = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$/;
+
+/**
+ * Returns a folder name for any name: its harmless characters, for people, and a checksum of the whole name, for
+ * uniqueness on case-insensitive file systems too. The result never leads to another folder, is never a reserved name
+ * and has at most 57 characters.
+ */
+export function toFolderName(name: string): string {
+  const shown = name.replaceAll(UNSAFE, '_').slice(0, SHOWN_LENGTH_MAX);
+  // As JSON, because all lone surrogates have the same UTF-8 encoding.
+  const hash = createHash('sha256').update(JSON.stringify(name)).digest('hex').slice(0, HASH_LENGTH);
+  return `${shown || '_'}-${hash}`;
+}
+
+/** Returns the folder name for a configured name: unchanged if it is harmless, otherwise as for any other name. */
+export function toRouterFolderName(router: string): string {
+  return PLAIN.test(router) ? router : toFolderName(router);
 }

@@ -33,13 +33,7 @@ export {
   type LogLevel,
   toPrintable,
 } from './logger.ts';
-export {
-  packBytes,
-  packLines,
-  readPackedSize,
-  unpackLines,
-} from './packed-lines.ts';
-export { createNumbers } from './packed-numbers.ts';
+export { createNumbers, packBytes, packLines, readPackedSize, unpackLines } from './packed-lines.ts';
 export { compilePattern, type Pattern, PatternError, type PatternFailure } from './pattern.ts';
 export { createSeededRandom, hashToUnit, type Random, systemRandom } from './random.ts';
 export { Secret, type SecretSource } from './secret.ts';

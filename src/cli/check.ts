@@ -1,14 +1,14 @@
-import { createSystemClock } from '../base/index.ts';
+import { createSystemClock, toPrintable } from '../base/index.ts';
 import type { LoadedConfig } from '../config/index.ts';
 import { type CostlyPattern, listCostlyPatterns, SAMPLE_LINE_CHARS } from '../logs/index.ts';
 import { describeFault, renderFault } from '../settings/index.ts';
-import type { AgentFlags } from './agent/agent-client.ts';
+import { type AgentFlags, askAgent } from './agent-client.ts';
 import { type ConfigFlags, readConfig, warnOfLifecycle } from './configuration.ts';
 import { renderUnknownRouter } from './routers/connect.ts';
 import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from './terminal/io.ts';
 
 /** Options of `check`. */
-export interface CheckFlags extends ConfigFlags {
+interface CheckFlags extends ConfigFlags {
   /** True to test each sink as well. */
   readonly triesSinks: boolean;
   /** Name of a router whose settings are printed instead. Default: none. */
@@ -51,7 +51,6 @@ export async function check(flags: CheckFlags, io: CommandIo): Promise<ExitCode>
   }
   if (!isJson) await writeFindings(configFile, loaded, io);
   if (agent) {
-    const { showPlan } = await import('./agent/show-plan.ts');
     const code = await showPlan({ ...agent, isJson }, io);
     if (code !== EXIT.done) return code;
   }
@@ -112,4 +111,19 @@ function renderCost({ metric, pattern, reason, lineUs }: CostlyPattern): string 
     'no-room': `earlier patterns use up the limit for literal texts, so ${text} has none`,
   };
   return `${owner}: ${why[reason]}, so it runs on every line (${cost})`;
+}
+
+const OK = 200;
+
+/** Prints what a reload of a running agent would change. It reads its files again, and changes nothing. */
+function showPlan(flags: AgentFlags & { readonly isJson: boolean }, io: CommandIo): Promise<ExitCode> {
+  const accept = flags.isJson ? 'application/json' : 'text/plain';
+  return askAgent(flags, { method: 'POST', path: '/-/reload?dry_run=1', accept }, io, async ({ status, text }) => {
+    if (status === OK) {
+      await writeResult(flags.isJson ? `${text.trimEnd()}\n` : toPrintable(text, true), io);
+      return EXIT.done;
+    }
+    io.stderr.write(`${toPrintable(text.trimEnd(), true)}\n`);
+    return EXIT.failed;
+  });
 }

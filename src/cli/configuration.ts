@@ -9,7 +9,7 @@ import { describeOpenLifecycle } from '../web/index.ts';
 import { type CommandIo, EXIT, type ExitCode } from './terminal/io.ts';
 
 /** Options of a command for reading the configuration. */
-export type ReadOptions = Pick<
+type ReadOptions = Pick<
   LoadOptions,
   'checkedState' | 'secrets' | 'shownRouter' | 'shard' | 'inventory' | 'readsSourceFiles' | 'storagePath' | 'isBeside'
 >;

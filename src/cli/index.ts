@@ -1,5 +1,5 @@
 /**
- * cli: the command line, one file per command; those of several files have a folder (doctor, discover, dead-letters), those about one
+ * cli: the command line, one file per command; those of several files have a folder (doctor, bench, demo), those about one
  * router share one (routers).
  *
  * Owns: commands, flags, exit codes, terminal output.
@@ -8,5 +8,4 @@
  */
 
 export { runCli } from './program.ts';
-export type { CommandIo } from './terminal/io.ts';
-export { openFileOutput } from './terminal/stdout-to-file.ts';
+export { openFileOutput } from './terminal/io.ts';

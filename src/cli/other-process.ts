@@ -1,8 +1,18 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { type Clock, openDeadline, renderErrorChain } from '../base/index.ts';
-import { ProcessError } from './process-error.ts';
+import { type Clock, CodedError, openDeadline, renderErrorChain } from '../base/index.ts';
 import type { CommandIo } from './terminal/io.ts';
+
+/** `process-ended`: a process of a command has ended too early; `no-answer`: it has not said what it had to. */
+type ProcessErrorCode = 'process-ended' | 'no-answer';
+
+/** Thrown when another process of a command does not do its part. */
+export class ProcessError extends CodedError<ProcessErrorCode> {
+  override readonly name = 'ProcessError';
+  constructor(code: ProcessErrorCode, message: string, options: { hint?: string; cause?: unknown } = {}) {
+    super(code, message, { disposition: 'operator', ...options });
+  }
+}
 
 /** Limit of one answer of the other process. Milliseconds. */
 const ANSWER_MS_MAX = 60_000;
@@ -14,7 +24,7 @@ interface FailedReport {
 }
 
 /** Options of a command's child process. */
-export interface OtherProcessOptions {
+interface OtherProcessOptions {
   /** The main file of this program. */
   readonly program: string;
   /** The hidden command that it runs. */

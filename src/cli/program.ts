@@ -1,9 +1,7 @@
 import { CommanderError, InvalidArgumentError } from 'commander';
 import { type LogLevel, parseDuration, readVersion } from '../base/index.ts';
-import { addAgentCommands } from './agent/commands.ts';
-import { addClusterCommands } from './cluster/commands.ts';
+import { addAgentCommands, addClusterCommands, addDeadLetterCommands, addStateCommands } from './commands.ts';
 import { renderCompletion, SHELLS } from './completion.ts';
-import { addDeadLetterCommands } from './dead-letters/commands.ts';
 import {
   Argument,
   Command,
@@ -18,7 +16,6 @@ import {
   toConfigFlags,
 } from './options.ts';
 import { addRouterCommands } from './routers/commands.ts';
-import { addStateCommands } from './state/commands.ts';
 import { type CommandIo, EXIT, type ExitCode, endWithReader, writeResult } from './terminal/io.ts';
 
 /** Maximum routers of a demo: each is a listening socket and a log writer in this process. */
@@ -215,8 +212,8 @@ function addConfigurationCommands(program: Program, io: CommandIo, finish: (code
       'file whose first line names the columns: name, url or address, groups, label:NAME and others',
     )
     .action(async (options) => {
-      const { importRouters } = await import('./import/import.ts');
-      finish(await importRouters({ csv: options.csv }, io));
+      const { importRouters } = await import('./import.ts');
+      finish(await importRouters(options.csv, io));
     });
 
   program
@@ -316,11 +313,11 @@ function addBenchCommand(program: Program, io: CommandIo, finish: (code: ExitCod
 /** Adds the hidden commands that others start in processes of their own. */
 function addProcessCommands(program: Program, io: CommandIo, finish: (code: ExitCode) => void): void {
   program.command('bench-routers', { hidden: true }).action(async () => {
-    const { runBenchRouters } = await import('./bench/routers-process.ts');
+    const { runBenchRouters } = await import('./bench/stub-routers.ts');
     finish(await runBenchRouters(io));
   });
   program.command('demo-routers', { hidden: true }).action(async () => {
-    const { runDemoRouters } = await import('./demo/demo-process.ts');
+    const { runDemoRouters } = await import('./demo/demo-routers.ts');
     finish(await runDemoRouters(io));
   });
 }

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import type { AgentWebOptions } from '../agent/index.ts';
+import type { Agent, AgentWebOptions, CycleResult } from '../agent/index.ts';
 import { createSystemClock, renderErrorChain } from '../base/index.ts';
 import { type LoadedConfig, type LoadOptions, readEnvironment, type Shard, watchAlso } from '../config/index.ts';
 import { offerLists, SourceKeeper } from '../inventory/index.ts';
@@ -7,12 +7,13 @@ import { describeHost, parseListenAddress, SecretKeeper } from '../settings/inde
 import { findFolderFault } from '../store/index.ts';
 import { loadWebConfig, parseServerPaths, WebError } from '../web/index.ts';
 import { readConfig, refuseConfig, warnOfLifecycle } from './configuration.ts';
-import { Hangups, type LogFlags, openLogger, serve } from './serve.ts';
+import { Hangups, type LogFlags, openLogger, type ServeOptions, serve } from './serve.ts';
 import { openServiceManager } from './service-manager.ts';
-import { type CommandIo, EXIT, type ExitCode } from './terminal/io.ts';
+import { type CommandIo, EXIT, type ExitCode, endWithReader, writeResult } from './terminal/io.ts';
+import { writeOutputFile } from './terminal/output-file.ts';
 
 /** Options of `run`. */
-export interface RunFlags {
+interface RunFlags {
   /** Path of the configuration file. */
   readonly configFile: string;
   /** Replaces `web.listen`; empty = use `web.listen`. */
@@ -88,11 +89,9 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
   if (config.sinks.length === 0) logger.info('No sink is configured, so the logs of the routers are not read');
   let running = config;
   try {
-    if (flags.isOnce) {
-      const { runOnce } = await import('./run-once.ts');
-      const { warnings = [], sources = [] } = loaded;
-      return await runOnce({ config, warnings, secrets, inventory, sources, output: flags.output, logger, io });
-    }
+    const { warnings = [], sources = [] } = loaded;
+    const parts = { config, warnings, sources, secrets, inventory, logger, io };
+    if (flags.isOnce) return await runOnce(parts, flags.output);
     const reload = async () => {
       const fresh = await load({ isBeside: true });
       // The old secrets stay in use until the reload has succeeded, and permanently if it fails.
@@ -100,15 +99,9 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
       return fresh;
     };
     const { exitCode } = await serve({
-      config,
+      ...parts,
       watched: loaded.watched,
       reread: loaded.reread,
-      warnings: loaded.warnings ?? [],
-      secrets,
-      inventory,
-      sources: loaded.sources ?? [],
-      logger,
-      io,
       web: flags.web,
       serviceManager: openServiceManager({
         environment: readEnvironment(),
@@ -167,4 +160,44 @@ async function applyFlags(loaded: LoadedConfig, flags: RunFlags): Promise<Loaded
     },
   };
   return warnOfLifecycle(replaced, flags.configFile, flags.web.isLifecycleEnabled === true);
+}
+
+/** Readable for all whom the umask permits: it is for collectors of files, which run as other users. */
+const FILE_MODE = 0o666;
+
+/**
+ * `run --once`: asks every router once, delivers what its logs have that is new, writes the metrics and ends. The exit code is 0
+ * if every router that was asked is up, its logs were read, and every sink has taken its records.
+ */
+async function runOnce(options: ServeOptions, output: string | undefined): Promise<ExitCode> {
+  const { config, logger, io } = options;
+  let agent: Agent | undefined;
+  let cycle: CycleResult | undefined;
+  let metrics = '';
+  const { exitCode } = await serve({
+    ...options,
+    config: { ...config, web: { ...config.web, listen: [] } },
+    onStarted: (started) => {
+      agent = started;
+    },
+    until: async (signal) => {
+      cycle = await agent?.runCycle(signal);
+      metrics = (await agent?.renderMetrics()) ?? '';
+    },
+  });
+  if (!cycle) return EXIT.failed;
+  const read = endWithReader(io);
+  try {
+    if (output === undefined) await writeResult(metrics, read.io);
+    else await writeOutputFile(output, [Buffer.from(metrics)], FILE_MODE);
+  } catch (cause) {
+    io.stderr.write(`${output}: the metrics cannot be written: ${renderErrorChain(cause)}\n`);
+    return EXIT.failed;
+  }
+  const { asked, up, logsFailed, recordsWaiting } = cycle;
+  const isHealthy = up === asked && logsFailed === 0 && recordsWaiting === 0;
+  const fields = { routers: config.routers.length, asked, up, logsFailed, recordsWaiting };
+  if (isHealthy) logger.info('The cycle is complete', fields);
+  else logger.error('The cycle is not complete', fields);
+  return isHealthy ? read.judge(exitCode) : EXIT.failed;
 }

@@ -4,7 +4,7 @@ import { readConfig, refuseConfig } from './configuration.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from './terminal/io.ts';
 
 /** Options of `schema`. */
-export interface SchemaFlags {
+interface SchemaFlags {
   /** Path of the configuration file. */
   readonly configFile: string;
   /** Name of a sink of type `elasticsearch`; `undefined` = print the schema of the configuration file. */

@@ -10,7 +10,7 @@ export interface WatchedAgent {
 }
 
 /** Environment and tools of {@link openServiceManager}. */
-export interface ServiceManagerOptions {
+interface ServiceManagerOptions {
   /** `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID` of systemd, and `PATH`; see sd_notify(3). */
   readonly environment: NodeJS.ProcessEnv;
   /** Number of this process: a watchdog for another one is not ours. */

@@ -18,7 +18,7 @@ import { writeOutputFile } from './terminal/output-file.ts';
 const CA_MODE = 0o644;
 
 /** Options of `simulate`. */
-export interface SimulateFlags {
+interface SimulateFlags {
   /** Number of simulated routers. */
   readonly routers: number;
   /** `host:port` of the first router, the others use the next ports; `undefined` = 127.0.0.1:9443. */

@@ -64,6 +64,7 @@ export const clusterSchema = section('Several replicas that share the routers, w
       {
         description:
           'How long a replica that cannot reach the engine still asks its routers for their status. Logs are not read meanwhile.',
+        advanced: true,
       },
       LEASE_MS_MIN,
       GRACE_MS_MAX,

@@ -2,7 +2,7 @@
  * config: configuration file and environment in, checked settings out.
  *
  * Owns: the list of files, the environment, merging of routers over `defaults`, checks across modules (names that several of them use), the
- * reference, and the running configuration as text.
+ * JSON Schema, and the running configuration as text.
  * Does not own: kinds of values and faults (settings), the settings of a module (it has their schema), command line flags (cli).
  * Start reading at: schema.ts for the keys, load-config.ts for the steps.
  */
@@ -19,7 +19,6 @@ export {
   type WatchedFiles,
   watchAlso,
 } from './load-config.ts';
-export { renderConfigReference } from './reference.ts';
 export { renderEffectiveConfig, renderEffectiveRouter } from './render-effective.ts';
 export { findRouterFaults } from './router-faults.ts';
 export { findShard, type Shard } from './shards.ts';

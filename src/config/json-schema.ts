@@ -1,11 +1,13 @@
 import { z } from 'zod';
 import { configSchema } from './schema.ts';
 
-/** A node of a JSON Schema, with the keys used here. `kind` is the name of the type in the reference. */
+/** A node of a JSON Schema, with the keys used here. `kind` is the name of the type in the reference, or says that it has none there. */
 export interface JsonSchema {
   readonly description?: string;
   readonly default?: unknown;
   readonly kind?: string;
+  /** True for a key that is seldom set. */
+  readonly advanced?: boolean;
   readonly type?: string;
   readonly enum?: readonly string[];
   readonly pattern?: string;
@@ -52,11 +54,12 @@ function toEditorSchema(schema: JsonSchema): JsonSchema {
       anyOf: [own, REFERENCE],
     };
   }
-  const { properties, items, propertyNames, additionalProperties, anyOf, oneOf } = node;
+  const { items, propertyNames, additionalProperties, anyOf, oneOf } = node;
+  const properties = node.properties && Object.entries(node.properties).filter(([, { kind }]) => kind !== 'removed');
   return {
     ...node,
     ...(properties && {
-      properties: Object.fromEntries(Object.entries(properties).map(([key, value]) => [key, toEditorSchema(value)])),
+      properties: Object.fromEntries(properties.map(([key, value]) => [key, toEditorSchema(value)])),
     }),
     ...(items && { items: toEditorSchema(items) }),
     // The environment is not filled in where keys are.
@@ -80,6 +83,6 @@ export function listTags(variants: readonly JsonSchema[]): string[] {
 
 /** Removes what only the reference needs, and puts the default after the description. */
 function withoutKind(schema: JsonSchema): JsonSchema {
-  const { kind: _kind, default: fallback, ...node } = schema;
+  const { kind: _kind, advanced: _advanced, default: fallback, ...node } = schema;
   return fallback === undefined ? node : { ...node, default: fallback };
 }

@@ -1,5 +1,6 @@
 import type { Clock, LineRanges } from '../base/index.ts';
 import type { Completion, LogRecord, Slice, SliceBounds } from '../model/index.ts';
+import type { RecordFormat } from './formats/format.ts';
 import type { OutgoingRecord } from './outgoing-record.ts';
 
 /** The store of undelivered records, with one cursor per sink. */
@@ -114,6 +115,18 @@ export interface WatchedConnection {
   onEnd: (() => void) | undefined;
   /** Reports once that the other side has ended the connection, and when (Unix time in milliseconds). */
   takeEnd(): Promise<{ readonly endedMs?: number | undefined } | undefined>;
+}
+
+/** What every type of sink is made from. */
+export interface SinkOptions {
+  /** Name of the sink. */
+  readonly name: string;
+  /** Batch bounds. */
+  readonly batch: BatchBounds;
+  /** Time limit of one delivery. Milliseconds. */
+  readonly timeoutMs: number;
+  /** Record format, if the type has a choice. The default depends on the type. */
+  readonly format?: RecordFormat | undefined;
 }
 
 /** A destination of records. It neither retries nor splits batches: its caller does. */

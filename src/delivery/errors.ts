@@ -53,4 +53,10 @@ export class DeliveryError extends CodedError<DeliveryFailure> {
     this.mayBeOfRecords = options.mayBeOfRecords ?? false;
     this.isCutOff = options.isCutOff ?? false;
   }
+
+  /** Says what failed in other words, with those of this error behind them. */
+  reworded(what: string): DeliveryError {
+    const { code, disposition, retryAfterMs, answer } = this;
+    return new DeliveryError(code, what, { disposition, retryAfterMs, answer, cause: this });
+  }
 }

@@ -1,29 +1,61 @@
 import { LineRanges } from '../base/index.ts';
-import type { DeadLetter, Refusal } from './contracts.ts';
+import type { Completion } from '../model/index.ts';
+import type { DeadLetter, DeliveryReport, DeliveryWorkerOptions, Refusal, StepOutcome } from './contracts.ts';
+import type { DeliveryError } from './errors.ts';
 import { OutgoingRecord } from './outgoing-record.ts';
 
 /** Records to deliver: as lines as long as nobody looks at one of them. */
 export type Outgoing = readonly OutgoingRecord[] | LineRanges;
+
+/** What a sink reports of an attempt, or the error with which it rejects all of it. */
+export type Outcome = DeliveryReport | DeliveryError;
 
 /** Returns the records of the lines, which are looked at one by one from now on. */
 export function toRecords(outgoing: Outgoing): readonly OutgoingRecord[] {
   return outgoing instanceof LineRanges ? outgoing.map((line) => new OutgoingRecord(line)) : outgoing;
 }
 
+/** Returns how many of `sent` records the sink has not rejected for good. */
+export function countLeft({ refused = [], refusedUnnamed }: DeliveryReport, sent: number): number {
+  return sent - refused.length - (refusedUnnamed?.records ?? 0);
+}
+
+/** Records for a sink, and what to do once all are settled. */
+interface Load {
+  /** `letters`: dead letters that an operator wants to retry; `repeats`: records that the sink may have lost. */
+  readonly kind: 'new' | 'repeats' | 'letters';
+  /** The records to send, oldest first. */
+  readonly records: Outgoing;
+  /** Those that are rejected without being sent. */
+  readonly refused: readonly DeadLetter[];
+  readonly settle: (refused: readonly DeadLetter[]) => Completion;
+}
+
 /**
- * Records in flight: read for a sink and not settled yet, oldest first. When the sink permanently rejects a batch, the
- * attempt is halved until it isolates the rejected record; afterwards it grows again.
+ * The first policy: bisect what was refused. Records in flight are read for a sink and not settled yet. When the sink permanently
+ * rejects a batch, the attempt is halved until it isolates the rejected record; afterwards it grows again.
  */
 export class InFlightBatch {
-  #batchMax: number;
-  #pending: Outgoing;
-  #attemptMax: number;
+  readonly kind: Load['kind'];
+  /** Number of records to send; the others are certain to be rejected. */
+  readonly sendable: number;
+  /** Reason for rejections without identified records. */
+  unnamedReason: string | undefined;
+  /** True when the sink has accepted one of them. */
+  hasTaken = false;
   readonly #letters: DeadLetter[];
+  readonly #settle: Load['settle'];
+  #pending: Outgoing;
+  #batchMax: number;
+  #attemptMax: number;
 
-  /** `refused` are rejected without being sent; `batchMax` is the maximum number of records per attempt. */
-  constructor(records: Outgoing, refused: readonly DeadLetter[], batchMax: number) {
+  /** `batchMax` is the maximum number of records per attempt. */
+  constructor({ kind, records, refused, settle }: Load, batchMax: number) {
+    this.kind = kind;
+    this.sendable = records.length;
     this.#pending = records;
     this.#letters = [...refused];
+    this.#settle = settle;
     this.#batchMax = batchMax;
     this.#attemptMax = batchMax;
   }
@@ -61,31 +93,110 @@ export class InFlightBatch {
     return this.#letters;
   }
 
-  /** Settles the attempt except for the records at the indexes `again`, which stay in front. */
-  settle(refused: readonly ({ readonly index: number } & Refusal)[], again: readonly number[]): void {
-    let left: readonly OutgoingRecord[] = [];
+  /** Settles the attempt, except for the records to send again, which stay in front. Returns how many the sink accepted. */
+  take(report: DeliveryReport): number {
+    const { refused = [], refusedUnnamed, retry } = report;
+    const again = retry?.indexes ?? [];
+    const accepted = countLeft(report, this.attemptLength) - again.length;
+    this.unnamedReason = refusedUnnamed?.reason;
+    this.hasTaken ||= accepted > 0;
     if (this.untouched && refused.length === 0 && again.length === 0) this.#pending = [];
     else {
       const { attempt } = this;
       for (const { index, ...refusal } of refused) this.#refuse(attempt[index], refusal);
-      left = again.flatMap((index) => attempt[index] ?? []);
+      const left = again.flatMap((index) => attempt[index] ?? []);
       this.#pending = [...left, ...toRecords(this.#pending).slice(attempt.length)];
     }
-    if (left.length === 0) this.#attemptMax = Math.min(this.#batchMax, this.#attemptMax * 2);
+    if (again.length === 0) this.#attemptMax = Math.min(this.#batchMax, this.#attemptMax * 2);
+    return accepted;
   }
 
   /** Rejects the whole attempt. Returns `true` when it was halved, `false` when it was a single record, which is settled now. */
   refuse(refusal: Refusal): boolean {
     const { attemptLength } = this;
-    if (attemptLength > 1) {
-      this.#attemptMax = Math.ceil(attemptLength / 2);
-      return true;
-    }
-    this.settle([{ index: 0, ...refusal }], []);
-    return false;
+    if (attemptLength > 1) this.#attemptMax = Math.ceil(attemptLength / 2);
+    else this.take({ refused: [{ index: 0, ...refusal }] });
+    return attemptLength > 1;
+  }
+
+  /** Stores what became of the records, all of which are settled. */
+  async store(): Promise<void> {
+    await this.#settle(this.#letters);
   }
 
   #refuse(record: OutgoingRecord | undefined, refusal: Refusal): void {
     if (record) this.#letters.push({ uid: record.fields.uid, line: record.line, ...refusal });
   }
+}
+
+/** What is read next. */
+interface ReadOptions {
+  /** True to read a batch that is not full at once. */
+  readonly isLast: boolean;
+  /** True to read new records before dead letters to retry. */
+  readonly isNewFirst: boolean;
+  /** Maximum number of records of an attempt. */
+  readonly attemptMax: number;
+}
+
+/** Reads dead letters to retry, else records of the spool. Resolves to an outcome when there is nothing to send. */
+export async function readBatch<Cursor>(
+  worker: DeliveryWorkerOptions<Cursor>,
+  { isLast, isNewFirst, attemptMax }: ReadOptions,
+): Promise<InFlightBatch | StepOutcome> {
+  const first = isNewFirst ? readSlice(worker, isLast) : 'idle';
+  const load = isLoad(first) ? first : ((await readReplayed(worker)) ?? readSlice(worker, isLast));
+  return isLoad(load) ? new InFlightBatch(refuseUnsent(worker, load), attemptMax) : load;
+}
+
+function isLoad(read: Load | StepOutcome): read is Load {
+  return typeof read === 'object' && 'kind' in read;
+}
+
+/** Reads dead letters to retry. */
+async function readReplayed<Cursor>({ sink, deadLetters }: DeliveryWorkerOptions<Cursor>): Promise<Load | undefined> {
+  const letters = await deadLetters.readReplayed(sink.name, sink.batch);
+  if (letters.length === 0) return undefined;
+  const settle = async (refused: readonly DeadLetter[]) => {
+    const stay = new Set(refused.map(({ uid }) => uid));
+    const taken = letters.filter(({ uid }) => !stay.has(uid)).map(({ id }) => id);
+    await deadLetters.add(sink.name, refused, taken);
+  };
+  return { kind: 'letters', records: letters.map(({ line }) => new OutgoingRecord(line)), refused: [], settle };
+}
+
+/** Reads records of the spool; while a batch may still fill, it waits. */
+function readSlice<Cursor>(worker: DeliveryWorkerOptions<Cursor>, isLast: boolean): Load | StepOutcome {
+  const { sink, spool, deadLetters, clock, isWanted, isSelected, report } = worker;
+  const { recordsMax, bytesMax, waitMs } = sink.batch;
+  const slice = spool.readSlice(sink.name, { recordsMax, bytesMax, isWanted });
+  if (!slice) return 'idle';
+  const { isRepeat, lines } = slice;
+  if (!slice.isFull && !isRepeat && !isLast && lines.length > 0) {
+    const ageMs = clock.now() - slice.oldestMs;
+    // A wall clock that was set back must not delay records beyond `waitMs`.
+    if (ageMs >= 0 && ageMs < waitMs) return { waitMs: waitMs - ageMs };
+  }
+  const records = isSelected ? toRecords(lines).filter(({ fields }) => isSelected(fields)) : lines;
+  const settle = async (refused: readonly DeadLetter[]) => {
+    // In this order: a crash in between repeats the rejection; the reverse order would lose the record.
+    if (refused.length > 0 && !isRepeat) await deadLetters.add(sink.name, refused);
+    await spool.acknowledge(sink.name, slice.next);
+    const skipped = slice.skipped + lines.length - records.length;
+    if (skipped > 0 && !isRepeat) report({ type: 'records-skipped', records: skipped });
+  };
+  return { kind: isRepeat ? 'repeats' : 'new', records, refused: [], settle };
+}
+
+/** Rejects the records that the sink is certain to reject. */
+function refuseUnsent<Cursor>({ sink, clock }: DeliveryWorkerOptions<Cursor>, load: Load): Load {
+  if (!sink.findRefusal) return load;
+  const nowMs = clock.now();
+  const refused: DeadLetter[] = [];
+  const records = toRecords(load.records).filter((record) => {
+    const refusal = sink.findRefusal?.(record, nowMs);
+    if (refusal) refused.push({ uid: record.fields.uid, line: record.line, ...refusal });
+    return !refusal;
+  });
+  return { ...load, records, refused };
 }

@@ -3,7 +3,9 @@
  *
  * Owns: delivery to a sink (batches, halving, dead letters), the sinks (one folder each), the meaning of their responses.
  * Does not own: the spool, the store of dead letters, and the timing of steps.
- * Start reading at: delivery-worker.ts, contracts.ts.
+ * Start reading at: delivery-worker.ts (the loop) and its policies: in-flight-batch.ts (bisect what was refused), repeat-after-loss.ts,
+ * probe.ts (a receiver that may be misconfigured). A type of sink: the keys in schema.ts, how records are sent in sink.ts, what an answer
+ * means in answer.ts or bulk.ts, what doctor checks in preflight.ts.
  */
 export type {
   BatchBounds,

@@ -1,6 +1,6 @@
 import { type Clock, explainError } from '../base/index.ts';
 import type { LogRecord } from '../model/index.ts';
-import type { DeliveryReport, PreflightFinding } from './contracts.ts';
+import type { DeliveryReport, PreflightFinding, Sink } from './contracts.ts';
 import { DeliveryError, type DeliveryFailure } from './errors.ts';
 import { OutgoingRecord } from './outgoing-record.ts';
 
@@ -28,17 +28,33 @@ export function createTestRecord(clock: Clock): OutgoingRecord {
 
 const TEST_STEP = 'test record';
 
+/** Collects the findings of checks; `toFailed` converts the error with which they end. Throws only when aborted. */
+export async function collectFindings(
+  checks: AsyncIterable<PreflightFinding>,
+  toFailed: (error: unknown, found: readonly PreflightFinding[]) => readonly PreflightFinding[],
+  signal?: AbortSignal,
+): Promise<readonly PreflightFinding[]> {
+  const findings: PreflightFinding[] = [];
+  try {
+    for await (const finding of checks) findings.push(finding);
+    return findings;
+  } catch (error) {
+    signal?.throwIfAborted();
+    return [...findings, ...toFailed(error, findings)];
+  }
+}
+
 /**
  * Delivers a test record to check that the sink is reachable, accepts the credentials and accepts records. `place` is the
  * address without secrets. Throws only when aborted.
  */
 export async function tryTestRecord(
-  deliver: () => Promise<DeliveryReport>,
-  place: string,
+  deliver: Sink['deliver'],
+  { clock, place }: { readonly clock: Clock; readonly place: string },
   signal: AbortSignal,
 ): Promise<readonly PreflightFinding[]> {
   try {
-    const report = await deliver();
+    const report = await deliver([createTestRecord(clock)], signal);
     return [
       { step: 'connect', verdict: 'ok', message: `${place} can be reached` },
       { step: 'authorise', verdict: 'ok', message: 'The receiver accepts the credentials' },

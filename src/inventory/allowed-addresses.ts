@@ -7,7 +7,7 @@ export type AllowedAddress =
   | { readonly kind: 'host'; readonly glob: string };
 
 /** The addresses that a source may give to its routers. */
-export interface AllowedAddresses {
+interface AllowedAddresses {
   readonly addresses: readonly AllowedAddress[];
   /** True to allow http, with which everybody on the way can read the password. */
   readonly allowsHttp: boolean;

@@ -6,7 +6,7 @@ import { CodedError } from '../base/index.ts';
  * - `too_large`: the answer exceeds its limit.
  * - `invalid`: the answer is not a list of routers.
  */
-export type InventoryFailure = 'unreachable' | 'refused' | 'too_large' | 'invalid';
+type InventoryFailure = 'unreachable' | 'refused' | 'too_large' | 'invalid';
 
 /** A source could not be read. The routers that it named before stay. */
 export class InventoryError extends CodedError<InventoryFailure> {

@@ -7,9 +7,9 @@
  * when they are loaded (agent).
  * Start reading at: settings.ts for the keys, source-reader.ts for one reading, source-keeper.ts for what becomes of an answer.
  */
-export { type AllowedAddresses, findAddressFault } from './allowed-addresses.ts';
-export { findMissing, type Missing } from './removal-guard.ts';
+export { findAddressFault } from './allowed-addresses.ts';
+export { findMissing } from './removal-guard.ts';
 export { describeTooMany, type ListedRouters, toHeapMb } from './router-list.ts';
 export { readSources, renderSource, SOURCES_MAX, type SourceSettings, sourcesSchema } from './settings.ts';
-export { type AnswerFiles, SourceKeeper, type SourceOutcome, type SourceState } from './source-keeper.ts';
+export { type AnswerFiles, SourceKeeper, type SourceOutcome } from './source-keeper.ts';
 export { offerLists, SourceReader } from './source-reader.ts';

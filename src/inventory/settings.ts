@@ -82,9 +82,17 @@ const commonSchema = section('Any source.', {
     { description: 'Groups of all of its routers, below those that a router names itself.' },
     NAMES_MAX,
   ).prefault([]),
-  allowed_groups: nameList({ description: 'Groups that its routers may name.' }, NAMES_MAX).prefault([]),
-  allowed_credentials: nameList({ description: 'Credentials that its routers may name.' }, NAMES_MAX).prefault([]),
-  allowed_tls_sets: nameList({ description: 'TLS sets that its routers may name.' }, NAMES_MAX).prefault([]),
+  allowed_groups: nameList({ description: 'Groups that its routers may name.', advanced: true }, NAMES_MAX).prefault(
+    [],
+  ),
+  allowed_credentials: nameList(
+    { description: 'Credentials that its routers may name.', advanced: true },
+    NAMES_MAX,
+  ).prefault([]),
+  allowed_tls_sets: nameList(
+    { description: 'TLS sets that its routers may name.', advanced: true },
+    NAMES_MAX,
+  ).prefault([]),
   // An agent with 1 GiB survives a list of so many that do not answer.
   routers_max: wholeNumber(
     {
@@ -99,6 +107,7 @@ const commonSchema = section('Any source.', {
       description:
         'Share of its routers that one answer, or all answers of a day together, may remove. An answer that removes more (and more than one router), or all of them, is not used until it is confirmed: a larger `removal_max` and a reload, or `POST /-/reload?accept_removals=NAME`.',
       kind: 'percentage',
+      advanced: true,
     }),
     SHARE,
     (value) => {
@@ -267,7 +276,7 @@ export const sourcesSchema = z
 type WrittenSource = SoundOf<typeof sourcesSchema>[number];
 
 /** Credentials of the requests to a source, as the header that they become. */
-export type SourceAuth =
+type SourceAuth =
   | { readonly kind: 'basic'; readonly username: string; readonly password: Secret }
   | { readonly kind: 'bearer' | 'token'; readonly token: Secret };
 

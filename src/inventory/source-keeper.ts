@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import { type Clock, createSystemClock, renderErrorChain } from '../base/index.ts';
-import type { Missing } from './removal-guard.ts';
+import { addCount, type FormerCount, findLargest, type Missing, parseStored, renderStored } from './removal-guard.ts';
 import type { ListedRouters } from './router-list.ts';
 import type { SourceSettings } from './settings.ts';
-import { addCount, type FormerCount, findLargest, parseStored, renderStored } from './stored-answer.ts';
 
 /** Files in which the last good answer of each source is kept. */
 export interface AnswerFiles {
@@ -43,7 +42,7 @@ export interface SourceOutcome {
 }
 
 /** Answers of one source. */
-export interface SourceState {
+interface SourceState {
   /** The newest one, if it is not used yet. */
   readonly candidate: string | undefined;
   /** The list that was read last, also if it is as the one in use. Default: none was read by this process. */

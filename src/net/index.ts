@@ -45,10 +45,15 @@ export {
 export { NameLookup, type NameLookupOptions } from './name-lookup.ts';
 export { connectToNats, type NatsServers } from './nats/connection.ts';
 export { NatsError, type NatsErrorOptions, type NatsFailure, toNatsError } from './nats/errors.ts';
-export { type HeaderWords, measureHeaders, toMessageHeaders } from './nats/headers.ts';
+export {
+  findFormatFault,
+  type HeaderWords,
+  measureHeaders,
+  STREAM_METADATA,
+  toMessageHeaders,
+} from './nats/headers.ts';
 export { checkNatsServers, natsServersShape, readNatsSecrets, type SoundNatsServers } from './nats/keys.ts';
 export { loadNatsLibrary, type NatsLibrary } from './nats/library.ts';
-export { findFormatFault, STREAM_METADATA } from './nats/stream-format.ts';
 export { findOtherFingerprint, isAuthorityNeeded, openSecureContext, toNameOptions, toTlsOptions } from './tls.ts';
 export { adviseUnreached, explainTls, type Peer, TLS_KINDS, type TlsFailure } from './tls-failure.ts';
 export { createAgent, errors, request } from './undici.ts';

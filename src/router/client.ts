@@ -1,61 +1,13 @@
-import { type Clock, createSystemClock, isPlainObject, Secret } from '../base/index.ts';
-import { renderHeader } from '../net/index.ts';
-import { decodeProfileState, type ProfileState } from './configuration/configuration.ts';
-import { ConfigurationCalls } from './configuration/configuration-calls.ts';
-import type { RouterWay } from './connection/connection-attempt.ts';
-import type { ConnectionLimit } from './connection/connection-limit.ts';
+import { isPlainObject } from '../base/index.ts';
+import type { ManualAction } from './api-description.ts';
+import { ConfigurationCalls, decodeProfileState, type ProfileState } from './configuration.ts';
 import type { ConnectionCounts, WireBytes } from './connection/connector.ts';
-import type { RouterCertificate, RouterTls } from './connection/trust.ts';
-import { RouterError } from './errors.ts';
-import type { ManualAction } from './operations.ts';
+import type { RouterCertificate } from './connection/tls.ts';
+import { completeOptions, type RouterClientOptions } from './options.ts';
 import type { ConsumeDownload } from './requests/download-body.ts';
-import type { JsonAnswer } from './requests/json-answer.ts';
-import { type Call, RequestQueue, type RetryAfter, type TurnWork } from './requests/request-queue.ts';
-import type { AuthMode, SessionEvent } from './requests/session.ts';
-
-/** Address, credentials and limits of one router. */
-export interface RouterClientOptions extends RouterWay {
-  /** Scheme, host, port and optional path prefix, as in `https://192.0.2.10`. Plain HTTP only with `http://`. */
-  readonly url: string;
-  /** An account of the router. Not used with `auth: 'bearer'` and `'none'`. */
-  readonly username: string;
-  /** Password of the account. */
-  readonly password: Secret | string;
-  /** Default `token`. */
-  readonly auth?: AuthMode | undefined;
-  /** Token of `auth: 'bearer'`. */
-  readonly bearerToken?: Secret | undefined;
-  /** Headers of every request. */
-  readonly headers?: Readonly<Record<string, Secret>> | undefined;
-  /** TLS settings for `https` URLs. Default: the authorities of the system and of Node.js. */
-  readonly tls?: RouterTls | undefined;
-  /** One request and its answer; for a download the time until the next bytes arrive. Milliseconds, default 10,000. */
-  readonly requestTimeoutMs?: number | undefined;
-  /**
-   * Opening one TCP connection, over all addresses of a name; what resolves the name and the TLS handshake count against
-   * `requestTimeoutMs` alone. Milliseconds, default 5,000; never more than `requestTimeoutMs`.
-   */
-  readonly connectTimeoutMs?: number | undefined;
-  /** Default: the machine's own. */
-  readonly clock?: Clock | undefined;
-  /** Called for every event of the session. */
-  readonly report?: ((event: SessionEvent) => void) | undefined;
-  /** Limit of the time in which the bytes of one download arrive. Milliseconds, default none. */
-  readonly downloadMsMax?: number | undefined;
-  /** Called for every piece of the answer to a GET; an error that it returns ends the answer behind it. */
-  readonly onBody?: (() => RouterError | undefined) | undefined;
-  /** Called before each piece of a download is handed over, which waits for it. Default: not called. */
-  readonly beforePiece?: (() => Promise<void>) | undefined;
-  /** Called before anything is sent; an error that it returns ends the call instead. Default: everything is sent. */
-  readonly admit?: (() => Error | undefined) | undefined;
-  /** Bound of the connections to all routers that share it. Default: none. */
-  readonly connectionLimit?: ConnectionLimit | undefined;
-  /**
-   * Called when the router has been seen to answer on a second connection during a download, and, with the cause, when it
-   * no longer does. Default: not reported.
-   */
-  readonly onSecondConnection?: ((answers: boolean, cause?: unknown) => void) | undefined;
-}
+import type { Lane, TurnWork } from './requests/lanes.ts';
+import { encodePath, type JsonAnswer, type RouterRequest, toNameError, toShapeError } from './requests/messages.ts';
+import { Requests, type RetryAfter } from './requests/requests.ts';
 
 /** Any call of the interface, for those without a method. */
 export interface AnyCall {
@@ -76,13 +28,13 @@ export interface DatedAnswer {
 }
 
 /** A body with a digest of its bytes; the body is `undefined` if the digest is the known one. */
-export interface DigestedAnswer extends DatedAnswer {
+interface DigestedAnswer extends DatedAnswer {
   /** SHA-256 in base64. */
   readonly digest: string | undefined;
 }
 
 /** Answer to {@link RouterClient.call}. */
-export interface AnyAnswer {
+interface AnyAnswer {
   readonly status: number;
   /** The decoded body; `undefined` when it is empty or no JSON. */
   readonly body: unknown;
@@ -90,7 +42,6 @@ export interface AnyAnswer {
   readonly bytes: Uint8Array;
 }
 
-const REQUEST_TIMEOUT_MS = 10_000;
 /**
  * Most that one download of a log's `current` may give; devices rotate it at about one MiB. A longer one ends there with an
  * error: its whole lines are kept, and the rest is read from a range, or once the file is rotated.
@@ -110,78 +61,25 @@ const LOG_NAME_LENGTH_MAX = 512;
 const PROFILES_MAX = 1000;
 /** Longest path accepted unchanged; those of the interface are below 200 characters. */
 const PATH_LENGTH_MAX = 2048;
-/** Characters of a wrong name shown in an error. */
-const NAME_SHOWN_MAX = 200;
 /** Signal of a caller that never aborts; requests are bounded all the same. */
 const NEVER = new AbortController().signal;
 
 /**
- * The REST interface of one router, with session handling.
- *
- * One request at a time goes to the router, in the order of asking, but turns before downloads ({@link inTurn}); what is safe to repeat is repeated ({@link RequestQueue}
- * says when). Every method takes a signal and throws {@link RouterError}, or the signal's reason. Close it to log out.
+ * Calls of the REST interface of one router, in one of its lanes. Every method takes a signal and throws {@link RouterError}, or
+ * the signal's reason.
  *
  * Source of paths, parameters and success codes: the interface document, "Endpoints".
  */
-export class RouterClient implements AsyncDisposable {
+export class RouterCalls {
   /** Configuration resources: read, add, change, delete. */
   readonly configuration: ConfigurationCalls;
-  readonly #requests: RequestQueue;
+  readonly #requests: Requests;
+  readonly #lane: Lane;
 
-  constructor(options: RouterClientOptions) {
-    const { password } = options;
-    this.#requests = new RequestQueue({
-      ...options,
-      auth: options.auth ?? 'token',
-      password: typeof password === 'string' ? new Secret(password) : password,
-      requestTimeoutMs: options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS,
-      clock: options.clock ?? createSystemClock(),
-      report: options.report ?? (() => {}),
-    });
-    this.configuration = new ConfigurationCalls(this.#requests, encodePath);
-  }
-
-  /** Bytes of all connections so far, failed and open ones and TLS included; never decreases. */
-  get wireBytes(): WireBytes {
-    return this.#requests.wire.wireBytes;
-  }
-
-  /** Connections that were opened and trusted, and how many of them resumed a TLS session. */
-  get connections(): ConnectionCounts {
-    return this.#requests.wire.connections;
-  }
-
-  /** The router's certificate as the last full handshake showed it; `undefined` before it and without TLS. */
-  get certificate(): RouterCertificate | undefined {
-    return this.#requests.wire.certificate;
-  }
-
-  /**
-   * Wait that the router asked for in an answer of 429 or 503; `undefined` when it is over. Calls do not
-   * wait for it: callers that poll should.
-   */
-  get retryAfter(): RetryAfter | undefined {
-    return this.#requests.retryAfter;
-  }
-
-  /** True while a turn waits for the download that is under way. */
-  get isTurnAwaited(): boolean {
-    return this.#requests.isTurnAwaited;
-  }
-
-  /**
-   * Does work of several calls in a turn, which goes before downloads. A download that is under way gives way if the router
-   * can send the rest of the file later. Otherwise the turn begins at its end, or before it on a second connection, where the
-   * router has been seen to answer there meanwhile. If that fails, the signal of the work aborts, and the work is begun again
-   * at the end of the download.
-   */
-  inTurn<T>(signal: AbortSignal, work: TurnWork<T>): Promise<T> {
-    return this.#requests.inTurn(signal, work);
-  }
-
-  /** Logs in now, unless there is a session; other calls log in when needed. Does nothing without `auth: 'token'`. */
-  logIn(signal: AbortSignal = NEVER): Promise<void> {
-    return this.#requests.logIn(signal);
+  constructor(requests: Requests, lane: Lane) {
+    this.#requests = requests;
+    this.#lane = lane;
+    this.configuration = new ConfigurationCalls(requests, lane);
   }
 
   /**
@@ -207,7 +105,7 @@ export class RouterClient implements AsyncDisposable {
     if (path.startsWith('/') && !isPlainPath(path)) throw toNameError(path);
     const call = { method: 'GET', path: path.startsWith('/') ? path : `/status/${encodePath(path)}` } as const;
     const { body, digest, dateMs, contentType } = await this.#requests.ask(
-      { ...call, signal, knownDigest: known, bytesMax: DOCUMENT_BYTES_MAX },
+      { ...call, lane: this.#lane, signal, knownDigest: known, bytesMax: DOCUMENT_BYTES_MAX },
       200,
     );
     if (body === undefined && digest !== known) throw toShapeError(`GET ${call.path}`, 'JSON', contentType);
@@ -233,6 +131,98 @@ export class RouterClient implements AsyncDisposable {
     return profiles.slice(0, PROFILES_MAX).flatMap((profile: unknown) => decodeProfileState(profile) ?? []);
   }
 
+  /** `GET /download/log?list_files=1`: the names as the router gave them, which are untrusted. */
+  async listLogs(signal: AbortSignal = NEVER): Promise<readonly string[]> {
+    const path = '/download/log';
+    const { body } = await this.#ask({ method: 'GET', path, query: { list_files: '1' }, signal });
+    const names: unknown = isPlainObject(body) ? body['log_files'] : undefined;
+    if (!Array.isArray(names) || names.length > LOG_NAMES_MAX) {
+      throw toShapeError(`GET ${path}`, 'a usable list "log_files"');
+    }
+    return names.filter((name): name is string => typeof name === 'string' && name.length <= LOG_NAME_LENGTH_MAX);
+  }
+
+  /** `POST /operation`: carries out one manual action on the router. It is sent once and never repeated automatically. */
+  async performAction(action: ManualAction, signal: AbortSignal = NEVER): Promise<void> {
+    const json = { method: 'manual_action', params: { type: action.type, options: action.options } };
+    await this.#requests.ask({ method: 'POST', path: '/operation', json, lane: this.#lane, signal }, 201);
+  }
+
+  /** Sends any call of the interface. Every status but 401 is returned as an answer. */
+  async call(call: AnyCall, signal: AbortSignal = NEVER): Promise<AnyAnswer> {
+    const { status, body, bytes } = await this.#requests.ask({ ...call, lane: this.#lane, signal });
+    return { status, body, bytes };
+  }
+
+  async #ask(request: RouterRequest): Promise<JsonAnswer> {
+    const answer = await this.#requests.ask({ ...request, lane: this.#lane }, 200);
+    if (answer.body === undefined) throw toShapeError(`GET ${request.path}`, 'JSON', answer.contentType);
+    return answer;
+  }
+}
+
+/**
+ * The REST interface of one router, with session handling, in two lanes: {@link control} for what must not wait for downloads,
+ * and the methods of the client itself for downloads and everything else.
+ *
+ * One request at a time goes to the router, in the order of asking, but those of `control` first; what is safe to repeat is
+ * repeated ({@link Requests} says when). Close it to log out.
+ */
+export class RouterClient extends RouterCalls implements AsyncDisposable {
+  /** Calls that go before downloads. Those of the work of {@link inTurn} are made here; others wait for the end of the turn. */
+  readonly control: RouterCalls;
+  readonly #requests: Requests;
+
+  constructor(options: RouterClientOptions) {
+    const requests = new Requests(completeOptions(options));
+    super(requests, 'bulk');
+    this.control = new RouterCalls(requests, 'control');
+    this.#requests = requests;
+  }
+
+  /** Bytes of all connections so far, failed and open ones and TLS included; never decreases. */
+  get wireBytes(): WireBytes {
+    return this.#requests.transport.connector.wireBytes;
+  }
+
+  /** Connections that were opened and trusted, and how many of them resumed a TLS session. */
+  get connections(): ConnectionCounts {
+    return this.#requests.transport.connector.connections;
+  }
+
+  /** The router's certificate as the last full handshake showed it; `undefined` before it and without TLS. */
+  get certificate(): RouterCertificate | undefined {
+    return this.#requests.transport.connector.certificate;
+  }
+
+  /**
+   * Wait that the router asked for in an answer of 429 or 503; `undefined` when it is over. Calls do not
+   * wait for it: callers that poll should.
+   */
+  get retryAfter(): RetryAfter | undefined {
+    return this.#requests.retryAfter;
+  }
+
+  /** True while a turn waits for the request or the download that is under way. */
+  get isTurnAwaited(): boolean {
+    return this.#requests.lanes.isAwaited;
+  }
+
+  /**
+   * Does work of several calls of {@link control} in a turn, which goes before everything else. A download that is under way
+   * gives way if the router can send the rest of the file later. Otherwise the turn begins at its end, or before it on a second
+   * connection, where the router has been seen to answer there meanwhile. If that fails, the signal of the work aborts, and the
+   * work is begun again at the end of the download. The work must not wait for calls of the client itself.
+   */
+  inTurn<T>(signal: AbortSignal, work: TurnWork<T>): Promise<T> {
+    return this.#requests.lanes.inTurn(signal, work);
+  }
+
+  /** Logs in now, unless there is a session; other calls log in when needed. Does nothing without `auth: 'token'`. */
+  logIn(signal: AbortSignal = NEVER): Promise<void> {
+    return this.#requests.logIn(signal);
+  }
+
   /**
    * `GET /download/profiles`: hands a stored profile to `consume` while it arrives. `binary` (default) is the file that
    * the device can load again; `ascii` is readable text, which not every firmware offers. An unknown profile is status
@@ -248,17 +238,6 @@ export class RouterClient implements AsyncDisposable {
     return this.#requests.download({ method: 'GET', path: '/download/profiles', query, signal }, (body) =>
       consume(body),
     );
-  }
-
-  /** `GET /download/log?list_files=1`: the names as the router gave them, which are untrusted. */
-  async listLogs(signal: AbortSignal = NEVER): Promise<readonly string[]> {
-    const path = '/download/log';
-    const { body } = await this.#ask({ method: 'GET', path, query: { list_files: '1' }, signal });
-    const names: unknown = isPlainObject(body) ? body['log_files'] : undefined;
-    if (!Array.isArray(names) || names.length > LOG_NAMES_MAX) {
-      throw toShapeError(`GET ${path}`, 'a usable list "log_files"');
-    }
-    return names.filter((name): name is string => typeof name === 'string' && name.length <= LOG_NAME_LENGTH_MAX);
   }
 
   /**
@@ -286,18 +265,6 @@ export class RouterClient implements AsyncDisposable {
     );
   }
 
-  /** `POST /operation`: carries out one manual action on the router. It is sent once and never repeated automatically. */
-  async performAction(action: ManualAction, signal: AbortSignal = NEVER): Promise<void> {
-    const json = { method: 'manual_action', params: { type: action.type, options: action.options } };
-    await this.#requests.ask({ method: 'POST', path: '/operation', json, signal }, 201);
-  }
-
-  /** Sends any call of the interface. Every status but 401 is returned as an answer. */
-  async call(call: AnyCall, signal: AbortSignal = NEVER): Promise<AnyAnswer> {
-    const { status, body, bytes } = await this.#requests.askAny({ ...call, signal });
-    return { status, body, bytes };
-  }
-
   /** Passes the body of any GET to `consume` as it arrives; throws for a status other than 200. */
   download<T>(
     call: Pick<AnyCall, 'path' | 'query'>,
@@ -312,7 +279,7 @@ export class RouterClient implements AsyncDisposable {
    * other is kept.
    */
   rest(): void {
-    this.#requests.rest();
+    this.#requests.transport.rest();
   }
 
   /** Logs out and closes the connection; bounded by `signal`. */
@@ -323,29 +290,6 @@ export class RouterClient implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
-
-  async #ask(call: Call): Promise<JsonAnswer> {
-    const answer = await this.#requests.ask(call, 200);
-    if (answer.body === undefined) throw toShapeError(`GET ${call.path}`, 'JSON', answer.contentType);
-    return answer;
-  }
-}
-
-/** `contentType`: what the answer says that it is instead; absent for JSON of another form. */
-function toShapeError(what: string, expected: string, contentType?: string): RouterError {
-  const instead = contentType === undefined ? '' : `, but with ${renderHeader('Content-Type', contentType)}`;
-  return new RouterError('parse', `${what} was not answered with ${expected}${instead}`, {
-    disposition: 'skip',
-    status: 200,
-    isAnswered: true,
-  });
-}
-
-/** Encodes the path of a resource. Parts such as `..` would lead to another area of the interface. */
-function encodePath(path: string): string {
-  const parts = path.split('/');
-  if (parts.some((part) => part === '.' || part === '..')) throw toNameError(path);
-  return parts.map(encodeURIComponent).join('/');
 }
 
 /** Returns true if a URL keeps the path unchanged: no parent folder, also encoded, and no fragment. */
@@ -353,11 +297,4 @@ function isPlainPath(path: string): boolean {
   if (path.length > PATH_LENGTH_MAX || !/^\/[\x21-\x7e]*$/.test(path) || /[\\#]/.test(path)) return false;
   const [beforeQuery = ''] = path.split('?', 1);
   return !beforeQuery.split('/').some((part) => /^(\.|%2e){1,2}$/i.test(part));
-}
-
-function toNameError(path: string): RouterError {
-  return new RouterError('http', `No resource is named ${JSON.stringify(path.slice(0, NAME_SHOWN_MAX))}`, {
-    disposition: 'skip',
-    isUnsent: true,
-  });
 }

@@ -1,54 +1,58 @@
 /**
  * router: the client of one router's REST interface.
  *
- * Owns: the connection, its trust and its bytes, the session (login, refresh, logout), the calls of the interface,
- * configuration envelopes, schemes and filters, and what every failure means.
+ * Owns: the connections, their trust and their bytes, the lanes (what goes first, and over which connection), the session
+ * (login, refresh, logout), the calls of the interface, configuration envelopes, schemes and filters, and what every failure means.
  * Does not own: when a call is made, and what the body of a status resource means.
- * Start reading at: client.ts, then the diagrams in requests/session.ts and connection/connection-attempt.ts.
+ * Start reading at: client.ts, then the diagrams in requests/lanes.ts, requests/session.ts and connection/connection-attempt.ts.
  *
- *   connection/     opening a connection: name, TCP, TLS, trust, and the bytes on the wire
- *   requests/       one request after another: order, session, transport, errors
- *   configuration/  configuration envelopes, schemes and filters
+ *   connection/  opening a connection: name, TCP, TLS, trust, and the bytes on the wire
+ *   requests/    one call: its lane, its session, its repetition, its bytes
  */
-export { type AnyAnswer, type AnyCall, type DatedAnswer, RouterClient, type RouterClientOptions } from './client.ts';
-export type {
-  ChangedEntry,
-  ChangedSublistEntry,
-  Configuration,
-  ListEntry,
-  NewEntry,
-  NewSublistEntry,
-  Parameters,
-  ProfileChoice,
-  ProfileState,
-  SublistEntry,
-} from './configuration/configuration.ts';
-export { type Condition, contains, equals, type Filter } from './configuration/configuration.ts';
-export type { ConfigurationCalls, EntryChoice } from './configuration/configuration-calls.ts';
+
+export {
+  MANUAL_ACTION_OPTIONS,
+  MANUAL_ACTION_TYPES,
+  type ManualAction,
+  type ManualActionOptions,
+  parseApiDescription,
+} from './api-description.ts';
+export {
+  type AnyCall,
+  type DatedAnswer,
+  type RouterCalls,
+  RouterClient,
+} from './client.ts';
+export {
+  type ChangedEntry,
+  type Condition,
+  type Configuration,
+  type ConfigurationCalls,
+  contains,
+  equals,
+  type Filter,
+  type ListEntry,
+  type NewEntry,
+  type Parameters,
+  type ProfileChoice,
+  type ProfileState,
+} from './configuration.ts';
+export { ConnectionLimit, type ConnectionLoad } from './connection/connection-limit.ts';
+export type { ConnectionCounts, WireBytes } from './connection/connector.ts';
+export type { RouterProxy } from './connection/proxy.ts';
+export type { RouterCertificate } from './connection/tls.ts';
+export { adviseClosed, type ErrorDetail, ROUTER_FAILURES, RouterError, type RouterFailure } from './errors.ts';
+export type { RouterClientOptions, RouterTls, SessionEvent } from './options.ts';
+export { RouterProbe, type RouterProbeOptions, type ShownCertificate } from './probe.ts';
+export type { DownloadFacts } from './requests/download-body.ts';
+export type { RetryAfter } from './requests/requests.ts';
 export {
   checkValues,
   decodeScheme,
   type ParameterScheme,
   type ResourceScheme,
   SCHEME_TYPES,
-  type SchemeFault,
-} from './configuration/scheme.ts';
-export { ConnectionLimit, type ConnectionLoad } from './connection/connection-limit.ts';
-export type { ConnectionCounts, WireBytes } from './connection/connector.ts';
-export type { RouterProxy } from './connection/proxy.ts';
-export type { RouterCertificate, RouterTls, ShownCertificate } from './connection/trust.ts';
-export { adviseClosed, type ErrorDetail, ROUTER_FAILURES, RouterError, type RouterFailure } from './errors.ts';
-export { type ApiDescription, type DescribedCall, parseApiDescription } from './openapi.ts';
-export {
-  MANUAL_ACTION_OPTIONS,
-  MANUAL_ACTION_TYPES,
-  type ManualAction,
-  type ManualActionOptions,
-} from './operations.ts';
-export { RouterProbe, type RouterProbeOptions, type TlsFinding } from './probe.ts';
-export type { DownloadFacts } from './requests/download-body.ts';
-export type { RetryAfter } from './requests/request-queue.ts';
-export type { AuthMode, SessionEvent } from './requests/session.ts';
+} from './scheme.ts';
 export {
   type ConnectionSettings,
   connectionShape,

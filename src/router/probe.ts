@@ -1,44 +1,36 @@
+import type { X509Certificate } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { type Clock, openDeadline, untilAborted } from '../base/index.ts';
-import { explainTls, toAddress, toNameOptions } from '../net/index.ts';
-import {
-  type RouterWay,
-  toConnectError,
-  toConnectTimeoutMs,
-  toSourceError,
-  toTcpOptions,
-  toTimeoutError,
-} from './connection/connection-attempt.ts';
+import { explainTls, isAuthorityNeeded, type TlsFailure, toAddress, toNameOptions } from '../net/index.ts';
+import { toConnectError, toSourceError, toTcpOptions, toTimeoutError } from './connection/connection-attempt.ts';
 import { type WireBytes, WireMeter } from './connection/connector.ts';
 import { leadThrough, type RouterProxy, toProxyAddress, toProxyError } from './connection/proxy.ts';
-import {
-  decodeShownCertificate,
-  judgeTrust,
-  openTrustedContext,
-  type RouterTls,
-  type ShownCertificate,
-} from './connection/trust.ts';
-import { RouterError, toRouterError } from './errors.ts';
+import { decodeCertificate, findTrustFault, openTrustedContext, type RouterCertificate } from './connection/tls.ts';
+import { RouterError, toRouterError, toTlsError } from './errors.ts';
+import { type RouterTls, type RouterWay, toConnectTimeoutMs } from './options.ts';
 
-/** Address and limits of one probe. */
+/** Address and limits of one probe; of the URL, scheme, host and port count. */
 export interface RouterProbeOptions extends RouterWay {
-  /** Scheme, host and port; the rest is ignored. */
-  readonly url: string;
-  /** TLS settings for `https` URLs. Default: the authorities of the system and of Node.js. */
-  readonly tls?: RouterTls | undefined;
-  /** Limit of each step except {@link RouterProbe.connect}. Milliseconds. */
+  /** Limit of each step except {@link RouterProbe.connect}, which has its own. Milliseconds. */
   readonly timeoutMs: number;
-  /** Limit of {@link RouterProbe.connect}. Milliseconds, default 5,000; never more than `timeoutMs`. */
-  readonly connectTimeoutMs?: number | undefined;
   /** Clock for time limits and durations. */
   readonly clock: Clock;
 }
 
+/** A certificate as the router sent it, trusted or not. The texts are bounded and have no control characters. */
+export interface ShownCertificate extends RouterCertificate {
+  /** Such as `CN=plant-7, O=Insys`. */
+  readonly subject: string;
+  readonly issuer: string;
+  /** Host names and addresses that it is for; without addresses that stand as host names, which no client takes. */
+  readonly names: readonly string[];
+}
+
 /** Result of a handshake. */
-export interface TlsFinding {
+interface TlsFinding {
   /** Such as `TLSv1.3`. */
   readonly protocol: string;
   readonly certificate: ShownCertificate | undefined;
@@ -93,7 +85,7 @@ export class RouterProbe {
    */
   async connect(signal: AbortSignal): Promise<{ readonly address: string; readonly port: number }> {
     const { timeoutMs, clock } = this.#options;
-    const connectTimeoutMs = toConnectTimeoutMs(this.#options.connectTimeoutMs, timeoutMs);
+    const connectTimeoutMs = toConnectTimeoutMs(this.#options, timeoutMs);
     const { proxy, sourceAddress } = this.#options;
     const { host, port } = proxy ? toProxyAddress(proxy) : this.#address;
     const target = { hostname: host };
@@ -199,4 +191,99 @@ export class RouterProbe {
       throw toRouterError(deadline.signal.aborted ? deadline.signal.reason : cause, what);
     }
   }
+}
+
+/** Limits for the texts of a certificate and the number of its names. */
+const TEXT_LENGTH_MAX = 200;
+const NAMES_MAX = 20;
+
+/** Describes a certificate; `undefined` if there is none or it cannot be read. */
+function decodeShownCertificate(certificate: X509Certificate | undefined): ShownCertificate | undefined {
+  const known = decodeCertificate(certificate);
+  if (!certificate || !known) return undefined;
+  const names = (certificate.subjectAltName ?? '').split(', ').slice(0, NAMES_MAX);
+  return {
+    ...known,
+    subject: clean(certificate.subject),
+    issuer: clean(certificate.issuer),
+    names: names.flatMap((entry) => {
+      const [, type, value] = /^(DNS|IP Address):(.+)$/.exec(entry) ?? [];
+      const name = clean(value);
+      return name === '' || (type === 'DNS' && isIP(name) !== 0) ? [] : [name];
+    }),
+  };
+}
+
+/** Cleans a distinguished name, whose parts are on separate lines. */
+function clean(text: string | undefined): string {
+  const line = (text ?? '').trim().replaceAll('\n', ', ');
+  return line.replaceAll(/[\p{Cc}\p{Cf}]+/gu, ' ').slice(0, TEXT_LENGTH_MAX);
+}
+
+/**
+ * Returns the reason why the client would reject the certificate of this connection; `undefined` if it would accept it. The
+ * connection was opened with `rejectUnauthorized: false` and otherwise like the client's own.
+ */
+function judgeTrust(
+  socket: TLSSocket,
+  tls: RouterTls,
+  certificate: X509Certificate | undefined,
+): RouterError | undefined {
+  const isOtherOne = findTrustFault(tls, certificate);
+  if (isOtherOne || !isAuthorityNeeded(tls) || socket.authorized) return isOtherOne;
+  // Declared as an Error, but it is an error code.
+  const code = String(socket.authorizationError);
+  const failure = explainTls(readVerifyError(socket) ?? Object.assign(new Error(code), { code }), 'router');
+  const shown = decodeShownCertificate(certificate);
+  if (!failure) return new RouterError('tls', `The router's certificate is not trusted: ${code}`, UNTRUSTED);
+  return toTlsError({ ...failure, hint: renderHint(failure, tls, shown) }, CHECK);
+}
+
+/** Returns the error of the check of the certificate: it alone says what is weak. */
+function readVerifyError(socket: TLSSocket): unknown {
+  const handle: unknown = Reflect.get(socket, '_handle');
+  const read: unknown = typeof handle === 'object' && handle !== null && Reflect.get(handle, 'verifyError');
+  const error: unknown = typeof read === 'function' ? Reflect.apply(read, handle, []) : undefined;
+  return error ?? undefined;
+}
+
+function renderHint({ cure, hint }: TlsFailure, tls: RouterTls, shown: ShownCertificate | undefined): string {
+  if (!shown) return hint;
+  const pin = `${tls.caPem === undefined ? '' : 'without tls.ca_file, '}trust this one alone: ${renderPin(shown)}`;
+  switch (cure) {
+    case 'name':
+      return renderNameHint(shown) ?? `It has no name that tls.server_name could be, so ${pin}`;
+    case 'authority':
+      return renderTrustHint(tls, shown);
+    case 'renewal':
+      return tls.caPem === undefined ? `${hint}. Until then, ${pin}` : hint;
+    case 'strength':
+      return `${hint}: ${renderPin(shown)}`;
+    case undefined:
+      return hint;
+  }
+}
+
+function renderPin({ fingerprintSha256 }: ShownCertificate): string {
+  return `tls: { fingerprint_sha256: "${fingerprintSha256}" }. Compare it first with the device`;
+}
+
+/** Name of the check in errors that are not about the certificate. */
+const CHECK = 'The check of the certificate';
+const UNTRUSTED = { disposition: 'operator', isUnsent: true } as const;
+
+/** `undefined` if there is no name that tls.server_name could be: an address counts only where it stands as one. */
+function renderNameHint({ names, subject }: ShownCertificate): string | undefined {
+  if (names.length > 0) return `Put one of its names into tls.server_name of this router: ${names.join(', ')}`;
+  const name = /(?:^|, )CN=([^,]+)/.exec(subject)?.[1];
+  if (name === undefined || isIP(name) !== 0) return undefined;
+  return `Put its name into tls.server_name of this router: ${name}`;
+}
+
+function renderTrustHint({ caPem, fingerprintSha256 }: RouterTls, shown: ShownCertificate): string {
+  const authority = 'Put the certificate of its authority into the file of tls.ca_file';
+  // With tls.ca_file an authority must sign the certificate even if the fingerprint is pinned.
+  const instead = caPem === undefined ? 'or' : 'or, without tls.ca_file,';
+  if (fingerprintSha256 !== undefined) return `${authority}, or leave tls.ca_file away: the fingerprint is enough`;
+  return `${authority}, ${instead} trust this one: ${renderPin(shown)}`;
 }

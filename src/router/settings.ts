@@ -18,7 +18,7 @@ import {
   withSecrecy,
 } from '../settings/index.ts';
 import { parseProxyUrl } from './connection/proxy.ts';
-import { AUTH_MODES } from './requests/session.ts';
+import { AUTH_MODES } from './options.ts';
 
 /** The key `url` of a router. */
 export const urlKey = routerUrl({
@@ -52,6 +52,7 @@ const accountShape = {
     {
       description:
         'How requests are authenticated: `token` logs in, `basic` sends the password with every request, `bearer` sends `bearer_token` with every request, `none` is for devices without users.',
+      advanced: true,
     },
     AUTH_MODES,
   ).prefault('token'),
@@ -120,6 +121,7 @@ const wayShape = {
       description:
         'Own address from which connections to the router, or to its proxy, are opened. Default: the system chooses it.',
       kind: 'IP address',
+      advanced: true,
     },
     SOURCE_ADDRESS,
     (value) => (isIP(value) !== 0 && describeHost(value) === undefined ? value : undefined),
@@ -147,11 +149,12 @@ export const connectionsSchema = section('Connections to the routers.', {
     {
       description:
         'Maximum number of connections that are open at a time, over all routers. Beyond it, the one that has been idle for longest is closed first. Default: half of the open files that the process may have, and at most one for each MiB of memory.',
+      advanced: true,
     },
     CONNECTIONS_LEAST,
     CONNECTIONS_MOST,
   ).optional(),
-});
+}).meta({ advanced: true });
 
 /** The key `connections`, checked. */
 export type ConnectionSettings = Readonly<ReturnType<typeof readConnections>>;
@@ -168,7 +171,7 @@ export function renderConnections({ connectionsMax }: ConnectionSettings): objec
 }
 
 /** Resources of the process that bound its connections. */
-export interface ConnectionResources {
+interface ConnectionResources {
   /** Number of files that the process may have open; `undefined` if unknown. */
   readonly descriptors: number | undefined;
   /** Memory of the machine or the container. Bytes. */

@@ -10,11 +10,12 @@ export const scheduleSchema = section('What runs at the same time.', {
     {
       description:
         'Maximum number of status polls, readings of logs and backups at a time, over all routers; a third of it is for readings of logs and backups, but at least one place for these and one for polls. Default: half of the open files that the process may have, at most one for each MiB of memory, and 4096.',
+      advanced: true,
     },
     RUNS_LEAST,
     RUNS_MOST,
   ).optional(),
-});
+}).meta({ advanced: true });
 
 /** The key `schedule`, checked. */
 export type ScheduleSettings = Readonly<ReturnType<typeof readSchedule>>;

@@ -70,6 +70,7 @@ export {
   moment,
   parsed,
   parseMoment,
+  removed,
   renderByteBudget,
   renderByteSize,
   secret,

@@ -37,12 +37,12 @@ export { MODULE_RESOURCES_MAX, MODULES_MAX, RESOURCE_METRICS_MAX } from './modul
 export type { PlacedFamily } from './module-settings/check-families.ts';
 export { type MetricFilter, metricFilterSchema, renderMetricFilter } from './module-settings/metric-filter.ts';
 export type { MetricDefinition, ModuleDefinition, ValueForm } from './module-settings/module-definition.ts';
-export { readListedModules } from './module-settings/module-files.ts';
 export { type AgentFamily, ModuleRegistry } from './module-settings/module-registry.ts';
 export { DEFAULT_SET, moduleListSchema, modulesSchema } from './module-settings/module-schema.ts';
 export {
   type LoadedModules,
   loadShippedModules,
+  readListedModules,
   readShippedModules,
   SHIPPED_MODULES_FOLDER,
 } from './module-settings/shipped-modules.ts';

@@ -9,20 +9,24 @@ export const pollSchema = section('When the status of the router is read.', {
   // Several round trips of a poor cellular link.
   timeout: duration({
     description: 'Limit of one request. The default shrinks to `deadline` when that is shorter.',
+    advanced: true,
   }).prefault('10s'),
   // A link of two seconds' round trip that loses the first packet (TCP sends it again after one second) takes three.
   connect_timeout: duration({
     description:
       'Limit of opening one TCP connection, over all addresses of a name (the first gets half of it, 2 s at most, before the next is tried); resolving the name and the TLS handshake count against `timeout` alone. When it passes, the cycle ends, and the logs wait for the next one. The default shrinks to `timeout` when that is shorter.',
+    advanced: true,
   }).prefault('5s'),
   // Leaves a quarter of the default interval free before the next cycle is due.
   deadline: duration({
     description: 'Limit of one cycle. The default shrinks to three quarters of `interval` when that is shorter.',
+    advanced: true,
   }).prefault('45s'),
   // Two failed cycles at the default interval are not worth a hole in a graph.
   stale_after: duration({
     description:
       'Time for which the last values are served after the router stops answering. The default grows to three times `interval` when that is longer. Values of a router whose modules are all read more rarely than that are served until three polls are missed.',
+    advanced: true,
   }).prefault('3m'),
 });
 

@@ -71,7 +71,6 @@ export { openWebServer, type WebServer, type WebServerOptions } from './server.t
 export { webSchema } from './web-file-schema.ts';
 export {
   describeOpenLifecycle,
-  FRESH_MIN_AGE_MS,
   readWeb,
   renderWeb,
   toWebPolicy,

@@ -4,12 +4,12 @@ import {
   type ConfigFile,
   type ConfigFiles,
   describeHost,
-  durationOrNone,
   findNearest,
   type ListenAddress,
   listenAddress,
   parsed,
   parseRouterUrl,
+  removed,
   renderListenAddress,
   routerUrl,
   type SoundOf,
@@ -25,8 +25,6 @@ import type { WebPolicy } from './server.ts';
 
 /** Unassigned in the Prometheus list of default exporter ports. */
 const PORT_DEFAULT = 9847;
-/** A person who reloads a page wants newer values than these; ten scrapers at once do not. */
-export const FRESH_MIN_AGE_MS = 10_000;
 const AT_LEAST_ONE_LISTEN = `a list of addresses such as [":9847"]`;
 
 const PROXIES_MAX = 100;
@@ -78,15 +76,7 @@ export const webSectionSchema = section('The server for metrics and the status p
       kind: 'list of addresses',
     })
     .optional(),
-  fresh_min_age: durationOrNone(
-    {
-      description:
-        'Minimum age of the values of a router for which `/probe?fresh=1` polls it; younger ones are returned as they are. `0`: every fresh probe polls.',
-      default: renderDuration(FRESH_MIN_AGE_MS),
-    },
-    1000,
-    3_600_000,
-  ).optional(),
+  fresh_min_age: removed('leave it out; a fresh probe polls a router whose values are 10s old or older'),
   allowed_hosts: z
     .array(hostPattern('Host name, or `*.` and a domain for all names in it.'), { error: HOSTS })
     .max(HOSTS_MAX, { error: HOSTS })
@@ -94,6 +84,7 @@ export const webSectionSchema = section('The server for metrics and the status p
       description:
         'Host names by which browsers may ask, such as `monitoring.example.com` or `*.example.com`. Always allowed: addresses, names without dots, `localhost`, `*.svc`, `*.cluster.local`, `*.internal`, the host of `--web.external-url` and of `listen`. Other names get 421; programs may ask for metrics by any name. Default: none.',
       kind: 'list of host names',
+      advanced: true,
     })
     .optional(),
   trusted_proxies: z
@@ -130,8 +121,6 @@ export const webSectionSchema = section('The server for metrics and the status p
 export interface WebSettings {
   /** Addresses to listen on. Default: port 9847 on every address. */
   readonly listen: readonly ListenAddress[];
-  /** Values of a router younger than this need no fresh poll. 0: always poll. Default {@link FRESH_MIN_AGE_MS}. */
-  readonly freshMinAgeMs?: number | undefined;
   /** Names by which browsers may ask. Default: none but the private ones. */
   readonly allowedHosts?: readonly string[] | undefined;
   /** Base URLs of the processes that share the fleet, by their index. Default: none. */
@@ -160,7 +149,6 @@ export async function readWeb(
   else if (!web) for (const user of access.users.keys()) main.faults.warn([...ROLES_OF_USERS, user], NO_USERS);
   return {
     listen: keys.listen ?? [{ host: undefined, port: PORT_DEFAULT }],
-    freshMinAgeMs: keys.fresh_min_age ?? FRESH_MIN_AGE_MS,
     allowedHosts: keys.allowed_hosts ?? [],
     trustedProxies: keys.trusted_proxies ?? [],
     peers: keys.peers ?? [],
@@ -214,11 +202,10 @@ export function toWebPolicy({
 
 /** Renders the section with the content of its file inlined and secrets as `[secret]`. */
 export function renderWeb(web: WebSettings): object {
-  const { listen, freshMinAgeMs = FRESH_MIN_AGE_MS, access, security } = web;
+  const { listen, access, security } = web;
   const { allowedHosts = [], trustedProxies = [], peers = [], grafanaUrl } = web;
   return {
     listen: listen.map(renderListenAddress),
-    fresh_min_age: renderDuration(freshMinAgeMs),
     allowed_hosts: allowedHosts,
     trusted_proxies: trustedProxies.map(renderNetwork),
     peers,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createLogError } from '../../src/logs/errors.ts';
+import { createLogError } from '../../src/logs/reading/errors.ts';
 import { createBench } from './router-recorder-bench.ts';
 
 test('RouterRecorder keeps the last 10 gaps, the newest first', async () => {

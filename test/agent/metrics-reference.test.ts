@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { renderMetricsReference } from '../../src/agent/index.ts';
 import { SHIPPED_RULES } from '../../src/logs/index.ts';
 import { loadShippedModules, SHIPPED_MODULES_FOLDER } from '../../src/status/index.ts';
+import { renderMetricsReference } from '../../tools/metrics-reference.ts';
 import { startFleet } from '../support/fleet.ts';
 
 const REFERENCE = new URL('../../docs/metrics.md', import.meta.url);

@@ -203,15 +203,10 @@ test.each([
   await using pool = openArchivePool({ workers: 1 });
   const rules = new LineProcessing([], [{ pattern: 'line', replacement: 'word' }]);
   const archives: ArchivePool = {
-    open(options, limits, signal) {
-      const reading = pool.open(options, limits, signal);
-      const read = reading.read.bind(reading);
-      reading.read = async (source) => {
-        const result = await read(source);
-        bench.agent.useLines(rules);
-        return result;
-      };
-      return reading;
+    async read(...reading) {
+      const outcome = await pool.read(...reading);
+      bench.agent.useLines(rules);
+      return outcome;
     },
     close: () => pool.close(),
     [Symbol.asyncDispose]: () => pool.close(),

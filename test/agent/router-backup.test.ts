@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { RouterBackup } from '../../src/agent/routers/router-backup.ts';
 import {
   BackupCalendar,
-  type KeptProfile,
+  type Manifest,
   ProfileArchive,
   type ProfileAttempt,
   type ProfileSource,
@@ -28,13 +28,13 @@ const KEPT = {
   lastSuccessMs: START_MS,
   lastAttempt: { isSuccess: true, atMs: START_MS },
   versions: [],
-} as unknown as KeptProfile;
+} as unknown as Manifest;
 
 /** An archive that tells its profiles and its last attempt when the test lets it. */
 class HeldArchive extends ProfileArchive {
   readonly told = Promise.withResolvers<number | undefined>();
-  readonly listed = Promise.withResolvers<readonly KeptProfile[]>();
-  override listProfiles(): Promise<readonly KeptProfile[]> {
+  readonly listed = Promise.withResolvers<readonly Manifest[]>();
+  override listProfiles(): Promise<readonly Manifest[]> {
     return this.listed.promise;
   }
   override async readLastAttempts(): Promise<readonly ProfileAttempt[]> {

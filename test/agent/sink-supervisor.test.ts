@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { SelfMetrics } from '../../src/agent/metrics/self-metrics.ts';
 import { SinkSupervisor } from '../../src/agent/sinks/sink-supervisor.ts';
 import { createSteppedClock, type Logger } from '../../src/base/index.ts';
-import { ConnectionEnd } from '../../src/delivery/connection-end.ts';
+import { ConnectionEnd } from '../../src/delivery/connection.ts';
 import {
   createStdoutSettings,
   DeliveryError,

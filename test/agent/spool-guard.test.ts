@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { SpoolGuard } from '../../src/agent/spool-guard.ts';
 import { createSteppedClock, type Logger } from '../../src/base/index.ts';
-import { openArchivePool, tailOnce, Zone } from '../../src/logs/index.ts';
+import { followOnce, openArchivePool, Zone } from '../../src/logs/index.ts';
 import { StoreError } from '../../src/store/index.ts';
 import { chunksOf, compress, createLog } from '../support/archives.ts';
 
@@ -154,7 +154,7 @@ test('SpoolGuard gets the records of a long archive packed as they are stored, b
   const { clock, guard, state } = createBench();
   const archive = compress(createLog(600_000));
   await using archives = openArchivePool({ workers: 1 });
-  await tailOnce(
+  await followOnce(
     {
       router: { name: 'plant-7', labels: {} },
       source: {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Digests, FileDigest } from '../../src/backup/file-digest.ts';
+import { type Digests, FileDigest } from '../../src/backup/profile-body.ts';
 import { tarEntry } from './archive-bench.ts';
 
 const NOON_MS = Date.UTC(2026, 10, 21, 12);

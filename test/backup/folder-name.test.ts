@@ -1,7 +1,7 @@
 import { basename, join, normalize } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { toFolderName, toRouterFolderName } from '../../src/backup/folder-name.ts';
+import { toFolderName, toRouterFolderName } from '../../src/backup/profile-folder.ts';
 
 const HOSTILE = [
   '',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { findLagBound, parseAgentFigures } from '../../src/cli/bench/agent-figures.ts';
+import { findLagBound, parseAgentFigures } from '../../src/cli/bench/agent-process.ts';
 import { startRouterExporter } from '../support/child.ts';
 
 const METRICS = (polls: number, lags: readonly [late: number, later: number, all: number]) => `# TYPE x counter

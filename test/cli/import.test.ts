@@ -1,8 +1,9 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import * as fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { parseCsv } from '../../src/cli/import/parse-csv.ts';
+import { parse } from 'yaml';
 import { load } from '../config/configuration-folder.ts';
 import { runCommand } from './run-command.ts';
 
@@ -76,7 +77,14 @@ test.for<[string, string, string]>([
   ['a name twice', 'name,address\na,192.0.2.1\nb,192.0.2.2\na,192.0.2.3\n', '4: The name "a" is already on line 2'],
   ['too many cells', 'name,address\na,192.0.2.1,x\n', '2: Expected 2 cells, found 3'],
   ['an open quote', 'name,address\na,"192\n\n', '2: A quote is never closed'],
+  ['an open quote of the last cell', 'name,address\na,192.0.2.1\n\n\nb,"192.0.2.2', '5: A quote is never closed'],
   ['text behind a quote', 'name,address\n"a"b,c\n', '2: Behind a closing quote there must be a delimiter'],
+  ['text behind a quote and a blank', 'name,address\n"a" b,c\n', '2: Behind a closing quote there must be a delimiter'],
+  [
+    'a quote within a cell',
+    'name,address,label:a\na,192.0.2.1,3" pipe\n',
+    '2: A cell with a quote in it must be in quotes',
+  ],
 ])('import refuses %s, and prints nothing', async ([_what, text, expected]) => {
   const { code, stdout, stderr } = await runImport(text);
   expect([code, stdout]).toEqual([2, '']);
@@ -105,22 +113,56 @@ test('import refuses a table of 100,000 columns at once', async () => {
   });
 });
 
-test('parseCsv() finds the delimiter, and counts lines within cells', () => {
-  const rows = (text: string) => {
-    const table = parseCsv(text);
-    return table.ok ? table.rows.map(({ line, cells }) => [line, ...cells]) : table.reason;
-  };
-  expect(rows('a\tb,c\td\n1\t2\t3')).toEqual([
-    [1, 'a', 'b,c', 'd'],
-    [2, '1', '2', '3'],
+test.for<[string, string, string[]]>([
+  ['commas', 'name,address,label:a\na,192.0.2.1,"x;y\tz"\n', ['x;y\tz']],
+  ['semicolons', 'name;address;label:a\na;192.0.2.1;x,y\n', ['x,y']],
+  ['tabs', 'name\taddress\tlabel:a\na\t192.0.2.1\tx,y\nb\t192.0.2.2\t\n', ['x,y', '']],
+  ['line ends of old computers', 'name,address,label:a\r\ra,192.0.2.1,x\r', ['x']],
+  ['line ends of several kinds', 'name,address,label:a\r\na,192.0.2.1,x\nb,192.0.2.2,"y\r\n"\r\n', ['x', 'y\r\n']],
+  ['blanks around cells', ' name , address , label:a \n a , 192.0.2.1 , " x " \n', [' x ']],
+])('import reads %s', async ([_what, text, labels]) => {
+  const { code, stdout, stderr } = await runImport(text);
+  expect([code, stderr]).toEqual([0, '']);
+  const routers = parse(stdout) as { labels?: { a: string } }[];
+  expect(routers.map((router) => router.labels?.a ?? '')).toEqual(labels);
+});
+
+test('import names the line on which a row begins, whatever stands in the cells and between the rows before', async () => {
+  const { code, stderr } = await runImport(
+    'name,address,label:a\r\n \r\n\r\na,192.0.2.1,"x\r\ny\nz"\r\n\r\nb,,"x\n\ny"\r\nc,,\r\n\td,,\r\ne,,',
+  );
+  expect(code).toBe(2);
+  expect(stderr.split('\n').map((line) => line.split(' ', 1)[0])).toEqual([
+    'routers.csv:8:',
+    'routers.csv:11:',
+    'routers.csv:12:',
+    'routers.csv:13:',
+    '',
   ]);
-  expect(rows('a,b\n"1\n2","x"\n3,')).toEqual([
-    [1, 'a', 'b'],
-    [2, '1\n2', 'x'],
-    [4, '3', ''],
-  ]);
-  expect(rows('a\r\rb')).toEqual([
-    [1, 'a'],
-    [3, 'b'],
-  ]);
+});
+
+test('import refuses more rows than one process can ask routers', async () => {
+  expect(await runImport(`name,url\n${'a,b\n'.repeat(1_000_000)}`)).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: 'routers.csv:100002: Expected at most 100000 routers\n',
+  });
+});
+
+test('any table is a list of routers, or has faults with their lines', async () => {
+  const pieces = ['a', 'é', ',', ';', '\t', '"', '""', '\r', '\n', '\r\n', ' ', '\0', '\u2028'];
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.constantFrom(...pieces), { maxLength: 60 }), async (parts) => {
+      const text = `name,address\n${parts.join('')}`;
+      const { code, stdout, stderr } = await runImport(text);
+      if (code === 0) {
+        expect(parse(stdout)).toBeInstanceOf(Array);
+        return;
+      }
+      expect([code, stdout]).toEqual([2, '']);
+      const lines = [...stderr.matchAll(/^routers\.csv:(\d+): \S/gm)].map(([, line]) => Number(line));
+      expect(Math.max(...lines)).toBeLessThanOrEqual(text.split(/\r\n|\r|\n/).length);
+      expect(Math.min(...lines)).toBeGreaterThanOrEqual(1);
+    }),
+  );
 });

@@ -7,8 +7,9 @@ import { createStdoutSettings } from '../../src/delivery/index.ts';
 import { renderFault } from '../../src/settings/index.ts';
 import { CERTIFICATE, load, SHIPPED_MODULES, withRouter } from './configuration-folder.ts';
 
+const EVERY_KEY = new URL('every-key.yaml', import.meta.url);
 const EXAMPLE = new URL('../../docs/router-exporter.example.yaml', import.meta.url);
-/** Files that the globs of the example match. */
+/** Files that its globs match. */
 const LISTED_FILES = { 'routers/none.yaml': '[]', 'modules/none.yaml': '{}' };
 
 const KEY = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
@@ -19,7 +20,6 @@ describe('loadConfig()', () => {
     expect(config).toEqual({
       web: {
         listen: [{ host: undefined, port: 9847 }],
-        freshMinAgeMs: 10_000,
         allowedHosts: [],
         trustedProxies: [],
         peers: [],
@@ -72,8 +72,8 @@ describe('loadConfig()', () => {
     expect(config?.routers[0]?.password.reveal()).toBe('pw');
   });
 
-  it('loads the documented example with every key in it', async () => {
-    const { config, lines, folder } = await load(await readFile(EXAMPLE), {
+  it('loads a file with every key in it', async () => {
+    const { config, lines, folder } = await load(await readFile(EVERY_KEY), {
       env: { ROUTER_PASSWORD: 'from environment' },
       files: { 'plant-7.pw': 'from file\n', 'ca.pem': CERTIFICATE, ...LISTED_FILES },
       options: { shippedModules: SHIPPED_MODULES },
@@ -113,8 +113,8 @@ describe('loadConfig()', () => {
     expect(config?.redact.map(({ replacement }) => replacement)).toEqual(['[redacted]', '[redacted]']);
   });
 
-  it('loads the documented example with the sinks that stand in comments there', async () => {
-    const text = await readFile(EXAMPLE, 'utf8');
+  it('loads that file with the sinks that stand in comments there', async () => {
+    const text = await readFile(EVERY_KEY, 'utf8');
     const all = text
       .replace(/^ {2}# (?= |- name)/gm, '  ')
       .replaceAll(/^ {4}# (?=pipeline|header_files|username|password_file: loki|tls)/gm, '    ');
@@ -137,6 +137,37 @@ describe('loadConfig()', () => {
       'stdout loki elasticsearch file http otlp syslog nats'.split(' '),
     );
     expect(config?.sinks[1]).toMatchObject({ auth: { kind: 'basic' }, tls: { serverName: 'loki' } });
+  });
+
+  it('loads the documented example, also with what stands in comments there', async () => {
+    const text = await readFile(EXAMPLE, 'utf8');
+    const env = { ROUTER_PASSWORD: 'from environment' };
+    const { config, lines } = await load(text, { env });
+    expect(lines).toEqual([]);
+    expect(config?.routers.map(({ name, lifecycle }) => [name, lifecycle?.state])).toEqual([
+      ['plant-7', undefined],
+      ['plant-8', 'maintenance'],
+    ]);
+    const all = text
+      .replaceAll(/^( *)# (?=(- )?[\w]+:| {2}(url|type|severities):)/gm, '$1')
+      .replace('password: ${ROUTER_PASSWORD}\n', '\n');
+    const files = {
+      'web.yaml': '{}',
+      'router.pw': 'from file',
+      'device-ca.pem': CERTIFICATE,
+      'routers/none.yaml': '[]',
+    };
+    const whole = await load(all, { env, files });
+    expect(whole.lines).toEqual([]);
+    expect(whole.config).toMatchObject({ backup: { schedule: '0 3 * * *' }, sinks: [{}, { type: 'loki' }] });
+    expect(whole.config?.routers[0]).toMatchObject({ tls: { caPem: CERTIFICATE }, byteBudget: 20 * 1024 ** 2 });
+  });
+
+  it('says of a removed key what to write instead', async () => {
+    const { lines } = await load(`web: { fresh_min_age: 30s }\n${withRouter()}`);
+    expect(lines).toEqual([
+      'router-exporter.yaml:1:8: web.fresh_min_age: This key was removed: leave it out; a fresh probe polls a router whose values are 10s old or older',
+    ]);
   });
 
   it('takes client certificate, key and fingerprint of a router', async () => {

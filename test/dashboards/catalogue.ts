@@ -1,8 +1,8 @@
-import { renderMetricsReference } from '../../src/agent/index.ts';
-import { toLokiEntry } from '../../src/delivery/sinks/loki/entry.ts';
+import { toLokiEntry } from '../../src/delivery/sinks/loki/push.ts';
 import { SHIPPED_RULES } from '../../src/logs/index.ts';
 import type { LogRecord } from '../../src/model/index.ts';
 import { loadShippedModules, SHIPPED_MODULES_FOLDER } from '../../src/status/index.ts';
+import { renderMetricsReference } from '../../tools/metrics-reference.ts';
 
 /** Labels of every series name that the product serves. */
 export type Catalogue = ReadonlyMap<string, ReadonlySet<string>>;

@@ -191,8 +191,8 @@ withPrograms(['docker-compose'], describe)('the compose file', () => {
     );
     expect(groups).toEqual(expect.arrayContaining([expect.objectContaining({ rules: expect.any(Array) })]));
     expect(config.limits_config.reject_old_samples_max_age).toBe('7d');
-    expect(readFileSync(new URL('../../docs/router-exporter.example.yaml', import.meta.url), 'utf8')).toContain(
-      'max_age: 7d',
+    expect(readFileSync(new URL('../../docs/config.md', import.meta.url), 'utf8')).toContain(
+      '| `max_age` | duration | `1w` | Age at which Loki rejects lines',
     );
   });
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parser } from '@prometheus-io/lezer-promql';
 import { expect, test } from 'vitest';
-import { toLokiEntry } from '../../src/delivery/sinks/loki/entry.ts';
+import { toLokiEntry } from '../../src/delivery/sinks/loki/push.ts';
 import type { LogRecord } from '../../src/model/index.ts';
 import { type Catalogue, readCatalogue, readLineLabels } from '../dashboards/catalogue.ts';
 import { checkLogQl } from '../dashboards/check-logql.ts';

@@ -9,10 +9,7 @@ const CASE_MS_MAX = 2000;
 /** Each place tells what is wrong; more would not be read. */
 const FAULTS_MAX = 2000;
 
-const EXAMPLE = readFileSync(new URL('../../docs/router-exporter.example.yaml', import.meta.url), 'utf8').replaceAll(
-  /^ *#.*\n/gm,
-  '',
-);
+const EXAMPLE = readFileSync(new URL('../config/every-key.yaml', import.meta.url), 'utf8').replaceAll(/^ *#.*\n/gm, '');
 const LINES = EXAMPLE.split('\n');
 const TOKENS = [...new Set(EXAMPLE.split(/[\s,[\]{}]+/))];
 const SYNTAX = [

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { LogError } from '../../src/logs/errors.ts';
-import { FileScan } from '../../src/logs/file-scan.ts';
-import type { ScanBatch } from '../../src/logs/lines/scan-batch.ts';
-import { parseListing } from '../../src/logs/names.ts';
+import { parseListing } from '../../src/logs/listing/listing.ts';
 import { createFile, createStreamState, type StreamState } from '../../src/logs/position/position.ts';
+import { LogError } from '../../src/logs/reading/errors.ts';
+import { FileReading } from '../../src/logs/reading/file-reading.ts';
+import type { RecordBatch } from '../../src/logs/records/record-batch.ts';
 import { Zone } from '../../src/logs/time/zone.ts';
 import type { LogRecord } from '../../src/model/index.ts';
 import { bodyOf, cutInto } from '../logs/chunking.ts';
@@ -54,7 +54,7 @@ function createText(choices: Choices): Buffer {
 
 interface Outcome {
   readonly kind: string;
-  readonly batch: ScanBatch | undefined;
+  readonly batch: RecordBatch | undefined;
   readonly records: readonly LogRecord[];
   readonly readBytes: number;
   readonly stream: StreamState | undefined;
@@ -70,7 +70,7 @@ async function readAll(chunks: readonly Uint8Array[], isClosed: boolean): Promis
     file: 'network/current',
     flags: [],
   };
-  const reading = new FileScan({
+  const reading = new FileReading({
     name: 'network/current',
     begin: ({ key, known }) => ({ file: known ?? createFile(key, 0), context }),
     candidates: [],

@@ -1,6 +1,6 @@
 /** Reads one rotated file of as many bytes as the first argument says, made on the way, and prints how many records there are of a line. */
 import { createSystemClock } from '../../src/base/index.ts';
-import { openArchivePool, tailOnce, Zone } from '../../src/logs/index.ts';
+import { followOnce, openArchivePool, Zone } from '../../src/logs/index.ts';
 
 const LINES = Array.from(
   { length: 3000 },
@@ -16,7 +16,7 @@ async function* body(): AsyncGenerator<Uint8Array> {
 
 let records = 0;
 await using archives = openArchivePool({ workers: 1 });
-await tailOnce(
+await followOnce(
   {
     router: { name: 'plant-7', labels: {} },
     source: {

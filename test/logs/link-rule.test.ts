@@ -1,23 +1,27 @@
 import { describe, expect, test } from 'vitest';
 import { createSeededRandom } from '../../src/base/index.ts';
 import {
-  addMatch,
-  addMiss,
-  addRefutation,
+  addEvidence,
   addToPace,
-  chanceOfMatch,
   isRefuted,
   judgeLinks,
   type LinkFacts,
   meanDistanceMs,
   type Pace,
-} from '../../src/logs/evidence/link-rule.ts';
+} from '../../src/logs/listing/link-rule.ts';
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
 
 const stampAt = (index: number) =>
   `2026-11-${10 + Math.floor(index / 24)}-${String(index % 24).padStart(2, '0')}:00:00`;
+
+const addMatch = (links: LinkFacts, component: string, stamp: string, distanceMs: number) =>
+  addEvidence(links, component, { type: 'match', stamp, distanceMs, offsetMs: 0 });
+const addMiss = (links: LinkFacts, component: string, stamp: string) =>
+  addEvidence(links, component, { type: 'miss', stamp });
+const addRefutation = (links: LinkFacts, component: string, stamp: string) =>
+  addEvidence(links, component, { type: 'refutation', stamp });
 
 /** So many matches in a log whose lines come at this distance. */
 function match(component: string, count: number, distanceMs: number, facts: LinkFacts = {}, from = 0): LinkFacts {
@@ -28,7 +32,7 @@ function match(component: string, count: number, distanceMs: number, facts: Link
 
 const TEN_PER_CENT = 50 * SECOND_MS;
 
-describe('chanceOfMatch()', () => {
+describe('judgeLinks()', () => {
   test.each([
     [0, 1],
     [SECOND_MS, 1],
@@ -38,12 +42,10 @@ describe('chanceOfMatch()', () => {
     // Any zone explains a multiple of 15 minutes.
     [15 * MINUTE_MS, 1 / 180],
     [24 * 60 * MINUTE_MS, 1 / 180],
-  ])('is the window of a match over the mean distance of the lines, %d ms', (distanceMs, chance) => {
-    expect(chanceOfMatch(distanceMs)).toBeCloseTo(chance, 6);
+  ])('takes the window of a match over the mean distance of the lines, %d ms, for its chance', (distanceMs, chance) => {
+    expect(judgeLinks(match('a', 1, distanceMs)).chance).toBeCloseTo(chance, 6);
   });
-});
 
-describe('judgeLinks()', () => {
   test.each([
     ['nothing was seen', {}, false],
     ['a busy log matches for ever', match('a', 59, 2 * SECOND_MS), false],
@@ -104,7 +106,7 @@ describe('judgeLinks()', () => {
   });
 });
 
-describe('addMatch()', () => {
+describe('addEvidence()', () => {
   test('counts no rotation twice', () => {
     const once = match('a', 1, MINUTE_MS);
     expect(addMatch(once, 'a', stampAt(0), MINUTE_MS)).toBe(once);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Retention } from '../../src/logs/tail/retention.ts';
+import { Retention } from '../../src/logs/follow/memory.ts';
 import { collectGarbage } from '../support/collect-garbage.ts';
 
 const MINUTE_MS = 60_000;

@@ -115,10 +115,10 @@ describe('a connection on its way', () => {
   const createConnector = (tls: RouterTls = { caPem }) =>
     new Connector({
       tls,
-      timeoutMs: TIMEOUT_MS,
+      requestTimeoutMs: TIMEOUT_MS,
       connectTimeoutMs: TIMEOUT_MS / 2,
       clock: time.clock,
-      limit: new ConnectionLimit(10),
+      connectionLimit: new ConnectionLimit(10),
     });
 
   beforeEach(async () => {
@@ -283,9 +283,9 @@ test('RouterClient throws timeout when no connection comes to be in the time of 
 test('Connector forgets whom it has told of the end of a connection', async () => {
   const { port } = await takeDeadPort();
   const connector = new Connector({
-    limit: new ConnectionLimit(10),
+    connectionLimit: new ConnectionLimit(10),
     tls: {},
-    timeoutMs: TIMEOUT_MS,
+    requestTimeoutMs: TIMEOUT_MS,
     connectTimeoutMs: TIMEOUT_MS,
     clock: createSteppedClock(0),
   });

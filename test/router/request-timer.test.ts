@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createSteppedClock } from '../../src/base/index.ts';
-import { RequestTimer } from '../../src/router/requests/request-timer.ts';
+import { RequestTimer } from '../../src/router/requests/exchange.ts';
 
 const LIMIT_MS = 10_000;
 

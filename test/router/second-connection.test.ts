@@ -59,8 +59,8 @@ async function openBench({ beside = answerEmpty, others = answerEmpty, ...option
     const calls: AbortSignal[] = [];
     const turn = bench.client.inTurn(NEVER, async (signal) => {
       calls.push(signal);
-      await bench.client.readProfiles(signal);
-      await bench.client.readProfiles(signal);
+      await bench.client.control.readProfiles(signal);
+      await bench.client.control.readProfiles(signal);
     });
     turn.catch(() => {});
     return { turn, calls };
@@ -150,7 +150,7 @@ test('RouterClient.inTurn() that is given up on a second connection ends it, and
   await using bench = await openBench({ beside: () => {} });
   const { text, end } = await bench.download();
   const gone = new AbortController();
-  const given = bench.client.inTurn(gone.signal, (signal) => bench.client.readProfiles(signal));
+  const given = bench.client.inTurn(gone.signal, (signal) => bench.client.control.readProfiles(signal));
   given.catch(() => {});
   await bench.pass(TRIAL_MS);
   gone.abort(new RangeError('gone'));
@@ -173,9 +173,9 @@ test('RouterClient.inTurn() lets the calls of others wait for the end of a turn 
   const { text, end } = await bench.download();
   const hasWaited = Promise.withResolvers<void>();
   const turn = bench.client.inTurn(NEVER, async (signal) => {
-    await bench.client.readProfiles(signal);
+    await bench.client.control.readProfiles(signal);
     await hasWaited.promise;
-    await bench.client.readProfiles(signal);
+    await bench.client.control.readProfiles(signal);
   });
   await bench.pass(TRIAL_MS);
   end();
@@ -261,8 +261,8 @@ test('RouterClient.inTurn() takes a 401 that no login helps for an answer on a s
   const { text, end } = await bench.download();
   const calls: unknown[] = [];
   const turn = bench.client.inTurn(NEVER, async (signal) => {
-    calls.push(await bench.client.readProfiles(signal).catch((cause: unknown) => cause));
-    calls.push(await bench.client.readStatus('system', signal));
+    calls.push(await bench.client.control.readProfiles(signal).catch((cause: unknown) => cause));
+    calls.push(await bench.client.control.readStatus('system', signal));
   });
   await bench.pass(TRIAL_MS);
   await turn;
@@ -278,8 +278,8 @@ test('RouterClient.inTurn() begins anew what has gone on in spite of a failed se
   let calls = 0;
   const turn = bench.client.inTurn(NEVER, async (signal) => {
     calls++;
-    await bench.client.readProfiles(signal);
-    return await bench.client.readProfiles(signal).catch(() => 'failed');
+    await bench.client.control.readProfiles(signal);
+    return await bench.client.control.readProfiles(signal).catch(() => 'failed');
   });
   await bench.pass(TRIAL_MS);
   end();

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { createSteppedClock, DeadlineExceeded, Secret } from '../../src/base/index.ts';
-import { RouterError } from '../../src/router/index.ts';
-import type { JsonAnswer } from '../../src/router/requests/json-answer.ts';
-import { readGroup, Session, type SessionEvent, type SessionOptions } from '../../src/router/requests/session.ts';
+import { RouterError, type SessionEvent } from '../../src/router/index.ts';
+import type { JsonAnswer } from '../../src/router/requests/messages.ts';
+import { type AskForTokens, Session } from '../../src/router/requests/session.ts';
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60_000;
@@ -28,7 +28,7 @@ function createBench(...replies: Reply[]) {
   const clock = createSteppedClock(0);
   const asked: Asked[] = [];
   const events: SessionEvent[] = [];
-  const ask: SessionOptions['ask'] = async ({ path, authorization, json }, signal) => {
+  const ask: AskForTokens = async ({ path, authorization, json }, signal) => {
     asked.push({ path, token: authorization?.replace('Bearer ', ''), json });
     const reply = replies.shift();
     if (reply === undefined) throw new RangeError(`Nobody expected POST ${path}`);
@@ -426,13 +426,18 @@ test.each([
   [{ group: 'x'.repeat(65) }, {}],
   [['group'], {}],
   [null, {}],
-])('readGroup() reads the group from a token of %j, if there is one', (claims, expected) => {
-  expect(readGroup(`x.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.y`)).toEqual(expected);
+])('Session tells the group that a token of %j names, if it does', async (claims, expected) => {
+  const access = `x.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.y`;
+  const { token, events } = createBench({ status: 200, body: { access, refresh: 'refresh-1' } });
+  await token();
+  expect(events).toEqual([{ type: 'session-opened', ...expected }]);
 });
 
-test.each(['access-1', '', '..', 'a.b.c', `a.${'%'.repeat(9)}.c`])(
-  'readGroup() makes nothing of the token %j',
-  (token) => {
-    expect(readGroup(token)).toEqual({});
+test.each(['access-1', '..', 'a.b.c', `a.${'%'.repeat(9)}.c`])(
+  'Session reads no group from the token %j',
+  async (access) => {
+    const { token, events } = createBench({ status: 200, body: { access, refresh: 'refresh-1' } });
+    await token();
+    expect(events).toEqual([{ type: 'session-opened' }]);
   },
 );

@@ -3,7 +3,7 @@ import { createServer, type RequestListener, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { Agent, type Dispatcher } from 'undici';
 import { expect, test } from 'vitest';
-import { StreamedExchange } from '../../src/router/requests/streamed-exchange.ts';
+import { StreamedExchange } from '../../src/router/requests/exchange.ts';
 
 const BYTES_MAX = 10;
 

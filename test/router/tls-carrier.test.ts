@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { TlsCarrier } from '../../src/router/connection/tls-carrier.ts';
+import { TlsCarrier } from '../../src/router/connection/tls.ts';
 import { certificate, ok, openWire } from './wire-bench.ts';
 
 /** Opens a carrier to a server of its own. */

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { TLSSocket } from 'node:tls';
 import { expect, test } from 'vitest';
 import { createSteppedClock } from '../../src/base/index.ts';
-import { TlsSessionCache } from '../../src/router/connection/tls-session-cache.ts';
+import { TlsSessionCache } from '../../src/router/connection/tls.ts';
 
 /** A connection of a server that renews its tickets, which that of Node.js does not. */
 function createConnection(protocol: string, session?: string): TLSSocket {

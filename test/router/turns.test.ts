@@ -53,7 +53,7 @@ async function readWithTurn(bench: RouterBench) {
 }
 
 async function takeTurn(client: RouterClient): Promise<void> {
-  await client.inTurn(NEVER, (signal) => client.readProfiles(signal));
+  await client.inTurn(NEVER, (signal) => client.control.readProfiles(signal));
 }
 
 test('RouterClient.inTurn() has a download give way after five seconds, which goes on at the byte', async () => {
@@ -143,4 +143,69 @@ test('RouterClient.inTurn() comes before a download that waits for another reque
     'GET /profiles',
     'GET /download/log?log_file=network%2Fcurrent',
   ]);
+});
+
+test('RouterClient.inTurn() lets the calls of others wait for its end, and their order is that of asking', async () => {
+  await using bench = await openRouter((_request, response) => answerJson(response, {}));
+  const hasAsked = Promise.withResolvers<void>();
+  const turn = bench.client.inTurn(NEVER, async (signal) => {
+    await bench.client.control.readStatus('first', signal);
+    await hasAsked.promise;
+    await bench.client.control.readStatus('second', signal);
+  });
+  await bench.called;
+  const others = ['third', 'fourth'].map((name) => bench.client.readStatus(name));
+  for (let look = 0; look < LOOKS; look++) await setImmediate();
+  hasAsked.resolve();
+  await Promise.all([turn, ...others]);
+  expect(bench.lines().slice(1)).toEqual(['first', 'second', 'third', 'fourth'].map((name) => `GET /status/${name}`));
+});
+
+test('RouterClient.inTurn() asks one by one what its work asks for at the same time, after one login', async () => {
+  let underWay = 0;
+  const most: number[] = [];
+  await using bench = await openRouter(async (_request, response) => {
+    most.push(++underWay);
+    await setImmediate();
+    underWay--;
+    answerJson(response, {});
+  });
+  const { control } = bench.client;
+  await bench.client.inTurn(NEVER, (signal) =>
+    Promise.all(['first', 'second'].map((name) => control.readStatus(name, signal))),
+  );
+  expect(bench.lines()).toEqual(['POST /auth/login', 'GET /status/first', 'GET /status/second']);
+  expect(most).toEqual([1, 1]);
+});
+
+test('RouterClient.control goes without a turn before the calls of others that wait', async () => {
+  const held: (() => void)[] = [];
+  await using bench = await openRouter((request, response) => {
+    if (request.url?.endsWith('/status/first')) held.push(() => answerJson(response, {}));
+    else answerJson(response, {});
+  });
+  const calls = [bench.client.readStatus('first'), bench.client.readStatus('third')];
+  while (held.length === 0) await setImmediate();
+  calls.push(bench.client.control.readStatus('second'));
+  held[0]?.();
+  await Promise.all(calls);
+  expect(bench.lines().slice(1)).toEqual(['first', 'second', 'third'].map((name) => `GET /status/${name}`));
+});
+
+test('RouterClient leaves the place of a call that is given up while it waits to the next one', async () => {
+  const held: (() => void)[] = [];
+  await using bench = await openRouter((request, response) => {
+    if (request.url?.endsWith('/status/first')) held.push(() => answerJson(response, {}));
+    else answerJson(response, {});
+  });
+  const first = bench.client.readStatus('first');
+  while (held.length === 0) await setImmediate();
+  const gone = new AbortController();
+  const given = [bench.client, bench.client.control].map((calls) => calls.readStatus('second', gone.signal));
+  const next = bench.client.readStatus('third');
+  gone.abort(new RangeError('gone'));
+  for (const call of given) await expect(call).rejects.toThrow('gone');
+  held[0]?.();
+  await Promise.all([first, next]);
+  expect(bench.lines().slice(1)).toEqual(['GET /status/first', 'GET /status/third']);
 });

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { createSteppedClock } from '../../src/base/index.ts';
-import { openArchivePool, TailMemory, tailOnce, Zone } from '../../src/logs/index.ts';
+import { FollowMemory, followOnce, openArchivePool, Zone } from '../../src/logs/index.ts';
 import type { LogRecord } from '../../src/model/index.ts';
 import { RouterClient } from '../../src/router/index.ts';
 import { type RunEnded, Scheduler } from '../../src/schedule/index.ts';
@@ -39,7 +39,7 @@ test('case 74: of 50 routers with 1 Mbit/s each one is stuck, and the turns of a
     clients.defer(() => client.close());
     const records = new MemoryLog();
     logs.set(name, records);
-    const memory = new TailMemory();
+    const memory = new FollowMemory();
     const rest = { archives, clock, memory, zone: new Zone('Europe/Berlin'), report: () => {}, isWanted: () => true };
     scheduler.add({
       key: name,
@@ -48,7 +48,7 @@ test('case 74: of 50 routers with 1 Mbit/s each one is stuck, and the turns of a
       run: async (signal) => {
         underWay.add(name);
         try {
-          await tailOnce({ router: { name, labels: {} }, source: client, records, ...rest }, signal);
+          await followOnce({ router: { name, labels: {} }, source: client, records, ...rest }, signal);
           return 'done';
         } finally {
           underWay.delete(name);

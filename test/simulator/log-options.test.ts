@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseRange } from '../../src/simulator/rest/http-range.ts';
+import { parseRange } from '../../src/simulator/rest/download.ts';
 import { filePath, openAdmin } from './client.ts';
 
 type Options = Parameters<typeof openAdmin>[0];

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { type LineTable, packLines } from '../../src/base/index.ts';
-import { UnpackedBatches } from '../../src/store/unpacked-batches.ts';
+import { UnpackedBatches } from '../../src/store/spool-batches.ts';
 
 const MIB = 1024 * 1024;
 

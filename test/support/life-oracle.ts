@@ -3,20 +3,19 @@ import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createSeededRandom, createSteppedClock, type Random, type SteppedClock } from '../../src/base/index.ts';
-import type { Trailing } from '../../src/logs/archive/archive-item.ts';
 import { readDecoded } from '../../src/logs/archive/decode.ts';
 import { SourceReader } from '../../src/logs/archive/source-reader.ts';
-import { FileScan, type ScanResult } from '../../src/logs/file-scan.ts';
 import {
   type ArchivePool,
+  FollowMemory,
+  followOnce,
   type LogEvent,
   type LogSource,
   openArchivePool,
   type RecordLog,
-  TailMemory,
-  tailOnce,
   Zone,
 } from '../../src/logs/index.ts';
+import { FileReading, type ReadingResult } from '../../src/logs/reading/file-reading.ts';
 import type { LogRecord } from '../../src/model/index.ts';
 import { RouterClient } from '../../src/router/index.ts';
 import { type FaultName, type SimulatedRouter, startSimulator } from '../../src/simulator/index.ts';
@@ -213,7 +212,7 @@ class Wire implements LogSource {
   readonly readLog: LogSource['readLog'] = async (name, signal, consume, options) => {
     const result = await this.#client().readLog(name, signal, consume, options);
     // Of a file that turned out to be another one, only the beginning was read.
-    const kind = (result as Partial<ScanResult> | undefined)?.kind;
+    const kind = (result as Partial<ReadingResult> | undefined)?.kind;
     if (kind === 'taken' || kind === 'nothing') this.downloaded.push(name.replace(/\.bz2$/, ''));
     this.#meddle('downloaded', name);
     return result;
@@ -231,34 +230,15 @@ const WAYS_EVERY = 8;
  * Their clock stands still, so that no idle thread ends.
  */
 const POOLS: Readonly<Record<LinesIn, ArchivePool>> = {
-  'main thread': { open: readHere, close: () => Promise.resolve(), [Symbol.asyncDispose]: () => Promise.resolve() },
+  'main thread': { read: readHere, close: () => Promise.resolve(), [Symbol.asyncDispose]: () => Promise.resolve() },
   'worker thread': openArchivePool({ workers: 1, clock: createSteppedClock(START_MS) }),
 };
 
 /** Reads an archive on this thread, as {@link openArchivePool} does in one of its own. */
-function readHere(...[options, limits, signal]: Parameters<ArchivePool['open']>): ReturnType<ArchivePool['open']> {
-  const scan = new FileScan(options);
-  const found: { trailing: Trailing | undefined } = { trailing: undefined };
-  return {
-    async read(source) {
-      const { result, trailing } = await readDecoded(new SourceReader(source, signal), limits, scan);
-      found.trailing = trailing;
-      return result;
-    },
-    takeBatch: () => scan.takeBatch(),
-    get file() {
-      return scan.file;
-    },
-    get stream() {
-      return scan.stream;
-    },
-    get lost() {
-      return scan.lost;
-    },
-    get trailing() {
-      return found.trailing;
-    },
-  };
+async function readHere(...[source, options, limits, { signal, onBegun } = {}]: Parameters<ArchivePool['read']>) {
+  const reading = new FileReading(options);
+  onBegun?.(reading);
+  return await readDecoded(new SourceReader(source, signal), limits, reading);
 }
 
 /** The way in which a life reads rotated files. */
@@ -320,7 +300,7 @@ export async function live(seed: number, linesIn: LinesIn = wayOf(seed), openSto
   const waits: string[] = [];
   const tell = (text: string) => story.push(`${new Date(clock.now()).toISOString().slice(11, 19)} ${text}`);
   let client = createClient(router, clock);
-  let memory = new TailMemory();
+  let memory = new FollowMemory();
   const knownFiles = new Set<string>();
   const readFiles = new Set<string>();
   const writer = new Writer(router, random, hasRepeats ? 0 : 0.05, BOOT_MS[seed % 2 === 0 ? 1 : 0]);
@@ -342,7 +322,7 @@ export async function live(seed: number, linesIn: LinesIn = wayOf(seed), openSto
     wire.downloaded = [];
     let isKilled = false;
     try {
-      await tailOnce(
+      await followOnce(
         {
           router: { name: router.name, labels: {} },
           source: wire,
@@ -368,7 +348,7 @@ export async function live(seed: number, linesIn: LinesIn = wayOf(seed), openSto
       isKilled = true;
       // Another process, on the same state.
       await log.reopen();
-      memory = new TailMemory();
+      memory = new FollowMemory();
       await client.close();
       client = createClient(router, clock);
     } finally {

@@ -3,13 +3,13 @@ import { expect } from 'vitest';
 import { createSteppedClock, type SteppedClock } from '../../src/base/index.ts';
 import {
   type ArchivePool,
+  FollowMemory,
+  type FollowOptions,
+  followOnce,
   type LogEvent,
   type LogSource,
   openArchivePool,
   type RecordLog,
-  TailMemory,
-  type TailOnceOptions,
-  tailOnce,
   Zone,
 } from '../../src/logs/index.ts';
 import type { LogRecord } from '../../src/model/index.ts';
@@ -51,13 +51,13 @@ export class MemoryLog implements RecordLog {
   }
 }
 
-export type TurnOptions = Partial<Omit<TailOnceOptions, 'archives'>>;
+export type TurnOptions = Partial<Omit<FollowOptions, 'archives'>>;
 
 /** Turns over the logs of one router, each when the test says so. */
 export class LogReader {
   readonly log = new MemoryLog();
   readonly events: LogEvent[] = [];
-  memory = new TailMemory();
+  memory = new FollowMemory();
   readonly #source: LogSource;
   readonly #archives: ArchivePool;
   readonly #options: TurnOptions & { readonly clock: SteppedClock };
@@ -71,7 +71,7 @@ export class LogReader {
   /** Reads once; resolves with the records that this turn made. */
   async turn(options: TurnOptions = {}, signal = new AbortController().signal): Promise<LogRecord[]> {
     const before = this.log.lines.length;
-    await tailOnce(
+    await followOnce(
       {
         router: { name: 'plant-7', labels: {} },
         source: this.#source,
@@ -106,7 +106,7 @@ export class LogReader {
 
   /** Another process, on the same state. */
   restart(): void {
-    this.memory = new TailMemory();
+    this.memory = new FollowMemory();
   }
 
   /** How often this was reported. */

@@ -2,11 +2,11 @@ import { type Clock, CodedError, isSelected, openDeadline } from '../../base/ind
 import type { RouterSettings } from '../../config/index.ts';
 import {
   type ArchivePool,
+  FollowMemory,
+  followOnce,
   type LogEvent,
   type RouterTime,
   readKnownGaps,
-  TailMemory,
-  tailOnce,
   Zone,
 } from '../../logs/index.ts';
 import { type DatedAnswer, type RouterClient, RouterError } from '../../router/index.ts';
@@ -69,7 +69,7 @@ export class LogReading {
   readonly floorMs: number;
   readonly #options: LogReadingOptions;
   readonly #zone: Zone;
-  readonly #memory = new TailMemory();
+  readonly #memory = new FollowMemory();
   /** True if the last run has left some logs for the next one. */
   #hasMore = false;
   /** True if a file could not be read in the last run. */
@@ -167,7 +167,7 @@ export class LogReading {
     const { settings, client, budget, recorder, lifecycle, clock, records, archives, lines, feed } = this.#options;
     const beganMs = clock.monotonic();
     const rules = lines();
-    this.#hasMore = await tailOnce(
+    this.#hasMore = await followOnce(
       {
         router: settings,
         source: client,

@@ -222,8 +222,8 @@ export class RouterAgent {
   }
 
   /** Returns true if a poll ahead of schedule is worth its bytes: see {@link StatusPolling.admitsFresh}. */
-  admitsFreshPoll(minAgeMs: number): boolean {
-    return this.#polling.admitsFresh(minAgeMs);
+  get admitsFreshPoll(): boolean {
+    return this.#polling.admitsFresh;
   }
 
   /** Returns the activities to schedule. */

@@ -1,6 +1,6 @@
 import type { Clock, Logger } from '../../base/index.ts';
 import type { RouterSettings } from '../../config/index.ts';
-import type { RouterClient } from '../../router/index.ts';
+import type { RouterCalls, RouterClient } from '../../router/index.ts';
 import type { CurrentRun, RunOutcome } from '../../schedule/index.ts';
 import {
   ConfigurationReader,
@@ -18,6 +18,8 @@ import type { KeptPace, RouterValues } from './kept-pace.ts';
 
 /** Number of polls that a router may miss before it is down, if it is polled more rarely than its values last. */
 const MISSED_POLLS = 3;
+/** A person who reloads a page wants newer values than these; ten scrapers at once do not. */
+const FRESH_AGE_MS_MIN = 10_000;
 /** Key of the known configuration of a router, so that a change during a restart is detected. */
 const CONFIGURATION_KEY = 'configuration';
 /** Key of the resources that a router lacks, so that a restart does not ask for them. */
@@ -42,10 +44,10 @@ export function createPoller({ settings, client, followsLogs, values, clock }: P
   const { name, poll } = settings;
   return new StatusPoller({
     modules: settings.modules,
-    source: client,
+    source: client.control,
     readers: {
-      configuration: new KeptConfiguration(name, client, values, clock),
-      ...(!followsLogs && { log_files: createLogFilesReader(client) }),
+      configuration: new KeptConfiguration(name, client.control, values, clock),
+      ...(!followsLogs && { log_files: createLogFilesReader(client.control) }),
     },
     clock,
     intervalMs: poll.intervalMs,
@@ -59,23 +61,23 @@ export function createPoller({ settings, client, followsLogs, values, clock }: P
 /** Reads the configuration of a router, and keeps what is known of it over a restart. */
 class KeptConfiguration implements StatusReader, ConfigurationSource {
   readonly #router: string;
-  readonly #client: RouterClient;
+  readonly #calls: RouterCalls;
   readonly #values: RouterValues;
   readonly #reader: ConfigurationReader;
 
-  constructor(router: string, client: RouterClient, values: RouterValues, clock: Clock) {
+  constructor(router: string, calls: RouterCalls, values: RouterValues, clock: Clock) {
     this.#router = router;
-    this.#client = client;
+    this.#calls = calls;
     this.#values = values;
     this.#reader = new ConfigurationReader({ source: this, clock, previous: values.read(router, CONFIGURATION_KEY) });
   }
 
   countEntries(resource: string, signal: AbortSignal): Promise<number> {
-    return this.#client.configuration.countEntries(resource, {}, signal);
+    return this.#calls.configuration.countEntries(resource, {}, signal);
   }
 
   readConfiguration(resource: string, signal: AbortSignal): Promise<unknown> {
-    return this.#client.configuration.read(resource, {}, signal);
+    return this.#calls.configuration.read(resource, {}, signal);
   }
 
   async read(context: ReaderContext, signal: AbortSignal): Promise<ReaderReading> {
@@ -135,12 +137,13 @@ export class StatusPolling {
   }
 
   /**
-   * True if a poll ahead of schedule is worth its bytes: the values are at least `minAgeMs` old, and the byte budget slows
-   * nothing down. A poll that failed counts too, because it was paid for.
+   * True if a poll ahead of schedule is worth its bytes: the values are at least {@link FRESH_AGE_MS_MIN} old, and the byte
+   * budget slows nothing down. A poll that failed counts too, because it was paid for.
    */
-  admitsFresh(minAgeMs: number): boolean {
+  get admitsFresh(): boolean {
     const { bytes, clock, recorder } = this.#options;
-    return bytes.budget.intervalMultiplier('slow') <= 1 && clock.monotonic() - recorder.state.wholePollMs >= minAgeMs;
+    const ageMs = clock.monotonic() - recorder.state.wholePollMs;
+    return bytes.budget.intervalMultiplier('slow') <= 1 && ageMs >= FRESH_AGE_MS_MIN;
   }
 
   /** Polls the router once. */

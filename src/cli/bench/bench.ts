@@ -3,13 +3,12 @@ import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Clock, createSystemClock, renderDuration, renderErrorChain } from '../../base/index.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
-import { type AgentFigures, findLagBound, parseAgentFigures } from './agent-figures.ts';
-import { AgentProcess } from './agent-process.ts';
+import { type AgentFigures, AgentProcess, findLagBound, parseAgentFigures } from './agent-process.ts';
 import { captureAnswers } from './capture-answers.ts';
-import { RoutersClient } from './routers-client.ts';
+import { RoutersClient } from './stub-routers.ts';
 
 /** Options of `bench`. */
-export interface BenchFlags {
+interface BenchFlags {
   /** First number of routers to try. */
   readonly from: number;
   /** Largest number of routers to try. */

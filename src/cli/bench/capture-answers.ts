@@ -4,7 +4,7 @@ import { startSimulator } from '../../simulator/index.ts';
 import { expandPath, loadShippedModules, SHIPPED_MODULES_FOLDER } from '../../status/index.ts';
 
 /** Bodies of the answers of a simulated router by path; two for a resource that changes from poll to poll. */
-export type CapturedAnswers = Readonly<Record<string, readonly string[]>>;
+type CapturedAnswers = Readonly<Record<string, readonly string[]>>;
 
 /** Number of models in the simulator, of which the one with the most cards is used. */
 const MODELS = 3;

@@ -1,5 +1,5 @@
 /** Intervals and load of a demo, by the number of its routers. */
-export interface DemoPace {
+interface DemoPace {
   /** Interval of polls. Seconds. */
   readonly intervalS: number;
   /** Limit of one request. Seconds. */

@@ -9,13 +9,18 @@ import { readConfig, refuseConfig } from '../configuration.ts';
 import { OtherProcess } from '../other-process.ts';
 import { type LogFlags, openLogger, serve } from '../serve.ts';
 import { type CommandIo, EXIT, type ExitCode } from '../terminal/io.ts';
-import { FAULTY_ROUTERS_MIN, renderFaultySettings } from './demo-faults.ts';
-import type { DemoOrder, DemoReport, DemoStarted } from './demo-messages.ts';
 import { findDemoPace, LOGGED_ROUTERS_MAX } from './demo-pace.ts';
-import { startDemoRouters } from './demo-process.ts';
+import {
+  type DemoOrder,
+  type DemoReport,
+  type DemoStarted,
+  FAULTY_ROUTERS_MIN,
+  renderFaultySettings,
+  startDemoRouters,
+} from './demo-routers.ts';
 
 /** Options of `demo`. */
-export interface DemoFlags {
+interface DemoFlags {
   /** Number of simulated routers. */
   readonly routers: number;
   /** True for routers that fail; `undefined` = from four routers on. */

@@ -1,17 +1,26 @@
+import { dirname, resolve } from 'node:path';
 import { createSystemClock } from '../../base/index.ts';
 import type { Config, RouterSettings } from '../../config/index.ts';
+import { examineStateFolder, type FolderFinding } from '../../store/index.ts';
 import { type ConfigFlags, readConfig, refuseConfig } from '../configuration.ts';
 import { renderUnknownRouter } from '../routers/connect.ts';
 import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from '../terminal/io.ts';
-import { openProgress } from '../terminal/progress.ts';
-import type { RouterReport } from './examination.ts';
-import { renderFleet, renderRouter, toRouterJson } from './report.ts';
+import { openProgress } from '../terminal/show.ts';
+import {
+  paintVerdict,
+  renderFleet,
+  renderRouter,
+  renderSteps,
+  type TestReport,
+  toRouterJson,
+  toStepJson,
+} from './report.ts';
 import { examineRouter } from './router.ts';
-import { preflightSinks, type SinkPreflight } from './sinks.ts';
-import { examineState, type StateReport } from './state.ts';
+import { preflightSinks } from './sinks.ts';
+import { createCleaner, judge, type RouterReport } from './steps.ts';
 
 /** Options of `doctor`. */
-export interface DoctorFlags extends ConfigFlags {
+interface DoctorFlags extends ConfigFlags {
   /** Names of routers; empty = all that the agent asks, then the folder of the state and the sinks. */
   readonly routers: readonly string[];
   /** True to print JSON. */
@@ -100,7 +109,7 @@ async function examineRouters(
   return routers.flatMap((settings) => reports.get(settings) ?? []);
 }
 
-async function trySinks(config: Config, io: CommandIo): Promise<SinkPreflight | undefined> {
+async function trySinks(config: Config, io: CommandIo): Promise<TestReport | undefined> {
   const progress = openProgress(io);
   progress.update(`${config.sinks.length} sinks`);
   try {
@@ -130,9 +139,34 @@ function renderReports(
 
 function toJson(
   reports: readonly RouterReport[],
-  state: StateReport | undefined,
-  sinks: SinkPreflight | undefined,
+  state: TestReport | undefined,
+  sinks: TestReport | undefined,
 ): object {
   const others = { ...(state && { state: state.json }), ...(sinks && { sinks: sinks.json }) };
   return { routers: reports.map(toRouterJson), ...others };
+}
+
+/** Tests the folder of the state: usable by this account, and with enough free space. Changes nothing. */
+async function examineState({ storage, deadLetters }: Config, configFile: string, io: CommandIo): Promise<TestReport> {
+  const { path } = storage;
+  const found = await examineStateFolder({ ...storage, lettersBytesMax: deadLetters.bytesMax });
+  // Units and images name another folder with a flag of `run`, which is unknown here.
+  const isDefault = path === resolve(dirname(configFile), 'data');
+  const clean = createCleaner([]);
+  const steps = (isDefault ? found.map(soften) : found).map((step) => ({ ...step, message: clean(step.message) }));
+  const verdict = judge(steps);
+  return {
+    text: `${paintVerdict(`state  ${clean(path)}  ${verdict}`, verdict, io)}\n${renderSteps(steps, io)}`,
+    json: { path, result: verdict, steps: steps.map(toStepJson) },
+    hasFailed: verdict === 'failed',
+  };
+}
+
+function soften(finding: FolderFinding): FolderFinding {
+  if (finding.verdict !== 'failed') return finding;
+  return {
+    ...finding,
+    verdict: 'warning',
+    hint: 'This is the default folder: without --storage.path, run fails with it',
+  };
 }

@@ -14,8 +14,7 @@ import {
   Zone,
 } from '../../logs/index.ts';
 import { type DownloadFacts, type RouterClient, RouterError } from '../../router/index.ts';
-import type { Examination } from './examination.ts';
-import type { Finding } from './steps.ts';
+import type { Examination, Finding } from './steps.ts';
 
 /** Enough for the first line of a log, most likely. Bytes. */
 const HEAD_BYTES = 512;

@@ -1,13 +1,22 @@
 import { styleText } from 'node:util';
 import { findToldOffsetMs, judgeRotations } from '../../logs/index.ts';
 import type { CommandIo } from '../terminal/io.ts';
-import { renderTable } from '../terminal/table.ts';
-import type { Learnt, RouterReport } from './examination.ts';
+import { renderTable } from '../terminal/show.ts';
 import { renderOffset } from './logs.ts';
-import type { Step, Verdict } from './steps.ts';
+import type { Learnt, RouterReport, Step, Verdict } from './steps.ts';
 
 /** The fields of a step that tables show. */
 export type ShownStep = Pick<Step, 'step' | 'verdict' | 'message' | 'hint' | 'durationMs' | 'bytes'>;
+
+/** The results of testing the folder of the state, or the configured sinks. */
+export interface TestReport {
+  /** Blocks for people. */
+  readonly text: string;
+  /** An object, or one for each sink, for programs. */
+  readonly json: object;
+  /** True when a test failed. */
+  readonly hasFailed: boolean;
+}
 
 const COLOURS: Readonly<Record<string, 'green' | 'yellow' | 'red' | 'gray'>> = {
   ok: 'green',

@@ -9,13 +9,21 @@ import {
   type ShownCertificate,
 } from '../../router/index.ts';
 import { createClient, logOut } from '../routers/connect.ts';
-import type { Examination, Learnt, RouterReport } from './examination.ts';
 import { examineLogs } from './logs.ts';
 import { examineStatus } from './status.ts';
-import { createCleaner, type Finding, judge, StepRecorder, toFailure } from './steps.ts';
+import {
+  createCleaner,
+  type Examination,
+  type Finding,
+  judge,
+  type Learnt,
+  type RouterReport,
+  StepRecorder,
+  toFailure,
+} from './steps.ts';
 
 /** One router and what its examination may use. */
-export interface ExaminationOptions {
+interface ExaminationOptions {
   /** Source of the current time and of timers. */
   readonly clock: Clock;
   /** Ends the command. */

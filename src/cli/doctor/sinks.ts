@@ -5,21 +5,11 @@ import type { PreflightFleet, SinkSettings } from '../../delivery/index.ts';
 import { createSink } from '../../delivery/index.ts';
 import { findSecrets } from '../configuration.ts';
 import type { CommandIo } from '../terminal/io.ts';
-import { paintVerdict, renderSteps, type ShownStep, toStepJson } from './report.ts';
+import { paintVerdict, renderSteps, type ShownStep, type TestReport, toStepJson } from './report.ts';
 import { createCleaner, judge, toFailure } from './steps.ts';
 
-/** The results of testing the configured sinks. */
-export interface SinkPreflight {
-  /** One block per sink, for people. */
-  readonly text: string;
-  /** One object per sink, for programs. */
-  readonly json: readonly object[];
-  /** True when a test of a sink failed. */
-  readonly hasFailed: boolean;
-}
-
 /** Dependencies that tests replace. */
-export interface PreflightTools {
+interface PreflightTools {
   /** Source of the current time and of timers. */
   readonly clock: Clock;
   /** Creates a sink from its settings. */
@@ -39,7 +29,7 @@ export async function preflightSinks(
   config: Config,
   io: CommandIo,
   tools: PreflightTools = { clock: createSystemClock(), create: createSink },
-): Promise<SinkPreflight> {
+): Promise<TestReport & { readonly json: readonly object[] }> {
   const fleet = describeFleet(config);
   const results = await Promise.all(
     config.sinks.map(async (settings) => ({ settings, findings: await preflight(settings, fleet, io, tools) })),

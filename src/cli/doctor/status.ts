@@ -8,8 +8,7 @@ import {
   SilenceCount,
   type TargetReading,
 } from '../../status/index.ts';
-import type { Examination } from './examination.ts';
-import { type Finding, toFailure } from './steps.ts';
+import { type Examination, type Finding, toFailure } from './steps.ts';
 
 /** Results of the resources so far. */
 interface Tally {

@@ -1,17 +1,16 @@
 import { isUtf8 } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
 import { parseJson } from '../../base/index.ts';
-import type { AnyCall } from '../../router/index.ts';
+import { type AnyCall, MANUAL_ACTION_OPTIONS, MANUAL_ACTION_TYPES, type ManualAction } from '../../router/index.ts';
+import { findNearest } from '../../settings/index.ts';
 import type { ConfigFlags } from '../configuration.ts';
-import { confirm } from '../terminal/confirm.ts';
 import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from '../terminal/io.ts';
 import { writeOutputFile } from '../terminal/output-file.ts';
-import { countBytes, openProgress } from '../terminal/progress.ts';
+import { confirm, countBytes, openProgress } from '../terminal/show.ts';
 import { withRouter } from './connect.ts';
-import { parseKeyValues } from './key-values.ts';
 
 /** Options of `api`. */
-export interface ApiFlags extends ConfigFlags {
+interface ApiFlags extends ConfigFlags {
   /** Name of the router. */
   readonly router: string;
   /** HTTP method in any case: GET, POST, PUT or DELETE. */
@@ -105,4 +104,67 @@ async function parseCall(flags: ApiFlags, io: CommandIo): Promise<AnyCall | unde
 
 async function readData(data: string): Promise<string | undefined> {
   return data.startsWith('@') ? readFile(data.slice(1), 'utf8').catch(() => undefined) : data;
+}
+
+/** Options of `action`. */
+interface ActionFlags extends ConfigFlags {
+  /** Name of the router. */
+  readonly router: string;
+  /** Type of the manual action. */
+  readonly type: string;
+  /** Options of the action as `key=value`. */
+  readonly options: readonly string[];
+  /** True to skip the confirmation (`--yes`). */
+  readonly isAgreed: boolean;
+}
+
+/** `action`: has a router carry out one manual action. It is sent once: after a failure, it may have been carried out. */
+export async function action(flags: ActionFlags, io: CommandIo): Promise<ExitCode> {
+  const parsed = parseAction(flags);
+  if (typeof parsed === 'string') {
+    io.stderr.write(`error: ${parsed}\n`);
+    return EXIT.usage;
+  }
+  const { router, type, options } = flags;
+  const refusal = await confirm(`Have ${router} carry out ${[type, ...options].join(' ')}?`, flags.isAgreed, io);
+  if (refusal !== undefined) return refusal;
+  return withRouter(flags, router, io, async ({ client }) => {
+    await client.performAction(parsed, io.signal);
+    await writeResult(`${router} has accepted ${type}\n`, io);
+    return EXIT.done;
+  });
+}
+
+/** Returns the action, or what is wrong with it. Values are for the router to check. */
+function parseAction({ type, options: pairs }: ActionFlags): ManualAction | string {
+  const known = MANUAL_ACTION_TYPES.find((one) => one === type);
+  if (known === undefined) {
+    const nearest = findNearest(type, MANUAL_ACTION_TYPES);
+    const hint = nearest ? `did you mean ${nearest}?` : `expected one of ${MANUAL_ACTION_TYPES.join(', ')}`;
+    return `unknown action ${JSON.stringify(type)}; ${hint}. Send others with api POST /operation`;
+  }
+  const options = parseKeyValues('--option', pairs);
+  if (typeof options === 'string') return options;
+  const names = Object.entries<boolean>(MANUAL_ACTION_OPTIONS[known]);
+  const allowed = names.map(([name, isRequired]) => (isRequired ? name : `${name} (optional)`)).join(', ');
+  const takes = allowed === '' ? `${type} takes no options` : `${type} takes ${allowed}`;
+  const unknown = Object.keys(options).find((name) => !names.some(([one]) => one === name));
+  if (unknown !== undefined) return `--option ${unknown}: ${takes}`;
+  const missing = names.find(([name, isRequired]) => isRequired && options[name] === undefined);
+  if (missing) return `--option ${missing[0]}=… is missing: ${takes}`;
+  return { type: known, options } as ManualAction;
+}
+
+/**
+ * Parses the values of an option that is given as `key=value` and may be repeated: `--query a=1 --query b=2`. Returns them by
+ * their keys, or the error for one that has no key.
+ */
+function parseKeyValues(flag: string, pairs: readonly string[]): Readonly<Record<string, string>> | string {
+  const values: Record<string, string> = {};
+  for (const pair of pairs) {
+    const at = pair.indexOf('=');
+    if (at < 1) return `${flag} ${JSON.stringify(pair)}: expected key=value`;
+    values[pair.slice(0, at)] = pair.slice(at + 1);
+  }
+  return values;
 }

@@ -55,7 +55,7 @@ export function addRouterCommands(program: Program, io: CommandIo, finish: (code
     .option('--option <key=value>', 'option of the action; repeatable', collect, [])
     .option('--yes', 'do not ask')
     .action(async (type, router, options) => {
-      const { action } = await import('./action.ts');
+      const { action } = await import('./api.ts');
       const isAgreed = options.yes === true;
       finish(await action({ ...toConfigFlags(options), type, router, options: options.option, isAgreed }, io));
     });
@@ -111,7 +111,7 @@ export function addRouterCommands(program: Program, io: CommandIo, finish: (code
     .option('--force', 'overwrite the files of an earlier dump')
     .option('--json', 'for programs')
     .action(async (router, options) => {
-      const { discover } = await import('../discover/discover.ts');
+      const { discover } = await import('../discover.ts');
       const flags = {
         ...toConfigFlags(options),
         router,

@@ -1,19 +1,18 @@
 import { readRouterTime } from '../../agent/index.ts';
 import { createSystemClock, renderErrorChain } from '../../base/index.ts';
 import {
+  followOnce,
   LineMatcher,
   openArchivePool,
   parseListing,
   parseStampUtcMs,
   type RecordLog,
-  tailOnce,
   Zone,
 } from '../../logs/index.ts';
 import type { DownloadFacts, RouterClient } from '../../router/index.ts';
 import type { ConfigFlags } from '../configuration.ts';
 import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from '../terminal/io.ts';
-import { countBytes, openProgress } from '../terminal/progress.ts';
-import { renderTable } from '../terminal/table.ts';
+import { countBytes, openProgress, renderTable } from '../terminal/show.ts';
 import { withRouter } from './connect.ts';
 
 /** `logs list`: lists the log files of a router. */
@@ -122,7 +121,7 @@ export function fetchLogs(
     const isChosen = (name: string) => flags.files.length === 0 || flags.files.includes(name);
     const missing = new Set(flags.files);
     try {
-      await tailOnce(
+      await followOnce(
         {
           router: settings,
           source: {

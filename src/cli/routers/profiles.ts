@@ -3,14 +3,14 @@ import {
   type Comparison,
   checkProfile,
   compareVersions,
-  type KeptProfile,
+  type Manifest,
   ProfileArchive,
   type StoredVersion,
 } from '../../backup/index.ts';
 import { createSystemClock, renderErrorChain, toPrintable } from '../../base/index.ts';
 import { type ConfigFlags, readConfig, refuseConfig } from '../configuration.ts';
 import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from '../terminal/io.ts';
-import { renderTable } from '../terminal/table.ts';
+import { renderTable } from '../terminal/show.ts';
 import { writeBody } from './api.ts';
 import { withRouter } from './connect.ts';
 
@@ -63,7 +63,7 @@ function renderFlag(flag: boolean | undefined): string {
 }
 
 /** Options of the commands that read kept versions. */
-export interface KeptFlags extends ConfigFlags {
+interface KeptFlags extends ConfigFlags {
   /** Name of the router, which need not be configured any more. */
   readonly router: string;
   /** True to print JSON. */
@@ -136,7 +136,7 @@ export function diffProfiles(flags: DiffFlags, io: CommandIo): Promise<ExitCode>
 async function withArchive(
   { configFile, storagePath, router }: KeptFlags,
   io: CommandIo,
-  work: (archive: ProfileArchive, profiles: readonly KeptProfile[]) => Promise<ExitCode>,
+  work: (archive: ProfileArchive, profiles: readonly Manifest[]) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const loaded = await readConfig(configFile, { storagePath });
   if (!loaded.ok) return refuseConfig(loaded, io);

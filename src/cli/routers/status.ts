@@ -19,7 +19,7 @@ import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from '..
 import { withRouter } from './connect.ts';
 
 /** Options of `status`. */
-export interface StatusFlags extends ConfigFlags {
+interface StatusFlags extends ConfigFlags {
   /** Name of the router. */
   readonly router: string;
   /** Paths of status resources, or of any resource with a leading slash; empty = those that the router's modules read. */

@@ -1,4 +1,5 @@
-import type { Readable, Writable } from 'node:stream';
+import { fstatSync, writeSync } from 'node:fs';
+import { type Readable, Writable } from 'node:stream';
 import { escapeForTerminal, renderErrorChain } from '../../base/index.ts';
 
 /** The parts of the process that a command uses. */
@@ -31,7 +32,7 @@ export function renderJson(value: unknown): string {
 }
 
 /** A command that ends when its results cannot be written any more. */
-export interface ReadCommand {
+interface ReadCommand {
   /** Its signal also aborts when the reader of stdout goes away, or the disk of its file is full. */
   readonly io: CommandIo;
   /** Returns the exit code of a command that has ended with `code`: failed without its results, which is said unless nobody reads. */
@@ -58,3 +59,35 @@ export function endWithReader(io: CommandIo): ReadCommand {
 export const EXIT = { done: 0, failed: 1, usage: 2 } as const;
 /** Exit codes of all commands: see {@link EXIT}. */
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+/** Returns the output to the file that a descriptor is of; `undefined` for a pipe, a terminal or a closed descriptor. */
+export function openFileOutput(descriptor: number): Writable | undefined {
+  try {
+    if (!fstatSync(descriptor).isFile()) return undefined;
+  } catch {
+    return undefined;
+  }
+  return new FileOutput(descriptor);
+}
+
+/**
+ * Output to a file. That of Node.js writes once and takes a part for the whole: where a disk becomes full, the rest is missing,
+ * and nobody is told.
+ */
+class FileOutput extends Writable {
+  readonly #descriptor: number;
+
+  constructor(descriptor: number) {
+    super();
+    this.#descriptor = descriptor;
+  }
+
+  override _write(bytes: Buffer, _encoding: string, done: (error?: Error | null) => void): void {
+    try {
+      for (let at = 0; at < bytes.length; ) at += writeSync(this.#descriptor, bytes, at);
+      done();
+    } catch (cause) {
+      done(cause instanceof Error ? cause : new TypeError(String(cause)));
+    }
+  }
+}

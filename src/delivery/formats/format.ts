@@ -1,21 +1,16 @@
 import { type ByteLine, cutLines } from '../../base/index.ts';
 import type { OutgoingRecord } from '../outgoing-record.ts';
-import { renderEcs } from './ecs.ts';
 import { renderOtel } from './otel.ts';
 
 /** Record format: as stored, Elastic Common Schema, or OTLP in JSON. */
 export type RecordFormat = 'native' | 'ecs' | 'otel';
 
 const RENDERERS: Readonly<Record<RecordFormat, (record: OutgoingRecord) => string>> = {
-  native: renderNative,
+  // One line of JSON, its fields in the order of docs/log-records.md.
+  native: ({ line }) => line,
   ecs: renderEcs,
   otel: renderOtel,
 };
-
-/** Returns the record as stored: one line of JSON, its fields in the order of docs/log-records.md. */
-export function renderNative(record: OutgoingRecord): string {
-  return record.line;
-}
 
 /** Renders a record as one line of JSON without a line end. The same record always gives the same text. */
 export function renderRecord(record: OutgoingRecord, format: RecordFormat): string {
@@ -27,4 +22,46 @@ export function renderLines(records: readonly OutgoingRecord[], format: RecordFo
   if (format === 'native') return records;
   if (records.length === 0) return [];
   return cutLines(Buffer.from(records.map((record) => renderRecord(record, format)).join('\n')));
+}
+
+/** Version of the Elastic Common Schema. */
+const ECS_VERSION = '8.17.0';
+
+/** A record as a document of the Elastic Common Schema, on one line. */
+export function renderEcs(record: OutgoingRecord): string {
+  const { fields } = record;
+  const { labels = {}, flags = [], details, original } = fields;
+  return JSON.stringify({
+    // Data streams require it.
+    '@timestamp': fields.timestamp ?? fields.observed_timestamp,
+    ecs: { version: ECS_VERSION },
+    message: fields.message,
+    log: {
+      level: fields.severity,
+      logger: fields.tag,
+      file: { path: fields.file },
+      offset: fields.offset,
+    },
+    event: {
+      id: fields.uid,
+      kind: 'event',
+      dataset: `router.${fields.component}`,
+      action: fields.event,
+      created: fields.observed_timestamp,
+    },
+    host: { name: fields.router },
+    observer: { name: fields.router, type: 'router' },
+    agent: { type: 'router-exporter' },
+    ...(flags.length > 0 && { tags: flags }),
+    ...(Object.keys(labels).length > 0 && { labels }),
+    router: { component: fields.component, original_base64: original, details },
+  });
+}
+
+/** Returns the first bytes of UTF-8 text, at most `bytesMax`, cut between characters. */
+export function cutUtf8(text: Buffer, bytesMax: number): Buffer {
+  let end = Math.min(bytesMax, text.length);
+  // Bytes of the form 10xxxxxx continue a character.
+  while (end > 0 && end < text.length && ((text[end] ?? 0) & 0xc0) === 0x80) end--;
+  return text.subarray(0, end);
 }

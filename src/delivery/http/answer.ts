@@ -26,21 +26,13 @@ interface StatusClass {
   readonly hint?: string;
 }
 
-const UNAUTHORIZED: StatusClass = {
-  code: 'unauthorized',
-  disposition: 'operator',
-  hint: 'Check the credentials of this sink and their permissions',
-};
-const MISCONFIGURED: StatusClass = {
-  code: 'misconfigured',
-  disposition: 'operator',
-  hint: 'Check the url of this sink',
-};
-const ENCODING: StatusClass = {
-  code: 'misconfigured',
-  disposition: 'operator',
-  hint: 'Check the url, type and format of this sink, and whether the receiver accepts compressed bodies (compress)',
-};
+const toMend = (code: DeliveryFailure, hint: string): StatusClass => ({ code, disposition: 'operator', hint });
+const UNAUTHORIZED = toMend('unauthorized', 'Check the credentials of this sink and their permissions');
+const MISCONFIGURED = toMend('misconfigured', 'Check the url of this sink');
+const ENCODING = toMend(
+  'misconfigured',
+  'Check the url, type and format of this sink, and whether the receiver accepts compressed bodies (compress)',
+);
 const TOO_LARGE: StatusClass = { code: 'too_large', disposition: 'dead-letter' };
 const REFUSED: StatusClass = { code: 'refused', disposition: 'dead-letter' };
 const THROTTLED: StatusClass = { code: 'throttled', disposition: 'retry' };
@@ -73,11 +65,10 @@ const CLASSES = new Map<number, StatusClass>([
  */
 const CONNECTION_PAGES =
   /^(<html>\s*<head><title>400 (The plain HTTP request was sent to HTTPS port|No required SSL certificate was sent|The SSL certificate error)<\/title>|Client sent an HTTP request to an HTTPS server\.)/;
-const WRONG_CONNECTION: StatusClass = {
-  code: 'misconfigured',
-  disposition: 'operator',
-  hint: 'Check the scheme in the url of this sink, and its tls.cert_file and tls.key_file',
-};
+const WRONG_CONNECTION = toMend(
+  'misconfigured',
+  'Check the scheme in the url of this sink, and its tls.cert_file and tls.key_file',
+);
 
 /**
  * Converts a response that rejects the whole request to an error; `what` names the responder, as in `Sink web`. A 2xx

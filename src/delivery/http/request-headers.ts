@@ -1,5 +1,5 @@
 import type { Secret } from '../../base/index.ts';
-import { renderAuthorization, type SinkAuth } from '../auth.ts';
+import type { ClientAuth } from '../../net/index.ts';
 import { DeliveryError } from '../errors.ts';
 
 /** Headers of the request itself, which cannot be configured. */
@@ -22,49 +22,36 @@ const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** Characters that HTTP allows in a value, sent as Latin-1. */
 const VALUE = /^[\t\x20-\x7e\xa0-\xff]*$/;
 
-/**
- * Returns the configured headers, names in lower case. Throws `misconfigured` for one that cannot be sent or that belongs
- * to the request itself: with another Content-Type, for example, the sink would reject every record.
- */
-export function revealHeaders(sink: string, headers: Readonly<Record<string, Secret>>): Record<string, string> {
-  const revealed: Record<string, string> = {};
-  for (const [name, secret] of Object.entries(headers)) {
-    const value = secret.reveal();
-    const lower = name.toLowerCase();
-    const fault = findFault(lower, value);
-    if (fault !== undefined) {
-      throw new DeliveryError(
-        'misconfigured',
-        `Sink ${sink} cannot send the header ${JSON.stringify(name)}: ${fault}`,
-        {
-          disposition: 'operator',
-          hint: `Check headers of sink ${sink}`,
-        },
-      );
-    }
-    revealed[lower] = value;
-  }
-  return revealed;
+/** The headers and credentials of a sink. */
+interface SinkHeaders {
+  /** Name of the sink. */
+  readonly name: string;
+  readonly headers: Readonly<Record<string, Secret>>;
+  readonly auth?: ClientAuth | undefined;
 }
 
-/** Returns the header `authorization`, if any. Throws `misconfigured` for credentials that do not fit into a header. */
-export function revealAuthorization({
-  name,
-  auth,
-}: {
-  readonly name: string;
-  readonly auth?: SinkAuth | undefined;
-}): Record<string, string> {
-  if (!auth) return {};
+/**
+ * Returns the configured headers, names in lower case, and `authorization` if there are credentials. Throws `misconfigured` for one
+ * that cannot be sent or that belongs to the request itself: with another Content-Type, for example, the sink would reject every record.
+ */
+export function revealHeaders({ name, headers, auth }: SinkHeaders): Record<string, string> {
+  const toMisconfigured = (what: string, hint: string) =>
+    new DeliveryError('misconfigured', `Sink ${name} cannot send ${what}`, { disposition: 'operator', hint });
+  const revealed: Record<string, string> = {};
+  for (const [header, secret] of Object.entries(headers)) {
+    const value = secret.reveal();
+    const fault = findFault(header.toLowerCase(), value);
+    if (fault !== undefined) {
+      throw toMisconfigured(`the header ${JSON.stringify(header)}: ${fault}`, `Check headers of sink ${name}`);
+    }
+    revealed[header.toLowerCase()] = value;
+  }
+  if (!auth) return revealed;
   const authorization = renderAuthorization(auth);
-  if (VALUE.test(authorization)) return { authorization };
-  throw new DeliveryError(
-    'misconfigured',
-    `Sink ${name} cannot send its credentials: they contain a character that is not allowed in a header`,
-    {
-      disposition: 'operator',
-      hint: `Check the token or key of sink ${name}, and that its file contains nothing else`,
-    },
+  if (VALUE.test(authorization)) return { ...revealed, authorization };
+  throw toMisconfigured(
+    'its credentials: they contain a character that is not allowed in a header',
+    `Check the token or key of sink ${name}, and that its file contains nothing else`,
   );
 }
 
@@ -73,4 +60,22 @@ function findFault(name: string, value: string): string | undefined {
   if (OWN_HEADERS.has(name)) return 'the agent sets it itself';
   if (!VALUE.test(value)) return 'its value contains a character that is not allowed in a header';
   return undefined;
+}
+
+/** Renders the value of the `Authorization` header, with the secret in clear text. */
+function renderAuthorization(auth: ClientAuth): string {
+  switch (auth.kind) {
+    case 'basic':
+      return `Basic ${Buffer.from(`${auth.username}:${auth.password.reveal()}`, 'utf8').toString('base64')}`;
+    case 'bearer':
+      return `Bearer ${auth.token.reveal()}`;
+    case 'api-key':
+      return `ApiKey ${auth.key.reveal()}`;
+  }
+}
+
+/** Lists all texts that must never be shown. */
+export function listSecrets(auth: ClientAuth): readonly string[] {
+  const [, credentials = ''] = renderAuthorization(auth).split(' ', 2);
+  return auth.kind === 'basic' ? [credentials, auth.password.reveal()] : [credentials];
 }

@@ -3,6 +3,7 @@ import { gzip } from 'node:zlib';
 import type { Agent, Dispatcher } from 'undici';
 import type { Secret } from '../../base/index.ts';
 import {
+  type ClientAuth,
   ContentCodingError,
   createOneConnectionAgent,
   decodeContent,
@@ -12,17 +13,14 @@ import {
   sanitizeErrorText,
   secretOf,
 } from '../../net/index.ts';
-import { listSecrets, type SinkAuth } from '../auth.ts';
-import { ConnectionEnd } from '../connection-end.ts';
+import { ConnectionEnd, type SinkConnection } from '../connection.ts';
 import { DeliveryError } from '../errors.ts';
-import type { SinkConnection } from '../tls.ts';
 import type { HttpAnswer } from './answer.ts';
-import { SinkConnector } from './connector.ts';
-import { revealAuthorization, revealHeaders } from './request-headers.ts';
-import { toTransportError } from './transport-error.ts';
+import { listSecrets, revealHeaders } from './request-headers.ts';
+import { SinkConnector, toTransportError } from './transport.ts';
 
 /** Address, authentication and limits of the requests of one sink. */
-export interface HttpSinkOptions extends SinkConnection {
+export interface HttpClientOptions extends SinkConnection {
   /** Name of the sink, for messages. */
   readonly name: string;
   /** URL of the sink. Request paths are appended to its path, and its query is sent with every request. */
@@ -32,7 +30,7 @@ export interface HttpSinkOptions extends SinkConnection {
   /** Headers sent with every request. `auth` overrides `Authorization`. */
   readonly headers: Readonly<Record<string, Secret>>;
   /** Credentials of the requests. Default: none. */
-  readonly auth?: SinkAuth | undefined;
+  readonly auth?: ClientAuth | undefined;
   /** Compression of request bodies. */
   readonly compress: 'gzip' | 'none';
   /** Period of records to send again after a connection ended; absent or 0 = none, and connections are not watched. Milliseconds. */
@@ -81,7 +79,7 @@ const compressGzip = promisify<Uint8Array | string, { level: number }, Buffer>(g
  * retries nor follows redirects.
  */
 export class SinkHttpClient {
-  readonly #options: HttpSinkOptions;
+  readonly #options: HttpClientOptions;
   readonly #url: URL;
   readonly #connector: SinkConnector;
   readonly #agent: Agent;
@@ -91,12 +89,12 @@ export class SinkHttpClient {
   #underWay = 0;
 
   /** Throws `misconfigured` for headers and credentials that cannot be sent. */
-  constructor(options: HttpSinkOptions) {
+  constructor(options: HttpClientOptions) {
     this.#options = options;
     const { url, query = [] } = options;
     this.#url = new URL(url);
     if (query.length > 0) this.#url.search = query.map(reveal).join('');
-    this.#revealHeaders();
+    revealHeaders(this.#options);
     const { replayMs = 0, clock } = options;
     this.connection = replayMs > 0 ? new ConnectionEnd() : undefined;
     this.#connector = new SinkConnector(options, (isOrderly) => {
@@ -149,15 +147,10 @@ export class SinkHttpClient {
   }
 
   async #request(parts: RequestParts, signal: AbortSignal): Promise<HttpAnswer> {
-    const own = this.#revealHeaders();
+    const own = revealHeaders(this.#options);
     const answer = await this.#requestOnce(parts, own, signal);
     if (answer.status !== UNAUTHORIZED || !(await this.#renewSecrets(own))) return answer;
-    return this.#requestOnce(parts, this.#revealHeaders(), signal);
-  }
-
-  /** The headers of every request, with the secrets as they are now. Throws `misconfigured` for one that cannot be sent. */
-  #revealHeaders(): Record<string, string> {
-    return { ...revealHeaders(this.#options.name, this.#options.headers), ...revealAuthorization(this.#options) };
+    return this.#requestOnce(parts, revealHeaders(this.#options), signal);
   }
 
   /** Reads the secrets again that were refused with `own`; resolves to true if one of them has changed. */
@@ -165,7 +158,7 @@ export class SinkHttpClient {
     const { auth, headers } = this.#options;
     const secrets = [...Object.values(headers), ...(auth ? [secretOf(auth)] : [])];
     for (const secret of secrets) await secret.renew(secret.reveal());
-    return JSON.stringify(this.#revealHeaders()) !== JSON.stringify(own);
+    return JSON.stringify(revealHeaders(this.#options)) !== JSON.stringify(own);
   }
 
   /** `own`: the headers of every request. */

@@ -103,14 +103,13 @@ export function batch({ recordsMax, bytesMax, waitMs }: BatchBounds) {
   );
 }
 
-/** The key `format`; the first format is the default. */
+/** The key `format`; the first format is the default. It needs no words where there is only one. */
 export function format<const Formats extends readonly [RecordFormat, ...RecordFormat[]]>(formats: Formats) {
   const description =
-    formats.length === 1
-      ? 'Record format. No other format is supported.'
-      : "Record format: `native` is the agent's own, `ecs` the Elastic Common Schema, `otel` the OpenTelemetry data model.";
-  const [fallback] = formats;
-  return choice({ description }, formats).prefault(fallback);
+    "Record format: `native` is the agent's own, `ecs` the Elastic Common Schema, `otel` the OpenTelemetry data model.";
+  const [fallback, another] = formats;
+  const about = another === undefined ? { description: 'Record format.', kind: 'undocumented' } : { description };
+  return choice(about, formats).prefault(fallback);
 }
 
 /** The key `timeout`. The default is long for a request, short for a person waiting for logs. */

@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream';
 import { z } from 'zod';
-import { apiKeyShape, type ConnectionPlan, renderAccount } from '../../net/index.ts';
+import { apiKeyShape, type ClientAuth, type ConnectionPlan, renderAccount } from '../../net/index.ts';
 import {
   type NamedFileReader,
   type Place,
@@ -10,10 +10,9 @@ import {
   section,
   type TlsSettings,
 } from '../../settings/index.ts';
-import type { SinkAuth } from '../auth.ts';
+import type { SinkConnection } from '../connection.ts';
 import type { BatchBounds, Sink } from '../contracts.ts';
 import type { RecordFormat } from '../formats/format.ts';
-import type { SinkConnection } from '../tls.ts';
 import { commonShape, tag } from './common-keys.ts';
 import { webShape } from './web-keys.ts';
 
@@ -81,7 +80,7 @@ type SharedKey = keyof typeof SHARED_SHAPE | 'type' | 'format' | 'batch';
 /** The settings that they become. */
 type SharedSettings = CommonSinkSettings & {
   readonly replayMs?: number;
-  readonly auth?: SinkAuth | undefined;
+  readonly auth?: ClientAuth | undefined;
   readonly headers?: object;
   readonly tls?: TlsSettings;
 };

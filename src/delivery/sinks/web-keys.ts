@@ -3,6 +3,7 @@ import type { Secret } from '../../base/index.ts';
 import {
   accountShape,
   type apiKeyShape,
+  type ClientAuth,
   checkAccount,
   checkTls,
   listWays,
@@ -19,7 +20,6 @@ import {
   type SoundOf,
   type TlsSettings,
 } from '../../settings/index.ts';
-import type { SinkAuth } from '../auth.ts';
 import { replay, timeout } from './common-keys.ts';
 
 /** Keys of sinks that are reached over HTTP. */
@@ -76,7 +76,7 @@ function checkHeaders(place: Place, keys: WrittenWeb, ownHeaders: Readonly<Recor
 /** The secrets and TLS settings of a sink over HTTP. */
 export interface WebSecrets {
   /** Credentials; `undefined` = none. */
-  readonly auth: SinkAuth | undefined;
+  readonly auth: ClientAuth | undefined;
   /** Headers added to every request. Names are unique, ignoring case. */
   readonly headers: Readonly<Record<string, Secret>>;
   /** TLS settings; all defaults when the URL is not https. */

@@ -1,24 +1,22 @@
 import { packBytes } from '../../base/index.ts';
 import type { Bzip2Limits } from '../../bzip2/index.ts';
-import { LogError } from '../errors.ts';
-import { type FileBeginning, FileScan, type ScanPlan, type ScanStart } from '../file-scan.ts';
-import type { RecordContext } from '../lines/record-builder.ts';
-import type { ScanBatch } from '../lines/scan-batch.ts';
-import { LineMatcher } from '../matching/line-matcher.ts';
+import { ArchiveError, LogError } from '../reading/errors.ts';
+import { type FileBeginning, FileReading, type ReadingStart } from '../reading/file-reading.ts';
+import type { RecordBatch } from '../records/record-batch.ts';
+import type { RecordContext } from '../records/record-builder.ts';
+import { LineMatcher } from '../rules/line-matcher.ts';
 import type { SkewBounds } from '../time/log-clock.ts';
 import { Zone } from '../time/zone.ts';
-import { ArchiveError } from './archive-error.ts';
 import {
   INPUT_WINDOW_BYTES,
   type Outcome,
   type PlainBatch,
-  type PlainContext,
   type PlainStart,
   RECORDS_WINDOW_BYTES,
+  type ReadingState,
   type Reply,
   type Request,
-  type ScanState,
-} from './archive-protocol.ts';
+} from './archive-thread.ts';
 import { readDecoded } from './decode.ts';
 import { SourceReader } from './source-reader.ts';
 
@@ -30,6 +28,8 @@ class SourceEnded extends RangeError {
   override readonly name = 'SourceEnded';
 }
 
+type Begin = Extract<Request, { readonly kind: 'begin' }>;
+
 interface Arrived {
   readonly bytes: Uint8Array;
   readonly nowMs: number | undefined;
@@ -38,11 +38,11 @@ interface Arrived {
 /** The reading of one file in the worker: messages in, batches of records out. */
 export class ArchiveJob {
   readonly id: number;
-  readonly #plan: ScanPlan;
+  readonly #plan: Begin['plan'];
   readonly #limits: Bzip2Limits;
   readonly #post: (reply: Reply, transfer?: ArrayBuffer[]) => void;
   readonly #input: Arrived[] = [];
-  readonly #start = Promise.withResolvers<PlainStart>();
+  readonly #start = Promise.withResolvers<PlainStart | undefined>();
   #skew: SkewBounds | undefined;
   /** The agent's clock when the bytes arrived that are being read. */
   #nowMs = 0;
@@ -54,10 +54,7 @@ export class ArchiveJob {
   #untakenBytes = 0;
   #changed = Promise.withResolvers<void>();
 
-  constructor(
-    { job, plan, limits }: Extract<Request, { readonly kind: 'begin' }>,
-    post: (reply: Reply, transfer?: ArrayBuffer[]) => void,
-  ) {
+  constructor({ job, plan, limits }: Begin, post: (reply: Reply, transfer?: ArrayBuffer[]) => void) {
     this.id = job;
     this.#plan = plan;
     this.#limits = limits;
@@ -94,21 +91,21 @@ export class ArchiveJob {
 
   /** Reads the file. Rejects with an error that nobody expects. */
   async run(): Promise<void> {
-    const scan: FileScan = new FileScan({
+    const reading: FileReading = new FileReading({
       ...this.#plan,
       begin: (beginning) => this.#ask(beginning),
-      onBatch: (batch) => this.#postBatch(batch, this.#toState(scan)),
+      onBatch: (batch) => this.#postBatch(batch, this.#toState(reading)),
     });
-    const outcome = await this.#read(scan);
+    const outcome = await this.#read(reading);
     if (this.#isAbandoned) return;
-    const batch = toPlainBatch(scan.takeBatch());
-    const [state, { lost }] = [this.#toState(scan), scan];
+    const batch = toPlainBatch(reading.takeBatch());
+    const [state, { lost }] = [this.#toState(reading), reading];
     this.#post({ kind: 'ended', job: this.id, outcome, batch, state, lost }, memoryOf(batch));
   }
 
-  async #read(scan: FileScan): Promise<Outcome> {
+  async #read(reading: FileReading): Promise<Outcome> {
     try {
-      return { kind: 'read', ...(await readDecoded(new SourceReader(this.#takeInput()), this.#limits, scan)) };
+      return { kind: 'read', ...(await readDecoded(new SourceReader(this.#takeInput()), this.#limits, reading)) };
     } catch (error) {
       if (error instanceof SourceEnded) return { kind: 'source-failed' };
       if (error instanceof LogError) return { kind: 'unshipped', state: error.code };
@@ -137,7 +134,7 @@ export class ArchiveJob {
     this.#consumedBytes = 0;
   }
 
-  async #ask(beginning: FileBeginning): Promise<ScanStart | undefined> {
+  async #ask(beginning: FileBeginning): Promise<ReadingStart | undefined> {
     this.#post({ kind: 'head', job: this.id, beginning });
     const start = await this.#start.promise;
     if (!start) return undefined;
@@ -145,12 +142,12 @@ export class ArchiveJob {
     return { file: start.file, context: toContext(start.context, () => this.#nowMs) };
   }
 
-  #toState({ file, stream }: FileScan): ScanState {
+  #toState({ file, stream }: FileReading): ReadingState {
     return { file, stream, skew: this.#skew };
   }
 
   /** Hands a batch over, and waits while too many records are under way. */
-  async #postBatch(batch: ScanBatch, state: ScanState): Promise<void> {
+  async #postBatch(batch: RecordBatch, state: ReadingState): Promise<void> {
     const plain = toPlainBatch(batch);
     this.#untakenBytes += plain.recordBytes;
     this.#post({ kind: 'batch', job: this.id, batch: plain, state }, memoryOf(plain));
@@ -159,7 +156,7 @@ export class ArchiveJob {
   }
 }
 
-function toPlainBatch(batch: ScanBatch): PlainBatch {
+function toPlainBatch(batch: RecordBatch): PlainBatch {
   const { bytes, length, memory } = batch.records;
   return { ...batch, recordBytes: bytes.length, records: length, packed: packBytes(bytes), memory };
 }
@@ -172,7 +169,7 @@ function memoryOf({ memory, packed }: PlainBatch): ArrayBuffer[] {
 let lastZone: Zone | undefined;
 let lastMatcher: { readonly text: string; readonly matcher: LineMatcher } | undefined;
 
-function toContext({ zone, matcher, ...same }: PlainContext, now: () => number): RecordContext {
+function toContext({ zone, matcher, ...same }: PlainStart['context'], now: () => number): RecordContext {
   if (lastZone?.text !== zone) lastZone = Zone.parse(zone);
   if (matcher !== undefined && lastMatcher?.text !== matcher) {
     lastMatcher = { text: matcher, matcher: LineMatcher.parse(matcher) };

@@ -1,20 +1,16 @@
 import { Worker } from 'node:worker_threads';
-import { type Clock, createSystemClock } from '../../base/index.ts';
-import type { BlockLost, Bzip2Limits } from '../../bzip2/index.ts';
-import { FileScan, type Scan, type ScanOptions, type ScanResult } from '../file-scan.ts';
-import { createBatch, type ScanBatch } from '../lines/scan-batch.ts';
-import type { LogFile, StreamState } from '../position/position.ts';
-import { ArchiveError } from './archive-error.ts';
-import type { Trailing } from './archive-item.ts';
+import { type Clock, createSystemClock, untilAborted } from '../../base/index.ts';
+import type { Bzip2Limits } from '../../bzip2/index.ts';
+import { ArchiveError } from '../reading/errors.ts';
+import { FileReading, type Reading, type ReadingOptions } from '../reading/file-reading.ts';
+import { isCompressed, SNIFF_BYTES } from '../reading/text.ts';
 import { ArchiveThread } from './archive-thread.ts';
 import { readDecoded } from './decode.ts';
 import { RemoteReading } from './remote-reading.ts';
-import { ResourcePool } from './resource-pool.ts';
-import { isCompressed, SNIFF_BYTES } from './sniff.ts';
 import { SourceReader } from './source-reader.ts';
 
 /** Number of workers and their limits. */
-export interface ArchivePoolOptions {
+interface ArchivePoolOptions {
   /** Most archives read at the same time, one thread each; threads start when first needed. */
   readonly workers: number;
   /** For the watch over threads that stop answering. Default: the machine's clock. */
@@ -23,25 +19,29 @@ export interface ArchivePoolOptions {
   readonly startWorker?: (() => Worker) | undefined;
 }
 
-/** Reads rotated files: archives in worker threads, text on this one. */
-export interface ArchivePool extends AsyncDisposable {
-  /** Creates the reading of one file of whatever format its first bytes show. `signal` ends it with its reason. */
-  open(options: ScanOptions, limits: Bzip2Limits, signal?: AbortSignal): ArchiveReading;
-  /** Stops all threads; readings under way fail with `closed`. Idempotent. */
-  close(): Promise<void>;
+interface ReadingAbout {
+  /** Ends the reading with its reason. */
+  readonly signal?: AbortSignal | undefined;
+  /** Gets the reading. */
+  readonly onBegun?: ((reading: Reading) => void) | undefined;
 }
 
-/** One reading of one rotated file. */
-export interface ArchiveReading extends Scan {
+/** Reads rotated files: archives in worker threads, text on this one. */
+export interface ArchivePool extends AsyncDisposable {
   /**
-   * Reads a file to its end or until it is known to be unrelated. The source is read no faster than lines are taken, and its iterator is closed
-   * whatever happens.
+   * Reads one file of whatever format its first bytes show, to its end or until it is known to be unrelated. The source is read no faster
+   * than lines are taken, and its iterator is closed whatever happens.
    *
    * @throws ArchiveError and what the source throws, after the good part was read; `LogError`; the signal's reason when aborted.
    */
-  read(source: AsyncIterable<Uint8Array>): Promise<ScanResult>;
-  /** Bytes behind the end of a compressed layer, once all was read. */
-  readonly trailing: Trailing | undefined;
+  read(
+    source: AsyncIterable<Uint8Array>,
+    options: ReadingOptions,
+    limits: Bzip2Limits,
+    about?: ReadingAbout,
+  ): ReturnType<typeof readDecoded>;
+  /** Stops all threads; readings under way fail with `closed`. Idempotent. */
+  close(): Promise<void>;
 }
 
 /** A thread that owes an answer for so long is replaced, and its file fails: the worst of many patterns may take a second for a line. */
@@ -83,8 +83,46 @@ class WorkerPool implements ArchivePool {
     this.#freeThreads = new ResourcePool(this.#threads);
   }
 
-  open(options: ScanOptions, limits: Bzip2Limits, signal?: AbortSignal): ArchiveReading {
-    return new PooledReading(options, limits, this.#freeThreads, signal);
+  /** Text comes straight from the network, and slow routers would occupy all threads. */
+  async read(
+    source: AsyncIterable<Uint8Array>,
+    options: ReadingOptions,
+    limits: Bzip2Limits,
+    about: ReadingAbout = {},
+  ): ReturnType<typeof readDecoded> {
+    const { signal, onBegun } = about;
+    const reader = new SourceReader(source, signal);
+    try {
+      if (isCompressed(await reader.peek(SNIFF_BYTES))) return await this.#readInThread(reader, options, limits, about);
+      const reading = new FileReading(options);
+      onBegun?.(reading);
+      return await readDecoded(reader, limits, reading);
+    } finally {
+      await reader.close();
+    }
+  }
+
+  async #readInThread(
+    reader: SourceReader,
+    options: ReadingOptions,
+    limits: Bzip2Limits,
+    { signal, onBegun }: ReadingAbout,
+  ): ReturnType<typeof readDecoded> {
+    // It takes a tenth of a second to start, while the file is still on its way.
+    this.#freeThreads.next?.prepare();
+    await reader.peek(GATHER_BYTES);
+    const thread = await this.#freeThreads.acquire(signal);
+    try {
+      const reading = thread.begin((id) => new RemoteReading(id, thread, options, limits));
+      onBegun?.(reading);
+      try {
+        return await reading.read(reader, signal);
+      } finally {
+        thread.end();
+      }
+    } finally {
+      this.#freeThreads.release(thread);
+    }
   }
 
   async close(): Promise<void> {
@@ -98,83 +136,49 @@ class WorkerPool implements ArchivePool {
   }
 }
 
-/**
- * The reading of one rotated file: in a worker thread, or on this one if it is text; both come to the same. Text comes straight from the
- * network, and slow routers would occupy all threads.
- */
-class PooledReading implements ArchiveReading {
-  readonly #options: ScanOptions;
-  readonly #limits: Bzip2Limits;
-  readonly #threads: ResourcePool<ArchiveThread>;
-  readonly #signal: AbortSignal | undefined;
-  #scan: FileScan | RemoteReading | undefined;
-  #trailing: Trailing | undefined;
+/** Hands out a few things, each to one user at a time: first come, first served. */
+class ResourcePool<T> {
+  readonly #idle: T[];
+  readonly #waiting: PromiseWithResolvers<T>[] = [];
+  #closed: ArchiveError | undefined;
 
-  constructor(
-    options: ScanOptions,
-    limits: Bzip2Limits,
-    threads: ResourcePool<ArchiveThread>,
-    signal: AbortSignal | undefined,
-  ) {
-    this.#options = options;
-    this.#limits = limits;
-    this.#threads = threads;
-    this.#signal = signal;
+  /** `all`: the first one is handed out first. */
+  constructor(all: readonly T[]) {
+    this.#idle = all.toReversed();
   }
 
-  get file(): LogFile | undefined {
-    return this.#scan?.file;
+  /** The one that is handed out next, if one is not in use. */
+  get next(): T | undefined {
+    return this.#idle.at(-1);
   }
 
-  get stream(): StreamState | undefined {
-    return this.#scan?.stream;
-  }
-
-  get lost(): readonly BlockLost[] {
-    return this.#scan?.lost ?? [];
-  }
-
-  get trailing(): Trailing | undefined {
-    return this.#trailing;
-  }
-
-  takeBatch(): ScanBatch {
-    return this.#scan?.takeBatch() ?? createBatch();
-  }
-
-  async read(source: AsyncIterable<Uint8Array>): Promise<ScanResult> {
-    const reader = new SourceReader(source, this.#signal);
+  /** Waits for one that is not in use. Throws the signal's reason. */
+  async acquire(signal: AbortSignal | undefined): Promise<T> {
+    if (this.#closed) throw this.#closed;
+    const idle = this.#idle.pop();
+    if (idle !== undefined) return idle;
+    const waiting = Promise.withResolvers<T>();
+    this.#waiting.push(waiting);
     try {
-      const isArchive = isCompressed(await reader.peek(SNIFF_BYTES));
-      const { result, trailing } = await (isArchive ? this.#readInThread(reader) : this.#readHere(reader));
-      this.#trailing = trailing;
-      return result;
-    } finally {
-      await reader.close();
+      return await untilAborted(waiting.promise, signal);
+    } catch (error) {
+      const index = this.#waiting.indexOf(waiting);
+      if (index >= 0) this.#waiting.splice(index, 1);
+      // It came in the same moment as the abort.
+      else waiting.promise.then((late) => this.release(late)).catch(() => {});
+      throw error;
     }
   }
 
-  #readHere(reader: SourceReader): ReturnType<typeof readDecoded> {
-    const scan = new FileScan(this.#options);
-    this.#scan = scan;
-    return readDecoded(reader, this.#limits, scan);
+  release(one: T): void {
+    const next = this.#waiting.shift();
+    if (next) next.resolve(one);
+    else this.#idle.push(one);
   }
 
-  async #readInThread(reader: SourceReader): ReturnType<typeof readDecoded> {
-    // It takes a tenth of a second to start, while the file is still on its way.
-    this.#threads.next?.prepare();
-    await reader.peek(GATHER_BYTES);
-    const thread = await this.#threads.acquire(this.#signal);
-    try {
-      const reading = thread.begin((id) => new RemoteReading(id, thread, this.#options, this.#limits));
-      this.#scan = reading;
-      try {
-        return await reading.read(reader, this.#signal);
-      } finally {
-        thread.end();
-      }
-    } finally {
-      this.#threads.release(thread);
-    }
+  /** Whoever waits or comes later gets the error. */
+  close(error: ArchiveError): void {
+    this.#closed = error;
+    for (const waiting of this.#waiting.splice(0)) waiting.reject(error);
   }
 }

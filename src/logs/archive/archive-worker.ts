@@ -1,6 +1,6 @@
 import { parentPort } from 'node:worker_threads';
 import { ArchiveJob } from './archive-job.ts';
-import type { Request } from './archive-protocol.ts';
+import type { Request } from './archive-thread.ts';
 
 let job: ArchiveJob | undefined;
 const port = parentPort;

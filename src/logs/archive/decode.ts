@@ -1,9 +1,8 @@
 import { Bzip2Decoder, type Bzip2End, Bzip2Error, type Bzip2Limits, Bzip2Workspace } from '../../bzip2/index.ts';
-import type { FileScan, ScanItem, ScanResult } from '../file-scan.ts';
-import { ArchiveError } from './archive-error.ts';
-import type { ArchiveEnd, ArchiveFormat, ArchiveItem, ArchiveMarker, Trailing } from './archive-item.ts';
+import { ArchiveError } from '../reading/errors.ts';
+import type { FileReading, ReadingItem, ReadingResult } from '../reading/file-reading.ts';
+import { isCompressed, isText, SNIFF_BYTES, sniffFormat } from '../reading/text.ts';
 import { checkOutput, inflate } from './inflate.ts';
-import { isCompressed, isText, SNIFF_BYTES, sniffFormat } from './sniff.ts';
 import { SourceReader } from './source-reader.ts';
 
 /** Compressed layers: an archive, and the transfer encoding around it, or another archive in it. */
@@ -14,13 +13,17 @@ const LAYER_SHARE = 1.02;
 /** Decoded bytes are passed on in pieces of at most this size, so that whoever works through one lets others in between two. */
 const PIECE_BYTES = 96 * 1024;
 
-/** Totals of a layer that was read to its end. */
-type Totals = Omit<ArchiveEnd, 'kind' | 'formats' | 'inputBytes' | 'trailing'>;
+/** Bytes behind the end of an archive that belong to none. */
+export interface Trailing {
+  readonly bytes: number;
+  readonly isText: boolean;
+}
 
 /** What was found out about a file on the way. */
 interface Findings {
-  /** The layers so far, outermost first. */
-  readonly formats: ArchiveFormat[];
+  /** Compressed layers so far. */
+  layers: number;
+  /** Bytes behind the end of a compressed layer whose checksums are right. */
   trailing: Trailing | undefined;
 }
 
@@ -29,7 +32,8 @@ const spare: Bzip2Workspace[] = [];
 
 /**
  * Decodes one file of whatever format its first bytes show; a file of no known format is text and passes unchanged. Yields chunks
- * that are valid until the next item is asked for, in order, and at last one {@link ArchiveEnd}. Closes the reader whatever happens.
+ * that are valid until the next item is asked for, in order, and damage between them; returns what follows the end of the archive.
+ * Closes the reader whatever happens.
  *
  * bzip2 is verified block by block before its bytes come out; gzip and zstd only at the end of each member or frame,
  * so their last bytes may be wrong when `corrupt` follows.
@@ -38,10 +42,13 @@ const spare: Bzip2Workspace[] = [];
  *
  * @throws ArchiveError after the good part has been yielded; the reason of the reader's signal when aborted.
  */
-export async function* decode(reader: SourceReader, limits: Bzip2Limits): AsyncGenerator<ArchiveItem, void, undefined> {
-  const found: Findings = { formats: [], trailing: undefined };
-  const totals = yield* decodeLayer(reader, limits, found);
-  yield { kind: 'end', ...found, inputBytes: reader.bytesRead, ...totals };
+export async function* decode(
+  reader: SourceReader,
+  limits: Bzip2Limits,
+): AsyncGenerator<ReadingItem, Trailing | undefined, undefined> {
+  const found: Findings = { layers: 0, trailing: undefined };
+  yield* decodeLayer(reader, limits, found);
+  return found.trailing;
 }
 
 /** Decodes what `reader` gives, and the layers inside; closes it. Adds what it finds to `found`. */
@@ -49,11 +56,10 @@ async function* decodeLayer(
   reader: SourceReader,
   limits: Bzip2Limits,
   found: Findings,
-): AsyncGenerator<Uint8Array | ArchiveMarker, Totals, undefined> {
+): AsyncGenerator<ReadingItem, void, undefined> {
   try {
-    const totals = yield* decodeByFormat(reader, limits, found);
+    yield* decodeByFormat(reader, limits, found);
     reader.throwFailure();
-    return totals;
   } catch (error) {
     // An archive is cut because its source failed: the source's own error says more.
     if (error instanceof ArchiveError && error.code === 'truncated') reader.throwFailure();
@@ -67,25 +73,27 @@ async function* decodeByFormat(
   reader: SourceReader,
   limits: Bzip2Limits,
   found: Findings,
-): AsyncGenerator<Uint8Array | ArchiveMarker, Totals, undefined> {
-  const { formats } = found;
+): AsyncGenerator<ReadingItem, void, undefined> {
   const format = await identify(reader);
   if (format === 'text') {
-    if (formats.length === 0) formats.push(format);
-    return yield* passText(reader, limits);
+    yield* passText(reader, limits);
+    return;
   }
-  if (formats.length === LAYERS_MAX) {
+  if (found.layers === LAYERS_MAX) {
     throw new ArchiveError('unsupported', `The file is compressed more than ${LAYERS_MAX} times`);
   }
-  formats.push(format);
-  if (format === 'bzip2') return yield* decodeBzip2(reader, limits, found);
+  found.layers++;
+  if (format === 'bzip2') {
+    yield* decodeBzip2(reader, limits, found);
+    return;
+  }
   const { outputBytesMax, ratioMax } = limits;
   const layerBytesMax = Math.ceil(outputBytesMax * LAYER_SHARE) + LAYER_BYTES_MIN;
   const inner = new SourceReader(inflate(reader, format, { outputBytesMax: layerBytesMax, ratioMax }));
-  return yield* decodeLayer(inner, limits, found);
+  yield* decodeLayer(inner, limits, found);
 }
 
-async function identify(reader: SourceReader): Promise<ArchiveFormat> {
+async function identify(reader: SourceReader) {
   const sniffed = sniffFormat(await reader.peek(SNIFF_BYTES));
   if (sniffed.kind === 'format') return sniffed.format;
   if (sniffed.kind === 'truncated') {
@@ -100,29 +108,28 @@ async function* decodeBzip2(
   reader: SourceReader,
   limits: Bzip2Limits,
   found: Findings,
-): AsyncGenerator<Uint8Array | ArchiveMarker, Totals, undefined> {
+): AsyncGenerator<ReadingItem, void, undefined> {
   await using layer = readBlocks(reader, limits);
-  const noteEnd = (end: Bzip2End): Totals => {
-    const { kind: _, trailing, ...totals } = end;
+  const noteEnd = ({ trailing }: Bzip2End): void => {
     if (trailing) found.trailing = { bytes: trailing.bytes, isText: isText(trailing.head) };
-    return totals;
   };
   const first = await layer.next();
   // Damage, the end, or text: nothing is compressed in it.
-  if (first.done === true) return noteEnd(first.value);
-  if (!(first.value instanceof Uint8Array) || !isCompressed(first.value)) {
+  if (first.done === true) noteEnd(first.value);
+  else if (first.value instanceof Uint8Array && isCompressed(first.value)) {
+    const inner = new SourceReader(bytesOf(first.value, layer, noteEnd));
+    yield* decodeLayer(inner, limits, found);
+  } else {
     yield first.value;
-    return noteEnd(yield* layer);
+    noteEnd(yield* layer);
   }
-  const inner = new SourceReader(bytesOf(first.value, layer, noteEnd));
-  return yield* decodeLayer(inner, limits, found);
 }
 
 /** The blocks of one layer of bzip2, in pieces. */
 async function* readBlocks(
   reader: SourceReader,
   limits: Bzip2Limits,
-): AsyncGenerator<Uint8Array | ArchiveMarker, Bzip2End, undefined> {
+): AsyncGenerator<ReadingItem, Bzip2End, undefined> {
   const workspace = spare.pop() ?? new Bzip2Workspace();
   try {
     const decoder = new Bzip2Decoder(limits, workspace);
@@ -149,7 +156,7 @@ async function* readBlocks(
 /** The bytes of a layer that another one is in, copied, because that keeps some: nothing can be found in it behind damage. */
 async function* bytesOf(
   first: Uint8Array,
-  rest: AsyncGenerator<Uint8Array | ArchiveMarker, Bzip2End, undefined>,
+  rest: AsyncGenerator<ReadingItem, Bzip2End, undefined>,
   onEnd: (end: Bzip2End) => void,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   yield new Uint8Array(first);
@@ -164,30 +171,26 @@ async function* bytesOf(
   }
 }
 
-async function* passText(reader: SourceReader, limits: Bzip2Limits): AsyncGenerator<Uint8Array, Totals, undefined> {
+async function* passText(reader: SourceReader, limits: Bzip2Limits): AsyncGenerator<Uint8Array, void, undefined> {
   let outputBytes = 0;
   for (let chunk = await reader.read(); chunk; chunk = await reader.read()) {
     outputBytes += chunk.length;
     checkOutput(outputBytes, outputBytes, limits);
     yield chunk;
   }
-  return { outputBytes, blocks: 0, blocksLost: 0, paddingBytes: 0 };
 }
 
-/** Has `scan` read the file whose bytes come from a reader. Resolves with what was found out about the file. */
+/** Has `reading` read the file whose bytes come from a reader. Resolves with what was found out about the file. */
 export async function readDecoded(
   reader: SourceReader,
   limits: Bzip2Limits,
-  scan: FileScan,
-): Promise<{ readonly result: ScanResult; readonly trailing: Trailing | undefined }> {
+  reading: FileReading,
+): Promise<{ readonly result: ReadingResult; readonly trailing: Trailing | undefined }> {
   let trailing: Trailing | undefined;
-  async function* body(): AsyncGenerator<ScanItem, void, undefined> {
-    for await (const item of decode(reader, limits)) {
-      if (item instanceof Uint8Array || item.kind !== 'end') yield item;
-      // Nothing is rotated before it has a line, and a compressed file has bytes even when it holds none: it is yet to grow.
-      else if (item.inputBytes === 0) throw new ArchiveError('truncated', 'The rotated file is empty', { bit: 0 });
-      else ({ trailing } = item);
-    }
+  async function* body(): AsyncGenerator<ReadingItem, void, undefined> {
+    trailing = yield* decode(reader, limits);
+    // Nothing is rotated before it has a line, and a compressed file has bytes even when it holds none: it is yet to grow.
+    if (reader.bytesRead === 0) throw new ArchiveError('truncated', 'The rotated file is empty', { bit: 0 });
   }
-  return { result: await scan.read(body()), trailing };
+  return { result: await reading.read(body()), trailing };
 }

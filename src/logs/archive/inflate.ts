@@ -1,6 +1,6 @@
 import { constants, createGunzip, createZstdDecompress, type Gunzip, type ZstdDecompress } from 'node:zlib';
 import { describeExcess } from '../../bzip2/index.ts';
-import { ArchiveError } from './archive-error.ts';
+import { ArchiveError } from '../reading/errors.ts';
 import type { SourceReader } from './source-reader.ts';
 
 /** Input is handed to the library in pieces of this size, which also bounds what a piece can expand to before it is metered. */

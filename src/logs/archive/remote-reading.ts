@@ -1,35 +1,35 @@
 import { yieldToLoop } from '../../base/index.ts';
 import type { BlockLost, Bzip2Limits } from '../../bzip2/index.ts';
 import type { Completion } from '../../model/index.ts';
-import { createLogError } from '../errors.ts';
-import type { FileBeginning, Scan, ScanOptions, ScanResult, ScanStart } from '../file-scan.ts';
-import { RecordBuffer } from '../lines/record-buffer.ts';
-import { createBatch, type ScanBatch } from '../lines/scan-batch.ts';
 import type { LogFile, StreamState } from '../position/position.ts';
-import { ArchiveError } from './archive-error.ts';
-import type { Trailing } from './archive-item.ts';
+import { ArchiveError, createLogError } from '../reading/errors.ts';
+import type { FileBeginning, Reading, ReadingOptions, ReadingStart } from '../reading/file-reading.ts';
+import { createBatch, type RecordBatch, RecordBuffer } from '../records/record-batch.ts';
 import {
-  INPUT_CHUNK_BYTES,
+  type ArchiveThread,
   INPUT_WINDOW_BYTES,
   type Outcome,
   type PlainBatch,
-  type PlainContext,
+  type PlainStart,
+  type ReadingState,
   type Reply,
-  type ScanState,
-} from './archive-protocol.ts';
-import type { ArchiveThread, ThreadJob } from './archive-thread.ts';
+} from './archive-thread.ts';
+import type { readDecoded } from './decode.ts';
 import type { SourceReader } from './source-reader.ts';
 
+/** Bytes of a file are posted in chunks of at most this size. */
+const INPUT_CHUNK_BYTES = 64 * 1024;
+
 /** The reading of one file in a worker thread: gives it the bytes, answers its question, and hands on its batches. */
-export class RemoteReading implements Scan, ThreadJob {
+export class RemoteReading implements Reading {
   readonly id: number;
   readonly #thread: ArchiveThread;
-  readonly #options: ScanOptions;
+  readonly #options: ReadingOptions;
   readonly #limits: Bzip2Limits;
   /** The answer to the question which file it is. */
-  #start: ScanStart | undefined;
-  #state: ScanState | undefined;
-  #batch: ScanBatch | undefined;
+  #start: ReadingStart | undefined;
+  #state: ReadingState | undefined;
+  #batch: RecordBatch | undefined;
   #lost: readonly BlockLost[] = [];
   #outcome: Outcome | undefined;
   #failure: { readonly cause: unknown } | undefined;
@@ -44,7 +44,7 @@ export class RemoteReading implements Scan, ThreadJob {
   #inputBytes = 0;
   #changed = Promise.withResolvers<void>();
 
-  constructor(id: number, thread: ArchiveThread, options: ScanOptions, limits: Bzip2Limits) {
+  constructor(id: number, thread: ArchiveThread, options: ReadingOptions, limits: Bzip2Limits) {
     this.id = id;
     this.#thread = thread;
     this.#options = options;
@@ -67,17 +67,14 @@ export class RemoteReading implements Scan, ThreadJob {
     return !this.#isOver && !this.#isStoring && (this.#inputBytes > 0 || this.#isEnded);
   }
 
-  takeBatch(): ScanBatch {
+  takeBatch(): RecordBatch {
     const batch = this.#batch ?? createBatch();
     this.#batch = undefined;
     return batch;
   }
 
-  /** Reads what `reader` gives. Throws what it throws, and what {@link ScanOptions} throw. */
-  async read(
-    reader: SourceReader,
-    signal: AbortSignal | undefined,
-  ): Promise<{ readonly result: ScanResult; readonly trailing: Trailing | undefined }> {
+  /** Reads what `reader` gives. Throws what it throws, and what {@link ReadingOptions} throw. */
+  async read(reader: SourceReader, signal: AbortSignal | undefined): ReturnType<typeof readDecoded> {
     // One listener for all waits: each of them would add and remove its own.
     const onAbort = () => this.fail(signal?.reason);
     signal?.throwIfAborted();
@@ -91,7 +88,7 @@ export class RemoteReading implements Scan, ThreadJob {
     }
   }
 
-  async #run(reader: SourceReader): Promise<{ readonly result: ScanResult; readonly trailing: Trailing | undefined }> {
+  async #run(reader: SourceReader): ReturnType<typeof readDecoded> {
     const { begin: _, onBatch: __, ...plan } = this.#options;
     const { outputBytesMax, ratioMax, resync } = this.#limits;
     this.#thread.post({ kind: 'begin', job: this.id, plan, limits: { outputBytesMax, ratioMax, resync } });
@@ -203,14 +200,13 @@ export class RemoteReading implements Scan, ThreadJob {
     try {
       const start = await this.#options.begin(beginning);
       this.#start = start;
-      const plain = start && { file: start.file, context: toPlainContext(start) };
-      this.#thread.post({ kind: 'start', job: this.id, start: plain, nowMs: this.#nowMs ?? 0 });
+      this.#thread.post({ kind: 'start', job: this.id, start: start && toPlain(start), nowMs: this.#nowMs ?? 0 });
     } catch (cause) {
       this.fail(cause);
     }
   }
 
-  #noteState(state: ScanState): void {
+  #noteState(state: ReadingState): void {
     this.#state = state;
     const skew = this.#start?.context.skew;
     if (skew) Object.assign(skew, state.skew);
@@ -230,11 +226,11 @@ export class RemoteReading implements Scan, ThreadJob {
   }
 }
 
-function toBatch({ memory, recordBytes, packed, records, ...batch }: PlainBatch): ScanBatch {
+function toBatch({ memory, recordBytes, packed, records, ...batch }: PlainBatch): RecordBatch {
   return { ...batch, records: RecordBuffer.of(memory, recordBytes, records, packed) };
 }
 
-function toPlainContext({ context }: ScanStart): PlainContext {
+function toPlain({ file, context }: ReadingStart): PlainStart {
   const { zone, matcher, now: _, ...same } = context;
-  return { ...same, zone: zone.text, matcher: matcher?.text };
+  return { file, context: { ...same, zone: zone.text, matcher: matcher?.text } };
 }

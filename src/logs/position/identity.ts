@@ -13,7 +13,7 @@ const OVERLAP_BYTES_MIN = 256;
 const NOTHING = '0'.repeat(2 * SHA_BYTES);
 
 /** Identity of a log file among all others: see {@link createUidPrefix}. */
-export interface FileIdentity {
+interface FileIdentity {
   /** SHA-256 of the bytes up to the end of the first complete line, as hex. */
   readonly key: string;
   /** Counts files that begin alike, which a router without a battery-backed clock makes at each boot. */
@@ -28,14 +28,20 @@ export function createUidPrefix(router: string, component: string, identity: Fil
   return toBase32(['line', router, component, identity.key, String(identity.gen)]);
 }
 
-/** The uid of a line: the file's prefix and the line's start in decompressed bytes. */
-export function renderUid(prefix: string, offset: number): string {
-  return `${prefix}-${offset.toString(36).padStart(OFFSET_DIGITS, '0')}`;
+/** A block of an archive that was read behind damage. */
+export interface RecoveredBlock {
+  readonly block: number;
+  /** Offset of its first byte among the decoded ones. */
+  readonly offset: number;
 }
 
-/** The uid of a line behind a damaged stretch of an archive, whose place in the file is not known: counted from the block. */
-export function renderRecoveredUid(prefix: string, block: number, offset: number): string {
-  return `${prefix}-b${block}-${offset.toString(36)}`;
+/**
+ * The uid of a line: the file's prefix and the line's start in decompressed bytes. Behind a damaged stretch of an archive, where the place
+ * in the file is not known, it is counted from the block that was `recovered`.
+ */
+export function renderUid(prefix: string, offset: number, recovered?: RecoveredBlock): string {
+  if (recovered) return `${prefix}-b${recovered.block}-${(offset - recovered.offset).toString(36)}`;
+  return `${prefix}-${offset.toString(36).padStart(OFFSET_DIGITS, '0')}`;
 }
 
 /** The uid of a synthetic record about a place in a log; differs from that of the line at this place. */

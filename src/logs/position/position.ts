@@ -1,9 +1,9 @@
-import type { GapEdge, OpenGap, Track } from '../event-records.ts';
-import type { Pace } from '../evidence/link-rule.ts';
-import type { HeldEntry } from '../lines/entry.ts';
-import { type ClockState, createClockState } from '../time/log-clock.ts';
+import type { RecordFlag, Severity } from '../../model/index.ts';
+import type { Pace } from '../listing/link-rule.ts';
+import type { ClockState } from '../time/log-clock.ts';
 import type { DateOrder } from '../time/stamp.ts';
-import { createUidPrefix, EMPTY_PROOF, type PrefixProof, renderRecoveredUid, renderUid } from './identity.ts';
+import type { GapEdge, OpenGap, Track } from './event-records.ts';
+import { createUidPrefix, EMPTY_PROOF, type PrefixProof, type RecoveredBlock, renderUid } from './identity.ts';
 
 /**
  * One log file that has been read in part: its identity (`key` and `gen`), how far it was read, and what the lines after
@@ -46,13 +46,6 @@ export type LogFileDraft = { -readonly [Key in keyof Omit<LogFile, 'pace'>]: Log
 /** Returns a copy that can change without changing `file`; of a draft, the file as it stands now. */
 export function copyFile(file: LogFile): LogFileDraft {
   return { ...file, pace: file.pace && { ...file.pace } };
-}
-
-/** A block of an archive that was read behind damage. */
-export interface RecoveredBlock {
-  readonly block: number;
-  /** Offset of its first byte among the decoded ones. */
-  readonly offset: number;
 }
 
 /** A file whose rest has not been found yet. */
@@ -211,11 +204,34 @@ export function createFile(key: string, gen: number, isUntimed = false): LogFile
 export function toLastEdge(router: string, component: string, file: LogFile): GapEdge | undefined {
   const { off, lastStart, lastUtcMs, recovered } = file;
   if (off === 0) return undefined;
-  const prefix = createUidPrefix(router, component, file);
-  const uid = recovered
-    ? renderRecoveredUid(prefix, recovered.block, lastStart - recovered.offset)
-    : renderUid(prefix, lastStart);
-  return { uid, utcMs: lastUtcMs };
+  return { uid: renderUid(createUidPrefix(router, component, file), lastStart, recovered), utcMs: lastUtcMs };
+}
+
+/** A record of lines that waits for lines without a time that continue it, as it is kept between two readings. */
+export interface HeldEntry {
+  readonly uid: string;
+  /** As the router lists it. */
+  readonly file: string;
+  /** First byte in the file, decompressed. */
+  readonly start: number;
+  /** The byte behind its last line, line end included. */
+  readonly end: number;
+  readonly observedMs: number;
+  /** RFC 3339; `undefined` when it has no time yet, or never gets one. */
+  readonly timestamp: string | undefined;
+  /** Its time, where the router's clock was right. */
+  readonly utcMs?: number | undefined;
+  readonly tag: string | undefined;
+  readonly severity: Severity | undefined;
+  readonly message: string;
+  readonly flags: readonly RecordFlag[];
+  /** Lines joined to one. */
+  readonly lines: number;
+  /** True if the message differs from the text of the bytes, which are then part of the record. */
+  readonly needsOriginal: boolean;
+  /** The untouched lines in base64; `undefined` when they are too long to be kept or hold what must not be shown. */
+  readonly original: string | undefined;
+  readonly details: Readonly<Record<string, string | number | null>> | undefined;
 }
 
 /** Context that the next line of a log needs from the previous ones, also across files. */
@@ -239,7 +255,7 @@ export function createStreamState(): StreamState {
     held: undefined,
     joins: false,
     lastUid: undefined,
-    clock: createClockState(),
+    clock: { lastUtcMs: undefined, unsyncedBelowMs: undefined, isAhead: false, epoch: 0 },
     order: undefined,
     isBuffered: false,
   };

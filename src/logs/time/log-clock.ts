@@ -22,7 +22,7 @@ export interface ClockJump {
 }
 
 /** The bounds within which a line must have been written, by the agent's clock. */
-export interface LineWindow {
+interface LineWindow {
   /** Start of the last look that read the log to its end, without this line; `undefined` when there was none. */
   readonly notBeforeMs: number | undefined;
   /** Time at which the line was read. Not the start of the run: a run over many logs takes minutes, and routers go on writing. */
@@ -41,11 +41,6 @@ const AHEAD_SLACK_MS = 10 * 60_000;
 const ZONE_SLACK_MS = 14 * 3_600_000;
 /** Maximum drift between the clocks of router and agent from one check to the next, request times included. */
 const DRIFT_MS = 60_000;
-
-/** The state of a log of which nothing is known. */
-export function createClockState(): ClockState {
-  return { lastUtcMs: undefined, unsyncedBelowMs: undefined, isAhead: false, epoch: 0 };
-}
 
 /**
  * Judges the times of lines in their order. What the router's clock is ahead of the agent's is learnt from lines that

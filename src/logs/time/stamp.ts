@@ -2,7 +2,7 @@
 export type DateOrder = 'dmy' | 'mdy';
 
 /** A time as the router wrote it: its own wall clock, without a zone. */
-export interface WallTime {
+interface WallTime {
   /** The wall time as if it were UTC. Milliseconds since the Unix epoch. */
   readonly asUtcMs: number;
   /** True if the text resolves milliseconds or less. */

@@ -2,7 +2,7 @@ import { ZoneOffsets } from '../../base/index.ts';
 import type { RecordFlag } from '../../model/index.ts';
 
 /** A wall time as UTC. */
-export interface UtcTime {
+interface UtcTime {
   readonly utcMs: number;
   readonly flags: readonly RecordFlag[];
 }

@@ -1,4 +1,30 @@
 import type { MsgHdrs } from '@nats-io/transport-node';
+import { decodeObject } from '../../base/index.ts';
+
+/** Format of what a cluster stores. From the first release on, a change of it comes with a conversion of the one before. */
+const FORMAT = 1;
+/** Key of the format in the metadata of a stream. */
+const FORMAT_KEY = 'router-exporter-format';
+
+/** Metadata of the streams that a cluster creates. */
+export const STREAM_METADATA: Readonly<Record<string, string>> = { [FORMAT_KEY]: String(FORMAT) };
+
+/** Returns what is wrong with the format of a stream, and what to do; `undefined` if it is that of this program. */
+export function findFormatFault(
+  name: string,
+  config: object,
+): { readonly message: string; readonly hint: string } | undefined {
+  const format = decodeObject(Reflect.get(config, 'metadata'))?.[FORMAT_KEY];
+  if (format === String(FORMAT)) return undefined;
+  const found = typeof format === 'string' ? `the format ${format}` : 'another format';
+  return {
+    message: `The stream ${name} has ${found}, and this program knows ${FORMAT}; it was left as it is`,
+    hint:
+      Number(format) > FORMAT
+        ? 'Run the version of router-exporter that wrote it, or a later one'
+        : 'Let the version that wrote it deliver what it holds, then remove the streams of the cluster, or set another cluster.nats.name, and run router-exporter cluster init',
+  };
+}
 
 const FIRST_LINE = 'NATS/1.0\r\n';
 const END = '\r\n';

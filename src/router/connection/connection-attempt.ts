@@ -1,8 +1,8 @@
-import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net';
+import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as connectTls, type SecureContext, type TLSSocket } from 'node:tls';
 import type { buildConnector } from 'undici';
-import type { Clock, Timer } from '../../base/index.ts';
+import type { Timer } from '../../base/index.ts';
 import {
   claimDescriptor,
   errors,
@@ -13,54 +13,37 @@ import {
   toNameOptions,
 } from '../../net/index.ts';
 import { RouterError } from '../errors.ts';
-import type { ConnectionLimit, ConnectionPlace } from './connection-limit.ts';
+import type { KnownOptions } from '../options.ts';
+import type { ConnectionPlace } from './connection-limit.ts';
 import { type HostAddress, leadThrough, type RouterProxy, toProxyAddress, toProxyError } from './proxy.ts';
-import { TlsCarrier } from './tls-carrier.ts';
-import type { HandshakeOffer, TlsSessionCache } from './tls-session-cache.ts';
-import { findTrustFault, type RouterTls } from './trust.ts';
+import { findTrustFault, type HandshakeOffer, TlsCarrier, type TlsSessionCache } from './tls.ts';
 
-/** The way from this machine to a router. */
-export interface RouterWay {
-  /** Proxy that leads connections on. Absent: connections go to the router. */
-  readonly proxy?: RouterProxy | undefined;
-  /** Own address that connections come from. Absent: the system chooses it. */
-  readonly sourceAddress?: string | undefined;
-  /** Resolves names. Default: the system's own lookup. */
-  readonly lookup?: LookupFunction | undefined;
-}
+/** Way and limits of the connections to one router. */
+export type ConnectorOptions = Pick<
+  KnownOptions,
+  'tls' | 'requestTimeoutMs' | 'connectTimeoutMs' | 'clock' | 'connectionLimit' | 'proxy' | 'sourceAddress' | 'lookup'
+>;
 
 /** Options of one connection attempt. */
-export interface ConnectionAttemptOptions extends RouterWay {
+interface ConnectionAttemptOptions extends ConnectorOptions {
   /** Host, port and protocol to connect to. */
   readonly target: buildConnector.Options;
-  /** TLS settings of the router. */
-  readonly tls: RouterTls;
-  /** Limit from name resolution to the trusted connection. Milliseconds. */
-  readonly timeoutMs: number;
-  /** Limit from the first packet to the TCP connection, over all addresses of a name, and over the proxy. Milliseconds. */
-  readonly connectTimeoutMs: number;
-  /** Clock for time limits. */
-  readonly clock: Clock;
   /** Called with each socket, fresh and without TLS. */
   readonly onSocket: (socket: Socket) => void;
   /** Remembers TLS sessions and key exchange groups of earlier connections. */
   readonly sessions: TlsSessionCache;
   /** Returns the TLS context for these key exchange groups; `undefined` for the default. */
   readonly openContext: (groups: string | undefined) => SecureContext;
-  /** Bound of all connections. */
-  readonly limit: ConnectionLimit;
   /** Called once, at the end. */
   readonly settle: (...result: AttemptResult) => void;
 }
 
 /** Result of an attempt: an error, or a socket and its place, which has to be released when the socket closes. */
-export type AttemptResult = readonly [Error, null] | readonly [null, Socket, ConnectionPlace];
+type AttemptResult = readonly [Error, null] | readonly [null, Socket, ConnectionPlace];
 
 const HTTPS = 'https:';
 /** Share of the limit of TCP to wait for a place or a descriptor: the limit itself may be that of the whole request. */
 const WAIT_SHARE = 0.5;
-/** Enough for a link with a round trip of two seconds that loses the first packet, which TCP repeats after one second. */
-const CONNECT_TIMEOUT_MS = 5000;
 /**
  * Time for each address of a name before the next is tried. The 250 ms of Node.js are too short for a cellular link that
  * has to wake up first. Milliseconds.
@@ -110,16 +93,16 @@ export class ConnectionAttempt {
   }
 
   start(): void {
-    const { clock, timeoutMs, target, limit } = this.#options;
-    this.#timer = clock.setTimer(timeoutMs, () => this.end(toTimeoutError(target, timeoutMs)));
+    const { clock, requestTimeoutMs, target, connectionLimit } = this.#options;
+    this.#timer = clock.setTimer(requestTimeoutMs, () => this.end(toTimeoutError(target, requestTimeoutMs)));
     this.#wait(
       (stop) =>
-        limit.claim((place) => {
+        connectionLimit.claim((place) => {
           stop();
           this.#place = place;
           this.#dial();
         }),
-      () => toLimitError(limit.load.max),
+      () => toLimitError(connectionLimit.load.max),
     );
   }
 
@@ -167,14 +150,14 @@ export class ConnectionAttempt {
   }
 
   #dial(): void {
-    const { target, onSocket, connectTimeoutMs, clock, limit, proxy, sourceAddress, lookup } = this.#options;
+    const { target, onSocket, connectTimeoutMs, clock, connectionLimit, proxy, sourceAddress, lookup } = this.#options;
     this.#isSecuring = false;
     const release = claimDescriptor();
     if (!release) {
       // The descriptor of an idle connection is worth more here.
       this.#wait(
         (stop) =>
-          limit.awaitDescriptor(() => {
+          connectionLimit.awaitDescriptor(() => {
             stop();
             this.#dial();
           }),
@@ -289,11 +272,6 @@ export class ConnectionAttempt {
     }
     this.#succeed(socket);
   }
-}
-
-/** Returns the limit of TCP alone if one request may take `timeoutMs`. */
-export function toConnectTimeoutMs(connectTimeoutMs: number | undefined, timeoutMs: number): number {
-  return Math.min(connectTimeoutMs ?? CONNECT_TIMEOUT_MS, timeoutMs);
 }
 
 /** Returns the TCP options of a connection to a router or proxy, from an own address. */

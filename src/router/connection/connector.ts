@@ -3,24 +3,9 @@ import { type SecureContext, TLSSocket } from 'node:tls';
 import type { buildConnector } from 'undici';
 import type { Clock } from '../../base/index.ts';
 import { errors } from '../../net/index.ts';
-import { ConnectionAttempt, type RouterWay } from './connection-attempt.ts';
-import type { ConnectionLimit, ConnectionPlace } from './connection-limit.ts';
-import { TlsSessionCache } from './tls-session-cache.ts';
-import { openTrustedContext, type RouterCertificate, type RouterTls } from './trust.ts';
-
-/** Way, trust and limits of the connections to one router. */
-export interface ConnectorOptions extends RouterWay {
-  /** TLS settings of the router. */
-  readonly tls: RouterTls;
-  /** For one connection, until it is trusted. Milliseconds. */
-  readonly timeoutMs: number;
-  /** For TCP alone. Milliseconds. */
-  readonly connectTimeoutMs: number;
-  /** Clock for time limits. */
-  readonly clock: Clock;
-  /** Bound of the connections to all routers. */
-  readonly limit: ConnectionLimit;
-}
+import { ConnectionAttempt, type ConnectorOptions } from './connection-attempt.ts';
+import type { ConnectionPlace } from './connection-limit.ts';
+import { openTrustedContext, type RouterCertificate, TlsSessionCache } from './tls.ts';
 
 /** The open connection. */
 interface OpenConnection {
@@ -52,15 +37,6 @@ export interface WireBytes {
   readonly received: number;
 }
 
-/** Facts about the connections to one router. */
-export interface WireFacts {
-  /** Bytes of all connections so far, failed and open ones included; never decreases. */
-  readonly wireBytes: WireBytes;
-  readonly connections: ConnectionCounts;
-  /** From the last full handshake that was trusted; `undefined` before it and without TLS. */
-  readonly certificate: RouterCertificate | undefined;
-}
-
 /** State shared by the connections to one router. */
 interface KnownRouter {
   readonly meter: WireMeter;
@@ -74,7 +50,7 @@ interface KnownRouter {
  * Opens the connections to one router, one at a time, and counts their bytes. A certificate that is not trusted ends a
  * connection before anything is sent. The next connection after one that was closed resumes its TLS session.
  */
-export class Connector implements WireFacts {
+export class Connector {
   readonly #options: ConnectorOptions;
   readonly #router: KnownRouter;
   readonly #reuse = new ReuseRecord();
@@ -96,6 +72,7 @@ export class Connector implements WireFacts {
     return new Connector(this.#options, this.#router);
   }
 
+  /** Bytes of all connections so far, failed and open ones included; never decreases. */
   get wireBytes(): WireBytes {
     return this.#router.meter.read();
   }
@@ -104,6 +81,7 @@ export class Connector implements WireFacts {
     return this.#router.connections;
   }
 
+  /** From the last full handshake that was trusted; `undefined` before it and without TLS. */
   get certificate(): RouterCertificate | undefined {
     return this.#router.sessions.certificate;
   }

@@ -65,7 +65,7 @@ interface Dialogue {
 }
 
 /** Target and owner of a connection through a proxy. */
-export interface ProxyLeadOptions {
+interface ProxyLeadOptions {
   /** TCP connection to the proxy, just opened. */
   readonly socket: Socket;
   /** The proxy that `socket` leads to. */
@@ -297,53 +297,49 @@ function measureReply(received: Buffer): number | undefined {
   return first === undefined ? undefined : 7 + first;
 }
 
-function describe({ url }: RouterProxy): string {
-  return `The proxy ${url}`;
+/** Returns the error for a proxy that does not lead on; `what` follows its name. */
+function toFault(
+  { url }: RouterProxy,
+  what: string,
+  hint: string,
+  disposition: 'operator' | 'retry' = 'operator',
+): RouterError {
+  return new RouterError('connect', `The proxy ${url} ${what}`, { disposition, hint, isUnsent: true });
 }
 
 function toStatusError(proxy: RouterProxy, authority: string, status: number): RouterError {
   if (status === 407) return toAccountError(proxy, 'requires another login: it answered with 407');
-  const isFinal = status >= 400 && status < 500;
-  return new RouterError('connect', `${describe(proxy)} did not connect to ${authority}: it answered with ${status}`, {
-    disposition: isFinal ? 'operator' : 'retry',
-    hint: isFinal
-      ? `Check whether the proxy allows CONNECT to ${authority} from this machine`
-      : 'Check host and port in the address of this router, and whether the proxy reaches it',
-    isUnsent: true,
-  });
+  const what = `did not connect to ${authority}: it answered with ${status}`;
+  return status >= 400 && status < 500
+    ? toFault(proxy, what, `Check whether the proxy allows CONNECT to ${authority} from this machine`)
+    : toFault(
+        proxy,
+        what,
+        'Check host and port in the address of this router, and whether the proxy reaches it',
+        'retry',
+      );
 }
 
 function toRequestError(proxy: RouterProxy, { host, port }: HostAddress, code: number): RouterError {
-  const reason = SOCKS_FAULTS[code] ?? `code ${code}`;
-  return new RouterError('connect', `${describe(proxy)} did not connect to ${host} port ${port}: ${reason}`, {
-    disposition: code === 2 ? 'operator' : 'retry',
-    hint: 'Check host and port in the address of this router, and whether the proxy reaches it and allows it',
-    isUnsent: true,
-  });
+  return toFault(
+    proxy,
+    `did not connect to ${host} port ${port}: ${SOCKS_FAULTS[code] ?? `code ${code}`}`,
+    'Check host and port in the address of this router, and whether the proxy reaches it and allows it',
+    code === 2 ? 'operator' : 'retry',
+  );
 }
 
 function toAccountError(proxy: RouterProxy, what: string): RouterError {
-  return new RouterError('connect', `${describe(proxy)} ${what}`, {
-    disposition: 'operator',
-    hint: 'Check proxy.username and proxy.password of this router',
-    isUnsent: true,
-  });
+  return toFault(proxy, what, 'Check proxy.username and proxy.password of this router');
 }
 
 function toAnswerError(proxy: RouterProxy, reason: string): RouterError {
-  return new RouterError('connect', `${describe(proxy)} cannot be used: ${reason}`, {
-    disposition: 'operator',
-    hint: 'Check scheme and port of proxy.url of this router',
-    isUnsent: true,
-  });
+  return toFault(proxy, `cannot be used: ${reason}`, 'Check scheme and port of proxy.url of this router');
 }
 
 function toEndError(proxy: RouterProxy): RouterError {
-  return new RouterError('connect', `${describe(proxy)} ended the connection without an answer`, {
-    disposition: 'retry',
-    hint: 'Check scheme and port of proxy.url of this router, and the log of the proxy',
-    isUnsent: true,
-  });
+  const hint = 'Check scheme and port of proxy.url of this router, and the log of the proxy';
+  return toFault(proxy, 'ended the connection without an answer', hint, 'retry');
 }
 
 /** Converts an error of the connection to a proxy itself. */
@@ -352,16 +348,13 @@ export function toProxyError(cause: unknown, proxy: RouterProxy): RouterError {
   const fault = classifyCode(readErrorCode(cause));
   const isUntrusted = fault === 'untrusted';
   const what = fault === 'no-address' ? 'has no address' : isUntrusted ? 'is not trusted' : 'cannot be reached';
-  return new RouterError(
-    fault === 'no-address' ? 'dns' : isUntrusted ? 'tls' : 'connect',
-    `${describe(proxy)} ${what}`,
-    {
-      disposition: isUntrusted ? 'operator' : 'retry',
-      hint: isUntrusted
-        ? 'Check proxy.ca_file of this router, and whether the certificate of the proxy has its name'
-        : 'Check proxy.url of this router, and whether the proxy runs',
-      cause,
-      isUnsent: true,
-    },
-  );
+  const code = fault === 'no-address' ? 'dns' : isUntrusted ? 'tls' : 'connect';
+  return new RouterError(code, `The proxy ${proxy.url} ${what}`, {
+    disposition: isUntrusted ? 'operator' : 'retry',
+    hint: isUntrusted
+      ? 'Check proxy.ca_file of this router, and whether the certificate of the proxy has its name'
+      : 'Check proxy.url of this router, and whether the proxy runs',
+    cause,
+    isUnsent: true,
+  });
 }

@@ -1,8 +1,8 @@
-import type { Clock } from '../../base/index.ts';
 import { ContentCodingError, decodeContent, isCoded, parseHttpDate } from '../../net/index.ts';
 import { RouterError, type RouterErrorOptions, toCallerError } from '../errors.ts';
-import type { RequestLimit } from './request-timer.ts';
-import type { AnswerHead, StreamedExchange } from './streamed-exchange.ts';
+import type { KnownOptions } from '../options.ts';
+import type { AnswerHead, RequestLimit, StreamedExchange } from './exchange.ts';
+import { type RouterRequest, renderAttempt } from './messages.ts';
 
 /** Facts about the body of a download, from its headers. */
 export interface DownloadFacts {
@@ -81,56 +81,16 @@ export function decodeFacts({ statusCode, headers }: AnswerHead): DownloadFacts 
 const BYTES_PER_SECOND_MIN = 100;
 const PACE_MS = 30_000;
 
-/** Measures how fast a body arrives while it is waited for. */
-class Pace {
-  readonly #clock: Clock;
-  #askedMs = 0;
-  #waitedMs = 0;
-  #bytes = 0;
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  /** The wait for the next piece begins. */
-  wait(): void {
-    this.#askedMs = this.#clock.monotonic();
-  }
-
-  /** Counts a piece that has come; returns true if the last 30 seconds of waiting gave too little. */
-  isTooSlow(bytes: number): boolean {
-    this.#waitedMs += this.#clock.monotonic() - this.#askedMs;
-    this.#bytes += bytes;
-    if (this.#waitedMs < PACE_MS) return false;
-    const isTooSlow = this.#bytes * 1000 < BYTES_PER_SECOND_MIN * this.#waitedMs;
-    [this.#waitedMs, this.#bytes] = [0, 0];
-    return isTooSlow;
-  }
-}
-
-/** The answer of a download, and its bounds. */
-export interface DownloadBodyOptions {
-  /** Its bytes, as they arrive. */
-  readonly answer: StreamedExchange;
-  /** Limit of the wait for each piece. */
-  readonly limit: RequestLimit;
-  /** The request, for messages: method and path. */
-  readonly attempt: string;
-  /** The body fails behind these bytes. Default: no bound. */
-  readonly bytesMax: number | undefined;
-  /** Of the caller. */
-  readonly signal: AbortSignal;
-  /** Clock that measures how fast it is. */
-  readonly clock: Clock;
-  /** Called for every piece; an error that it returns ends the body behind it. Default: nothing does. */
-  readonly onBody: (() => RouterError | undefined) | undefined;
-}
-
 /** The body of a download, handed on piece by piece until it ends or must end. The consumer's own time does not count. */
 export class DownloadBody implements AsyncIterableIterator<Uint8Array> {
-  readonly #options: DownloadBodyOptions;
-  readonly #pace: Pace;
+  readonly #answer: StreamedExchange;
+  readonly #limit: RequestLimit;
+  readonly #request: RouterRequest;
+  readonly #options: KnownOptions;
   #leftBytes: number;
+  /** Time of waiting for pieces and their bytes, since the pace was last judged. */
+  #waitedMs = 0;
+  #waitedBytes = 0;
   /** Why the consumer's side has ended it. */
   #reason: unknown;
   /** Error that ends the body behind the piece that was given last. */
@@ -138,10 +98,13 @@ export class DownloadBody implements AsyncIterableIterator<Uint8Array> {
   /** True once nothing more may be received. */
   #mustEnd = false;
 
-  constructor(options: DownloadBodyOptions) {
+  /** `limit`: of the wait for each piece. */
+  constructor(answer: StreamedExchange, limit: RequestLimit, request: RouterRequest, options: KnownOptions) {
+    this.#answer = answer;
+    this.#limit = limit;
+    this.#request = request;
     this.#options = options;
-    this.#pace = new Pace(options.clock);
-    this.#leftBytes = options.bytesMax ?? Number.POSITIVE_INFINITY;
+    this.#leftBytes = request.bytesMax ?? Number.POSITIVE_INFINITY;
   }
 
   [Symbol.asyncIterator](): this {
@@ -149,41 +112,47 @@ export class DownloadBody implements AsyncIterableIterator<Uint8Array> {
   }
 
   async next(): Promise<IteratorResult<Uint8Array>> {
-    const { answer, limit, signal, attempt } = this.#options;
-    limit.touch();
-    this.#pace.wait();
+    const { clock } = this.#options;
+    this.#limit.touch();
+    const askedMs = clock.monotonic();
     try {
       if (this.#fault) throw this.#fault;
-      const piece = await answer.read();
+      const piece = await this.#answer.read();
       if (!piece) return { done: true, value: undefined };
+      this.#waitedMs += clock.monotonic() - askedMs;
       return { done: false, value: this.#take(piece) };
     } catch (cause) {
-      answer.fail(cause);
-      throw this.#reason !== undefined && cause === this.#reason ? cause : toCallerError(cause, signal, attempt);
+      this.#answer.fail(cause);
+      if (this.#reason !== undefined && cause === this.#reason) throw cause;
+      throw toCallerError(cause, this.#request.signal, renderAttempt(this.#request));
     } finally {
-      limit.pause();
+      this.#limit.pause();
     }
   }
 
   /** Ends the answer; the consumer gets `reason`. */
   end(reason: unknown): void {
     this.#reason = reason;
-    this.#options.answer.fail(reason);
+    this.#answer.fail(reason);
   }
 
   /** Returns what is handed on of a piece. */
   #take(piece: Buffer): Uint8Array {
-    const { answer, attempt, bytesMax, onBody } = this.#options;
     if (!this.#mustEnd) {
-      const end = onBody?.();
+      const end = this.#options.onBody?.();
       this.#mustEnd = end !== undefined;
       // What has come by now is still handed on, because it was paid for.
-      if (end && !answer.isEnded) answer.fail(end);
+      if (end && !this.#answer.isEnded) this.#answer.fail(end);
     }
-    if (this.#pace.isTooSlow(piece.length)) this.#fault = toSlownessError(attempt);
+    this.#waitedBytes += piece.length;
+    if (this.#waitedMs >= PACE_MS) {
+      if (this.#waitedBytes * 1000 < BYTES_PER_SECOND_MIN * this.#waitedMs)
+        this.#fault = toSlownessError(this.#request);
+      [this.#waitedMs, this.#waitedBytes] = [0, 0];
+    }
     const given = this.#leftBytes < piece.length ? piece.subarray(0, this.#leftBytes) : piece;
     this.#leftBytes -= piece.length;
-    if (this.#leftBytes < 0) this.#fault = toLengthError(attempt, bytesMax);
+    if (this.#leftBytes < 0) this.#fault = toLengthError(this.#request);
     return given;
   }
 }
@@ -192,18 +161,18 @@ export class DownloadBody implements AsyncIterableIterator<Uint8Array> {
 export async function* decodeDownload(
   body: DownloadBody,
   encoding: string | undefined,
-  { attempt, bytesMax = Number.POSITIVE_INFINITY }: Pick<DownloadBodyOptions, 'attempt' | 'bytesMax'>,
+  request: RouterRequest,
 ): AsyncGenerator<Uint8Array> {
-  let leftBytes = bytesMax;
+  let leftBytes = request.bytesMax ?? Number.POSITIVE_INFINITY;
   try {
     for await (const piece of decodeContent(body, encoding)) {
       yield leftBytes < piece.length ? piece.subarray(0, leftBytes) : piece;
       leftBytes -= piece.length;
-      if (leftBytes < 0) throw toLengthError(attempt, bytesMax);
+      if (leftBytes < 0) throw toLengthError(request);
     }
   } catch (cause) {
     throw cause instanceof ContentCodingError
-      ? toCodingError(cause, attempt, { status: 200, isAnswered: true })
+      ? toCodingError(cause, request, { status: 200, isAnswered: true })
       : cause;
   }
 }
@@ -211,23 +180,23 @@ export async function* decodeDownload(
 /** Returns the error for a body that is not in the content encoding that it should have. */
 export function toCodingError(
   cause: ContentCodingError,
-  attempt: string,
+  request: RouterRequest,
   options: Pick<RouterErrorOptions, 'status' | 'isAnswered'>,
 ): RouterError {
-  return new RouterError('parse', `${attempt} was not answered in a way that can be read`, {
+  return new RouterError('parse', `${renderAttempt(request)} was not answered in a way that can be read`, {
     ...options,
     disposition: 'skip',
     cause,
   });
 }
 
-function toSlownessError(attempt: string): RouterError {
-  const what = `${attempt} gave less than ${BYTES_PER_SECOND_MIN} bytes per second`;
+function toSlownessError(request: RouterRequest): RouterError {
+  const what = `${renderAttempt(request)} gave less than ${BYTES_PER_SECOND_MIN} bytes per second`;
   return new RouterError('timeout', what, { disposition: 'retry', isAnswered: true });
 }
 
-function toLengthError(attempt: string, bytesMax: number | undefined): RouterError {
-  return new RouterError('http', `${attempt} gave more than ${bytesMax} bytes`, {
+function toLengthError(request: RouterRequest): RouterError {
+  return new RouterError('http', `${renderAttempt(request)} gave more than ${request.bytesMax} bytes`, {
     disposition: 'skip',
     status: 200,
     isAnswered: true,

@@ -1,28 +1,9 @@
-import type { Clock, Timer } from '../../base/index.ts';
+import type { Timer } from '../../base/index.ts';
 import { RouterError } from '../errors.ts';
+import type { KnownOptions } from '../options.ts';
 import type { OpenDownload } from './download-body.ts';
-import type { TransportRequest } from './transport.ts';
-import type { Turns } from './turns.ts';
-
-/** One download, and what it needs to give way and to go on. */
-export interface PartedDownloadOptions {
-  /** Request of the whole download. */
-  readonly request: Omit<TransportRequest, 'authorization'>;
-  /** Sends the request, or that of a part. */
-  readonly open: (request: Omit<TransportRequest, 'authorization'>) => Promise<OpenDownload>;
-  /** Turns that go before it. */
-  readonly turns: Turns;
-  /** Returns true if this router sends parts of files. */
-  readonly sendsParts: () => boolean;
-  /** Called with whether the router sends parts of files, as it has just shown. */
-  readonly noteParts: (isSent: boolean) => void;
-  /** Limit of the time in which bytes are received. Milliseconds. */
-  readonly timeMsMax: number;
-  /** Called before each piece is handed over, which waits for it. */
-  readonly beforePiece: (() => Promise<void>) | undefined;
-  /** Clock for time limits. */
-  readonly clock: Clock;
-}
+import type { Lanes } from './lanes.ts';
+import { type RouterRequest, renderAttempt } from './messages.ts';
 
 /** Bytes that are asked for again when a download goes on, to see that the file is still the same. */
 const OVERLAP_BYTES = 256;
@@ -37,8 +18,12 @@ const END = { done: true, value: undefined } as const;
  * and the rest is requested after it; the consumer notices nothing but a pause. Elsewhere the turn waits for its end.
  */
 export class PartedDownload {
-  readonly #options: PartedDownloadOptions;
-  #leave: () => void = () => {};
+  readonly #request: RouterRequest;
+  readonly #open: (request: RouterRequest) => Promise<OpenDownload>;
+  readonly #lanes: Lanes;
+  readonly #options: KnownOptions;
+  /** Its place on the connection. */
+  #place: Disposable | undefined;
   #part: OpenDownload | undefined;
   /** Body of the part that is being read. */
   #body: AsyncIterator<Uint8Array> | undefined;
@@ -48,21 +33,29 @@ export class PartedDownload {
   #isAtLimit = false;
   #limit: Timer | undefined;
   #givesWay: Timer | undefined;
-  #watch: Disposable | undefined;
   /** Offset of the next byte for the consumer. */
   #offset = 0;
   /** The last bytes that the consumer got. */
   #tail: Uint8Array = Buffer.alloc(0);
   #leftMs: number;
 
-  constructor(options: PartedDownloadOptions) {
+  /** `open`: sends `request`, or that of a part. */
+  constructor(
+    request: RouterRequest,
+    open: (request: RouterRequest) => Promise<OpenDownload>,
+    lanes: Lanes,
+    options: KnownOptions,
+  ) {
+    this.#request = request;
+    this.#open = open;
+    this.#lanes = lanes;
     this.#options = options;
-    this.#leftMs = options.timeMsMax;
+    this.#leftMs = options.downloadMsMax ?? Number.POSITIVE_INFINITY;
   }
 
   /** Sends the request as soon as no turn goes before it. */
   async open(): Promise<Pick<OpenDownload, 'start' | 'facts'>> {
-    const part = await this.#request(this.#options.request);
+    const part = await this.#ask(this.#request);
     this.#offset = part.start;
     this.#body = part.body[Symbol.asyncIterator]();
     return part;
@@ -89,17 +82,16 @@ export class PartedDownload {
       await this.#part?.close();
     } finally {
       this.#part = undefined;
-      this.#leave();
-      this.#leave = () => {};
+      this.#place?.[Symbol.dispose]();
+      this.#place = undefined;
     }
   }
 
-  async #request(request: Omit<TransportRequest, 'authorization'>): Promise<OpenDownload> {
-    const { turns, open } = this.#options;
-    this.#leave = await turns.enter(request.signal);
-    const part = await open(request);
+  async #ask(request: RouterRequest): Promise<OpenDownload> {
+    this.#place = await this.#lanes.enter(request.signal, () => this.#onAwaited());
+    const part = await this.#open(request);
     this.#part = part;
-    if (part.sendsParts) this.#options.noteParts(true);
+    if (part.sendsParts) this.#lanes.noteParts(request.path, true);
     return part;
   }
 
@@ -125,16 +117,15 @@ export class PartedDownload {
   /** From here on, the part is ended when a turn is asked for, or at the limit of time. */
   #beginPart(): void {
     if (this.#partBeganMs !== undefined) return;
-    const { clock, turns } = this.#options;
+    const { clock } = this.#options;
     this.#partBeganMs = clock.monotonic();
     this.#limit = Number.isFinite(this.#leftMs) ? clock.setTimer(this.#leftMs, () => this.#reachLimit()) : undefined;
-    if (turns.isAwaited) this.#onTurn();
-    this.#watch = turns.watch(() => this.#onTurn());
+    if (this.#lanes.isAwaited) this.#onAwaited();
   }
 
-  #onTurn(): void {
-    const { clock, sendsParts } = this.#options;
-    if (!sendsParts() || this.#partBeganMs === undefined) return;
+  #onAwaited(): void {
+    const { clock } = this.#options;
+    if (!this.#lanes.sendsParts(this.#request.path) || this.#partBeganMs === undefined) return;
     const waitMs = Math.max(0, this.#partBeganMs + PART_MS_MIN - clock.monotonic());
     this.#givesWay ??= clock.setTimer(waitMs, () => this.#part?.end(ENDED));
   }
@@ -151,7 +142,6 @@ export class PartedDownload {
     this.#limit?.cancel();
     this.#givesWay?.cancel();
     this.#givesWay = undefined;
-    this.#watch?.[Symbol.dispose]();
   }
 
   #note(piece: Uint8Array): void {
@@ -163,37 +153,33 @@ export class PartedDownload {
 
   /** Requests the rest, and sees that it belongs to the same file. */
   async #goOn(): Promise<void> {
-    const { request, noteParts } = this.#options;
+    const { path } = this.#request;
     const tail = this.#tail;
     const rangeStart = this.#offset - tail.length;
     try {
-      const part = await this.#request({ ...request, rangeStart, unlessEtag: undefined });
+      const part = await this.#ask({ ...this.#request, rangeStart, unlessEtag: undefined });
       if (part.start === rangeStart) {
         this.#body = skipKnown(part.body, tail, () => this.#toChangedError());
         return;
       }
-      noteParts(false);
+      this.#lanes.noteParts(path, false);
     } catch (cause) {
       const status = cause instanceof RouterError ? cause.status : undefined;
-      if (status === 206) noteParts(false);
+      if (status === 206) this.#lanes.noteParts(path, false);
       else if (status !== 416) throw cause;
     }
     throw this.#toChangedError();
   }
 
   #toChangedError(): RouterError {
-    const { method, path } = this.#options.request;
-    return new RouterError('connect', `${method} ${path} could not go on at byte ${this.#offset}`, {
+    return new RouterError('connect', `${renderAttempt(this.#request)} could not go on at byte ${this.#offset}`, {
       disposition: 'retry',
     });
   }
 
   #toLimitError(): RouterError {
-    const { request, timeMsMax } = this.#options;
-    return new RouterError('timeout', `${request.method} ${request.path} took longer than ${timeMsMax} ms`, {
-      disposition: 'retry',
-      isAnswered: true,
-    });
+    const what = `${renderAttempt(this.#request)} took longer than ${this.#options.downloadMsMax} ms`;
+    return new RouterError('timeout', what, { disposition: 'retry', isAnswered: true });
   }
 }
 

@@ -1,32 +1,15 @@
-import { type Clock, DeadlineExceeded, isPlainObject, parseJson, readString, type Secret } from '../../base/index.ts';
+import { DeadlineExceeded, isPlainObject, parseJson, readString, type Secret } from '../../base/index.ts';
 import { renderHeader } from '../../net/index.ts';
 import { RouterError } from '../errors.ts';
-import type { JsonAnswer } from './json-answer.ts';
-import { LOGIN_PATH, REFRESH_PATH, type TransportRequest } from './transport.ts';
+import type { KnownOptions } from '../options.ts';
+import { type JsonAnswer, LOGIN_PATH, REFRESH_PATH, type RouterRequest } from './messages.ts';
 
-/** Event of the session with a router. */
-export type SessionEvent =
-  | {
-      readonly type: 'session-opened' | 'session-refreshed';
-      /** Group of the account, as the token says; absent if it does not. */
-      readonly group?: string | undefined;
-    }
-  | { readonly type: 'session-lost'; readonly cause: unknown }
-  | { readonly type: 'session-closed' }
-  | { readonly type: 'login-failed'; readonly cause: unknown };
+/** Sends one authentication request. */
+export type AskForTokens = (request: Omit<RouterRequest, 'signal'>, signal: AbortSignal) => Promise<JsonAnswer>;
 
 /** Credentials of one router, and how the session asks for its tokens. */
-export interface SessionOptions {
-  /** Name of the account. */
-  readonly username: string;
-  /** Password of the account. */
-  readonly password: Secret;
-  /** Clock for the age of tokens and the waits after refusals. */
-  readonly clock: Clock;
-  /** Sends one authentication request. */
-  readonly ask: (request: Omit<TransportRequest, 'signal'>, signal: AbortSignal) => Promise<JsonAnswer>;
-  /** Called for every event of the session. */
-  readonly report: (event: SessionEvent) => void;
+interface SessionOptions extends Pick<KnownOptions, 'username' | 'password' | 'clock' | 'report'> {
+  readonly ask: AskForTokens;
 }
 
 /** Validity of an access token, counted from when it arrived: the token itself carries no usable time. */
@@ -239,7 +222,7 @@ function isToken(value: unknown): value is string {
 const GROUP_LENGTH_MAX = 64;
 
 /** Reads the group of the account from a JSON Web Token; nothing from another token. */
-export function readGroup(token: string): { readonly group?: string } {
+function readGroup(token: string): { readonly group?: string } {
   const claims = parseJson(Buffer.from(token.split('.', 3)[1] ?? '', 'base64url').toString('utf8'));
   const group = isPlainObject(claims) ? readString(claims, 'group') : undefined;
   return group !== undefined && group.length <= GROUP_LENGTH_MAX ? { group } : {};
@@ -277,16 +260,6 @@ function findLoginHint(status: number): string | undefined {
   return 'There is no REST interface of version 2.0 here: check port and path in the url of this router, and its firmware';
 }
 
-/** Values of the key `auth`. */
-export const AUTH_MODES = ['token', 'basic', 'bearer', 'none'] as const;
-
-/**
- * Authentication of requests. `token`: login, refresh, logout. `basic`: HTTP basic credentials with each request,
- * for devices that take them. `bearer`: a token of the configuration with each request. `none`: for devices without users,
- * or with a header of the configuration.
- */
-export type AuthMode = (typeof AUTH_MODES)[number];
-
 /** Credentials of requests, whatever the mode. */
 export interface Credentials {
   /** True if a retry takes a login, which locks accounts and fills logs. */
@@ -302,19 +275,11 @@ export interface Credentials {
 
 const BEARER = 'Bearer ';
 
-/** Configured credentials and headers of the requests to one router. */
-export interface CredentialOptions extends SessionOptions {
-  /** Token of `bearer`. */
-  readonly bearerToken?: Secret | undefined;
-  /** Headers of every request, which may be credentials too. */
-  readonly headers?: Readonly<Record<string, Secret>> | undefined;
-}
-
 /** Creates the credentials of the requests to one router. */
-export function createCredentials(mode: AuthMode, options: CredentialOptions): Credentials {
-  const { username, password, clock, ask, report, bearerToken, headers = {} } = options;
+export function createCredentials(options: KnownOptions, ask: AskForTokens): Credentials {
+  const { username, password, clock, report, bearerToken, headers = {} } = options;
   const others = Object.values(headers);
-  switch (mode) {
+  switch (options.auth) {
     case 'token':
       return new TokenCredentials(new Session({ username, password, clock, ask, report }));
     case 'basic':

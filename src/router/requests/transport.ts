@@ -1,11 +1,9 @@
 import type { Client, Dispatcher } from 'undici';
-import { type Clock, readVersion, type Secret, type Timer } from '../../base/index.ts';
+import { readVersion, type Timer } from '../../base/index.ts';
 import { ContentCodingError, createOneConnectionClient, decodeContent, isCoded, readBounded } from '../../net/index.ts';
-import { type RouterWay, toConnectTimeoutMs } from '../connection/connection-attempt.ts';
-import { ConnectionLimit } from '../connection/connection-limit.ts';
-import { Connector, type WireFacts } from '../connection/connector.ts';
-import type { RouterTls } from '../connection/trust.ts';
+import { Connector } from '../connection/connector.ts';
 import { adviseClosed, RouterError, toCallerError } from '../errors.ts';
+import type { KnownOptions } from '../options.ts';
 import {
   DownloadBody,
   decodeDownload,
@@ -14,69 +12,21 @@ import {
   type OpenDownload,
   toCodingError,
 } from './download-body.ts';
-import { type JsonAnswer, toJsonAnswer, type WholeAnswer } from './json-answer.ts';
-import { type RequestLimit, RequestTimer } from './request-timer.ts';
-import { type AnswerHead, StreamedExchange } from './streamed-exchange.ts';
-
-/** Address, way, headers and limits of one router. */
-export interface TransportOptions extends RouterWay {
-  /** Scheme, host, port and optional path prefix; the interface's own `/api/v2_0` is added here. */
-  readonly url: string;
-  /** TLS settings for `https` URLs. Default: the authorities of the system and of Node.js. */
-  readonly tls?: RouterTls | undefined;
-  /** Headers of every request. Those of the interface itself take precedence. */
-  readonly headers?: Readonly<Record<string, Secret>> | undefined;
-  /** Password of the account. Here and in `bearerToken`: what is masked in answers. */
-  readonly password?: Secret | undefined;
-  /** Token of the configuration. */
-  readonly bearerToken?: Secret | undefined;
-  /** One request and its answer; for a download the time until the next bytes arrive. Milliseconds. */
-  readonly requestTimeoutMs: number;
-  /** One TCP connection, over all addresses of a name. Milliseconds, default 5,000; never more than `requestTimeoutMs`. */
-  readonly connectTimeoutMs?: number | undefined;
-  /** Clock for time limits. */
-  readonly clock: Clock;
-  /**
-   * Called for every piece of the answer to a GET. An error that it returns ends the answer behind this piece, unless that
-   * was the last one.
-   */
-  readonly onBody?: (() => RouterError | undefined) | undefined;
-  /** Called before anything is sent; an error that it returns ends the request instead. Default: everything is sent. */
-  readonly admit?: (() => Error | undefined) | undefined;
-  /** Bound of the connections to all routers. Default: none. */
-  readonly connectionLimit?: ConnectionLimit | undefined;
-}
-
-/** One request of the REST interface. */
-export interface TransportRequest {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** Below `/api/v2_0`, beginning with a slash, already percent-encoded. */
-  readonly path: string;
-  readonly query?: Readonly<Record<string, string>>;
-  /** Value of the header of this name. */
-  readonly authorization?: string | undefined;
-  readonly json?: unknown;
-  /** First requested byte, for a router that supports ranges. */
-  readonly rangeStart?: number | undefined;
-  /** Last requested byte, with `rangeStart`. Absent: all to the end. */
-  readonly rangeLast?: number | undefined;
-  /** Requests the body only if its entity tag differs; otherwise a router that supports this answers with 304. */
-  readonly unlessEtag?: string | undefined;
-  /** Requests a digest of the answer, whose body is not decoded if its digest is this one. Absent: no digest. */
-  readonly knownDigest?: string | undefined;
-  /** A longer answer is an error. Default: 4 MiB, and no bound for a download, which fails behind these bytes. */
-  readonly bytesMax?: number | undefined;
-  readonly signal: AbortSignal;
-}
+import { type AnswerHead, type RequestLimit, RequestTimer, StreamedExchange } from './exchange.ts';
+import {
+  type JsonAnswer,
+  LOGIN_PATH,
+  REFRESH_PATH,
+  type RouterRequest,
+  renderAttempt,
+  toJsonAnswer,
+  type WholeAnswer,
+} from './messages.ts';
 
 /** Bound of a JSON answer whose request has none: the largest, the names of all log files, is about one MiB. */
 const JSON_BYTES_MAX = 4 * 1024 * 1024;
 /** Share of the limit of a request for the first byte over a connection that was kept. */
 const SILENCE_SHARE = 0.5;
-/** The first request of a session: on a connection that is closed during it, nothing has been answered yet. */
-export const LOGIN_PATH = '/auth/login';
-/** Renews the token of a session, which a login does as well. */
-export const REFRESH_PATH = '/auth/refresh';
 /** Bytes of an unwanted body that are still read to keep the connection: about the cost of a TLS handshake. */
 const UNREAD_BYTES_MAX = 8 * 1024;
 /**
@@ -92,21 +42,18 @@ const KEEP_ALIVE_MS = 15 * 60_000;
  * It neither logs in nor retries.
  */
 export class Transport {
-  /** Facts about the connections. */
-  readonly wire: WireFacts;
-  readonly #options: TransportOptions;
-  readonly #connector: Connector;
+  readonly connector: Connector;
+  readonly #options: KnownOptions;
   readonly #timer: RequestTimer;
   readonly #client: Client;
   /** Path of the interface. */
   readonly #basePath: string;
 
   /** `connector`: shares the TLS sessions of an earlier transport of the same router. Default: a new one. */
-  constructor(options: TransportOptions, connector = createConnector(options)) {
+  constructor(options: KnownOptions, connector = new Connector(options)) {
     this.#options = options;
-    this.#connector = connector;
+    this.connector = connector;
     this.#timer = new RequestTimer(options.clock, options.requestTimeoutMs);
-    this.wire = connector;
     const { origin, pathname } = new URL(options.url);
     this.#basePath = `${pathname.replace(/\/+$/, '')}/api/v2_0`;
     this.#client = createOneConnectionClient(origin, {
@@ -117,11 +64,11 @@ export class Transport {
 
   /** Returns the way of a second connection to the router, whose bytes and sessions of TLS count as those of this one. */
   createSecond(): Transport {
-    return new Transport(this.#options, this.#connector.createSecond());
+    return new Transport(this.#options, this.connector.createSecond());
   }
 
   /** Sends a request and reads its whole answer, whatever its status. */
-  async askJson(options: TransportRequest): Promise<WholeAnswer> {
+  async askJson(options: RouterRequest): Promise<WholeAnswer> {
     const { answer, end } = this.#send(options);
     try {
       return await this.#readAnswer(answer, options);
@@ -138,7 +85,7 @@ export class Transport {
    * left unread is dropped. The body begins at `start`: 0 unless a range was asked for and given. An answer of another
    * status is read whole and given to `refuse` instead.
    */
-  async open(options: TransportRequest, refuse: (answer: JsonAnswer) => never): Promise<OpenDownload> {
+  async open(options: RouterRequest, refuse: (answer: JsonAnswer) => never): Promise<OpenDownload> {
     const { answer, limit, end } = this.#send(options);
     let isOpen = false;
     try {
@@ -146,12 +93,9 @@ export class Transport {
       const start = head.statusCode === 200 ? 0 : findRangeStart(head, options.rangeStart);
       if (start === undefined) return refuse(await this.#readAnswer(answer, options));
       isOpen = true;
-      const { clock, onBody } = this.#options;
-      const { bytesMax, signal } = options;
-      const attempt = renderAttempt(options);
-      const body = new DownloadBody({ answer, limit, attempt, bytesMax, signal, clock, onBody });
+      const body = new DownloadBody(answer, limit, options, this.#options);
       const encoding = head.headers['content-encoding'];
-      const decoded = isCoded(encoding) ? decodeDownload(body, encoding, { attempt, bytesMax }) : undefined;
+      const decoded = isCoded(encoding) ? decodeDownload(body, encoding, options) : undefined;
       return {
         body: decoded ?? body,
         start,
@@ -180,33 +124,33 @@ export class Transport {
   /** No request is expected for a while: closes a connection that would not last until then. */
   rest(): void {
     this.#timer.rest();
-    this.#connector.rest();
+    this.connector.rest();
   }
 
   /** Closes the connection and any attempt to open one. Requests in progress are aborted. */
   async close(): Promise<void> {
     const destroyed = this.#client.destroy();
-    this.#connector.close();
+    this.connector.close();
     await destroyed;
     this.#timer.rest();
   }
 
   /** Sends a request. `limit`: that of its time; `end` ends it, and frees the connection for the next one. */
-  #send(options: TransportRequest): { answer: StreamedExchange; limit: RequestLimit; end: () => void } {
+  #send(options: RouterRequest): { answer: StreamedExchange; limit: RequestLimit; end: () => void } {
     const refusal = this.#options.admit?.();
     if (refusal) throw refusal;
     const request = this.#toRequest(options);
     const onBroken = (cause: Error) => answer.breakOff(cause);
-    this.#connector.begin(onBroken);
+    this.connector.begin(onBroken);
     // Begun before the attempt to connect, whose limit may be as long: that of the request is what its caller knows.
     const limit = this.#timer.begin((cause) => answer.fail(cause));
-    const isWatched = this.#connector.isSilent && (options.method === 'GET' || options.path === REFRESH_PATH);
+    const isWatched = this.connector.isSilent && (options.method === 'GET' || options.path === REFRESH_PATH);
     const silence = isWatched ? this.#awaitFirstByte(options, (cause) => answer.fail(cause)) : undefined;
     const answer = new StreamedExchange(this.#client, request, options.signal);
     const end = () => {
       limit.end();
       silence?.cancel();
-      this.#connector.end(onBroken);
+      this.connector.end(onBroken);
     };
     return { answer, limit, end };
   }
@@ -215,18 +159,18 @@ export class Transport {
    * Closes a connection that was kept, if nothing comes over it: a NAT may have forgotten it without a word to either side. There is
    * time left to ask again over a new one, or to log in over it.
    */
-  #awaitFirstByte(options: TransportRequest, fail: (cause: RouterError) => void): Timer {
+  #awaitFirstByte(options: RouterRequest, fail: (cause: RouterError) => void): Timer {
     const { clock, requestTimeoutMs } = this.#options;
     return clock.setTimer(requestTimeoutMs * SILENCE_SHARE, () => {
-      if (!this.#connector.isSilent) return;
-      this.#connector.dropSilent();
+      if (!this.connector.isSilent) return;
+      this.connector.dropSilent();
       const what = `${renderAttempt(options)} was not answered on a connection that had been idle`;
       fail(new RouterError('connect', what, { disposition: 'retry' }));
     });
   }
 
   /** Reads an answer that is no download. */
-  async #readAnswer(answer: StreamedExchange, request: TransportRequest): Promise<WholeAnswer> {
+  async #readAnswer(answer: StreamedExchange, request: RouterRequest): Promise<WholeAnswer> {
     const head = await answer.head;
     const bytesMax = Math.min(request.bytesMax ?? Infinity, JSON_BYTES_MAX);
     if (Number(head.headers['content-length']) > bytesMax) {
@@ -250,7 +194,7 @@ export class Transport {
     return Object.assign(agent, Object.fromEntries(own.map(([name, value]) => [name.toLowerCase(), value.reveal()])));
   }
 
-  #toRequest(options: TransportRequest): Dispatcher.DispatchOptions {
+  #toRequest(options: RouterRequest): Dispatcher.DispatchOptions {
     const { query, authorization, rangeStart, rangeLast, unlessEtag, json } = options;
     const headers = this.#renderHeaders();
     headers['accept'] = '*/*';
@@ -286,25 +230,11 @@ function refuseLate(connect: Connector['connect'], admit: () => Error | undefine
     });
 }
 
-function createConnector(options: TransportOptions): Connector {
-  const { tls = {}, requestTimeoutMs, connectTimeoutMs, clock, proxy, sourceAddress, lookup } = options;
-  const limits = {
-    timeoutMs: requestTimeoutMs,
-    connectTimeoutMs: toConnectTimeoutMs(connectTimeoutMs, requestTimeoutMs),
-  };
-  const limit = options.connectionLimit ?? new ConnectionLimit(Number.POSITIVE_INFINITY);
-  return new Connector({ tls, ...limits, clock, limit, proxy, sourceAddress, lookup });
-}
-
-function renderAttempt(options: TransportRequest): string {
-  return `${options.method} ${options.path}`;
-}
-
 /** Decodes an answer with a content encoding; `undefined` for one that is longer than `bytesMax` then. */
 async function decodeAnswer(
   { statusCode, headers }: AnswerHead,
   bytes: Buffer,
-  options: TransportRequest,
+  options: RouterRequest,
   bytesMax: number,
 ): Promise<Buffer | undefined> {
   const encoding = headers['content-encoding'];
@@ -316,7 +246,7 @@ async function decodeAnswer(
     if (!(cause instanceof ContentCodingError)) throw cause;
     // The status says enough.
     if (statusCode >= 300) return Buffer.alloc(0);
-    throw toCodingError(cause, renderAttempt(options), {
+    throw toCodingError(cause, options, {
       status: statusCode,
       isAnswered: isOfSession(options, statusCode),
     });
@@ -324,11 +254,11 @@ async function decodeAnswer(
 }
 
 /** True if an answer concerns its request alone, and not the login. */
-function isOfSession({ path }: TransportRequest, status: number): boolean {
+function isOfSession({ path }: RouterRequest, status: number): boolean {
   return !path.startsWith('/auth/') && status !== 401;
 }
 
-function toTooLongError(options: TransportRequest, status: number, bytesMax: number): RouterError {
+function toTooLongError(options: RouterRequest, status: number, bytesMax: number): RouterError {
   return new RouterError('parse', `${renderAttempt(options)} answered with more than ${bytesMax} bytes`, {
     disposition: 'skip',
     status,

@@ -56,14 +56,14 @@ export function headersShape({ description, ofFiles, reserved = [] }: HeaderKeys
     headers: z
       .record(name, headerValue, { error: 'a map of header names to values' })
       .refine(isFew, { error: HEADERS })
-      .meta({ description, kind: 'map of headers to secret texts' })
+      .meta({ description, kind: 'map of headers to secret texts', advanced: true })
       .optional(),
     header_files: z
       .record(name, withSecrecy('secret', text({ description: 'File with the value.' })), {
         error: 'a map of header names to paths',
       })
       .refine(isFew, { error: HEADERS })
-      .meta({ description: ofFiles, kind: 'map of headers to paths' })
+      .meta({ description: ofFiles, kind: 'map of headers to paths', advanced: true })
       .optional(),
   };
 }

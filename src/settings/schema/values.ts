@@ -22,8 +22,13 @@ export const BYTE_BUDGET_LEAST = 64 * 1024;
 export type About = {
   readonly description: string;
   readonly default?: string | number | boolean | readonly string[];
-  /** Name of the type in the reference. Default: that of the kind of value. */
+  /**
+   * Name of the type in the reference. Default: that of the kind of value. `undocumented`: the reference does not have the key;
+   * `unsupported` and `removed`: it is rejected.
+   */
   readonly kind?: string;
+  /** A key that is seldom set stands in a second table of the reference. */
+  readonly advanced?: boolean;
 };
 
 /** A map of keys. Unknown keys are rejected. */
@@ -77,16 +82,24 @@ export function choice<const Words extends readonly [string, ...string[]]>(about
 
 /** A key that other programs support and this one does not. It is rejected with a reason, a whole sentence. */
 export function unsupported(reason: string) {
+  return refused(
+    { description: `Not supported: ${reason}.`, kind: 'unsupported' },
+    `This key is not supported: ${reason}`,
+  );
+}
+
+/** A key that was removed. It is rejected with what to write instead; neither reference nor JSON Schema has it. */
+export function removed(instead: string) {
+  return refused({ description: '', kind: 'removed' }, `This key was removed: ${instead}`);
+}
+
+function refused(about: About, message: string) {
   return z
     .unknown()
-    .meta({ description: `Not supported: ${reason}.`, kind: 'unsupported' })
+    .meta(about)
     .superRefine((value, context) => {
       if (value === undefined) return;
-      context.addIssue({
-        code: 'custom',
-        message: `This key is not supported: ${reason}`,
-        params: { isSentence: true },
-      });
+      context.addIssue({ code: 'custom', message, params: { isSentence: true } });
     })
     .optional();
 }
@@ -210,6 +223,7 @@ export function byteBudget(about: About) {
       .optional()
       .meta({
         kind: 'percentage from 1% to 99%',
+        advanced: true,
         description: `Share of the budget that only status polls may use while logs pause. Default: \`${STATUS_SHARE * 100}%\`.`,
       }),
   });

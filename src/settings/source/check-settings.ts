@@ -227,12 +227,13 @@ function findNearestValue(issue: Issue, raw: unknown): string | undefined {
     : undefined;
 }
 
-/** Lists the keys of a map, without unsupported ones. */
+/** Lists the keys of a map that the reference names as valid. */
 function listKeys(map: z.core.$ZodType): string[] {
   if (!(map instanceof z.ZodObject)) return [];
   const shape: Readonly<Record<string, z.core.$ZodType>> = map.shape;
   return Object.keys(shape).filter((key) => {
     const inner = shape[key];
-    return inner !== undefined && z.globalRegistry.get(unwrap(inner, undefined))?.['kind'] !== 'unsupported';
+    const kind = inner && z.globalRegistry.get(unwrap(inner, undefined))?.['kind'];
+    return inner !== undefined && kind !== 'unsupported' && kind !== 'removed' && kind !== 'undocumented';
   });
 }

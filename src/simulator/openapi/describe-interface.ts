@@ -1,12 +1,196 @@
 import type { Firmware } from '../device/hardware.ts';
-import { authCalls, tokensSchema } from './auth-calls.ts';
-import { describeRefusals, METHODS, type PathCalls, refusalSchema, renderCall } from './call.ts';
+import { type Operation, operations } from '../rest/operation-table.ts';
+import {
+  type Call,
+  describeRefusals,
+  jsonAnswer,
+  METHODS,
+  type PathCalls,
+  queryParameter,
+  refusalSchema,
+  renderCall,
+} from './call.ts';
 import { renderConfigurationCalls, renderResourceSchemas } from './configuration-calls.ts';
 import { sharedConfigurationSchemas } from './configuration-schemas.ts';
-import { logCalls } from './log-calls.ts';
-import { renderActionSchemas, renderOperationCalls } from './operation-calls.ts';
+import { renderFieldSchemas } from './field-schema.ts';
 import { profileCalls, profileListSchema } from './profile-calls.ts';
-import { renderStatusCalls } from './status-calls.ts';
+import { choiceSchema, listSchema, objectSchema, type Schema, schemaRef, textSchema } from './schema.ts';
+import { cardKinds, generalStatus } from './status-schemas.ts';
+
+/** The status resources of all cards in all slots; a router answers for the cards that it has. */
+function renderStatusCalls(): Readonly<Record<string, PathCalls>> {
+  const general = Object.entries(generalStatus).map(([resource, schema]) => describe(resource, schema, []));
+  const cards = cardKinds.flatMap(({ name, slots, resources }) =>
+    slots.flatMap((slot) =>
+      Object.entries(resources).map(([rest, schema]) => describe(`${name}${slot}${rest}`, schema, [404])),
+    ),
+  );
+  return Object.fromEntries([...general, ...cards]);
+}
+
+function describe(resource: string, schema: Schema, refusals: Call['refusals']): [string, PathCalls] {
+  const get: Call = {
+    summary: `Read the status of ${resource}`,
+    group: 'status',
+    success: { 200: jsonAnswer('The state at this moment; all values are text', objectSchema({ status: schema })) },
+    refusals,
+  };
+  return [`/status/${resource}`, { get }];
+}
+
+/** Methods of `/operation` that take no parameters. */
+const BARE_METHODS = ['create_support_package', 'enable_require_signing', 'start_ids_test_period'];
+const done = (description: string) => ({ 201: jsonAnswer(description, objectSchema({})) });
+const renderName = (type: string) => `Action.${type}`;
+
+/** Parameters of each manual action. */
+function renderActionSchemas(): Readonly<Record<string, Schema>> {
+  return Object.fromEntries(
+    [...operations.values()].map((operation) => [renderName(operation.type), renderAction(operation)]),
+  );
+}
+
+/** Manual actions, restart and reset. */
+function renderOperationCalls(): Readonly<Record<string, PathCalls>> {
+  const actions = [...operations.keys()].map((type) => schemaRef(renderName(type)));
+  const mapping = Object.fromEntries(
+    [...operations.keys()].map((type) => [type, `#/components/schemas/${renderName(type)}`]),
+  );
+  return {
+    '/operation': {
+      post: {
+        summary: 'Carry out an action',
+        group: 'readwrite',
+        requestBody: {
+          oneOf: [
+            objectSchema({
+              method: choiceSchema(['manual_action']),
+              params: { oneOf: actions, discriminator: { propertyName: 'type', mapping } },
+            }),
+            objectSchema({ method: choiceSchema(BARE_METHODS), params: {} }, ['params']),
+          ],
+        },
+        success: done('The action is carried out'),
+        refusals: [400, 404, 500],
+      },
+    },
+    '/reboot': {
+      post: {
+        summary: 'Restart the router',
+        description: 'All tokens are lost.',
+        group: 'readwrite',
+        success: done('The router restarts'),
+        refusals: [],
+      },
+    },
+    '/reset': {
+      post: {
+        summary: 'Delete all logs',
+        group: 'readwrite',
+        requestBody: objectSchema({ logs: { oneOf: [{ type: 'boolean', enum: [true] }, choiceSchema(['1'])] } }),
+        success: done('The logs are gone'),
+        refusals: [400],
+      },
+    },
+  };
+}
+
+function renderAction({ type, options, optional = [] }: Operation): Schema {
+  const fields = options.map((field) => ({ ...field, required: !optional.includes(field.name) }));
+  const isFree = fields.every(({ required }) => !required);
+  return objectSchema(
+    { type: choiceSchema([type]), options: objectSchema(renderFieldSchemas(fields), optional) },
+    isFree ? ['options'] : [],
+  );
+}
+
+const header = (name: string, description: string) => ({ name, in: 'header', description, schema: textSchema() });
+const plain = { schema: textSchema() };
+const bytes = { schema: textSchema({ format: 'binary' }) };
+const answerHeader = { schema: textSchema() };
+const disposition = { 'Content-Disposition': answerHeader };
+
+/** The list of log files and their download. Ranges and entity tags count only on routers that have them. */
+const logCalls: Readonly<Record<string, PathCalls>> = {
+  '/download/log': {
+    get: {
+      summary: 'List the log files, or download one of them',
+      group: 'read',
+      parameters: [
+        {
+          ...queryParameter('list_files', 'Lists the files, whatever its value', textSchema()),
+          allowEmptyValue: true,
+        },
+        queryParameter('log_file', 'The file to download: a path from the list', textSchema({ minLength: 1 })),
+        header('Range', 'One range of bytes'),
+        header('If-Range', 'The entity tag that the range is meant for'),
+        header('If-None-Match', 'The entity tag of what the client has'),
+      ],
+      success: {
+        200: {
+          description: 'The list, the text of a file that is being written, or a compressed file',
+          headers: { ...disposition, ETag: answerHeader, 'Accept-Ranges': answerHeader },
+          content: {
+            'application/json': {
+              schema: objectSchema({
+                log_files: listSchema(textSchema({ pattern: '^[^/]+/[^/]+$' })),
+              }),
+            },
+            'text/plain': plain,
+            'application/octet-stream': bytes,
+          },
+        },
+        206: {
+          description: 'A part of the file',
+          headers: { ...disposition, ETag: answerHeader, 'Content-Range': answerHeader },
+          content: { 'text/plain': plain, 'application/octet-stream': bytes },
+        },
+        304: { description: 'The client has this very file', headers: { ETag: answerHeader } },
+      },
+      refusals: [400, 404, 416],
+    },
+  },
+};
+
+/** Answer to a login or a refresh. */
+const tokensSchema = objectSchema({
+  access: textSchema({ description: 'Authenticates all other calls for five minutes' }),
+  refresh: textSchema({ description: 'Gives one new pair of tokens' }),
+});
+
+const token = 'The token stands in the header Authorization.';
+
+/** Login, refresh and logout. */
+const authCalls: Readonly<Record<string, PathCalls>> = {
+  '/auth/login': {
+    post: {
+      summary: 'Open a session',
+      description: 'After a failed attempt the name is locked for some seconds.',
+      group: undefined,
+      requestBody: objectSchema({ username: textSchema(), password: textSchema() }),
+      success: { 200: jsonAnswer('The tokens of the session', schemaRef('Tokens')) },
+      refusals: [400],
+    },
+  },
+  '/auth/refresh': {
+    post: {
+      summary: 'Exchange a refresh token',
+      description: `${token} It counts once.`,
+      group: 'status',
+      success: { 200: jsonAnswer('New tokens of the same session', schemaRef('Tokens')) },
+      refusals: [],
+    },
+  },
+  '/auth/logout': {
+    post: {
+      summary: 'End a session',
+      description: `${token} Either token of the session does.`,
+      group: 'status',
+      success: { 200: jsonAnswer('Neither token counts any more', objectSchema({})) },
+      refusals: [],
+    },
+  },
+};
 
 /** Options of the description. */
 export interface DescriptionOptions {

@@ -3,15 +3,55 @@ import { createMiddleware } from 'hono/factory';
 import { matchedRoutes } from 'hono/route';
 import { resourceTable } from '../configuration/resource-table.ts';
 import { readWebSettings } from '../configuration/web-settings.ts';
-import { addDescriptionRoute } from '../openapi/serve-description.ts';
-import { answerRejection, type RestContext, type RestEnv } from './answer.ts';
-import { addAuthRoutes, requireAccess } from './auth.ts';
+import type { Firmware } from '../device/hardware.ts';
+import { describeInterface } from '../openapi/describe-interface.ts';
+import { answerBytes, answerJson, answerRejection, type RestContext, type RestEnv, readRestOfPath } from './answer.ts';
+import { addAuthRoutes, requireAccess, requireGroup } from './auth.ts';
 import { addConfigurationRoutes } from './configuration.ts';
 import { addDownloadRoutes } from './download.ts';
 import { addOperationRoutes } from './operation.ts';
 import { addProfileRoutes } from './profiles.ts';
 import { Rejection } from './rejection.ts';
-import { addStatusRoutes } from './status.ts';
+
+/** Adds what every account may read: the router's own description of its state. Absent cards are not found. */
+function addStatusRoutes(api: Hono<RestEnv>): void {
+  api.get('/status/*', requireGroup('status'), (context) => {
+    const status = context.env.device.life.read(readRestOfPath(context, 'status'));
+    if (status) return answerJson(context, 200, { status });
+    return answerRejection(context, Rejection.of(404, 'resource', 'not found'));
+  });
+  api.all('/status/*', (context) => {
+    context.header('Allow', 'GET');
+    return answerRejection(context, Rejection.of(405, 'method', 'not supported by this resource'));
+  });
+}
+
+/** Outside the interface, beside its root. */
+const DESCRIPTION_PATH = '/openapi.json';
+
+/** All routers of one firmware offer the same file, so there are as many as firmwares. */
+const rendered = new Map<Firmware, Buffer>();
+
+/**
+ * Lets every router offer the description of its interface, without a token, and neither counted nor logged: it is no
+ * call of the interface. Real devices offer it in their web interface only, for a person to download.
+ */
+function addDescriptionRoute(app: Hono<RestEnv>): void {
+  app.get(DESCRIPTION_PATH, (context) => {
+    const { hardware, clock } = context.env.device;
+    context.header('Date', clock.httpDate());
+    return answerBytes(context, 200, renderDescription(hardware.firmware), { 'Content-Type': 'application/json' });
+  });
+}
+
+function renderDescription(firmware: Firmware): Buffer {
+  let bytes = rendered.get(firmware);
+  if (!bytes) {
+    bytes = Buffer.from(JSON.stringify(describeInterface({ firmware })));
+    rendered.set(firmware, bytes);
+  }
+  return bytes;
+}
 
 /** Base path of the interface on every router, with its version. */
 export const API_ROOT = '/api/v2_0';

@@ -1,6 +1,8 @@
 import type { Hono } from 'hono';
-import { renderAsciiExport } from '../configuration/ascii-export.ts';
+import { renderPasswordHash } from '../configuration/password-hash.ts';
 import type { NewProfile } from '../configuration/profiles.ts';
+import { resourceTable } from '../configuration/resource-table.ts';
+import { type Configuration, readState } from '../configuration/state.ts';
 import { activateProfile } from './activation.ts';
 import {
   answerBytes,
@@ -14,7 +16,77 @@ import {
 import { requireGroup } from './auth.ts';
 import { isRecord, parseJsonObject } from './json.ts';
 import { Rejection } from './rejection.ts';
-import { renderTar } from './tar.ts';
+
+const BLOCK_BYTES = 512;
+
+/** One file of an archive. */
+interface TarFile {
+  /** At most 100 bytes. */
+  readonly name: string;
+  readonly bytes: Buffer;
+}
+
+/**
+ * Creates a POSIX (ustar) archive. `modifiedMs` is the modification time of all files, in milliseconds since the Unix
+ * epoch.
+ */
+function renderTar(files: readonly TarFile[], modifiedMs: number): Buffer {
+  const blocks = files.flatMap(({ name, bytes }) => [
+    renderHeader(name, bytes.length, modifiedMs),
+    bytes,
+    Buffer.alloc((BLOCK_BYTES - (bytes.length % BLOCK_BYTES)) % BLOCK_BYTES),
+  ]);
+  // Two empty blocks end an archive.
+  return Buffer.concat([...blocks, Buffer.alloc(2 * BLOCK_BYTES)]);
+}
+
+function renderHeader(name: string, size: number, modifiedMs: number): Buffer {
+  const header = Buffer.alloc(BLOCK_BYTES);
+  header.write(name, 0, 100);
+  header.write(octal(0o644, 7), 100);
+  header.write(octal(0, 7), 108);
+  header.write(octal(0, 7), 116);
+  header.write(octal(size, 11), 124);
+  header.write(octal(Math.max(0, Math.floor(modifiedMs / 1000)), 11), 136);
+  header.write('        ', 148);
+  header.write('0', 156);
+  header.write('ustar\u000000', 257);
+  let sum = 0;
+  for (const byte of header) sum += byte;
+  header.write(`${octal(sum, 6)}\u0000 `, 148);
+  return header;
+}
+
+function octal(value: number, digits: number): string {
+  return value.toString(8).padStart(digits, '0');
+}
+
+/**
+ * A configuration as text: one parameter per line, in the way of the command line. Values are in JSON quotes, so that a
+ * line is a line. Write-only values appear as hashes. `cards` says which card-bound resources the router has.
+ */
+function renderAsciiExport(configuration: Configuration, cards: readonly string[]): string {
+  const lines: string[] = [];
+  for (const definition of resourceTable.values()) {
+    if (definition.card !== undefined && !cards.includes(definition.card)) continue;
+    const path = definition.path.replaceAll('/', '.');
+    const { unique, list } = readState(configuration, definition);
+    const hidden = new Set(definition.list?.fields.filter(({ writeOnly }) => writeOnly).map(({ name }) => name));
+    for (const [name, value] of Object.entries(unique)) lines.push(`${path}.${name}=${JSON.stringify(value)}`);
+    for (const { uid, index, fields, sublist } of list) {
+      for (const [name, value] of Object.entries(fields)) {
+        const shown = hidden.has(name) ? renderPasswordHash(value, uid) : value;
+        lines.push(`${path}.${index}.${name}=${JSON.stringify(shown)}`);
+      }
+      for (const [position, sub] of sublist.entries()) {
+        for (const [name, value] of Object.entries(sub.fields)) {
+          lines.push(`${path}.${index}[${position + 1}].${name}=${JSON.stringify(value)}`);
+        }
+      }
+    }
+  }
+  return `${lines.join('\n')}\n`;
+}
 
 /** Adds the list of stored profiles, their download, and what can be done with them. */
 export function addProfileRoutes(api: Hono<RestEnv>): void {

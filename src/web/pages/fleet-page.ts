@@ -1,19 +1,137 @@
-import type { ProcessSummary, RunSummary } from '../api/process.ts';
+import type { FleetMinute, ProcessSummary, RunSummary } from '../api/process.ts';
 import type { RouterSummary } from '../api/routers.ts';
 import type { ClusterSummary } from '../content.ts';
 import type { PeerFault } from '../fan-out.ts';
 import type { ProcessPart } from '../whole-fleet.ts';
+import { FACET_NAMES, type FacetQuery, withFacet } from './facets.ts';
 import { createFleetColumns } from './fleet-columns.ts';
 import { renderFilters } from './fleet-filters.ts';
-import { renderOutage } from './fleet-outage.ts';
-import { renderStrip, sumMinutes } from './fleet-strip.ts';
 import type { FleetView } from './fleet-view.ts';
 import { type Html, html, toShown } from './html.ts';
+import type { Majority, Outage, OutageGroup, OutageValue } from './outage.ts';
 import { nameMissing, renderMissing } from './processes.ts';
-import { renderCount, renderMany } from './quantities.ts';
+import { renderAtLeast, renderCount, renderLength, renderMany, renderSince } from './quantities.ts';
 import { renderFittingTable, renderFound, renderPager } from './table.ts';
 import { renderTableQuery, type TableQuery } from './table-query.ts';
-import { FILTERS } from './words.ts';
+import { FACET_CHARS_MAX, FILTERS, renderFacetValue } from './words.ts';
+
+const MINUTES = 360;
+const HEIGHT = 40;
+
+/**
+ * Adds up the minutes of several processes. Each has one entry a minute and one for now, so the entries of a minute are those
+ * with the same distance from the end: the clocks of their machines do not matter.
+ */
+function sumMinutes(lists: readonly (readonly FleetMinute[])[]): readonly FleetMinute[] {
+  const [longest = []] = lists.toSorted((a, b) => b.length - a.length);
+  return longest.map(({ at }, index) => {
+    const sum = { at, up: 0, down: 0, stale: 0, other: 0 };
+    for (const minutes of lists) {
+      const minute = minutes[minutes.length - longest.length + index];
+      for (const key of ['up', 'down', 'stale', 'other'] as const) sum[key] += minute?.[key] ?? 0;
+    }
+    return sum;
+  });
+}
+
+/**
+ * Renders the last hours, minute by minute: up from below, down and stale from above. `missing` names the processes whose
+ * routers are not counted; empty = all are. `isFiltered`: the rest of the page is not about all routers.
+ */
+function renderStrip(minutes: readonly FleetMinute[], missing: string, isFiltered: boolean): Html | string {
+  const [first, last] = [minutes[0], minutes.at(-1)];
+  if (!first || !last || minutes.length < 2) return '';
+  const worst = minutes.reduce((most, minute) => (minute.down > most.down ? minute : most), first);
+  const span = renderLength((Date.parse(last.at) - Date.parse(first.at)) / 1000);
+  const without = `${isFiltered ? ', whole fleet' : ''}${missing === '' ? '' : ` without ${missing}`}`;
+  const words =
+    worst.down === 0
+      ? `Last ${span}${without}: no router down.`
+      : `Last ${span}${without}: at most ${renderCount(worst.down)} down, at ${worst.at.slice(11, 16)} UTC; now ${renderCount(last.down)}.`;
+  const offset = Math.max(0, MINUTES - minutes.length);
+  const draw = (toHeight: (minute: FleetMinute) => number, isFromTop: boolean) =>
+    toPath(
+      minutes.map((minute) => {
+        const total = minute.up + minute.down + minute.other;
+        const height = total === 0 ? 0 : (toHeight(minute) / total) * HEIGHT;
+        // A single router of ten thousand shows, too.
+        return toHeight(minute) > 0 ? Math.max(1.5, Math.round(height * 10) / 10) : 0;
+      }),
+      offset,
+      isFromTop,
+    );
+  return html`<figure class="strip"><svg role="img" aria-label="${words}" viewBox="0 0 ${MINUTES} ${HEIGHT}" preserveAspectRatio="none"><title>${words}</title><path class="up" d="${draw(({ up }) => up, false)}"/><path class="down" d="${draw(({ down }) => down, true)}"/><path class="stale" d="${draw(({ stale }) => stale, true)}"/></svg>
+<figcaption>${words} <span class="key"><span class="up">up</span>, <span class="down">down</span>, <span class="stale">of these stale</span></span></figcaption></figure>`;
+}
+
+/** One rectangle for each run of equal heights. */
+function toPath(heights: readonly number[], offset: number, isFromTop: boolean): string {
+  let path = '';
+  for (let start = 0; start < heights.length; ) {
+    const height = heights[start] ?? 0;
+    let end = start + 1;
+    while (end < heights.length && heights[end] === height) end++;
+    if (height > 0) {
+      const top = isFromTop ? 0 : Math.round((HEIGHT - height) * 10) / 10;
+      path += `M${offset + start} ${top}h${end - start}v${height}h-${end - start}z`;
+    }
+    start = end;
+  }
+  return path;
+}
+
+/**
+ * Renders a mass outage: one sentence, then counts by step, labels, firmware and so on, each a filter. It is about all
+ * routers; `isFiltered`: the rest of the page is not.
+ */
+function renderOutage(
+  outage: Outage | undefined,
+  query: TableQuery,
+  isFiltered: boolean,
+  nowMs: number,
+): Html | string {
+  if (!outage) return '';
+  const { down, total, common, since, step, groups } = outage;
+  const inCommon = common ?? { down, total };
+  const of =
+    common === null ? '' : html` of ${nameProperty(common)} <bdi>${renderFacetValue(common.facet, common.value)}</bdi>`;
+  const others = down - inCommon.down;
+  const parts = [
+    html`<strong>${renderCount(inCommon.down)} of ${renderMany(inCommon.total, 'router')}${of} down`,
+    renderMajority(step, ' at ', ({ value }) => renderFacetValue('step', value)),
+    since?.isKnown === false
+      ? renderMajority(since, ' ', ({ value }) => renderAtLeast(value, nowMs))
+      : renderMajority(since, ' since ', ({ value }) => renderSince(value, nowMs)),
+    html`</strong>${others === 0 ? '' : `; ${renderCount(others)} more ${others === 1 ? 'router' : 'routers'} down`}`,
+  ];
+  return html`<section class="notice" aria-label="Outage"><p>${isFiltered ? 'Whole fleet: ' : ''}${parts}.</p>
+<div class="groups" tabindex="0" role="group" aria-label="Routers down by property"><dl>${groups.map((group) => renderGroup(group, query))}</dl></div></section>`;
+}
+
+function renderMajority(
+  majority: Majority | null,
+  word: string,
+  render: (majority: Majority) => Html | string,
+): Html | string {
+  return majority === null ? '' : html`${majority.isAll ? '' : ', most'}${word}${render(majority)}`;
+}
+
+function renderGroup({ name, values, rest }: OutageGroup, query: TableQuery): Html {
+  return html`<div><dt title="${toShown(name)}">${toShown(name, FACET_CHARS_MAX)}</dt>${values.map(
+    ({ facet, value, down, total }) => {
+      const facets: FacetQuery = withFacet({}, facet, value);
+      const href = renderTableQuery({ ...query, search: '', facets }, { filter: 'down' });
+      const of = facet === 'step' ? '' : ` of ${renderCount(total)}`;
+      return html`<dd><a href="${href}"><bdi title="${toShown(value)}">${renderFacetValue(facet, value)}</bdi></a> ${renderCount(down)}${of}</dd>`;
+    },
+  )}${rest > 0 ? html`<dd class="soft">and ${renderCount(rest)} more</dd>` : ''}</div>`;
+}
+
+function nameProperty({ facet, value }: OutageValue): string {
+  return facet === 'label'
+    ? toShown(value.slice(0, value.indexOf('=')), FACET_CHARS_MAX)
+    : FACET_NAMES[facet].toLowerCase();
+}
 
 /** Adds up the runs of several processes. */
 function sumRuns(all: readonly RunSummary[]): RunSummary {

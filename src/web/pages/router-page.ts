@@ -106,10 +106,10 @@ ${renderRouterLogs(router, logs, base, nowMs)}
 <pre tabindex="0" role="region" aria-label="Configuration of the router">${config}</pre></details>`;
 }
 
-/** Renders a form that polls the router. It works without scripts, and `web.fresh_min_age` bounds how often it does. */
+/** Renders a form that polls the router. It works without scripts, and the age of the values bounds how often it does. */
 function renderPollButton(name: string, base: string): Html {
   return html`<form method="post" action="${base}-/poll?router=${encodeURIComponent(name)}"><button>Poll now</button>
-<span class="soft">unless its values are younger than <code>web.fresh_min_age</code>, or its byte budget forbids it</span></form>`;
+<span class="soft">unless its values are younger than 10 s, or its byte budget forbids it</span></form>`;
 }
 
 /** Renders links to the dashboards about this router. */

@@ -1,9 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createSteppedClock } from '../../../src/base/index.ts';
-import { renderEcs } from '../../../src/delivery/formats/ecs.ts';
-import { renderRecord } from '../../../src/delivery/formats/format.ts';
-import { renderOtel, renderOtelDocument } from '../../../src/delivery/formats/otel.ts';
-import { toOtelRecord, toUnixNano } from '../../../src/delivery/formats/otel-record.ts';
+import { renderEcs, renderRecord } from '../../../src/delivery/formats/format.ts';
+import { renderOtel, renderOtelDocument, toOtelRecord, toUnixNano } from '../../../src/delivery/formats/otel.ts';
 import { OutgoingRecord } from '../../../src/delivery/outgoing-record.ts';
 import { createTestRecord } from '../../../src/delivery/preflight.ts';
 import type { LogRecord, Severity } from '../../../src/model/index.ts';

@@ -1,16 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { renderEcs } from '../../../src/delivery/formats/ecs.ts';
-import { renderNative } from '../../../src/delivery/formats/format.ts';
+import { renderEcs, renderRecord } from '../../../src/delivery/formats/format.ts';
 import { renderOtel, renderOtelDocument } from '../../../src/delivery/formats/otel.ts';
 import { OutgoingRecord } from '../../../src/delivery/outgoing-record.ts';
-import {
-  renderClockJump,
-  renderGap,
-  renderGapEnd,
-  renderRepeat,
-  renderReset,
-} from '../../../src/logs/event-records.ts';
+import { renderEvent, renderRepeat } from '../../../src/logs/position/event-records.ts';
 
 const PAGE = readFileSync(new URL('../../../docs/log-records.md', import.meta.url), 'utf8');
 /** What comes behind is about other programs. */
@@ -28,38 +21,42 @@ const edge = { uid: 'k7d2m4q2x4t5h7ca-00000e2f', utcMs: Date.UTC(2025, 9, 26, 0,
 
 describe('docs/log-records.md', () => {
   test.for([
-    [0, 'format native', renderNative(record)],
+    [0, 'format native', renderRecord(record, 'native')],
     [
       1,
       'a gap',
-      renderGap(context, {
-        certainty: 'certain',
-        reason: 'expired',
-        from: edge,
-        to: { uid: 'm2b6x7zqjw4nd3ka-00000000', utcMs: Date.UTC(2025, 9, 26, 4) },
-        bytesMin: 51_200,
-        file: 'network/current',
-        offset: 18_302,
+      renderEvent(context, {
+        type: 'gap',
+        gap: {
+          certainty: 'certain',
+          reason: 'expired',
+          from: edge,
+          to: { uid: 'm2b6x7zqjw4nd3ka-00000000', utcMs: Date.UTC(2025, 9, 26, 4) },
+          bytesMin: 51_200,
+          file: 'network/current',
+          offset: 18_302,
+        },
       }),
     ],
     [
       2,
       'the end of a gap',
-      renderGapEnd(
-        context,
-        { uid: 'dxn3cch3gcyxg4l2-00000e4e', file: 'network/current', offset: 18_302 },
-        { uid: 'm2b6x7zqjw4nd3ka-00000000', utcMs: Date.UTC(2025, 9, 26, 4) },
-      ),
+      renderEvent(context, {
+        type: 'gap-ended',
+        gap: { uid: 'dxn3cch3gcyxg4l2-00000e4e', file: 'network/current', offset: 18_302 },
+        to: { uid: 'm2b6x7zqjw4nd3ka-00000000', utcMs: Date.UTC(2025, 9, 26, 4) },
+      }),
     ],
-    [3, 'a reset', renderReset(context, 'wiped', edge)],
+    [3, 'a reset', renderEvent(context, { type: 'reset', reason: 'wiped', from: edge })],
     [
       4,
       'a clock jump',
-      renderClockJump(
-        context,
-        { about: 'k7d2m4q2x4t5h7ca', offset: 18_302 },
-        { beforeUtcMs: edge.utcMs, afterUtcMs: Date.UTC(2025, 9, 27) },
-      ),
+      renderEvent(context, {
+        type: 'clock-jump',
+        about: 'k7d2m4q2x4t5h7ca',
+        offset: 18_302,
+        jump: { beforeUtcMs: edge.utcMs, afterUtcMs: Date.UTC(2025, 9, 27) },
+      }),
     ],
     [
       5,
@@ -90,8 +87,8 @@ describe('docs/log-records.md', () => {
 
   test('names every flag, field, event and reason of the model', () => {
     const model = readFileSync(new URL('../../../src/model/record.ts', import.meta.url), 'utf8');
-    const events = readFileSync(new URL('../../../src/logs/event-records.ts', import.meta.url), 'utf8');
-    const reasons = /export type GapReason =([^;]+);/.exec(events)?.[1] ?? '';
+    const events = readFileSync(new URL('../../../src/logs/position/event-records.ts', import.meta.url), 'utf8');
+    const reasons = /type GapReason =([^;]+);/.exec(events)?.[1] ?? '';
     const words = [
       ...[...`${model}${reasons}`.matchAll(/'([a-z][a-z_.-]+)'/g)].map(([, word]) => word ?? ''),
       ...[...model.matchAll(/^ {2}readonly (\w+)\??:/gm)].map(([, word]) => word ?? ''),

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createSteppedClock, renderErrorChain, Secret } from '../../../src/base/index.ts';
 import { DeliveryError } from '../../../src/delivery/errors.ts';
-import { type HttpSinkOptions, SinkHttpClient } from '../../../src/delivery/http/sink-http-client.ts';
+import { type HttpClientOptions, SinkHttpClient } from '../../../src/delivery/http/sink-http-client.ts';
 import {
   type MisbehavingServerOptions,
   openMisbehavingServer,
@@ -14,7 +14,7 @@ import { createTestAuthority } from '../../web/certificates.ts';
 const signal = new AbortController().signal;
 const clock = createSteppedClock(Date.UTC(2025, 9, 26));
 
-function openClient(url: string, options: Partial<HttpSinkOptions> = {}): SinkHttpClient {
+function openClient(url: string, options: Partial<HttpClientOptions> = {}): SinkHttpClient {
   const client = new SinkHttpClient({ name: 'web', url, headers: {}, compress: 'none', clock, ...options });
   onTestFinished(() => client.close());
   return client;
@@ -178,7 +178,7 @@ describe('SinkHttpClient', () => {
   });
 
   test('blanks its secrets in failures, and in what is quoted of other answers', async () => {
-    const options: Partial<HttpSinkOptions> = {
+    const options: Partial<HttpClientOptions> = {
       headers: { 'x-short': new Secret('y'), 'x-key': new Secret('key-of-header') },
       auth: { kind: 'basic', username: 'me', password: new Secret('pass-key-of-header') },
     };

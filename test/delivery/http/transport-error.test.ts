@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { explainError } from '../../../src/base/index.ts';
-import { toTransportError } from '../../../src/delivery/http/transport-error.ts';
+import { toTransportError } from '../../../src/delivery/http/transport.ts';
 
 const failWith = (code: string | undefined, cause?: unknown, message = 'x') =>
   Object.assign(new Error(message, { cause }), code === undefined ? {} : { code });

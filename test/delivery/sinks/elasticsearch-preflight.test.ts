@@ -1,11 +1,10 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createSteppedClock } from '../../../src/base/index.ts';
-import {
-  createElasticsearchSink,
-  type ElasticsearchSinkOptions,
-} from '../../../src/delivery/sinks/elasticsearch/sink.ts';
+import { createElasticsearchSink } from '../../../src/delivery/sinks/elasticsearch/sink.ts';
 import { type ElasticsearchServerOptions, openElasticsearchServer } from '../../support/sinks/elasticsearch-server.ts';
 import type { Reply } from '../../support/sinks/misbehaving-server.ts';
+
+type ElasticsearchSinkOptions = Parameters<typeof createElasticsearchSink>[0];
 
 const { signal } = new AbortController();
 const fleet = { routers: 1, labelValues: {} };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { renderEcs } from '../../../src/delivery/formats/ecs.ts';
+import { renderEcs } from '../../../src/delivery/formats/format.ts';
 import { renderOtelDocument } from '../../../src/delivery/formats/otel.ts';
 import { renderIndexTemplate } from '../../../src/delivery/sinks/elasticsearch/template.ts';
 import { sampleRecord } from '../../support/sinks/sample-records.ts';

@@ -1,11 +1,10 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createSteppedClock, Secret } from '../../../src/base/index.ts';
-import {
-  createElasticsearchSink,
-  type ElasticsearchSinkOptions,
-} from '../../../src/delivery/sinks/elasticsearch/sink.ts';
+import { createElasticsearchSink } from '../../../src/delivery/sinks/elasticsearch/sink.ts';
 import { type ElasticsearchServerOptions, openElasticsearchServer } from '../../support/sinks/elasticsearch-server.ts';
 import { sampleRecord, sampleRecords } from '../../support/sinks/sample-records.ts';
+
+type ElasticsearchSinkOptions = Parameters<typeof createElasticsearchSink>[0];
 
 const { signal } = new AbortController();
 

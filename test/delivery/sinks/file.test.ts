@@ -22,11 +22,13 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } fro
 import { createSteppedClock, LineRanges, LineTable, type SteppedClock } from '../../../src/base/index.ts';
 import type { OutgoingRecord } from '../../../src/delivery/outgoing-record.ts';
 import { LogFile } from '../../../src/delivery/sinks/file/log.ts';
-import { createFileSink, type FileSinkOptions } from '../../../src/delivery/sinks/file/sink.ts';
+import { createFileSink } from '../../../src/delivery/sinks/file/sink.ts';
 import { startProgram } from '../../support/child.ts';
 import { sampleRecord, sampleRecords } from '../../support/sinks/sample-records.ts';
 import { withPrograms } from '../../support/tools.ts';
 import { waitFor } from '../../support/wait-for.ts';
+
+type FileSinkOptions = Parameters<typeof createFileSink>[0];
 
 const never = new AbortController().signal;
 const HOUR_MS = 3_600_000;
@@ -749,7 +751,7 @@ test('FileSink.release() lets another agent go on in the file, and the next deli
 
 /** Another process, which takes the lock of the file and keeps it, or ends with the error. */
 function startOther() {
-  const lock = new URL('../../../src/delivery/sinks/file/lock.ts', import.meta.url).href;
+  const lock = new URL('../../../src/delivery/sinks/file/log.ts', import.meta.url).href;
   const script = `await (await import(${JSON.stringify(lock)})).FileLock.acquire(${JSON.stringify(path)});
     setInterval(() => {}, 1000); console.log('held');`;
   return startProgram(process.execPath, ['--input-type=module', '-e', script]);

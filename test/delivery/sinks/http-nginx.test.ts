@@ -1,11 +1,13 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createSteppedClock, Secret } from '../../../src/base/index.ts';
-import { createHttpSink, type HttpSinkOptions } from '../../../src/delivery/sinks/http/sink.ts';
+import { createHttpSink } from '../../../src/delivery/sinks/http/sink.ts';
 import { openHttpServer } from '../../support/sinks/http-server.ts';
 import { startNginx } from '../../support/sinks/nginx.ts';
 import { sampleRecords } from '../../support/sinks/sample-records.ts';
 import { withPrograms } from '../../support/tools.ts';
 import { createTestAuthority } from '../../web/certificates.ts';
+
+type HttpSinkOptions = Parameters<typeof createHttpSink>[0];
 
 const { signal } = new AbortController();
 

@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createSteppedClock, Secret } from '../../../src/base/index.ts';
-import { createHttpSink, type HttpSinkOptions } from '../../../src/delivery/sinks/http/sink.ts';
+import { createHttpSink } from '../../../src/delivery/sinks/http/sink.ts';
 import { openHttpServer } from '../../support/sinks/http-server.ts';
 import type { MisbehavingServerOptions } from '../../support/sinks/misbehaving-server.ts';
 import { sampleRecord, sampleRecords } from '../../support/sinks/sample-records.ts';
+
+type HttpSinkOptions = Parameters<typeof createHttpSink>[0];
 
 const { signal } = new AbortController();
 const fleet = { routers: 1, labelValues: {} };

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { judgePartialAnswer } from '../../../src/delivery/sinks/loki/answer.ts';
-import { parseGoTime, parseLabelSet } from '../../../src/delivery/sinks/loki/go-text.ts';
-import { renderPush, type SentEntry } from '../../../src/delivery/sinks/loki/request.ts';
+import { parseGoTime, parseLabelSet } from '../../../src/delivery/sinks/loki/entry-results.ts';
+import { renderPush, type SentEntry } from '../../../src/delivery/sinks/loki/push.ts';
 
 const STREAM = '{component="network", router="plant-7"}';
 const OTHER = '{component="system", router="plant-7"}';

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import { createSteppedClock, Secret } from '../../../src/base/index.ts';
-import type { LokiSinkOptions } from '../../../src/delivery/sinks/loki/sink.ts';
 import { openLokiServer } from '../../support/sinks/loki-server.ts';
 import { openLokiSink } from '../../support/sinks/loki-sink.ts';
 
@@ -11,7 +10,8 @@ const DAY_MS = 86_400_000;
 const smallFleet = { routers: 3, labelValues: { site: 2 } };
 
 const clock = createSteppedClock(NOW_MS);
-const openSink = (url: string, options: Partial<LokiSinkOptions> = {}) => openLokiSink(url, { clock, ...options });
+const openSink = (url: string, options: Partial<Parameters<typeof openLokiSink>[1]> = {}) =>
+  openLokiSink(url, { clock, ...options });
 
 const CONFIG = `
 server: {http_listen_port: 3100}
@@ -107,7 +107,7 @@ test('createLokiSink().preflight() compares the fleet with the streams of its la
     now,
     config: 'limits_config: {max_global_streams_per_user: 4000, reject_old_samples: false}',
   });
-  const look = async (routers: number, options: Partial<LokiSinkOptions>, site = 1) => {
+  const look = async (routers: number, options: Partial<Parameters<typeof openLokiSink>[1]>, site = 1) => {
     await using sink = openSink(server.url, options);
     const findings = await sink.preflight({ routers, labelValues: { site } }, never);
     return findings

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { createSteppedClock } from '../../../src/base/index.ts';
 import { OutgoingRecord } from '../../../src/delivery/outgoing-record.ts';
-import { findLane, toLokiLabels } from '../../../src/delivery/sinks/loki/layout.ts';
-import { findLokiTime, isGuessedAhead, type TimedRecord, toLokiNanos } from '../../../src/delivery/sinks/loki/time.ts';
+import { findLokiTime, toLokiEntry } from '../../../src/delivery/sinks/loki/push.ts';
 import type { LogRecord } from '../../../src/model/index.ts';
 import { openLokiServer } from '../../support/sinks/loki-server.ts';
 import { openLokiSink } from '../../support/sinks/loki-sink.ts';
@@ -42,52 +41,57 @@ function firstReading(count = 600): readonly LogRecord[] {
 }
 
 const outgoing = (fields: LogRecord) => new OutgoingRecord(JSON.stringify(fields));
+const toEntry = (fields: LogRecord) => toLokiEntry(fields, { kind: 'router' });
 
-test.each<[string, TimedRecord, boolean]>([
+function timeless(fields: Partial<LogRecord>): LogRecord {
+  const { timestamp: _, ...rest } = record(0, fields);
+  return rest;
+}
+
+test.each<[string, LogRecord, boolean]>([
   ['hours ahead', record(2 * HOUR_MS), true],
   ['ahead with other flags', record(HOUR_MS, { flags: ['lossy', 'zone_assumed', 'late'] }), true],
   ['a little more than five minutes ahead', record(5 * MINUTE_MS + 1), true],
   ['five minutes ahead', record(5 * MINUTE_MS), false],
   ['behind', record(-2 * HOUR_MS), false],
   ['hours ahead in a zone that is known', record(2 * HOUR_MS, { flags: ['unsynced'] }), false],
-  ['no time', { observed_timestamp: OBSERVED, offset: 5, flags: ['zone_assumed'] }, false],
+  ['no time', timeless({ offset: 5 }), false],
   ['no date', record(0, { timestamp: 'tomorrow' }), false],
-  ['without flags', { timestamp: '2025-10-26T09:00:00Z', observed_timestamp: OBSERVED, offset: 5 }, false],
-])('isGuessedAhead() knows a time that only an assumed zone explains: %s', (_, timed, isGuessed) => {
-  expect(isGuessedAhead(timed)).toBe(isGuessed);
+  ['without flags', record(8 * HOUR_MS, { flags: [] }), false],
+])('toLokiEntry() and findLokiTime() know a time that only an assumed zone explains: %s', (_, timed, isGuessed) => {
+  expect(toEntry(timed).metadata['timestamp']).toBe(isGuessed ? timed.timestamp : undefined);
   expect(findLokiTime(timed)).toBe(isGuessed ? OBSERVED : (timed.timestamp ?? OBSERVED));
 });
 
-test('toLokiNanos() keeps the order of lines within the millisecond of their download, however long the file is', () => {
+test('toLokiEntry() keeps the order of lines within the millisecond of their download, however long the file is', () => {
   const offsets = [0, 15, 16, 60, 999_990, MIB, 3 * MIB, 15 * MIB, 16_000_000, 100 * MIB, Number.MAX_SAFE_INTEGER];
-  const nanos = offsets.map((offset) => BigInt(toLokiNanos(record(HOUR_MS, { offset }))) - OBSERVED_NS);
+  const nanos = offsets.map((offset) => BigInt(toEntry(record(HOUR_MS, { offset })).ns) - OBSERVED_NS);
   expect(nanos.slice(0, 7)).toEqual([0n, 0n, 1n, 3n, 62_499n, 65_536n, 196_608n]);
   expect(nanos).toEqual(nanos.toSorted((one, other) => Number(one - other)));
   expect(nanos.at(-1)).toBe(999_999n);
 });
 
-test('toLokiNanos() gives lines of 16 bytes and more times of their own in a file of 15 MiB', () => {
+test('toLokiEntry() gives lines of 16 bytes and more times of their own in a file of 15 MiB', () => {
   const nanos = [0, MIB, 8 * MIB, 15 * MIB].flatMap((start) =>
-    Array.from({ length: 50 }, (_, index) => toLokiNanos(record(HOUR_MS, { offset: start + index * 16 }))),
+    Array.from({ length: 50 }, (_, index) => toEntry(record(HOUR_MS, { offset: start + index * 16 })).ns),
   );
   expect(new Set(nanos).size).toBe(200);
 });
 
-test('toLokiNanos() leaves other times as they are', () => {
+test('toLokiEntry() leaves other times as they are', () => {
   const own = (aheadMs: number) => String(OBSERVED_NS + BigInt(aheadMs) * 1_000_000n + 18_231n);
-  expect(toLokiNanos(record(5 * MINUTE_MS))).toBe(own(5 * MINUTE_MS));
-  expect(toLokiNanos(record(2 * HOUR_MS, { flags: [] }))).toBe(own(2 * HOUR_MS));
-  const { timestamp: _, ...timeless } = record(0, { offset: MIB });
-  expect(toLokiNanos(timeless)).toBe(String(OBSERVED_NS + 48_576n));
+  expect(toEntry(record(5 * MINUTE_MS)).ns).toBe(own(5 * MINUTE_MS));
+  expect(toEntry(record(2 * HOUR_MS, { flags: [] })).ns).toBe(own(2 * HOUR_MS));
+  expect(toEntry(timeless({ offset: MIB })).ns).toBe(String(OBSERVED_NS + 48_576n));
 });
 
-test('findLane() and toLokiLabels() judge a guessed time by the download', () => {
-  expect(findLane(record(2 * HOUR_MS))).toBeUndefined();
-  expect(findLane(record(2 * HOUR_MS, { flags: [] }))).toBe('ahead');
-  expect(findLane(record(-2 * HOUR_MS))).toBe('late');
+test('toLokiEntry() judges a guessed time by the download', () => {
+  expect(toEntry(record(2 * HOUR_MS)).labels['lane']).toBeUndefined();
+  expect(toEntry(record(2 * HOUR_MS, { flags: [] })).labels['lane']).toBe('ahead');
+  expect(toEntry(record(-2 * HOUR_MS)).labels['lane']).toBe('late');
   // 23 hours ahead is the next day.
   const late = record(23 * HOUR_MS, { flags: ['zone_assumed', 'backfill'] });
-  expect(toLokiLabels(late, { kind: 'router' })).toMatchObject({ lane: 'late', day: '2025-10-26' });
+  expect(toEntry(late).labels).toMatchObject({ lane: 'late', day: '2025-10-26' });
 });
 
 test('createLokiSink().findRefusal() makes no dead letter of a line whose zone was assumed', async () => {

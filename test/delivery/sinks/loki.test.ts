@@ -2,7 +2,6 @@ import { expect, test } from 'vitest';
 import { createSteppedClock } from '../../../src/base/index.ts';
 import { DeliveryError } from '../../../src/delivery/errors.ts';
 import { OutgoingRecord } from '../../../src/delivery/outgoing-record.ts';
-import type { LokiSinkOptions } from '../../../src/delivery/sinks/loki/sink.ts';
 import type { LogRecord } from '../../../src/model/index.ts';
 import { openLokiServer } from '../../support/sinks/loki-server.ts';
 import { openLokiSink } from '../../support/sinks/loki-sink.ts';
@@ -15,7 +14,8 @@ const now = () => NOW_MS;
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
-const openSink = (url: string, options: Partial<LokiSinkOptions> = {}) => openLokiSink(url, { clock, ...options });
+const openSink = (url: string, options: Partial<Parameters<typeof openLokiSink>[1]> = {}) =>
+  openLokiSink(url, { clock, ...options });
 
 function instant(ms: number, nanos = '000018231'): string {
   return `${new Date(ms).toISOString().slice(0, 19)}.${nanos}Z`;

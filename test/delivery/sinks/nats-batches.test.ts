@@ -3,11 +3,13 @@ import { connect } from '@nats-io/transport-node';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createSystemClock, Secret } from '../../../src/base/index.ts';
 import type { OutgoingRecord } from '../../../src/delivery/outgoing-record.ts';
-import { createNatsSink, type NatsSinkOptions } from '../../../src/delivery/sinks/nats/sink.ts';
+import { createNatsSink } from '../../../src/delivery/sinks/nats/sink.ts';
 import { openCuttableConnection } from '../../support/sinks/cut-connection.ts';
 import { type NatsServer, openNatsServer } from '../../support/sinks/nats-server.ts';
 import { sampleRecord, sampleRecords } from '../../support/sinks/sample-records.ts';
 import { withPrograms } from '../../support/tools.ts';
+
+type NatsSinkOptions = Parameters<typeof createNatsSink>[0];
 
 const never = new AbortController().signal;
 const fleet = { routers: 1, labelValues: {} };

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createSeededRandom } from '../../../src/base/index.ts';
-import { isCovering, toNatsSubject } from '../../../src/delivery/sinks/nats/subject.ts';
+import { isCovering, toNatsSubject } from '../../../src/delivery/sinks/nats/stream.ts';
 import { sampleRecord } from '../../support/sinks/sample-records.ts';
 
 const toSubject = (site: string | undefined, router: string, component: string) =>

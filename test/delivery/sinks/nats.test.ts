@@ -3,13 +3,15 @@ import { type AddressInfo, createServer } from 'node:net';
 import { credsAuthenticator, headers } from '@nats-io/transport-node';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createSteppedClock, createSystemClock, Secret } from '../../../src/base/index.ts';
-import { createNatsSink, type NatsSinkOptions } from '../../../src/delivery/sinks/nats/sink.ts';
+import { createNatsSink } from '../../../src/delivery/sinks/nats/sink.ts';
 import { findFreePort } from '../../support/free-port.ts';
 import { createNatsAccount } from '../../support/sinks/nats-account.ts';
 import { openNatsServer } from '../../support/sinks/nats-server.ts';
 import { sampleRecord, sampleRecords } from '../../support/sinks/sample-records.ts';
 import { withPrograms } from '../../support/tools.ts';
 import { createTestAuthority } from '../../web/certificates.ts';
+
+type NatsSinkOptions = Parameters<typeof createNatsSink>[0];
 
 const never = new AbortController().signal;
 const fleet = { routers: 1, labelValues: {} };

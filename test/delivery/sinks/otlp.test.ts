@@ -4,9 +4,11 @@ import { expect, test } from 'vitest';
 import { createSteppedClock, Secret } from '../../../src/base/index.ts';
 import { DeliveryError } from '../../../src/delivery/errors.ts';
 import { OutgoingRecord } from '../../../src/delivery/outgoing-record.ts';
-import { createOtlpSink, type OtlpSinkOptions } from '../../../src/delivery/sinks/otlp/sink.ts';
+import { createOtlpSink } from '../../../src/delivery/sinks/otlp/sink.ts';
 import type { LogRecord } from '../../../src/model/index.ts';
 import { openOtlpServer } from '../../support/sinks/otlp-server.ts';
+
+type OtlpSinkOptions = Parameters<typeof createOtlpSink>[0];
 
 /** What the generated module holds of what is used here; its own types do not say. */
 interface OfficialDefinitions {

@@ -3,8 +3,10 @@ import { expect, test, vi } from 'vitest';
 import type { BatchBounds } from '../../../src/delivery/contracts.ts';
 import { DeliveryError } from '../../../src/delivery/errors.ts';
 import { OutgoingRecord } from '../../../src/delivery/outgoing-record.ts';
-import { createStdoutSink, type StdoutSinkOptions } from '../../../src/delivery/sinks/stdout/sink.ts';
+import { createStdoutSink } from '../../../src/delivery/sinks/stdout/sink.ts';
 import { sampleRecord } from '../../support/sinks/sample-records.ts';
+
+type StdoutSinkOptions = Parameters<typeof createStdoutSink>[0];
 
 const never = new AbortController().signal;
 const batch: BatchBounds = { recordsMax: 5000, bytesMax: 1024 * 1024, waitMs: 0 };

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { createSteppedClock } from '../../../src/base/index.ts';
 import { DeliveryError } from '../../../src/delivery/index.ts';
-import { SUBJECT_FULL } from '../../../src/delivery/sinks/nats/errors.ts';
-import { SubjectFaults } from '../../../src/delivery/sinks/nats/subject-faults.ts';
+import { SubjectFaults } from '../../../src/delivery/sinks/nats/publish.ts';
+import { SUBJECT_FULL } from '../../../src/delivery/sinks/nats/stream.ts';
 
 const MINUTE_MS = 60_000;
 const denied = new DeliveryError('unauthorized', 'No permission', { disposition: 'operator' });

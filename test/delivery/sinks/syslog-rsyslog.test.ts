@@ -1,11 +1,13 @@
 import { globSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { createSystemClock } from '../../../src/base/index.ts';
-import { createSyslogSink, type SyslogSinkOptions } from '../../../src/delivery/sinks/syslog/sink.ts';
+import { createSyslogSink } from '../../../src/delivery/sinks/syslog/sink.ts';
 import { sampleRecord, sampleRecords } from '../../support/sinks/sample-records.ts';
 import { openRsyslog } from '../../support/sinks/syslog-rsyslog.ts';
 import { type ProgramPart, withPrograms } from '../../support/tools.ts';
 import { createTestAuthority } from '../../web/certificates.ts';
+
+type SyslogSinkOptions = Parameters<typeof createSyslogSink>[0];
 
 /** Debian has it in the package rsyslog-gnutls. */
 const tlsModule: ProgramPart = {

@@ -3,13 +3,15 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createSteppedClock, createSystemClock } from '../../../src/base/index.ts';
-import { createSyslogSink, type SyslogSinkOptions } from '../../../src/delivery/sinks/syslog/sink.ts';
+import { createSyslogSink } from '../../../src/delivery/sinks/syslog/sink.ts';
 import { advanceUntil } from '../../support/advance-until.ts';
 import { findFreePort } from '../../support/free-port.ts';
 import { sampleRecord, sampleRecords } from '../../support/sinks/sample-records.ts';
 import { openSyslogServer, type SyslogServer } from '../../support/sinks/syslog-server.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { createTestAuthority } from '../../web/certificates.ts';
+
+type SyslogSinkOptions = Parameters<typeof createSyslogSink>[0];
 
 const never = new AbortController().signal;
 const fleet = { routers: 1, labelValues: {} };

@@ -1,8 +1,9 @@
-import { openArchivePool } from '../../../src/logs/archive/index.ts';
+import { openArchivePool } from '../../../src/logs/archive/archive-pool.ts';
 
 /** Reads what comes by stdin and does not close the pool: an idle thread must not keep the process. */
 const pool = openArchivePool({ workers: 1 });
-const reading = pool.open(
+const { result } = await pool.read(
+  process.stdin,
   {
     name: 'network/log-2026-11-21-11:00:00.bz2',
     candidates: [],
@@ -15,5 +16,4 @@ const reading = pool.open(
   },
   { outputBytesMax: 2 ** 30 },
 );
-const { kind } = await reading.read(process.stdin);
-process.stdout.write(kind);
+process.stdout.write(result.kind);

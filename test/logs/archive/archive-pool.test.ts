@@ -7,23 +7,23 @@ import { gzipSync } from 'node:zlib';
 import * as fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { createSeededRandom, createSteppedClock, unpackLines } from '../../../src/base/index.ts';
+import type { Bzip2Limits } from '../../../src/bzip2/index.ts';
 import { ArchiveJob } from '../../../src/logs/archive/archive-job.ts';
-import { startArchiveWorker } from '../../../src/logs/archive/archive-pool.ts';
-import { RECORDS_WINDOW_BYTES, type Reply } from '../../../src/logs/archive/archive-protocol.ts';
+import { type ArchivePool, openArchivePool, startArchiveWorker } from '../../../src/logs/archive/archive-pool.ts';
+import { RECORDS_WINDOW_BYTES, type Reply } from '../../../src/logs/archive/archive-thread.ts';
 import { readDecoded } from '../../../src/logs/archive/decode.ts';
-import { ArchiveError, type ArchivePool, openArchivePool } from '../../../src/logs/archive/index.ts';
 import { SourceReader } from '../../../src/logs/archive/source-reader.ts';
+import { LineMatcher, type LogRuleSettings } from '../../../src/logs/index.ts';
+import { createFile, createStreamState, type LogFile } from '../../../src/logs/position/position.ts';
+import { ArchiveError } from '../../../src/logs/reading/errors.ts';
 import {
   type FileBeginning,
-  FileScan,
-  type Scan,
-  type ScanOptions,
-  type ScanResult,
-  type ScanStart,
-} from '../../../src/logs/file-scan.ts';
-import { LineMatcher, type LogRuleSettings } from '../../../src/logs/index.ts';
-import type { ScanBatch } from '../../../src/logs/lines/scan-batch.ts';
-import { createFile, createStreamState, type LogFile } from '../../../src/logs/position/position.ts';
+  FileReading,
+  type ReadingOptions,
+  type ReadingResult,
+  type ReadingStart,
+} from '../../../src/logs/reading/file-reading.ts';
+import { createBatch, type RecordBatch } from '../../../src/logs/records/record-batch.ts';
 import { createSkewBounds } from '../../../src/logs/time/log-clock.ts';
 import { Zone } from '../../../src/logs/time/zone.ts';
 import { chunksOf, compress, findMarks, flipBit } from '../../support/archives.ts';
@@ -64,7 +64,7 @@ interface Reading {
 }
 
 interface Situation {
-  readonly plan?: Partial<ScanOptions> | undefined;
+  readonly plan?: Partial<ReadingOptions> | undefined;
   readonly zone?: string | undefined;
   readonly known?: LogFile | undefined;
   readonly isInOrder?: boolean | undefined;
@@ -72,23 +72,56 @@ interface Situation {
   readonly failure?: Error | undefined;
 }
 
-/** Reads a file, and gives the scan that the reading is of. */
-type Read = (options: ScanOptions, source: AsyncIterable<Uint8Array>) => { scan: Scan; result: Promise<ScanResult> };
+type AnyReading = Pick<FileReading, 'file' | 'stream' | 'lost' | 'takeBatch'>;
+/** Reads a file, and gives the reading as it stands. */
+type Read = (
+  options: ReadingOptions,
+  source: AsyncIterable<Uint8Array>,
+) => { scan: AnyReading; result: Promise<ReadingResult> };
+
+/** A reading in a pool, as it stands. */
+function open(pool: ArchivePool, options: ReadingOptions, limits: Bzip2Limits, signal?: AbortSignal) {
+  let reading: AnyReading | undefined;
+  let trailing: unknown;
+  const onBegun = (begun: AnyReading) => {
+    reading = begun;
+  };
+  return {
+    get file() {
+      return reading?.file;
+    },
+    get stream() {
+      return reading?.stream;
+    },
+    get lost() {
+      return reading?.lost ?? [];
+    },
+    get trailing() {
+      return trailing;
+    },
+    takeBatch: () => reading?.takeBatch() ?? createBatch(),
+    read: async (source: AsyncIterable<Uint8Array>) => {
+      const read = await pool.read(source, options, limits, { signal, onBegun });
+      trailing = read.trailing;
+      return read.result;
+    },
+  };
+}
 
 const inPool =
   (pool: ArchivePool): Read =>
   (options, source) => {
-    const scan = pool.open(options, LIMITS);
+    const scan = open(pool, options, LIMITS);
     return { scan, result: scan.read(source) };
   };
 
 /** On this thread, whatever it is. */
 const readHere: Read = (options, source) => {
-  const scan = new FileScan(options);
+  const scan = new FileReading(options);
   return { scan, result: readDecoded(new SourceReader(source), LIMITS, scan).then(({ result }) => result) };
 };
 
-function describeBatch(scan: Scan, { records, ...batch }: ScanBatch) {
+function describeBatch(scan: AnyReading, { records, ...batch }: RecordBatch) {
   return structuredClone({ ...batch, records: [...records], file: scan.file, stream: scan.stream });
 }
 
@@ -110,7 +143,7 @@ async function readAll(read: Read, chunks: readonly Uint8Array[], situation: Sit
   const beginnings: FileBeginning[] = [];
   const batches: unknown[] = [];
   const skew = createSkewBounds();
-  const start = (file: LogFile): ScanStart => ({
+  const start = (file: LogFile): ReadingStart => ({
     file,
     context: {
       router: { name: 'plant-7', labels: { site: 'münchen' } },
@@ -285,14 +318,14 @@ describe('ArchivePool', () => {
   });
 
   test('says what follows the end of an archive', async () => {
-    const reading = remote.open({ ...PLAN, begin: ({ key }) => startOf(createFile(key, 0)) }, LIMITS);
+    const reading = open(remote, { ...PLAN, begin: ({ key }) => startOf(createFile(key, 0)) }, LIMITS);
     await reading.read(sourceOf([archive, Buffer.from('\u0001\u0002\u0003')]));
     expect(reading.trailing).toEqual({ bytes: 3, isText: false });
   });
 
   test('stops at the bounds of its output', async () => {
     for (const limits of [{ outputBytesMax: 20_000 }, { outputBytesMax: 2 ** 30, ratioMax: 50 }]) {
-      const reading = remote.open({ ...PLAN, begin: ({ key }) => startOf(createFile(key, 0)) }, limits);
+      const reading = open(remote, { ...PLAN, begin: ({ key }) => startOf(createFile(key, 0)) }, limits);
       const bomb = Buffer.concat([archive, compress(Buffer.alloc(2_000_000))]);
       await expect(reading.read(chunksOf(bomb))).rejects.toMatchObject({ code: 'too-large' });
     }
@@ -306,7 +339,7 @@ describe('ArchivePool', () => {
 
   test('finds an outcome although the source hangs behind it, and tells the source', async () => {
     const { source, state } = hang(long);
-    expect(await remote.open({ ...PLAN, begin: () => undefined }, LIMITS).read(source)).toEqual({ kind: 'deferred' });
+    expect(await open(remote, { ...PLAN, begin: () => undefined }, LIMITS).read(source)).toEqual({ kind: 'deferred' });
     expect(state.isClosed).toBe(true);
   });
 
@@ -318,8 +351,8 @@ describe('ArchivePool', () => {
   ] as const)('throws the reason of its signal while the source hangs after %s', async ([, create]) => {
     const { source, state } = hang(create());
     const controller = new AbortController();
-    const begin: ScanOptions['begin'] = ({ key }) => startOf(createFile(key, 0));
-    const reading = remote.open({ ...PLAN, begin }, LIMITS, controller.signal).read(source);
+    const begin: ReadingOptions['begin'] = ({ key }) => startOf(createFile(key, 0));
+    const reading = open(remote, { ...PLAN, begin }, LIMITS, controller.signal).read(source);
     await state.asked.promise;
     controller.abort(new TypeError('The agent stops'));
     await expect(reading).rejects.toThrow('The agent stops');
@@ -329,7 +362,7 @@ describe('ArchivePool', () => {
   test('throws the reason of its signal at once when that is aborted already', async () => {
     const { source, state } = hang(archive);
     const signal = AbortSignal.abort(new TypeError('Too late'));
-    await expect(remote.open({ ...PLAN, begin: () => undefined }, LIMITS, signal).read(source)).rejects.toThrow(
+    await expect(open(remote, { ...PLAN, begin: () => undefined }, LIMITS, signal).read(source)).rejects.toThrow(
       'Too late',
     );
     expect(state.isClosed).toBe(true);
@@ -383,11 +416,11 @@ describe('a thread of ArchivePool', () => {
 
   test('packs the records as the store would', async () => {
     const packed: boolean[] = [];
-    const onBatch: ScanOptions['onBatch'] = ({ records: { packed: body, bytes } }) => {
+    const onBatch: ReadingOptions['onBatch'] = ({ records: { packed: body, bytes } }) => {
       packed.push(body !== undefined && unpackLines(body).memory.equals(bytes));
     };
-    const begin: ScanOptions['begin'] = ({ key }) => startOf(createFile(key, 0));
-    const scan = remote.open({ ...PLAN, batchBytes: 8000, onBatch, begin }, LIMITS);
+    const begin: ReadingOptions['begin'] = ({ key }) => startOf(createFile(key, 0));
+    const scan = open(remote, { ...PLAN, batchBytes: 8000, onBatch, begin }, LIMITS);
     await scan.read(sourceOf([archive]));
     await onBatch(scan.takeBatch());
     expect(packed.length).toBeGreaterThan(1);
@@ -418,7 +451,7 @@ describe('a thread of ArchivePool', () => {
       seen.push(started.length);
       yield archive.subarray(100);
     }
-    await pool.open({ ...PLAN, begin: () => undefined }, LIMITS).read(slow());
+    await open(pool, { ...PLAN, begin: () => undefined }, LIMITS).read(slow());
     expect(seen).toEqual([1]);
   });
 
@@ -445,11 +478,11 @@ describe('a thread of ArchivePool', () => {
     await using _ = pool;
     const { source, state } = hang(long.subarray(0, 300_000));
     const first = new AbortController();
-    const begin: ScanOptions['begin'] = ({ key }) => startOf(createFile(key, 0));
-    const occupying = pool.open({ ...PLAN, begin }, LIMITS, first.signal).read(source);
+    const begin: ReadingOptions['begin'] = ({ key }) => startOf(createFile(key, 0));
+    const occupying = open(pool, { ...PLAN, begin }, LIMITS, first.signal).read(source);
     await state.asked.promise;
     const second = new AbortController();
-    const waiting = pool.open({ ...PLAN, begin }, LIMITS, second.signal).read(sourceOf([archive]));
+    const waiting = open(pool, { ...PLAN, begin }, LIMITS, second.signal).read(sourceOf([archive]));
     const third = readAll(inPool(pool), [archive]);
     for (let turn = 0; turn < 5; turn++) await setImmediate();
     second.abort(new TypeError('No longer wanted'));
@@ -467,7 +500,8 @@ describe('a thread of ArchivePool', () => {
     const records: string[] = [];
     let safe: LogFile | undefined;
     let isKilled = false;
-    const scan = pool.open(
+    const scan = open(
+      pool,
       {
         ...PLAN,
         onBatch: (batch) => {
@@ -485,7 +519,8 @@ describe('a thread of ArchivePool', () => {
     await expect(scan.read(hang(long.subarray(0, -5000)).source)).rejects.toMatchObject({ code: 'worker-lost' });
     expect(scan.file).toBeUndefined();
     expect(scan.takeBatch().records).toHaveLength(0);
-    const rest = pool.open(
+    const rest = open(
+      pool,
       {
         ...PLAN,
         candidates: safe ? [safe] : [],
@@ -539,14 +574,14 @@ describe('a thread of ArchivePool', () => {
       await clock.advance(3_600_000);
       yield long.subarray(300_000);
     }
-    const begin: ScanOptions['begin'] = ({ key }) => startOf(createFile(key, 0));
-    await pool.open({ ...PLAN, begin }, LIMITS).read(slow());
+    const begin: ReadingOptions['begin'] = ({ key }) => startOf(createFile(key, 0));
+    await open(pool, { ...PLAN, begin }, LIMITS).read(slow());
     let batches = 0;
     const onBatch = async () => {
       await setImmediate();
       if (batches++ === 0) await clock.advance(3_600_000);
     };
-    await pool.open({ ...PLAN, begin, onBatch }, LIMITS).read(sourceOf([long]));
+    await open(pool, { ...PLAN, begin, onBatch }, LIMITS).read(sourceOf([long]));
     expect(batches).toBeGreaterThan(1);
   });
 
@@ -554,14 +589,14 @@ describe('a thread of ArchivePool', () => {
     const { pool } = openWatched();
     const { source, state } = hang(long.subarray(0, 300_000));
     const begin = ({ key }: FileBeginning) => startOf(createFile(key, 0));
-    const first = pool.open({ ...PLAN, begin }, LIMITS).read(source);
-    const second = pool.open({ ...PLAN, begin }, LIMITS).read(sourceOf([archive]));
+    const first = open(pool, { ...PLAN, begin }, LIMITS).read(source);
+    const second = open(pool, { ...PLAN, begin }, LIMITS).read(sourceOf([archive]));
     for (const reading of [first, second]) reading.catch(() => {});
     await state.asked.promise;
     await pool.close();
     await expect(first).rejects.toMatchObject({ code: 'closed' });
     await expect(second).rejects.toMatchObject({ code: 'closed' });
-    await expect(pool.open({ ...PLAN, begin }, LIMITS).read(sourceOf([archive]))).rejects.toMatchObject({
+    await expect(open(pool, { ...PLAN, begin }, LIMITS).read(sourceOf([archive]))).rejects.toMatchObject({
       code: 'closed',
     });
     await pool.close();
@@ -601,7 +636,7 @@ test('ArchiveJob stops when so many records are under way, and goes on when they
   expect(batches().reduce((sum, { lines }) => sum + lines, 0) + rest).toBe(200_000);
 });
 
-function startOf(file: LogFile): ScanStart {
+function startOf(file: LogFile): ReadingStart {
   return {
     file,
     context: {

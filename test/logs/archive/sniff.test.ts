@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { SNIFF_BYTES, sniffFormat } from '../../../src/logs/archive/sniff.ts';
+import { SNIFF_BYTES, sniffFormat } from '../../../src/logs/reading/text.ts';
 import { flipBit } from '../../support/archives.ts';
 
 const BLOCK = [0x42, 0x5a, 0x68, 0x39, 0x31, 0x41, 0x59, 0x26, 0x53, 0x59];

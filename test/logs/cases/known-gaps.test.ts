@@ -1,13 +1,13 @@
 import { crc32 } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { type KnownGap, readKnownGaps } from '../../../src/logs/index.ts';
-import { noteGap } from '../../../src/logs/tail/known-gaps.ts';
 import {
   createRouterFacts,
+  noteGap,
   noteSerial,
   parseRouterFacts,
   renderRouterFacts,
-} from '../../../src/logs/tail/router-facts.ts';
+} from '../../../src/logs/follow/router-facts.ts';
+import { type KnownGap, readKnownGaps } from '../../../src/logs/index.ts';
 import { gapsOf, MINUTE_MS, openFileBench } from '../../support/log-bench.ts';
 
 /** The last gaps of a router are stored with the facts about it, for the pages of who has the router next. */

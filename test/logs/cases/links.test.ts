@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { parseRouterFacts } from '../../../src/logs/follow/router-facts.ts';
 import { type LogEvent, Zone } from '../../../src/logs/index.ts';
-import { parseRouterFacts } from '../../../src/logs/tail/router-facts.ts';
 import {
   gapsOf,
   HOUR_MS,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { readRouterTime } from '../../../src/agent/index.ts';
+import { parseRouterFacts } from '../../../src/logs/follow/router-facts.ts';
 import { Zone } from '../../../src/logs/index.ts';
-import { parseRouterFacts } from '../../../src/logs/tail/router-facts.ts';
 import {
   gapsOf,
   HOUR_MS,

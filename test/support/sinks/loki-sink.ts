@@ -1,4 +1,6 @@
-import { createLokiSink, type LokiSinkOptions } from '../../../src/delivery/sinks/loki/sink.ts';
+import { createLokiSink } from '../../../src/delivery/sinks/loki/sink.ts';
+
+type LokiSinkOptions = Parameters<typeof createLokiSink>[0];
 
 /** What a test decides; the rest is as a configuration without keys has it. */
 type LokiTestOptions = Partial<LokiSinkOptions> & Pick<LokiSinkOptions, 'clock'>;

@@ -1,8 +1,7 @@
 import { decodeObject, parseJson } from '../../../base/index.ts';
 import type { DeliveryReport } from '../../contracts.ts';
 import { DeliveryError } from '../../errors.ts';
-import { renderEcs } from '../../formats/ecs.ts';
-import type { RecordFormat } from '../../formats/format.ts';
+import { type RecordFormat, renderEcs } from '../../formats/format.ts';
 import { renderOtelDocument } from '../../formats/otel.ts';
 import type { HttpAnswer } from '../../http/answer.ts';
 import type { OutgoingRecord } from '../../outgoing-record.ts';
@@ -76,15 +75,10 @@ function isRetryable(result: ItemResult): boolean {
   return result.status >= 500 || isBackPressure(result);
 }
 
+const BACK_PRESSURE: ReadonlySet<number> = new Set([408, 409, 429, 503]);
+
 function isBackPressure({ status, type }: ItemResult): boolean {
-  return (
-    status === 408 ||
-    status === 409 ||
-    status === 429 ||
-    status === 503 ||
-    type === 'es_rejected_execution_exception' ||
-    type === 'rejected_execution_exception'
-  );
+  return BACK_PRESSURE.has(status) || /^(es_)?rejected_execution_exception$/.test(type);
 }
 
 /** Returns the error when none of the records was accepted for a reason that may concern every record. */

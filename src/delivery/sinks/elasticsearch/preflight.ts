@@ -1,23 +1,18 @@
 import { type Clock, decodeObject, parseJson } from '../../../base/index.ts';
-import type { DeliveryReport, PreflightFinding } from '../../contracts.ts';
+import type { PreflightFinding, Sink } from '../../contracts.ts';
 import { type HttpAnswer, toAnswerError } from '../../http/answer.ts';
 import type { SinkHttpClient } from '../../http/sink-http-client.ts';
-import type { OutgoingRecord } from '../../outgoing-record.ts';
-import { createTestRecord, toFindings } from '../../preflight.ts';
+import { collectFindings, createTestRecord, toFailedFinding, toFindings } from '../../preflight.ts';
 
 /** The settings of the sink that the preflight uses. */
-export interface ElasticsearchTarget {
-  /** Name of the sink. */
+interface Target {
   readonly name: string;
-  /** Data stream, index or alias. */
   readonly index: string;
-  /** Ingest pipeline; absent = none. */
   readonly pipeline?: string | undefined;
-  /** Source of the time of the test record. */
   readonly clock: Clock;
 }
 
-type Deliver = (records: readonly OutgoingRecord[], signal: AbortSignal) => Promise<DeliveryReport>;
+type Ask = (path: string) => Promise<HttpAnswer>;
 type Json = Readonly<Record<string, unknown>>;
 
 /** Enough for a few fields of a few hundred templates. Bytes. */
@@ -27,160 +22,128 @@ const ROLLOVER_DAYS_MIN = 7;
 const DAYS_PER_UNIT: Readonly<Record<string, number>> = { d: 1, h: 1 / 24, m: 1 / 1440, s: 1 / 86_400 };
 
 /** Checks everything that a delivery needs, in the order in which it would fail. */
-export async function checkElasticsearch(
+export function checkElasticsearch(
   client: SinkHttpClient,
-  deliver: Deliver,
-  target: ElasticsearchTarget,
+  deliver: Sink['deliver'],
+  target: Target,
   signal: AbortSignal,
 ): Promise<readonly PreflightFinding[]> {
-  const check = new ElasticsearchCheck(client, target, signal);
-  try {
-    if (!(await check.checkVersion())) return check.findings;
-    await check.checkIndex();
-    await check.checkPipeline();
-  } catch (error) {
-    signal.throwIfAborted();
-    check.findings.push(...toFindings(error, 'index').filter(({ verdict }) => verdict === 'failed'));
-    return check.findings;
-  }
-  check.findings.push(await sendTestRecord(deliver, target, signal));
-  return check.findings;
+  const toFailed = (error: unknown, found: readonly PreflightFinding[]) =>
+    found.length === 0
+      ? toFindings(error, 'authorise')
+      : toFindings(error, 'index').filter(({ verdict }) => verdict === 'failed');
+  return collectFindings(checkAll(client, deliver, target, signal), toFailed, signal);
 }
 
-/** The checks before the test record. */
-class ElasticsearchCheck {
-  readonly #client: SinkHttpClient;
-  readonly #target: ElasticsearchTarget;
-  readonly #signal: AbortSignal;
-  readonly findings: PreflightFinding[] = [];
-
-  constructor(client: SinkHttpClient, target: ElasticsearchTarget, signal: AbortSignal) {
-    this.#client = client;
-    this.#target = target;
-    this.#signal = signal;
-  }
-
-  /** Checks the connection, the credentials and the version. Returns false when further checks would fail. */
-  async checkVersion(): Promise<boolean> {
-    let answer: HttpAnswer;
-    try {
-      answer = await this.#client.get('/', this.#signal);
-      // An account with write permission may not be allowed to read the version, and a receiver with the bulk API only
-      // has none: the test record decides.
-      const isOpen = answer.status >= 400 && answer.status < 500 && answer.status !== 401 && answer.status !== 429;
-      if (answer.status !== 200 && !isOpen) throw toAnswerError(answer, `Sink ${this.#target.name}`);
-    } catch (error) {
-      this.#signal.throwIfAborted();
-      this.findings.push(...toFindings(error, 'authorise'));
-      return false;
-    }
-    const version = decodeObject(decodeObject(parseJson(answer.body))?.['version']);
-    this.#add('connect', 'ok', `${this.#client.place} can be reached`);
-    if (answer.status === 403) {
-      this.#add('authorise', 'warning', 'The credentials do not permit reading the version of the cluster');
-    } else if (version) {
-      const isOpenSearch = version['distribution'] === 'opensearch';
-      const number = answer.quote(String(version['number']));
-      this.#add(
-        'authorise',
-        'ok',
-        `${isOpenSearch ? 'OpenSearch' : 'Elasticsearch'} ${number} accepts the credentials`,
-      );
-    } else {
-      this.#add('authorise', 'warning', 'The response does not identify Elasticsearch or OpenSearch');
-    }
-    return true;
-  }
-
-  /** Checks whether the index is or will be a data stream, and when it rolls over. */
-  async checkIndex(): Promise<void> {
-    const { index } = this.#target;
-    const answer = await this.#ask(`/_data_stream/${encodeURIComponent(index)}`);
-    if (answer.status === 200) {
-      const [stream] = decodeArray(decodeObject(parseJson(answer.body))?.['data_streams']);
-      this.#add(
-        'index',
-        'ok',
-        `The data stream ${index} exists (template ${answer.quote(String(stream?.['template']))})`,
-      );
-      await this.#checkRollover(stream?.['ilm_policy']);
-    } else if (answer.status === 404) {
-      await this.#checkTemplates();
-    } else {
-      this.#add('index', 'warning', `Could not check whether ${index} is a data stream: status ${answer.status}`);
-    }
-  }
-
-  async checkPipeline(): Promise<void> {
-    const { pipeline } = this.#target;
-    if (pipeline === undefined) return;
-    const { status } = await this.#ask(`/_ingest/pipeline/${encodeURIComponent(pipeline)}`);
-    if (status === 200) this.#add('pipeline', 'ok', `The pipeline ${pipeline} exists`);
-    else if (status !== 404) {
-      this.#add('pipeline', 'warning', `Could not check whether the pipeline ${pipeline} exists: status ${status}`);
-    } else this.#add('pipeline', 'failed', `The pipeline ${pipeline} does not exist`, 'Check pipeline of this sink');
-  }
-
-  async #checkTemplates(): Promise<void> {
-    const { index } = this.#target;
-    const fields = ['name', ...['index_patterns', 'priority', 'data_stream'].map((field) => `index_template.${field}`)];
-    const path = `/_index_template?filter_path=${fields.map((field) => `index_templates.${field}`).join(',')}`;
-    const answer = await this.#ask(path);
-    if (answer.status !== 200) {
-      this.#add('index', 'warning', `Could not read the index templates: status ${answer.status}`);
-      return;
-    }
-    const best = decodeArray(decodeObject(parseJson(answer.body))?.['index_templates'])
-      .map((entry) => ({
-        name: answer.quote(String(entry['name'])),
-        template: decodeObject(entry['index_template']),
-      }))
-      .filter(({ template }) => matches(template?.['index_patterns'], index))
-      .toSorted((one, other) => readPriority(other.template) - readPriority(one.template))[0];
-    if (best && decodeObject(best.template?.['data_stream'])) {
-      this.#add('index', 'ok', `The first record creates the data stream ${index} (template ${best.name})`);
-      return;
-    }
-    this.#add(
-      'index',
-      'warning',
-      `No index template makes ${index} a data stream: the first record creates an index with guessed types`,
-      `\`router-exporter schema --index-template ${this.#target.name}\` prints a template for it`,
-    );
-  }
-
-  /** Checks the age of rollovers: ids are unique within one backing index only (elasticsearch#44794). */
-  async #checkRollover(policy: unknown): Promise<void> {
-    if (typeof policy !== 'string') return;
-    const answer = await this.#ask(`/_ilm/policy/${encodeURIComponent(policy)}`);
-    if (answer.status !== 200) return;
-    const age = findPath(parseJson(answer.body), [policy, 'policy', 'phases', 'hot', 'actions', 'rollover', 'max_age']);
-    const [, amount, unit = ''] = /^(\d{1,6})([dhms])$/.exec(typeof age === 'string' ? age : '') ?? [];
-    if (amount === undefined) return;
-    const isShort = Number(amount) * (DAYS_PER_UNIT[unit] ?? 0) < ROLLOVER_DAYS_MIN;
-    this.#add(
-      'rollover',
-      isShort ? 'warning' : 'ok',
-      `The index rolls over after ${amount}${unit} (policy ${answer.quote(policy)}): a record sent again later is stored twice`,
-      isShort ? `Set the rollover age of the policy to ${ROLLOVER_DAYS_MIN} days or more` : undefined,
-    );
-  }
-
-  /** Sends a request. Any status is accepted, because receivers may offer the bulk API only. */
-  #ask(path: string): Promise<HttpAnswer> {
-    return this.#client.get(path, this.#signal, ANSWER_BYTES_MAX);
-  }
-
-  #add(step: string, verdict: PreflightFinding['verdict'], message: string, hint?: string): void {
-    this.findings.push({ step, verdict, message, hint });
-  }
-}
-
-async function sendTestRecord(
-  deliver: Deliver,
-  { clock }: ElasticsearchTarget,
+async function* checkAll(
+  client: SinkHttpClient,
+  deliver: Sink['deliver'],
+  target: Target,
   signal: AbortSignal,
-): Promise<PreflightFinding> {
+): AsyncGenerator<PreflightFinding> {
+  const { name, pipeline, clock } = target;
+  // Any status is accepted, because receivers may offer the bulk API only.
+  const ask: Ask = (path) => client.get(path, signal, ANSWER_BYTES_MAX);
+  const answer = await client.get('/', signal);
+  // An account with write permission may not be allowed to read the version, and a receiver with the bulk API only
+  // has none: the test record decides.
+  const isOpen = answer.status >= 400 && answer.status < 500 && answer.status !== 401 && answer.status !== 429;
+  if (answer.status !== 200 && !isOpen) throw toAnswerError(answer, `Sink ${name}`);
+  yield { step: 'connect', verdict: 'ok', message: `${client.place} can be reached` };
+  yield judgeVersion(answer);
+  yield* checkIndex(ask, target);
+  if (pipeline !== undefined) yield await checkPipeline(ask, pipeline);
+  yield await sendTestRecord(deliver, clock, signal);
+}
+
+function judgeVersion(answer: HttpAnswer): PreflightFinding {
+  const step = 'authorise';
+  if (answer.status === 403) {
+    const message = 'The credentials do not permit reading the version of the cluster';
+    return { step, verdict: 'warning', message };
+  }
+  const version = decodeObject(decodeObject(parseJson(answer.body))?.['version']);
+  if (!version) {
+    return { step, verdict: 'warning', message: 'The response does not identify Elasticsearch or OpenSearch' };
+  }
+  const product = version['distribution'] === 'opensearch' ? 'OpenSearch' : 'Elasticsearch';
+  const number = answer.quote(String(version['number']));
+  return { step, verdict: 'ok', message: `${product} ${number} accepts the credentials` };
+}
+
+/** Checks whether the index is or will be a data stream, and when it rolls over. */
+async function* checkIndex(ask: Ask, target: Target): AsyncGenerator<PreflightFinding> {
+  const step = 'index';
+  const { index } = target;
+  const answer = await ask(`/_data_stream/${encodeURIComponent(index)}`);
+  if (answer.status === 200) {
+    const [stream] = decodeArray(decodeObject(parseJson(answer.body))?.['data_streams']);
+    const template = answer.quote(String(stream?.['template']));
+    yield { step, verdict: 'ok', message: `The data stream ${index} exists (template ${template})` };
+    yield* checkRollover(ask, stream?.['ilm_policy']);
+  } else if (answer.status === 404) {
+    yield await checkTemplates(ask, target);
+  } else {
+    const message = `Could not check whether ${index} is a data stream: status ${answer.status}`;
+    yield { step, verdict: 'warning', message };
+  }
+}
+
+async function checkPipeline(ask: Ask, pipeline: string): Promise<PreflightFinding> {
+  const step = 'pipeline';
+  const { status } = await ask(`/_ingest/pipeline/${encodeURIComponent(pipeline)}`);
+  if (status === 200) return { step, verdict: 'ok', message: `The pipeline ${pipeline} exists` };
+  if (status !== 404) {
+    const message = `Could not check whether the pipeline ${pipeline} exists: status ${status}`;
+    return { step, verdict: 'warning', message };
+  }
+  const message = `The pipeline ${pipeline} does not exist`;
+  return { step, verdict: 'failed', message, hint: 'Check pipeline of this sink' };
+}
+
+async function checkTemplates(ask: Ask, { name, index }: Target): Promise<PreflightFinding> {
+  const step = 'index';
+  const fields = ['name', ...['index_patterns', 'priority', 'data_stream'].map((field) => `index_template.${field}`)];
+  const path = `/_index_template?filter_path=${fields.map((field) => `index_templates.${field}`).join(',')}`;
+  const answer = await ask(path);
+  if (answer.status !== 200) {
+    return { step, verdict: 'warning', message: `Could not read the index templates: status ${answer.status}` };
+  }
+  const best = decodeArray(decodeObject(parseJson(answer.body))?.['index_templates'])
+    .map((entry) => ({
+      name: answer.quote(String(entry['name'])),
+      template: decodeObject(entry['index_template']),
+    }))
+    .filter(({ template }) => matches(template?.['index_patterns'], index))
+    .toSorted((one, other) => readPriority(other.template) - readPriority(one.template))[0];
+  if (best && decodeObject(best.template?.['data_stream'])) {
+    const message = `The first record creates the data stream ${index} (template ${best.name})`;
+    return { step, verdict: 'ok', message };
+  }
+  const message = `No index template makes ${index} a data stream: the first record creates an index with guessed types`;
+  const hint = `\`router-exporter schema --index-template ${name}\` prints a template for it`;
+  return { step, verdict: 'warning', message, hint };
+}
+
+/** Checks the age of rollovers: ids are unique within one backing index only (elasticsearch#44794). */
+async function* checkRollover(ask: Ask, policy: unknown): AsyncGenerator<PreflightFinding> {
+  if (typeof policy !== 'string') return;
+  const answer = await ask(`/_ilm/policy/${encodeURIComponent(policy)}`);
+  if (answer.status !== 200) return;
+  const age = findPath(parseJson(answer.body), [policy, 'policy', 'phases', 'hot', 'actions', 'rollover', 'max_age']);
+  const [, amount, unit = ''] = /^(\d{1,6})([dhms])$/.exec(typeof age === 'string' ? age : '') ?? [];
+  if (amount === undefined) return;
+  const isShort = Number(amount) * (DAYS_PER_UNIT[unit] ?? 0) < ROLLOVER_DAYS_MIN;
+  const when = `after ${amount}${unit} (policy ${answer.quote(policy)})`;
+  yield {
+    step: 'rollover',
+    verdict: isShort ? 'warning' : 'ok',
+    message: `The index rolls over ${when}: a record sent again later is stored twice`,
+    hint: isShort ? `Set the rollover age of the policy to ${ROLLOVER_DAYS_MIN} days or more` : undefined,
+  };
+}
+
+async function sendTestRecord(deliver: Sink['deliver'], clock: Clock, signal: AbortSignal): Promise<PreflightFinding> {
   const step = 'test record';
   try {
     const { refused = [], retry, warning } = await deliver([createTestRecord(clock)], signal);
@@ -191,8 +154,7 @@ async function sendTestRecord(
     return { step, verdict: 'ok', message: 'The test record was accepted' };
   } catch (error) {
     signal.throwIfAborted();
-    const found = toFindings(error, step).at(-1);
-    return { step, verdict: 'failed', message: found?.message ?? '', hint: found?.hint };
+    return toFailedFinding(step, error);
   }
 }
 

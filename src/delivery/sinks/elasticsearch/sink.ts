@@ -1,21 +1,12 @@
-import type { BatchBounds, DeliveryReport, Sink } from '../../contracts.ts';
-import type { RecordFormat } from '../../formats/format.ts';
+import type { Sink, SinkOptions } from '../../contracts.ts';
 import { toAnswerError } from '../../http/answer.ts';
-import { type HttpSinkOptions as ClientOptions, SinkHttpClient } from '../../http/sink-http-client.ts';
-import type { OutgoingRecord } from '../../outgoing-record.ts';
+import { type HttpClientOptions, SinkHttpClient } from '../../http/sink-http-client.ts';
 import { readBulkReport, renderBulk } from './bulk.ts';
 import { checkElasticsearch } from './preflight.ts';
 import type { ElasticsearchSettings } from './schema.ts';
 
-/** Settings and client of a sink of type `elasticsearch`. */
-export interface ElasticsearchSinkOptions extends ClientOptions, ElasticsearchSettings {
-  /** Batch bounds. */
-  readonly batch: BatchBounds;
-  /** Time limit of one delivery. Milliseconds. */
-  readonly timeoutMs: number;
-  /** Record format. Default `ecs`. */
-  readonly format?: RecordFormat | undefined;
-}
+/** Settings and client of a sink of type `elasticsearch`. Default format: `ecs`. */
+type ElasticsearchSinkOptions = HttpClientOptions & SinkOptions & ElasticsearchSettings;
 
 /** Maximum size of a response. One that rejects all of 5,000 records has about 3 MiB; larger batches are halved. Bytes. */
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
@@ -32,7 +23,7 @@ export function createElasticsearchSink(options: ElasticsearchSinkOptions): Sink
   const client = new SinkHttpClient(options);
   const path = renderBulkPath(pipeline);
 
-  const deliver = async (records: readonly OutgoingRecord[], signal: AbortSignal): Promise<DeliveryReport> => {
+  const deliver: Sink['deliver'] = async (records, signal) => {
     const answer = await client.post(
       {
         path,

@@ -1,7 +1,7 @@
 import type { RecordFormat } from '../../formats/format.ts';
 
 /** Names of the index and of the template. */
-export interface IndexTemplateOptions {
+interface IndexTemplateOptions {
   /** Name of the data stream. */
   readonly index: string;
   /** Record format, which determines the field types. */

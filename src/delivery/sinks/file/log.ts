@@ -1,18 +1,19 @@
 import { constants } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, rename } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { basename, dirname, join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { ensureFile } from '../../../base/index.ts';
 import { readErrorCode } from '../../../net/index.ts';
 import { DeliveryError } from '../../errors.ts';
-import { listRotated, parseStamp, syncFolder, toStamp } from './rotated.ts';
-import { cutTornLine, readTail, splitLines } from './tail.ts';
+import { listRotated, parseStamp, syncFolder, toStamp } from './archive.ts';
 
 /** Readable and writable by the owner, readable by the group. */
 export const FILE_MODE = 0o640;
 /** Accessible to the owner, readable by the group. */
-export const FOLDER_MODE = 0o750;
+const FOLDER_MODE = 0o750;
 
 /** Path, size and age at which the file rotates. */
-export interface LogFileOptions {
+interface LogFileOptions {
   /** Path of the active file. */
   readonly path: string;
   /** `batch`: appended records are on disk when `append` resolves. `rotate`: synced only before a rotation. */
@@ -185,4 +186,107 @@ async function openForAppending({ path, fsync }: LogFileOptions): Promise<Opened
     await handle.close();
     throw cause;
   }
+}
+
+const LINE_END = 0x0a;
+/** First byte of a record in every format. */
+const BRACE = 0x7b;
+
+/** The last bytes of a file. */
+interface Tail {
+  /** Offset in the file. Bytes. */
+  readonly offset: number;
+  /** The bytes that were read. */
+  readonly bytes: Buffer;
+}
+
+/** Reads the last `bytesMax` bytes. */
+async function readTail(handle: FileHandle, bytesMax: number): Promise<Tail> {
+  const { size } = await handle.stat();
+  const offset = Math.max(0, size - bytesMax);
+  const bytes = Buffer.allocUnsafe(size - offset);
+  let filled = 0;
+  while (filled < bytes.length) {
+    const { bytesRead } = await handle.read(bytes, filled, bytes.length - filled, offset + filled);
+    if (bytesRead === 0) break;
+    filled += bytesRead;
+  }
+  return { offset, bytes: bytes.subarray(0, filled) };
+}
+
+/**
+ * Truncates a torn last line. A crash interrupted it, so its record was not acknowledged and will be delivered again; after
+ * a power failure it may consist of NULs. Throws {@link DeliveryError} `unwritable`, and leaves the file unchanged, when
+ * the line cannot come from this program.
+ */
+async function cutTornLine(handle: FileHandle, path: string, tail: Tail): Promise<Tail> {
+  const end = tail.bytes.lastIndexOf(LINE_END) + 1;
+  if (end === tail.bytes.length) return tail;
+  const first = tail.bytes[end];
+  if ((end === 0 && tail.offset > 0) || (first !== BRACE && first !== 0)) {
+    throw new DeliveryError('unwritable', `The file ${path} ends with an incomplete line that is not a log record`, {
+      disposition: 'operator',
+      hint: 'Choose a path that no other program uses',
+    });
+  }
+  await handle.truncate(tail.offset + end);
+  return { offset: tail.offset, bytes: tail.bytes.subarray(0, end) };
+}
+
+/** Yields the lines. The first may be incomplete, and then matches no record. */
+function* splitLines({ bytes }: Tail): Generator<string> {
+  let from = 0;
+  for (let end = bytes.indexOf(LINE_END); end !== -1; end = bytes.indexOf(LINE_END, from)) {
+    yield bytes.toString('utf8', from, end);
+    from = end + 1;
+  }
+}
+
+/** SQLite result code: another process holds the lock. */
+const BUSY = 5;
+
+/**
+ * Keeps other agents from writing the same file: their lines would mix, and each would rotate the file of the other.
+ *
+ * The lock is that of an empty SQLite database beside the file, because Node.js has no file locks of its own. It ends with
+ * the process, also after a kill; the empty file stays.
+ */
+export class FileLock {
+  readonly #database: DatabaseSync;
+
+  private constructor(database: DatabaseSync) {
+    this.#database = database;
+  }
+
+  /**
+   * Takes the lock of `path`. Throws {@link DeliveryError} if another agent has it. Returns `undefined` where no lock is
+   * possible, such as in a folder that this account may not write: the file itself may still be writable.
+   */
+  static async acquire(path: string): Promise<FileLock | undefined> {
+    const file = join(dirname(path), `.${basename(path)}.lock`);
+    let database: DatabaseSync | undefined;
+    try {
+      await mkdir(dirname(path), { recursive: true, mode: FOLDER_MODE });
+      ensureFile(file, FILE_MODE);
+      database = new DatabaseSync(file, { timeout: 0 });
+      // A journal in memory leaves no other file; nothing is written anyway.
+      database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
+      return new FileLock(database);
+    } catch (cause) {
+      database?.close();
+      if (!isBusy(cause)) return undefined;
+      throw new DeliveryError('unwritable', `Another agent already writes ${path}`, {
+        disposition: 'operator',
+        hint: 'Give each agent a file of its own, or stop the other agent',
+      });
+    }
+  }
+
+  release(): void {
+    this.#database.close();
+  }
+}
+
+function isBusy(cause: unknown): boolean {
+  return cause instanceof Error && Reflect.get(cause, 'errcode') === BUSY;
 }

@@ -1,27 +1,14 @@
 import { type ByteLine, type Clock, LineRanges, toPieces, untilAborted } from '../../../base/index.ts';
-import type { BatchBounds, DeliveryReport, PreflightFinding, Sink } from '../../contracts.ts';
+import type { BatchBounds, DeliveryReport, PreflightFinding, Sink, SinkOptions } from '../../contracts.ts';
 import { type RecordFormat, renderLines } from '../../formats/format.ts';
 import type { OutgoingRecord } from '../../outgoing-record.ts';
 import { FileArchive } from './archive.ts';
-import { toFileError } from './errors.ts';
-import { FileLock } from './lock.ts';
-import { FILE_MODE, LogFile } from './log.ts';
-import { checkFileTarget, checkFileWritable } from './preflight.ts';
+import { FILE_MODE, FileLock, LogFile } from './log.ts';
+import { checkFileTarget, checkFileWritable, toFileError } from './preflight.ts';
 import type { FileSettings } from './schema.ts';
 
-/** Options of a file sink. `ageMs` 0 = no rotation by age; `keep` 0 = all files. */
-export interface FileSinkOptions extends FileSettings {
-  /** Name of the sink. */
-  readonly name: string;
-  /** Batch bounds. */
-  readonly batch: BatchBounds;
-  /** Time limit of one delivery. Milliseconds. */
-  readonly timeoutMs: number;
-  /** Record format. Default `native`. */
-  readonly format?: RecordFormat | undefined;
-  /** Source of the current time. */
-  readonly clock: Clock;
-}
+/** Options of a file sink. `ageMs` 0 = no rotation by age; `keep` 0 = all files. Default format: `native`. */
+type FileSinkOptions = SinkOptions & FileSettings & { readonly clock: Clock };
 
 /** Minimum size of the end of the file to search for records written but not acknowledged before a crash. Bytes. */
 const TAIL_BYTES_MIN = 4 * 1024 * 1024;

@@ -1,6 +1,6 @@
 import { sanitizeErrorText } from '../../../net/index.ts';
 import type { DeliveryReport, Refusal } from '../../contracts.ts';
-import type { SentEntry, StreamKey } from './request.ts';
+import { type SentEntry, type StreamKey, toStreamKey } from './push.ts';
 
 /** The result of a push that Loki accepted in part. */
 export type PartialAnswer = Pick<DeliveryReport, 'refused' | 'refusedUnnamed' | 'retry' | 'warning'>;
@@ -9,7 +9,7 @@ export type PartialAnswer = Pick<DeliveryReport, 'refused' | 'refusedUnnamed' | 
 export type Rule = (entry: SentEntry, index: number) => boolean;
 
 /** The meaning of one kind of error text. */
-export interface Reading {
+interface Reading {
   /** Builds, from the captured groups, the rule that selects every entry certainly rejected, named or not. */
   readonly rule: (...captured: readonly (string | undefined)[]) => Rule;
   /** Builds, from the captured groups, a rule that selects the named entry and possibly others. */
@@ -68,10 +68,16 @@ export class EntryResults {
     for (const index of this.#find(rule)) this.retry(index, reason);
   }
 
-  /** Rejects the `count` entries that match the rule; counts those that cannot be identified. */
+  /**
+   * Rejects the entries that match the rule, unless there are more than `count`: then they cannot be identified. Counts those that
+   * are not.
+   */
   refuseUpTo(count: number, reason: string, rule: Rule): void {
-    const refused = count > 0 ? this.#refuseAll(count, reason, rule) : 0;
-    this.#countUnnamed(count - refused, reason);
+    if (count <= 0) return;
+    const fitting = this.#find(rule);
+    const refused = fitting.length > count ? [] : fitting;
+    for (const index of refused) this.refuse(index, reason);
+    this.#countUnnamed(count - refused.length, reason);
   }
 
   finish(): PartialAnswer | undefined {
@@ -98,14 +104,6 @@ export class EntryResults {
     };
   }
 
-  /** Rejects all entries that match the rule, unless there are more than were rejected: then they cannot be identified. */
-  #refuseAll(countMax: number, reason: string, rule: Rule): number {
-    const fitting = this.#find(rule);
-    if (fitting.length > countMax) return 0;
-    for (const index of fitting) this.refuse(index, reason);
-    return fitting.length;
-  }
-
   #countRefused(rule: Rule): number {
     return this.#sent.filter((entry, index) => this.#refused.has(index) && rule(entry, index)).length;
   }
@@ -122,4 +120,56 @@ export class EntryResults {
       !this.#refused.has(index) && !this.#retry.has(index) && rule(entry, index) ? [index] : [],
     );
   }
+}
+
+const GO_TIME = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))? ?(?:Z|([+-]\d\d):?(\d\d))/;
+
+/**
+ * Parses a time as Go prints it, `2025-10-26 00:59:58.000018231 +0000 UTC` or `2025-10-26T00:59:58Z`, to nanoseconds
+ * since the Unix epoch, in decimal.
+ */
+export function parseGoTime(text: string): string | undefined {
+  const [, date, time, fraction = '', hours, minutes] = GO_TIME.exec(text) ?? [];
+  if (date === undefined || time === undefined) return undefined;
+  const ms = Date.parse(`${date}T${time}${hours === undefined ? 'Z' : `${hours}:${minutes}`}`);
+  if (Number.isNaN(ms)) return undefined;
+  return String(BigInt(ms) * 1_000_000n + BigInt(fraction.padEnd(9, '0')));
+}
+
+const LABEL = /\s*([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)",?/y;
+
+/**
+ * Parses stream labels as Loki prints them, `{component="network", router="plant-7"}`, to a key. Omits labels that Loki
+ * adds itself, such as `__stream_shard__`.
+ */
+export function parseLabelSet(text: string | undefined): StreamKey | undefined {
+  if (!text?.startsWith('{') || !text.endsWith('}')) return undefined;
+  const labels: Record<string, string> = {};
+  LABEL.lastIndex = 1;
+  while (LABEL.lastIndex < text.length - 1) {
+    const [, name, value] = LABEL.exec(text) ?? [];
+    if (name === undefined || value === undefined) return undefined;
+    if (!name.startsWith('__')) labels[name] = unquoteGo(value);
+  }
+  return toStreamKey(labels);
+}
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  a: '\x07',
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+  v: '\v',
+};
+
+/** Inverse of Go's `strconv.Quote` for UTF-8 text. */
+function unquoteGo(quoted: string): string {
+  return quoted.replace(/\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|(.))/g, (_, x, u, long, single) => {
+    const code: string | undefined = x ?? u ?? long;
+    if (code === undefined) return ESCAPES[single] ?? single;
+    const point = Number.parseInt(code, 16);
+    return point <= 0x10ffff ? String.fromCodePoint(point) : '\ufffd';
+  });
 }

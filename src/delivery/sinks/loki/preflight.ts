@@ -1,23 +1,36 @@
-import { renderDuration } from '../../../base/index.ts';
+import { parseDocument } from 'yaml';
+import { decodeObject, parseByteSize, parseDuration, parseJson, renderDuration } from '../../../base/index.ts';
 import type { PreflightFinding, PreflightFleet } from '../../contracts.ts';
-import { askLokiVersion } from '../../http/loki-version.ts';
 import type { HttpPost, SinkHttpClient } from '../../http/sink-http-client.ts';
-import { LINE_BYTES_MAX } from './entry.ts';
-import { COMPONENTS_PER_ROUTER, countStreams, FUTURE_MS_MAX, type LokiLayout } from './layout.ts';
-import { decodeLokiLimits, type LokiLimits } from './limits.ts';
-import type { LokiSettings } from './schema.ts';
+import { COMPONENTS_PER_ROUTER, countStreams, FUTURE_MS_MAX, LINE_BYTES_MAX, type LokiLayout } from './push.ts';
 
 /** The settings to compare with Loki's limits. */
-interface ComparedSettings extends Pick<LokiSettings, 'streamLimit' | 'maxAgeMs'> {
-  /** Labels and structured metadata of the streams. */
+interface ComparedSettings {
   readonly layout: LokiLayout;
+  readonly streamLimit: number;
+  readonly maxAgeMs: number;
 }
+
+/** Path of Loki's version, available without a login. */
+const BUILD_INFO_PATH = '/loki/api/v1/status/buildinfo';
 
 /** Maximum size of Loki's `/config`, usually a few hundred kilobytes. Bytes. */
 const CONFIG_BYTES_MAX = 4 * 1024 * 1024;
 
+/** Asks for the version of the Loki below `basePath`; `undefined` if it is not known to be Loki. Throws only when aborted. */
+export async function askLokiVersion(
+  client: SinkHttpClient,
+  basePath: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const path = `${basePath.replace(/\/+$/, '')}${BUILD_INFO_PATH}`;
+  const answer = await askOptional(() => client.getFromRoot(path, signal), signal);
+  const { version, revision } = (answer?.status === 200 && decodeObject(parseJson(answer.body))) || {};
+  return typeof version === 'string' && typeof revision === 'string' ? answer?.quote(version) : undefined;
+}
+
 /** Asks Loki whether it is ready. Returns no finding when a gateway does not forward the request. */
-export async function askReady(client: SinkHttpClient, signal: AbortSignal): Promise<readonly PreflightFinding[]> {
+async function askReady(client: SinkHttpClient, signal: AbortSignal): Promise<readonly PreflightFinding[]> {
   const answer = await askOptional(() => client.get('/ready', signal), signal);
   if (answer?.status === 200) return [{ step: 'ready', verdict: 'ok', message: 'Loki is ready' }];
   if (answer?.status !== 503) return [];
@@ -44,13 +57,27 @@ export async function isOtherReceiver(
 }
 
 /** Asks Loki for its limits; most gateways hide them. */
-export async function askLimits(client: SinkHttpClient, signal: AbortSignal): Promise<LokiLimits | undefined> {
+async function askLimits(client: SinkHttpClient, signal: AbortSignal): Promise<LokiLimits | undefined> {
   const answer = await askOptional(() => client.get('/config', signal, CONFIG_BYTES_MAX), signal);
   return answer?.status === 200 ? decodeLokiLimits(answer.body) : undefined;
 }
 
-/** Compares the fleet and the settings of the sink with Loki's limits. */
-export function compareLimits(
+/**
+ * Asks Loki whether it is ready and for its limits, and compares the fleet and the settings of the sink with them. `client` is absent
+ * when the paths for that are unknown.
+ */
+export async function checkLokiLimits(
+  client: SinkHttpClient | undefined,
+  settings: ComparedSettings,
+  fleet: PreflightFleet,
+  signal: AbortSignal,
+): Promise<readonly PreflightFinding[]> {
+  const ready = client ? await askReady(client, signal) : [];
+  const limits = client ? await askLimits(client, signal) : undefined;
+  return [...ready, ...compareLimits(settings, fleet, limits)];
+}
+
+function compareLimits(
   { layout, streamLimit, maxAgeMs }: ComparedSettings,
   fleet: PreflightFleet,
   limits: LokiLimits | undefined,
@@ -101,7 +128,7 @@ function compareStreams(
   layout: LokiLayout,
   streamLimit: number,
   fleet: PreflightFleet,
-  limits: LokiLimits = {},
+  limits: Partial<LokiLimits> = {},
 ): PreflightFinding {
   const step = 'stream limit';
   const needed = countStreams(fleet, layout);
@@ -145,4 +172,56 @@ async function askOptional<T>(ask: () => Promise<T>, signal: AbortSignal): Promi
     signal.throwIfAborted();
     return undefined;
   }
+}
+
+/** The limits of a Loki that concern the sink; `undefined` = not shown. Durations in milliseconds, sizes in bytes. */
+type LokiLimits = NonNullable<ReturnType<typeof decodeLokiLimits>>;
+
+/** Reads `limits_config` of the YAML at Loki's `/config`; `undefined` when there is none. The text is untrusted. */
+function decodeLokiLimits(text: string) {
+  const limits = readLimits(text);
+  if (limits === undefined) return undefined;
+  const read = (key: string): unknown => Reflect.get(limits, key);
+  return {
+    maxGlobalStreamsPerUser: toCount(read('max_global_streams_per_user')),
+    maxStreamsPerUser: toCount(read('max_streams_per_user')),
+    rejectOldSamples: toFlag(read('reject_old_samples')),
+    rejectOldSamplesMaxAgeMs: toDurationMs(read('reject_old_samples_max_age')),
+    creationGracePeriodMs: toDurationMs(read('creation_grace_period')),
+    maxLineSizeBytes: toBytes(read('max_line_size')),
+    maxLineSizeTruncate: toFlag(read('max_line_size_truncate')),
+    allowStructuredMetadata: toFlag(read('allow_structured_metadata')),
+    incrementDuplicateTimestamp: toFlag(read('increment_duplicate_timestamp')),
+  };
+}
+
+function readLimits(text: string): object | undefined {
+  try {
+    const document = parseDocument(text, { logLevel: 'silent', uniqueKeys: false });
+    if (document.errors.length > 0) return undefined;
+    // Loki's YAML has no aliases; a hostile document could expand them without end.
+    const limits: unknown = document.toJS({ maxAliasCount: 0 })?.limits_config;
+    return typeof limits === 'object' && limits !== null ? limits : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function toCount(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
+}
+
+function toFlag(value: unknown): boolean | undefined {
+  return typeof value === 'boolean' ? value : undefined;
+}
+
+/** Parses durations as Prometheus (`1w`) or Go (`168h0m0s`) writes them. */
+function toDurationMs(value: unknown): number | undefined {
+  return typeof value === 'string' ? parseDuration(value) : undefined;
+}
+
+/** Parses sizes. `256KB` is 262144: Loki's units are powers of 1024. */
+function toBytes(value: unknown): number | undefined {
+  if (typeof value === 'string') return parseByteSize(value.replace(/^([\d.]+)([KMGT])i?B$/i, '$1$2iB'));
+  return toCount(value);
 }

@@ -19,16 +19,19 @@ export const lokiSchema = sinkSchema('loki', 'Grafana Loki.', {
     {
       description:
         'Labels of the streams. `router`: the router is a label. `shard`: routers share streams, and the router is structured metadata. `auto`: chosen by the size of the fleet and `stream_limit`.',
+      advanced: true,
     },
     ['auto', 'router', 'shard'],
   ).prefault('auto'),
   // `max_global_streams_per_user` of Loki 3.
-  stream_limit: wholeNumber({ description: 'Maximum number of streams of the tenant.' }, 1, STREAM_LIMIT_MAX).prefault(
-    5000,
-  ),
+  stream_limit: wholeNumber(
+    { description: 'Maximum number of streams of the tenant.', advanced: true },
+    1,
+    STREAM_LIMIT_MAX,
+  ).prefault(5000),
   // Each bucket can use the rate limit of a stream: 3 MB/s.
   shards: wholeNumber(
-    { description: 'Number of buckets that routers are distributed over with `layout: shard`.' },
+    { description: 'Number of buckets that routers are distributed over with `layout: shard`.', advanced: true },
     1,
     SHARDS_MAX,
   ).prefault(32),
@@ -37,6 +40,7 @@ export const lokiSchema = sinkSchema('loki', 'Grafana Loki.', {
     {
       description:
         'Age at which Loki rejects lines (`reject_old_samples_max_age`). Older lines become dead letters without being sent. 0 = no limit.',
+      advanced: true,
     },
     AGE_MS_MIN,
     AGE_MS_MAX,

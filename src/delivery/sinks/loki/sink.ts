@@ -6,25 +6,18 @@ import type {
   PreflightFleet,
   Refusal,
   Sink,
-  WatchedConnection,
+  SinkOptions,
 } from '../../contracts.ts';
-import { type HttpSinkOptions, SinkHttpClient } from '../../http/sink-http-client.ts';
+import { type HttpClientOptions, SinkHttpClient } from '../../http/sink-http-client.ts';
 import type { OutgoingRecord } from '../../outgoing-record.ts';
-import { createTestRecord, tryTestRecord } from '../../preflight.ts';
-import { toLokiEntry } from './entry.ts';
-import { FUTURE_MS_MAX, fitsRouterLayout, type LokiLayout } from './layout.ts';
-import { askLimits, askReady, compareLimits, isOtherReceiver } from './preflight.ts';
-import { renderPush } from './request.ts';
+import { tryTestRecord } from '../../preflight.ts';
+import { judgeLokiAnswer } from './answer.ts';
+import { checkLokiLimits, isOtherReceiver } from './preflight.ts';
+import { FUTURE_MS_MAX, findLokiTime, fitsRouterLayout, type LokiLayout, renderPush, toLokiEntry } from './push.ts';
 import type { LokiSettings } from './schema.ts';
-import { judgeLokiAnswer } from './status.ts';
-import { findLokiTime } from './time.ts';
 
 /** Settings and client of a sink of type `loki`. */
-export interface LokiSinkOptions extends Omit<HttpSinkOptions, 'compress'>, LokiSettings {
-  /** Batch bounds. */
-  readonly batch: BatchBounds;
-  /** Time limit of one delivery. Milliseconds. */
-  readonly timeoutMs: number;
+interface LokiSinkOptions extends Omit<HttpClientOptions, 'compress'>, SinkOptions, LokiSettings {
   /** Returns the current number of routers. */
   readonly routers: () => number;
 }
@@ -52,7 +45,7 @@ class LokiSink implements Sink {
   readonly name: string;
   readonly batch: BatchBounds;
   readonly timeoutMs: number;
-  readonly connection: WatchedConnection | undefined;
+  readonly connection: Sink['connection'];
   readonly #options: LokiSinkOptions;
   readonly #client: SinkHttpClient;
   /** Path of the push API; `undefined` = pushes go to the URL itself, and the other paths are unknown. */
@@ -77,17 +70,13 @@ class LokiSink implements Sink {
     const { maxAgeMs } = this.#options;
     const time = findLokiTime(fields);
     const ageMs = nowMs - Date.parse(time);
-    if (maxAgeMs > 0 && ageMs > maxAgeMs) {
-      return {
-        reason: `The line is from ${time}, and Loki accepts none older than ${renderDuration(maxAgeMs)} (max_age)`,
-      };
-    }
-    if (ageMs < -FUTURE_MS_MAX) {
-      return {
-        reason: `The line is from ${time}, and Loki accepts none more than ${renderDuration(FUTURE_MS_MAX)} ahead`,
-      };
-    }
-    return undefined;
+    const limit =
+      maxAgeMs > 0 && ageMs > maxAgeMs
+        ? `none older than ${renderDuration(maxAgeMs)} (max_age)`
+        : ageMs < -FUTURE_MS_MAX
+          ? `none more than ${renderDuration(FUTURE_MS_MAX)} ahead`
+          : undefined;
+    return limit === undefined ? undefined : { reason: `The line is from ${time}, and Loki accepts ${limit}` };
   }
 
   async deliver(records: readonly OutgoingRecord[], signal: AbortSignal): Promise<DeliveryReport> {
@@ -109,16 +98,14 @@ class LokiSink implements Sink {
 
   async preflight(fleet: PreflightFleet, signal: AbortSignal): Promise<readonly PreflightFinding[]> {
     const { clock, streamLimit, maxAgeMs } = this.#options;
-    const place = this.#client.place;
     const settings = { layout: this.#chooseLayout(fleet.routers), streamLimit, maxAgeMs };
-    const isKnown = this.#pushPath !== undefined;
-    const findings = await tryTestRecord(() => this.deliver([createTestRecord(clock)], signal), place, signal);
+    const client = this.#client;
+    const findings = await tryTestRecord(this.deliver.bind(this), { clock, place: client.place }, signal);
     // Not reachable, so there are no limits to compare with.
     if (findings.some(({ step, verdict }) => step === 'connect' && verdict === 'failed')) return findings;
     if (this.#isOther) return [...findings, OTHER_RECEIVER];
-    const ready = isKnown ? await askReady(this.#client, signal) : [];
-    const limits = isKnown ? await askLimits(this.#client, signal) : undefined;
-    return [...findings, ...ready, ...compareLimits(settings, fleet, limits)];
+    const isKnown = this.#pushPath !== undefined;
+    return [...findings, ...(await checkLokiLimits(isKnown ? client : undefined, settings, fleet, signal))];
   }
 
   close(): Promise<void> {

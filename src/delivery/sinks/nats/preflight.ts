@@ -3,23 +3,28 @@ import { type Clock, renderDuration, untilAborted } from '../../../base/index.ts
 import type { NatsLibrary } from '../../../net/index.ts';
 import type { PreflightFinding } from '../../contracts.ts';
 import { createTestRecord, toFailedFinding } from '../../preflight.ts';
-import { connectSink, type SinkServers } from './connection.ts';
-import { toNatsError } from './errors.ts';
-import { NatsPublisher } from './publisher.ts';
-import { DUPLICATE_WINDOW_MS, findStream, type NatsStream, readStream, takesBatches } from './stream.ts';
-import { isCovering, toNatsSubject } from './subject.ts';
+import { NatsMessage, NatsPublisher } from './publish.ts';
+import {
+  connectSink,
+  DUPLICATE_WINDOW_MS,
+  findStream,
+  isCovering,
+  type NatsStream,
+  readStream,
+  type SinkServers,
+  takesBatches,
+  toNatsError,
+  toNatsSubject,
+} from './stream.ts';
 
 /** The stream that is tried. */
-export interface NatsTarget extends SinkServers {
-  /** Batch bounds; only the size is used. */
-  readonly batch: { readonly bytesMax: number };
+interface NatsTarget extends SinkServers {
   /** Time limit of one request. Milliseconds. */
   readonly timeoutMs: number;
   /** Prefix of the subjects. */
   readonly subject: string;
   /** Name of the expected stream; absent = any. */
   readonly stream?: string | undefined;
-  /** Source of the time of the test record. */
   readonly clock: Clock;
 }
 
@@ -74,35 +79,31 @@ async function checkStream(
 
 function judgeStream(stream: NatsStream, { subject }: NatsTarget): PreflightFinding[] {
   const { name, duplicateWindowMs, messageBytesMax, storage, discard, isSilent, subjects } = stream;
-  const isCovered = subjects.some((pattern) => isCovering(pattern, subject));
-  const window = renderDuration(duplicateWindowMs);
+  const findings: PreflightFinding[] = [];
+  /** `hint`: absent when all is well. */
+  const add = (step: string, message: string, hint: string | undefined) =>
+    findings.push({ step, verdict: hint === undefined ? 'ok' : 'warning', message, hint });
+  if (subjects.some((pattern) => isCovering(pattern, subject))) {
+    add('stream', `${name} stores ${subject}.>`, undefined);
+  } else {
+    const message = `${name} stores ${subjects.join(', ')}, which does not cover ${subject}.>`;
+    add('stream', message, `Add ${subject}.> to the subjects of the stream`);
+  }
   const isShort = duplicateWindowMs < DUPLICATE_WINDOW_MS;
-  const findings: PreflightFinding[] = [
-    {
-      step: 'stream',
-      verdict: isCovered ? 'ok' : 'warning',
-      message: isCovered
-        ? `${name} stores ${subject}.>`
-        : `${name} stores ${subjects.join(', ')}, which does not cover ${subject}.>`,
-      hint: isCovered ? undefined : `Add ${subject}.> to the subjects of the stream`,
-    },
-    {
-      step: 'duplicate window',
-      verdict: isShort ? 'warning' : 'ok',
-      message: `${name} detects duplicates within ${window}; after longer outages records may be stored twice`,
-      hint: isShort ? 'Set the duplicate window of the stream to several minutes' : undefined,
-    },
-    {
-      step: 'storage',
-      verdict: storage === 'file' ? 'ok' : 'warning',
-      message: `${name} keeps messages in ${storage}${discard === 'old' ? ', and discards the oldest when it is full' : ''}`,
-      hint: storage === 'file' ? undefined : 'Use a stream with file storage: a restart of the server empties this one',
-    },
-  ];
+  add(
+    'duplicate window',
+    `${name} detects duplicates within ${renderDuration(duplicateWindowMs)}; after longer outages records may be stored twice`,
+    isShort ? 'Set the duplicate window of the stream to several minutes' : undefined,
+  );
+  add(
+    'storage',
+    `${name} keeps messages in ${storage}${discard === 'old' ? ', and discards the oldest when it is full' : ''}`,
+    storage === 'file' ? undefined : 'Use a stream with file storage: a restart of the server empties this one',
+  );
   findings.push(describeMode(stream, subject));
   if (messageBytesMax !== undefined) {
     const message = `${name} refuses messages of more than ${messageBytesMax} bytes: larger records become dead letters`;
-    findings.push({ step: 'message size', verdict: 'warning', message, hint: 'Raise max_msg_size of the stream' });
+    add('message size', message, 'Raise max_msg_size of the stream');
   }
   if (isSilent) {
     const message = `${name} sends no acknowledgements, so no record would count as delivered`;
@@ -126,12 +127,7 @@ async function publishTestRecord(
   { name, subject, stream, timeoutMs, clock }: NatsTarget,
 ): Promise<PreflightFinding> {
   const step = 'test record';
-  const record = createTestRecord(clock);
-  const message = {
-    subject: toNatsSubject(subject, record.fields),
-    id: record.fields.uid,
-    payload: Buffer.from(record.line),
-  };
+  const message = new NatsMessage(createTestRecord(clock), subject, 'native');
   try {
     const publisher = new NatsPublisher(nats, connection, { name, stream, ackMsMax: timeoutMs, clock });
     const ack = await publisher.publish(message);

@@ -1,28 +1,16 @@
 import { renderDuration, renderErrorChain, untilAborted } from '../../../base/index.ts';
 import { loadNatsLibrary, type NatsLibrary } from '../../../net/index.ts';
-import type { BatchBounds, DeliveryReport, PreflightFinding, Sink } from '../../contracts.ts';
+import type { BatchBounds, DeliveryReport, PreflightFinding, Sink, SinkOptions } from '../../contracts.ts';
 import type { DeliveryError } from '../../errors.ts';
-import type { RecordFormat } from '../../formats/format.ts';
 import type { OutgoingRecord } from '../../outgoing-record.ts';
-import { connectSink, type SinkServers } from './connection.ts';
-import { type NatsMessage, RecordMessage } from './message.ts';
+import { StreamBatches } from './batches.ts';
 import { checkNatsStream } from './preflight.ts';
-import { type PublishOutcome, publishBySubject } from './publish-by-subject.ts';
-import { publishInBatches } from './publish-in-batches.ts';
-import { NatsPublisher } from './publisher.ts';
+import { NatsMessage, NatsPublisher, type PublishOutcome, publishBySubject } from './publish.ts';
 import type { NatsSettings } from './schema.ts';
-import { DUPLICATE_WINDOW_MS, readStream } from './stream.ts';
-import { StreamBatches } from './stream-batches.ts';
+import { connectSink, DUPLICATE_WINDOW_MS, readStream, type SinkServers } from './stream.ts';
 
-/** Settings of a sink of type `nats`. */
-export interface NatsSinkOptions extends SinkServers, Omit<NatsSettings, 'servers'> {
-  /** Batch bounds. */
-  readonly batch: BatchBounds;
-  /** Time limit of one delivery. Milliseconds. */
-  readonly timeoutMs: number;
-  /** Record format. Default `native`. */
-  readonly format?: RecordFormat | undefined;
-}
+/** Settings of a sink of type `nats`. Default format: `native`. */
+type NatsSinkOptions = SinkServers & SinkOptions & Omit<NatsSettings, 'servers'>;
 
 /** Time limit of an acknowledgement, unless that of the delivery is shorter. Milliseconds. */
 const ACK_MS_MAX = 10_000;
@@ -30,6 +18,7 @@ const ACK_MS_MAX = 10_000;
 const BUDGET_SHARE = 0.7;
 /** Time limit for draining a connection. Milliseconds. */
 const CLOSE_MS_MAX = 2000;
+
 /**
  * Creates a sink that publishes records to JetStream and waits for the acknowledgement of the stream: in atomic batches
  * where the stream allows them, else one record of each log at a time. The uid is the message id, so a stream
@@ -39,14 +28,18 @@ export function createNatsSink(options: NatsSinkOptions): Sink {
   return new NatsSink(options);
 }
 
+/** What publishes over one connection. */
+interface Ways {
+  readonly publisher: NatsPublisher;
+  readonly batches: StreamBatches;
+}
+
 class NatsSink implements Sink {
   readonly name: string;
   readonly batch: BatchBounds;
   readonly timeoutMs: number;
   readonly #options: NatsSinkOptions;
-  #publisher: NatsPublisher | undefined;
-  /** Batches over the connection of {@link #publisher}. */
-  #batches: StreamBatches | undefined;
+  #ways: Ways | undefined;
   /** True when the stream has acknowledged records. Until then, a process before this one may have published them. */
   #hasAcknowledged = false;
   /** Time of the first delivery with an unknown result since the last acknowledgement. Monotonic milliseconds. */
@@ -64,12 +57,18 @@ class NatsSink implements Sink {
     const { clock, subject, format = 'native' } = this.#options;
     const startMs = clock.monotonic();
     const nats = await loadNatsLibrary();
-    const publisher = await this.#connect(nats, signal);
-    const messages = records.map((record) => new RecordMessage(record, subject, format));
+    const { publisher, batches } = await this.#connect(nats, signal);
+    const messages = records.map((record) => new NatsMessage(record, subject, format));
     const isOver = () => signal.aborted || clock.monotonic() - startMs >= this.timeoutMs * BUDGET_SHARE;
     let outcome: PublishOutcome;
     try {
-      outcome = await untilAborted(this.#publish(publisher, messages, isOver), signal);
+      // One by one, the server says of each record whether it is a repeat.
+      const mayRepeat = !this.#hasAcknowledged || this.#unacknowledgedSinceMs !== undefined;
+      const publish = async () =>
+        !mayRepeat && (await batches.areAllowed(messages[0]?.subject ?? ''))
+          ? await batches.publish(messages, isOver)
+          : await publishBySubject(messages, publisher, isOver);
+      outcome = await untilAborted(publish(), signal);
     } catch (cause) {
       this.#unacknowledgedSinceMs ??= startMs;
       // The connection itself may hang.
@@ -79,45 +78,31 @@ class NatsSink implements Sink {
     return await this.#report(outcome, nats, startMs, signal);
   }
 
-  async #publish(
-    publisher: NatsPublisher,
-    messages: readonly NatsMessage[],
-    isOver: () => boolean,
-  ): Promise<PublishOutcome> {
-    // One by one, the server says of each record whether it is a repeat.
-    const mayRepeat = !this.#hasAcknowledged || this.#unacknowledgedSinceMs !== undefined;
-    const batches = mayRepeat ? undefined : await this.#batches?.find(messages[0]?.subject ?? '');
-    if (!batches) return await publishBySubject(messages, publisher, isOver);
-    const outcome = await publishInBatches(messages, batches, publisher, isOver);
-    if (outcome.isPartial) this.#batches?.doubt();
-    return outcome;
-  }
-
   async preflight(_fleet: unknown, signal: AbortSignal): Promise<readonly PreflightFinding[]> {
     return await checkNatsStream(await loadNatsLibrary(), this.#options, signal);
   }
 
   async close(): Promise<void> {
-    const connection = this.#publisher?.connection;
-    this.#publisher = undefined;
+    const connection = this.#ways?.publisher.connection;
+    this.#ways = undefined;
     if (!connection || connection.isClosed()) return;
     await Promise.race([connection.drain().catch(() => {}), this.#options.clock.sleep(CLOSE_MS_MAX)]);
     await connection.close();
   }
 
-  async #connect(nats: NatsLibrary, signal: AbortSignal): Promise<NatsPublisher> {
-    if (this.#publisher && !this.#publisher.connection.isClosed()) return this.#publisher;
+  async #connect(nats: NatsLibrary, signal: AbortSignal): Promise<Ways> {
+    if (this.#ways && !this.#ways.publisher.connection.isClosed()) return this.#ways;
     const { name, stream, clock } = this.#options;
     const connection = await connectSink(nats, this.#options, signal);
     const ackMsMax = Math.min(ACK_MS_MAX, this.timeoutMs);
-    this.#publisher = new NatsPublisher(nats, connection, { name, stream, ackMsMax, clock });
-    this.#batches = new StreamBatches(nats, this.#publisher, this.#options);
-    return this.#publisher;
+    const publisher = new NatsPublisher(nats, connection, { name, stream, ackMsMax, clock });
+    this.#ways = { publisher, batches: new StreamBatches(nats, publisher, this.#options) };
+    return this.#ways;
   }
 
   #drop(): void {
-    const connection = this.#publisher?.connection;
-    this.#publisher = undefined;
+    const connection = this.#ways?.publisher.connection;
+    this.#ways = undefined;
     connection?.close().catch(() => {});
   }
 
@@ -156,7 +141,7 @@ class NatsSink implements Sink {
   ): Promise<string | undefined> {
     if (accepted > 0) this.#hasAcknowledged = true;
     const sinceMs = this.#unacknowledgedSinceMs;
-    const publisher = this.#publisher;
+    const publisher = this.#ways?.publisher;
     if (sinceMs === undefined || name === undefined) return undefined;
     this.#unacknowledgedSinceMs = undefined;
     const outageMs = this.#options.clock.monotonic() - sinceMs;

@@ -1,5 +1,5 @@
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
-import { OTEL_SCOPE, type OtelRecord, type OtelValue } from '../../formats/otel-record.ts';
+import { OTEL_SCOPE, type OtelRecord, type OtelValue } from '../../formats/otel.ts';
 
 // Field numbers of OTLP 1.x (opentelemetry-proto). Empty fields are omitted, as in proto3.
 const REQUEST = { resourceLogs: 1 } as const;

@@ -1,19 +1,14 @@
-import type { BatchBounds, DeliveryReport, PreflightFleet, Sink } from '../../contracts.ts';
-import { toOtelRecord } from '../../formats/otel-record.ts';
-import { type HttpSinkOptions, SinkHttpClient } from '../../http/sink-http-client.ts';
-import type { OutgoingRecord } from '../../outgoing-record.ts';
-import { createTestRecord, tryTestRecord } from '../../preflight.ts';
+import type { PreflightFinding, Sink, SinkOptions } from '../../contracts.ts';
+import { toOtelRecord } from '../../formats/otel.ts';
+import { type HttpClientOptions, SinkHttpClient } from '../../http/sink-http-client.ts';
+import { tryTestRecord } from '../../preflight.ts';
+import { askLokiVersion } from '../loki/preflight.ts';
+import { judgeOtlpAnswer } from './answer.ts';
 import { encodeLogsRequest } from './encode-logs-request.ts';
-import { judgeOtlpAnswer } from './judge-answer.ts';
-import { findLoki } from './loki.ts';
 import type { OtlpSettings } from './schema.ts';
 
 /** Settings and client of a sink of type `otlp`. */
-export interface OtlpSinkOptions extends HttpSinkOptions, OtlpSettings {
-  /** Batch bounds. */
-  readonly batch: BatchBounds;
-  /** Time limit of one delivery. Milliseconds. */
-  readonly timeoutMs: number;
+interface OtlpSinkOptions extends HttpClientOptions, SinkOptions, OtlpSettings {
   /** Version of the instrumentation scope; absent = none, so that a record gives the same bytes after an update. */
   readonly version?: string | undefined;
 }
@@ -34,7 +29,7 @@ export function createOtlpSink(options: OtlpSinkOptions): Sink {
   const path = new URL(url).pathname === '/' ? LOGS_PATH : undefined;
   const what = `Sink ${name}`;
 
-  const deliver = async (records: readonly OutgoingRecord[], signal: AbortSignal): Promise<DeliveryReport> => {
+  const deliver: Sink['deliver'] = async (records, signal) => {
     const body = encodeLogsRequest(
       records.map(({ fields }) => toOtelRecord(fields)),
       version,
@@ -58,11 +53,37 @@ export function createOtlpSink(options: OtlpSinkOptions): Sink {
     timeoutMs,
     connection: client.connection,
     deliver,
-    preflight: async (_fleet: PreflightFleet, signal: AbortSignal) => {
-      const findings = await tryTestRecord(() => deliver([createTestRecord(clock)], signal), client.place, signal);
+    preflight: async (_fleet, signal) => {
+      const findings = await tryTestRecord(deliver, { clock, place: client.place }, signal);
       if (findings.some(({ step, verdict }) => step === 'connect' && verdict === 'failed')) return findings;
       return [...findings, ...(await findLoki(client, url, signal))];
     },
     close: () => client.close(),
   };
+}
+
+/** Loki's OTLP path. */
+const LOKI_OTLP_PATH = /\/otlp(\/v1\/logs)?\/*$/;
+
+/**
+ * Checks whether the receiver at `url` is Loki. Over OTLP, all logs of a router share streams there, and Loki rejects lines
+ * more than an hour older than the newest of their stream: most lines read after an outage or from archives.
+ */
+async function findLoki(
+  client: SinkHttpClient,
+  url: string,
+  signal: AbortSignal,
+): Promise<readonly PreflightFinding[]> {
+  const base = new URL(url);
+  base.pathname = base.pathname.replace(LOKI_OTLP_PATH, '/').replace(/\/v1\/logs\/*$/, '/');
+  const version = await askLokiVersion(client, base.pathname, signal);
+  if (version === undefined) return [];
+  return [
+    {
+      step: 'receiver',
+      verdict: 'warning',
+      message: `The receiver is Loki ${version}: over OTLP, logs share streams, and Loki refuses lines an hour older than the newest of their stream`,
+      hint: `Use type loki with the url ${base.href.replace(/\/+$/, '')}`,
+    },
+  ];
 }

@@ -1,17 +1,11 @@
 import type { Writable } from 'node:stream';
 import { escapeForTerminal, joinLines } from '../../../base/index.ts';
-import type { BatchBounds, Sink } from '../../contracts.ts';
+import type { Sink, SinkOptions } from '../../contracts.ts';
 import { DeliveryError } from '../../errors.ts';
-import { type RecordFormat, renderLines } from '../../formats/format.ts';
+import { renderLines } from '../../formats/format.ts';
 
-/** The stream that records are written to. */
-export interface StdoutSinkOptions {
-  /** Name of the sink. */
-  readonly name: string;
-  /** Batch bounds. */
-  readonly batch: BatchBounds;
-  /** Record format. Default `native`. */
-  readonly format?: RecordFormat | undefined;
+/** The stream that records are written to. Default format: `native`. */
+interface StdoutSinkOptions extends Omit<SinkOptions, 'timeoutMs'> {
   /** Standard output of the process, or a substitute. */
   readonly output: Writable & { readonly isTTY?: boolean };
 }

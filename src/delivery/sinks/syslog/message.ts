@@ -1,4 +1,5 @@
 import type { LogRecord, RecordFlag, Severity } from '../../../model/index.ts';
+import { cutUtf8 } from '../../formats/format.ts';
 
 /** Names that every message carries, and its greatest size. */
 export interface SyslogMessageOptions {
@@ -74,7 +75,7 @@ export function renderSyslogMessage(record: LogRecord, options: SyslogMessageOpt
     toHead(renderTimeQuality(record) + renderRecordData(core, cut)),
     toHead(renderElement(RECORD_ELEMENT, { uid: record.uid, ...cut })),
   ].find(({ length }, index) => length < messageBytesMax || index === 1);
-  const kept = cutText(text, Math.max(0, messageBytesMax - (head?.length ?? 0)));
+  const kept = cutUtf8(text, Math.max(0, messageBytesMax - (head?.length ?? 0)));
   return Buffer.concat([head ?? whole, kept]);
 }
 
@@ -136,12 +137,4 @@ function escapeValue(value: string): string {
     .slice(0, VALUE_MAX)
     .replaceAll(/\p{Cc}/gu, '?')
     .replaceAll(/["\\\]]/g, '\\$&');
-}
-
-/** Truncates UTF-8 text to at most `bytesMax` bytes, between characters. */
-function cutText(text: Buffer, bytesMax: number): Buffer {
-  let end = Math.min(bytesMax, text.length);
-  // Bytes of the form 10xxxxxx continue a character.
-  while (end > 0 && end < text.length && ((text[end] ?? 0) & 0xc0) === 0x80) end--;
-  return text.subarray(0, end);
 }

@@ -1,20 +1,15 @@
 import { renderListenAddress } from '../../../settings/index.ts';
+import type { SinkConnection } from '../../connection.ts';
 import type { PreflightFinding } from '../../contracts.ts';
-import { createTestRecord, toFailedFinding } from '../../preflight.ts';
-import type { SinkConnection } from '../../tls.ts';
-import { SyslogDatagrams } from './datagrams.ts';
+import { collectFindings, createTestRecord, toFailedFinding } from '../../preflight.ts';
 import { renderSyslogMessage, type SyslogMessageOptions } from './message.ts';
-import { SyslogStream } from './stream.ts';
+import { SyslogDatagrams, SyslogStream } from './transport.ts';
 
 /** The collector that is tried. */
-export interface SyslogCollector extends SinkConnection {
-  /** Name of the sink. */
+interface Collector extends SinkConnection {
   readonly name: string;
-  /** Host name or IP address of the collector. */
   readonly host: string;
-  /** Port of the collector. */
   readonly port: number;
-  /** Transport of the messages. */
   readonly protocol: 'tcp' | 'tls' | 'udp';
   /** Settings of the test message. */
   readonly message: SyslogMessageOptions;
@@ -29,26 +24,17 @@ const DATAGRAM_BYTES_USUAL = 1452;
 
 /** Checks, over a separate connection, whether a collector accepts messages. */
 export async function checkSyslogCollector(
-  collector: SyslogCollector,
+  collector: Collector,
   signal: AbortSignal,
 ): Promise<readonly PreflightFinding[]> {
-  const findings: PreflightFinding[] = [checkMessageSize(collector)];
-  const isDatagrams = collector.protocol === 'udp';
-  const steps = isDatagrams ? tryDatagram(collector, signal) : tryStream(collector, signal);
-  let step = 'connect';
-  try {
-    for await (const finding of steps) {
-      findings.push(finding);
-      step = 'test record';
-    }
-  } catch (cause) {
-    signal.throwIfAborted();
-    findings.push(toFailedFinding(step, cause));
-  }
-  return findings;
+  const steps = collector.protocol === 'udp' ? tryDatagram(collector, signal) : tryStream(collector, signal);
+  const toFailed = (cause: unknown, { length }: readonly unknown[]) => [
+    toFailedFinding(length === 0 ? 'connect' : 'test record', cause),
+  ];
+  return [checkMessageSize(collector), ...(await collectFindings(steps, toFailed, signal))];
 }
 
-async function* tryStream(collector: SyslogCollector, signal: AbortSignal): AsyncGenerator<PreflightFinding> {
+async function* tryStream(collector: Collector, signal: AbortSignal): AsyncGenerator<PreflightFinding> {
   const { protocol, host, port, tls = {}, message, clock, graceMs } = collector;
   const stream = await SyslogStream.open({ ...collector, tls: protocol === 'tls' ? tls : undefined }, signal);
   try {
@@ -64,7 +50,7 @@ async function* tryStream(collector: SyslogCollector, signal: AbortSignal): Asyn
   }
 }
 
-async function* tryDatagram(collector: SyslogCollector, signal: AbortSignal): AsyncGenerator<PreflightFinding> {
+async function* tryDatagram(collector: Collector, signal: AbortSignal): AsyncGenerator<PreflightFinding> {
   const { message, host, port, clock, graceMs } = collector;
   const datagrams = await SyslogDatagrams.open(collector, signal);
   try {
@@ -83,7 +69,7 @@ async function* tryDatagram(collector: SyslogCollector, signal: AbortSignal): As
   }
 }
 
-function checkMessageSize({ protocol, message: { messageBytesMax } }: SyslogCollector): PreflightFinding {
+function checkMessageSize({ protocol, message: { messageBytesMax } }: Collector): PreflightFinding {
   const usual = protocol === 'udp' ? DATAGRAM_BYTES_USUAL : MESSAGE_BYTES_USUAL;
   const step = 'message size';
   if (messageBytesMax <= usual) {

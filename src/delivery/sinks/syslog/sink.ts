@@ -2,24 +2,16 @@ import { setImmediate } from 'node:timers/promises';
 import { renderDuration } from '../../../base/index.ts';
 import { SYSLOG_FACILITIES } from '../../../model/index.ts';
 import { renderListenAddress } from '../../../settings/index.ts';
-import { ConnectionEnd } from '../../connection-end.ts';
-import type { BatchBounds, DeliveryReport, PreflightFinding, Refusal, Sink } from '../../contracts.ts';
+import { ConnectionEnd, type SinkConnection } from '../../connection.ts';
+import type { BatchBounds, DeliveryReport, PreflightFinding, Refusal, Sink, SinkOptions } from '../../contracts.ts';
 import type { OutgoingRecord } from '../../outgoing-record.ts';
-import type { SinkConnection } from '../../tls.ts';
-import { DATAGRAM_BYTES_MAX, SyslogDatagrams } from './datagrams.ts';
 import { renderSyslogMessage, type SyslogMessageOptions } from './message.ts';
 import { checkSyslogCollector } from './preflight.ts';
 import type { SyslogSettings } from './schema.ts';
-import { SyslogStream } from './stream.ts';
+import { DATAGRAM_BYTES_MAX, SyslogDatagrams, SyslogStream } from './transport.ts';
 
 /** Settings of a sink of type `syslog`. */
-export interface SyslogSinkOptions extends SyslogSettings, SinkConnection {
-  /** Name of the sink. */
-  readonly name: string;
-  /** Batch bounds. */
-  readonly batch: BatchBounds;
-  /** Time limit of one delivery. Milliseconds. */
-  readonly timeoutMs: number;
+interface SyslogSinkOptions extends SinkOptions, SyslogSettings, SinkConnection {
   /** Time a new connection must last before its first messages count as accepted. Milliseconds; default 500. */
   readonly graceMs?: number | undefined;
 }

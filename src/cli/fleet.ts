@@ -1,0 +1,79 @@
+import { createSystemClock, isPlainObject, parseJson, readString, renderDuration } from '../base/index.ts';
+import { type AgentFlags, askAgent } from './agent-client.ts';
+import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from './terminal/io.ts';
+import { renderTable } from './terminal/show.ts';
+
+/** Options of `fleet`. */
+interface FleetFlags extends AgentFlags {
+  /** States of the routers to show; empty: all. */
+  readonly states: readonly string[];
+  readonly isJson: boolean;
+}
+
+/** `fleet`: lists the routers of a running agent as a table, or as the JSON of `/api/v1/routers`. */
+export function fleet(flags: FleetFlags, io: CommandIo): Promise<ExitCode> {
+  const request = { method: 'GET', path: '/api/v1/routers', accept: 'application/json' } as const;
+  return askAgent(flags, request, io, async ({ status, text }) => {
+    const listed = status === 200 ? parseRouters(text) : undefined;
+    if (!listed) {
+      io.stderr.write(`The agent answered with status ${status}, and without a list of routers\n`);
+      return EXIT.failed;
+    }
+    const isWanted = (router: Router) =>
+      flags.states.length === 0 ||
+      flags.states.includes(toText(router, 'state')) ||
+      flags.states.includes(toLifecycle(router));
+    const routers = listed.filter(isWanted);
+    const nowMs = createSystemClock().now();
+    const header = ['ROUTER', 'STATE', 'FOR', 'FIRMWARE', 'OPERATOR', 'SIGNAL', 'LOG LAG', 'ADDRESS', 'REASON'];
+    const rows = routers.map((router) => toRow(router, nowMs));
+    await writeResult(flags.isJson ? renderJson({ routers }) : renderTable(header, rows), io);
+    return EXIT.done;
+  });
+}
+
+type Router = Readonly<Record<string, unknown>>;
+
+function parseRouters(text: string): readonly Router[] | undefined {
+  const answer = parseJson(text);
+  const list = isPlainObject(answer) ? answer['routers'] : undefined;
+  return Array.isArray(list) ? list.filter(isPlainObject) : undefined;
+}
+
+function toRow(router: Router, nowMs: number): readonly string[] {
+  const device = toMap(router, 'device');
+  const signal = toMap(device, 'signal');
+  const since = Date.parse(toText(router, 'since'));
+  const lifecycle = toLifecycle(router);
+  const state = toText(router, 'state');
+  const lag = router['logLagSeconds'];
+  return [
+    toText(router, 'name'),
+    lifecycle === 'maintenance' ? `${state} (maintenance)` : state,
+    Number.isNaN(since) ? '' : renderLength((nowMs - since) / 1000),
+    toText(router, 'firmware'),
+    toText(device, 'operator'),
+    typeof signal['value'] === 'number' ? `${signal['value']} ${toText(signal, 'kind')}` : '',
+    typeof lag === 'number' ? renderLength(lag) : '',
+    toText(router, 'url'),
+    toText(toMap(router, 'failure'), 'error') || toText(toMap(router, 'fault'), 'error'),
+  ];
+}
+
+function renderLength(seconds: number): string {
+  const step = seconds < 60 ? 1 : seconds < 86_400 ? 60 : 3600;
+  return renderDuration(Math.max(0, Math.floor(seconds / step)) * step * 1000);
+}
+
+function toLifecycle(router: Router): string {
+  return toText(toMap(router, 'lifecycle'), 'state');
+}
+
+function toMap(map: Router, key: string): Router {
+  const value = map[key];
+  return isPlainObject(value) ? value : {};
+}
+
+function toText(map: Router, key: string): string {
+  return readString(map, key) ?? '';
+}

@@ -1,0 +1,384 @@
+import type { BlockLost } from '../../bzip2/index.ts';
+import type { RecordFlag, RouterIdentity } from '../../model/index.ts';
+import { type Gap, type GapEdge, renderEvent, renderRepeat, toDamageGap } from '../position/event-records.ts';
+import { createUidPrefix, type RecoveredBlock, renderUid } from '../position/identity.ts';
+import {
+  copyStreamState,
+  createStreamState,
+  type LogFileDraft,
+  type StreamDraft,
+  type StreamState,
+  toLastEdge,
+} from '../position/position.ts';
+import { LineMatcher, MatchTotals, type MessageMatcher } from '../rules/line-matcher.ts';
+import { type DateOrder, isLikeStamp, type Stamp } from '../time/stamp.ts';
+import { type Entry, type ReadingEnd, RecordFrame, WaitingEntries } from './entry.ts';
+import { LineRenderer } from './line-renderer.ts';
+import { describeQuirks, isEmptyLine, type RawLine, withoutCarriageReturn } from './line-splitter.ts';
+import { LineTimes, type TimeContext } from './line-times.ts';
+import { isOwnRequest, type ParsedLine, parseRepeatNotice, splitGlued } from './parse-line.ts';
+import { createBatch, type RecordBatch } from './record-batch.ts';
+import { UsualLines } from './usual-lines.ts';
+
+/** Context shared by all records of one reading of one file. */
+export interface RecordContext extends TimeContext {
+  readonly router: RouterIdentity;
+  readonly component: string;
+  /** As the router lists it. */
+  readonly file: string;
+  readonly flags: readonly RecordFlag[];
+  /** State after the preceding lines of the log; absent for a file that is read out of order. */
+  readonly stream?: StreamState | undefined;
+  /** Lines from before this are passed over. */
+  readonly skipBeforeUtcMs?: number | undefined;
+  /** The line behind this file, where it was read before. */
+  readonly behind?: GapEdge | undefined;
+  /** Redaction and log rules. Default: none. */
+  readonly matcher?: MessageMatcher | undefined;
+}
+
+const NO_FLAGS: readonly RecordFlag[] = [];
+
+/**
+ * Turns raw lines of one file into rendered records, in order, and keeps what each line needs from the ones before. The
+ * last line waits for lines that continue it, and lines from before the clock was set for the first one after.
+ */
+export class RecordBuilder {
+  readonly #context: RecordContext;
+  readonly #file: LogFileDraft;
+  readonly #uidPrefix: string;
+  readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  readonly #times: LineTimes;
+  readonly #frame: RecordFrame;
+  readonly #state: StreamDraft;
+  readonly #waiting: WaitingEntries;
+  readonly #usual: UsualLines;
+  #batch: RecordBatch;
+  /** Matches of the log rules in the lines of the batch. */
+  #matches = new MatchTotals();
+  /** True until a line with a time is recent enough: older ones before it are passed over. */
+  #maySkip: boolean;
+  /** True if the line before was passed over, or there was none: so is one without a time, which belongs to it. */
+  #isSkipping: boolean;
+  /** True if the next line may be the second half of one. */
+  #isHalf = false;
+  /** The block behind the last damage; uids count from there. */
+  #recovered: RecoveredBlock | undefined;
+  /** Gaps of damage behind which no line was read yet. */
+  #damage: Gap[] = [];
+
+  constructor(context: RecordContext, file: LogFileDraft) {
+    this.#context = context;
+    this.#batch = createBatch();
+    this.#file = file;
+    const { router, component } = context;
+    this.#uidPrefix = createUidPrefix(router.name, component, file);
+    this.#frame = new RecordFrame(router.name, component, router.labels);
+    const renderer = new LineRenderer({
+      observedMs: context.observedMs,
+      frame: this.#frame,
+      file: context.file,
+      uidPrefix: this.#uidPrefix,
+      flags: context.flags,
+    });
+    this.#state = context.stream ? copyStreamState(context.stream) : createStreamState();
+    this.#times = new LineTimes(context, file, this.#state);
+    this.#waiting = new WaitingEntries(this.#times, this.#frame, this.#state.held);
+    this.#usual = new UsualLines({
+      times: this.#times,
+      file,
+      waiting: this.#waiting,
+      renderer,
+      uidPrefix: this.#uidPrefix,
+      matcher: context.matcher ?? LineMatcher.none,
+    });
+    // The clock of a file that is read out of order is judged on its own.
+    if (!context.stream) this.#times.beginAlone();
+    // Also in a file that was read in part, as long as all of that was passed over.
+    const isBeginning = file.off === 0 || (context.stream && context.stream.lastUid === undefined);
+    this.#maySkip = context.skipBeforeUtcMs !== undefined && isBeginning === true;
+    this.#isSkipping = this.#maySkip && context.stream?.lastUid === undefined;
+    this.#recovered = file.recovered;
+  }
+
+  /** State for the next reading of this log; belongs to the last result of {@link take}. */
+  get stream(): StreamState {
+    return copyStreamState(this.#state);
+  }
+
+  /** The order of day and month, as the beginning of the file shows it. */
+  learnOrder(order: DateOrder): void {
+    this.#state.order ??= order;
+  }
+
+  /** The file was seen to end within a line or a block. */
+  noteBuffered(): void {
+    this.#state.isBuffered = true;
+  }
+
+  /** Bytes of the lines that {@link take} would give. */
+  get batchBytes(): number {
+    return this.#batch.bytes;
+  }
+
+  /** The next line of the file. */
+  push(raw: RawLine): void {
+    this.#batch.nulBytes += raw.nulBytes;
+    if (isEmptyLine(raw)) {
+      this.#batch.emptyBytes += raw.length + 1;
+      return;
+    }
+    const { tornAt } = this.#file;
+    for (const part of splitGlued(raw, tornAt)) this.#pushLine(part.line, part.isGlued, part.isTail);
+  }
+
+  /** The first half of a line whose rest is damaged. */
+  pushHalf(raw: RawLine): void {
+    this.#isHalf = true;
+    this.push(raw);
+  }
+
+  /** Lines are missing here: nothing that follows continues what came before. */
+  lose(lost: readonly BlockLost[]): void {
+    this.#waiting.resolveUnsynced(undefined, 'more');
+    this.#flush();
+    const { router, component, file } = this.#context;
+    const from = toLastEdge(router.name, component, this.#file);
+    for (const block of lost) {
+      this.#damage.push(toDamageGap(block, file, from));
+      this.#file.damageToldBit = block.endBit;
+    }
+  }
+
+  /** Bytes that are no text stand here: nothing that follows continues what came before. */
+  loseBytes(offset: number, bytesMin: number): void {
+    this.#waiting.resolveUnsynced(undefined, 'more');
+    this.#flush();
+    const { router, component, file } = this.#context;
+    const from = toLastEdge(router.name, component, { ...this.#file, off: offset });
+    this.#damage.push({ certainty: 'certain', reason: 'binary', from, file, offset, bytesMin });
+  }
+
+  /** From here on lines come from a block behind damage; the first one may be the second half of a line. */
+  recover(recovered: RecoveredBlock): void {
+    this.#waiting.resolveUnsynced(undefined, 'more');
+    this.#flush();
+    this.#recovered = recovered;
+    this.#isHalf = true;
+  }
+
+  /** Tells the gaps that `to` is the first line behind; nobody knows that line yet when it is `undefined`. */
+  #tellDamage(to: GapEdge | undefined): void {
+    for (const gap of this.#damage) {
+      const told = { ...gap, to };
+      this.#batch.records.push(renderEvent(this.#context, { type: 'gap', gap: told }));
+      this.#batch.gaps.push(told);
+    }
+    this.#damage = [];
+  }
+
+  /** A line begins a record: what is missing before it ends there. */
+  #begin(start: number, uid: string, utcMs: number | undefined): void {
+    const edge = { uid, utcMs };
+    this.#file.lastStart = start;
+    if (this.#recovered) this.#file.recovered = this.#recovered;
+    if (this.#damage.length > 0) this.#tellDamage(edge);
+    this.#batch.first ??= edge;
+  }
+
+  /** Takes the records of the lines so far. Between two readings the last one may be kept back in {@link stream}. */
+  take(end: ReadingEnd): RecordBatch {
+    // Out of order there is no later reading that would go on here.
+    const isInOrder = this.#context.stream !== undefined;
+    const isWhole = this.#damage.length === 0;
+    const mayHold = isInOrder && isWhole && (end === 'more' || this.#state.joins);
+    this.#waiting.resolveUnsynced(undefined, end);
+    this.#state.held = this.#waiting.flush(this.#batch.records, mayHold);
+    this.#tellDamage(end === 'closed' ? this.#context.behind : undefined);
+    const batch = this.#batch;
+    const { component } = this.#context;
+    for (const match of this.#matches.list()) {
+      // Newer lines were read before: a gauge would show an old value as the present one.
+      if (match.kind === 'counter' || isInOrder) batch.events.push({ type: 'log-rule-matched', component, ...match });
+    }
+    this.#batch = createBatch();
+    this.#matches = new MatchTotals();
+    return batch;
+  }
+
+  /**
+   * Takes usual lines as they stand in `bytes`, from the one on that begins at `from` there and at `start` in the file. Returns
+   * where in the bytes the first line begins that is left. Gives what {@link push} gives of the same lines: the way of nearly
+   * all lines, and why reading is fast.
+   */
+  takeRun(bytes: Buffer, from: number, start: number): number {
+    const isOrdinary = !this.#waiting.hasUnsynced && this.#file.tornAt.length === 0;
+    if (!isOrdinary || this.#maySkip || this.#isHalf || this.#recovered || this.#damage.length > 0) return from;
+    return this.#usual.take(bytes, from, start, { batch: this.#batch, matches: this.#matches });
+  }
+
+  #pushLine(line: RawLine, isGlued: boolean, isTail: boolean): void {
+    const body = withoutCarriageReturn(line.bytes);
+    const text = line.isAscii ? body.toString('latin1') : this.#decoder.decode(body);
+    const repeats = text.startsWith('    ') ? parseRepeatNotice(text) : undefined;
+    if (repeats !== undefined) {
+      this.#pushRepeat(line, text, repeats);
+      return;
+    }
+    const parsed = this.#times.parse(text);
+    if (parsed.time) {
+      this.#isSkipping = this.#skips(parsed.time);
+      this.#maySkip &&= this.#isSkipping;
+    }
+    if (this.#isSkipping) {
+      this.#skip(line);
+      if (parsed.time) this.#resolveTime(parsed.time, line.start, false);
+      return;
+    }
+    const flags: RecordFlag[] = [...this.#context.flags];
+    if (isGlued) flags.push('glued');
+    if (this.#recovered) flags.push('recovered');
+    if (this.#isHalf) flags.push('partial');
+    this.#isHalf = false;
+    const quirks = describeQuirks(line, body, text, flags);
+    if (parsed.time) this.#pushStamped(line, parsed, flags, quirks);
+    else this.#pushUnstamped(line, parsed, flags, quirks, isGlued && !isTail);
+  }
+
+  #pushStamped(
+    line: RawLine,
+    parsed: ParsedLine,
+    flags: RecordFlag[],
+    quirks: ReturnType<typeof describeQuirks>,
+  ): void {
+    const { time } = parsed;
+    if (!time) return;
+    const shown = this.#resolveTime(time, line.start, true);
+    flags.push(...shown.flags);
+    const isSane = shown.verdict === 'sane';
+    if (isSane) this.#waiting.resolveUnsynced(shown.utcMs, 'more');
+    else if (shown.verdict === 'ahead') this.#waiting.resolveUnsynced(undefined, 'more');
+    if (isOwnRequest(parsed.message)) {
+      flags.push('self');
+      this.#batch.own++;
+    }
+    const timestamp = this.#times.render(shown, time.hasFraction, line.start);
+    // A waiting line of a set clock is done: this one does not continue it.
+    if (isSane || shown.verdict === 'ahead') this.#flush();
+    const entry = this.#createEntry(line, parsed, flags, quirks, timestamp);
+    if (isSane) entry.utcMs = shown.utcMs;
+    // The time in the text is not the one that is shown, so the text goes along.
+    else entry.needsOriginal = true;
+    this.#begin(line.start, entry.uid, entry.utcMs);
+    this.#context.matcher?.search(entry.message, this.#matches);
+    if (shown.verdict === 'unsynced') this.#waiting.pushUnsynced(entry, shown.utcMs);
+    else this.#waiting.push(entry);
+    this.#state.lastUid = entry.uid;
+    this.#batch.lines++;
+    this.#batch.bytes += line.length + 1;
+  }
+
+  #pushUnstamped(
+    line: RawLine,
+    parsed: ParsedLine,
+    flags: RecordFlag[],
+    quirks: ReturnType<typeof describeQuirks>,
+    isTornHead: boolean,
+  ): void {
+    const isContinuation = !isTornHead && !isLikeStamp(parsed.message) && line.bytes.length > 0;
+    const { shownMs } = this.#file;
+    if (isContinuation && this.#state.lastUid !== undefined) this.#state.joins = true;
+    this.#batch.lines++;
+    this.#batch.bytes += line.length + 1;
+    const timestamp = this.#times.renderBefore(line.start);
+    const mayJoin = isContinuation && this.#recovered === undefined;
+    if (mayJoin && this.#waiting.join(this.#createEntry(line, parsed, flags, quirks, timestamp))) return;
+    this.#batch.unparsed++;
+    if (line.bytes.length > 0) flags.push('unparsed');
+    const entry = this.#createEntry(line, parsed, flags, quirks, timestamp);
+    if (!this.#waiting.hasUnsynced) this.#flush();
+    this.#begin(line.start, entry.uid, shownMs);
+    this.#waiting.push(entry);
+    // What has no line with a time before it is continued by nothing.
+    if (shownMs === undefined && this.#waiting.length === 1) this.#flush();
+  }
+
+  #pushRepeat(line: RawLine, text: string, count: number): void {
+    if (this.#isSkipping) {
+      this.#skip(line);
+      return;
+    }
+    this.#waiting.resolveUnsynced(undefined, 'more');
+    this.#flush();
+    const { shownMs } = this.#file;
+    const timestamp = this.#times.renderBefore(line.start);
+    const about = {
+      offset: line.start,
+      uid: renderUid(this.#uidPrefix, line.start, this.#recovered),
+      timestamp,
+      message: text.trim(),
+    };
+    this.#begin(line.start, about.uid, shownMs);
+    this.#batch.records.push(renderRepeat(this.#context, about, { count, ofUid: this.#state.lastUid }));
+    this.#batch.events.push({ type: 'log-repeat-found', component: this.#context.component, count });
+    this.#batch.bytes += line.length + 1;
+  }
+
+  #createEntry(
+    line: RawLine,
+    parsed: ParsedLine,
+    flags: RecordFlag[],
+    quirks: ReturnType<typeof describeQuirks>,
+    timestamp: string | undefined,
+  ): Entry {
+    const { file, observedMs, matcher } = this.#context;
+    const message = matcher ? matcher.redact(parsed.message) : parsed.message;
+    const isClean = message === parsed.message;
+    return {
+      uid: renderUid(this.#uidPrefix, line.start, this.#recovered),
+      file,
+      start: line.start,
+      end: line.start + line.length + 1,
+      observedMs,
+      timestamp,
+      tag: parsed.tag,
+      severity: parsed.severity,
+      message,
+      flags: flags.length > 0 ? flags : NO_FLAGS,
+      lines: 1,
+      needsOriginal: quirks.needsOriginal || parsed.host !== undefined,
+      original: isClean && line.sha256 === undefined ? [withoutCarriageReturn(line.raw ?? line.bytes)] : undefined,
+      details: quirks.details,
+    };
+  }
+
+  /** Counts a line that is passed over. */
+  #skip(line: RawLine): void {
+    this.#batch.skipped++;
+    this.#batch.skippedBytes += line.length + 1;
+    this.#file.lastStart = line.start;
+  }
+
+  #skips(time: Stamp): boolean {
+    const { skipBeforeUtcMs } = this.#context;
+    return skipBeforeUtcMs !== undefined && this.#maySkip && this.#times.toUtcMs(time) < skipBeforeUtcMs;
+  }
+
+  /** Judges the time of a line. A jump of the clock becomes a record of its own before a line that is shown. */
+  #resolveTime(time: Stamp, start: number, isShown: boolean) {
+    return this.#times.resolve(time, (jump, saneUtcMs) => {
+      if (!isShown) return;
+      this.#waiting.resolveUnsynced(saneUtcMs, 'more');
+      this.#flush();
+      this.#batch.records.push(
+        renderEvent(this.#context, { type: 'clock-jump', about: this.#uidPrefix, offset: start, jump }),
+      );
+      this.#batch.events.push({ type: 'log-clock-jumped', component: this.#context.component, ...jump });
+    });
+  }
+
+  /** Renders all entries that wait. */
+  #flush(): void {
+    this.#waiting.flush(this.#batch.records);
+  }
+}
