@@ -11,9 +11,9 @@ import { once } from 'node:events';
 import { get } from 'node:http';
 import { cpus } from 'node:os';
 import { setImmediate, setTimeout } from 'node:timers/promises';
+import { RouterRecorder } from '../src/agent/router-state/router-recorder.ts';
 import { Fleet } from '../src/agent/routers/fleet.ts';
 import type { RouterAgent } from '../src/agent/routers/router-agent.ts';
-import { RouterStats } from '../src/agent/stats/router-stats.ts';
 import { FleetHistory } from '../src/agent/views/fleet-history.ts';
 import { createWebContent } from '../src/agent/web-content.ts';
 import { createSystemClock, type Logger } from '../src/base/index.ts';
@@ -111,13 +111,13 @@ function createPoll(index: number, isUp: boolean): PollResult {
   };
 }
 
-function createStats(index: number): RouterStats {
+function createRecorder(index: number): RouterRecorder {
   const settings = createRouterSettings(`https://10.${index >> 16}.${(index >> 8) & 255}.${index & 255}`, {
     name: `plant-${String(index).padStart(5, '0')}`,
     labels: { site: `site-${index % 200}`, region: `region-${index % 12}`, line: String(index % 9) },
   });
   const budget = new SharedBudget({ bytesPerDay: 0, statusShare: 0.2, clock });
-  const stats = new RouterStats({
+  const recorder = new RouterRecorder({
     settings,
     ruleFamilies: new Map(),
     exposition,
@@ -127,11 +127,22 @@ function createStats(index: number): RouterStats {
     bytes: () => ({ sent: 100_000, received: 900_000, budget }),
     pace: () => ({ level: 'usual', responseSeconds: 0.2, isSignalPoor: false, stretch: 1, statusStretch: 1 }),
     certificate: () => undefined,
-    quietMsMax: () => 3_600_000,
   });
-  stats.recordPoll(createPoll(index, true), { sent: 1, received: 1 }, false);
-  for (const component of LOGS) stats.record({ type: 'log-caught-up', component, isWaitingForLineEnd: false });
-  return stats;
+  recordPoll(recorder, index, true);
+  for (const component of LOGS) recorder.record({ type: 'log-caught-up', component, isWaitingForLineEnd: false });
+  return recorder;
+}
+
+function recordPoll(recorder: RouterRecorder | undefined, index: number, isUp: boolean): void {
+  recorder?.record({
+    type: 'polled',
+    result: createPoll(index, isUp),
+    wire: { isTls: true, sent: 1, received: Number(isUp) },
+    isPutOff: false,
+    isWhole: true,
+    quietMs: 3_600_000,
+    certificateNotAfterMs: undefined,
+  });
 }
 
 interface Timing {
@@ -167,9 +178,9 @@ async function ask(url: string): Promise<Timing> {
   return { ms, heldMs, cpuMs, bytes };
 }
 
-const all = Array.from({ length: ROUTERS }, (_, index) => createStats(index));
+const all = Array.from({ length: ROUTERS }, (_, index) => createRecorder(index));
 const agents = all.map(
-  (stats) => ({ stats, settings: { name: stats.summarize().name, modules: [] } }) as unknown as RouterAgent,
+  (recorder) => ({ recorder, settings: { name: recorder.summarize().name, modules: [] } }) as unknown as RouterAgent,
 );
 const byName = new Map(agents.map((agent) => [agent.settings.name, agent]));
 // A fleet without activities: nothing is polled while pages are measured.
@@ -195,9 +206,9 @@ const content = createWebContent({
   counts: { gaps: 0 },
   scheduler: { load: { running: 0, waiting: 0, heldBack: 0, max: 512 } },
   timeline: { read: async () => ({ records: [], next: null, searchedTo: null, fault: null }) },
-  shards: () => undefined,
+  describeShards: () => undefined,
   describeConfiguration: () => ({ loadedAt: '', lastReload: null, pending: null, warnings: [], sources: [] }),
-  spool: () => ({ records: 0, bytes: 0, bytesMax: 1, isHeldBack: false, routersHeldBack: [] }),
+  describeSpool: () => ({ records: 0, bytes: 0, bytesMax: 1, isHeldBack: false, routersHeldBack: [] }),
   config: () => ({ web: {} }),
   findUnreadiness: () => undefined,
   onFailed: (cause: unknown) => {
@@ -244,18 +255,16 @@ process.stdout.write(`${ROUTERS} routers, ${cpus()[0]?.model}, Node.js ${process
 process.stdout.write(
   '| Page | median | longest | loop held, median | loop held, longest | processor time, median | size |\n|---|---|---|---|---|---|---|\n',
 );
-for (let index = 0; index < ROUTERS; index += 100)
-  all[index]?.recordPoll(createPoll(index, false), { sent: 1, received: 0 }, false);
+for (let index = 0; index < ROUTERS; index += 100) recordPoll(all[index], index, false);
 await measure('', PATHS);
-for (let index = 0; index < ROUTERS * 0.6; index++)
-  all[index]?.recordPoll(createPoll(index, false), { sent: 1, received: 0 }, false);
+for (let index = 0; index < ROUTERS * 0.6; index++) recordPoll(all[index], index, false);
 await measure(', 60 % down', ['/', '/?state=down&step=tcp']);
 
 // Another process of the fleet, which has no router of its own and asks this one for all of them. Its answers are older than
 // five seconds each time; both are measured together.
 const others = new Map(
   all
-    .map((stats) => stats.summarize())
+    .map((recorder) => recorder.summarize())
     .map(({ name: one, url, labels }) => [one, { name: one, url, labels, shard: 0 }]),
 );
 const second = await openWebServer({
@@ -276,6 +285,6 @@ second.serve({
   describeShards: () => shards,
 });
 await measure(', asked of another process', ['/', '/logs', '/logs/positions', '/sinks'], second.urls[0]);
-for (const stats of all) stats.close();
+for (const recorder of all) recorder.close();
 await second.close();
 await server.close();

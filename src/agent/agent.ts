@@ -1,25 +1,52 @@
+import { totalmem } from 'node:os';
 import type { Writable } from 'node:stream';
-import { type Clock, Lifecycle, type Logger, type Random, renderDuration, renderErrorChain } from '../base/index.ts';
-import type { Config, LoadedConfig, WatchedFiles } from '../config/index.ts';
+import {
+  type Clock,
+  Lifecycle,
+  type Logger,
+  type Random,
+  renderDuration,
+  renderErrorChain,
+  StepQueue,
+} from '../base/index.ts';
+import { type Config, type LoadedConfig, readEnvironment, type WatchedFiles } from '../config/index.ts';
+import { createSink, type Sink, type SinkSettings } from '../delivery/index.ts';
+import { FleetExposition } from '../exposition/index.ts';
 import type { SourceKeeper, SourceOutcome } from '../inventory/index.ts';
+import { openArchivePool } from '../logs/index.ts';
+import { NameLookup, readDescriptorLimit } from '../net/index.ts';
+import { ConnectionLimit, findConnectionsMax } from '../router/index.ts';
+import { findRunsMax, type RunEnded, Scheduler } from '../schedule/index.ts';
 import type { ConfigFault, SecretKeeper } from '../settings/index.ts';
-import type { StoreError } from '../store/index.ts';
-import { openWebServer, type ReloadResult, toWebPolicy, type WebContent, type WebServer } from '../web/index.ts';
-import { createShardsView } from './cluster/describe-shards.ts';
-import { type Cluster, openCluster } from './cluster/open-cluster.ts';
-import { ConfigReloader } from './config-reloader.ts';
-import { InventoryWatch } from './inventory-watch.ts';
+import { StoreError } from '../store/index.ts';
+import {
+  openWebServer,
+  type ReloadResult,
+  type SpoolSummary,
+  toWebPolicy,
+  type WebContent,
+  type WebServer,
+} from '../web/index.ts';
+import { ClusterShare } from './cluster/cluster-share.ts';
+import { type Cluster, createShardsView, openCluster } from './cluster/open-cluster.ts';
+import { SinkShare } from './cluster/sink-share.ts';
 import { SelfMetrics } from './metrics/self-metrics.ts';
-import { type Plan, preparePlan, toWebSettings } from './plan.ts';
+import { type Plan, preparePlan, type RouterParts, summarizePlan, toWebSettings } from './plan.ts';
+import { ConfigReloader, Supervisor } from './reload.ts';
 import { RepeatedWarnings } from './repeated-warnings.ts';
+import type { RouterEvent } from './router-state/router-state.ts';
+import { Fleet } from './routers/fleet.ts';
+import { createRouterValues } from './routers/kept-pace.ts';
+import { LifecycleKeeper } from './routers/lifecycle-keeper.ts';
+import { RouterAgent, type RouterAgentOptions } from './routers/router-agent.ts';
 import { type CycleResult, runCycle } from './run-cycle.ts';
-import { SecretWatch } from './secret-watch.ts';
-import { openState } from './state.ts';
-import { createStations, type Stations } from './stations.ts';
-import { summarizePlan } from './summarize-plan.ts';
-import { Supervisor } from './supervisor.ts';
+import { SpoolTrend } from './sinks/delivery-figures.ts';
+import { SinkSupervisor } from './sinks/sink-supervisor.ts';
+import { SpoolGuard } from './spool-guard.ts';
+import { noteUnstored, openState, type State } from './state.ts';
 import { FleetHistory } from './views/fleet-history.ts';
-import { RecentRecords } from './views/recent-records.ts';
+import { LineFeed, RecentRecords } from './views/recent-records.ts';
+import { InventoryWatch, SecretWatch } from './watches.ts';
 import { createWebContent } from './web-content.ts';
 
 /** Configuration, clock and output of an agent. */
@@ -75,31 +102,32 @@ export interface AgentSummary {
   readonly gaps: number;
 }
 
-/** A running agent. */
-export interface Agent {
-  /** Base addresses of its pages, as in `http://127.0.0.1:9847`. */
-  readonly urls: readonly string[];
-  /** Aborts when a shutdown was requested over HTTP. */
-  readonly quit: AbortSignal;
-  /** Aborts when the agent cannot continue; the reason is the cause. Stop it then. */
-  readonly failed: AbortSignal;
-  summary(): AgentSummary;
-  /** Returns why the agent needs a restart: no run has started or ended for longer than any run may take. `undefined` while it is well. */
-  findStall(): string | undefined;
-  /** Loads the configuration again: all of it or nothing. Faults are in the result and in the log. */
-  reload(): Promise<ReloadResult>;
-  /** Polls every router and reads its logs once, and waits for the deliveries. Rejects with the reason of `signal`. */
-  runCycle(signal: AbortSignal): Promise<CycleResult>;
-  /** Renders all metrics as text. */
-  renderMetrics(): Promise<string>;
-  /** Resolves when no run is in progress and no record is in flight. */
-  whenIdle(): Promise<void>;
-  /** Stops polling, delivers spooled records, logs out, and releases everything, within 9 seconds. */
-  stop(): Promise<void>;
-}
-
-/** Bounds of the steps of stopping, milliseconds; with those of the stations below the ten seconds that service managers allow. */
-const STOP_MS = { configuration: 500, history: 100, inventory: 200, secrets: 100, warnings: 100, web: 500 };
+/** Bounds of the steps of stopping, milliseconds; with those of state and cluster below the ten seconds that service managers allow. */
+const STOP_MS = {
+  configuration: 500,
+  history: 100,
+  inventory: 200,
+  secrets: 100,
+  warnings: 100,
+  web: 500,
+  archives: 500,
+  routers: 1500,
+  delivery: 3500,
+  schedule: 1500,
+  share: 100,
+  trend: 100,
+};
+/** Above the time limit of every run; the longest, a backup, has 15 minutes. Milliseconds. */
+const STALL_MS = 20 * 60_000;
+/** Threads for archives. A router that stalls in the middle of a large archive occupies one, so there is another. */
+const ARCHIVE_WORKERS = 2;
+/**
+ * Downloads give way to polls, sinks and scrapes while these take all of the main thread, but not for longer: logs are read slowly
+ * then, but all of them. Milliseconds.
+ */
+const PIECE_WAIT_MS_MAX = 50;
+/** Variable of the environment with the number of threads of Node.js. */
+const POOL_THREADS_NAME = 'UV_THREADPOOL_SIZE';
 
 /**
  * Starts the agent. Throws if it cannot, with everything released. While the disk cannot be written, the
@@ -110,157 +138,387 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
   const warnings = new RepeatedWarnings(options.logger, options.clock);
   lifecycle.onStop('warnings', STOP_MS.warnings, () => warnings.close());
   try {
-    return await start({ ...options, logger: warnings.logger }, lifecycle);
+    return await Agent.start({ ...options, logger: warnings.logger }, lifecycle);
   } catch (cause) {
     await lifecycle.stop();
     throw cause;
   }
 }
 
-async function start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent> {
-  const { config, clock, logger } = options;
-  const [failed, quit] = [new AbortController(), new AbortController()];
-  const web = await openWeb(options, lifecycle);
-  const metrics = new SelfMetrics(options.version);
-  const fail = (cause: unknown) => failed.abort(cause);
-  const cluster = config.cluster && openCluster({ ...options, settings: config.cluster, metrics, fail }, lifecycle);
-  const late: { wake: () => void } = { wake: () => {} };
-  const state = openState({ ...options, cluster, metrics, fail, onRecords: () => late.wake() }, lifecycle);
-  // Pages are served until then, so that a stopping agent can be observed.
-  lifecycle.onStop('pages', STOP_MS.web, () => web.serve(undefined));
-  const stations = createStations({ ...options, ...state, cluster, metrics, fail }, lifecycle);
-  const { share, sinkShare } = stations;
-  late.wake = () => stations.sinks.wake();
-  const own = { web, metrics, clock, logger };
-  const parts = { ...stations, fleet: share ?? stations.fleet, ...own };
-  const prepare = (next: Config) => preparePlan(next, parts);
-  const supervisor = new Supervisor({ ...options, prepare });
-  // Delivers first what an earlier process left in the spool.
-  await supervisor.start(failed.signal);
-  stations.scheduler.start();
-  if (share && sinkShare) cluster?.begin(share, sinkShare);
-  const commit = (plan: Plan) => supervisor.commit(plan);
-  const reload = (isNeeded?: () => boolean) => reloader.reload(isNeeded);
-  const inventory = new InventoryWatch({ inventory: options.inventory, reload, clock, logger });
-  const reloader = new ConfigReloader({
-    ...options,
-    load: options.reload,
-    prepare,
-    tryOut: async (next) => summarizePlan(supervisor.config, await preparePlan(next, parts, true)),
-    commit,
-    onCommitted: (loaded) => inventory.apply(loaded.config.routerSources, loaded.sources ?? []),
-    metrics,
-  });
-  lifecycle.onStop('configuration', STOP_MS.configuration, () => reloader.close());
-  lifecycle.onStop('inventory', STOP_MS.inventory, () => inventory.close());
-  metrics.readSources(() => inventory.describe());
-  if (options.secrets) {
-    const watch = new SecretWatch({ secrets: options.secrets, clock, logger });
-    lifecycle.onStop('secrets', STOP_MS.secrets, () => watch.close());
+/** A running agent. Everything is stopped in the reverse order of its creation. */
+export class Agent {
+  readonly #options: AgentOptions;
+  readonly #lifecycle: Lifecycle;
+  readonly #web: WebServer;
+  readonly #failed = new AbortController();
+  readonly #quit = new AbortController();
+  #isStopping = false;
+  /** Totals since the agent started. */
+  readonly #counts = { polls: 0, recordsShipped: 0, gaps: 0 };
+  /** Number of routers whose records come together in the receivers of the sinks, whatever process runs them. */
+  #fleetSize = 0;
+  readonly #metrics: SelfMetrics;
+  readonly #cluster: Cluster | undefined;
+  readonly #state: State;
+  readonly #exposition = new FleetExposition();
+  readonly #scheduler: Scheduler;
+  /** Number of files that the process may have open; `undefined` if unknown. */
+  readonly #descriptorsMax = readDescriptorLimit();
+  readonly #runsMaxDefault: number;
+  readonly #connectionsMaxDefault: number;
+  readonly #connections: ConnectionLimit;
+  readonly #feed = new LineFeed();
+  readonly #fleet: Fleet;
+  readonly #sinks: SinkSupervisor;
+  /** The sinks that this replica serves, and the routers that run here, of those of a cluster; `undefined` outside one. */
+  readonly #sinkShare: SinkShare | undefined;
+  readonly #share: ClusterShare | undefined;
+  readonly #spool: SpoolGuard;
+  readonly #trend: SpoolTrend;
+  /** What all routers share. */
+  readonly #shared: Omit<RouterAgentOptions, 'settings' | 'lifecycle' | 'hasSinks' | 'lines' | 'backup'>;
+  readonly #supervisor: Supervisor;
+  readonly #inventory: InventoryWatch;
+  readonly #reloader: ConfigReloader;
+  readonly #history: FleetHistory;
+  readonly #content: WebContent;
+
+  /** Starts an agent; what it has begun is released by `lifecycle`. See {@link startAgent}. */
+  static async start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent> {
+    const agent = new Agent(options, await openWeb(options, lifecycle), lifecycle);
+    await agent.#begin();
+    return agent;
   }
-  state.opening.whenOpen(() => stations.sinks.wake());
-  const readiness = { isReady: true };
-  const history = new FleetHistory(clock, () => stations.fleet.countForPages());
-  history.start();
-  lifecycle.onStop('history', STOP_MS.history, () => history.stop());
-  const content = createWebContent({
-    ...stations,
-    config: () => supervisor.config,
-    shards: cluster
-      ? createShardsView(
-          { settings: cluster.settings, membership: cluster.membership, fleet: stations.fleet },
-          clock,
-          () => supervisor.config,
-        )
-      : () => supervisor.shards,
-    history,
-    recent: new RecentRecords(state.recent, (name) => stations.fleet.find(name) !== undefined),
-    clock,
-    spool: stations.describeSpool,
-    describeConfiguration: () => ({ ...reloader.describe(), sources: inventory.describe() }),
-    findUnreadiness: () =>
-      readiness.isReady ? (describeFault(state.opening.fault) ?? describeAbsence(cluster)) : NOT_RUNNING,
-    reload: (acceptedSource) => {
-      if (acceptedSource === undefined || inventory.confirm(acceptedSource)) return reload();
-      return Promise.resolve({
-        ok: false,
-        faults: [`No answer of a source "${acceptedSource}" waits to be confirmed`],
-      });
-    },
-    tryReload: () => reloader.tryOut(),
-    quit: () => quit.abort(),
-    onFailed: (cause) => logPageFailure(logger, cause),
-  });
-  web.serve(content);
-  await inventory.apply(config.routerSources, options.sources ?? []);
-  logger.info('Started', { routers: config.routers.length, sinks: config.sinks.length, urls: web.urls });
-  return createAgent({
-    ...stations,
-    content,
-    clock,
-    urls: web.urls,
-    reloader,
-    failed,
-    quit,
-    readiness,
-    lifecycle,
-    logger,
-  });
-}
 
-/** Above the time limit of every run; the longest, a backup, has 15 minutes. Milliseconds. */
-const STALL_MS = 20 * 60_000;
+  /** Creates everything and connects it. There are no routers and no sinks yet, and nothing is running. */
+  constructor(options: AgentOptions, web: WebServer, lifecycle: Lifecycle) {
+    const { config, clock, random, logger, version } = options;
+    this.#options = options;
+    this.#lifecycle = lifecycle;
+    this.#web = web;
+    const metrics = new SelfMetrics(version);
+    this.#metrics = metrics;
+    const fail = (cause: unknown) => this.#failed.abort(cause);
+    const own = { metrics, clock, logger, fail };
+    this.#cluster = config.cluster && openCluster({ ...own, settings: config.cluster, version }, lifecycle);
+    this.#state = openState({ ...own, config, cluster: this.#cluster, onRecords: () => this.#sinks.wake() }, lifecycle);
+    const { store, deadLetters, opening, spoolBytesMax } = this.#state;
+    // Pages are served until then, so that a stopping agent can be observed.
+    lifecycle.onStop('pages', STOP_MS.web, () => web.serve(undefined));
+    const archives = openArchivePool({ workers: ARCHIVE_WORKERS });
+    lifecycle.onStop('decompression', STOP_MS.archives, () => archives.close());
+    this.#scheduler = new Scheduler({ clock, report: (event) => this.#onRun(event) });
+    const memoryBytes = process.constrainedMemory() || totalmem();
+    const resources = { descriptors: this.#descriptorsMax, memoryBytes };
+    this.#runsMaxDefault = findRunsMax(resources);
+    this.#connectionsMaxDefault = findConnectionsMax(resources);
+    this.#connections = new ConnectionLimit(this.#connectionsMaxDefault);
+    const values = createRouterValues(store, (cause, router) => this.#onUnstored(cause, router));
+    this.#fleet = new Fleet({
+      scheduler: this.#scheduler,
+      exposition: this.#exposition,
+      store,
+      lifecycle: new LifecycleKeeper({ store, values, clock }),
+      clock,
+      logger,
+    });
+    lifecycle.onStop('routers', STOP_MS.routers, (signal) => this.#fleet.close(signal));
+    this.#sinks = new SinkSupervisor({
+      store,
+      clock,
+      random,
+      logger,
+      metrics,
+      deadLetters,
+      create: (settings) => this.#createSink(settings),
+      onDelivered: (records) => {
+        this.#counts.recordsShipped += records;
+      },
+      onGone: fail,
+      onChanged: () => this.#sinkShare?.noteSinks(),
+    });
+    lifecycle.onStop('sinks', STOP_MS.delivery, (signal) => this.#sinks.drain(signal));
+    lifecycle.onStop('polling', STOP_MS.schedule, () => this.#scheduler.stop());
+    this.#sinkShare = this.#cluster && this.#createSinkShare(this.#cluster);
+    lifecycle.onStop('moves of sinks', STOP_MS.share, () => this.#sinkShare?.close());
+    this.#share = this.#cluster && this.#createShare(this.#cluster);
+    lifecycle.onStop('moves of routers', STOP_MS.share, () => this.#share?.close());
+    this.#spool = new SpoolGuard({
+      store,
+      spoolBytesMax,
+      isHeldBack: opening.fault !== undefined,
+      clock,
+      logger,
+      onSpooled: () => this.#sinks.wake(),
+    });
+    this.#trend = new SpoolTrend(clock, () => store.spooled.bytes);
+    lifecycle.onStop('trend', STOP_MS.trend, () => this.#trend.stop());
+    const pieces = new StepQueue(clock, PIECE_WAIT_MS_MAX);
+    this.#shared = {
+      records: this.#spool,
+      gate: this.#share,
+      values,
+      archives,
+      connections: this.#connections,
+      beforePiece: () => pieces.next(),
+      names: new NameLookup({ clock, threads: Number(readEnvironment()[POOL_THREADS_NAME]) || undefined }),
+      exposition: this.#exposition,
+      feed: this.#feed,
+      clock,
+      logger,
+      report: (event) => this.#count(event),
+      trigger: (key) => void this.#scheduler.trigger(key),
+    };
+    this.#supervisor = new Supervisor({
+      config,
+      prepare: (next) => this.#prepare(next),
+      onConfigured: options.onConfigured,
+      clock,
+      logger,
+    });
+    this.#reloader = new ConfigReloader({
+      load: options.reload,
+      prepare: (next) => this.#prepare(next),
+      tryOut: async (next) => summarizePlan(this.#supervisor.config, await this.#prepare(next, true)),
+      commit: (plan) => this.#supervisor.commit(plan),
+      onCommitted: ({ config: next, sources }) => this.#inventory.apply(next.routerSources, sources ?? []),
+      watched: options.watched,
+      reread: options.reread,
+      warnings: options.warnings,
+      clock,
+      logger,
+      metrics,
+    });
+    lifecycle.onStop('configuration', STOP_MS.configuration, () => this.#reloader.close());
+    const reload = (isNeeded: () => boolean) => this.#reloader.reload(isNeeded);
+    this.#inventory = new InventoryWatch({ inventory: options.inventory, reload, clock, logger });
+    lifecycle.onStop('inventory', STOP_MS.inventory, () => this.#inventory.close());
+    this.#history = new FleetHistory(clock, () => this.#fleet.countForPages());
+    lifecycle.onStop('history', STOP_MS.history, () => this.#history.stop());
+    this.#content = this.#createContent();
+    metrics.read({
+      spool: () => this.#describeSpool(),
+      sinkLags: () => this.#sinks.measureLags(),
+      deadLetters: () => this.#sinks.countLetters(),
+      routers: () => this.#fleet.countStates(),
+      runs: () => this.#scheduler.load,
+      connections: () => this.#connections.load,
+      sources: () => this.#inventory.describe(),
+    });
+  }
 
-function describeStall(stalledMs: number): string | undefined {
-  if (stalledMs < STALL_MS) return undefined;
-  return `No poll or other run has started or ended for ${renderDuration(Math.round(stalledMs / 1000) * 1000)}`;
-}
+  /** Base addresses of its pages, as in `http://127.0.0.1:9847`. */
+  get urls(): readonly string[] {
+    return this.#web.urls;
+  }
 
-const NOT_RUNNING = 'The agent is starting or stopping; try again later.';
+  /** Aborts when a shutdown was requested over HTTP. */
+  get quit(): AbortSignal {
+    return this.#quit.signal;
+  }
 
-function describeFault(fault: StoreError | undefined): string | undefined {
-  return fault && `The state cannot be written, so no logs are read: ${renderErrorChain(fault)}`;
-}
+  /** Aborts when the agent cannot continue; the reason is the cause. Stop it then. */
+  get failed(): AbortSignal {
+    return this.#failed.signal;
+  }
 
-/** A replica is ready once it was a member: then it answers for its routers, and knows who has the others. */
-function describeAbsence(cluster: Cluster | undefined): string | undefined {
-  return !cluster || cluster.hasJoined ? undefined : 'This replica has no lease of its cluster yet.';
-}
+  summary(): AgentSummary {
+    return { routers: this.#fleet.routers.length, routersUp: this.#fleet.countStates().up, ...this.#counts };
+  }
 
-interface AgentParts extends Pick<Stations, 'fleet' | 'counts' | 'scheduler' | 'sinks'> {
-  readonly urls: readonly string[];
-  readonly content: Pick<WebContent, 'renderMetrics'>;
-  readonly clock: Clock;
-  readonly reloader: ConfigReloader;
-  readonly failed: AbortController;
-  readonly quit: AbortController;
-  readonly readiness: { isReady: boolean };
-  readonly lifecycle: Lifecycle;
-  readonly logger: Logger;
-}
+  /** Returns why the agent needs a restart: no run has started or ended for longer than any run may take. `undefined` while it is well. */
+  findStall(): string | undefined {
+    const { stalledMs } = this.#scheduler;
+    if (stalledMs < STALL_MS) return undefined;
+    return `No poll or other run has started or ended for ${renderDuration(Math.round(stalledMs / 1000) * 1000)}`;
+  }
 
-function createAgent(parts: AgentParts): Agent {
-  const { urls, fleet, counts, scheduler, sinks, reloader, failed, quit, readiness, lifecycle, logger } = parts;
-  return {
-    urls,
-    quit: quit.signal,
-    failed: failed.signal,
-    summary: () => ({ routers: fleet.routers.length, routersUp: fleet.countStates().up, ...counts }),
-    findStall: () => describeStall(scheduler.stalledMs),
-    reload: () => reloader.reload(),
-    runCycle: (signal) => runCycle(parts, signal),
-    renderMetrics: async () => (await Array.fromAsync(parts.content.renderMetrics('text', { kind: 'all' }))).join(''),
-    async whenIdle() {
-      await scheduler.whenIdle();
-      await sinks.whenIdle();
-    },
-    async stop() {
-      readiness.isReady = false;
-      for (const { step, cause } of await lifecycle.stop()) {
-        logger.warn('A shutdown step failed', { step, error: renderErrorChain(cause) });
+  /** Loads the configuration again: all of it or nothing. Faults are in the result and in the log. */
+  reload(): Promise<ReloadResult> {
+    return this.#reloader.reload();
+  }
+
+  /** Polls every router and reads its logs once, and waits for the deliveries. Rejects with the reason of `signal`. */
+  runCycle(signal: AbortSignal): Promise<CycleResult> {
+    const { clock } = this.#options;
+    return runCycle({ fleet: this.#fleet, scheduler: this.#scheduler, sinks: this.#sinks, clock }, signal);
+  }
+
+  /** Renders all metrics as text. */
+  async renderMetrics(): Promise<string> {
+    return (await Array.fromAsync(this.#content.renderMetrics('text', { kind: 'all' }))).join('');
+  }
+
+  /** Resolves when no run is in progress and no record is in flight. */
+  async whenIdle(): Promise<void> {
+    await this.#scheduler.whenIdle();
+    await this.#sinks.whenIdle();
+  }
+
+  /** Stops polling, delivers spooled records, logs out, and releases everything, within 9 seconds. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    for (const { step, cause } of await this.#lifecycle.stop()) {
+      this.#options.logger.warn('A shutdown step failed', { step, error: renderErrorChain(cause) });
+    }
+  }
+
+  async #begin(): Promise<void> {
+    const { config, secrets, sources = [], clock, logger } = this.#options;
+    this.#trend.start();
+    // Delivers first what an earlier process left in the spool.
+    await this.#supervisor.start(this.#failed.signal);
+    this.#scheduler.start();
+    if (this.#share && this.#sinkShare) this.#cluster?.begin(this.#share, this.#sinkShare);
+    this.#reloader.start();
+    if (secrets) {
+      const watch = new SecretWatch({ secrets, clock, logger });
+      this.#lifecycle.onStop('secrets', STOP_MS.secrets, () => watch.close());
+    }
+    this.#state.opening.whenOpen(() => this.#sinks.wake());
+    this.#history.start();
+    this.#web.serve(this.#content);
+    await this.#inventory.apply(config.routerSources, sources);
+    logger.info('Started', { routers: config.routers.length, sinks: config.sinks.length, urls: this.urls });
+  }
+
+  #prepare(config: Config, isTrial = false): Promise<Plan> {
+    const { clock, logger } = this.#options;
+    const options = {
+      web: this.#web,
+      sinks: this.#sinks,
+      scheduler: this.#scheduler,
+      runsMaxDefault: this.#runsMaxDefault,
+      metrics: this.#metrics,
+      connections: this.#connections,
+      connectionsMaxDefault: this.#connectionsMaxDefault,
+      descriptorsMax: this.#descriptorsMax,
+      setFleetSize: (routers: number) => {
+        this.#fleetSize = routers;
+      },
+      fleet: this.#share ?? this.#fleet,
+      store: this.#state.store,
+      createRouter: (parts: RouterParts) => new RouterAgent({ ...parts, ...this.#shared }),
+      onStoreFailed: (cause: StoreError) => this.#onUnstored(cause),
+      clock,
+      logger,
+    };
+    return preparePlan(config, options, isTrial);
+  }
+
+  #createSink(settings: SinkSettings): Sink {
+    const { clock, stdout, version, logger } = this.#options;
+    const onShortHello = (words: string) => logger.warn('Sink warning', { sink: settings.name, words });
+    return createSink(settings, { clock, stdout, routers: () => this.#fleetSize, version, onShortHello });
+  }
+
+  #createSinkShare({ membership }: Cluster): SinkShare {
+    const { clock, logger } = this.#options;
+    return new SinkShare({
+      membership,
+      sinks: () => this.#sinks.names,
+      handOver: (sink, signal) => this.#sinks.handOver(sink, signal),
+      onMoved: () => this.#sinks.wake(),
+      onUnserved: (sink, owner) => this.#sinks.noteUnserved(sink, owner),
+      clock,
+      logger,
+    });
+  }
+
+  #createShare({ membership }: Cluster): ClusterShare {
+    const { clock, logger } = this.#options;
+    return new ClusterShare({
+      membership,
+      fleet: this.#fleet,
+      onCounted: (taken, gone) => {
+        this.#metrics.clusterMoves?.inc({ direction: 'taken' }, taken);
+        this.#metrics.clusterMoves?.inc({ direction: 'gone' }, gone);
+      },
+      clock,
+      logger,
+    });
+  }
+
+  #createContent(): WebContent {
+    const { clock } = this.#options;
+    const fleet = this.#fleet;
+    return createWebContent({
+      config: () => this.#supervisor.config,
+      describeShards: this.#cluster
+        ? createShardsView(this.#cluster, fleet, clock, () => this.#supervisor.config)
+        : () => this.#supervisor.shards,
+      fleet,
+      sinks: this.#sinks,
+      deadLetters: this.#state.deadLetters,
+      scheduler: this.#scheduler,
+      feed: this.#feed,
+      recent: new RecentRecords(this.#state.recent, (name) => fleet.find(name) !== undefined),
+      history: this.#history,
+      exposition: this.#exposition,
+      metrics: this.#metrics,
+      clock,
+      counts: this.#counts,
+      describeSpool: () => this.#describeSpool(),
+      describeConfiguration: () => ({ ...this.#reloader.describe(), sources: this.#inventory.describe() }),
+      findUnreadiness: () => this.#findUnreadiness(),
+      reload: (acceptedSource) => this.#accept(acceptedSource),
+      tryReload: () => this.#reloader.tryOut(),
+      quit: () => this.#quit.abort(),
+      onFailed: (cause) => logPageFailure(this.#options.logger, cause),
+    });
+  }
+
+  /** Reloads; with a source, only if its answer waits to be confirmed. */
+  async #accept(source: string | undefined): Promise<ReloadResult> {
+    if (source === undefined || this.#inventory.confirm(source)) return await this.#reloader.reload();
+    return { ok: false, faults: [`No answer of a source "${source}" waits to be confirmed`] };
+  }
+
+  #describeSpool(): SpoolSummary {
+    const { store, spoolBytesMax } = this.#state;
+    const bytesMax = spoolBytesMax();
+    const routersHeldBack = this.#spool.listRoutersHeldBack();
+    const isEachHeldBack = routersHeldBack.length > 0 && routersHeldBack.length >= this.#fleet.routers.length;
+    const isHeldBack = this.#spool.isHeldBack || isEachHeldBack;
+    const secondsToFull = this.#trend.findSecondsToFull(bytesMax) ?? null;
+    return { ...store.spooled, bytesMax, secondsToFull, isHeldBack, routersHeldBack };
+  }
+
+  #findUnreadiness(): string | undefined {
+    const { fault } = this.#state.opening;
+    if (this.#isStopping) return 'The agent is starting or stopping; try again later.';
+    if (fault) return `The state cannot be written, so no logs are read: ${renderErrorChain(fault)}`;
+    // A replica is ready once it was a member: then it answers for its routers, and knows who has the others.
+    if (this.#cluster?.hasJoined === false) return 'This replica has no lease of its cluster yet.';
+    return undefined;
+  }
+
+  #onUnstored(cause: StoreError, router?: string): void {
+    const { store } = this.#state;
+    const fail = (reason: unknown) => this.#failed.abort(reason);
+    const isShared = this.#cluster !== undefined;
+    noteUnstored(cause, { router, store, isShared, fail, logger: this.#options.logger });
+  }
+
+  #onRun({ key, lagMs, error }: RunEnded): void {
+    if (lagMs !== undefined) this.#metrics.scheduleLag.observe(lagMs / 1000);
+    if (error === undefined) return;
+    this.#options.logger.error('Scheduled task failed unexpectedly', { task: key, error: renderErrorChain(error) });
+  }
+
+  /** Counts what concerns the agent as a whole. */
+  #count(event: RouterEvent): void {
+    if (event.type === 'polled') {
+      this.#counts.polls++;
+      this.#metrics.polls.inc({ result: event.result.isUp ? 'success' : 'failure' });
+      for (const { module, metric } of event.result.resources.flatMap(({ faults }) => faults)) {
+        this.#metrics.mappingErrors.inc({ module, metric });
       }
-    },
-  };
+    }
+    if (event.type === 'log-gap-found' && event.reason !== 'skipped') this.#counts.gaps++;
+    const isBroken = event.type === 'logs-failed' && event.cause instanceof StoreError && event.cause.code === 'broken';
+    if (isBroken) this.#failed.abort(event.cause);
+  }
 }
 
 /** Opens the web server; until it has content it answers only the liveness check. */

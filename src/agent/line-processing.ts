@@ -4,7 +4,7 @@ import { LineMatcher, type LogRuleSettings, type RedactSettings } from '../logs/
 import type { FamilyDescription, LogRecord } from '../model/index.ts';
 
 /** Selects the records of one sink. */
-export interface SinkSelection {
+interface SinkSelection {
   readonly isWanted: (router: string, component: string) => boolean;
   /** Absent: every record of a log that is wanted. */
   readonly isSelected: ((record: LogRecord) => boolean) | undefined;

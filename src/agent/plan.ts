@@ -1,10 +1,11 @@
 import { BackupCalendar, type BackupSettings, ProfileArchive } from '../backup/index.ts';
-import type { Clock, Logger } from '../base/index.ts';
-import type { Config } from '../config/index.ts';
+import { type Clock, type Logger, Steps } from '../base/index.ts';
+import { type Config, listChangedKeys } from '../config/index.ts';
 import type { ConnectionLimit } from '../router/index.ts';
 import type { Scheduler } from '../schedule/index.ts';
+import { areSameSettings } from '../settings/index.ts';
 import { type Store, StoreError } from '../store/index.ts';
-import { toWebPolicy, type WebServer, type WebSettings } from '../web/index.ts';
+import { type PlanSummary, toWebPolicy, type WebServer, type WebSettings } from '../web/index.ts';
 import { LineProcessing } from './line-processing.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';
 import type { Fleet, FleetChange, FleetDifference, FleetWish } from './routers/fleet.ts';
@@ -16,7 +17,7 @@ import type { SinkSupervisor } from './sinks/sink-supervisor.ts';
 export type RouterParts = Pick<RouterAgentOptions, 'settings' | 'lifecycle' | 'hasSinks' | 'lines' | 'backup'>;
 
 /** Parts of the agent that a plan replaces. */
-export interface PlanOptions {
+interface PlanOptions {
   /** HTTP server whose policy is replaced. */
   readonly web: Pick<WebServer, 'prepare'>;
   /** Runner whose sinks are replaced. */
@@ -153,4 +154,57 @@ function sayWhere({ plan, isOpenToOthers }: PreparedBackup, logger: Logger): voi
   const { path } = plan.archive;
   logger.info('The profiles in this folder hold the secrets of the routers', { path });
   if (isOpenToOthers) logger.warn('Other users of this machine can look into the folder of backups', { path });
+}
+
+/** Routers that are listed of each kind: of a fleet of 10,000, all may change. */
+const LISTED_MAX = 100;
+
+/** Sections besides those of the routers, by their name in the file. */
+const SECTIONS: Readonly<Record<string, keyof Config>> = {
+  web: 'web',
+  storage: 'storage',
+  cluster: 'cluster',
+  schedule: 'schedule',
+  connections: 'connections',
+  router_sources: 'routerSources',
+  backup: 'backup',
+  sinks: 'sinks',
+  dead_letters: 'deadLetters',
+  log_rules: 'logRules',
+  redact: 'redact',
+};
+
+/** Describes what a plan would change about the running configuration, without values. */
+export async function summarizePlan(before: Config, plan: Plan): Promise<PlanSummary> {
+  const { config } = plan;
+  const { added, changed, removed, reconnected } = await plan.compare();
+  const steps = new Steps();
+  const routers: { name: string; keys: readonly string[] }[] = [];
+  for (const router of changed.slice(0, LISTED_MAX)) {
+    routers.push({ name: router.after.name, keys: listChangedKeys(router.before, router.after) });
+    if (steps.isDue) await steps.next();
+  }
+  return {
+    routers: {
+      total: config.routers.length,
+      added: { count: added.length, names: added.slice(0, LISTED_MAX) },
+      changed: { count: changed.length, routers },
+      removed: { count: removed.length, names: removed.slice(0, LISTED_MAX) },
+      reconnected,
+    },
+    sections: Object.entries(SECTIONS).flatMap(([name, key]) =>
+      areSameSettings(before[key], config[key]) ? [] : [name],
+    ),
+    needsRestart: listRestartKeys(before, config),
+  };
+}
+
+/** Lists the keys that differ and that a reload cannot apply. */
+export function listRestartKeys(before: Config, next: Config): readonly string[] {
+  return [
+    ...(areSameSettings(before.web.listen, next.web.listen) ? [] : ['web.listen']),
+    ...(areSameSettings(before.storage, next.storage) ? [] : ['storage']),
+    ...(areSameSettings(before.cluster, next.cluster) ? [] : ['cluster']),
+    ...(areSameSettings(before.deadLetters, next.deadLetters) ? [] : ['dead_letters']),
+  ];
 }

@@ -5,7 +5,7 @@ import type { RouterAgent } from './routers/router-agent.ts';
 import type { SinkSupervisor } from './sinks/sink-supervisor.ts';
 
 /** The parts of an agent that one cycle needs. */
-export interface CycleOptions {
+interface CycleOptions {
   /** The routers that are asked. */
   readonly fleet: Pick<Fleet, 'routers'>;
   /** Runs their polls and the readings of their logs. */
@@ -53,12 +53,12 @@ async function askRouter(router: RouterAgent, scheduler: CycleOptions['scheduler
   const keys = new Set(router.activities().map(({ key }) => key));
   if (!keys.has(router.statusKey)) return { isAsked: false, isUp: false, hasLogs: true };
   await scheduler.trigger(router.statusKey);
-  const isUp = router.stats.state === 'up';
+  const isUp = router.recorder.state.reach === 'up';
   let hasLogs = true;
   let hasFaults = false;
   if (keys.has(router.logsKey)) {
     for (let runs = 0; runs < LOG_RUNS_MAX; runs++) {
-      hasLogs = (await scheduler.trigger(router.logsKey)) === 'done' && !router.stats.areLogsFailing;
+      hasLogs = (await scheduler.trigger(router.logsKey)) === 'done' && !router.recorder.state.areLogsFailing;
       // A file that cannot be read keeps no other one from being read.
       hasFaults ||= router.hasLogFaults;
       if (!hasLogs || !router.hasMoreLogs) break;

@@ -3,7 +3,7 @@ import type { RecordLog } from '../logs/index.ts';
 import { RESUME_SHARE, type Store, StoreError } from '../store/index.ts';
 
 /** The store, and callbacks for its state. */
-export interface SpoolGuardOptions {
+interface SpoolGuardOptions {
   /** Store of records and positions. */
   readonly store: Pick<
     Store,

@@ -8,12 +8,12 @@ import {
   type Store,
   StoreError,
 } from '../store/index.ts';
-import { type ClusterStateOptions, openClusterStore } from './cluster/cluster-state.ts';
+import { type Cluster, openClusterStore } from './cluster/open-cluster.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';
 import { spanOf } from './views/record-times.ts';
 
 /** Folder, limits and clock of the state. */
-export interface StateOptions {
+interface StateOptions {
   /** Configuration with the folder and limits of the state. */
   readonly config: Config;
   /** Metrics of the store. */
@@ -23,7 +23,7 @@ export interface StateOptions {
   /** Log for problems of the store. */
   readonly logger: Logger;
   /** The cluster that holds positions and records. Default: the disk does. */
-  readonly cluster?: ClusterStateOptions['cluster'] | undefined;
+  readonly cluster?: Cluster | undefined;
   /** Called when there may be records for sinks that were stored elsewhere. */
   readonly onRecords?: (() => void) | undefined;
   /** Ends the agent because the state turned out to be unusable. */
@@ -41,12 +41,6 @@ export interface State {
   /** Dead letters: on the disk, or those of the cluster. */
   readonly deadLetters: DeadLetters;
   readonly opening: StateOpening;
-}
-
-/** Small stored values of routers, by key, kept on a best-effort basis: a failed write is retried later. */
-export interface RouterValues {
-  read(router: string, key: string): string | undefined;
-  write(router: string, key: string, text: string): void;
 }
 
 /** Bounds of the steps of stopping. Milliseconds. */
@@ -130,32 +124,29 @@ export class StateOpening {
   }
 }
 
-/** Creates access to the values of routers in the store. Failures go to `onFailed` and nowhere else. */
-export function createRouterValues(
-  store: Pick<Store, 'readValue' | 'writeValue'>,
-  onFailed: (cause: StoreError, router: string) => void,
-): RouterValues {
-  const noteFailure = (cause: unknown, router: string): void => {
-    if (!(cause instanceof StoreError)) throw cause;
-    onFailed(cause, router);
-  };
-  return {
-    read(router, key) {
-      try {
-        return store.readValue(router, key);
-      } catch (cause) {
-        noteFailure(cause, router);
-        return undefined;
-      }
-    },
-    write(router, key, text) {
-      try {
-        store.writeValue(router, key, text)?.catch((cause: unknown) => noteFailure(cause, router));
-      } catch (cause) {
-        noteFailure(cause, router);
-      }
-    },
-  };
+/** Where it is told that something could not be stored. */
+interface UnstoredContext {
+  readonly router: string | undefined;
+  readonly store: Pick<Store, 'isWaiting'>;
+  /** True if the replicas of a cluster share the store. */
+  readonly isShared: boolean;
+  /** Ends the agent because the state turned out to be unusable. */
+  readonly fail: (cause: unknown) => void;
+  readonly logger: Logger;
+}
+
+/** Ends the agent for a store that is broken, and otherwise tells that a small value could not be stored: nothing is lost with it. */
+export function noteUnstored(cause: StoreError, { router, store, isShared, fail, logger }: UnstoredContext): void {
+  if (cause.code === 'broken') {
+    fail(cause);
+    return;
+  }
+  // A replica that has lost a router, or has no engine, says so once and not for each value.
+  if (isShared && (cause.code === 'fenced' || cause.disposition === 'hold-back')) return;
+  // Until then, the opening of the state is what is logged.
+  if (store.isWaiting) return;
+  const fields = { ...(router !== undefined && { router }), error: renderErrorChain(cause) };
+  logger.warn('State of a router could not be stored', fields);
 }
 
 function openStore({ config: { storage, sinks }, cluster, metrics, clock, logger }: StateOptions): EmbeddedStore {

@@ -3,34 +3,32 @@ import { type Config, renderEffectiveConfig, renderEffectiveRouter } from '../co
 import type { FleetExposition } from '../exposition/index.ts';
 import type { LifecycleWish } from '../model/index.ts';
 import type { Scheduler } from '../schedule/index.ts';
-import type { ModuleDefinition } from '../status/index.ts';
-import { CONFIG_CHANGES, CONFIG_ENTRIES } from '../status/index.ts';
+import { CONFIG_CHANGES, CONFIG_ENTRIES, type ModuleDefinition } from '../status/index.ts';
 
 import { type DeadLetters, StoreError } from '../store/index.ts';
-import type {
-  FleetShards,
-  MetricsFormat,
-  MetricsScope,
-  ReloadResult,
-  SpoolSummary,
-  StateResult,
-  TrialResult,
-  WebContent,
-} from '../web/index.ts';
+import type { MetricsFormat, MetricsScope, StateResult, WebContent } from '../web/index.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';
 import type { Fleet } from './routers/fleet.ts';
-import { findLetter, listLetters } from './sinks/letter-views.ts';
+import { findLetter, listLetters } from './sinks/delivery-figures.ts';
 import type { SinkSupervisor } from './sinks/sink-supervisor.ts';
 import type { FleetHistory } from './views/fleet-history.ts';
-import type { LineFeed } from './views/line-feed.ts';
-import type { RecentRecords } from './views/recent-records.ts';
+import type { LineFeed, RecentRecords } from './views/recent-records.ts';
 
-/** Sources of the content of pages and JSON interface. */
-export interface WebContentOptions {
+/** Sources of the content of pages and JSON interface, and what of it comes from the agent as it is. */
+interface WebContentOptions
+  extends Pick<
+    WebContent,
+    | 'describeConfiguration'
+    | 'describeShards'
+    | 'describeSpool'
+    | 'findUnreadiness'
+    | 'onFailed'
+    | 'quit'
+    | 'reload'
+    | 'tryReload'
+  > {
   /** The running configuration. */
   readonly config: () => Config;
-  /** The processes that share the fleet. */
-  readonly shards: () => FleetShards | undefined;
   /** The configured routers and their statistics. */
   readonly fleet: Fleet;
   /** State of the sinks. */
@@ -53,20 +51,6 @@ export interface WebContentOptions {
   readonly clock: Clock;
   /** Totals since the agent started. */
   readonly counts: { readonly gaps: number };
-  /** Returns the number and size of the spooled records. */
-  readonly spool: () => SpoolSummary;
-  /** Describes the running configuration, its last reload, and the sources of routers. */
-  readonly describeConfiguration: WebContent['describeConfiguration'];
-  /** Returns why the agent is not ready; `undefined` if it is. */
-  readonly findUnreadiness: () => string | undefined;
-  /** Reloads the configuration; resolves with the outcome. `acceptedSource`: source whose removals are confirmed. */
-  readonly reload: (acceptedSource?: string) => Promise<ReloadResult>;
-  /** Says what a reload would change. */
-  readonly tryReload: () => Promise<TrialResult>;
-  /** Shuts the agent down. */
-  readonly quit: () => void;
-  /** Called with the error that prevented an answer. */
-  readonly onFailed: (cause: unknown) => void;
 }
 
 /** Creates the content of the web server from the modules that own it. */
@@ -75,7 +59,7 @@ export function createWebContent(options: WebContentOptions): WebContent {
   return {
     renderMetrics: (format, scope) => renderMetrics(options, format, scope),
     listModules: () => options.config().modules.map(({ name }) => name),
-    describeShards: options.shards,
+    describeShards: options.describeShards,
     hasRouter: (name) => fleet.find(name) !== undefined,
     async refresh(name, signal) {
       const router = fleet.find(name);
@@ -89,20 +73,20 @@ export function createWebContent(options: WebContentOptions): WebContent {
     setRouterState: (name, wish) => setRouterState(options, name, wish),
     quit: options.quit,
     *listRouters() {
-      for (const { stats } of fleet.routers) yield stats.summarize();
+      for (const { recorder } of fleet.routers) yield recorder.summarize();
     },
-    findRouter: (name) => fleet.find(name)?.stats.summarize(),
+    findRouter: (name) => fleet.find(name)?.recorder.summarize(),
     listNames: () => fleet.routers.map(({ settings }) => settings.name),
     listFleetMinutes: () => options.history.describe(),
-    describeAvailability: (name) => fleet.find(name)?.stats.describeAvailability() ?? '',
-    describeRouter: (name) => fleet.find(name)?.stats.describe(),
+    describeAvailability: (name) => fleet.find(name)?.recorder.describeAvailability() ?? '',
+    describeRouter: (name) => fleet.find(name)?.recorder.describe(),
     readRecords: (query) => options.recent.read(query),
     followRecords: (query, listener) => options.feed.follow(query, listener),
     findGrafana: () => options.config().web.grafanaUrl,
     countGaps: () => options.counts.gaps,
     *listLogs() {
-      for (const { settings, stats } of fleet.routers) {
-        for (const log of stats.describeLogs()) yield { router: settings.name, ...log };
+      for (const { settings, recorder } of fleet.routers) {
+        for (const log of recorder.describeLogs()) yield { router: settings.name, ...log };
       }
     },
     renderConfig: () => renderEffectiveConfig(options.config()),
@@ -114,7 +98,7 @@ export function createWebContent(options: WebContentOptions): WebContent {
     listSinks: () => options.sinks.describe(),
     listLetters: (selection) => listLetters(options.deadLetters, selection),
     findLetter: (id) => findLetter(options.deadLetters, id),
-    describeSpool: options.spool,
+    describeSpool: options.describeSpool,
     describeRuns: () => scheduler.load,
     findUnreadiness: options.findUnreadiness,
     onFailed: options.onFailed,
@@ -130,7 +114,7 @@ async function setRouterState(
     const change = await fleet.setState(name, wish);
     const router = fleet.find(name);
     if (change !== 'changed') return { ok: false, reason: change };
-    return router ? { ok: true, lifecycle: router.stats.summarize().lifecycle } : { ok: false, reason: 'unknown' };
+    return router ? { ok: true, lifecycle: router.recorder.summarize().lifecycle } : { ok: false, reason: 'unknown' };
   } catch (cause) {
     if (!(cause instanceof StoreError)) throw cause;
     onFailed(cause);

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
-import { ConfigReloader, type ConfigReloaderOptions } from '../../src/agent/config-reloader.ts';
 import { SelfMetrics } from '../../src/agent/metrics/self-metrics.ts';
 import type { Plan } from '../../src/agent/plan.ts';
+import { ConfigReloader } from '../../src/agent/reload.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
 import type { Config, LoadedConfig, WatchedFiles } from '../../src/config/index.ts';
 import { type ConfigFault, readDigest } from '../../src/settings/index.ts';
@@ -18,7 +18,7 @@ const NO_FILES: WatchedFiles = { patterns: [], digests: new Map() };
 const FAULT: ConfigFault = { file: 'f.yaml', line: 3, column: 5, keyPath: 'routers', message: 'Expected a list' };
 
 /** A reloader whose steps are written down; each goes on when the test lets it. */
-function createBench(options: Partial<ConfigReloaderOptions> = {}) {
+function createBench(options: Partial<ConstructorParameters<typeof ConfigReloader>[0]> = {}) {
   const clock = createSteppedClock(Date.UTC(2026, 10, 21));
   const ownLog: OwnLine[] = [];
   const happened: string[] = [];
@@ -50,6 +50,7 @@ function createBench(options: Partial<ConfigReloaderOptions> = {}) {
     metrics,
     ...options,
   });
+  reloader.start();
   const readMetric = async (name: string) => {
     const text = await metrics.render('text');
     return Number(new RegExp(`^router_exporter_config_last_reload_${name} (\\S+)$`, 'm').exec(text)?.[1]);

@@ -1,7 +1,5 @@
 import { expect, test } from 'vitest';
-import { DeliveryRate } from '../../src/agent/sinks/delivery-rate.ts';
-import { findLetter, listLetters } from '../../src/agent/sinks/letter-views.ts';
-import { SpoolTrend } from '../../src/agent/sinks/spool-trend.ts';
+import { DeliveryRate, findLetter, listLetters, SpoolTrend } from '../../src/agent/sinks/delivery-figures.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
 import { StoreError } from '../../src/store/index.ts';
 import { createStoreFolder } from '../support/store-folder.ts';

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
-import { findStep, type PollFacts } from '../../src/agent/stats/poll-stats.ts';
+import { findFault } from '../../src/agent/router-state/resource-states.ts';
 import { SourceError } from '../../src/model/index.ts';
+import { down } from './router-recorder-bench.ts';
 
-const FACTS: PollFacts = { isLogin: false, isTls: true, isRepeated: false, sent: 100, received: 100 };
+const FACTS = { isLogin: false, isTls: true, isRepeated: false, sent: 100, received: 100 };
 
 test.for([
   [{ code: 'dns' }, {}, 'dns'],
@@ -34,10 +35,10 @@ test.for([
   [{ code: 'timeout' }, { received: 0, isRepeated: true, isTls: false }, 'resource'],
   [undefined, {}, 'resource'],
   ['text', {}, 'resource'],
-] as const)('findStep() of %j with %j is %s', ([thrown, facts, step]) => {
+] as const)('findFault() of %j with %j is at the step %s', ([thrown, facts, step]) => {
   const error =
     typeof thrown === 'object'
       ? new SourceError(thrown.code, 'It failed', { disposition: 'retry', ...thrown })
       : thrown;
-  expect(findStep(error, { ...FACTS, ...facts })).toBe(step);
+  expect(findFault({ ...down(), error }, { ...FACTS, ...facts })?.step).toBe(step);
 });

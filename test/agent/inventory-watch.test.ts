@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
-import { InventoryWatch } from '../../src/agent/inventory-watch.ts';
+import { InventoryWatch } from '../../src/agent/watches.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
 import { SourceKeeper, type SourceSettings } from '../../src/inventory/index.ts';
 import { AnswerFiles } from '../../src/store/index.ts';

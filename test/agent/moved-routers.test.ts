@@ -184,14 +184,14 @@ withPrograms(['nats-server'], test)(
     before.answers.set('list_files', (response) => answerJson(response, { log_files: files }));
     before.answers.set('.Z', (response) => response.end(Buffer.from('\x1f\x9dcompressed', 'latin1')));
     await before.run('logs');
-    const found = before.agent.stats.describe().recentGaps;
+    const found = before.agent.recorder.describe().recentGaps;
     expect(found).toMatchObject([{ component: 'network', reason: 'unsupported' }]);
 
     await one.store.closeRouter('plant-7');
     await two.store.openRouter('plant-7');
     await using after = await openRouterAgent({}, { records: toRecords(two.store) });
     expect(after.asked()).toEqual([]);
-    expect(after.agent.stats.describe().recentGaps).toEqual(found);
+    expect(after.agent.recorder.describe().recentGaps).toEqual(found);
   },
 );
 
@@ -208,13 +208,13 @@ withPrograms(['nats-server'], test)(
     other.answers.set('list_files', (response) => answerJson(response, { log_files: files }));
     other.answers.set('.Z', (response) => response.end(Buffer.from('\x1f\x9dcompressed', 'latin1')));
     await other.run('logs');
-    const found = other.agent.stats.describe().recentGaps;
+    const found = other.agent.recorder.describe().recentGaps;
     expect(found).toHaveLength(1);
 
     await fenced.run('logs');
-    expect(fenced.agent.stats.describe().recentGaps).toEqual([]);
+    expect(fenced.agent.recorder.describe().recentGaps).toEqual([]);
     await fenced.run('logs');
-    expect(fenced.agent.stats.describe().recentGaps).toEqual(found);
+    expect(fenced.agent.recorder.describe().recentGaps).toEqual(found);
   },
 );
 

@@ -1,14 +1,12 @@
 import { expect, test } from 'vitest';
+import { DeviceFacts, InterfaceRates } from '../../src/agent/router-state/device-facts.ts';
+import { RouterHistory } from '../../src/agent/router-state/poll-history.ts';
 import { FleetHistory } from '../../src/agent/views/fleet-history.ts';
-import { InterfaceRates } from '../../src/agent/views/interface-rates.ts';
-import { RouterGlance } from '../../src/agent/views/router-glance.ts';
-import { RouterHistory } from '../../src/agent/views/router-history.ts';
-import { describeValues, toPart } from '../../src/agent/views/router-values.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
-import { FleetExposition } from '../../src/exposition/index.ts';
 import type { ResourceResult } from '../../src/status/index.ts';
 import { collectGarbage } from '../support/collect-garbage.ts';
 import { createModule } from './router-agent-bench.ts';
+import { createBench, up } from './router-recorder-bench.ts';
 
 const MINUTE_MS = 60_000;
 const START_MS = Date.parse('2026-11-21T12:00:00.000Z');
@@ -44,20 +42,20 @@ function createResult(
 }
 
 /** A poll that ended at `nowMs`, and reached the router. */
-function record(glance: RouterGlance, resources: readonly ResourceResult[], nowMs = 0): void {
-  glance.record({ isUp: true, resources, withdrawn: [] }, nowMs);
+function record(device: DeviceFacts, resources: readonly ResourceResult[], nowMs = 0): void {
+  device.record({ isUp: true, resources, withdrawn: [] }, nowMs);
 }
 
 test('a glance has the last values of a router, by the names of their families', () => {
-  const glance = new RouterGlance();
-  expect(Object.values(glance.device).every((value) => value === null)).toBe(true);
+  const device = new DeviceFacts();
+  expect(Object.values(device.summary).every((value) => value === null)).toBe(true);
   const modem = (isOnline: number, provider: string, rsrp: Samples) => ({
     router_modem_info: [[{ provider_name: provider, access_technology: 'LTE' }, 1]] as Samples,
     router_modem_online: [[{}, isOnline]] as Samples,
     router_modem_rsrp_dbm: rsrp,
     router_modem_signal_csq: [[{}, 20]] as Samples,
   });
-  record(glance, [
+  record(device, [
     createResult('device_info', {
       router_board_info: [[{ board_type: 'M3CPU' }, 1]],
       router_device_info: [[{ device_type: 'MRX3' }, 1]],
@@ -70,7 +68,7 @@ test('a glance has the last values of a router, by the names of their families',
       router_location_info: [[{ location: 'x'.repeat(999) }, 1]],
     }),
   ]);
-  expect(glance.device).toEqual({
+  expect(device.summary).toEqual({
     model: 'MRX3',
     location: 'x'.repeat(64),
     operator: 'Telekom.de',
@@ -80,41 +78,41 @@ test('a glance has the last values of a router, by the names of their families',
     uptimeSeconds: 90,
   });
   // What failed or is unchanged keeps its values; what lost one has none.
-  const before = glance.device;
-  record(glance, [createResult('lte2', {}, { isUnchanged: true }), createResult('lte1', {}, { state: 'failed' })]);
-  expect(glance.device).toBe(before);
-  record(glance, [
+  const before = device.summary;
+  record(device, [createResult('lte2', {}, { isUnchanged: true }), createResult('lte1', {}, { state: 'failed' })]);
+  expect(device.summary).toBe(before);
+  record(device, [
     createResult('lte2', modem(1, 'Telekom.de', [])),
     createResult('sysstat/wan', {}, { state: 'unsupported' }),
   ]);
-  expect(glance.device).toMatchObject({ signal: { kind: 'csq', value: 20 }, wan: null });
+  expect(device.summary).toMatchObject({ signal: { kind: 'csq', value: 20 }, wan: null });
 });
 
 test('a router that names modem after modem makes a glance no larger', () => {
-  const glance = new RouterGlance();
+  const device = new DeviceFacts();
   for (let index = 0; index < 1000; index++) {
-    record(glance, [
+    record(device, [
       createResult(`lte${index}`, {
         router_modem_online: [[{}, 0]],
         router_modem_info: [[{ provider_name: `p${index}` }, 1]],
       }),
     ]);
   }
-  record(glance, [
+  record(device, [
     createResult('lte999', { router_modem_online: [[{}, 1]], router_modem_info: [[{ provider_name: 'last' }, 1]] }),
   ]);
-  expect(glance.device.operator).toBe('p0');
+  expect(device.summary.operator).toBe('p0');
 });
 
 test('a glance shows nothing of a resource that was not read for as long as its values are served, but keeps all of a router that is down', () => {
-  const glance = new RouterGlance();
+  const device = new DeviceFacts();
   const modem = (rsrp: number) => ({ router_modem_rsrp_dbm: [[{}, rsrp]] as Samples });
   const at = (minutes: number) => ({ readAtMs: minutes * MINUTE_MS, staleAfterMs: 3 * MINUTE_MS });
   const lte2 = (minutes: number, change: Partial<ResourceResult> = {}) => {
-    record(glance, [createResult('lte2', modem(-80), { ...at(minutes), ...change })], minutes * MINUTE_MS);
-    return glance.device.signal?.value;
+    record(device, [createResult('lte2', modem(-80), { ...at(minutes), ...change })], minutes * MINUTE_MS);
+    return device.summary.signal?.value;
   };
-  record(glance, [
+  record(device, [
     createResult('device_info', { router_device_info: [[{ device_type: 'MRX3' }, 1]] }, { staleAfterMs: Infinity }),
     createResult('lte2', modem(-80), at(0)),
     createResult('lte3', modem(-90), at(1)),
@@ -122,37 +120,40 @@ test('a glance shows nothing of a resource that was not read for as long as its 
   expect(lte2(2, { state: 'failed', families: [] })).toBe(-80);
   expect(lte2(3, { state: 'failed', families: [] })).toBe(-90);
   expect(lte2(4, { state: 'failed', families: [] })).toBeUndefined();
-  expect(glance.device.model).toBe('MRX3');
+  expect(device.summary.model).toBe('MRX3');
   // The exposition still holds the values of an answer that comes again.
   expect(lte2(5, { isUnchanged: true, families: [] })).toBe(-80);
-  glance.record({ isUp: false, resources: [], withdrawn: [] }, 60 * MINUTE_MS);
-  expect(glance.device.signal?.value).toBe(-80);
+  device.record({ isUp: false, resources: [], withdrawn: [] }, 60 * MINUTE_MS);
+  expect(device.summary.signal?.value).toBe(-80);
   expect(lte2(61, { state: 'failed', families: [] })).toBeUndefined();
 });
 
 test('a glance shows nothing of a resource that is not for the router any more', () => {
-  const glance = new RouterGlance();
-  record(glance, [createResult('lte2', { router_modem_info: [[{ provider_name: 'A1' }, 1]] })]);
-  expect(glance.device.operator).toBe('A1');
-  glance.record({ isUp: true, resources: [], withdrawn: ['lte2'] }, 0);
-  expect(glance.device.operator).toBeNull();
+  const device = new DeviceFacts();
+  record(device, [createResult('lte2', { router_modem_info: [[{ provider_name: 'A1' }, 1]] })]);
+  expect(device.summary.operator).toBe('A1');
+  device.record({ isUp: true, resources: [], withdrawn: ['lte2'] }, 0);
+  expect(device.summary.operator).toBeNull();
 });
 
 test('a history has six hours in steps of three minutes, with holes where nothing was polled', async () => {
   const clock = createSteppedClock(START_MS);
-  const history = new RouterHistory(clock);
-  expect([history.describe(), history.describeResults()]).toEqual([[], '']);
-  history.add({ isUp: true, signal: -97, lagMs: 4000, durationMs: 250 });
-  history.add({ isUp: true, signal: -93.4, lagMs: 4000, durationMs: 250 });
+  const history = new RouterHistory();
+  expect([
+    history.describe({ wallMs: clock.now(), ms: clock.monotonic() }),
+    history.describeResults(clock.monotonic()),
+  ]).toEqual([[], '']);
+  history.add({ isUp: true, signal: -97, lagMs: 4000, durationMs: 250 }, clock.monotonic());
+  history.add({ isUp: true, signal: -93.4, lagMs: 4000, durationMs: 250 }, clock.monotonic());
   await clock.advance(MINUTE_MS);
-  history.add({ isUp: false, signal: undefined, lagMs: undefined, durationMs: 10_000 });
+  history.add({ isUp: false, signal: undefined, lagMs: undefined, durationMs: 10_000 }, clock.monotonic());
   await clock.advance(9 * MINUTE_MS);
-  history.add({ isUp: false, signal: undefined, lagMs: undefined, durationMs: 10_000 });
+  history.add({ isUp: false, signal: undefined, lagMs: undefined, durationMs: 10_000 }, clock.monotonic());
   await clock.advance(3 * MINUTE_MS);
-  history.add({ isUp: true, signal: undefined, lagMs: 1e12, durationMs: 1e12 });
-  const points = history.describe();
+  history.add({ isUp: true, signal: undefined, lagMs: 1e12, durationMs: 1e12 }, clock.monotonic());
+  const points = history.describe({ wallMs: clock.now(), ms: clock.monotonic() });
   expect(points).toHaveLength(120);
-  expect(history.describeResults()).toBe(`${'-'.repeat(115)}m--du`);
+  expect(history.describeResults(clock.monotonic())).toBe(`${'-'.repeat(115)}m--du`);
   expect(points.slice(-5)).toEqual([
     {
       at: '2026-11-21T12:00:00.000Z',
@@ -203,13 +204,13 @@ test('a history has six hours in steps of three minutes, with holes where nothin
   ]);
   // A change of the wall clock moves nothing, and what is older than six hours is gone.
   clock.jump(-86_400_000);
-  expect(history.describeResults().endsWith('m--du')).toBe(true);
+  expect(history.describeResults(clock.monotonic()).endsWith('m--du')).toBe(true);
   await clock.advance(360 * MINUTE_MS - 13 * MINUTE_MS);
-  expect(history.describeResults()).toBe(`--du${'-'.repeat(116)}`);
+  expect(history.describeResults(clock.monotonic())).toBe(`--du${'-'.repeat(116)}`);
   await clock.advance(30 * MINUTE_MS);
-  expect(history.describeResults()).toBe('-'.repeat(120));
-  history.add({ isUp: true, signal: -80, lagMs: 0, durationMs: 1 });
-  expect(history.describeResults()).toBe(`${'-'.repeat(119)}u`);
+  expect(history.describeResults(clock.monotonic())).toBe('-'.repeat(120));
+  history.add({ isUp: true, signal: -80, lagMs: 0, durationMs: 1 }, clock.monotonic());
+  expect(history.describeResults(clock.monotonic())).toBe(`${'-'.repeat(119)}u`);
 });
 
 test('the history of ten thousand routers takes 1,440 bytes for each, and none before the first poll', () => {
@@ -220,9 +221,9 @@ test('the history of ten thousand routers takes 1,440 bytes for each, and none b
     return process.memoryUsage().arrayBuffers;
   };
   const before = readBytes();
-  const histories = Array.from({ length: 10_000 }, () => new RouterHistory(clock));
+  const histories = Array.from({ length: 10_000 }, () => new RouterHistory());
   expect(readBytes() - before).toBeLessThan(100_000);
-  for (const history of histories) history.add({ isUp: true, signal: -90, lagMs: 1, durationMs: 1 });
+  for (const history of histories) history.add({ isUp: true, signal: -90, lagMs: 1, durationMs: 1 }, clock.monotonic());
   const taken = readBytes() - before;
   expect(taken / histories.length).toBeGreaterThan(1400);
   expect(taken / histories.length).toBeLessThan(1500);
@@ -282,29 +283,8 @@ test('rates of interfaces are those between two answers, and none where a counte
   expect(rates.describe()).toHaveLength(32);
 });
 
-test('values come from the exposition, by module, without the labels of the router, whatever is in them', () => {
-  const exposition = new FleetExposition();
-  const router = { name: 'plant-7', labels: { site: 'munich' } };
+test('values come from the exposition, by module, without the labels of the router, whatever is in them', async () => {
   const nasty = 'a"b\\c\nd{e} f,g="h"';
-  const families = createResult('lte2', {
-    mine_level: [
-      [{ tank: nasty, site: 'munich' }, 1.5],
-      [{ tank: '' }, -Infinity],
-    ],
-    mine_info: [[{ kind: 'x' }, 1]],
-  }).families;
-  exposition.publishValues(router, toPart('lte2'), families, 'never');
-  exposition.publish(router, 'state', [
-    { name: 'router_up', help: '', type: 'gauge', samples: [{ labels: {}, value: 1 }] },
-  ]);
-  const resource = {
-    resource: 'lte2',
-    state: 'up',
-    ageSeconds: 7,
-    durationSeconds: 1,
-    error: null,
-    finding: null,
-  } as const;
   const module = createModule('level', 'lte2');
   const definitions = module.resources.map((one) => ({
     ...one,
@@ -312,7 +292,17 @@ test('values come from the exposition, by module, without the labels of the rout
     metrics: one.metrics.map((metric) => ({ ...metric, name: 'mine_level' })),
   }));
   const modules = [{ ...module, name: 'tanks', help: 'Tanks.', resources: definitions }];
-  const values = describeValues({ router, modules, resources: [resource], exposition });
+  const { recorder, clock, poll } = createBench(0, 'active', { labels: { site: 'munich' }, modules });
+  const families: Readonly<Record<string, Samples>> = {
+    mine_level: [
+      [{ tank: nasty, site: 'munich' }, 1.5],
+      [{ tank: '' }, -Infinity],
+    ],
+    mine_info: [[{ kind: 'x' }, 1]],
+  };
+  poll(up([createResult('lte2', families, { readAtMs: clock.monotonic(), staleAfterMs: MINUTE_MS })]));
+  await clock.advance(7000);
+  const { values } = recorder.describe();
   expect(values.map(({ module: name, help }) => [name, help])).toEqual([
     ['tanks', 'Tanks.'],
     ['other', ''],

@@ -2,7 +2,7 @@ import { chmod, mkdir, mkdtempDisposable, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { type PlanOptions, preparePlan, type RouterParts } from '../../src/agent/plan.ts';
+import { preparePlan, type RouterParts } from '../../src/agent/plan.ts';
 import type { FleetWish } from '../../src/agent/routers/fleet.ts';
 import { RouterAgent } from '../../src/agent/routers/router-agent.ts';
 import { createSteppedClock, Secret } from '../../src/base/index.ts';
@@ -21,6 +21,8 @@ function createConfig(changes: Partial<Config> = {}): Config {
     ...changes,
   });
 }
+
+type PlanOptions = Parameters<typeof preparePlan>[1];
 
 /** Everything that a plan touches, writing down what is done to it. */
 function createBench(changes: Partial<PlanOptions> = {}) {

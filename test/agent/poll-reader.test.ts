@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { PollReader } from '../../src/agent/routers/kept-pace.ts';
+import { DeviceFacts } from '../../src/agent/router-state/device-facts.ts';
+import { KeptPace } from '../../src/agent/routers/kept-pace.ts';
 import type { PollResult, ResourceResult } from '../../src/status/index.ts';
 
 /** A poll whose resources took this long, the first of them with values of a modem. */
@@ -43,6 +44,23 @@ function createPoll(
   };
 }
 
+/** The pace of a router, and a function that takes a poll in and returns whether its signal is poor. */
+function openReader() {
+  const device = new DeviceFacts();
+  const pace = new KeptPace({
+    router: 'plant-7',
+    intervals: { intervalMs: 60_000, staleAfterMs: 180_000 },
+    values: { read: () => undefined, write: () => {} },
+  });
+  const read = (poll: PollResult) => {
+    const atMs = Math.max(...poll.resources.map(({ readAtMs }) => readAtMs));
+    device.record(poll, atMs);
+    pace.learn(poll, device);
+    return device.hasPoorSignal(atMs);
+  };
+  return { pace, read };
+}
+
 test.for<[what: string, values: Record<string, number[]>, isSignalPoor: boolean]>([
   ['a good signal', { router_modem_rsrp_dbm: [-95] }, false],
   ['a poor signal', { router_modem_rsrp_dbm: [-111] }, true],
@@ -51,14 +69,18 @@ test.for<[what: string, values: Record<string, number[]>, isSignalPoor: boolean]
   ['a poor RSSI alone', { router_modem_rssi_dbm: [-96] }, true],
   ['no modem', {}, false],
 ])('%s', ([, values, isSignalPoor]) => {
-  expect(new PollReader().read(createPoll([100], values))).toEqual({ responseMs: 100, isSignalPoor });
+  expect(openReader().read(createPoll([100], values))).toBe(isSignalPoor);
 });
 
 test('the usual answer decides, not the largest; a failed poll says nothing', () => {
-  const reader = new PollReader();
-  expect(reader.read(createPoll([100, 9000, 120]))).toEqual({ responseMs: 120, isSignalPoor: false });
-  expect(reader.read({ ...createPoll([10_000]), isUp: false })).toBeUndefined();
-  expect(reader.read({ ...createPoll([]), isIdle: true })).toBeUndefined();
+  const { read, pace } = openReader();
+  for (let poll = 0; poll < 5; poll++) {
+    read({ ...createPoll([10_000]), isUp: false });
+    read({ ...createPoll([]), isIdle: true });
+  }
+  expect(pace.summarize().responseSeconds).toBeNull();
+  for (let poll = 0; poll < 5; poll++) read(createPoll([100, 9000, 120]));
+  expect(pace.summarize()).toMatchObject({ level: 'usual', responseSeconds: 0.12 });
 });
 
 /** A poll that has read these resources at `atMs`, after which their values are served for 3 s. */
@@ -79,9 +101,9 @@ const UNCHANGED = { isUnchanged: true };
 const FAILED = { state: 'failed' as const };
 
 test('the best of all modems counts, also of those whose answer is unchanged or failed just now', () => {
-  const reader = new PollReader();
+  const { read } = openReader();
   const isPoor = (atMs: number, changes: Readonly<Record<string, Partial<ResourceResult>>>) =>
-    reader.read(createReadings(atMs, changes))?.isSignalPoor;
+    read(createReadings(atMs, changes));
   expect(isPoor(0, { lte2: withRsrp(-90), lte3: withRsrp(-115) })).toBe(false);
   expect(isPoor(1000, { lte2: UNCHANGED, lte3: withRsrp(-116) })).toBe(false);
   expect(isPoor(2000, { lte2: withRsrp(-112), lte3: UNCHANGED })).toBe(true);
@@ -93,7 +115,7 @@ test.for<[what: string, change: Partial<ResourceResult>]>([
   ['has no signal in its answer', {}],
   ['was not read for as long as its values are served', FAILED],
 ])('a modem that %s has no poor signal any more', ([, change]) => {
-  const reader = new PollReader();
-  reader.read(createReadings(0, { lte2: withRsrp(-115) }));
-  expect(reader.read(createReadings(3000, { lte2: change, system: {} }))?.isSignalPoor).toBe(false);
+  const { read } = openReader();
+  read(createReadings(0, { lte2: withRsrp(-115) }));
+  expect(read(createReadings(3000, { lte2: change, system: {} }))).toBe(false);
 });

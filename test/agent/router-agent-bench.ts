@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { LineProcessing } from '../../src/agent/line-processing.ts';
+import type { RouterEvent } from '../../src/agent/router-state/router-state.ts';
 import type { RouterLifecycle } from '../../src/agent/routers/lifecycle-keeper.ts';
-import { RouterAgent, type RouterAgentOptions, type RouterEvent } from '../../src/agent/routers/router-agent.ts';
+import { RouterAgent, type RouterAgentOptions } from '../../src/agent/routers/router-agent.ts';
 import { SpoolGuard } from '../../src/agent/spool-guard.ts';
 import type { SteppedClock } from '../../src/base/index.ts';
 import type { RouterSettings } from '../../src/config/index.ts';

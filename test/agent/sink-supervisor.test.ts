@@ -81,6 +81,7 @@ async function openBench(
     routers: () => ({ up: 0, down: 0, budget: 0, unknown: 0, paused: 0, retired: 0 }),
     runs: () => ({ running: 0, waiting: 0, heldBack: 0, max: 1 }),
     connections: () => ({ busy: 0, idle: 0, waiting: 0, max: 1, evicted: 0 }),
+    sources: () => [],
   });
   return {
     clock,

@@ -1,9 +1,7 @@
-import { Writable } from 'node:stream';
 import { expect, test } from 'vitest';
-import { SelfMetrics } from '../../src/agent/metrics/self-metrics.ts';
-import { createRouterValues, StateOpening } from '../../src/agent/state.ts';
-import { createStations } from '../../src/agent/stations.ts';
-import { createSeededRandom, createSteppedClock, Lifecycle } from '../../src/base/index.ts';
+import { createRouterValues } from '../../src/agent/routers/kept-pace.ts';
+import { noteUnstored, StateOpening } from '../../src/agent/state.ts';
+import { createSteppedClock } from '../../src/base/index.ts';
 import { StoreError } from '../../src/store/index.ts';
 import { createCollectingLogger, type OwnLine } from '../support/collecting-logger.ts';
 import { createStoreFolder } from '../support/store-folder.ts';
@@ -65,32 +63,22 @@ test('StateOpening tries every ten seconds while the disk cannot be written, and
   expect(state.attempts).toBe(attempts);
 });
 
-test('createStations() ends the agent for a store that is broken, and warns of one that cannot be written now', async () => {
-  await using folder = await createStoreFolder();
-  const clock = createSteppedClock(0);
+test('noteUnstored() ends the agent for a store that is broken, and warns of one that cannot be written now', () => {
   const ownLog: OwnLine[] = [];
-  const lifecycle = new Lifecycle(clock);
-  using store = folder.open();
-  using deadLetters = folder.openLetters();
   const failures: unknown[] = [];
-  const logger = createCollectingLogger(ownLog);
-  const { onStoreFailed } = createStations(
-    {
-      store,
-      deadLetters,
-      opening: new StateOpening(() => {}, { clock, logger, fail: () => {} }),
-      metrics: new SelfMetrics('0'),
-      spoolBytesMax: () => 1000,
-      clock,
-      random: createSeededRandom(7),
-      logger,
-      version: '0',
-      stdout: new Writable(),
-      fail: (cause) => void failures.push(cause),
-    },
-    lifecycle,
-  );
-  onStoreFailed(full);
+  const note = (cause: StoreError, changes: Partial<Parameters<typeof noteUnstored>[1]> = {}) =>
+    noteUnstored(cause, {
+      router: undefined,
+      store: { isWaiting: false },
+      isShared: false,
+      fail: (reason) => void failures.push(reason),
+      logger: createCollectingLogger(ownLog),
+      ...changes,
+    });
+  note(full);
+  // The opening of the state tells of the one, and a replica of the other.
+  note(full, { store: { isWaiting: true } });
+  note(full, { isShared: true });
   expect(failures).toEqual([]);
   expect(ownLog).toEqual([
     {
@@ -99,7 +87,6 @@ test('createStations() ends the agent for a store that is broken, and warns of o
       fields: { error: expect.stringContaining('no room') },
     },
   ]);
-  onStoreFailed(broken);
+  note(broken);
   expect(failures).toEqual([broken]);
-  expect(await lifecycle.stop()).toEqual([]);
 });

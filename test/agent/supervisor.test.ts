@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { Supervisor } from '../../src/agent/supervisor.ts';
+import { Supervisor } from '../../src/agent/reload.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
 import type { ClusterSettings } from '../../src/cluster/index.ts';
 import type { Config } from '../../src/config/index.ts';

@@ -1,12 +1,10 @@
 import { hash } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ResourceStats } from '../../src/agent/stats/poll-stats.ts';
-import { createSteppedClock } from '../../src/base/index.ts';
-import { FleetExposition } from '../../src/exposition/index.ts';
 import { SourceError } from '../../src/model/index.ts';
 import { type DocumentSource, type PollResult, StatusPoller } from '../../src/status/index.ts';
 import { toModule } from '../status/shipped-modules.ts';
+import { createBench } from './router-recorder-bench.ts';
 
 const SIGNAL = new AbortController().signal;
 const STALE_AFTER_MS = 180_000;
@@ -54,10 +52,7 @@ const MODULE = toModule('m', {
 
 /** A router with its clients: `answers` by path, `undefined` for a resource that it lacks, an error for one that fails. */
 function openRig(answers: ReadonlyMap<string, string | undefined | Error>, hasDigests: boolean) {
-  const clock = createSteppedClock(Date.UTC(2026, 10, 21, 8));
-  const router = { name: 'plant-7', labels: { site: 'munich' } };
-  const exposition = new FleetExposition();
-  const stats = new ResourceStats(router, exposition);
+  const { clock, recorder, poll: record, metrics } = createBench(0, 'active', { labels: { site: 'munich' } });
   const source: DocumentSource = {
     async readDocument(path, _signal, known) {
       const answer = answers.get(path);
@@ -81,13 +76,12 @@ function openRig(answers: ReadonlyMap<string, string | undefined | Error>, hasDi
   return {
     async poll(afterMs: number): Promise<PollResult> {
       await clock.advance(afterMs);
-      const result = await poller.pollOnce(SIGNAL, { holdsValues: (resource) => stats.holdsValues(resource) });
-      if (result.isUp) exposition.keepFresh(router, clock.monotonic() + STALE_AFTER_MS);
-      stats.record(result);
+      const result = await poller.pollOnce(SIGNAL, { holdsValues: (resource) => recorder.holdsValues(resource) });
+      record(result);
       return result;
     },
     /** The series, in an order of their own: that of resources within a family is of no meaning. */
-    lines: () => [...exposition.render('text', clock.monotonic())].join('').split('\n').toSorted(),
+    lines: () => metrics().split('\n').toSorted(),
   };
 }
 

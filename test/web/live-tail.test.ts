@@ -3,7 +3,7 @@ import { Agent, get, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { hashSync } from 'bcryptjs';
 import { expect, test } from 'vitest';
-import { LineFeed } from '../../src/agent/views/line-feed.ts';
+import { LineFeed } from '../../src/agent/views/recent-records.ts';
 import type { WebContent } from '../../src/web/index.ts';
 import { openBench, toBasic } from './bench.ts';
 

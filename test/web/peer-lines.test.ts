@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { expect, test } from 'vitest';
-import { LineFeed } from '../../src/agent/views/line-feed.ts';
+import { LineFeed } from '../../src/agent/views/recent-records.ts';
 import type { LogLine, RecordQuery, WebContent } from '../../src/web/index.ts';
 import { openBench, ROUTER } from './bench.ts';
 import { createContent, OTHER, openPair, openPeer, readMain, renderRows } from './peer-bench.ts';

@@ -1,10 +1,10 @@
 import { type Clock, type Logger, Mutex, openDeadline, renderErrorChain } from '../../base/index.ts';
 import { ClusterError, type Membership, planMoves } from '../../cluster/index.ts';
 import { NatsError } from '../../net/index.ts';
-import { Settling } from './settling.ts';
+import { Settling } from './cluster-share.ts';
 
 /** The cluster, and the sinks of the configuration. */
-export interface SinkShareOptions {
+interface SinkShareOptions {
   /** The lease of this replica, and what is known of the others. */
   readonly membership: Pick<Membership, 'self' | 'lease' | 'view' | 'term' | 'claim' | 'release'>;
   /** Returns the names of the configured sinks. */

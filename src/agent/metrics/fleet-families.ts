@@ -4,7 +4,7 @@ import type { FamilyDescription, MetricType } from '../../model/index.ts';
 import { CONFIG_CHANGES, CONFIG_ENTRIES } from '../../status/index.ts';
 
 /** A family that the agent itself fills; `labels` are those besides `router` and the router's own. */
-export interface AgentFamily extends FamilyDescription {
+interface AgentFamily extends FamilyDescription {
   readonly labels: readonly string[];
 }
 

@@ -18,7 +18,7 @@ export type RouterStateName = (typeof ROUTER_STATES)[number];
 const SINK_RESULTS = ['delivered', 'duplicate', 'dead_letter', 'rejected', 'skipped', 'repeated'] as const;
 
 /** Numbers that are read when they are scraped. */
-export interface SelfReadings {
+interface SelfReadings {
   /** Fill level of the spool, and what is paused because of it. */
   readonly spool: () => SpoolSummary;
   /** Age of the oldest record that each sink has yet to take. Seconds. */
@@ -29,10 +29,12 @@ export interface SelfReadings {
   readonly runs: () => RunLoad;
   /** Connections to all routers. */
   readonly connections: () => ConnectionLoad;
+  /** The sources of routers. */
+  readonly sources: () => readonly SourceSummary[];
 }
 
 /** A cluster as one of its replicas sees it. */
-export interface ClusterReadings {
+interface ClusterReadings {
   /** Number of members. */
   readonly members: number;
   /** Number of replicas whose leases ended without a word. */
@@ -77,7 +79,6 @@ export class SelfMetrics {
   readonly #totalShards: Gauge;
 
   #readings: SelfReadings | undefined;
-  #sources: () => readonly SourceSummary[] = () => [];
 
   constructor(version: string) {
     const registers = [this.#registry];
@@ -85,6 +86,13 @@ export class SelfMetrics {
       <T>(read: (readings: SelfReadings) => T) =>
       () =>
         this.#readings && read(this.#readings);
+    const describe = <T extends string>(name: string, help: string, labelNames: readonly T[]) => {
+      return { name, help, labelNames, registers };
+    };
+    const counter = <T extends string>(name: string, help: string, ...labels: readonly T[]) =>
+      new Counter(describe(name, help, labels));
+    const gauge = <T extends string>(name: string, help: string, ...labels: readonly T[]) =>
+      new Gauge(describe(name, help, labels));
     collectDefaultMetrics({ register: this.#registry });
     for (const name of MISNAMED) this.#registry.removeSingleMetric(name);
     new Gauge({
@@ -93,32 +101,20 @@ export class SelfMetrics {
       labelNames: ['version', 'node_version'],
       registers,
     }).set({ version, node_version: process.versions.node }, 1);
-    this.reloadSuccessful = new Gauge({
-      name: 'router_exporter_config_last_reload_successful',
-      help: 'Whether the last load of the configuration succeeded.',
-      registers,
-    });
-    this.reloadSuccessAt = new Gauge({
-      name: 'router_exporter_config_last_reload_success_timestamp_seconds',
-      help: 'Time of the last successful load of the configuration.',
-      registers,
-    });
-    this.#shard = new Gauge({
-      name: 'router_exporter_shard',
-      help: 'Index of this process among those that share the fleet, from 0.',
-      registers,
-    });
-    this.#totalShards = new Gauge({
-      name: 'router_exporter_total_shards',
-      help: 'Number of processes that share the fleet, as this one is configured.',
-      registers,
-    });
-    this.polls = new Counter({
-      name: 'router_exporter_polls_total',
-      help: 'Status polls of routers, by result.',
-      labelNames: ['result'],
-      registers,
-    });
+    this.reloadSuccessful = gauge(
+      'router_exporter_config_last_reload_successful',
+      'Whether the last load of the configuration succeeded.',
+    );
+    this.reloadSuccessAt = gauge(
+      'router_exporter_config_last_reload_success_timestamp_seconds',
+      'Time of the last successful load of the configuration.',
+    );
+    this.#shard = gauge('router_exporter_shard', 'Index of this process among those that share the fleet, from 0.');
+    this.#totalShards = gauge(
+      'router_exporter_total_shards',
+      'Number of processes that share the fleet, as this one is configured.',
+    );
+    this.polls = counter('router_exporter_polls_total', 'Status polls of routers, by result.', 'result');
     this.polls.inc({ result: 'success' }, 0);
     this.polls.inc({ result: 'failure' }, 0);
     this.scheduleLag = new Histogram({
@@ -127,48 +123,44 @@ export class SelfMetrics {
       buckets: LAG_BUCKETS,
       registers,
     });
-    this.mappingErrors = new Counter({
-      name: 'router_exporter_mapping_errors_total',
-      help: 'Values of status resources that could not be converted to a sample, by module and metric.',
-      labelNames: ['module', 'metric'],
-      registers,
-    });
-    this.sinkRecords = new Counter({
-      name: 'router_exporter_sink_records_total',
-      help: 'Records by sink and result; `repeated` ones were delivered before.',
-      labelNames: ['sink', 'result'],
-      registers,
-    });
-    this.sinkUp = new Gauge({
-      name: 'router_exporter_sink_up',
-      help: 'Whether the last delivery to the sink succeeded. 1 also before the first one, and at a replica that does not serve the sink.',
-      labelNames: ['sink'],
-      registers,
-    });
-    this.sinkTlsUnverified = new Gauge({
-      name: 'router_exporter_sink_tls_unverified',
-      help: 'Whether any certificate of the sink is accepted (`insecure_skip_verify` without a fingerprint).',
-      labelNames: ['sink'],
-      registers,
-    });
-    this.#sinkFailures = new Counter({
-      name: 'router_exporter_sink_failures_total',
-      help: 'Deliveries that failed completely and are retried, by reason.',
-      labelNames: ['sink', 'reason'],
-      registers,
-    });
-    this.sinkWarnings = new Counter({
-      name: 'router_exporter_sink_warnings_total',
-      help: 'Warnings about accepted records, such as possible duplicates; the texts are in the log.',
-      labelNames: ['sink'],
-      registers,
-    });
-    this.sinkSentBytes = new Counter({
-      name: 'router_exporter_sink_sent_bytes_total',
-      help: 'Bytes of successful deliveries, after compression.',
-      labelNames: ['sink'],
-      registers,
-    });
+    this.mappingErrors = counter(
+      'router_exporter_mapping_errors_total',
+      'Values of status resources that could not be converted to a sample, by module and metric.',
+      'module',
+      'metric',
+    );
+    this.sinkRecords = counter(
+      'router_exporter_sink_records_total',
+      'Records by sink and result; `repeated` ones were delivered before.',
+      'sink',
+      'result',
+    );
+    this.sinkUp = gauge(
+      'router_exporter_sink_up',
+      'Whether the last delivery to the sink succeeded. 1 also before the first one, and at a replica that does not serve the sink.',
+      'sink',
+    );
+    this.sinkTlsUnverified = gauge(
+      'router_exporter_sink_tls_unverified',
+      'Whether any certificate of the sink is accepted (`insecure_skip_verify` without a fingerprint).',
+      'sink',
+    );
+    this.#sinkFailures = counter(
+      'router_exporter_sink_failures_total',
+      'Deliveries that failed completely and are retried, by reason.',
+      'sink',
+      'reason',
+    );
+    this.sinkWarnings = counter(
+      'router_exporter_sink_warnings_total',
+      'Warnings about accepted records, such as possible duplicates; the texts are in the log.',
+      'sink',
+    );
+    this.sinkSentBytes = counter(
+      'router_exporter_sink_sent_bytes_total',
+      'Bytes of successful deliveries, after compression.',
+      'sink',
+    );
     this.#addGaugeBy(
       'sink',
       'router_exporter_sink_lag_seconds',
@@ -181,17 +173,15 @@ export class SelfMetrics {
       'Number of records that the sink rejected permanently and that are stored.',
       from(({ deadLetters }) => deadLetters()),
     );
-    this.deadLettersDropped = new Counter({
-      name: 'router_exporter_dead_letters_dropped_total',
-      help: 'Dead letters dropped because of age or size.',
-      labelNames: ['sink'],
-      registers,
-    });
-    this.damagedRecords = new Counter({
-      name: 'router_exporter_spool_damaged_records_total',
-      help: 'Damaged stored records. Their log is read again from the router; in a cluster they are passed over.',
-      registers,
-    });
+    this.deadLettersDropped = counter(
+      'router_exporter_dead_letters_dropped_total',
+      'Dead letters dropped because of age or size.',
+      'sink',
+    );
+    this.damagedRecords = counter(
+      'router_exporter_spool_damaged_records_total',
+      'Damaged stored records. Their log is read again from the router; in a cluster they are passed over.',
+    );
     this.#addGauge(
       'router_exporter_spool_max_bytes',
       'Maximum of router_exporter_spool_bytes.',
@@ -313,14 +303,9 @@ export class SelfMetrics {
     for (const direction of ['taken', 'gone']) this.clusterMoves.inc({ direction }, 0);
   }
 
-  /** Sets what describes the sources of routers. */
-  readSources(describe: () => readonly SourceSummary[]): void {
-    this.#sources = describe;
-  }
-
   #addSourceGauge(name: string, help: string, read: (source: SourceSummary) => number | undefined): void {
     this.#addGaugeBy('source', `router_exporter_source_${name}`, help, () =>
-      this.#sources().flatMap((source): [string, number][] => {
+      (this.#readings?.sources() ?? []).flatMap((source): [string, number][] => {
         const value = read(source);
         return value === undefined ? [] : [[source.name, value]];
       }),

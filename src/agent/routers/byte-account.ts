@@ -4,11 +4,10 @@ import type { Labels, RouterIdentity } from '../../model/index.ts';
 import type { RouterClient } from '../../router/index.ts';
 import { type BudgetPart, SharedBudget, type SharedBytesUsed } from '../../schedule/index.ts';
 import { FLEET_FAMILIES as F } from '../metrics/fleet-families.ts';
-import type { RouterValues } from '../state.ts';
-import type { KeptPace } from './kept-pace.ts';
+import type { KeptPace, RouterValues } from './kept-pace.ts';
 
 /** Budget of one router, and storage for its use. */
-export interface ByteAccountOptions {
+interface ByteAccountOptions {
   /** Router whose bytes are counted. */
   readonly router: RouterIdentity;
   /** 0 = no budget. */

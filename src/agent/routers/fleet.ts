@@ -13,7 +13,7 @@ import { isAsked, type LifecycleKeeper, type RouterLifecycle } from './lifecycle
 import type { RouterAgent } from './router-agent.ts';
 
 /** Scheduler and exposition of all routers. */
-export interface FleetOptions {
+interface FleetOptions {
   /** Scheduler that runs the routers' activities. */
   readonly scheduler: Scheduler;
   /** Exposition from which removed routers are dropped. */
@@ -58,7 +58,7 @@ interface Member extends Hashes {
 }
 
 /** A router whose own settings differ. */
-export interface ChangedRouter {
+interface ChangedRouter {
   readonly before: RouterSettings;
   readonly after: RouterSettings;
 }
@@ -75,7 +75,7 @@ export interface FleetDifference {
 }
 
 /** Outcome of a request for a state of life. */
-export type StateChange = 'changed' | 'unknown' | 'configured';
+type StateChange = 'changed' | 'unknown' | 'configured';
 
 /** Time limit of the logout of a router that is paused. Milliseconds. */
 const LOGOUT_MS_MAX = 5000;
@@ -111,7 +111,7 @@ export class Fleet {
 
   countStates(): Record<RouterStateName, number> {
     const counts = Object.fromEntries(ROUTER_STATES.map((state) => [state, 0])) as Record<RouterStateName, number>;
-    for (const { agent } of this.#members.values()) counts[agent.stats.state]++;
+    for (const { agent } of this.#members.values()) counts[agent.recorder.state.reach]++;
     return counts;
   }
 
@@ -119,10 +119,10 @@ export class Fleet {
   async countForPages(): Promise<FleetCounts> {
     const counts = { up: 0, down: 0, stale: 0, other: 0 };
     const steps = new Steps();
-    for (const { stats } of this.routers) {
-      const { state, isStale } = stats;
-      counts[state === 'up' || state === 'down' ? state : 'other']++;
-      if (isStale) counts.stale++;
+    for (const { recorder } of this.routers) {
+      const { reach } = recorder.state;
+      counts[reach === 'up' || reach === 'down' ? reach : 'other']++;
+      if (recorder.isStale) counts.stale++;
       if (steps.isDue) await steps.next();
     }
     return counts;

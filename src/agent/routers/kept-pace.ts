@@ -1,12 +1,17 @@
-import type { MetricFamily } from '../../model/index.ts';
 import { type AnsweredPoll, findMedian, type Pace, type PaceIntervals, PaceMemory } from '../../schedule/index.ts';
 import type { PollResult } from '../../status/index.ts';
+import { type Store, StoreError } from '../../store/index.ts';
 import type { PaceSummary } from '../../web/index.ts';
-import type { RouterValues } from '../state.ts';
-import { LatestFacts } from '../views/latest-facts.ts';
+import type { DeviceFacts } from '../router-state/device-facts.ts';
+
+/** Small stored values of routers, by key, kept on a best-effort basis: a failed write is retried later. */
+export interface RouterValues {
+  read(router: string, key: string): string | undefined;
+  write(router: string, key: string, text: string): void;
+}
 
 /** A router, its intervals, and where its usual time is kept. */
-export interface KeptPaceOptions {
+interface KeptPaceOptions {
   /** Name of the router. */
   readonly router: string;
   /** Its intervals. */
@@ -16,7 +21,7 @@ export interface KeptPaceOptions {
 }
 
 /** The device that answered. */
-export interface DeviceIdentity {
+interface DeviceIdentity {
   /** Serial number; `undefined` if it is not known. */
   readonly serial: string | undefined;
   /** Firmware; `undefined` if it is not known. */
@@ -39,7 +44,6 @@ const RESPONSE_MS_MAX = 3_600_000;
  */
 export class KeptPace {
   readonly #options: KeptPaceOptions;
-  readonly #polls = new PollReader();
   readonly #memory: PaceMemory;
   #stored: Stored | undefined;
 
@@ -62,11 +66,14 @@ export class KeptPace {
     return { level, responseSeconds, isSignalPoor, stretch, statusStretch };
   }
 
-  /** Learns from a poll; returns true if the pace has changed. */
-  learn(result: PollResult): boolean {
-    const poll = this.#polls.read(result);
-    const identity = { serial: result.serialNumber, firmware: result.firmwareVersion };
-    return poll !== undefined && this.record(poll, identity);
+  /** Learns from a poll; returns true if the pace has changed. `device`: what is known of its modems. */
+  learn(result: PollResult, device: Pick<DeviceFacts, 'hasPoorSignal'>): boolean {
+    const { isUp, isIdle, resources, serialNumber, firmwareVersion } = result;
+    if (!isUp || isIdle) return false;
+    // One large answer does not make a router slow.
+    const responseMs = findMedian(resources.map(({ durationMs }) => durationMs));
+    const isSignalPoor = device.hasPoorSignal(Math.max(...resources.map(({ readAtMs }) => readAtMs)));
+    return this.record({ responseMs, isSignalPoor }, { serial: serialNumber, firmware: firmwareVersion });
   }
 
   /** Records a poll that this device answered; returns true if the pace has changed. */
@@ -119,36 +126,30 @@ function parse(text: string | undefined): Stored | undefined {
   }
 }
 
-/** Values below which a signal is poor, by metric: the limits of the alert `RouterSignalPoor`. RSSI only counts without RSRP. */
-const POOR_BELOW = { rsrp: -110, rssi: -95 } as const;
-const RSRP = 'router_modem_rsrp_dbm';
-const RSSI = 'router_modem_rssi_dbm';
-
-/** Reads how a router answered from its polls. */
-export class PollReader {
-  /** Poor signal (true or false) by resource. */
-  readonly #isPoor = new LatestFacts(hasPoorSignal);
-
-  /** Returns how the router answered; `undefined` if the poll says nothing of that. */
-  read(result: PollResult): AnsweredPoll | undefined {
-    const { isUp, isIdle, resources } = result;
-    if (!isUp || isIdle) return undefined;
-    this.#isPoor.record(result);
-    // The modem with the best signal is the one in use.
-    const modems = this.#isPoor.list(Math.max(...resources.map(({ readAtMs }) => readAtMs)));
-    // One large answer does not make a router slow.
-    return {
-      responseMs: findMedian(resources.map(({ durationMs }) => durationMs)),
-      isSignalPoor: modems.length > 0 && modems.every((isPoor) => isPoor),
-    };
-  }
-}
-
-/** Returns whether the best signal among some values is poor; `undefined` without any. */
-function hasPoorSignal(families: readonly MetricFamily[]): boolean | undefined {
-  const valuesOf = (name: string) =>
-    families.filter((family) => family.name === name).flatMap(({ samples }) => samples.map(({ value }) => value));
-  const [rsrp, rssi] = [valuesOf(RSRP), valuesOf(RSSI)];
-  if (rsrp.length > 0) return Math.max(...rsrp) < POOR_BELOW.rsrp;
-  return rssi.length > 0 ? Math.max(...rssi) < POOR_BELOW.rssi : undefined;
+/** Creates access to the values of routers in the store. Failures go to `onFailed` and nowhere else. */
+export function createRouterValues(
+  store: Pick<Store, 'readValue' | 'writeValue'>,
+  onFailed: (cause: StoreError, router: string) => void,
+): RouterValues {
+  const noteFailure = (cause: unknown, router: string): void => {
+    if (!(cause instanceof StoreError)) throw cause;
+    onFailed(cause, router);
+  };
+  return {
+    read(router, key) {
+      try {
+        return store.readValue(router, key);
+      } catch (cause) {
+        noteFailure(cause, router);
+        return undefined;
+      }
+    },
+    write(router, key, text) {
+      try {
+        store.writeValue(router, key, text)?.catch((cause: unknown) => noteFailure(cause, router));
+      } catch (cause) {
+        noteFailure(cause, router);
+      }
+    },
+  };
 }

@@ -3,10 +3,10 @@ import type { RouterSettings } from '../../config/index.ts';
 import { LIFECYCLE_STATES, type LifecyclePause, type LifecycleWish } from '../../model/index.ts';
 import type { Store } from '../../store/index.ts';
 import type { LifecycleSummary } from '../../web/index.ts';
-import type { RouterValues } from '../state.ts';
+import type { RouterValues } from './kept-pace.ts';
 
 /** Storage of the states, and the clock for their ends. */
-export interface LifecycleKeeperOptions {
+interface LifecycleKeeperOptions {
   /** Stores a state that was asked for; throws if it cannot. */
   readonly store: Pick<Store, 'writeValue'>;
   /** Small facts about routers, kept over a restart. */

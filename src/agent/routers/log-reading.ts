@@ -1,20 +1,26 @@
 import { type Clock, CodedError, isSelected, openDeadline } from '../../base/index.ts';
 import type { RouterSettings } from '../../config/index.ts';
-import { type ArchivePool, FollowMemory, followOnce, type LogEvent, readKnownGaps, Zone } from '../../logs/index.ts';
-import { type RouterClient, RouterError } from '../../router/index.ts';
+import {
+  type ArchivePool,
+  FollowMemory,
+  followOnce,
+  type LogEvent,
+  type RouterTime,
+  readKnownGaps,
+  Zone,
+} from '../../logs/index.ts';
+import { type DatedAnswer, type RouterClient, RouterError } from '../../router/index.ts';
 import type { RunOutcome, SharedBudget } from '../../schedule/index.ts';
+import { readSerialNumber, readSystemWallMs } from '../../status/index.ts';
 import { StoreError } from '../../store/index.ts';
 import type { LineProcessing } from '../line-processing.ts';
+import type { RouterRecorder } from '../router-state/router-recorder.ts';
 import type { SpoolGuard } from '../spool-guard.ts';
-import type { RouterStats } from '../stats/router-stats.ts';
-import { findLastOrigin } from '../views/last-lines.ts';
-import type { LineFeed } from '../views/line-feed.ts';
-import { readDeviceSerial } from './device-serial.ts';
+import { findLastOrigin, type LineFeed } from '../views/recent-records.ts';
 import type { RouterLifecycle } from './lifecycle-keeper.ts';
-import { readRouterTime } from './router-time.ts';
 
 /** One router, and what the reading of its logs needs. */
-export interface LogReadingOptions {
+interface LogReadingOptions {
   /** Settings of the router. */
   readonly settings: RouterSettings;
   /** Reads from the router. */
@@ -22,7 +28,7 @@ export interface LogReadingOptions {
   /** Its byte budget. */
   readonly budget: SharedBudget;
   /** Gets what happens. */
-  readonly stats: RouterStats;
+  readonly recorder: RouterRecorder;
   /** Returns what the operator wants of the router. */
   readonly lifecycle: () => RouterLifecycle;
   /** Returns the redaction and metric rules for the lines of the next run. */
@@ -37,12 +43,10 @@ export interface LogReadingOptions {
   readonly clock: Clock;
   /** Called when another device answers than the polls have told of. */
   readonly onOtherDevice: () => void;
-  /** Called when lines were lost. */
-  readonly onGap: () => void;
-  /** Called when the state can no longer be written. */
-  readonly onStoreFailed: (cause: StoreError) => void;
 }
 
+/** Status resource that contains the router's local time. */
+export const TIME_RESOURCE = 'sysdetail/system';
 /** Limit of one run over the logs of a router: a slow link carries some megabytes in it, and the next run continues. */
 const LOGS_DEADLINE_MS = 10 * 60_000;
 /**
@@ -121,7 +125,7 @@ export class LogReading {
 
   /** Reads what is new in all logs. `isAwaited` returns true once a poll waits for the end of the run. */
   async run(signal: AbortSignal, isAwaited: () => boolean): Promise<RunOutcome> {
-    const { settings, clock, records, stats } = this.#options;
+    const { settings, clock, records, recorder } = this.#options;
     using deadline = openDeadline(clock, LOGS_DEADLINE_MS, signal);
     this.#hasFaults = false;
     try {
@@ -129,7 +133,7 @@ export class LogReading {
       this.#isFenced = false;
       if (!this.#hasRecalledGaps) this.#recallGaps();
       await this.#tail(deadline.signal, isAwaited);
-      stats.recordLogsRead();
+      recorder.record({ type: 'logs-read' });
       return 'done';
     } catch (cause) {
       if (signal.aborted) throw cause;
@@ -139,9 +143,8 @@ export class LogReading {
         this.#hasRecalledGaps = false;
         return 'done';
       }
-      stats.recordLogsFailed(cause);
+      recorder.record({ type: 'logs-failed', cause });
       if (cause instanceof RouterError && cause.isForbidden) this.#forbiddenUntilMs = clock.monotonic() + FORBIDDEN_MS;
-      if (cause instanceof StoreError && cause.code === 'broken') this.#options.onStoreFailed(cause);
       // A full spool, an answered refusal or a budget that is used up does not justify a long back-off.
       const isRouterGone = cause instanceof RouterError && !cause.isAnswered && cause.code !== 'budget';
       return isRouterGone || !(cause instanceof CodedError) ? 'failed' : 'done';
@@ -150,9 +153,9 @@ export class LogReading {
 
   /** Shows the gaps that were found before a restart, or by the replica that had the router before. */
   #recallGaps(): void {
-    const { settings, records, stats } = this.#options;
+    const { settings, records, recorder } = this.#options;
     try {
-      stats.recallGaps(readKnownGaps(records.readFacts(settings.name)));
+      recorder.record({ type: 'gaps-recalled', gaps: readKnownGaps(records.readFacts(settings.name)) });
       this.#hasRecalledGaps = true;
     } catch (cause) {
       // The run that needs the store tells of it, and the next one tries again.
@@ -161,7 +164,7 @@ export class LogReading {
   }
 
   async #tail(signal: AbortSignal, isAwaited: () => boolean): Promise<void> {
-    const { settings, client, budget, stats, lifecycle, clock, records, archives, lines, feed } = this.#options;
+    const { settings, client, budget, recorder, lifecycle, clock, records, archives, lines, feed } = this.#options;
     const beganMs = clock.monotonic();
     const rules = lines();
     this.#hasMore = await followOnce(
@@ -175,7 +178,7 @@ export class LogReading {
           const origin = findLastOrigin(stored);
           const publish = feed.prepare(settings.name, stored);
           return () => {
-            if (origin) stats.recordOrigin(origin);
+            if (origin) recorder.record({ type: 'records-stored', origin });
             publish();
           };
         },
@@ -187,7 +190,7 @@ export class LogReading {
         pause: lifecycle().pause,
         start: settings.logs.start,
         matcher: rules.matcher,
-        firmware: stats.identity.firmware,
+        firmware: recorder.state.identity.firmware,
         serial: this.#serial,
         readSerial: (runSignal) => this.#readSerial(runSignal),
         isWanted: (component) => isSelected(component, settings.logs.components),
@@ -203,25 +206,41 @@ export class LogReading {
   }
 
   get #serial(): string | undefined {
-    const { serial } = this.#options.stats.identity;
+    const { serial } = this.#options.recorder.state.identity;
     if (serial !== this.#formerSerial) this.#formerSerial = undefined;
     return this.#formerSerial === undefined ? serial : undefined;
   }
 
   async #readSerial(signal: AbortSignal): Promise<string | undefined> {
-    const { client, stats, onOtherDevice } = this.#options;
-    const serial = await readDeviceSerial(client, signal);
-    if (serial !== undefined && serial !== stats.identity.serial) {
-      this.#formerSerial = stats.identity.serial;
+    const { client, recorder, onOtherDevice } = this.#options;
+    const { identity } = recorder.state;
+    const serial = readSerialNumber(await client.readStatus('device_info', signal));
+    if (serial !== undefined && serial !== identity.serial) {
+      this.#formerSerial = identity.serial;
       onOtherDevice();
     }
     return serial;
   }
 
   #onEvent(event: LogEvent): void {
-    const { stats, onGap } = this.#options;
-    stats.record(event);
+    this.#options.recorder.record(event);
     if (event.type === 'log-failed') this.#hasFaults = true;
-    if (event.type === 'log-gap-found' && event.reason !== 'skipped') onGap();
   }
+}
+
+/**
+ * Reads a router's time: local from the body of the answer, UTC from its header. Returns `undefined` without both; throws
+ * what the client throws.
+ */
+export async function readRouterTime(
+  client: Pick<RouterClient, 'readDatedStatus'>,
+  signal: AbortSignal,
+): Promise<RouterTime | undefined> {
+  return toRouterTime(await client.readDatedStatus(TIME_RESOURCE, signal));
+}
+
+/** Returns the router's time from an answer for {@link TIME_RESOURCE}; `undefined` unless it has both times. */
+export function toRouterTime({ body, dateMs }: DatedAnswer): RouterTime | undefined {
+  const wallAsUtcMs = dateMs === undefined ? undefined : readSystemWallMs(body, dateMs);
+  return dateMs === undefined || wallAsUtcMs === undefined ? undefined : { wallAsUtcMs, utcMs: dateMs };
 }

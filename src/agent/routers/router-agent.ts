@@ -3,29 +3,20 @@ import { type RouterSettings, toClientOptions } from '../../config/index.ts';
 import type { FleetExposition } from '../../exposition/index.ts';
 import type { ArchivePool } from '../../logs/index.ts';
 import type { NameLookup } from '../../net/index.ts';
-import { type ConnectionLimit, RouterClient, RouterError, type SessionEvent } from '../../router/index.ts';
+import { type ConnectionLimit, RouterClient, RouterError } from '../../router/index.ts';
 import type { Activity, PaceIntervals, RunOutcome } from '../../schedule/index.ts';
-import type { PollResult, StatusPoller } from '../../status/index.ts';
+import type { StatusPoller } from '../../status/index.ts';
 import type { LineProcessing } from '../line-processing.ts';
+import { RouterRecorder } from '../router-state/router-recorder.ts';
+import type { RouterEvent } from '../router-state/router-state.ts';
 import type { SpoolGuard } from '../spool-guard.ts';
-import type { RouterValues } from '../state.ts';
-import { RouterStats } from '../stats/router-stats.ts';
-import type { LineFeed } from '../views/line-feed.ts';
+import type { LineFeed } from '../views/recent-records.ts';
 import { ByteAccount } from './byte-account.ts';
-import { KeptPace } from './kept-pace.ts';
+import { KeptPace, type RouterValues } from './kept-pace.ts';
 import { isAsked, type RouterLifecycle } from './lifecycle-keeper.ts';
 import { DOWNLOAD_MS_MAX, LogReading } from './log-reading.ts';
 import { type BackupPlan, RouterBackup } from './router-backup.ts';
 import { createPoller, StatusPolling } from './status-polling.ts';
-
-/** Events about a router for the rest of the agent. */
-export type RouterEvent =
-  /** The router was polled. */
-  | { readonly type: 'polled'; readonly isUp: boolean }
-  | { readonly type: 'gap-found' }
-  | { readonly type: 'mapping-failed'; readonly module: string; readonly metric: string }
-  /** The state can no longer be written. */
-  | { readonly type: 'store-failed'; readonly cause: unknown };
 
 /** Decides whether a router may be asked: in a cluster, only by the replica that owns it. */
 export interface RouterGate {
@@ -75,8 +66,6 @@ export interface RouterAgentOptions {
   readonly trigger: (key: string) => void;
 }
 
-/** Number of polls that a router may miss before it is down, if it is polled more rarely than its values last. */
-const MISSED_POLLS = 3;
 /** A budget is compared this often with the bytes on the wire, besides at each piece of a body. Milliseconds. */
 const FLOW_MS = 250;
 /** A run ends when so much has come behind the end of the budget: the answer that was under way is not cut before. Bytes. */
@@ -87,7 +76,7 @@ const OVERDRAFT_BYTES = 64 * 1024;
  * activity does is in {@link StatusPolling}, {@link LogReading} and {@link RouterBackup}.
  */
 export class RouterAgent {
-  readonly stats: RouterStats;
+  readonly recorder: RouterRecorder;
   readonly #options: RouterAgentOptions;
   readonly #client: RouterClient;
   readonly #poller: StatusPoller;
@@ -106,7 +95,7 @@ export class RouterAgent {
   readonly #runs = new Map<string, AbortController>();
 
   constructor(options: RouterAgentOptions) {
-    const { settings, clock, exposition, logger, values, report } = options;
+    const { settings, clock, exposition, logger, values } = options;
     this.#options = options;
     this.#settings = settings;
     this.#lifecycle = options.lifecycle;
@@ -114,7 +103,7 @@ export class RouterAgent {
     const client = new RouterClient({
       ...toClientOptions(settings),
       clock,
-      report: (event) => this.#onSession(event),
+      report: (event) => this.recorder.record(event),
       onBody: () => this.#onBody(),
       admit: options.gate && (() => this.#admit()),
       downloadMsMax: DOWNLOAD_MS_MAX,
@@ -141,7 +130,7 @@ export class RouterAgent {
     });
     this.#bytes = bytes;
     const lifecycle = () => this.#lifecycle;
-    const stats = new RouterStats({
+    const recorder = new RouterRecorder({
       settings,
       ruleFamilies: options.lines.families,
       exposition,
@@ -151,30 +140,26 @@ export class RouterAgent {
       bytes: () => ({ ...client.wireBytes, budget: bytes.budget }),
       pace: () => pace.summarize(),
       certificate: () => client.certificate,
-      quietMsMax: () => Math.max(settings.poll.staleAfterMs, MISSED_POLLS * poller.tickMs),
+      report: (event) => this.#onEvent(event),
     });
-    this.stats = stats;
-    const onPolled = (result: PollResult) => this.#onPolled(result);
+    this.recorder = recorder;
     this.#polling = new StatusPolling({
       settings,
       client,
       poller,
       pace,
       bytes,
-      stats,
+      recorder,
       values,
       clock,
       logger,
-      onPolled,
     });
     if (followsLogs) {
       const { records, archives, feed } = options;
       this.#logs = new LogReading({
-        ...{ settings, client, budget: bytes.budget, stats, lifecycle, records, archives, feed, clock },
+        ...{ settings, client, budget: bytes.budget, recorder, lifecycle, records, archives, feed, clock },
         lines: () => this.#lines,
         onOtherDevice: () => poller.renewIdentity(),
-        onGap: () => report({ type: 'gap-found' }),
-        onStoreFailed: (cause) => report({ type: 'store-failed', cause }),
       });
     }
     if (isAsked(options.lifecycle) && options.backup) {
@@ -206,14 +191,14 @@ export class RouterAgent {
   useLines(lines: LineProcessing): void {
     if (lines.matcher.text === this.#lines.matcher.text) return;
     this.#lines = lines;
-    this.stats.useRules(lines.families);
+    this.recorder.useRules(lines.families);
     this.#runs.get(this.logsKey)?.abort(new Error('The rules for log lines have changed'));
   }
 
   /** Goes on in another state of life in which it is asked as before. */
   continueIn(lifecycle: RouterLifecycle): void {
     this.#lifecycle = lifecycle;
-    this.stats.showLifecycle();
+    this.recorder.showLifecycle();
   }
 
   /** Key of the activity that polls the status. */
@@ -288,7 +273,7 @@ export class RouterAgent {
     const { logger } = this.#options;
     const { name, url, tls } = this.settings;
     if (!isAsked(this.#lifecycle)) {
-      this.stats.start(this.#bytes.budget);
+      this.recorder.start();
       return;
     }
     if (url.startsWith('http:')) {
@@ -298,13 +283,13 @@ export class RouterAgent {
       logger.warn('Any certificate is accepted: anyone on the network path can read the password', { router: name });
     }
     this.#backup?.start();
-    this.stats.start(this.#bytes.budget);
+    this.recorder.start();
   }
 
   /** Logs out and closes the connection. */
   async close(signal: AbortSignal): Promise<void> {
     this.#backup?.close();
-    this.stats.close();
+    this.recorder.close();
     try {
       await this.#client.close(signal);
     } finally {
@@ -337,7 +322,7 @@ export class RouterAgent {
       this.#runs.delete(key);
       if (this.#runs.size === 0) this.#client.rest();
       this.#bytes.settle();
-      this.stats.recordRun(this.#bytes.budget, this.#client.retryAfter);
+      this.recorder.record({ type: 'limits-read', budget: this.#bytes.budget, retryAfter: this.#client.retryAfter });
     }
   }
 
@@ -379,7 +364,7 @@ export class RouterAgent {
 
   /** Counts bytes at once, so that one long answer cannot use up more than the day's budget. */
   #onBody(): RouterError | undefined {
-    if (this.#client.isTurnAwaited) this.stats.recordReached();
+    if (this.#client.isTurnAwaited) this.recorder.record({ type: 'reached', quietMs: this.#polling.quietMs });
     return this.#onFlow();
   }
 
@@ -389,21 +374,14 @@ export class RouterAgent {
     return new RouterError('budget', 'The byte budget of this day is used up', { disposition: 'retry' });
   }
 
-  #onPolled(result: PollResult): void {
-    const { report } = this.#options;
-    for (const { module, metric } of result.resources.flatMap(({ faults }) => faults)) {
-      report({ type: 'mapping-failed', module, metric });
+  #onEvent(event: RouterEvent): void {
+    if (event.type === 'polled') this.#backup?.onPoll(event.result);
+    // A new session may mean that the router was restarted, perhaps with other firmware, and may have other rights.
+    if (event.type === 'session-opened') {
+      this.#poller.renewIdentity();
+      this.#logs?.noteSession();
     }
-    this.#backup?.onPoll(result);
-    report({ type: 'polled', isUp: result.isUp });
-  }
-
-  #onSession(event: SessionEvent): void {
-    this.stats.record(event);
-    // A new session may mean that the router was restarted, perhaps with other firmware.
-    if (event.type !== 'session-opened') return;
-    this.#poller.renewIdentity();
-    this.#logs?.noteSession();
+    this.#options.report(event);
   }
 }
 

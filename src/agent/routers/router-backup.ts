@@ -24,7 +24,7 @@ export interface BackupPlan {
 }
 
 /** One router, and where its profiles are kept. */
-export interface RouterBackupOptions {
+interface RouterBackupOptions {
   /** Router whose profiles are backed up. */
   readonly router: RouterIdentity;
   /** Downloads the profiles. */

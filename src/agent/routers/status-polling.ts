@@ -1,6 +1,6 @@
 import type { Clock, Logger } from '../../base/index.ts';
 import type { RouterSettings } from '../../config/index.ts';
-import { type RouterCalls, type RouterClient, RouterError } from '../../router/index.ts';
+import type { RouterCalls, RouterClient } from '../../router/index.ts';
 import type { CurrentRun, RunOutcome } from '../../schedule/index.ts';
 import {
   ConfigurationReader,
@@ -12,16 +12,12 @@ import {
   StatusPoller,
   type StatusReader,
 } from '../../status/index.ts';
-import type { RouterValues } from '../state.ts';
-import type { RouterStats } from '../stats/router-stats.ts';
+import type { RouterRecorder } from '../router-state/router-recorder.ts';
 import type { ByteAccount } from './byte-account.ts';
-import type { KeptPace } from './kept-pace.ts';
+import type { KeptPace, RouterValues } from './kept-pace.ts';
 
-/**
- * Maximum time that logs wait for a successful poll after one that could not connect or log in, so that such a router costs
- * one attempt per cycle and not two. Milliseconds.
- */
-const UNREACHABLE_MS_MAX = 5 * 60_000;
+/** Number of polls that a router may miss before it is down, if it is polled more rarely than its values last. */
+const MISSED_POLLS = 3;
 /** A person who reloads a page wants newer values than these; ten scrapers at once do not. */
 const FRESH_AGE_MS_MIN = 10_000;
 /** Key of the known configuration of a router, so that a change during a restart is detected. */
@@ -30,7 +26,7 @@ const CONFIGURATION_KEY = 'configuration';
 const CAPABILITIES_KEY = 'capabilities';
 
 /** One router, and what its poller needs. */
-export interface PollerOptions {
+interface PollerOptions {
   /** Settings of the router. */
   readonly settings: RouterSettings;
   /** Reads from the router. */
@@ -96,7 +92,7 @@ class KeptConfiguration implements StatusReader, ConfigurationSource {
 }
 
 /** One router, and what its polls need. */
-export interface StatusPollingOptions extends Pick<PollerOptions, 'settings' | 'client' | 'values' | 'clock'> {
+interface StatusPollingOptions extends Pick<PollerOptions, 'settings' | 'client' | 'values' | 'clock'> {
   /** Made by {@link createPoller}. */
   readonly poller: StatusPoller;
   /** The pace at which the router is asked. */
@@ -104,11 +100,9 @@ export interface StatusPollingOptions extends Pick<PollerOptions, 'settings' | '
   /** Pays for the polls. */
   readonly bytes: ByteAccount;
   /** Gets the results. */
-  readonly stats: RouterStats;
+  readonly recorder: RouterRecorder;
   /** The agent's own log. */
   readonly logger: Logger;
-  /** Called after each poll. */
-  readonly onPolled: (result: PollResult) => void;
 }
 
 /** The polls of one router's status, one by one, and what follows from each for the next one. */
@@ -116,15 +110,17 @@ export class StatusPolling {
   readonly #options: StatusPollingOptions;
   /** Number of intervals between two polls that ask for a sign of life: they fit into the time for which values are served. */
   readonly #signTicks: number;
-  /** End of the last poll that read what a fresh one would read. Monotonic. */
-  #polledAtMs = -Infinity;
-  /** Time until which the router counts as unreachable, because the last poll could not connect. Monotonic. */
-  #unreachableUntilMs = -Infinity;
 
   constructor(options: StatusPollingOptions) {
     this.#options = options;
     const { staleAfterMs, deadlineMs } = options.settings.poll;
     this.#signTicks = Math.max(1, Math.floor((staleAfterMs - deadlineMs) / options.poller.tickMs));
+  }
+
+  /** Time without a successful poll after which the router is down and its values expire. Milliseconds. */
+  get quietMs(): number {
+    const { settings, poller } = this.#options;
+    return Math.max(settings.poll.staleAfterMs, MISSED_POLLS * poller.tickMs);
   }
 
   /** Returns the factor of the poller's interval with which the next poll is due. */
@@ -136,7 +132,8 @@ export class StatusPolling {
 
   /** True for some minutes after a poll that could not connect or log in. */
   get isUnreachable(): boolean {
-    return this.#options.clock.monotonic() < this.#unreachableUntilMs;
+    const { clock, recorder } = this.#options;
+    return clock.monotonic() < recorder.state.unreachableUntilMs;
   }
 
   /**
@@ -144,24 +141,34 @@ export class StatusPolling {
    * budget slows nothing down. A poll that failed counts too, because it was paid for.
    */
   get admitsFresh(): boolean {
-    const { bytes, clock } = this.#options;
-    return bytes.budget.intervalMultiplier('slow') <= 1 && clock.monotonic() - this.#polledAtMs >= FRESH_AGE_MS_MIN;
+    const { bytes, clock, recorder } = this.#options;
+    const ageMs = clock.monotonic() - recorder.state.wholePollMs;
+    return bytes.budget.intervalMultiplier('slow') <= 1 && ageMs >= FRESH_AGE_MS_MIN;
   }
 
   /** Polls the router once. */
   async run(signal: AbortSignal, { isTriggered }: CurrentRun): Promise<RunOutcome> {
-    const { client, stats, onPolled } = this.#options;
-    stats.beginPoll();
+    const { client, recorder, poller, pace, settings } = this.#options;
+    recorder.record({ type: 'poll-begun' });
     const { result, before } = await client.inTurn(signal, async (turn, isBeside) => {
       const { wireBytes } = client;
       return { result: await this.#read(turn, isTriggered, isBeside), before: wireBytes };
     });
     const { sent, received } = client.wireBytes;
+    const isTls = settings.url.startsWith('https:');
     this.#keepState();
     const isPutOff = client.retryAfter !== undefined;
-    stats.recordPoll(result, { sent: sent - before.sent, received: received - before.received }, isPutOff);
-    this.#learn(result, isTriggered);
-    onPolled(result);
+    recorder.record({
+      type: 'polled',
+      result,
+      wire: { isTls, sent: sent - before.sent, received: received - before.received },
+      isPutOff,
+      // A module that is read more often than the others makes polls that leave those out.
+      isWhole: isTriggered || (!result.isIdle && poller.tickMs >= settings.poll.intervalMs),
+      quietMs: this.quietMs,
+      certificateNotAfterMs: client.certificate?.notAfterMs,
+    });
+    if (pace.learn(result, recorder.state.device)) this.#logPace();
     // A router that names a time for the next request needs no back-off.
     return result.isUp || isPutOff ? 'done' : 'failed';
   }
@@ -171,7 +178,7 @@ export class StatusPolling {
    * it cannot be told apart, so the common part pays for both.
    */
   async #read(signal: AbortSignal, isFresh: boolean, isBeside: boolean): Promise<PollResult> {
-    const { poller, bytes, stats, pace: kept } = this.#options;
+    const { poller, bytes, recorder, pace: kept } = this.#options;
     const { budget } = bytes;
     const { pace } = kept;
     // A budget that slows the status down has no bytes but for what is due, and for signs of life.
@@ -185,7 +192,7 @@ export class StatusPolling {
         isFresh,
         isSignWanted: isShort,
         mayExpire: isShort,
-        holdsValues: (resource) => stats.holdsValues(resource),
+        holdsValues: (resource) => recorder.holdsValues(resource),
       });
     } finally {
       bytes.payFrom('common');
@@ -197,23 +204,6 @@ export class StatusPolling {
     const { poller, values, settings } = this.#options;
     const state = poller.takeState();
     if (state !== undefined) values.write(settings.name, CAPABILITIES_KEY, state);
-  }
-
-  #learn(result: PollResult, isTriggered: boolean): void {
-    const { poller, pace, settings, clock } = this.#options;
-    if (pace.learn(result)) this.#logPace();
-    // A module that is read more often than the others makes polls that leave those out.
-    if (isTriggered || (!result.isIdle && poller.tickMs >= settings.poll.intervalMs)) {
-      this.#polledAtMs = clock.monotonic();
-    }
-    if (result.isIdle) return;
-    this.#unreachableUntilMs = this.#isShutOut(result) ? clock.monotonic() + UNREACHABLE_MS_MAX : -Infinity;
-  }
-
-  /** True if a poll failed before anything could be asked. */
-  #isShutOut({ isUp, error }: PollResult): boolean {
-    if (isUp || !(error instanceof RouterError) || error.code === 'budget') return false;
-    return error.isUnsent || this.#options.stats.isLoginFailure(error);
   }
 
   #logPace(): void {

@@ -19,10 +19,10 @@ import {
 import { RetryLoop, type RetryLoopOutcome } from '../../schedule/index.ts';
 import { type DeadLetters, type LetterBounds, type SpoolCursor, type Store, StoreError } from '../../store/index.ts';
 import type { SinkSummary } from '../../web/index.ts';
-import { createSelection, type SinkSelection } from '../line-processing.ts';
+import { createSelection } from '../line-processing.ts';
 import type { SelfMetrics } from '../metrics/self-metrics.ts';
 import { toTime } from '../times.ts';
-import { DeliveryRate } from './delivery-rate.ts';
+import { DeliveryRate } from './delivery-figures.ts';
 
 /** Stores, clock and counters that all sinks share. */
 export interface SinkContext {
@@ -65,7 +65,7 @@ export class RunningSink {
   readonly #worker: DeliveryWorker<SpoolCursor>;
   /** Ends the step that is under way. */
   #ending: AbortController | undefined;
-  readonly #selection: SinkSelection;
+  readonly #selection: ReturnType<typeof createSelection>;
   #state: SinkSummary['state'] = 'unknown';
   readonly #startedAt: string;
   #since: string;
@@ -247,7 +247,7 @@ export class RunningSink {
   }
 
   /** Returns the number of waiting records; 0 if the store cannot be read. */
-  #countWaiting(isWanted?: SinkSelection['isWanted']): number {
+  #countWaiting(isWanted?: ReturnType<typeof createSelection>['isWanted']): number {
     try {
       return this.#context.store.countWaiting(this.name, isWanted);
     } catch {

@@ -13,7 +13,7 @@ import { renderSettingsHash } from '../settings-hash.ts';
 import { RunningSink, type SinkContext } from './running-sink.ts';
 
 /** Stores, connector and counters of all sinks. */
-export interface SinkSupervisorOptions extends SinkContext {
+interface SinkSupervisorOptions extends SinkContext {
   /** Creates a sink from its settings. May throw. */
   readonly create: (settings: SinkSettings) => Sink;
   /** Called when the sinks are others than before. */
@@ -21,7 +21,7 @@ export interface SinkSupervisorOptions extends SinkContext {
 }
 
 /** Changes that {@link SinkSupervisor.prepare} has prepared. */
-export interface SinkChange {
+interface SinkChange {
   /**
    * Starts new and changed sinks, stops removed and replaced ones, and leaves the others running. Never rejects. `signal`
    * bounds the last deliveries of removed sinks. Once the sinks are being drained, it starts none.

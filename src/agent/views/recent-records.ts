@@ -1,6 +1,8 @@
 import { renderErrorChain, Steps } from '../../base/index.ts';
+import type { RecordLines } from '../../model/index.ts';
 import { type EmbeddedStore, type RecentBatch, type RecentPlace, StoreError } from '../../store/index.ts';
 import {
+  createMatcher,
   cutToPage,
   isOlder,
   type LogLine,
@@ -11,7 +13,6 @@ import {
   type RecordQuery,
   renderRecordPlace,
 } from '../../web/index.ts';
-import { createRecordMatcher } from './record-filter.ts';
 import { parseRecord, readTimelineTime, toTimelineMs, toTimelineTime } from './record-times.ts';
 
 /** Unpacked records that one query looks at. Bytes. */
@@ -135,7 +136,7 @@ export class RecentRecords {
 }
 
 /** Converts a rendered record of a router to a line of a timeline. */
-export function toLogLine(text: string, router: string): LogLine {
+function toLogLine(text: string, router: string): LogLine {
   const record = parseRecord(text);
   const event = word(record['event']);
   const isGap = event === 'log.gap' || event === 'log.gap_end';
@@ -198,4 +199,91 @@ function toPage(found: readonly Found[], { router, limit }: RecordQuery, horizon
   if (horizonMs === Number.NEGATIVE_INFINITY) return end;
   const time = `${new Date(horizonMs + 1).toISOString().slice(0, -1)}000000Z`;
   return { ...end, next: renderRecordPlace({ time, seq: 0, back: 0 }), searchedTo: time };
+}
+
+/** Creates the test of a query; it ignores where a record stands. */
+function createRecordMatcher({
+  components,
+  severities,
+  search,
+}: Pick<RecordQuery, 'components' | 'severities' | 'search'>): (line: LogLine) => boolean {
+  const isMatch = createMatcher(search);
+  return ({ router, component, severity, tag, message, gap }) =>
+    (components.length === 0 || components.includes(component)) &&
+    // Missing lines may have had any severity.
+    (severities.length === 0 || gap !== null || severities.includes(severity ?? 'none')) &&
+    isMatch([router, component, tag, message]);
+}
+
+const LINE_FEED = 0x0a;
+/** Longest names in the origin of a record. Characters. */
+const ORIGIN_CHARS_MAX = 80;
+/** Lines of one commit that are passed on: the last ones. A commit of an archive has thousands. */
+const COMMIT_LINES_MAX = 200;
+
+/** Called with new lines that fit, oldest first, and with how many lines of the same commit were not looked at. */
+type LineListener = (lines: readonly LogLine[], skipped: number) => void;
+
+interface Follower {
+  readonly query: RecordQuery;
+  readonly isWanted: (line: LogLine) => boolean;
+  readonly listener: LineListener;
+}
+
+/** Passes lines on to those who follow the logs, at the moment when they were stored. Costs nothing without followers. */
+export class LineFeed {
+  readonly #followers = new Set<Follower>();
+
+  /** Calls `listener` for new lines that fit a query; returns the function that ends it. */
+  follow(query: RecordQuery, listener: LineListener): () => void {
+    const follower = { query, isWanted: createRecordMatcher(query), listener };
+    this.#followers.add(follower);
+    return () => void this.#followers.delete(follower);
+  }
+
+  /**
+   * Reads records that are about to be stored for a router, if anybody follows it; returns the function that passes them on once
+   * they are stored. Their memory is valid during this call only.
+   */
+  prepare(router: string, records: RecordLines): () => void {
+    const followers = [...this.#followers].filter(({ query }) => query.router === undefined || query.router === router);
+    if (followers.length === 0 || records.length === 0) return () => {};
+    const lines = readLastLines(records, COMMIT_LINES_MAX).map((text) => toLogLine(text, router));
+    const skipped = records.length - lines.length;
+    return () => {
+      for (const follower of followers) {
+        const wanted = lines.filter(follower.isWanted);
+        if (this.#followers.has(follower) && wanted.length + skipped > 0) follower.listener(wanted, skipped);
+      }
+    };
+  }
+}
+
+/** Reads the last of some rendered records, at most `max`: a commit has thousands, and the others need not be decoded. */
+function readLastLines(records: RecordLines, max: number): readonly string[] {
+  const { bytes } = records;
+  if (!bytes) return [...records].slice(-max);
+  let start = bytes.length;
+  for (let count = 0; count < max && start > 0; count++) start = bytes.lastIndexOf(LINE_FEED, start - 1);
+  return Buffer.from(bytes.subarray(start + 1))
+    .toString()
+    .split('\n');
+}
+
+/** The log file and offset of a record. */
+export interface RecordOrigin {
+  readonly component: string;
+  readonly file: string;
+  readonly offset: number;
+}
+
+/** Returns the origin of the last of some rendered records; `undefined` when there are none. */
+export function findLastOrigin(records: RecordLines): RecordOrigin | undefined {
+  if (records.length === 0) return undefined;
+  const record = parseRecord(readLastLines(records, 1)[0] ?? '');
+  const cut = (key: string) => {
+    const value = record[key];
+    return typeof value === 'string' ? value.slice(0, ORIGIN_CHARS_MAX) : '';
+  };
+  return { component: cut('component'), file: cut('file'), offset: Number(record['offset'] ?? 0) };
 }

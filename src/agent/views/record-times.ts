@@ -13,7 +13,7 @@ const LINE_FEED = 0x0a;
 const NO_TIME = '1970-01-01T00:00:00.000000000Z';
 
 /** The parts of a record that its time is read from. */
-export interface TimedRecord {
+interface TimedRecord {
   readonly timestamp?: unknown;
   readonly observed_timestamp?: unknown;
   readonly event?: unknown;

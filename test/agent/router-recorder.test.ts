@@ -1,122 +1,11 @@
 import { expect, test } from 'vitest';
-import { RouterStats } from '../../src/agent/stats/router-stats.ts';
-import { findLastOrigin } from '../../src/agent/views/last-lines.ts';
-import { createSteppedClock } from '../../src/base/index.ts';
-import { FleetExposition } from '../../src/exposition/index.ts';
 import type { LogEvent } from '../../src/logs/index.ts';
-import type { FamilyDescription, LifecycleState } from '../../src/model/index.ts';
-import { type RetryAfter, RouterError, type SessionEvent } from '../../src/router/index.ts';
-import { SharedBudget } from '../../src/schedule/index.ts';
-import type { PollResult, ResourceResult } from '../../src/status/index.ts';
-import { createCollectingLogger, type OwnLine } from '../support/collecting-logger.ts';
-import { createRouterSettings, MINUTE_MS, SECOND_MS } from './router-agent-bench.ts';
+import { RouterError, type SessionEvent } from '../../src/router/index.ts';
+import type { ResourceResult } from '../../src/status/index.ts';
+import { MINUTE_MS, SECOND_MS } from './router-agent-bench.ts';
+import { createBench, down, failed, gone, read, up } from './router-recorder-bench.ts';
 
-const gone = new RouterError('connect', 'No connection', { disposition: 'retry' });
 const refused = new RouterError('auth', 'Refused', { disposition: 'operator' });
-
-function createBench(byteBudget = 0, state: LifecycleState = 'active') {
-  const clock = createSteppedClock(Date.UTC(2026, 10, 21));
-  const ownLog: OwnLine[] = [];
-  const exposition = new FleetExposition();
-  const settings = createRouterSettings('https://192.0.2.7', { byteBudget });
-  const budget = new SharedBudget({ bytesPerDay: byteBudget, statusShare: 0.2, clock });
-  const gauge: FamilyDescription = { name: 'router_level', help: 'Level.', type: 'gauge' };
-  const counter: FamilyDescription = { name: 'router_words_total', help: 'Words.', type: 'counter' };
-  const stats = new RouterStats({
-    settings,
-    ruleFamilies: new Map([gauge, counter].map((family) => [family.name, family])),
-    exposition,
-    logger: createCollectingLogger(ownLog),
-    clock,
-    lifecycle: () => ({ state, untilMs: undefined, setBy: 'default', pause: undefined }),
-    bytes: () => ({ sent: 10, received: 20, budget }),
-    quietMsMax: () => settings.poll.staleAfterMs,
-    pace: () => ({ level: 'usual', responseSeconds: 0.2, isSignalPoor: false, stretch: 1, statusStretch: 1 }),
-    certificate: () => ({ notBeforeMs: 0, notAfterMs: Date.UTC(2027, 0, 1), fingerprintSha256: '' }),
-  });
-  let seen = 0;
-  let metricsBefore = new Set<string>();
-  const metrics = () => [...exposition.render('text', clock.monotonic())].join('');
-  return {
-    clock,
-    stats,
-    budget,
-    metrics,
-    record: (event: SessionEvent | LogEvent) => stats.record(event),
-    poll: (result: PollResult, isPutOff = false, wire = { sent: 1, received: 1 }) =>
-      stats.recordPoll(result, wire, isPutOff),
-    endTurn: (retryAfter?: RetryAfter) => stats.recordRun(budget, retryAfter),
-    storeRecords: (lines: readonly string[]) => {
-      const origin = findLastOrigin(lines);
-      if (origin) stats.recordOrigin(origin);
-    },
-    endLogs: () => stats.recordLogsRead(),
-    failLogs: (cause: unknown) => stats.recordLogsFailed(cause),
-    /** Lines of the log since the last call, as `level: message` with their fields but the router. */
-    logged: () => {
-      const lines = ownLog.slice(seen);
-      seen = ownLog.length;
-      return lines.map(({ level, message, fields: { router, ...fields } }): [line: string, fields: object] => {
-        expect(router).toBe('plant-7');
-        return [`${level}: ${message}`, fields];
-      });
-    },
-    /** Series that are new or have another value since the last call. */
-    changed: () => {
-      const lines = metrics()
-        .split('\n')
-        .filter((line) => line !== '' && !line.startsWith('#'));
-      const changed = lines.filter((line) => !metricsBefore.has(line));
-      metricsBefore = new Set(lines);
-      return changed.map((line) => line.replace('router="plant-7"', '').replace('{,', '{').replace('{}', ''));
-    },
-  };
-}
-
-function read(name: string, changes: Partial<ResourceResult> = {}): ResourceResult {
-  return {
-    name,
-    modules: ['m'],
-    state: 'read',
-    isUnchanged: false,
-    families: [{ name: `router_${name}`, help: 'A value.', type: 'gauge', samples: [{ labels: {}, value: 1 }] }],
-    faults: [],
-    isUnread: false,
-    durationMs: 500,
-    readAtMs: 0,
-    isIdentity: false,
-    staleAfterMs: 3 * MINUTE_MS,
-    isOptional: false,
-    error: undefined,
-    ...changes,
-  };
-}
-
-function failed(name: string, error: unknown = gone): ResourceResult {
-  return read(name, { state: 'failed', families: [], error });
-}
-
-function up(resources: readonly ResourceResult[], changes: Partial<PollResult> = {}): PollResult {
-  return {
-    isUp: true,
-    isIdle: false,
-    failure: undefined,
-    error: undefined,
-    durationMs: 2000,
-    resources,
-    withdrawn: [],
-    capabilities: [],
-    firmwareVersion: '6.1',
-    serialNumber: '4711',
-    configHash: undefined,
-    ...changes,
-  };
-}
-
-function down(error: unknown = gone, failure = 'connect'): PollResult {
-  return up([failed('number', error)], { isUp: false, failure, error });
-}
-
 const component = 'network';
 
 /** Each event: what it says in the log, what it counts or sets, and what a page shows of it. */
@@ -355,7 +244,7 @@ const EVENTS: readonly (readonly [
   ],
 ];
 
-test.for(EVENTS)('RouterStats knows what $0.type means', ([event, logged, changed, page]) => {
+test.for(EVENTS)('RouterRecorder knows what $0.type means', ([event, logged, changed, page]) => {
   const bench = createBench();
   bench.changed();
   bench.record(event);
@@ -363,10 +252,10 @@ test.for(EVENTS)('RouterStats knows what $0.type means', ([event, logged, change
   const gaps = (line: string) => /router_log_gaps_total.* 0$/.test(line);
   const all = bench.changed();
   expect(all.filter((line) => changed.includes(line) || !gaps(line)).toSorted()).toEqual([...changed].toSorted());
-  expect(bench.stats.describe()).toMatchObject(page);
+  expect(bench.recorder.describe()).toMatchObject(page);
 });
 
-test('RouterStats has the counters of a session from the start, so that their first increase is seen', () => {
+test('RouterRecorder has the counters of a session from the start, so that their first increase is seen', () => {
   expect(createBench().changed()).toEqual([
     'router_api_login_failures_total{reason="refused"} 0',
     'router_api_login_failures_total{reason="unanswered"} 0',
@@ -376,13 +265,13 @@ test('RouterStats has the counters of a session from the start, so that their fi
   ]);
 });
 
-test('RouterStats has nothing but counters of a router that is paused', () => {
-  const { changed, stats, budget } = createBench(0, 'paused');
-  stats.start(budget);
+test('RouterRecorder has nothing but counters of a router that is paused', () => {
+  const { changed, recorder } = createBench(0, 'paused');
+  recorder.start();
   expect(changed().filter((series) => !series.includes('_total'))).toEqual([]);
 });
 
-test('RouterStats warns of a log file that fails once, until the log was read to its end', () => {
+test('RouterRecorder warns of a log file that fails once, until the log was read to its end', () => {
   const { record, logged } = createBench();
   const fault: LogEvent = { type: 'log-failed', component, file: 'f', cause: gone };
   const levels = () => logged().map(([line]) => line.split(':')[0]);
@@ -396,7 +285,7 @@ test('RouterStats warns of a log file that fails once, until the log was read to
   expect(levels()).toEqual(['warn', 'debug']);
 });
 
-test('RouterStats shows the lag of a log that was never read to its end, from the first attempt on', async () => {
+test('RouterRecorder shows the lag of a log that was never read to its end, from the first attempt on', async () => {
   const { clock, record, metrics } = createBench();
   const lag = () => /^router_log_lag_seconds.* (\d+)$/m.exec(metrics())?.[1];
   record({ type: 'logs-listed', archives: new Map([[component, 3]]), unknown: 0 });
@@ -409,8 +298,8 @@ test('RouterStats shows the lag of a log that was never read to its end, from th
   expect(lag()).toBe('0');
 });
 
-test('RouterStats takes the end of a gap over into what it shows of the gap', () => {
-  const { record, stats } = createBench();
+test('RouterRecorder takes the end of a gap over into what it shows of the gap', () => {
+  const { record, recorder } = createBench();
   record({
     type: 'log-gap-found',
     component,
@@ -422,9 +311,9 @@ test('RouterStats takes the end of a gap over into what it shows of the gap', ()
     untilUtcMs: undefined,
   });
   record({ type: 'log-gap-ended', component, gapUid: 'other', untilUtcMs: 0 });
-  expect(stats.describe().recentGaps).toMatchObject([{ until: null }]);
+  expect(recorder.describe().recentGaps).toMatchObject([{ until: null }]);
   record({ type: 'log-gap-ended', component, gapUid: 'u', untilUtcMs: 0 });
-  expect(stats.describe().recentGaps).toMatchObject([{ until: '1970-01-01T00:00:00.000Z' }]);
+  expect(recorder.describe().recentGaps).toMatchObject([{ until: '1970-01-01T00:00:00.000Z' }]);
 });
 
 const REASONS = ['dns', 'connect', 'tls', 'auth', 'http', 'timeout', 'parse', 'budget'];
@@ -433,9 +322,9 @@ function reasons(applies?: string): string[] {
   return REASONS.map((reason) => `router_failure_reason{reason="${reason}"} ${reason === applies ? 1 : 0}`);
 }
 
-test('RouterStats shows a router that is up: its state, its values, its certificate', async () => {
-  const { clock, stats, poll, logged, changed } = createBench();
-  expect(stats.summarize()).toMatchObject({ state: 'unknown', since: null, isStale: false, lastSuccess: null });
+test('RouterRecorder shows a router that is up: its state, its values, its certificate', async () => {
+  const { clock, recorder, poll, logged, changed } = createBench();
+  expect(recorder.summarize()).toMatchObject({ state: 'unknown', since: null, isStale: false, lastSuccess: null });
   changed();
   await clock.advance(SECOND_MS);
   poll(up([read('number', { readAtMs: clock.monotonic() })]));
@@ -456,7 +345,7 @@ test('RouterStats shows a router that is up: its state, its values, its certific
     'router_tls_certificate_not_after_timestamp_seconds 1798761600',
     'router_up 1',
   ]);
-  expect(stats.describe()).toMatchObject({
+  expect(recorder.describe()).toMatchObject({
     state: 'up',
     since: '2026-11-21T00:00:01.000Z',
     isFirstState: true,
@@ -472,8 +361,8 @@ test('RouterStats shows a router that is up: its state, its values, its certific
   });
 });
 
-test('RouterStats says once that a router is down, and why, and serves its values until they are too old', async () => {
-  const { clock, stats, poll, logged, metrics, changed } = createBench();
+test('RouterRecorder says once that a router is down, and why, and serves its values until they are too old', async () => {
+  const { clock, recorder, poll, logged, metrics, changed } = createBench();
   poll(up([read('number')]));
   logged();
   changed();
@@ -493,7 +382,7 @@ test('RouterStats says once that a router is down, and why, and serves its value
       'router_resource_up{resource="number"} 0',
     ]),
   );
-  expect(stats.describe()).toMatchObject({
+  expect(recorder.describe()).toMatchObject({
     state: 'down',
     since: '2026-11-21T00:01:00.000Z',
     isFirstState: false,
@@ -506,36 +395,36 @@ test('RouterStats says once that a router is down, and why, and serves its value
   });
   expect(metrics()).toContain('router_number{router="plant-7"} 1\n');
   await clock.advance(MINUTE_MS);
-  expect(stats.summarize().isStale).toBe(true);
+  expect(recorder.summarize().isStale).toBe(true);
   expect(metrics()).not.toContain('router_number');
   poll(up([read('number', { readAtMs: clock.monotonic() })]));
   expect(logged()).toEqual([['info: The router is up', {}]]);
-  expect(stats.summarize()).toMatchObject({ state: 'up', consecutiveFailures: 0, failure: null, fault: null });
+  expect(recorder.summarize()).toMatchObject({ state: 'up', consecutiveFailures: 0, failure: null, fault: null });
 });
 
-test('RouterStats takes nothing from a turn in which nothing was due', () => {
-  const { stats, poll, logged, changed } = createBench();
+test('RouterRecorder takes nothing from a turn in which nothing was due', () => {
+  const { recorder, poll, logged, changed } = createBench();
   poll(up([read('number')]));
   logged();
   changed();
   poll(up([], { isIdle: true, firmwareVersion: '7' }));
-  expect([logged(), changed(), stats.identity.firmware]).toEqual([[], [], '6.1']);
+  expect([logged(), changed(), recorder.state.identity.firmware]).toEqual([[], [], '6.1']);
 });
 
-test('RouterStats knows a login that failed from a resource that failed', () => {
-  const { stats, poll, record } = createBench();
+test('RouterRecorder knows a login that failed from a resource that failed', () => {
+  const { recorder, poll, record } = createBench();
   poll(down(refused, 'auth'));
-  expect(stats.summarize().fault).toMatchObject({ step: 'login', resource: null });
+  expect(recorder.summarize().fault).toMatchObject({ step: 'login', resource: null });
   const answered = new RouterError('auth', 'Not this one', { disposition: 'operator', isAnswered: true });
   poll(down(answered, 'auth'));
-  expect(stats.summarize().fault).toMatchObject({ step: 'resource', resource: 'number' });
+  expect(recorder.summarize().fault).toMatchObject({ step: 'resource', resource: 'number' });
   record({ type: 'login-failed', cause: answered });
   poll(down(answered, 'auth'));
-  expect(stats.summarize().fault).toMatchObject({ step: 'login', resource: null });
+  expect(recorder.summarize().fault).toMatchObject({ step: 'login', resource: null });
 });
 
-test('RouterStats says once what is wrong with a resource of a router that is up', () => {
-  const { stats, poll, logged } = createBench();
+test('RouterRecorder says once what is wrong with a resource of a router that is up', () => {
+  const { recorder, poll, logged } = createBench();
   const fault = { module: 'm', metric: 'router_number', reason: 'no-number', value: 'x' } as never;
   const cases: readonly (readonly [ResourceResult, readonly [line: string, fields: object], string | null])[] = [
     [
@@ -567,7 +456,7 @@ test('RouterStats says once what is wrong with a resource of a router that is up
   for (const [result, line, finding] of cases) {
     poll(up([result]));
     expect(logged()).toEqual([line]);
-    expect(stats.describe().resources).toMatchObject([{ finding }]);
+    expect(recorder.describe().resources).toMatchObject([{ finding }]);
     poll(up([result]));
     expect(logged()).toEqual([[line[0].replace('warn', 'debug'), line[1]]]);
     poll(up([read('number')]));
@@ -575,8 +464,8 @@ test('RouterStats says once what is wrong with a resource of a router that is up
   }
 });
 
-test('RouterStats counts what a device need not have as no failure, and what the account may not read apart', () => {
-  const { stats, poll, changed } = createBench();
+test('RouterRecorder counts what a device need not have as no failure, and what the account may not read apart', () => {
+  const { recorder, poll, changed } = createBench();
   const modem = { resource: 'modem', isSupported: false, isPermitted: true, isOptional: true };
   const unsupported = read('modem', { state: 'unsupported', isOptional: true, families: [] });
   poll(up([read('number'), unsupported], { capabilities: [modem] }));
@@ -599,14 +488,14 @@ test('RouterStats counts what a device need not have as no failure, and what the
   expect(next).toContain('router_resource_permitted{resource="number"} 0');
   expect(next).toContain('router_resource_up{resource="dsl*"} 0');
   // A slot that is not there stands behind its pattern.
-  expect(stats.describe().resources.map(({ resource, state }) => [resource, state])).toEqual([
+  expect(recorder.describe().resources.map(({ resource, state }) => [resource, state])).toEqual([
     ['number', 'forbidden'],
     ['dsl*', 'unsupported'],
   ]);
 });
 
-test('RouterStats keeps a router up that asks to be left alone, until its values are too old', async () => {
-  const { clock, stats, poll, endTurn, logged, changed } = createBench();
+test('RouterRecorder keeps a router up that asks to be left alone, until its values are too old', async () => {
+  const { clock, recorder, poll, endTurn, logged, changed } = createBench();
   poll(up([read('number')]));
   logged();
   changed();
@@ -620,31 +509,31 @@ test('RouterStats keeps a router up that asks to be left alone, until its values
     ['warn: The router asks for a longer wait than it gets, or for a time by a clock that is off', { granted: '10m' }],
   ]);
   expect(changed()).toContain('router_retry_after_timestamp_seconds 1795219860');
-  expect(stats.summarize()).toMatchObject({ state: 'up', retryAfter: '2026-11-21T00:11:00.000Z' });
+  expect(recorder.summarize()).toMatchObject({ state: 'up', retryAfter: '2026-11-21T00:11:00.000Z' });
   await clock.advance(2 * MINUTE_MS - 1);
-  expect(stats.state).toBe('up');
+  expect(recorder.state.reach).toBe('up');
   await clock.advance(1);
   const error = 'No poll for 3m, because the router asks to be left alone';
   expect(logged()).toEqual([['warn: The router is down', { reason: 'http', error }]]);
-  expect(stats.summarize()).toMatchObject({ state: 'down', failure: { reason: 'http', step: 'tcp', error } });
+  expect(recorder.summarize()).toMatchObject({ state: 'down', failure: { reason: 'http', step: 'tcp', error } });
   expect(changed()).toEqual(expect.arrayContaining(['router_up 0', 'router_failure_reason{reason="http"} 1']));
   await clock.advance(8 * MINUTE_MS);
   endTurn(undefined);
-  expect(stats.summarize().retryAfter).toBeNull();
+  expect(recorder.summarize().retryAfter).toBeNull();
 });
 
-test('RouterStats that is closed waits for nothing', async () => {
-  const { clock, stats, poll, endTurn } = createBench();
+test('RouterRecorder that is closed waits for nothing', async () => {
+  const { clock, recorder, poll, endTurn } = createBench();
   poll(up([read('number')]));
   endTurn({ untilMs: 10 * MINUTE_MS, isCapped: false });
-  stats.close();
+  recorder.close();
   await clock.advance(10 * MINUTE_MS);
-  expect(stats.state).toBe('up');
+  expect(recorder.state.reach).toBe('up');
 });
 
-test('RouterStats has a router whose first poll has not ended after 50 seconds down, and not one that nobody has asked yet', async () => {
-  const { clock, stats, budget, poll, changed, metrics } = createBench();
-  stats.start(budget);
+test('RouterRecorder has a router whose first poll has not ended after 50 seconds down, and not one that nobody has asked yet', async () => {
+  const { clock, recorder, poll, changed, metrics } = createBench();
+  recorder.start();
   changed();
   // First polls of ten thousand routers are spread over minutes.
   await clock.advance(50 * SECOND_MS - 1);
@@ -654,50 +543,50 @@ test('RouterStats has a router whose first poll has not ended after 50 seconds d
   expect(unasked).toEqual(expect.arrayContaining(['router_failure_reason{reason="unasked"} 1', 'router_up 0']));
   expect(unasked.filter((line) => line.startsWith('router_failure_reason') && line.endsWith(' 1'))).toHaveLength(1);
   await clock.advance(5 * MINUTE_MS);
-  expect([stats.state, changed()]).toEqual(['unknown', []]);
-  expect(stats.summarize()).toMatchObject({ state: 'unknown', failure: null, isStale: false });
-  stats.beginPoll();
+  expect([recorder.state.reach, changed()]).toEqual(['unknown', []]);
+  expect(recorder.summarize()).toMatchObject({ state: 'unknown', failure: null, isStale: false });
+  recorder.record({ type: 'poll-begun' });
   await clock.advance(50 * SECOND_MS - 1);
   expect(changed()).toEqual([]);
   await clock.advance(1);
   expect(changed()).toEqual(['router_failure_reason{reason="timeout"} 1']);
   expect(metrics()).toContain('router_up{router="plant-7"} 0\n');
-  expect(stats.summarize().failure).toEqual({ reason: 'timeout', step: null, error: 'No poll has ended for 50s' });
+  expect(recorder.summarize().failure).toEqual({ reason: 'timeout', step: null, error: 'No poll has ended for 50s' });
   expect(metrics()).not.toContain('reason="unasked"');
   poll(up([read('number')]));
-  expect(stats.state).toBe('up');
+  expect(recorder.state.reach).toBe('up');
 });
 
-test('RouterStats of a router that is closed or has answered soon never says that nobody has asked it', async () => {
+test('RouterRecorder of a router that is closed or has answered soon never says that nobody has asked it', async () => {
   const [answered, closed] = [createBench(), createBench()];
-  for (const { stats, budget } of [answered, closed]) stats.start(budget);
-  answered.stats.beginPoll();
+  for (const { recorder } of [answered, closed]) recorder.start();
+  answered.recorder.record({ type: 'poll-begun' });
   answered.poll(up([read('number')]));
-  closed.stats.close();
+  closed.recorder.close();
   for (const { clock } of [answered, closed]) await clock.advance(MINUTE_MS);
   expect(answered.metrics()).toContain('router_up{router="plant-7"} 1');
   expect(answered.metrics()).not.toContain('reason="unasked"');
   expect(closed.metrics()).not.toContain('router_up{');
 });
 
-test('RouterStats has a router down when no poll has ended for stale_after, and up while downloads show that it lives', async () => {
-  const { clock, stats, poll } = createBench();
+test('RouterRecorder has a router down when no poll has ended for stale_after, and up while downloads show that it lives', async () => {
+  const { clock, recorder, poll, reach } = createBench();
   poll(up([read('number')]));
   await clock.advance(3 * MINUTE_MS - 1);
-  stats.recordReached();
+  reach();
   await clock.advance(3 * MINUTE_MS - 1);
-  expect(stats.state).toBe('up');
+  expect(recorder.state.reach).toBe('up');
   await clock.advance(1);
-  expect(stats.summarize()).toMatchObject({
+  expect(recorder.summarize()).toMatchObject({
     state: 'down',
     failure: { reason: 'timeout', error: 'No poll has ended for 3m' },
   });
-  stats.recordReached();
-  expect(stats.summarize()).toMatchObject({ state: 'up', failure: null });
+  reach();
+  expect(recorder.summarize()).toMatchObject({ state: 'up', failure: null });
 });
 
-test('RouterStats says once a day that the byte budget is used up', async () => {
-  const { clock, stats, budget, poll, endTurn, logged, changed } = createBench(1000);
+test('RouterRecorder says once a day that the byte budget is used up', async () => {
+  const { clock, recorder, budget, poll, endTurn, logged, changed } = createBench(1000);
   poll(up([read('number')]));
   endTurn();
   logged();
@@ -708,7 +597,7 @@ test('RouterStats says once a day that the byte budget is used up', async () => 
     ['warn: The byte budget pauses the logs of the router', { until: '2026-11-22T00:00:00.000Z' }],
   ]);
   expect(changed()).toEqual(['router_api_budget_paused_until_timestamp_seconds{activity="logs"} 1795305600']);
-  expect(stats.summarize()).toMatchObject({ state: 'up' });
+  expect(recorder.summarize()).toMatchObject({ state: 'up' });
   budget.record(200, 'status');
   endTurn();
   endTurn();
@@ -721,7 +610,7 @@ test('RouterStats says once a day that the byte budget is used up', async () => 
     'router_failure_reason{reason="budget"} 1',
     'router_up 0',
   ]);
-  expect(stats.summarize()).toMatchObject({
+  expect(recorder.summarize()).toMatchObject({
     state: 'budget',
     failure: { reason: 'budget', step: null },
     bytesToday: 1000,
@@ -732,19 +621,19 @@ test('RouterStats says once a day that the byte budget is used up', async () => 
   expect(logged()).toEqual([]);
 });
 
-test('RouterStats shows where the record that was stored last begins', () => {
-  const { stats, storeRecords } = createBench();
+test('RouterRecorder shows where the record that was stored last begins', () => {
+  const { recorder, storeRecords } = createBench();
   const record = { timestamp: 't', component, severity: 'info', message: 'm', file: 'network/current', offset: 7 };
   storeRecords([JSON.stringify({ ...record, offset: 0 }), JSON.stringify(record)]);
   storeRecords([]);
-  expect(stats.describe()).toMatchObject({
+  expect(recorder.describe()).toMatchObject({
     logs: [{ component, position: { file: 'network/current', offset: 7 } }],
   });
-  expect(stats.describeLogs()).toEqual(stats.describe().logs);
+  expect(recorder.describeLogs()).toEqual(recorder.describe().logs);
 });
 
-test('RouterStats shows the logs among the resources, and says once that they cannot be read', () => {
-  const { stats, endLogs, failLogs, logged, changed } = createBench();
+test('RouterRecorder shows the logs among the resources, and says once that they cannot be read', () => {
+  const { recorder, endLogs, failLogs, logged, changed } = createBench();
   endLogs();
   changed();
   endLogs();
@@ -756,19 +645,19 @@ test('RouterStats shows the logs among the resources, and says once that they ca
     ['debug: The logs could not be read', { error: 'No connection' }],
   ]);
   expect(changed()).toEqual(['router_resource_up{resource="logs"} 0']);
-  expect(stats.describe().resources).toMatchObject([{ resource: 'logs', state: 'failed', error: 'No connection' }]);
+  expect(recorder.describe().resources).toMatchObject([{ resource: 'logs', state: 'failed', error: 'No connection' }]);
   endLogs();
   expect(changed()).toEqual(['router_resource_up{resource="logs"} 1']);
   failLogs(new RouterError('auth', 'Forbidden', { disposition: 'operator', status: 403, isAnswered: true }));
   expect(logged()).toEqual([['warn: The account may not read the logs', { error: 'Forbidden' }]]);
-  expect(stats.describe().resources).toMatchObject([{ resource: 'logs', state: 'forbidden' }]);
+  expect(recorder.describe().resources).toMatchObject([{ resource: 'logs', state: 'forbidden' }]);
 });
 
-test('RouterStats says what is known about the links of log files when it changes, and shows it at any time', () => {
-  const { stats, logged } = createBench();
+test('RouterRecorder says what is known about the links of log files when it changes, and shows it at any time', () => {
+  const { recorder, logged } = createBench();
   const judge = (holds: boolean, matches: number, refuted: string[] = []) =>
-    stats.record({ type: 'log-links-judged', holds, matches, misses: 0, chance: 0.5 ** matches, refuted });
-  expect(stats.describe().logRotation).toBeNull();
+    recorder.record({ type: 'log-links-judged', holds, matches, misses: 0, chance: 0.5 ** matches, refuted });
+  expect(recorder.describe().logRotation).toBeNull();
   judge(false, 1);
   expect(logged()).toEqual([]);
   judge(true, 7);
@@ -776,10 +665,10 @@ test('RouterStats says what is known about the links of log files when it change
   expect(logged()).toHaveLength(1);
   judge(true, 8, ['system']);
   expect(logged()).toHaveLength(1);
-  expect(stats.describe().logRotation).toMatchObject({ linksProven: true, matches: 8, contradictedBy: ['system'] });
+  expect(recorder.describe().logRotation).toMatchObject({ linksProven: true, matches: 8, contradictedBy: ['system'] });
 });
 
-test('RouterStats neither shows nor draws the signal of a modem that can no longer be read', async () => {
+test('RouterRecorder neither shows nor draws the signal of a modem that can no longer be read', async () => {
   const bench = createBench();
   const samples = [{ labels: {}, value: -80 }];
   const families = [{ name: 'router_modem_rsrp_dbm', help: '', type: 'gauge' as const, samples }];
@@ -787,12 +676,9 @@ test('RouterStats neither shows nor draws the signal of a modem that can no long
   for (let minute = 1; minute < 12; minute++) {
     await bench.clock.advance(MINUTE_MS);
     bench.poll(up([failed('lte2'), read('system', { readAtMs: bench.clock.monotonic() })]));
-    expect(bench.stats.summarize().device.signal?.value).toBe(minute < 3 ? -80 : undefined);
+    expect(bench.recorder.summarize().device.signal?.value).toBe(minute < 3 ? -80 : undefined);
   }
-  expect(bench.stats.describe().lastHours.flatMap(({ result, signal }) => (result === null ? [] : [signal]))).toEqual([
-    -80,
-    null,
-    null,
-    null,
-  ]);
+  expect(
+    bench.recorder.describe().lastHours.flatMap(({ result, signal }) => (result === null ? [] : [signal])),
+  ).toEqual([-80, null, null, null]);
 });

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
-import { PollHistory, PollSamples } from '../../src/agent/stats/poll-stats.ts';
+import { RecentPolls } from '../../src/agent/router-state/poll-history.ts';
 
 const FAULT = { step: 'resource', resource: 'lte2', error: 'late' } as const;
 const FAILURE = { reason: 'timeout', error: 'late' };
 
-test('PollHistory keeps the last 12 polls, and 12 that failed and 4 that failed in part beyond those', () => {
-  const history = new PollHistory();
+test('RecentPolls keeps the last 12 polls, and 12 that failed and 4 that failed in part beyond those', () => {
+  const history = new RecentPolls();
   for (let atMs = 0; atMs < 100; atMs++) {
     const failure = atMs < 30 && atMs % 2 === 0 ? FAILURE : undefined;
-    history.add({ atMs, durationMs: 1500, failure, fault: atMs < 30 ? FAULT : undefined });
+    history.add({ atMs, durationMs: 1500, failure, fault: atMs < 30 ? FAULT : undefined }, undefined);
   }
   const polls = history.describe();
   const toMs = ({ at }: { at: string }) => Date.parse(at);
@@ -26,13 +26,14 @@ test('PollHistory keeps the last 12 polls, and 12 that failed and 4 that failed 
   });
 });
 
-test('PollSamples keeps the last 60 polls as numbers, the oldest first', () => {
-  const samples = new PollSamples();
-  expect(samples.describe()).toEqual([]);
+test('RecentPolls keeps the last 60 polls as numbers, the oldest first', () => {
+  const polls = new RecentPolls();
+  expect([polls.describePoints(), polls.lastDurationMs]).toEqual([[], undefined]);
   for (let index = 0; index < 75; index++) {
-    samples.add({ atMs: index * 1000, durationMs: index, isOk: index % 2 === 0, lagMs: index < 74 ? undefined : 2500 });
+    const failure = index % 2 === 0 ? undefined : FAILURE;
+    polls.add({ atMs: index * 1000, durationMs: index, failure, fault: undefined }, index < 74 ? undefined : 2500);
   }
-  const points = samples.describe();
+  const points = polls.describePoints();
   expect(points).toHaveLength(60);
   expect(points[0]).toEqual({ at: '1970-01-01T00:00:15.000Z', durationSeconds: 0.015, ok: false, logLagSeconds: null });
   expect(points.at(-1)).toEqual({
@@ -43,10 +44,10 @@ test('PollSamples keeps the last 60 polls as numbers, the oldest first', () => {
   });
 });
 
-test('PollSamples tells a poll that failed at once from one that succeeded at once', () => {
-  const samples = new PollSamples();
-  for (const isOk of [true, false]) samples.add({ atMs: 0, durationMs: 0, isOk, lagMs: 0 });
-  expect(samples.describe().map(({ ok, durationSeconds }) => [ok, durationSeconds])).toEqual([
+test('RecentPolls tells a poll that failed at once from one that succeeded at once', () => {
+  const polls = new RecentPolls();
+  for (const failure of [undefined, FAILURE]) polls.add({ atMs: 0, durationMs: 0, failure, fault: undefined }, 0);
+  expect(polls.describePoints().map(({ ok, durationSeconds }) => [ok, durationSeconds])).toEqual([
     [true, 0],
     [false, 0],
   ]);
