@@ -3,7 +3,6 @@ import type { RouterProxy, WrittenProxy } from '../router/index.ts';
 import {
   findNearest,
   findSecretForm,
-  HEADER_SECRET,
   isWritten,
   type KeyPath,
   NamedFileReader,
@@ -58,13 +57,9 @@ const ACCOUNT_KEYS = [
   'username',
   'password',
   'password_file',
-  'password_credential',
-  'password_command',
   'auth',
   'bearer_token',
   'bearer_token_file',
-  'bearer_token_credential',
-  'bearer_token_command',
   'headers',
   'header_files',
 ] as const;
@@ -289,7 +284,10 @@ async function readNamedFiles(layers: readonly Omit<ReadLayer, 'files'>[]): Prom
         ...(await reader.readTls({ file, path: toLayerPath(placed, ['tls']) }, layer.tls ?? {})),
         password: await reader.readSecret(placed, 'password', layer),
         bearerToken: await reader.readSecret(placed, 'bearer_token', layer, TOKEN_SECRET),
-        headers: await readHeaders(placed, layer, reader),
+        headers:
+          layer.headers === undefined && layer.header_files === undefined
+            ? undefined
+            : await reader.readHeaders(placed, layer),
         proxy: await readProxy({ file, path: [...placed.path, 'proxy'] }, layer.proxy, reader),
       };
       read[index] = { ...placed, files };
@@ -298,21 +296,6 @@ async function readNamedFiles(layers: readonly Omit<ReadLayer, 'files'>[]): Prom
   };
   await Promise.all(Array.from({ length: FILE_READS_MAX }, work));
   return read;
-}
-
-/** Combines the headers of a layer with those in files; `undefined` if it has none. */
-async function readHeaders(
-  { file, path }: Place,
-  layer: Layer,
-  reader: NamedFileReader,
-): Promise<Readonly<Record<string, Secret>> | undefined> {
-  if (layer.headers === undefined && layer.header_files === undefined) return undefined;
-  const headers: Record<string, Secret> = { ...layer.headers };
-  for (const [name, named] of Object.entries(layer.header_files ?? {})) {
-    const value = await reader.readSecretFile({ file, path: [...path, 'header_files', name] }, named, HEADER_SECRET);
-    if (value) headers[name] = value;
-  }
-  return headers;
 }
 
 /** Reads the files of a proxy; `undefined` without one, or without its URL. */

@@ -24,6 +24,7 @@ import {
   refuseSecretForms,
   renderTls,
   type SoundOf,
+  secret,
   secretShape,
   section,
   TEXT_CHARS_MAX,
@@ -183,8 +184,8 @@ const httpSchema = section(
     url,
     ...requestShape,
     username: text({ description: 'Account, with a password.' }).optional(),
-    ...secretShape('password', { description: 'Password of the account.', what: 'password' }),
-    ...secretShape('bearer_token', { description: 'Bearer token, instead of an account.', what: 'token' }),
+    ...secretShape('password', secret('Password of the account.')),
+    ...secretShape('bearer_token', secret('Bearer token, instead of an account.')),
   },
 );
 
@@ -202,10 +203,7 @@ const netboxSchema = section('The devices of a NetBox, through its REST interfac
   ...commonShape,
   url: url.meta({ description: 'Address of NetBox, without `/api`.', kind: 'URL' }),
   ...requestShape,
-  ...secretShape('token', {
-    description: 'API token, with its beginning `nbt_` if it has one (NetBox 4.5 and later).',
-    what: 'token',
-  }),
+  ...secretShape('token', secret('API token, with its beginning `nbt_` if it has one (NetBox 4.5 and later).')),
   query: checked(
     { description: 'Filter of the list of devices, as in `status=active&role=router`.', kind: 'query' },
     'a query of names and values, such as status=active&role=router',

@@ -9,6 +9,7 @@ import {
   parsed,
   routerUrl,
   type SoundOf,
+  secret,
   secretShape,
   section,
   text,
@@ -36,18 +37,15 @@ const tls = tlsSection({
   insecure: 'Accepts every certificate. Anyone between agent and router can then read the password.',
 });
 
-const BEARER_TOKEN = 'Token that is sent with every request, with `auth: bearer`.';
-
 /** Keys of a router for the authentication of requests. */
 const accountShape = {
   username: text({
     description: 'Account on the router. Required here or in `defaults` with `auth: token` and `basic`.',
   }).optional(),
-  ...secretShape('password', {
-    description:
-      'Password of the account. This, or one of the three keys that replace it, is required, here or in `defaults`, with `auth: token` and `basic`.',
-    what: 'password',
-  }),
+  ...secretShape(
+    'password',
+    secret('Password of the account. Required here or in `defaults` with `auth: token` and `basic`.'),
+  ),
   auth: choice(
     {
       description:
@@ -55,11 +53,7 @@ const accountShape = {
     },
     AUTH_MODES,
   ).prefault('token'),
-  ...secretShape('bearer_token', {
-    description: BEARER_TOKEN,
-    what: 'token',
-    written: token({ description: BEARER_TOKEN }),
-  }),
+  ...secretShape('bearer_token', token('Token that is sent with every request, with `auth: bearer`.')),
   ...headersShape({
     description:
       'Headers of every request, such as a token of a gateway. They replace those of the layers below. `Authorization` only with `auth: none`. Only in the main file.',
@@ -95,7 +89,7 @@ const proxySection = section(
     username: checked({ description: 'Account on the proxy, with a password.' }, PROXY_NAME, NAME_BYTES_MAX, (value) =>
       /^[^:\p{Cc}]+$/u.test(value),
     ).optional(),
-    ...secretShape('password', { description: 'Password of the account.', what: 'password' }),
+    ...secretShape('password', secret('Password of the account.')),
     ca_file: text({
       description:
         'PEM file with the certificates of the authorities to trust for an `https` proxy, instead of those of the system and of Node.js.',

@@ -28,7 +28,7 @@ export {
   toTlsSettings,
 } from './files/tls-settings.ts';
 export { describeHost, describeUrl } from './schema/describe-url.ts';
-export { HEADER_SECRET, headersShape, isToken, TOKEN_SECRET, token } from './schema/http-headers.ts';
+export { headersShape, isToken, TOKEN_SECRET, token } from './schema/http-headers.ts';
 export {
   filePatterns,
   findNameFault,
@@ -56,7 +56,6 @@ export { findNearest } from './schema/nearest.ts';
 export { inheritable, isWhole, orDefaults, renderKeys, type Settled, type SoundOf } from './schema/parts.ts';
 export {
   type About,
-  asSecret,
   byteBudget,
   byteSize,
   byteSizeWithin,
@@ -73,6 +72,7 @@ export {
   renderByteBudget,
   renderByteSize,
   secret,
+  secretOf,
   secretPath,
   section,
   TEXT_CHARS_MAX,

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { Secret } from '../base/index.ts';
 import {
-  asSecret,
   type ConfigFile,
   choice,
   findSecretForm,
@@ -10,6 +9,7 @@ import {
   name,
   refuseSecretForms,
   type SoundOf,
+  secretOf,
   secretShape,
   section,
 } from '../settings/index.ts';
@@ -50,16 +50,10 @@ const ROLE =
 const tokenSchema = section('A bearer token.', {
   name: name({ description: 'Name of the token, for people. Unique.' }),
   role: role(ROLE),
-  ...secretShape('token', {
-    description: 'The token.',
-    what: 'token',
-    written: asSecret(
-      z
-        .string({ error: TOKEN })
-        .regex(TOKEN_PATTERN, { error: TOKEN })
-        .meta({ kind: 'secret text', description: 'The token.' }),
-    ),
-  }),
+  ...secretShape(
+    'token',
+    secretOf('The token.', TOKEN, z.string().regex(TOKEN_PATTERN).meta({ description: 'The token itself.' })),
+  ),
 });
 
 /** The section `web.access`. */
@@ -122,8 +116,7 @@ async function readToken(
   const place = { file: main, path: ['web', 'access', 'tokens', index] };
   refuseSecretForms(place, 'token');
   if (findSecretForm(place, 'token') === undefined) {
-    const message = 'Missing key; expected "token" or "token_file", "token_credential" or "token_command"';
-    main.faults.add([...place.path, 'token'], message);
+    main.faults.add([...place.path, 'token'], 'Missing key; expected "token" or "token_file"');
   }
   return reader.readSecret(place, 'token', keys, { expected: TOKEN, isValid: (text) => TOKEN_PATTERN.test(text) });
 }

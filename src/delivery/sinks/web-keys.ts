@@ -11,7 +11,6 @@ import {
   tls,
 } from '../../net/index.ts';
 import {
-  HEADER_SECRET,
   headersShape,
   isWritten,
   type NamedFileReader,
@@ -86,11 +85,5 @@ export interface WebSecrets {
 /** Reads every file that the sink at `place` refers to. Errors are faults at the key. */
 export async function readWebSecrets(place: Place, keys: WrittenWeb, reader: NamedFileReader): Promise<WebSecrets> {
   const secrets = { tls: await readPeerTls(place, keys.tls, reader), auth: await readAccount(place, keys, reader) };
-  const headers: Record<string, Secret> = { ...keys.headers };
-  for (const [name, path] of Object.entries(keys.header_files ?? {})) {
-    const at = { file: place.file, path: [...place.path, 'header_files', name] };
-    const value = await reader.readSecretFile(at, path, HEADER_SECRET);
-    if (value) headers[name] = value;
-  }
-  return { ...secrets, headers };
+  return { ...secrets, headers: await reader.readHeaders(place, keys) };
 }

@@ -7,6 +7,7 @@ import {
   readTls,
   refuseSecretForms,
   type SoundOf,
+  secret,
   secretShape,
   type TlsSettings,
   TOKEN_SECRET,
@@ -61,20 +62,12 @@ export async function readPeerTls(
 /** Keys of the authentication methods; a client uses at most one method. */
 export const accountShape = {
   username: text({ description: 'Account, with a password.' }).optional(),
-  ...secretShape('password', { description: 'Password of the account.', what: 'password' }),
-  ...secretShape('bearer_token', {
-    description: 'Bearer token, instead of an account.',
-    what: 'token',
-    written: token({ description: 'Bearer token, instead of an account.' }),
-  }),
+  ...secretShape('password', secret('Password of the account.')),
+  ...secretShape('bearer_token', token('Bearer token, instead of an account.')),
 };
 
 /** The authentication method of Elasticsearch. */
-export const apiKeyShape = secretShape('api_key', {
-  description: 'API key in its encoded form, instead of an account.',
-  what: 'API key',
-  written: token({ description: 'API key in its encoded form, instead of an account.' }),
-});
+export const apiKeyShape = secretShape('api_key', token('API key in its encoded form, instead of an account.'));
 
 /** The valid authentication keys of a configuration. */
 type WrittenAccount = SoundOf<z.ZodObject<typeof accountShape & typeof apiKeyShape>>;

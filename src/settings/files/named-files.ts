@@ -1,6 +1,8 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { join, resolve } from 'node:path';
+import { resolve, sep } from 'node:path';
 import { Secret } from '../../base/index.ts';
+import { HEADER_SECRET } from '../schema/http-headers.ts';
+import type { WrittenSecret } from '../schema/values.ts';
 import type { ConfigFile, Place } from '../source/config-file.ts';
 import { describeKind, describeValue } from '../source/describe-value.ts';
 import type { KeyPath } from '../source/fault.ts';
@@ -23,6 +25,12 @@ export interface TlsFiles {
   readonly caPem?: string | undefined;
   readonly certPem?: string | undefined;
   readonly keyPem?: Secret | undefined;
+}
+
+/** The keys of headers, as they are written. */
+interface WrittenHeaders {
+  readonly headers?: Readonly<Record<string, WrittenSecret>> | undefined;
+  readonly header_files?: Readonly<Record<string, string>> | undefined;
 }
 
 const PASSWORD: SecretKind = { expected: 'the password' };
@@ -68,21 +76,47 @@ export class NamedFileReader {
     };
   }
 
-  /**
-   * Reads the secret `name` of the map at `place`, in the form in which it is written: see {@link secretShape}. `keys` are
-   * the valid keys of the map.
-   */
-  async readSecret(place: Place, name: string, keys: object, kind: SecretKind = PASSWORD): Promise<Secret | undefined> {
-    const { file, path } = place;
-    const at = (suffix: string): Place => ({ file, path: [...path, `${name}${suffix}`] });
-    const writtenAs = (suffix: string): unknown => Reflect.get(keys, `${name}${suffix}`);
-    const [written, secretFile] = [writtenAs(''), writtenAs('_file')];
-    if (typeof secretFile === 'string') return await this.readSecretFile(at('_file'), secretFile, kind);
-    const credential = writtenAs('_credential');
-    if (typeof credential === 'string') return await this.#readCredential(at('_credential'), credential, kind);
-    const command: unknown = writtenAs('_command');
-    if (Array.isArray(command)) return await this.#runCommand(at('_command'), command.map(String), kind);
-    return written instanceof Secret ? written : undefined;
+  /** Reads the secret `name` of the map at `place`, whichever of its keys is written. `keys` are the valid keys of the map. */
+  async readSecret(
+    { file, path }: Place,
+    name: string,
+    keys: object,
+    kind: SecretKind = PASSWORD,
+  ): Promise<Secret | undefined> {
+    const short: unknown = Reflect.get(keys, `${name}_file`);
+    if (typeof short === 'string') {
+      return await this.readSecretFile({ file, path: [...path, `${name}_file`] }, short, kind);
+    }
+    const written = Reflect.get(keys, name) as WrittenSecret | undefined;
+    return await this.#readWritten({ file, path: [...path, name] }, written, kind);
+  }
+
+  async #readWritten(
+    { file, path }: Place,
+    written: WrittenSecret | undefined,
+    kind: SecretKind,
+  ): Promise<Secret | undefined> {
+    if (written === undefined || written instanceof Secret) return written;
+    const { file: name, command } = written;
+    if (name !== undefined) return await this.readSecretFile({ file, path: [...path, 'file'] }, name, kind);
+    return command && (await this.#runCommand({ file, path: [...path, 'command'] }, command, kind));
+  }
+
+  /** Reads the headers of the map at `place`, those in files included. */
+  async readHeaders(
+    { file, path }: Place,
+    { headers = {}, header_files: files = {} }: WrittenHeaders,
+  ): Promise<Record<string, Secret>> {
+    const read: Record<string, Secret> = {};
+    for (const [name, value] of Object.entries(headers)) {
+      const found = await this.#readWritten({ file, path: [...path, 'headers', name] }, value, HEADER_SECRET);
+      if (found) read[name] = found;
+    }
+    for (const [name, value] of Object.entries(files)) {
+      const found = await this.readSecretFile({ file, path: [...path, 'header_files', name] }, value, HEADER_SECRET);
+      if (found) read[name] = found;
+    }
+    return read;
   }
 
   /** Reads a secret from the file that the value at `place` names, without its last line end. */
@@ -91,7 +125,10 @@ export class NamedFileReader {
     const absolute = resolve(file.folder, name);
     const found = await this.#readOrigin(file, { kind: 'file', path: absolute }, kind);
     if (found.ok) {
-      await warnOfRights(place, absolute, found.mode, true);
+      // Credentials of systemd may be readable for all, in a folder that nobody else sees.
+      const credentials = file.surroundings.credentialsFolder;
+      const isCredential = credentials !== undefined && absolute.startsWith(resolve(credentials) + sep);
+      if (!isCredential) await warnOfRights(place, absolute, found.mode, true);
       return found.secret;
     }
     const { fault, reason } = found;
@@ -100,26 +137,6 @@ export class NamedFileReader {
       fault === 'unreadable'
         ? renderFileFault(file, path, absolute !== name, reason)
         : renderContentFault('a file that holds', kind, fault),
-    );
-    return undefined;
-  }
-
-  async #readCredential({ file, path }: Place, name: string, kind: SecretKind): Promise<Secret | undefined> {
-    const { credentialsFolder } = file.surroundings;
-    if (credentialsFolder === undefined) {
-      const message =
-        'There are no credentials: systemd sets CREDENTIALS_DIRECTORY for a service with LoadCredential= or SetCredential=';
-      file.faults.add(path, message);
-      return undefined;
-    }
-    const found = await this.#readOrigin(file, { kind: 'file', path: join(credentialsFolder, name) }, kind);
-    if (found.ok) return found.secret;
-    const { fault, reason } = found;
-    file.faults.add(
-      path,
-      fault === 'unreadable'
-        ? `The credential named here ${reason} (${credentialsFolder}); see LoadCredential= of the service`
-        : renderContentFault('a credential that holds', kind, fault),
     );
     return undefined;
   }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type About, asSecret, checked, TEXT_CHARS_MAX, text, withSecrecy } from './values.ts';
+import { checked, secretOf, TEXT_CHARS_MAX, text, withSecrecy } from './values.ts';
 
 /** Maximum number of headers: tokens, tenants, traces. */
 const HEADERS_MAX = 32;
@@ -31,7 +31,11 @@ function headerName(others: readonly string[]) {
     });
 }
 
-const headerValue = asSecret(z.string({ error: HEADER_VALUE }).refine(isHeaderValue, { error: HEADER_VALUE }));
+const headerValue = secretOf(
+  'Value of the header.',
+  HEADER_VALUE,
+  z.string().refine(isHeaderValue).meta({ description: 'The value itself.' }),
+);
 
 const isFew = (map: object) => Object.keys(map).length <= HEADERS_MAX;
 const HEADERS = `at most ${HEADERS_MAX} headers`;
@@ -56,7 +60,7 @@ export function headersShape({ description, ofFiles, reserved = [] }: HeaderKeys
     headers: z
       .record(name, headerValue, { error: 'a map of header names to values' })
       .refine(isFew, { error: HEADERS })
-      .meta({ description, kind: 'map of headers to secret texts' })
+      .meta({ description, kind: 'map of headers to secrets' })
       .optional(),
     header_files: z
       .record(name, withSecrecy('secret', text({ description: 'File with the value.' })), {
@@ -78,7 +82,7 @@ const TOKEN = 'a token of printable ASCII characters without blanks';
 /** Requirements on a token that is read from a file. */
 export const TOKEN_SECRET = { expected: TOKEN, isValid: isToken } as const;
 
-/** A key for a token, parsed as a secret. */
-export function token(about: About) {
-  return asSecret(checked({ kind: 'secret text', ...about }, TOKEN, TEXT_CHARS_MAX, isToken));
+/** A secret that is a token. */
+export function token(description: string) {
+  return secretOf(description, TOKEN, checked({ description: 'The token itself.' }, TOKEN, TEXT_CHARS_MAX, isToken));
 }

@@ -14,6 +14,20 @@ export const SPOOL_BYTES_LEAST = 1024 ** 2;
 export const BYTE_BUDGET_LEAST = 64 * 1024;
 
 /**
+ * Secrecy of a value. `secret`: it is a secret. `possible`: an operator may put a secret there by mistake, as in a URL.
+ * `path`: as well, instead of the name of a file. Messages repeat none of them, except what can only be the name of a file.
+ */
+type Secrecy = 'secret' | 'possible' | 'path';
+
+const SECRECIES = z.registry<{ readonly secrecy: Secrecy }>();
+
+/** Registers the schema of a value that messages never repeat. No other list names such keys. */
+export function withSecrecy<Schema extends z.core.$ZodType>(secrecy: Secrecy, schema: Schema): Schema {
+  SECRECIES.add(schema, { secrecy });
+  return schema;
+}
+
+/**
  * Kinds of values; names and addresses are in names.ts. The message of an issue is always a phrase that completes "Expected …"; the
  * reader of issues adds what was found instead. Descriptions and defaults sit on the inner schema, the one that JSON Schema shows.
  */
@@ -48,9 +62,49 @@ export function secretPath(description: string) {
   return withSecrecy('path', text({ description, kind: 'path' }));
 }
 
-/** Text that is converted to a {@link Secret}. */
-export function secret(about: About) {
-  return asSecret(text({ kind: 'secret text', ...about }));
+/** Arguments of a command, its program included. */
+const ARGS_MAX = 64;
+const COMMAND = `a list of a program and its arguments, at most ${ARGS_MAX}, such as [pass, show, plant-7]`;
+const ARGUMENT = `text of at most ${TEXT_CHARS_MAX} characters (a number needs quotes)`;
+const ORIGINS = '{ file: path } or { command: [program, …] }';
+const ORIGIN = 'either "file" or "command"';
+
+/** Where a secret is read. */
+const secretOrigin = section('Where the secret is read: a file or a command.', {
+  file: secretPath('File with the secret; one trailing line end is ignored. Read again when it changes.').optional(),
+  command: z
+    .array(z.string({ error: ARGUMENT }).max(TEXT_CHARS_MAX, { error: ARGUMENT }), { error: COMMAND })
+    .min(1, { error: COMMAND })
+    .max(ARGS_MAX, { error: COMMAND })
+    .refine(([program]) => program !== '', { error: COMMAND })
+    .meta({ description: 'Program, and its arguments, that writes the secret. Only in the main file.' })
+    .optional(),
+}).refine(({ file, command }) => (file === undefined) !== (command === undefined), { error: ORIGIN });
+
+/**
+ * A secret: the text itself, which becomes a {@link Secret}, or where it is read. `expected` completes "Expected …" for another text.
+ * Whatever stands at its key is never repeated.
+ */
+export function secretOf(description: string, expected: string, literal: z.ZodString) {
+  const itself = z.codec(literal, z.instanceof(Secret), { decode: (value) => new Secret(value), encode: String });
+  return withSecrecy(
+    'secret',
+    z
+      .union([itself, secretOrigin], {
+        error: ({ input }) => (typeof input === 'object' ? `${expected}, ${ORIGINS}` : expected),
+      })
+      .meta({ description, kind: 'secret' }),
+  );
+}
+
+/** A secret as it is written: itself, or where it is read. */
+export type WrittenSecret =
+  | Secret
+  | { readonly file?: string | undefined; readonly command?: readonly string[] | undefined };
+
+/** A secret that may be any text. */
+export function secret(description: string) {
+  return secretOf(description, TEXT, text({ description: 'The secret itself.' }));
 }
 
 const FLAG = 'true or false';
@@ -112,14 +166,6 @@ export function parsed<Value>(
   describe?: (value: string) => string | undefined,
 ) {
   return codec(z.string({ error: expected }).meta(about), expected, parse, render, describe);
-}
-
-/** Converts text of a schema to a {@link Secret}. The inverse renders `[secret]`. */
-export function asSecret(written: z.ZodString) {
-  return withSecrecy(
-    'secret',
-    z.codec(written, z.instanceof(Secret), { decode: (value) => new Secret(value), encode: String }),
-  );
 }
 
 /** Converts what is written to a value and back: `parse` rejects it with `undefined`, `render` is the inverse. See {@link parsed}. */
@@ -275,25 +321,11 @@ export function wholeNumber(about: About, least: number, most: number) {
   return codec(written, expected, Number, (value): string | number => value);
 }
 
-/**
- * Secrecy of a value. `secret`: it is a secret. `possible`: an operator may put a secret there by mistake, as in a URL.
- * `path`: as well, instead of the name of a file. Messages repeat none of them, except what can only be the name of a file.
- */
-type Secrecy = 'secret' | 'possible' | 'path';
-
-const SECRECIES = z.registry<{ readonly secrecy: Secrecy }>();
-
-/** Registers the schema of a value that messages never repeat. No other list names such keys. */
-export function withSecrecy<Schema extends z.core.$ZodType>(secrecy: Secrecy, schema: Schema): Schema {
-  SECRECIES.add(schema, { secrecy });
-  return schema;
-}
-
 /** The keys of a schema whose values messages never repeat, at any path: a misplaced secret is still a secret. */
 export interface SecretKeys {
   /** True if the value at a path, or a value that contains it, is a secret or may be one. */
   isSensitive(path: KeyPath): boolean;
-  /** True if the value at a path, or a value that contains it, is a secret. */
+  /** True if the value at a path, or a value that contains it, is a secret, and not the name of its file or a command. */
   isSecret(path: KeyPath): boolean;
   /** True if the value at a path is the name of a file. */
   isFileName(path: KeyPath): boolean;
@@ -325,9 +357,12 @@ function collectKeys(root: z.core.$ZodType): SecretKeys {
   };
   visit(root, '', false);
   const has = (keys: ReadonlySet<unknown>) => (path: KeyPath) => path.some((step) => keys.has(step));
+  const isOrigin = (step: unknown) => step === 'file' || step === 'command';
   return {
     isSensitive: has(sensitive),
-    isSecret: has(secrets),
+    // In a map of secrets, the step behind it is a name that the operator has chosen.
+    isSecret: (path) =>
+      path.some((step, index) => secrets.has(step) && !isOrigin(path[index + (maps.has(step) ? 2 : 1)])),
     isInMap: has(maps),
     isFileName: (path) => paths.has(path.at(-1)),
   };
