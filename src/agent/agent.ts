@@ -148,7 +148,7 @@ async function start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent
     prepare,
     tryOut: async (next) => summarizePlan(supervisor.config, await preparePlan(next, parts, true)),
     commit,
-    onCommitted: (loaded) => inventory.apply(loaded.config.routerSources, loaded.sources ?? []),
+    onCommitted: (loaded) => inventory.apply(loaded.config.router_sources, loaded.sources ?? []),
     metrics,
   });
   lifecycle.onStop('configuration', STOP_MS.configuration, () => reloader.close());
@@ -192,7 +192,7 @@ async function start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent
     onFailed: (cause) => logPageFailure(logger, cause),
   });
   web.serve(content);
-  await inventory.apply(config.routerSources, options.sources ?? []);
+  await inventory.apply(config.router_sources, options.sources ?? []);
   logger.info('Started', { routers: config.routers.length, sinks: config.sinks.length, urls: web.urls });
   return createAgent({
     ...stations,

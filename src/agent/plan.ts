@@ -68,7 +68,7 @@ export interface Plan {
  */
 export async function preparePlan(config: Config, options: PlanOptions, isTrial = false): Promise<Plan> {
   const { web, sinks, metrics, fleet, store, createRouter, onStoreFailed, clock, logger } = options;
-  const lines = LineProcessing.of(config.logRules, config.redact);
+  const lines = LineProcessing.of(config.log_rules, config.redact);
   const switchWeb = web.prepare(toWebPolicy(toWebSettings(config)));
   const backup = config.backup && (await prepareBackup(config.backup, clock));
   const sinkChange = await sinks.prepare(config.sinks, isTrial);
@@ -104,16 +104,16 @@ export async function preparePlan(config: Config, options: PlanOptions, isTrial 
 
 /** The settings of the web server, with the name by which the other replicas of a cluster ask this one. */
 export function toWebSettings({ web, cluster }: Pick<Config, 'web' | 'cluster'>): WebSettings {
-  return cluster?.address === undefined ? web : { ...web, peers: [cluster.address] };
+  return cluster?.advertise === undefined ? web : { ...web, peers: [cluster.advertise] };
 }
 
 function applyLimits({ schedule, connections, routers }: Config, options: PlanOptions): void {
   const { runsMaxDefault, connectionsMaxDefault, descriptorsMax, logger } = options;
-  const connectionsMax = connections.connectionsMax ?? connectionsMaxDefault;
+  const connectionsMax = connections.max ?? connectionsMaxDefault;
   options.connections.setMax(connectionsMax);
   // A run without a connection would only wait for one.
-  options.scheduler.limitRuns(Math.min(schedule.runsMax ?? runsMaxDefault, connectionsMax));
-  const wanted = Math.min(routers.length, connections.connectionsMax ?? routers.length);
+  options.scheduler.limitRuns(Math.min(schedule.concurrent_runs ?? runsMaxDefault, connectionsMax));
+  const wanted = Math.min(routers.length, connections.max ?? routers.length);
   if (descriptorsMax === undefined || wanted <= descriptorsMax / 2) return;
   logger.warn(
     'The limit of open files is too low to keep a connection to each router; raise LimitNOFILE= or ulimit -n',

@@ -7,6 +7,6 @@ export function listRestartKeys(before: Config, next: Config): readonly string[]
     ...(areSameSettings(before.web.listen, next.web.listen) ? [] : ['web.listen']),
     ...(areSameSettings(before.storage, next.storage) ? [] : ['storage']),
     ...(areSameSettings(before.cluster, next.cluster) ? [] : ['cluster']),
-    ...(areSameSettings(before.deadLetters, next.deadLetters) ? [] : ['dead_letters']),
+    ...(areSameSettings(before.dead_letters, next.dead_letters) ? [] : ['dead_letters']),
   ];
 }

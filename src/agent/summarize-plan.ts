@@ -8,20 +8,11 @@ import { listRestartKeys } from './restart-keys.ts';
 /** Routers that are listed of each kind: of a fleet of 10,000, all may change. */
 const LISTED_MAX = 100;
 
-/** Sections besides those of the routers, by their name in the file. */
-const SECTIONS: Readonly<Record<string, keyof Config>> = {
-  web: 'web',
-  storage: 'storage',
-  cluster: 'cluster',
-  schedule: 'schedule',
-  connections: 'connections',
-  router_sources: 'routerSources',
-  backup: 'backup',
-  sinks: 'sinks',
-  dead_letters: 'deadLetters',
-  log_rules: 'logRules',
-  redact: 'redact',
-};
+/** Sections besides those of the routers. */
+const SECTIONS: readonly (keyof Config)[] = [
+  ...(['web', 'storage', 'cluster', 'schedule', 'connections', 'router_sources', 'backup'] as const),
+  ...(['sinks', 'dead_letters', 'log_rules', 'redact'] as const),
+];
 
 /** Describes what a plan would change about the running configuration, without values. */
 export async function summarizePlan(before: Config, plan: Plan): Promise<PlanSummary> {
@@ -41,9 +32,7 @@ export async function summarizePlan(before: Config, plan: Plan): Promise<PlanSum
       removed: { count: removed.length, names: removed.slice(0, LISTED_MAX) },
       reconnected,
     },
-    sections: Object.entries(SECTIONS).flatMap(([name, key]) =>
-      areSameSettings(before[key], config[key]) ? [] : [name],
-    ),
+    sections: SECTIONS.filter((key) => !areSameSettings(before[key], config[key])),
     needsRestart: listRestartKeys(before, config),
   };
 }

@@ -80,7 +80,7 @@ export function createWebContent(options: WebContentOptions): WebContent {
     hasRouter: (name) => fleet.find(name) !== undefined,
     async refresh(name, signal) {
       const router = fleet.find(name);
-      const { freshMinAgeMs = FRESH_MIN_AGE_MS } = options.config().web;
+      const { fresh_min_age: freshMinAgeMs = FRESH_MIN_AGE_MS } = options.config().web;
       if (!router?.admitsFreshPoll(freshMinAgeMs) || signal.aborted) return;
       const abandoned = Promise.withResolvers<void>();
       signal.addEventListener('abort', () => abandoned.resolve(), { once: true });
@@ -100,7 +100,7 @@ export function createWebContent(options: WebContentOptions): WebContent {
     describeRouter: (name) => fleet.find(name)?.stats.describe(),
     readRecords: (query) => options.recent.read(query),
     followRecords: (query, listener) => options.feed.follow(query, listener),
-    findGrafana: () => options.config().web.grafanaUrl,
+    findGrafana: () => options.config().web.grafana_url,
     countGaps: () => options.counts.gaps,
     *listLogs() {
       for (const { settings, stats } of fleet.routers) {

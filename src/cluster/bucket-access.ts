@@ -1,5 +1,5 @@
 import { type Clock, openDeadline, untilAborted } from '../base/index.ts';
-import { connectToNats, loadNatsLibrary, type NatsServers } from '../net/index.ts';
+import { connectToNats, loadNatsLibrary, type NatsServers, toClientAuth } from '../net/index.ts';
 import { revealTls } from '../settings/index.ts';
 import { Bucket } from './bucket.ts';
 import type { ClusterSettings } from './settings.ts';
@@ -9,8 +9,10 @@ import { ClusterView } from './view.ts';
 export const ATTEMPT_MS_MAX = 5000;
 
 /** The engine of a cluster as servers of NATS. */
-export function toNatsServers({ servers, auth, credentials, tls }: ClusterSettings, clock: Clock): NatsServers {
-  return { who: 'The cluster', peer: 'cluster', servers, auth, credentials, tls: revealTls(tls), clock };
+export function toNatsServers(settings: ClusterSettings, clock: Clock): NatsServers {
+  const { servers, credentials_file: credentials } = settings;
+  const auth = toClientAuth(settings);
+  return { who: 'The cluster', peer: 'cluster', servers, auth, credentials, tls: revealTls(settings.tls), clock };
 }
 
 /** Opens the bucket of a cluster for one piece of work. Throws `NatsError` and {@link ClusterError}. */

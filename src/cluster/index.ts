@@ -13,5 +13,5 @@ export { Lease } from './lease.ts';
 export type { Claim, Member } from './members.ts';
 export { Membership, type MembershipEvent } from './membership.ts';
 export { type Moves, planMoves } from './moves.ts';
-export { type ClusterSettings, clusterSchema, readCluster, renderCluster } from './settings.ts';
+export { type ClusterSettings, clusterSchema, readCluster } from './settings.ts';
 export { type ClaimKind, ClusterView } from './view.ts';

@@ -10,6 +10,6 @@
 export { type AllowedAddresses, findAddressFault } from './allowed-addresses.ts';
 export { findMissing, type Missing } from './removal-guard.ts';
 export { describeTooMany, type ListedRouters, toHeapMb } from './router-list.ts';
-export { readSources, renderSource, SOURCES_MAX, type SourceSettings, sourcesSchema } from './settings.ts';
+export { readSources, SOURCES_MAX, type SourceSettings, sourcesSchema } from './settings.ts';
 export { type AnswerFiles, SourceKeeper, type SourceOutcome, type SourceState } from './source-keeper.ts';
 export { offerLists, SourceReader } from './source-reader.ts';

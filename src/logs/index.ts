@@ -45,15 +45,13 @@ export {
   REDACT_MAX,
   type RedactSettings,
   redactSchema,
-  renderLogRule,
   ruleSchema,
   SHIPPED_RULES_WORD,
-  toLogRule,
   type WrittenRule,
   type WrittenRules,
 } from './line-settings/log-rule-schema.ts';
 export { resolveRedact } from './line-settings/redact.ts';
-export { type LogSettings, type LogStart, logsSchema, renderLogs, resolveLogs } from './log-settings.ts';
+export { type LogSettings, type LogStart, logsSchema } from './log-settings.ts';
 export { LineMatcher, MatchTotals, type RuleMatch } from './matching/line-matcher.ts';
 export { type CostlyPattern, listCostlyPatterns, SAMPLE_LINE_CHARS } from './matching/pattern-cost.ts';
 export { RuleSeries } from './matching/rule-series.ts';

@@ -1,15 +1,6 @@
+import type { z } from 'zod';
 import { parseDuration, renderDuration } from '../base/index.ts';
-import {
-  duration,
-  flag,
-  globs,
-  orDefaults,
-  parsed,
-  renderKeys,
-  type Settled,
-  type SoundOf,
-  section,
-} from '../settings/index.ts';
+import { duration, flag, globs, parsed, type Settled, section } from '../settings/index.ts';
 
 /** Part of a log that is read on first contact: all of it, only later lines, or lines of a time before. */
 export type LogStart = 'all' | 'now' | { readonly backMs: number };
@@ -48,16 +39,5 @@ export const logsSchema = section('How the logs of the router are read. Without 
   components: globs('Globs of the components to read; a leading `!` excludes.').prefault(['*']),
 });
 
-/** Reading of the logs of a router. Of the globs of components at least one includes. */
-export type LogSettings = Settled<ReturnType<typeof resolveLogs>>;
-
-/** Applies the defaults. */
-export function resolveLogs(set: SoundOf<typeof logsSchema> | undefined) {
-  const { interval: intervalMs, ...same } = orDefaults(logsSchema, set);
-  return { ...same, intervalMs };
-}
-
-/** Renders settings as the section. */
-export function renderLogs({ intervalMs: interval, ...same }: LogSettings): object {
-  return renderKeys(logsSchema, { ...same, interval });
-}
+/** Reading of the logs of a router. Milliseconds. Of the globs of components at least one includes. */
+export type LogSettings = Settled<z.output<typeof logsSchema>>;

@@ -33,10 +33,8 @@ export {
   checkAccount,
   checkTls,
   listWays,
-  readAccount,
-  readPeerTls,
-  renderAccount,
   tls,
+  toClientAuth,
 } from './keys/network-keys.ts';
 export {
   baseUrl,
@@ -47,7 +45,7 @@ export { NameLookup, type NameLookupOptions } from './name-lookup.ts';
 export { connectToNats, type NatsServers } from './nats/connection.ts';
 export { NatsError, type NatsErrorOptions, type NatsFailure, toNatsError } from './nats/errors.ts';
 export { type HeaderWords, measureHeaders, toMessageHeaders } from './nats/headers.ts';
-export { checkNatsServers, natsServersShape, readNatsSecrets, type SoundNatsServers } from './nats/keys.ts';
+export { checkNatsServers, natsServersShape, type SoundNatsServers } from './nats/keys.ts';
 export { loadNatsLibrary, type NatsLibrary } from './nats/library.ts';
 export { findFormatFault, STREAM_METADATA } from './nats/stream-format.ts';
 export { findOtherFingerprint, isAuthorityNeeded, openSecureContext, toNameOptions, toTlsOptions } from './tls.ts';

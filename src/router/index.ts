@@ -54,8 +54,6 @@ export {
   connectionShape,
   connectionsSchema,
   findConnectionsMax,
-  readConnections,
-  renderConnections,
   routerAccountShape,
   routerTlsSchema,
   urlKey,

@@ -1,13 +1,14 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import {
+  certificates,
   checked,
   choice,
   describeHost,
   headersShape,
-  orDefaults,
   parsed,
   routerUrl,
+  type Settled,
   type SoundOf,
   secret,
   secretShape,
@@ -90,11 +91,9 @@ const proxySection = section(
       /^[^:\p{Cc}]+$/u.test(value),
     ).optional(),
     ...secretShape('password', secret('Password of the account.')),
-    ca_file: text({
-      description:
-        'PEM file with the certificates of the authorities to trust for an `https` proxy, instead of those of the system and of Node.js.',
-      kind: 'path',
-    }).optional(),
+    ca_file: certificates(
+      'PEM file with the certificates of the authorities to trust for an `https` proxy, instead of those of the system and of Node.js.',
+    ).optional(),
   },
 );
 
@@ -147,19 +146,8 @@ export const connectionsSchema = section('Connections to the routers.', {
   ).optional(),
 });
 
-/** The key `connections`, checked. */
-export type ConnectionSettings = Readonly<ReturnType<typeof readConnections>>;
-
-/** Converts the section to settings. */
-export function readConnections(keys: SoundOf<typeof connectionsSchema> | undefined) {
-  const { max: connectionsMax } = orDefaults(connectionsSchema, keys);
-  return { connectionsMax };
-}
-
-/** Renders settings as the section; `undefined` if it would be empty. */
-export function renderConnections({ connectionsMax }: ConnectionSettings): object | undefined {
-  return connectionsMax === undefined ? undefined : z.encode(connectionsSchema, { max: connectionsMax });
-}
+/** The section `connections`. */
+export type ConnectionSettings = Settled<z.output<typeof connectionsSchema>>;
 
 /** Resources of the process that bound its connections. */
 export interface ConnectionResources {

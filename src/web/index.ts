@@ -84,7 +84,6 @@ export {
   describeOpenLifecycle,
   FRESH_MIN_AGE_MS,
   readWeb,
-  renderWeb,
   toWebPolicy,
   type WebSettings,
   webSectionSchema,

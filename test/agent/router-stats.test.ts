@@ -18,7 +18,7 @@ function createBench(byteBudget = 0, state: LifecycleState = 'active') {
   const clock = createSteppedClock(Date.UTC(2026, 10, 21));
   const ownLog: OwnLine[] = [];
   const exposition = new FleetExposition();
-  const settings = createRouterSettings('https://192.0.2.7', { byteBudget });
+  const settings = createRouterSettings('https://192.0.2.7', { byte_budget: { perDay: byteBudget, statusShare: 0.2 } });
   const budget = new SharedBudget({ bytesPerDay: byteBudget, statusShare: 0.2, clock });
   const gauge: FamilyDescription = { name: 'router_level', help: 'Level.', type: 'gauge' };
   const counter: FamilyDescription = { name: 'router_words_total', help: 'Words.', type: 'counter' };
@@ -30,7 +30,7 @@ function createBench(byteBudget = 0, state: LifecycleState = 'active') {
     clock,
     lifecycle: () => ({ state, untilMs: undefined, setBy: 'default', pause: undefined }),
     bytes: () => ({ sent: 10, received: 20, budget }),
-    quietMsMax: () => settings.poll.staleAfterMs,
+    quietMsMax: () => settings.poll.stale_after,
     pace: () => ({ level: 'usual', responseSeconds: 0.2, isSignalPoor: false, stretch: 1, statusStretch: 1 }),
     certificate: () => ({ notBeforeMs: 0, notAfterMs: Date.UTC(2027, 0, 1), fingerprintSha256: '' }),
   });

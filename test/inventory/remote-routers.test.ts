@@ -69,7 +69,7 @@ describe('routers of a source', () => {
     );
     expect(outcome).toMatchObject({ refused: 0, refusals: [], held: undefined, faulty: undefined });
     expect(
-      routers.map(({ name, username, labels, groups, tls }) => [name, username, labels, groups, tls.serverName]),
+      routers.map(({ name, username, labels, groups, tls }) => [name, username, labels, groups, tls.server_name]),
     ).toEqual([
       ['good', 'u', { site: 'berlin' }, ['berlin'], undefined],
       ['b', 'p', { site: 'munich', line: '3' }, ['berlin', 'munich'], 's'],
@@ -208,8 +208,8 @@ it('says of each router that is left out in which file, entry and target it is w
   await writeFile(two, JSON.stringify(others));
   const source = SOURCE.replace(/type: http\n.*/, `type: file_sd\n    files: [${one}, ${two}]`);
   const { config } = await load(`${MAIN}${LOCAL}${source}`);
-  if (!config?.routerSources?.[0]) throw new RangeError('There is no source');
-  await using reader = new SourceReader(config.routerSources[0], createSteppedClock(0));
+  if (!config?.router_sources?.[0]) throw new RangeError('There is no source');
+  await using reader = new SourceReader(config.router_sources[0], createSteppedClock(0));
   const { text, places } = (await reader.read(new AbortController().signal)) ?? { text: '', places: [] };
   const { names, outcome } = await loadAnswer(text, { source, places });
   expect(names).toEqual(['10.0.0.3', 'z']);
@@ -312,7 +312,7 @@ describe('the guard against removals', () => {
       list: async () => ['inv'],
       remove: async () => {},
     };
-    await keeper.open({ name: 'inv' }, files);
+    await keeper.open({ name: 'inv', type: 'http' }, files);
     const { names, outcome } = await loadAnswer(list(1), { keeper });
     expect([names.length, outcome.held?.missing]).toEqual([10, 9]);
   });

@@ -37,20 +37,20 @@ test('a failed poll was paid for, too: fresh probes of a router that is down ask
 
 test('web.fresh_min_age sets the age, and 0 polls for every fresh probe; a reload changes it', async () => {
   await using fleet = await startFleet({
-    config: (config) => ({ ...config, web: { ...config.web, freshMinAgeMs: 0 } }),
+    config: (config) => ({ ...config, web: { ...config.web, fresh_min_age: 0 } }),
   });
   await fleet.advance(30_000);
   const before = polls(fleet);
   for (let count = 0; count < 3; count++) await probe(fleet);
   expect(polls(fleet)).toBe(before + 3);
-  await fleet.reload((config) => ({ ...config, web: { ...config.web, freshMinAgeMs: 60_000 } }));
+  await fleet.reload((config) => ({ ...config, web: { ...config.web, fresh_min_age: 60_000 } }));
   await fleet.advance(20_000);
   await probe(fleet);
   expect(polls(fleet)).toBe(before + 3);
 });
 
 test('a fresh probe spends nothing while the byte budget slows a router down', async () => {
-  const config = (byteBudget: number) => startFleet({ router: { byteBudget } });
+  const config = (perDay: number) => startFleet({ router: { byte_budget: { perDay, statusShare: 0.2 } } });
   for (const [bytesPerDay, hours, more] of [
     [1_000_000_000, 0, 1],
     // Used up far ahead of the day, and slowed down for hours.

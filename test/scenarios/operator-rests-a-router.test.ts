@@ -124,7 +124,7 @@ test('a retired router has no series, not even after a reload, and is not offere
 
   await rest(fleet, 'sim-1', { state: 'retired' });
   const before = requestsOf(fleet);
-  await fleet.reload((config) => ({ ...config, logRules: [] }));
+  await fleet.reload((config) => ({ ...config, log_rules: [] }));
   await fleet.advance(10 * MINUTE_MS);
   const metrics = await fleet.metrics();
   const targets = await (await fetch(`${fleet.agent.urls[0]}/sd`)).text();

@@ -1,6 +1,7 @@
 import { type Clock, type Logger, renderErrorChain } from '../../base/index.ts';
 import { type ClusterSettings, toNatsServers } from '../../cluster/index.ts';
 import type { Config } from '../../config/index.ts';
+import { toSinkStart } from '../../delivery/index.ts';
 import {
   ClusterStore,
   type ClusterStoreOptions,
@@ -60,7 +61,7 @@ export function openClusterStore(options: ClusterStateOptions): ClusterState {
     servers: toNatsServers(settings, clock),
     cluster: settings.name,
     replica: settings.replica,
-    sinks: config.sinks,
+    sinks: config.sinks.map(toSinkStart),
     isOwner: (kind: 'router' | 'sink' | 'janitor', name: string) => cluster.isOwner(kind, name),
     mayKnow: (router: string) => cluster.mayKnow(router),
     isServed: (sink: string) => cluster.isServed(sink),

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/index.ts';
 import type { ClusterSettings, Membership } from '../../cluster/index.ts';
-import type { Config } from '../../config/index.ts';
+import { type Config, toLifecycleWish } from '../../config/index.ts';
 import type { FleetShards, ForeignRouter } from '../../web/index.ts';
 import type { Fleet } from '../routers/fleet.ts';
 
@@ -41,19 +41,23 @@ function describeShards(
   if (!names.includes(self.replica)) names.push(self.replica);
   const indices = new Map(names.map((name, index) => [name, index]));
   const others = new Map<string, ForeignRouter>();
-  for (const { name, url, labels, lifecycle } of routers) {
+  for (const router of routers) {
+    const { name, url, labels } = router;
     if (fleet.find(name)) continue;
     const owner = view.findHolder(name)?.replica ?? view.findRouterOwner(name);
-    others.set(name, { name, url, labels, lifecycle, shard: indices.get(owner ?? '') ?? -1 });
+    others.set(name, {
+      ...{ name, url, labels, lifecycle: toLifecycleWish(router) },
+      shard: indices.get(owner ?? '') ?? -1,
+    });
   }
   return {
     index: indices.get(self.replica) ?? 0,
     total: names.length,
     peers: names.map(
-      (name) => view.findMember(name)?.address ?? (name === self.replica ? settings.address : undefined),
+      (name) => view.findMember(name)?.address ?? (name === self.replica ? settings.advertise : undefined),
     ),
     names,
-    token: web.access?.tokens.find(({ role }) => role === 'read')?.token,
+    token: web.access?.tokens?.find(({ role }) => role === 'read')?.token,
     others,
     cluster: {
       name: settings.name,

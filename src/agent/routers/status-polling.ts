@@ -52,9 +52,9 @@ export function createPoller({ settings, client, followsLogs, values, clock }: P
       ...(!followsLogs && { log_files: createLogFilesReader(client) }),
     },
     clock,
-    intervalMs: poll.intervalMs,
-    deadlineMs: poll.deadlineMs,
-    staleAfterMs: poll.staleAfterMs,
+    intervalMs: poll.interval,
+    deadlineMs: poll.deadline,
+    staleAfterMs: poll.stale_after,
     zone: settings.timezone,
     previous: values.read(name, CAPABILITIES_KEY),
   });
@@ -121,7 +121,7 @@ export class StatusPolling {
 
   constructor(options: StatusPollingOptions) {
     this.#options = options;
-    const { staleAfterMs, deadlineMs } = options.settings.poll;
+    const { stale_after: staleAfterMs, deadline: deadlineMs } = options.settings.poll;
     this.#signTicks = Math.max(1, Math.floor((staleAfterMs - deadlineMs) / options.poller.tickMs));
   }
 
@@ -201,7 +201,7 @@ export class StatusPolling {
     const { poller, pace, settings, clock } = this.#options;
     if (pace.learn(result)) this.#logPace();
     // A module that is read more often than the others makes polls that leave those out.
-    if (isTriggered || (!result.isIdle && poller.tickMs >= settings.poll.intervalMs)) {
+    if (isTriggered || (!result.isIdle && poller.tickMs >= settings.poll.interval)) {
       this.#polledAtMs = clock.monotonic();
     }
     if (result.isIdle) return;

@@ -5,6 +5,7 @@ import type { KnownGap, LinkVerdict } from '../../logs/index.ts';
 import type { FamilyDescription, Labels } from '../../model/index.ts';
 import { type RetryAfter, type RouterCertificate, RouterError } from '../../router/index.ts';
 import type { SharedBudget } from '../../schedule/index.ts';
+import { isUnverified } from '../../settings/index.ts';
 import type { PollResult, ResourceResult } from '../../status/index.ts';
 import type {
   LogRotationSummary,
@@ -107,8 +108,7 @@ export class RouterStats {
     const { url, tls } = settings;
     // Of a router that is not asked, only counters remain.
     if (!url.startsWith('https:') || !isAsked(lifecycle())) return;
-    const isUnverified = tls.insecureSkipVerify && tls.fingerprintSha256 === undefined;
-    exposition.publish(settings, 'tls-check', [toFamily(F.tlsUnverified, [[{}, isUnverified ? 1 : 0]])]);
+    exposition.publish(settings, 'tls-check', [toFamily(F.tlsUnverified, [[{}, isUnverified(tls) ? 1 : 0]])]);
   }
 
   get state(): RouterStateName {
@@ -254,7 +254,7 @@ export class RouterStats {
 
   /** Describes the router for a list. */
   summarize(): RouterSummary {
-    const { name, url, labels, byteBudget } = this.#options.settings;
+    const { name, url, labels, byte_budget: budget } = this.#options.settings;
     const { lagMs } = this.#logs;
     const { state, untilMs, setBy } = this.#options.lifecycle();
     return {
@@ -266,7 +266,7 @@ export class RouterStats {
       logLagSeconds: toSeconds(lagMs) ?? null,
       logLossSince: toTime(this.#logs.lossSinceMs),
       bytesToday: this.#options.bytes().budget.usedBytes,
-      byteBudget: byteBudget === 0 ? null : byteBudget,
+      byteBudget: budget.perDay === 0 ? null : budget.perDay,
       firmware: this.#identity.firmware ?? null,
       device: this.#glance.device,
     };
@@ -290,7 +290,7 @@ export class RouterStats {
       bytes: {
         sent,
         received,
-        budget: settings.byteBudget === 0 ? null : settings.byteBudget,
+        budget: settings.byte_budget.perDay === 0 ? null : settings.byte_budget.perDay,
         usedToday: budget.used.bytes,
         stretch: budget.intervalMultiplier('slow'),
         logsPausedUntil: toTime(budget.pauses.logs),

@@ -56,7 +56,7 @@ function chooseRouters(
   if (names.length === 0) {
     const nowMs = createSystemClock().now();
     const [resting = [], asked = []] = [true, false].map((wanted) =>
-      routers.filter(({ lifecycle }) => isResting(lifecycle, nowMs) === wanted),
+      routers.filter((router) => isResting(router, nowMs) === wanted),
     );
     const shown = resting.slice(0, RESTING_SHOWN_MAX).map(({ name }) => name);
     const more = resting.length > shown.length ? ` and ${resting.length - shown.length} more` : '';
@@ -70,8 +70,7 @@ function chooseRouters(
 }
 
 /** Returns true while the configuration wants a router not to be asked. Another device may have its address by now. */
-function isResting(lifecycle: RouterSettings['lifecycle'], nowMs: number): boolean {
-  const { state = 'active', untilMs = Infinity } = lifecycle ?? {};
+function isResting({ state, state_until: untilMs = Infinity }: RouterSettings, nowMs: number): boolean {
   return (state === 'paused' || state === 'retired') && untilMs > nowMs;
 }
 

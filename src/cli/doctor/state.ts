@@ -17,12 +17,17 @@ export interface StateReport {
 
 /** Tests the folder of the state: usable by this account, and with enough free space. Changes nothing. */
 export async function examineState(
-  { storage, deadLetters }: Config,
+  { storage, dead_letters: deadLetters }: Config,
   configFile: string,
   io: CommandIo,
 ): Promise<StateReport> {
   const { path } = storage;
-  const found = await examineStateFolder({ ...storage, lettersBytesMax: deadLetters.bytesMax });
+  const found = await examineStateFolder({
+    path,
+    spoolBytesMax: storage.spool_max,
+    recentBytesMax: storage.recent,
+    lettersBytesMax: deadLetters.max,
+  });
   // Units and images name another folder with a flag of `run`, which is unknown here.
   const isDefault = path === resolve(dirname(configFile), 'data');
   const clean = createCleaner([]);

@@ -3,8 +3,8 @@ import { compileAt, findNameFault, findNearest } from '../../settings/index.ts';
 import type { LogRuleSettings, WrittenRule } from './log-rule-schema.ts';
 
 /** The names of all labels of a rule's own, those from groups first. */
-export function listLabels({ labels, fixedLabels }: LogRuleSettings): string[] {
-  return [...labels, ...Object.keys(fixedLabels)];
+export function listLabels({ labels, fixed_labels }: LogRuleSettings): string[] {
+  return [...labels, ...Object.keys(fixed_labels)];
 }
 
 /** Checks what the schema cannot say about one rule. */

@@ -8,7 +8,6 @@ import {
   labelName,
   METRIC_LABELS_MAX,
   metricName,
-  renderKeys,
   section,
   text,
 } from '../../settings/index.ts';
@@ -124,17 +123,7 @@ export const redactSchema = z
   });
 
 /** A rule that turns log lines into a metric; its pattern compiles, and a gauge has a `value`. */
-export type LogRuleSettings = Settled<ReturnType<typeof toLogRule>>;
-
-/** Converts the keys of a rule to settings. */
-export function toLogRule({ fixed_labels: fixedLabels, ...same }: z.output<typeof ruleSchema>) {
-  return { ...same, fixedLabels };
-}
-
-/** Renders settings as the keys of a rule. */
-export function renderLogRule({ fixedLabels, ...same }: LogRuleSettings): object {
-  return renderKeys(ruleSchema, { ...same, fixed_labels: fixedLabels });
-}
+export type LogRuleSettings = Settled<z.output<typeof ruleSchema>>;
 
 /** A pattern that is removed from messages. It compiles, and does not match the empty text. */
 export type RedactSettings = Settled<z.output<typeof redactedSchema>>;

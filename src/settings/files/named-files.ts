@@ -1,8 +1,9 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { resolve, sep } from 'node:path';
+import { z } from 'zod';
 import { Secret } from '../../base/index.ts';
-import { HEADER_SECRET } from '../schema/http-headers.ts';
-import type { WrittenSecret } from '../schema/values.ts';
+import { unwrap } from '../schema/parts.ts';
+import { type Content, findContent, type WrittenSecret } from '../schema/values.ts';
 import type { ConfigFile, Place } from '../source/config-file.ts';
 import { describeKind, describeValue } from '../source/describe-value.ts';
 import type { KeyPath } from '../source/fault.ts';
@@ -13,27 +14,33 @@ import { readTextFile, type TextFile } from './text-file.ts';
 /** Four times the size of the usual bundle of all public authorities. */
 export const CA_FILE_BYTES_MAX = 1024 ** 2;
 
-/** Files of the key `tls`. */
-interface NamedTlsFiles {
-  readonly ca_file?: string | undefined;
-  readonly cert_file?: string | undefined;
-  readonly key_file?: string | undefined;
-}
+/**
+ * The keys of a section with what they name in place of the names: the content of files, secrets, absolute paths. What stood at the
+ * second key of a secret, or in `header_files`, stands at the first.
+ */
+export type Filled<Keys> = {
+  [Key in keyof Keys as IsSecond<Key, Keys> extends true ? never : Key]: FilledValue<Key, Keys[Key]>;
+};
 
-/** Content of these files. */
-export interface TlsFiles {
-  readonly caPem?: string | undefined;
-  readonly certPem?: string | undefined;
-  readonly keyPem?: Secret | undefined;
-}
+type IsSecond<Key, Keys> = Key extends 'header_files'
+  ? true
+  : Key extends `${infer First}_file`
+    ? First extends keyof Keys
+      ? true
+      : false
+    : false;
 
-/** The keys of headers, as they are written. */
-interface WrittenHeaders {
-  readonly headers?: Readonly<Record<string, WrittenSecret>> | undefined;
-  readonly header_files?: Readonly<Record<string, string>> | undefined;
-}
-
-const PASSWORD: SecretKind = { expected: 'the password' };
+type FilledValue<Key, Value> = Key extends 'key_file' | 'credentials_file'
+  ? Secret | Extract<Value, undefined>
+  : Value extends Secret | string | number | boolean | undefined | null
+    ? Value
+    : Value extends readonly (infer Item)[]
+      ? FilledValue<'', Item>[]
+      : keyof Value extends 'file' | 'command'
+        ? never
+        : Value extends object
+          ? Filled<Value>
+          : Value;
 
 /** Reads the files that values refer to, each once. A fault is at the value. */
 export class NamedFileReader {
@@ -63,64 +70,67 @@ export class NamedFileReader {
     return undefined;
   }
 
-  /** Reads the files of the section `tls` at `place`. */
-  async readTls(
+  /** Reads what the keys of the section at `place` name. A fault is at its key, and what cannot be read is left out. */
+  async readSection<Keys extends object>(
     { file, path }: Place,
-    { ca_file: ca, cert_file: cert, key_file: key }: NamedTlsFiles,
-  ): Promise<TlsFiles> {
-    const at = (step: string): Place => ({ file, path: [...path, step] });
-    return {
-      caPem: ca === undefined ? undefined : await this.readCertificates(at('ca_file'), ca),
-      certPem: cert === undefined ? undefined : await this.readCertificates(at('cert_file'), cert),
-      keyPem: key === undefined ? undefined : await this.readKey(at('key_file'), key),
-    };
+    schema: z.ZodObject,
+    keys: Keys,
+  ): Promise<Filled<Keys>> {
+    const filled: Record<string, unknown> = {};
+    for (const [key, value] of Object.entries(keys)) {
+      const part: z.core.$ZodType | undefined = schema.shape[key];
+      const found = part ? await this.#readPart({ file, path: [...path, key] }, part, value) : value;
+      if (found === undefined) continue;
+      const first = findFirstKey(key, schema);
+      filled[first] = first === 'headers' ? Object.assign(filled[first] ?? {}, found) : found;
+    }
+    return filled as Filled<Keys>;
   }
 
-  /** Reads the secret `name` of the map at `place`, whichever of its keys is written. `keys` are the valid keys of the map. */
-  async readSecret(
-    { file, path }: Place,
-    name: string,
-    keys: object,
-    kind: SecretKind = PASSWORD,
-  ): Promise<Secret | undefined> {
-    const short: unknown = Reflect.get(keys, `${name}_file`);
-    if (typeof short === 'string') {
-      return await this.readSecretFile({ file, path: [...path, `${name}_file`] }, short, kind);
+  /** Reads what the value at `place` names. */
+  async #readPart(place: Place, schema: z.core.$ZodType, value: unknown): Promise<unknown> {
+    if (schema instanceof z.ZodOptional || schema instanceof z.ZodPrefault) {
+      return await this.#readPart(place, schema.unwrap(), value);
     }
-    const written = Reflect.get(keys, name) as WrittenSecret | undefined;
-    return await this.#readWritten({ file, path: [...path, name] }, written, kind);
+    const content = findContent(schema);
+    if (content !== undefined) return await this.#readContent(place, content, value);
+    if (typeof value !== 'object' || value === null || schema instanceof z.ZodPipe) return value;
+    if (schema instanceof z.ZodArray) {
+      const items = Object.values(value).map((item, index) =>
+        this.#readPart(toInner(place, index), schema.element, item),
+      );
+      return await Promise.all(items);
+    }
+    if (schema instanceof z.ZodRecord) {
+      const read: Record<string, unknown> = {};
+      for (const [key, item] of Object.entries(value)) {
+        const found = await this.#readPart(toInner(place, key), schema.valueType, item);
+        if (found !== undefined) read[key] = found;
+      }
+      return read;
+    }
+    const inner = unwrap(schema, value);
+    return inner instanceof z.ZodObject ? await this.readSection(place, inner, value) : value;
   }
 
-  async #readWritten(
-    { file, path }: Place,
-    written: WrittenSecret | undefined,
-    kind: SecretKind,
-  ): Promise<Secret | undefined> {
-    if (written === undefined || written instanceof Secret) return written;
-    const { file: name, command } = written;
-    if (name !== undefined) return await this.readSecretFile({ file, path: [...path, 'file'] }, name, kind);
-    return command && (await this.#runCommand({ file, path: [...path, 'command'] }, command, kind));
-  }
-
-  /** Reads the headers of the map at `place`, those in files included. */
-  async readHeaders(
-    { file, path }: Place,
-    { headers = {}, header_files: files = {} }: WrittenHeaders,
-  ): Promise<Record<string, Secret>> {
-    const read: Record<string, Secret> = {};
-    for (const [name, value] of Object.entries(headers)) {
-      const found = await this.#readWritten({ file, path: [...path, 'headers', name] }, value, HEADER_SECRET);
-      if (found) read[name] = found;
+  async #readContent(place: Place, content: Content, value: unknown): Promise<unknown> {
+    if (typeof value === 'string') {
+      if (content === 'path') return resolve(place.file.folder, value);
+      if (content === 'certificates') return await this.readCertificates(place, value);
+      if (content === 'private key') return await this.readKey(place, value);
+      return await this.#readSecretFile(place, value, content);
     }
-    for (const [name, value] of Object.entries(files)) {
-      const found = await this.readSecretFile({ file, path: [...path, 'header_files', name] }, value, HEADER_SECRET);
-      if (found) read[name] = found;
+    if (content === 'path' && Array.isArray(value)) {
+      return value.map((one) => resolve(place.file.folder, String(one)));
     }
-    return read;
+    if (value instanceof Secret || typeof content === 'string') return value;
+    const { file: name, command }: Exclude<WrittenSecret, Secret> = Object(value);
+    if (name !== undefined) return await this.#readSecretFile(toInner(place, 'file'), name, content);
+    return command && (await this.#runCommand(toInner(place, 'command'), command, content));
   }
 
   /** Reads a secret from the file that the value at `place` names, without its last line end. */
-  async readSecretFile(place: Place, name: string, kind: SecretKind = PASSWORD): Promise<Secret | undefined> {
+  async #readSecretFile(place: Place, name: string, kind: SecretKind): Promise<Secret | undefined> {
     const { file, path } = place;
     const absolute = resolve(file.folder, name);
     const found = await this.#readOrigin(file, { kind: 'file', path: absolute }, kind);
@@ -182,6 +192,17 @@ export class NamedFileReader {
     file.faults.add(path, renderFileFault(file, path, absolute !== name, result.reason));
     return undefined;
   }
+}
+
+/** Returns the first of two keys that say the same. */
+function findFirstKey(key: string, { shape }: z.ZodObject): string {
+  if (key === 'header_files') return 'headers';
+  const first = key.replace(/_file$/, '');
+  return Object.hasOwn(shape, first) ? first : key;
+}
+
+function toInner({ file, path }: Place, step: string | number): Place {
+  return { file, path: [...path, step] };
 }
 
 /** Warns of rights that others have on a file that a value names. */

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { type secret, secretPath } from '../schema/values.ts';
+import { findContent, type secret, secretPath } from '../schema/values.ts';
 import { isWritten, type Place, refuseBoth } from '../source/config-file.ts';
 
 type SecretSchema = ReturnType<typeof secret>;
@@ -13,7 +13,10 @@ type SecretShape<Name extends string> = { [Key in Name]: z.ZodOptional<SecretSch
 export function secretShape<const Name extends string>(name: Name, value: SecretSchema): SecretShape<Name> {
   return {
     [name]: value.optional(),
-    [`${name}_file`]: secretPath(`Short for \`${name}: { file: path }\`.`).optional(),
+    [`${name}_file`]: secretPath(
+      `Short for \`${name}: { file: path }\`.`,
+      findContent(value) ?? { expected: `the ${name}` },
+    ).optional(),
   } as SecretShape<Name>;
 }
 

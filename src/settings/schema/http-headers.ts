@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { checked, secretOf, TEXT_CHARS_MAX, text, withSecrecy } from './values.ts';
+import { checked, secretOf, TEXT_CHARS_MAX, text, withContent, withSecrecy } from './values.ts';
 
 /** Maximum number of headers: tokens, tenants, traces. */
 const HEADERS_MAX = 32;
@@ -31,17 +31,17 @@ function headerName(others: readonly string[]) {
     });
 }
 
+/** Requirements on the value of a header. */
+const HEADER_SECRET = { expected: HEADER_VALUE, isValid: isHeaderValue };
+
 const headerValue = secretOf(
   'Value of the header.',
-  HEADER_VALUE,
+  HEADER_SECRET,
   z.string().refine(isHeaderValue).meta({ description: 'The value itself.' }),
 );
 
 const isFew = (map: object) => Object.keys(map).length <= HEADERS_MAX;
 const HEADERS = `at most ${HEADERS_MAX} headers`;
-
-/** Requirements on the value of a header that is read from a file. */
-export const HEADER_SECRET = { expected: HEADER_VALUE, isValid: isHeaderValue } as const;
 
 /** Describes the keys `headers` and `header_files` of one kind of request. */
 export interface HeaderKeys {
@@ -63,7 +63,7 @@ export function headersShape({ description, ofFiles, reserved = [] }: HeaderKeys
       .meta({ description, kind: 'map of headers to secrets' })
       .optional(),
     header_files: z
-      .record(name, withSecrecy('secret', text({ description: 'File with the value.' })), {
+      .record(name, withContent(HEADER_SECRET, withSecrecy('secret', text({ description: 'File with the value.' }))), {
         error: 'a map of header names to paths',
       })
       .refine(isFew, { error: HEADERS })
@@ -79,10 +79,8 @@ export function isToken(value: string): boolean {
 
 const TOKEN = 'a token of printable ASCII characters without blanks';
 
-/** Requirements on a token that is read from a file. */
-export const TOKEN_SECRET = { expected: TOKEN, isValid: isToken } as const;
-
 /** A secret that is a token. */
 export function token(description: string) {
-  return secretOf(description, TOKEN, checked({ description: 'The token itself.' }, TOKEN, TEXT_CHARS_MAX, isToken));
+  const literal = checked({ description: 'The token itself.' }, TOKEN, TEXT_CHARS_MAX, isToken);
+  return secretOf(description, { expected: TOKEN, isValid: isToken }, literal);
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { parseByteSize, parseDuration, renderDuration, Secret } from '../../base/index.ts';
+import type { SecretKind } from '../files/secret-keeper.ts';
 import type { KeyPath } from '../source/fault.ts';
 
 /** Longest path that Linux takes; longer than any user name or host name. */
@@ -25,6 +26,22 @@ const SECRECIES = z.registry<{ readonly secrecy: Secrecy }>();
 export function withSecrecy<Schema extends z.core.$ZodType>(secrecy: Secrecy, schema: Schema): Schema {
   SECRECIES.add(schema, { secrecy });
   return schema;
+}
+
+/** What a value names, in whose place it stands: the whole path, the content of a file, or a secret. */
+export type Content = 'path' | 'certificates' | 'private key' | SecretKind;
+
+const CONTENTS = z.registry<{ readonly content: Content }>();
+
+/** Registers that the values of a schema name something, which becomes the setting. */
+export function withContent<Schema extends z.core.$ZodType>(content: Content, schema: Schema): Schema {
+  CONTENTS.add(schema, { content });
+  return schema;
+}
+
+/** Finds what the values of a schema name; `undefined`: they are the settings themselves. */
+export function findContent(schema: z.core.$ZodType): Content | undefined {
+  return CONTENTS.get(schema)?.content;
 }
 
 /**
@@ -57,9 +74,19 @@ export function text(about: About) {
     .meta({ kind: 'text', ...about });
 }
 
+/** A path, which becomes absolute. */
+export function absolutePath(about: About) {
+  return withContent('path', text({ kind: 'path', ...about }));
+}
+
+/** The path of a file with certificates. */
+export function certificates(description: string) {
+  return withContent('certificates', text({ description, kind: 'path' }));
+}
+
 /** The path of a file with a secret, which a person may mistake for the secret itself. */
-export function secretPath(description: string) {
-  return withSecrecy('path', text({ description, kind: 'path' }));
+export function secretPath(description: string, content: Content) {
+  return withContent(content, withSecrecy('path', text({ description, kind: 'path' })));
 }
 
 /** Arguments of a command, its program included. */
@@ -71,7 +98,13 @@ const ORIGIN = 'either "file" or "command"';
 
 /** Where a secret is read. */
 const secretOrigin = section('Where the secret is read: a file or a command.', {
-  file: secretPath('File with the secret; one trailing line end is ignored. Read again when it changes.').optional(),
+  file: withSecrecy(
+    'path',
+    text({
+      description: 'File with the secret; one trailing line end is ignored. Read again when it changes.',
+      kind: 'path',
+    }),
+  ).optional(),
   command: z
     .array(z.string({ error: ARGUMENT }).max(TEXT_CHARS_MAX, { error: ARGUMENT }), { error: COMMAND })
     .min(1, { error: COMMAND })
@@ -82,19 +115,20 @@ const secretOrigin = section('Where the secret is read: a file or a command.', {
 }).refine(({ file, command }) => (file === undefined) !== (command === undefined), { error: ORIGIN });
 
 /**
- * A secret: the text itself, which becomes a {@link Secret}, or where it is read. `expected` completes "Expected …" for another text.
- * Whatever stands at its key is never repeated.
+ * A secret: the text itself, which becomes a {@link Secret}, or where it is read. `content` is required of what is read; `expected`
+ * completes "Expected …" for another text. Whatever stands at its key is never repeated.
  */
-export function secretOf(description: string, expected: string, literal: z.ZodString) {
+export function secretOf(
+  description: string,
+  content: SecretKind,
+  literal: z.ZodString,
+  expected: string = content.expected,
+) {
   const itself = z.codec(literal, z.instanceof(Secret), { decode: (value) => new Secret(value), encode: String });
-  return withSecrecy(
-    'secret',
-    z
-      .union([itself, secretOrigin], {
-        error: ({ input }) => (typeof input === 'object' ? `${expected}, ${ORIGINS}` : expected),
-      })
-      .meta({ description, kind: 'secret' }),
-  );
+  const either = z.union([itself, secretOrigin], {
+    error: ({ input }) => (typeof input === 'object' ? `${expected}, ${ORIGINS}` : expected),
+  });
+  return withContent(content, withSecrecy('secret', either.meta({ description, kind: 'secret' })));
 }
 
 /** A secret as it is written: itself, or where it is read. */
@@ -102,9 +136,9 @@ export type WrittenSecret =
   | Secret
   | { readonly file?: string | undefined; readonly command?: readonly string[] | undefined };
 
-/** A secret that may be any text. */
-export function secret(description: string) {
-  return secretOf(description, TEXT, text({ description: 'The secret itself.' }));
+/** A secret that may be any text. `what` it is, such as `the password`, completes "Expected a file that holds …". */
+export function secret(description: string, what = 'the password') {
+  return secretOf(description, { expected: what }, text({ description: 'The secret itself.' }), TEXT);
 }
 
 const FLAG = 'true or false';
@@ -275,7 +309,7 @@ function parseBudget(
 }
 
 /** Renders a byte budget as it would be written. */
-export function renderByteBudget({ perDay, statusShare }: WrittenBudget) {
+function renderByteBudget({ perDay, statusShare }: WrittenBudget) {
   if (perDay === 0) return 0;
   if (statusShare === STATUS_SHARE) return renderByteSize(perDay);
   return { per_day: renderByteSize(perDay), status_share: `${Math.round(statusShare * 100)}%` };

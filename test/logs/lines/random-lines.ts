@@ -16,7 +16,7 @@ const RULES = [
 ].map((rule) => ({
   help: '',
   components: ['*'],
-  fixedLabels: {},
+  fixed_labels: {},
   value: undefined,
   ...rule,
   type: 'counter' as const,

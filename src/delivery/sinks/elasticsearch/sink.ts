@@ -3,12 +3,15 @@ import type { RecordFormat } from '../../formats/format.ts';
 import { toAnswerError } from '../../http/answer.ts';
 import { type HttpSinkOptions as ClientOptions, SinkHttpClient } from '../../http/sink-http-client.ts';
 import type { OutgoingRecord } from '../../outgoing-record.ts';
+import type { SettingsOf } from '../define-sink.ts';
 import { readBulkReport, renderBulk } from './bulk.ts';
 import { checkElasticsearch } from './preflight.ts';
-import type { ElasticsearchSettings } from './schema.ts';
+import type { elasticsearchSchema } from './schema.ts';
 
 /** Settings and client of a sink of type `elasticsearch`. */
-export interface ElasticsearchSinkOptions extends ClientOptions, ElasticsearchSettings {
+export interface ElasticsearchSinkOptions
+  extends ClientOptions,
+    Pick<SettingsOf<typeof elasticsearchSchema>, 'index' | 'pipeline'> {
   /** Batch bounds. */
   readonly batch: BatchBounds;
   /** Time limit of one delivery. Milliseconds. */

@@ -2,15 +2,20 @@ import { type ByteLine, type Clock, LineRanges, toPieces, untilAborted } from '.
 import type { BatchBounds, DeliveryReport, PreflightFinding, Sink } from '../../contracts.ts';
 import { type RecordFormat, renderLines } from '../../formats/format.ts';
 import type { OutgoingRecord } from '../../outgoing-record.ts';
+import type { SettingsOf } from '../define-sink.ts';
 import { FileArchive } from './archive.ts';
 import { toFileError } from './errors.ts';
 import { FileLock } from './lock.ts';
 import { FILE_MODE, LogFile } from './log.ts';
 import { checkFileTarget, checkFileWritable } from './preflight.ts';
-import type { FileSettings } from './schema.ts';
+import type { fileSchema } from './schema.ts';
 
 /** Options of a file sink. `ageMs` 0 = no rotation by age; `keep` 0 = all files. */
-export interface FileSinkOptions extends FileSettings {
+export interface FileSinkOptions extends Pick<SettingsOf<typeof fileSchema>, 'path' | 'keep' | 'compress' | 'fsync'> {
+  /** Size at which the file is rotated. Bytes. */
+  readonly bytesMax: number;
+  /** Age at which the file is rotated. Milliseconds. */
+  readonly ageMs: number;
   /** Name of the sink. */
   readonly name: string;
   /** Batch bounds. */

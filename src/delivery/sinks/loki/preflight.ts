@@ -5,10 +5,13 @@ import type { HttpPost, SinkHttpClient } from '../../http/sink-http-client.ts';
 import { LINE_BYTES_MAX } from './entry.ts';
 import { COMPONENTS_PER_ROUTER, countStreams, FUTURE_MS_MAX, type LokiLayout } from './layout.ts';
 import { decodeLokiLimits, type LokiLimits } from './limits.ts';
-import type { LokiSettings } from './schema.ts';
 
 /** The settings to compare with Loki's limits. */
-interface ComparedSettings extends Pick<LokiSettings, 'streamLimit' | 'maxAgeMs'> {
+interface ComparedSettings {
+  /** Streams that the tenant may have. */
+  readonly streamLimit: number;
+  /** Age at which Loki rejects lines; 0 = no limit. Milliseconds. */
+  readonly maxAgeMs: number;
   /** Labels and structured metadata of the streams. */
   readonly layout: LokiLayout;
 }

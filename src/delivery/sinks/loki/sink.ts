@@ -11,16 +11,23 @@ import type {
 import { type HttpSinkOptions, SinkHttpClient } from '../../http/sink-http-client.ts';
 import type { OutgoingRecord } from '../../outgoing-record.ts';
 import { createTestRecord, tryTestRecord } from '../../preflight.ts';
+import type { SettingsOf } from '../define-sink.ts';
 import { toLokiEntry } from './entry.ts';
 import { FUTURE_MS_MAX, fitsRouterLayout, type LokiLayout } from './layout.ts';
 import { askLimits, askReady, compareLimits, isOtherReceiver } from './preflight.ts';
 import { renderPush } from './request.ts';
-import type { LokiSettings } from './schema.ts';
+import type { lokiSchema } from './schema.ts';
 import { judgeLokiAnswer } from './status.ts';
 import { findLokiTime } from './time.ts';
 
 /** Settings and client of a sink of type `loki`. */
-export interface LokiSinkOptions extends Omit<HttpSinkOptions, 'compress'>, LokiSettings {
+export interface LokiSinkOptions
+  extends Omit<HttpSinkOptions, 'compress'>,
+    Pick<SettingsOf<typeof lokiSchema>, 'tenant' | 'layout' | 'shards'> {
+  /** Streams that the tenant may have. */
+  readonly streamLimit: number;
+  /** Age at which Loki rejects lines; 0 = no limit. Milliseconds. */
+  readonly maxAgeMs: number;
   /** Batch bounds. */
   readonly batch: BatchBounds;
   /** Time limit of one delivery. Milliseconds. */

@@ -4,18 +4,19 @@ import type { BatchBounds, DeliveryReport, PreflightFinding, Sink } from '../../
 import type { DeliveryError } from '../../errors.ts';
 import type { RecordFormat } from '../../formats/format.ts';
 import type { OutgoingRecord } from '../../outgoing-record.ts';
+import type { SettingsOf } from '../define-sink.ts';
 import { connectSink, type SinkServers } from './connection.ts';
 import { type NatsMessage, RecordMessage } from './message.ts';
 import { checkNatsStream } from './preflight.ts';
 import { type PublishOutcome, publishBySubject } from './publish-by-subject.ts';
 import { publishInBatches } from './publish-in-batches.ts';
 import { NatsPublisher } from './publisher.ts';
-import type { NatsSettings } from './schema.ts';
+import type { natsSchema } from './schema.ts';
 import { DUPLICATE_WINDOW_MS, readStream } from './stream.ts';
 import { StreamBatches } from './stream-batches.ts';
 
 /** Settings of a sink of type `nats`. */
-export interface NatsSinkOptions extends SinkServers, Omit<NatsSettings, 'servers'> {
+export interface NatsSinkOptions extends SinkServers, Pick<SettingsOf<typeof natsSchema>, 'subject' | 'stream'> {
   /** Batch bounds. */
   readonly batch: BatchBounds;
   /** Time limit of one delivery. Milliseconds. */

@@ -6,10 +6,9 @@ import { createTestRecord, tryTestRecord } from '../../preflight.ts';
 import { encodeLogsRequest } from './encode-logs-request.ts';
 import { judgeOtlpAnswer } from './judge-answer.ts';
 import { findLoki } from './loki.ts';
-import type { OtlpSettings } from './schema.ts';
 
 /** Settings and client of a sink of type `otlp`. */
-export interface OtlpSinkOptions extends HttpSinkOptions, OtlpSettings {
+export interface OtlpSinkOptions extends HttpSinkOptions {
   /** Batch bounds. */
   readonly batch: BatchBounds;
   /** Time limit of one delivery. Milliseconds. */

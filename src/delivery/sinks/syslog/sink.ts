@@ -6,14 +6,27 @@ import { ConnectionEnd } from '../../connection-end.ts';
 import type { BatchBounds, DeliveryReport, PreflightFinding, Refusal, Sink } from '../../contracts.ts';
 import type { OutgoingRecord } from '../../outgoing-record.ts';
 import type { SinkConnection } from '../../tls.ts';
+import type { SettingsOf } from '../define-sink.ts';
 import { DATAGRAM_BYTES_MAX, SyslogDatagrams } from './datagrams.ts';
 import { renderSyslogMessage, type SyslogMessageOptions } from './message.ts';
 import { checkSyslogCollector } from './preflight.ts';
-import type { SyslogSettings } from './schema.ts';
+import type { syslogSchema } from './schema.ts';
 import { SyslogStream } from './stream.ts';
 
 /** Settings of a sink of type `syslog`. */
-export interface SyslogSinkOptions extends SyslogSettings, SinkConnection {
+export interface SyslogSinkOptions
+  extends Pick<SettingsOf<typeof syslogSchema>, 'protocol' | 'facility'>,
+    SinkConnection {
+  /** Host of the collector. */
+  readonly host: string;
+  /** Port of the collector. */
+  readonly port: number;
+  /** APP-NAME of the messages. */
+  readonly appName: string;
+  /** Longest message; longer ones are truncated. Bytes. */
+  readonly messageBytesMax: number;
+  /** Period whose messages are sent again after a broken connection. Milliseconds; none over UDP. */
+  readonly replayMs: number;
   /** Name of the sink. */
   readonly name: string;
   /** Batch bounds. */
