@@ -34,7 +34,7 @@ async function measureOutage(): Promise<void> {
     simulator: { logs: { maxFiles: 100 } },
     router: {
       modules: [],
-      logs: { enabled: true, intervalMs: 20 * 60_000, start: 'all', components: ['network'] },
+      logs: { enabled: true, interval: 20 * 60_000, start: 'all', components: ['network'] },
     },
     config: (config) => ({ ...config, sinks: [createHttpSettings('collector', url)] }),
   });

@@ -23,11 +23,35 @@ const INTRODUCTION = `# Configuration
 - \`\${NAME}\` and \`\${NAME:-default}\` are replaced from the environment in every text value; \`$\${\` stands for \`\${\`.
 - An IPv4 address is four decimals from 0 to 255 without leading zeros. Other forms that a resolver would take for one (\`10.20.30\`, \`0x7f.1\`, \`192.168.001.010\`) are refused, with the address that they would mean, and so are zones of IPv6 (\`fe80::1%eth0\`).
 - Relative paths start at the folder of the file that contains them.
-- Secrets are never printed. Instead of \`password\`, write one of: \`password_file\` (a file); \`password_credential\` (a credential of systemd, \`LoadCredential=\`); \`password_command\` (a program with its arguments that writes the password, run without a shell in the folder of the file, 10 s at most; what it leaves running is ended, unless it is a daemon with a session of its own; in the main file only; of the agent's environment it gets \`PATH\`, \`HOME\`, \`USER\`, \`LOGNAME\`, \`SHELL\`, \`LANG\`, \`LC_ALL\`, \`LC_CTYPE\`, \`TZ\`, \`TMPDIR\`, \`XDG_RUNTIME_DIR\` and \`CREDENTIALS_DIRECTORY\`, and what else it needs is set with \`env\`: \`[env, VAULT_ADDR=https://vault.example, vault, read, …]\`). The same holds for \`bearer_token\`, \`api_key\` and \`token\`.
-- A secret is read again, without a reload, within seconds after its file has changed, and when a router or sink refuses it: a request with a changed secret is then sent once more. A command runs at the start, at a reload and after a refusal, at most every 10 s. What cannot be read leaves the secret as it was, with a warning.
+- Secrets are never printed. Each is a text, a file or the output of a program: [Secrets](#secrets).
 - The agent reads files that the configuration refers to at the start and at a reload. A reload is all or nothing: with any error, the running configuration stays in force.
 
 ## Keys
+`;
+
+const SECRETS = `
+<a id="secrets"></a>
+
+## Secrets
+
+A secret, such as \`password\`, is the text itself, preferably from the environment, or says where it is read:
+
+\`\`\`yaml
+defaults: { username: monitor, password: "\${ROUTER_PASSWORD}" }
+routers:
+  - { name: plant-7, url: "https://192.0.2.10", password: { file: plant-7.pw } }
+  # The same, in short.
+  - { name: plant-8, url: "https://192.0.2.11", password_file: plant-8.pw }
+  # The output of a program.
+  - { name: plant-9, url: "https://192.0.2.12", password: { command: [pass, show, plant-9] } }
+\`\`\`
+
+- Every key of the type secret has the short form, with \`_file\` behind its name; one of the two is written. Each header of \`headers\` is a secret, too, and \`header_files\` is its short form.
+- A secret of a nearer layer replaces that of the layers below as a whole, whatever their forms.
+- A file has at most 4096 bytes; one trailing line end is ignored. \`check\` warns of a file that every user of the machine may read, unless it is below \`\${CREDENTIALS_DIRECTORY}\`, the folder of the credentials that systemd passes (\`LoadCredential=\`): \`password_file: \${CREDENTIALS_DIRECTORY}/NAME\`.
+- A program is run without a shell in the folder of the file, 10 s at most; what it leaves running is ended, unless it is a daemon with a session of its own. Of the agent's environment it gets \`PATH\`, \`HOME\`, \`USER\`, \`LOGNAME\`, \`SHELL\`, \`LANG\`, \`LC_ALL\`, \`LC_CTYPE\`, \`TZ\`, \`TMPDIR\`, \`XDG_RUNTIME_DIR\` and \`CREDENTIALS_DIRECTORY\`, and what else it needs is set with \`env\`: \`[env, VAULT_ADDR=https://vault.example, vault, read, …]\`.
+- \`command\` is for the main file only. [Sources of routers](#sources-of-routers) name no secrets at all.
+- A secret is read again, without a reload, within seconds after its file has changed, and when a router or sink refuses it: a request with a changed secret is then sent once more. A command runs at the start, at a reload and after a refusal, at most every 10 s. What cannot be read leaves the secret as it was, with a warning.
 `;
 
 const GROUPS = `
@@ -291,6 +315,7 @@ export function renderConfigReference(): string {
     INTRODUCTION,
     '\n',
     renderTables(configSchema, '', 3, { defaults: 'routers', groups: 'routers' }),
+    SECRETS,
     GROUPS,
     WAY,
     FILES_OF_ROUTERS,

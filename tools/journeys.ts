@@ -77,8 +77,8 @@ function isCounted(file: string): boolean {
 async function withFleet<T>(pollMs: number, logsMs: number, use: (fleet: Fleet) => Promise<T>): Promise<T> {
   const { poll, logs } = createRouterSettings('');
   const router = {
-    poll: { ...poll, intervalMs: pollMs, staleAfterMs: 3 * pollMs },
-    logs: { ...logs, intervalMs: logsMs },
+    poll: { ...poll, interval: pollMs, stale_after: 3 * pollMs },
+    logs: { ...logs, interval: logsMs },
   };
   await using fleet = await startFleet({ router });
   await fleet.advance(3 * MINUTE_MS);

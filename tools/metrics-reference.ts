@@ -89,8 +89,8 @@ function toRow(metric: MetricDefinition, shared: readonly string[]): Row {
   return { name, help, type, labels: [...shared, ...Object.keys(labels), ...state], sources: source ? [source] : [] };
 }
 
-function toRuleRow({ name, help, type, labels, fixedLabels }: LogRuleSettings): Row {
-  return { name, help, type, labels: ['component', ...labels, ...Object.keys(fixedLabels)], sources: [] };
+function toRuleRow({ name, help, type, labels, fixed_labels }: LogRuleSettings): Row {
+  return { name, help, type, labels: ['component', ...labels, ...Object.keys(fixed_labels)], sources: [] };
 }
 
 /** Merges rows of the same family. */

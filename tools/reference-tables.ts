@@ -84,9 +84,12 @@ function splitVariants({ oneOf = [], ...union }: JsonSchema): { common: JsonSche
   };
 }
 
-/** Lists the documented keys of a map with their schemas; of a nullable key, the schema of its value. */
+/** Lists the documented keys of a map with their schemas; of a nullable key, the schema of its value. The second key of a secret is left out. */
 function listKeys({ properties = {} }: JsonSchema): [string, JsonSchema][] {
-  return Object.entries(properties).flatMap(([key, value]) => {
+  const isSecond = (key: string) =>
+    key.endsWith('_file') && properties[key.slice(0, -'_file'.length)]?.kind === 'secret';
+  const entries = Object.entries(properties).filter(([key]) => !isSecond(key));
+  return entries.flatMap(([key, value]) => {
     if (value.kind === 'removed' || value.kind === 'undocumented') return [];
     const isNullable = value.anyOf?.some(({ type }) => type === 'null') ?? false;
     return [[key, (isNullable && value.anyOf?.find(({ type }) => type !== 'null')) || value]];
@@ -123,6 +126,7 @@ function findMap({
   additionalProperties: named,
   ...schema
 }: JsonSchema): { schema: JsonSchema; suffix: string } | undefined {
+  if (schema.kind === 'secret') return undefined;
   const map = schema.properties ? schema : schema.anyOf?.find(({ properties }) => properties);
   if (map) return { schema: map, suffix: '' };
   const item = items?.properties || items?.oneOf ? items : items?.anyOf?.find(({ properties }) => properties);
@@ -136,6 +140,7 @@ function joinTitle(title: string, key: string, suffix: string): string {
 
 function renderType(schema: JsonSchema, link: string | undefined): string {
   if (schema.kind === 'unsupported') return '—';
+  if (schema.kind === 'secret') return '[secret](#secrets)';
   if (link !== undefined) {
     if (schema.items) return (schema.kind ?? 'list of maps').replace('maps', `[maps](#${link})`);
     if (schema.anyOf) return (schema.kind ?? 'map').replace('map', `[map](#${link})`);

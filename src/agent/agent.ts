@@ -281,7 +281,7 @@ export class Agent {
       prepare: (next) => this.#prepare(next),
       tryOut: async (next) => summarizePlan(this.#supervisor.config, await this.#prepare(next, true)),
       commit: (plan) => this.#supervisor.commit(plan),
-      onCommitted: ({ config: next, sources }) => this.#inventory.apply(next.routerSources, sources ?? []),
+      onCommitted: ({ config: next, sources }) => this.#inventory.apply(next.router_sources, sources ?? []),
       watched: options.watched,
       reread: options.reread,
       warnings: options.warnings,
@@ -378,7 +378,7 @@ export class Agent {
     this.#state.opening.whenOpen(() => this.#sinks.wake());
     this.#history.start();
     this.#web.serve(this.#content);
-    await this.#inventory.apply(config.routerSources, sources);
+    await this.#inventory.apply(config.router_sources, sources);
     logger.info('Started', { routers: config.routers.length, sinks: config.sinks.length, urls: this.urls });
   }
 

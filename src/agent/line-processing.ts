@@ -10,11 +10,13 @@ interface SinkSelection {
   readonly isSelected: ((record: LogRecord) => boolean) | undefined;
 }
 
+type SelectionKeys = Pick<SinkSettings, 'routers' | 'components' | 'severities' | 'events'>;
+
 /** Logs whose selection is remembered; a fleet has some tens of thousands. */
 const REMEMBERED_MAX = 100_000;
 
 /** Compiles the globs of a sink. A record without a severity counts as `none`, one that is no event as `line`. */
-export function createSelection({ routers, components, severities, events }: SinkSettings['select']): SinkSelection {
+export function createSelection({ routers, components, severities, events }: SelectionKeys): SinkSelection {
   const known = new Map<string, boolean>();
   const takesAll = [severities, events].every((globs) => globs.length === 1 && globs[0] === '*');
   return {

@@ -69,7 +69,7 @@ export interface Plan {
  */
 export async function preparePlan(config: Config, options: PlanOptions, isTrial = false): Promise<Plan> {
   const { web, sinks, metrics, fleet, store, createRouter, onStoreFailed, clock, logger } = options;
-  const lines = LineProcessing.of(config.logRules, config.redact);
+  const lines = LineProcessing.of(config.log_rules, config.redact);
   const switchWeb = web.prepare(toWebPolicy(toWebSettings(config)));
   const backup = config.backup && (await prepareBackup(config.backup, clock));
   const sinkChange = await sinks.prepare(config.sinks, isTrial);
@@ -105,16 +105,16 @@ export async function preparePlan(config: Config, options: PlanOptions, isTrial 
 
 /** The settings of the web server, with the name by which the other replicas of a cluster ask this one. */
 export function toWebSettings({ web, cluster }: Pick<Config, 'web' | 'cluster'>): WebSettings {
-  return cluster?.address === undefined ? web : { ...web, peers: [cluster.address] };
+  return cluster?.advertise === undefined ? web : { ...web, peers: [cluster.advertise] };
 }
 
 function applyLimits({ schedule, connections, routers }: Config, options: PlanOptions): void {
   const { runsMaxDefault, connectionsMaxDefault, descriptorsMax, logger } = options;
-  const connectionsMax = connections.connectionsMax ?? connectionsMaxDefault;
+  const connectionsMax = connections.max ?? connectionsMaxDefault;
   options.connections.setMax(connectionsMax);
   // A run without a connection would only wait for one.
-  options.scheduler.limitRuns(Math.min(schedule.runsMax ?? runsMaxDefault, connectionsMax));
-  const wanted = Math.min(routers.length, connections.connectionsMax ?? routers.length);
+  options.scheduler.limitRuns(Math.min(schedule.concurrent_runs ?? runsMaxDefault, connectionsMax));
+  const wanted = Math.min(routers.length, connections.max ?? routers.length);
   if (descriptorsMax === undefined || wanted <= descriptorsMax / 2) return;
   logger.warn(
     'The limit of open files is too low to keep a connection to each router; raise LimitNOFILE= or ulimit -n',
@@ -159,20 +159,11 @@ function sayWhere({ plan, isOpenToOthers }: PreparedBackup, logger: Logger): voi
 /** Routers that are listed of each kind: of a fleet of 10,000, all may change. */
 const LISTED_MAX = 100;
 
-/** Sections besides those of the routers, by their name in the file. */
-const SECTIONS: Readonly<Record<string, keyof Config>> = {
-  web: 'web',
-  storage: 'storage',
-  cluster: 'cluster',
-  schedule: 'schedule',
-  connections: 'connections',
-  router_sources: 'routerSources',
-  backup: 'backup',
-  sinks: 'sinks',
-  dead_letters: 'deadLetters',
-  log_rules: 'logRules',
-  redact: 'redact',
-};
+/** Sections besides those of the routers. */
+const SECTIONS: readonly (keyof Config)[] = [
+  ...(['web', 'storage', 'cluster', 'schedule', 'connections', 'router_sources', 'backup'] as const),
+  ...(['sinks', 'dead_letters', 'log_rules', 'redact'] as const),
+];
 
 /** Describes what a plan would change about the running configuration, without values. */
 export async function summarizePlan(before: Config, plan: Plan): Promise<PlanSummary> {
@@ -192,9 +183,7 @@ export async function summarizePlan(before: Config, plan: Plan): Promise<PlanSum
       removed: { count: removed.length, names: removed.slice(0, LISTED_MAX) },
       reconnected,
     },
-    sections: Object.entries(SECTIONS).flatMap(([name, key]) =>
-      areSameSettings(before[key], config[key]) ? [] : [name],
-    ),
+    sections: SECTIONS.filter((key) => !areSameSettings(before[key], config[key])),
     needsRestart: listRestartKeys(before, config),
   };
 }
@@ -205,6 +194,6 @@ export function listRestartKeys(before: Config, next: Config): readonly string[]
     ...(areSameSettings(before.web.listen, next.web.listen) ? [] : ['web.listen']),
     ...(areSameSettings(before.storage, next.storage) ? [] : ['storage']),
     ...(areSameSettings(before.cluster, next.cluster) ? [] : ['cluster']),
-    ...(areSameSettings(before.deadLetters, next.deadLetters) ? [] : ['dead_letters']),
+    ...(areSameSettings(before.dead_letters, next.dead_letters) ? [] : ['dead_letters']),
   ];
 }

@@ -36,8 +36,8 @@ export class Supervisor {
 
   /** The running configuration. A reload changes neither the state folder, nor the bounds of dead letters, nor the cluster, nor the listen addresses. */
   get config(): Config {
-    const { storage, deadLetters, cluster, web } = this.#options.config;
-    return { ...this.#config, storage, deadLetters, cluster, web: { ...this.#config.web, listen: web.listen } };
+    const { storage, dead_letters, cluster, web } = this.#options.config;
+    return { ...this.#config, storage, dead_letters, cluster, web: { ...this.#config.web, listen: web.listen } };
   }
 
   /**

@@ -1,5 +1,6 @@
 import { type Clock, type Lifecycle, type Logger, renderErrorChain, type Timer } from '../base/index.ts';
 import type { Config } from '../config/index.ts';
+import { toSinkStart } from '../delivery/index.ts';
 import {
   type DeadLetterOptions,
   DeadLetterStore,
@@ -66,7 +67,7 @@ export function openState(options: StateOptions, lifecycle: Lifecycle): State {
     deadLetters.counts();
   }, options);
   lifecycle.onStop('opening of the state', STOP_MS.opening, () => opening.stop());
-  const spoolBytesMax = shared?.spoolBytesMax ?? (() => config.storage.spoolBytesMax);
+  const spoolBytesMax = shared?.spoolBytesMax ?? (() => config.storage.spool_max);
   return { store: shared?.store ?? local, recent: local, spoolBytesMax, deadLetters, opening };
 }
 
@@ -151,10 +152,11 @@ export function noteUnstored(cause: StoreError, { router, store, isShared, fail,
 
 function openStore({ config: { storage, sinks }, cluster, metrics, clock, logger }: StateOptions): EmbeddedStore {
   return new EmbeddedStore({
-    ...storage,
-    recent: { bytesMax: storage.recentBytesMax, spanOf },
+    path: storage.path,
+    spoolBytesMax: storage.spool_max,
+    recent: { bytesMax: storage.recent, spanOf },
     // Those of a cluster read its records.
-    sinks: cluster ? [] : sinks,
+    sinks: cluster ? [] : sinks.map(toSinkStart),
     canWait: true,
     now: () => clock.now(),
     onOlder: (older) =>
@@ -177,7 +179,8 @@ function openStore({ config: { storage, sinks }, cluster, metrics, clock, logger
 
 function toLetterOptions({ config, metrics, logger }: StateOptions) {
   return {
-    ...config.deadLetters,
+    bytesMax: config.dead_letters.max,
+    keepMs: config.dead_letters.keep,
     onDropped: (sink, records) => {
       metrics.deadLettersDropped.inc({ sink }, records);
       logger.error('Dead letters were dropped, because they were too old or too many', { sink, records });

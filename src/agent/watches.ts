@@ -120,7 +120,7 @@ export class InventoryWatch {
     while (!signal.aborted) {
       await this.#readOnce(reader, watched, signal).catch(() => {});
       await this.#apply(watched.settings.name, signal).catch(() => {});
-      await clock.sleep(watched.settings.intervalMs, signal).catch(() => {});
+      await clock.sleep(watched.settings.interval, signal).catch(() => {});
     }
   }
 

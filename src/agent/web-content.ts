@@ -82,7 +82,7 @@ export function createWebContent(options: WebContentOptions): WebContent {
     describeRouter: (name) => fleet.find(name)?.recorder.describe(),
     readRecords: (query) => options.recent.read(query),
     followRecords: (query, listener) => options.feed.follow(query, listener),
-    findGrafana: () => options.config().web.grafanaUrl,
+    findGrafana: () => options.config().web.grafana_url,
     countGaps: () => options.counts.gaps,
     *listLogs() {
       for (const { settings, recorder } of fleet.routers) {

@@ -98,7 +98,7 @@ async function writeJson(file: string, loaded: LoadedConfig, io: CommandIo): Pro
   return loaded.ok ? EXIT.done : EXIT.usage;
 }
 
-function listCosts({ config: { logRules, redact } }: ValidConfig): readonly CostlyPattern[] {
+function listCosts({ config: { log_rules: logRules, redact } }: ValidConfig): readonly CostlyPattern[] {
   return listCostlyPatterns(logRules, redact, createSystemClock());
 }
 

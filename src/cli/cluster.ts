@@ -28,9 +28,9 @@ const SYNC_NOTE =
 
 /** `cluster init`: creates the streams and the bucket of a cluster. */
 export function initCluster(flags: ClusterFlags, io: CommandIo): Promise<ExitCode> {
-  return withCluster(flags, io, async (bucket, settings, { storage, deadLetters }) => {
-    const { name, replicas, streamBytesMax = storage.spoolBytesMax } = settings;
-    const size = { replicas, bytesMax: streamBytesMax, lettersBytesMax: deadLetters.bytesMax };
+  return withCluster(flags, io, async (bucket, settings, { storage, dead_letters: deadLetters }) => {
+    const { name, replicas, max_bytes: streamBytesMax = storage.spool_max } = settings;
+    const size = { replicas, bytesMax: streamBytesMax, lettersBytesMax: deadLetters.max };
     const streams = await initStreams({ servers: toNatsServers(settings, clock), cluster: name, ...size });
     const all = [
       ...streams,

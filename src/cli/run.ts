@@ -62,9 +62,9 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
   }
   let loaded = await load(storagePath === undefined ? { checkedState: 'any' } : {});
   if (!loaded.ok) return refuseConfig(loaded, io);
-  if (flags.isOnce && loaded.config.routerSources.length > 0) {
+  if (flags.isOnce && loaded.config.router_sources.length > 0) {
     // One cycle asks the routers of the present lists.
-    await offerLists(loaded.config.routerSources, inventory, io.signal, (source, cause) => {
+    await offerLists(loaded.config.router_sources, inventory, io.signal, (source, cause) => {
       io.stderr.write(`${source}: the list before stays in use: ${renderErrorChain(cause)}\n`);
     });
     const fresh = await load();

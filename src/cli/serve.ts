@@ -72,10 +72,10 @@ export function openLogger(flags: LogFlags, io: CommandIo): OwnLog {
 async function listSecrets(configs: readonly Config[]): Promise<ReadonlySet<Secret>> {
   const held = new Set<Secret>();
   const steps = new Steps();
-  for (const { routers, routerSources, sinks, web, cluster } of configs) {
+  for (const { routers, router_sources: routerSources, sinks, web, cluster } of configs) {
     for (const secret of findSecrets([routerSources, web.access, cluster])) held.add(secret);
     for (const sink of sinks) {
-      const masked = 'query' in sink ? { ...sink, query: sink.query.filter(isLong) } : sink;
+      const masked = sink.type === 'http' ? { ...sink, url: sink.url.query.filter(isLong) } : sink;
       for (const secret of findSecrets(masked)) held.add(secret);
     }
     for (const router of routers) {

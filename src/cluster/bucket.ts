@@ -8,6 +8,7 @@ import {
   type NatsLibrary,
   type NatsServers,
   STREAM_METADATA,
+  toClientAuth,
   toNatsError,
 } from '../net/index.ts';
 import { revealTls } from '../settings/index.ts';
@@ -19,8 +20,10 @@ import { type BucketEntry, ClusterView } from './view.ts';
 export const ATTEMPT_MS_MAX = 5000;
 
 /** The engine of a cluster as servers of NATS. */
-export function toNatsServers({ servers, auth, credentials, tls }: ClusterSettings, clock: Clock): NatsServers {
-  return { who: 'The cluster', peer: 'cluster', servers, auth, credentials, tls: revealTls(tls), clock };
+export function toNatsServers(settings: ClusterSettings, clock: Clock): NatsServers {
+  const { servers, credentials_file: credentials } = settings;
+  const auth = toClientAuth(settings);
+  return { who: 'The cluster', peer: 'cluster', servers, auth, credentials, tls: revealTls(settings.tls), clock };
 }
 
 /** Opens the bucket of a cluster for one piece of work. Throws `NatsError` and {@link ClusterError}. */

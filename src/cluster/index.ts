@@ -11,5 +11,5 @@ export { ClusterError } from './errors.ts';
 export { Lease } from './lease.ts';
 export { Membership, type MembershipEvent } from './membership.ts';
 export { planMoves } from './moves.ts';
-export { type ClusterSettings, clusterSchema, readCluster, renderCluster } from './settings.ts';
+export { type ClusterSettings, clusterSchema, readCluster } from './settings.ts';
 export { ClusterView } from './view.ts';

@@ -82,7 +82,7 @@ export class Membership {
 
   constructor(options: MembershipOptions) {
     const { settings, incarnation, clock } = options;
-    const { replica, leaseMs, statusGraceMs } = settings;
+    const { replica, lease: leaseMs, status_grace: statusGraceMs } = settings;
     this.#options = options;
     this.self = { replica, incarnation };
     this.lease = new Lease({ leaseMs, statusGraceMs, clock });
@@ -224,7 +224,7 @@ export class Membership {
   /** Renews the lease until something fails. */
   async #keepLease(session: Session, signal: AbortSignal): Promise<never> {
     const { settings, clock } = this.#options;
-    const everyMs = settings.leaseMs / RENEWALS;
+    const everyMs = settings.lease / RENEWALS;
     for (;;) {
       const beganMs = clock.monotonic();
       let waitMs = everyMs;
@@ -285,7 +285,7 @@ export class Membership {
   /** Writes the lease in place of the entry with the sequence `expected`. Resolves with its sequence, and when it was sent. */
   async #writeLease(session: Session, expected: number): Promise<{ readonly seq: number; readonly sentMs: number }> {
     const { clock, settings, startedMs, version } = this.#options;
-    const { address, leaseMs } = settings;
+    const { advertise: address, lease: leaseMs } = settings;
     // A list is written before the lease that names it.
     const routers = await this.#writeNames(session);
     const sentMs = clock.monotonic();

@@ -1,17 +1,16 @@
 import { hostname } from 'node:os';
 import type { z } from 'zod';
-import { renderDuration } from '../base/index.ts';
-import { checkNatsServers, natsServersShape, readNatsSecrets, renderAccount } from '../net/index.ts';
+import { checkNatsServers, natsServersShape } from '../net/index.ts';
 import {
   byteSize,
   type ConfigFile,
   checked,
   duration,
+  type Filled,
   NamedFileReader,
   name,
   parseRouterUrl,
-  renderByteSize,
-  renderTls,
+  type Settled,
   type SoundOf,
   section,
   webUrl,
@@ -83,55 +82,24 @@ export const clusterSchema = section('Several replicas that share the routers, w
   }).optional(),
 });
 
+type NatsKeys = z.output<NonNullable<ReturnType<typeof clusterSchema.shape.nats.unwrap>>>;
+
 /** The engine of a cluster, and this process in it. */
-export type ClusterSettings = NonNullable<Awaited<ReturnType<typeof readCluster>>>;
+export type ClusterSettings = Settled<Filled<NatsKeys>> & { readonly replica: string };
 
 /** Reads the section `cluster` and its files; `undefined` without one, or with a fault. */
-export async function readCluster(main: ConfigFile, keys: SoundOf<typeof clusterSchema> | undefined) {
+export async function readCluster(
+  main: ConfigFile,
+  keys: SoundOf<typeof clusterSchema> | undefined,
+): Promise<ClusterSettings | undefined> {
   const place = { file: main, path: ['cluster', 'nats'] };
-  const nats = keys?.nats;
-  if (!nats) return undefined;
-  checkNatsServers(place, nats, { who: 'a cluster', kind: 'A cluster' });
-  const secrets = await readNatsSecrets(place, nats, new NamedFileReader());
+  if (!keys?.nats) return undefined;
+  checkNatsServers(place, keys.nats, { who: 'a cluster', kind: 'A cluster' });
+  const settings = await new NamedFileReader().readSection(place, clusterSchema.shape.nats.unwrap(), keys.nats);
   if (main.faults.touches(['cluster'])) return undefined;
   // Without faults the keys are complete.
-  const { servers, name: cluster, replica, advertise, lease, status_grace, replicas, max_bytes } = nats as NatsKeys;
-  return {
-    ...secrets,
-    servers,
-    name: cluster,
-    replica: replica ?? toName(hostname()),
-    /** Base URL of this process for others; `undefined` if it has none. */
-    address: advertise,
-    leaseMs: lease,
-    statusGraceMs: status_grace,
-    /** Copies of stream and bucket. */
-    replicas,
-    /** Size of the stream; `undefined`: that of the spool. */
-    streamBytesMax: max_bytes,
-  };
-}
-
-type NatsKeys = NonNullable<z.output<typeof clusterSchema>['nats']>;
-
-/** Renders settings as the section, with secrets as they are. */
-export function renderCluster(settings: ClusterSettings): object {
-  const { servers, name: cluster, replica, address, leaseMs, statusGraceMs, replicas, streamBytesMax } = settings;
-  return {
-    nats: {
-      servers,
-      ...renderAccount(settings.auth),
-      credentials_file: settings.credentials?.toString(),
-      tls: servers.some((server) => server.startsWith('tls:')) ? renderTls(settings.tls) : undefined,
-      name: cluster,
-      replica,
-      advertise: address,
-      lease: renderDuration(leaseMs),
-      status_grace: renderDuration(statusGraceMs),
-      replicas,
-      max_bytes: streamBytesMax === undefined ? undefined : renderByteSize(streamBytesMax),
-    },
-  };
+  const { replica = toName(hostname()), ...same } = settings as Settled<Filled<NatsKeys>>;
+  return { ...same, replica };
 }
 
 /** A host name as the name of a replica. */

@@ -14,23 +14,24 @@ type ConfiguredOptions = Omit<
 
 /** Returns how a router is reached, as options of its client. */
 export function toClientOptions(settings: RouterSettings): ConfiguredOptions {
-  const { url, username, password, auth, bearerToken, headers, proxy, sourceAddress, poll } = settings;
+  const { url, username, password, auth, headers, proxy, poll } = settings;
   return {
     url,
     username,
     password,
     auth,
-    bearerToken,
+    bearerToken: settings.bearer_token,
     headers,
-    proxy,
-    sourceAddress,
+    proxy: proxy && { ...proxy, caPem: proxy.ca_file },
+    sourceAddress: settings.source_address,
     tls: revealTls(settings.tls),
-    requestTimeoutMs: poll.timeoutMs,
-    connectTimeoutMs: poll.connectTimeoutMs,
+    requestTimeoutMs: poll.timeout,
+    connectTimeoutMs: poll.connect_timeout,
   };
 }
 
 /** Lists the secrets that requests to a router hold. */
-export function listRequestSecrets({ password, bearerToken, headers, proxy }: RouterSettings): readonly Secret[] {
-  return [password, bearerToken, proxy?.password, ...Object.values(headers ?? {})].filter((one) => one !== undefined);
+export function listRequestSecrets({ password, headers, proxy, ...more }: RouterSettings): readonly Secret[] {
+  const secrets = [password, more.bearer_token, proxy?.password, ...Object.values(headers ?? {})];
+  return secrets.filter((one) => one !== undefined);
 }

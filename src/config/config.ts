@@ -6,9 +6,9 @@ import type { SinkSettings } from '../delivery/index.ts';
 import type { SourceSettings } from '../inventory/index.ts';
 import type { LogRuleSettings, LogSettings, RedactSettings } from '../logs/index.ts';
 import type { LifecycleWish, RouterIdentity } from '../model/index.ts';
-import type { ConnectionSettings, RouterProxy } from '../router/index.ts';
+import type { ConnectionSettings } from '../router/index.ts';
 import type { ScheduleSettings } from '../schedule/index.ts';
-import type { TlsSettings } from '../settings/index.ts';
+import type { Filled, Settled, TlsSettings } from '../settings/index.ts';
 import type { MetricFilter, ModuleDefinition, PollSettings } from '../status/index.ts';
 import type { DeadLetterSettings, StorageSettings } from '../store/index.ts';
 import type { FleetShards, WebSettings } from '../web/index.ts';
@@ -29,42 +29,37 @@ export interface Config {
   /** The cluster that shares the routers; each replica knows all of them. Default: none. */
   readonly cluster?: ClusterSettings | undefined;
   /** Lists of routers from elsewhere; their routers are among `routers`. */
-  readonly routerSources: readonly SourceSettings[];
+  readonly router_sources: readonly SourceSettings[];
   /** Absent: profiles are not backed up. */
   readonly backup: BackupSettings | undefined;
   /** Empty: logs are not read. */
   readonly sinks: readonly SinkSettings[];
-  readonly deadLetters: DeadLetterSettings;
+  readonly dead_letters: DeadLetterSettings;
   /** Log rules, including the shipped ones if configured. Rules with the same name have the same type, help and labels. */
-  readonly logRules: readonly LogRuleSettings[];
+  readonly log_rules: readonly LogRuleSettings[];
   /** Applied to every message in this order. */
   readonly redact: readonly RedactSettings[];
 }
 
-/** One router with everything that its groups and `defaults` contributed. */
-export interface RouterSettings extends RouterIdentity {
-  /** Names of its groups, in the order of their precedence. */
-  readonly groups: readonly string[];
+type RouterKeys = Settled<Filled<z.output<typeof routerKeysSchema>>>;
+
+/** Keys that the settings always have, or have in another form. */
+type Merged = 'username' | 'password' | 'proxy' | 'tls' | 'labels' | 'poll' | 'logs' | 'modules' | 'metrics';
+
+/** One router with everything that its groups and `defaults` contributed: its keys, with secrets and the content of files. */
+export interface RouterSettings extends RouterIdentity, Omit<RouterKeys, Merged> {
   /** Scheme, host, port and path prefix, normalised, without a slash at the end. */
   readonly url: string;
+  /** Names of its groups, in the order of their precedence. */
+  readonly groups: readonly string[];
   /** Empty with `auth: bearer` and `none`, as is the password. */
   readonly username: string;
-  /** Password of the account; empty with `auth: bearer` and `none`. */
+  /** Password of the account. */
   readonly password: Secret;
-  /** Authentication of requests: tokens after a login, HTTP basic, a token of the configuration, or none. */
-  readonly auth: RouterKeys['auth'];
-  /** Token of `auth: bearer`; `undefined` with another one. */
-  readonly bearerToken?: Secret | undefined;
-  /** Headers of every request. Absent: none. */
-  readonly headers?: Readonly<Record<string, Secret>> | undefined;
   /** Proxy on the way to it. Absent: none. */
-  readonly proxy?: RouterProxy | undefined;
-  /** Own address that connections to it come from. Absent: the system chooses it. */
-  readonly sourceAddress?: string | undefined;
+  readonly proxy?: Exclude<RouterKeys['proxy'], 'none'>;
   /** Verification of the router's certificate, and the client certificate. */
   readonly tls: TlsSettings;
-  /** IANA name; `undefined` when not configured. */
-  readonly timezone: RouterKeys['timezone'];
   /** Intervals and time limits of polling. */
   readonly poll: PollSettings;
   /** Reading of its logs. */
@@ -73,12 +68,12 @@ export interface RouterSettings extends RouterIdentity {
   readonly modules: readonly ModuleDefinition[];
   /** Filter of their metrics; already applied to `modules`. */
   readonly metrics: MetricFilter;
-  /** State of its life; `undefined` if the configuration names none. */
-  readonly lifecycle?: LifecycleWish | undefined;
-  /** Bytes per UTC day, both directions; 0: no budget. */
-  readonly byteBudget: number;
-  /** Share of it that is kept for status polls. */
-  readonly byteBudgetStatusShare: number;
 }
 
-type RouterKeys = z.output<typeof routerKeysSchema>;
+/** Returns the state that the configuration wants of a router; `undefined`: it names none. */
+export function toLifecycleWish({
+  state,
+  state_until: untilMs,
+}: Pick<RouterSettings, 'state' | 'state_until'>): LifecycleWish | undefined {
+  return state && { state, untilMs };
+}

@@ -9,7 +9,7 @@
 
 export { listChangedKeys } from './changed-keys.ts';
 export { listRequestSecrets, toClientOptions } from './client-options.ts';
-export type { Config, RouterSettings } from './config.ts';
+export { type Config, type RouterSettings, toLifecycleWish } from './config.ts';
 export { renderJsonSchema } from './json-schema.ts';
 export {
   type LoadedConfig,

@@ -1,46 +1,45 @@
-import { type Secret, Steps } from '../base/index.ts';
-import type { RouterProxy, WrittenProxy } from '../router/index.ts';
+import { Steps } from '../base/index.ts';
+import { routerAccountShape } from '../router/index.ts';
 import {
+  type Filled,
   findNearest,
   findSecretForm,
-  HEADER_SECRET,
   isWritten,
   type KeyPath,
   NamedFileReader,
   type Place,
   refuseBoth,
   refuseSecretForms,
-  type TlsFiles,
-  TOKEN_SECRET,
 } from '../settings/index.ts';
-import type { CredentialSets, GroupSets, Layer, TlsSets } from './router-schema.ts';
+import {
+  type CredentialSets,
+  type GroupSets,
+  type Layer,
+  layerSchema,
+  type TlsSets,
+  tlsSetSchema,
+} from './router-schema.ts';
 
 /** The valid keys of `defaults`, of a group, or of one router, and their position. */
 export interface PlacedLayer extends Place {
   readonly layer: Layer;
 }
 
-/** Content of the files that a layer refers to, and its secrets, whatever their form. */
-interface LayerFiles extends TlsFiles {
-  readonly password?: Secret | undefined;
-  readonly bearerToken?: Secret | undefined;
-  /** Headers of every request. Absent: the layer has no key for them. */
-  readonly headers?: Readonly<Record<string, Secret>> | undefined;
-  /** The proxy; absent also with `proxy: none`. */
-  readonly proxy?: RouterProxy | undefined;
-}
+/** The keys of a layer with secrets and the content of files. */
+export type FilledLayer = Filled<Layer>;
 
 /** A layer or named set with the content of its files. */
-export interface ReadLayer extends PlacedLayer {
-  readonly files: LayerFiles;
+export interface ReadLayer extends Place {
+  readonly layer: FilledLayer;
   /** Keys of the layers below that this named set replaces as a whole. Absent: it is a layer. */
   readonly replaces?: 'credentials' | 'tls_set' | undefined;
 }
 
+type UnreadLayer = PlacedLayer & Pick<ReadLayer, 'replaces'>;
+
 /** Several layers merged into one. */
 export interface LayerStack {
-  readonly merged: Layer;
-  readonly files: LayerFiles;
+  readonly merged: FilledLayer;
   /** The layers, and the named sets that they refer to; the nearest to the router first. */
   readonly layers: readonly ReadLayer[];
 }
@@ -53,21 +52,8 @@ export interface LayerSources {
   readonly tls_sets?: TlsSets | undefined;
 }
 
-const EMPTY: LayerStack = { merged: {}, files: {}, layers: [] };
-const ACCOUNT_KEYS = [
-  'username',
-  'password',
-  'password_file',
-  'password_credential',
-  'password_command',
-  'auth',
-  'bearer_token',
-  'bearer_token_file',
-  'bearer_token_credential',
-  'bearer_token_command',
-  'headers',
-  'header_files',
-] as const;
+const EMPTY: LayerStack = { merged: {}, layers: [] };
+const ACCOUNT_KEYS = Object.keys(routerAccountShape) as (keyof typeof routerAccountShape)[];
 
 /** `defaults`, groups and named sets of the main file, onto which the keys of routers are laid. */
 export class Inheritance {
@@ -93,7 +79,7 @@ export class Inheritance {
     { defaults = {}, groups = {}, credentials = {}, tls_sets: tlsSets = {} }: LayerSources,
     routers: readonly PlacedLayer[],
   ): Promise<{ inheritance: Inheritance; routers: readonly ReadLayer[] }> {
-    const named: Omit<ReadLayer, 'files'>[][] = [
+    const named: UnreadLayer[][] = [
       Object.entries(groups).map(([key, layer]) => ({ file: main, path: ['groups', key], layer })),
       Object.entries(credentials).map(([key, layer]) => {
         return { file: main, path: ['credentials', key], layer, replaces: 'credentials' };
@@ -102,10 +88,7 @@ export class Inheritance {
         return { file: main, path: ['tls_sets', key], layer: { tls }, replaces: 'tls_set' };
       }),
     ];
-    const inherited: Omit<ReadLayer, 'files'>[] = [
-      { file: main, path: ['defaults'], layer: defaults },
-      ...named.flat(),
-    ];
+    const inherited: UnreadLayer[] = [{ file: main, path: ['defaults'], layer: defaults }, ...named.flat()];
     const steps = new Steps();
     for (const layer of [...inherited, ...routers]) {
       refuseSecretForms(layer, 'password');
@@ -121,7 +104,7 @@ export class Inheritance {
     const read = await readNamedFiles([...inherited, ...routers]);
     const [first, ...others] = read.slice(0, inherited.length);
     const lists = named.map((list) => others.splice(0, list.length));
-    const inheritance = new Inheritance(first ?? { file: main, path: ['defaults'], layer: {}, files: {} }, lists);
+    const inheritance = new Inheritance(first ?? { file: main, path: ['defaults'], layer: {} }, lists);
     return { inheritance, routers: read.slice(inherited.length) };
   }
 
@@ -150,17 +133,12 @@ export class Inheritance {
     const account = credentials === undefined ? undefined : this.#credentials.find(credentials, layer, ['credentials']);
     if (account) {
       // Absent, because an undefined key would replace its default.
-      const merged: Layer = { ...stack.merged };
-      for (const key of ACCOUNT_KEYS) delete merged[key];
-      const { caPem, certPem, keyPem, proxy } = stack.files;
-      stack = put({ ...stack, merged, files: { caPem, certPem, keyPem, proxy } }, account);
+      const merged: FilledLayer = { ...stack.merged };
+      for (const key of ACCOUNT_KEYS) Reflect.deleteProperty(merged, key);
+      stack = put({ ...stack, merged }, account);
     }
     const tls = tlsSet === undefined ? undefined : this.#tlsSets.find(tlsSet, layer, ['tls_set']);
-    if (tls) {
-      const { merged, files } = stack;
-      const { caPem: _ca, certPem: _cert, keyPem: _key, ...others } = files;
-      stack = put({ ...stack, merged: { ...merged, tls: {} }, files: others }, tls);
-    }
+    if (tls) stack = put({ ...stack, merged: { ...stack.merged, tls: {} } }, tls);
     return put(stack, layer);
   }
 }
@@ -219,7 +197,7 @@ class NamedLayers {
   }
 
   /** Finds the layer of this name; an unknown name is a fault at `keys` of the layer `from`. */
-  find(name: string, from: PlacedLayer, keys: KeyPath): ReadLayer | undefined {
+  find(name: string, from: Place, keys: KeyPath): ReadLayer | undefined {
     const found = this.#byName.get(name);
     if (found) return found;
     const names = [...this.#byName.keys()].map(String);
@@ -239,9 +217,8 @@ function renderNames(names: readonly string[]): string {
   return names.slice(0, NAMES_SHOWN_MAX).join(', ') + (more > 0 ? ` and ${more} more` : '');
 }
 
-function put({ merged, files, layers }: LayerStack, upper: ReadLayer): LayerStack {
+function put({ merged, layers }: LayerStack, upper: ReadLayer): LayerStack {
   const { layer } = upper;
-  const { caPem, certPem, keyPem, password, bearerToken, headers } = upper.files;
   return {
     merged: {
       ...merged,
@@ -253,16 +230,6 @@ function put({ merged, files, layers }: LayerStack, upper: ReadLayer): LayerStac
       poll: { ...merged.poll, ...layer.poll },
       logs: { ...merged.logs, ...layer.logs },
       metrics: { ...merged.metrics, ...layer.metrics },
-    },
-    files: {
-      caPem: caPem ?? files.caPem,
-      certPem: certPem ?? files.certPem,
-      keyPem: keyPem ?? files.keyPem,
-      password: password ?? files.password,
-      bearerToken: bearerToken ?? files.bearerToken,
-      headers: headers ?? files.headers,
-      // Never that of another proxy with the account of this one.
-      proxy: layer.proxy === undefined ? files.proxy : upper.files.proxy,
     },
     layers: [upper, ...layers],
   };
@@ -277,61 +244,24 @@ export function toLayerPath({ path, replaces }: Pick<ReadLayer, 'path' | 'replac
 const FILE_READS_MAX = 16;
 
 /** Reads every file that the layers refer to, each once, a few at a time. An unreadable file is a fault at its key. */
-async function readNamedFiles(layers: readonly Omit<ReadLayer, 'files'>[]): Promise<ReadLayer[]> {
+async function readNamedFiles(layers: readonly UnreadLayer[]): Promise<ReadLayer[]> {
   const reader = new NamedFileReader();
   const read: ReadLayer[] = [];
   const queue = layers.entries();
   const steps = new Steps();
   const work = async () => {
     for (const [index, placed] of queue) {
-      const { file, layer } = placed;
-      const files = {
-        ...(await reader.readTls({ file, path: toLayerPath(placed, ['tls']) }, layer.tls ?? {})),
-        password: await reader.readSecret(placed, 'password', layer),
-        bearerToken: await reader.readSecret(placed, 'bearer_token', layer, TOKEN_SECRET),
-        headers: await readHeaders(placed, layer, reader),
-        proxy: await readProxy({ file, path: [...placed.path, 'proxy'] }, layer.proxy, reader),
+      const { layer, replaces } = placed;
+      read[index] = {
+        ...placed,
+        layer:
+          replaces === 'tls_set'
+            ? { tls: await reader.readSection(placed, tlsSetSchema, layer.tls ?? {}) }
+            : await reader.readSection(placed, layerSchema, layer),
       };
-      read[index] = { ...placed, files };
       if (steps.isDue) await steps.next();
     }
   };
   await Promise.all(Array.from({ length: FILE_READS_MAX }, work));
   return read;
-}
-
-/** Combines the headers of a layer with those in files; `undefined` if it has none. */
-async function readHeaders(
-  { file, path }: Place,
-  layer: Layer,
-  reader: NamedFileReader,
-): Promise<Readonly<Record<string, Secret>> | undefined> {
-  if (layer.headers === undefined && layer.header_files === undefined) return undefined;
-  const headers: Record<string, Secret> = { ...layer.headers };
-  for (const [name, named] of Object.entries(layer.header_files ?? {})) {
-    const value = await reader.readSecretFile({ file, path: [...path, 'header_files', name] }, named, HEADER_SECRET);
-    if (value) headers[name] = value;
-  }
-  return headers;
-}
-
-/** Reads the files of a proxy; `undefined` without one, or without its URL. */
-async function readProxy(
-  place: Place,
-  proxy: WrittenProxy | 'none' | undefined,
-  reader: NamedFileReader,
-): Promise<RouterProxy | undefined> {
-  if (proxy === undefined || proxy === 'none') return undefined;
-  const { url, username, ca_file: ca } = proxy;
-  const password = await reader.readSecret(place, 'password', proxy);
-  const caPem =
-    ca === undefined
-      ? undefined
-      : await reader.readCertificates({ file: place.file, path: [...place.path, 'ca_file'] }, ca);
-  if (url === undefined) return undefined;
-  return {
-    url,
-    ...(username !== undefined && password && { username, password }),
-    ...(caPem !== undefined && { caPem }),
-  };
 }

@@ -6,8 +6,6 @@ import { readCluster } from '../cluster/index.ts';
 import { readSinks } from '../delivery/index.ts';
 import { offerLists, readSources, SourceKeeper, type SourceOutcome } from '../inventory/index.ts';
 import { type LogRuleSettings, resolveRedact } from '../logs/index.ts';
-import { readConnections } from '../router/index.ts';
-import { readSchedule } from '../schedule/index.ts';
 import {
   CONFIG_FILE_BYTES_MAX,
   type ConfigFault,
@@ -17,6 +15,7 @@ import {
   describeExcessRights,
   type Environment,
   type KeyPath,
+  orDefaults,
   type Place,
   type RootExpected,
   readDigest,
@@ -26,7 +25,7 @@ import {
   YamlThread,
 } from '../settings/index.ts';
 import { type AgentFamily, ModuleRegistry, readListedModules, readShippedModules } from '../status/index.ts';
-import { AnswerFiles, findFolderFault, readDeadLetters, readStorage } from '../store/index.ts';
+import { AnswerFiles, deadLettersSchema, findFolderFault, storageSchema } from '../store/index.ts';
 import { readWeb } from '../web/index.ts';
 import { checkSources } from './check-sources.ts';
 import type { Config } from './config.ts';
@@ -183,8 +182,8 @@ async function resolveConfig(
     moduleFamilies: registry.families,
     agentFamilies: options.agentFamilies ?? [],
   });
-  const written = readStorage(settings.storage, main.folder);
-  const storage = options.storagePath === undefined ? written : { ...written, path: options.storagePath };
+  const storage = orDefaults(storageSchema, settings.storage);
+  storage.path = options.storagePath ?? resolve(main.folder, storage.path);
   await checkState(main, storage.path, options);
   await warnOfFolder(main, ['storage', 'path'], storage.path);
   const web = await readWeb(main, settings.web, files);
@@ -199,7 +198,7 @@ async function resolveConfig(
   const keeper = options.inventory ?? new SourceKeeper();
   const unread = new Map<string, string>();
   if (options.readsSourceFiles === true) {
-    const inFiles = sources.filter((source) => source.files !== undefined);
+    const inFiles = sources.filter(({ type }) => type === 'file_sd');
     const note = (source: string, cause: unknown) => unread.set(source, renderErrorChain(cause));
     await offerLists(inFiles, keeper, new AbortController().signal, note);
   }
@@ -224,17 +223,17 @@ async function resolveConfig(
   const config = {
     web,
     storage,
-    schedule: readSchedule(settings.schedule),
+    schedule: settings.schedule ?? {},
     routers: share?.routers ?? resolved,
     modules: registry.modules.map(({ definition }) => definition),
     shards: share?.shards,
     cluster,
-    connections: readConnections(settings.connections),
-    routerSources: sources,
+    connections: settings.connections ?? {},
+    router_sources: sources,
     backup,
     sinks: await readSinks(main, settings.sinks ?? []),
-    deadLetters: readDeadLetters(settings.dead_letters),
-    logRules: rules.rules,
+    dead_letters: orDefaults(deadLettersSchema, settings.dead_letters),
+    log_rules: rules.rules,
     redact: resolveRedact(main, settings.redact),
   };
   return { config, moduleFiles: own.read, shown, sources: remote.outcomes };

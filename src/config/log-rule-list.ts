@@ -1,12 +1,5 @@
 import type { LogRuleSettings } from '../logs/index.ts';
-import {
-  checkLogRule,
-  listLabels,
-  ruleSchema,
-  SHIPPED_RULES_WORD,
-  toLogRule,
-  type WrittenRules,
-} from '../logs/index.ts';
+import { checkLogRule, listLabels, ruleSchema, SHIPPED_RULES_WORD, type WrittenRules } from '../logs/index.ts';
 import type { FamilyDescription } from '../model/index.ts';
 import type { KeyPath } from '../settings/index.ts';
 import { type ConfigFile, isWhole, renderPlace, toFamilyName } from '../settings/index.ts';
@@ -40,7 +33,7 @@ export class LogRuleList {
       if (typeof item === 'object') {
         checkLogRule(item, { file, path });
         // An incomplete rule already has its fault.
-        return isWhole(ruleSchema, item) ? [{ rule: toLogRule(item), path, isShipped: false }] : [];
+        return isWhole(ruleSchema, item) ? [{ rule: item, path, isShipped: false }] : [];
       }
       const isFirst = written === undefined || written.indexOf(item) === index;
       if (!isFirst) file.faults.add(path, `"${SHIPPED_RULES_WORD}" stands in the list already`);

@@ -24,6 +24,7 @@ import {
   YamlThread,
 } from '../settings/index.ts';
 import type { RouterSettings } from './config.ts';
+import type { FilledLayer } from './layers.ts';
 import { type RemoteRouter, remoteListSchema, remoteRouterSchema } from './router-schema.ts';
 import type { ResolvedRouter, RouterResolver } from './router-settings.ts';
 
@@ -119,9 +120,9 @@ async function resolveSource(
       const known =
         before.size === 0 && accepted !== undefined ? await listAccepted(source, accepted, taken, context) : before;
       const largest = context.keeper.findLargest(source.name);
-      const missing = isConfirmed ? undefined : findMissing(known, found.asked, source.removalMax, largest);
+      const missing = isConfirmed ? undefined : findMissing(known, found.asked, source.removal_max, largest);
       if (!missing) {
-        const isShrinkAllowed = isConfirmed || source.removalMax >= 1;
+        const isShrinkAllowed = isConfirmed || source.removal_max >= 1;
         return {
           chosen: found.routers,
           outcome: { ...toOutcome(source, candidate, found), ...common, isShrinkAllowed },
@@ -174,8 +175,8 @@ async function resolveAnswer(
 ): Promise<Resolved | string> {
   const name = `source ${source.name}`;
   // A list that was stored before the bound was lower, and would end the agent at each start. Each router has its line.
-  if (countLines(text) > source.routersMax + LINES_AROUND) return `${name}: ${describeTooMany(source.routersMax)}`;
-  await using files = new ConfigFiles(undefined, isBeside ? new YamlThread(toHeapMb(source.routersMax)) : undefined);
+  if (countLines(text) > source.routers_max + LINES_AROUND) return `${name}: ${describeTooMany(source.routers_max)}`;
+  await using files = new ConfigFiles(undefined, isBeside ? new YamlThread(toHeapMb(source.routers_max)) : undefined);
   const file = await files.parse(name, `${main.folder}/answer`, { text }, LIST_ROOT);
   if (!file) return files.faults.map(renderFault).join('; ');
   const items = Array.isArray(file.source.value) ? (file.source.value as readonly unknown[]) : [];
@@ -263,12 +264,12 @@ function resolveRemote(
   const { name = '', url = '' } = router;
   if (taken.has(name)) return 'the name is that of a router of the configuration, or of another source';
   if (names.has(name)) return 'the name is in the list already';
-  const address = findAddressFault(url, source.allowed);
+  const address = findAddressFault(url, source);
   if (address !== undefined) return `the URL is not allowed: ${address}`;
   for (const [wanted, allowed, key] of [
-    [router.groups ?? [], source.allowed.groups, 'allowed_groups'],
-    [listOf(router.credentials), source.allowed.credentials, 'allowed_credentials'],
-    [listOf(router.tls_set), source.allowed.tlsSets, 'allowed_tls_sets'],
+    [router.groups ?? [], source.allowed_groups, 'allowed_groups'],
+    [listOf(router.credentials), source.allowed_credentials, 'allowed_credentials'],
+    [listOf(router.tls_set), source.allowed_tls_sets, 'allowed_tls_sets'],
   ] as const) {
     const other = wanted.find((one) => !allowed.includes(one));
     if (other === undefined) continue;
@@ -276,7 +277,7 @@ function resolveRemote(
     return `"${other}" is not in "${key}" of the source${nearest === undefined ? '' : `; did you mean "${nearest}"?`}`;
   }
   if (router.state_until !== undefined && router.state === undefined) return '"state_until" needs "state"';
-  const layer = { file, path: [index], layer: router, files: {} };
+  const layer = { file, path: [index], layer: router as FilledLayer };
   const groups = [...source.groups.filter((one) => !(router.groups ?? []).includes(one)), ...(router.groups ?? [])];
   // Its combination of groups may contradict itself, which is a fault at a group; but not one of the configuration.
   const { result, faults } = main.faults.attempt(() => resolver.resolve({ ...router, groups }, layer));

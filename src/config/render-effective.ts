@@ -1,61 +1,40 @@
 import { Document, isCollection, isMap, isNode, isPair, isScalar, stringify, visit } from 'yaml';
-import { Secret } from '../base/index.ts';
-import { renderCluster } from '../cluster/index.ts';
-import { renderSink } from '../delivery/index.ts';
-import { renderSource } from '../inventory/index.ts';
-import { renderLogRule, renderLogs } from '../logs/index.ts';
-import { type RouterProxy, renderConnections } from '../router/index.ts';
-import { renderSchedule } from '../schedule/index.ts';
-import {
-  findSecretForm,
-  isWritten,
-  type Place,
-  renderByteBudget,
-  renderCertificates,
-  renderTls,
-} from '../settings/index.ts';
-import { renderMetricFilter, renderPoll } from '../status/index.ts';
-import { renderDeadLetters, renderStorage } from '../store/index.ts';
-import { renderWeb } from '../web/index.ts';
+import { findSecretForm, isWritten, type Place, renderKeys } from '../settings/index.ts';
 import type { Config, RouterSettings } from './config.ts';
 import { type ReadLayer, toLayerPath } from './layers.ts';
+import { routerSchema } from './router-schema.ts';
 import type { ResolvedRouter } from './router-settings.ts';
+import { configSchema } from './schema.ts';
+
+/** Keys that are left out when they are empty. */
+const EMPTY_KEYS: ReadonlySet<string> = new Set([
+  ...['schedule', 'connections', 'router_sources'],
+  ...['groups', 'tls', 'metrics'],
+]);
 
 /**
- * Renders the running configuration as YAML with the keys of the configuration file, defaults applied, routers left out, and
- * `[secret]` for every secret. Content that came from a file is summarised in brackets.
+ * Renders the running configuration as YAML: its keys with defaults, routers and modules left out, and `[secret]` for every secret.
+ * Content that came from a file is summarised in brackets.
  */
-export function renderEffectiveConfig({
-  web,
-  storage,
-  cluster,
-  schedule,
-  connections,
-  routerSources,
-  backup,
-  sinks,
-  deadLetters,
-  logRules,
-  redact,
-}: Config): string {
-  return render({
-    web: renderWeb(web),
-    storage: renderStorage(storage),
-    cluster: cluster && renderCluster(cluster),
-    schedule: renderSchedule(schedule),
-    connections: renderConnections(connections),
-    router_sources: routerSources.length > 0 ? routerSources.map(renderSource) : undefined,
+export function renderEffectiveConfig(config: Config): string {
+  const { web, storage, cluster, schedule, connections, router_sources, backup, sinks, ...others } = config;
+  const { dead_letters, log_rules, redact } = others;
+  const sections = {
+    web,
+    storage,
+    cluster: cluster && { nats: cluster },
+    schedule,
+    connections,
+    router_sources,
     backup,
-    sinks: sinks.map(renderSink),
-    dead_letters: renderDeadLetters(deadLetters),
-    log_rules: logRules.map(renderLogRule),
-    redact,
-  });
+  };
+  const named = sinks.map(({ name, type, ...keys }) => ({ name, type, ...keys }));
+  return render(renderKeys(configSchema, { ...sections, sinks: named, dead_letters, log_rules, redact }));
 }
 
 /** Renders the running configuration of one router in the same form, as an item of `routers`. */
 export function renderEffectiveRouter(router: RouterSettings): string {
-  return render(toRouterKeys(router));
+  return render(renderRouter(router));
 }
 
 /**
@@ -63,7 +42,7 @@ export function renderEffectiveRouter(router: RouterSettings): string {
  * as `file:line`, or `default`.
  */
 export function renderResolvedRouter({ settings: router, layers, groupsAt }: ResolvedRouter): string {
-  const document = new Document(blankSecrets(toRouterKeys(router)), { aliasDuplicateObjects: false });
+  const document = new Document(withoutEmpty(renderRouter(router)), { aliasDuplicateObjects: false });
   visit(document, {
     Pair(_, pair, ancestors) {
       const keys = [...ancestors.filter(isPair), pair].map(({ key }) => String(isScalar(key) ? key.value : key));
@@ -111,46 +90,24 @@ function renderLine({ file, path }: Place): string {
   return `${file.name}:${file.source.locate(path, 'key').line}`;
 }
 
-/** Converts settings of a router to its keys in a file, with secrets as they are. */
-export function toRouterKeys(router: RouterSettings): object {
-  const { name, url, groups, auth, username, password, bearerToken, headers, proxy, sourceAddress } = router;
-  const { timezone, labels, poll, logs, modules, metrics, lifecycle } = router;
-  return {
-    name,
-    url,
-    groups: groups.length > 0 ? groups : undefined,
-    auth,
-    ...(auth !== 'none' && auth !== 'bearer' && { username, password }),
-    bearer_token: bearerToken,
-    headers,
-    proxy: proxy && renderProxy(proxy),
-    source_address: sourceAddress,
-    tls: url.startsWith('https:') ? renderTls(router.tls) : undefined,
-    timezone,
-    labels,
-    poll: renderPoll(poll),
-    logs: renderLogs(logs),
-    modules: modules.map((module) => module.name),
-    metrics: Object.keys(metrics).length > 0 ? renderMetricFilter(metrics) : undefined,
-    state: lifecycle?.state,
-    state_until: lifecycle?.untilMs === undefined ? undefined : new Date(lifecycle.untilMs).toISOString(),
-    byte_budget: renderByteBudget({ perDay: router.byteBudget, statusShare: router.byteBudgetStatusShare }),
-  };
+/** Renders the keys of a router without those that have no meaning for it. */
+function renderRouter(router: RouterSettings): unknown {
+  const hasAccount = router.auth === 'token' || router.auth === 'basic';
+  return renderKeys(routerSchema, {
+    ...router,
+    ...(!hasAccount && { username: undefined, password: undefined }),
+    ...(!router.url.startsWith('https:') && { tls: undefined }),
+    modules: router.modules.map((module) => module.name),
+  });
 }
 
-function renderProxy({ url, username, password, caPem }: RouterProxy): object {
-  return { url, username, password, ca_file: renderCertificates(caPem) };
+function render(keys: unknown): string {
+  return stringify(withoutEmpty(keys), { lineWidth: 0, aliasDuplicateObjects: false });
 }
 
-function render(keys: object): string {
-  return stringify(blankSecrets(keys), { lineWidth: 0, aliasDuplicateObjects: false });
-}
-
-/** Copies a value with `[secret]` for secrets, and without what is `undefined`. */
-function blankSecrets(value: unknown): unknown {
-  if (value instanceof Secret) return value.toString();
-  if (Array.isArray(value)) return value.map(blankSecrets);
-  if (typeof value !== 'object' || value === null) return value;
-  const entries = Object.entries(value).filter(([, item]) => item !== undefined);
-  return Object.fromEntries(entries.map(([key, item]) => [key, blankSecrets(item)]));
+function withoutEmpty(keys: unknown): object {
+  const entries = Object.entries(Object(keys) as object);
+  return Object.fromEntries(
+    entries.filter(([key, value]) => !EMPTY_KEYS.has(key) || Object.keys(Object(value) as object).length > 0),
+  );
 }

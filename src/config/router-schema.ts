@@ -112,10 +112,13 @@ export const credentialsSchema = sets(
   SETS_MAX,
 );
 
+/** Schema of an item of `tls_sets`. */
+export const tlsSetSchema = section('How certificates of routers are verified.', inheritable(routerTlsSchema.shape));
+
 /** Schema of `tls_sets`. */
 export const tlsSetsSchema = sets(
   'Sets of the keys of `tls` of a router, by name, for `tls_set` of routers, groups and `defaults`.',
-  section('How certificates of routers are verified.', inheritable(routerTlsSchema.shape)),
+  tlsSetSchema,
   SETS_MAX,
 );
 

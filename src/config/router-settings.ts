@@ -1,18 +1,10 @@
 import { isIP } from 'node:net';
 import { Secret, Steps } from '../base/index.ts';
-import { resolveLogs } from '../logs/index.ts';
-import {
-  type ConfigFile,
-  findSecretForm,
-  isWritten,
-  orDefaults,
-  type Place,
-  renderPlace,
-  toTlsSettings,
-} from '../settings/index.ts';
+import { logsSchema } from '../logs/index.ts';
+import { type ConfigFile, findSecretForm, isWritten, orDefaults, type Place, renderPlace } from '../settings/index.ts';
 import { type ModuleRegistry, resolvePoll } from '../status/index.ts';
 import type { RouterSettings } from './config.ts';
-import { Inheritance, type LayerStack, type ReadLayer, toLayerPath } from './layers.ts';
+import { type FilledLayer, Inheritance, type LayerStack, type ReadLayer, toLayerPath } from './layers.ts';
 import type { PlacedRouter } from './listed-routers.ts';
 import type { LogRuleList } from './log-rule-list.ts';
 import { type Layer, type ListedRouter, routerKeysSchema } from './router-schema.ts';
@@ -119,8 +111,8 @@ async function warnOfSameDevices(routers: readonly ResolvedRouter[]): Promise<vo
     if (steps.isDue) await steps.next();
     const [place] = layers;
     // The address of a device that was replaced may belong to its successor.
-    if (!place || settings.lifecycle?.state === 'retired') continue;
-    const { name, url, proxy, sourceAddress } = settings;
+    if (!place || settings.state === 'retired') continue;
+    const { name, url, proxy, source_address: sourceAddress } = settings;
     const device = JSON.stringify([url, proxy?.url, sourceAddress]);
     const earlier = first.get(device);
     if (!earlier) first.set(device, { name, place });
@@ -161,11 +153,11 @@ function requireAccount(auth: RouterSettings['auth'], layers: readonly Place[], 
 function resolveRouter(
   router: ListedRouter,
   own: ReadLayer,
-  { merged, files, layers }: LayerStack,
+  { merged, layers }: LayerStack,
   context: FleetContext,
 ): RouterSettings | undefined {
   const { poll, conflicts } = resolvePoll(merged.poll);
-  const keys = orDefaults(routerKeysSchema, merged);
+  const { auth, timezone, byte_budget } = orDefaults(routerKeysSchema, merged as Layer);
   for (const { keys: pair, message } of conflicts) {
     // A time that is faulty itself was replaced by its default, which proves nothing.
     const isProven = !pair.some((key) => layers.some(({ file, path }) => file.faults.covers([...path, 'poll', key])));
@@ -177,46 +169,46 @@ function resolveRouter(
   const account = layers.slice(0, layers.findIndex(({ replaces }) => replaces === 'credentials') + 1 || layers.length);
   // An invalid value may have been meant as "none"; a layer that is not a map already has its fault.
   const isAuthKnown = !layers.some(({ file, path }) => file.faults.covers([...path, 'auth']));
-  if (isAuthKnown && !own.file.faults.covers(own.path))
-    requireAccount(keys.auth, account, own, ', here or in "defaults"');
-  const nobody = needsPassword(keys.auth) ? undefined : { username: '', password: new Secret('') };
+  if (isAuthKnown && !own.file.faults.covers(own.path)) requireAccount(auth, account, own, ', here or in "defaults"');
+  const nobody = needsPassword(auth) ? undefined : { username: '', password: new Secret('') };
   // A password replaces that of the layers below in any form.
-  const password = files.password ?? nobody?.password;
+  const password = merged.password ?? nobody?.password;
   const username = merged.username ?? nobody?.username;
-  const bearerToken = keys.auth === 'bearer' ? files.bearerToken : undefined;
-  refuseSecondAuthorization(keys.auth, account);
-  refuseOtherFamily(router, merged, files, own);
+  const bearer_token = auth === 'bearer' ? merged.bearer_token : undefined;
+  refuseSecondAuthorization(auth, account);
+  refuseOtherFamily(router, merged, own);
   checkClientCertificate(merged, layers);
   const modules = context.registry.select(layers.find(({ layer }) => layer.modules !== undefined));
   const labels = Object.fromEntries(Object.entries(merged.labels ?? {}).filter(([, value]) => value !== ''));
   checkLabels(Object.keys(labels), modules, layers, context);
   const { name, url } = router;
-  const isAccountWhole = username !== undefined && password && (keys.auth !== 'bearer' || bearerToken);
+  const isAccountWhole = username !== undefined && password && (auth !== 'bearer' || bearer_token);
   if (name === undefined || url === undefined || !isAccountWhole) {
     if (layers.every(({ file }) => file.faults.size === 0)) own.file.faults.add(own.path, 'The router is incomplete');
     return undefined;
   }
+  const { headers = {}, proxy, source_address, state, state_until } = merged;
   return {
     name,
     url,
     groups: router.groups ?? [],
+    auth,
     username,
     password,
-    auth: keys.auth,
-    ...(bearerToken && { bearerToken }),
-    ...(files.headers && Object.keys(files.headers).length > 0 && { headers: files.headers }),
-    ...(files.proxy && { proxy: files.proxy }),
-    ...(merged.source_address !== undefined && { sourceAddress: merged.source_address }),
-    tls: toTlsSettings(merged.tls ?? {}, files),
-    timezone: keys.timezone,
+    ...(bearer_token && { bearer_token }),
+    ...(Object.keys(headers).length > 0 && { headers }),
+    // Without faults it has a URL.
+    ...(proxy && proxy !== 'none' && { proxy: proxy as NonNullable<RouterSettings['proxy']> }),
+    ...(source_address !== undefined && { source_address }),
+    tls: merged.tls ?? {},
+    timezone,
     labels,
     poll,
-    logs: resolveLogs(merged.logs),
+    logs: orDefaults(logsSchema, merged.logs),
     modules: context.registry.filter(modules, merged.metrics ?? {}),
     metrics: merged.metrics ?? {},
-    ...(merged.state !== undefined && { lifecycle: { state: merged.state, untilMs: merged.state_until } }),
-    byteBudget: keys.byte_budget.perDay,
-    byteBudgetStatusShare: keys.byte_budget.statusShare,
+    ...(state !== undefined && { state, state_until }),
+    byte_budget,
   };
 }
 
@@ -233,23 +225,19 @@ function refuseIdleTls({ file, path, layer }: PlacedRouter): void {
 /** Rejects a header `Authorization` beside another authentication. */
 function refuseSecondAuthorization(auth: RouterSettings['auth'], layers: readonly ReadLayer[]): void {
   if (auth === 'none') return;
-  const place = layers.find(({ files }) => files.headers !== undefined);
+  const place = layers.find(({ layer }) => layer.headers !== undefined);
+  const name = Object.keys(place?.layer.headers ?? {}).find((one) => one.toLowerCase() === 'authorization');
+  if (!place || name === undefined) return;
   for (const key of ['headers', 'header_files'] as const) {
-    const name = Object.keys(place?.layer[key] ?? {}).find((one) => one.toLowerCase() === 'authorization');
-    if (!place || name === undefined) continue;
+    if (place.file.source.valueAt([...place.path, key, name]) === undefined) continue;
     const message = `The header "${name}" is already set by "auth: ${auth}"; set "auth: none"`;
     place.file.faults.add([...place.path, key, name], message, { aim: 'key' });
   }
 }
 
 /** Rejects an own address from which the address in the URL, or that of the proxy, cannot be reached. */
-function refuseOtherFamily(
-  { url }: ListedRouter,
-  { source_address: source }: Layer,
-  { proxy }: ReadLayer['files'],
-  own: Place,
-): void {
-  const target = proxy?.url ?? url;
+function refuseOtherFamily({ url }: ListedRouter, { source_address: source, proxy }: FilledLayer, own: Place): void {
+  const target = (proxy !== 'none' && proxy?.url) || url;
   if (source === undefined || target === undefined) return;
   const host = new URL(target.replace(/^socks5:/, 'http:')).hostname.replaceAll(/^\[|\]$/g, '');
   if (isIP(host) === 0 || isIP(host) === isIP(source)) return;
@@ -258,7 +246,7 @@ function refuseOtherFamily(
 }
 
 /** Rejects a client certificate without its key, and a key without its certificate. */
-function checkClientCertificate(merged: Layer, layers: readonly ReadLayer[]): void {
+function checkClientCertificate(merged: FilledLayer, layers: readonly ReadLayer[]): void {
   const { cert_file: cert, key_file: key } = merged.tls ?? {};
   if ((cert === undefined) === (key === undefined)) return;
   const [present, missing] =

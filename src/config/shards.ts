@@ -1,7 +1,7 @@
 import { hashToUnit, Steps } from '../base/index.ts';
 import type { ConfigFile } from '../settings/index.ts';
 import type { FleetShards, ForeignRouter, WebSettings } from '../web/index.ts';
-import type { RouterSettings } from './config.ts';
+import { type RouterSettings, toLifecycleWish } from './config.ts';
 
 /** The process of a fleet that a configuration is loaded for. */
 export interface Shard {
@@ -53,16 +53,16 @@ export async function selectShare(
     );
   }
   if (total === 1) return { routers, shards: undefined };
-  const token = access?.tokens.find(({ role }) => role === 'read')?.token;
+  const token = access?.tokens?.find(({ role }) => role === 'read')?.token;
   const own: RouterSettings[] = [];
   const others = new Map<string, ForeignRouter>();
   const steps = new Steps();
   for (const router of routers) {
     if (steps.isDue) await steps.next();
-    const { name, url, labels, lifecycle } = router;
+    const { name, url, labels } = router;
     const shard = findShard(name, total);
     if (shard === index) own.push(router);
-    else others.set(name, { name, url, labels, lifecycle, shard });
+    else others.set(name, { name, url, labels, lifecycle: toLifecycleWish(router), shard });
   }
   return { routers: own, shards: { index, total, peers, token, others } };
 }

@@ -24,15 +24,15 @@ export type {
 export { DeliveryWorker } from './delivery-worker.ts';
 export { DeliveryError } from './errors.ts';
 export { OutgoingRecord } from './outgoing-record.ts';
-export type { SinkSelection, SinkSurroundings } from './sinks/define-sink.ts';
+export type { SinkSurroundings } from './sinks/define-sink.ts';
 export { renderIndexTemplate } from './sinks/elasticsearch/template.ts';
 export {
   createSink,
   readSinks,
-  renderSink,
   SINKS_MAX,
   type SinkSettings,
   type SinkSettingsOf,
   sinksSchema,
+  toSinkStart,
 } from './sinks/index.ts';
 export { createStdoutSettings } from './sinks/stdout/index.ts';

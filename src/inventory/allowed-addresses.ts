@@ -8,9 +8,9 @@ export type AllowedAddress =
 
 /** The addresses that a source may give to its routers. */
 interface AllowedAddresses {
-  readonly addresses: readonly AllowedAddress[];
+  readonly allowed_addresses: readonly AllowedAddress[];
   /** True to allow http, with which everybody on the way can read the password. */
-  readonly allowsHttp: boolean;
+  readonly allow_http: boolean;
 }
 
 /** IPv6 addresses that stand for IPv4 addresses: mapped, compatible, translated and tunnelled ones. */
@@ -76,7 +76,10 @@ export function findAddressFault(url: string, allowed: AllowedAddresses): string
   return check(parsed);
 }
 
-function compile({ addresses, allowsHttp }: AllowedAddresses): (url: URL) => string | undefined {
+function compile({
+  allowed_addresses: addresses,
+  allow_http: allowsHttp,
+}: AllowedAddresses): (url: URL) => string | undefined {
   // One for each, because Node.js takes an IPv4 address for a mapped one, which is in ::/0.
   const networks = { ipv4: new BlockList(), ipv6: new BlockList() };
   for (const one of addresses) {

@@ -10,6 +10,6 @@
 export { findAddressFault } from './allowed-addresses.ts';
 export { findMissing } from './removal-guard.ts';
 export { describeTooMany, type ListedRouters, toHeapMb } from './router-list.ts';
-export { readSources, renderSource, SOURCES_MAX, type SourceSettings, sourcesSchema } from './settings.ts';
+export { readSources, SOURCES_MAX, type SourceSettings, sourcesSchema } from './settings.ts';
 export { type AnswerFiles, SourceKeeper, type SourceOutcome } from './source-keeper.ts';
 export { offerLists, SourceReader } from './source-reader.ts';

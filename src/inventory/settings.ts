@@ -1,12 +1,11 @@
-import { resolve } from 'node:path';
 import { z } from 'zod';
-import type { Secret } from '../base/index.ts';
 import { LIFECYCLE_STATES, type LifecycleState } from '../model/index.ts';
 import {
   checked,
   codec,
   describeHost,
   duration,
+  type Filled,
   filePatterns,
   findSecretForm,
   flag,
@@ -15,22 +14,21 @@ import {
   NamedFileReader,
   name,
   nameList,
-  orDefaults,
   type Place,
   parsed,
   parsePlainUrl,
-  readTls,
   refuseBoth,
   refuseSecretForms,
-  renderTls,
+  type Settled,
   type SoundOf,
+  secret,
   secretShape,
   section,
   TEXT_CHARS_MAX,
-  type TlsSettings,
   text,
   tlsSection,
   wholeNumber,
+  withContent,
   withSecrecy,
 } from '../settings/index.ts';
 import { type AllowedAddress, parseAllowedAddress, renderAllowedAddress } from './allowed-addresses.ts';
@@ -58,8 +56,11 @@ const URL_OF_SOURCE =
 
 const TYPE = 'Type of the source.';
 
-/** Keys of all sources that have a default. */
-const commonSchema = section('Any source.', {
+const commonShape = {
+  name: name({
+    description:
+      'Unique name of the source, in metrics, in the log and as the name of the file of its last good answer.',
+  }),
   interval: duration({ description: 'Time between two readings.' }, INTERVAL_MS_MIN).prefault('1m'),
   allowed_addresses: z
     .array(
@@ -117,14 +118,6 @@ const commonSchema = section('Any source.', {
     (share) => `${Math.round(share * 100)}%`,
     // A fifth: more than a fleet changes between two readings, less than what a broken list lacks.
   ).prefault('20%'),
-});
-
-const commonShape = {
-  name: name({
-    description:
-      'Unique name of the source, in metrics, in the log and as the name of the file of its last good answer.',
-  }),
-  ...commonSchema.shape,
 };
 
 const requestShape = {
@@ -149,7 +142,8 @@ const url = withSecrecy(
     { description: 'URL of the list, http or https. Redirects are not followed.', kind: 'URL' },
     URL_OF_SOURCE,
     (value) => (value.length <= TEXT_CHARS_MAX && isSourceUrl(value) ? value : undefined),
-    String,
+    // Its path and query may hold a token.
+    (value) => URL.parse(value)?.origin ?? '',
     describeHost,
   ),
 );
@@ -192,8 +186,8 @@ const httpSchema = section(
     url,
     ...requestShape,
     username: text({ description: 'Account, with a password.' }).optional(),
-    ...secretShape('password', { description: 'Password of the account.', what: 'password' }),
-    ...secretShape('bearer_token', { description: 'Bearer token, instead of an account.', what: 'token' }),
+    ...secretShape('password', secret('Password of the account.')),
+    ...secretShape('bearer_token', secret('Bearer token, instead of an account.', 'the token')),
   },
 );
 
@@ -202,7 +196,7 @@ const fileSchema = section(
   {
     type: z.literal('file_sd').meta({ description: TYPE }),
     ...commonShape,
-    files: filePatterns({ description: 'Files to read.' }),
+    files: withContent('path', filePatterns({ description: 'Files to read.' })),
   },
 );
 
@@ -211,10 +205,10 @@ const netboxSchema = section('The devices of a NetBox, through its REST interfac
   ...commonShape,
   url: url.meta({ description: 'Address of NetBox, without `/api`.', kind: 'URL' }),
   ...requestShape,
-  ...secretShape('token', {
-    description: 'API token, with its beginning `nbt_` if it has one (NetBox 4.5 and later).',
-    what: 'token',
-  }),
+  ...secretShape(
+    'token',
+    secret('API token, with its beginning `nbt_` if it has one (NetBox 4.5 and later).', 'the token'),
+  ),
   query: checked(
     { description: 'Filter of the list of devices, as in `status=active&role=router`.', kind: 'query' },
     'a query of names and values, such as status=active&role=router',
@@ -246,14 +240,11 @@ const netboxSchema = section('The devices of a NetBox, through its REST interfac
     })
     .refine((map) => Object.keys(map).length <= STATES_MAX, { error: `at most ${STATES_MAX} statuses` })
     .meta({
-      description: `State of a router by the \`status\` of its device. A status that is not listed names no state. Replaces the default. Default: \`{ ${Object.entries(
-        DEVICE_STATES,
-      )
-        .map(([status, state]) => `${status}: ${state}`)
-        .join(', ')} }\`.`,
+      description:
+        'State of a router by the `status` of its device. A status that is not listed names no state. Replaces the default.',
       kind: 'map of statuses to states',
     })
-    .optional(),
+    .prefault(DEVICE_STATES),
   group_fields: z
     .array(fieldPath, { error: 'a list of at most 16 paths of fields' })
     .max(16, { error: 'a list of at most 16 paths of fields' })
@@ -265,9 +256,11 @@ const netboxSchema = section('The devices of a NetBox, through its REST interfac
     .optional(),
 });
 
+const SCHEMAS = [httpSchema, fileSchema, netboxSchema] as const;
+
 /** Schema of `router_sources`. */
 export const sourcesSchema = z
-  .array(z.discriminatedUnion('type', [httpSchema, fileSchema, netboxSchema], { error: 'a map of keys' }), {
+  .array(z.discriminatedUnion('type', SCHEMAS, { error: 'a map of keys' }), {
     error: 'a list of sources',
   })
   .max(SOURCES_MAX, { error: `a list of at most ${SOURCES_MAX} sources` })
@@ -275,72 +268,14 @@ export const sourcesSchema = z
 
 type WrittenSource = SoundOf<typeof sourcesSchema>[number];
 
-/** Credentials of the requests to a source, as the header that they become. */
-type SourceAuth =
-  | { readonly kind: 'basic'; readonly username: string; readonly password: Secret }
-  | { readonly kind: 'bearer' | 'token'; readonly token: Secret };
+/** One source of routers: its keys, defaults applied, with secrets and the content of files. */
+export type SourceSettings = Settled<Filled<z.output<typeof sourcesSchema>[number]>>;
+/** A source that is asked over HTTP. */
+export type RequestSettings = Exclude<SourceSettings, { type: 'file_sd' }>;
+/** The devices of a NetBox, and how they become routers. */
+export type NetboxSettings = Extract<SourceSettings, { type: 'netbox' }>;
 
-/** Server of a source. */
-export interface RequestSettings {
-  /** URL of the list; of a NetBox, its address. */
-  readonly url: string;
-  /** Time limit of one request. Milliseconds. */
-  readonly timeoutMs: number;
-  /** Credentials; `undefined`: none. */
-  readonly auth: SourceAuth | undefined;
-  /** Verification of the certificate of the server, and the client certificate. */
-  readonly tls: TlsSettings;
-}
-
-/** The list of devices of a NetBox, and how they become routers. */
-export interface NetboxSettings {
-  /** Filter of the list of devices, without `?`; may be empty. */
-  readonly query: string;
-  /** Number of devices of one request. */
-  readonly pageSize: number;
-  /** Scheme of the URLs of its routers. */
-  readonly scheme: 'https' | 'http';
-  /** Port of the URLs of its routers; `undefined`: that of the scheme. */
-  readonly port: number | undefined;
-  /** Paths of fields by the label that they become. */
-  readonly labels: Readonly<Record<string, string>>;
-  /** Paths of fields whose values are groups. */
-  readonly groupFields: readonly string[];
-  /** States of routers by the status of the device. */
-  readonly states: Readonly<Record<string, LifecycleState>>;
-}
-
-/** One source of routers. Times are milliseconds, paths absolute. */
-export interface SourceSettings {
-  /** Unique name. */
-  readonly name: string;
-  /** Kind of server, or files. */
-  readonly type: 'http' | 'file_sd' | 'netbox';
-  /** Time between two readings. */
-  readonly intervalMs: number;
-  /** Names that its routers may refer to. */
-  readonly allowed: {
-    readonly addresses: readonly AllowedAddress[];
-    readonly allowsHttp: boolean;
-    readonly groups: readonly string[];
-    readonly credentials: readonly string[];
-    readonly tlsSets: readonly string[];
-  };
-  /** Groups of all of its routers. */
-  readonly groups: readonly string[];
-  /** Routers that an answer may have. */
-  readonly routersMax: number;
-  /** Share of its routers that one answer may remove, from 0 to 1. */
-  readonly removalMax: number;
-  /** Absent for files. */
-  readonly request?: RequestSettings | undefined;
-  /** Absolute paths and globs; only for `file_sd`. */
-  readonly files?: readonly string[] | undefined;
-  /** Only for `netbox`. */
-  readonly netbox?: NetboxSettings | undefined;
-}
-
-/** Reads the files that the sources refer to, and applies the defaults. An incomplete source has its fault and is left out; one that allows no address has a warning. */
+/** Reads the files that the sources refer to. An incomplete source has its fault and is left out; one that allows no address has a warning. */
 export async function readSources(
   file: Place['file'],
   written: readonly WrittenSource[],
@@ -348,66 +283,32 @@ export async function readSources(
   const reader = new NamedFileReader();
   const sources: SourceSettings[] = [];
   for (const [index, keys] of written.entries()) {
-    const source = await readSource({ file, path: ['router_sources', index] }, keys, reader);
-    if (source) sources.push(source);
+    const place = { file, path: ['router_sources', index] };
+    const schema = SCHEMAS.find(({ shape }) => shape.type.value === keys.type);
+    if (!schema || keys.type === undefined || keys.name === undefined) continue;
+    if (keys.allowed_addresses?.length === 0) {
+      const message =
+        'No router of this source is used, because "allowed_addresses" allows none; list the networks or host names of its routers';
+      file.faults.warn(place.path, message);
+    }
+    if (keys.type !== 'file_sd') checkRequest(place, keys);
+    const settings = await reader.readSection(place, schema, keys);
+    // Without faults the keys are complete.
+    if (!file.faults.touches(place.path)) sources.push(settings as SourceSettings);
   }
   return sources;
 }
 
-async function readSource(
-  place: Place,
-  keys: WrittenSource,
-  reader: NamedFileReader,
-): Promise<SourceSettings | undefined> {
-  if (keys.type === undefined || keys.name === undefined) return undefined;
-  const common = toCommon(keys.name, keys);
-  if (common.allowed.addresses.length === 0) {
-    const message =
-      'No router of this source is used, because "allowed_addresses" allows none; list the networks or host names of its routers';
-    place.file.faults.warn(place.path, message);
-  }
-  if (keys.type === 'file_sd') {
-    const { files } = keys;
-    return files && { ...common, type: keys.type, files: files.map((one) => resolve(place.file.folder, one)) };
-  }
+/** Rejects a pinned certificate, and combinations of the keys of an account. */
+function checkRequest(place: Place, { tls }: Extract<WrittenSource, { type: 'http' | 'netbox' }>): void {
   checkAccount(place);
-  const tls = await readTls({ ...place, path: [...place.path, 'tls'] }, keys.tls, reader);
-  if (tls.fingerprintSha256 !== undefined) {
-    const message = 'Sources have no "fingerprint_sha256"; write "ca_file" with the certificate of the server';
-    place.file.faults.add([...place.path, 'tls', 'fingerprint_sha256'], message, { aim: 'key' });
-  }
-  const auth = keys.type === 'http' ? await readHttpAuth(place, keys, reader) : await readToken(place, keys, reader);
-  const { url: address, timeout: timeoutMs } = keys;
-  if (address === undefined || timeoutMs === undefined) return undefined;
-  const request: RequestSettings = { url: address, timeoutMs, auth, tls };
-  if (keys.type === 'http') return { ...common, type: keys.type, request };
-  const { query = '', page_size: pageSize, scheme, port, labels = {}, states = DEVICE_STATES } = keys;
-  const { group_fields: groupFields = [] } = keys;
-  if (pageSize === undefined || scheme === undefined) return undefined;
-  const netbox = { query, pageSize, scheme, port, labels, groupFields, states };
-  return { ...common, type: keys.type, request, netbox };
-}
-
-function toCommon(sourceName: string, keys: SoundOf<typeof commonSchema>) {
-  const all = orDefaults(commonSchema, keys);
-  return {
-    name: sourceName,
-    intervalMs: all.interval,
-    allowed: {
-      addresses: all.allowed_addresses,
-      allowsHttp: all.allow_http,
-      groups: all.allowed_groups,
-      credentials: all.allowed_credentials,
-      tlsSets: all.allowed_tls_sets,
-    },
-    groups: all.groups,
-    routersMax: all.routers_max,
-    removalMax: all.removal_max,
-  };
+  if (tls?.fingerprint_sha256 === undefined) return;
+  const message = 'Sources have no "fingerprint_sha256"; write "ca_file" with the certificate of the server';
+  place.file.faults.add([...place.path, 'tls', 'fingerprint_sha256'], message, { aim: 'key' });
 }
 
 function checkAccount(place: Place): void {
-  for (const secret of ['password', 'bearer_token', 'token']) refuseSecretForms(place, secret);
+  for (const key of ['password', 'bearer_token', 'token']) refuseSecretForms(place, key);
   const bearer = findSecretForm(place, 'bearer_token');
   const password = findSecretForm(place, 'password');
   if (bearer !== undefined) refuseBoth(place, 'username', bearer);
@@ -418,58 +319,4 @@ function checkAccount(place: Place): void {
   if (password !== undefined && !isWritten(place, 'username')) {
     file.faults.add([...path, password], `"${password}" needs "username" beside it`, { aim: 'key' });
   }
-}
-
-async function readHttpAuth(
-  place: Place,
-  keys: WrittenSource & { type: 'http' },
-  reader: NamedFileReader,
-): Promise<SourceAuth | undefined> {
-  const password = await reader.readSecret(place, 'password', keys);
-  const token = await reader.readSecret(place, 'bearer_token', keys, { expected: 'the token' });
-  if (keys.username !== undefined && password) return { kind: 'basic', username: keys.username, password };
-  return token && { kind: 'bearer', token };
-}
-
-async function readToken(
-  place: Place,
-  keys: WrittenSource & { type: 'netbox' },
-  reader: NamedFileReader,
-): Promise<SourceAuth | undefined> {
-  const token = await reader.readSecret(place, 'token', keys, { expected: 'the token' });
-  return token && { kind: 'token', token };
-}
-
-/** Renders settings for the page of the running configuration, without secrets. */
-export function renderSource(source: SourceSettings): object {
-  const { allowed, request, netbox, auth } = { ...source, auth: source.request?.auth };
-  return {
-    name: source.name,
-    type: source.type,
-    // Its path and query may hold a token.
-    url: request && URL.parse(request.url)?.origin,
-    files: source.files,
-    interval: `${source.intervalMs / 1000}s`,
-    timeout: request && `${request.timeoutMs / 1000}s`,
-    username: auth?.kind === 'basic' ? auth.username : undefined,
-    password: auth?.kind === 'basic' ? auth.password : undefined,
-    bearer_token: auth?.kind === 'bearer' ? auth.token : undefined,
-    token: auth?.kind === 'token' ? auth.token : undefined,
-    tls: request?.url.startsWith('https:') ? renderTls(request.tls) : undefined,
-    query: netbox?.query,
-    page_size: netbox?.pageSize,
-    scheme: netbox?.scheme,
-    port: netbox?.port,
-    labels: netbox?.labels,
-    group_fields: netbox?.groupFields,
-    states: netbox?.states,
-    routers_max: source.routersMax,
-    removal_max: `${Math.round(source.removalMax * 100)}%`,
-    allowed_addresses: allowed.addresses.map(renderAllowedAddress),
-    allow_http: allowed.allowsHttp,
-    groups: source.groups,
-    allowed_groups: allowed.groups,
-    allowed_credentials: allowed.credentials,
-    allowed_tls_sets: allowed.tlsSets,
-  };
 }

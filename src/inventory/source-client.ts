@@ -78,16 +78,18 @@ export class SourceClient implements AsyncDisposable {
   }
 
   #renderAuth(): Record<string, string> {
-    const { auth } = this.#settings;
-    if (!auth) return {};
-    if (auth.kind === 'basic') {
-      const account = Buffer.from(`${auth.username}:${auth.password.reveal()}`, 'utf8').toString('base64');
+    const settings = this.#settings;
+    if (settings.type === 'netbox') {
+      const token = settings.token?.reveal();
+      // Tokens that NetBox makes since 4.5 begin like this, and need the other scheme.
+      return token === undefined ? {} : { authorization: `${token.startsWith('nbt_') ? 'Bearer' : 'Token'} ${token}` };
+    }
+    const { username, password, bearer_token: bearer } = settings;
+    if (username !== undefined && password) {
+      const account = Buffer.from(`${username}:${password.reveal()}`, 'utf8').toString('base64');
       return { authorization: `Basic ${account}` };
     }
-    const token = auth.token.reveal();
-    // Tokens that NetBox makes since 4.5 begin like this, and need the other scheme.
-    const isBearer = auth.kind === 'bearer' || token.startsWith('nbt_');
-    return { authorization: `${isBearer ? 'Bearer' : 'Token'} ${token}` };
+    return bearer ? { authorization: `Bearer ${bearer.reveal()}` } : {};
   }
 }
 

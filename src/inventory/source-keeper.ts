@@ -68,7 +68,11 @@ interface SourceState {
 }
 
 /** Identity of a source, independent of its name. */
-type Identity = Pick<SourceSettings, 'name'> & Partial<Pick<SourceSettings, 'type' | 'request' | 'files' | 'netbox'>>;
+type Identity = Pick<SourceSettings, 'name' | 'type'> & {
+  readonly url?: string;
+  readonly files?: readonly string[];
+  readonly query?: string | undefined;
+};
 
 /** An answer that could not be stored. */
 interface StoreFailure {
@@ -252,8 +256,8 @@ function toState({ stored, unreadable }: Awaited<ReturnType<typeof read>>) {
 }
 
 /** Identifies where answers come from. A digest, because a URL may hold a token. */
-function renderOrigin({ type, request, files, netbox }: Identity): string {
+function renderOrigin({ type, url, files, query = '' }: Identity): string {
   return createHash('sha256')
-    .update(JSON.stringify([type, request?.url, files, netbox?.query]))
+    .update(JSON.stringify([type, url, files, type === 'netbox' ? query : undefined]))
     .digest('hex');
 }

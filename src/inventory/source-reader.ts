@@ -47,7 +47,7 @@ export class SourceReader implements AsyncDisposable {
   constructor(settings: SourceSettings, clock: Clock) {
     this.#settings = settings;
     this.#clock = clock;
-    this.#client = settings.request && new SourceClient(settings.request, clock);
+    this.#client = settings.type === 'file_sd' ? undefined : new SourceClient(settings, clock);
   }
 
   /**
@@ -55,14 +55,14 @@ export class SourceReader implements AsyncDisposable {
    * reason of `signal`.
    */
   async read(signal: AbortSignal): Promise<ListedRouters | undefined> {
-    const { request, netbox, files = [] } = this.#settings;
+    const settings = this.#settings;
     // What a source sends may end this thread, but not the agent.
-    await using thread = new YamlThread(toHeapMb(this.#settings.routersMax));
-    if (!request || !this.#client) return await this.#readFiles(files, thread);
-    if (netbox) return await this.#readPages(netbox, request, this.#client, thread, signal);
-    const answer = await this.#get(this.#client, request, new URL(request.url), this.#known, signal);
+    await using thread = new YamlThread(toHeapMb(settings.routers_max));
+    if (settings.type === 'file_sd') return await this.#readFiles(settings.files, thread);
+    if (settings.type === 'netbox') return await this.#readPages(settings, thread, signal);
+    const answer = await this.#get(settings, new URL(settings.url), this.#known, signal);
     if (!answer) return undefined;
-    const list = new RouterList(this.#settings.routersMax);
+    const list = new RouterList(this.#settings.routers_max);
     await addRouters(list, (await parse('the answer', answer.text, LIST, thread)) as readonly unknown[], 'the answer');
     // Only now, because an answer that is no list must be asked for again.
     this.#known = withoutAbsent(answer.validators);
@@ -74,7 +74,7 @@ export class SourceReader implements AsyncDisposable {
   }
 
   async #readFiles(patterns: readonly string[], thread: YamlThread): Promise<ListedRouters> {
-    const { routersMax } = this.#settings;
+    const { routers_max: routersMax } = this.#settings;
     const routers = new RouterList(routersMax);
     const root = { ...LIST_OF_FILE, yamlCharsMax: YAML_CHARS_PER_ROUTER * routersMax };
     let bytes = 0;
@@ -95,24 +95,18 @@ export class SourceReader implements AsyncDisposable {
   }
 
   /** Reads all pages. The address of the next one is computed: that in the answer could lead to another server. */
-  async #readPages(
-    netbox: NetboxSettings,
-    request: RequestSettings,
-    client: SourceClient,
-    thread: YamlThread,
-    signal: AbortSignal,
-  ): Promise<ListedRouters> {
-    const { query, pageSize } = netbox;
-    const allowedGroups = new Set(this.#settings.allowed.groups);
-    const routers = new RouterList(this.#settings.routersMax);
-    const endsAtMs = this.#clock.monotonic() + READING_TIMEOUTS * request.timeoutMs;
+  async #readPages(netbox: NetboxSettings, thread: YamlThread, signal: AbortSignal): Promise<ListedRouters> {
+    const { url, timeout, query = '', page_size: pageSize } = netbox;
+    const allowedGroups = new Set(netbox.allowed_groups);
+    const routers = new RouterList(this.#settings.routers_max);
+    const endsAtMs = this.#clock.monotonic() + READING_TIMEOUTS * timeout;
     let devices = 0;
     let total: unknown;
     for (let number = 0; number < PAGES_MAX; number++) {
-      const address = new URL(`${request.url.replace(/\/+$/, '')}/api/dcim/devices/`);
+      const address = new URL(`${url.replace(/\/+$/, '')}/api/dcim/devices/`);
       // The context of a device is often larger than all the rest of it.
       address.search = `${query === '' ? '' : `${query}&`}exclude=config_context&limit=${pageSize}&offset=${devices}`;
-      const answer = await this.#get(client, request, address, {}, signal);
+      const answer = await this.#get(netbox, address, {}, signal);
       const page = await parse('the answer', answer?.text ?? '', PAGE, thread);
       const { results, next, count } = page as Readonly<Record<string, unknown>>;
       if (!Array.isArray(results))
@@ -130,7 +124,7 @@ export class SourceReader implements AsyncDisposable {
       if (isLast) return routers.render();
       if (results.length === 0) throw failReading('invalid', 'A page has no devices, but names a next one');
       if (this.#clock.monotonic() >= endsAtMs) {
-        const limit = (READING_TIMEOUTS * request.timeoutMs) / 1000;
+        const limit = (READING_TIMEOUTS * timeout) / 1000;
         throw failReading('unreachable', `The source did not give all of its pages within ${limit} s`);
       }
     }
@@ -139,15 +133,14 @@ export class SourceReader implements AsyncDisposable {
 
   /** Makes one request, within its time limit. */
   async #get(
-    client: SourceClient,
-    { timeoutMs }: RequestSettings,
+    { timeout: timeoutMs }: RequestSettings,
     url: URL,
     known: Validators,
     signal: AbortSignal,
   ): Promise<SourceAnswer | undefined> {
     using deadline = openDeadline(this.#clock, timeoutMs, signal);
     try {
-      return await client.get(url, known, deadline.signal);
+      return await this.#client?.get(url, known, deadline.signal);
     } catch (cause) {
       signal.throwIfAborted();
       if (!(cause instanceof DeadlineExceeded)) throw cause;

@@ -89,7 +89,7 @@ function spellOut(address: string): string {
 export async function addDevices(
   list: RouterList,
   devices: readonly unknown[],
-  { scheme, port, labels, groupFields, states }: NetboxSettings,
+  { scheme, port, labels = {}, group_fields: groupFields = [], states }: NetboxSettings,
   allowedGroups: ReadonlySet<string>,
 ): Promise<void> {
   for (const device of devices) {

@@ -55,13 +55,9 @@ export {
   REDACT_MAX,
   type RedactSettings,
   redactSchema,
-  renderLogRule,
-  renderLogs,
-  resolveLogs,
   resolveRedact,
   ruleSchema,
   SHIPPED_RULES_WORD,
-  toLogRule,
   type WrittenRule,
   type WrittenRules,
 } from './rules/settings.ts';

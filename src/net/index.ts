@@ -32,10 +32,8 @@ export {
   checkAccount,
   checkTls,
   listWays,
-  readAccount,
-  readPeerTls,
-  renderAccount,
   tls,
+  toClientAuth,
 } from './keys/network-keys.ts';
 export {
   baseUrl,
@@ -52,7 +50,7 @@ export {
   STREAM_METADATA,
   toMessageHeaders,
 } from './nats/headers.ts';
-export { checkNatsServers, natsServersShape, readNatsSecrets, type SoundNatsServers } from './nats/keys.ts';
+export { checkNatsServers, natsServersShape, type SoundNatsServers } from './nats/keys.ts';
 export { loadNatsLibrary, type NatsLibrary } from './nats/library.ts';
 export { findOtherFingerprint, isAuthorityNeeded, openSecureContext, toNameOptions, toTlsOptions } from './tls.ts';
 export { adviseUnreached, explainTls, type Peer, TLS_KINDS, type TlsFailure } from './tls-failure.ts';

@@ -58,8 +58,6 @@ export {
   connectionShape,
   connectionsSchema,
   findConnectionsMax,
-  readConnections,
-  renderConnections,
   routerAccountShape,
   routerTlsSchema,
   urlKey,

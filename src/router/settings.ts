@@ -1,14 +1,16 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import {
+  certificates,
   checked,
   choice,
   describeHost,
   headersShape,
-  orDefaults,
   parsed,
   routerUrl,
+  type Settled,
   type SoundOf,
+  secret,
   secretShape,
   section,
   text,
@@ -36,18 +38,15 @@ const tls = tlsSection({
   insecure: 'Accepts every certificate. Anyone between agent and router can then read the password.',
 });
 
-const BEARER_TOKEN = 'Token that is sent with every request, with `auth: bearer`.';
-
 /** Keys of a router for the authentication of requests. */
 const accountShape = {
   username: text({
     description: 'Account on the router. Required here or in `defaults` with `auth: token` and `basic`.',
   }).optional(),
-  ...secretShape('password', {
-    description:
-      'Password of the account. This, or one of the three keys that replace it, is required, here or in `defaults`, with `auth: token` and `basic`.',
-    what: 'password',
-  }),
+  ...secretShape(
+    'password',
+    secret('Password of the account. Required here or in `defaults` with `auth: token` and `basic`.'),
+  ),
   auth: choice(
     {
       description:
@@ -56,11 +55,7 @@ const accountShape = {
     },
     AUTH_MODES,
   ).prefault('token'),
-  ...secretShape('bearer_token', {
-    description: BEARER_TOKEN,
-    what: 'token',
-    written: token({ description: BEARER_TOKEN }),
-  }),
+  ...secretShape('bearer_token', token('Token that is sent with every request, with `auth: bearer`.')),
   ...headersShape({
     description:
       'Headers of every request, such as a token of a gateway. They replace those of the layers below. `Authorization` only with `auth: none`. Only in the main file.',
@@ -96,12 +91,10 @@ const proxySection = section(
     username: checked({ description: 'Account on the proxy, with a password.' }, PROXY_NAME, NAME_BYTES_MAX, (value) =>
       /^[^:\p{Cc}]+$/u.test(value),
     ).optional(),
-    ...secretShape('password', { description: 'Password of the account.', what: 'password' }),
-    ca_file: text({
-      description:
-        'PEM file with the certificates of the authorities to trust for an `https` proxy, instead of those of the system and of Node.js.',
-      kind: 'path',
-    }).optional(),
+    ...secretShape('password', secret('Password of the account.')),
+    ca_file: certificates(
+      'PEM file with the certificates of the authorities to trust for an `https` proxy, instead of those of the system and of Node.js.',
+    ).optional(),
   },
 );
 
@@ -156,19 +149,8 @@ export const connectionsSchema = section('Connections to the routers.', {
   ).optional(),
 }).meta({ advanced: true });
 
-/** The key `connections`, checked. */
-export type ConnectionSettings = Readonly<ReturnType<typeof readConnections>>;
-
-/** Converts the section to settings. */
-export function readConnections(keys: SoundOf<typeof connectionsSchema> | undefined) {
-  const { max: connectionsMax } = orDefaults(connectionsSchema, keys);
-  return { connectionsMax };
-}
-
-/** Renders settings as the section; `undefined` if it would be empty. */
-export function renderConnections({ connectionsMax }: ConnectionSettings): object | undefined {
-  return connectionsMax === undefined ? undefined : z.encode(connectionsSchema, { max: connectionsMax });
-}
+/** The section `connections`. */
+export type ConnectionSettings = Settled<z.output<typeof connectionsSchema>>;
 
 /** Resources of the process that bound its connections. */
 interface ConnectionResources {

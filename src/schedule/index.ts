@@ -12,7 +12,7 @@ export { type AnsweredPoll, findMedian, type Pace, type PaceIntervals, PaceMemor
 export { RetryLoop, type RetryLoopOptions, type RetryLoopOutcome } from './retry-loop.ts';
 export type { RunLoad } from './run-pool.ts';
 export { Scheduler } from './scheduler.ts';
-export { findRunsMax, readSchedule, renderSchedule, type ScheduleSettings, scheduleSchema } from './settings.ts';
+export { findRunsMax, type ScheduleSettings, scheduleSchema } from './settings.ts';
 export {
   type BudgetPart,
   SharedBudget,

@@ -1,5 +1,5 @@
-import { z } from 'zod';
-import { orDefaults, type SoundOf, section, wholeNumber } from '../settings/index.ts';
+import type { z } from 'zod';
+import { type Settled, section, wholeNumber } from '../settings/index.ts';
 
 const RUNS_LEAST = 1;
 const RUNS_MOST = 100_000;
@@ -17,19 +17,8 @@ export const scheduleSchema = section('What runs at the same time.', {
   ).optional(),
 }).meta({ advanced: true });
 
-/** The key `schedule`, checked. */
-export type ScheduleSettings = Readonly<ReturnType<typeof readSchedule>>;
-
-/** Converts the section to settings. */
-export function readSchedule(keys: SoundOf<typeof scheduleSchema> | undefined) {
-  const { concurrent_runs: runsMax } = orDefaults(scheduleSchema, keys);
-  return { runsMax };
-}
-
-/** Renders settings as the section; `undefined` if it would be empty. */
-export function renderSchedule({ runsMax }: ScheduleSettings): object | undefined {
-  return runsMax === undefined ? undefined : z.encode(scheduleSchema, { concurrent_runs: runsMax });
-}
+/** The section `schedule`. */
+export type ScheduleSettings = Settled<z.output<typeof scheduleSchema>>;
 
 /** Resources of the process that bound concurrent runs. */
 export interface RunResources {

@@ -12,23 +12,14 @@
  */
 export { areSameSettings, toComparable } from './comparable.ts';
 export { describeExcessRights } from './files/file-rights.ts';
-export { NamedFileReader, renderFileFault, type TlsFiles } from './files/named-files.ts';
+export { type Filled, NamedFileReader, renderFileFault } from './files/named-files.ts';
 export { listMatches, type MatchedFiles, readDigest, readPatternFiles } from './files/pattern-files.ts';
 export { type SecretEvent, SecretKeeper, type SecretKeeperOptions, type SecretKind } from './files/secret-keeper.ts';
 export { findSecretForm, refuseSecretForms, secretShape } from './files/secret-keys.ts';
 export { describeFailure, readFileStamp, readTextFile, type TextFile } from './files/text-file.ts';
-export {
-  type ClientTls,
-  readTls,
-  renderCertificates,
-  renderTls,
-  revealTls,
-  type TlsSettings,
-  tlsSection,
-  toTlsSettings,
-} from './files/tls-settings.ts';
+export { type ClientTls, isUnverified, revealTls, type TlsSettings, tlsSection } from './files/tls-settings.ts';
 export { describeHost, describeUrl } from './schema/describe-url.ts';
-export { HEADER_SECRET, headersShape, isToken, TOKEN_SECRET, token } from './schema/http-headers.ts';
+export { headersShape, isToken, token } from './schema/http-headers.ts';
 export {
   filePatterns,
   findNameFault,
@@ -53,13 +44,22 @@ export {
   webUrl,
 } from './schema/names.ts';
 export { findNearest } from './schema/nearest.ts';
-export { inheritable, isWhole, orDefaults, renderKeys, type Settled, type SoundOf } from './schema/parts.ts';
+export {
+  inheritable,
+  isWhole,
+  listLeaves,
+  orDefaults,
+  renderKeys,
+  type Settled,
+  type SoundOf,
+} from './schema/parts.ts';
 export {
   type About,
-  asSecret,
+  absolutePath,
   byteBudget,
   byteSize,
   byteSizeWithin,
+  certificates,
   checked,
   choice,
   codec,
@@ -71,15 +71,16 @@ export {
   parsed,
   parseMoment,
   removed,
-  renderByteBudget,
   renderByteSize,
   secret,
+  secretOf,
   secretPath,
   section,
   TEXT_CHARS_MAX,
   text,
   unsupported,
   wholeNumber,
+  withContent,
   withSecrecy,
 } from './schema/values.ts';
 export { checkItem, checkSettings } from './source/check-settings.ts';

@@ -35,7 +35,7 @@ export type { JoinTable } from './mapping/join.ts';
 export { MAPPING_FAULT_REASONS, type MappingFault } from './mapping/mapping-fault.ts';
 export { MODULE_RESOURCES_MAX, MODULES_MAX, RESOURCE_METRICS_MAX } from './module-settings/bounds.ts';
 export type { PlacedFamily } from './module-settings/check-families.ts';
-export { type MetricFilter, metricFilterSchema, renderMetricFilter } from './module-settings/metric-filter.ts';
+export { type MetricFilter, metricFilterSchema } from './module-settings/metric-filter.ts';
 export type { MetricDefinition, ModuleDefinition, ValueForm } from './module-settings/module-definition.ts';
 export { type AgentFamily, ModuleRegistry } from './module-settings/module-registry.ts';
 export { DEFAULT_SET, moduleListSchema, modulesSchema } from './module-settings/module-schema.ts';
@@ -48,7 +48,7 @@ export {
 } from './module-settings/shipped-modules.ts';
 export { createPollPlan, type PollPlan, type PollTarget } from './poll-plan.ts';
 export type { PollResult, ResourceResult } from './poll-result.ts';
-export { type PollSettings, pollSchema, renderPoll, resolvePoll } from './poll-settings.ts';
+export { type PollSettings, pollSchema, resolvePoll } from './poll-settings.ts';
 export { type PollOptions, StatusPoller, type StatusPollerOptions } from './poller.ts';
 export { readTarget, type TargetReading } from './read-target.ts';
 export { SilenceCount } from './silence-count.ts';

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { renderDuration } from '../base/index.ts';
-import { duration, orDefaults, renderKeys, type Settled, type SoundOf, section } from '../settings/index.ts';
+import { duration, orDefaults, type Settled, type SoundOf, section } from '../settings/index.ts';
 
 /** Schema of the section `poll` of a router. */
 export const pollSchema = section('When the status of the router is read.', {
@@ -35,8 +35,8 @@ const DEADLINE_SHARE = 0.75;
 /** Values are served for at least this many intervals. */
 const STALE_AFTER_INTERVALS = 3;
 
-/** Intervals and time limits of polling. Holds: `connectTimeoutMs` <= `timeoutMs` <= `deadlineMs` <= `intervalMs` < `staleAfterMs`. */
-export type PollSettings = Settled<ReturnType<typeof toPollSettings>>;
+/** Intervals and time limits of polling. Milliseconds. Holds: `connect_timeout` <= `timeout` <= `deadline` <= `interval` < `stale_after`. */
+export type PollSettings = Settled<PollKeys>;
 
 type WrittenPoll = SoundOf<typeof pollSchema>;
 type PollKeys = z.output<typeof pollSchema>;
@@ -52,33 +52,33 @@ export interface PollConflict {
 
 /** Applies the defaults, which adapt to what is set, and lists the contradictions. */
 export function resolvePoll(set: WrittenPoll = {}): { poll: PollSettings; conflicts: PollConflict[] } {
-  const poll = toPollSettings(fitDefaults(set, orDefaults(pollSchema, set)));
-  const { intervalMs, timeoutMs, connectTimeoutMs, deadlineMs, staleAfterMs } = poll;
+  const poll = fitDefaults(set, orDefaults(pollSchema, set));
+  const { interval, timeout, connect_timeout, deadline, stale_after } = poll;
   const name = (key: PollKey, valueMs: number) =>
     `poll.${key} (${renderDuration(valueMs)}${set[key] === undefined ? ' by default' : ''})`;
   const conflicts: PollConflict[] = [];
-  if (timeoutMs > deadlineMs) {
+  if (timeout > deadline) {
     conflicts.push({
       keys: ['timeout', 'deadline'],
-      message: `${name('timeout', timeoutMs)}, the limit of one request, is longer than ${name('deadline', deadlineMs)}, the limit of a whole cycle; shorten the timeout or set a longer deadline`,
+      message: `${name('timeout', timeout)}, the limit of one request, is longer than ${name('deadline', deadline)}, the limit of a whole cycle; shorten the timeout or set a longer deadline`,
     });
   }
-  if (connectTimeoutMs > timeoutMs) {
+  if (connect_timeout > timeout) {
     conflicts.push({
       keys: ['connect_timeout', 'timeout'],
-      message: `${name('connect_timeout', connectTimeoutMs)}, the limit of opening a connection, is longer than ${name('timeout', timeoutMs)}, the limit of one request; shorten the connect_timeout or set a longer timeout`,
+      message: `${name('connect_timeout', connect_timeout)}, the limit of opening a connection, is longer than ${name('timeout', timeout)}, the limit of one request; shorten the connect_timeout or set a longer timeout`,
     });
   }
-  if (deadlineMs > intervalMs) {
+  if (deadline > interval) {
     conflicts.push({
       keys: ['deadline', 'interval'],
-      message: `${name('deadline', deadlineMs)} is longer than ${name('interval', intervalMs)}, so a cycle could still run when the next is due; shorten the deadline or set a longer interval`,
+      message: `${name('deadline', deadline)} is longer than ${name('interval', interval)}, so a cycle could still run when the next is due; shorten the deadline or set a longer interval`,
     });
   }
-  if (staleAfterMs <= intervalMs) {
+  if (stale_after <= interval) {
     conflicts.push({
       keys: ['stale_after', 'interval'],
-      message: `${name('stale_after', staleAfterMs)} is not longer than ${name('interval', intervalMs)}, so series would vanish between two cycles; set stale_after to several intervals`,
+      message: `${name('stale_after', stale_after)} is not longer than ${name('interval', interval)}, so series would vanish between two cycles; set stale_after to several intervals`,
     });
   }
   return { poll, conflicts };
@@ -91,31 +91,4 @@ function fitDefaults(set: WrittenPoll, { interval, ...defaults }: PollKeys): Pol
   const connect_timeout = set.connect_timeout ?? Math.min(defaults.connect_timeout, timeout);
   const stale_after = set.stale_after ?? Math.max(defaults.stale_after, interval * STALE_AFTER_INTERVALS);
   return { interval, timeout, connect_timeout, deadline, stale_after };
-}
-
-function toPollSettings({ interval, timeout, connect_timeout, deadline, stale_after }: PollKeys) {
-  return {
-    intervalMs: interval,
-    timeoutMs: timeout,
-    connectTimeoutMs: connect_timeout,
-    deadlineMs: deadline,
-    staleAfterMs: stale_after,
-  };
-}
-
-/** Renders settings as the section. */
-export function renderPoll({
-  intervalMs,
-  timeoutMs,
-  connectTimeoutMs,
-  deadlineMs,
-  staleAfterMs,
-}: PollSettings): object {
-  return renderKeys(pollSchema, {
-    interval: intervalMs,
-    timeout: timeoutMs,
-    connect_timeout: connectTimeoutMs,
-    deadline: deadlineMs,
-    stale_after: staleAfterMs,
-  });
 }

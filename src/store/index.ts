@@ -32,10 +32,6 @@ export type { DeadLetters, LetterBounds, LetterSelection, ListOptions, StoredLet
 export {
   type DeadLetterSettings,
   deadLettersSchema,
-  readDeadLetters,
-  readStorage,
-  renderDeadLetters,
-  renderStorage,
   type StorageSettings,
   storageSchema,
 } from './settings.ts';

@@ -1,6 +1,5 @@
-import { resolve } from 'node:path';
-import { z } from 'zod';
-import { byteSize, byteSizeWithin, duration, orDefaults, type SoundOf, section, text } from '../settings/index.ts';
+import type { z } from 'zod';
+import { byteSize, byteSizeWithin, duration, type Settled, section, text } from '../settings/index.ts';
 
 const RECENT_BYTES_MOST = 1024 ** 4;
 
@@ -25,19 +24,8 @@ export const storageSchema = section('State that survives a restart.', {
   ).prefault('256MiB'),
 });
 
-/** The key `storage`, checked. */
-export type StorageSettings = Readonly<ReturnType<typeof readStorage>>;
-
-/** Converts the section to settings; the path becomes absolute. */
-export function readStorage(keys: SoundOf<typeof storageSchema> | undefined, folder: string) {
-  const { path, spool_max: spoolBytesMax, recent: recentBytesMax } = orDefaults(storageSchema, keys);
-  return { path: resolve(folder, path), spoolBytesMax, recentBytesMax };
-}
-
-/** Renders settings as the section. */
-export function renderStorage({ path, spoolBytesMax, recentBytesMax }: StorageSettings): object {
-  return z.encode(storageSchema, { path, spool_max: spoolBytesMax, recent: recentBytesMax });
-}
+/** The section `storage` with its defaults; the path is absolute. Sizes are bytes. */
+export type StorageSettings = Settled<z.output<typeof storageSchema>>;
 
 const LETTERS_BYTES_LEAST = 1024 ** 2;
 const LETTERS_BYTES_MOST = 1024 ** 4;
@@ -65,16 +53,5 @@ export const deadLettersSchema = section(
   },
 );
 
-/** The key `dead_letters`, checked. */
-export type DeadLetterSettings = Readonly<ReturnType<typeof readDeadLetters>>;
-
-/** Converts the section to settings. */
-export function readDeadLetters(keys: SoundOf<typeof deadLettersSchema> | undefined) {
-  const { max: bytesMax, keep: keepMs } = orDefaults(deadLettersSchema, keys);
-  return { bytesMax, keepMs };
-}
-
-/** Renders settings as the section. */
-export function renderDeadLetters({ bytesMax, keepMs }: DeadLetterSettings): object {
-  return z.encode(deadLettersSchema, { max: bytesMax, keep: keepMs });
-}
+/** The section `dead_letters` with its defaults. Bytes and milliseconds. */
+export type DeadLetterSettings = Settled<z.output<typeof deadLettersSchema>>;

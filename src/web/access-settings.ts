@@ -1,15 +1,16 @@
 import { z } from 'zod';
-import type { Secret } from '../base/index.ts';
+import { Secret } from '../base/index.ts';
 import {
-  asSecret,
   type ConfigFile,
   choice,
+  type Filled,
   findSecretForm,
   flag,
-  NamedFileReader,
   name,
   refuseSecretForms,
+  type Settled,
   type SoundOf,
+  secretOf,
   secretShape,
   section,
 } from '../settings/index.ts';
@@ -21,13 +22,13 @@ export const ROLES = ['metrics', 'read', 'admin'] as const;
 export type Role = (typeof ROLES)[number];
 
 /** Access rules: users, tokens and their roles. */
-export interface AccessRules<Token = string | Secret> {
+export interface AccessRules {
   /** True when `/-/healthy` and `/-/ready` need no credentials. */
   readonly isHealthOpen: boolean;
   /** Roles of users of the web configuration file; one that is not named is `admin`. */
   readonly users: ReadonlyMap<string, Role>;
   /** Bearer tokens. */
-  readonly tokens: readonly { readonly name: string; readonly role: Role; readonly token: Token }[];
+  readonly tokens: readonly { readonly name: string; readonly role: Role; readonly token: string | Secret }[];
 }
 
 /** Everybody who has a password is `admin`. */
@@ -50,16 +51,14 @@ const ROLE =
 const tokenSchema = section('A bearer token.', {
   name: name({ description: 'Name of the token, for people. Unique.' }),
   role: role(ROLE),
-  ...secretShape('token', {
-    description: 'The token.',
-    what: 'token',
-    written: asSecret(
-      z
-        .string({ error: TOKEN })
-        .regex(TOKEN_PATTERN, { error: TOKEN })
-        .meta({ kind: 'secret text', description: 'The token.' }),
+  ...secretShape(
+    'token',
+    secretOf(
+      'The token.',
+      { expected: TOKEN, isValid: (text) => TOKEN_PATTERN.test(text) },
+      z.string().regex(TOKEN_PATTERN).meta({ description: 'The token itself.' }),
     ),
-  }),
+  ),
 });
 
 /** The section `web.access`. */
@@ -86,49 +85,36 @@ export const accessSchema = section(
   },
 );
 
-type TokenKeys = NonNullable<NonNullable<SoundOf<typeof accessSchema>['tokens']>[number]>;
+/** The section `web.access`, with the tokens wherever they come from. */
+export type AccessSettings = Settled<Filled<z.output<typeof accessSchema>>>;
 
-/** The rules of the section, with the tokens wherever they come from. */
-export async function readAccess(
-  main: ConfigFile,
-  keys: SoundOf<typeof accessSchema> = {},
-): Promise<AccessRules<Secret>> {
-  const reader = new NamedFileReader();
-  const tokens: AccessRules<Secret>['tokens'][number][] = [];
+/** Rejects tokens that are missing or have the name of another one, and warns of two with the same value. */
+export function checkTokens(main: ConfigFile, tokens: Filled<SoundOf<typeof accessSchema>>['tokens'] = []): void {
   const names = new Set<string>();
-  for (const [index, one] of (keys.tokens ?? []).entries()) {
-    const token = await readToken(main, index, one ?? {}, reader);
-    if (one?.name === undefined || one.role === undefined) continue;
-    const path = ['web', 'access', 'tokens', index, 'name'];
-    if (names.has(one.name)) main.faults.add(path, `The name "${one.name}" is already taken by an earlier token`);
-    names.add(one.name);
-    const same = token && tokens.find((other) => other.token.reveal() === token.reveal());
-    if (same) {
-      const message = `The token has the same value as "${same.name}", whose role counts for both`;
-      main.faults.warn(['web', 'access', 'tokens', index], message);
+  const values = new Map<string, string>();
+  for (const [index, { name: tokenName, role: its, token }] of tokens.entries()) {
+    const place = { file: main, path: ['web', 'access', 'tokens', index] };
+    refuseSecretForms(place, 'token');
+    if (findSecretForm(place, 'token') === undefined) {
+      main.faults.add([...place.path, 'token'], 'Missing key; expected "token" or "token_file"');
     }
-    if (token) tokens.push({ name: one.name, role: one.role, token });
+    if (tokenName === undefined || its === undefined) continue;
+    const message = `The name "${tokenName}" is already taken by an earlier token`;
+    if (names.has(tokenName)) main.faults.add([...place.path, 'name'], message);
+    names.add(tokenName);
+    if (!(token instanceof Secret)) continue;
+    const same = values.get(token.reveal());
+    if (same === undefined) values.set(token.reveal(), tokenName);
+    else main.faults.warn(place.path, `The token has the same value as "${same}", whose role counts for both`);
   }
-  const users = Object.entries(keys.users ?? {}).flatMap(([user, its]) => (its ? [[user, its] as const] : []));
-  return { isHealthOpen: keys.open_health ?? false, users: new Map(users), tokens };
 }
 
-async function readToken(
-  main: ConfigFile,
-  index: number,
-  keys: Partial<TokenKeys>,
-  reader: NamedFileReader,
-): Promise<Secret | undefined> {
-  const place = { file: main, path: ['web', 'access', 'tokens', index] };
-  refuseSecretForms(place, 'token');
-  if (findSecretForm(place, 'token') === undefined) {
-    const message = 'Missing key; expected "token" or "token_file", "token_credential" or "token_command"';
-    main.faults.add([...place.path, 'token'], message);
-  }
-  return reader.readSecret(place, 'token', keys, { expected: TOKEN, isValid: (text) => TOKEN_PATTERN.test(text) });
-}
-
-/** Renders the section with tokens as `[secret]`. */
-export function renderAccess({ isHealthOpen, users, tokens }: AccessRules<Secret>): object {
-  return { open_health: isHealthOpen, users: Object.fromEntries(users), tokens };
+/** Converts the section to the rules of the server. */
+export function toAccessRules({
+  open_health: isHealthOpen = false,
+  users = {},
+  tokens = [],
+}: AccessSettings): AccessRules {
+  const complete = tokens.flatMap(({ token, ...same }) => (token ? [{ ...same, token }] : []));
+  return { isHealthOpen, users: new Map(Object.entries(users)), tokens: complete };
 }

@@ -72,7 +72,6 @@ export { webSchema } from './web-file-schema.ts';
 export {
   describeOpenLifecycle,
   readWeb,
-  renderWeb,
   toWebPolicy,
   type WebSettings,
   webSectionSchema,

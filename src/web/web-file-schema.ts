@@ -46,6 +46,7 @@ const tlsServerSchema = section(
     }).optional(),
     key_file: secretPath(
       'PEM file with the private key of `cert_file`, without a passphrase. Required for HTTPS.',
+      'private key',
     ).optional(),
     client_auth_type: choice(
       {

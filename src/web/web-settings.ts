@@ -1,24 +1,26 @@
 import { z } from 'zod';
-import { renderDuration, type Secret } from '../base/index.ts';
 import {
   type ConfigFile,
   type ConfigFiles,
   describeHost,
+  type Filled,
   findNearest,
   type ListenAddress,
   listenAddress,
+  NamedFileReader,
   parsed,
   parseRouterUrl,
   removed,
   renderListenAddress,
   routerUrl,
+  type Settled,
   type SoundOf,
   section,
   text,
   webUrl,
 } from '../settings/index.ts';
-import { type AccessRules, accessSchema, readAccess, renderAccess } from './access-settings.ts';
-import { AddressSet, LOOPBACK, type Network, parseNetwork, renderNetwork } from './address.ts';
+import { accessSchema, checkTokens, toAccessRules } from './access-settings.ts';
+import { AddressSet, LOOPBACK, parseNetwork, renderNetwork } from './address.ts';
 import { readWebSecurity } from './load-web-config.ts';
 import { revealSecurity, type WebSecuritySettings } from './security.ts';
 import type { WebPolicy } from './server.ts';
@@ -117,46 +119,35 @@ export const webSectionSchema = section('The server for metrics and the status p
   }).optional(),
 });
 
-/** The settings of the HTTP server. */
-export interface WebSettings {
+/** The section `web`, and the content of the `config_file` that it names. */
+export type WebSettings = Settled<Filled<z.output<typeof webSectionSchema>>> & {
   /** Addresses to listen on. Default: port 9847 on every address. */
   readonly listen: readonly ListenAddress[];
-  /** Names by which browsers may ask. Default: none but the private ones. */
-  readonly allowedHosts?: readonly string[] | undefined;
-  /** Base URLs of the processes that share the fleet, by their index. Default: none. */
-  readonly peers?: readonly string[] | undefined;
-  /** Address of a Grafana with the dashboards, without a slash at its end. Default: none. */
-  readonly grafanaUrl?: string | undefined;
-  /** Roles and bearer tokens. Default: none. */
-  readonly access?: AccessRules<Secret> | undefined;
-  /** Proxies in front of the server. Default: none. */
-  readonly trustedProxies?: readonly Network[] | undefined;
-  /** TLS, users and headers from `web.config_file`; absent without one. */
+  /** TLS, users and headers from `config_file`; absent without one. */
   readonly security?: WebSecuritySettings | undefined;
   /** Files that the settings come from, to be read again when they change. Absolute paths. Default: none. */
   readonly watched?: readonly string[] | undefined;
-}
+};
 
-/** Reads the section, and the `web.config_file` that it names. */
+/** Reads the section, and the `config_file` that it names. */
 export async function readWeb(
   main: ConfigFile,
   keys: SoundOf<typeof webSectionSchema> = {},
   files: ConfigFiles,
 ): Promise<WebSettings> {
   const web = keys.config_file === undefined ? undefined : await readWebSecurity(main, keys.config_file, files);
-  const access = await readAccess(main, keys.access);
-  if (web?.security) checkUsers(main, access, web.security);
-  else if (!web) for (const user of access.users.keys()) main.faults.warn([...ROLES_OF_USERS, user], NO_USERS);
+  const settings = await new NamedFileReader().readSection({ file: main, path: ['web'] }, webSectionSchema, keys);
+  checkTokens(main, settings.access?.tokens);
+  const users = Object.keys(keys.access?.users ?? {});
+  if (web?.security) checkUsers(main, users, web.security);
+  else if (!web) for (const user of users) main.faults.warn([...ROLES_OF_USERS, user], NO_USERS);
   return {
-    listen: keys.listen ?? [{ host: undefined, port: PORT_DEFAULT }],
-    allowedHosts: keys.allowed_hosts ?? [],
-    trustedProxies: keys.trusted_proxies ?? [],
-    peers: keys.peers ?? [],
-    grafanaUrl: keys.grafana_url?.replace(/\/+$/, ''),
-    access,
+    listen: [{ host: undefined, port: PORT_DEFAULT }],
+    // A fault is reported before an incomplete token is used.
+    ...(settings as Settled<Filled<z.output<typeof webSectionSchema>>>),
     security: web?.security,
-    watched: web?.watched ?? [],
-  };
+    watched: web?.watched,
+  } as WebSettings;
 }
 
 /** Where users have roles. */
@@ -164,8 +155,8 @@ const ROLES_OF_USERS = ['web', 'access', 'users'];
 const NO_USERS = 'Nobody has this name without "config_file", or the file that --web.config.file names';
 
 /** A role for a user who does not exist leaves the one who was meant without it. */
-function checkUsers(main: ConfigFile, access: AccessRules<Secret>, { users }: WebSecuritySettings): void {
-  for (const user of access.users.keys()) {
+function checkUsers(main: ConfigFile, named: readonly string[], { users }: WebSecuritySettings): void {
+  for (const user of named) {
     if (users.has(user)) continue;
     const nearest = findNearest(user, [...users.keys()]);
     main.faults.add([...ROLES_OF_USERS, user], 'No user of this name is in "config_file"', {
@@ -180,7 +171,7 @@ export function describeOpenLifecycle({ listen, access, security }: WebSettings)
   const own = new AddressSet(LOOPBACK);
   const open = listen.find(({ host }) => host !== 'localhost' && !own.has(host ?? ''));
   const isClosed =
-    (access?.tokens.length ?? 0) > 0 ||
+    (access?.tokens?.length ?? 0) > 0 ||
     (security?.users.size ?? 0) > 0 ||
     security?.tls?.clientAuth === 'require-and-verify';
   if (!open || isClosed) return undefined;
@@ -188,47 +179,14 @@ export function describeOpenLifecycle({ listen, access, security }: WebSettings)
 }
 
 /** Converts the settings to what the server takes, with secrets in clear text. */
-export function toWebPolicy({
-  security,
-  access,
-  allowedHosts = [],
-  trustedProxies,
-  peers = [],
-}: WebSettings): WebPolicy {
+export function toWebPolicy({ security, access, ...web }: WebSettings): WebPolicy {
+  const { allowed_hosts: allowedHosts = [], trusted_proxies: trustedProxies, peers = [] } = web;
   // The other processes, and browsers that they redirect, ask by these names.
   const names = peers.map((url) => new URL(url).hostname);
-  return { security: revealSecurity(security), access, allowedHosts: [...allowedHosts, ...names], trustedProxies };
-}
-
-/** Renders the section with the content of its file inlined and secrets as `[secret]`. */
-export function renderWeb(web: WebSettings): object {
-  const { listen, access, security } = web;
-  const { allowedHosts = [], trustedProxies = [], peers = [], grafanaUrl } = web;
   return {
-    listen: listen.map(renderListenAddress),
-    allowed_hosts: allowedHosts,
-    trusted_proxies: trustedProxies.map(renderNetwork),
-    peers,
-    grafana_url: grafanaUrl,
-    access: access && renderAccess(access),
-    config_file: security && renderSecurity(security),
-  };
-}
-
-function renderSecurity({ tls, headers, users, rateLimit }: WebSecuritySettings): object {
-  return {
-    tls_server_config: tls && {
-      cert_file: '[certificate]',
-      key_file: tls.keyPem,
-      client_auth_type: tls.clientAuth,
-      client_ca_file: tls.clientCaPem && '[certificates]',
-      client_allowed_sans: tls.clientAllowedSans,
-      min_version: tls.minVersion,
-      max_version: tls.maxVersion,
-      cipher_suites: tls.cipherSuites,
-    },
-    http_server_config: { headers },
-    rate_limit: rateLimit && { interval: renderDuration(rateLimit.intervalMs), burst: rateLimit.burst },
-    basic_auth_users: Object.fromEntries([...users.keys()].map((user) => [user, '[secret]'])),
+    security: revealSecurity(security),
+    access: access && toAccessRules(access),
+    allowedHosts: [...allowedHosts, ...names],
+    trustedProxies,
   };
 }

@@ -60,16 +60,16 @@ async function openAgent(
   const configured: Config[] = [];
   const config = change({
     web: { listen: [{ host: '127.0.0.1', port: 0 }] },
-    schedule: { runsMax: undefined },
-    connections: { connectionsMax: undefined },
-    storage: { path: folder.path, spoolBytesMax: 64 * 1024 * 1024, recentBytesMax: 1024 * 1024 },
+    schedule: {},
+    connections: {},
+    storage: { path: folder.path, spool_max: 64 * 1024 * 1024, recent: 1024 * 1024 },
     routers: [createRouterSettings(router.url)],
     modules: [],
-    routerSources: [],
+    router_sources: [],
     backup: undefined,
     sinks: [createStdoutSettings('console')],
-    deadLetters: { bytesMax: 64 * 1024 * 1024, keepMs: 30 * 86_400_000 },
-    logRules: [],
+    dead_letters: { max: 64 * 1024 * 1024, keep: 30 * 86_400_000 },
+    log_rules: [],
     redact: [],
   });
   let loaded: LoadedConfig = { ok: true, config, watched: NO_FILES };
@@ -153,7 +153,7 @@ test('startAgent() wakes the sinks when records are stored, and not only when th
   await using folder = await createStoreFolder();
   await using bench = await openAgent(folder, (config) => ({
     ...config,
-    routers: config.routers.map((router) => ({ ...router, logs: { ...router.logs, intervalMs: 20 * SECOND_MS } })),
+    routers: config.routers.map((router) => ({ ...router, logs: { ...router.logs, interval: 20 * SECOND_MS } })),
   }));
   // The line is stored at the second turn; sinks look every 30 seconds.
   await bench.advance(25 * SECOND_MS);
@@ -179,7 +179,7 @@ test.for([
   breakTable(folder, table ?? '');
   await using bench = await openAgent(folder, (config) => ({
     ...config,
-    routers: config.routers.map((router) => ({ ...router, byteBudget: 1_000_000_000 })),
+    routers: config.routers.map((router) => ({ ...router, byte_budget: { perDay: 1_000_000_000, statusShare: 0.2 } })),
   }));
   expect(bench.agent.failed.aborted).toBe(false);
   await bench.advance(2 * MINUTE_MS);
@@ -239,7 +239,7 @@ test('startAgent() tells a sink of Loki the number of all routers before it send
     ...config,
     // Ten streams of each would be more than half of the limit.
     routers: config.routers.flatMap((one) => Array.from({ length: 6 }, (_, index) => ({ ...one, name: `r${index}` }))),
-    sinks: [createLokiSettings('loki', server.url, { streamLimit: 100 })],
+    sinks: [createLokiSettings('loki', server.url, { stream_limit: 100 })],
   }));
   await waitFor(() => expect(server.records()).toHaveLength(1));
   expect(bench.agent.summary().routers).toBe(6);
@@ -255,7 +255,7 @@ test('startAgent() counts dead letters that were dropped because of their age', 
   await using bench = await openAgent(folder, (config) => ({
     ...config,
     routers: [],
-    deadLetters: { ...config.deadLetters, keepMs: 10 * SECOND_MS },
+    dead_letters: { ...config.dead_letters, keep: 10 * SECOND_MS },
   }));
   expect(await bench.get('/metrics/agent')).toContain('router_exporter_dead_letters{sink="console"} 1\n');
   await bench.advance(MINUTE_MS);
@@ -284,7 +284,7 @@ test.for([
     await using folder = await createStoreFolder();
     await using bench = await openAgent(folder, (config) => ({
       ...config,
-      storage: { ...config.storage, recentBytesMax },
+      storage: { ...config.storage, recent: recentBytesMax },
     }));
     await bench.advance(2 * MINUTE_MS);
     expect(bench.records).toHaveLength(1);
@@ -308,10 +308,8 @@ test.for([
     await using loki = createHttpServer((request, response) => void answer(request, response));
     await once(loki.listen(0, '127.0.0.1'), 'listening');
     const { port } = loki.address() as AddressInfo;
-    const { compress: _compress, query: _query, ...common } = createHttpSettings('loki', `http://127.0.0.1:${port}`);
-    const layout = { layout: 'auto', streamLimit: 20, shards: 32 } as const;
-    const sink = { ...common, ...layout, type: 'loki', format: 'native', tenant: undefined, maxAgeMs: 0 } as const;
-    const idle = { name: 'idle', lifecycle: { state: 'paused', untilMs: undefined } } as const;
+    const sink = createLokiSettings('loki', `http://127.0.0.1:${port}`, { stream_limit: 20 });
+    const idle = { name: 'idle', state: 'paused' } as const;
     await using bench = await openAgent(folder, (config) => ({
       ...config,
       sinks: [sink],
@@ -352,7 +350,7 @@ test('a reload says what needs a restart, shows what runs, and tells the caller 
     ...config,
     web: { listen: [{ host: '127.0.0.1', port: 1 }] },
     storage: { ...config.storage, path: '/elsewhere' },
-    deadLetters: { ...config.deadLetters, keepMs: 1000 },
+    dead_letters: { ...config.dead_letters, keep: 1000 },
     redact: [{ pattern: 'hunter2', replacement: '***' }],
   }));
   expect(result).toEqual({ ok: true });
@@ -454,11 +452,15 @@ function createSource({ path }: StoreFolder): SourceSettings {
   return {
     name: 'list',
     type: 'file_sd',
-    intervalMs: 7000,
-    allowed: { addresses: [], allowsHttp: false, groups: [], credentials: [], tlsSets: [] },
+    interval: 7000,
+    allowed_addresses: [],
+    allow_http: false,
     groups: [],
-    routersMax: 50_000,
-    removalMax: 0.2,
+    allowed_groups: [],
+    allowed_credentials: [],
+    allowed_tls_sets: [],
+    routers_max: 50_000,
+    removal_max: 0.2,
     files: [join(path, 'routers.json')],
   };
 }
@@ -472,10 +474,11 @@ test('an agent that is stopped waits for nothing any more: not for a file, a sou
     folder,
     (config) => ({
       ...config,
-      routerSources: [source],
+      router_sources: [source],
       routers: config.routers.map((router) => ({
         ...router,
-        lifecycle: { state: 'maintenance', untilMs: clock.now() + 60 * MINUTE_MS },
+        state: 'maintenance' as const,
+        state_until: clock.now() + 60 * MINUTE_MS,
       })),
     }),
     {
@@ -487,7 +490,7 @@ test('an agent that is stopped waits for nothing any more: not for a file, a sou
   );
   await clock.advance(2 * MINUTE_MS, () => bench.agent.whenIdle());
   // The source, by its interval, is one of many.
-  await expect.poll(listWaits).toContain(source.intervalMs);
+  await expect.poll(listWaits).toContain(source.interval);
   expect(listWaits().length).toBeGreaterThan(7);
   await bench[Symbol.asyncDispose]();
   expect(listWaits()).toEqual([]);
@@ -500,7 +503,7 @@ test('a source that a reload takes away or changes is not read any more', async 
   const change = (intervals: readonly number[]) => (config: Config) => ({
     ...config,
     routers: [],
-    routerSources: intervals.map((intervalMs) => ({ ...source, intervalMs })),
+    router_sources: intervals.map((interval) => ({ ...source, interval })),
   });
   await using bench = await openAgent(folder, change([7000]), { clock });
   const waits = () => listWaits().filter((delayMs) => delayMs >= 7000 && delayMs < 9000);

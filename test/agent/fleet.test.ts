@@ -143,7 +143,10 @@ test('Fleet keeps the counters of a router that has changed, unless its labels h
   await bench.apply([bench.router('a'), bench.router('b')]);
   say(bench.router('a'));
   say(bench.router('b'));
-  await bench.apply([bench.router('a', { byteBudget: 1000 }), bench.router('b', { labels: { site: 'munich' } })]);
+  await bench.apply([
+    bench.router('a', { byte_budget: { perDay: 1000, statusShare: 0.2 } }),
+    bench.router('b', { labels: { site: 'munich' } }),
+  ]);
   expect(of('a')).toEqual(['router_words_total{router="a"} 5']);
   expect(of('b')).toEqual([]);
 });
@@ -228,7 +231,10 @@ routers:
 test('Fleet begins with no router of a change that is under way when it is closed, or comes behind that', async () => {
   await using bench = await createBench();
   await bench.apply([bench.router('a')]);
-  const changing = bench.apply([bench.router('a', { byteBudget: 1000 }), bench.router('b')]);
+  const changing = bench.apply([
+    bench.router('a', { byte_budget: { perDay: 1000, statusShare: 0.2 } }),
+    bench.router('b'),
+  ]);
   await bench.fleet.close(NEVER);
   await changing;
   await bench.apply([bench.router('c')]);

@@ -15,11 +15,15 @@ const TURNS = 20;
 const SOURCE: SourceSettings = {
   name: 'inv',
   type: 'file_sd',
-  intervalMs: 60_000,
-  allowed: { addresses: [], allowsHttp: false, groups: [], credentials: [], tlsSets: [] },
+  interval: 60_000,
+  allowed_addresses: [],
+  allow_http: false,
   groups: [],
-  routersMax: 50_000,
-  removalMax: 0.2,
+  allowed_groups: [],
+  allowed_credentials: [],
+  allowed_tls_sets: [],
+  routers_max: 50_000,
+  removal_max: 0.2,
   files: [],
 };
 

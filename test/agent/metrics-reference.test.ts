@@ -16,7 +16,10 @@ test('docs/metrics.md is what `npm run docs` makes of the program', async () => 
 test('every family that a fleet exposes stands in docs/metrics.md with its type and all of its labels', {
   timeout: 90_000,
 }, async () => {
-  await using fleet = await startFleet({ routers: 24, router: { byteBudget: 50_000_000 } });
+  await using fleet = await startFleet({
+    routers: 24,
+    router: { byte_budget: { perDay: 50_000_000, statusShare: 0.2 } },
+  });
   fleet.router().appendLog('network', 'a line');
   await fleet.advance(120_000);
   const metrics = await fleet.metrics();

@@ -94,7 +94,7 @@ async function openReplica() {
   /** When the agent of each router was made. Monotonic milliseconds. */
   const takenMs = new Map<string, number>();
   const modules = [createModule('number', 'number')];
-  const poll = { ...createRouterSettings(router.url).poll, intervalMs: INTERVAL_MS };
+  const poll = { ...createRouterSettings(router.url).poll, interval: INTERVAL_MS };
   scheduler.start();
   await share.apply(
     {

@@ -107,7 +107,7 @@ test('preparePlan() changes nothing, and its plan then changes the web server, a
     'keep a',
   ]);
   bench.happened.length = 0;
-  await (await bench.prepare(createConfig({ schedule: { runsMax: 12 } }))).commit(NEVER);
+  await (await bench.prepare(createConfig({ schedule: { concurrent_runs: 12 } }))).commit(NEVER);
   expect(bench.happened).toContain('limit runs to 12');
   bench.happened.length = 0;
   const others = new Map([['b', { name: 'b', url: 'https://192.0.2.8', labels: {}, shard: 1 }]]);
@@ -115,7 +115,7 @@ test('preparePlan() changes nothing, and its plan then changes the web server, a
   // Those of other processes have the same receivers.
   expect(bench.happened).toContain('sinks of 2');
   bench.happened.length = 0;
-  await (await bench.prepare(createConfig({ connections: { connectionsMax: 40 } }))).commit(NEVER);
+  await (await bench.prepare(createConfig({ connections: { max: 40 } }))).commit(NEVER);
   expect(bench.happened).toEqual(expect.arrayContaining(['limit connections to 40', 'limit runs to 40']));
 });
 

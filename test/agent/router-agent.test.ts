@@ -70,7 +70,7 @@ test('RouterAgent drops the values of a resource when the router shows a firmwar
 });
 
 test('RouterAgent whose modules are all slower than the interval of a slow router polls it often enough to call it up', async () => {
-  const poll = { ...createRouterSettings('http://127.0.0.1').poll, staleAfterMs: 15 * MINUTE_MS };
+  const poll = { ...createRouterSettings('http://127.0.0.1').poll, stale_after: 15 * MINUTE_MS };
   const modules = [createModule('number', 'number', { minIntervalMs: 5 * MINUTE_MS })];
   await using bench = await openRouterAgent({ modules, poll });
   bench.answers.set('/status/number', (response) => {
@@ -90,7 +90,7 @@ test('RouterAgent whose modules are all slower than the interval of a slow route
 });
 
 test('RouterAgent whose modules are all slower than stale_after serves their values until three of their polls have failed', async () => {
-  const poll = { ...createRouterSettings('http://127.0.0.1').poll, staleAfterMs: 3 * MINUTE_MS };
+  const poll = { ...createRouterSettings('http://127.0.0.1').poll, stale_after: 3 * MINUTE_MS };
   const modules = [createModule('number', 'number', { minIntervalMs: 5 * MINUTE_MS })];
   await using bench = await openRouterAgent({ modules, poll });
   const states: string[] = [];
@@ -460,7 +460,7 @@ test('RouterAgent does not follow logs without a sink or when they are off, and 
     [{}, { hasSinks: true }, true],
     [{}, { hasSinks: false }, false],
     [
-      { logs: { enabled: false, intervalMs: 30 * SECOND_MS, start: 'all' as const, components: ['*'] } },
+      { logs: { enabled: false, interval: 30 * SECOND_MS, start: 'all' as const, components: ['*'] } },
       { hasSinks: true },
       false,
     ],
@@ -480,14 +480,16 @@ test('RouterAgent looks more often for logs that may be lost, in whole parts of 
     [1000, 1000],
     [7001, 7001],
   ] as const) {
-    await using bench = await openRouterAgent({ logs: { enabled: true, intervalMs, start: 'all', components: ['*'] } });
+    await using bench = await openRouterAgent({
+      logs: { enabled: true, interval: intervalMs, start: 'all', components: ['*'] },
+    });
     const logs = bench.activity('logs');
     expect([logs?.intervalMs, logs?.intervalMultiplier?.()]).toEqual([floorMs, intervalMs / floorMs]);
   }
 });
 
 test('RouterAgent reads the logs of a slow router half as often, but not those that may be lost', async () => {
-  const logs = { enabled: true, intervalMs: 30_000, start: 'all' as const, components: ['*'] };
+  const logs = { enabled: true, interval: 30_000, start: 'all' as const, components: ['*'] };
   await using bench = await openRouterAgent({ logs });
   const multiplierOf = () => bench.activity('logs')?.intervalMultiplier?.();
   const usual = multiplierOf();
@@ -524,7 +526,7 @@ test('RouterAgent redacts and counts by the rules of the configuration', async (
         components: ['net*'],
         pattern: 'line',
         labels: [],
-        fixedLabels: { kind: 'any' },
+        fixed_labels: { kind: 'any' },
       },
     ],
     [{ pattern: '^a ', replacement: 'the ' }],
@@ -539,14 +541,7 @@ test('RouterAgent redacts and counts by the rules of the configuration', async (
 
 test('RouterAgent warns at its start of what lets others read the password', async () => {
   await using bench = await openRouterAgent({
-    tls: {
-      caPem: undefined,
-      serverName: undefined,
-      certPem: undefined,
-      keyPem: undefined,
-      fingerprintSha256: undefined,
-      insecureSkipVerify: true,
-    },
+    tls: { insecure_skip_verify: true },
   });
   bench.agent.start();
   expect(bench.ownLog.map(({ level, message }) => [level, message])).toEqual([
@@ -599,7 +594,7 @@ test('RouterAgent asks for a backup when a poll has seen another configuration',
 });
 
 test('RouterAgent that is closed logs out, and counts that as well', async () => {
-  await using bench = await openRouterAgent({ byteBudget: 10_000_000 });
+  await using bench = await openRouterAgent({ byte_budget: { perDay: 10_000_000, statusShare: 0.2 } });
   await bench.run('logs');
   await bench.clock.advance(MINUTE_MS);
   await bench.run('logs');
@@ -613,7 +608,7 @@ test('RouterAgent that is closed logs out, and counts that as well', async () =>
 });
 
 test('RouterAgent does nothing any more today when the byte budget is used up', async () => {
-  await using bench = await openRouterAgent({ byteBudget: 1 });
+  await using bench = await openRouterAgent({ byte_budget: { perDay: 1, statusShare: 0.2 } });
   await bench.run('status');
   expect([bench.activity('status')?.isPaused?.(), bench.activity('logs')?.isPaused?.()]).toEqual([false, true]);
   // What is kept for status polls pays for a sign of life.
@@ -685,7 +680,7 @@ test.each([
   'RouterAgent ends a run no later than soon after the end of the byte budget when a router sends %s',
   async (_, path, begin, part) => {
     await using router = await openEndlessRouter(path, begin, part);
-    await using bench = await openRouterAgent({ byteBudget: 100_000, url: router.url });
+    await using bench = await openRouterAgent({ byte_budget: { perDay: 100_000, statusShare: 0.2 }, url: router.url });
     let isOver = false;
     const run = bench.run('status').finally(() => {
       isOver = true;

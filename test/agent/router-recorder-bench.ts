@@ -19,7 +19,10 @@ export function createBench(byteBudget = 0, state: LifecycleState = 'active', ch
   const clock = createSteppedClock(Date.UTC(2026, 10, 21));
   const ownLog: OwnLine[] = [];
   const exposition = new FleetExposition();
-  const settings = createRouterSettings('https://192.0.2.7', { byteBudget, ...changes });
+  const settings = createRouterSettings('https://192.0.2.7', {
+    byte_budget: { perDay: byteBudget, statusShare: 0.2 },
+    ...changes,
+  });
   const budget = new SharedBudget({ bytesPerDay: byteBudget, statusShare: 0.2, clock });
   const gauge: FamilyDescription = { name: 'router_level', help: 'Level.', type: 'gauge' };
   const counter: FamilyDescription = { name: 'router_words_total', help: 'Words.', type: 'counter' };
@@ -51,11 +54,11 @@ export function createBench(byteBudget = 0, state: LifecycleState = 'active', ch
         wire: { isTls: true, sent: 1, received: 1 },
         isPutOff,
         isWhole: false,
-        quietMs: settings.poll.staleAfterMs,
+        quietMs: settings.poll.stale_after,
         certificateNotAfterMs: Date.UTC(2027, 0, 1),
       }),
     /** Records that bytes of a download arrive while a poll waits. */
-    reach: () => recorder.record({ type: 'reached', quietMs: settings.poll.staleAfterMs }),
+    reach: () => recorder.record({ type: 'reached', quietMs: settings.poll.stale_after }),
     endTurn: (retryAfter?: RetryAfter) => recorder.record({ type: 'limits-read', budget, retryAfter }),
     storeRecords: (lines: readonly string[]) => {
       const origin = findLastOrigin(lines);

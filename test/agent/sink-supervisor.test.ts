@@ -38,7 +38,7 @@ async function openBench(
   const logger: Logger = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
   const happened: string[] = [];
   const use: { now: Pick<Sink, 'claim' | 'release'> } = { now: {} };
-  /** The connection of every sink whose settings have `replayMs`. */
+  /** The connection of every sink whose settings have `replay`. */
   const connection = new ConnectionEnd();
   const delivered: Record<string, string[]> = {};
   const attemptsMs: number[] = [];
@@ -55,7 +55,7 @@ async function openBench(
       return {
         name,
         batch,
-        connection: 'replayMs' in settings ? connection : undefined,
+        connection: 'replay' in settings ? connection : undefined,
         deliver: async (records: readonly OutgoingRecord[], signal) => {
           attemptsMs.push(clock.monotonic());
           const report = (await deliver[name]?.(records, signal)) ?? {};
@@ -302,8 +302,7 @@ test('SinkSupervisor counts what became of records, and shows the words of a war
     warning: 'may be stored twice',
   };
   await using bench = await openBench({ a: () => Promise.resolve(report) });
-  const { select } = createStdoutSettings('a');
-  await bench.apply(sink('a', { select: { ...select, components: ['network'], events: ['line'] } }));
+  await bench.apply(sink('a', { components: ['network'], events: ['line'] }));
   bench.commit(['1', '2', '3', '4']);
   bench.commit(['5'], 'kernel');
   bench.store.commit(commitOf([JSON.stringify({ ...JSON.parse(renderLine('6')), event: 'log.gap' })]));
@@ -398,7 +397,7 @@ test('SinkSupervisor says it when a sink has gone for good, and does not call th
 
 test('SinkSupervisor wakes a sink whose connection has ended, and counts what goes again apart', async () => {
   await using bench = await openBench({ a: () => Promise.resolve({ bytes: 100 }) });
-  await bench.apply(sink('a', { replayMs: 10 * SECOND_MS }));
+  await bench.apply(sink('a', { replay: 10 * SECOND_MS }));
   bench.commit(['1', '2']);
   await bench.runner.whenIdle();
   expect(bench.delivered).toEqual({ a: ['1', '2'] });
@@ -419,8 +418,8 @@ test('SinkSupervisor shows which sinks accept any certificate: not those with a 
   const fingerprintSha256 = 'ab'.repeat(32);
   await bench.apply(
     sink('checked', { tls: PLAIN_TLS }),
-    sink('pinned', { tls: { ...PLAIN_TLS, insecureSkipVerify: true, fingerprintSha256 } }),
-    sink('any', { tls: { ...PLAIN_TLS, insecureSkipVerify: true } }),
+    sink('pinned', { tls: { insecure_skip_verify: true, fingerprint_sha256: fingerprintSha256 } }),
+    sink('any', { tls: { insecure_skip_verify: true } }),
     sink('plain'),
   );
   const shown = (await bench.metrics()).matchAll(/^router_exporter_sink_tls_unverified\{sink="(\w+)"\} (\d)$/gm);

@@ -6,7 +6,6 @@ import type { ClusterSettings } from '../../src/cluster/index.ts';
 import type { Config } from '../../src/config/index.ts';
 import { createBareConfig } from '../support/bare-config.ts';
 import { createCollectingLogger, type OwnLine } from '../support/collecting-logger.ts';
-import { PLAIN_TLS } from '../support/router-settings.ts';
 
 function createConfig(index: number, others: readonly string[]): Config {
   const entries = others.map((name) => [name, { name, url: '', labels: {}, shard: 1 }] as const);
@@ -15,9 +14,8 @@ function createConfig(index: number, others: readonly string[]): Config {
 }
 
 function createClusterSettings(name: string): ClusterSettings {
-  const engine = { servers: ['nats://127.0.0.1:1'], auth: undefined, credentials: undefined, tls: PLAIN_TLS };
-  const times = { leaseMs: 15_000, statusGraceMs: 900_000 };
-  return { ...engine, name, replica: 'a', address: undefined, ...times, replicas: 3, streamBytesMax: undefined };
+  const times = { lease: 15_000, status_grace: 900_000 };
+  return { servers: ['nats://127.0.0.1:1'], name, replica: 'a', ...times, replicas: 3 };
 }
 
 test('during a reload, the routers that a process gives away and those that it takes over are both known to be elsewhere', async () => {

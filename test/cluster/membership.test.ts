@@ -24,9 +24,9 @@ afterEach(async () => {
 });
 
 function createSettings(server: NatsServer, replica: string): ClusterSettings {
-  const engine = { servers: [server.url], auth: undefined, credentials: undefined, tls: { insecureSkipVerify: false } };
-  const rest = { leaseMs: LEASE_MS, statusGraceMs: 60_000, replicas: 1, streamBytesMax: undefined };
-  return { ...engine, ...rest, name: 'plant', replica, address: `http://${replica}:9847` } as ClusterSettings;
+  const times = { lease: LEASE_MS, status_grace: 60_000 };
+  const advertise = `http://${replica}:9847`;
+  return { servers: [server.url], ...times, replicas: 1, name: 'plant', replica, advertise };
 }
 
 async function openServer(isReady = true): Promise<NatsServer> {
@@ -130,7 +130,7 @@ withPrograms(['nats-server'], describe)('membership in a real bucket', () => {
 
   test('a lease is renewed in good time, and the grace is as long as the settings say', async () => {
     const server = await openServer();
-    const a = join(server, 'a', { ...createSettings(server, 'a'), statusGraceMs: 6000 });
+    const a = join(server, 'a', { ...createSettings(server, 'a'), status_grace: 6000 });
     const { lease } = a.membership;
     await vi.waitFor(() => expect(lease.isHeld).toBe(true), PATIENCE);
     const last = clock.monotonic() - lease.ageMs;
@@ -176,7 +176,8 @@ withPrograms(['nats-server'], describe)('membership in a real bucket', () => {
     opened.push(server);
     const as = (username: string): ClusterSettings => ({
       ...createSettings(server, 'a'),
-      auth: { kind: 'basic', username, password: new Secret('secret') },
+      username,
+      password: new Secret('secret'),
     });
     const refused = withBucket(as('router-exporter'), clock, never, (bucket) => bucket.init(1));
     await expect(refused).rejects.toThrow(/permission|authori|timeout|exist/i);

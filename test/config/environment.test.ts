@@ -5,7 +5,7 @@ import { load, withRouter } from './configuration-folder.ts';
 
 async function serverName(value: string, env: Record<string, string>) {
   const { config, lines } = await load(withRouter(`tls: { server_name: '${value}' }`), { env });
-  return config ? config.routers[0]?.tls.serverName : lines;
+  return config ? config.routers[0]?.tls.server_name : lines;
 }
 
 describe('loadConfig() on the environment', () => {
@@ -66,13 +66,13 @@ routers:
     );
     expect(lines).toEqual([]);
     expect(config?.web.listen[0]?.port).toBe(1);
-    expect(config?.storage.spoolBytesMax).toBe(2_097_152);
+    expect(config?.storage.spool_max).toBe(2_097_152);
     expect(config?.routers[0]).toMatchObject({
       name: 'a',
       url: 'https://h',
-      tls: { insecureSkipVerify: true },
+      tls: { insecure_skip_verify: true },
       labels: { site: '7' },
-      poll: { intervalMs: 90_000 },
+      poll: { interval: 90_000 },
     });
     expect(config?.routers[0]?.password.reveal()).toBe('12345');
   });

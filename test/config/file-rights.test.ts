@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the texts under test refer to variables.
 import { chmod, mkdir, mkdtempDisposable, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { loadConfig } from '../../src/config/index.ts';
 import { renderFault } from '../../src/settings/index.ts';
@@ -13,11 +13,13 @@ async function warningsOf(files: Readonly<Record<string, readonly [text: string,
   const folder = join(outer.path, 'etc');
   await mkdir(folder);
   for (const [name, [text, mode]] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, name)), { recursive: true });
     await writeFile(join(folder, name), text);
     await chmod(join(folder, name), mode);
   }
   await chmod(folder, folderMode);
-  const loaded = await loadConfig(join(folder, 'a.yaml'), { PW: 'from-the-environment' });
+  const env = { PW: 'from-the-environment', CREDENTIALS_DIRECTORY: join(folder, 'credentials') };
+  const loaded = await loadConfig(join(folder, 'a.yaml'), env);
   if (!loaded.ok) throw new RangeError(loaded.faults.map(renderFault).join());
   return (loaded.warnings ?? []).map((warning) => renderFault(warning).replaceAll(`${folder}/`, ''));
 }
@@ -45,9 +47,16 @@ test('loadConfig() warns of files that every user of the machine may write, what
   ]);
 });
 
+test('loadConfig() does not warn of credentials of systemd, whose folder nobody else sees', async () => {
+  const file = 'password: { file: "${CREDENTIALS_DIRECTORY}/pw" }';
+  const files = { 'a.yaml': [withPassword(file), 0o644], 'credentials/pw': ['hunter2', 0o644] } as const;
+  expect(await warningsOf(files)).toEqual([]);
+});
+
 test.each([
   ['of the owner and the group alone', withPassword(SECRET), 0o640, 0o755],
   ['without a secret', withPassword('password: "${PW}"'), 0o644, 0o755],
+  ['with the command of a secret', withPassword('password: { command: [echo, hunter2] }'), 0o644, 0o755],
   ['in a folder that others may not enter', withPassword(SECRET), 0o666, 0o750],
 ] as const)('loadConfig() does not warn of a file %s', async (_, text, mode, folderMode) => {
   expect(await warningsOf({ 'a.yaml': [text, mode] }, folderMode)).toEqual([]);

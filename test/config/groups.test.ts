@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { toLifecycleWish } from '../../src/config/index.ts';
 import { CERTIFICATE, load } from './configuration-folder.ts';
 
 const A_URL = 'url: "https://a"';
@@ -22,13 +23,17 @@ routers:
     expect(r1).toMatchObject({
       groups: ['first', 'second'],
       labels: { level: 'own', a: 'd', b: 'f' },
-      poll: { intervalMs: 180_000, timeoutMs: 1000, deadlineMs: 50_000 },
+      poll: { interval: 180_000, timeout: 1000, deadline: 50_000 },
       timezone: 'Europe/Berlin',
-      byteBudget: 5 * 1024 ** 2,
+      byte_budget: { perDay: 5 * 1024 ** 2, statusShare: 0.2 },
     });
     expect(r1?.labels).not.toHaveProperty('gone');
-    expect(r2).toMatchObject({ labels: { level: 'first' }, poll: { intervalMs: 120_000 } });
-    expect(r3).toMatchObject({ groups: [], labels: { level: 'defaults', gone: 'x' }, byteBudget: 0 });
+    expect(r2).toMatchObject({ labels: { level: 'first' }, poll: { interval: 120_000 } });
+    expect(r3).toMatchObject({
+      groups: [],
+      labels: { level: 'defaults', gone: 'x' },
+      byte_budget: { perDay: 0, statusShare: 0.2 },
+    });
   });
 
   it('may be named by routers of watched files', async () => {
@@ -132,10 +137,10 @@ routers: [{ name: a, ${A_URL}, tls_set: t }, { name: b, ${A_URL}, tls_set: t, tl
       { files: { 'ca.pem': CERTIFICATE } },
     );
     expect(lines).toEqual([]);
-    const tls = { caPem: undefined, insecureSkipVerify: false, fingerprintSha256: 'ab'.repeat(32) };
+    const tls = { fingerprint_sha256: 'ab'.repeat(32) };
     expect(config?.routers.map((router) => router.tls)).toMatchObject([
-      { ...tls, serverName: 'set' },
-      { ...tls, serverName: 'own' },
+      { ...tls, server_name: 'set' },
+      { ...tls, server_name: 'own' },
     ]);
   });
 
@@ -202,7 +207,7 @@ routers:
   - { name: c, url: "https://192.0.2.3" }
 `);
   expect(lines).toEqual([]);
-  expect(config?.routers.map(({ lifecycle }) => lifecycle)).toEqual([
+  expect(config?.routers.map((router) => toLifecycleWish(router))).toEqual([
     { state: 'paused', untilMs: Date.UTC(2027, 2, 1, 5) },
     { state: 'active', untilMs: undefined },
     undefined,

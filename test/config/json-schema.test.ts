@@ -65,6 +65,10 @@ describe('renderJsonSchema()', () => {
     ],
     ['only files of routers', 'router_files: [a.yaml]'],
     [
+      'secrets in every form',
+      'defaults: { password: { file: a }, bearer_token: { command: [a, b] }, headers: { A: a, B: { file: b } } }\nrouters: []',
+    ],
+    [
       'sinks of several types, and one whose type the environment knows',
       'sinks: [{ name: a, type: stdout }, { name: b, type: nats, servers: [a], batch: { wait: 0, records: "5" } }, { name: c, type: loki, url: "${URL}", max_age: 0, headers: { A: "${A}" } }, { name: d, type: "${TYPE}", path: a }]\nrouters: []',
     ],
@@ -86,6 +90,7 @@ describe('renderJsonSchema()', () => {
     ['a missing key', 'routers: [{ name: a }]', ['/routers/0']],
     ['no router at all', 'sinks: []', ['']],
     ['another word', withRouter('auth: tokn'), ['/routers/0/auth']],
+    ['a secret in another form', withRouter('bearer_token: { path: a }'), ['/routers/0/bearer_token']],
     ['a name with a blank', 'routers: [{ name: "a b", url: "http://a" }]', ['/routers/0/name']],
     ['a number for a duration', withRouter('poll: { interval: 60 }'), ['/routers/0/poll/interval']],
     ['text for a list', withRouter('modules: default'), ['/routers/0/modules']],

@@ -18,17 +18,10 @@ describe('loadConfig()', () => {
   it('applies every default when a router has only what is required', async () => {
     const { config, folder } = await load(withRouter());
     expect(config).toEqual({
-      web: {
-        listen: [{ host: undefined, port: 9847 }],
-        allowedHosts: [],
-        trustedProxies: [],
-        peers: [],
-        access: { isHealthOpen: false, users: new Map(), tokens: [] },
-        watched: [],
-      },
-      storage: { path: join(folder, 'data'), spoolBytesMax: 1_073_741_824, recentBytesMax: 268_435_456 },
-      schedule: { runsMax: undefined },
-      connections: { connectionsMax: undefined },
+      web: { listen: [{ host: undefined, port: 9847 }] },
+      storage: { path: join(folder, 'data'), spool_max: 1_073_741_824, recent: 268_435_456 },
+      schedule: {},
+      connections: {},
       routers: [
         {
           name: 'plant-7',
@@ -37,36 +30,28 @@ describe('loadConfig()', () => {
           username: 'monitor',
           password: expect.anything(),
           auth: 'token',
-          tls: {
-            caPem: undefined,
-            serverName: undefined,
-            certPem: undefined,
-            keyPem: undefined,
-            fingerprintSha256: undefined,
-            insecureSkipVerify: false,
-          },
+          tls: {},
           timezone: undefined,
           labels: {},
           poll: {
-            intervalMs: 60_000,
-            timeoutMs: 10_000,
-            connectTimeoutMs: 5000,
-            deadlineMs: 45_000,
-            staleAfterMs: 180_000,
+            interval: 60_000,
+            timeout: 10_000,
+            connect_timeout: 5000,
+            deadline: 45_000,
+            stale_after: 180_000,
           },
-          logs: { enabled: true, intervalMs: 30_000, start: 'all', components: ['*'] },
+          logs: { enabled: true, interval: 30_000, start: 'all', components: ['*'] },
           modules: [],
           metrics: {},
-          byteBudget: 0,
-          byteBudgetStatusShare: 0.2,
+          byte_budget: { perDay: 0, statusShare: 0.2 },
         },
       ],
       modules: [],
-      routerSources: [],
+      router_sources: [],
       backup: undefined,
       sinks: [],
-      deadLetters: { bytesMax: 67_108_864, keepMs: 2_592_000_000 },
-      logRules: [],
+      dead_letters: { max: 67_108_864, keep: 2_592_000_000 },
+      log_rules: [],
       redact: [],
     });
     expect(config?.routers[0]?.password.reveal()).toBe('pw');
@@ -82,21 +67,21 @@ describe('loadConfig()', () => {
     const [plant6 = [], plant7 = []] = config?.routers.map(({ modules }) => modules.map(({ name }) => name)) ?? [];
     expect(plant6).toEqual(expect.arrayContaining(['modem', 'system']));
     expect(plant7).toEqual([...plant6.filter((name) => name !== 'modem'), 'fuel_level']);
-    expect(config?.routers.map(({ byteBudget }) => byteBudget)).toEqual([0, 20 * 1024 ** 2]);
+    expect(config?.routers.map((router) => router.byte_budget.perDay)).toEqual([0, 20 * 1024 ** 2]);
     expect(config?.backup).toEqual({ schedule: '0 3 * * *', path: join(folder, 'backups'), keep: 10, format: 'ascii' });
     expect(config?.routers.map((router) => router.password.reveal())).toEqual(['from environment', 'from file']);
     expect(config?.routers[1]).toMatchObject({
       url: 'https://192.0.2.10:8443/plant-7',
       username: 'reader',
-      tls: { caPem: CERTIFICATE, serverName: 'plant-7.example.net' },
+      tls: { ca_file: CERTIFICATE, server_name: 'plant-7.example.net' },
       timezone: 'Europe/Berlin',
       labels: { site: 'munich', line: '3' },
       poll: {
-        intervalMs: 120_000,
-        timeoutMs: 10_000,
-        connectTimeoutMs: 5000,
-        deadlineMs: 45_000,
-        staleAfterMs: 180_000,
+        interval: 120_000,
+        timeout: 10_000,
+        connect_timeout: 5000,
+        deadline: 45_000,
+        stale_after: 180_000,
       },
       logs: { components: ['*', '!kernel'] },
     });
@@ -106,7 +91,7 @@ describe('loadConfig()', () => {
       ['search', 'elasticsearch', 'ecs'],
     ]);
     expect(config?.sinks[0]).toEqual(createStdoutSettings('console'));
-    expect(config?.logRules.map(({ name }) => name)).toEqual([
+    expect(config?.log_rules.map(({ name }) => name)).toEqual([
       'router_dhcp_acks_total',
       'router_ntp_adjustment_seconds',
     ]);
@@ -136,7 +121,7 @@ describe('loadConfig()', () => {
     expect(config?.sinks.map(({ type }) => type)).toEqual(
       'stdout loki elasticsearch file http otlp syslog nats'.split(' '),
     );
-    expect(config?.sinks[1]).toMatchObject({ auth: { kind: 'basic' }, tls: { serverName: 'loki' } });
+    expect(config?.sinks[1]).toMatchObject({ username: 'agent', tls: { server_name: 'loki' } });
   });
 
   it('loads the documented example, also with what stands in comments there', async () => {
@@ -144,7 +129,7 @@ describe('loadConfig()', () => {
     const env = { ROUTER_PASSWORD: 'from environment' };
     const { config, lines } = await load(text, { env });
     expect(lines).toEqual([]);
-    expect(config?.routers.map(({ name, lifecycle }) => [name, lifecycle?.state])).toEqual([
+    expect(config?.routers.map(({ name, state }) => [name, state])).toEqual([
       ['plant-7', undefined],
       ['plant-8', 'maintenance'],
     ]);
@@ -175,8 +160,11 @@ describe('loadConfig()', () => {
     const tls = `{ cert_file: c.pem, key_file: k.pem, fingerprint_sha256: "${fingerprint}" }`;
     const { config, lines } = await load(withRouter(`tls: ${tls}`), { files: { 'c.pem': CERTIFICATE, 'k.pem': KEY } });
     expect(lines).toEqual([]);
-    expect(config?.routers[0]?.tls).toMatchObject({ certPem: CERTIFICATE, fingerprintSha256: `${'ab'.repeat(31)}cd` });
-    expect(config?.routers[0]?.tls.keyPem?.reveal()).toBe(KEY);
+    expect(config?.routers[0]?.tls).toMatchObject({
+      cert_file: CERTIFICATE,
+      fingerprint_sha256: `${'ab'.repeat(31)}cd`,
+    });
+    expect(config?.routers[0]?.tls.key_file?.reveal()).toBe(KEY);
     expect(JSON.stringify(config)).not.toContain('PRIVATE KEY');
   });
 
@@ -221,10 +209,10 @@ routers:
 `);
     const [a, b] = config?.routers ?? [];
     expect(a).toMatchObject({ username: 'shared', labels: { site: 'munich', floor: '1', owner: 'ops' } });
-    expect(b).toMatchObject({ username: 'shared', tls: { serverName: 'own', insecureSkipVerify: true } });
+    expect(b).toMatchObject({ username: 'shared', tls: { server_name: 'own', insecure_skip_verify: true } });
     expect(b?.labels).toEqual({ site: 'munich', floor: '2' });
-    expect(b?.poll).toMatchObject({ intervalMs: 120_000, timeoutMs: 6000 });
-    expect(b?.logs).toMatchObject({ intervalMs: 60_000, components: ['network'] });
+    expect(b?.poll).toMatchObject({ interval: 120_000, timeout: 6000 });
+    expect(b?.logs).toMatchObject({ interval: 60_000, components: ['network'] });
     expect([a, b].map((router) => router?.password.reveal())).toEqual(['shared', 'own']);
   });
 
@@ -237,15 +225,9 @@ routers:
   });
 
   it.each([
-    ['10s', { intervalMs: 10_000, timeoutMs: 7500, connectTimeoutMs: 5000, deadlineMs: 7500, staleAfterMs: 180_000 }],
-    [
-      '20s',
-      { intervalMs: 20_000, timeoutMs: 10_000, connectTimeoutMs: 5000, deadlineMs: 15_000, staleAfterMs: 180_000 },
-    ],
-    [
-      '10m',
-      { intervalMs: 600_000, timeoutMs: 10_000, connectTimeoutMs: 5000, deadlineMs: 45_000, staleAfterMs: 1_800_000 },
-    ],
+    ['10s', { interval: 10_000, timeout: 7500, connect_timeout: 5000, deadline: 7500, stale_after: 180_000 }],
+    ['20s', { interval: 20_000, timeout: 10_000, connect_timeout: 5000, deadline: 15_000, stale_after: 180_000 }],
+    ['10m', { interval: 600_000, timeout: 10_000, connect_timeout: 5000, deadline: 45_000, stale_after: 1_800_000 }],
   ])('fits the other times to an interval of %s when they are not set', async (interval, poll) => {
     const { config } = await load(withRouter(`poll: { interval: ${interval} }`));
     expect(config?.routers[0]?.poll).toEqual(poll);
@@ -277,7 +259,7 @@ routers:
     const relative = await load(`storage: { path: state/here }\n${withRouter()}`);
     expect(relative.config?.storage.path).toBe(join(relative.folder, 'state/here'));
     const absolute = await load(`storage: { path: /var/lib/x, spool_max: 64MiB, recent: 0 }\n${withRouter()}`);
-    expect(absolute.config?.storage).toEqual({ path: '/var/lib/x', spoolBytesMax: 67_108_864, recentBytesMax: 0 });
+    expect(absolute.config?.storage).toEqual({ path: '/var/lib/x', spool_max: 67_108_864, recent: 0 });
   });
 
   it('inherits the byte budget, which a router may set to another or to none', async () => {
@@ -285,8 +267,8 @@ routers:
 defaults: { username: u, password: p, byte_budget: 5MiB }
 routers: [{ name: a, url: "http://a" }, { name: b, url: "http://b", byte_budget: { per_day: 64KiB, status_share: 35% } }, { name: c, url: "http://c", byte_budget: 0 }]
 `);
-    expect(config?.routers.map(({ byteBudget }) => byteBudget)).toEqual([5 * 1024 ** 2, 64 * 1024, 0]);
-    expect(config?.routers.map(({ byteBudgetStatusShare }) => byteBudgetStatusShare)).toEqual([0.2, 0.35, 0.2]);
+    expect(config?.routers.map((router) => router.byte_budget.perDay)).toEqual([5 * 1024 ** 2, 64 * 1024, 0]);
+    expect(config?.routers.map((router) => router.byte_budget.statusShare)).toEqual([0.2, 0.35, 0.2]);
   });
 
   it('takes the schedule of backups and where they go', async () => {
@@ -326,7 +308,7 @@ routers: [{ name: a, url: "http://a" }, { name: b, url: "http://b", byte_budget:
       { files: { pw: 'secret', 'ca.pem': CERTIFICATE } },
     );
     expect(config?.routers).toHaveLength(1000);
-    expect(config?.routers[999]).toMatchObject({ name: 'r999', tls: { caPem: CERTIFICATE } });
+    expect(config?.routers[999]).toMatchObject({ name: 'r999', tls: { ca_file: CERTIFICATE } });
   });
 
   it.each([

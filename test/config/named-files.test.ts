@@ -58,7 +58,7 @@ routers: [{ name: a, url: "https://a" }, { name: b, url: "https://b" }]`);
     const { config } = await load(router('password: p\n    tls: { ca_file: ca.pem }'), {
       files: { 'ca.pem': `# authority one\n${CERTIFICATE}${key}\n# authority two\n${CERTIFICATE}` },
     });
-    expect(config?.routers[0]?.tls.caPem).toBe(CERTIFICATE + CERTIFICATE);
+    expect(config?.routers[0]?.tls.ca_file).toBe(CERTIFICATE + CERTIFICATE);
   });
 
   it.each([

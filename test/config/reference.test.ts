@@ -96,18 +96,18 @@ describe('renderConfigReference()', () => {
     expect(lines).toEqual([]);
     const files = { 'plants.pw': 'x', 'ca.pem': CERTIFICATE, 'inventory.token': 'x', 'netbox.token': 'x' };
     const sourced = await load(sources, { files });
-    expect([sourced.lines, sourced.config?.routerSources.map(({ name }) => name)]).toEqual([
+    expect([sourced.lines, sourced.config?.router_sources.map(({ name }) => name)]).toEqual([
       [],
       ['inventory', 'netbox'],
     ]);
     const grouped = await load(groups, { files });
     expect(grouped.lines).toEqual([]);
-    expect(grouped.config?.routers[0]).toMatchObject({ labels: { site: 'munich' }, poll: { intervalMs: 300_000 } });
+    expect(grouped.config?.routers[0]).toMatchObject({ labels: { site: 'munich' }, poll: { interval: 300_000 } });
     const gateway = { 'gateway.token': 'x', 'other.header': 'x', 'proxy.pw': 'x' };
     const routed = await load(`${way}routers: [{ name: a, url: "https://a", groups: [remote] }]`, { files: gateway });
     expect(routed.lines).toEqual([]);
     expect(routed.config?.routers[0]).toMatchObject({ auth: 'bearer', proxy: { username: 'agent' } });
-    expect(config?.logRules.map(({ name }) => name)).toEqual([
+    expect(config?.log_rules.map(({ name }) => name)).toEqual([
       'router_dhcp_acks_total',
       'router_ntp_adjustment_seconds',
     ]);

@@ -32,7 +32,7 @@ describe('loadConfig() on files of routers', () => {
     expect(config?.routers[0]).toMatchObject({
       username: 'u',
       labels: { site: 'x' },
-      poll: { intervalMs: 120_000, timeoutMs: 5000 },
+      poll: { interval: 120_000, timeout: 5000 },
     });
     expect(config?.routers[0]?.password.reveal()).toBe('own');
   });
@@ -63,7 +63,7 @@ describe('loadConfig() on files of routers', () => {
       },
     });
     expect(lines).toEqual([]);
-    expect(config?.routers[0]).toMatchObject({ username: 'someone', tls: { caPem: CERTIFICATE } });
+    expect(config?.routers[0]).toMatchObject({ username: 'someone', tls: { ca_file: CERTIFICATE } });
     expect(config?.routers[0]?.password.reveal()).toBe('secret');
   });
 

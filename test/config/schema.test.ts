@@ -75,9 +75,9 @@ describe('configSchema', () => {
     const explicit = await load(JSON.stringify({ storage, defaults, ...lists }).replace(/}$/, ROUTERS_IN_FLOW));
     const implicit = await load(withRouter());
     expect(explicit.lines).toEqual([]);
-    expect({ ...explicit.config, storage: explicit.config?.storage.spoolBytesMax }).toEqual({
+    expect({ ...explicit.config, storage: explicit.config?.storage.spool_max }).toEqual({
       ...implicit.config,
-      storage: implicit.config?.storage.spoolBytesMax,
+      storage: implicit.config?.storage.spool_max,
     });
   });
 

@@ -33,7 +33,7 @@ routers:
 `,
       { files: { token: 'of-the-file\n' } },
     );
-    expect([r1, r2, r3, r4].map((one) => one?.bearerToken?.reveal())).toEqual([
+    expect([r1, r2, r3, r4].map((one) => one?.bearer_token?.reveal())).toEqual([
       'of-defaults',
       'of-the-file',
       'of-the-set',
@@ -115,12 +115,12 @@ routers:
       { files: { pw: 'pw-of-proxy\n', 'ca.pem': CERTIFICATE } },
     );
     expect(r1).toMatchObject({
-      sourceAddress: '192.0.2.5',
+      source_address: '192.0.2.5',
       proxy: { url: 'http://proxy.example.com:3128', username: 'agent' },
     });
     expect(r1?.proxy?.password?.reveal()).toBe('pw-of-proxy');
-    expect(r2?.proxy).toEqual({ url: 'https://other.example.com:443', caPem: expect.stringContaining('BEGIN') });
-    expect(r2?.sourceAddress).toBe('2001:db8::5');
+    expect(r2?.proxy).toEqual({ url: 'https://other.example.com:443', ca_file: expect.stringContaining('BEGIN') });
+    expect(r2?.source_address).toBe('2001:db8::5');
     expect(r3).not.toHaveProperty('proxy');
     expect(r4?.proxy).toEqual({ url: 'socks5://[::1]:1080' });
   });

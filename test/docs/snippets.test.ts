@@ -51,7 +51,7 @@ async function findFaults(page: Page): Promise<readonly string[]> {
   for (const [index, { value, kind, place }] of blocks.entries()) {
     if (!kind || kind === 'foreign') continue;
     const { lines } = await load(stringify(complete(value, kind, index)), { env, files, options });
-    const own = lines.filter((line) => !/does not exist|lead to no file/.test(line));
+    const own = lines.filter((line) => !/does not exist|lead to no file|cannot be run \(ENOENT\)/.test(line));
     faults.push(...own.map((line) => `${place}: ${line}`));
   }
   return faults;

@@ -8,7 +8,9 @@ function isAllowed(written: string, addresses: readonly string[], allowsHttp = f
   const parsed = addresses.map((text) => parseAllowedAddress(text)).filter((one) => one !== undefined);
   expect(parsed).toHaveLength(addresses.length);
   const url = parseRouterUrl(written);
-  return url !== undefined && findAddressFault(url, { addresses: parsed, allowsHttp }) === undefined;
+  return (
+    url !== undefined && findAddressFault(url, { allowed_addresses: parsed, allow_http: allowsHttp }) === undefined
+  );
 }
 
 const NETWORKS = ['10.1.0.0/16', '192.0.2.7', '2001:db8::/32', 'fe80::/10'];

@@ -3,40 +3,37 @@ import { createSteppedClock, Secret } from '../../src/base/index.ts';
 import { SourceReader, type SourceSettings } from '../../src/inventory/index.ts';
 import { openNetbox } from '../support/netbox-server.ts';
 import type { InventoryServer } from '../support/open-inventory.ts';
-import { PLAIN_TLS } from '../support/router-settings.ts';
+
+type NetboxSettings = Extract<SourceSettings, { type: 'netbox' }>;
 
 const NEVER = new AbortController().signal;
 
 function createReader(
   server: InventoryServer,
   token = 't',
-  netbox: Partial<SourceSettings['netbox']> = {},
+  netbox: Partial<NetboxSettings> = {},
   clock = createSteppedClock(0),
 ): SourceReader {
-  const settings: SourceSettings = {
+  const settings: NetboxSettings = {
     name: 'netbox',
     type: 'netbox',
-    intervalMs: 60_000,
-    allowed: { addresses: [], allowsHttp: false, groups: ['munich', 'mrx'], credentials: [], tlsSets: [] },
+    interval: 60_000,
+    allowed_addresses: [],
+    allow_http: false,
     groups: [],
-    routersMax: 50_000,
-    removalMax: 0.2,
-    request: {
-      url: `${server.url}/`,
-      timeoutMs: 30_000,
-      auth: { kind: 'token', token: new Secret(token) },
-      tls: PLAIN_TLS,
-    },
-    netbox: {
-      query: 'status=active',
-      pageSize: 2,
-      scheme: 'https',
-      port: undefined,
-      labels: {},
-      groupFields: [],
-      states: {},
-      ...netbox,
-    },
+    allowed_groups: ['munich', 'mrx'],
+    allowed_credentials: [],
+    allowed_tls_sets: [],
+    routers_max: 50_000,
+    removal_max: 0.2,
+    url: `${server.url}/`,
+    timeout: 30_000,
+    token: new Secret(token),
+    query: 'status=active',
+    page_size: 2,
+    scheme: 'https',
+    states: {},
+    ...netbox,
   };
   return new SourceReader(settings, clock);
 }
@@ -56,7 +53,7 @@ test('SourceReader.read() reads all pages of a NetBox, and makes routers of devi
     status: 'status',
     tenant: 'tenant.slug',
   };
-  await using reader = createReader(server, 't', { labels, groupFields: ['site.slug', 'tags'], port: 8443 });
+  await using reader = createReader(server, 't', { labels, group_fields: ['site.slug', 'tags'], port: 8443 });
   const common = { model: 'mrx3', status: 'active' };
   expect(JSON.parse((await reader.read(NEVER))?.text ?? '')).toEqual([
     {

@@ -69,7 +69,7 @@ describe('routers of a source', () => {
     );
     expect(outcome).toMatchObject({ refused: 0, refusals: [], held: undefined, faulty: undefined });
     expect(
-      routers.map(({ name, username, labels, groups, tls }) => [name, username, labels, groups, tls.serverName]),
+      routers.map(({ name, username, labels, groups, tls }) => [name, username, labels, groups, tls.server_name]),
     ).toEqual([
       ['good', 'u', { site: 'berlin' }, ['berlin'], undefined],
       ['b', 'p', { site: 'munich', line: '3' }, ['berlin', 'munich'], 's'],
@@ -98,8 +98,8 @@ describe('routers of a source', () => {
     ['has a literal secret', { name: 'x', url: 'https://10.0.0.2', password: 'p' }],
     ['has an account', { name: 'x', url: 'https://10.0.0.2', username: 'root' }],
     ['names a file', { name: 'x', url: 'https://10.0.0.2', password_file: '/etc/shadow' }],
-    ['names a credential of systemd', { name: 'x', url: 'https://10.0.0.2', password_credential: 'other' }],
-    ['names a command', { name: 'x', url: 'https://10.0.0.2', password_command: ['touch', '/tmp/owned'] }],
+    ['names a file as a secret', { name: 'x', url: 'https://10.0.0.2', password: { file: '/etc/shadow' } }],
+    ['names a command', { name: 'x', url: 'https://10.0.0.2', password: { command: ['touch', '/tmp/owned'] } }],
     ['weakens the check of certificates', { name: 'x', url: 'https://10.0.0.2', tls: { insecure_skip_verify: true } }],
     ['names a file of certificates', { name: 'x', url: 'https://10.0.0.2', tls: { ca_file: '/etc/passwd' } }],
     ['sends its password without a login', { name: 'x', url: 'https://10.0.0.2', auth: 'basic' }],
@@ -208,8 +208,8 @@ it('says of each router that is left out in which file, entry and target it is w
   await writeFile(two, JSON.stringify(others));
   const source = SOURCE.replace(/type: http\n.*/, `type: file_sd\n    files: [${one}, ${two}]`);
   const { config } = await load(`${MAIN}${LOCAL}${source}`);
-  if (!config?.routerSources?.[0]) throw new RangeError('There is no source');
-  await using reader = new SourceReader(config.routerSources[0], createSteppedClock(0));
+  if (!config?.router_sources?.[0]) throw new RangeError('There is no source');
+  await using reader = new SourceReader(config.router_sources[0], createSteppedClock(0));
   const { text, places } = (await reader.read(new AbortController().signal)) ?? { text: '', places: [] };
   const { names, outcome } = await loadAnswer(text, { source, places });
   expect(names).toEqual(['10.0.0.3', 'z']);
@@ -312,7 +312,7 @@ describe('the guard against removals', () => {
       list: async () => ['inv'],
       remove: async () => {},
     };
-    await keeper.open({ name: 'inv' }, files);
+    await keeper.open({ name: 'inv', type: 'http' }, files);
     const { names, outcome } = await loadAnswer(list(1), { keeper });
     expect([names.length, outcome.held?.missing]).toEqual([10, 9]);
   });

@@ -7,21 +7,25 @@ import { expect, test } from 'vitest';
 import { createSteppedClock, Secret } from '../../src/base/index.ts';
 import { type ListedRouters, SourceReader, type SourceSettings } from '../../src/inventory/index.ts';
 import { openInventory } from '../support/open-inventory.ts';
-import { PLAIN_TLS } from '../support/router-settings.ts';
 
 const NEVER = new AbortController().signal;
-const SOURCE: SourceSettings = {
+const SOURCE = {
   name: 'inv',
-  type: 'http',
-  intervalMs: 60_000,
-  allowed: { addresses: [], allowsHttp: false, groups: ['munich', 'mrx'], credentials: [], tlsSets: [] },
+  interval: 60_000,
+  allowed_addresses: [],
+  allow_http: false,
   groups: [],
-  routersMax: 50_000,
-  removalMax: 0.2,
+  allowed_groups: ['munich', 'mrx'],
+  allowed_credentials: [],
+  allowed_tls_sets: [],
+  routers_max: 50_000,
+  removal_max: 0.2,
 };
 
-function createHttpSource(url: string, changes: Partial<SourceSettings['request']> = {}): SourceSettings {
-  return { ...SOURCE, request: { url, timeoutMs: 30_000, auth: undefined, tls: PLAIN_TLS, ...changes } };
+type HttpSource = Extract<SourceSettings, { type: 'http' }>;
+
+function createHttpSource(url: string, changes: Partial<HttpSource> = {}): HttpSource {
+  return { ...SOURCE, type: 'http', url, timeout: 30_000, ...changes };
 }
 
 function parseLines(list: ListedRouters | undefined): unknown {
@@ -65,8 +69,8 @@ test('SourceReader.read() converts the list of service discovery, one router for
 
 test('SourceReader.read() asks only for what has changed, and sends its credentials', async () => {
   await using server = await openInventory();
-  const auth = { kind: 'basic' as const, username: 'u', password: new Secret('p') };
-  await using reader = new SourceReader(createHttpSource(server.url, { auth }), createSteppedClock(0));
+  const settings = createHttpSource(server.url, { username: 'u', password: new Secret('p') });
+  await using reader = new SourceReader(settings, createSteppedClock(0));
   server.answer = ({ headers }, response) => {
     response.setHeader('etag', '"7"').setHeader('last-modified', 'Mon, 23 Nov 2026 12:00:00 GMT');
     response
@@ -89,8 +93,8 @@ test('SourceReader.read() asks only for what has changed, and sends its credenti
 test('SourceReader.read() follows no redirect, and sends its credentials nowhere else', async () => {
   await using server = await openInventory();
   await using other = await openInventory();
-  const auth = { kind: 'bearer' as const, token: new Secret('t') };
-  await using reader = new SourceReader(createHttpSource(server.url, { auth }), createSteppedClock(0));
+  const settings = createHttpSource(server.url, { bearer_token: new Secret('t') });
+  await using reader = new SourceReader(settings, createSteppedClock(0));
   for (const status of [301, 302, 303, 307, 308]) {
     server.answer = (_request, response) => response.writeHead(status, { location: other.url }).end('[]');
     await expect(reader.read(NEVER)).rejects.toThrow(`The source answered with status ${status}`);
@@ -142,7 +146,7 @@ test('SourceReader.read() ends a body that has no end', async () => {
 test('SourceReader.read() ends an answer that drips, when its time is over', async () => {
   await using server = await openInventory();
   const clock = createSteppedClock(0);
-  await using reader = new SourceReader(createHttpSource(server.url, { timeoutMs: 30_000 }), clock);
+  await using reader = new SourceReader(createHttpSource(server.url, { timeout: 30_000 }), clock);
   const begun = Promise.withResolvers<void>();
   server.answer = (_request, response) => {
     response.write('[');
@@ -234,7 +238,7 @@ test.for<[string, unknown]>([
 
 test('SourceReader.read() refuses a list of more routers than routers_max, with the key', async () => {
   await using server = await openInventory();
-  const settings = { ...createHttpSource(server.url), routersMax: 2 };
+  const settings = { ...createHttpSource(server.url), routers_max: 2 };
   await using reader = new SourceReader(settings, createSteppedClock(0));
   server.list([{ targets: ['a', 'b'] }]);
   expect(parseLines(await reader.read(NEVER))).toHaveLength(2);
@@ -255,7 +259,7 @@ test.for<[string, string, string]>([
 ])('SourceReader.read() survives %s in a file, and reads the next one', async ([_what, text, reason]) => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'router-exporter-source-'));
   const file = join(folder.path, 'a.yaml');
-  const settings: SourceSettings = { ...SOURCE, type: 'file_sd', files: [file], routersMax: 1000 };
+  const settings: SourceSettings = { ...SOURCE, type: 'file_sd', files: [file], routers_max: 1000 };
   await using reader = new SourceReader(settings, createSteppedClock(0));
   await writeFile(file, text);
   await expect(reader.read(NEVER)).rejects.toThrow(reason);

@@ -31,7 +31,7 @@ export async function startLargeFleet(): Promise<Fleet> {
         labels: { site: SITES[index % SITES.length] ?? '', line: String((index % 9) + 1) },
         modules: index === STAR ? router.modules : router.modules.filter(({ name }) => name === 'system'),
         logs: { ...router.logs, enabled: index < FOLLOWED },
-        ...(index === STAR && { auth: 'token' as const, byteBudget: 50 * 1024 ** 2 }),
+        ...(index === STAR && { auth: 'token' as const, byte_budget: { perDay: 50 * 1024 ** 2, statusShare: 0.2 } }),
         ...(index === REFUSED && { auth: 'token' as const, username: 'nobody' }),
         ...(index === 299 && { url: 'http://plant-0300.invalid' }),
         ...(index === 599 && { url: router.url.replace('http:', 'https:') }),

@@ -14,13 +14,13 @@ test('a NAT that forgets idle connections costs no poll, and soon no time: the r
     isStopped: true,
     router: {
       poll: {
-        intervalMs: 60 * SECOND_MS,
-        timeoutMs: 10 * SECOND_MS,
-        connectTimeoutMs: 5 * SECOND_MS,
-        deadlineMs: 10 * SECOND_MS,
-        staleAfterMs: 180 * SECOND_MS,
+        interval: 60 * SECOND_MS,
+        timeout: 10 * SECOND_MS,
+        connect_timeout: 5 * SECOND_MS,
+        deadline: 10 * SECOND_MS,
+        stale_after: 180 * SECOND_MS,
       },
-      logs: { enabled: false, intervalMs: 60 * SECOND_MS, start: 'all', components: ['*'] },
+      logs: { enabled: false, interval: 60 * SECOND_MS, start: 'all', components: ['*'] },
     },
   });
   await using nat = await openCountingProxy(Number(new URL(fleet.router().url).port));

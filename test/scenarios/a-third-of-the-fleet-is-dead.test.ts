@@ -22,7 +22,12 @@ function shape(silentPort: number): (config: Config) => Config {
     url: index === SILENT ? `https://127.0.0.1:${silentPort}` : router.url,
     modules: router.modules.filter(({ name }) => name === 'system'),
   });
-  return (config) => ({ ...config, schedule: { runsMax: RUNS_MAX }, sinks: [], routers: config.routers.map(change) });
+  return (config) => ({
+    ...config,
+    schedule: { concurrent_runs: RUNS_MAX },
+    sinks: [],
+    routers: config.routers.map(change),
+  });
 }
 
 /** A poll that hangs is never idle, so the clock goes on after some turns of the event loop. */

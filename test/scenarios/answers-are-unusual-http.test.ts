@@ -13,7 +13,7 @@ import { createHttpSettings } from '../support/sink-settings.ts';
 import { openMisbehavingServer } from '../support/sinks/misbehaving-server.ts';
 
 const MINUTE_MS = 60_000;
-const LOGS = { enabled: true, intervalMs: MINUTE_MS, start: 'all', components: ['network'] } as const;
+const LOGS = { enabled: true, interval: MINUTE_MS, start: 'all', components: ['network'] } as const;
 const LINES = Array.from({ length: 300 }, (_, index) => `line ${index}`);
 
 const withLength = (answer: RelayedAnswer, ...lines: readonly string[]) =>

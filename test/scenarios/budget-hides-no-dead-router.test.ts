@@ -25,7 +25,7 @@ const readReason = (fleet: Fleet, reason: string) =>
   readSeries(fleet, `router_failure_reason{router="sim-1",reason="${reason}"}`);
 
 test('logs that spend their budget pause until a time that is told, and a router that dies meanwhile is down in time', async () => {
-  await using fleet = await startBulkyFleet(5 * MIB, { byteBudget: 5 * MIB });
+  await using fleet = await startBulkyFleet(5 * MIB, { byte_budget: { perDay: 5 * MIB, statusShare: 0.2 } });
   await fleet.advance(10 * MINUTE_MS);
   const detail = await (await fetch(`${fleet.agent.urls[0]}/api/v1/routers/sim-1`)).json();
   const page = await (await fetch(`${fleet.agent.urls[0]}/router/sim-1`)).text();
@@ -51,7 +51,7 @@ test('logs that spend their budget pause until a time that is told, and a router
 
 test('a router whose status has spent its share as well is down with the reason budget, not up', async () => {
   // The share is worth about one poll.
-  await using fleet = await startBulkyFleet(MIB / 2, { byteBudget: 64 * 1024, byteBudgetStatusShare: 0.05 });
+  await using fleet = await startBulkyFleet(MIB / 2, { byte_budget: { perDay: 64 * 1024, statusShare: 0.05 } });
   await fleet.advance(30 * MINUTE_MS);
 
   expect([await readUp(fleet), await readReason(fleet, 'budget')]).toEqual([0, 1]);
@@ -61,7 +61,7 @@ test('a router whose status has spent its share as well is down with the reason 
 });
 
 test('after a restart within a budget that is used up, the router is down with the reason budget at once', async () => {
-  await using fleet = await startBulkyFleet(MIB / 2, { byteBudget: 64 * 1024, byteBudgetStatusShare: 0.05 });
+  await using fleet = await startBulkyFleet(MIB / 2, { byte_budget: { perDay: 64 * 1024, statusShare: 0.05 } });
   await fleet.advance(30 * MINUTE_MS);
   await fleet.stopAgent();
   await fleet.startAgent();

@@ -11,7 +11,10 @@ const SLACK_BYTES = MIB / 4;
 async function startBulkyFleet(lines: number): Promise<Fleet> {
   const fleet = await startFleet({
     isStopped: true,
-    router: { byteBudget: MIB, logs: { enabled: true, intervalMs: 10 * MINUTE_MS, start: 'all', components: ['*'] } },
+    router: {
+      byte_budget: { perDay: MIB, statusShare: 0.2 },
+      logs: { enabled: true, interval: 10 * MINUTE_MS, start: 'all', components: ['*'] },
+    },
     simulator: { features: { rangeRequests: true }, logs: { maxSizeBytes: 32 * MIB } },
   });
   for (let line = 1; line <= lines; line++) fleet.router().appendLog('bulk', `line ${line} ${'x'.repeat(480)}`);

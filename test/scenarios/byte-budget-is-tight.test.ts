@@ -19,7 +19,7 @@ const stretchOf = (metrics: string, activity: string) =>
 test('a tight budget stretches intervals, slow modules first, and is hardly exceeded over a day', {
   timeout: 120_000,
 }, async () => {
-  await using fleet = await startFleet({ router: { byteBudget: BUDGET_BYTES } });
+  await using fleet = await startFleet({ router: { byte_budget: { perDay: BUDGET_BYTES, statusShare: 0.2 } } });
   const seen = { slow: 1, status: 1, logs: 1 };
   let wasSlowFirst = false;
   let longestSilence = 0;
@@ -55,7 +55,7 @@ test('a tight budget stretches intervals, slow modules first, and is hardly exce
 });
 
 test('a budget that is used up ends polling but for a few signs of life, with the reason budget, also over a restart', async () => {
-  await using fleet = await startFleet({ router: { byteBudget: 30_000 } });
+  await using fleet = await startFleet({ router: { byte_budget: { perDay: 30_000, statusShare: 0.2 } } });
   await fleet.advance(2 * HOUR_MS);
   const polls = fleet.agent.summary().polls;
   const spent = await fleet.metrics();
@@ -79,7 +79,7 @@ test('a budget that is used up ends polling but for a few signs of life, with th
 });
 
 test('the bytes of the minute before a restart count: an agent that is restarted again and again spends no more', async () => {
-  await using fleet = await startFleet({ router: { byteBudget: BUDGET_BYTES } });
+  await using fleet = await startFleet({ router: { byte_budget: { perDay: BUDGET_BYTES, statusShare: 0.2 } } });
   await fleet.advance(90_000);
   const used = readSeries(await fleet.metrics(), USED);
   for (let time = 0; time < 2; time++) {

@@ -16,13 +16,13 @@ const CHANGES = 'router_config_changes_total{router="sim-1",section="administrat
 /** For days of the clock that are to pass quickly. */
 const RARELY_POLLED = {
   poll: {
-    intervalMs: 10 * MINUTE_MS,
-    timeoutMs: 10_000,
-    connectTimeoutMs: 5000,
-    deadlineMs: 45_000,
-    staleAfterMs: HOUR_MS,
+    interval: 10 * MINUTE_MS,
+    timeout: 10_000,
+    connect_timeout: 5000,
+    deadline: 45_000,
+    stale_after: HOUR_MS,
   },
-  logs: { enabled: false, intervalMs: 30_000, start: 'all', components: ['*'] },
+  logs: { enabled: false, interval: 30_000, start: 'all', components: ['*'] },
 } as const;
 
 function readSeries(metrics: string, series: string): number {

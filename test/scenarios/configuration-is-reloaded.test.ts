@@ -59,7 +59,7 @@ test('a router that is new is polled at once, and one that changed begins anew w
   const spare = { url: fleet.router(2).url, name: 'sim-3' };
 
   const changed = withRouters((router, index) =>
-    index === 1 ? { ...router, poll: { ...router.poll, intervalMs: 30_000, deadlineMs: 20_000 } } : router,
+    index === 1 ? { ...router, poll: { ...router.poll, interval: 30_000, deadline: 20_000 } } : router,
   );
   const result = await fleet.reload((config) => {
     const [first, ...others] = changed(config).routers;
@@ -120,7 +120,9 @@ test('a reload ends a poll that hangs, of a router whose settings have changed, 
   await fleet.clock.advance(MINUTE_MS);
 
   const reloading = fleet.reload(
-    withRouters((router, index) => (index === 1 ? { ...router, byteBudget: 1e9 } : router)),
+    withRouters((router, index) =>
+      index === 1 ? { ...router, byte_budget: { perDay: 1e9, statusShare: 0.2 } } : router,
+    ),
   );
   // The router does not answer the logout either, so the reload ends by its own bound.
   const result = await advanceUntil(reloading, fleet.clock, 1000);
@@ -135,7 +137,9 @@ test('a reload that changes all routers polls them at once, and takes none out o
   await fleet.router(2).fault('hang');
   const loginsOf = (index: number) => fleet.router(index).counters.logins;
 
-  const reloading = fleet.reload(withRouters((router) => ({ ...router, byteBudget: 1e9 })));
+  const reloading = fleet.reload(
+    withRouters((router) => ({ ...router, byte_budget: { perDay: 1e9, statusShare: 0.2 } })),
+  );
   await expect.poll(() => [0, 1].map((index) => fleet.router(index).counters.logouts)).toEqual([1, 1]);
   // The router that hangs is logged out of for five seconds.
   const loginsLater = async () => {
@@ -179,12 +183,12 @@ test('other rules for log lines hold from the reload on, and touch no session an
     components: ['*'],
     pattern: 'queue has (?P<length>\\d+) entries',
     labels: [],
-    fixedLabels: {},
+    fixed_labels: {},
     value: 'length',
   } as const;
   const words = { name: 'router_log_words_total', help: 'Words.', type: 'counter' } as const;
-  const counter = { ...words, components: ['*'], pattern: 'word', labels: [], fixedLabels: {} } as const;
-  await using fleet = await startFleet({ routers: 2, config: (config) => ({ ...config, logRules: [gauge] }) });
+  const counter = { ...words, components: ['*'], pattern: 'word', labels: [], fixed_labels: {} } as const;
+  await using fleet = await startFleet({ routers: 2, config: (config) => ({ ...config, log_rules: [gauge] }) });
   fleet.router().appendLog('network', 'queue has 7 entries, pin=4711');
   await fleet.advance(2 * MINUTE_MS);
   expect(await fleet.metrics()).toContain('router_log_queue_length{router="sim-1",component="network"} 7\n');
@@ -192,7 +196,7 @@ test('other rules for log lines hold from the reload on, and touch no session an
 
   await fleet.reload((config) => ({
     ...config,
-    logRules: [counter],
+    log_rules: [counter],
     redact: [{ pattern: 'pin=\\d+', replacement: '[redacted]' }],
   }));
   fleet.router().appendLog('network', 'a word of pin=4711');

@@ -10,7 +10,7 @@ test('records that a sink refuses are dead letters with its words; marked by a c
   await using server = await openHttpServer({ bodyBytesMax: 2000 });
   let folder = '';
   await using fleet = await startFleet({
-    router: { logs: { enabled: true, intervalMs: MINUTE_MS, start: 'all', components: ['network'] } },
+    router: { logs: { enabled: true, interval: MINUTE_MS, start: 'all', components: ['network'] } },
     config: (config) => {
       folder = config.storage.path;
       return { ...config, sinks: [createHttpSettings('collector', server.url)] };

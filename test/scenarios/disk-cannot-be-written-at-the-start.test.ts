@@ -8,7 +8,7 @@ import { findNoDiskReason, openSmallDisk } from '../support/small-disk.ts';
 const MIB = 1024 ** 2;
 const MINUTE_MS = 60_000;
 const noDisk = findNoDiskReason();
-const LOGS = { enabled: true, intervalMs: MINUTE_MS, start: 'all', components: ['network'] } as const;
+const LOGS = { enabled: true, interval: MINUTE_MS, start: 'all', components: ['network'] } as const;
 
 const ask = async (fleet: Fleet, path: string, method = 'GET') => {
   const answer = await fetch(`${fleet.agent.urls[0]}${path}`, { method });

@@ -36,7 +36,7 @@ test('a failed poll was paid for, too: fresh probes of a router that is down ask
 });
 
 test('a fresh probe spends nothing while the byte budget slows a router down', async () => {
-  const config = (byteBudget: number) => startFleet({ router: { byteBudget } });
+  const config = (perDay: number) => startFleet({ router: { byte_budget: { perDay, statusShare: 0.2 } } });
   for (const [bytesPerDay, hours, more] of [
     [1_000_000_000, 0, 1],
     // Used up far ahead of the day, and slowed down for hours.

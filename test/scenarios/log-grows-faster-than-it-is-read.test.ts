@@ -58,7 +58,7 @@ test('on first contact a log is read from now on, or as far back as configured',
     ['all', ['old', 'recent', 'after'], []],
   ] as const) {
     await using fleet = await startFleet({
-      router: { modules: [], logs: { enabled: true, intervalMs: 30_000, start, components: ['*'] } },
+      router: { modules: [], logs: { enabled: true, interval: 30_000, start, components: ['*'] } },
       config: (config) => ({ ...config, sinks: [] }),
     });
     fleet.router().appendLog('network', 'old');

@@ -8,7 +8,7 @@ test('log rules turn lines into counters and gauges, once each, and add to each 
     router: { modules: [] },
     config: (config) => ({
       ...config,
-      logRules: [
+      log_rules: [
         {
           name: 'router_log_leases_total',
           help: 'Leases.',
@@ -16,7 +16,7 @@ test('log rules turn lines into counters and gauges, once each, and add to each 
           components: ['net*', '!network2'],
           pattern: 'lease for (?P<device>\\S+)',
           labels: ['device'],
-          fixedLabels: { kind: 'dhcp' },
+          fixed_labels: { kind: 'dhcp' },
         },
         {
           name: 'router_log_queue_length',
@@ -25,7 +25,7 @@ test('log rules turn lines into counters and gauges, once each, and add to each 
           components: ['*'],
           pattern: 'queue has (?P<length>\\d+) entries',
           labels: [],
-          fixedLabels: {},
+          fixed_labels: {},
           value: 'length',
         },
       ],

@@ -16,7 +16,7 @@ const BYTES_PER_SECOND = 200;
 test('routers whose logs never end hold the third of the places that is for downloads, all routers are polled all the same, and the metrics say what waits', async () => {
   await using fleet = await startFleet({
     routers: 6,
-    config: (config) => ({ ...config, schedule: { runsMax: RUNS_MAX } }),
+    config: (config) => ({ ...config, schedule: { concurrent_runs: RUNS_MAX } }),
   });
   const routers = [0, 1, 2, 3, 4, 5].map((index) => fleet.router(index));
   for (const router of routers) {

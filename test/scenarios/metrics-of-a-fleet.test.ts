@@ -160,7 +160,7 @@ test('the numbers of logs, polls and sinks are those of what happened', async ()
 
 test('only the chosen components are read', async () => {
   await using fleet = await startFleet({
-    router: { logs: { enabled: true, intervalMs: 30_000, start: 'all', components: ['*', '!http*'] } },
+    router: { logs: { enabled: true, interval: 30_000, start: 'all', components: ['*', '!http*'] } },
   });
   for (const component of ['network', 'httpd', 'system']) fleet.router().appendLog(component, 'a line');
   await fleet.advance(MINUTE_MS);
@@ -188,8 +188,8 @@ test('a router with slow logs is polled between two of them, and every log has i
   await using fleet = await startFleet({
     router: {
       modules: [],
-      poll: { intervalMs: 10_000, timeoutMs: 9000, connectTimeoutMs: 5000, deadlineMs: 9000, staleAfterMs: 60_000 },
-      logs: { enabled: true, intervalMs: 10_000, start: 'all', components: ['*'] },
+      poll: { interval: 10_000, timeout: 9000, connect_timeout: 5000, deadline: 9000, stale_after: 60_000 },
+      logs: { enabled: true, interval: 10_000, start: 'all', components: ['*'] },
     },
   });
   for (const component of ['a', 'b', 'c', 'd', 'e', 'f']) fleet.router().appendLog(component, 'a line');

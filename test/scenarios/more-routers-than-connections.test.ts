@@ -20,7 +20,7 @@ function countOpen(metrics: string): number {
 test('four routers over two connections are all polled, and after a reload with more each keeps its connection', async () => {
   await using fleet = await startFleet({
     routers: ROUTERS,
-    config: (config) => ({ ...config, connections: { connectionsMax: CONNECTIONS_MAX } }),
+    config: (config) => ({ ...config, connections: { max: CONNECTIONS_MAX } }),
   });
   for (let step = 0; step < 6; step++) {
     await fleet.advance(15 * SECOND_MS);
@@ -33,7 +33,7 @@ test('four routers over two connections are all polled, and after a reload with 
   expect(before).toContain('router_exporter_connections{state="waiting"} 0\n');
   expect(findValue(before, 'router_exporter_connections_evicted_total')).toBeGreaterThan(ROUTERS);
 
-  await fleet.reload((config) => ({ ...config, connections: { connectionsMax: undefined } }));
+  await fleet.reload((config) => ({ ...config, connections: {} }));
   await fleet.advance(MINUTE_MS);
   const wide = await fleet.metrics();
   await fleet.advance(MINUTE_MS);

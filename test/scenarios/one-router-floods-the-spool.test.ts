@@ -14,17 +14,18 @@ test('a router that floods the spool while the sink is down is paused alone; the
   await using server = await openHttpServer({ authorization });
   const withPassword = (password: string) => (config: Config) => ({
     ...config,
-    storage: { ...config.storage, spoolBytesMax: 32 * 1024 },
+    storage: { ...config.storage, spool_max: 32 * 1024 },
     sinks: [
       createHttpSettings('collector', server.url, {
-        auth: { kind: 'basic', username: 'agent', password: new Secret(password) },
+        username: 'agent',
+        password: new Secret(password),
       }),
     ],
   });
   await using fleet = await startFleet({
     routers: 3,
     config: withPassword('wrong'),
-    router: { logs: { enabled: true, intervalMs: MINUTE_MS, start: 'all', components: ['network'] } },
+    router: { logs: { enabled: true, interval: MINUTE_MS, start: 'all', components: ['network'] } },
   });
   for (let minute = 0; minute < MINUTES; minute++) {
     for (let line = 0; line < FLOOD_LINES; line++) {

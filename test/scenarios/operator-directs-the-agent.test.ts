@@ -69,7 +69,10 @@ test('run loads its configuration again at a SIGHUP that comes while it still re
   // The command of the password says that it runs, and waits to be let go.
   const command = 'echo >> asked; until [ -e go ]; do sleep 0.02; done; echo simulated';
   const text = await readFile(config.file, 'utf8');
-  await writeFile(config.file, text.replace('password_file: password', `password_command: [sh, -c, "${command}"]`));
+  await writeFile(
+    config.file,
+    text.replace('password_file: password', `password: { command: [sh, -c, "${command}"] }`),
+  );
   await using agent = startRun(config.file);
   await expect.poll(() => readFile(join(folder, 'asked'), 'utf8').catch(() => ''), { timeout: 20_000 }).toBe('\n');
   agent.process.kill('SIGHUP');

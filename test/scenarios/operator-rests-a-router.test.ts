@@ -22,10 +22,11 @@ async function summarize(fleet: Fleet, name: string): Promise<RouterSummary> {
 }
 
 /** Gives the first router this state in the configuration. */
-function inState(lifecycle: LifecycleWish | undefined) {
+function inState(wish: LifecycleWish | undefined) {
+  const state = { state: wish?.state, state_until: wish?.untilMs };
   return (config: Config): Config => ({
     ...config,
-    routers: config.routers.map((router, index) => (index === 0 ? { ...router, lifecycle } : router)),
+    routers: config.routers.map((router, index) => (index === 0 ? { ...router, ...state } : router)),
   });
 }
 
@@ -124,7 +125,7 @@ test('a retired router has no series, not even after a reload, and is not offere
 
   await rest(fleet, 'sim-1', { state: 'retired' });
   const before = requestsOf(fleet);
-  await fleet.reload((config) => ({ ...config, logRules: [] }));
+  await fleet.reload((config) => ({ ...config, log_rules: [] }));
   await fleet.advance(10 * MINUTE_MS);
   const metrics = await fleet.metrics();
   const targets = await (await fetch(`${fleet.agent.urls[0]}/sd`)).text();

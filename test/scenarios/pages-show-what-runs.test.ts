@@ -15,9 +15,9 @@ test('the configuration page shows what runs, after a reload as well, and no sec
   expect(before).not.toMatch(/simulated\b/);
   await fleet.reload((config) => ({
     ...config,
-    storage: { path: '/elsewhere', spoolBytesMax: 1024 ** 2, recentBytesMax: 0 },
+    storage: { path: '/elsewhere', spool_max: 1024 ** 2, recent: 0 },
     web: { listen: [{ host: '127.0.0.1', port: 1 }] },
-    routers: config.routers.map((router) => ({ ...router, logs: { ...router.logs, intervalMs: 77_000 } })),
+    routers: config.routers.map((router) => ({ ...router, logs: { ...router.logs, interval: 77_000 } })),
   }));
   const after = await fleet.metrics('/config');
   expect(after).toContain('interval: 1m17s');
@@ -26,7 +26,7 @@ test('the configuration page shows what runs, after a reload as well, and no sec
   expect(after).toContain('127.0.0.1:0');
   expect(after).not.toContain('elsewhere');
   expect(await fleet.metrics('/')).not.toContain('Grafana');
-  await fleet.reload((config) => ({ ...config, web: { ...config.web, grafanaUrl: 'https://grafana.example.com' } }));
+  await fleet.reload((config) => ({ ...config, web: { ...config.web, grafana_url: 'https://grafana.example.com' } }));
   expect(await fleet.metrics('/')).toContain('href="https://grafana.example.com/d/router-exporter-fleet"');
 });
 
@@ -132,13 +132,13 @@ test('the gaps of a router are on its page and in its JSON after a restart as we
   // A router with other settings begins anew, too.
   await fleet.reload((config) => ({
     ...config,
-    routers: config.routers.map((router) => ({ ...router, logs: { ...router.logs, intervalMs: 77_000 } })),
+    routers: config.routers.map((router) => ({ ...router, logs: { ...router.logs, interval: 77_000 } })),
   }));
   expect(await gapsOf()).toEqual(found);
 });
 
 test('lines that are missing are gaps on the overview, and those that are left out as configured are not', async () => {
-  const logs = { enabled: true, intervalMs: 60_000, start: 'now', components: ['*'] } as const;
+  const logs = { enabled: true, interval: 60_000, start: 'now', components: ['*'] } as const;
   await using fleet = await startFleet({
     isStopped: true,
     router: { logs },

@@ -49,7 +49,10 @@ withPrograms(['prometheus', 'promtool'], test)(
 withPrograms([openMetricsParser], test)(
   'the strict parser of the official Python client reads the OpenMetrics text of a fleet',
   async () => {
-    await using fleet = await startFleet({ routers: 24, router: { byteBudget: 50_000_000 } });
+    await using fleet = await startFleet({
+      routers: 24,
+      router: { byte_budget: { perDay: 50_000_000, statusShare: 0.2 } },
+    });
     for (const component of ['network', 'system']) fleet.router().appendLog(component, 'a "line"');
     await fleet.advance(120_000);
     const text = await (await scrape(fleet)).text();

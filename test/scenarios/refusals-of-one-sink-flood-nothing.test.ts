@@ -20,13 +20,13 @@ test('a sink that refuses nearly everything displaces no dead letter of another 
   await using fleet = await startFleet({
     config: (config) => ({
       ...config,
-      deadLetters: { ...config.deadLetters, bytesMax: 100_000 },
+      dead_letters: { ...config.dead_letters, max: 100_000 },
       sinks: [
         createHttpSettings('flooding', flooding.url, { batch: BATCH }),
         createHttpSettings('picky', picky.url, { batch: BATCH }),
       ],
     }),
-    router: { logs: { enabled: true, intervalMs: MINUTE_MS, start: 'all', components: ['network'] } },
+    router: { logs: { enabled: true, interval: MINUTE_MS, start: 'all', components: ['network'] } },
   });
   const metrics = () => fleet.metrics('/metrics/agent');
   fleet.router().appendLog('network', 'poison');

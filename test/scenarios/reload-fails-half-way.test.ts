@@ -21,7 +21,7 @@ const RULE = {
   components: ['*'],
   pattern: 'hunter2',
   labels: [],
-  fixedLabels: {},
+  fixed_labels: {},
 } as const;
 
 function countSeries(metrics: string, pattern: RegExp): number {
@@ -62,7 +62,7 @@ const CHANGES: readonly (readonly [what: string, change: Change, look: (fleet: F
   ],
   [
     'log rules',
-    (config) => ({ ...config, logRules: [...config.logRules, RULE] }),
+    (config) => ({ ...config, log_rules: [...config.log_rules, RULE] }),
     async (fleet) => {
       fleet.router().appendLog('network', 'the word is hunter2');
       await fleet.advance(MINUTE_MS);

@@ -20,8 +20,8 @@ function change(config: Config): Config {
     ...config,
     sinks: [],
     routers: [
-      { ...one, password: new Secret('hidden-1'), poll: { ...one.poll, intervalMs: 2 * MINUTE_MS } },
-      { ...two, lifecycle: { state: 'maintenance', untilMs: undefined } },
+      { ...one, password: new Secret('hidden-1'), poll: { ...one.poll, interval: 2 * MINUTE_MS } },
+      { ...two, state: 'maintenance' },
       { ...one, name: 'sim-4' },
     ],
   };

@@ -68,7 +68,7 @@ test('a sink that fails and one that refuses each record give a line a minute of
         createHttpSettings('refuses', server.url, { batch: { recordsMax: 1, bytesMax: 1024 ** 2, waitMs: 0 } }),
       ],
     }),
-    router: { logs: { enabled: true, intervalMs: MINUTE_MS, start: 'all', components: ['network'] } },
+    router: { logs: { enabled: true, interval: MINUTE_MS, start: 'all', components: ['network'] } },
   });
   for (let line = 0; line < 40; line++) fleet.router().appendLog('network', `line ${line}`);
   await fleet.advance(3 * MINUTE_MS);

@@ -19,7 +19,7 @@ test('a router whose url says http is polled, and the log warns that anybody can
 });
 
 test('a router whose certificate is not checked is polled, and the log warns', async () => {
-  await using fleet = await startFleet({ tls: { insecureSkipVerify: true } });
+  await using fleet = await startFleet({ tls: { insecure_skip_verify: true } });
   await fleet.advance(MINUTE_MS);
 
   const metrics = await fleet.metrics();

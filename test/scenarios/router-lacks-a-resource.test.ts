@@ -11,17 +11,17 @@ const HOUR_MS = 60 * MINUTE_MS;
 /** For days of the clock that are to pass quickly. */
 const RARELY_POLLED = {
   poll: {
-    intervalMs: 10 * MINUTE_MS,
-    timeoutMs: 10_000,
-    connectTimeoutMs: 5000,
-    deadlineMs: 45_000,
-    staleAfterMs: HOUR_MS,
+    interval: 10 * MINUTE_MS,
+    timeout: 10_000,
+    connect_timeout: 5000,
+    deadline: 45_000,
+    stale_after: HOUR_MS,
   },
-  logs: { enabled: false, intervalMs: 30_000, start: 'all', components: ['*'] },
+  logs: { enabled: false, interval: 30_000, start: 'all', components: ['*'] },
 } as const;
 
 test('a card that a router does not have is asked for once a day, restarts of the agent or not, and shown as unsupported, never as a failure', async () => {
-  const poll = { ...RARELY_POLLED.poll, intervalMs: HOUR_MS, staleAfterMs: 3 * HOUR_MS };
+  const poll = { ...RARELY_POLLED.poll, interval: HOUR_MS, stale_after: 3 * HOUR_MS };
   await using fleet = await startFleet({ router: { ...RARELY_POLLED, poll } });
   // Cards that a simulated router does not have are paths that lead nowhere.
   const countAbsent = () => fleet.router().counters.requests['GET (unknown)'] ?? 0;
@@ -132,7 +132,7 @@ test.for(sampled('resources that are refused', ['lte2', 'sysstat/wan', 'device_i
 );
 
 test('logs that are answered with 401 whatever the login cost a login an hour', async () => {
-  const logs = { enabled: true, intervalMs: 5 * MINUTE_MS, start: 'all', components: ['*'] } as const;
+  const logs = { enabled: true, interval: 5 * MINUTE_MS, start: 'all', components: ['*'] } as const;
   await using fleet = await startFleet({ router: { ...RARELY_POLLED, logs } });
   await fleet.router().fault('unauthorized', { path: '/download/log' });
   await fleet.advance(10 * HOUR_MS);

@@ -14,7 +14,7 @@ const MEBIBYTE = 1024 ** 2;
 
 function createSinks(url: string, path: string): SinkSettings[] {
   return [
-    createFileSettings('disk', path, { bytesMax: MEBIBYTE, ageMs: 30 * 24 * HOUR_MS }),
+    createFileSettings('disk', path, { max_size: MEBIBYTE, max_age: 30 * 24 * HOUR_MS }),
     createHttpSettings('collector', url),
   ];
 }
@@ -26,13 +26,13 @@ test('case 70: while one sink is down for a day the other is current; then the f
     simulator: { logs: { maxFiles: 100 } },
     router: {
       poll: {
-        intervalMs: HOUR_MS,
-        timeoutMs: 10_000,
-        connectTimeoutMs: 5000,
-        deadlineMs: 45_000,
-        staleAfterMs: 3 * HOUR_MS,
+        interval: HOUR_MS,
+        timeout: 10_000,
+        connect_timeout: 5000,
+        deadline: 45_000,
+        stale_after: 3 * HOUR_MS,
       },
-      logs: { enabled: true, intervalMs: 20 * 60_000, start: 'all', components: ['network'] },
+      logs: { enabled: true, interval: 20 * 60_000, start: 'all', components: ['network'] },
     },
     config: (config: Config) => {
       folder = config.storage.path;

@@ -17,7 +17,7 @@ test('a sink that refuses every record of three batches is down, makes no more d
   });
   await using fleet = await startFleet({
     config: (config) => ({ ...config, sinks: [createHttpSettings('collector', server.url, { batch: BATCH })] }),
-    router: { logs: { enabled: true, intervalMs: MINUTE_MS, start: 'all', components: ['network'] } },
+    router: { logs: { enabled: true, interval: MINUTE_MS, start: 'all', components: ['network'] } },
   });
   for (let line = 0; line < LINES; line++) fleet.router().appendLog('network', `line ${line}`);
   await fleet.advance(5 * MINUTE_MS);

@@ -13,16 +13,17 @@ test('case 72: a sink that answers 401 loses nothing: the spool fills to its bou
   await using server = await openHttpServer({ authorization });
   const withPassword = (password: string) => (config: Config) => ({
     ...config,
-    storage: { ...config.storage, spoolBytesMax: 8 * 1024 },
+    storage: { ...config.storage, spool_max: 8 * 1024 },
     sinks: [
       createHttpSettings('collector', server.url, {
-        auth: { kind: 'basic', username: 'agent', password: new Secret(password) },
+        username: 'agent',
+        password: new Secret(password),
       }),
     ],
   });
   await using fleet = await startFleet({
     config: withPassword('wrong'),
-    router: { logs: { enabled: true, intervalMs: MINUTE_MS, start: 'all', components: ['network'] } },
+    router: { logs: { enabled: true, interval: MINUTE_MS, start: 'all', components: ['network'] } },
   });
   const write = (from: number, to: number) => {
     for (let line = from; line < to; line++) {

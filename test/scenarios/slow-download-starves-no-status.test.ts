@@ -180,7 +180,10 @@ test('a download and the poll beside it count together, and the poll does not fa
   const byteBudget = (130 * bytesPerSecond) / (1 - STATUS_SHARE);
   await using fleet = await startSlowFleet(4 * MIB, {}, (config) => ({
     ...config,
-    routers: config.routers.map((router) => ({ ...router, byteBudget, byteBudgetStatusShare: STATUS_SHARE })),
+    routers: config.routers.map((router) => ({
+      ...router,
+      byte_budget: { perDay: byteBudget, statusShare: STATUS_SHARE },
+    })),
   }));
   await fleet.router().fault('slow_body', { path: LOG_FILE, bytesPerSecond });
   // Near the end of the day nothing is slowed down before the budget is spent.
@@ -275,7 +278,7 @@ test('a backup of many slow profiles lets every poll come between two of them', 
     // On a busy machine, this clock is ahead of the network by more than the limits that are the default.
     routers: config.routers.map((router) => ({
       ...router,
-      poll: { ...router.poll, timeoutMs: 30 * SECOND_MS, deadlineMs: MINUTE_MS },
+      poll: { ...router.poll, timeout: 30 * SECOND_MS, deadline: MINUTE_MS },
     })),
     backup: { schedule: '0 12 * * *', path: folder.path, keep: 3, format: 'binary' },
   }));

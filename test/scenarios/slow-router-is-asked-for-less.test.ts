@@ -13,7 +13,7 @@ function shape(config: Config): Config {
   const isWanted = ({ name }: { readonly name: string }) => ['boards', 'system', 'profiles'].includes(name);
   const routers = config.routers.map((router) => ({
     ...router,
-    poll: { ...router.poll, staleAfterMs: 10 * MINUTE_MS },
+    poll: { ...router.poll, stale_after: 10 * MINUTE_MS },
     modules: router.modules.filter(isWanted),
   }));
   return { ...config, routers, sinks: [] };

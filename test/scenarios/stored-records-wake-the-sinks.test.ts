@@ -15,7 +15,7 @@ test('a record that was kept back for lines that might continue it is delivered 
     } else if (request.url?.includes('/download/log')) response.end(`${lines.join('\n')}\n`);
     else response.writeHead(404).end();
   });
-  const logs = { enabled: true, intervalMs: 20 * SECOND_MS, start: 'all' as const, components: ['*'] };
+  const logs = { enabled: true, interval: 20 * SECOND_MS, start: 'all' as const, components: ['*'] };
   await using fleet = await startFleet({ router: { url: router.url, logs } });
   const messages = () => fleet.records.map(({ message }) => message);
   const deliveredAfter = async (message: string) => {
@@ -31,6 +31,6 @@ test('a record that was kept back for lines that might continue it is delivered 
 
   // Stored at the turn after the one that read it, when nothing had come that continues it.
   expect(storedMs).toBeGreaterThan(0);
-  expect(storedMs).toBeLessThanOrEqual(logs.intervalMs + SECOND_MS);
+  expect(storedMs).toBeLessThanOrEqual(logs.interval + SECOND_MS);
   expect((readMs + storedMs) % LOOK_MS).not.toBe(0);
 });

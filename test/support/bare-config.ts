@@ -4,16 +4,16 @@ import type { Config } from '../../src/config/index.ts';
 export function createBareConfig(changes: Partial<Config> = {}): Config {
   return {
     web: { listen: [] },
-    schedule: { runsMax: undefined },
-    connections: { connectionsMax: undefined },
-    storage: { path: '', spoolBytesMax: 1, recentBytesMax: 0 },
+    schedule: {},
+    connections: {},
+    storage: { path: '', spool_max: 1, recent: 0 },
     routers: [],
     modules: [],
-    routerSources: [],
+    router_sources: [],
     backup: undefined,
     sinks: [],
-    deadLetters: { bytesMax: 1, keepMs: 1 },
-    logRules: [],
+    dead_letters: { max: 1, keep: 1 },
+    log_rules: [],
     redact: [],
     ...changes,
   };

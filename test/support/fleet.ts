@@ -141,20 +141,20 @@ async function createConfig(simulator: Simulator, folder: string, options: Fleet
   const modules = shipped.modules.filter(({ isDefault }) => isDefault).map(({ definition }) => definition);
   return {
     modules,
-    routerSources: [],
+    router_sources: [],
     backup: undefined,
-    logRules: SHIPPED_RULES,
+    log_rules: SHIPPED_RULES,
     redact: [],
     web: { listen: [{ host: '127.0.0.1', port: 0 }] },
-    schedule: { runsMax: undefined },
-    connections: { connectionsMax: undefined },
-    storage: { path: folder, spoolBytesMax: 64 * 1024 * 1024, recentBytesMax: 1024 * 1024 },
+    schedule: {},
+    connections: {},
+    storage: { path: folder, spool_max: 64 * 1024 * 1024, recent: 1024 * 1024 },
     sinks: [createStdoutSettings('console')],
-    deadLetters: { bytesMax: 64 * 1024 * 1024, keepMs: 30 * 86_400_000 },
+    dead_letters: { max: 64 * 1024 * 1024, keep: 30 * 86_400_000 },
     routers: simulator.routers.map(({ name, url }) =>
       createRouterSettings(url, {
         name,
-        tls: { ...PLAIN_TLS, ...(options.tls ?? { caPem: simulator.caPem }) },
+        tls: { ...PLAIN_TLS, ...(options.tls ?? { ca_file: simulator.caPem }) },
         modules,
         ...options.router,
       }),

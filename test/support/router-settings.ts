@@ -6,14 +6,7 @@ const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
 
 /** Trust in the machine's own authorities, and no certificate to show. */
-export const PLAIN_TLS: TlsSettings = {
-  caPem: undefined,
-  serverName: undefined,
-  certPem: undefined,
-  keyPem: undefined,
-  fingerprintSha256: undefined,
-  insecureSkipVerify: false,
-};
+export const PLAIN_TLS: TlsSettings = { insecure_skip_verify: false };
 
 /** Settings of one router without modules that is polled every minute and whose logs are read every half. */
 export function createRouterSettings(url: string, changes: Partial<RouterSettings> = {}): RouterSettings {
@@ -28,17 +21,16 @@ export function createRouterSettings(url: string, changes: Partial<RouterSetting
     tls: PLAIN_TLS,
     timezone: 'Europe/Berlin',
     poll: {
-      intervalMs: MINUTE_MS,
-      timeoutMs: 10 * SECOND_MS,
-      connectTimeoutMs: 5 * SECOND_MS,
-      deadlineMs: 45 * SECOND_MS,
-      staleAfterMs: 3 * MINUTE_MS,
+      interval: MINUTE_MS,
+      timeout: 10 * SECOND_MS,
+      connect_timeout: 5 * SECOND_MS,
+      deadline: 45 * SECOND_MS,
+      stale_after: 3 * MINUTE_MS,
     },
-    logs: { enabled: true, intervalMs: 30 * SECOND_MS, start: 'all', components: ['*'] },
+    logs: { enabled: true, interval: 30 * SECOND_MS, start: 'all', components: ['*'] },
     modules: [],
     metrics: {},
-    byteBudget: 0,
-    byteBudgetStatusShare: 0.2,
+    byte_budget: { perDay: 0, statusShare: 0.2 },
     ...changes,
   };
 }

@@ -1,31 +1,32 @@
 import type { SinkSettingsOf } from '../../src/delivery/index.ts';
-import { PLAIN_TLS } from './router-settings.ts';
 
 const common = {
   format: 'native',
   start: 'oldest',
   batch: { recordsMax: 1000, bytesMax: 1024 ** 2, waitMs: 0 },
-  timeoutMs: 30_000,
-  select: { routers: ['*'], components: ['*'], severities: ['*'], events: ['*'] },
+  timeout: 30_000,
+  routers: ['*'],
+  components: ['*'],
+  severities: ['*'],
+  events: ['*'],
 } as const;
+
+/** What a test changes of a sink of type `http`. */
+type HttpChange = Partial<Omit<SinkSettingsOf<'http'>, 'url'>> & Partial<SinkSettingsOf<'http'>['url']>;
 
 /** A sink of type `http` that sends at once. */
 export function createHttpSettings(
   name: string,
-  url: string,
-  change: Partial<SinkSettingsOf<'http'>> = {},
+  address: string,
+  { url = address, query = [], ...change }: HttpChange = {},
 ): SinkSettingsOf<'http'> {
   return {
     ...common,
     name,
     type: 'http',
-    url,
-    query: [],
-    auth: undefined,
-    headers: {},
-    tls: PLAIN_TLS,
+    url: { url, query },
     compress: 'none',
-    replayMs: 0,
+    replay: 0,
     ...change,
   };
 }
@@ -41,15 +42,11 @@ export function createLokiSettings(
     name,
     type: 'loki',
     url,
-    tenant: undefined,
     layout: 'auto',
-    streamLimit: 5000,
+    stream_limit: 5000,
     shards: 32,
-    maxAgeMs: 0,
-    auth: undefined,
-    headers: {},
-    tls: PLAIN_TLS,
-    replayMs: 0,
+    max_age: 0,
+    replay: 0,
     ...change,
   };
 }
@@ -65,8 +62,8 @@ export function createFileSettings(
     name,
     type: 'file',
     path,
-    bytesMax: 100 * 1024 ** 2,
-    ageMs: 86_400_000,
+    max_size: 100 * 1024 ** 2,
+    max_age: 86_400_000,
     keep: 1000,
     compress: 'gzip',
     fsync: 'never',

@@ -7,7 +7,8 @@ import {
   type MembershipEvent,
   toNatsServers,
 } from '../../cluster/index.ts';
-import type { Config } from '../../config/index.ts';
+import { type Config, toLifecycleWish } from '../../config/index.ts';
+import { toSinkStart } from '../../delivery/index.ts';
 import {
   ClusterStore,
   type ClusterStoreOptions,
@@ -189,19 +190,21 @@ function describeShards(
   if (!names.includes(self.replica)) names.push(self.replica);
   const indices = new Map(names.map((name, index) => [name, index]));
   const others = new Map<string, ForeignRouter>();
-  for (const { name, url, labels, lifecycle } of routers) {
+  for (const router of routers) {
+    const { name, url, labels } = router;
     if (fleet.find(name)) continue;
     const owner = view.findHolder(name)?.replica ?? view.findRouterOwner(name);
-    others.set(name, { name, url, labels, lifecycle, shard: indices.get(owner ?? '') ?? -1 });
+    const shard = indices.get(owner ?? '') ?? -1;
+    others.set(name, { name, url, labels, lifecycle: toLifecycleWish(router), shard });
   }
   return {
     index: indices.get(self.replica) ?? 0,
     total: names.length,
     peers: names.map(
-      (name) => view.findMember(name)?.address ?? (name === self.replica ? settings.address : undefined),
+      (name) => view.findMember(name)?.address ?? (name === self.replica ? settings.advertise : undefined),
     ),
     names,
-    token: web.access?.tokens.find(({ role }) => role === 'read')?.token,
+    token: web.access?.tokens?.find(({ role }) => role === 'read')?.token,
     others,
     cluster: {
       name: settings.name,
@@ -259,7 +262,7 @@ export function openClusterStore(options: ClusterStateOptions): ClusterState {
     servers: toNatsServers(settings, clock),
     cluster: settings.name,
     replica: settings.replica,
-    sinks: config.sinks,
+    sinks: config.sinks.map(toSinkStart),
     isOwner: (kind: 'router' | 'sink' | 'janitor', name: string) => cluster.isOwner(kind, name),
     mayKnow: (router: string) => cluster.mayKnow(router),
     isServed: (sink: string) => cluster.isServed(sink),

@@ -41,7 +41,7 @@ export interface RouterSurroundings {
 
 /** Describes a router for a list. */
 export function summarizeRouter(state: RouterState, around: RouterSurroundings, at: Moment): RouterSummary {
-  const { name, url, labels, byteBudget } = around.settings;
+  const { name, url, labels, byte_budget: budget } = around.settings;
   const lifecycle = around.lifecycle();
   return {
     name,
@@ -61,7 +61,7 @@ export function summarizeRouter(state: RouterState, around: RouterSurroundings, 
     logLagSeconds: toSeconds(findLagMs(state, at)) ?? null,
     logLossSince: toTime(findLossSinceMs(state.logs.values(), at)),
     bytesToday: around.bytes().budget.usedBytes,
-    byteBudget: byteBudget === 0 ? null : byteBudget,
+    byteBudget: budget.perDay === 0 ? null : budget.perDay,
     firmware: state.identity.firmware ?? null,
     device: state.device.summary,
   };
@@ -87,7 +87,7 @@ export function describeRouter(state: RouterState, around: RouterSurroundings, a
     bytes: {
       sent,
       received,
-      budget: settings.byteBudget === 0 ? null : settings.byteBudget,
+      budget: settings.byte_budget.perDay === 0 ? null : settings.byte_budget.perDay,
       usedToday: budget.used.bytes,
       stretch: budget.intervalMultiplier('slow'),
       logsPausedUntil: toTime(budget.pauses.logs),

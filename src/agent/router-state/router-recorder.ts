@@ -1,6 +1,7 @@
 import type { Clock, Logger, Timer } from '../../base/index.ts';
 import { toFamily } from '../../exposition/index.ts';
 import type { FamilyDescription } from '../../model/index.ts';
+import { isUnverified } from '../../settings/index.ts';
 import type { RouterDetail, RouterLogSummary, RouterSummary } from '../../web/index.ts';
 import { FLEET_FAMILIES as F } from '../metrics/fleet-families.ts';
 import { isAsked } from '../routers/lifecycle-keeper.ts';
@@ -55,8 +56,7 @@ export class RouterRecorder {
     const { url, tls } = settings;
     // Of a router that is not asked, only counters remain.
     if (!url.startsWith('https:') || !isAsked(lifecycle())) return;
-    const isUnverified = tls.insecureSkipVerify && tls.fingerprintSha256 === undefined;
-    exposition.publish(settings, 'tls-check', [toFamily(F.tlsUnverified, [[{}, isUnverified ? 1 : 0]])]);
+    exposition.publish(settings, 'tls-check', [toFamily(F.tlsUnverified, [[{}, isUnverified(tls) ? 1 : 0]])]);
   }
 
   /** What is known about the router; {@link record} changes it. */

@@ -168,8 +168,8 @@ export class Fleet {
       if (!member || !before) added.push(name);
       else {
         const isOther = member.hash !== hash;
-        if (isOther || !isDeepStrictEqual(before.lifecycle, settings.lifecycle))
-          changed.push({ before, after: settings });
+        const isMoved = before.state !== settings.state || before.state_until !== settings.state_until;
+        if (isOther || isMoved) changed.push({ before, after: settings });
         if ((isOther || member.commonHash !== commonHash) && isAsked(member.agent.lifecycle)) reconnected++;
       }
       if (steps.isDue) await steps.next();
@@ -402,5 +402,5 @@ const moduleHashes = new WeakMap<object, string>();
 function hashRouter({ modules, ...rest }: RouterSettings): string {
   const moduleHash = moduleHashes.get(modules) ?? renderSettingsHash(modules);
   moduleHashes.set(modules, moduleHash);
-  return renderSettingsHash([moduleHash, { ...rest, lifecycle: undefined }]);
+  return renderSettingsHash([moduleHash, { ...rest, state: undefined, state_until: undefined }]);
 }

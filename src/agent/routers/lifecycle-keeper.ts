@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/index.ts';
-import type { RouterSettings } from '../../config/index.ts';
+import { type RouterSettings, toLifecycleWish } from '../../config/index.ts';
 import { LIFECYCLE_STATES, type LifecyclePause, type LifecycleWish } from '../../model/index.ts';
 import type { Store } from '../../store/index.ts';
 import type { LifecycleSummary } from '../../web/index.ts';
@@ -43,7 +43,8 @@ export class LifecycleKeeper {
   }
 
   /** Returns the state of a router that holds now. Notes the begin or end of a time in which it is not asked. */
-  resolve({ name, lifecycle: configured }: Pick<RouterSettings, 'name' | 'lifecycle'>): RouterLifecycle {
+  resolve({ name, ...settings }: Pick<RouterSettings, 'name' | 'state' | 'state_until'>): RouterLifecycle {
+    const configured = toLifecycleWish(settings);
     const nowMs = this.#options.clock.now();
     const stored = this.#read(name);
     const holds = (wish: LifecycleWish | undefined) => wish && (wish.untilMs ?? Infinity) > nowMs;
@@ -57,8 +58,8 @@ export class LifecycleKeeper {
   }
 
   /** Returns true if the configuration names a state that holds now. */
-  isConfigured({ lifecycle }: Pick<RouterSettings, 'lifecycle'>): boolean {
-    return lifecycle !== undefined && (lifecycle.untilMs ?? Infinity) > this.#options.clock.now();
+  isConfigured({ state, state_until: untilMs = Infinity }: Pick<RouterSettings, 'state' | 'state_until'>): boolean {
+    return state !== undefined && untilMs > this.#options.clock.now();
   }
 
   /** Stores the state that a request wants. Rejects with a `StoreError`, with nothing changed, if that fails. */

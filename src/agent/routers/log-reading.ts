@@ -86,7 +86,7 @@ export class LogReading {
   constructor(options: LogReadingOptions) {
     const { settings } = options;
     this.#options = options;
-    const { intervalMs } = settings.logs;
+    const { interval: intervalMs } = settings.logs;
     const parts = LOG_FLOOR_PARTS.find((count) => intervalMs % count === 0 && intervalMs / count >= LOG_FLOOR_MS) ?? 1;
     this.floorMs = intervalMs / parts;
     this.#zone = new Zone(settings.timezone);
@@ -118,7 +118,7 @@ export class LogReading {
     const { floorMs } = this;
     const { settings, budget } = this.#options;
     const budgetMultiplier = budget.intervalMultiplier('logs');
-    const ceilingMs = settings.logs.intervalMs * Math.max(1, stretch / budgetMultiplier);
+    const ceilingMs = settings.logs.interval * Math.max(1, stretch / budgetMultiplier);
     const wantedMs = this.#memory.computeIntervalMs({ floorMs, ceilingMs });
     return Math.max(1, Math.floor(wantedMs / floorMs)) * budgetMultiplier;
   }

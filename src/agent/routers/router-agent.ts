@@ -122,8 +122,8 @@ export class RouterAgent {
       router: settings,
       pace,
       client,
-      bytesPerDay: settings.byteBudget,
-      statusShare: settings.byteBudgetStatusShare,
+      bytesPerDay: settings.byte_budget.perDay,
+      statusShare: settings.byte_budget.statusShare,
       exposition,
       values,
       clock,
@@ -279,7 +279,7 @@ export class RouterAgent {
     if (url.startsWith('http:')) {
       logger.warn('Polling over plain HTTP: anyone on the network path can read the password', { router: name });
     }
-    if (tls.insecureSkipVerify) {
+    if (tls.insecure_skip_verify === true) {
       logger.warn('Any certificate is accepted: anyone on the network path can read the password', { router: name });
     }
     this.#backup?.start();
@@ -328,7 +328,7 @@ export class RouterAgent {
 
   /** Ends a run when the budget is used up by what is no body: heads, interim and login answers, what stands between chunks. */
   #watchBudget(run: AbortController): () => void {
-    if (this.#settings.byteBudget === 0) return () => {};
+    if (this.#settings.byte_budget.perDay === 0) return () => {};
     const { clock } = this.#options;
     let timer: Timer | undefined;
     let spentBytes: number | undefined;
@@ -387,5 +387,5 @@ export class RouterAgent {
 
 function toPaceIntervals({ poll }: RouterSettings, { tickMs }: StatusPoller): PaceIntervals {
   // Modules may all be slower than the interval of the router.
-  return { intervalMs: Math.max(poll.intervalMs, tickMs), staleAfterMs: poll.staleAfterMs };
+  return { intervalMs: Math.max(poll.interval, tickMs), staleAfterMs: poll.stale_after };
 }

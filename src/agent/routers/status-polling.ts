@@ -50,9 +50,9 @@ export function createPoller({ settings, client, followsLogs, values, clock }: P
       ...(!followsLogs && { log_files: createLogFilesReader(client.control) }),
     },
     clock,
-    intervalMs: poll.intervalMs,
-    deadlineMs: poll.deadlineMs,
-    staleAfterMs: poll.staleAfterMs,
+    intervalMs: poll.interval,
+    deadlineMs: poll.deadline,
+    staleAfterMs: poll.stale_after,
     zone: settings.timezone,
     previous: values.read(name, CAPABILITIES_KEY),
   });
@@ -113,14 +113,14 @@ export class StatusPolling {
 
   constructor(options: StatusPollingOptions) {
     this.#options = options;
-    const { staleAfterMs, deadlineMs } = options.settings.poll;
+    const { stale_after: staleAfterMs, deadline: deadlineMs } = options.settings.poll;
     this.#signTicks = Math.max(1, Math.floor((staleAfterMs - deadlineMs) / options.poller.tickMs));
   }
 
   /** Time without a successful poll after which the router is down and its values expire. Milliseconds. */
   get quietMs(): number {
     const { settings, poller } = this.#options;
-    return Math.max(settings.poll.staleAfterMs, MISSED_POLLS * poller.tickMs);
+    return Math.max(settings.poll.stale_after, MISSED_POLLS * poller.tickMs);
   }
 
   /** Returns the factor of the poller's interval with which the next poll is due. */
@@ -164,7 +164,7 @@ export class StatusPolling {
       wire: { isTls, sent: sent - before.sent, received: received - before.received },
       isPutOff,
       // A module that is read more often than the others makes polls that leave those out.
-      isWhole: isTriggered || (!result.isIdle && poller.tickMs >= settings.poll.intervalMs),
+      isWhole: isTriggered || (!result.isIdle && poller.tickMs >= settings.poll.interval),
       quietMs: this.quietMs,
       certificateNotAfterMs: client.certificate?.notAfterMs,
     });

@@ -17,6 +17,7 @@ import {
   type StepOptions,
 } from '../../delivery/index.ts';
 import { RetryLoop, type RetryLoopOutcome } from '../../schedule/index.ts';
+import { isUnverified } from '../../settings/index.ts';
 import { type DeadLetters, type LetterBounds, type SpoolCursor, type Store, StoreError } from '../../store/index.ts';
 import type { SinkSummary } from '../../web/index.ts';
 import { createSelection } from '../line-processing.ts';
@@ -91,7 +92,7 @@ export class RunningSink {
     this.#rate = new DeliveryRate(clock);
     this.#context = context;
     this.#sink = sink;
-    this.#selection = createSelection(settings.select);
+    this.#selection = createSelection(settings);
     this.#worker = new DeliveryWorker<SpoolCursor>({
       sink,
       spool: store,
@@ -115,9 +116,7 @@ export class RunningSink {
     if (this.#isServed) void sink.claim?.().catch((cause: unknown) => this.#noteFault(cause));
     metrics.registerSink(this.name);
     if ('tls' in settings) {
-      const { insecureSkipVerify, fingerprintSha256 } = settings.tls;
-      const isUnverified = insecureSkipVerify && fingerprintSha256 === undefined;
-      metrics.sinkTlsUnverified.set({ sink: this.name }, isUnverified ? 1 : 0);
+      metrics.sinkTlsUnverified.set({ sink: this.name }, isUnverified(settings.tls) ? 1 : 0);
     }
     // If records are waiting, the first attempt sets the state.
     if (this.#countWaiting(this.#selection.isWanted) === 0) metrics.sinkUp.set({ sink: this.name }, 1);

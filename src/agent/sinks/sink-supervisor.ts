@@ -6,7 +6,7 @@ import {
   type Timer,
   untilAborted,
 } from '../../base/index.ts';
-import { DeliveryError, type Sink, type SinkSettings } from '../../delivery/index.ts';
+import { DeliveryError, type Sink, type SinkSettings, toSinkStart } from '../../delivery/index.ts';
 import { StoreError } from '../../store/index.ts';
 import type { SinkSummary } from '../../web/index.ts';
 import { renderSettingsHash } from '../settings-hash.ts';
@@ -173,7 +173,7 @@ export class SinkSupervisor {
     const { store } = this.#options;
     try {
       store.checkWritable();
-      await store.setSinks(sinks);
+      await store.setSinks(sinks.map(toSinkStart));
     } catch (cause) {
       if (this.#isBegun || !(cause instanceof StoreError) || cause.disposition !== 'hold-back') throw cause;
     }
@@ -226,7 +226,7 @@ export class SinkSupervisor {
   async #freeCursors(): Promise<void> {
     const { store, logger } = this.#options;
     try {
-      await store.setSinks(this.#list().map(({ settings }) => settings));
+      await store.setSinks(this.#list().map(({ settings }) => toSinkStart(settings)));
       this.#hasOldCursors = false;
     } catch (cause) {
       this.#hasOldCursors = true;

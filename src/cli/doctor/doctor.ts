@@ -65,7 +65,7 @@ function chooseRouters(
   if (names.length === 0) {
     const nowMs = createSystemClock().now();
     const [resting = [], asked = []] = [true, false].map((wanted) =>
-      routers.filter(({ lifecycle }) => isResting(lifecycle, nowMs) === wanted),
+      routers.filter((router) => isResting(router, nowMs) === wanted),
     );
     const shown = resting.slice(0, RESTING_SHOWN_MAX).map(({ name }) => name);
     const more = resting.length > shown.length ? ` and ${resting.length - shown.length} more` : '';
@@ -79,8 +79,7 @@ function chooseRouters(
 }
 
 /** Returns true while the configuration wants a router not to be asked. Another device may have its address by now. */
-function isResting(lifecycle: RouterSettings['lifecycle'], nowMs: number): boolean {
-  const { state = 'active', untilMs = Infinity } = lifecycle ?? {};
+function isResting({ state, state_until: untilMs = Infinity }: RouterSettings, nowMs: number): boolean {
   return (state === 'paused' || state === 'retired') && untilMs > nowMs;
 }
 
@@ -147,9 +146,18 @@ function toJson(
 }
 
 /** Tests the folder of the state: usable by this account, and with enough free space. Changes nothing. */
-async function examineState({ storage, deadLetters }: Config, configFile: string, io: CommandIo): Promise<TestReport> {
+async function examineState(
+  { storage, dead_letters: deadLetters }: Config,
+  configFile: string,
+  io: CommandIo,
+): Promise<TestReport> {
   const { path } = storage;
-  const found = await examineStateFolder({ ...storage, lettersBytesMax: deadLetters.bytesMax });
+  const found = await examineStateFolder({
+    path,
+    spoolBytesMax: storage.spool_max,
+    recentBytesMax: storage.recent,
+    lettersBytesMax: deadLetters.max,
+  });
   // Units and images name another folder with a flag of `run`, which is unknown here.
   const isDefault = path === resolve(dirname(configFile), 'data');
   const clean = createCleaner([]);

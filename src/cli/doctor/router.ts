@@ -8,6 +8,7 @@ import {
   RouterProbe,
   type ShownCertificate,
 } from '../../router/index.ts';
+import { isUnverified } from '../../settings/index.ts';
 import { createClient, logOut } from '../routers/connect.ts';
 import { examineLogs } from './logs.ts';
 import { examineStatus } from './status.ts';
@@ -56,7 +57,7 @@ export async function examineRouter(settings: RouterSettings, options: Examinati
   const { clock, hasSinks, onStep } = options;
   using deadline = openDeadline(clock, ROUTER_MS_MAX, options.signal);
   const { url, poll } = settings;
-  const probe = new RouterProbe({ ...toClientOptions(settings), timeoutMs: poll.timeoutMs, clock });
+  const probe = new RouterProbe({ ...toClientOptions(settings), timeoutMs: poll.timeout, clock });
   const client = createClient(settings, clock);
   const countBytes = () => [probe, client].reduce((sum, { wireBytes }) => sum + wireBytes.sent + wireBytes.received, 0);
   const clean = createCleaner(listRequestSecrets(settings).map((secret) => secret.reveal()));
@@ -94,7 +95,7 @@ function resolve({ recorder, probe, signal, settings }: Examination): Promise<bo
 }
 
 function connect({ recorder, probe, signal, settings }: Examination): Promise<boolean> {
-  const { url, proxy, sourceAddress } = settings;
+  const { url, proxy, source_address: sourceAddress } = settings;
   const way = proxy ? 'proxy.url of this router and the log of the proxy' : 'the url of this router';
   const hint = `No response: check host and port in ${way}, and the firewalls in between`;
   return recorder.run(
@@ -135,7 +136,7 @@ function judgeCertificate(
   if (!certificate) return { message: `${protocol}, unreadable certificate`, verdict: 'warning' };
   const { subject, notAfterMs, fingerprintSha256 } = certificate;
   const shown = `${protocol}, ${subject}`;
-  if (tls.insecureSkipVerify && tls.fingerprintSha256 === undefined) {
+  if (isUnverified(tls)) {
     const hint = `Pin this certificate instead of tls.insecure_skip_verify: tls: { fingerprint_sha256: "${fingerprintSha256}" }. Compare it first with the device`;
     return { message: `${shown}, not checked`, verdict: 'warning', hint };
   }

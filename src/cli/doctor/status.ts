@@ -22,7 +22,7 @@ interface Tally {
  */
 export async function examineStatus(examination: Examination): Promise<boolean> {
   const { settings, recorder } = examination;
-  const plan = createPollPlan(settings.modules, settings.poll.intervalMs);
+  const plan = createPollPlan(settings.modules, settings.poll.interval);
   const tally: Tally = { read: new Set(), failed: 0, silences: new SilenceCount() };
   for (const [index, target] of plan.targets.entries()) {
     if (await examineResource(target, examination, tally)) continue;

@@ -3,7 +3,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { type ConfigFile, NamedFileReader, type Place, renderPlace } from '../../settings/index.ts';
 import type { Sink } from '../contracts.ts';
-import type { SinkDefinition, SinkSurroundings } from './define-sink.ts';
+import type { SettingsOf, SinkDefinition, SinkSurroundings } from './define-sink.ts';
 import { SINKS } from './list.ts';
 
 /** The settings of a sink of any type, defaults applied. */
@@ -11,7 +11,7 @@ export type SinkSettings = SettingsIn<(typeof SINKS)[keyof typeof SINKS]>;
 /** The settings of a sink of one type. */
 export type SinkSettingsOf<Type extends SinkSettings['type']> = Extract<SinkSettings, { type: Type }>;
 
-type SettingsIn<Definition> = Definition extends SinkDefinition<infer Settings> ? Settings : never;
+type SettingsIn<Definition> = Definition extends SinkDefinition<infer Schema> ? SettingsOf<Schema> : never;
 
 /** Maximum number of sinks: each has a cursor over the spool and a connection. */
 export const SINKS_MAX = 100;
@@ -40,11 +40,26 @@ export async function readSinks(file: ConfigFile, sinks: readonly SoundSink[]): 
   // An unknown type is already reported.
   const known = sinks.flatMap((keys, index) => {
     const type = keys['type'];
-    return isSinkType(type) ? [{ keys, definition: DEFINITIONS[type], place: { file, path: ['sinks', index] } }] : [];
+    const place = { file, path: ['sinks', index] };
+    return isSinkType(type) ? [{ keys: { ...keys, type }, definition: DEFINITIONS[type], place }] : [];
   });
   refuseSharedFiles(known.map(({ keys, definition, place }) => ({ place, name: definition.findFile?.(keys) })));
-  const read = await Promise.all(known.map(({ keys, definition, place }) => definition.read(place, keys, reader)));
-  return read.filter((settings): settings is SinkSettings => settings !== undefined);
+  const read = await Promise.all(
+    known.map(async ({ keys, definition, place }) => {
+      definition.check?.(place, keys);
+      return { place, settings: await reader.readSection(place, definition.schema, keys) };
+    }),
+  );
+  // Without faults the keys are complete.
+  const sound = read.filter(({ place }) => !place.file.faults.touches(place.path));
+  return sound.map(({ settings }) => settings as SinkSettings);
+}
+
+/** Returns where a sink starts, and the period of records that it sends again after its connection has ended: none over UDP. Milliseconds. */
+export function toSinkStart(settings: SinkSettings) {
+  const { name, start, type } = settings;
+  const isDatagrams = type === 'syslog' && settings.protocol === 'udp';
+  return { name, start, replayMs: 'replay' in settings && !isDatagrams ? settings.replay : 0 };
 }
 
 /** Rejects a file that an earlier sink already writes; the fault is at the later sink. */
@@ -72,11 +87,6 @@ function toRealPath(path: string): string {
     // The sink makes the folder.
     return path;
   }
-}
-
-/** Renders settings as configuration keys, with secrets as `[secret]`. */
-export function renderSink(settings: SinkSettings): object {
-  return DEFINITIONS[settings.type].render(settings);
 }
 
 /** Creates a sink from its settings. Opens nothing. */

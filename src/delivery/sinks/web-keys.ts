@@ -1,25 +1,6 @@
 import type { z } from 'zod';
-import type { Secret } from '../../base/index.ts';
-import {
-  accountShape,
-  type apiKeyShape,
-  type ClientAuth,
-  checkAccount,
-  checkTls,
-  listWays,
-  readAccount,
-  readPeerTls,
-  tls,
-} from '../../net/index.ts';
-import {
-  HEADER_SECRET,
-  headersShape,
-  isWritten,
-  type NamedFileReader,
-  type Place,
-  type SoundOf,
-  type TlsSettings,
-} from '../../settings/index.ts';
+import { accountShape, type apiKeyShape, checkAccount, checkTls, listWays, tls } from '../../net/index.ts';
+import { headersShape, isWritten, type Place, type SoundOf } from '../../settings/index.ts';
 import { replay, timeout } from './common-keys.ts';
 
 /** Keys of sinks that are reached over HTTP. */
@@ -71,26 +52,4 @@ function checkHeaders(place: Place, keys: WrittenWeb, ownHeaders: Readonly<Recor
       else first.set(name.toLowerCase(), `${map}.${name}`);
     }
   }
-}
-
-/** The secrets and TLS settings of a sink over HTTP. */
-export interface WebSecrets {
-  /** Credentials; `undefined` = none. */
-  readonly auth: ClientAuth | undefined;
-  /** Headers added to every request. Names are unique, ignoring case. */
-  readonly headers: Readonly<Record<string, Secret>>;
-  /** TLS settings; all defaults when the URL is not https. */
-  readonly tls: TlsSettings;
-}
-
-/** Reads every file that the sink at `place` refers to. Errors are faults at the key. */
-export async function readWebSecrets(place: Place, keys: WrittenWeb, reader: NamedFileReader): Promise<WebSecrets> {
-  const secrets = { tls: await readPeerTls(place, keys.tls, reader), auth: await readAccount(place, keys, reader) };
-  const headers: Record<string, Secret> = { ...keys.headers };
-  for (const [name, path] of Object.entries(keys.header_files ?? {})) {
-    const at = { file: place.file, path: [...place.path, 'header_files', name] };
-    const value = await reader.readSecretFile(at, path, HEADER_SECRET);
-    if (value) headers[name] = value;
-  }
-  return { ...secrets, headers };
 }

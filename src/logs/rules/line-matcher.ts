@@ -160,7 +160,7 @@ export class LineMatcher {
 
 function searchFor({ settings, pattern, isPlain }: CompiledRule, message: string, totals: MatchTotals): void {
   if (isPlain) {
-    if (pattern.test(message)) totals.add(settings, settings.fixedLabels, 1);
+    if (pattern.test(message)) totals.add(settings, settings.fixed_labels, 1);
     return;
   }
   const groups = pattern.match(message);
@@ -169,7 +169,7 @@ function searchFor({ settings, pattern, isPlain }: CompiledRule, message: string
   const value = text.trim() === '' ? Number.NaN : Number(text);
   if (!Number.isFinite(value) || (settings.type === 'counter' && value < 0)) return;
   const own = settings.labels.map((name) => [name, (groups[name] ?? '').slice(0, LABEL_CHARS_MAX)]);
-  totals.add(settings, { ...Object.fromEntries(own), ...settings.fixedLabels }, value);
+  totals.add(settings, { ...Object.fromEntries(own), ...settings.fixed_labels }, value);
 }
 
 /** Matches of the log rules in one batch of lines, added up by series. A value that is no number is no match. */

@@ -15,10 +15,8 @@ import {
   labelName,
   METRIC_LABELS_MAX,
   metricName,
-  orDefaults,
   type Place,
   parsed,
-  renderKeys,
   type Settled,
   type SoundOf,
   section,
@@ -62,19 +60,8 @@ export const logsSchema = section('How the logs of the router are read. Without 
   components: globs('Globs of the components to read; a leading `!` excludes.').prefault(['*']),
 });
 
-/** Reading of the logs of a router. Of the globs of components at least one includes. */
-export type LogSettings = Settled<ReturnType<typeof resolveLogs>>;
-
-/** Applies the defaults. */
-export function resolveLogs(set: SoundOf<typeof logsSchema> | undefined) {
-  const { interval: intervalMs, ...same } = orDefaults(logsSchema, set);
-  return { ...same, intervalMs };
-}
-
-/** Renders settings as the section. */
-export function renderLogs({ intervalMs: interval, ...same }: LogSettings): object {
-  return renderKeys(logsSchema, { ...same, interval });
-}
+/** Reading of the logs of a router. Milliseconds. Of the globs of components at least one includes. */
+export type LogSettings = Settled<z.output<typeof logsSchema>>;
 
 /** Each looks at every line of its components. */
 export const LOG_RULES_MAX = 100;
@@ -187,17 +174,7 @@ export const redactSchema = z
   });
 
 /** A rule that turns log lines into a metric; its pattern compiles, and a gauge has a `value`. */
-export type LogRuleSettings = Settled<ReturnType<typeof toLogRule>>;
-
-/** Converts the keys of a rule to settings. */
-export function toLogRule({ fixed_labels: fixedLabels, ...same }: z.output<typeof ruleSchema>) {
-  return { ...same, fixedLabels };
-}
-
-/** Renders settings as the keys of a rule. */
-export function renderLogRule({ fixedLabels, ...same }: LogRuleSettings): object {
-  return renderKeys(ruleSchema, { ...same, fixed_labels: fixedLabels });
-}
+export type LogRuleSettings = Settled<z.output<typeof ruleSchema>>;
 
 /** A pattern that is removed from messages. It compiles, and does not match the empty text. */
 export type RedactSettings = Settled<z.output<typeof redactedSchema>>;
@@ -210,8 +187,8 @@ export type WrittenRule = Exclude<WrittenRules[number], string>;
 type WrittenRedact = SoundOf<typeof redactSchema>;
 
 /** The names of all labels of a rule's own, those from groups first. */
-export function listLabels({ labels, fixedLabels }: LogRuleSettings): string[] {
-  return [...labels, ...Object.keys(fixedLabels)];
+export function listLabels({ labels, fixed_labels }: LogRuleSettings): string[] {
+  return [...labels, ...Object.keys(fixed_labels)];
 }
 
 /** Checks what the schema cannot say about one rule. */

@@ -38,10 +38,10 @@ interface Rule {
   /** Alternatives; upper and lower case are the same. */
   readonly patterns: readonly string[];
   readonly labels?: readonly string[];
-  readonly fixedLabels?: Readonly<Record<string, string>>;
+  readonly fixed_labels?: Readonly<Record<string, string>>;
 }
 
-function counter({ name, help, components, patterns, labels = [], fixedLabels = {} }: Rule): LogRuleSettings {
+function counter({ name, help, components, patterns, labels = [], fixed_labels = {} }: Rule): LogRuleSettings {
   return {
     name,
     help: `${help} Inferred: the wording of such lines is not documented.`,
@@ -49,7 +49,7 @@ function counter({ name, help, components, patterns, labels = [], fixedLabels = 
     components: components ?? WITHOUT_REQUESTS,
     pattern: `(?i)(?:${patterns.join('|')})`,
     labels,
-    fixedLabels,
+    fixed_labels,
   };
 }
 
@@ -70,7 +70,7 @@ export const SHIPPED_RULES: readonly LogRuleSettings[] = [
       String.raw`\buser\b.*\b(?:logged|signed) (?:in|on)\b`,
       String.raw`\baccepted \S+ for\b`,
     ],
-    fixedLabels: { result: 'success' },
+    fixed_labels: { result: 'success' },
   }),
   counter({
     ...LOGINS,
@@ -80,7 +80,7 @@ export const SHIPPED_RULES: readonly LogRuleSettings[] = [
       String.raw`\b(?:${FAILED})\b.*\b(?:${SECRETS})\b`,
       String.raw`\b(?:passwords?|credentials)\b.*\b(?:${FAILED})\b`,
     ],
-    fixedLabels: { result: 'failure' },
+    fixed_labels: { result: 'failure' },
   }),
   counter({
     name: 'router_log_wan_changes_total',
@@ -105,7 +105,7 @@ export const SHIPPED_RULES: readonly LogRuleSettings[] = [
       'initialization sequence completed',
       String.raw`\bIKE_SA\b.*\bestablished\b`,
     ],
-    fixedLabels: { state: 'up' },
+    fixed_labels: { state: 'up' },
   }),
   counter({
     ...VPN_CHANGES,
@@ -114,7 +114,7 @@ export const SHIPPED_RULES: readonly LogRuleSettings[] = [
       String.raw`\bsig(?:term|int)\b.*\bprocess exiting\b`,
       String.raw`\bdeleting IKE_SA\b`,
     ],
-    fixedLabels: { state: 'down' },
+    fixed_labels: { state: 'down' },
   }),
   counter({
     name: 'router_log_reboots_total',

@@ -1,15 +1,14 @@
 import type { z } from 'zod';
 import {
+  type Filled,
   findSecretForm,
   isWritten,
-  type NamedFileReader,
   type Place,
-  readTls,
   refuseSecretForms,
+  type Settled,
   type SoundOf,
+  secret,
   secretShape,
-  type TlsSettings,
-  TOKEN_SECRET,
   text,
   tlsSection,
   token,
@@ -49,35 +48,18 @@ export function checkTls(place: Place, section: SoundOf<typeof tls>, plainReason
   }
 }
 
-/** Reads the TLS files of the section `tls` at `place`. */
-export async function readPeerTls(
-  place: Place,
-  section: SoundOf<typeof tls>,
-  reader: NamedFileReader,
-): Promise<TlsSettings> {
-  return await readTls({ file: place.file, path: [...place.path, 'tls'] }, section, reader);
-}
-
 /** Keys of the authentication methods; a client uses at most one method. */
 export const accountShape = {
   username: text({ description: 'Account, with a password.' }).optional(),
-  ...secretShape('password', { description: 'Password of the account.', what: 'password' }),
-  ...secretShape('bearer_token', {
-    description: 'Bearer token, instead of an account.',
-    what: 'token',
-    written: token({ description: 'Bearer token, instead of an account.' }),
-  }),
+  ...secretShape('password', secret('Password of the account.')),
+  ...secretShape('bearer_token', token('Bearer token, instead of an account.')),
 };
 
 /** The authentication method of Elasticsearch. */
-export const apiKeyShape = secretShape('api_key', {
-  description: 'API key in its encoded form, instead of an account.',
-  what: 'API key',
-  written: token({ description: 'API key in its encoded form, instead of an account.' }),
-});
+export const apiKeyShape = secretShape('api_key', token('API key in its encoded form, instead of an account.'));
 
-/** The valid authentication keys of a configuration. */
-type WrittenAccount = SoundOf<z.ZodObject<typeof accountShape & typeof apiKeyShape>>;
+/** The account among the settings of a client. */
+type AccountSettings = Settled<Filled<SoundOf<z.ZodObject<typeof accountShape & typeof apiKeyShape>>>>;
 
 /** The secret of each authentication method. */
 const WAYS = ['password', 'bearer_token', 'api_key'] as const;
@@ -109,31 +91,14 @@ export function checkAccount(place: Place, who: string, ...own: readonly string[
   }
 }
 
-/** Reads the credentials at `place` from the configuration and from files. */
-export async function readAccount(
-  place: Place,
-  keys: WrittenAccount,
-  reader: NamedFileReader,
-): Promise<ClientAuth | undefined> {
-  // Read all before choosing one, so that every fault is reported.
-  const password = await reader.readSecret(place, 'password', keys);
-  const bearer = await reader.readSecret(place, 'bearer_token', keys, TOKEN_SECRET);
-  const key = await reader.readSecret(place, 'api_key', keys, TOKEN_SECRET);
-  if (keys.username !== undefined && password) return { kind: 'basic', username: keys.username, password };
+/** Returns the credentials among the settings of a client; `undefined`: none. */
+export function toClientAuth({
+  username,
+  password,
+  bearer_token: bearer,
+  api_key: key,
+}: AccountSettings): ClientAuth | undefined {
+  if (username !== undefined && password) return { kind: 'basic', username, password };
   if (bearer) return { kind: 'bearer', token: bearer };
   return key && { kind: 'api-key', key };
-}
-
-/** Renders credentials as keys. */
-export function renderAccount(auth: ClientAuth | undefined): object {
-  switch (auth?.kind) {
-    case undefined:
-      return {};
-    case 'basic':
-      return { username: auth.username, password: auth.password };
-    case 'bearer':
-      return { bearer_token: auth.token };
-    case 'api-key':
-      return { api_key: auth.key };
-  }
 }

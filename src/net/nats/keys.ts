@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import {
   describeHost,
-  type NamedFileReader,
   type Place,
   parsed,
   type SecretKind,
@@ -9,7 +8,7 @@ import {
   secretPath,
   withSecrecy,
 } from '../../settings/index.ts';
-import { accountShape, checkAccount, checkTls, readAccount, readPeerTls, tls } from '../keys/network-keys.ts';
+import { accountShape, checkAccount, checkTls, tls } from '../keys/network-keys.ts';
 import { parseHostAndPort } from '../keys/network-values.ts';
 
 /** Keys of a client of NATS: servers, account and TLS. */
@@ -20,6 +19,13 @@ const PORT_DEFAULT = 4222;
 const SERVERS_MAX = 100;
 /** Credentials files have two blocks of a few kilobytes at most. */
 const CREDENTIALS_BYTES_MAX = 64 * 1024;
+
+/** The content of a credentials file: both blocks, as `nsc` writes them. */
+const CREDENTIALS: SecretKind = {
+  expected: 'the credentials of a user of NATS, a JWT and a seed',
+  isValid: (content) => /-BEGIN NATS USER JWT-[\s\S]*-BEGIN USER NKEY SEED-/.test(content),
+  bytesMax: CREDENTIALS_BYTES_MAX,
+};
 
 const SERVERS = `a list of 1 to ${SERVERS_MAX} servers`;
 const SERVER = 'a server such as nats.example.net:4222 or tls://nats.example.net, without credentials';
@@ -43,7 +49,10 @@ export const natsServersShape = {
         'Servers of one cluster: `host:port`, `nats://host:port` or `tls://host:port`. Either all or none use TLS.',
       kind: 'list of addresses',
     }),
-  credentials_file: secretPath('Credentials file (`.creds`) of a user. Replaces user name and token.').optional(),
+  credentials_file: secretPath(
+    'Credentials file (`.creds`) of a user. Replaces user name and token.',
+    CREDENTIALS,
+  ).optional(),
   ...accountShape,
   tls,
 };
@@ -81,23 +90,4 @@ export function checkNatsServers(
     const message = `${kind} cannot check a fingerprint; name the certificate in "ca_file"`;
     file.faults.add([...path, 'tls', 'fingerprint_sha256'], message, { aim: 'key' });
   }
-}
-
-/** The content of a credentials file: both blocks, as `nsc` writes them. */
-const CREDENTIALS: SecretKind = {
-  expected: 'the credentials of a user of NATS, a JWT and a seed',
-  isValid: (content) => /-BEGIN NATS USER JWT-[\s\S]*-BEGIN USER NKEY SEED-/.test(content),
-  bytesMax: CREDENTIALS_BYTES_MAX,
-};
-
-/** Reads the files that the keys refer to. */
-export async function readNatsSecrets(place: Place, keys: SoundNatsServers, reader: NamedFileReader) {
-  const at = { file: place.file, path: [...place.path, 'credentials_file'] };
-  const file = keys.credentials_file;
-  return {
-    tls: await readPeerTls(place, keys.tls, reader),
-    auth: await readAccount(place, keys, reader),
-    /** Content of the credentials file: JWT and seed of a user. Excludes `auth`. */
-    credentials: file === undefined ? undefined : await reader.readSecretFile(at, file, CREDENTIALS),
-  };
 }

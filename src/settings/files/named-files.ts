@@ -1,6 +1,9 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { join, resolve } from 'node:path';
+import { resolve, sep } from 'node:path';
+import { z } from 'zod';
 import { Secret } from '../../base/index.ts';
+import { unwrap } from '../schema/parts.ts';
+import { type Content, findContent, type WrittenSecret } from '../schema/values.ts';
 import type { ConfigFile, Place } from '../source/config-file.ts';
 import { describeKind, describeValue } from '../source/describe-value.ts';
 import type { KeyPath } from '../source/fault.ts';
@@ -11,21 +14,33 @@ import { readTextFile, type TextFile } from './text-file.ts';
 /** Four times the size of the usual bundle of all public authorities. */
 export const CA_FILE_BYTES_MAX = 1024 ** 2;
 
-/** Files of the key `tls`. */
-interface NamedTlsFiles {
-  readonly ca_file?: string | undefined;
-  readonly cert_file?: string | undefined;
-  readonly key_file?: string | undefined;
-}
+/**
+ * The keys of a section with what they name in place of the names: the content of files, secrets, absolute paths. What stood at the
+ * second key of a secret, or in `header_files`, stands at the first.
+ */
+export type Filled<Keys> = {
+  [Key in keyof Keys as IsSecond<Key, Keys> extends true ? never : Key]: FilledValue<Key, Keys[Key]>;
+};
 
-/** Content of these files. */
-export interface TlsFiles {
-  readonly caPem?: string | undefined;
-  readonly certPem?: string | undefined;
-  readonly keyPem?: Secret | undefined;
-}
+type IsSecond<Key, Keys> = Key extends 'header_files'
+  ? true
+  : Key extends `${infer First}_file`
+    ? First extends keyof Keys
+      ? true
+      : false
+    : false;
 
-const PASSWORD: SecretKind = { expected: 'the password' };
+type FilledValue<Key, Value> = Key extends 'key_file' | 'credentials_file'
+  ? Secret | Extract<Value, undefined>
+  : Value extends Secret | string | number | boolean | undefined | null
+    ? Value
+    : Value extends readonly (infer Item)[]
+      ? FilledValue<'', Item>[]
+      : keyof Value extends 'file' | 'command'
+        ? never
+        : Value extends object
+          ? Filled<Value>
+          : Value;
 
 /** Reads the files that values refer to, each once. A fault is at the value. */
 export class NamedFileReader {
@@ -55,43 +70,75 @@ export class NamedFileReader {
     return undefined;
   }
 
-  /** Reads the files of the section `tls` at `place`. */
-  async readTls(
+  /** Reads what the keys of the section at `place` name. A fault is at its key, and what cannot be read is left out. */
+  async readSection<Keys extends object>(
     { file, path }: Place,
-    { ca_file: ca, cert_file: cert, key_file: key }: NamedTlsFiles,
-  ): Promise<TlsFiles> {
-    const at = (step: string): Place => ({ file, path: [...path, step] });
-    return {
-      caPem: ca === undefined ? undefined : await this.readCertificates(at('ca_file'), ca),
-      certPem: cert === undefined ? undefined : await this.readCertificates(at('cert_file'), cert),
-      keyPem: key === undefined ? undefined : await this.readKey(at('key_file'), key),
-    };
+    schema: z.ZodObject,
+    keys: Keys,
+  ): Promise<Filled<Keys>> {
+    const filled: Record<string, unknown> = {};
+    for (const [key, value] of Object.entries(keys)) {
+      const part: z.core.$ZodType | undefined = schema.shape[key];
+      const found = part ? await this.#readPart({ file, path: [...path, key] }, part, value) : value;
+      if (found === undefined) continue;
+      const first = findFirstKey(key, schema);
+      filled[first] = first === 'headers' ? Object.assign(filled[first] ?? {}, found) : found;
+    }
+    return filled as Filled<Keys>;
   }
 
-  /**
-   * Reads the secret `name` of the map at `place`, in the form in which it is written: see {@link secretShape}. `keys` are
-   * the valid keys of the map.
-   */
-  async readSecret(place: Place, name: string, keys: object, kind: SecretKind = PASSWORD): Promise<Secret | undefined> {
-    const { file, path } = place;
-    const at = (suffix: string): Place => ({ file, path: [...path, `${name}${suffix}`] });
-    const writtenAs = (suffix: string): unknown => Reflect.get(keys, `${name}${suffix}`);
-    const [written, secretFile] = [writtenAs(''), writtenAs('_file')];
-    if (typeof secretFile === 'string') return await this.readSecretFile(at('_file'), secretFile, kind);
-    const credential = writtenAs('_credential');
-    if (typeof credential === 'string') return await this.#readCredential(at('_credential'), credential, kind);
-    const command: unknown = writtenAs('_command');
-    if (Array.isArray(command)) return await this.#runCommand(at('_command'), command.map(String), kind);
-    return written instanceof Secret ? written : undefined;
+  /** Reads what the value at `place` names. */
+  async #readPart(place: Place, schema: z.core.$ZodType, value: unknown): Promise<unknown> {
+    if (schema instanceof z.ZodOptional || schema instanceof z.ZodPrefault) {
+      return await this.#readPart(place, schema.unwrap(), value);
+    }
+    const content = findContent(schema);
+    if (content !== undefined) return await this.#readContent(place, content, value);
+    if (typeof value !== 'object' || value === null || schema instanceof z.ZodPipe) return value;
+    if (schema instanceof z.ZodArray) {
+      const items = Object.values(value).map((item, index) =>
+        this.#readPart(toInner(place, index), schema.element, item),
+      );
+      return await Promise.all(items);
+    }
+    if (schema instanceof z.ZodRecord) {
+      const read: Record<string, unknown> = {};
+      for (const [key, item] of Object.entries(value)) {
+        const found = await this.#readPart(toInner(place, key), schema.valueType, item);
+        if (found !== undefined) read[key] = found;
+      }
+      return read;
+    }
+    const inner = unwrap(schema, value);
+    return inner instanceof z.ZodObject ? await this.readSection(place, inner, value) : value;
+  }
+
+  async #readContent(place: Place, content: Content, value: unknown): Promise<unknown> {
+    if (typeof value === 'string') {
+      if (content === 'path') return resolve(place.file.folder, value);
+      if (content === 'certificates') return await this.readCertificates(place, value);
+      if (content === 'private key') return await this.readKey(place, value);
+      return await this.#readSecretFile(place, value, content);
+    }
+    if (content === 'path' && Array.isArray(value)) {
+      return value.map((one) => resolve(place.file.folder, String(one)));
+    }
+    if (value instanceof Secret || typeof content === 'string') return value;
+    const { file: name, command }: Exclude<WrittenSecret, Secret> = Object(value);
+    if (name !== undefined) return await this.#readSecretFile(toInner(place, 'file'), name, content);
+    return command && (await this.#runCommand(toInner(place, 'command'), command, content));
   }
 
   /** Reads a secret from the file that the value at `place` names, without its last line end. */
-  async readSecretFile(place: Place, name: string, kind: SecretKind = PASSWORD): Promise<Secret | undefined> {
+  async #readSecretFile(place: Place, name: string, kind: SecretKind): Promise<Secret | undefined> {
     const { file, path } = place;
     const absolute = resolve(file.folder, name);
     const found = await this.#readOrigin(file, { kind: 'file', path: absolute }, kind);
     if (found.ok) {
-      await warnOfRights(place, absolute, found.mode, true);
+      // Credentials of systemd may be readable for all, in a folder that nobody else sees.
+      const credentials = file.surroundings.credentialsFolder;
+      const isCredential = credentials !== undefined && absolute.startsWith(resolve(credentials) + sep);
+      if (!isCredential) await warnOfRights(place, absolute, found.mode, true);
       return found.secret;
     }
     const { fault, reason } = found;
@@ -100,26 +147,6 @@ export class NamedFileReader {
       fault === 'unreadable'
         ? renderFileFault(file, path, absolute !== name, reason)
         : renderContentFault('a file that holds', kind, fault),
-    );
-    return undefined;
-  }
-
-  async #readCredential({ file, path }: Place, name: string, kind: SecretKind): Promise<Secret | undefined> {
-    const { credentialsFolder } = file.surroundings;
-    if (credentialsFolder === undefined) {
-      const message =
-        'There are no credentials: systemd sets CREDENTIALS_DIRECTORY for a service with LoadCredential= or SetCredential=';
-      file.faults.add(path, message);
-      return undefined;
-    }
-    const found = await this.#readOrigin(file, { kind: 'file', path: join(credentialsFolder, name) }, kind);
-    if (found.ok) return found.secret;
-    const { fault, reason } = found;
-    file.faults.add(
-      path,
-      fault === 'unreadable'
-        ? `The credential named here ${reason} (${credentialsFolder}); see LoadCredential= of the service`
-        : renderContentFault('a credential that holds', kind, fault),
     );
     return undefined;
   }
@@ -165,6 +192,17 @@ export class NamedFileReader {
     file.faults.add(path, renderFileFault(file, path, absolute !== name, result.reason));
     return undefined;
   }
+}
+
+/** Returns the first of two keys that say the same. */
+function findFirstKey(key: string, { shape }: z.ZodObject): string {
+  if (key === 'header_files') return 'headers';
+  const first = key.replace(/_file$/, '');
+  return Object.hasOwn(shape, first) ? first : key;
+}
+
+function toInner({ file, path }: Place, step: string | number): Place {
+  return { file, path: [...path, step] };
 }
 
 /** Warns of rights that others have on a file that a value names. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type About, asSecret, checked, TEXT_CHARS_MAX, text, withSecrecy } from './values.ts';
+import { checked, secretOf, TEXT_CHARS_MAX, text, withContent, withSecrecy } from './values.ts';
 
 /** Maximum number of headers: tokens, tenants, traces. */
 const HEADERS_MAX = 32;
@@ -31,13 +31,17 @@ function headerName(others: readonly string[]) {
     });
 }
 
-const headerValue = asSecret(z.string({ error: HEADER_VALUE }).refine(isHeaderValue, { error: HEADER_VALUE }));
+/** Requirements on the value of a header. */
+const HEADER_SECRET = { expected: HEADER_VALUE, isValid: isHeaderValue };
+
+const headerValue = secretOf(
+  'Value of the header.',
+  HEADER_SECRET,
+  z.string().refine(isHeaderValue).meta({ description: 'The value itself.' }),
+);
 
 const isFew = (map: object) => Object.keys(map).length <= HEADERS_MAX;
 const HEADERS = `at most ${HEADERS_MAX} headers`;
-
-/** Requirements on the value of a header that is read from a file. */
-export const HEADER_SECRET = { expected: HEADER_VALUE, isValid: isHeaderValue } as const;
 
 /** Describes the keys `headers` and `header_files` of one kind of request. */
 export interface HeaderKeys {
@@ -56,10 +60,10 @@ export function headersShape({ description, ofFiles, reserved = [] }: HeaderKeys
     headers: z
       .record(name, headerValue, { error: 'a map of header names to values' })
       .refine(isFew, { error: HEADERS })
-      .meta({ description, kind: 'map of headers to secret texts', advanced: true })
+      .meta({ description, kind: 'map of headers to secrets', advanced: true })
       .optional(),
     header_files: z
-      .record(name, withSecrecy('secret', text({ description: 'File with the value.' })), {
+      .record(name, withContent(HEADER_SECRET, withSecrecy('secret', text({ description: 'File with the value.' }))), {
         error: 'a map of header names to paths',
       })
       .refine(isFew, { error: HEADERS })
@@ -75,10 +79,8 @@ export function isToken(value: string): boolean {
 
 const TOKEN = 'a token of printable ASCII characters without blanks';
 
-/** Requirements on a token that is read from a file. */
-export const TOKEN_SECRET = { expected: TOKEN, isValid: isToken } as const;
-
-/** A key for a token, parsed as a secret. */
-export function token(about: About) {
-  return asSecret(checked({ kind: 'secret text', ...about }, TOKEN, TEXT_CHARS_MAX, isToken));
+/** A secret that is a token. */
+export function token(description: string) {
+  const literal = checked({ description: 'The token itself.' }, TOKEN, TEXT_CHARS_MAX, isToken);
+  return secretOf(description, { expected: TOKEN, isValid: isToken }, literal);
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Secret } from '../../base/index.ts';
+import { Secret } from '../../base/index.ts';
 import type { KeyPath } from '../source/fault.ts';
-import { choice, section } from './values.ts';
+import { choice, findContent, section } from './values.ts';
 
 /**
  * The valid part of a value. In a map any key may be absent, even a required one; an invalid item of a list of maps is an empty
@@ -249,8 +249,49 @@ export type Settled<Value> = Value extends Secret
       ? { readonly [Key in keyof Value]: Settled<Value[Key]> }
       : Value;
 
-/** Renders keys of a section as they would be written: the way back through its schema. */
-export function renderKeys<Section extends z.ZodObject>(schema: Section, keys: Settled<z.output<Section>>): object {
-  // Encoding changes nothing of what it is given.
-  return Object(z.encode(schema, keys as z.output<Section>));
+/**
+ * Renders settings as they would be written: values of a codec by its way back, `[secret]` for secrets, and the content of files in
+ * brackets. Keys without a value are left out.
+ */
+export function renderKeys(schema: z.core.$ZodType, value: unknown): unknown {
+  if (value instanceof Secret) return value.toString();
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodPrefault) {
+    return renderKeys(schema.unwrap(), value);
+  }
+  if (findContent(schema) === 'certificates') return renderCertificates(String(value));
+  if (schema instanceof z.ZodPipe) return z.encode(schema, value);
+  if (typeof value !== 'object' || value === null) return value;
+  const inner = unwrap(schema, value);
+  if (inner instanceof z.ZodArray) return Object.values(value).map((item) => renderKeys(inner.element, item));
+  const entries = Object.entries(value).flatMap(([key, item]) => {
+    const part: z.core.$ZodType | undefined = inner instanceof z.ZodObject ? inner.shape[key] : undefined;
+    const own = inner instanceof z.ZodRecord ? inner.valueType : part;
+    return own && item !== undefined ? [[key, renderKeys(own, item)]] : [];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** Lists the values in nested maps of keys by their dotted keys. */
+export function listLeaves(
+  schema: z.core.$ZodType,
+  keys: object,
+  prefix = '',
+  leaves = new Map<string, unknown>(),
+): ReadonlyMap<string, unknown> {
+  const inner = unwrap(schema, keys);
+  for (const [key, value] of Object.entries(keys)) {
+    const own: z.core.$ZodType | undefined = inner instanceof z.ZodObject ? inner.shape[key] : undefined;
+    const part = own instanceof z.ZodOptional || own instanceof z.ZodPrefault ? own.unwrap() : own;
+    const map = part && !(part instanceof z.ZodPipe) ? unwrap(part, value) : undefined;
+    const hasKeys = map instanceof z.ZodObject || map instanceof z.ZodRecord;
+    if (part && hasKeys && typeof value === 'object' && value !== null && !(value instanceof Secret)) {
+      listLeaves(part, value, `${prefix}${key}.`, leaves);
+    } else if (value !== undefined) leaves.set(prefix + key, value);
+  }
+  return leaves;
+}
+
+function renderCertificates(pem: string): string {
+  const count = pem.split('-----BEGIN CERTIFICATE').length - 1;
+  return `[${count} certificate${count === 1 ? '' : 's'}]`;
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { parseByteSize, parseDuration, renderDuration, Secret } from '../../base/index.ts';
+import type { SecretKind } from '../files/secret-keeper.ts';
 import type { KeyPath } from '../source/fault.ts';
 
 /** Longest path that Linux takes; longer than any user name or host name. */
@@ -12,6 +13,36 @@ export const DURATION_MS_MAX = 7 * 86_400_000;
 export const SPOOL_BYTES_LEAST = 1024 ** 2;
 /** Less would not suffice for the logins of a day. */
 export const BYTE_BUDGET_LEAST = 64 * 1024;
+
+/**
+ * Secrecy of a value. `secret`: it is a secret. `possible`: an operator may put a secret there by mistake, as in a URL.
+ * `path`: as well, instead of the name of a file. Messages repeat none of them, except what can only be the name of a file.
+ */
+type Secrecy = 'secret' | 'possible' | 'path';
+
+const SECRECIES = z.registry<{ readonly secrecy: Secrecy }>();
+
+/** Registers the schema of a value that messages never repeat. No other list names such keys. */
+export function withSecrecy<Schema extends z.core.$ZodType>(secrecy: Secrecy, schema: Schema): Schema {
+  SECRECIES.add(schema, { secrecy });
+  return schema;
+}
+
+/** What a value names, in whose place it stands: the whole path, the content of a file, or a secret. */
+export type Content = 'path' | 'certificates' | 'private key' | SecretKind;
+
+const CONTENTS = z.registry<{ readonly content: Content }>();
+
+/** Registers that the values of a schema name something, which becomes the setting. */
+export function withContent<Schema extends z.core.$ZodType>(content: Content, schema: Schema): Schema {
+  CONTENTS.add(schema, { content });
+  return schema;
+}
+
+/** Finds what the values of a schema name; `undefined`: they are the settings themselves. */
+export function findContent(schema: z.core.$ZodType): Content | undefined {
+  return CONTENTS.get(schema)?.content;
+}
 
 /**
  * Kinds of values; names and addresses are in names.ts. The message of an issue is always a phrase that completes "Expected …"; the
@@ -48,14 +79,71 @@ export function text(about: About) {
     .meta({ kind: 'text', ...about });
 }
 
-/** The path of a file with a secret, which a person may mistake for the secret itself. */
-export function secretPath(description: string) {
-  return withSecrecy('path', text({ description, kind: 'path' }));
+/** A path, which becomes absolute. */
+export function absolutePath(about: About) {
+  return withContent('path', text({ kind: 'path', ...about }));
 }
 
-/** Text that is converted to a {@link Secret}. */
-export function secret(about: About) {
-  return asSecret(text({ kind: 'secret text', ...about }));
+/** The path of a file with certificates. */
+export function certificates(description: string) {
+  return withContent('certificates', text({ description, kind: 'path' }));
+}
+
+/** The path of a file with a secret, which a person may mistake for the secret itself. */
+export function secretPath(description: string, content: Content) {
+  return withContent(content, withSecrecy('path', text({ description, kind: 'path' })));
+}
+
+/** Arguments of a command, its program included. */
+const ARGS_MAX = 64;
+const COMMAND = `a list of a program and its arguments, at most ${ARGS_MAX}, such as [pass, show, plant-7]`;
+const ARGUMENT = `text of at most ${TEXT_CHARS_MAX} characters (a number needs quotes)`;
+const ORIGINS = '{ file: path } or { command: [program, …] }';
+const ORIGIN = 'either "file" or "command"';
+
+/** Where a secret is read. */
+const secretOrigin = section('Where the secret is read: a file or a command.', {
+  file: withSecrecy(
+    'path',
+    text({
+      description: 'File with the secret; one trailing line end is ignored. Read again when it changes.',
+      kind: 'path',
+    }),
+  ).optional(),
+  command: z
+    .array(z.string({ error: ARGUMENT }).max(TEXT_CHARS_MAX, { error: ARGUMENT }), { error: COMMAND })
+    .min(1, { error: COMMAND })
+    .max(ARGS_MAX, { error: COMMAND })
+    .refine(([program]) => program !== '', { error: COMMAND })
+    .meta({ description: 'Program, and its arguments, that writes the secret. Only in the main file.' })
+    .optional(),
+}).refine(({ file, command }) => (file === undefined) !== (command === undefined), { error: ORIGIN });
+
+/**
+ * A secret: the text itself, which becomes a {@link Secret}, or where it is read. `content` is required of what is read; `expected`
+ * completes "Expected …" for another text. Whatever stands at its key is never repeated.
+ */
+export function secretOf(
+  description: string,
+  content: SecretKind,
+  literal: z.ZodString,
+  expected: string = content.expected,
+) {
+  const itself = z.codec(literal, z.instanceof(Secret), { decode: (value) => new Secret(value), encode: String });
+  const either = z.union([itself, secretOrigin], {
+    error: ({ input }) => (typeof input === 'object' ? `${expected}, ${ORIGINS}` : expected),
+  });
+  return withContent(content, withSecrecy('secret', either.meta({ description, kind: 'secret' })));
+}
+
+/** A secret as it is written: itself, or where it is read. */
+export type WrittenSecret =
+  | Secret
+  | { readonly file?: string | undefined; readonly command?: readonly string[] | undefined };
+
+/** A secret that may be any text. `what` it is, such as `the password`, completes "Expected a file that holds …". */
+export function secret(description: string, what = 'the password') {
+  return secretOf(description, { expected: what }, text({ description: 'The secret itself.' }), TEXT);
 }
 
 const FLAG = 'true or false';
@@ -125,14 +213,6 @@ export function parsed<Value>(
   describe?: (value: string) => string | undefined,
 ) {
   return codec(z.string({ error: expected }).meta(about), expected, parse, render, describe);
-}
-
-/** Converts text of a schema to a {@link Secret}. The inverse renders `[secret]`. */
-export function asSecret(written: z.ZodString) {
-  return withSecrecy(
-    'secret',
-    z.codec(written, z.instanceof(Secret), { decode: (value) => new Secret(value), encode: String }),
-  );
 }
 
 /** Converts what is written to a value and back: `parse` rejects it with `undefined`, `render` is the inverse. See {@link parsed}. */
@@ -243,7 +323,7 @@ function parseBudget(
 }
 
 /** Renders a byte budget as it would be written. */
-export function renderByteBudget({ perDay, statusShare }: WrittenBudget) {
+function renderByteBudget({ perDay, statusShare }: WrittenBudget) {
   if (perDay === 0) return 0;
   if (statusShare === STATUS_SHARE) return renderByteSize(perDay);
   return { per_day: renderByteSize(perDay), status_share: `${Math.round(statusShare * 100)}%` };
@@ -289,25 +369,11 @@ export function wholeNumber(about: About, least: number, most: number) {
   return codec(written, expected, Number, (value): string | number => value);
 }
 
-/**
- * Secrecy of a value. `secret`: it is a secret. `possible`: an operator may put a secret there by mistake, as in a URL.
- * `path`: as well, instead of the name of a file. Messages repeat none of them, except what can only be the name of a file.
- */
-type Secrecy = 'secret' | 'possible' | 'path';
-
-const SECRECIES = z.registry<{ readonly secrecy: Secrecy }>();
-
-/** Registers the schema of a value that messages never repeat. No other list names such keys. */
-export function withSecrecy<Schema extends z.core.$ZodType>(secrecy: Secrecy, schema: Schema): Schema {
-  SECRECIES.add(schema, { secrecy });
-  return schema;
-}
-
 /** The keys of a schema whose values messages never repeat, at any path: a misplaced secret is still a secret. */
 export interface SecretKeys {
   /** True if the value at a path, or a value that contains it, is a secret or may be one. */
   isSensitive(path: KeyPath): boolean;
-  /** True if the value at a path, or a value that contains it, is a secret. */
+  /** True if the value at a path, or a value that contains it, is a secret, and not the name of its file or a command. */
   isSecret(path: KeyPath): boolean;
   /** True if the value at a path is the name of a file. */
   isFileName(path: KeyPath): boolean;
@@ -339,9 +405,12 @@ function collectKeys(root: z.core.$ZodType): SecretKeys {
   };
   visit(root, '', false);
   const has = (keys: ReadonlySet<unknown>) => (path: KeyPath) => path.some((step) => keys.has(step));
+  const isOrigin = (step: unknown) => step === 'file' || step === 'command';
   return {
     isSensitive: has(sensitive),
-    isSecret: has(secrets),
+    // In a map of secrets, the step behind it is a name that the operator has chosen.
+    isSecret: (path) =>
+      path.some((step, index) => secrets.has(step) && !isOrigin(path[index + (maps.has(step) ? 2 : 1)])),
     isInMap: has(maps),
     isFileName: (path) => paths.has(path.at(-1)),
   };

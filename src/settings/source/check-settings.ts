@@ -189,20 +189,26 @@ function addFaults(issue: Issue, schema: z.core.$ZodType, value: unknown, file: 
 function addUnknownKeys(
   unknown: readonly string[],
   map: SchemaAt | undefined,
-  { source, faults }: ConfigFile,
+  { source, faults, secretKeys }: ConfigFile,
   path: KeyPath,
 ): void {
   const known = map ? listKeys(map.schema) : [];
   const excess = unknown.length - UNKNOWN_KEYS_MAX;
   for (const [index, key] of unknown.slice(0, UNKNOWN_KEYS_MAX + 1).entries()) {
     const keyPath = [...path, key];
+    const removed = describeRemoved(key, known);
+    if (removed !== undefined) {
+      faults.add(keyPath, removed, { aim: 'key' });
+      continue;
+    }
     if (index === UNKNOWN_KEYS_MAX && excess > 1) {
       const message = `This and ${excess - 1} more keys of the same map are unknown`;
       faults.add(keyPath, message, { aim: 'key', isKeyHidden: true });
       return;
     }
     // In `{password, abc}`, with a comma for a colon, the password has become a key without a value.
-    const isKeyHidden = source.valueAt(keyPath) === null;
+    // So it has in the map of a secret.
+    const isKeyHidden = source.valueAt(keyPath) === null || secretKeys.isSecret(path);
     const elsewhere = map?.union && describeOwners(map.union, map.value, key);
     const nearest = elsewhere === undefined ? findNearestKey(key, known) : undefined;
     const message = nearest === undefined ? `Unknown key; valid here: ${known.join(', ')}` : 'Unknown key';
@@ -210,6 +216,15 @@ function addUnknownKeys(
     const label = nearest === undefined && known.includes('labels') ? '; labels of your own belong into "labels"' : '';
     faults.add(keyPath, elsewhere ?? `${message}${label}`, { aim: 'key', nearest, isKeyHidden });
   }
+}
+
+/** Says what to write instead of a removed key of a secret; `undefined` if a key is none. */
+function describeRemoved(key: string, known: readonly string[]): string | undefined {
+  const [, name = '', form] = /^(\w+)_(credential|command)$/.exec(key) ?? [];
+  if (!known.includes(name) || !known.includes(`${name}_file`)) return undefined;
+  return form === 'command'
+    ? `There is no such key any more; write "${name}: { command: [program, argument] }"`
+    : `There is no such key any more; write "${name}_file: \${CREDENTIALS_DIRECTORY}/NAME"`;
 }
 
 /** Returns the key that was probably intended: one that is spelt alike, or the only one that the written key begins. */

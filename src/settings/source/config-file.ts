@@ -153,15 +153,10 @@ export class ConfigFiles implements AsyncDisposable {
 /** True if a secret stands in the file itself, and not in the environment. The items of lists are looked at in steps. */
 async function holdsSecret({ source, secretKeys }: ConfigFile): Promise<boolean> {
   const steps = new Steps();
-  const isNamed = (key: string) => secretKeys.isSecret([key]);
   const root = source.value;
   for (const [key, part] of isList(root) ? [['', root] as const] : Object.entries(Object(root) as object)) {
-    if (!isList(part) || isNamed(key)) {
-      if (holdsText(part, isNamed(key), isNamed)) return true;
-      continue;
-    }
-    for (const item of part) {
-      if (holdsText(item, false, isNamed)) return true;
+    for (const item of isList(part) ? part : [part]) {
+      if (holdsText(item, [key], secretKeys)) return true;
       if (steps.isDue) await steps.next();
     }
   }
@@ -169,10 +164,10 @@ async function holdsSecret({ source, secretKeys }: ConfigFile): Promise<boolean>
 }
 
 /** True if a value is, or has inside of it, a text of a secret key that does not come from the environment. */
-function holdsText(value: unknown, isSecret: boolean, isNamed: (key: string) => boolean): boolean {
-  if (typeof value === 'string') return isSecret && !value.includes('${');
+function holdsText(value: unknown, path: KeyPath, keys: SecretKeys): boolean {
+  if (typeof value === 'string') return keys.isSecret(path) && !value.includes('${');
   if (typeof value !== 'object' || value === null) return false;
-  return Object.entries(value).some(([key, part]) => holdsText(part, isSecret || isNamed(key), isNamed));
+  return Object.entries(value).some(([key, part]) => holdsText(part, [...path, key], keys));
 }
 
 function isList(value: unknown): value is readonly unknown[] {
@@ -188,12 +183,6 @@ export function renderPlace({ file, path }: Place, from: ConfigFile): string {
 /** True if a key of a map is present, valid or not. */
 export function isWritten({ file, path }: Place, key: string): boolean {
   return file.source.valueAt([...path, key]) !== undefined;
-}
-
-/** Rejects all but the first of several keys of a map that exclude each other. */
-export function refuseSeveral(map: Place, keys: readonly string[]): void {
-  const [first, ...others] = keys.filter((key) => isWritten(map, key));
-  for (const other of others) refuseBoth(map, first ?? other, other);
 }
 
 /** Rejects the second of two keys of a map that exclude each other. */

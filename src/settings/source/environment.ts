@@ -7,6 +7,8 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** `$${` first, so that it escapes; `${` last, so that what is left of it is a mistake. */
 const REFERENCE = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$\{/g;
 
+const CREDENTIALS_ADVICE = 'systemd sets it for a service with LoadCredential= or SetCredential=';
+
 /**
  * Copies a value with `${NAME}` and `${NAME:-default}` replaced in every text; the default also replaces an empty variable, as
  * in a shell. Replacement is not recursive. A text with an unset variable is a fault, and is left out of the copy.
@@ -50,9 +52,10 @@ function fillInText(
       // In a password of several parts, what looks like a name may be a part of the password.
       const isPerhapsSecret = secretKeys.isSecret(path) || (secretKeys.isSensitive(path) && text.includes('?'));
       const isNameable = match === text || !isPerhapsSecret;
+      const advice = name === 'CREDENTIALS_DIRECTORY' ? CREDENTIALS_ADVICE : `set it, or write \${${name}:-default}`;
       problems.add(
         isNameable
-          ? `The environment variable ${name} is not set; set it, or write \${${name}:-default}`
+          ? `The environment variable ${name} is not set; ${advice}`
           : `An environment variable in this text is not set; write $\${ where the text itself has "\${"`,
       );
     }

@@ -6,7 +6,6 @@ import {
   LABEL_CHARS_MAX,
   METRIC_LABELS_MAX,
   type Place,
-  renderKeys,
   type Settled,
   type SoundOf,
   section,
@@ -128,9 +127,4 @@ function selectSamples({ name }: MetricDefinition, filter: MetricFilter): Sample
 /** False for what is left of an item with a fault. */
 function isComplete(written: object): boolean {
   return Object.hasOwn(written, 'name') && Object.hasOwn(written, 'labels');
-}
-
-/** Renders a filter as the section. */
-export function renderMetricFilter(filter: MetricFilter): object {
-  return renderKeys(metricFilterSchema, filter);
 }

@@ -11,7 +11,7 @@ const SHIPPED: LogRuleSettings = {
   components: ['*'],
   pattern: 'login',
   labels: ['user'],
-  fixedLabels: { result: 'success' },
+  fixed_labels: { result: 'success' },
 };
 
 /** Keys of a sound rule, by what is special about it. */
@@ -35,19 +35,19 @@ async function faultsOf(rules: readonly string[], options: LoadOptions = {}, mor
 async function rulesOf(text: string, shippedRules: readonly LogRuleSettings[] = [SHIPPED]) {
   const { config, lines } = await load(text, { options: { shippedRules } });
   expect(lines).toEqual([]);
-  return config?.logRules;
+  return config?.log_rules;
 }
 
 describe('loadConfig() on log_rules', () => {
   it('fills in the defaults of a rule', async () => {
     const rule = { name: 'a', help: 'A.', type: 'gauge', components: ['*'], pattern: 'x(?P<v>.)', value: 'v' };
-    expect(await rulesOf(textOf([`{ ${RULE.gauge} }`]))).toEqual([{ ...rule, labels: [], fixedLabels: {} }]);
+    expect(await rulesOf(textOf([`{ ${RULE.gauge} }`]))).toEqual([{ ...rule, labels: [], fixed_labels: {} }]);
   });
 
   it('takes every key of a rule', async () => {
     const keys = 'components: ["*", "!kernel"], labels: [l], fixed_labels: { kind: k, empty: "" }, value: l';
     expect(await rulesOf(textOf([`{ ${RULE.counter}, ${keys} }`]))).toMatchObject([
-      { components: ['*', '!kernel'], labels: ['l'], fixedLabels: { kind: 'k', empty: '' }, value: 'l' },
+      { components: ['*', '!kernel'], labels: ['l'], fixed_labels: { kind: 'k', empty: '' }, value: 'l' },
     ]);
   });
 
@@ -65,12 +65,12 @@ describe('loadConfig() on log_rules', () => {
   });
 
   it('finds nothing wrong with the rules that are shipped, as they would be written', async () => {
-    const written = SHIPPED_RULES.map(({ fixedLabels, ...rule }) => ({ ...rule, fixed_labels: fixedLabels }));
+    const written = SHIPPED_RULES.map(({ fixed_labels, ...rule }) => ({ ...rule, fixed_labels }));
     const { lines, config } = await load(`log_rules: ${JSON.stringify(written)}\n${withRouter()}`, {
       options: { shippedModules: SHIPPED_MODULES },
     });
     expect(lines).toEqual([]);
-    expect(config?.logRules).toEqual(SHIPPED_RULES);
+    expect(config?.log_rules).toEqual(SHIPPED_RULES);
   });
 });
 

@@ -138,15 +138,15 @@ it.each(PERHAPS_SECRET)('a sink of type %s says of its key %s that messages must
 
 it('hides a secret key by its schema alone, also where it is misplaced', async () => {
   const schema = section('', {
-    door: section('', { pin: secret({ description: '' }) }),
-    size: secret({ description: '' }),
+    door: section('', { pin: secret('') }),
+    size: secret(''),
   });
   const root = { kind: 'map', expected: '', ifEmpty: '', schema } as const;
   await using files = new ConfigFiles();
   const file = await files.parse('a.yaml', '/a.yaml', { text: 'door: { pin: 90210 }\nsize: { pin: 90210 }' }, root);
   if (!file) return expect.unreachable('the text can be parsed');
   await checkSettings(file, {}, schema);
-  expect(files.faults.map(({ keyPath }) => keyPath)).toEqual(['door.pin', 'size']);
+  expect(files.faults.map(({ keyPath }) => keyPath)).toEqual(['door.pin', 'size', 'size.…']);
   expect(JSON.stringify(files.faults)).not.toContain('90210');
   expect(describeValue(90_210, ['size', 'pin'], file.secretKeys)).toBe('a number');
 });

@@ -18,8 +18,8 @@ describe('loadConfig() on web.access', () => {
       - { name: operator, role: admin, token: "${TOKEN}0" }`);
     expect(lines).toEqual([]);
     const { access } = config?.web ?? {};
-    expect([access?.isHealthOpen, access?.users]).toEqual([true, new Map([['alice', 'metrics']])]);
-    expect(access?.tokens.map(({ name, role, token }) => [name, role, token.reveal()])).toEqual([
+    expect([access?.open_health, access?.users]).toEqual([true, { alice: 'metrics' }]);
+    expect(access?.tokens?.map(({ name, role, token }) => [name, role, token?.reveal()])).toEqual([
       ['prometheus', 'metrics', TOKEN],
       ['operator', 'admin', `${TOKEN}0`],
     ]);

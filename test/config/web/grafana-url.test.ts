@@ -5,7 +5,7 @@ const loadUrl = (url: string) => load(`web:\n  grafana_url: ${JSON.stringify(url
 
 test('web.grafana_url is kept without the slash at its end', async () => {
   const { config } = await loadUrl('https://grafana.example.com/monitoring/');
-  expect(config?.web.grafanaUrl).toBe('https://grafana.example.com/monitoring');
+  expect(config?.web.grafana_url).toBe('https://grafana.example.com/monitoring');
 });
 
 test.for([

@@ -38,7 +38,7 @@ const RULE: LogRuleSettings = {
   components: ['*'],
   pattern: String.raw`signal (?P<level>\d+)`,
   labels: ['level'],
-  fixedLabels: { kind: 'lte' },
+  fixed_labels: { kind: 'lte' },
 };
 const matcher = new LineMatcher([RULE], [{ pattern: String.raw`password=\S+`, replacement: '[gone]' }]);
 

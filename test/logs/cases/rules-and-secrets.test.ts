@@ -9,7 +9,7 @@ const LOGIN: LogRuleSettings = {
   components: ['events'],
   pattern: String.raw`login of user (?P<user>\w+)`,
   labels: ['user'],
-  fixedLabels: {},
+  fixed_labels: {},
 };
 const SIGNAL: LogRuleSettings = {
   name: 'router_signal',
@@ -18,7 +18,7 @@ const SIGNAL: LogRuleSettings = {
   components: ['*'],
   pattern: String.raw`signal (?P<value>\S+)`,
   labels: [],
-  fixedLabels: {},
+  fixed_labels: {},
   value: 'value',
 };
 

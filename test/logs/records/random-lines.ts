@@ -17,7 +17,7 @@ const RULES = [
 ].map((rule) => ({
   help: '',
   components: ['*'],
-  fixedLabels: {},
+  fixed_labels: {},
   value: undefined,
   ...rule,
   type: 'counter' as const,

@@ -12,7 +12,7 @@ import { findLiterals } from '../../../src/logs/rules/literals.ts';
 const WORDS = 'login|logins|success|failed|ok|wan_chain|WAN2|up|UP|ſuccess|\u212aernel|reboot|ing|Modem|x|ö|[|]|.|*|42';
 
 function createRule(pattern: string, labels: readonly string[] = []): LogRuleSettings {
-  return { name: `r_${pattern}`, help: '', type: 'counter', components: ['*'], pattern, labels, fixedLabels: {} };
+  return { name: `r_${pattern}`, help: '', type: 'counter', components: ['*'], pattern, labels, fixed_labels: {} };
 }
 
 /** Runs every pattern on every line. */

@@ -1,7 +1,7 @@
 import { apiKeyShape, baseUrl } from '../../../net/index.ts';
 import { type About, checked } from '../../../settings/index.ts';
 import { batch, compress, format } from '../common-keys.ts';
-import { type OwnKeys, sinkSchema } from '../define-sink.ts';
+import { sinkSchema } from '../define-sink.ts';
 import { webShape } from '../web-keys.ts';
 
 /** Elasticsearch's limit for the name of an index. Bytes. */
@@ -23,9 +23,6 @@ export const elasticsearchSchema = sinkSchema(
     batch: batch({ recordsMax: 5000, bytesMax: 4 * 1024 ** 2, waitMs: 1000 }),
   },
 );
-
-/** Settings of a sink of type `elasticsearch`. */
-export type ElasticsearchSettings = Readonly<OwnKeys<typeof elasticsearchSchema>>;
 
 /** A key for the name of an index, by the rules of Elasticsearch (REST API, "create index"). */
 function index(about: About) {

@@ -1,12 +1,15 @@
 import type { Sink, SinkOptions } from '../../contracts.ts';
 import { toAnswerError } from '../../http/answer.ts';
 import { type HttpClientOptions, SinkHttpClient } from '../../http/sink-http-client.ts';
+import type { SettingsOf } from '../define-sink.ts';
 import { readBulkReport, renderBulk } from './bulk.ts';
 import { checkElasticsearch } from './preflight.ts';
-import type { ElasticsearchSettings } from './schema.ts';
+import type { elasticsearchSchema } from './schema.ts';
 
 /** Settings and client of a sink of type `elasticsearch`. Default format: `ecs`. */
-type ElasticsearchSinkOptions = HttpClientOptions & SinkOptions & ElasticsearchSettings;
+type ElasticsearchSinkOptions = HttpClientOptions &
+  SinkOptions &
+  Pick<SettingsOf<typeof elasticsearchSchema>, 'index' | 'pipeline'>;
 
 /** Maximum size of a response. One that rejects all of 5,000 records has about 3 MiB; larger batches are halved. Bytes. */
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024;

@@ -1,11 +1,10 @@
 import { defineSink } from '../define-sink.ts';
-import { fileSchema, toFileKeys, toFileSettings } from './schema.ts';
+import { fileSchema } from './schema.ts';
 import { createFileSink } from './sink.ts';
 
 export const file = defineSink({
   schema: fileSchema,
   findFile: ({ path }) => path,
-  toSettings: toFileSettings,
-  toKeys: toFileKeys,
-  open: (settings, { clock }) => createFileSink({ ...settings, clock }),
+  open: ({ timeout: timeoutMs, max_size: bytesMax, max_age: ageMs, ...same }, { clock }) =>
+    createFileSink({ ...same, timeoutMs, bytesMax, ageMs, clock }),
 });

@@ -1,7 +1,6 @@
-import { resolve } from 'node:path';
-import { byteSizeWithin, choice, duration, text, wholeNumber } from '../../../settings/index.ts';
+import { absolutePath, byteSizeWithin, choice, duration, wholeNumber } from '../../../settings/index.ts';
 import { batch, compress, format, timeout } from '../common-keys.ts';
-import { type OwnKeys, sinkSchema } from '../define-sink.ts';
+import { sinkSchema } from '../define-sink.ts';
 
 const BYTES_LEAST = 64 * 1024;
 const BYTES_MOST = 1024 ** 4;
@@ -12,10 +11,10 @@ const KEEP_MAX = 10_000;
 
 /** A sink of type `file`. By default it keeps ten files of a size that editors can open. */
 export const fileSchema = sinkSchema('file', 'One record per line in a file that is rotated by size and age.', {
-  path: text({
-    description: 'Path of the file. Rotated files stay in the same folder.',
-    kind: 'path',
-  }).refine((path) => !path.endsWith('/'), { error: 'the path of a file, which does not end in "/"' }),
+  path: absolutePath({ description: 'Path of the file. Rotated files stay in the same folder.' }).refine(
+    (value) => !value.endsWith('/'),
+    { error: 'the path of a file, which does not end in "/"' },
+  ),
   max_size: byteSizeWithin(
     { description: 'Size at which the file is rotated.' },
     BYTES_LEAST,
@@ -39,17 +38,3 @@ export const fileSchema = sinkSchema('file', 'One record per line in a file that
   batch: batch({ recordsMax: 50_000, bytesMax: 8 * 1024 ** 2, waitMs: 0 }),
   timeout,
 });
-
-type FileKeys = OwnKeys<typeof fileSchema>;
-/** Settings of a sink of type `file`. */
-export type FileSettings = Readonly<ReturnType<typeof toFileSettings>>;
-
-/** Converts keys to settings; the path becomes absolute. */
-export function toFileSettings({ path, max_size, max_age, ...same }: FileKeys, { folder }: { folder: string }) {
-  return { ...same, path: resolve(folder, path), bytesMax: max_size, ageMs: max_age };
-}
-
-/** Returns settings in the form of the configuration file. */
-export function toFileKeys({ bytesMax, ageMs, ...same }: FileSettings): FileKeys {
-  return { ...same, max_size: bytesMax, max_age: ageMs };
-}

@@ -2,13 +2,22 @@ import { type ByteLine, type Clock, LineRanges, toPieces, untilAborted } from '.
 import type { BatchBounds, DeliveryReport, PreflightFinding, Sink, SinkOptions } from '../../contracts.ts';
 import { type RecordFormat, renderLines } from '../../formats/format.ts';
 import type { OutgoingRecord } from '../../outgoing-record.ts';
+import type { SettingsOf } from '../define-sink.ts';
 import { FileArchive } from './archive.ts';
 import { FILE_MODE, FileLock, LogFile } from './log.ts';
 import { checkFileTarget, checkFileWritable, toFileError } from './preflight.ts';
-import type { FileSettings } from './schema.ts';
+import type { fileSchema } from './schema.ts';
 
-/** Options of a file sink. `ageMs` 0 = no rotation by age; `keep` 0 = all files. Default format: `native`. */
-type FileSinkOptions = SinkOptions & FileSettings & { readonly clock: Clock };
+/** Options of a file sink. `keep` 0 = all files. Default format: `native`. */
+interface FileSinkOptions
+  extends SinkOptions,
+    Pick<SettingsOf<typeof fileSchema>, 'path' | 'keep' | 'compress' | 'fsync'> {
+  /** Size at which the file is rotated. Bytes. */
+  readonly bytesMax: number;
+  /** Age at which the file is rotated; 0 = at no age. Milliseconds. */
+  readonly ageMs: number;
+  readonly clock: Clock;
+}
 
 /** Minimum size of the end of the file to search for records written but not acknowledged before a crash. Bytes. */
 const TAIL_BYTES_MIN = 4 * 1024 * 1024;

@@ -1,13 +1,10 @@
-import { defineSink, toConnection } from '../define-sink.ts';
-import { checkWeb, readWebSecrets } from '../web-keys.ts';
-import { httpSchema, toHttpKeys, toHttpSettings } from './schema.ts';
+import { defineSink, toClientOptions } from '../define-sink.ts';
+import { checkWeb } from '../web-keys.ts';
+import { httpSchema } from './schema.ts';
 import { createHttpSink } from './sink.ts';
 
 export const http = defineSink({
   schema: httpSchema,
   check: (place, keys) => checkWeb(place, keys, keys.url?.url),
-  readSecrets: readWebSecrets,
-  toSettings: toHttpSettings,
-  toKeys: toHttpKeys,
-  open: (settings, around) => createHttpSink({ ...settings, ...toConnection(settings, around) }),
+  open: (settings, around) => createHttpSink({ ...settings, ...toClientOptions(settings, around), ...settings.url }),
 });

@@ -1,7 +1,7 @@
 import { Secret } from '../../../base/index.ts';
 import { type About, parsePlainUrl, webUrl } from '../../../settings/index.ts';
 import { batch, compress, format } from '../common-keys.ts';
-import { type OwnKeys, sinkSchema } from '../define-sink.ts';
+import { sinkSchema } from '../define-sink.ts';
 import { webShape } from '../web-keys.ts';
 
 /** A sink of type `http`. */
@@ -18,19 +18,6 @@ export const httpSchema = sinkSchema('http', 'One record per line in the body of
   format: format(['native', 'ecs', 'otel']),
   batch: batch({ recordsMax: 1000, bytesMax: 1024 ** 2, waitMs: 1000 }),
 });
-
-type HttpKeys = OwnKeys<typeof httpSchema>;
-type HttpSettings = Readonly<ReturnType<typeof toHttpSettings>>;
-
-/** Returns checked keys in the form that the sink takes: the query stands apart from the address. */
-export function toHttpSettings({ url: address, ...same }: HttpKeys) {
-  return { ...same, ...address };
-}
-
-/** Returns settings in the form of the configuration file. */
-export function toHttpKeys({ url, query, ...same }: HttpSettings): HttpKeys {
-  return { ...same, url: { url, query } };
-}
 
 /** A URL and its query, which may contain secrets. */
 export interface QueryUrl {

@@ -1,7 +1,7 @@
 import { baseUrl } from '../../../net/index.ts';
 import { type About, checked, choice, durationOrNone, wholeNumber } from '../../../settings/index.ts';
 import { batch, format } from '../common-keys.ts';
-import { type OwnKeys, sinkSchema } from '../define-sink.ts';
+import { sinkSchema } from '../define-sink.ts';
 import { webShape } from '../web-keys.ts';
 
 const STREAM_LIMIT_MAX = 10_000_000;
@@ -49,20 +49,6 @@ export const lokiSchema = sinkSchema('loki', 'Grafana Loki.', {
   format: format(['native']),
   batch: batch({ recordsMax: 1000, bytesMax: 1024 ** 2, waitMs: 1000 }),
 });
-
-type LokiKeys = OwnKeys<typeof lokiSchema>;
-/** Settings of a sink of type `loki`. */
-export type LokiSettings = Readonly<ReturnType<typeof toLokiSettings>>;
-
-/** Returns checked keys in the form that the sink takes. */
-export function toLokiSettings({ stream_limit: streamLimit, max_age: maxAgeMs, ...same }: LokiKeys) {
-  return { ...same, streamLimit, maxAgeMs };
-}
-
-/** Returns settings in the form of the configuration file. */
-export function toLokiKeys({ streamLimit, maxAgeMs, ...same }: LokiSettings): LokiKeys {
-  return { ...same, stream_limit: streamLimit, max_age: maxAgeMs };
-}
 
 /** A key for a tenant of Loki (docs: "multi-tenancy", characters of tenant IDs). */
 function tenant(about: About) {

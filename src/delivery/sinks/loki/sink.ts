@@ -11,13 +11,21 @@ import type {
 import { type HttpClientOptions, SinkHttpClient } from '../../http/sink-http-client.ts';
 import type { OutgoingRecord } from '../../outgoing-record.ts';
 import { tryTestRecord } from '../../preflight.ts';
+import type { SettingsOf } from '../define-sink.ts';
 import { judgeLokiAnswer } from './answer.ts';
 import { checkLokiLimits, isOtherReceiver } from './preflight.ts';
 import { FUTURE_MS_MAX, findLokiTime, fitsRouterLayout, type LokiLayout, renderPush, toLokiEntry } from './push.ts';
-import type { LokiSettings } from './schema.ts';
+import type { lokiSchema } from './schema.ts';
 
 /** Settings and client of a sink of type `loki`. */
-interface LokiSinkOptions extends Omit<HttpClientOptions, 'compress'>, SinkOptions, LokiSettings {
+interface LokiSinkOptions
+  extends Omit<HttpClientOptions, 'compress'>,
+    SinkOptions,
+    Pick<SettingsOf<typeof lokiSchema>, 'tenant' | 'layout' | 'shards'> {
+  /** Streams that the tenant may have. */
+  readonly streamLimit: number;
+  /** Age at which Loki rejects lines; 0 = no limit. Milliseconds. */
+  readonly maxAgeMs: number;
   /** Returns the current number of routers. */
   readonly routers: () => number;
 }

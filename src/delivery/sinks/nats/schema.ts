@@ -1,8 +1,7 @@
-import type { Secret } from '../../../base/index.ts';
 import { checkNatsServers, natsServersShape } from '../../../net/index.ts';
 import { checked, type Place, type SoundOf } from '../../../settings/index.ts';
 import { batch, format, timeout } from '../common-keys.ts';
-import { type OwnKeys, sinkSchema } from '../define-sink.ts';
+import { sinkSchema } from '../define-sink.ts';
 
 /** Leaves space for site, router and component within the limit of servers. */
 const SUBJECT_CHARS_MAX = 128;
@@ -41,19 +40,4 @@ export const natsSchema = sinkSchema('nats', 'NATS JetStream. The uid of a recor
 /** Rejects combinations of keys. */
 export function checkNats(place: Place, keys: SoundOf<typeof natsSchema>): void {
   checkNatsServers(place, keys, { who: 'a sink', kind: 'A sink of type "nats"' });
-}
-
-type NatsKeys = OwnKeys<typeof natsSchema>;
-/** Settings of a sink of type `nats`. */
-export type NatsSettings = Readonly<ReturnType<typeof toNatsSettings>>;
-
-/** Converts keys to settings. `readNatsSecrets` returns the content of the credentials file. */
-export function toNatsSettings(keys: NatsKeys) {
-  const { credentials_file: _file, ...same } = keys;
-  return same;
-}
-
-/** Returns settings in the form of the configuration file. */
-export function toNatsKeys({ credentials, ...same }: NatsSettings & { credentials: Secret | undefined }): NatsKeys {
-  return { ...same, credentials_file: credentials?.toString() };
 }

@@ -3,14 +3,15 @@ import { loadNatsLibrary, type NatsLibrary } from '../../../net/index.ts';
 import type { BatchBounds, DeliveryReport, PreflightFinding, Sink, SinkOptions } from '../../contracts.ts';
 import type { DeliveryError } from '../../errors.ts';
 import type { OutgoingRecord } from '../../outgoing-record.ts';
+import type { SettingsOf } from '../define-sink.ts';
 import { StreamBatches } from './batches.ts';
 import { checkNatsStream } from './preflight.ts';
 import { NatsMessage, NatsPublisher, type PublishOutcome, publishBySubject } from './publish.ts';
-import type { NatsSettings } from './schema.ts';
+import type { natsSchema } from './schema.ts';
 import { connectSink, DUPLICATE_WINDOW_MS, readStream, type SinkServers } from './stream.ts';
 
 /** Settings of a sink of type `nats`. Default format: `native`. */
-type NatsSinkOptions = SinkServers & SinkOptions & Omit<NatsSettings, 'servers'>;
+type NatsSinkOptions = SinkServers & SinkOptions & Pick<SettingsOf<typeof natsSchema>, 'subject' | 'stream'>;
 
 /** Time limit of an acknowledgement, unless that of the delivery is shorter. Milliseconds. */
 const ACK_MS_MAX = 10_000;

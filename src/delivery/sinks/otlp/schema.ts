@@ -1,6 +1,6 @@
 import { baseUrl } from '../../../net/index.ts';
 import { batch, compress, format } from '../common-keys.ts';
-import { type OwnKeys, sinkSchema } from '../define-sink.ts';
+import { sinkSchema } from '../define-sink.ts';
 import { webShape } from '../web-keys.ts';
 
 /** A sink of type `otlp`. */
@@ -11,6 +11,3 @@ export const otlpSchema = sinkSchema('otlp', 'An OpenTelemetry collector or anot
   format: format(['otel']),
   batch: batch({ recordsMax: 1000, bytesMax: 1024 ** 2, waitMs: 1000 }),
 });
-
-/** Settings of a sink of type `otlp`. */
-export type OtlpSettings = Readonly<OwnKeys<typeof otlpSchema>>;

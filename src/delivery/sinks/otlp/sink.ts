@@ -5,10 +5,9 @@ import { tryTestRecord } from '../../preflight.ts';
 import { askLokiVersion } from '../loki/preflight.ts';
 import { judgeOtlpAnswer } from './answer.ts';
 import { encodeLogsRequest } from './encode-logs-request.ts';
-import type { OtlpSettings } from './schema.ts';
 
 /** Settings and client of a sink of type `otlp`. */
-interface OtlpSinkOptions extends HttpClientOptions, SinkOptions, OtlpSettings {
+interface OtlpSinkOptions extends HttpClientOptions, SinkOptions {
   /** Version of the instrumentation scope; absent = none, so that a record gives the same bytes after an update. */
   readonly version?: string | undefined;
 }

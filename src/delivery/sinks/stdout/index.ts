@@ -5,12 +5,10 @@ import { createStdoutSink } from './sink.ts';
 
 export const stdout = defineSink({
   schema: stdoutSchema,
-  toSettings: (own) => own,
-  toKeys: (own) => own,
   open: (settings, { stdout: output }) => createStdoutSink({ ...settings, output }),
 });
 
 /** Returns the settings of a `stdout` sink with all defaults. */
-export function createStdoutSettings(name: string): ReturnType<typeof stdout.toSettings> {
-  return stdout.toSettings(z.parse(stdoutSchema, { type: 'stdout', name }), '.');
+export function createStdoutSettings(name: string) {
+  return z.parse(stdoutSchema, { type: 'stdout', name });
 }

@@ -1,13 +1,10 @@
-import { readPeerTls } from '../../../net/index.ts';
-import { defineSink, toConnection } from '../define-sink.ts';
-import { checkSyslog, syslogSchema, toSyslogKeys, toSyslogSettings } from './schema.ts';
+import { defineSink, toClientOptions } from '../define-sink.ts';
+import { checkSyslog, syslogSchema } from './schema.ts';
 import { createSyslogSink } from './sink.ts';
 
 export const syslog = defineSink({
   schema: syslogSchema,
   check: checkSyslog,
-  readSecrets: async (place, keys, reader) => ({ tls: await readPeerTls(place, keys.tls, reader) }),
-  toSettings: toSyslogSettings,
-  toKeys: toSyslogKeys,
-  open: (settings, around) => createSyslogSink({ ...settings, ...toConnection(settings, around) }),
+  open: ({ address, app_name: appName, message_max: messageBytesMax, ...settings }, around) =>
+    createSyslogSink({ ...settings, ...toClientOptions(settings, around), ...address, appName, messageBytesMax }),
 });

@@ -2,7 +2,7 @@ import { SYSLOG_FACILITIES } from '../../../model/index.ts';
 import { checkTls, hostAndPort, tls } from '../../../net/index.ts';
 import { byteSizeWithin, checked, choice, isToken, type Place, type SoundOf } from '../../../settings/index.ts';
 import { batch, format, replay, timeout } from '../common-keys.ts';
-import { type OwnKeys, sinkSchema } from '../define-sink.ts';
+import { sinkSchema } from '../define-sink.ts';
 
 /** Size that every collector must accept (RFC 5424 section 6.1). */
 const MESSAGE_BYTES_LEAST = 480;
@@ -57,21 +57,4 @@ export function checkSyslog(place: Place, { protocol, message_max, tls: section 
   // An invalid protocol may have been meant as TLS.
   const isPlain = protocol !== undefined && protocol !== 'tls';
   checkTls(place, section, isPlain ? `"protocol" is "${protocol}"${isDefault ? ' by default' : ''}` : undefined);
-}
-
-type SyslogKeys = OwnKeys<typeof syslogSchema>;
-/** Settings of a sink of type `syslog`. */
-export type SyslogSettings = Readonly<ReturnType<typeof toSyslogSettings>>;
-
-/** Converts keys to settings. With UDP, nothing is sent again. */
-export function toSyslogSettings(
-  { address, app_name: appName, message_max: messageBytesMax, ...same }: SyslogKeys,
-  { keys: { protocol, replay: replayMs } }: { keys: { protocol: string; replay: number } },
-) {
-  return { ...same, ...address, appName, messageBytesMax, replayMs: protocol === 'udp' ? 0 : replayMs };
-}
-
-/** Returns settings in the form of the configuration file. */
-export function toSyslogKeys({ host, port, appName, messageBytesMax, ...same }: SyslogSettings): SyslogKeys {
-  return { ...same, address: { host, port }, app_name: appName, message_max: messageBytesMax };
 }

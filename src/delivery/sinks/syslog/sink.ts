@@ -5,13 +5,25 @@ import { renderListenAddress } from '../../../settings/index.ts';
 import { ConnectionEnd, type SinkConnection } from '../../connection.ts';
 import type { BatchBounds, DeliveryReport, PreflightFinding, Refusal, Sink, SinkOptions } from '../../contracts.ts';
 import type { OutgoingRecord } from '../../outgoing-record.ts';
+import type { SettingsOf } from '../define-sink.ts';
 import { renderSyslogMessage, type SyslogMessageOptions } from './message.ts';
 import { checkSyslogCollector } from './preflight.ts';
-import type { SyslogSettings } from './schema.ts';
+import type { syslogSchema } from './schema.ts';
 import { DATAGRAM_BYTES_MAX, SyslogDatagrams, SyslogStream } from './transport.ts';
 
 /** Settings of a sink of type `syslog`. */
-interface SyslogSinkOptions extends SinkOptions, SyslogSettings, SinkConnection {
+interface SyslogSinkOptions
+  extends SinkOptions,
+    Pick<SettingsOf<typeof syslogSchema>, 'protocol' | 'facility'>,
+    SinkConnection {
+  /** Host of the collector. */
+  readonly host: string;
+  readonly port: number;
+  readonly appName: string;
+  /** Longest message; longer ones are truncated. Bytes. */
+  readonly messageBytesMax: number;
+  /** Period whose messages are sent again after a broken connection. Milliseconds; none over UDP. */
+  readonly replayMs: number;
   /** Time a new connection must last before its first messages count as accepted. Milliseconds; default 500. */
   readonly graceMs?: number | undefined;
 }
