@@ -8,7 +8,6 @@
  * means in answer.ts or bulk.ts, what doctor checks in preflight.ts.
  */
 export type {
-  BatchBounds,
   DeadLetter,
   DeadLetterBox,
   DeliveryEvent,
@@ -19,12 +18,10 @@ export type {
   Sink,
   Spool,
   StepOptions,
-  StepOutcome,
 } from './contracts.ts';
 export { DeliveryWorker } from './delivery-worker.ts';
 export { DeliveryError } from './errors.ts';
 export { OutgoingRecord } from './outgoing-record.ts';
-export type { SinkSurroundings } from './sinks/define-sink.ts';
 export { renderIndexTemplate } from './sinks/elasticsearch/template.ts';
 export {
   createSink,

@@ -39,7 +39,6 @@ export {
   LineMatcher,
   listCostlyPatterns,
   MatchTotals,
-  type RuleMatch,
   RuleSeries,
   SAMPLE_LINE_CHARS,
 } from './rules/line-matcher.ts';
@@ -48,7 +47,6 @@ export {
   LOG_RULES_MAX,
   type LogRuleSettings,
   type LogSettings,
-  type LogStart,
   listLabels,
   logRulesSchema,
   logsSchema,
@@ -58,7 +56,6 @@ export {
   resolveRedact,
   ruleSchema,
   SHIPPED_RULES_WORD,
-  type WrittenRule,
   type WrittenRules,
 } from './rules/settings.ts';
 export { SHIPPED_RULES } from './rules/shipped-rules.ts';

@@ -89,7 +89,6 @@ export {
   CONFIG_FILE_BYTES_MAX,
   type ConfigFile,
   ConfigFiles,
-  type FileSurroundings,
   isWritten,
   type Place,
   type RootExpected,

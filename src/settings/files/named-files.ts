@@ -12,7 +12,7 @@ import type { ReadSecret, SecretKind, SecretOrigin } from './secret-keeper.ts';
 import { readTextFile, type TextFile } from './text-file.ts';
 
 /** Four times the size of the usual bundle of all public authorities. */
-export const CA_FILE_BYTES_MAX = 1024 ** 2;
+const CA_FILE_BYTES_MAX = 1024 ** 2;
 
 /**
  * The keys of a section with what they name in place of the names: the content of files, secrets, absolute paths. What stood at the

@@ -7,7 +7,7 @@ import { renderFileFault } from './named-files.ts';
 import { readTextBytes, type TextBytes } from './text-file.ts';
 
 /** A file that a list of paths and globs matches. */
-export interface MatchedFile {
+interface MatchedFile {
   /** Name in faults, in the form of the file that lists it. */
   readonly name: string;
   /** Absolute. */
@@ -96,7 +96,7 @@ function renderName(main: ConfigFile, pattern: string, path: string): string {
 const GLOB = /[*?[\]{}]/;
 
 /** True for a glob. Any other text is the path of one file, which must exist. */
-export function isGlob(text: string): boolean {
+function isGlob(text: string): boolean {
   return GLOB.test(text);
 }
 
@@ -141,7 +141,7 @@ async function findFolderFault(pattern: string): Promise<string | undefined> {
 }
 
 /** Returns a digest of the content of a file, or of the reason why it cannot be read. */
-export function digest(file: TextBytes): string {
+function digest(file: TextBytes): string {
   return file.ok ? file.digest : `! ${file.reason}`;
 }
 

@@ -26,7 +26,7 @@ const REST_MS_MAX = 250;
  * Variables that a command gets, if they are set. The others may be secrets that are meant for the agent; what a command needs
  * besides is set by `env`: `[env, VAULT_ADDR=https://…, vault, …]`.
  */
-export const COMMAND_VARIABLES: readonly string[] = [
+const COMMAND_VARIABLES: readonly string[] = [
   ...['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL', 'LC_CTYPE', 'TZ', 'TMPDIR'],
   ...['XDG_RUNTIME_DIR', 'CREDENTIALS_DIRECTORY'],
 ];

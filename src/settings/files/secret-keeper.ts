@@ -42,7 +42,7 @@ export type SecretEvent =
   | { readonly type: 'secret-unreadable'; readonly name: string; readonly reason: string };
 
 /** Longer than any password a router accepts. */
-export const PASSWORD_FILE_BYTES_MAX = 4096;
+const PASSWORD_FILE_BYTES_MAX = 4096;
 /** Time limit of a command. Milliseconds. */
 const COMMAND_MS_MAX = 10_000;
 /** A command is not run again sooner: a refused login of many routers is one reason. Milliseconds. */

@@ -6,9 +6,9 @@ import { findNearest } from './nearest.ts';
 import { type About, checked, parsed, TEXT_CHARS_MAX, withSecrecy } from './values.ts';
 
 /** Names become label values and file names, which end at 255 bytes. */
-export const NAME_CHARS_MAX = 128;
+const NAME_CHARS_MAX = 128;
 /** Globs or paths in one list. */
-export const FILE_PATTERNS_MAX = 100;
+const FILE_PATTERNS_MAX = 100;
 
 const NAME = `a name of letters, digits, ".", "_" and "-", at most ${NAME_CHARS_MAX} (a number needs quotes)`;
 
@@ -216,9 +216,9 @@ export function renderListenAddress({ host = '', port }: ListenAddress): string 
 /** Maximum length of the value of a label, which is stored with every series. */
 export const LABEL_CHARS_MAX = 256;
 /** Maximum length of the name of a metric or label, so that it fits into a panel of a dashboard. */
-export const METRIC_NAME_CHARS_MAX = 128;
+const METRIC_NAME_CHARS_MAX = 128;
 /** One or two sentences. */
-export const HELP_CHARS_MAX = 500;
+const HELP_CHARS_MAX = 500;
 /** Every label is stored with every series. */
 export const METRIC_LABELS_MAX = 16;
 

@@ -147,7 +147,7 @@ export function findSchema(schema: z.core.$ZodType, path: KeyPath, value: unknow
 export type TaggedUnion = z.ZodDiscriminatedUnion;
 
 /** Finds the variant of a value by its tag; `undefined` if the tag is invalid. */
-export function findVariant(union: TaggedUnion, value: unknown): z.ZodObject | undefined {
+function findVariant(union: TaggedUnion, value: unknown): z.ZodObject | undefined {
   const tag = tagOf(union, value);
   return listVariants(union).find((variant) => toWord(union, variant) === tag);
 }
@@ -156,7 +156,7 @@ export function findVariant(union: TaggedUnion, value: unknown): z.ZodObject | u
  * Builds a schema for values with an invalid tag, with the keys of all variants. Keys with one schema in all variants are
  * checked, the others accept any value, and the tag is always invalid.
  */
-export function toUntagged(union: TaggedUnion): z.ZodObject {
+function toUntagged(union: TaggedUnion): z.ZodObject {
   const variants = listVariants(union);
   const [first, ...words] = variants.map((variant) => toWord(union, variant));
   const shape: Record<string, z.core.$ZodType> = {};

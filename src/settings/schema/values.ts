@@ -8,11 +8,11 @@ export const TEXT_CHARS_MAX = 4096;
 /** Shorter than a round trip to a router, so certainly a wrong unit. */
 export const DURATION_MS_MIN = 100;
 /** A week: `setTimeout` supports no more than 24 days. */
-export const DURATION_MS_MAX = 7 * 86_400_000;
+const DURATION_MS_MAX = 7 * 86_400_000;
 /** A spool below this would be full after the first archive. */
-export const SPOOL_BYTES_LEAST = 1024 ** 2;
+const SPOOL_BYTES_LEAST = 1024 ** 2;
 /** Less would not suffice for the logins of a day. */
-export const BYTE_BUDGET_LEAST = 64 * 1024;
+const BYTE_BUDGET_LEAST = 64 * 1024;
 
 /**
  * Secrecy of a value. `secret`: it is a secret. `possible`: an operator may put a secret there by mistake, as in a URL.
@@ -285,7 +285,7 @@ const BUDGET = `a size of at least ${BYTE_BUDGET_LEAST / 1024}KiB, such as 20MiB
 const SHARE = 'a percentage from 1% to 99%';
 
 /** Bytes of a day, and the share of them that is kept for status polls, above 0 and below 1. */
-export interface WrittenBudget {
+interface WrittenBudget {
   /** 0: no budget. */
   readonly perDay: number;
   readonly statusShare: number;

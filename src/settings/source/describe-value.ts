@@ -38,7 +38,7 @@ export function describeKind(value: unknown): string {
 }
 
 /** Quotes text from the file so that it is safe to print. */
-export function quoteText(text: string): string {
+function quoteText(text: string): string {
   const cut = text.length > TEXT_CHARS_MAX ? `${text.slice(0, TEXT_CHARS_MAX)}…` : text;
   return JSON.stringify(cut).replace(UNPRINTABLE, '?');
 }

@@ -16,9 +16,9 @@ import { type ConfigFault, type KeyPath, renderKeyPath } from './fault.ts';
 import { listPositions, type PositionTable, toOffset, toPosition } from './positions.ts';
 
 /** Maximum expansion of one value by YAML aliases; `defaults` is the way to share settings. */
-export const YAML_ALIASES_MAX = 50;
+const YAML_ALIASES_MAX = 50;
 /** Aliases in one file; the parser's own guard against bombs needs time that grows with their third power. */
-export const YAML_ALIAS_NODES_MAX = 200;
+const YAML_ALIAS_NODES_MAX = 200;
 /** The deepest key of the schema lies at 8. */
 export const YAML_DEPTH_MAX = 16;
 /** Values after aliases are followed: about forty for each of 25,000 routers. */
@@ -31,7 +31,7 @@ export const YAML_ITEMS_MAX = 400_000;
 /** A text of brackets alone takes a thousand times its size; of so many characters, 32 MB. */
 const HARMLESS_CHARS_MAX = 32 * 1024;
 /** Maximum number of reported syntax errors: one mistake makes many later lines look wrong. */
-export const YAML_SYNTAX_FAULTS_MAX = 10;
+const YAML_SYNTAX_FAULTS_MAX = 10;
 
 const UNQUOTED_REFERENCE = 'Inside "{ }" and "[ ]", a text with "${" needs quotes, as in "${NAME}"';
 
@@ -254,7 +254,7 @@ function renderProblem({ code, pos: [end] }: YAMLError, document: Document, line
 /**
  * Messages for errors of the YAML parser. The parser's own messages may quote the line, and with it a password.
  */
-export const YAML_MESSAGES: Readonly<Record<ErrorCode, string>> = {
+const YAML_MESSAGES: Readonly<Record<ErrorCode, string>> = {
   ALIAS_PROPS: 'An alias (*name) cannot carry an anchor or a tag',
   BAD_ALIAS: 'The name of an anchor (&name) or alias (*name) is missing or not valid',
   BAD_COLLECTION_TYPE: 'The tag does not fit the value that follows; remove the tag',

@@ -20,7 +20,7 @@ export const httpSchema = sinkSchema('http', 'One record per line in the body of
 });
 
 /** A URL and its query, which may contain secrets. */
-export interface QueryUrl {
+interface QueryUrl {
   /** URL without the query. */
   readonly url: string;
   /** Percent-encoded pieces of the query, without the question mark, to be joined as they are. */
