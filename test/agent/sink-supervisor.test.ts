@@ -12,7 +12,7 @@ import {
 } from '../../src/delivery/index.ts';
 import { StoreError } from '../../src/store/index.ts';
 import { renderLine } from '../support/memory-spool.ts';
-import { PLAIN_TLS } from '../support/router-settings.ts';
+import { createHttpSettings } from '../support/sink-settings.ts';
 import { commitOf, createStoreFolder } from '../support/store-folder.ts';
 
 const SECOND_MS = 1000;
@@ -416,10 +416,11 @@ test('SinkSupervisor wakes a sink whose connection has ended, and counts what go
 test('SinkSupervisor shows which sinks accept any certificate: not those with a fingerprint', async () => {
   await using bench = await openBench();
   const fingerprintSha256 = 'ab'.repeat(32);
+  const http = (name: string, change: object) => createHttpSettings(name, 'https://192.0.2.1', change);
   await bench.apply(
-    sink('checked', { tls: PLAIN_TLS }),
-    sink('pinned', { tls: { insecure_skip_verify: true, fingerprint_sha256: fingerprintSha256 } }),
-    sink('any', { tls: { insecure_skip_verify: true } }),
+    http('checked', {}),
+    http('pinned', { tls: { insecure_skip_verify: true, fingerprint_sha256: fingerprintSha256 } }),
+    http('any', { tls: { insecure_skip_verify: true } }),
     sink('plain'),
   );
   const shown = (await bench.metrics()).matchAll(/^router_exporter_sink_tls_unverified\{sink="(\w+)"\} (\d)$/gm);

@@ -145,7 +145,10 @@ describe('loadConfig()', () => {
     const whole = await load(all, { env, files });
     expect(whole.lines).toEqual([]);
     expect(whole.config).toMatchObject({ backup: { schedule: '0 3 * * *' }, sinks: [{}, { type: 'loki' }] });
-    expect(whole.config?.routers[0]).toMatchObject({ tls: { caPem: CERTIFICATE }, byteBudget: 20 * 1024 ** 2 });
+    expect(whole.config?.routers[0]).toMatchObject({
+      tls: { ca_file: CERTIFICATE },
+      byte_budget: { perDay: 20 * 1024 ** 2 },
+    });
   });
 
   it('says of a removed key what to write instead', async () => {

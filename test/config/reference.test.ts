@@ -17,6 +17,9 @@ function listNames(node: unknown): string[] {
   return [...new Set([...Object.keys(keys), ...inner])];
 }
 
+/** Keys that a section about all secrets describes. */
+const SECRET_FORMS = ['token_file', 'file', 'command', 'password_file', 'bearer_token_file', 'api_key_file'];
+
 /** Names of the rows of tables. */
 const listRows = (text: string) => [...text.matchAll(/^\| `([\w-]+)` \|/gm)].map(([, name]) => name ?? '');
 
@@ -29,7 +32,10 @@ describe('renderConfigReference()', () => {
   it('has a row for every key of the configuration and of the web configuration', () => {
     const names = [...listNames(toJsonSchema(configSchema)), ...listNames(toJsonSchema(webSchema))];
     expect(names.length).toBeGreaterThan(80);
-    expect(names.filter((name) => !reference.includes(`\n| \`${name}\` | `))).toEqual(['fresh_min_age']);
+    expect(names.filter((name) => !reference.includes(`\n| \`${name}\` | `))).toEqual([
+      'fresh_min_age',
+      ...SECRET_FORMS,
+    ]);
   });
 
   it('says type and meaning of every key, and what is required', () => {
@@ -86,7 +92,7 @@ describe('renderConfigReference()', () => {
   });
 
   it('shows files that can be loaded', async () => {
-    const [groups = '', way = '', routers = '', sources = '', modules = '', sinks = '', rules = ''] = [
+    const [secrets = '', groups = '', way = '', routers = '', sources = '', modules = '', sinks = '', rules = ''] = [
       ...reference.matchAll(/```yaml\n(.*?)```/gs),
     ].map(([, text]) => text ?? '');
     const { lines, config } = await load(
@@ -100,6 +106,11 @@ describe('renderConfigReference()', () => {
       [],
       ['inventory', 'netbox'],
     ]);
+    const secret = await load(secrets.replace('pass, show, plant-9', 'echo, x'), {
+      files: { 'plant-7.pw': 'x', 'plant-8.pw': 'x' },
+      env: { ROUTER_PASSWORD: 'x' },
+    });
+    expect([secret.lines, secret.config?.routers.length]).toEqual([[], 3]);
     const grouped = await load(groups, { files });
     expect(grouped.lines).toEqual([]);
     expect(grouped.config?.routers[0]).toMatchObject({ labels: { site: 'munich' }, poll: { interval: 300_000 } });

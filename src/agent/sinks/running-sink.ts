@@ -115,7 +115,7 @@ export class RunningSink {
     // Said at the start, although the first delivery would find it as well.
     if (this.#isServed) void sink.claim?.().catch((cause: unknown) => this.#noteFault(cause));
     metrics.registerSink(this.name);
-    if ('tls' in settings) {
+    if (settings.type !== 'stdout' && settings.type !== 'file') {
       metrics.sinkTlsUnverified.set({ sink: this.name }, isUnverified(settings.tls) ? 1 : 0);
     }
     // If records are waiting, the first attempt sets the state.
