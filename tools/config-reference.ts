@@ -51,7 +51,7 @@ routers:
 - A file has at most 4096 bytes; one trailing line end is ignored. \`check\` warns of a file that every user of the machine may read, unless it is below \`\${CREDENTIALS_DIRECTORY}\`, the folder of the credentials that systemd passes (\`LoadCredential=\`): \`password_file: \${CREDENTIALS_DIRECTORY}/NAME\`.
 - A program is run without a shell in the folder of the file, 10 s at most; what it leaves running is ended, unless it is a daemon with a session of its own. Of the agent's environment it gets \`PATH\`, \`HOME\`, \`USER\`, \`LOGNAME\`, \`SHELL\`, \`LANG\`, \`LC_ALL\`, \`LC_CTYPE\`, \`TZ\`, \`TMPDIR\`, \`XDG_RUNTIME_DIR\` and \`CREDENTIALS_DIRECTORY\`, and what else it needs is set with \`env\`: \`[env, VAULT_ADDR=https://vault.example, vault, read, …]\`.
 - \`command\` is for the main file only. [Sources of routers](#sources-of-routers) name no secrets at all.
-- A secret is read again, without a reload, within seconds after its file has changed, and when a router or sink refuses it: a request with a changed secret is then sent once more. A command runs at the start, at a reload and after a refusal, at most every 10 s. What cannot be read leaves the secret as it was, with a warning.
+- A secret is read again, without a reload, within seconds after its file has changed, and when a router or sink refuses it: a request with a changed secret is then sent once more. A command runs at the start, at a reload (also a trial), with \`check\` and every other command that reads the configuration, and after a refusal, then at most every 10 s. What cannot be read leaves the secret as it was, with a warning.
 `;
 
 const GROUPS = `

@@ -143,7 +143,8 @@ async function applyFlags(loaded: LoadedConfig, flags: RunFlags): Promise<Loaded
   if (!loaded.ok) return loaded;
   const { config } = loaded;
   const listen = flags.listenAddresses.flatMap((text) => parseListenAddress(text) ?? []);
-  const web = flags.webConfigFile === undefined ? undefined : await loadWebConfig(resolve(flags.webConfigFile));
+  const webFile = flags.webConfigFile === undefined ? undefined : resolve(flags.webConfigFile);
+  const web = webFile === undefined ? undefined : await loadWebConfig(webFile);
   const watched = web ? await watchAlso(loaded.watched, web.watched) : loaded.watched;
   if (web && !web.ok) return { ...web, watched };
   const replaced = {
@@ -155,7 +156,7 @@ async function applyFlags(loaded: LoadedConfig, flags: RunFlags): Promise<Loaded
       web: {
         ...config.web,
         ...(listen.length > 0 && { listen }),
-        ...(web && { security: web.security }),
+        ...(web && { security: web.security, config_file: webFile }),
       },
     },
   };

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import {
+  absolutePath,
   type ConfigFile,
   type ConfigFiles,
   describeHost,
@@ -16,7 +17,6 @@ import {
   type Settled,
   type SoundOf,
   section,
-  text,
   webUrl,
 } from '../settings/index.ts';
 import { accessSchema, checkTokens, toAccessRules } from './access-settings.ts';
@@ -112,10 +112,9 @@ export const webSectionSchema = section('The server for metrics and the status p
       'Address of a Grafana with the dashboards of this project, such as `https://grafana.example.com`. Pages then link to them. Default: none.',
   }).optional(),
   access: accessSchema.optional(),
-  config_file: text({
+  config_file: absolutePath({
     description:
       'File with TLS, client certificates, users and headers of the server, in the format of the Prometheus exporters.',
-    kind: 'path',
   }).optional(),
 });
 

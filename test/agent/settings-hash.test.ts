@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { renderSettingsHash } from '../../src/agent/settings-hash.ts';
 import { Secret } from '../../src/base/index.ts';
+import { CERTIFICATE, load } from '../config/configuration-folder.ts';
 
 const settings = (password: string, more: object = {}) => ({
   name: 'a',
@@ -13,6 +14,17 @@ test('renderSettingsHash() tells settings apart by their secrets, and equal ones
   expect(renderSettingsHash(settings('one'))).not.toBe(renderSettingsHash(settings('two')));
   expect(renderSettingsHash(settings('one'))).not.toBe(renderSettingsHash(settings('one', { list: [1] })));
   expect(renderSettingsHash({ list: [new Secret('a')] })).not.toBe(renderSettingsHash({ list: [new Secret('b')] }));
+});
+
+test('renderSettingsHash() takes a key for the same in whatever layer it stands', async () => {
+  const routers = 'routers:\n- { name: a, url: "https://a", username: u, password: p';
+  const tls = { file: 'ca_file: ca.pem', name: 'server_name: b' };
+  const files = { 'ca.pem': CERTIFICATE };
+  const one = await load(`defaults: { tls: { ${tls.file}, ${tls.name} } }\n${routers} }`, { files });
+  const two = await load(`defaults: { tls: { ${tls.name} } }\n${routers}, tls: { ${tls.file} } }`, { files });
+  const [before, after] = [one.config?.routers, two.config?.routers];
+  expect(before).toHaveLength(1);
+  expect(renderSettingsHash(before)).toBe(renderSettingsHash(after));
 });
 
 test('renderSettingsHash() does not tell a secret', () => {

@@ -91,6 +91,23 @@ ${withForm(form)}`,
     expect(line).toMatch(/^router-exporter\.yaml:5:\d+: routers\[0\]\.password/);
   });
 
+  it('says of an unset variable in a form nothing else', async () => {
+    const { lines } = await load(withForm('password: { file: "${FOLDER}/pw" }'));
+    expect(lines).toEqual([
+      'router-exporter.yaml:5:23: routers[0].password.file: The environment variable FOLDER is not set; set it, or write ${FOLDER:-default}',
+    ]);
+  });
+
+  it.each(['password_credential: pw', 'password_command: [a]'])(
+    'says of the removed form %s of defaults nothing at each router',
+    async (form) => {
+      const { lines } = await load(
+        `defaults: { username: u, ${form} }\nrouters:\n- { name: a, url: "https://a" }\n- { name: b, url: "https://b" }`,
+      );
+      expect(lines).toEqual([expect.stringContaining(': There is no such key any more; write "password')]);
+    },
+  );
+
   it('refuses two forms at once', async () => {
     const { lines } = await load(withForm('password: { command: [a] }\n    password_file: pw'), { files: { pw: 'x' } });
     expect(lines).toContainEqual(expect.stringContaining('Both "password" and "password_file" are set; keep one'));

@@ -36,6 +36,8 @@ test.concurrent('the agent takes new users of the file behind --web.config.file 
   await write('second');
   await expect.poll(() => ask('second')).toBe(200);
   expect(await ask('first')).toBe(401);
+  const page = await fetchRaw(`${url}/config`, { headers: toBasic('alice', 'second') });
+  expect(page.body.toString()).toContain(`config_file: ${file}`);
 });
 
 test.concurrent('the agent serves a new certificate by itself, also one that comes after a fault', async () => {

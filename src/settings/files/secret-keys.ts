@@ -20,9 +20,12 @@ export function secretShape<const Name extends string>(name: Name, value: Secret
   } as SecretShape<Name>;
 }
 
+/** Ends of keys: the last two were removed, and have their own fault. */
+const FORMS = ['', '_file', '_credential', '_command'];
+
 /** Finds the key with which a secret is written, valid or not. */
 export function findSecretForm(map: Place, name: string): string | undefined {
-  return [name, `${name}_file`].find((key) => isWritten(map, key));
+  return FORMS.map((form) => `${name}${form}`).find((key) => isWritten(map, key));
 }
 
 /** Rejects a secret that is written with both of its keys. */

@@ -117,7 +117,8 @@ const secretOrigin = section('Where the secret is read: a file or a command.', {
     .refine(([program]) => program !== '', { error: COMMAND })
     .meta({ description: 'Program, and its arguments, that writes the secret. Only in the main file.' })
     .optional(),
-}).refine(({ file, command }) => (file === undefined) !== (command === undefined), { error: ORIGIN });
+  // A key whose value could not be filled in from the environment already has its fault.
+}).refine((keys) => 'file' in keys !== 'command' in keys, { error: ORIGIN });
 
 /**
  * A secret: the text itself, which becomes a {@link Secret}, or where it is read. `content` is required of what is read; `expected`

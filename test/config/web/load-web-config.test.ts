@@ -333,7 +333,7 @@ basic_auth_users: { alice: secret }
 
 describe('loadConfig() on web.config_file', () => {
   it('reads the file beside its own and takes paths in it from there', async () => {
-    const { config, lines } = await load(`web: { config_file: web/web.yaml }\n${withRouter()}`, {
+    const { config, lines, folder } = await load(`web: { config_file: web/web.yaml }\n${withRouter()}`, {
       files: {
         'web/web.yaml': `tls_server_config: { ${TLS} }\nbasic_auth_users: { alice: "${HASH}" }`,
         'web/server.crt': SERVER.certificate,
@@ -343,6 +343,7 @@ describe('loadConfig() on web.config_file', () => {
     expect(lines).toEqual([]);
     expect(config?.web.security?.tls).toMatchObject({ certPem: SERVER.certificate, clientAuth: 'none' });
     expect(config?.web.security?.users).toEqual(new Map([['alice', HASH]]));
+    expect(config?.web.config_file).toBe(`${folder}/web/web.yaml`);
     expect(JSON.stringify(config)).not.toContain(HASH);
   });
 
