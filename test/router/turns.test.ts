@@ -145,6 +145,16 @@ test('RouterClient.inTurn() comes before a download that waits for another reque
   ]);
 });
 
+test('RouterClient.inTurn() comes before a download that is asked for in the same moment', async () => {
+  await using bench = await openRouter((request, response) => {
+    if (request.url?.includes('/download/')) response.end('text');
+    else answerJson(response, {});
+  });
+  const download = bench.client.readLog('network/current', NEVER, async () => {});
+  await Promise.all([download, takeTurn(bench.client)]);
+  expect(bench.lines()).toEqual(['POST /auth/login', 'GET /profiles', 'GET /download/log?log_file=network%2Fcurrent']);
+});
+
 test.each([
   ['the next bytes', false],
   ['the end of a turn', true],
