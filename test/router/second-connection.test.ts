@@ -302,6 +302,53 @@ test('RouterClient.inTurn() goes on a second connection for one turn at a time; 
   expect(bench.asked().slice(-2)).toEqual(['1 GET /profiles', '1 GET /profiles']);
 });
 
+test('RouterClient.inTurn() has a turn that goes on a second connection end before one that was asked for earlier begins', async () => {
+  const downloads: ServerResponse[] = [];
+  await using bench = await openRouter((request, response, arrived) => {
+    if (request.url?.includes('/download/')) downloads.push(response);
+    else answerEmpty(request, response, arrived);
+  });
+  const pass = async (ms: number) => {
+    for (let look = 0; look < LOOKS; look++) await setImmediate();
+    await bench.clock.advance(ms);
+    for (let look = 0; look < LOOKS; look++) await setImmediate();
+  };
+  const download = bench.client.readLog('network/current', NEVER, async (body) => {
+    for await (const _ of body);
+  });
+  await pass(0);
+  const told: string[] = [];
+  const mayEnd = Promise.withResolvers<void>();
+  const earlier = bench.client.inTurn(NEVER, async (signal) => {
+    told.push('earlier');
+    await bench.client.control.readStatus('third', signal);
+    await bench.client.control.readStatus('fourth', signal);
+  });
+  await pass(400);
+  const later = bench.client.inTurn(NEVER, async (signal) => {
+    await bench.client.control.readStatus('first', signal);
+    told.push('later');
+    await mayEnd.promise;
+    await bench.client.control.readStatus('second', signal);
+  });
+  // The earlier one looks just before the file begins, and then once a second.
+  await pass(TRIAL_MS - 400);
+  downloads[0]?.write('first ');
+  await pass(400);
+  downloads[0]?.end('second');
+  await download;
+  await pass(0);
+  expect(told).toEqual(['later']);
+  mayEnd.resolve();
+  await Promise.all([earlier, later]);
+  expect(bench.arrived.slice(2).map(({ line, connection }) => `${connection} ${line}`)).toEqual([
+    '2 GET /status/first',
+    '2 GET /status/second',
+    '1 GET /status/third',
+    '1 GET /status/fourth',
+  ]);
+});
+
 test('RouterClient.close() ends a download and the turn beside it', async () => {
   await using bench = await openBench({ beside: () => {} });
   const { text } = await bench.download();

@@ -145,6 +145,54 @@ test('RouterClient.inTurn() comes before a download that waits for another reque
   ]);
 });
 
+test('RouterClient.inTurn() comes before a download that is asked for in the same moment', async () => {
+  await using bench = await openRouter((request, response) => {
+    if (request.url?.includes('/download/')) response.end('text');
+    else answerJson(response, {});
+  });
+  const download = bench.client.readLog('network/current', NEVER, async () => {});
+  await Promise.all([download, takeTurn(bench.client)]);
+  expect(bench.lines()).toEqual(['POST /auth/login', 'GET /profiles', 'GET /download/log?log_file=network%2Fcurrent']);
+});
+
+test.each([
+  ['the next bytes', false],
+  ['the end of a turn', true],
+])(
+  'RouterClient.readLog() lets others in when its reader has left a file while it waited for %s',
+  async (_, givesWay) => {
+    await using bench = await openRouter(serve());
+    const [begun, leaves, mayEnd] = [1, 2, 3].map(() => Promise.withResolvers<void>());
+    const reading = bench.client.readLog('network/current', NEVER, async (body) => {
+      const pieces = body[Symbol.asyncIterator]();
+      for (let bytes = 0; bytes < 3000; ) bytes += (await pieces.next()).value?.length ?? 0;
+      const next = pieces.next().catch((cause: unknown) => cause);
+      begun?.resolve();
+      await leaves?.promise;
+      await pieces.return?.();
+      return next;
+    });
+    await begun?.promise;
+    let hasTurn = false;
+    const turn =
+      givesWay &&
+      bench.client.inTurn(NEVER, async () => {
+        hasTurn = true;
+        await mayEnd?.promise;
+      });
+    for (let look = 0; look < LOOKS; look++) await setImmediate();
+    await bench.clock.advance(5 * SECOND_MS);
+    for (let look = 0; look < LOOKS; look++) await setImmediate();
+    expect(hasTurn).toBe(givesWay);
+    leaves?.resolve();
+    expect(await reading).toMatchObject({ name: 'AbortError' });
+    mayEnd?.resolve();
+    await turn;
+    await bench.client.readStatus('system');
+    expect(bench.lines().slice(1)).toEqual(['GET /download/log?log_file=network%2Fcurrent', 'GET /status/system']);
+  },
+);
+
 test('RouterClient.inTurn() lets the calls of others wait for its end, and their order is that of asking', async () => {
   await using bench = await openRouter((_request, response) => answerJson(response, {}));
   const hasAsked = Promise.withResolvers<void>();

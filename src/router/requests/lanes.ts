@@ -118,20 +118,27 @@ export class Lanes {
 
   /** Lets a download in, or the rest of one, until the result is disposed of. `onAwaited` is called when a turn waits for it. */
   async enter(signal: AbortSignal, onAwaited: () => void): Promise<Disposable> {
-    const place = this.#take('bulk');
-    try {
-      await whenEntered(place, signal);
-    } catch (cause) {
-      place[Symbol.dispose]();
-      throw cause;
-    }
-    this.#download = { onAwaited, isOpen: false, wasBeside: false };
-    return {
-      [Symbol.dispose]: () => {
-        this.#download = undefined;
+    for (;;) {
+      const place = this.#take('bulk');
+      try {
+        await whenEntered(place, signal);
+      } catch (cause) {
         place[Symbol.dispose]();
-      },
-    };
+        throw cause;
+      }
+      // What was asked for in the moment in which it entered is next: nobody goes on beside a download before that is known of.
+      if (this.isAwaited) {
+        place[Symbol.dispose]();
+        continue;
+      }
+      this.#download = { onAwaited, isOpen: false, wasBeside: false };
+      return {
+        [Symbol.dispose]: () => {
+          this.#download = undefined;
+          place[Symbol.dispose]();
+        },
+      };
+    }
   }
 
   /** Returns true if the router sends parts of the files below a path. */
@@ -168,7 +175,7 @@ export class Lanes {
   async inTurn<T>(signal: AbortSignal, work: TurnWork<T>): Promise<T> {
     using place = this.#take('control');
     if (this.#download && (await this.#mayGoBeside(place, signal))) {
-      const done = await this.#workBeside(signal, work);
+      const done = await this.#workBeside(place, signal, work);
       if (done) return done.result;
     }
     await whenEntered(place, signal);
@@ -231,13 +238,20 @@ export class Lanes {
     while (!isUsable()) await clock.sleep(LOOK_MS, signal);
   }
 
-  /** Resolves with `undefined` if another turn uses the second connection, or when that has failed. */
-  async #workBeside<T>(signal: AbortSignal, work: TurnWork<T>): Promise<{ readonly result: T } | undefined> {
-    if (this.#turn) return undefined;
+  /** Resolves with `undefined` if another turn uses the second connection or the download has ended, and when the connection has failed. */
+  async #workBeside<T>(
+    place: Place,
+    signal: AbortSignal,
+    work: TurnWork<T>,
+  ): Promise<{ readonly result: T } | undefined> {
+    if (this.#turn || !this.#download?.isOpen) return undefined;
+    // Who asked before it comes behind it now: nobody else has the connection as long as this turn lasts.
+    this.#waiting.splice(this.#waiting.indexOf(place), 1);
+    this.#waiting.unshift(place);
     const lost = new AbortController();
     this.#second ??= this.#transport.createSecond();
     this.#turn = { signal, transport: this.#second, lost };
-    if (this.#download) this.#download.wasBeside = true;
+    this.#download.wasBeside = true;
     const hasFailed = () => lost.signal.aborted && !signal.aborted;
     try {
       const result = await work(AbortSignal.any([signal, lost.signal]), true);

@@ -33,6 +33,10 @@ export class PartedDownload {
   #isAtLimit = false;
   #limit: Timer | undefined;
   #givesWay: Timer | undefined;
+  /** Aborts when nothing more is wanted, although the reader may have left while it waited for the next piece or the rest. */
+  readonly #closing = new AbortController();
+  /** The request of the rest, from the wait for its place on. */
+  #goingOn: Promise<void> | undefined;
   /** Offset of the next byte for the consumer. */
   #offset = 0;
   /** The last bytes that the consumer got. */
@@ -67,6 +71,7 @@ export class PartedDownload {
       next: () => this.#next(),
       // A reader that leaves early may leave a body that never ends.
       return: () => {
+        this.#closing.abort(ENDED);
         this.#part?.end(ENDED);
         return Promise.resolve(END);
       },
@@ -77,6 +82,12 @@ export class PartedDownload {
 
   /** Ends the download and lets the next request in. */
   async close(): Promise<void> {
+    this.#closing.abort(ENDED);
+    await this.#goingOn?.catch(() => {});
+    await this.#closePart();
+  }
+
+  async #closePart(): Promise<void> {
     this.#endPart();
     try {
       await this.#part?.close();
@@ -106,11 +117,13 @@ export class PartedDownload {
         return result;
       } catch (cause) {
         this.#endPart();
-        if (cause !== ENDED) throw cause;
+        if (cause !== ENDED || this.#closing.signal.aborted) throw cause;
         if (this.#isAtLimit) throw this.#toLimitError();
       }
-      await this.close();
-      await this.#goOn();
+      await this.#closePart();
+      this.#goingOn = this.#goOn();
+      await this.#goingOn;
+      this.#closing.signal.throwIfAborted();
     }
   }
 
@@ -156,8 +169,9 @@ export class PartedDownload {
     const { path } = this.#request;
     const tail = this.#tail;
     const rangeStart = this.#offset - tail.length;
+    const signal = AbortSignal.any([this.#request.signal, this.#closing.signal]);
     try {
-      const part = await this.#ask({ ...this.#request, rangeStart, unlessEtag: undefined });
+      const part = await this.#ask({ ...this.#request, rangeStart, unlessEtag: undefined, signal });
       if (part.start === rangeStart) {
         this.#body = skipKnown(part.body, tail, () => this.#toChangedError());
         return;
