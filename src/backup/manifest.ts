@@ -66,8 +66,8 @@ const manifestSchema = z
     manifest: z.literal(MANIFEST_VERSION),
     router: z.string(),
     profile: z.string(),
-    listed: z.unknown(),
-    last_attempt: z.object({ time, success: z.unknown() }).optional().catch(undefined),
+    listed: z.unknown().optional(),
+    last_attempt: z.object({ time, success: z.unknown().optional() }).optional().catch(undefined),
     last_success: time.optional().catch(undefined),
     versions: z.array(versionSchema),
   })

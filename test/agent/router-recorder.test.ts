@@ -255,6 +255,19 @@ test.for(EVENTS)('RouterRecorder knows what $0.type means', ([event, logged, cha
   expect(bench.recorder.describe()).toMatchObject(page);
 });
 
+test('RouterRecorder keeps nothing of the gauge of a rule that is gone, and shows none under a rule that counts now', () => {
+  const { recorder, record, changed, exposition } = createBench();
+  const isKept = () => exposition.isWhole({ name: 'plant-7', labels: {} }, 'log-rule:router_level');
+  const match = { type: 'log-rule-matched', component, metric: 'router_level', kind: 'gauge', labels: {} } as const;
+  record({ ...match, value: 2 });
+  expect([isKept(), changed()]).toEqual([true, expect.arrayContaining(['router_level{component="network"} 2'])]);
+  recorder.useRules(new Map([['router_level', { name: 'router_level', help: 'Level.', type: 'counter' }]]));
+  expect([isKept(), changed()]).toEqual([false, []]);
+  // Lines that were being stored when the rules changed.
+  record({ ...match, value: 3 });
+  expect([isKept(), changed()]).toEqual([false, ['router_level{component="network"} 3']]);
+});
+
 test('RouterRecorder has the counters of a session from the start, so that their first increase is seen', () => {
   expect(createBench().changed()).toEqual([
     'router_api_login_failures_total{reason="refused"} 0',

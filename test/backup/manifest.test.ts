@@ -79,6 +79,13 @@ describe('parseManifest()', () => {
     }
   });
 
+  test('takes a profile for listed, and an attempt for a failed one, where nothing says so', () => {
+    const { listed, last_attempt: attempt, ...json } = JSON.parse(renderManifest(MANIFEST));
+    expect([listed, attempt.success]).toEqual([false, false]);
+    const bare = { ...json, last_attempt: { time: attempt.time } };
+    expect(parseManifest(JSON.stringify(bare))).toEqual({ ...MANIFEST, isListed: true });
+  });
+
   test('takes any text and never throws', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.json()), (text) => {

@@ -135,8 +135,10 @@ export function publishPart(part: MetricPart, state: RouterState, at: Moment, ta
   if (!part.startsWith(RULE)) return;
   const metric = part.slice(RULE.length);
   const family = rules.get(metric);
-  if (family)
-    exposition.publish(router, part, [toFamily(family, [...(state.ruleValues?.get(metric)?.values() ?? [])])]);
+  const samples = [...(state.ruleValues?.get(metric)?.values() ?? [])];
+  // The rule may be another one since its lines were read; of one that is gone, no part remains.
+  const isShown = family?.type === 'gauge' && samples.length > 0;
+  exposition.publish(router, part, isShown ? [toFamily(family, samples)] : []);
 }
 
 /** Publishes the values that a poll has read of the router itself; only their text is kept. */
