@@ -34,16 +34,7 @@ export function addAgentCommands(program: Program, io: CommandIo, finish: (code:
     .option('--json', 'for programs: the entries of /api/v1/routers')
     .action(async (options) => {
       const { fleet } = await import('./fleet.ts');
-      const flags = {
-        url: options.url,
-        states: options.state,
-        tokenFile: options.tokenFile,
-        username: options.username,
-        passwordFile: options.passwordFile,
-        caFile: options.caFile,
-        isJson: options.json === true,
-      };
-      finish(await fleet(flags, io));
+      finish(await fleet({ ...options, states: options.state, isJson: options.json === true }, io));
     });
 }
 

@@ -197,13 +197,7 @@ function addConfigurationCommands(program: Program, io: CommandIo, finish: (code
         shownRouter: options.show,
         isJson: options.json === true,
         ...(options.diff !== undefined && {
-          agent: {
-            url: options.diff,
-            tokenFile: options.tokenFile,
-            username: options.username,
-            passwordFile: options.passwordFile,
-            caFile: options.caFile,
-          },
+          agent: { ...options, url: options.diff },
         }),
       };
       finish(await check(flags, io));
