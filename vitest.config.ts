@@ -8,7 +8,8 @@ const ALONE: Readonly<Record<string, string>> = {
   'test/net/http-date.test.ts': 'changes the time zone of its process',
   'test/settings/yaml-thread-memory.test.ts': 'measures the memory of its process',
   'test/agent/page-views.test.ts': 'measures the memory of its process',
-  'test/router/connection-attempt.test.ts': 'counts the sockets of its process',
+  'test/base/clock.test.ts': 'sets the time of its process ahead',
+  'test/client/connection-attempt.test.ts': 'counts the sockets of its process',
 };
 
 export default defineConfig({

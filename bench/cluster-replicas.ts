@@ -1,5 +1,5 @@
 /**
- * Measures replicas of a cluster against a real nats-server and stub routers: processor time of a poll at one, two and three
+ * Measures replicas of a cluster against a real nats-server and simulated routers: processor time of a poll at one, two and three
  * replicas, each with as many routers; polls per second where each request takes 0.4 s and each replica has so many turns; and how
  * long the routers of a replica that is killed have no owner.
  *
@@ -15,9 +15,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { createSystemClock } from '../src/base/index.ts';
-import { parseAgentFigures } from '../src/cli/bench/agent-process.ts';
-import { captureAnswers } from '../src/cli/bench/capture-answers.ts';
-import { RoutersClient } from '../src/cli/bench/stub-routers.ts';
+import { parseAgentFigures } from '../src/cli/bench/bench.ts';
+import { captureAnswers } from '../src/cli/bench/routers.ts';
+import { RoutersClient } from '../src/cli/bench/routers-process.ts';
 import { findFreePort } from '../test/support/free-port.ts';
 import { describeMachine, median, print } from './contest.ts';
 
@@ -25,6 +25,7 @@ const SECONDS = Number(process.argv[2] ?? 15);
 const COUNTS = [1, 2, 3];
 /** Routers of each replica. With two cores, more than some 100 keep both busy at three replicas, and every poll takes longer. */
 const ROUTERS = Number(process.argv[3] ?? 80);
+const MOST = ROUTERS * COUNTS.length;
 const INTERVAL_MS = 2000;
 const LATENCY_MS = 400;
 const TURNS = 20;
@@ -171,12 +172,15 @@ async function endAll(replicas: readonly Replica[]): Promise<void> {
 
 const stubs = new RoutersClient(fileOf('../src/main.ts'), createSystemClock());
 const slowStubs = new RoutersClient(fileOf('../src/main.ts'), createSystemClock());
-const common = 'username: u, password: p, timezone: UTC';
+const common = 'username: monitor, password: simulated, timezone: UTC';
 try {
   const bodies = await captureAnswers();
-  const started = await stubs.ask({ type: 'start', options: { bodies } }, 'started');
+  const started = await stubs.ask({ type: 'start', options: { bodies, routers: MOST } }, 'started');
   const number = { '/status/number': ['{"status":{"unique":{"n":7}}}'] };
-  const slow = await slowStubs.ask({ type: 'start', options: { bodies: number, latencyMs: LATENCY_MS } }, 'started');
+  const slow = await slowStubs.ask(
+    { type: 'start', options: { bodies: number, routers: MOST, latencyMs: LATENCY_MS } },
+    'started',
+  );
   const toMore = (port: number, caPem: string, interval: number, lines: string) => {
     const ca = join(folder, `ca-${port}.pem`);
     writeFileSync(ca, caPem);
@@ -218,16 +222,15 @@ schedule: { concurrent_runs: ${TURNS} }`;
   }
   print('', `A poll costs the same within 15 %: ${worst <= TARGET_RATIO ? 'yes' : 'no'}.`);
 
-  const routers = ROUTERS * COUNTS.length;
   const more = `${toMore(started.port, started.caPem, 5000, '')} }`;
-  const replicas = await startFleet({ name: 'killed', routers, stubs: started, more }, COUNTS.length);
+  const replicas = await startFleet({ name: 'killed', routers: MOST, stubs: started, more }, COUNTS.length);
   const takeovers: number[] = [];
   for (let kill = 0; kill < KILLS; kill++) {
     const [victim, ...others] = [...replicas.slice(kill % COUNTS.length), ...replicas.slice(0, kill % COUNTS.length)];
     await victim?.end('SIGKILL');
-    takeovers.push(await untilOwned(others, routers));
+    takeovers.push(await untilOwned(others, MOST));
     victim?.start();
-    await untilOwned(replicas, routers);
+    await untilOwned(replicas, MOST);
     // Each begins at another point of the interval of renewals.
     await sleep(Math.random() * LEASE_MS);
   }

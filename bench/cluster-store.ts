@@ -11,7 +11,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createSystemClock } from '../src/base/index.ts';
-import { ClusterStore, initCluster, StoreError } from '../src/store/index.ts';
+import { ClusterStore, initCluster } from '../src/cluster/cluster.ts';
+import { StoreError } from '../src/model/index.ts';
 import { findFreePort } from '../test/support/free-port.ts';
 import { describeMachine, print } from './contest.ts';
 

@@ -19,12 +19,9 @@ import { finished } from 'node:stream/promises';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import { createSystemClock } from '../src/base/index.ts';
-import { DeliveryWorker, OutgoingRecord, type Sink } from '../src/delivery/index.ts';
-import { createFileSink } from '../src/delivery/sinks/file/sink.ts';
-import { createHttpSink } from '../src/delivery/sinks/http/sink.ts';
-import { createNatsSink } from '../src/delivery/sinks/nats/sink.ts';
-import { createStdoutSink } from '../src/delivery/sinks/stdout/sink.ts';
+import { DeliveryWorker, OutgoingRecord, type Sink } from '../src/sinks/index.ts';
 import { DeadLetterStore, EmbeddedStore } from '../src/store/index.ts';
+import { createTestSink } from '../test/support/sinks/create-sink.ts';
 import {
   type Contender,
   contest,
@@ -167,17 +164,13 @@ async function compareSinks(commits: readonly Parameters<EmbeddedStore['commit']
   using letters = new DeadLetterStore({ path: join(folder, 'sinks'), now: Date.now });
   for (const commit of commits) store.commit(commit);
   const [stdout = '', batchFile = '', file = '', http = ''] = names;
-  const common = (name: string) => ({ name, batch, timeoutMs: 30_000, clock });
+  const common = (name: string) => ({ name, batch, clock });
   const toFile = (fsync: 'batch' | 'never') => (name: string) =>
-    createFileSink({
-      ...common(name),
-      path: join(folder, `${fsync}.jsonl`),
-      bytesMax: 2 ** 30,
-      ageMs: 86_400_000,
-      keep: 1,
-      compress: 'none',
-      fsync,
-    });
+    createTestSink(
+      'file',
+      { path: join(folder, `${fsync}.jsonl`), max_size: '1GiB', keep: 1, compress: 'none', fsync },
+      common(name),
+    );
   const lines = join(folder, 'lines.jsonl');
   writeFileSync(lines, text);
   const naive = () =>
@@ -191,12 +184,12 @@ async function compareSinks(commits: readonly Parameters<EmbeddedStore['commit']
   const results = await contest(
     [
       toContender(stdout, store, letters, (name) =>
-        createStdoutSink({ ...common(name), output: createWriteStream('/dev/null') }),
+        createTestSink('stdout', {}, { ...common(name), stdout: createWriteStream('/dev/null') }),
       ),
       toContender(batchFile, store, letters, toFile('batch')),
       toContender(file, store, letters, toFile('never')),
       toContender(http, store, letters, (name) =>
-        createHttpSink({ ...common(name), url: `http://127.0.0.1:${HTTP_PORT}/`, headers: {}, compress: 'none' }),
+        createTestSink('http', { url: `http://127.0.0.1:${HTTP_PORT}/` }, common(name)),
       ),
       { name: 'readline, JSON and a stream, from a file', run: naive },
       ...(await findCommand('`cat` to a file', ['cat'], 'cat "$LINES" > "$COPY"', {
@@ -225,14 +218,11 @@ async function compareNats(): Promise<void> {
     using letters = new DeadLetterStore({ path, now: Date.now });
     for (const commit of commits) store.commit(commit);
     const create = (name: string) =>
-      createNatsSink({
-        name,
-        batch: NATS_BATCH,
-        timeoutMs: 30_000,
-        clock,
-        servers: [`nats://127.0.0.1:${line?.port ?? NATS_PORT}`],
-        subject: 'logs',
-      });
+      createTestSink(
+        'nats',
+        { servers: [`nats://127.0.0.1:${line?.port ?? NATS_PORT}`] },
+        { name, batch: NATS_BATCH, clock },
+      );
     // The first delivery of a sink is one by one in every mode.
     const warmUp = (sink: Sink) => sink.deliver([new OutgoingRecord(renderRecord(records, logs))], never);
     const results = await contest(

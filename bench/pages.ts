@@ -17,9 +17,9 @@ import type { RouterAgent } from '../src/agent/routers/router-agent.ts';
 import { FleetHistory } from '../src/agent/views/fleet-history.ts';
 import { createWebContent } from '../src/agent/web-content.ts';
 import { createSystemClock, type Logger } from '../src/base/index.ts';
+import { RouterError } from '../src/client/index.ts';
 import { FleetExposition } from '../src/exposition/index.ts';
 import type { MetricFamily } from '../src/model/index.ts';
-import { RouterError } from '../src/router/index.ts';
 import { SharedBudget } from '../src/schedule/index.ts';
 import type { PollResult, ResourceResult } from '../src/status/index.ts';
 import { openWebServer } from '../src/web/index.ts';
@@ -55,9 +55,8 @@ function createResources(index: number): ResourceResult[] {
       toFamily('router_device_info', [[{ device_type: index % 4 === 0 ? 'MRX5' : 'MRX3' }, 1]]),
     ],
     lte2: [
-      toFamily('router_modem_info', [
-        [{ ...modem, provider_name: OPERATORS[index % 5] ?? '', access_technology: 'LTE' }, 1],
-      ]),
+      toFamily('router_modem_info', [[{ ...modem, provider_name: OPERATORS[index % 5] ?? '' }, 1]]),
+      toFamily('router_modem_access_technology', [[{ ...modem, access_technology: 'LTE' }, 1]]),
       toFamily('router_modem_online', [[modem, 1]]),
       toFamily('router_modem_rsrp_dbm', [[modem, -80 - (index % 40)]]),
       toFamily('router_modem_rsrq_db', [[modem, -11]]),
@@ -82,7 +81,6 @@ function createResources(index: number): ResourceResult[] {
     isUnread: false,
     durationMs: 200,
     readAtMs: clock.monotonic(),
-    isIdentity: name === 'device_info',
     staleAfterMs: 600_000,
     isOptional: false,
     error: undefined,
@@ -104,7 +102,7 @@ function createPoll(index: number, isUp: boolean): PollResult {
     durationMs: 400,
     resources: isUp ? resources : failed,
     withdrawn: [],
-    capabilities: [],
+    lacks: [],
     firmwareVersion: index % 5 === 0 ? '9.4' : '9.5',
     serialNumber: String(index),
     configHash: undefined,
@@ -125,6 +123,8 @@ function createRecorder(index: number): RouterRecorder {
     clock,
     lifecycle: () => ({ state: 'active', untilMs: undefined, setBy: 'default', pause: undefined }),
     bytes: () => ({ sent: 100_000, received: 900_000, budget }),
+    days: () => ({ today: '2026-11-21', days: [] }),
+    dataPlans: () => [],
     pace: () => ({ level: 'usual', responseSeconds: 0.2, isSignalPoor: false, stretch: 1, statusStretch: 1 }),
     certificate: () => undefined,
   });
@@ -207,6 +207,7 @@ const content = createWebContent({
   scheduler: { load: { running: 0, waiting: 0, heldBack: 0, max: 512 } },
   timeline: { read: async () => ({ records: [], next: null, searchedTo: null, fault: null }) },
   describeShards: () => undefined,
+  describeOpenAccess: () => undefined,
   describeConfiguration: () => ({ loadedAt: '', lastReload: null, pending: null, warnings: [], sources: [] }),
   describeSpool: () => ({ records: 0, bytes: 0, bytesMax: 1, isHeldBack: false, routersHeldBack: [] }),
   config: () => ({ web: {} }),
@@ -258,7 +259,7 @@ process.stdout.write(
 for (let index = 0; index < ROUTERS; index += 100) recordPoll(all[index], index, false);
 await measure('', PATHS);
 for (let index = 0; index < ROUTERS * 0.6; index++) recordPoll(all[index], index, false);
-await measure(', 60 % down', ['/', '/?state=down&step=tcp']);
+await measure(', 60 % down', ['/', '/?state=down&step=connect']);
 
 // Another process of the fleet, which has no router of its own and asks this one for all of them. Its answers are older than
 // five seconds each time; both are measured together.

@@ -10,12 +10,11 @@
 
 import tls from 'node:tls';
 import { createSystemClock } from '../src/base/index.ts';
-import type { WireBytes } from '../src/router/connection/connector.ts';
-import { Connector } from '../src/router/connection/connector.ts';
-import { RouterClient } from '../src/router/index.ts';
-import { completeOptions, type KnownOptions } from '../src/router/options.ts';
-import type { JsonAnswer, RouterRequest } from '../src/router/requests/messages.ts';
-import { Transport } from '../src/router/requests/transport.ts';
+import { Connector, type WireBytes } from '../src/client/connection/connector.ts';
+import { RouterClient } from '../src/client/index.ts';
+import type { JsonAnswer, RouterRequest } from '../src/client/requests/messages.ts';
+import { Transport } from '../src/client/requests/transport.ts';
+import { type CompleteOptions, completeOptions } from '../src/client/settings.ts';
 import { startSimulator } from '../src/simulator/index.ts';
 import { expandPath, loadShippedModules, SHIPPED_MODULES_FOLDER } from '../src/status/index.ts';
 
@@ -86,7 +85,7 @@ type Request = Omit<RouterRequest, 'signal'>;
 
 /** The client's transport; closes its connection after a number of requests, as routers do. */
 class Asker implements AsyncDisposable {
-  readonly #options: KnownOptions;
+  readonly #options: CompleteOptions;
   readonly #mode: Mode;
   #connector: Connector;
   #transport: Transport;

@@ -7,8 +7,8 @@ import type { StepTable } from './step-table.ts';
 import type { StepFigures } from './watch-steps.ts';
 
 const LIMIT_MS = 180_000;
-/** As in the systemd unit, the image and the package, unless the environment has others. */
-const FLAGS = (process.env['AGENT_FLAGS'] ?? '--max-semi-space-size=8').split(' ');
+/** Flags of Node.js for the agent. */
+const FLAGS = process.env['AGENT_FLAGS']?.split(' ') ?? [];
 const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
 /** A line of the agent's log. */

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createSeededRandom } from '../src/base/index.ts';
-import { createCertificateAuthority } from '../src/simulator/tls/certificate-authority.ts';
+import { createCertificateAuthority } from '../src/simulator/tls.ts';
 import type { StepFigures } from './watch-steps.ts';
 
 /** How one archive of each router was taken. */

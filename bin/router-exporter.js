@@ -6,17 +6,15 @@ process.on('SIGUSR1', function () {});
 // Only set before the first work for them, it counts.
 process.env.UV_THREADPOOL_SIZE = process.env.UV_THREADPOOL_SIZE || '24';
 var version = process.versions.node.split('.').map(Number);
-if (version[0] < 24 || (version[0] === 24 && version[1] < 5)) {
-  process.stderr.write(
-    'router-exporter needs Node.js 24.5 or later, and this is ' +
-      process.versions.node +
-      '. In a checkout, `npx router-exporter` picks the right one after `npm ci`.\n',
-  );
+import('fs').then(function (fs) {
+  // An installed package holds dist/ alone; a checkout runs its sources, also if it has an older build.
+  var source = new URL('../src/main.ts', import.meta.url);
+  var isCheckout = fs.existsSync(source);
+  if (version[0] > 24 || (version[0] === 24 && version[1] >= 5)) {
+    return import(isCheckout ? source.href : new URL('../dist/main.js', import.meta.url).href);
+  }
+  var advice = isCheckout ? 'Run `npm ci`, then `npx router-exporter`' : 'Install a newer Node.js';
+  var message = 'router-exporter needs Node.js 24.5 or later, and this is ' + process.versions.node;
+  process.stderr.write(message + '. ' + advice + '.\n');
   process.exitCode = 2;
-} else {
-  import('node:fs').then(function (fs) {
-    // An installed package holds dist/ alone; a checkout runs its sources, also beside an older build.
-    var source = new URL('../src/main.ts', import.meta.url);
-    return import(fs.existsSync(source) ? source.href : new URL('../dist/main.js', import.meta.url).href);
-  });
-}
+});

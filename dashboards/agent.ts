@@ -9,9 +9,12 @@ const { linkToRouter } = kit;
 
 const rate = (by: string, metric: string) => `sum by (${by}) (rate(${of(metric)}[$__rate_interval]))`;
 const lagQuantile = (quantile: number): kit.Query => ({
-  expr: `histogram_quantile(${quantile}, sum by (le) (rate(${of('router_exporter_schedule_lag_seconds_bucket')}[$__rate_interval])))`,
-  legend: `${quantile * 100} % of turns`,
+  expr: `histogram_quantile(${quantile}, sum by (le) (rate(${of('router_exporter_schedule_lag_seconds_bucket', 'activity="status"')}[$__rate_interval])))`,
+  legend: `${quantile * 100} % of polls`,
 });
+
+const findLoopDelay = (quantile: number) =>
+  `histogram_quantile(${quantile}, sum by (instance, le) (rate(${of('router_exporter_event_loop_delay_seconds_bucket')}[$__rate_interval])))`;
 
 const now: kit.Section = {
   title: 'Now',
@@ -137,7 +140,7 @@ const polling: kit.Section = {
     kit.trend({
       title: 'Turns that begin late',
       description:
-        'Delay of scheduled tasks, as bucket bounds up to a minute. Above a fifth of the interval, the agent is overloaded: use more shards or longer intervals.',
+        'Delay of status polls, as bucket bounds up to a minute. Above a fifth of the interval, the agent is overloaded: use more shards or longer intervals.',
       width: 8,
       unit: units.Seconds,
       min: 0,
@@ -420,17 +423,15 @@ const processes: kit.Section = {
     }),
     kit.trend({
       title: 'Event loop',
-      description:
-        'Delay of the event loop: median, 99th percentile, and maximum since the last scrape. Half a second delays every router.',
+      description: 'Delay of the event loop: median and 99th percentile. Half a second delays every router.',
       width: 6,
       unit: units.Seconds,
       min: 0,
       limits: kit.LOOP_LAG,
       showsLimits: true,
       queries: [
-        { expr: `max by (instance) (${of('nodejs_eventloop_lag_p50_seconds')})`, legend: '{{instance}} 50 %' },
-        { expr: `max by (instance) (${of('nodejs_eventloop_lag_p99_seconds')})`, legend: '{{instance}} 99 %' },
-        { expr: `max by (instance) (${of('nodejs_eventloop_lag_max_seconds')})`, legend: '{{instance}} longest' },
+        { expr: findLoopDelay(0.5), legend: '{{instance}} 50 %' },
+        { expr: findLoopDelay(0.99), legend: '{{instance}} 99 %' },
       ],
     }),
     kit.trend({

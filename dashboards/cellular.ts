@@ -5,11 +5,14 @@ import * as kit from './kit/index.ts';
 const of = kit.selectBy(kit.BY_JOB, kit.BY_SITE, kit.BY_ROUTER);
 const { linkToLogs, linkToRouter } = kit;
 
-const PICKED_NETWORK = ['provider_name=~"$provider_name"', 'access_technology=~"$access_technology"'];
-const NETWORK = of('router_modem_info', ...PICKED_NETWORK);
+const MODEM = 'job, router, modem';
+/** The networks of the modems: operator and access technology, of those that are selected. */
+const NETWORK = `max by (${MODEM}, provider_name) (${of('router_modem_info', 'provider_name=~"$provider_name"')}) * on (${MODEM}) group_left (access_technology) max by (${MODEM}, access_technology) (${of('router_modem_access_technology', 'access_technology=~"$access_technology"')})`;
+const USED_SIM = (...matchers: readonly string[]) =>
+  `max by (${MODEM}, used_sim) (${of('router_modem_used_sim', ...matchers)}) and on (${MODEM}) (${NETWORK})`;
 /** Returns a value of every modem in the selected networks, with the labels of its network. */
 const withNetwork = (expr: string) =>
-  `${expr} * on (job, router, modem) group_left (provider_name, access_technology) max by (job, router, modem, provider_name, access_technology) (${NETWORK})`;
+  `${expr} * on (${MODEM}) group_left (provider_name, access_technology) (${NETWORK})`;
 const inNetwork = (metric: string) => withNetwork(`max by (job, site, router, modem) (${of(metric)})`);
 
 interface Grade {
@@ -36,7 +39,7 @@ const now: kit.Section = {
       description: 'Modems with values in the selected networks.',
       width: 4,
       unit: units.NoUnit,
-      queries: [{ expr: `count(max by (job, router, modem) (${NETWORK}))` }],
+      queries: [{ expr: `count(${NETWORK})` }],
     }),
     kit.stat({
       title: 'Without a data session',
@@ -62,7 +65,7 @@ const now: kit.Section = {
       limits: kit.NONE_WANTED,
       queries: [
         {
-          expr: `count(${of('router_modem_info', ...PICKED_NETWORK, 'used_sim!~".*1.*"', 'used_sim!=""')}) or vector(0)`,
+          expr: `count(${USED_SIM('used_sim!~".*1.*"')}) or vector(0)`,
         },
       ],
     }),
@@ -217,6 +220,53 @@ const signal: kit.Section = {
   ],
 };
 
+/** Values of modems with the labels of their cells, of routers with the module `cells`. */
+const byCell = (expr: string) =>
+  `(${expr}) * on (job, router, modem) group_left (cell_id, location_id) max by (job, router, modem, cell_id, location_id) (${of('router_modem_cell_info')})`;
+const WEAKEST_CELLS = `bottomk(20, quantile by (provider_name, location_id, cell_id) (0.5, ${byCell(inNetwork('router_modem_rsrp_dbm'))}))`;
+
+const cells: kit.Section = {
+  title: 'Cells',
+  panels: [
+    kit.table({
+      title: 'Cells with the weakest signal',
+      description:
+        'The 20 cells whose modems have the lowest median RSRP. Many modems of one cell: it is far away, or has a fault. Requires the module `cells`.',
+      width: 12,
+      height: 10,
+      sortBy: 'RSRP',
+      isDescending: false,
+      columns: [
+        { label: 'provider_name', title: 'Operator' },
+        { label: 'location_id', title: 'Area' },
+        { label: 'cell_id', title: 'Cell' },
+        { title: 'RSRP', expr: WEAKEST_CELLS, unit: units.DecibelMilliWatt, limits: kit.RSRP },
+        {
+          title: 'Modems',
+          expr: `count by (provider_name, location_id, cell_id) (${byCell(inNetwork('router_modem_rsrp_dbm'))}) and ${WEAKEST_CELLS}`,
+          unit: units.NoUnit,
+        },
+      ],
+    }),
+    kit.ranking({
+      title: 'Routers that change most',
+      description:
+        'Changes of SIM card, operator, access technology and (with the module `cells`) cell between two polls, in the selected time.',
+      width: 12,
+      height: 10,
+      unit: units.NoUnit,
+      limits: kit.NEUTRAL,
+      links: [linkToRouter('label'), linkToLogs('label')],
+      queries: [
+        {
+          expr: `topk(10, sum by (job, router, fact) (${kit.growthShown(of('router_device_changes_total'))}) > 0)`,
+          legend: '{{router}} {{fact}}',
+        },
+      ],
+    }),
+  ],
+};
+
 const networks: kit.Section = {
   title: 'Networks and SIM cards',
   panels: [
@@ -246,7 +296,7 @@ const networks: kit.Section = {
       unit: units.NoUnit,
       min: 0,
       isStacked: true,
-      queries: [{ expr: `count by (used_sim) (${NETWORK})`, legend: '{{used_sim}}' }],
+      queries: [{ expr: `count by (used_sim) (${USED_SIM()})`, legend: '{{used_sim}}' }],
     }),
     kit.trend({
       title: 'Modems by state',
@@ -345,6 +395,6 @@ export function createCellularDashboard(): Dashboard {
       kit.technologyVariable(),
     ],
     from: 'now-24h',
-    sections: [now, signal, networks, volume],
+    sections: [now, signal, cells, networks, volume],
   });
 }

@@ -14,12 +14,41 @@ const AVAILABILITY = `sum(${UP}) / count(${UP})`;
 const WORST = `topk(100, ${PER_ROUTER} (${of('router_consecutive_failures')} and on (job, router) (${UP} == 0)))`;
 const ofWorst = (expr: string) => `(${expr}) and on (job, router) ${WORST}`;
 const BOARD = of('router_board_info', 'slot="1"');
+const BEHIND = `topk(100, max by (job, router, site, newest_version, severity) (${of('router_firmware_newer_versions')} > 0))`;
 /** Bytes of every router on the wire, in both directions. */
 const rateOfBytes = (by: string) =>
   `sum${by} (rate(${of('router_api_received_bytes_total')}[$__rate_interval])) + sum${by} (rate(${of('router_api_sent_bytes_total')}[$__rate_interval]))`;
 const bytesShown = (by: string) =>
   `sum${by} (${kit.growthShown(of('router_api_received_bytes_total'))}) + sum${by} (${kit.growthShown(of('router_api_sent_bytes_total'))})`;
 const SECONDS_OF_DAY = 86_400;
+
+/** Up to 100 routers for which an expression is 1, with one more label. */
+const listFlagged = (options: {
+  readonly title: string;
+  readonly description: string;
+  readonly label: 'profile' | 'rule';
+  readonly column: string;
+  readonly expr: string;
+}) =>
+  kit.table({
+    title: options.title,
+    description: options.description,
+    width: 12,
+    sortBy: 'Router',
+    isDescending: false,
+    hidden: ['job'],
+    columns: [
+      { label: 'router', title: 'Router', links: [linkToRouter('column')] },
+      { label: 'site', title: 'Site', links: [linkToSite('column')] },
+      { label: options.label, title: options.label === 'rule' ? 'Rule' : 'Profile' },
+      {
+        title: options.column,
+        expr: `topk(100, max by (job, router, site, ${options.label}) (${options.expr}))`,
+        unit: units.NoUnit,
+        mappings: kit.NO_OR_YES,
+      },
+    ],
+  });
 
 const now: kit.Section = {
   title: 'Now',
@@ -328,23 +357,65 @@ const inventory: kit.Section = {
       queries: [{ expr: `sum(${of('router_account_writable')})` }],
     }),
     kit.table({
-      title: 'Profiles that are changed and not activated',
-      description: 'The running configuration differs from the profile until the profile is activated. At most 100.',
-      width: 12,
-      sortBy: 'Router',
-      isDescending: false,
+      title: 'Routers with older firmware',
+      description:
+        'Routers that run an older firmware than the newest one in `firmware_version_files` of the agent. At most 100.',
+      width: 14,
+      sortBy: 'Newer versions',
       hidden: ['job'],
       columns: [
         { label: 'router', title: 'Router', links: [linkToRouter('column')] },
         { label: 'site', title: 'Site', links: [linkToSite('column')] },
-        { label: 'profile', title: 'Profile' },
+        { label: 'board_type', title: 'Board' },
+        { label: 'firmware_version', title: 'Firmware' },
+        { label: 'newest_version', title: 'Newest' },
+        { label: 'severity', title: 'Severity' },
+        { title: 'Newer versions', expr: BEHIND, unit: units.NoUnit },
+      ],
+      labelQueries: [
+        `max by (job, router, site, board_type, firmware_version) (${BOARD}) and on (job, router) ${BEHIND}`,
+      ],
+    }),
+    kit.table({
+      title: 'Firmware versions',
+      description: 'The versions in `firmware_version_files` of the agent, with what these say about them.',
+      width: 10,
+      sortBy: 'Version',
+      columns: [
+        { label: 'version', title: 'Version' },
+        { label: 'date', title: 'Date' },
+        { label: 'severity', title: 'Severity' },
+        { label: 'notes', title: 'Notes' },
         {
-          title: 'Changed',
-          expr: `topk(100, max by (job, router, site, profile) (${of('router_profile_modified')} == 1))`,
+          title: 'Agents',
+          expr: `count by (version, date, severity, notes) (${agentOf('router_exporter_firmware_version_info')})`,
           unit: units.NoUnit,
-          mappings: kit.NO_OR_YES,
         },
       ],
+    }),
+    listFlagged({
+      title: 'Profiles that are changed and not activated',
+      description: 'The running configuration differs from the profile until the profile is activated. At most 100.',
+      label: 'profile',
+      column: 'Changed',
+      expr: `${of('router_profile_modified')} == 1`,
+    }),
+    kit.ranking({
+      title: 'Configurations as expected',
+      description:
+        'Share of routers that meet each rule of `expect`, lowest first. Rules are those of a group of routers. Empty without `expect`.',
+      width: 12,
+      unit: units.PercentUnit,
+      min: 0,
+      max: 1,
+      queries: [{ expr: `bottomk(10, avg by (rule) (${of('router_config_expected')}))`, legend: '{{rule}}' }],
+    }),
+    listFlagged({
+      title: 'Configurations that differ',
+      description: 'Fields that do not have the value that `expect` names, as of the last reading. At most 100.',
+      label: 'rule',
+      column: 'Differs',
+      expr: `(1 - ${of('router_config_expected')}) == 1`,
     }),
     kit.table({
       title: 'Backups that failed',

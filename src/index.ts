@@ -18,5 +18,5 @@ export {
   type SteppedClock,
   type Timer,
 } from './base/index.ts';
-export { SourceError, type SourceErrorOptions } from './model/index.ts';
-export * from './router/index.ts';
+export * from './client/index.ts';
+export { ROUTER_FAILURES, type RouterFailure, RouterReadError, type RouterReadErrorOptions } from './model/index.ts';

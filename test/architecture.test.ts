@@ -38,7 +38,7 @@ describe('the import rule', () => {
         if (module !== other) plant(`src/${module}/to-${other}.ts`, `export { x } from '../${other}/index.ts';\n`);
       }
     }
-    plant('src/logs/type-only.ts', "import type { X } from '../router/index.ts';\nexport type Y = X;\n");
+    plant('src/logs/type-only.ts', "import type { X } from '../client/index.ts';\nexport type Y = X;\n");
     plant('src/logs/deep/lazy.ts', "export const x = import('../../status/index.ts');\n");
     plant('src/logs/past-the-entry-point.ts', "export { Secret } from '../base/secret.ts';\n");
     plant('src/logs/step/to-reading.ts', "export { x } from '../reading/file-reading.ts';\n");
@@ -47,7 +47,7 @@ describe('the import rule', () => {
     plant('src/logs/reading/to-step.ts', "export { x } from '../step/step.ts';\n");
     plant('src/cli/to-main.ts', "export { x } from '../main.ts';\n");
     plant('src/agent/to-library.ts', "export { x } from '../index.ts';\n");
-    plant('src/index.ts', "export * from './router/index.ts';\nexport { x } from './router/client.ts';\n");
+    plant('src/index.ts', "export * from './client/index.ts';\nexport { x } from './client/client.ts';\n");
     plant('src/status/cycle-a.ts', "import { b } from './cycle-b.ts';\nexport const a = () => b;\n");
     plant('src/status/cycle-b.ts', "import { a } from './cycle-a.ts';\nexport const b = () => a;\n");
     findings = lint(folder);
@@ -71,8 +71,8 @@ describe('the import rule', () => {
   });
 
   test('catches a planted sideways import and says where it belongs', () => {
-    expect(findingsIn('src/logs/to-router.ts').map(({ help }) => help)).toEqual([
-      'The module logs may import only base, bzip2, model, settings, net. Declare the small interface that it needs here; src/agent passes the module that implements it.',
+    expect(findingsIn('src/logs/to-client.ts').map(({ help }) => help)).toEqual([
+      'The module logs may import only base, model, settings, net. Declare the small interface that it needs here; src/agent passes the module that implements it.',
     ]);
   });
 
@@ -105,36 +105,36 @@ describe('the import rule', () => {
 });
 
 describe('src/', () => {
-  const files = globSync('src/**/*.ts', { cwd: ROOT })
-    // Its text runs in the browser, restricted by the policy of the page.
-    .filter((path) => !/^src\/web\/pages\/(refresh|live)-script\.ts$/.test(path))
-    .map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }));
+  const files = globSync('src/**/*.ts', { cwd: ROOT }).map((path) => ({
+    path,
+    text: readFileSync(join(ROOT, path), 'utf8'),
+  }));
   /** Lists files outside `modules` that contain `pattern`. */
   const violators = (pattern: RegExp, ...modules: string[]) =>
     files
       .filter(({ path, text }) => pattern.test(text) && !modules.some((module) => path.startsWith(`src/${module}`)))
       .map(({ path }) => path);
 
-  test('opens outgoing connections only in router/, delivery/ and inventory/, with the tools of net/, and listens only in web/ and simulator/', () => {
+  test('opens outgoing connections only in client/, sinks/ and inventory/, with the tools of net/, and listens only in web/ and simulator/', () => {
     // `isIP` of node:net parses a text and opens nothing.
     const network =
       /(?<!import \{ isIP(v4|v6)?(, isIPv6)? \} )from '(undici|node:(net|tls|http|https|http2|dgram|dns)(\/promises)?)'/;
-    expect(violators(network, 'net/', 'router/', 'delivery/', 'inventory/', 'web/', 'simulator/')).toEqual([]);
+    expect(violators(network, 'net/', 'client/', 'sinks/', 'inventory/', 'web/', 'simulator/')).toEqual([]);
     // A consumer of NATS asks over a connection that is there.
-    expect(violators(/(?<!consumer\.)\bfetch\(|new WebSocket\(/, 'simulator/')).toEqual([]);
+    expect(violators(/(?<!consumer\.)\bfetch\(|new WebSocket\(/, 'simulator/', 'cli/bench/')).toEqual([]);
   });
 
   test('writes to disk only in store/, in backup/, in the file sink and in the files that a command names', () => {
     const writing =
       /import[^;]*\b(write|append|mkdir|mkdtemp|rename|rm|rmdir|unlink|truncate|chmod|createWriteStream|DatabaseSync)\w*\b[^;]*from 'node:(fs|sqlite)/;
-    expect(violators(writing, 'store/', 'backup/', 'cli/', 'delivery/sinks/file')).toEqual([]);
+    expect(violators(writing, 'store/', 'backup/', 'cli/', 'sinks/types/file')).toEqual([]);
   });
 
   test('reads the environment only in config/, and ends the process only in main.ts', () => {
     expect(violators(/process\.env\b/, 'config/')).toEqual([]);
     expect(violators(/process\.(exit|abort)\(/, 'main.ts')).toEqual([]);
     // A command of a secret is ended with all that it has started, which Node.js can do by the number of its group alone.
-    expect(violators(/process\.kill\(/, 'main.ts', 'settings/files/secret-command.ts')).toEqual([]);
+    expect(violators(/process\.kill\(/, 'main.ts', 'settings/files/secret-keeper.ts')).toEqual([]);
   });
 
   test('takes time, timers and randomness only in base/', () => {

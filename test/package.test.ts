@@ -9,6 +9,7 @@ import { startSimulator } from '../src/simulator/index.ts';
 import { THREAD_SOURCES } from '../tools/bundle.ts';
 import { copyCheckout } from './support/checkout.ts';
 import { startProgram } from './support/child.ts';
+import { recordInstallation, StopWatch } from './support/installation-figures.ts';
 import { sampled, sampleNote } from './support/sampled.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -19,6 +20,9 @@ const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as
 };
 /** The compiler on a busy machine, and what npm does around it. */
 const PACKING_MS_MAX = 5 * 60_000;
+const REVISION = 'f1e2d3c4'.repeat(5);
+/** What `--version` prints. */
+const VERSION = `${manifest.version} (revision ${REVISION})\n`;
 
 /** Somebody's project that has the package installed, and its dependencies, and nothing else. */
 let project: string;
@@ -27,9 +31,9 @@ let tarball: string;
 
 const inProject = (...args: string[]) => startProgram(process.execPath, args, { NODE_OPTIONS: '' }, project);
 
-/** The example of the README. */
+/** The example of the reference. */
 function readExample(): string {
-  const section = readFileSync(join(ROOT, 'README.md'), 'utf8').split('## As a library\n')[1] ?? '';
+  const section = readFileSync(join(ROOT, 'docs/reference.md'), 'utf8').split('## As a library\n')[1] ?? '';
   return /```ts\n(.*?)```/s.exec(section)?.[1] ?? '';
 }
 
@@ -39,14 +43,18 @@ const KINDS = [
   /^dist\/[\w.-]+\.js$/,
   /^dist\/types\/[\w/.-]+\.d\.ts$/,
   /^dist\/modules\/\w+\.yaml$/,
+  /^dist\/dashboards\/[\w-]+\.json$/,
+  /^dist\/assets\/pages\.(css|js)$/,
   /^dist\/third-party\.txt$/,
   /^docs\/([\w-]+\/)?[\w-]+\.md$/,
   /^docs\/router-exporter\.example\.yaml$/,
   /^docs\/images\/[\w-]+\.png$/,
   /^bench\/RESULTS\.md$/,
-  /^dashboards\/json\/[\w-]+\.json$/,
-  /^deploy\/helm\/(templates\/)?[\w.-]+\.(yaml|json|md|tpl|txt)$/,
-  /^deploy\/(loki|prometheus|prometheus\/examples|sidecar|systemd)\/[\w-]+\.(yaml|sh|service)$/,
+  /^dashboards\/(grafana-com|json)\/[\w-]+\.json$/,
+  /^deploy\/helm\/((templates|templates\/tests|rules|dashboards)\/)?[\w.-]+\.(yaml|json|md|tpl|txt)$/,
+  /^deploy\/ansible\/(README\.md|roles\/router_exporter\/\w+\/\w+\.yml)$/,
+  /^deploy\/mixin\/(README\.md|mixin\.libsonnet|rules\.json)$/,
+  /^deploy\/(loki|prometheus|prometheus\/examples|sidecar|systemd)\/[\w@-]+\.(yaml|sh|service)$/,
 ];
 
 describe.skipIf(sampled('npm package', false, true))(`the package${sampleNote('npm package')}`, () => {
@@ -55,7 +63,8 @@ describe.skipIf(sampled('npm package', false, true))(`the package${sampleNote('n
     const checkout = join(folder, 'checkout');
     project = join(folder, 'project');
     copyCheckout(checkout);
-    const env = { ...process.env, npm_config_update_notifier: 'false', npm_config_offline: 'true' };
+    const settings = { npm_config_update_notifier: 'false', npm_config_offline: 'true', REVISION };
+    const env = { ...process.env, ...settings };
     const npm = spawnSync('npm', ['run', '--silent', 'package'], { cwd: checkout, encoding: 'utf8', env });
     if (npm.status !== 0) throw new RangeError(`npm run package failed: ${npm.stderr}${npm.stdout}`);
     tarball = join(checkout, npm.stdout.trim());
@@ -90,7 +99,11 @@ describe.skipIf(sampled('npm package', false, true))(`the package${sampleNote('n
       expect.arrayContaining([
         ...['docs/install.md', 'docs/operations.md', 'docs/router-exporter.example.yaml', 'dashboards/json/fleet.json'],
         ...['deploy/prometheus/alerts.yaml', 'deploy/prometheus/rules.yaml', 'deploy/loki/rules.yaml'],
-        ...['deploy/systemd/router-exporter.service', 'deploy/sidecar/run-with-reader.sh'],
+        ...[
+          'deploy/systemd/router-exporter.service',
+          'deploy/systemd/router-exporter@.service',
+          'deploy/sidecar/run-with-reader.sh',
+        ],
       ]),
     );
   });
@@ -109,6 +122,7 @@ describe.skipIf(sampled('npm package', false, true))(`the package${sampleNote('n
       'files',
       'engines',
       'dependencies',
+      'revision',
     ];
     expect(keys).toEqual(known);
   });
@@ -158,8 +172,10 @@ describe.skipIf(sampled('npm package', false, true))(`the package${sampleNote('n
       npm_config_audit: 'false',
     };
     const env = { ...settings, PATH, NODE_OPTIONS: '', npm_config_loglevel: 'error' };
+    const watch = new StopWatch();
     await using npm = startProgram('sh', ['-c', here], env, dirname(project));
     const { code, stderr } = await npm.ended;
+    const installMs = watch.lap();
     // What a checkout has installed lies in the cache of npm, but not what the registry says about newer versions.
     if (
       code !== 0 &&
@@ -178,20 +194,44 @@ describe.skipIf(sampled('npm package', false, true))(`the package${sampleNote('n
     const run = (...args: string[]) => startProgram('node_modules/.bin/router-exporter', args, env, elsewhere);
 
     await using version = run('--version');
-    expect(await version.ended).toEqual({ code: 0, signal: null, stdout: `${manifest.version}\n`, stderr: '' });
+    expect(await version.ended).toEqual({ code: 0, signal: null, stdout: VERSION, stderr: '' });
     cpSync(
       join(elsewhere, 'node_modules/router-exporter/deploy/systemd/router-exporter.yaml'),
       join(elsewhere, 'router-exporter.yaml'),
     );
     await using check = run('check');
     expect(await check.ended).toMatchObject({ code: 2, stdout: expect.stringContaining('CREDENTIALS_DIRECTORY') });
-    await using demo = run('demo', '--for', '2s', '--routers', '1', '--web.listen-address', '127.0.0.1:0');
+    watch.lap();
+    await using demo = run('demo', '--routers', '1', '--web.listen-address', '127.0.0.1:0');
+    const [url] = await demo.waitFor('stderr', /http:\/\/127\.0\.0\.1:\d+/);
+    const read = async () => await (await fetch(`${url}/metrics`)).text();
+    await expect.poll(read, { timeout: 60_000 }).toMatch(/^router_up\{[^}]*\} 1$/m);
+    const first = { commands: 2, ms: installMs + watch.lap() };
+    demo.process.kill('SIGTERM');
     expect(await demo.ended).toMatchObject({ code: 0, stderr: expect.stringMatching(/1 of 1 routers up/) });
+
+    watch.lap();
+    await using upgraded = startProgram('sh', ['-c', here], env, dirname(project));
+    expect(await upgraded.ended).toMatchObject({ code: 0 });
+    const upgrade = { commands: 1, ms: watch.lap() };
+    const removed = startProgram('npm', ['uninstall', '--prefix', elsewhere, 'router-exporter'], env, dirname(project));
+    expect(await removed.ended).toMatchObject({ code: 0 });
+    const removal = { commands: 1, ms: watch.lap() };
+    expect(existsSync(join(elsewhere, 'node_modules/router-exporter'))).toBe(false);
+    recordInstallation({ method: 'npm, with a Node.js and simulated routers (`demo`)', first, upgrade, removal });
   });
 
   test('has a command that says its version', async () => {
     await using program = inProject('node_modules/router-exporter/bin/router-exporter.js', '--version');
-    expect(await program.ended).toMatchObject({ code: 0, stdout: `${manifest.version}\n`, stderr: '' });
+    expect(await program.ended).toMatchObject({ code: 0, stdout: VERSION, stderr: '' });
+  });
+
+  test('says in its metrics which version and commit it was made of', async () => {
+    const flags = ['demo', '--for', '30s', '--routers', '1', '--web.listen-address', '127.0.0.1:0'];
+    await using program = inProject('node_modules/router-exporter/bin/router-exporter.js', ...flags);
+    const [url] = await program.waitFor('stderr', /http:\S+\/metrics/);
+    const metrics = await (await fetch(url)).text();
+    expect(metrics).toContain(`\nrouter_exporter_build_info{version="${manifest.version}",revision="${REVISION}",`);
   });
 
   test('has a command that shows a fleet and ends by itself', async () => {
@@ -242,7 +282,7 @@ console.log('answered');
     expect(simulated?.faults).toEqual([]);
   });
 
-  test('does what the README shows', async () => {
+  test('does what the reference shows', async () => {
     await using simulator = await startSimulator({ routers: 1, clock: createSystemClock(), seed: 1 });
     writeFileSync(join(project, 'device-ca.pem'), simulator.caPem);
     const example = readExample().replace('https://192.0.2.10', simulator.routers[0]?.url ?? '');

@@ -12,8 +12,8 @@ const SOURCES = fileURLToPath(new URL('../src/', import.meta.url));
 const THREADS = [
   'settings/source/yaml-worker.ts',
   'logs/archive/archive-worker.ts',
-  'web/bcrypt-worker.ts',
-  'simulator/bzip2/encoder.worker.ts',
+  'web/server/bcrypt-worker.ts',
+  'simulator/archives/encoder.worker.ts',
 ];
 
 /** Nothing here offers or asks for HTTP/2, and loading it takes 5.6 MiB of memory. This is what its users look at all the same. */
@@ -65,5 +65,7 @@ export async function bundle(folder: string, more: Readonly<Record<string, strin
   });
   // What the program reads at run time.
   cpSync(join(SOURCES, 'status/modules'), join(folder, 'modules'), { recursive: true });
+  cpSync(join(SOURCES, 'web/assets'), join(folder, 'assets'), { recursive: true });
+  cpSync(join(SOURCES, '../dashboards/json'), join(folder, 'dashboards'), { recursive: true });
   return output;
 }

@@ -1,12 +1,12 @@
-import { ROUTER_FILES_BYTES_MAX, ROUTER_FILES_MAX } from '../src/config/listed-routers.ts';
+import { ROUTER_FILES_BYTES_MAX, ROUTER_FILES_MAX } from '../src/config/load-config.ts';
 import { SETS_MAX } from '../src/config/router-schema.ts';
 import { configSchema } from '../src/config/schema.ts';
-import { SINKS_MAX } from '../src/delivery/index.ts';
 import { SOURCES_MAX } from '../src/inventory/index.ts';
 import { LOG_RULES_MAX, REDACT_MAX } from '../src/logs/index.ts';
 import { CONFIG_FILE_BYTES_MAX, METRIC_LABELS_MAX, YAML_ITEMS_MAX } from '../src/settings/index.ts';
+import { SINKS_MAX } from '../src/sinks/index.ts';
 import { MODULE_RESOURCES_MAX, MODULES_MAX, RESOURCE_METRICS_MAX } from '../src/status/index.ts';
-import { BCRYPT_COST_MAX, webSchema } from '../src/web/index.ts';
+import { BCRYPT_COST_MAX, webFileSchema } from '../src/web/index.ts';
 import { renderTables } from './reference-tables.ts';
 
 const MIB = 1024 ** 2;
@@ -100,9 +100,9 @@ groups:
 \`\`\`
 
 - \`auth: bearer\` sends \`Authorization: Bearer TOKEN\` with every request, and never logs in. Other forms of the header: \`headers\` with \`auth: none\`.
-- \`headers\` are sent with every request to the router, logins included, and to nobody else: redirects are not followed, and a proxy does not see them (except of a router with \`http://\`). Their values are secrets. They stand in the main file only.
+- \`headers\` are sent with every request to the router, logins included, and to no other host: redirects are not followed, and a proxy does not see them (except of a router with \`http://\`). Their values are secrets. They are allowed only in the main file.
 - What a router quotes of its password, token or headers in its answers is \`[secret]\` in metrics, pages, names of backups and the agent's log, if it has six characters or more. A secret of letters and underscores alone is left in names of fields.
-- \`proxy\` with \`http\` or \`https\` asks the proxy to connect (\`CONNECT\`); the proxy must allow the port of the router. \`socks5\` is what \`ssh -D\` opens, among others. The certificate of the router is checked as without a proxy. The proxy resolves the name of the router. The variables \`HTTP_PROXY\` and \`HTTPS_PROXY\` are ignored.
+- \`proxy\` with \`http\` or \`https\` asks the proxy to connect (\`CONNECT\`); the proxy must allow the port of the router. \`socks5\` is what \`ssh -D\` opens, among others. The certificate of the router is checked as without a proxy. The proxy resolves the name of the router. The variables \`HTTP_PROXY\` and \`HTTPS_PROXY\` are ignored: they are for [sinks and sources](sinks.md#proxies) alone.
 - \`proxy\` replaces that of the layers below with its account; \`proxy: none\` is a direct connection.
 - \`source_address\` is an address of this machine, for hosts with several networks. Of names, only addresses of the same family are tried.
 - \`poll.connect_timeout\` covers the connection to the proxy and that from there to the router.
@@ -169,12 +169,21 @@ A list is JSON (\`file_sd\`: also YAML). Its items are routers, or groups of tar
 
 - Keys of a router: \`name\`, \`url\`, \`groups\`, \`credentials\`, \`tls_set\`, \`labels\`, \`timezone\`, \`modules\`, \`state\`, \`state_until\`. Of a target: the labels \`__router_name__\` (default: its address), \`__scheme__\` (default \`https\`), \`__router_groups__\` (names with commas), \`__router_credentials__\`, \`__router_tls_set__\`, \`__router_timezone__\`, \`__router_state__\`, \`__router_state_until__\`; other labels that begin with \`__\` are ignored, the rest are labels of the router. A target is a host with or without a port, never a URL.
 - A source is not trusted. It cannot name files, commands, secrets or variables of the environment (\`\${NAME}\` is not replaced), nor change the check of certificates or how often a router is asked. It may name the groups, credentials and TLS sets that \`allowed_groups\`, \`allowed_credentials\` and \`allowed_tls_sets\` list.
-- The password of a router goes to its address, so addresses must be in \`allowed_addresses\`; without the key no address is allowed, none of its routers is used, and \`check\` warns. A network (\`10.20.0.0/16\`) allows URLs with an address, a glob (\`*.routers.example.net\`) URLs with a name; a star stands within one part of a name, with two parts or more behind it. A network of IPv6 allows no IPv4 address, in no form. URLs need https, unless \`allow_http\` is set. Names that are allowed are resolved as usual: allow only domains whose DNS you trust.
+- The password of a router goes to its address, so addresses must be in \`allowed_addresses\`; without the key no address is allowed, none of its routers is used, and \`check\` warns.
+  - A network (\`10.20.0.0/16\`) allows URLs with an address; a network of IPv6 allows no IPv4 address, in no form.
+  - A glob (\`*.routers.example.net\`) allows URLs with a name; a star stands within one part of a name, with two parts or more behind it. Names are resolved as usual: allow only domains whose DNS you trust.
+  - URLs need https, unless \`allow_http\` is set.
 - A router that breaks a rule is left out; the others are used. \`router_exporter_source_refused_routers\` counts them, and the log and \`router-exporter check\` say why. A name that the configuration has itself, or an earlier source, stays there.
 - A source that fails changes nothing. Its last good list is in \`inventory/\` below \`storage.path\` and is used after a restart, also under another name of the source. \`check\`, \`doctor\` and the commands for routers read it from there: give them the same \`--storage.path\` as the agent.
-- A list that lacks more than \`removal_max\` (20%) of the routers of the source, or all of them, is not used; neither is one with which the source would have lost so many since its largest list of the last 24 hours. The list before stays, an error is logged, and \`router_exporter_source_held_removals\` is not 0. Routers that it pauses or retires, itself or by a group that it names, count as lacking. One router may always go. To confirm it: \`curl -X POST 'http://localhost:9847/-/reload?accept_removals=inventory'\` (with \`--web.enable-lifecycle\`), or set \`removal_max: 100%\` and reload.
+- A list that lacks more than \`removal_max\` (20%) of the routers of the source, or all of them, is not used; neither is one with which the source would have lost so many since its largest list of the last 24 hours. One router may always go.
+  - The list before stays, an error is logged, and \`router_exporter_source_held_removals\` is not 0. Routers that it pauses or retires, itself or by a group that it names, count as lacking.
+  - To confirm it: \`curl -X POST 'http://localhost:9847/-/reload?accept_removals=inventory'\` (with \`--web.enable-lifecycle\`), or set \`removal_max: 100%\` and reload.
 - Requests follow no redirects and are conditional (\`ETag\`, \`Last-Modified\`); a list has at most ${CONFIG_FILE_BYTES_MAX / MIB} MiB, \`routers_max\` (5000) routers, a million values and, as YAML, 400 characters for each of them, and \`timeout\` (30s) to arrive. Its routers need at most ${CONFIG_FILE_BYTES_MAX / MIB} MiB as well: labels of a group of targets count once for each target.
-- \`netbox\` reads \`/api/dcim/devices/\` page by page. Used are \`name\` (other characters than letters, digits, \`.\`, \`_\` and \`-\` become \`-\`), the address in \`primary_ip\`, and the fields in \`labels\` and \`group_fields\`; of relations and choices the \`slug\` or \`value\`. Devices without a name or address are ignored. The \`status\` of a device becomes a [state](operations.md#maintenance-pauses-and-retired-routers) by \`states\`: \`offline\` and \`planned\` are \`paused\`, \`staged\` and \`failed\` are in \`maintenance\`, \`inventory\` and \`decommissioning\` are \`retired\`, \`active\` and others name no state, so that one that was set by request counts. \`states\` replaces this map; \`states: {}\` ignores the status. Do not filter by status in \`query\` then: a device that the filter leaves out is removed. In \`http\` and \`file_sd\`, the state is in \`state\` or the label \`__router_state__\`. Each page has \`timeout\` to arrive, and all together ten times as long.
+- \`netbox\` reads \`/api/dcim/devices/\` page by page. Each page has \`timeout\` to arrive, and all together ten times as long.
+  - Used are \`name\` (other characters than letters, digits, \`.\`, \`_\` and \`-\` become \`-\`), the address in \`primary_ip\`, and the fields in \`labels\` and \`group_fields\`; of relations and choices the \`slug\` or \`value\`. Devices without a name or address are ignored.
+  - The \`status\` of a device becomes a [state](operations.md#maintenance-pauses-and-retired-routers) by \`states\`: \`offline\` and \`planned\` are \`paused\`, \`staged\` and \`failed\` are in \`maintenance\`, \`inventory\` and \`decommissioning\` are \`retired\`, \`active\` and others name no state, so that one that was set by request counts. \`states\` replaces this map; \`states: {}\` ignores the status.
+  - Do not filter by status in \`query\` then: a device that the filter leaves out is removed.
+- In \`http\` and \`file_sd\`, the state is in \`state\` or the label \`__router_state__\`.
 - At most ${SOURCES_MAX} sources.
 `;
 
@@ -209,6 +218,25 @@ modules:
 - At most ${MODULES_MAX} modules, ${MODULE_RESOURCES_MAX} resources per module, ${RESOURCE_METRICS_MAX} metrics per resource, ${METRIC_LABELS_MAX} labels.
 `;
 
+const FIRMWARE_VERSIONS = `
+<a id="firmware-versions"></a>
+
+## Firmware versions
+
+A file in \`firmware_version_files\` lists the firmware versions that there are, as you know them; the agent fetches no list.
+
+\`\`\`yaml
+versions:
+  - { version: "9.5", date: 2025-11-03 }
+  - { version: "9.6", date: 2026-01-31, notes: "Fixes the restart of the modem.", severity: warning }
+\`\`\`
+
+- \`version\` is required, in quotes: without them, \`9.10\` is the number 9.1. Numbers between dots are compared one by one, so 9.10 comes after 9.9; what follows them, as in \`9.5-rc1\`, does not count.
+- \`date\` and \`notes\` are texts for people: \`router_exporter_firmware_version_info\` has them as labels.
+- \`severity\` is \`info\` (the default), \`warning\` or \`critical\`: how urgent an update to the version is. [\`RouterFirmwareBehind\`](runbooks/configuration.md#routerfirmwarebehind) fires with the highest one of the versions that are newer than that of the router.
+- At most 10 files with 100 versions each. They are read at the start and at a reload, without new sessions. With a fault in a file, a reload changes nothing.
+`;
+
 const LOG_RULES = `
 <a id="log-rules-and-redaction"></a>
 
@@ -216,7 +244,7 @@ const LOG_RULES = `
 
 A log rule turns log lines into a metric: it searches the message of every line of some components for a pattern. Patterns in \`redact\` are removed from messages first, so that they reach neither records nor metrics.
 
-A pattern runs only on lines that contain a text which stands in all of its matches, such as \`DHCPACK on\`; hundreds of such patterns cost little. A pattern without such a text, such as \`\\d{4}\` or that of a MAC address, runs on every line: \`router-exporter check\` names these, and those for whose texts no room is left (8,000 characters in all), with their cost on this machine.
+A pattern runs only on lines that contain a text common to all of its matches, such as \`DHCPACK on\`; hundreds of such patterns cost little. A pattern without such a text, such as \`\\d{4}\` or that of a MAC address, runs on every line: \`router-exporter check\` names these, and those for whose texts no room is left (8,000 characters in all), with their cost on this machine.
 
 \`\`\`yaml
 log_rules:
@@ -321,9 +349,10 @@ export function renderConfigReference(): string {
     FILES_OF_ROUTERS,
     ROUTER_SOURCES,
     MODULES,
+    FIRMWARE_VERSIONS,
     SINKS,
     LOG_RULES,
     WEB,
-    renderTables(webSchema, '', 3),
+    renderTables(webFileSchema, '', 3),
   ].join('');
 }

@@ -1,8 +1,13 @@
-/** Writes dashboards/json/. `npm run dashboards` runs it, and a test compares the result. */
+/** Writes dashboards/json/ and dashboards/grafana-com/. `npm run dashboards` runs it, and a test compares the result. */
 import { writeFileSync } from 'node:fs';
-import { createDashboards } from '../dashboards/index.ts';
+import { createDashboards, toGrafanaCom } from '../dashboards/index.ts';
 
 for (const [name, dashboard] of Object.entries(createDashboards())) {
-  const file = new URL(`../dashboards/json/${name}.json`, import.meta.url);
-  writeFileSync(file, `${JSON.stringify(dashboard, undefined, 2)}\n`);
+  for (const [folder, content] of [
+    ['json', dashboard],
+    ['grafana-com', toGrafanaCom(dashboard)],
+  ] as const) {
+    const file = new URL(`../dashboards/${folder}/${name}.json`, import.meta.url);
+    writeFileSync(file, `${JSON.stringify(content, undefined, 2)}\n`);
+  }
 }

@@ -17,70 +17,59 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
-import { fetchRuntime, lock, run, stagePackage } from './package.ts';
-import { createSbom, renderLicences } from './sbom.ts';
-
-/** Architectures: the name of Debian and that of Node.js. */
-const ARCHITECTURES = { amd64: 'x64', arm64: 'arm64' } as const;
-type Architecture = keyof typeof ARCHITECTURES;
+import { lock, run } from './package.ts';
+import {
+  type Architecture,
+  epochSeconds,
+  parseArchitecture,
+  setModes,
+  stageLicences,
+  stageProgram,
+  stageUnits,
+} from './stage-program.ts';
 
 const SOURCE = 'deploy/debian';
 /** Folders of the installed package. */
 const LIB = 'usr/lib/router-exporter';
 const DOC = 'usr/share/doc/router-exporter';
-/** What the program needs; the rest of the npm package is documentation. */
-const PROGRAM = ['bin', 'dist', 'package.json'];
 /** Of the documentation: the unit is installed, and Debian has the licence. */
 const NOT_DOCUMENTATION = ['LICENSE', 'deploy/systemd'];
-/** Differences of the installed unit to deploy/systemd: where the program is. */
-const UNIT_CHANGES: readonly (readonly [before: string | RegExp, after: string])[] = [
+/** Differences of the installed units to deploy/systemd: where the program is. */
+const UNIT_CHANGES: readonly (readonly [before: string, after: string])[] = [
   ['/opt/router-exporter/node_modules/.bin/router-exporter run', `/${LIB}/node /${LIB}/bin/router-exporter.js run`],
   ['/opt/router-exporter/node_modules/router-exporter/README.md', `/${DOC}/README.md`],
-  [/# The Node\.js installed next to the agent.*\nEnvironment=PATH=.*\n/, ''],
 ];
 
 /** What comes before a version has a tilde in Debian. */
 const version = lock.version.replace('-', '~');
-const { SOURCE_DATE_EPOCH, DEBFULLNAME, DEBEMAIL, DPKG_DEB_COMPRESSOR_TYPE = 'xz' } = process.env;
+const { DEBFULLNAME, DEBEMAIL, DPKG_DEB_COMPRESSOR_TYPE = 'xz' } = process.env;
 /** Who makes the package, from the variables that the tools of Debian use. */
 const maintainer = `${DEBFULLNAME ?? 'The maintainers of router-exporter'} <${DEBEMAIL ?? 'router-exporter@localhost'}>`;
-/** Time of all files, so that two builds with the same SOURCE_DATE_EPOCH are equal. */
-const epochSeconds = Number(SOURCE_DATE_EPOCH ?? Math.floor(Date.now() / 1000));
-
 /** Lays out the files of the package in `root`. */
 function stageRoot(root: string, work: string, architecture: Architecture): void {
   const at = (path: string) => {
     mkdirSync(dirname(join(root, path)), { recursive: true });
     return join(root, path);
   };
-  const npmPackage = join(work, 'package');
-  stagePackage(npmPackage);
-  for (const name of PROGRAM) renameSync(join(npmPackage, name), at(`${LIB}/${name}`));
-  for (const name of NOT_DOCUMENTATION) rmSync(join(npmPackage, name), { recursive: true });
-  rmSync(join(root, LIB, 'dist/types'), { recursive: true });
-  // The command is another file: this one is not started by itself.
-  const entry = join(root, LIB, 'bin/router-exporter.js');
-  writeFileSync(entry, readFileSync(entry, 'utf8').replace(/^#!.*\n/, ''));
-  renameSync(npmPackage, at(DOC));
-
-  const runtime = fetchRuntime(ARCHITECTURES[architecture], work);
-  cpSync(join(runtime, 'bin/node'), at(`${LIB}/node`));
-  writeFileSync(at(`${DOC}/node-LICENSE.gz`), compress(readFileSync(join(runtime, 'LICENSE'))));
+  const rest = join(work, 'rest');
+  stageProgram({ lib: join(root, LIB), rest, architecture, work });
+  for (const name of NOT_DOCUMENTATION) rmSync(join(rest, name), { recursive: true });
+  renameSync(rest, at(DOC));
+  stageLicences(join(root, DOC));
+  const nodeLicence = join(root, DOC, 'node-LICENSE');
+  writeFileSync(`${nodeLicence}.gz`, compress(readFileSync(nodeLicence)));
+  rmSync(nodeLicence);
   writeFileSync(at(`${DOC}/changelog.gz`), compress(Buffer.from(renderChangelog())));
   writeFileSync(
     at('usr/share/man/man1/router-exporter.1.gz'),
     compress(readFileSync(join(SOURCE, 'router-exporter.1'))),
   );
   cpSync(join(SOURCE, 'copyright'), at(`${DOC}/copyright`));
-  const sbom = createSbom();
-  writeFileSync(at(`${DOC}/licences.md`), renderLicences(sbom));
-  writeFileSync(at(`${DOC}/sbom.cdx.json`), `${JSON.stringify(sbom, null, 2)}\n`);
-
   cpSync(join(SOURCE, 'router-exporter'), at('usr/bin/router-exporter'));
-  writeFileSync(at('usr/lib/systemd/system/router-exporter.service'), renderUnit());
+  stageUnits(join(root, 'usr/lib/systemd/system'), UNIT_CHANGES);
   cpSync('deploy/systemd/router-exporter.yaml', at('etc/router-exporter/router-exporter.yaml'));
+  cpSync(join(SOURCE, 'router-exporter.default'), at('etc/default/router-exporter'));
   cpSync(join(SOURCE, 'lintian-overrides'), at('usr/share/lintian/overrides/router-exporter'));
   for (const [shell, path] of [
     ['bash', 'usr/share/bash-completion/completions/router-exporter'],
@@ -97,29 +86,9 @@ function renderChangelog(): string {
   return `router-exporter (${version}) stable; urgency=medium\n\n  * See CHANGELOG.md.\n\n -- ${maintainer}  ${date}\n`;
 }
 
-/** Renders the unit of deploy/systemd for the paths of this package. */
-function renderUnit(): string {
-  let unit = readFileSync('deploy/systemd/router-exporter.service', 'utf8');
-  for (const [before, after] of UNIT_CHANGES) {
-    const changed = unit.replace(before, after);
-    if (changed === unit) throw new RangeError(`deploy/systemd/router-exporter.service has no ${before}`);
-    unit = changed;
-  }
-  return unit;
-}
-
 /** Compresses for Debian: without the time and the name of a file, so that two builds are equal. */
 function compress(content: Buffer): Buffer {
   return gzipSync(content, { level: 9 });
-}
-
-/** Sets the modes that Debian expects, whatever umask and archives made of them. */
-function setModes(root: string): void {
-  const programs = ['usr/bin/router-exporter', `${LIB}/node`, `${DOC}/deploy/sidecar/run-with-reader.sh`];
-  for (const path of readdirSync(root, { recursive: true, encoding: 'utf8' })) {
-    const isExecutable = lstatSync(join(root, path)).isDirectory() || programs.includes(path);
-    chmodSync(join(root, path), isExecutable ? 0o755 : 0o644);
-  }
 }
 
 /** Writes the control files. */
@@ -137,7 +106,10 @@ function stageControl(root: string, architecture: Architecture): void {
   const template = readFileSync(join(SOURCE, 'control'), 'utf8');
   const text = template.replaceAll(/\$\{(\w+)\}/g, (_match, name: keyof typeof values) => values[name]);
   writeFileSync(join(control, 'control'), text);
-  writeFileSync(join(control, 'conffiles'), '/etc/router-exporter/router-exporter.yaml\n');
+  writeFileSync(
+    join(control, 'conffiles'),
+    '/etc/default/router-exporter\n/etc/router-exporter/router-exporter.yaml\n',
+  );
   for (const name of ['postinst', 'prerm', 'postrm']) {
     cpSync(join(SOURCE, name), join(control, name));
     chmodSync(join(control, name), 0o755);
@@ -154,18 +126,13 @@ function listFiles(root: string): readonly string[] {
   return paths.filter((path) => lstatSync(join(root, path)).isFile());
 }
 
-const { values: flags } = parseArgs({ options: { arch: { type: 'string' } } });
-const host = Object.entries(ARCHITECTURES).find(([, name]) => name === process.arch)?.[0];
-const architecture = (flags.arch ?? host) as Architecture;
-if (!(architecture in ARCHITECTURES)) {
-  throw new RangeError(`Expected --arch to be one of ${Object.keys(ARCHITECTURES).join(', ')}, found ${architecture}`);
-}
+const architecture = parseArchitecture();
 const work = mkdtempSync(join(tmpdir(), 'router-exporter-deb-'));
 try {
   const root = join(work, 'root');
   mkdirSync(root);
   stageRoot(root, work, architecture);
-  setModes(root);
+  setModes(root, ['usr/bin/router-exporter', `${LIB}/node`, `${DOC}/deploy/sidecar/run-with-reader.sh`]);
   stageControl(root, architecture);
   const file = `router-exporter_${version}_${architecture}.deb`;
   process.env['SOURCE_DATE_EPOCH'] = String(epochSeconds);

@@ -6,18 +6,18 @@ import { readFileSync, writeFileSync } from 'node:fs';
 
 /** Layers from the bottom up. Modules of one layer do not import each other. */
 export const LAYERS: readonly (readonly string[])[] = [
-  ['base', 'bzip2'],
+  ['base'],
   ['model', 'settings'],
   ['net'],
   [
-    'router',
+    'client',
     'schedule',
     'status',
     'exposition',
     'logs',
     'cluster',
     'store',
-    'delivery',
+    'sinks',
     'web',
     'backup',
     'inventory',
@@ -86,7 +86,7 @@ function createFolderOverrides(module: string, layers: readonly (readonly string
     const below = namesBelow(layers, folder);
     const others = folders.filter((other) => other !== folder && !below.includes(other));
     const pattern = {
-      regex: `^\\.\\./(${others.join('|')})/`,
+      regex: `^(\\.\\./)+(${others.join('|')})/`,
       message: `Of the folders of ${module}, ${folder}/ may import ${below.length > 0 ? `only ${below.join(', ')}` : 'none'}.`,
     };
     return createOverride(`src/${module}/${folder}/**/*.ts`, [

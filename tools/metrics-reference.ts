@@ -25,7 +25,7 @@ OpenMetrics 1.0.0, depending on the \`Accept\` header.
   agent itself (up, ages, failures, counters) remain.
 - Samples have no timestamps. Counters read from a router are reset when it restarts.
 - In OpenMetrics, families of the type \`info\` below have this type (in the text format they are gauges), and counters lose the suffix in their description. State sets are gauges in both formats, 1 for the current state.
-- Each metric of a module is **documented** by the vendor, **observed** on a device, or **inferred** from similar fields. A field that a device does not have gives no series.
+- Each metric of a module is **documented** by the vendor, **observed** on a device, or **inferred** from similar fields. A field that a device does not have gives no series. Its help names the fields and resources that it is polled from.
 `;
 
 /** Renders the reference of all metrics in Markdown from the shipped modules, the shipped log rules and the agent's families. */

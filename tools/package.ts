@@ -55,7 +55,27 @@ export function stagePackage(folder: string): void {
   const named = listTypePackages(join(folder, 'dist/types'));
   const used = Object.entries(manifest['dependencies'] as object).filter(([name]) => named.has(name));
   manifest['dependencies'] = Object.fromEntries(used);
+  Object.assign(manifest, describeSource());
   writeFileSync(file, `${JSON.stringify(manifest, null, 2)}\n`);
+}
+
+/**
+ * Returns what `--version` shows: revision and date of the commit, or what REVISION and SOURCE_DATE_EPOCH say. What is unknown
+ * is left out.
+ */
+function describeSource(): { readonly revision?: string; readonly date?: string } {
+  const ask = (...args: readonly string[]) => {
+    const { status, stdout } = spawnSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+    return status === 0 ? stdout.trim() : '';
+  };
+  const { REVISION = '', SOURCE_DATE_EPOCH: seconds = ask('log', '-1', '--format=%ct') } = process.env;
+  const revision = /^(unknown)?$/.test(REVISION)
+    ? ask('describe', '--always', '--dirty', '--abbrev=40', '--exclude=*')
+    : REVISION;
+  return {
+    ...(revision !== '' && { revision }),
+    ...(seconds !== '' && { date: new Date(Number(seconds) * 1000).toISOString().slice(0, 10) }),
+  };
 }
 
 /** Installs the run-time dependencies of the lock file into `folder`, which is created: package.json and node_modules. */

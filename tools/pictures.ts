@@ -18,11 +18,9 @@ const ROUTERS = 14;
 const PATIENCE_MS = 240_000;
 const LOOK_EVERY_MS = 5000;
 
-/** A page, and the heading above which its picture ends; absent: the whole page. */
 interface Picture {
   readonly name: string;
   readonly path: string;
-  readonly until?: string;
   readonly screen: 'light' | 'dark' | 'phone';
 }
 
@@ -30,8 +28,8 @@ const PICTURES: readonly Picture[] = [
   { name: 'fleet-light', path: '/', screen: 'light' },
   { name: 'fleet-dark', path: '/', screen: 'dark' },
   { name: 'fleet-phone', path: '/', screen: 'phone' },
-  { name: 'failed-router-light', path: '/router/sim-2', until: 'Last polls', screen: 'light' },
-  { name: 'router-light', path: '/router/sim-1', until: 'Values', screen: 'light' },
+  { name: 'failed-router-light', path: '/router/sim-2', screen: 'light' },
+  { name: 'router-light', path: '/router/sim-1', screen: 'light' },
 ];
 const SCREENS = {
   light: { colorScheme: 'light', viewport: { width: 1400, height: 900 } },
@@ -95,14 +93,11 @@ async function takePictures(): Promise<void> {
   }
 }
 
-async function take(page: Page, { name, path, until }: Picture): Promise<void> {
+async function take(page: Page, { name, path }: Picture): Promise<void> {
   await page.goto(path);
   const isWide = await page.evaluate<boolean>('document.documentElement.scrollWidth > innerWidth');
   if (isWide) throw new RangeError(`${path} is wider than the screen`);
-  const end = until === undefined ? null : await page.getByRole('heading', { name: until }).boundingBox();
-  const size = page.viewportSize();
-  const clip = end && size ? { clip: { x: 0, y: 0, width: size.width, height: Math.floor(end.y) } } : {};
-  await page.screenshot({ path: `${IMAGES}/${name}.png`, animations: 'disabled', fullPage: true, ...clip });
+  await page.screenshot({ path: `${IMAGES}/${name}.png`, animations: 'disabled', fullPage: true });
 }
 
 await main();

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { type JsonSchema, listTags, toJsonSchema } from '../src/config/json-schema.ts';
+import { type JsonSchema, listTags, toJsonSchema } from '../src/config/schema.ts';
 
 /** A map of keys in the reference. */
 interface Section {

@@ -24,7 +24,7 @@ export interface Size {
 
 /** Sizes that have a bound. */
 export interface SizeBounds {
-  /** Of src/ without the simulator. */
+  /** Of src/ without the simulator and {@link ASSETS}. */
   readonly codeLines: number;
   /** Of src/. */
   readonly files: number;
@@ -34,6 +34,8 @@ export interface SizeBounds {
   readonly journeys: Readonly<Record<Step, number>>;
 }
 
+/** What runs in the browser: counted apart. */
+export const ASSETS = 'src/web/assets';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** Width of a line that the formatter keeps. */
 const LINE_WIDTH = 120;
@@ -43,10 +45,12 @@ export function readSizeBounds(): SizeBounds {
   return JSON.parse(readFileSync(new URL('size-bounds.json', import.meta.url), 'utf8')) as SizeBounds;
 }
 
-/** Measures the TypeScript and JavaScript files below `folder` of the repository, except those below `except`. */
-export function measureSize(folder: string, except = '\0'): Size {
+/** Measures the TypeScript and JavaScript files below `folder` of the repository, except those below the folders `except`. */
+export function measureSize(folder: string, ...except: readonly string[]): Size {
   const names = globSync('**/*.{ts,js,css}', { cwd: join(ROOT, folder), exclude: ['**/node_modules/**'] });
-  const files = names.map((name) => `${folder}/${name}`).filter((name) => !name.startsWith(except));
+  const files = names
+    .map((name) => `${folder}/${name}`)
+    .filter((name) => !except.some((other) => name.startsWith(other)));
   const sizes = files.map((name) => measureText(name, readFileSync(join(ROOT, name), 'utf8')));
   return {
     files: files.length,
@@ -78,9 +82,13 @@ function countCodeLines(code: string): number {
 
 if (import.meta.main) {
   const bounds = readSizeBounds();
-  const [src, without, journeys] = [measureSize('src'), measureSize('src', 'src/simulator/'), await measureJourneys()];
+  const [src, without, journeys] = [
+    measureSize('src'),
+    measureSize('src', 'src/simulator/', ASSETS),
+    await measureJourneys(),
+  ];
   const rows: [string, number, number?][] = [
-    ['code lines of src, simulator apart', without.codeLines, bounds.codeLines],
+    ['code lines of src, simulator and assets apart', without.codeLines, bounds.codeLines],
     ['files of src', src.files, bounds.files],
     ['exported names of src', src.exportedNames, bounds.exportedNames],
     ...STEPS.map((step): [string, number, number] => [
@@ -88,13 +96,13 @@ if (import.meta.main) {
       journeys[step].length,
       bounds.journeys[step],
     ]),
-    ...['src/simulator', 'test', 'tools', 'bench', 'assembly', 'dashboards'].map((folder): [string, number] => [
+    ...['src/simulator', ASSETS, 'test', 'tools', 'bench', 'assembly', 'dashboards'].map((folder): [string, number] => [
       `code lines of ${folder}`,
       measureSize(folder).codeLines,
     ]),
   ];
   for (const [title, value, bound] of rows) {
     const limit = bound === undefined ? '' : `  of ${bound}`;
-    process.stdout.write(`${title.padEnd(40)}${String(value).padStart(7)}${limit}\n`);
+    process.stdout.write(`${title.padEnd(50)}${String(value).padStart(7)}${limit}\n`);
   }
 }

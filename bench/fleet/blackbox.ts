@@ -1,6 +1,6 @@
 /**
  * Compares the agent with Debian's prometheus-blackbox-exporter: requests to routers per second of the processor, over HTTPS to
- * the same stub routers.
+ * the same simulated routers.
  *
  *   npm run build && npx node bench/fleet/blackbox.ts [routers, default 100] [seconds, default 30]
  *
@@ -16,10 +16,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { createSystemClock } from '../../src/base/index.ts';
-import { captureAnswers } from '../../src/cli/bench/capture-answers.ts';
-import { RoutersClient } from '../../src/cli/bench/stub-routers.ts';
+import { captureAnswers } from '../../src/cli/bench/routers.ts';
+import { RoutersClient } from '../../src/cli/bench/routers-process.ts';
 import { describeMachine, print } from '../contest.ts';
-import { processorSecondsOf, residentMiBOf, type StubPart, startAgent } from './compare.ts';
+import { type FleetPart, processorSecondsOf, residentMiBOf, startAgent } from './compare.ts';
 
 const [ROUTERS = 100, SECONDS = 30] = process.argv.slice(2).map(Number);
 const INTERVAL_MS = 5000;
@@ -35,13 +35,13 @@ const folder = mkdtempSync(join(tmpdir(), 'blackbox-'));
 
 async function startStubs(idleMs?: number) {
   const stubs = new RoutersClient(fileURLToPath(new URL('../../src/main.ts', import.meta.url)), createSystemClock());
-  const options = { bodies, ...(idleMs !== undefined && { idleMs }) };
+  const options = { bodies, routers: ROUTERS, ...(idleMs !== undefined && { idleMs }) };
   return { stubs, started: await stubs.ask({ type: 'start', options }, 'started') };
 }
 
 async function countRequests(stubs: RoutersClient): Promise<number> {
-  const { counts } = await stubs.ask({ type: 'count' }, 'counted');
-  return Object.values(counts.requests).reduce((sum, requests) => sum + requests, 0);
+  const { requests } = await stubs.ask({ type: 'count' }, 'counted');
+  return Object.values(requests).reduce((sum, count) => sum + count, 0);
 }
 
 /** Measures a process that is at work, and prints its row. */
@@ -71,7 +71,7 @@ async function measureAgent(name: string, idleMs?: number): Promise<void> {
   const agent = startAgent(
     own,
     [{ ...started, routers: ROUTERS }],
-    `defaults: { username: u, password: p, timezone: UTC, poll: { interval: ${INTERVAL_MS}ms }, logs: { enabled: false } }`,
+    `defaults: { username: monitor, password: simulated, timezone: UTC, poll: { interval: ${INTERVAL_MS}ms }, logs: { enabled: false } }`,
   );
   agent.stderr?.resume();
   await sleep(WARM_UP_INTERVALS * INTERVAL_MS);
@@ -81,7 +81,7 @@ async function measureAgent(name: string, idleMs?: number): Promise<void> {
   await stubs[Symbol.asyncDispose]();
 }
 
-async function startBlackbox({ caPem }: Pick<StubPart, 'caPem'>) {
+async function startBlackbox({ caPem }: Pick<FleetPart, 'caPem'>) {
   const config = join(folder, 'blackbox.yml');
   const ca = join(folder, 'ca.pem');
   writeFileSync(ca, caPem);

@@ -1,4 +1,4 @@
-/** Runs the agent and a bare client against the same stub routers at the same time, and compares their processor time. */
+/** Runs the agent and a bare client against the same simulated routers at the same time, and compares their processor time. */
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -7,9 +7,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { createSystemClock } from '../../src/base/index.ts';
-import { captureAnswers } from '../../src/cli/bench/capture-answers.ts';
-import { RoutersClient } from '../../src/cli/bench/stub-routers.ts';
-import type { StubRoutersOptions } from '../../src/simulator/index.ts';
+import { type BenchRoutersOptions, captureAnswers } from '../../src/cli/bench/routers.ts';
+import { RoutersClient } from '../../src/cli/bench/routers-process.ts';
 import type { BareOrder } from './bare-client.ts';
 
 /** What agent and bare client do. */
@@ -19,8 +18,8 @@ export interface Comparison {
   readonly intervalMs: number;
   /** What the agent does in a turn. */
   readonly kind: 'status' | 'logs';
-  /** Stub routers, besides their answers. */
-  readonly stub: Omit<StubRoutersOptions, 'bodies' | 'clock' | 'random'>;
+  /** The routers, besides their number and their answers. */
+  readonly simulated: Pick<BenchRoutersOptions, 'logs' | 'idleMs'>;
 }
 
 /** What it cost. */
@@ -44,7 +43,7 @@ const KIB_PER_MIB = 1024;
 const LOG_PATH = '/download/log';
 /** Requests of a look at six logs. */
 export const LOG_PATHS = [
-  `${LOG_PATH}?list_files=1`,
+  `${LOG_PATH}?list_files`,
   ...['system', 'network', 'modem', 'vpn', 'firewall', 'web'].map((name) => `${LOG_PATH}?log_file=${name}/current`),
 ];
 
@@ -61,18 +60,24 @@ export function residentMiBOf(pid: number | undefined): number {
   return Number(/^VmRSS:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / KIB_PER_MIB;
 }
 
-/** Stub routers that answer at one port. */
-export interface StubPart {
+/** Simulated routers that answer at one port. */
+export interface FleetPart {
   readonly port: number;
   readonly caPem: string;
   readonly routers: number;
 }
 
 /**
- * Starts the agent, built by `npm run build`, with more lines of configuration. In the environment, AGENT_FLAGS are flags of
+ * Starts the agent, built by `npm run build`, with more lines of configuration, flags and variables. In the environment, AGENT_FLAGS are flags of
  * Node.js, PROFILES is a folder for its profile, and DIST the folder of the program.
  */
-export function startAgent(folder: string, parts: readonly StubPart[], more: string): ChildProcess {
+export function startAgent(
+  folder: string,
+  parts: readonly FleetPart[],
+  more: string,
+  own: readonly string[] = [],
+  variables: NodeJS.ProcessEnv = {},
+): ChildProcess {
   const list = parts.flatMap(({ port, caPem, routers }) => {
     writeFileSync(join(folder, `ca-${port}.pem`), caPem);
     return Array.from({ length: routers }, (_, index) => {
@@ -94,8 +99,9 @@ ${list.join('\n')}
   const profile = PROFILES === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${PROFILES}`];
   const flags = AGENT_FLAGS === undefined ? [] : AGENT_FLAGS.split(' ');
   const program = join(DIST ?? fileOf('../../dist'), 'main.js');
-  const args = [...flags, ...profile, program, 'run', '--config.file', config, '--log.format', 'json'];
-  return spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+  const args = [...flags, ...profile, program, 'run', '--config.file', config, '--log.format', 'json', ...own];
+  const env = { ...process.env, ...variables };
+  return spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'], env });
 }
 
 /** Resolves with the address of an agent's web server once it has started; rejects when the agent ends before. */
@@ -109,58 +115,89 @@ export async function whenStarted(agent: ChildProcess): Promise<string> {
   return await started.promise;
 }
 
-/** Returns the paths that were asked in at least every second turn, and the number of turns. */
-function findTurn(requests: Readonly<Record<string, number>>): {
-  readonly paths: readonly string[];
-  readonly turns: number;
-} {
-  const turns = Math.max(...Object.values(requests));
-  return { turns, paths: Object.entries(requests).flatMap(([path, number]) => (number > turns / 2 ? [path] : [])) };
+/** A bare client at work. */
+export interface BareClient {
+  readonly child: ChildProcess;
+  /** Returns the answers that it has had so far. */
+  count(): Promise<number>;
+}
+
+/** Starts a bare client that asks as many routers as the agent, those with the numbers behind. */
+export function startBare(parts: readonly FleetPart[], intervalMs: number, paths: readonly string[]): BareClient {
+  const child = fork(fileOf('bare-client.ts'));
+  for (const { port, caPem, routers } of parts) {
+    child.send({ port, caPem, first: routers, routers, intervalMs, paths } satisfies BareOrder);
+  }
+  return {
+    child,
+    async count() {
+      const counted = once(child, 'message');
+      child.send('count');
+      const [answers] = (await counted) as [number];
+      return answers;
+    },
+  };
+}
+
+/** Returns the paths that were asked in at least every second turn. */
+function findTurn(requests: Readonly<Record<string, number>>): readonly string[] {
+  const turns = countTurns(requests);
+  return Object.entries(requests).flatMap(([route, number]) =>
+    number > turns / 2 ? [route.slice('GET '.length)] : [],
+  );
+}
+
+/** Returns the number of turns: of the path that was asked in each. */
+function countTurns(requests: Readonly<Record<string, number>>): number {
+  return Math.max(...Object.values(requests));
 }
 
 /** Settings of the agent: the one that is not measured happens once an hour. */
 function renderDefaults({ kind, intervalMs }: Comparison, folder: string): string {
   const [poll, logs] = kind === 'status' ? [`${intervalMs}ms`, '1h'] : ['1h', `${intervalMs}ms`];
   const sinks = kind === 'status' ? '' : `sinks:\n  - { name: discard, type: file, path: ${folder}/records }`;
-  return `defaults: { username: u, password: p, timezone: UTC, labels: { site: munich }, poll: { interval: ${poll} }, logs: { interval: ${logs} } }
+  return `defaults: { username: monitor, password: simulated, timezone: UTC, labels: { site: munich }, poll: { interval: ${poll} }, logs: { interval: ${logs} } }
 ${sinks}`;
 }
 
 /** Takes two to three minutes. */
 export async function compareWithBare(comparison: Comparison): Promise<Compared> {
-  const { routers, intervalMs, kind, stub } = comparison;
+  const { routers, intervalMs, kind, simulated } = comparison;
   const folder = mkdtempSync(join(tmpdir(), 'fleet-'));
   const bodies = await captureAnswers();
   await using stubs = new RoutersClient(fileOf('../../src/main.ts'), createSystemClock());
-  const started = await stubs.ask({ type: 'start', options: { ...stub, bodies } }, 'started');
-  const count = async () => (await stubs.ask({ type: 'count' }, 'counted')).counts;
-  const agent = startAgent(folder, [{ ...started, routers }], renderDefaults(comparison, folder));
+  const options = { ...simulated, bodies, routers, bareRouters: routers };
+  const part = { ...(await stubs.ask({ type: 'start', options }, 'started')), routers };
+  const count = async () => (await stubs.ask({ type: 'count' }, 'counted')).requests;
+  const agent = startAgent(folder, [part], renderDefaults(comparison, folder));
   agent.stderr?.resume();
   await sleep(WARM_UP_TURNS * intervalMs);
   await count();
   await sleep(MEASURED_TURNS * intervalMs);
-  const paths = kind === 'logs' ? LOG_PATHS : findTurn((await count()).requests).paths;
+  const paths = kind === 'logs' ? LOG_PATHS : findTurn(await count());
   // Both ask at once, so that other load of the machine affects both equally.
-  const bare = fork(fileOf('bare-client.ts'));
-  bare.send({ port: started.port, caPem: started.caPem, routers, intervalMs, paths } satisfies BareOrder);
+  const bare = startBare([part], intervalMs, paths);
   await sleep(WARM_UP_TURNS * intervalMs);
-  const bareBefore = (await count()).bareRequests;
-  const before = [agent, bare].map(({ pid }) => processorSecondsOf(pid));
+  await count();
+  const answersBefore = await bare.count();
+  const before = [agent, bare.child].map(({ pid }) => processorSecondsOf(pid));
   await sleep(MEASURED_TURNS * intervalMs);
-  const [agentSeconds = 0, bareSeconds = 0] = [agent, bare].map(({ pid }, index) => {
+  const [agentSeconds = 0, bareSeconds = 0] = [agent, bare.child].map(({ pid }, index) => {
     return processorSecondsOf(pid) - (before[index] ?? 0);
   });
-  const { requests, bareRequests } = await count();
-  const turns = kind === 'logs' ? (requests[LOG_PATH] ?? 0) / paths.length : findTurn(requests).turns;
+  const requests = await count();
+  const bareTurns = ((await bare.count()) - answersBefore) / paths.length;
+  const bothTurns = kind === 'logs' ? (requests[`GET ${LOG_PATHS[0]}`] ?? 0) : countTurns(requests);
+  const turns = bothTurns - bareTurns;
   const compared = {
     requests: paths.length,
     changing: paths.filter((path) => (bodies[path]?.length ?? 0) > 1).length,
     agentMs: (agentSeconds / turns) * 1000,
-    bareMs: (bareSeconds / ((bareRequests - bareBefore) / paths.length)) * 1000,
+    bareMs: (bareSeconds / bareTurns) * 1000,
     agentMiB: residentMiBOf(agent.pid),
-    bareMiB: residentMiBOf(bare.pid),
+    bareMiB: residentMiBOf(bare.child.pid),
   };
-  bare.kill();
+  bare.child.kill();
   agent.kill('SIGTERM');
   await once(agent, 'exit');
   rmSync(folder, { recursive: true });

@@ -12,8 +12,8 @@ import { compareWithBare, renderCompared } from './compare.ts';
 const ROUTERS = Number(process.argv[2] ?? 100);
 const INTERVAL_MS = 5000;
 
-const stub = { logs: { components: 6, bytes: 40_000 } };
-const compared = await compareWithBare({ routers: ROUTERS, intervalMs: INTERVAL_MS, kind: 'logs', stub });
+const simulated = { logs: { components: 6, bytes: 40_000 } };
+const compared = await compareWithBare({ routers: ROUTERS, intervalMs: INTERVAL_MS, kind: 'logs', simulated });
 print(
   `${describeMachine()}; ${ROUTERS} routers, a look of ${compared.requests} requests: the listing and six logs of 40 kB.`,
   '',

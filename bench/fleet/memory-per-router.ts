@@ -15,8 +15,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { createSystemClock } from '../../src/base/index.ts';
-import { captureAnswers } from '../../src/cli/bench/capture-answers.ts';
-import { RoutersClient } from '../../src/cli/bench/stub-routers.ts';
+import { captureAnswers } from '../../src/cli/bench/routers.ts';
+import { RoutersClient } from '../../src/cli/bench/routers-process.ts';
 import { describeMachine, print } from '../contest.ts';
 import { residentMiBOf, startAgent, whenStarted } from './compare.ts';
 
@@ -41,7 +41,7 @@ interface Memory {
 }
 
 const bodies = await captureAnswers();
-const flags = process.env['AGENT_FLAGS'] ?? '--max-semi-space-size=8';
+const flags = process.env['AGENT_FLAGS'] ?? '';
 
 async function measure(routers: number, isKept: boolean): Promise<Memory> {
   const folder = mkdtempSync(join(tmpdir(), 'memory-per-router-'));
@@ -50,14 +50,15 @@ async function measure(routers: number, isKept: boolean): Promise<Memory> {
     createSystemClock(),
   );
   const logs = { components: 6, bytes: 40_000, lineEveryMs: INTERVAL_MS };
-  const options = { bodies, logs, ...(!isKept && { idleMs: IDLE_MS }) };
+  const options = { bodies, logs, routers, ...(!isKept && { idleMs: IDLE_MS }) };
   const started = await stubs.ask({ type: 'start', options }, 'started');
-  process.env['AGENT_FLAGS'] = `${flags} --heapsnapshot-signal=SIGUSR2 --diagnostic-dir=${folder}`;
+  process.env['AGENT_FLAGS'] =
+    `${flags === '' ? '' : `${flags} `}--heapsnapshot-signal=SIGUSR2 --diagnostic-dir=${folder}`;
   const interval = `{ interval: ${INTERVAL_MS}ms }`;
   const agent = startAgent(
     folder,
     [{ ...started, routers }],
-    `defaults: { username: u, password: p, timezone: UTC, labels: { site: munich }, poll: ${interval}, logs: ${interval} }
+    `defaults: { username: monitor, password: simulated, timezone: UTC, labels: { site: munich }, poll: ${interval}, logs: ${interval} }
 sinks:
   - { name: discard, type: file, path: ${folder}/records }`,
   );
@@ -91,7 +92,7 @@ sinks:
 }
 
 print(
-  `${describeMachine()}; ${FEW} and ${MANY} routers with six logs, poll and logs every ${INTERVAL_MS / 1000} s; agent with ${flags}.`,
+  `${describeMachine()}; ${FEW} and ${MANY} routers with six logs, poll and logs every ${INTERVAL_MS / 1000} s; agent with ${flags || 'no further flags'}.`,
   '',
   '| | Resident, MiB | Live heap, MiB | Outside of the heap, MiB | Text of series, MiB |',
   '|---|---:|---:|---:|---:|',

@@ -8,7 +8,6 @@ out=${1:-bench-results}
 only=${2:-}
 mkdir -p "$out"
 npm run build
-export AGENT_FLAGS=--max-semi-space-size=8
 ulimit -n "$(ulimit -H -n)"
 
 run() { # number, minutes, name, program with arguments

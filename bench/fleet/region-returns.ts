@@ -16,8 +16,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { createSystemClock } from '../../src/base/index.ts';
-import { captureAnswers } from '../../src/cli/bench/capture-answers.ts';
-import { RoutersClient } from '../../src/cli/bench/stub-routers.ts';
+import { captureAnswers } from '../../src/cli/bench/routers.ts';
+import { RoutersClient } from '../../src/cli/bench/routers-process.ts';
 import { describeMachine, print } from '../contest.ts';
 import { residentMiBOf, startAgent, whenStarted } from './compare.ts';
 import { describeAges, listValues } from './status-ages.ts';
@@ -37,7 +37,7 @@ const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
 async function startRouters(routers: number) {
   const client = new RoutersClient(main, createSystemClock());
-  const options = { bodies, logs: LOGS, latencyMs: LATENCY_MS };
+  const options = { bodies, routers, logs: LOGS, latencyMs: LATENCY_MS };
   return { client, routers, ...(await client.ask({ type: 'start', options }, 'started')) };
 }
 
@@ -46,7 +46,7 @@ const region = await startRouters(REGION);
 const agent = startAgent(
   folder,
   [others, region],
-  `defaults: { username: u, password: p, timezone: UTC, labels: { site: munich }, poll: { interval: 60s }, logs: { interval: 60s } }
+  `defaults: { username: monitor, password: simulated, timezone: UTC, labels: { site: munich }, poll: { interval: 60s }, logs: { interval: 60s } }
 sinks:
   - { name: discard, type: file, path: ${folder}/records }`,
 );

@@ -12,8 +12,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { createSystemClock } from '../../src/base/index.ts';
-import { captureAnswers } from '../../src/cli/bench/capture-answers.ts';
-import { RoutersClient } from '../../src/cli/bench/stub-routers.ts';
+import { captureAnswers } from '../../src/cli/bench/routers.ts';
+import { RoutersClient } from '../../src/cli/bench/routers-process.ts';
 import { describeMachine, print } from '../contest.ts';
 import { startAgent, whenStarted } from './compare.ts';
 
@@ -27,14 +27,14 @@ const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 await using stubs = new RoutersClient(main, createSystemClock());
 const bodies = await captureAnswers();
 const logs = { components: 6, bytes: 40_000, lineEveryMs: INTERVAL_MS };
-const started = await stubs.ask({ type: 'start', options: { bodies, logs } }, 'started');
+const started = await stubs.ask({ type: 'start', options: { bodies, logs, routers: ROUTERS } }, 'started');
 const interval = `{ interval: ${INTERVAL_MS}ms }`;
 
 async function start() {
   const agent = startAgent(
     folder,
     [{ ...started, routers: ROUTERS }],
-    `defaults: { username: u, password: p, timezone: UTC, poll: ${interval}, logs: ${interval} }
+    `defaults: { username: monitor, password: simulated, timezone: UTC, poll: ${interval}, logs: ${interval} }
 sinks:
   - { name: discard, type: file, path: ${folder}/records }`,
   );
@@ -47,12 +47,12 @@ sinks:
 async function countTurn(): Promise<readonly number[]> {
   await stubs.ask({ type: 'count' }, 'counted');
   await sleep(INTERVAL_MS);
-  const { requests } = (await stubs.ask({ type: 'count' }, 'counted')).counts;
-  const sum = (isMeant: (path: string) => boolean) =>
-    Object.entries(requests).reduce((all, [path, number]) => all + (isMeant(path) ? number : 0), 0) / ROUTERS;
-  const isLog = (path: string) => path.startsWith('/download/');
-  const isLogin = (path: string) => path.startsWith('/auth/');
-  return [sum((path) => !isLog(path) && !isLogin(path)), sum(isLog), sum(isLogin)];
+  const { requests } = await stubs.ask({ type: 'count' }, 'counted');
+  const sum = (isMeant: (route: string) => boolean) =>
+    Object.entries(requests).reduce((all, [route, number]) => all + (isMeant(route) ? number : 0), 0) / ROUTERS;
+  const isLog = (route: string) => route.includes(' /download/');
+  const isLogin = (route: string) => route.includes(' /auth/');
+  return [sum((route) => !isLog(route) && !isLogin(route)), sum(isLog), sum(isLogin)];
 }
 
 print(

@@ -22,14 +22,12 @@ const BEGIN = '<!-- measured by bench/fleet/sizing.ts -->';
 const END = '<!-- end of what is measured -->';
 const HEAD = `| Routers | Latency | Memory | CPU | Lag p99 | Limit | Load |
 |---:|---:|---:|---:|---:|---|---:|`;
-/** As the packages start the agent. */
-const FLAGS = ['--max-semi-space-size=8'];
 
 /** Measures one number of routers and returns the row; `undefined` if there is none. */
 async function measure(routers: number): Promise<{ readonly row: string; readonly isLimit: boolean } | undefined> {
   const numbers = ['--from', String(routers), '--routers', String(routers)];
   const latency = LATENCY_MS > 0 ? ['--latency', `${LATENCY_MS}ms`] : [];
-  const args = [...FLAGS, PROGRAM, 'bench', ...numbers, ...latency, '--markdown'];
+  const args = [PROGRAM, 'bench', ...numbers, ...latency, '--markdown'];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   const output = await text(child.stdout);
   const cells = new RegExp(String.raw`^\| ${routers} \|.*`, 'm')

@@ -14,8 +14,8 @@ const INTERVAL_MS = 5000;
 const IDLE_MS = 1000;
 
 const isClosing = process.argv[3] === 'closing';
-const stub = isClosing ? { idleMs: IDLE_MS } : {};
-const compared = await compareWithBare({ routers: ROUTERS, intervalMs: INTERVAL_MS, kind: 'status', stub });
+const simulated = isClosing ? { idleMs: IDLE_MS } : {};
+const compared = await compareWithBare({ routers: ROUTERS, intervalMs: INTERVAL_MS, kind: 'status', simulated });
 print(
   `${describeMachine()}; ${ROUTERS} routers${isClosing ? ' that close after every turn' : ''}, a turn of ${compared.requests} requests, ${compared.changing} of them changing.`,
   '',

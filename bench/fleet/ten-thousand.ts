@@ -14,7 +14,6 @@
  * as in THEN="400 0 0, 400 0 0.3": each has its own figures. The first minute after a change does not count. Ages of the status are
  * told for up to 2,000 routers.
  */
-import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
@@ -22,13 +21,11 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { createSystemClock } from '../../src/base/index.ts';
-import { type AgentFigures, findLagBound, parseAgentFigures } from '../../src/cli/bench/agent-process.ts';
-import { captureAnswers } from '../../src/cli/bench/capture-answers.ts';
-import { RoutersClient } from '../../src/cli/bench/stub-routers.ts';
-import { isDeadStub } from '../../src/simulator/stub/stub-routers.ts';
+import { type AgentFigures, findLagBound, parseAgentFigures } from '../../src/cli/bench/bench.ts';
+import { captureAnswers, isDeadRouter } from '../../src/cli/bench/routers.ts';
+import { RoutersClient } from '../../src/cli/bench/routers-process.ts';
 import { describeMachine, print } from '../contest.ts';
-import type { BareOrder } from './bare-client.ts';
-import { LOG_PATHS, processorSecondsOf, residentMiBOf, startAgent, whenStarted } from './compare.ts';
+import { LOG_PATHS, processorSecondsOf, residentMiBOf, startAgent, startBare, whenStarted } from './compare.ts';
 import { describeAges } from './status-ages.ts';
 
 const [ROUTERS = 10_000, MINUTES = 10, LATENCY_MS = 0, LOSS = 0, DEAD = 0] = process.argv.slice(2).map(Number);
@@ -69,15 +66,16 @@ const options = {
 const parts = await Promise.all(
   Array.from({ length: Math.ceil(ROUTERS / ROUTERS_PER_PROCESS) }, async (_, index) => {
     const process = new RoutersClient(main, createSystemClock());
-    const { port, caPem } = await process.ask({ type: 'start', options }, 'started');
     const routers = Math.min(ROUTERS_PER_PROCESS, ROUTERS - index * ROUTERS_PER_PROCESS);
+    const own = { ...options, routers, bareRouters: routers };
+    const { port, caPem } = await process.ask({ type: 'start', options: own }, 'started');
     return { process, port, caPem, routers };
   }),
 );
 const agent = startAgent(
   folder,
   parts,
-  `defaults: { username: u, password: p, timezone: UTC, labels: { site: munich }, poll: { interval: 60s }, logs: { interval: ${LOGS_MS}ms, start: ${LOGS_START} } }
+  `defaults: { username: monitor, password: simulated, timezone: UTC, labels: { site: munich }, poll: { interval: 60s }, logs: { interval: ${LOGS_MS}ms, start: ${LOGS_START} } }
 sinks:
   - { name: discard, type: file, path: ${folder}/records }`,
 );
@@ -91,24 +89,16 @@ await scraped.ask(
 );
 const paths = [...Object.keys(bodies), ...LOG_PATHS];
 
-function startBare(): ChildProcess {
-  const bare = fork(fileURLToPath(new URL('bare-client.ts', import.meta.url)));
-  for (const { port, caPem, routers } of parts) {
-    bare.send({ port, caPem, routers, intervalMs: INTERVAL_MS, paths } satisfies BareOrder);
-  }
-  return bare;
-}
+const beside = BARE === 'beside' ? startBare(parts, INTERVAL_MS, paths) : undefined;
+let bareAnswers = 0;
 
-const beside = BARE === 'beside' ? startBare() : undefined;
-
-/** Returns the requests since the last call, and those of the bare client since the start. */
-async function countRequests(): Promise<{ readonly requests: number; readonly bare: number }> {
+/** Returns the requests that were answered since the last call, except those of the bare client. */
+async function countRequests(): Promise<number> {
   const counted = await Promise.all(parts.map(({ process }) => process.ask({ type: 'count' }, 'counted')));
-  const sums = counted.map(({ counts }) => Object.values(counts.requests).reduce((sum, one) => sum + one, 0));
-  return {
-    requests: sums.reduce((sum, one) => sum + one, 0),
-    bare: counted.reduce((sum, { counts }) => sum + counts.bareRequests, 0),
-  };
+  const before = bareAnswers;
+  bareAnswers = (await beside?.count()) ?? 0;
+  const sums = counted.map(({ requests }) => Object.values(requests).reduce((sum, one) => sum + one, 0));
+  return sums.reduce((sum, one) => sum + one, 0) - (bareAnswers - before);
 }
 
 interface Sample {
@@ -132,7 +122,7 @@ async function sample(): Promise<Sample> {
   }
   return {
     agentSeconds: processorSecondsOf(agent.pid),
-    bareSeconds: beside ? processorSecondsOf(beside.pid) : Number.NaN,
+    bareSeconds: beside ? processorSecondsOf(beside.child.pid) : Number.NaN,
     figures,
   };
 }
@@ -172,7 +162,7 @@ async function passMinute(note: string, manners: Manners): Promise<Minute> {
   const deliveredBefore = delivered;
   await sleep(INTERVAL_MS);
   const now = await sample();
-  const { requests } = await countRequests();
+  const requests = await countRequests();
   const residentMiB = residentMiBOf(agent.pid);
   const agentSeconds = now.agentSeconds - before.agentSeconds;
   const polls = now.figures.polls - before.figures.polls;
@@ -204,7 +194,7 @@ async function readAges({ deadRatio }: Manners): Promise<string> {
     const { text } = await scraped.ask({ type: 'read', url: `${url}/metrics` }, 'read');
     return describeAges(
       text,
-      (labels) => !isDeadStub(Number(/^router="plant-\d+-(\d+)"/.exec(labels)?.[1]), deadRatio),
+      (labels) => !isDeadRouter(Number(/^router="plant-\d+-(\d+)"/.exec(labels)?.[1]), deadRatio),
     );
   } catch {
     return 'no answer';
@@ -266,13 +256,13 @@ await once(agent, 'exit');
 /** Runs the bare client alone; returns its processor time and requests a minute. */
 async function measureBare(): Promise<{ readonly seconds: number; readonly requests: number }> {
   await Promise.all(parts.map(({ process }) => process.ask({ type: 'change', manners: first }, 'changed')));
-  const bare = startBare();
+  const bare = startBare(parts, INTERVAL_MS, paths);
   await sleep(INTERVAL_MS);
-  const [seconds, { bare: requests }] = [processorSecondsOf(bare.pid), await countRequests()];
+  const [seconds, requests] = [processorSecondsOf(bare.child.pid), await bare.count()];
   await sleep(BARE_MINUTES * INTERVAL_MS);
-  const spent = processorSecondsOf(bare.pid) - seconds;
-  const counted = (await countRequests()).bare - requests;
-  bare.kill();
+  const spent = processorSecondsOf(bare.child.pid) - seconds;
+  const counted = (await bare.count()) - requests;
+  bare.child.kill();
   return { seconds: spent / BARE_MINUTES, requests: counted / BARE_MINUTES };
 }
 
@@ -280,7 +270,7 @@ const agentSeconds = mean(minutes.map((one) => one.agentSeconds));
 if (beside) {
   const ratio = (after.agentSeconds - origin.agentSeconds) / (after.bareSeconds - origin.bareSeconds);
   print(`${ratio.toFixed(2)} times the bare client beside it.`);
-  beside.kill();
+  beside.child.kill();
 } else if (BARE === 'after') {
   const { seconds, requests } = await measureBare();
   print(

@@ -112,7 +112,7 @@ export const technologyVariable = (): Variable =>
       'access_technology',
       'Technology',
       'How the modem reaches its network.',
-      `router_modem_info{${BY_JOB}, ${BY_SITE}}`,
+      `router_modem_access_technology{${BY_JOB}, ${BY_SITE}}`,
     ),
   );
 

@@ -7,7 +7,7 @@ export const cellular: kit.Section = {
   panels: [
     kit.timeline({
       title: 'State of the modem',
-      description: 'State of the modem, and the network it is registered with.',
+      description: 'State of the modem, the network it is registered with, and its SIM card.',
       width: 24,
       height: 6,
       unit: units.NoUnit,
@@ -15,9 +15,14 @@ export const cellular: kit.Section = {
       queries: [
         { expr: `max by (modem, state) (${of('router_modem_state')}) == 1`, legend: '{{modem}} {{state}}' },
         {
-          expr: `max by (modem, provider_name, access_technology, used_sim) (${of('router_modem_info')})`,
-          legend: '{{modem}} {{provider_name}} {{access_technology}} {{used_sim}}',
+          expr: `max by (modem, provider_name) (${of('router_modem_info')})`,
+          legend: '{{modem}} {{provider_name}}',
         },
+        {
+          expr: `max by (modem, access_technology) (${of('router_modem_access_technology')})`,
+          legend: '{{modem}} {{access_technology}}',
+        },
+        { expr: `max by (modem, used_sim) (${of('router_modem_used_sim')})`, legend: '{{modem}} {{used_sim}}' },
       ],
     }),
     ...(

@@ -59,10 +59,12 @@ export const now: kit.Section = {
       unit: units.NoUnit,
       isName: true,
       queries: [
+        { expr: `max by (provider_name) (${of('router_modem_info')})`, legend: '{{provider_name}}' },
         {
-          expr: `max by (provider_name, access_technology, used_sim) (${of('router_modem_info')})`,
-          legend: '{{provider_name}} {{access_technology}} {{used_sim}}',
+          expr: `max by (access_technology) (${of('router_modem_access_technology')})`,
+          legend: '{{access_technology}}',
         },
+        { expr: `max by (used_sim) (${of('router_modem_used_sim')})`, legend: '{{used_sim}}' },
       ],
     }),
     kit.stat({
@@ -308,7 +310,7 @@ export const identity: kit.Section = {
       width: 24,
       height: 4,
       unit: units.NoUnit,
-      queries: [{ expr: `max by (hash) (${of('router_config_info')})`, legend: '{{hash}}' }],
+      queries: [{ expr: `max(${of('router_config_hash')})`, legend: 'hash' }],
     }),
   ],
 };

@@ -2,6 +2,7 @@ import { totalmem } from 'node:os';
 import type { Writable } from 'node:stream';
 import {
   type Clock,
+  createSystemClock,
   Lifecycle,
   type Logger,
   type Random,
@@ -9,16 +10,17 @@ import {
   renderErrorChain,
   StepQueue,
 } from '../base/index.ts';
+import { ConnectionLimit, findConnectionsMax } from '../client/index.ts';
+import { type Cluster, type ClusterModule, loadCluster } from '../cluster/index.ts';
 import { type Config, type LoadedConfig, readEnvironment, type WatchedFiles } from '../config/index.ts';
-import { createSink, type Sink, type SinkSettings } from '../delivery/index.ts';
 import { FleetExposition } from '../exposition/index.ts';
 import type { SourceKeeper, SourceOutcome } from '../inventory/index.ts';
 import { openArchivePool } from '../logs/index.ts';
+import { StoreError } from '../model/index.ts';
 import { NameLookup, readDescriptorLimit } from '../net/index.ts';
-import { ConnectionLimit, findConnectionsMax } from '../router/index.ts';
-import { findRunsMax, type RunEnded, Scheduler } from '../schedule/index.ts';
+import { type RunEnded, Scheduler } from '../schedule/index.ts';
 import type { ConfigFault, SecretKeeper } from '../settings/index.ts';
-import { StoreError } from '../store/index.ts';
+import { createSink, type Sink, type SinkSettings } from '../sinks/index.ts';
 import {
   openWebServer,
   type ReloadResult,
@@ -27,23 +29,21 @@ import {
   type WebContent,
   type WebServer,
 } from '../web/index.ts';
-import { ClusterShare } from './cluster/cluster-share.ts';
-import { type Cluster, createShardsView, openCluster } from './cluster/open-cluster.ts';
-import { SinkShare } from './cluster/sink-share.ts';
+import { createShardsView, FleetShare, openCluster } from './cluster.ts';
 import { SelfMetrics } from './metrics/self-metrics.ts';
 import { type Plan, preparePlan, type RouterParts, summarizePlan, toWebSettings } from './plan.ts';
 import { ConfigReloader, Supervisor } from './reload.ts';
 import { RepeatedWarnings } from './repeated-warnings.ts';
 import type { RouterEvent } from './router-state/router-state.ts';
+import { createRouterValues } from './routers/adaptive-interval.ts';
 import { Fleet } from './routers/fleet.ts';
-import { createRouterValues } from './routers/kept-pace.ts';
 import { LifecycleKeeper } from './routers/lifecycle-keeper.ts';
 import { RouterAgent, type RouterAgentOptions } from './routers/router-agent.ts';
 import { type CycleResult, runCycle } from './run-cycle.ts';
 import { SpoolTrend } from './sinks/delivery-figures.ts';
 import { SinkSupervisor } from './sinks/sink-supervisor.ts';
 import { SpoolGuard } from './spool-guard.ts';
-import { noteUnstored, openState, type State } from './state.ts';
+import { openState, reportUnstored, type State } from './state.ts';
 import { FleetHistory } from './views/fleet-history.ts';
 import { LineFeed, RecentRecords } from './views/recent-records.ts';
 import { InventoryWatch, SecretWatch } from './watches.ts';
@@ -53,15 +53,15 @@ import { createWebContent } from './web-content.ts';
 export interface AgentOptions {
   /** The configuration to start with, already checked. */
   readonly config: Config;
-  /** Files of routers that are watched for changes. Default: none. */
+  /** Router files that cause a reload when they change. Default: none. */
   readonly watched?: WatchedFiles | undefined;
-  /** Files whose changes wait for a reload, and are compared with what runs. Default: none. */
+  /** Files that are compared with the running configuration when they change. Default: none. */
   readonly reread?: WatchedFiles | undefined;
   /** Warnings about the configuration. Default: none. */
   readonly warnings?: readonly ConfigFault[] | undefined;
   /** Reads the configuration again; absent: no reload. */
   readonly reload?: (() => Promise<LoadedConfig>) | undefined;
-  /** Settings of the HTTP server that come from the command line. Default: none. */
+  /** Settings of the HTTP server from the command line. Default: none. */
   readonly web?: AgentWebOptions | undefined;
   /** Version of the program, for metrics and the user agent. */
   readonly version: string;
@@ -75,7 +75,7 @@ export interface AgentOptions {
   readonly onConfigured?: ((config: Config) => Promise<void>) | undefined;
   /** Output of sinks of type `stdout`. */
   readonly stdout: Writable;
-  /** The secrets of the configuration that can be read again. Default: none. */
+  /** Secrets that can be read again. Default: none. */
   readonly secrets?: SecretKeeper | undefined;
   /** Answers of the sources of routers. Default: none. */
   readonly inventory?: SourceKeeper | undefined;
@@ -102,7 +102,10 @@ export interface AgentSummary {
   readonly gaps: number;
 }
 
-/** Bounds of the steps of stopping, milliseconds; with those of state and cluster below the ten seconds that service managers allow. */
+/**
+ * Time limits of shutdown steps in milliseconds. With those of state and cluster, they stay below the ten seconds that
+ * service managers allow.
+ */
 const STOP_MS = {
   configuration: 500,
   history: 100,
@@ -116,22 +119,22 @@ const STOP_MS = {
   schedule: 1500,
   share: 100,
   trend: 100,
+  loop: 100,
 };
-/** Above the time limit of every run; the longest, a backup, has 15 minutes. Milliseconds. */
+/** Above the time limit of every run; a backup has the longest, 15 minutes. Milliseconds. */
 const STALL_MS = 20 * 60_000;
-/** Threads for archives. A router that stalls in the middle of a large archive occupies one, so there is another. */
+/** Threads for archives: a router that stalls within a large archive occupies one. */
 const ARCHIVE_WORKERS = 2;
 /**
- * Downloads give way to polls, sinks and scrapes while these take all of the main thread, but not for longer: logs are read slowly
- * then, but all of them. Milliseconds.
+ * Longest wait of a piece of a download for polls, sinks and scrapes, so that logs are read even when these take all of
+ * the main thread. Milliseconds.
  */
 const PIECE_WAIT_MS_MAX = 50;
-/** Variable of the environment with the number of threads of Node.js. */
 const POOL_THREADS_NAME = 'UV_THREADPOOL_SIZE';
 
 /**
- * Starts the agent. Throws if it cannot, with everything released. While the disk cannot be written, the
- * agent runs without logs.
+ * Starts the agent. Throws if it cannot, with everything released. While the disk cannot be written, the agent runs
+ * without logs.
  */
 export async function startAgent(options: AgentOptions): Promise<Agent> {
   const lifecycle = new Lifecycle(options.clock);
@@ -153,29 +156,25 @@ export class Agent {
   readonly #failed = new AbortController();
   readonly #quit = new AbortController();
   #isStopping = false;
-  /** Totals since the agent started. */
   readonly #counts = { polls: 0, recordsShipped: 0, gaps: 0 };
-  /** Number of routers whose records come together in the receivers of the sinks, whatever process runs them. */
   #fleetSize = 0;
   readonly #metrics: SelfMetrics;
   readonly #cluster: Cluster | undefined;
   readonly #state: State;
   readonly #exposition = new FleetExposition();
   readonly #scheduler: Scheduler;
-  /** Number of files that the process may have open; `undefined` if unknown. */
+  /** Maximum number of open files of the process; `undefined` if unknown. */
   readonly #descriptorsMax = readDescriptorLimit();
-  readonly #runsMaxDefault: number;
+  readonly #memoryBytes = process.constrainedMemory() || totalmem();
   readonly #connectionsMaxDefault: number;
   readonly #connections: ConnectionLimit;
   readonly #feed = new LineFeed();
   readonly #fleet: Fleet;
   readonly #sinks: SinkSupervisor;
-  /** The sinks that this replica serves, and the routers that run here, of those of a cluster; `undefined` outside one. */
-  readonly #sinkShare: SinkShare | undefined;
-  readonly #share: ClusterShare | undefined;
+  /** This replica's part of a cluster; `undefined` outside one. */
+  readonly #share: FleetShare | undefined;
   readonly #spool: SpoolGuard;
   readonly #trend: SpoolTrend;
-  /** What all routers share. */
   readonly #shared: Omit<RouterAgentOptions, 'settings' | 'lifecycle' | 'hasSinks' | 'lines' | 'backup'>;
   readonly #supervisor: Supervisor;
   readonly #inventory: InventoryWatch;
@@ -183,24 +182,32 @@ export class Agent {
   readonly #history: FleetHistory;
   readonly #content: WebContent;
 
-  /** Starts an agent; what it has begun is released by `lifecycle`. See {@link startAgent}. */
+  /** Starts an agent and registers what to release in `lifecycle`. See {@link startAgent}. */
   static async start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent> {
-    const agent = new Agent(options, await openWeb(options, lifecycle), lifecycle);
+    const web = await openWeb(options, lifecycle);
+    const agent = new Agent(options, { web, engine: options.config.cluster && (await loadCluster()) }, lifecycle);
     await agent.#begin();
     return agent;
   }
 
-  /** Creates everything and connects it. There are no routers and no sinks yet, and nothing is running. */
-  constructor(options: AgentOptions, web: WebServer, lifecycle: Lifecycle) {
+  /** Creates and connects everything. There are no routers and no sinks yet, and nothing runs. */
+  constructor(
+    options: AgentOptions,
+    { web, engine }: { readonly web: WebServer; readonly engine: ClusterModule | undefined },
+    lifecycle: Lifecycle,
+  ) {
     const { config, clock, random, logger, version } = options;
     this.#options = options;
     this.#lifecycle = lifecycle;
     this.#web = web;
     const metrics = new SelfMetrics(version);
     this.#metrics = metrics;
+    // Of the process, whatever the time of the agent.
+    lifecycle.onStop('event loop', STOP_MS.loop, metrics.measureLoop(createSystemClock()));
     const fail = (cause: unknown) => this.#failed.abort(cause);
     const own = { metrics, clock, logger, fail };
-    this.#cluster = config.cluster && openCluster({ ...own, settings: config.cluster, version }, lifecycle);
+    const { cluster } = config;
+    this.#cluster = engine && cluster && openCluster(engine, { ...own, settings: cluster, version }, lifecycle);
     this.#state = openState({ ...own, config, cluster: this.#cluster, onRecords: () => this.#sinks.wake() }, lifecycle);
     const { store, deadLetters, opening, spoolBytesMax } = this.#state;
     // Pages are served until then, so that a stopping agent can be observed.
@@ -208,10 +215,10 @@ export class Agent {
     const archives = openArchivePool({ workers: ARCHIVE_WORKERS });
     lifecycle.onStop('decompression', STOP_MS.archives, () => archives.close());
     this.#scheduler = new Scheduler({ clock, report: (event) => this.#onRun(event) });
-    const memoryBytes = process.constrainedMemory() || totalmem();
-    const resources = { descriptors: this.#descriptorsMax, memoryBytes };
-    this.#runsMaxDefault = findRunsMax(resources);
-    this.#connectionsMaxDefault = findConnectionsMax(resources);
+    this.#connectionsMaxDefault = findConnectionsMax({
+      descriptors: this.#descriptorsMax,
+      memoryBytes: this.#memoryBytes,
+    });
     this.#connections = new ConnectionLimit(this.#connectionsMaxDefault);
     const values = createRouterValues(store, (cause, router) => this.#onUnstored(cause, router));
     this.#fleet = new Fleet({
@@ -235,14 +242,12 @@ export class Agent {
         this.#counts.recordsShipped += records;
       },
       onGone: fail,
-      onChanged: () => this.#sinkShare?.noteSinks(),
+      onChanged: () => this.#share?.refreshSinks(),
     });
     lifecycle.onStop('sinks', STOP_MS.delivery, (signal) => this.#sinks.drain(signal));
     lifecycle.onStop('polling', STOP_MS.schedule, () => this.#scheduler.stop());
-    this.#sinkShare = this.#cluster && this.#createSinkShare(this.#cluster);
-    lifecycle.onStop('moves of sinks', STOP_MS.share, () => this.#sinkShare?.close());
-    this.#share = this.#cluster && this.#createShare(this.#cluster);
-    lifecycle.onStop('moves of routers', STOP_MS.share, () => this.#share?.close());
+    this.#share = this.#cluster && new FleetShare(this.#cluster, this.#fleet, this.#sinks);
+    lifecycle.onStop('moves', STOP_MS.share, () => this.#share?.close());
     this.#spool = new SpoolGuard({
       store,
       spoolBytesMax,
@@ -256,7 +261,7 @@ export class Agent {
     const pieces = new StepQueue(clock, PIECE_WAIT_MS_MAX);
     this.#shared = {
       records: this.#spool,
-      gate: this.#share,
+      gate: this.#cluster?.routers,
       values,
       archives,
       connections: this.#connections,
@@ -299,7 +304,7 @@ export class Agent {
     metrics.read({
       spool: () => this.#describeSpool(),
       sinkLags: () => this.#sinks.measureLags(),
-      deadLetters: () => this.#sinks.countLetters(),
+      deadLetters: () => this.#sinks.countDeadLetters(),
       routers: () => this.#fleet.countStates(),
       runs: () => this.#scheduler.load,
       connections: () => this.#connections.load,
@@ -307,7 +312,7 @@ export class Agent {
     });
   }
 
-  /** Base addresses of its pages, as in `http://127.0.0.1:9847`. */
+  /** Base URLs of its pages, as in `http://127.0.0.1:9847`. */
   get urls(): readonly string[] {
     return this.#web.urls;
   }
@@ -317,7 +322,7 @@ export class Agent {
     return this.#quit.signal;
   }
 
-  /** Aborts when the agent cannot continue; the reason is the cause. Stop it then. */
+  /** Aborts when the agent cannot continue, with the cause as reason. Stop it then. */
   get failed(): AbortSignal {
     return this.#failed.signal;
   }
@@ -326,25 +331,24 @@ export class Agent {
     return { routers: this.#fleet.routers.length, routersUp: this.#fleet.countStates().up, ...this.#counts };
   }
 
-  /** Returns why the agent needs a restart: no run has started or ended for longer than any run may take. `undefined` while it is well. */
+  /** Returns the reason if the agent needs a restart: no run has started or ended for longer than any run may take. */
   findStall(): string | undefined {
     const { stalledMs } = this.#scheduler;
     if (stalledMs < STALL_MS) return undefined;
     return `No poll or other run has started or ended for ${renderDuration(Math.round(stalledMs / 1000) * 1000)}`;
   }
 
-  /** Loads the configuration again: all of it or nothing. Faults are in the result and in the log. */
+  /** Loads the configuration again, completely or not at all. Faults are in the result and in the log. */
   reload(): Promise<ReloadResult> {
     return this.#reloader.reload();
   }
 
-  /** Polls every router and reads its logs once, and waits for the deliveries. Rejects with the reason of `signal`. */
+  /** Polls every router and reads its logs once, then waits for the deliveries. Rejects with the reason of `signal`. */
   runCycle(signal: AbortSignal): Promise<CycleResult> {
     const { clock } = this.#options;
     return runCycle({ fleet: this.#fleet, scheduler: this.#scheduler, sinks: this.#sinks, clock }, signal);
   }
 
-  /** Renders all metrics as text. */
   async renderMetrics(): Promise<string> {
     return (await Array.fromAsync(this.#content.renderMetrics('text', { kind: 'all' }))).join('');
   }
@@ -366,10 +370,10 @@ export class Agent {
   async #begin(): Promise<void> {
     const { config, secrets, sources = [], clock, logger } = this.#options;
     this.#trend.start();
-    // Delivers first what an earlier process left in the spool.
+    // First delivers the records that an earlier process left in the spool.
     await this.#supervisor.start(this.#failed.signal);
     this.#scheduler.start();
-    if (this.#share && this.#sinkShare) this.#cluster?.begin(this.#share, this.#sinkShare);
+    this.#share?.start();
     this.#reloader.start();
     if (secrets) {
       const watch = new SecretWatch({ secrets, clock, logger });
@@ -388,7 +392,7 @@ export class Agent {
       web: this.#web,
       sinks: this.#sinks,
       scheduler: this.#scheduler,
-      runsMaxDefault: this.#runsMaxDefault,
+      memoryBytes: this.#memoryBytes,
       metrics: this.#metrics,
       connections: this.#connections,
       connectionsMaxDefault: this.#connectionsMaxDefault,
@@ -410,33 +414,6 @@ export class Agent {
     const { clock, stdout, version, logger } = this.#options;
     const onShortHello = (words: string) => logger.warn('Sink warning', { sink: settings.name, words });
     return createSink(settings, { clock, stdout, routers: () => this.#fleetSize, version, onShortHello });
-  }
-
-  #createSinkShare({ membership }: Cluster): SinkShare {
-    const { clock, logger } = this.#options;
-    return new SinkShare({
-      membership,
-      sinks: () => this.#sinks.names,
-      handOver: (sink, signal) => this.#sinks.handOver(sink, signal),
-      onMoved: () => this.#sinks.wake(),
-      onUnserved: (sink, owner) => this.#sinks.noteUnserved(sink, owner),
-      clock,
-      logger,
-    });
-  }
-
-  #createShare({ membership }: Cluster): ClusterShare {
-    const { clock, logger } = this.#options;
-    return new ClusterShare({
-      membership,
-      fleet: this.#fleet,
-      onCounted: (taken, gone) => {
-        this.#metrics.clusterMoves?.inc({ direction: 'taken' }, taken);
-        this.#metrics.clusterMoves?.inc({ direction: 'gone' }, gone);
-      },
-      clock,
-      logger,
-    });
   }
 
   #createContent(): WebContent {
@@ -468,7 +445,7 @@ export class Agent {
     });
   }
 
-  /** Reloads; with a source, only if its answer waits to be confirmed. */
+  /** With a source: only if its answer waits for confirmation. */
   async #accept(source: string | undefined): Promise<ReloadResult> {
     if (source === undefined || this.#inventory.confirm(source)) return await this.#reloader.reload();
     return { ok: false, faults: [`No answer of a source "${source}" waits to be confirmed`] };
@@ -488,7 +465,7 @@ export class Agent {
     const { fault } = this.#state.opening;
     if (this.#isStopping) return 'The agent is starting or stopping; try again later.';
     if (fault) return `The state cannot be written, so no logs are read: ${renderErrorChain(fault)}`;
-    // A replica is ready once it was a member: then it answers for its routers, and knows who has the others.
+    // Ready once it was a member: from then on it knows the owners of all routers.
     if (this.#cluster?.hasJoined === false) return 'This replica has no lease of its cluster yet.';
     return undefined;
   }
@@ -497,16 +474,17 @@ export class Agent {
     const { store } = this.#state;
     const fail = (reason: unknown) => this.#failed.abort(reason);
     const isShared = this.#cluster !== undefined;
-    noteUnstored(cause, { router, store, isShared, fail, logger: this.#options.logger });
+    reportUnstored(cause, { router, store, isShared, fail, logger: this.#options.logger });
   }
 
   #onRun({ key, lagMs, error }: RunEnded): void {
-    if (lagMs !== undefined) this.#metrics.scheduleLag.observe(lagMs / 1000);
+    // Keys are ROUTER/ACTIVITY, and names of routers may contain slashes.
+    const activity = key.slice(key.lastIndexOf('/') + 1);
+    if (lagMs !== undefined) this.#metrics.scheduleLag.observe({ activity }, lagMs / 1000);
     if (error === undefined) return;
     this.#options.logger.error('Scheduled task failed unexpectedly', { task: key, error: renderErrorChain(error) });
   }
 
-  /** Counts what concerns the agent as a whole. */
   #count(event: RouterEvent): void {
     if (event.type === 'polled') {
       this.#counts.polls++;
@@ -521,7 +499,7 @@ export class Agent {
   }
 }
 
-/** Opens the web server; until it has content it answers only the liveness check. */
+/** Until it has content, the server answers only the liveness check. */
 async function openWeb({ config, web, clock, logger }: AgentOptions, lifecycle: Lifecycle): Promise<WebServer> {
   const server = await openWebServer({
     ...toWebPolicy(toWebSettings(config)),

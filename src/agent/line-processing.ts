@@ -1,21 +1,20 @@
 import { isSelected } from '../base/index.ts';
-import type { SinkSettings } from '../delivery/index.ts';
 import { LineMatcher, type LogRuleSettings, type RedactSettings } from '../logs/index.ts';
 import type { FamilyDescription, LogRecord } from '../model/index.ts';
+import type { SinkSettings } from '../sinks/index.ts';
 
-/** Selects the records of one sink. */
 interface SinkSelection {
   readonly isWanted: (router: string, component: string) => boolean;
-  /** Absent: every record of a log that is wanted. */
+  /** Absent: every record of a wanted log. */
   readonly isSelected: ((record: LogRecord) => boolean) | undefined;
 }
 
 type SelectionKeys = Pick<SinkSettings, 'routers' | 'components' | 'severities' | 'events'>;
 
-/** Logs whose selection is remembered; a fleet has some tens of thousands. */
+/** Logs with a cached selection; a fleet has some tens of thousands. */
 const REMEMBERED_MAX = 100_000;
 
-/** Compiles the globs of a sink. A record without a severity counts as `none`, one that is no event as `line`. */
+/** Compiles the globs of a sink. A record without a severity counts as `none`, one that is not an event as `line`. */
 export function createSelection({ routers, components, severities, events }: SelectionKeys): SinkSelection {
   const known = new Map<string, boolean>();
   const takesAll = [severities, events].every((globs) => globs.length === 1 && globs[0] === '*');
@@ -37,11 +36,13 @@ export function createSelection({ routers, components, severities, events }: Sel
 export class LineProcessing {
   static #latest: LineProcessing | undefined;
 
-  /** Families of the rules, by the name of their metric. */
+  /** By the name of the metric. */
   readonly families: ReadonlyMap<string, FamilyDescription>;
   readonly matcher: LineMatcher;
 
-  /** Compiles the rules, unless they are those of the last call: they take some ten milliseconds at once. */
+  /**
+   * Returns the compiled rules. Those of the last call are cached, because compiling blocks for some ten milliseconds.
+   */
   static of(rules: readonly LogRuleSettings[], redact: readonly RedactSettings[]): LineProcessing {
     if (LineProcessing.#latest?.matcher.text !== LineMatcher.render(rules, redact)) {
       LineProcessing.#latest = new LineProcessing(rules, redact);

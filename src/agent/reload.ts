@@ -1,28 +1,23 @@
 import { type Clock, type Logger, Mutex, openDeadline, renderErrorChain, untilAborted } from '../base/index.ts';
-import { type Config, type LoadedConfig, type WatchedFiles, watchRouterFiles } from '../config/index.ts';
+import { type Config, type LoadedConfig, type WatchedFiles, watchFiles } from '../config/index.ts';
 import { type ConfigFault, renderFault } from '../settings/index.ts';
 import type { ConfigurationSummary, FleetShards, PlanSummary, ReloadResult, TrialResult } from '../web/index.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';
 import { listRestartKeys, type Plan } from './plan.ts';
 
-/** Configuration to start with, and the steps of a reload. */
 interface SupervisorOptions {
-  /** Configuration to start with. */
   readonly config: Config;
-  /** Does everything about a configuration that can fail, and changes nothing. */
   readonly prepare: (config: Config) => Promise<Plan>;
   /** Called with the running configuration after each successful reload, which waits for it. Never rejects. */
   readonly onConfigured?: ((config: Config) => Promise<void>) | undefined;
-  /** Clock for the time limit of a reload. */
   readonly clock: Clock;
-  /** The agent's own log. */
   readonly logger: Logger;
 }
 
-/** Time limit of a reload for the last deliveries of removed sinks and the logouts of removed routers. */
+/** Time limit of a reload for the last deliveries of removed sinks and the logouts from removed routers. */
 const RELOAD_PATIENCE_MS = 5000;
 
-/** Holds the running configuration. The start commits the first plan, and each reload the next. */
+/** Holds the running configuration. The start commits the first plan, each reload the next. */
 export class Supervisor {
   readonly #options: SupervisorOptions;
   #config: Config;
@@ -34,15 +29,27 @@ export class Supervisor {
     this.#shards = options.config.shards;
   }
 
-  /** The running configuration. A reload changes neither the state folder, nor the bounds of dead letters, nor the cluster, nor the listen addresses. */
+  /**
+   * The running configuration. State folder, bounds of dead letters, cluster and listen addresses stay those of the
+   * start.
+   */
   get config(): Config {
-    const { storage, dead_letters, cluster, web } = this.#options.config;
-    return { ...this.#config, storage, dead_letters, cluster, web: { ...this.#config.web, listen: web.listen } };
+    const { storage, dead_letters, cluster, web, origins } = this.#options.config;
+    const replaces = listRestartKeys(this.#options.config, this.#config);
+    return {
+      ...this.#config,
+      ...{ storage, dead_letters, cluster },
+      web: { ...this.#config.web, listen: web.listen },
+      origins: {
+        ...this.#config.origins,
+        main: [...origins.main.map((one) => ({ ...one, replaces })), ...this.#config.origins.main],
+      },
+    };
   }
 
   /**
-   * The processes that share the fleet. During a reload, it has the routers of other processes before and after it, so that
-   * none that comes or goes is missing; those that this process already has are in the fleet as well.
+   * The processes that share the fleet. During a reload it includes the routers of other processes before and after it,
+   * so that none is missing.
    */
   get shards(): FleetShards | undefined {
     return this.#shards;
@@ -55,7 +62,6 @@ export class Supervisor {
     await plan.commit(signal);
   }
 
-  /** Makes a plan the running configuration. Never rejects. */
   async commit(plan: Plan): Promise<void> {
     const { clock, logger, onConfigured } = this.#options;
     using deadline = openDeadline(clock, RELOAD_PATIENCE_MS);
@@ -69,7 +75,6 @@ export class Supervisor {
     logger.info('Loaded the configuration again', { ...change, routers: plan.config.routers.length });
   }
 
-  /** Logs changes that a reload cannot apply. */
   #warnAboutRestart(next: Config): void {
     const keys = listRestartKeys(this.config, next);
     if (keys.length > 0) this.#options.logger.warn('A change of these keys needs a restart of the agent', { keys });
@@ -81,36 +86,29 @@ function joinShards(before: FleetShards | undefined, next: FleetShards | undefin
   return { ...next, others: new Map([...before.others, ...next.others]) };
 }
 
-/** Steps of a reload, and receivers of its result. */
 interface ConfigReloaderOptions {
-  /** Reads the configuration again; absent = no reload. */
+  /** Reads the configuration again; absent: no reload. */
   readonly load?: (() => Promise<LoadedConfig>) | undefined;
-  /** Prepares a configuration. Throws, with nothing changed, if it cannot run. */
+  /** Throws, with nothing changed, if the configuration cannot run. */
   readonly prepare: (config: Config) => Promise<Plan>;
-  /** Prepares a configuration as {@link prepare} does, for a comparison alone. Absent: it cannot be tried. */
   readonly tryOut?: ((config: Config) => Promise<PlanSummary>) | undefined;
-  /** Makes a plan the running configuration. Never rejects. */
+  /** Never rejects. */
   readonly commit: (plan: Plan) => Promise<void>;
-  /** Called when a configuration runs, with what was loaded with it. Never rejects. */
+  /** Called when a configuration runs. Never rejects. */
   readonly onCommitted?: ((loaded: LoadedConfig & { readonly ok: true }) => Promise<void>) | undefined;
-  /** Files of routers that are watched for changes, as they were read; absent = none. */
+  /** Router files that cause a reload when they change, as they were read. Default: none. */
   readonly watched?: WatchedFiles | undefined;
-  /** Files of the configuration whose changes wait for a reload, as they were read; absent = none. */
+  /** Files that cause a trial of a reload when they change, as they were read. Default: none. */
   readonly reread?: WatchedFiles | undefined;
-  /** Warnings about the configuration that runs at first. Default: none. */
+  /** Warnings about the first configuration. Default: none. */
   readonly warnings?: readonly ConfigFault[] | undefined;
-  /** Clock for watching files and for the time of the last reload. */
   readonly clock: Clock;
-  /** Log for the outcome of reloads. */
   readonly logger: Logger;
-  /** Metrics of the outcome and time of the last reload. */
   readonly metrics: SelfMetrics;
 }
 
-/** Faults of a refused configuration that have a line of their own in the log. */
 const LOGGED_FAULTS_MAX = 10;
 
-/** Reloads the configuration on request and when a file of routers changes: all of it or nothing. */
 export class ConfigReloader {
   readonly #options: ConfigReloaderOptions;
   readonly #mutex = new Mutex();
@@ -118,11 +116,9 @@ export class ConfigReloader {
   #watch = new AbortController();
   #patterns = '';
   #rereadWatch = new AbortController();
-  /** The effect of a reload, if a file has changed. */
   #pending: ConfigurationSummary['pending'] = null;
-  /** Warnings of the configuration that runs. */
   #warnings: readonly string[] = [];
-  /** Wall time since which the configuration runs. Milliseconds. */
+  /** Wall time of the last load. Milliseconds since the Unix epoch. */
   #loadedAtMs = 0;
   #lastReload: ConfigurationSummary['lastReload'] = null;
 
@@ -130,16 +126,15 @@ export class ConfigReloader {
     this.#options = options;
   }
 
-  /** Takes the first configuration for loaded, and watches its files from now on. */
+  /** Records the first configuration as loaded, and starts watching its files. */
   start(): void {
     const { warnings, watched, reread } = this.#options;
-    this.#noteWarnings(warnings);
-    this.#noteSuccess();
+    this.#recordWarnings(warnings);
+    this.#recordSuccess();
     this.#follow(watched);
     this.#followReread(reread);
   }
 
-  /** Describes the configuration that runs, and the last attempt to replace it. */
   describe(): Pick<ConfigurationSummary, 'loadedAt' | 'lastReload' | 'pending' | 'warnings'> {
     return {
       loadedAt: new Date(this.#loadedAtMs).toISOString(),
@@ -150,8 +145,8 @@ export class ConfigReloader {
   }
 
   /**
-   * Reloads the configuration. Never rejects. Concurrent reloads run one after another; one for which `isNeeded` is false when
-   * it is its turn is left out, because the one before has done its work.
+   * Reloads the configuration. Never rejects. Concurrent reloads run one after another; one whose `isNeeded` is false
+   * by then is skipped, because the previous one has served it.
    */
   reload(isNeeded: () => boolean = () => true): Promise<ReloadResult> {
     return this.#mutex
@@ -161,7 +156,7 @@ export class ConfigReloader {
       });
   }
 
-  /** Says what a reload would change, and changes nothing. Never rejects. */
+  /** Describes what a reload would change, and changes nothing. Never rejects. */
   tryOut(): Promise<TrialResult> {
     return this.#mutex
       .run(() => this.#tryOut(), this.#stop.signal)
@@ -170,7 +165,7 @@ export class ConfigReloader {
       });
   }
 
-  /** Stops watching, and waits for a configuration that is being put into use; one that is still being read is given up. */
+  /** Stops watching, aborts a configuration that is being read, and waits for one that is being put into use. */
   async close(): Promise<void> {
     this.#watch.abort();
     this.#rereadWatch.abort();
@@ -196,9 +191,9 @@ export class ConfigReloader {
       if (loaded.ok) {
         await commit(await prepare(loaded.config));
         await onCommitted?.(loaded);
-        this.#noteWarnings(loaded.warnings);
-        this.#noteSuccess();
-        this.#noteReload([]);
+        this.#recordWarnings(loaded.warnings);
+        this.#recordSuccess();
+        this.#recordReload([]);
         this.#follow(loaded.watched);
         this.#followReread(loaded.reread);
         return { ok: true };
@@ -207,12 +202,12 @@ export class ConfigReloader {
       // An unreadable main file names no files, so the previous ones stay watched.
       if (loaded.watched.patterns.length > 0) this.#follow(loaded.watched);
     } catch (cause) {
-      // The caller has been told.
+      // At shutdown, the caller reports it.
       this.#stop.signal.throwIfAborted();
       faults = [renderErrorChain(cause)];
     }
     metrics.reloadSuccessful.set(0);
-    this.#noteReload(faults);
+    this.#recordReload(faults);
     for (const fault of faults.slice(0, LOGGED_FAULTS_MAX)) {
       logger.error('The configuration was not loaded again', { fault });
     }
@@ -223,8 +218,7 @@ export class ConfigReloader {
     return { ok: false, faults };
   }
 
-  /** Logs the warnings of the configuration that runs, but not again those of the one before. */
-  #noteWarnings(warnings: readonly ConfigFault[] = []): void {
+  #recordWarnings(warnings: readonly ConfigFault[] = []): void {
     const before = new Set(this.#warnings);
     this.#warnings = [...new Set(warnings.map(renderFault))];
     for (const warning of this.#warnings) {
@@ -232,18 +226,18 @@ export class ConfigReloader {
     }
   }
 
-  #noteSuccess(): void {
+  #recordSuccess(): void {
     const { metrics, clock } = this.#options;
     metrics.reloadSuccessful.set(1);
     this.#loadedAtMs = clock.now();
     metrics.reloadSuccessAt.set(this.#loadedAtMs / 1000);
   }
 
-  #noteReload(faults: readonly string[]): void {
+  #recordReload(faults: readonly string[]): void {
     this.#lastReload = { at: new Date(this.#options.clock.now()).toISOString(), faults };
   }
 
-  /** Tries a reload each time a file has changed that does not cause one, so that pages can tell what it would do. */
+  /** Tries a reload when a file changes that does not cause one, so that pages can show its effect. */
   #followReread(reread: WatchedFiles | undefined): void {
     this.#rereadWatch.abort();
     this.#rereadWatch = new AbortController();
@@ -252,13 +246,13 @@ export class ConfigReloader {
     const { clock, tryOut } = this.#options;
     if (this.#stop.signal.aborted || !tryOut || !reread || reread.patterns.length === 0) return;
     this.#pending = 'unchanged';
-    void watchRouterFiles({
+    void watchFiles({
       ...reread,
       clock,
       signal,
       onChange: async () => {
         const result = await this.tryOut();
-        // A reload in the meantime has begun a watch of its own.
+        // A reload in the meantime has begun its own watch.
         if (!signal.aborted) this.#pending = { at: new Date(clock.now()).toISOString(), result };
       },
     });
@@ -273,7 +267,7 @@ export class ConfigReloader {
     this.#patterns = name;
     if (patterns.length === 0) return;
     const { clock, logger } = this.#options;
-    void watchRouterFiles({
+    void watchFiles({
       patterns,
       digests,
       clock,

@@ -2,27 +2,28 @@ import type { Clock, Logger } from '../base/index.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** A minute that has begun with a line. */
 interface Period {
   readonly end: () => void;
   readonly repeat: (fields: Fields) => void;
 }
 
-/** A router whose logs all fail, or a sink that refuses everything, would otherwise write a line for each log or record. Milliseconds. */
+/**
+ * Without it, a router whose logs all fail, or a sink that refuses everything, would write a line for each log or
+ * record. Milliseconds.
+ */
 const PERIOD_MS = 60_000;
-/** Logs that are named in one line. */
 const COMPONENTS_MAX = 20;
 
 /**
- * Bounds warnings and errors about a router or sink to one line a minute for each message, reason and status resource, of which modules
- * ask few: the first is written at once, those of the minute after it at level debug, and the last of these at its end, with their number
- * as `times`, the sum of their `records`, and the logs that they are about.
+ * Limits warnings and errors about a router or sink to one line a minute for each message, reason and status resource.
+ * The first one is written at once, those within the next minute at level debug, and the last of these at its end, with
+ * their number as `times`, the sum of their `records`, and the logs concerned.
  */
 export class RepeatedWarnings {
-  /** The agent's own log, with this bound. */
+  /** The agent's own log, with this limit. */
   readonly logger: Logger;
   readonly #clock: Clock;
-  /** By what the lines are about, and message. */
+  /** By subject and message. */
   readonly #periods = new Map<string, Period>();
 
   constructor(logger: Logger, clock: Clock) {
@@ -45,7 +46,6 @@ export class RepeatedWarnings {
     this.logger = { ...logger, warn: at('warn'), error: at('error') };
   }
 
-  /** Writes what is not written yet. */
   close(): void {
     for (const { end } of this.#periods.values()) end();
   }

@@ -4,37 +4,33 @@ import type { Fleet } from './routers/fleet.ts';
 import type { RouterAgent } from './routers/router-agent.ts';
 import type { SinkSupervisor } from './sinks/sink-supervisor.ts';
 
-/** The parts of an agent that one cycle needs. */
 interface CycleOptions {
-  /** The routers that are asked. */
   readonly fleet: Pick<Fleet, 'routers'>;
-  /** Runs their polls and the readings of their logs. */
   readonly scheduler: Pick<Scheduler, 'trigger'>;
-  /** The sinks that take the records. */
   readonly sinks: Pick<SinkSupervisor, 'describe' | 'whenIdle'>;
-  /** Clock for the wait for deliveries. */
   readonly clock: Clock;
 }
 
 /** The result of one cycle. */
 export interface CycleResult {
-  /** Number of routers that were asked: all but paused and retired ones. */
+  /** Number of polled routers: all but paused and retired ones. */
   readonly asked: number;
-  /** Number of those that are up. */
   readonly up: number;
-  /** Number of routers whose logs could not be read. */
   readonly logsFailed: number;
-  /** Number of records that some sink has not taken yet. */
+  /** Number of records that are not delivered to all of their sinks. */
   readonly recordsWaiting: number;
 }
 
-/** A log with much to read gives way again and again; what is left then is for the next cycle. */
+/** A long log yields repeatedly; the rest is left to the next cycle. */
 const LOG_RUNS_MAX = 100;
-/** Deliveries may take this long behind the last reading. Milliseconds. */
+/** Time limit of deliveries after the last reading. Milliseconds. */
 const DELIVERY_MS_MAX = 60_000;
 const DELIVERY_LOOK_MS = 100;
 
-/** Polls every router once, reads its logs to their end, and waits for the deliveries. Rejects with the reason of `signal`. */
+/**
+ * Polls every router once, reads its logs to their end, and waits for the deliveries. Rejects with the reason of
+ * `signal`.
+ */
 export async function runCycle(
   { fleet, scheduler, sinks, clock }: CycleOptions,
   signal: AbortSignal,
@@ -59,7 +55,7 @@ async function askRouter(router: RouterAgent, scheduler: CycleOptions['scheduler
   if (keys.has(router.logsKey)) {
     for (let runs = 0; runs < LOG_RUNS_MAX; runs++) {
       hasLogs = (await scheduler.trigger(router.logsKey)) === 'done' && !router.recorder.state.areLogsFailing;
-      // A file that cannot be read keeps no other one from being read.
+      // A file that cannot be read does not stop the others.
       hasFaults ||= router.hasLogFaults;
       if (!hasLogs || !router.hasMoreLogs) break;
     }
@@ -67,7 +63,7 @@ async function askRouter(router: RouterAgent, scheduler: CycleOptions['scheduler
   return { isAsked: true, isUp, hasLogs: hasLogs && !hasFaults };
 }
 
-/** Returns the number of records that a sink has not taken in time. */
+/** Returns the number of records that were not delivered in time. */
 async function awaitDeliveries(sinks: CycleOptions['sinks'], clock: Clock, signal: AbortSignal): Promise<number> {
   const endMs = clock.monotonic() + DELIVERY_MS_MAX;
   for (;;) {

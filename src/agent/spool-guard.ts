@@ -1,38 +1,32 @@
 import { type Clock, type Logger, renderErrorChain } from '../base/index.ts';
 import type { RecordLog } from '../logs/index.ts';
-import { RESUME_SHARE, type Store, StoreError } from '../store/index.ts';
+import { RESUME_SHARE, type Store, StoreError } from '../model/index.ts';
 
-/** The store, and callbacks for its state. */
 interface SpoolGuardOptions {
-  /** Store of records and positions. */
   readonly store: Pick<
     Store,
     'openRouter' | 'readPositions' | 'readFacts' | 'commit' | 'forgetLogs' | 'spooled' | 'hasShare' | 'checkWritable'
   >;
-  /** Returns the maximum size of the spool, which that of a cluster tells late. Bytes. */
+  /** Maximum size of the spool in bytes; a cluster knows it late. */
   readonly spoolBytesMax: () => number;
   /** True if the disk cannot be written yet. Default false. */
   readonly isHeldBack?: boolean | undefined;
-  /** Called when records are durable, so that the sinks look for them. */
   readonly onSpooled: () => void;
-  /** Clock for the waits between attempts. */
   readonly clock: Clock;
-  /** Log for the start and end of a pause. */
   readonly logger: Logger;
 }
 
-/** Interval at which a full disk is tried again. */
+/** Interval of attempts to write to a full disk. */
 const DISK_TRIAL_MS = 10_000;
 
 /**
- * The record log of all routers. While the spool or its disk is full, no log is read, because downloaded lines could not
- * be stored. While the records of one router take its share of the spool, only its logs are not read. Each pause is logged
+ * The record log of all routers. While the spool or its disk is full, no log is read, because its lines could not be
+ * stored. While the records of one router take its share of the spool, only its logs are not read. Each pause is logged
  * once.
  */
 export class SpoolGuard implements RecordLog {
   readonly #options: SpoolGuardOptions;
   #isHeldBack: boolean;
-  /** Routers that have used their share of the spool. */
   readonly #routers = new Set<string>();
   #nextTrialMs = 0;
 
@@ -41,7 +35,7 @@ export class SpoolGuard implements RecordLog {
     this.#isHeldBack = options.isHeldBack ?? false;
   }
 
-  /** True while log reading of all routers is paused. Evaluated before each run, which is also when free space is noticed. */
+  /** True while log reading of all routers is paused. Evaluated before each run, which also detects free space. */
   get isHeldBack(): boolean {
     if (this.#isHeldBack && this.#hasRoom()) {
       this.#isHeldBack = false;
@@ -50,12 +44,11 @@ export class SpoolGuard implements RecordLog {
     return this.#isHeldBack;
   }
 
-  /** Returns true while the logs of this router are not read: those of no router are, or it has used its share. */
+  /** Returns true while the logs of this router are not read, alone or with those of all routers. */
   isRouterHeldBack(router: string): boolean {
     return this.isHeldBack || this.#hasUsedShare(router);
   }
 
-  /** Lists the routers that have used their share of the spool. */
   listRoutersHeldBack(): readonly string[] {
     return [...this.#routers].filter((router) => this.#hasUsedShare(router));
   }
@@ -69,7 +62,7 @@ export class SpoolGuard implements RecordLog {
     return this.#routers.has(router);
   }
 
-  /** Loads what is stored of a router anew, because another replica has moved its logs. */
+  /** Loads the stored state of a router again, because another replica has moved its logs. */
   async openRouter(router: string): Promise<void> {
     await this.#options.store.openRouter(router);
   }
@@ -86,7 +79,7 @@ export class SpoolGuard implements RecordLog {
     try {
       await this.#options.store.forgetLogs(router, components);
     } catch (cause) {
-      this.#noteFailure(cause);
+      this.#checkFailure(cause);
       throw cause;
     }
   }
@@ -95,24 +88,24 @@ export class SpoolGuard implements RecordLog {
     try {
       await this.#options.store.commit(...commits);
     } catch (cause) {
-      this.#noteFailure(cause);
+      this.#checkFailure(cause);
       if (cause instanceof StoreError && cause.code === 'share') this.#holdBackRouters(commits, cause);
       throw cause;
     }
     if (commits.some((one) => 'lines' in one && one.lines.length > 0)) this.#options.onSpooled();
   }
 
-  /** A disk that fails may do so at a read already, when the files are opened again. */
+  /** A failing disk may fail at a read already, when the files are opened again. */
   #attempt<T>(work: () => T): T {
     try {
       return work();
     } catch (cause) {
-      this.#noteFailure(cause);
+      this.#checkFailure(cause);
       throw cause;
     }
   }
 
-  #noteFailure(cause: unknown): void {
+  #checkFailure(cause: unknown): void {
     const isHeldBack = cause instanceof StoreError && cause.code !== 'share' && cause.disposition === 'hold-back';
     if (isHeldBack) this.#holdBack(cause);
   }

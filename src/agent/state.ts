@@ -1,77 +1,63 @@
 import { type Clock, type Lifecycle, type Logger, renderErrorChain, type Timer } from '../base/index.ts';
+import type { Cluster } from '../cluster/index.ts';
 import type { Config } from '../config/index.ts';
-import { toSinkStart } from '../delivery/index.ts';
-import {
-  type DeadLetterOptions,
-  DeadLetterStore,
-  type DeadLetters,
-  EmbeddedStore,
-  type Store,
-  StoreError,
-} from '../store/index.ts';
-import { type Cluster, openClusterStore } from './cluster/open-cluster.ts';
+import { type DeadLetters, type Store, StoreError } from '../model/index.ts';
+import { toSinkStart } from '../sinks/index.ts';
+import { type DeadLetterOptions, DeadLetterStore, EmbeddedStore } from '../store/index.ts';
+import { openClusterStore } from './cluster.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';
 import { spanOf } from './views/record-times.ts';
 
-/** Folder, limits and clock of the state. */
 interface StateOptions {
-  /** Configuration with the folder and limits of the state. */
   readonly config: Config;
-  /** Metrics of the store. */
   readonly metrics: SelfMetrics;
-  /** Clock for the times of records and letters, and for the waits while the disk is not writable. */
   readonly clock: Clock;
-  /** Log for problems of the store. */
   readonly logger: Logger;
-  /** The cluster that holds positions and records. Default: the disk does. */
+  /** The cluster that stores positions and records. Default: none; they are stored on disk. */
   readonly cluster?: Cluster | undefined;
-  /** Called when there may be records for sinks that were stored elsewhere. */
+  /** Called when records from other replicas may be ready for sinks. */
   readonly onRecords?: (() => void) | undefined;
-  /** Ends the agent because the state turned out to be unusable. */
   readonly fail: (cause: unknown) => void;
 }
 
-/** State on disk. */
 export interface State {
-  /** Positions and records: on the disk, or those of the cluster. */
   readonly store: Store;
-  /** The last lines for the pages, which stay on the disk of each replica. */
+  /** The last lines for the pages, on the disk of each replica. */
   readonly recent: Pick<EmbeddedStore, 'listRecent' | 'readRecent'>;
-  /** Size that records may take in the store. Bytes. */
+  /** Maximum size of stored records. Bytes. */
   readonly spoolBytesMax: () => number;
-  /** Dead letters: on the disk, or those of the cluster. */
   readonly deadLetters: DeadLetters;
   readonly opening: StateOpening;
 }
 
-/** Bounds of the steps of stopping. Milliseconds. */
+/** Time limits of shutdown steps. Milliseconds. */
 const STOP_MS = { store: 800, recent: 300, shared: 500, deadLetters: 200, opening: 100 };
-/** Interval at which an unwritable disk is tried again at the start. */
+/** Interval of attempts to write to the disk at the start. */
 const OPENING_RETRY_MS = 10_000;
 
 /**
- * Opens the state. Throws {@link StoreError}, except for a disk that cannot be written: the agent then runs without logs
- * until it can, because a supervisor would only restart it.
+ * Opens the state. Throws {@link StoreError}, except for a disk that cannot be written: the agent then runs without
+ * logs until it can, because a supervisor would only restart it.
  */
 export function openState(options: StateOptions, lifecycle: Lifecycle): State {
   const { cluster, config } = options;
   const local = openStore(options);
   lifecycle.onStop('state', cluster ? STOP_MS.recent : STOP_MS.store, () => local.close());
-  const letterOptions = toLetterOptions(options);
-  const shared = cluster && openClusterStore({ ...options, cluster, local, letters: letterOptions });
-  if (shared) lifecycle.onStop('state of the cluster', STOP_MS.shared, () => shared.store.close());
-  const deadLetters = shared?.letters ?? openDeadLetters(options, letterOptions);
+  const deadLetterOptions = toDeadLetterOptions(options);
+  const shared = cluster && openClusterStore(cluster, { ...options, local, deadLetters: deadLetterOptions });
+  if (shared) lifecycle.onStop('state of the cluster', STOP_MS.shared, () => shared.close());
+  const deadLetters = shared?.deadLetters ?? openDeadLetters(options, deadLetterOptions);
   lifecycle.onStop('dead letters', STOP_MS.deadLetters, () => deadLetters.close());
   const opening = new StateOpening(() => {
     local.checkWritable();
     deadLetters.counts();
   }, options);
   lifecycle.onStop('opening of the state', STOP_MS.opening, () => opening.stop());
-  const spoolBytesMax = shared?.spoolBytesMax ?? (() => config.storage.spool_max);
-  return { store: shared?.store ?? local, recent: local, spoolBytesMax, deadLetters, opening };
+  const spoolBytesMax = () => shared?.bytesMax ?? config.storage.spool_max;
+  return { store: shared ?? local, recent: local, spoolBytesMax, deadLetters, opening };
 }
 
-/** The time until the disk lets the state be written for the first time. */
+/** Retries at the start until the state can be written. */
 export class StateOpening {
   readonly #attempt: () => void;
   readonly #options: Pick<StateOptions, 'clock' | 'logger' | 'fail'>;
@@ -91,7 +77,7 @@ export class StateOpening {
     return this.#fault;
   }
 
-  /** Calls `run` when the disk lets the state be written, if it has not done so yet. */
+  /** Calls `run` once the state can be written; never if it already can. */
   whenOpen(run: () => void): void {
     if (this.#fault) this.#whenOpen = run;
   }
@@ -125,26 +111,23 @@ export class StateOpening {
   }
 }
 
-/** Where it is told that something could not be stored. */
 interface UnstoredContext {
   readonly router: string | undefined;
   readonly store: Pick<Store, 'isWaiting'>;
-  /** True if the replicas of a cluster share the store. */
   readonly isShared: boolean;
-  /** Ends the agent because the state turned out to be unusable. */
   readonly fail: (cause: unknown) => void;
   readonly logger: Logger;
 }
 
-/** Ends the agent for a store that is broken, and otherwise tells that a small value could not be stored: nothing is lost with it. */
-export function noteUnstored(cause: StoreError, { router, store, isShared, fail, logger }: UnstoredContext): void {
+/** Ends the agent if the store is broken; otherwise logs that a value was not stored, which loses nothing. */
+export function reportUnstored(cause: StoreError, { router, store, isShared, fail, logger }: UnstoredContext): void {
   if (cause.code === 'broken') {
     fail(cause);
     return;
   }
-  // A replica that has lost a router, or has no engine, says so once and not for each value.
+  // A replica that has lost a router, or its engine, logs that once instead of for each value.
   if (isShared && (cause.code === 'fenced' || cause.disposition === 'hold-back')) return;
-  // Until then, the opening of the state is what is logged.
+  // Until then, the opening of the state is logged instead.
   if (store.isWaiting) return;
   const fields = { ...(router !== undefined && { router }), error: renderErrorChain(cause) };
   logger.warn('State of a router could not be stored', fields);
@@ -155,7 +138,7 @@ function openStore({ config: { storage, sinks }, cluster, metrics, clock, logger
     path: storage.path,
     spoolBytesMax: storage.spool_max,
     recent: { bytesMax: storage.recent, spanOf },
-    // Those of a cluster read its records.
+    // In a cluster, sinks read its records.
     sinks: cluster ? [] : sinks.map(toSinkStart),
     canWait: true,
     now: () => clock.now(),
@@ -177,7 +160,7 @@ function openStore({ config: { storage, sinks }, cluster, metrics, clock, logger
   });
 }
 
-function toLetterOptions({ config, metrics, logger }: StateOptions) {
+function toDeadLetterOptions({ config, metrics, logger }: StateOptions) {
   return {
     bytesMax: config.dead_letters.max,
     keepMs: config.dead_letters.keep,
@@ -190,7 +173,7 @@ function toLetterOptions({ config, metrics, logger }: StateOptions) {
 
 function openDeadLetters(
   { config, clock, logger }: StateOptions,
-  options: ReturnType<typeof toLetterOptions>,
+  options: ReturnType<typeof toDeadLetterOptions>,
 ): DeadLetterStore {
   return new DeadLetterStore({
     ...options,

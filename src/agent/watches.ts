@@ -6,20 +6,15 @@ import {
   SourceReader,
   type SourceSettings,
 } from '../inventory/index.ts';
-import type { SecretEvent, SecretKeeper } from '../settings/index.ts';
+import { renderSettingsHash, type SecretEvent, type SecretKeeper } from '../settings/index.ts';
 import type { SourceSummary } from '../web/index.ts';
-import { renderSettingsHash } from './settings-hash.ts';
-import { toTime } from './times.ts';
+import { toTime } from './router-state/router-state.ts';
 
-/** Answers of the sources, and what follows from a new one. */
 interface InventoryWatchOptions {
-  /** Answers of the sources. Default: a new one. */
   readonly inventory?: SourceKeeper | undefined;
-  /** Loads the configuration again, with the new answers, if that is still needed when it is its turn. */
+  /** Loads the configuration again with the new answers, unless `isNeeded` is false by then. */
   readonly reload: (isNeeded: () => boolean) => Promise<unknown>;
-  /** Clock for the waits between two readings. */
   readonly clock: Clock;
-  /** Log for sources that cannot be read, and for routers that are not used. */
   readonly logger: Logger;
 }
 
@@ -33,15 +28,13 @@ interface Watched {
   failure: string | undefined;
 }
 
-/** Reads the sources of routers, each at its interval, and loads the configuration again when one has another answer. */
+/** Reads the sources of routers, each at its interval, and reloads the configuration when an answer changes. */
 export class InventoryWatch {
   readonly #options: InventoryWatchOptions;
   readonly #keeper: SourceKeeper;
   readonly #watched = new Map<string, Watched>();
   readonly #outcomes = new Map<string, SourceOutcome>();
-  /** The last line logged about each source. */
   readonly #logged = new Map<string, string>();
-  /** Why the list of a source was last not stored. */
   readonly #unstored = new Map<string, string>();
 
   constructor(options: InventoryWatchOptions) {
@@ -49,7 +42,7 @@ export class InventoryWatch {
     this.#keeper = options.inventory ?? new SourceKeeper();
   }
 
-  /** Follows the sources of a configuration that runs. `outcomes` say what it made of their answers. Never rejects. */
+  /** Follows the sources of the running configuration; `outcomes` are its uses of their answers. Never rejects. */
   async apply(sources: readonly SourceSettings[], outcomes: readonly SourceOutcome[]): Promise<void> {
     for (const failure of await this.#keeper.settle(outcomes)) this.#logUnstored(failure);
     this.#outcomes.clear();
@@ -68,13 +61,15 @@ export class InventoryWatch {
     for (const [name, { settings, hash }] of wanted) if (!this.#watched.has(name)) this.#start(settings, hash);
   }
 
-  /** Confirms that a source may remove the routers that its newest answer lacks. Returns false if none waits for that. */
+  /**
+   * Confirms that a source may remove the routers that its newest answer lacks. Returns false if no answer is held
+   * back.
+   */
   confirm(source: string): boolean {
     const held = this.#outcomes.get(source)?.held;
     return held !== undefined && this.#keeper.confirm(source, held.text);
   }
 
-  /** Describes all sources. */
   describe(): readonly SourceSummary[] {
     return [...this.#watched.values()].map(({ settings: { name }, isUp, readAtMs, failure }) => {
       const outcome = this.#outcomes.get(name);
@@ -92,7 +87,6 @@ export class InventoryWatch {
     });
   }
 
-  /** Ends all readings. */
   async close(): Promise<void> {
     const all = [...this.#watched.values()];
     for (const { stop } of all) stop.abort();
@@ -129,13 +123,13 @@ export class InventoryWatch {
     const { name } = watched.settings;
     let list: ListedRouters | undefined;
     try {
-      // The thread that is at a list ends by itself, and nobody waits for it.
+      // The thread that parses a list ends by itself.
       list = await untilAborted(reader.read(signal), signal);
     } catch (cause) {
       if (signal.aborted) return;
       const error = renderErrorChain(cause);
       watched.isUp = false;
-      // Once for each reason, not for each reading.
+      // Once for each reason.
       if (error !== watched.failure)
         logger.warn('A source of routers could not be read; its routers stay', { source: name, error });
       watched.failure = error;
@@ -148,7 +142,7 @@ export class InventoryWatch {
     if (list) this.#keeper.offer(name, list);
   }
 
-  /** Does what is not done yet, because an answer is new or because it failed before. */
+  /** Retried after each reading until it has succeeded. */
   async #apply(name: string, signal: AbortSignal): Promise<void> {
     const isNeeded = () => this.#keeper.isPending(name);
     if (isNeeded()) await untilAborted(this.#options.reload(isNeeded), signal);
@@ -158,7 +152,6 @@ export class InventoryWatch {
 
   #logUnstored({ source, cause }: { readonly source: string; readonly cause: unknown }): void {
     const error = renderErrorChain(cause);
-    // Once for each reason, not for each attempt.
     if (this.#unstored.get(source) === error) return;
     this.#unstored.set(source, error);
     this.#options.logger.warn(
@@ -179,10 +172,10 @@ export class InventoryWatch {
       });
     if (refused > 0) logger.warn('Routers of a source are not used', { source, routers: refused, reasons: refusals });
     if (faulty !== undefined)
-      logger.error('The answer of a source cannot be used; the one before stays in use', { source, error: faulty });
+      logger.error('The answer of a source cannot be used; the previous one stays in use', { source, error: faulty });
     if (!held) return;
     const { missing, of } = held;
-    logger.error('A source lacks many of its routers; the list before stays in use until this is confirmed', {
+    logger.error('A source lacks many of its routers; the previous list stays in use until the removal is confirmed', {
       source,
       missing,
       of,
@@ -190,20 +183,16 @@ export class InventoryWatch {
   }
 }
 
-/** Secrets to keep up to date. */
 interface SecretWatchOptions {
-  /** The secrets, which tell what becomes of them. */
   readonly secrets: SecretKeeper;
-  /** Clock for the waits between two looks. */
   readonly clock: Clock;
-  /** Log for secrets that have changed, or cannot be read. */
   readonly logger: Logger;
 }
 
-/** Wait between two looks at the files of secrets, as for files of routers. Milliseconds. */
+/** Interval of checks of secret files, the same as for router files. Milliseconds. */
 const LOOK_INTERVAL_MS = 5000;
 
-/** Reads secrets again whose files have changed; the next request uses them. */
+/** Reads secrets again when their files change; the next request uses them. */
 export class SecretWatch {
   readonly #options: SecretWatchOptions;
   readonly #stop = new AbortController();
@@ -215,7 +204,6 @@ export class SecretWatch {
     this.#watching = this.#watch();
   }
 
-  /** Ends the watch. */
   async close(): Promise<void> {
     this.#stop.abort();
     await this.#watching;
@@ -235,6 +223,9 @@ export class SecretWatch {
     const { name } = event;
     if (event.type === 'secret-changed') logger.info('A secret has changed and is used from now on', { from: name });
     else
-      logger.warn('A secret could not be read again; the one before stays in use', { from: name, error: event.reason });
+      logger.warn('A secret could not be read again; the previous one stays in use', {
+        from: name,
+        error: event.reason,
+      });
   }
 }

@@ -1,55 +1,48 @@
 import type { Clock } from '../base/index.ts';
 import { type Config, renderEffectiveConfig, renderEffectiveRouter } from '../config/index.ts';
 import type { FleetExposition } from '../exposition/index.ts';
-import type { LifecycleWish } from '../model/index.ts';
+import { type DeadLetters, type LifecycleWish, StoreError } from '../model/index.ts';
 import type { Scheduler } from '../schedule/index.ts';
-import { CONFIG_CHANGES, CONFIG_ENTRIES, type ModuleDefinition } from '../status/index.ts';
-
-import { type DeadLetters, StoreError } from '../store/index.ts';
-import type { MetricsFormat, MetricsScope, StateResult, WebContent } from '../web/index.ts';
+import {
+  CONFIG_CHANGES,
+  CONFIG_ENTRIES,
+  CONFIG_EXPECTED,
+  GENERIC_ROWS,
+  GENERIC_VALUE,
+  type ModuleDefinition,
+} from '../status/index.ts';
+import {
+  describeOpenAccess,
+  type MetricsFormat,
+  type MetricsScope,
+  type SpoolSummary,
+  type StateResult,
+  type WebContent,
+} from '../web/index.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';
 import type { Fleet } from './routers/fleet.ts';
-import { findLetter, listLetters } from './sinks/delivery-figures.ts';
+import { findDeadLetter, listDeadLetters } from './sinks/delivery-figures.ts';
 import type { SinkSupervisor } from './sinks/sink-supervisor.ts';
 import type { FleetHistory } from './views/fleet-history.ts';
 import type { LineFeed, RecentRecords } from './views/recent-records.ts';
 
-/** Sources of the content of pages and JSON interface, and what of it comes from the agent as it is. */
 interface WebContentOptions
   extends Pick<
     WebContent,
-    | 'describeConfiguration'
-    | 'describeShards'
-    | 'describeSpool'
-    | 'findUnreadiness'
-    | 'onFailed'
-    | 'quit'
-    | 'reload'
-    | 'tryReload'
+    'describeConfiguration' | 'describeShards' | 'findUnreadiness' | 'onFailed' | 'quit' | 'reload' | 'tryReload'
   > {
-  /** The running configuration. */
   readonly config: () => Config;
-  /** The configured routers and their statistics. */
   readonly fleet: Fleet;
-  /** State of the sinks. */
   readonly sinks: SinkSupervisor;
-  /** Records that sinks rejected. */
   readonly deadLetters: DeadLetters;
-  /** Triggers fresh probes. */
   readonly scheduler: Scheduler;
-  /** Lines as they are stored. */
   readonly feed: LineFeed;
-  /** The last lines of the routers. */
   readonly recent: RecentRecords;
-  /** Counts of the fleet, minute by minute. */
   readonly history: FleetHistory;
-  /** Metrics of the routers. */
   readonly exposition: FleetExposition;
-  /** Metrics of the agent itself. */
   readonly metrics: SelfMetrics;
-  /** Clock for ages and times. */
   readonly clock: Clock;
-  /** Totals since the agent started. */
+  readonly describeSpool: () => SpoolSummary;
   readonly counts: { readonly gaps: number };
 }
 
@@ -60,6 +53,7 @@ export function createWebContent(options: WebContentOptions): WebContent {
     renderMetrics: (format, scope) => renderMetrics(options, format, scope),
     listModules: () => options.config().modules.map(({ name }) => name),
     describeShards: options.describeShards,
+    describeOpenAccess: () => describeOpenAccess(options.config().web, false),
     hasRouter: (name) => fleet.find(name) !== undefined,
     async refresh(name, signal) {
       const router = fleet.find(name);
@@ -68,6 +62,12 @@ export function createWebContent(options: WebContentOptions): WebContent {
       signal.addEventListener('abort', () => abandoned.resolve(), { once: true });
       await Promise.race([scheduler.trigger(router.statusKey), abandoned.promise]);
     },
+    // A router that has just left for another replica is not among the others yet.
+    findNotifyToken: (name) => {
+      const router = fleet.find(name)?.settings ?? options.config().routers.find((one) => one.name === name);
+      return router?.notify_token;
+    },
+    notify: (name) => fleet.find(name)?.requestPoll(),
     reload: options.reload,
     tryReload: options.tryReload,
     setRouterState: (name, wish) => setRouterState(options, name, wish),
@@ -75,15 +75,15 @@ export function createWebContent(options: WebContentOptions): WebContent {
     *listRouters() {
       for (const { recorder } of fleet.routers) yield recorder.summarize();
     },
-    findRouter: (name) => fleet.find(name)?.recorder.summarize(),
+    findRouter(name) {
+      const recorder = fleet.find(name)?.recorder;
+      return recorder && { ...recorder.summarize(), availability: recorder.describeAvailability() };
+    },
     listNames: () => fleet.routers.map(({ settings }) => settings.name),
-    listFleetMinutes: () => options.history.describe(),
-    describeAvailability: (name) => fleet.find(name)?.recorder.describeAvailability() ?? '',
     describeRouter: (name) => fleet.find(name)?.recorder.describe(),
     readRecords: (query) => options.recent.read(query),
     followRecords: (query, listener) => options.feed.follow(query, listener),
     findGrafana: () => options.config().web.grafana_url,
-    countGaps: () => options.counts.gaps,
     *listLogs() {
       for (const { settings, recorder } of fleet.routers) {
         for (const log of recorder.describeLogs()) yield { router: settings.name, ...log };
@@ -92,14 +92,18 @@ export function createWebContent(options: WebContentOptions): WebContent {
     renderConfig: () => renderEffectiveConfig(options.config()),
     renderRouterConfig(name) {
       const router = fleet.find(name);
-      return router && renderEffectiveRouter(router.settings);
+      return router && renderEffectiveRouter(router.settings, options.config().origins);
     },
     describeConfiguration: options.describeConfiguration,
-    listSinks: () => options.sinks.describe(),
-    listLetters: (selection) => listLetters(options.deadLetters, selection),
-    findLetter: (id) => findLetter(options.deadLetters, id),
-    describeSpool: options.describeSpool,
-    describeRuns: () => scheduler.load,
+    listDeadLetters: (selection) => listDeadLetters(options.deadLetters, selection),
+    findDeadLetter: (id) => findDeadLetter(options.deadLetters, id),
+    describeProcess: async () => ({
+      minutes: options.history.describe(),
+      gaps: options.counts.gaps,
+      runs: scheduler.load,
+      sinks: options.sinks.describe(),
+      spool: options.describeSpool(),
+    }),
     findUnreadiness: options.findUnreadiness,
     onFailed: options.onFailed,
   };
@@ -127,7 +131,7 @@ async function* renderMetrics(
   format: MetricsFormat,
   scope: MetricsScope,
 ): AsyncGenerator<string> {
-  // Before the first piece goes out, so that a failure here can still be answered with an error.
+  // Before the first piece is sent, so that a failure can still be answered with an error.
   const own = scope.kind === 'router' ? '' : await metrics.render(format);
   const nowMs = clock.monotonic();
   if (scope.kind !== 'agent') {
@@ -139,10 +143,11 @@ async function* renderMetrics(
   if (format === 'openmetrics') yield '# EOF\n';
 }
 
-/** Lists the names of families of modules that are not wanted. */
 function listOthers(modules: readonly ModuleDefinition[], wanted: readonly string[]): ReadonlySet<string> {
   const toFamilies = ({ reader, resources }: ModuleDefinition) => [
     ...(reader === 'configuration' ? [CONFIG_ENTRIES.name, CONFIG_CHANGES.name] : []),
+    ...(reader === 'compliance' ? [CONFIG_EXPECTED.name] : []),
+    ...(reader === 'generic' ? [GENERIC_ROWS.name, GENERIC_VALUE.name] : []),
     ...resources.flatMap(({ metrics }) => metrics.map(({ name }) => name)),
   ];
   const kept = new Set(modules.filter(({ name }) => wanted.includes(name)).flatMap(toFamilies));

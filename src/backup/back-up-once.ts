@@ -1,12 +1,12 @@
 import { DeadlineExceeded } from '../base/index.ts';
-import { SourceError } from '../model/index.ts';
+import { type FamilyDescription, type MetricFamily, RouterReadError } from '../model/index.ts';
 import { BackupError } from './errors.ts';
-import type { BackupFormat, BackupReason } from './manifest.ts';
+import type { BackupFormat, BackupReason, Manifest } from './manifest.ts';
 import { PROFILES_MAX, type ProfileArchive } from './profile-archive.ts';
 
 /**
- * The stored profiles of one router. Throws `SourceError`, with `isAnswered` if the router works and rejected only this request,
- * and with the code `budget` if its bytes of the day are used up.
+ * The stored profiles of one router. Throws `RouterReadError`, with `isAnswered` if the router rejected only this request,
+ * and with the code `budget` if its daily bytes are used up.
  */
 export interface ProfileSource {
   listProfiles(signal: AbortSignal): Promise<readonly { readonly name: string }[]>;
@@ -22,7 +22,6 @@ export interface ProfileSource {
 /** Result of the backup of one profile or one router. */
 export type BackupEvent =
   | {
-      /** A new version was kept. */
       readonly type: 'profile-kept';
       readonly router: string;
       readonly profile: string;
@@ -34,25 +33,17 @@ export type BackupEvent =
   | { readonly type: 'profile-unchanged'; readonly router: string; readonly profile: string }
   | { readonly type: 'profile-failed'; readonly router: string; readonly profile: string; readonly cause: unknown };
 
-/** One router, the folder of its versions and how many of them stay. */
 interface BackupOptions {
-  /** Configured name of the router. */
   readonly router: string;
-  /** Downloads the router's profiles. */
   readonly source: ProfileSource;
-  /** Stores the versions. */
   readonly archive: ProfileArchive;
-  /** Format in which profiles are downloaded. */
   readonly format: BackupFormat;
-  /** Reason recorded with new versions. */
   readonly reason: BackupReason;
-  /** Returns true for profiles to download, false for those that this backup leaves alone. Default: all. */
+  /** Selects the profiles to download. Default: all. */
   readonly isWanted?: ((profile: string) => boolean) | undefined;
-  /** Called for every profile, with what was done. */
   readonly report: (event: BackupEvent) => void;
 }
 
-/** Number of the router's profiles by outcome. */
 interface BackupResult {
   readonly kept: number;
   readonly unchanged: number;
@@ -61,17 +52,14 @@ interface BackupResult {
 
 /** Maximum length of a profile's name in characters; devices allow far fewer. */
 const NAME_LENGTH_MAX = 256;
-/**
- * A single profile may fail on its own. After this many failures in a row the router or the disk is unavailable, and
- * the rest is not tried.
- */
+/** After this many failures in a row the router or the disk is unavailable, and the rest is not tried. */
 const SETBACKS_MAX = 2;
 
 /**
- * Downloads every wanted profile of a router once and keeps those that have changed. A failed profile does not affect
- * the others. Nothing is asked while the disk has no room for another version. Rejects with the source's error if the router is
- * unavailable, with {@link BackupError} `write` or `read` if the disk is, and with the signal's reason. Profiles not tried by then
- * count as failed, unless the agent is shutting down: only a deadline is a failure of the backup.
+ * Downloads every wanted profile of a router once and keeps those that have changed. Nothing is requested while the
+ * disk is full. Rejects with the source's error if the router is unavailable, with {@link BackupError} `write` or
+ * `read` if the disk is, and with the signal's reason. Profiles not tried by then count as failed, unless the agent is
+ * shutting down: only a deadline is a failure of the backup.
  */
 export async function backUpOnce(options: BackupOptions, signal: AbortSignal): Promise<BackupResult> {
   const profiles = await listProfiles(options, signal);
@@ -83,11 +71,11 @@ export async function backUpOnce(options: BackupOptions, signal: AbortSignal): P
       setbacks = 0;
     } catch (cause) {
       throwIfEnded(signal);
-      await noteFailures(options, [profile], cause);
+      await recordFailures(options, [profile], cause);
       counts.failed++;
       setbacks = isAlone(cause) ? 0 : setbacks + 1;
       if (!signal.aborted && setbacks < SETBACKS_MAX && !isPutOff(cause)) continue;
-      await noteFailures(options, profiles.names.slice(position + 1), cause);
+      await recordFailures(options, profiles.names.slice(position + 1), cause);
       throw cause;
     }
   }
@@ -112,10 +100,6 @@ async function backUpProfile(
   return type;
 }
 
-/**
- * Returns the profiles that the router has and that may have a folder. If the list cannot be read, every known profile
- * has failed.
- */
 async function listProfiles(
   options: BackupOptions,
   signal: AbortSignal,
@@ -125,26 +109,24 @@ async function listProfiles(
   try {
     await archive.checkRoom(router);
     const names = new Set((await source.listProfiles(signal)).map(({ name }) => name));
-    await archive.noteListed(router, names);
+    await archive.recordListed(router, names);
     const before = new Set(known.map(({ profile }) => profile));
     const folders = new Set(before);
     const wanted = [...names].filter((name) => isWanted(name));
     const admitted = wanted.filter((name) => admit(options, name, folders));
-    for (const name of admitted) if (!before.has(name)) await archive.noteFound(router, name);
+    for (const name of admitted) if (!before.has(name)) await archive.recordFound(router, name);
     return { names: admitted, refused: wanted.length - admitted.length };
   } catch (cause) {
     throwIfEnded(signal);
     const expected = known
       .filter(({ profile, isListed }) => isListed && isWanted(profile))
       .map(({ profile }) => profile);
-    await noteFailures(options, expected, cause);
+    await recordFailures(options, expected, cause);
     throw cause;
   }
 }
 
-/**
- * Returns true if a profile has a folder or may have one; otherwise reports it as failed and leaves no trace on disk.
- */
+/** A profile without a folder that may not have one is reported as failed and leaves no trace on disk. */
 function admit({ router, report }: BackupOptions, profile: string, folders: Set<string>): boolean {
   if (folders.has(profile)) return true;
   const cause = findRefusal(profile, folders.size);
@@ -165,26 +147,77 @@ function findRefusal(profile: string, folders: number): BackupError | undefined 
   });
 }
 
-async function noteFailures(options: BackupOptions, profiles: readonly string[], cause: unknown): Promise<void> {
+async function recordFailures(options: BackupOptions, profiles: readonly string[], cause: unknown): Promise<void> {
   const { router, archive, report } = options;
   for (const profile of profiles) {
-    await archive.noteFailure(router, profile);
+    await archive.recordFailure(router, profile);
     report({ type: 'profile-failed', router, profile, cause });
   }
 }
 
-/** Throws if the agent is shutting down: that says nothing about a backup. */
+/** A shutdown is not a failure of the backup. */
 function throwIfEnded(signal: AbortSignal): void {
   if (!(signal.reason instanceof DeadlineExceeded)) signal.throwIfAborted();
 }
 
-/** Returns true if nothing more may be asked now: the router wants requests to be delayed, or the byte budget is used up. */
+/** The router asked for a delay, or the byte budget is used up: no further requests. */
 function isPutOff(cause: unknown): boolean {
-  return cause instanceof SourceError && (cause.retryAfterMs !== undefined || cause.code === 'budget');
+  return cause instanceof RouterReadError && (cause.retryAfterMs !== undefined || cause.code === 'budget');
 }
 
-/** Returns true if the failure concerns only this profile: the router answered, and the data could be written. */
+/** The failure concerns only this profile: the router answered, and the data could be written. */
 function isAlone(cause: unknown): boolean {
   if (cause instanceof BackupError) return cause.code !== 'write' && cause.code !== 'read';
-  return cause instanceof SourceError && cause.isAnswered && !isPutOff(cause);
+  return cause instanceof RouterReadError && cause.isAnswered && !isPutOff(cause);
+}
+
+const LAST_SUCCESS: FamilyDescription = {
+  name: 'router_backup_last_success_timestamp_seconds',
+  help: 'Time at which the newest stored version of the profile was last confirmed to match the router.',
+  type: 'gauge',
+};
+const SUCCESS: FamilyDescription = {
+  name: 'router_backup_success',
+  help: 'Whether the last backup of the profile succeeded. 0 without the label profile: no profile is known, because the router could not be asked or backup.path could not be read.',
+  type: 'gauge',
+};
+const VERSIONS: FamilyDescription = {
+  name: 'router_backup_versions',
+  help: 'Number of stored versions of the profile.',
+  type: 'gauge',
+};
+
+/** All families that {@link describeBackups} may return. */
+export const BACKUP_FAMILIES: readonly FamilyDescription[] = [LAST_SUCCESS, SUCCESS, VERSIONS];
+
+/** Returns the metrics of a router's backups, from their manifests on disk. Throws {@link BackupError} `read`. */
+export async function describeBackups(archive: ProfileArchive, router: string): Promise<readonly MetricFamily[]> {
+  const profiles = await archive.listProfiles(router);
+  // A profile that the router no longer has keeps its versions and cannot be overdue.
+  const listed = profiles.filter(({ isListed }) => isListed);
+  return [
+    toFamily(LAST_SUCCESS, listed, ({ lastSuccessMs }) => lastSuccessMs && lastSuccessMs / 1000),
+    toFamily(SUCCESS, listed, ({ lastAttempt }) => lastAttempt && Number(lastAttempt.isSuccess)),
+    toFamily(VERSIONS, profiles, ({ versions }) => versions.length),
+  ];
+}
+
+/** Returns the metrics of a router whose backups fail before any profile is known, so that alerts see the failure. */
+export function describeUnknownBackups(): readonly MetricFamily[] {
+  return BACKUP_FAMILIES.map((family) => ({
+    ...family,
+    samples: family === SUCCESS ? [{ labels: {}, value: 0 }] : [],
+  }));
+}
+
+function toFamily(
+  description: FamilyDescription,
+  profiles: readonly Manifest[],
+  toValue: (profile: Manifest) => number | undefined,
+): MetricFamily {
+  const samples = profiles.flatMap((kept) => {
+    const value = toValue(kept);
+    return value === undefined ? [] : [{ labels: { profile: kept.profile }, value }];
+  });
+  return { ...description, samples };
 }

@@ -19,14 +19,13 @@ interface VersionChoice {
   readonly to?: number | undefined;
 }
 
-/** Unchanged lines around a change. */
 const CONTEXT_LINES = 3;
-/** After this time in milliseconds the texts count as too different. */
+/** Beyond this time in milliseconds the texts count as too different. */
 const COMPARISON_MS_MAX = 10_000;
 
 /**
- * Compares two kept versions of a profile; returns a text with the reason if there are no two. Damaged versions are
- * skipped unless they are requested. Throws {@link BackupError} `damaged` or `too-different`.
+ * Compares two kept versions of a profile; returns a reason if there are no two. Damaged versions are skipped unless
+ * they are requested. Throws {@link BackupError} `damaged` or `too-different`.
  */
 export async function compareVersions(
   archive: ProfileArchive,
@@ -46,7 +45,6 @@ export async function compareVersions(
   return { profile, from, to, isEqual: before.equals(after), diff };
 }
 
-/** Returns the older and the newer version. */
 function choosePair(
   versions: readonly StoredVersion[],
   { from, to }: VersionChoice,
@@ -66,7 +64,6 @@ function choosePair(
 }
 
 interface LabelledText {
-  /** Text in the heading of the diff. */
   readonly label: string;
   readonly text: string;
 }

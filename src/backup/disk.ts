@@ -6,13 +6,12 @@ import { checkProfile, type Digests, FileDigest, PROFILE_BYTES_MAX } from './pro
 /** Accessible only to the owner: the files contain secrets of routers. */
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
-/** Space that backups leave free: the state, which the logs of all routers need, is on the same disk by default. Bytes. */
+/** Space that backups leave free in bytes: by default, the state is on the same disk. */
 const DISK_RESERVE_BYTES = 256 * 1024 * 1024;
-/** Upper limit of the reserve on a small disk, as a share of its size. */
+/** Maximum reserve on a small disk, as a share of its size. */
 const RESERVE_SHARE = 1 / 8;
-/** Room is looked for before each piece of a download. Bytes. */
+/** Free space is checked before each piece of a download. Bytes. */
 const PIECE_BYTES = 256 * 1024;
-/** Suffix of files being written. */
 export const PART = '.part';
 
 let parts = 0;
@@ -22,7 +21,6 @@ export function toPartFile(file: string): string {
   return `${file}.${process.pid}-${++parts}${PART}`;
 }
 
-/** Creates a folder and its parents. */
 export async function makeFolder(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: FOLDER_MODE }).catch((cause: unknown) => {
     throw toFileError('write', `The folder ${folder} could not be created`, cause);
@@ -30,8 +28,8 @@ export async function makeFolder(folder: string): Promise<void> {
 }
 
 /**
- * Returns the free bytes that backups may take of the disk of a folder; `Infinity` if there is none yet, or its file system does
- * not say.
+ * Returns the free bytes that backups may use on the disk of a folder; `Infinity` if the folder does not exist or its
+ * file system does not report it.
  */
 export async function readFreeBytes(folder: string): Promise<number> {
   try {
@@ -89,14 +87,14 @@ export async function moveFile(part: string, file: string): Promise<void> {
   }
 }
 
-/** Removes a file if possible; the next backup removes what is left. */
+/** Removes a file if possible; the next backup removes leftovers. */
 export async function removeFile(file: string): Promise<void> {
   await rm(file, { force: true }).catch(() => {});
 }
 
 /**
- * Writes a download to a new file as it arrives; `checkRoom` is called now and then with the bytes that may follow. Throws
- * {@link BackupError} if it is not a whole profile, or whatever `body` and `checkRoom` throw; the file is then removed.
+ * Writes a download to a new file as it arrives, calling `checkRoom` with the bytes that may follow. Throws {@link
+ * BackupError} if it is not a whole profile, or what `body` and `checkRoom` throw; the file is then removed.
  */
 export async function writeDownload(
   file: string,
@@ -148,7 +146,7 @@ export async function digestFile(file: string): Promise<Digests | undefined> {
   return digest.finish();
 }
 
-/** Returns the bytes of a file; `undefined` if it does not exist, is larger than any profile, or cannot be read. */
+/** Returns the bytes of a file; `undefined` under the same conditions as {@link digestFile}. */
 export async function readBytes(file: string): Promise<Buffer | undefined> {
   try {
     await using handle = await open(file, 'r');

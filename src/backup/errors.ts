@@ -6,7 +6,6 @@ import { CodedError } from '../base/index.ts';
  * - `too-large`, `empty`, `not-a-profile`, `cut-off`: the router sent something unusable.
  * - `too-many`: the router has too many profiles.
  * - `bad-name`: a profile's name is unusable.
- * - `schedule`: a cron expression is invalid.
  * - `too-different`: comparing two versions takes too long.
  */
 type BackupFailure =
@@ -19,7 +18,6 @@ type BackupFailure =
   | 'cut-off'
   | 'too-many'
   | 'bad-name'
-  | 'schedule'
   | 'too-different';
 
 /** A failure of kept profiles on this side of the connection. */
@@ -29,7 +27,6 @@ export class BackupError extends CodedError<BackupFailure> {
 
 const FOLDER_HINT = 'Check that the folder of backup.path can be written to and that its disk is not full';
 
-/** Wraps a failure of the file system. */
 export function toFileError(code: 'read' | 'write', what: string, cause: unknown): BackupError {
   return cause instanceof BackupError
     ? cause

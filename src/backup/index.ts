@@ -6,12 +6,17 @@
  * Does not own: the connection to the router, the timers that wait for a due time.
  * Start reading at: back-up-once.ts, then profile-archive.ts.
  */
-export { type BackupEvent, backUpOnce, type ProfileSource } from './back-up-once.ts';
-export { BACKUP_FAMILIES, describeBackups, describeUnknownBackups } from './backup-families.ts';
-export { BackupCalendar } from './calendar.ts';
+export {
+  BACKUP_FAMILIES,
+  type BackupEvent,
+  backUpOnce,
+  describeBackups,
+  describeUnknownBackups,
+  type ProfileSource,
+} from './back-up-once.ts';
 export { type Comparison, compareVersions } from './compare-versions.ts';
 export { BackupError } from './errors.ts';
 export type { BackupFormat, Manifest } from './manifest.ts';
 export { type KeepOutcome, ProfileArchive, type ProfileAttempt, type StoredVersion } from './profile-archive.ts';
 export { checkProfile } from './profile-body.ts';
-export { type BackupSettings, backupSchema, readBackup } from './settings.ts';
+export { BackupCalendar, type BackupSettings, backupSchema, readBackup } from './settings.ts';

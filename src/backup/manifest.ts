@@ -3,42 +3,39 @@ import { parseJson } from '../base/index.ts';
 
 /** Format in which a profile is downloaded. */
 export type BackupFormat = 'binary' | 'ascii';
-/** Reason for a backup. */
 export type BackupReason = 'schedule' | 'change';
 
 /** One version of a profile, as recorded in the manifest. */
 export interface VersionRecord {
-  /** Name of the file in the profile's folder. */
   readonly file: string;
   /** Time of the download in milliseconds since the Unix epoch. */
   readonly timeMs: number;
   readonly bytes: number;
-  /** Checksum of the file, in hexadecimal. */
   readonly sha256: string;
-  /** Checksum that distinguishes versions; see {@link Digests.contentSha256}. */
   readonly contentSha256: string;
   readonly format: BackupFormat;
   /** `recovered`: an intact file was found without a record. */
   readonly reason: BackupReason | 'recovered';
 }
 
-/** Facts about a profile of a router besides its files. */
+/** What the manifest of a profile records. */
 export interface Manifest {
   readonly router: string;
-  /** The profile's full name; its folder shows only a part. */
+  /** Full name; the name of the folder has only a part of it. */
   readonly profile: string;
-  /** True if the router still has the profile. */
   readonly isListed: boolean;
   readonly lastAttempt: { readonly timeMs: number; readonly isSuccess: boolean } | undefined;
-  /** Time at which the router's profile was last found to equal the newest version, in milliseconds since the Unix epoch. */
+  /**
+   * Time at which the router's profile was last found to equal the newest version, in milliseconds since the Unix
+   * epoch.
+   */
   readonly lastSuccessMs: number | undefined;
   /** Oldest first. */
   readonly versions: readonly VersionRecord[];
 }
 
-/** Name of the file that lists the versions of one folder. */
 export const MANIFEST_FILE = 'manifest.json';
-/** Version of the manifest's format; a higher one is from a later release and is not understood. */
+/** A higher format version is from a later release and is not understood. */
 const MANIFEST_VERSION = 1;
 const EXTENSIONS = { binary: 'tar', ascii: 'txt' } as const;
 const VERSION_FILE = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z-([0-9a-f]{12})\.(tar|txt)$/;
@@ -48,7 +45,7 @@ const time = z.string().transform(Date.parse).refine(Number.isFinite);
 
 const versionSchema = z
   .object({
-    // A name edited to lead out of the folder is not the name of a version.
+    // Rejects names edited to lead out of the folder.
     file: z.string().refine((file) => parseVersionFile(file) !== undefined),
     time,
     bytes: z.int(),
@@ -60,7 +57,7 @@ const versionSchema = z
     return { ...same, timeMs, contentSha256, format: parseVersionFile(same.file)?.format ?? 'binary' };
   });
 
-/** A time that is none means that there was no attempt: the next backup makes one. */
+/** An invalid time counts as no attempt: the next backup makes one. */
 const manifestSchema = z
   .object({
     manifest: z.literal(MANIFEST_VERSION),
@@ -96,12 +93,10 @@ export function parseVersionFile(
   return Number.isNaN(timeMs) ? undefined : { timeMs, sha256Start, format: extension === 'tar' ? 'binary' : 'ascii' };
 }
 
-/** Creates the manifest of a profile that nothing is known about. */
 export function createManifest(router: string, profile: string): Manifest {
   return { router, profile, isListed: true, lastAttempt: undefined, lastSuccessMs: undefined, versions: [] };
 }
 
-/** Returns the manifest as the JSON text of its file. */
 export function renderManifest(manifest: Manifest): string {
   const { router, profile, isListed, lastAttempt, lastSuccessMs, versions } = manifest;
   const json = {

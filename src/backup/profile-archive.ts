@@ -12,21 +12,20 @@ import {
   type VersionState,
 } from './profile-folder.ts';
 
-/** Folder and limits of the kept versions. */
 interface ProfileArchiveOptions {
-  /** Folder of all backups. */
   readonly path: string;
   /** Maximum number of versions kept of one profile of one router; at least 1. */
   readonly keep: number;
-  /** Maximum size of the kept versions of all profiles of one router. Bytes. Default: 256 MiB. */
+  /** Maximum size of all kept versions of one router in bytes. Default: 256 MiB. */
   readonly routerBytesMax?: number | undefined;
-  /** Clock whose wall time versions are named after. */
+  /** Its wall time names the versions. */
   readonly clock: Clock;
-  /** Returns the free bytes that backups may take of the disk of a folder. Default: all but the reserve of the state. */
+  /**
+   * Returns the free bytes that backups may use on the disk of a folder. Default: all but the reserve for the state.
+   */
   readonly readFreeBytes?: ((folder: string) => Promise<number>) | undefined;
 }
 
-/** A download to be kept. */
 interface KeepRequest {
   readonly router: string;
   readonly profile: string;
@@ -39,14 +38,13 @@ interface KeepRequest {
 export interface KeepOutcome {
   /** `unchanged`: the newest version has the same content, so the download was dropped. */
   readonly type: 'kept' | 'unchanged';
-  /** The newest version after the call. */
   readonly version: VersionRecord;
 }
 
 /** When a profile was last tried, and whether it is backed up since. */
 export interface ProfileAttempt {
   readonly profile: string;
-  /** Wall time, milliseconds since the Unix epoch. */
+  /** Wall time in milliseconds since the Unix epoch. */
   readonly timeMs: number;
   readonly isSuccess: boolean;
 }
@@ -58,28 +56,25 @@ export interface StoredVersion extends VersionRecord {
   readonly state: VersionState;
 }
 
-/** State of the backup folder. */
 interface FolderState {
-  /** True if other users of the machine can read it. */
   readonly isOpenToOthers: boolean;
 }
 
-/** The attempt of a profile that was never tried: long ago. */
 const NEVER = { timeMs: 0, isSuccess: false };
-/** Limit of the profiles of one router that have a folder: a router that makes up names must not fill the disk. */
+/** Maximum number of profiles of one router with a folder: a router that makes up names must not fill the disk. */
 export const PROFILES_MAX = 100;
 /**
- * Limit of the kept versions of all profiles of one router: a router that makes up content must not fill the disk either. Many
- * times what real ones take. Bytes.
+ * Maximum size of all kept versions of one router, many times that of real ones: a router that makes up content must
+ * not fill the disk. Bytes.
  */
 const ROUTER_BYTES_MAX = 256 * 1024 * 1024;
-/** Room for a manifest beside a version, with its blocks. Bytes. */
+/** Space for a manifest with its blocks. Bytes. */
 const MANIFEST_BYTES = 64 * 1024;
 
 /**
- * The kept versions of the routers' profiles: `<path>/<router>/<profile>/<time>-<checksum>.tar` or `.txt`. Folder names
- * are derived from the names of profiles, which come from routers and may be anything ({@link toFolderName}); the
- * manifest in each folder holds the real name. There is one writer per router at a time.
+ * The kept versions of the routers' profiles: `<path>/<router>/<profile>/<time>-<checksum>.tar` or `.txt`. Names of
+ * profiles come from routers and may be anything, so folder names are derived from them ({@link toFolderName}); the
+ * manifest in each folder holds the full name. There is one writer per router at a time.
  */
 export class ProfileArchive {
   readonly #options: ProfileArchiveOptions;
@@ -106,10 +101,7 @@ export class ProfileArchive {
     }
   }
 
-  /**
-   * Throws {@link BackupError} `write` if the disk has no room for another version of the router's largest profile: its download
-   * would be lost.
-   */
+  /** Throws {@link BackupError} `write` if the disk has no room for another version of the router's largest profile. */
   async checkRoom(router: string): Promise<void> {
     const sizes = (await this.listProfiles(router)).map(({ versions }) => versions.at(-1)?.bytes ?? 0);
     await this.#checkDisk(Math.max(0, ...sizes));
@@ -119,7 +111,7 @@ export class ProfileArchive {
     const { path } = this.#options;
     const freeBytes = await (this.#options.readFreeBytes ?? readFreeBytes)(path);
     if (freeBytes >= bytes + MANIFEST_BYTES) return;
-    const what = `The disk of ${path} has no room for another version of a profile beside the space that the state of the agent needs`;
+    const what = `The disk of ${path} has no room for another version of a profile in addition to the space reserved for the state of the agent`;
     throw toFileError('write', what, undefined);
   }
 
@@ -144,7 +136,7 @@ export class ProfileArchive {
       throw refuseVersion(router, routerBytesMax);
     }
     const version = isUnchanged ? newest : await folder.name(received, { timeMs, format, reason });
-    // Content that returns after a change is a new version; its old entry is no longer distinct.
+    // Content that returns after a change is a new version and replaces its old entry.
     const others = former.versions.filter((one) => !isSame(one, version, format));
     await this.#commit(folder, former, {
       ...former,
@@ -155,8 +147,8 @@ export class ProfileArchive {
     return { type: isUnchanged ? 'unchanged' : 'kept', version };
   }
 
-  /** Records that a profile could not be backed up. Never throws: what cannot be written is kept in memory. */
-  async noteFailure(router: string, profile: string): Promise<void> {
+  /** Records that a profile could not be backed up. Never throws: unsaved manifests stay in memory. */
+  async recordFailure(router: string, profile: string): Promise<void> {
     const folder = this.#folderOf(router, profile);
     const lastAttempt = { timeMs: this.#options.clock.now(), isSuccess: false };
     let former = this.#unsaved.get(folder.path) ?? createManifest(router, profile);
@@ -169,7 +161,7 @@ export class ProfileArchive {
   }
 
   /** Records which profiles a router has; those it no longer has keep their versions. */
-  async noteListed(router: string, profiles: ReadonlySet<string>): Promise<void> {
+  async recordListed(router: string, profiles: ReadonlySet<string>): Promise<void> {
     for (const known of await this.listProfiles(router)) {
       const isListed = profiles.has(known.profile);
       if (known.isListed === isListed) continue;
@@ -178,17 +170,15 @@ export class ProfileArchive {
   }
 
   /**
-   * Records a profile that is about to be tried for the first time, so that {@link readLastAttempts} has it if nothing comes of that.
-   * Never throws: what cannot be written now fails with the profile.
+   * Records a profile before its first backup, so that {@link readLastAttempts} lists it even if that fails. Never
+   * throws: the backup itself reports the failure.
    */
-  async noteFound(router: string, profile: string): Promise<void> {
+  async recordFound(router: string, profile: string): Promise<void> {
     const folder = this.#folderOf(router, profile);
     try {
       const manifest = await folder.open(router, profile);
       await this.#commit(folder, manifest, manifest);
-    } catch {
-      // The next step says why.
-    }
+    } catch {}
   }
 
   /** Returns the profiles of a router, ordered by name, without those whose manifest is damaged. */
@@ -201,7 +191,6 @@ export class ProfileArchive {
     return [...byPath.values()].toSorted((a, b) => (a.profile < b.profile ? -1 : 1));
   }
 
-  /** Returns the last attempt of each profile that the router has. */
   async readLastAttempts(router: string): Promise<readonly ProfileAttempt[]> {
     return (await this.listProfiles(router)).flatMap(({ profile, isListed, lastAttempt = NEVER }) =>
       isListed ? { profile, ...lastAttempt } : [],
@@ -238,7 +227,7 @@ export class ProfileArchive {
 
   async #readFolders(router: string) {
     const path = this.#routerPath(router);
-    // There may be folders that somebody else has put next to ours.
+    // The folder may hold others that this program did not create.
     const names = (await readNames(path)).slice(0, 2 * PROFILES_MAX);
     const folders = names.map((name) => new ProfileFolder(join(path, name)));
     return Promise.all(folders.map(async (folder) => ({ path: folder.path, manifest: await folder.readManifest() })));
@@ -260,7 +249,6 @@ function refuseVersion(router: string, bytesMax: number): BackupError {
   });
 }
 
-/** Returns the newest versions, at most `keep` with at most `bytesMax`, and at least one. */
 function cutVersions(versions: readonly VersionRecord[], keep: number, bytesMax: number): readonly VersionRecord[] {
   let kept = versions.slice(-keep);
   while (kept.length > 1 && sumBytes(kept) > bytesMax) kept = kept.slice(1);
@@ -271,7 +259,6 @@ function sumBytes(versions: readonly VersionRecord[]): number {
   return versions.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
-/** Returns true if a version has the same content and format as another file. */
 function isSame(
   version: VersionRecord,
   { contentSha256 }: Pick<ReceivedFile, 'contentSha256'>,

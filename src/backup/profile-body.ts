@@ -1,17 +1,16 @@
 import { createHash, type Hash } from 'node:crypto';
 import { BackupError } from './errors.ts';
 
-/** Maximum size of a profile in bytes. Real ones are far below one megabyte; a router that sends more is broken. */
+/** Maximum size of a profile in bytes. Real ones are far below one megabyte. */
 export const PROFILE_BYTES_MAX = 16 * 1024 * 1024;
-/** Number of bytes examined to tell a web page from a profile. */
 const BEGINNING_BYTES = 256;
-/** The beginning of a web page, also behind a byte order mark (read as latin1), the declaration of XML and comments. */
+/** The beginning of a web page, also after a byte order mark (read as latin1), an XML declaration and comments. */
 const WEB_PAGE = /^(?:\u00EF\u00BB\u00BF)?\s*(?:<\?xml[^>]*>\s*|<!--.*?-->\s*)*<(?:!doctype html|html|head|body)\b/is;
 
 /**
- * Hands on the body of a profile as it arrives, and sums it up in `digest`. Throws {@link BackupError} behind what is no whole
- * profile: an empty or too long body, the web page of a proxy, or an archive that ends within one of its files, as from a router
- * that says no length and restarts. Each of them would push out good versions.
+ * Passes the body of a profile on as it arrives, and adds it to `digest`. Throws {@link BackupError} at the end of an
+ * empty or too long body, the web page of a proxy, or an archive that ends within one of its files (a router that sends
+ * no length and restarts). Any of them would evict good versions.
  */
 export async function* checkProfile(
   body: AsyncIterable<Uint8Array>,
@@ -46,29 +45,24 @@ function checkBeginning(text: string): void {
   }
 }
 
-/** Size and checksums of a file. */
 export interface Digests {
   readonly bytes: number;
-  /** Checksum of all bytes, in hexadecimal. */
+  /** Of all bytes, in hexadecimal. */
   readonly sha256: string;
   /**
-   * Checksum of all bytes except the times in the headers of a tar archive, so that archives of the same files made at
-   * different times are equal; same as `sha256` for every other file.
+   * Like `sha256`, but without the times in the headers of a tar archive, so that archives of the same files made at
+   * different times are equal.
    */
   readonly contentSha256: string;
 }
 
 const BLOCK_BYTES = 512;
-/**
- * Fields of the header (POSIX.1-1988, ustar): size, modification time, and the header's own checksum, which depends on
- * the time.
- */
+/** Header fields (POSIX.1-1988, ustar). The header's own checksum depends on the time. */
 const SIZE_FIELD = { start: 124, end: 136 };
 const TYPE_FIELD = 156;
 const TIME_AND_SUM_FIELDS = { start: 136, end: 156 };
 const MAGIC = { start: 257, text: 'ustar' };
 
-/** Computes {@link Digests} of a file piece by piece. */
 export class FileDigest {
   readonly #all = createHash('sha256');
   readonly #content = new TarDigest();
@@ -80,7 +74,7 @@ export class FileDigest {
     this.#content.update(chunk);
   }
 
-  /** True if the bytes so far are an archive that ends within one of its files, or within a header. */
+  /** True if the bytes so far are an archive that ends within one of its files or a header. */
   get isCutOff(): boolean {
     return this.#content.isCutOff;
   }
@@ -90,25 +84,20 @@ export class FileDigest {
   }
 }
 
-/**
- * A checksum that ignores the times of a tar archive. From the first byte that does not look like one, everything is
- * included as is.
- */
+/** A checksum that ignores the times of a tar archive. From the first byte that is not tar, everything is included. */
 class TarDigest {
   readonly #hash: Hash = createHash('sha256');
   readonly #header = Buffer.alloc(BLOCK_BYTES);
   #headerBytes = 0;
-  /** Remaining bytes of the current file in the archive, including the padding of its last block. */
+  /** Remaining bytes of the current file, including the padding of its last block. */
   #fileBytes = 0;
   #isTar = true;
-  /** True from the first header to the end of the archive, as long as all sizes are surely those of what follows. */
+  // From the first header to the end of the archive; sizes that may have no bytes behind them make it unreliable.
   #isInArchive = false;
-  #isSure = true;
+  #isReliable = true;
 
-  /** True if more has to follow. */
   get isCutOff(): boolean {
-    if (!this.#isTar || !this.#isInArchive || !this.#isSure) return false;
-    // A part of the empty blocks at the end is no header.
+    if (!this.#isTar || !this.#isInArchive || !this.#isReliable) return false;
     return this.#fileBytes > 0 || !isEmpty(this.#header.subarray(0, this.#headerBytes));
   }
 
@@ -143,7 +132,7 @@ class TarDigest {
       this.#isInArchive = false;
     } else {
       this.#isInArchive = true;
-      this.#isSure &&= size === 0 || !mayHaveNoBytes(this.#header);
+      this.#isReliable &&= size === 0 || !mayHaveNoBytes(this.#header);
       this.#header.fill(0, TIME_AND_SUM_FIELDS.start, TIME_AND_SUM_FIELDS.end);
       this.#fileBytes = Math.ceil(size / BLOCK_BYTES) * BLOCK_BYTES;
     }
@@ -152,14 +141,14 @@ class TarDigest {
   }
 }
 
-/** Returns the size of the file that follows; `undefined` if this is not a header. */
+/** `undefined` if this is not a header. */
 function readSize(header: Buffer): number | undefined {
   const magic = header.toString('latin1', MAGIC.start, MAGIC.start + MAGIC.text.length);
   const digits = header.toString('latin1', SIZE_FIELD.start, SIZE_FIELD.end).replace(/[\0 ]+$/, '');
   return magic === MAGIC.text && /^[0-7]{1,12}$/.test(digits) ? Number.parseInt(digits, 8) : undefined;
 }
 
-/** Returns true for a link, a device or a folder, whose size some programs write without any bytes behind it. */
+/** Links, devices and folders: some programs write a size for them without any bytes behind it. */
 function mayHaveNoBytes(header: Buffer): boolean {
   return /[1-6]/.test(String.fromCharCode(header[TYPE_FIELD] ?? 0));
 }

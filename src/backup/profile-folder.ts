@@ -26,19 +26,18 @@ import {
 } from './manifest.ts';
 import type { Digests } from './profile-body.ts';
 
-/** State of a version's file, compared with the manifest. */
 export type VersionState = 'good' | 'damaged' | 'missing';
 
-/** A complete download on disk that has no name yet. */
+/** A complete download on disk that has no final name yet. */
 export interface ReceivedFile extends Digests {
   readonly part: string;
 }
 
 /**
- * The folder of one profile of one router: the files of its versions, and a manifest that records them. Only recorded
+ * The folder of one profile of one router: the files of its versions, and the manifest that records them. Only recorded
  * versions count. A new version is written under a temporary name, flushed, renamed and then recorded; a version is
- * taken out of the manifest before its file is removed. So a crash leaves at most a file that the manifest does not
- * list: a partial file, which {@link open} removes, or a complete version, which it records.
+ * removed from the manifest before its file is removed. So a crash leaves at most an unrecorded file: a partial one,
+ * which {@link open} removes, or a complete version, which it records.
  */
 export class ProfileFolder {
   readonly path: string;
@@ -61,7 +60,7 @@ export class ProfileFolder {
     if (manifest.router !== router || manifest.profile !== profile) {
       throw new BackupError('write', `The folder ${this.path} is that of another router or profile`, {
         disposition: 'operator',
-        hint: 'Give every agent a backup.path of its own, on a file system that tells capital letters from small ones',
+        hint: 'Give every agent a backup.path of its own, on a file system that distinguishes capital and small letters',
       });
     }
     const versions = [...manifest.versions];
@@ -71,7 +70,7 @@ export class ProfileFolder {
       if (name.endsWith(PART)) await removeFile(path);
       const named = recorded.has(name) ? undefined : parseVersionFile(name);
       const digests = named && (await digestFile(path));
-      // A file that does not match its name stays for inspection, and never counts.
+      // A file that does not match its name stays for inspection and is not recorded.
       if (!named || !digests?.sha256.startsWith(named.sha256Start)) continue;
       const isKnown = versions.some(({ contentSha256 }) => contentSha256 === digests.contentSha256);
       if (isKnown) await removeFile(path);
@@ -81,7 +80,7 @@ export class ProfileFolder {
     return { ...manifest, versions: versions.toSorted((a, b) => a.timeMs - b.timeMs) };
   }
 
-  /** Receives a download into a file that is not a version yet, as {@link writeDownload} does. */
+  /** Receives a download into a temporary file; see {@link writeDownload}. */
   async receive(body: AsyncIterable<Uint8Array>, checkRoom: (bytes: number) => Promise<void>): Promise<ReceivedFile> {
     const part = toPartFile(join(this.path, 'download'));
     return { part, ...(await writeDownload(part, body, checkRoom)) };
@@ -97,14 +96,13 @@ export class ProfileFolder {
     return { file, ...digests, ...version };
   }
 
-  /** Replaces the manifest, then removes the files of the versions that are only in `former`. */
+  /** Replaces the manifest, then removes the files of versions that are only in `former`. */
   async commit(manifest: Manifest, former: Manifest): Promise<void> {
     await replaceFile(join(this.path, MANIFEST_FILE), renderManifest(manifest));
     const kept = new Set(manifest.versions.map(({ file }) => file));
     for (const { file } of former.versions) if (!kept.has(file)) await removeFile(join(this.path, file));
   }
 
-  /** Checks the file of a version against the manifest. */
   async check(version: VersionRecord): Promise<VersionState> {
     const digests = await digestFile(join(this.path, version.file));
     if (digests?.sha256 === version.sha256) return 'good';
@@ -123,28 +121,26 @@ export class ProfileFolder {
   }
 }
 
-/** Everything but letters, digits, underscore and dash, which no file system interprets. */
+/** Everything but letters, digits, underscore and dash, which are safe on all file systems. */
 const UNSAFE = /[^A-Za-z0-9_-]+/g;
-/** Number of characters of a name shown in its folder name. */
 const SHOWN_LENGTH_MAX = 40;
-/** Number of hexadecimal digits of the checksum: 64 bits, so that no second name for a folder can be found by trial. */
+/** Hexadecimal digits of the checksum: 64 bits, so that collisions cannot be found by trial. */
 const HASH_LENGTH = 16;
-/** Names that can be used as folder names unchanged. A leading dot would hide them. */
+/** Names that are safe as folder names. A leading dot would hide the folder. */
 const PLAIN = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$/;
 
 /**
- * Returns a folder name for any name: its harmless characters, for people, and a checksum of the whole name, for
- * uniqueness on case-insensitive file systems too. The result never leads to another folder, is never a reserved name
- * and has at most 57 characters.
+ * Returns a folder name for any name: its safe characters and a checksum of the whole name, unique on case-insensitive
+ * file systems too. The result never leads to another folder, is never a reserved name and has at most 57 characters.
  */
 export function toFolderName(name: string): string {
   const shown = name.replaceAll(UNSAFE, '_').slice(0, SHOWN_LENGTH_MAX);
-  // As JSON, because all lone surrogates have the same UTF-8 encoding.
+  // As JSON: all lone surrogates have the same UTF-8 encoding.
   const hash = createHash('sha256').update(JSON.stringify(name)).digest('hex').slice(0, HASH_LENGTH);
   return `${shown || '_'}-${hash}`;
 }
 
-/** Returns the folder name for a configured name: unchanged if it is harmless, otherwise as for any other name. */
+/** Returns the folder name of a router: its configured name if that is safe, otherwise as {@link toFolderName}. */
 export function toRouterFolderName(router: string): string {
   return PLAIN.test(router) ? router : toFolderName(router);
 }

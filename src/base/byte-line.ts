@@ -1,15 +1,16 @@
 const LINE_FEED = 0x0a;
 const LINE_END = Buffer.from('\n');
-/** A usual batch has no more lines, and room for more than the second number is not kept. */
+/** Initial size of `found`: an ordinary batch has fewer lines. */
 const LINES_MIN = 8192;
+/** A larger `found` is dropped after use. */
 const LINES_MAX = 64 * 1024;
 
-/** A line of text as UTF-8, in memory that it shares with the lines around it. */
+/** A line of UTF-8 text in memory shared with its neighbours. */
 export class ByteLine {
   readonly memory: Buffer;
-  /** First byte of the line in `memory`. */
+  /** Offset of the first byte in `memory`. */
   readonly start: number;
-  /** The byte behind its last one; a line feed, or the end of `memory`. */
+  /** Offset after the last byte: a line feed, or the end of `memory`. */
   readonly end: number;
 
   constructor(memory: Buffer, start: number, end: number) {
@@ -18,65 +19,64 @@ export class ByteLine {
     this.end = end;
   }
 
-  /** A line in memory of its own. */
+  /** Copies a text into a line. */
   static of(text: string): ByteLine {
     const memory = Buffer.from(text);
     return new ByteLine(memory, 0, memory.length);
   }
 
-  /** Bytes of the line, without a line end. */
+  /** Bytes, without the line end. */
   get length(): number {
     return this.end - this.start;
   }
 
-  /** The line as a string, decoded at each call. */
+  /** Decoded at each call. */
   get text(): string {
     return this.memory.toString('utf8', this.start, this.end);
   }
 }
 
 /**
- * The lines of a text in UTF-8 that are separated by line feeds. Keeps where they end, once somebody asks, and makes a line when it
- * is asked for: as objects that wait for a sink, the lines of a long log would have the whole heap searched for garbage again and again.
+ * The lines of a UTF-8 text, separated by line feeds. Finds the line ends on first use and creates line objects on demand: kept as
+ * objects, the lines of a long log that wait for a sink would make every garbage collection slow.
  */
 export class LineTable {
   readonly memory: Buffer;
   readonly #length: number | undefined;
   #foundEnds: Uint32Array | undefined;
 
-  /** `length`: number of the lines, if it is known. */
+  /** `length`: number of lines, if known. */
   constructor(memory: Buffer, length?: number) {
     this.memory = memory;
     this.#length = length;
   }
 
-  /** Number of lines; 1 for a text without any bytes. */
+  /** Number of lines; 1 for an empty text. */
   get length(): number {
     return this.#length ?? this.#ends.length;
   }
 
-  /** The line with a number, from 0 on; `undefined` behind the last one. */
+  /** Returns a line by its number, from 0; `undefined` after the last one. */
   at(index: number): ByteLine | undefined {
     const end = this.#ends[index];
     return end === undefined ? undefined : new ByteLine(this.memory, this.startOf(index), end);
   }
 
-  /** Where a line begins in the text. */
   startOf(index: number): number {
     return index === 0 ? 0 : this.endOf(index - 1) + 1;
   }
 
-  /** Where a line ends in the text, without its line feed. */
+  /** Offset of the line feed after a line. */
   endOf(index: number): number {
     return index === this.length - 1 ? this.memory.length : (this.#ends[index] ?? this.memory.length);
   }
 
-  /** Bytes of the lines from one on and before another, without line feeds. */
+  /** Bytes of the lines from `from` up to, not including, `to`, without line feeds. */
   bytesOf(from: number, to: number): number {
     return from < to ? this.endOf(to - 1) - this.startOf(from) - (to - from - 1) : 0;
   }
 
-  /** False as long as nobody has looked for where lines end, which takes time. */
+  /** True once the line ends have been searched for, which takes time. */
   get isMeasured(): boolean {
     return this.#foundEnds !== undefined;
   }
@@ -93,13 +93,13 @@ interface LineRange {
   readonly to: number;
 }
 
-/** Lines of one text or several, in order: made when somebody looks at them. */
+/** Lines of one or more texts, in order; line objects are created on iteration. */
 export class LineRanges implements Iterable<ByteLine> {
   readonly #ranges: LineRange[] = [];
   #length = 0;
   #bytes = 0;
 
-  /** Adds the lines of a text from one on and before another. */
+  /** Adds the lines from `from` up to, not including, `to`. */
   add(table: LineTable, from: number, to: number): void {
     if (from >= to) return;
     this.#ranges.push({ table, from, to });
@@ -107,12 +107,11 @@ export class LineRanges implements Iterable<ByteLine> {
     this.#bytes += table.bytesOf(from, to);
   }
 
-  /** Number of lines. */
   get length(): number {
     return this.#length;
   }
 
-  /** Bytes of the lines, without line ends. */
+  /** Bytes, without line ends. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -126,12 +125,11 @@ export class LineRanges implements Iterable<ByteLine> {
     }
   }
 
-  /** What `change` makes of each line. */
   map<T>(change: (line: ByteLine) => T): T[] {
     return Array.from(this, change);
   }
 
-  /** The lines with a line feed behind each, as few pieces of memory. */
+  /** Returns the lines, each with a line feed, as few pieces of memory. */
   toPieces(): Buffer[] {
     return this.#ranges.flatMap(({ table, from, to }) =>
       pieceOf(table.memory, table.startOf(from), table.endOf(to - 1)),
@@ -139,13 +137,13 @@ export class LineRanges implements Iterable<ByteLine> {
   }
 }
 
-/** The lines of a text in UTF-8 that are separated by line feeds. */
+/** Splits a UTF-8 text at its line feeds. */
 export function cutLines(memory: Buffer): ByteLine[] {
   const table = new LineTable(memory);
   return Array.from({ length: table.length }, (_, index) => table.at(index) as ByteLine);
 }
 
-/** Room for the line ends of one text, used again for the next one. */
+/** Reused from text to text. */
 let found = new Uint32Array(LINES_MIN);
 
 function findLineEnds(memory: Buffer): Uint32Array {
@@ -165,12 +163,11 @@ function findLineEnds(memory: Buffer): Uint32Array {
   return ends;
 }
 
-/** A piece of memory with the line feed behind it, which is missing at the end of a text. */
 function pieceOf(memory: Buffer, start: number, end: number): Buffer[] {
   return end < memory.length ? [memory.subarray(start, end + 1)] : [memory.subarray(start, end), LINE_END];
 }
 
-/** The lines with a line feed behind each, as few pieces of memory: neighbours stay one piece and are not copied. */
+/** Returns the lines, each with a line feed, as few pieces of memory: neighbours stay one piece and are not copied. */
 export function toPieces(lines: readonly ByteLine[]): Buffer[] {
   const pieces: Buffer[] = [];
   let first: ByteLine | undefined;
@@ -190,7 +187,7 @@ export function toPieces(lines: readonly ByteLine[]): Buffer[] {
   return pieces;
 }
 
-/** The lines with a line feed behind each, in memory of their own. */
+/** Copies the lines, each with a line feed, into one buffer. */
 export function joinLines(lines: readonly ByteLine[]): Buffer {
   return Buffer.concat(toPieces(lines));
 }

@@ -1,32 +1,26 @@
 import { setImmediate } from 'node:timers/promises';
 
-/** A pending timer. `cancel` is idempotent and does nothing after the timer has fired. */
+/** A pending timer. `cancel` is idempotent and has no effect after the timer has fired. */
 export interface Timer {
   cancel(): void;
 }
 
-/**
- * The source of time for all code that waits or reads the time, so that tests control when time passes. Wall time may
- * jump; monotonic time never does. All values are milliseconds.
- */
+/** The source of time, so that tests control it. Wall time may jump; monotonic time never does. All values are milliseconds. */
 export interface Clock {
-  /** Returns the wall time in milliseconds since the Unix epoch. */
+  /** Wall time in milliseconds since the Unix epoch. */
   now(): number;
-  /** Returns milliseconds since an arbitrary start; never goes back. Use it for measurements and due times. */
+  /** Milliseconds since an arbitrary start; never goes back. For measurements and due times. */
   monotonic(): number;
-  /**
-   * Calls `fire` once after `delayMs`. Keeps the process alive until then, because something may be waiting for it, unless
-   * `keepsAlive` is false: cancel timers that are no longer needed.
-   */
+  /** Calls `fire` once after `delayMs`. Keeps the process alive until then unless `keepsAlive` is false. */
   setTimer(delayMs: number, fire: () => void, keepsAlive?: boolean): Timer;
-  /** Resolves after `delayMs`. Rejects with the signal's reason when aborted. */
+  /** Resolves after `delayMs`; rejects with the signal's reason when aborted. */
   sleep(delayMs: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** Longest supported delay: `setTimeout` fires immediately for a longer one. */
+/** `setTimeout` fires immediately for a longer delay. */
 const TIMEOUT_MS_MAX = 2 ** 31 - 1;
 
-/** Creates a clock that reads the system time. */
+/** Creates a clock on the system time. */
 export function createSystemClock(): Clock {
   const clock: Clock = {
     now: () => Date.now(),
@@ -41,7 +35,7 @@ export function createSystemClock(): Clock {
   return clock;
 }
 
-/** A class, because a function for each timer takes four times as much memory, and each router of a fleet has one or two. */
+/** A class, because a closure for each timer takes four times as much memory, and each router of a fleet has one or two timers. */
 class SystemTimer implements Timer {
   readonly #handle: NodeJS.Timeout;
 
@@ -56,16 +50,13 @@ class SystemTimer implements Timer {
 
 /** A clock that stands still until a test advances it. */
 export interface SteppedClock extends Clock {
-  /**
-   * Moves both times forward by `durationMs`, stopping at every timer that falls due. Awaits `settle` after each stop,
-   * so that the work started by a timer has finished before the next one fires.
-   */
+  /** Advances both times, stopping at every timer that falls due. Awaits `settle` after each stop, before the next timer fires. */
   advance(durationMs: number, settle?: () => Promise<void>): Promise<void>;
-  /** Moves only the wall time, forward or back, as setting the clock by hand or by NTP does. */
+  /** Changes only the wall time, forward or back, as setting the clock by hand or NTP does. */
   jump(offsetMs: number): void;
 }
 
-/** Creates a stepped clock. `startMs` is its first wall time, in milliseconds since the Unix epoch. */
+/** Creates a stepped clock whose wall time starts at `startMs` (milliseconds since the Unix epoch). */
 export function createSteppedClock(startMs: number): SteppedClock {
   let elapsedMs = 0;
   let wallOffsetMs = startMs;
@@ -96,7 +87,7 @@ export function createSteppedClock(startMs: number): SteppedClock {
         timers.delete(timer);
         elapsedMs = Math.max(elapsedMs, timer.dueMs);
         timer.fire();
-        // One turn of the event loop lets the work that the timer started register before `settle` looks for it.
+        // One event-loop iteration lets the work that the timer started register before `settle` looks for it.
         await setImmediate();
         await settle();
       }
@@ -109,71 +100,41 @@ export function createSteppedClock(startMs: number): SteppedClock {
   return clock;
 }
 
-/** Yields to the event loop. Long-running work is done in steps and awaits this between them. */
+/** Yields to the event loop. Use {@link forEachYielding} for lists. */
 export function yieldToLoop(): Promise<void> {
   return setImmediate();
 }
 
-/** Longest piece of work between two turns of everybody else; a collection of garbage in it may take seven times as long. Milliseconds. */
+/** Longest piece of work between two yields; a garbage collection in it may take seven times as long. Milliseconds. */
 const STEP_MS_MAX = 2;
 
-const SYSTEM_CLOCK = createSystemClock();
-/** Start of the first step of this turn, by clock. Monotonic milliseconds. */
-const turnBegan = new WeakMap<object, number>();
+/** End of the current step, shared by all loops because their work adds up in one event-loop iteration. Monotonic milliseconds. */
+let stepEndsMs = 0;
+/** Set between the end of a step and the start of the next. */
+let pause: Promise<void> | undefined;
 
-/**
- * Divides work that cannot wait for anything into steps of a few milliseconds:
- * `for (const one of many) { work(one); if (steps.isDue) await steps.next(); }`. Several loops that share them, because each waits
- * now and then, share the milliseconds. What begins when other work in steps ends belongs to the step of that.
- */
-export class Steps {
-  readonly #clock: Pick<Clock, 'monotonic'>;
-  #beganMs: number;
-  /** Set while a step has ended and the next one has not begun. */
-  #pause: Promise<void> | undefined;
-
-  constructor(clock: Pick<Clock, 'monotonic'> = SYSTEM_CLOCK) {
-    this.#clock = clock;
-    this.#beganMs = turnBegan.get(clock) ?? this.#begin();
-  }
-
-  /** True if this step has taken long enough. */
-  get isDue(): boolean {
-    return this.#clock.monotonic() - this.#beganMs >= STEP_MS_MAX;
-  }
-
-  /** Ends the step; the next one begins when everybody else had a turn. */
-  next(): Promise<void> {
-    // Loops that share them go on together: if each had a pause of its own, each would begin a step of full length in the next turn.
-    this.#pause ??= this.#rest();
-    return this.#pause;
-  }
-
-  async #rest(): Promise<void> {
-    await yieldToLoop();
-    this.#pause = undefined;
-    this.#beganMs = this.#begin();
-  }
-
-  #begin(): number {
-    const nowMs = this.#clock.monotonic();
-    if (!turnBegan.has(this.#clock)) void endWithTurn(this.#clock);
-    turnBegan.set(this.#clock, nowMs);
-    return nowMs;
+/** Calls `work` for each item in order, awaits it, and yields to the event loop every few milliseconds. Rejects with what `work` throws. */
+export async function forEachYielding<Item>(items: Iterable<Item>, work: (item: Item) => unknown): Promise<void> {
+  for (const item of items) {
+    await work(item);
+    if (performance.now() < stepEndsMs) continue;
+    pause ??= beginStep();
+    await pause;
   }
 }
 
-async function endWithTurn(clock: object): Promise<void> {
+async function beginStep(): Promise<void> {
   await yieldToLoop();
-  turnBegan.delete(clock);
+  pause = undefined;
+  stepEndsMs = performance.now() + STEP_MS_MAX;
 }
 
-/** A turn of the event loop in which others worked no longer leaves room for what gives way to them. Milliseconds. */
+/** An event-loop iteration longer than this means that other work holds the thread. Milliseconds. */
 const CALM_MS = 5;
 
 /**
- * Shares the main thread between many that each have a short piece of work to do: `await queue.next(); work();`. Each begins when
- * the one before waits for something else, and those that do not fit into a step of {@link Steps} in a later turn of the event loop.
+ * Shares the main thread among many callers with short pieces of work: `await queue.next(); work();`. A piece starts when the one before
+ * ends or awaits something; after a few milliseconds the rest continues in a later event-loop iteration.
  */
 export class StepQueue {
   readonly #clock: Pick<Clock, 'monotonic'>;
@@ -181,13 +142,12 @@ export class StepQueue {
   readonly #waiting: (() => void)[] = [];
   #isWorking = false;
 
-  /** `giveWayMsMax`: time for which a step waits at most until the others have little to do. Milliseconds; 0: for one turn. */
+  /** `giveWayMsMax`: longest wait of a step for the event loop to become calm. Milliseconds; 0: one iteration. */
   constructor(clock: Pick<Clock, 'monotonic'>, giveWayMsMax: number) {
     this.#clock = clock;
     this.#giveWayMsMax = giveWayMsMax;
   }
 
-  /** Resolves when the caller may do its piece of work. */
   next(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#waiting.push(resolve);
@@ -197,29 +157,29 @@ export class StepQueue {
 
   async #work(): Promise<void> {
     this.#isWorking = true;
-    const steps = new Steps(this.#clock);
     while (this.#waiting.length > 0) {
-      await this.#giveWay(steps);
+      await this.#giveWay();
+      const endsMs = this.#clock.monotonic() + STEP_MS_MAX;
       do {
         this.#waiting.shift()?.();
         await untilAllWait();
-      } while (this.#waiting.length > 0 && !steps.isDue);
+      } while (this.#waiting.length > 0 && this.#clock.monotonic() < endsMs);
     }
     this.#isWorking = false;
   }
 
-  async #giveWay(steps: Steps): Promise<void> {
+  async #giveWay(): Promise<void> {
     const untilMs = this.#clock.monotonic() + this.#giveWayMsMax;
     for (;;) {
       const beganMs = this.#clock.monotonic();
-      await steps.next();
+      await yieldToLoop();
       const nowMs = this.#clock.monotonic();
       if (nowMs - beganMs <= CALM_MS || nowMs >= untilMs) return;
     }
   }
 }
 
-/** Resolves when all promises have gone on as far as they can: that is when a tick comes that a promise asks for. */
+/** Resolves when all promise callbacks have run: a tick requested from a microtask comes after them. */
 function untilAllWait(): Promise<void> {
   return new Promise((resolve) => queueMicrotask(() => process.nextTick(resolve)));
 }

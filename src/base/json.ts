@@ -1,7 +1,6 @@
-/** An object made by JSON, whose fields are looked up by name; never an array. */
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Parses a text of another side; `undefined` if it is no JSON. A byte order mark before it and zero bytes behind it are no part of it. */
+/** Parses JSON from another system; `undefined` if invalid. Ignores a leading byte order mark and trailing zero bytes. */
 export function parseJson(text: string): unknown {
   let end = text.length;
   while (text.charCodeAt(end - 1) === 0) end--;
@@ -18,18 +17,18 @@ export function isPlainObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Returns a JSON value that is an object, neither an array nor null; `undefined` for every other. */
+/** Returns the value if it is a JSON object, neither an array nor null. */
 export function decodeObject(value: unknown): JsonObject | undefined {
   return isPlainObject(value) ? value : undefined;
 }
 
-/** Returns a field that is a text; `undefined` for every other. */
+/** Returns a field if it is a string. */
 export function readString(object: JsonObject, name: string): string | undefined {
   const value = Object.hasOwn(object, name) ? object[name] : undefined;
   return typeof value === 'string' ? value : undefined;
 }
 
-/** Returns a field that is a whole number, or a text that is one. */
+/** Returns a field if it is a whole number or a string of one. */
 export function readInteger(object: JsonObject, name: string): number | undefined {
   const value = Object.hasOwn(object, name) ? object[name] : undefined;
   const number = typeof value === 'string' && /^-?\d{1,15}$/.test(value) ? Number(value) : value;

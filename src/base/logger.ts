@@ -1,39 +1,38 @@
 import { styleText } from 'node:util';
 import { pino } from 'pino';
 
-/** Replaces control characters but tabs and, if `hasLines`, line feeds by `?`: words of others must not control a terminal. */
+/** Replaces control characters except tabs and, if `hasLines`, line feeds by `?`: text from other systems must not control a terminal. */
 export function toPrintable(text: string, hasLines = false): string {
   return text.replaceAll(hasLines ? /[^\P{Cc}\t\n]/gu : /[^\P{Cc}\t]/gu, '?');
 }
 
-/** Escapes the control characters that JSON leaves as they are; terminals act on some of them. JSON stays the same value. */
+/** Escapes the control characters that JSON leaves as they are and terminals act on. The JSON value stays the same. */
 export function escapeForTerminal(json: string): string {
   return json.replaceAll(/[\u007f-\u009f]/g, (sign) => `\\u00${sign.charCodeAt(0).toString(16)}`);
 }
 
-/** Levels of the agent's own log, from the most talkative on. */
+/** Levels of the agent's own log, most verbose first. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
-/** The agent's own log. Each call writes one line; fields are flat and never hold secrets. */
+/** The agent's own log. Each call writes one line; fields are flat and hold no secrets. */
 export type Logger = Readonly<Record<LogLevel, (message: string, fields?: Readonly<Record<string, unknown>>) => void>>;
 
 /** Level, format and destination of the agent's own log. */
 export interface LoggerOptions {
-  /** Lowest level that is written. */
+  /** Lowest level written. */
   readonly level: LogLevel;
-  /** `json` for machines, `text` for a terminal. */
+  /** `json` for programs, `text` for a terminal. */
   readonly format: 'json' | 'text';
-  /** Destination of the lines: normally stderr, because stdout is for the results of commands. */
+  /** Normally stderr, because stdout is for the results of commands. */
   readonly output: { write(text: string): unknown; readonly isTTY?: boolean | undefined };
   /**
-   * Values replaced by `[secret]` wherever they occur in a line: the last safeguard behind the rule that secrets are
-   * never logged. Called for every line, because a reload may change them; the same array is assumed unchanged.
-   * Default: none.
+   * Values replaced by `[secret]` wherever they occur in a line, in case a secret is logged in spite of the rules. Called for every line,
+   * because a reload may change them; the same array is assumed unchanged. Default: none.
    */
   readonly secrets?: () => readonly string[];
 }
 
-/** A shorter secret would blank out ordinary words and protects nothing anyway. */
+/** A shorter secret would blank out ordinary words. */
 const SECRET_LENGTH_MIN = 6;
 
 /** Creates a logger that writes one line per call to `options.output`. */
@@ -65,9 +64,7 @@ export function createLogger(options: LoggerOptions): Logger {
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-/**
- * Creates a function that removes secrets from the values of a JSON line, both verbatim and as escaped in JSON text.
- */
+/** Removes secrets from the values of a JSON line, verbatim and as escaped in JSON. */
 function createScrubber(secrets: readonly string[]): (line: string) => string {
   const forms = secrets
     .filter((secret) => secret.length >= SECRET_LENGTH_MIN)
@@ -95,6 +92,7 @@ function renderLine(line: string, isTerminal: boolean): string {
 }
 
 function renderValue(value: unknown): string {
-  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  const isList = Array.isArray(value) && value.every((one) => typeof one === 'string');
+  const text = isList ? value.join(', ') : typeof value === 'string' ? value : JSON.stringify(value);
   return /[\s"=\p{Cc}]/u.test(text) ? escapeForTerminal(JSON.stringify(text)) : text;
 }

@@ -1,54 +1,37 @@
+import { matchesGlob } from 'node:path';
 import { RE2JS, RE2JSSyntaxException } from 're2js';
 import { CodedError } from './errors.ts';
 
-/**
- * `syntax`: the text is not a valid pattern; `size`: it is too long, or too large once its repetitions are expanded.
- */
-export type PatternFailure = 'syntax' | 'size';
+/** `syntax`: not a valid pattern; `size`: too long, or too large once its repetitions are expanded. */
+type PatternFailure = 'syntax' | 'size';
 
-/** A pattern that cannot be compiled. The message is written for the author of the pattern. */
+/** A pattern that cannot be compiled. The message is for the author of the pattern. */
 export class PatternError extends CodedError<PatternFailure> {
   override readonly name = 'PatternError';
 }
 
-/**
- * A pattern whose run time is linear in the length of the text, for any pattern and any text. Bound the text: the worst
- * pattern needs about a second for 64 KiB, a typical one a few milliseconds.
- */
+/** A pattern with a run time linear in the length of the text: up to a second for 64 KiB, typically a few milliseconds. */
 export interface Pattern {
   readonly source: string;
-  /** Names of the groups, in the order of the pattern. */
   readonly groups: readonly string[];
-  /** Returns true if the pattern matches somewhere in the text. */
   test(text: string): boolean;
-  /**
-   * Returns the groups of the first match (`undefined` for groups that did not take part), or `undefined` if nothing
-   * matches.
-   */
+  /** Returns the named groups of the first match (`undefined` for those that did not take part), or `undefined` without a match. */
   match(text: string): Readonly<Record<string, string | undefined>> | undefined;
   /**
-   * Replaces every non-empty match with `replacement`, taken literally. If finding all matches would take too long or
-   * the result would exceed its limit, everything from that point to the end of the text is replaced by one
-   * `replacement`.
+   * Replaces every non-empty match with `replacement`, taken literally. If that would take too long or the result would exceed its limit,
+   * one `replacement` stands for the rest of the text.
    */
   replaceAll(text: string, replacement: string): string;
 }
 
-/** Several times the longest pattern that a person can read. */
+/** Several times the longest readable pattern. */
 const SOURCE_CHARS_MAX = 1000;
-/**
- * Limit of the program size after repetitions are expanded: in the worst case a match executes this many steps per
- * character.
- */
+/** Program size after repetitions are expanded: in the worst case a match takes this many steps per character. */
 const INSTRUCTIONS_MAX = 500;
-/**
- * Limit of the steps for all matches in one text: a quarter of a second for typical patterns. For each match the
- * library may scan the rest of the text to its end, so the total time grows quadratically with the text.
- */
+/** Steps for all matches in one text, about 0.25 s: each match may scan to the end of the text, so the time grows quadratically. */
 const REPLACE_STEPS_MAX = 32_000_000;
-/** Limit of the result in characters, unless the text itself is longer. */
+/** Result in characters, unless the text itself is longer. */
 const RESULT_CHARS_MAX = 65_536;
-/** Parts of a pattern quoted in a message are cut to this many characters. */
 const QUOTE_CHARS_MAX = 32;
 
 /** Compiles a pattern in RE2 syntax; named groups are `(?P<name>…)` or `(?<name>…)`. Throws {@link PatternError}. */
@@ -72,11 +55,11 @@ export function compilePattern(source: string): Pattern {
 
 function compile(source: string): RE2JS {
   if (source.length > SOURCE_CHARS_MAX) {
-    throw refuse('size', `A pattern has at most ${SOURCE_CHARS_MAX} characters, this one has ${source.length}`);
+    throw refuse('size', `The pattern has ${source.length} characters; the limit is ${SOURCE_CHARS_MAX}`);
   }
   const compiled = parse(source);
   if (compiled.programSize() <= INSTRUCTIONS_MAX) return compiled;
-  throw refuse('size', `${TOO_LARGE}, or make two patterns of it`);
+  throw refuse('size', `${TOO_LARGE}, or split it into two patterns`);
 }
 
 function parse(source: string): RE2JS {
@@ -115,7 +98,6 @@ function refuse(code: PatternFailure, message: string, cause?: unknown): Pattern
 
 const TOO_LARGE = 'The pattern is too large with its repetitions written out; repeat less';
 
-/** Turns the library's error code into a message; `part` is the offending part of the pattern. */
 function explain(found: string, part: string): string {
   const quoted = JSON.stringify(part.length > QUOTE_CHARS_MAX ? `${part.slice(0, QUOTE_CHARS_MAX)}…` : part);
   switch (found) {
@@ -126,34 +108,68 @@ function explain(found: string, part: string): string {
     case 'missing closing ]':
       return 'A "[" is never closed; write \\[ for the character';
     case 'missing argument to repetition operator':
-      return `Nothing that ${quoted} could repeat stands before it; write \\${part.slice(0, 1)} for the character`;
+      return `${quoted} has nothing before it to repeat; write \\${part.slice(0, 1)} for the character`;
     case 'invalid nested repetition operator':
       return `${quoted} repeats a repetition; put (?:…) around the first one`;
     case 'invalid repeat count':
-      return `${quoted} is no count of repetitions from 0 to 1000, all of those around it together`;
+      return `${quoted} is not a valid repeat count: at most 1000, multiplied by those around it`;
     case 'trailing backslash at end of expression':
-      return 'A "\\" stands at the end with nothing behind it; write \\\\ for the character';
+      return 'A "\\" at the end escapes nothing; write \\\\ for the character';
     case 'invalid escape sequence':
       return /^\\[1-9]/.test(part)
-        ? `${quoted} refers back to a group, which RE2 does not know`
-        : `${quoted} is no escape of RE2`;
+        ? `${quoted} is a back-reference, which RE2 does not support`
+        : `${quoted} is not an escape sequence of RE2`;
     case 'invalid character class range':
-      return `${quoted} is no range and no class of characters`;
+      return `${quoted} is not a valid range or character class`;
     case 'duplicate capture group name':
       return `Two groups have the name ${quoted}`;
     case 'invalid named capture':
       return /^\(\?<[=!]/.test(part)
-        ? 'It looks behind itself ("(?<=" or "(?<!"), which RE2 does not know'
-        : `${quoted} does not begin a named group; write (?P<name>…) with letters, digits and "_"`;
+        ? 'RE2 does not support lookbehind: "(?<=" or "(?<!"'
+        : `${quoted} is not a valid named group; write (?P<name>…) with letters, digits and "_"`;
     case 'invalid or unsupported Perl syntax':
       return /^\(\?[=!]/.test(part)
-        ? 'It looks ahead of itself ("(?=" or "(?!"), which RE2 does not know'
-        : `${quoted} is nothing that RE2 knows`;
+        ? 'RE2 does not support lookahead: "(?=" or "(?!"'
+        : `${quoted} is not supported by RE2`;
     case 'expression nests too deeply':
-      return 'Its groups are nested too deeply';
+      return 'Groups are nested too deeply';
     case 'expression too large':
       return TOO_LARGE;
     default:
-      return `It is no pattern: ${found}`;
+      return `Invalid pattern: ${found}`;
   }
+}
+
+const SPECIAL = /[[\](){}\\/]/;
+
+/** Returns true if globs select a name; a leading `!` excludes. */
+export function isSelected(name: string, globs: readonly string[]): boolean {
+  // `matchesGlob` takes seconds for six stars and a name chosen by a hostile router.
+  const isMatch = (glob: string) => (SPECIAL.test(glob) ? matchesGlob(name, glob) : matchesStars(name, glob));
+  return (
+    globs.some((glob) => !glob.startsWith('!') && isMatch(glob)) &&
+    !globs.some((glob) => glob.startsWith('!') && isMatch(glob.slice(1)))
+  );
+}
+
+/** Returns true if a glob (`*` any characters, `?` one) matches a whole text, in a time at most proportional to both lengths. */
+export function matchesStars(text: string, glob: string): boolean {
+  let [at, next] = [0, 0];
+  let star: { readonly next: number; at: number } | undefined;
+  while (at < text.length) {
+    const wanted = glob[next];
+    if (wanted === '*') {
+      star = { next: next + 1, at };
+      next++;
+    } else if (wanted !== undefined && (wanted === '?' || wanted === text[at])) {
+      at++;
+      next++;
+    } else if (star) {
+      // The last star takes one more character; earlier ones never need to.
+      at = ++star.at;
+      next = star.next;
+    } else return false;
+  }
+  while (glob[next] === '*') next++;
+  return next === glob.length;
 }

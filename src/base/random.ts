@@ -1,10 +1,10 @@
-/** Returns a number in [0, 1). */
+/** A generator of numbers in [0, 1). */
 export type Random = () => number;
 
 /** The system's randomness. Not for secrets. */
 export const systemRandom: Random = () => Math.random();
 
-/** Creates a repeatable generator (mulberry32): equal seeds give equal sequences. Not for secrets. */
+/** Creates a repeatable generator (mulberry32). Not for secrets. */
 export function createSeededRandom(seed: number): Random {
   let state = seed >>> 0;
   return () => {
@@ -15,10 +15,7 @@ export function createSeededRandom(seed: number): Random {
   };
 }
 
-/**
- * Maps `text` to a number in [0, 1) that depends on nothing else (FNV-1a). Spreads due times so that they stay the same
- * after a restart.
- */
+/** Maps `text` to a number in [0, 1) (FNV-1a). Spreads due times so that they stay the same after a restart. */
 export function hashToUnit(text: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
@@ -26,4 +23,19 @@ export function hashToUnit(text: string): number {
   hash = Math.imul(hash, 0x85ebca6b);
   hash ^= hash >>> 13;
   return (hash >>> 0) / 2 ** 32;
+}
+
+/** Bounds of an exponential back-off, in milliseconds. */
+export interface BackoffBounds {
+  readonly firstMs: number;
+  readonly ceilingMs: number;
+}
+
+/** 2^30 times the first wait exceeds any ceiling. */
+const DOUBLINGS_MAX = 30;
+
+/** Returns the wait before attempt `failures + 1`: exponential back-off with full jitter. */
+export function computeBackoffMs(failures: number, bounds: BackoffBounds, random: Random): number {
+  const doublings = Math.min(Math.max(0, failures - 1), DOUBLINGS_MAX);
+  return random() * Math.min(bounds.ceilingMs, bounds.firstMs * 2 ** doublings);
 }

@@ -1,14 +1,13 @@
 import { inspect } from 'node:util';
 
-/** The source of a secret that can be read again. */
-export interface SecretSource {
-  /** Equal ones mean the same secret, whatever its value is now. */
+interface SecretSource {
+  /** Equal for the same secret, whatever its current value. */
   readonly id: string;
-  /** Reads it again, and puts what it finds into the secret. Never rejects. */
+  /** Reads the secret again and calls its `replace`. Never rejects. */
   renew(): Promise<void>;
 }
 
-/** A value that cannot leak by accident: every string form of it is `[secret]`. */
+/** A value that cannot leak by accident: every string form is `[secret]`. */
 export class Secret {
   readonly #source: SecretSource | undefined;
   #value: string;
@@ -18,22 +17,22 @@ export class Secret {
     this.#source = source;
   }
 
-  /** Absent: it stands in the configuration, and a reload makes another one. */
+  /** Absent for a literal in the configuration, which only a reload replaces. */
   get source(): SecretSource | undefined {
     return this.#source;
   }
 
-  /** Returns the value itself, for the code that sends it: each time anew, because it may change. */
+  /** Returns the value for the code that sends it. Call it each time, because the value may change. */
   reveal(): string {
     return this.#value;
   }
 
-  /** Takes another value; for its source. */
+  /** Sets another value; for its source. */
   replace(value: string): void {
     this.#value = value;
   }
 
-  /** Reads it again, after `used` was refused. Resolves to true if it is another one now. Never rejects. */
+  /** Reads the secret again after `used` was refused; resolves to true if it has changed. Never rejects. */
   async renew(used: string): Promise<boolean> {
     if (this.#value === used) await this.#source?.renew();
     return this.#value !== used;

@@ -9,9 +9,7 @@ const UNITS_MS: Readonly<Record<string, number>> = {
 };
 const DURATION = /^(?:(\d+)y)?(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?$/;
 
-/**
- * Parses a Prometheus duration (`30s`, `5m`, `1h30m`, `0`) into milliseconds; `undefined` if `text` is not a duration.
- */
+/** Parses a Prometheus duration (`30s`, `5m`, `1h30m`, `0`) into milliseconds; `undefined` if it is not one. */
 export function parseDuration(text: string): number | undefined {
   if (text === '0') return 0;
   const match = DURATION.exec(text);
@@ -52,4 +50,30 @@ export function parseByteSize(text: string): number | undefined {
   if (!match || unit === undefined) return undefined;
   const bytes = Math.round(Number(match[1]) * unit);
   return Number.isSafeInteger(bytes) ? bytes : undefined;
+}
+
+/** Renders a moment as its day in UTC: `2026-11-29`. */
+export function renderDay(utcMs: number): string {
+  return new Date(utcMs).toISOString().slice(0, 10);
+}
+
+const COUNTS = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
+
+/** Renders a number for people: `2,000`. */
+export function renderCount(count: number): string {
+  return COUNTS.format(count);
+}
+
+/** Renders `1 router`, `2,000 routers`; `plural` where an s is not enough. */
+export function renderMany(count: number, what: string, plural = `${what}s`): string {
+  return `${renderCount(count)} ${count === 1 ? what : plural}`;
+}
+
+const SIZES = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
+
+/** Renders a size with at most four digits: `1.5 MiB`. */
+export function renderBytes(bytes: number): string {
+  const power = bytes < 1 ? 0 : Math.min(SIZES.length - 1, Math.floor(Math.log2(bytes) / 10));
+  const value = bytes / 1024 ** power;
+  return `${power === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${SIZES[power]}`;
 }

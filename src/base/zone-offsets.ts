@@ -1,20 +1,37 @@
 const DAY_MS = 24 * 3_600_000;
-/** Offsets are cached per quarter of an hour of UTC: some zones change at half past. */
+/** Some zones change their offset at half past. Milliseconds. */
 const SLOT_MS = 15 * 60_000;
 /** Half a year of slots. */
 const CACHED_SLOTS_MAX = 16_384;
 
-/** One for each zone, and there are a few hundred of those: making one takes as long as converting many times. */
-const formats = new Map<string, Intl.DateTimeFormat>();
+/** By the names of the configuration, of which a fleet has a few. */
+const zones = new Map<string, ZoneOffsets>();
+const ZONES_MAX = 1000;
 
-/** UTC offsets of one IANA time zone. */
+/** Returns the UTC offsets of an IANA time zone, shared by all: one costs tens of kilobytes. Throws `RangeError` if it does not exist. */
+export function openZone(name: string): ZoneOffsets {
+  const zone = zones.get(name) ?? new ZoneOffsets(name);
+  if (zones.size >= ZONES_MAX) zones.clear();
+  zones.set(name, zone);
+  return zone;
+}
+
+/** UTC offsets of one IANA time zone, from {@link openZone}. */
 export class ZoneOffsets {
   readonly #format: Intl.DateTimeFormat;
   readonly #offsets = new Map<number, number>();
 
-  /** Throws `RangeError` if the zone does not exist. */
-  constructor(name: string) {
-    this.#format = formatOf(name);
+  constructor(timeZone: string) {
+    this.#format = new Intl.DateTimeFormat('en-US', {
+      timeZone,
+      hourCycle: 'h23',
+      year: 'numeric',
+      month: 'numeric',
+      day: 'numeric',
+      hour: 'numeric',
+      minute: 'numeric',
+      second: 'numeric',
+    });
   }
 
   /** Returns wall time minus UTC at a moment, in milliseconds. */
@@ -29,9 +46,8 @@ export class ZoneOffsets {
   }
 
   /**
-   * Returns the moments at which clocks in the zone show a wall time (given as if it were UTC), earliest first. There
-   * are two in the hour that is repeated when summer time ends, and one otherwise: a wall time skipped when summer time
-   * starts is read with the offset before the change.
+   * Returns the moments (UTC) of a wall time given as if it were UTC, earliest first: two in the hour repeated when summer time ends,
+   * otherwise one. A wall time skipped when summer time starts is read with the offset before the change.
    */
   momentsOf(wallAsUtcMs: number): readonly [number, ...number[]] {
     const before = this.offsetMs(wallAsUtcMs - DAY_MS);
@@ -49,21 +65,4 @@ export class ZoneOffsets {
     const { year = 0, month = 1, day = 1, hour: hours = 0, minute = 0, second = 0 } = parts;
     return Date.UTC(year, month - 1, day, hours, minute, second) - utcMs;
   }
-}
-
-function formatOf(timeZone: string): Intl.DateTimeFormat {
-  const known = formats.get(timeZone);
-  if (known) return known;
-  const format = new Intl.DateTimeFormat('en-US', {
-    timeZone,
-    hourCycle: 'h23',
-    year: 'numeric',
-    month: 'numeric',
-    day: 'numeric',
-    hour: 'numeric',
-    minute: 'numeric',
-    second: 'numeric',
-  });
-  formats.set(timeZone, format);
-  return format;
 }

@@ -1,61 +1,58 @@
 import { createSystemClock, toPrintable } from '../base/index.ts';
-import type { LoadedConfig } from '../config/index.ts';
+import { type LoadedConfig, renderEffectiveRouter } from '../config/index.ts';
 import { type CostlyPattern, listCostlyPatterns, SAMPLE_LINE_CHARS } from '../logs/index.ts';
 import { describeFault, renderFault } from '../settings/index.ts';
-import { type AgentFlags, askAgent } from './agent-client.ts';
-import { type ConfigFlags, readConfig, warnOfLifecycle } from './configuration.ts';
-import { renderUnknownRouter } from './routers/connect.ts';
-import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from './terminal/io.ts';
+import { type AgentFlags, askAgent } from './support/agent-client.ts';
+import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from './support/io.ts';
+import { type ConfigFlags, readConfig, renderUnknownRouter, warnOfLifecycle } from './support/read-config.ts';
 
-/** Options of `check`. */
-interface CheckFlags extends ConfigFlags {
-  /** True to test each sink as well. */
-  readonly triesSinks: boolean;
-  /** Name of a router whose settings are printed instead. Default: none. */
-  readonly shownRouter?: string | undefined;
-  /** True to check the configuration of an agent that is started with this flag. */
-  readonly isLifecycleEnabled: boolean;
-  /** True for one JSON document instead of lines. */
-  readonly isJson: boolean;
-  /** The running agent that is asked what its reload would change. Default: none. */
-  readonly agent?: AgentFlags | undefined;
+interface CheckFlags extends ConfigFlags, Omit<AgentFlags, 'url'> {
+  readonly sinks?: boolean | undefined;
+  readonly show?: string | undefined;
+  readonly 'web.enableLifecycle'?: boolean | undefined;
+  readonly json?: boolean | undefined;
+  /** URL of a running agent, to show what its reload would change. Default: none. */
+  readonly diff?: string | undefined;
 }
 
 /**
- * `check`: prints all faults of a configuration, one per line, or that there are none; then warnings, the routers of sources (those of files as they are, others as an agent has stored them), and the patterns that run on every
- * log line, with their cost; with `--diff`, then what the reload of a running agent would change. With `--show`, prints the settings of one router and the origin of each.
+ * `check`: prints all faults of a configuration, one per line, or that there are none; then warnings, the routers of
+ * sources, and the cost of patterns that run on every log line. `--diff` adds what the reload of a running agent would
+ * change; `--show` prints instead the settings of one router with their origins.
  */
 export async function check(flags: CheckFlags, io: CommandIo): Promise<ExitCode> {
-  const { configFile, storagePath, shownRouter, isJson, agent } = flags;
-  if (isJson && (flags.triesSinks || shownRouter !== undefined)) {
+  const { 'config.file': configFile, show: shownRouter, json: isJson = false, diff } = flags;
+  if (isJson && (flags.sinks || shownRouter !== undefined)) {
     io.stderr.write('error: --json goes with neither --sinks nor --show\n');
     return EXIT.usage;
   }
   const loaded = warnOfLifecycle(
-    await readConfig(configFile, { checkedState: 'written', readsSourceFiles: true, shownRouter, storagePath }),
+    await readConfig(flags, { checkedState: 'written', readsSourceFiles: true }),
     configFile,
-    flags.isLifecycleEnabled,
+    flags['web.enableLifecycle'] === true,
   );
-  if (isJson && (!loaded.ok || !agent)) return writeJson(configFile, loaded, io);
+  if (isJson && (!loaded.ok || diff === undefined)) return writeJson(configFile, loaded, io);
   if (!loaded.ok) {
     for (const fault of loaded.faults) await writeResult(`${renderFault(fault)}\n`, io);
     return EXIT.usage;
   }
   if (shownRouter !== undefined) {
-    if (loaded.shown === undefined) {
-      io.stderr.write(`${renderUnknownRouter(shownRouter, loaded.config.routers, configFile)}\n`);
+    const { routers, origins } = loaded.config;
+    const router = routers.find(({ name }) => name === shownRouter);
+    if (!router) {
+      io.stderr.write(`${renderUnknownRouter(shownRouter, routers, flags)}\n`);
       return EXIT.usage;
     }
-    await writeResult(loaded.shown, io);
+    await writeResult(renderEffectiveRouter(router, origins), io);
     return EXIT.done;
   }
   if (!isJson) await writeFindings(configFile, loaded, io);
-  if (agent) {
-    const code = await showPlan({ ...agent, isJson }, io);
+  if (diff !== undefined) {
+    const code = await showPlan({ ...flags, url: diff }, isJson, io);
     if (code !== EXIT.done) return code;
   }
-  if (!flags.triesSinks) return EXIT.done;
-  const { preflightSinks } = await import('./doctor/sinks.ts');
+  if (!flags.sinks) return EXIT.done;
+  const { preflightSinks } = await import('./doctor/doctor.ts');
   const { text, hasFailed } = await preflightSinks(loaded.config, io);
   await writeResult(text, io);
   return hasFailed ? EXIT.failed : EXIT.done;
@@ -77,7 +74,6 @@ async function writeFindings(configFile: string, loaded: ValidConfig, io: Comman
   for (const costly of listCosts(loaded)) await writeResult(`${configFile}: ${renderCost(costly)}\n`, io);
 }
 
-/** Writes what `check` prints as one document. */
 async function writeJson(file: string, loaded: LoadedConfig, io: CommandIo): Promise<ExitCode> {
   const document = loaded.ok
     ? {
@@ -115,12 +111,12 @@ function renderCost({ metric, pattern, reason, lineUs }: CostlyPattern): string 
 
 const OK = 200;
 
-/** Prints what a reload of a running agent would change. It reads its files again, and changes nothing. */
-function showPlan(flags: AgentFlags & { readonly isJson: boolean }, io: CommandIo): Promise<ExitCode> {
-  const accept = flags.isJson ? 'application/json' : 'text/plain';
+/** The agent reads its files again, and changes nothing. */
+function showPlan(flags: AgentFlags, isJson: boolean, io: CommandIo): Promise<ExitCode> {
+  const accept = isJson ? 'application/json' : 'text/plain';
   return askAgent(flags, { method: 'POST', path: '/-/reload?dry_run=1', accept }, io, async ({ status, text }) => {
     if (status === OK) {
-      await writeResult(flags.isJson ? `${text.trimEnd()}\n` : toPrintable(text, true), io);
+      await writeResult(isJson ? `${text.trimEnd()}\n` : toPrintable(text, true), io);
       return EXIT.done;
     }
     io.stderr.write(`${toPrintable(text.trimEnd(), true)}\n`);

@@ -1,37 +1,32 @@
 import { CodedError, createSystemClock, openDeadline, renderErrorChain } from '../base/index.ts';
 import {
   type Bucket,
+  type ClusterModule,
   type ClusterSettings,
   type ClusterView,
-  readView,
-  toNatsServers,
-  withBucket,
+  loadCluster,
 } from '../cluster/index.ts';
 import type { Config } from '../config/index.ts';
-import { initCluster as initStreams } from '../store/index.ts';
-import { readConfig, refuseConfig } from './configuration.ts';
-import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from './terminal/io.ts';
-import { renderTable } from './terminal/show.ts';
+import { type CommandIo, EXIT, type ExitCode, renderJson, renderTable, writeResult } from './support/io.ts';
+import { type ConfigFlags, readConfig, refuseConfig } from './support/read-config.ts';
 
-/** Options of `cluster init`. */
-interface ClusterFlags {
-  /** Path of the configuration file. */
-  readonly configFile: string;
-}
-
-/** Time limit of a command. Milliseconds. */
 const COMMAND_MS_MAX = 30_000;
 const clock = createSystemClock();
-/** A server tells its setting to the system account and its monitoring port alone. */
+/** Servers reveal this setting only to the system account and their monitoring port. */
 const SYNC_NOTE =
-  'Each server needs "sync_interval: always" in its section "jetstream": without it, a power cut of several servers loses the last commits, though acknowledged. Servers do not tell clients whether they have it\n';
+  'Each server needs "sync_interval: always" in its section "jetstream": without it, a power cut of several servers loses the last commits, though acknowledged. Servers do not report to clients whether it is set\n';
 
 /** `cluster init`: creates the streams and the bucket of a cluster. */
-export function initCluster(flags: ClusterFlags, io: CommandIo): Promise<ExitCode> {
-  return withCluster(flags, io, async (bucket, settings, { storage, dead_letters: deadLetters }) => {
+export function initCluster(flags: ConfigFlags, io: CommandIo): Promise<ExitCode> {
+  return withCluster(flags, io, async ({ bucket, engine, settings, config }) => {
+    const { storage, dead_letters: deadLetters } = config;
     const { name, replicas, max_bytes: streamBytesMax = storage.spool_max } = settings;
-    const size = { replicas, bytesMax: streamBytesMax, lettersBytesMax: deadLetters.max };
-    const streams = await initStreams({ servers: toNatsServers(settings, clock), cluster: name, ...size });
+    const size = { replicas, bytesMax: streamBytesMax, deadLettersBytesMax: deadLetters.max };
+    const streams = await engine.initCluster({
+      servers: engine.toNatsServers(settings, clock),
+      cluster: name,
+      ...size,
+    });
     const all = [
       ...streams,
       { name: bucket.stream, content: 'members and owners', isNew: await bucket.init(replicas) },
@@ -43,27 +38,27 @@ export function initCluster(flags: ClusterFlags, io: CommandIo): Promise<ExitCod
   });
 }
 
-/** A replica, as `cluster status` shows it. */
 interface ReplicaRow {
   readonly replica: string;
   readonly state: 'member' | 'missing';
   readonly address: string | null;
   readonly version: string | null;
   readonly started: string | null;
-  /** Digest of the routers that it knows. */
   readonly list: string | null;
-  /** Routers of the configuration that it has. */
   readonly routers: number;
 }
 
 /** `cluster status`: lists the replicas. */
-export function showCluster(flags: ClusterFlags & { readonly isJson: boolean }, io: CommandIo): Promise<ExitCode> {
-  return withCluster(flags, io, async (bucket, { name }, config, signal) => {
+export function showCluster(
+  flags: ConfigFlags & { readonly json?: boolean | undefined },
+  io: CommandIo,
+): Promise<ExitCode> {
+  return withCluster(flags, io, async ({ bucket, engine, settings: { name }, config, signal }) => {
     await bucket.check();
-    const view = await readView(bucket, clock, signal);
+    const view = await engine.readView(bucket, clock, signal);
     const rows = listReplicas(view, config);
     const [isMissing, areListsDifferent] = [view.listMissing(clock.now()).size > 0, view.areListsDifferent];
-    if (flags.isJson) {
+    if (flags.json) {
       await writeResult(renderJson({ cluster: name, areListsDifferent, replicas: rows }), io);
     } else {
       const cells = rows.map((one) => [
@@ -104,26 +99,34 @@ function listReplicas(view: ClusterView, { routers }: Config): ReplicaRow[] {
   ];
 }
 
-type ClusterWork = (
-  bucket: Bucket,
-  settings: ClusterSettings,
-  config: Config,
-  signal: AbortSignal,
-) => Promise<ExitCode>;
+interface OpenCluster {
+  readonly bucket: Bucket;
+  readonly engine: ClusterModule;
+  readonly settings: ClusterSettings;
+  readonly config: Config;
+  readonly signal: AbortSignal;
+}
 
-async function withCluster({ configFile }: ClusterFlags, io: CommandIo, work: ClusterWork): Promise<ExitCode> {
-  const loaded = await readConfig(configFile);
+async function withCluster(
+  flags: ConfigFlags,
+  io: CommandIo,
+  work: (cluster: OpenCluster) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  const loaded = await readConfig(flags);
   if (!loaded.ok) return refuseConfig(loaded, io);
   const { config } = loaded;
-  const { cluster } = config;
-  if (!cluster) {
-    io.stderr.write(`${configFile}: there is no section "cluster"\n`);
+  const { cluster: settings } = config;
+  if (!settings) {
+    io.stderr.write(`${flags['config.file']}: there is no section "cluster"\n`);
     return EXIT.usage;
   }
   using deadline = openDeadline(clock, COMMAND_MS_MAX, io.signal);
   const { signal } = deadline;
+  const engine = await loadCluster();
   try {
-    return await withBucket(cluster, clock, signal, (bucket) => work(bucket, cluster, config, signal));
+    return await engine.withBucket(settings, clock, signal, (bucket) =>
+      work({ bucket, engine, settings, config, signal }),
+    );
   } catch (cause) {
     if (!(cause instanceof CodedError) && !signal.aborted) throw cause;
     io.stderr.write(`${renderErrorChain(cause)}\n`);

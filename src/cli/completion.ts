@@ -1,4 +1,3 @@
-/** The parts of a flag or command of commander that completion needs. */
 interface CommandLike {
   name(): string;
   description(): string;
@@ -17,9 +16,8 @@ interface OptionLike {
   readonly argChoices?: readonly string[] | undefined;
 }
 
-/** Candidates after a sequence of commands. */
 interface Level {
-  /** The commands before, each behind a space, as in ` logs list`; empty at the start. */
+  /** Preceding commands, each after a space, such as ` logs list`; empty at the start. */
   readonly at: string;
   readonly words: readonly Word[];
   readonly flags: readonly Flag[];
@@ -31,14 +29,12 @@ interface Word {
 }
 
 interface Flag extends Word {
-  /** Kind of its value: none, a path, one of a list, or any. */
   readonly value: 'none' | 'path' | 'any' | readonly string[];
 }
 
-/** Shells with a completion. */
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
-/** Renders the completion script of a shell for a program. `defaultCommand` is the one whose flags also stand without its name. */
+/** `defaultCommand`: its flags also work without its name. */
 export function renderCompletion(shell: (typeof SHELLS)[number], program: CommandLike, defaultCommand: string): string {
   const levels = listLevels(program, '', defaultCommand);
   const commands = levels.map(({ at }) => at).filter((at) => at !== '');
@@ -70,12 +66,11 @@ function firstSentence(text: string): string {
   return text.split('. ')[0]?.replace(/\.$/, '') ?? '';
 }
 
-/** A text in single quotes for bash and zsh. */
 function quote(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** The patterns of flags whose value is `kind`, each behind its commands. */
+/** Patterns of the flags whose value is `kind`, each with its commands. */
 function patternsOf(levels: readonly Level[], kind: 'path' | 'any'): string {
   return levels
     .flatMap(({ at, flags }) => flags.filter(({ value }) => value === kind).map(({ word }) => quote(`${at} ${word}`)))

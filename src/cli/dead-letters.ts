@@ -1,35 +1,31 @@
 import { createSystemClock, renderErrorChain } from '../base/index.ts';
-import { toNatsServers } from '../cluster/index.ts';
+import { loadCluster } from '../cluster/index.ts';
 import type { Config } from '../config/index.ts';
-import {
-  DeadLetterStore,
-  type DeadLetters,
-  type StoredLetter,
-  StoreError,
-  withClusterLetters,
-} from '../store/index.ts';
-import { type ConfigFlags, readConfig, refuseConfig } from './configuration.ts';
-import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from './terminal/io.ts';
-import { confirm, renderTable } from './terminal/show.ts';
+import { type DeadLetters, type StoredDeadLetter, StoreError } from '../model/index.ts';
+import { DeadLetterStore } from '../store/index.ts';
+import { type CommandIo, confirm, EXIT, type ExitCode, renderJson, renderTable, writeResult } from './support/io.ts';
+import { type ConfigFlags, readConfig, refuseConfig } from './support/read-config.ts';
 
 const clock = createSystemClock();
 
-/** Selects dead letters. */
-export interface LetterSelection {
-  /** Numbers as shown by `list`; empty = all that match the other fields. */
+interface DeadLetterSelection {
+  /** Numbers as shown by `list`. Empty: all that match the other fields. */
   readonly ids: readonly number[];
-  /** Name of the sink; `undefined` = every sink. */
-  readonly sink: string | undefined;
+  readonly sink?: string | undefined;
 }
 
 /** `dead-letters list`: lists the records that sinks rejected permanently, newest first. */
-export function listLetters(
-  flags: ConfigFlags & { readonly sink: string | undefined; readonly limit: number; readonly isJson: boolean },
+export function listDeadLetters(
+  flags: ConfigFlags & {
+    readonly sink?: string | undefined;
+    readonly limit: number;
+    readonly json?: boolean | undefined;
+  },
   io: CommandIo,
 ): Promise<ExitCode> {
-  return withLetters(flags, io, async (letters) => {
-    const { sink, limit, isJson } = flags;
-    const found = await letters.list({ sink, limit });
+  return withDeadLetters(flags, io, async (deadLetters) => {
+    const { sink, limit } = flags;
+    const found = await deadLetters.list({ sink, limit });
     const json = found.map(toEntry);
     const rows = json.map(({ id, sink: name, at, router, component, code = '', reason, isReplayed }) => [
       String(id),
@@ -40,32 +36,35 @@ export function listLetters(
       isReplayed ? `${reason} (retry pending)` : reason,
     ]);
     const header = ['NUMBER', 'SINK', 'TIME (UTC)', 'LOG', 'CODE', 'REASON'];
-    await writeResult(isJson ? renderJson(json) : renderTable(header, rows), io);
-    const total = letters.count(sink);
+    await writeResult(flags.json ? renderJson(json) : renderTable(header, rows), io);
+    const total = deadLetters.count(sink);
     if (total > found.length) io.stderr.write(`${found.length} of ${total} shown; raise --limit for more\n`);
     return EXIT.done;
   });
 }
 
 /** `dead-letters show`: prints one dead letter with its record as stored. */
-export function showLetter(flags: ConfigFlags & { readonly id: number }, io: CommandIo): Promise<ExitCode> {
-  return withLetters(flags, io, async (letters) => {
-    const letter = await letters.get(flags.id);
-    if (!letter) {
+export function showDeadLetter(flags: ConfigFlags & { readonly id: number }, io: CommandIo): Promise<ExitCode> {
+  return withDeadLetters(flags, io, async (deadLetters) => {
+    const deadLetter = await deadLetters.get(flags.id);
+    if (!deadLetter) {
       io.stderr.write(`There is no dead letter ${flags.id}; see dead-letters list\n`);
       return EXIT.failed;
     }
-    const whole = { ...toEntry(letter), record: JSON.parse(letter.line) as unknown };
+    const whole = { ...toEntry(deadLetter), record: JSON.parse(deadLetter.line) as unknown };
     await writeResult(renderJson(whole), io);
     return EXIT.done;
   });
 }
 
-/** `dead-letters replay`: marks letters for retry by the running agent within 30 s, or by the next one when it starts. */
-export function replayLetters(flags: ConfigFlags & LetterSelection, io: CommandIo): Promise<ExitCode> {
-  return withLetters(flags, io, async (letters, { sinks }) => {
-    const count = await letters.markReplay(toSelection(flags));
-    await writeResult(`${renderLetters(count)} will be tried again\n`, io);
+/**
+ * `dead-letters replay`: marks dead letters for retry, by the running agent within 30 s or by the next one at its
+ * start.
+ */
+export function replayDeadLetters(flags: ConfigFlags & DeadLetterSelection, io: CommandIo): Promise<ExitCode> {
+  return withDeadLetters(flags, io, async (deadLetters, { sinks }) => {
+    const count = await deadLetters.markReplay(toSelection(flags));
+    await writeResult(`${renderDeadLetters(count)} will be tried again\n`, io);
     if (isMissing(flags, count, io)) return EXIT.failed;
     const { sink } = flags;
     if (sink !== undefined && !sinks.some(({ name }) => name === sink)) {
@@ -75,59 +74,61 @@ export function replayLetters(flags: ConfigFlags & LetterSelection, io: CommandI
   });
 }
 
-/** `dead-letters drop`: removes letters permanently, after confirmation. */
-export function dropLetters(
-  flags: ConfigFlags & LetterSelection & { readonly olderThanMs: number | undefined; readonly isAgreed: boolean },
+/** `dead-letters drop`: removes dead letters permanently, after confirmation. */
+export function dropDeadLetters(
+  flags: ConfigFlags &
+    DeadLetterSelection & { readonly olderThan?: number | undefined; readonly yes?: boolean | undefined },
   io: CommandIo,
 ): Promise<ExitCode> {
-  return withLetters(flags, io, async (letters) => {
+  return withDeadLetters(flags, io, async (deadLetters) => {
     const question = 'Drop these dead letters? Their records are not delivered to the sink and cannot be brought back.';
-    const refusal = await confirm(question, flags.isAgreed, io);
+    const refusal = await confirm(question, flags.yes, io);
     if (refusal !== undefined) return refusal;
-    const count = await letters.drop({ ...toSelection(flags), olderThanMs: flags.olderThanMs });
-    await writeResult(`${renderLetters(count)} dropped\n`, io);
+    const count = await deadLetters.drop({ ...toSelection(flags), olderThanMs: flags.olderThan });
+    await writeResult(`${renderDeadLetters(count)} dropped\n`, io);
     return isMissing(flags, count, io) ? EXIT.failed : EXIT.done;
   });
 }
 
-/** Renders a letter without its record, which `show` prints. */
-function toEntry({ id, sink, uid, router, component, timestamp, reason, code, atMs, isReplayed }: StoredLetter) {
+/** Without the record, which `show` prints. */
+function toEntry({ id, sink, uid, router, component, timestamp, reason, code, atMs, isReplayed }: StoredDeadLetter) {
   return { id, sink, uid, router, component, timestamp, reason, code, at: new Date(atMs).toISOString(), isReplayed };
 }
 
-function renderLetters(count: number): string {
+function renderDeadLetters(count: number): string {
   return `${count} ${count === 1 ? 'dead letter' : 'dead letters'}`;
 }
 
-/** Returns true, with a message on stderr, when some of the given numbers do not exist. */
-function isMissing({ ids }: LetterSelection, found: number, io: CommandIo): boolean {
+/** Returns true, with a message on stderr, if some of the given numbers do not exist. */
+function isMissing({ ids }: DeadLetterSelection, found: number, io: CommandIo): boolean {
   const missing = new Set(ids).size - found;
   if (ids.length === 0 || missing === 0) return false;
   io.stderr.write(`${missing} of these numbers ${missing === 1 ? 'does' : 'do'} not exist; see dead-letters list\n`);
   return true;
 }
 
-function toSelection({ ids, sink }: LetterSelection) {
+function toSelection({ ids, sink }: DeadLetterSelection) {
   return { ids: ids.length === 0 ? undefined : ids, sink };
 }
 
-async function withLetters(
-  { configFile, storagePath }: ConfigFlags,
+async function withDeadLetters(
+  flags: ConfigFlags,
   io: CommandIo,
-  work: (letters: DeadLetters, config: Config) => Promise<ExitCode>,
+  work: (deadLetters: DeadLetters, config: Config) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  const loaded = await readConfig(configFile, { storagePath });
+  const loaded = await readConfig(flags);
   if (!loaded.ok) return refuseConfig(loaded, io);
   const { config } = loaded;
   const { cluster } = config;
   try {
-    // A folder that was named may hold those from before the cluster.
-    if (cluster && storagePath === undefined) {
+    // An explicit folder may have dead letters from before the cluster.
+    if (cluster && flags['storage.path'] === undefined) {
+      const { toNatsServers, withClusterDeadLetters } = await loadCluster();
       const of = { servers: toNatsServers(cluster, clock), cluster: cluster.name };
-      return await withClusterLetters(of, (letters) => work(letters, config));
+      return await withClusterDeadLetters(of, (deadLetters) => work(deadLetters, config));
     }
-    using letters = new DeadLetterStore({ path: config.storage.path, role: 'guest', now: () => clock.now() });
-    return await work(letters, config);
+    using deadLetters = new DeadLetterStore({ path: config.storage.path, role: 'guest', now: () => clock.now() });
+    return await work(deadLetters, config);
   } catch (cause) {
     if (!(cause instanceof StoreError)) throw cause;
     io.stderr.write(`${renderErrorChain(cause)}\n`);

@@ -3,18 +3,16 @@ import { mkdir, open, readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AGENT_FAMILIES } from '../agent/index.ts';
 import { renderErrorChain } from '../base/index.ts';
+import { parseApiDescription } from '../client/index.ts';
 import type { RouterSettings } from '../config/index.ts';
-import { parseApiDescription } from '../router/index.ts';
 import {
   type AskedRouter,
   askResources,
-  type DiscoveredField,
   type Discovery,
   DocumentMasker,
   discoverModules,
   loadShippedModules,
   type ModuleDefinition,
-  type ResourceAnswer,
   renderModules,
   renderName,
   renderNames,
@@ -22,67 +20,64 @@ import {
   STATUS_PATHS,
   toModuleSettings,
 } from '../status/index.ts';
-import { type ConfigFlags, readConfig } from './configuration.ts';
-import { withRouter } from './routers/connect.ts';
-import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from './terminal/io.ts';
-import { openProgress, renderTable } from './terminal/show.ts';
+import {
+  type CommandIo,
+  EXIT,
+  type ExitCode,
+  openProgress,
+  renderJson,
+  renderTable,
+  writeResult,
+} from './support/io.ts';
+import { type ConfigFlags, readConfig, withRouter } from './support/read-config.ts';
 
-/** Options of `discover`. */
 interface DiscoverFlags extends ConfigFlags {
-  /** Name of the router. */
   readonly router: string;
-  /** OpenAPI description of a firmware, whose status resources are requested instead of the known ones. */
-  readonly openApiFile: string | undefined;
-  /** Folder for the masked documents; `undefined` = no dump. */
-  readonly dumpFolder: string | undefined;
-  /** True to overwrite the files of an earlier dump. */
-  readonly isForced: boolean;
-  /** True to print JSON instead of YAML. */
-  readonly isJson: boolean;
+  readonly openapi?: string | undefined;
+  readonly dump?: string | undefined;
+  readonly force?: boolean | undefined;
+  readonly json?: boolean | undefined;
 }
 
 /**
- * `discover`: finds the status resources that a router returns, and generates modules for fields that none covers yet.
- * Prints one YAML file for `module_files` with the table as a leading comment, or everything as JSON.
+ * `discover`: finds the status resources that a router returns, and generates modules for fields that no module covers.
+ * Prints YAML for `module_files`, with a table of the resources as a comment, or JSON.
  */
 export async function discover(flags: DiscoverFlags, io: CommandIo): Promise<ExitCode> {
-  const { openApiFile, dumpFolder, isForced } = flags;
+  const { openapi: openApiFile, dump: dumpFolder, force: isForced = false } = flags;
   const resources = openApiFile === undefined ? STATUS_PATHS : await readStatusPaths(openApiFile, io);
   if (!resources) return EXIT.usage;
   const files = nameDumpFiles(resources);
-  if (dumpFolder !== undefined && !(await isDumpFolder(dumpFolder, files, isForced, io))) return EXIT.usage;
-  return withRouter(flags, flags.router, io, async ({ settings, client }) => {
+  if (dumpFolder !== undefined && !(await isFreeFolder('--dump', dumpFolder, files.values(), isForced, io)))
+    return EXIT.usage;
+  return withRouter(flags, io, async ({ settings, client }) => {
     const modules = await listModules(flags, settings);
     const asked = await ask(client, resources, io);
     if (asked.gone) {
       const { resource, error } = asked.gone;
       const rowSet = `at ${resource}, after ${asked.asked.length} of ${resources.length} resources`;
-      io.stderr.write(`${flags.router}: gave up ${rowSet}: ${renderErrorChain(error)}\n`);
+      io.stderr.write(`${flags.router}: stopped ${rowSet}: ${renderErrorChain(error)}\n`);
       return EXIT.failed;
     }
     const labels = Object.keys(settings.labels);
     const discovery = discoverModules(asked.documents, { modules, agentFamilies: AGENT_FAMILIES, labels });
     if (dumpFolder !== undefined) await writeDump(dumpFolder, files, asked.documents, isForced, io);
-    const render = flags.isJson ? renderDiscoveryJson : renderDiscoveryYaml;
+    const render = flags.json ? renderDiscoveryJson : renderDiscoveryYaml;
     await writeResult(render(settings, asked, discovery), io);
     io.stderr.write(renderSummary(settings, asked, discovery));
     return asked.documents.size > 0 ? EXIT.done : EXIT.failed;
   });
 }
 
-/** Lists all known modules: those of the configured routers, and the built-in ones. */
-async function listModules(
-  { configFile, storagePath }: ConfigFlags,
-  settings: RouterSettings,
-): Promise<readonly ModuleDefinition[]> {
-  const loaded = await readConfig(configFile, { storagePath });
+export async function listModules(flags: ConfigFlags, settings: RouterSettings): Promise<readonly ModuleDefinition[]> {
+  const loaded = await readConfig(flags);
   const shipped = await loadShippedModules(SHIPPED_MODULES_FOLDER);
   const all = [
     ...settings.modules,
     ...(loaded.ok ? loaded.config.routers.flatMap(({ modules }) => modules) : []),
     ...(shipped.ok ? shipped.modules.map(({ definition }) => definition) : []),
   ];
-  // A configured module replaces the built-in one of the same name.
+  // A configured module replaces the shipped one of the same name.
   return [...new Map(all.toReversed().map((module) => [module.name, module])).values()];
 }
 
@@ -103,7 +98,6 @@ async function ask(
 
 const ANSWERS = { yes: 'yes', absent: 'absent', no_rights: 'no rights', error: 'error' } as const;
 
-/** Renders the modules as YAML, with the table of resources as a leading comment. */
 function renderDiscoveryYaml(settings: RouterSettings, { asked }: AskedRouter, discovery: Discovery): string {
   const byResource = new Map(discovery.resources.map((resource) => [resource.resource, resource]));
   const rows = asked.map(({ resource, answer }) => {
@@ -118,7 +112,7 @@ function renderDiscoveryYaml(settings: RouterSettings, { asked }: AskedRouter, d
     names.length === 0
       ? ['No module is needed.']
       : [
-          'Below are modules for the rest, guessed from the values: look through them before you use them. Save them in a file',
+          'Below are modules for the rest, derived from the values: check them before you use them. Save them in a file',
           'that module_files of the configuration names, and give them to routers:',
           `modules: [default, ${names.join(', ')}]`,
         ];
@@ -126,11 +120,10 @@ function renderDiscoveryYaml(settings: RouterSettings, { asked }: AskedRouter, d
   return renderModules(discovery, [head, '', ...table.trimEnd().split('\n'), '', ...use]);
 }
 
-function isOpen({ modules }: DiscoveredField): boolean {
+function isOpen({ modules }: { readonly modules: readonly string[] }): boolean {
   return modules.length === 0;
 }
 
-/** Returns the answers of one router, and the modules proposed for them, as JSON. */
 function renderDiscoveryJson({ name }: RouterSettings, { asked }: AskedRouter, discovery: Discovery): string {
   const byResource = new Map(discovery.resources.map((resource) => [resource.resource, resource]));
   const resources = asked.map(({ resource, answer, error }) => {
@@ -146,12 +139,11 @@ function renderDiscoveryJson({ name }: RouterSettings, { asked }: AskedRouter, d
   return renderJson({ router: name, resources, modules: toModuleSettings(discovery.modules) });
 }
 
-/** Renders the failures, modules that the router lacks but could use, and the totals. */
 function renderSummary(settings: RouterSettings, { asked }: AskedRouter, { resources }: Discovery): string {
   const failures = asked
     .filter(({ answer }) => answer === 'error')
     .map(({ resource, error }) => `${resource}: ${renderErrorChain(error)}`);
-  const count = (answer: ResourceAnswer) => asked.filter((one) => one.answer === answer).length;
+  const count = (answer: keyof typeof ANSWERS) => asked.filter((one) => one.answer === answer).length;
   const missing = resources.flatMap(({ fields }) => fields).filter(isOpen);
   const sum =
     `${settings.name}: ${count('yes')} of ${asked.length} resources answered, ${count('absent')} absent, ` +
@@ -159,10 +151,8 @@ function renderSummary(settings: RouterSettings, { asked }: AskedRouter, { resou
   return [...failures, ...renderOtherModules(settings, resources), sum].map((line) => `${line}\n`).join('');
 }
 
-/** Maximum number of fields in an example. */
 const FIELDS_SHOWN_MAX = 6;
 
-/** Lists known modules that would cover fields not covered by the router's modules. */
 function renderOtherModules({ name: router, modules }: RouterSettings, resources: Discovery['resources']): string[] {
   const own = new Set(modules.map(({ name }) => name));
   const covering = resources.flatMap(({ resource, fields }) =>
@@ -179,16 +169,13 @@ function renderOtherModules({ name: router, modules }: RouterSettings, resources
 
 /** Twenty times the size of the known descriptions. */
 const DESCRIPTION_BYTES_MAX = 32 * 1024 * 1024;
-/** Maximum resources requested from one router: several times those of the known firmware. */
+/** Several times the resources of known firmware. */
 const RESOURCES_MAX = 500;
 const STATUS = '/status/';
-/** Names that need no encoding in a URL or a file name. */
+/** Needs no encoding in a URL or a file name. */
 const RESOURCE = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}(?:\/[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}){0,7}$/;
 
-/**
- * Reads the status resources that an OpenAPI file describes, except those with a parameter in their path; `undefined` when
- * there are none, with the reason on stderr.
- */
+/** Omits resources with a parameter in their path. Returns `undefined`, with the reason on stderr, if none is left. */
 async function readStatusPaths(file: string, io: CommandIo): Promise<readonly string[] | undefined> {
   let calls: ReturnType<typeof parseApiDescription>['calls'];
   try {
@@ -216,7 +203,6 @@ async function readStatusPaths(file: string, io: CommandIo): Promise<readonly st
   return resources;
 }
 
-/** Returns the file name of each resource in a dump. */
 function nameDumpFiles(resources: readonly string[]): ReadonlyMap<string, string> {
   const files = new Map<string, string>();
   const taken = new Set<string>();
@@ -231,20 +217,21 @@ function nameDumpFiles(resources: readonly string[]): ReadonlyMap<string, string
   return files;
 }
 
-/** Checks that a dump can be written to `folder`; otherwise the reason is on stderr. A missing folder is created later. */
-async function isDumpFolder(
+/** Returns whether files of these names can be written to a folder, and says on stderr why not. `flag` names the folder. */
+export async function isFreeFolder(
+  flag: string,
   folder: string,
-  files: ReadonlyMap<string, string>,
+  files: Iterable<string>,
   isForced: boolean,
   io: CommandIo,
 ): Promise<boolean> {
   const refuse = (message: string) => {
-    io.stderr.write(`error: --dump: ${message}\n`);
+    io.stderr.write(`error: ${flag}: ${message}\n`);
     return false;
   };
   try {
     const there = new Set(await readdir(folder));
-    const [first, ...others] = [...files.values()].filter((name) => there.has(name));
+    const [first, ...others] = [...files].filter((name) => there.has(name));
     if (first === undefined || isForced) return true;
     const more = others.length > 0 ? ` and ${others.length} more` : '';
     return refuse(`${folder} already contains ${first}${more}; name another folder, or add --force`);
@@ -253,10 +240,7 @@ async function isDumpFolder(
   }
 }
 
-/**
- * Writes the masked documents into `folder`, one file each with mode 0600. Rejects when a file exists already, unless
- * `isForced`.
- */
+/** Writes one masked document per file. Rejects if a file exists, unless `isForced`. */
 async function writeDump(
   folder: string,
   files: ReadonlyMap<string, string>,
@@ -276,6 +260,6 @@ async function writeDump(
   }
   io.stderr.write(
     `Wrote ${documents.size} files to ${folder}. Numbers, addresses, names and secrets that could be recognised are masked:\n` +
-      'look through the files before you send them to anybody.\n',
+      'check the files before you share them.\n',
   );
 }

@@ -1,13 +1,10 @@
 import { createSystemClock, isPlainObject, parseJson, readString, renderDuration } from '../base/index.ts';
-import { type AgentFlags, askAgent } from './agent-client.ts';
-import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from './terminal/io.ts';
-import { renderTable } from './terminal/show.ts';
+import { type AgentFlags, askAgent } from './support/agent-client.ts';
+import { type CommandIo, EXIT, type ExitCode, renderJson, renderTable, writeResult } from './support/io.ts';
 
-/** Options of `fleet`. */
 interface FleetFlags extends AgentFlags {
-  /** States of the routers to show; empty: all. */
-  readonly states: readonly string[];
-  readonly isJson: boolean;
+  readonly state: readonly string[];
+  readonly json?: boolean | undefined;
 }
 
 /** `fleet`: lists the routers of a running agent as a table, or as the JSON of `/api/v1/routers`. */
@@ -20,14 +17,14 @@ export function fleet(flags: FleetFlags, io: CommandIo): Promise<ExitCode> {
       return EXIT.failed;
     }
     const isWanted = (router: Router) =>
-      flags.states.length === 0 ||
-      flags.states.includes(toText(router, 'state')) ||
-      flags.states.includes(toLifecycle(router));
+      flags.state.length === 0 ||
+      flags.state.includes(toText(router, 'state')) ||
+      flags.state.includes(toLifecycle(router));
     const routers = listed.filter(isWanted);
     const nowMs = createSystemClock().now();
     const header = ['ROUTER', 'STATE', 'FOR', 'FIRMWARE', 'OPERATOR', 'SIGNAL', 'LOG LAG', 'ADDRESS', 'REASON'];
     const rows = routers.map((router) => toRow(router, nowMs));
-    await writeResult(flags.isJson ? renderJson({ routers }) : renderTable(header, rows), io);
+    await writeResult(flags.json ? renderJson({ routers }) : renderTable(header, rows), io);
     return EXIT.done;
   });
 }

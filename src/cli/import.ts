@@ -1,26 +1,24 @@
 import { CsvError, parse } from 'csv-parse/sync';
 import { stringify } from 'yaml';
-import { toPrintable } from '../base/index.ts';
+import { renderMany, toPrintable } from '../base/index.ts';
 import { findRouterFaults } from '../config/index.ts';
 import { CONFIG_FILE_BYTES_MAX, findNearest, readTextFile } from '../settings/index.ts';
-import { type CommandIo, EXIT, type ExitCode, writeResult } from './terminal/io.ts';
+import { type CommandIo, EXIT, type ExitCode, writeResult } from './support/io.ts';
 
-/** Columns that become keys of a router as they are. */
 const KEYS = ['name', 'url', 'username', 'password_file', 'auth', 'credentials', 'tls_set', 'timezone', 'byte_budget'];
-/** Columns with several names, divided by blanks, commas or semicolons. */
+/** Columns with several names, separated by blanks, commas or semicolons. */
 const LISTS = ['groups', 'modules'];
-/** Column of a host or address, instead of `url`. */
 const ADDRESS = 'address';
 const LABEL = 'label:';
 const COLUMNS = [...KEYS, ...LISTS, ADDRESS, `${LABEL}NAME`];
 /** A router has at most 32 labels. */
 const COLUMNS_MAX = 100;
-/** More routers than one process can ask. */
+/** More routers than one process can poll. */
 const ROWS_MAX = 100_000;
-/** Faults of routers, and warnings, that are printed. */
+const NAME_CHARS_SHOWN = 60;
 const FAULTS_MAX = 50;
 
-/** `import`: prints the rows of the CSV file `csv` as a YAML list of routers for `router_files`, or all that is wrong with them. */
+/** `import`: prints the rows of a CSV file as a YAML list of routers for `router_files`, or all of its faults. */
 export async function importRouters(csv: string, io: CommandIo): Promise<ExitCode> {
   const say = (line: number, message: string) => io.stderr.write(`${csv}:${line}: ${toPrintable(message)}\n`);
   const refuse = (line: number, message: string): ExitCode => {
@@ -38,12 +36,14 @@ export async function importRouters(csv: string, io: CommandIo): Promise<ExitCod
   const routers = rows.map((row) => ({ row, router: toRouter(head.cells, row) }));
   const faults = [...routers.flatMap((one) => listFaults(one, head.cells)), ...listRepeated(routers)];
   for (const { line, message } of faults.slice(0, FAULTS_MAX)) refuse(line, message);
-  if (faults.length > FAULTS_MAX) io.stderr.write(`${csv}: ${faults.length - FAULTS_MAX} more faults\n`);
+  if (faults.length > FAULTS_MAX) io.stderr.write(`${csv}: ${renderMany(faults.length - FAULTS_MAX, 'more fault')}\n`);
   if (faults.length > 0) return EXIT.usage;
   const literal = rows.filter(({ cells }) => cells.some((cell) => cell.includes('${')));
   for (const { line } of literal.slice(0, FAULTS_MAX)) say(line, `Warning: "\${" stays text, written as "$\${"`);
-  if (literal.length > FAULTS_MAX) io.stderr.write(`${csv}: ${literal.length - FAULTS_MAX} more lines with "\${"\n`);
-  // Otherwise a cell could name a variable with a secret, as a label, or in the address that the password is sent to.
+  if (literal.length > FAULTS_MAX)
+    io.stderr.write(`${csv}: ${renderMany(literal.length - FAULTS_MAX, 'more line')} with "\${"\n`);
+  // Unescaped, a cell could name a variable with a secret, and put it into a label, or into the address that gets the
+  // password.
   const text = stringify(
     routers.map(({ router }) => router),
     (_, value: unknown) => (typeof value === 'string' ? value.replaceAll('${', () => '$${') : value),
@@ -53,7 +53,7 @@ export async function importRouters(csv: string, io: CommandIo): Promise<ExitCod
   return EXIT.done;
 }
 
-/** A row, and the line on which it begins, from 1. */
+/** `line`: where the row begins, from 1. */
 interface CsvRow {
   readonly line: number;
   readonly cells: readonly string[];
@@ -62,8 +62,8 @@ interface CsvRow {
 const LINE_END = /\r\n?|\n/g;
 
 /**
- * Parses CSV (RFC 4180): cells in quotes may hold delimiters, line ends and doubled quotes. The delimiter is the comma, semicolon
- * or tab that the first line has most often. Empty lines are left out.
+ * Parses CSV (RFC 4180): quoted cells may hold delimiters, line ends and doubled quotes. The delimiter is the comma,
+ * semicolon or tab that is most frequent on the first line. Empty lines are ignored.
  */
 function parseCsv(text: string): { rows: readonly CsvRow[]; fault?: Fault } {
   const bytes = Buffer.from(text);
@@ -74,7 +74,7 @@ function parseCsv(text: string): { rows: readonly CsvRow[]; fault?: Fault } {
   const source = bytes.toString('latin1');
   let [end, line] = [0, 1];
   const countLines = (piece: string) => piece.match(LINE_END)?.length ?? 0;
-  /** Finds the line on which the row behind the last one begins: the parser counts a line end in quotes of two bytes twice. */
+  /** The parser counts a CRLF in quotes twice, so lines are counted here. */
   const findLine = () => {
     blank.lastIndex = end;
     return line + countLines(blank.exec(source)?.[0] ?? '');
@@ -105,13 +105,13 @@ function parseCsv(text: string): { rows: readonly CsvRow[]; fault?: Fault } {
 function describeCsvError({ code }: CsvError): string {
   if (code === 'CSV_QUOTE_NOT_CLOSED') return 'A quote is never closed';
   if (code === 'INVALID_OPENING_QUOTE') return 'A cell with a quote in it must be in quotes, and the quote doubled';
-  return 'Behind a closing quote there must be a delimiter or the end of the line';
+  return 'A closing quote must be followed by a delimiter or the end of the line';
 }
 
 function findColumnFault(columns: readonly string[]): string | undefined {
   if (columns.length > COLUMNS_MAX) return `Expected at most ${COLUMNS_MAX} columns, found ${columns.length}`;
   for (const [index, column] of columns.entries()) {
-    if (columns.indexOf(column) < index) return `The column ${JSON.stringify(column)} is there twice`;
+    if (columns.indexOf(column) < index) return `The column ${JSON.stringify(column)} appears twice`;
     if (COLUMNS.includes(column) || (column.startsWith(LABEL) && column.length > LABEL.length)) continue;
     if (column === 'password') {
       return 'There is no column "password", because its values would be printed; use "password_file", or "credentials" with names of the section in the main file';
@@ -154,11 +154,17 @@ function listFaults({ row: { line, cells }, router }: Imported, columns: readonl
   const { name, url } = router;
   return findRouterFaults(router).map((message) => {
     if (message.startsWith('name: ') && name !== undefined) {
-      return { line, message: `${message}; found ${JSON.stringify(name)}` };
+      return { line, message: `${message}; found ${quoteName(name)}` };
     }
     const isEmpty = message.startsWith('url: ') && url === undefined && columns.includes(ADDRESS);
     return { line, message: isEmpty ? `${ADDRESS}: Expected a host, or host:port; found an empty cell` : message };
   });
+}
+
+/** A cell may hold megabytes. */
+function quoteName(name: unknown): string {
+  const text = String(name);
+  return JSON.stringify(text.length > NAME_CHARS_SHOWN ? `${text.slice(0, NAME_CHARS_SHOWN)}…` : text);
 }
 
 function listRepeated(routers: readonly Imported[]): Fault[] {
@@ -167,6 +173,6 @@ function listRepeated(routers: readonly Imported[]): Fault[] {
     const earlier = first.get(name);
     if (earlier === undefined) first.set(name, line);
     if (earlier === undefined || name === undefined) return [];
-    return [{ line, message: `The name ${JSON.stringify(name)} is already on line ${earlier}` }];
+    return [{ line, message: `The name ${quoteName(name)} is already on line ${earlier}` }];
   });
 }

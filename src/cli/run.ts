@@ -1,36 +1,41 @@
 import { resolve } from 'node:path';
 import type { Agent, AgentWebOptions, CycleResult } from '../agent/index.ts';
 import { createSystemClock, renderErrorChain } from '../base/index.ts';
-import { type LoadedConfig, type LoadOptions, readEnvironment, type Shard, watchAlso } from '../config/index.ts';
+import {
+  describePortFault,
+  type LoadedConfig,
+  type LoadOptions,
+  placeOnHost,
+  readEnvironment,
+  type Shard,
+  watchAlso,
+} from '../config/index.ts';
 import { offerLists, SourceKeeper } from '../inventory/index.ts';
 import { describeHost, parseListenAddress, SecretKeeper } from '../settings/index.ts';
 import { findFolderFault } from '../store/index.ts';
-import { loadWebConfig, parseServerPaths, WebError } from '../web/index.ts';
-import { readConfig, refuseConfig, warnOfLifecycle } from './configuration.ts';
-import { Hangups, type LogFlags, openLogger, type ServeOptions, serve } from './serve.ts';
-import { openServiceManager } from './service-manager.ts';
-import { type CommandIo, EXIT, type ExitCode, endWithReader, writeResult } from './terminal/io.ts';
-import { writeOutputFile } from './terminal/output-file.ts';
+import { describeOpenAccess, loadWebConfig, parseServerPaths, WebError } from '../web/index.ts';
+import { type CommandIo, EXIT, type ExitCode, endWithReader, writeResult } from './support/io.ts';
+import { writeOutputFile } from './support/output-file.ts';
+import { readConfig, refuseConfig, warnOfLifecycle } from './support/read-config.ts';
+import { Hangups, type LogFlags, openLogger, type ServeOptions, serve } from './support/serve.ts';
+import { openServiceManager } from './support/service-manager.ts';
 
-/** Options of `run`. */
 interface RunFlags {
-  /** Path of the configuration file. */
   readonly configFile: string;
-  /** Replaces `web.listen`; empty = use `web.listen`. */
+  /** Replaces `web.listen`, unless empty. */
   readonly listenAddresses: readonly string[];
   /** Replaces `web.config_file`; relative to the working directory. */
   readonly webConfigFile: string | undefined;
   /** Replaces `storage.path`; relative to the working directory. */
   readonly storagePath: string | undefined;
-  /** Options of the web server that only flags can set. */
   readonly web: AgentWebOptions;
-  /** The routers of this process. Default: all. */
   readonly shard: Shard;
+  /** True if all processes run on this machine: each listens on its port plus its index, and finds the others there. */
+  readonly hasShardPorts: boolean;
   /** True to ask every router once and to end. */
   readonly isOnce: boolean;
-  /** File for the metrics of `isOnce`; `undefined`: standard output. */
+  /** File for the metrics of `isOnce`. Default: stdout. */
   readonly output: string | undefined;
-  /** Level and format of the agent's own log. */
   readonly log: LogFlags;
 }
 
@@ -44,15 +49,12 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
   const secrets = new SecretKeeper({ env: readEnvironment() });
   const inventory = new SourceKeeper();
   const { storagePath } = flags;
-  const load = async (options: Pick<LoadOptions, 'checkedState' | 'isBeside'> = {}) =>
+  const load = async (options: Pick<LoadOptions, 'checkedState' | 'whileAgentRuns'> = {}) =>
     applyFlags(
-      await readConfig(flags.configFile, {
-        ...options,
-        secrets,
-        shard: flags.shard,
-        inventory,
-        storagePath,
-      }),
+      await readConfig(
+        { 'config.file': flags.configFile, 'storage.path': storagePath },
+        { ...options, secrets, shard: flags.shard, inventory },
+      ),
       flags,
     );
   const folderFault = storagePath === undefined ? undefined : await findFolderFault(resolve(storagePath));
@@ -63,7 +65,7 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
   let loaded = await load(storagePath === undefined ? { checkedState: 'any' } : {});
   if (!loaded.ok) return refuseConfig(loaded, io);
   if (flags.isOnce && loaded.config.router_sources.length > 0) {
-    // One cycle asks the routers of the present lists.
+    // A single cycle polls the routers of the current lists.
     await offerLists(loaded.config.router_sources, inventory, io.signal, (source, cause) => {
       io.stderr.write(`${source}: the list before stays in use: ${renderErrorChain(cause)}\n`);
     });
@@ -92,8 +94,10 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
     const { warnings = [], sources = [] } = loaded;
     const parts = { config, warnings, sources, secrets, inventory, logger, io };
     if (flags.isOnce) return await runOnce(parts, flags.output);
+    const open = flags.web.isLifecycleEnabled ? undefined : describeOpenAccess(config.web, false);
+    if (open !== undefined) logger.warn(open);
     const reload = async () => {
-      const fresh = await load({ isBeside: true });
+      const fresh = await load({ whileAgentRuns: true });
       // The old secrets stay in use until the reload has succeeded, and permanently if it fails.
       if (fresh.ok) await useSecretsOf(running, fresh.config);
       return fresh;
@@ -123,7 +127,7 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
   }
 }
 
-/** Returns what is wrong with the flags of the web server, which are checked even if it does not start. */
+/** They are checked even if the web server does not start. */
 function listFlagFaults({ listenAddresses, web }: RunFlags): readonly string[] {
   const wrong = listenAddresses.filter((text) => parseListenAddress(text) === undefined);
   const faults = wrong.map(
@@ -139,6 +143,8 @@ function listFlagFaults({ listenAddresses, web }: RunFlags): readonly string[] {
   return faults;
 }
 
+const SHARD_PORTS = '--web.shard-ports';
+
 async function applyFlags(loaded: LoadedConfig, flags: RunFlags): Promise<LoadedConfig> {
   if (!loaded.ok) return loaded;
   const { config } = loaded;
@@ -147,28 +153,45 @@ async function applyFlags(loaded: LoadedConfig, flags: RunFlags): Promise<Loaded
   const web = webFile === undefined ? undefined : await loadWebConfig(webFile);
   const watched = web ? await watchAlso(loaded.watched, web.watched) : loaded.watched;
   if (web && !web.ok) return { ...web, watched };
+  const lines = {
+    ...(listen.length > 0 && { 'web.listen': '--web.listen-address' }),
+    ...(flags.hasShardPorts && { 'web.listen': SHARD_PORTS, ...(!config.web.peers && { 'web.peers': SHARD_PORTS }) }),
+    ...(web && { 'web.config_file': '--web.config.file' }),
+  };
+  const given = {
+    ...config,
+    web: {
+      ...config.web,
+      ...(listen.length > 0 && { listen }),
+      ...(web && { security: web.security, config_file: webFile }),
+    },
+  };
+  const fault = flags.hasShardPorts ? describePortFault(given) : undefined;
+  if (fault !== undefined) {
+    const place = { file: flags.configFile, line: 1, column: 1, keyPath: 'web.listen' };
+    return { ok: false, faults: [{ ...place, message: fault }], watched };
+  }
   const replaced = {
     ...loaded,
     watched,
     warnings: [...(loaded.warnings ?? []), ...(web?.warnings ?? [])],
     config: {
-      ...config,
-      web: {
-        ...config.web,
-        ...(listen.length > 0 && { listen }),
-        ...(web && { security: web.security, config_file: webFile }),
+      ...(flags.hasShardPorts ? placeOnHost(given, parseServerPaths(flags.web).routePrefix) : given),
+      origins: {
+        ...config.origins,
+        main: config.origins.main.map((one) => ({ ...one, lines: { ...one.lines, ...lines } })),
       },
     },
   };
   return warnOfLifecycle(replaced, flags.configFile, flags.web.isLifecycleEnabled === true);
 }
 
-/** Readable for all whom the umask permits: it is for collectors of files, which run as other users. */
+/** As the umask permits: collectors of files run as other users. */
 const FILE_MODE = 0o666;
 
 /**
- * `run --once`: asks every router once, delivers what its logs have that is new, writes the metrics and ends. The exit code is 0
- * if every router that was asked is up, its logs were read, and every sink has taken its records.
+ * `run --once`: polls every router once, delivers new log lines, writes the metrics and ends. Exit code 0 if every
+ * polled router is up, its logs were read, and every sink has accepted its records.
  */
 async function runOnce(options: ServeOptions, output: string | undefined): Promise<ExitCode> {
   const { config, logger, io } = options;

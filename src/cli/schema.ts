@@ -1,23 +1,20 @@
 import { renderJsonSchema } from '../config/index.ts';
-import { renderIndexTemplate } from '../delivery/index.ts';
-import { readConfig, refuseConfig } from './configuration.ts';
-import { type CommandIo, EXIT, type ExitCode, writeResult } from './terminal/io.ts';
+import { renderIndexTemplate } from '../sinks/index.ts';
+import { type CommandIo, EXIT, type ExitCode, writeResult } from './support/io.ts';
+import { type ConfigFlags, readConfig, refuseConfig } from './support/read-config.ts';
 
-/** Options of `schema`. */
-interface SchemaFlags {
-  /** Path of the configuration file. */
-  readonly configFile: string;
-  /** Name of a sink of type `elasticsearch`; `undefined` = print the schema of the configuration file. */
-  readonly indexTemplateOf: string | undefined;
+interface SchemaFlags extends ConfigFlags {
+  readonly indexTemplate?: string | undefined;
 }
 
 /** `schema`: prints the JSON Schema of the configuration file, or the index template for one of its sinks. */
-export async function schema({ configFile, indexTemplateOf }: SchemaFlags, io: CommandIo): Promise<ExitCode> {
+export async function schema(flags: SchemaFlags, io: CommandIo): Promise<ExitCode> {
+  const { 'config.file': configFile, indexTemplate: indexTemplateOf } = flags;
   if (indexTemplateOf === undefined) {
     await writeResult(renderJsonSchema(), io);
     return EXIT.done;
   }
-  const loaded = await readConfig(configFile);
+  const loaded = await readConfig(flags);
   if (!loaded.ok) return refuseConfig(loaded, io);
   const sink = loaded.config.sinks.find(({ name }) => name === indexTemplateOf);
   if (sink?.type !== 'elasticsearch') {

@@ -11,41 +11,40 @@ import {
   SimulatorError,
   startSimulator,
 } from '../simulator/index.ts';
-import { type CommandIo, EXIT, type ExitCode } from './terminal/io.ts';
-import { writeOutputFile } from './terminal/output-file.ts';
+import { type CommandIo, EXIT, type ExitCode } from './support/io.ts';
+import { writeOutputFile } from './support/output-file.ts';
 
-/** The certificate is no secret. */
 const CA_MODE = 0o644;
 
-/** Options of `simulate`. */
 interface SimulateFlags {
-  /** Number of simulated routers. */
+  /** Number of simulated routers without `from`. */
   readonly routers: number;
-  /** `host:port` of the first router, the others use the next ports; `undefined` = 127.0.0.1:9443. */
-  readonly listen: string | undefined;
-  /** Seed of the simulation; equal seeds give equal routers. */
+  /** Bundles: one router answers like the device of each. */
+  readonly from: readonly string[];
+  /** `host:port` of the first router; others use the next ports. Default: 127.0.0.1:9443. */
+  readonly listen?: string | undefined;
   readonly seed: number;
-  /** `host:port` of the control port; `true` = 127.0.0.1:9442, `undefined` = none. */
-  readonly control: string | true | undefined;
+  /** `host:port` of the control port, or `true` for 127.0.0.1:9442. Default: none. */
+  readonly control?: string | true | undefined;
   /** Initial faults: `NAME` for every router or `ROUTER=NAME` for one. */
-  readonly faults: readonly string[];
-  /** True to serve HTTP without TLS. */
-  readonly plainHttp: boolean;
-  /** Milliseconds by which the routers' clocks are ahead; negative = behind. */
-  readonly clockOffsetMs: number;
-  /** File to write the CA certificate to; `undefined` = not written. */
-  readonly caOut: string | undefined;
+  readonly fault: readonly string[];
+  readonly plainHttp?: boolean | undefined;
+  /** Milliseconds by which the routers' clocks are ahead; negative: behind. */
+  readonly clockOffset: number;
+  readonly caOut?: string | undefined;
 }
 
 const USUAL_LISTEN = '127.0.0.1:9443';
 /** One below the first router, because the others take the ports above it. */
 const USUAL_CONTROL = '127.0.0.1:9442';
-/** Up to this size each router of a fleet logs at full rate; larger fleets share the total rate of this many. */
+/** Larger fleets share the total log rate of so many routers. */
 const LIVELY_ROUTERS = 100;
 const LINES_PER_SECOND = 9;
 
 /** `simulate`: runs only simulated routers, until SIGTERM or SIGINT. */
-export async function simulate(flags: SimulateFlags, io: CommandIo): Promise<ExitCode> {
+export async function simulate(given: SimulateFlags, io: CommandIo): Promise<ExitCode> {
+  const isRecorded = given.from.length > 0;
+  const flags = isRecorded ? { ...given, routers: given.from.length } : given;
   const listen = readAddress('--listen', flags.listen ?? USUAL_LISTEN, '0.0.0.0', io);
   const control =
     flags.control === undefined
@@ -59,9 +58,10 @@ export async function simulate(flags: SimulateFlags, io: CommandIo): Promise<Exi
       clock: createSystemClock(),
       seed: flags.seed,
       listen,
-      plainHttp: flags.plainHttp,
-      clockOffsetMs: flags.clockOffsetMs,
-      logActivity: 'live',
+      plainHttp: flags.plainHttp === true,
+      clockOffsetMs: flags.clockOffset,
+      logActivity: isRecorded ? 'manual' : 'live',
+      bundles: flags.from,
       logLinesPerSecond: LINES_PER_SECOND * Math.min(1, LIVELY_ROUTERS / flags.routers),
       logs: chooseLogSettings(flags.routers),
       ...(control !== 'none' && { control }),
@@ -81,14 +81,14 @@ export async function simulate(flags: SimulateFlags, io: CommandIo): Promise<Exi
   }
 }
 
-/** Rotates every few minutes for a few routers; uses small files for many, whose logs share the memory of one process. */
+/** The logs of many routers share the memory of one process, so their files are small. */
 function chooseLogSettings(routers: number): LogSettings {
   const truthBytesMax = 0;
   if (routers > LIVELY_ROUTERS) return { ...demoLogSettings, truthBytesMax };
   return { ...demoLogSettings, maxSizeBytes: 64 * 1024, compressionMs: 3000, truthBytesMax };
 }
 
-/** Parses an address; `fallback` is the host of an address without one. */
+/** `fallback`: host of an address without one. */
 function readAddress(
   flag: string,
   text: string,
@@ -104,7 +104,7 @@ function readAddress(
 }
 
 function readFaults(
-  { faults, routers }: SimulateFlags,
+  { fault: faults, routers }: SimulateFlags,
   io: CommandIo,
 ): { router?: string; name: FaultName }[] | undefined {
   const parsed = faults.map((text) => {
@@ -127,10 +127,11 @@ function readFaults(
   return parsed.includes(undefined) ? undefined : parsed.flatMap((fault) => fault ?? []);
 }
 
-function renderFleet({ routers, controlUrl }: Simulator, { caOut, plainHttp }: SimulateFlags): string {
-  const lines = routers.map(({ name, url, deviceType, serial, faults }) =>
-    [name.padEnd(8), url, deviceType.padEnd(9), `serial ${serial}`, faults.join(' ')].join('  ').trimEnd(),
-  );
+function renderFleet({ routers, controlUrl }: Simulator, { caOut, plainHttp, from }: SimulateFlags): string {
+  const lines = routers.map(({ name, url, deviceType, serial, faults }, index) => {
+    const what = from.length > 0 ? [`from ${from[index]}`] : [deviceType.padEnd(9), `serial ${serial}`];
+    return [name.padEnd(8), url, ...what, faults.join(' ')].join('  ').trimEnd();
+  });
   return `${lines.join('\n')}
 API       <URL>/api/v2_0
 Accounts  admin (readwrite), monitor (read), status (status); password of all: simulated

@@ -1,5 +1,5 @@
 import type { NatsConnection } from '@nats-io/transport-node';
-import { type Clock, openDeadline, untilAborted } from '../base/index.ts';
+import { type Clock, CodedError, openDeadline, untilAborted } from '../base/index.ts';
 import {
   connectToNats,
   findFormatFault,
@@ -12,21 +12,18 @@ import {
   toNatsError,
 } from '../net/index.ts';
 import { revealTls } from '../settings/index.ts';
-import { ClusterError } from './errors.ts';
 import type { ClusterSettings } from './settings.ts';
 import { type BucketEntry, ClusterView } from './view.ts';
 
-/** Time limit of one attempt to reach the engine, and of each request. Milliseconds. */
+/** Limit of one attempt to reach the engine, and of each request. Milliseconds. */
 export const ATTEMPT_MS_MAX = 5000;
 
-/** The engine of a cluster as servers of NATS. */
 export function toNatsServers(settings: ClusterSettings, clock: Clock): NatsServers {
   const { servers, credentials_file: credentials } = settings;
   const auth = toClientAuth(settings);
   return { who: 'The cluster', peer: 'cluster', servers, auth, credentials, tls: revealTls(settings.tls), clock };
 }
 
-/** Opens the bucket of a cluster for one piece of work. Throws `NatsError` and {@link ClusterError}. */
 export async function withBucket<T>(
   settings: ClusterSettings,
   clock: Clock,
@@ -43,13 +40,12 @@ export async function withBucket<T>(
   }
 }
 
-/** Reads the view of a cluster as it is now. */
 export async function readView(bucket: Bucket, clock: Clock, signal: AbortSignal): Promise<ClusterView> {
   const view = new ClusterView();
   const lastSeq = await bucket.readLastSequence();
   if (lastSeq === 0) return view;
   const complete = new AbortController();
-  // The last entry may end meanwhile, and would then be waited for in vain.
+  // The last entry may end meanwhile, and would never arrive.
   using limit = openDeadline(clock, ATTEMPT_MS_MAX, AbortSignal.any([signal, complete.signal]));
   const watching = bucket.watch((entry) => {
     view.apply(entry);
@@ -61,31 +57,24 @@ export async function readView(bucket: Bucket, clock: Clock, signal: AbortSignal
   return view;
 }
 
-/** Library, connection and name of a bucket. */
-export interface BucketOptions {
-  /** The client library. */
+interface BucketOptions {
   readonly nats: NatsLibrary;
-  /** An open connection; the bucket does not close it. */
   readonly connection: NatsConnection;
-  /** Name of the cluster. */
   readonly cluster: string;
-  /** Time limit of each request. Milliseconds. */
   readonly requestMsMax: number;
 }
 
-/** Options of a write. */
-export interface PutOptions {
+interface PutOptions {
   /** Sequence that the key must have; 0: none. Default: any. */
   readonly expected?: number | undefined;
   /** The key ends after this time. Whole seconds; default: never. */
   readonly ttlMs?: number | undefined;
 }
 
-/** Nobody sends so long a value. Bytes. */
+/** No replica sends so long a value. Bytes. */
 const VALUE_BYTES_MAX = 4 * 1024 * 1024;
 /** Time for which the engine keeps the marker of an ended key, for watchers that were away. */
 const MARKER_NANOSECONDS = 3600 * 1e9;
-/** The expected sequence was not the last one. */
 const WRONG_SEQUENCE = 10_071;
 const STREAM_NOT_FOUND = 10_059;
 const NO_MESSAGE = 10_037;
@@ -94,7 +83,6 @@ const EXPIRED = 'MaxAge';
 /** The consumer ends if the engine is silent for twice as long. Milliseconds. */
 const HEARTBEAT_MS = 5000;
 
-/** Settings that the bucket must have, and that nobody may change. */
 const REQUIRED = {
   max_msgs_per_subject: 1,
   allow_msg_ttl: true,
@@ -105,14 +93,13 @@ const REQUIRED = {
   max_msgs: -1,
 } as const;
 
-/** The stream of the bucket of a cluster. */
 function toBucketStream(cluster: string): string {
   return `KV_rx_${cluster}`;
 }
 
 /**
- * The key-value bucket of a cluster. It works on the stream of the bucket: the library's own `update` would drop the time to
- * live, and such a lease would never end.
+ * The key-value bucket of a cluster. It uses the stream of the bucket directly: the library's own `update` would drop the
+ * time to live, and such a lease would never end.
  */
 export class Bucket {
   readonly #options: BucketOptions;
@@ -127,12 +114,14 @@ export class Bucket {
     this.#jetstream = options.nats.jetstream(options.connection, { timeout: options.requestMsMax });
   }
 
-  /** Name of its stream. */
   get stream(): string {
     return this.#stream;
   }
 
-  /** Creates the bucket with so many copies, if there is none. Returns true if it did. Throws {@link ClusterError} `different`. */
+  /**
+   * Creates the bucket with `replicas` copies, if it is missing. Returns true if it did. Throws {@link ClusterError}
+   * `different`.
+   */
   async init(replicas: number): Promise<boolean> {
     const manager = await this.#jetstream.jetstreamManager(false);
     try {
@@ -158,7 +147,7 @@ export class Bucket {
     return true;
   }
 
-  /** Throws {@link ClusterError} `absent`, `format` or `different` unless the bucket is as it must be. */
+  /** Throws {@link ClusterError} `absent`, `format` or `different` unless the bucket has the required settings. */
   async check(): Promise<void> {
     const manager = await this.#jetstream.jetstreamManager(false);
     let config: object;
@@ -186,7 +175,6 @@ export class Bucket {
     });
   }
 
-  /** Writes a key. Returns its sequence. Throws {@link ClusterError} `outdated` if it is not as expected, and {@link NatsError}. */
   async put(key: string, value: string | Uint8Array, { expected, ttlMs }: PutOptions = {}): Promise<number> {
     try {
       const { seq } = await this.#attempt(`write ${key}`, () =>
@@ -207,12 +195,11 @@ export class Bucket {
     }
   }
 
-  /** Ends a key. Watchers see that somebody did. With a time to live, the note of it ends then. */
+  /** Ends a key, leaving a marker for watchers. With a time to live, the marker ends, too. */
   async remove(key: string, options?: PutOptions): Promise<void> {
     await this.put(key, '', options);
   }
 
-  /** Reads the last entry of a key from the leader of the bucket; `undefined` if there is none. */
   async readLast(key: string): Promise<BucketEntry | undefined> {
     const manager = await this.#jetstream.jetstreamManager(false);
     try {
@@ -228,7 +215,6 @@ export class Bucket {
     }
   }
 
-  /** Returns the sequence of the last entry of any key; 0 if there was none. */
   async readLastSequence(): Promise<number> {
     const manager = await this.#jetstream.jetstreamManager(false);
     const { state } = await this.#attempt('look at the bucket', () => manager.streams.info(this.#stream));
@@ -236,8 +222,8 @@ export class Bucket {
   }
 
   /**
-   * Reports the last entry of every key, in the order in which they were written, then each new one. Resolves when the connection
-   * ends; throws if the engine ends it, or the reason of `signal`.
+   * Reports the last entry of every key in the order of writing, then each new one. Resolves when the connection ends; throws
+   * if the engine ends it, or the reason of `signal`.
    */
   async watch(onEntry: (entry: BucketEntry) => void, signal: AbortSignal): Promise<void> {
     const { connection, requestMsMax } = this.#options;
@@ -284,4 +270,20 @@ function toEntry(
 ): BucketEntry {
   const isUsable = data.length > 0 && data.length <= VALUE_BYTES_MAX;
   return { key, seq, value: isUsable ? data : undefined, isExpired: reason === EXPIRED, storedMs };
+}
+
+/**
+ * - `absent`: the bucket does not exist.
+ * - `different`: the bucket lacks a required setting.
+ * - `format`: the bucket has another format, and is left unchanged.
+ * - `taken`: another process holds the lease of this replica's name.
+ * - `outdated`: another process has changed a key.
+ * - `silent`: changes of the bucket do not arrive.
+ * - `away`: there is no connection to the engine.
+ */
+type ClusterFailure = 'absent' | 'different' | 'format' | 'taken' | 'outdated' | 'silent' | 'away';
+
+/** A failure of membership. */
+export class ClusterError extends CodedError<ClusterFailure> {
+  override readonly name = 'ClusterError';
 }

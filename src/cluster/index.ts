@@ -1,15 +1,35 @@
 /**
- * cluster: several replicas that share the routers.
+ * cluster: several replicas that share routers, records and sinks, with NATS JetStream as their engine.
  *
- * Owns: the lease of this replica, what is known of the others, which routers and tasks belong to whom, the bucket of the engine
- * that holds all of it, and the section `cluster`.
- * Does not own: routers (agent), records and positions (store), the engine itself: consensus and durable order are NATS's.
- * Start reading at: membership.ts, then lease.ts, view.ts and moves.ts.
+ * Owns: the lease of this replica, the view of the others, the assignment of routers and sinks to replicas, and the store
+ * that they share: positions, records, cursors and dead letters in streams. And the section `cluster`.
+ * Does not own: how a router or sink runs (agent), the contracts of a store (model), the engine itself: consensus and durable
+ * order are NATS's.
+ * {@link loadCluster} loads everything but the section on demand.
+ * Start reading at: cluster.ts.
+ *
+ *   bucket.ts, membership.ts, lease.ts  the key-value bucket, and the lease of this replica in it
+ *   view.ts                     members, their routers, owner of each router and sink
+ *   share.ts, moves.ts          what this replica claims, runs and releases
+ *   link.ts, stream.ts, subjects.ts  connection to the engine; required settings and size of the streams; their subjects
+ *   cluster-store.ts            the shared store
+ *   commit-queue.ts, open-routers.ts  steps to atomic batches; state of the routers that are open here
+ *   sink-reader.ts, record-feed.ts, cursors.ts  records and cursors of the sinks
+ *   cluster-dead-letters.ts, dead-letter-stream.ts, dead-letter-index.ts  shared dead letters
+ *   janitor.ts                  purges delivered records, and data of unknown routers
+ *   offline-access.ts           the store for commands that move state or handle dead letters
  */
-export { Bucket, readView, toNatsServers, withBucket } from './bucket.ts';
-export { ClusterError } from './errors.ts';
-export { Lease } from './lease.ts';
-export { Membership, type MembershipEvent } from './membership.ts';
-export { planMoves } from './moves.ts';
+export type { Bucket } from './bucket.ts';
+export type { Cluster, ClusterEvent } from './cluster.ts';
+export type { ClusterStore } from './cluster-store.ts';
 export { type ClusterSettings, clusterSchema, readCluster } from './settings.ts';
-export { ClusterView } from './view.ts';
+export type { Share } from './share.ts';
+export type { ClusterView } from './view.ts';
+
+/** The engine, and what commands do with it. */
+export type ClusterModule = Awaited<ReturnType<typeof loadCluster>>;
+
+/** Loads everything about the engine, which agents and commands without the section `cluster` do not need. */
+export function loadCluster() {
+  return import('./cluster.ts');
+}

@@ -1,16 +1,14 @@
 import type { Clock } from '../base/index.ts';
 
-/** Length of a lease, and what follows its end. */
-export interface LeaseOptions {
+interface LeaseOptions {
   /** A lease that is not renewed ends after this time. Milliseconds. */
   readonly leaseMs: number;
-  /** Time for which status polling goes on while the engine is away. Milliseconds. */
+  /** Time for which status polling continues while the engine is away. Milliseconds. */
   readonly statusGraceMs: number;
-  /** Monotonic clock of this replica. */
   readonly clock: Clock;
 }
 
-/** An attempt that took so many times its limit was stopped with its process, and says nothing about the engine. */
+/** An attempt that took this many times its limit was suspended with its process, and says nothing about the engine. */
 const PAUSED_FACTOR = 2;
 
 /**
@@ -20,15 +18,15 @@ const PAUSED_FACTOR = 2;
  * ```
  *   none ── acquired ──▶ unseen ── own message came back ──▶ held ── not renewed in time, or lost ──▶ none
  * ```
- * What other replicas did before the lease was acquired is known once its own message came back: a replica that was away
- * asks no router until then.
+ * Once its own message came back, all earlier changes of other replicas are known: until then, a replica that was away polls
+ * no router.
  *
- * While attempts to reach the engine fail, the routers of the last lease may be asked for their status. The failure must be
- * younger than a lease: a process that was stopped knows nothing of what happened meanwhile.
+ * While attempts to reach the engine fail, the routers of the last lease may be polled for status. The failure must be
+ * younger than a lease: a suspended process does not know what happened meanwhile.
  */
 export class Lease {
   readonly #options: LeaseOptions;
-  /** Time at which the last confirmed renewal was sent. Monotonic milliseconds. */
+  /** When the last confirmed renewal was sent. Monotonic milliseconds. */
   #sentMs = -Infinity;
   #isSeen = false;
   #awaySinceMs: number | undefined;
@@ -38,7 +36,7 @@ export class Lease {
     this.#options = options;
   }
 
-  /** True while this replica may write, and ask its routers. */
+  /** True while this replica may write, and contact its routers. */
   get isHeld(): boolean {
     return this.#isSeen && this.ageMs < this.#options.leaseMs;
   }
@@ -48,7 +46,7 @@ export class Lease {
     return this.#options.clock.monotonic() - this.#sentMs;
   }
 
-  /** True while routers may be asked for their status although the lease has ended. */
+  /** True while routers may be polled for status although the lease has ended. */
   get isInGrace(): boolean {
     if (this.#awaySinceMs === undefined || !this.#isSeen) return false;
     const { clock, leaseMs, statusGraceMs } = this.#options;
@@ -56,37 +54,34 @@ export class Lease {
     return nowMs - this.#awaySinceMs < statusGraceMs && nowMs - this.#failedMs < leaseMs;
   }
 
-  /** True while the engine is known to be away. */
   get isEngineAway(): boolean {
     return this.#awaySinceMs !== undefined;
   }
 
-  /** A new lease was confirmed; `sentMs`: before it was sent. It holds from {@link see} on. */
+  /** Records a new lease, sent at `sentMs`. It holds from {@link see} on. */
   acquire(sentMs: number): void {
     this.renew(sentMs);
     this.#isSeen = false;
   }
 
-  /** A renewal of this lease was confirmed. The engine had kept the lease, even if it had ended here. */
+  /** Records a confirmed renewal. The engine had kept the lease, even if it had ended here. */
   renew(sentMs: number): void {
     this.#sentMs = sentMs;
     this.#awaySinceMs = undefined;
   }
 
-  /** Marks everything before the acquisition of the lease as known. */
   see(): void {
     this.#isSeen = true;
   }
 
-  /** The engine says that the lease has ended. */
   lose(): void {
     this.#sentMs = -Infinity;
     this.#isSeen = false;
     this.#awaySinceMs = undefined;
   }
 
-  /** An attempt to reach the engine failed; it began at `beganMs` and had to end within `limitMs`. */
-  noteFailure(beganMs: number, limitMs: number): void {
+  /** Records a failed attempt to reach the engine, started at `beganMs` with the limit `limitMs`. */
+  recordFailure(beganMs: number, limitMs: number): void {
     const nowMs = this.#options.clock.monotonic();
     if (nowMs - beganMs > PAUSED_FACTOR * limitMs) return;
     this.#failedMs = nowMs;

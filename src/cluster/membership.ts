@@ -1,66 +1,73 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import { type Clock, openDeadline } from '../base/index.ts';
 import { connectToNats, loadNatsLibrary, type NatsLibrary } from '../net/index.ts';
-import { ATTEMPT_MS_MAX, Bucket, toNatsServers } from './bucket.ts';
-import { ClusterError } from './errors.ts';
+import { ATTEMPT_MS_MAX, Bucket, ClusterError, toNatsServers } from './bucket.ts';
 import { Lease } from './lease.ts';
-import { type Claim, digestNames, type Member, packNames, parseMember, renderClaim, renderMember } from './members.ts';
 import type { ClusterSettings } from './settings.ts';
-import { type BucketEntry, type ClaimKind, ClusterView, toListKey, toMemberKey, toOwnerKey } from './view.ts';
+import {
+  type BucketEntry,
+  type Claim,
+  type ClaimKind,
+  ClusterView,
+  digestNames,
+  type Member,
+  packNames,
+  parseMember,
+  renderClaim,
+  renderMember,
+  toListKey,
+  toMemberKey,
+  toOwnerKey,
+} from './view.ts';
 
 /** Events of this replica's membership. */
 export type MembershipEvent =
-  /** It has a lease. */
+  /** This replica has a lease. */
   | { readonly type: 'joined' }
+  /** The bucket has another format, and is left unchanged. */
+  | { readonly type: 'other-format'; readonly cause: unknown }
   /** The engine cannot be reached or used; reported again when the reason changes. */
   | { readonly type: 'engine-away'; readonly cause: unknown }
-  /** The engine says that its lease has ended. */
+  /** The engine has ended the lease of this replica. */
   | { readonly type: 'lease-lost' }
-  /** Another process holds the lease of its name. */
+  /** Another process holds the lease of this replica's name. */
   | { readonly type: 'name-taken'; readonly by: Member };
 
-/** This replica, and the engine. */
-export interface MembershipOptions {
-  /** The engine, and the name of this replica. */
+interface MembershipOptions {
   readonly settings: ClusterSettings;
-  /** Names this run of the process; unique. */
+  /** Identifies this run of the process. */
   readonly incarnation: string;
-  /** Version of the program. */
   readonly version: string;
-  /** Start of the process. Milliseconds since the Unix epoch. */
   readonly startedMs: number;
   /** Monotonic for the lease, and for all waits. */
   readonly clock: Clock;
-  /** Called for what an operator should know. */
   readonly report: (event: MembershipEvent) => void;
-  /** Called when members, owners or the lease have changed. */
-  readonly onChange: () => void;
 }
 
-/** A lease is renewed so many times before it would end. */
+/** Renewals in the duration of a lease. */
 const RENEWALS = 3;
-/** Wait before the next attempt. Milliseconds. */
 const RETRY_MS = 1000;
 /** Wait before the next server is tried. Milliseconds. */
 const NEXT_MS = 50;
-/** A list of names ends this long after its replica, and is written again in time. Milliseconds. */
+/** A list of names ends this long after its replica, and is rewritten in time. Milliseconds. */
 const LIST_TTL_MS = 24 * 3_600_000;
 const LIST_AGAIN_MS = LIST_TTL_MS / 4;
-/** The note that a router or sink was released, if nobody takes it: it is not configured any more. Milliseconds. */
+/**
+ * Lifetime of the marker of a released router or sink that no replica takes, because it is not configured any more.
+ * Milliseconds.
+ */
 const RELEASED_TTL_MS = 24 * 3_600_000;
 
-/** A connection to the engine, and what was seen over it. */
 interface Session {
   readonly bucket: Bucket;
   readonly connection: NatsConnection;
   readonly view: ClusterView;
-  /** Sequence of the last entry that was seen of the own lease. */
+  /** Sequence of the last entry of the own lease that arrived. */
   seenSeq: number;
 }
 
-/** The lease of this replica, and its view of the cluster. Connects, renews and watches until it is closed. */
+/** The lease of this replica, and its view of the cluster. Connects, renews and watches until closed. */
 export class Membership {
-  /** This replica as owner of routers. */
   readonly self: Claim;
   readonly lease: Lease;
   readonly #options: MembershipOptions;
@@ -68,7 +75,7 @@ export class Membership {
   readonly #attemptMs: number;
   readonly #stop = new AbortController();
   #names: { readonly digest: string; readonly packed: Buffer } = { digest: digestNames([]), packed: packNames([]) };
-  /** Digest of the names that the bucket has, and when they were written. Monotonic. */
+  /** Digest of the names that the bucket has, and when they were written (monotonic milliseconds). */
   #written: { readonly digest: string; readonly atMs: number } | undefined;
   /** Sequence of the own lease; `undefined` without one. */
   #seq: number | undefined;
@@ -76,9 +83,9 @@ export class Membership {
   #view = new ClusterView();
   #term = 0;
   #running: Promise<void> | undefined;
-  /** Wakes the loop, because there is something to write. */
   #wake: (() => void) | undefined;
   #reported = '';
+  #onChange = () => {};
 
   constructor(options: MembershipOptions) {
     const { settings, incarnation, clock } = options;
@@ -90,25 +97,23 @@ export class Membership {
     this.#attemptMs = Math.min(ATTEMPT_MS_MAX, leaseMs / RENEWALS);
   }
 
-  /** The view of the cluster; while the engine is away, the last one. */
   get view(): ClusterView {
     return this.#view;
   }
 
   /**
-   * Changes whenever others may have taken what this replica had claimed: when its lease begins, ends, or goes on after it had ended
-   * here, and with each connection. While it holds, they wait until a claim is released, or replace it.
+   * Changes whenever others may have taken what this replica had claimed: when its lease begins, ends, or continues after it
+   * had ended here, and with each connection. While it holds, others wait until a claim is released, or replace it.
    */
   get term(): number {
     return this.#term;
   }
 
-  /** False from the moment in which the engine was seen to be away; its lease goes on for a while. */
+  /** False once the engine is known to be away; the lease continues for a while. */
   get isEngineHere(): boolean {
     return this.#session !== undefined && !this.lease.isEngineAway;
   }
 
-  /** Sets the names of the routers that this replica knows. */
   setRouters(names: Iterable<string>): void {
     const all = [...names];
     const digest = digestNames(all);
@@ -117,14 +122,15 @@ export class Membership {
     this.#wake?.();
   }
 
-  /** Begins to be a member, as soon as the engine lets it. */
-  start(): void {
+  /** Joins the cluster as soon as the engine allows it. `onChange` is called when members, owners or the lease have changed. */
+  start(onChange: () => void): void {
+    this.#onChange = onChange;
     this.#running ??= this.#run(this.#stop.signal);
   }
 
   /**
-   * Takes a router or sink, unless its owner key has changed since it was seen. Throws {@link ClusterError} `outdated` or `away`, and
-   * `NatsError`.
+   * Claims a router or sink, unless its owner key has changed since it was read. Throws {@link ClusterError} `outdated` or
+   * `away`, and `NatsError`.
    */
   async claim(name: string, kind: ClaimKind = 'router'): Promise<void> {
     const { bucket, view } = this.#requireSession();
@@ -137,13 +143,13 @@ export class Membership {
       if (view.findClaim(name, kind).seq < seq) view.apply(entry);
     } catch (cause) {
       if (!(cause instanceof ClusterError) || cause.code !== 'outdated') throw cause;
-      // The note of a key that has ended goes without a word, and would be expected for ever.
+      // The marker of an ended key expires without an entry, and its sequence would be expected for ever.
       if (!(await bucket.readLast(key))) view.forgetClaim(name, kind);
       throw cause;
     }
   }
 
-  /** Lets a router or sink go, so that its next owner begins. Does nothing if somebody else has it. */
+  /** Releases a router or sink, so that its next owner starts. Does nothing if another replica owns it. */
   async release(name: string, kind: ClaimKind = 'router'): Promise<void> {
     const { bucket, view } = this.#requireSession();
     const { claim, seq } = view.findClaim(name, kind);
@@ -161,7 +167,7 @@ export class Membership {
     this.#stop.abort();
     await this.#running;
     if (session && this.#seq !== undefined) {
-      // Otherwise the lease ends by itself.
+      // On failure, the lease expires.
       await session.bucket.remove(this.#memberKey, { expected: this.#seq }).catch(() => {});
     }
     this.lease.lose();
@@ -174,11 +180,11 @@ export class Membership {
     for (let attempt = 0; !signal.aborted; attempt++) {
       const beganMs = clock.monotonic();
       try {
-        // One server at a time: one that does not answer would take all the time of an attempt.
+        // One server per attempt: an unresponsive one would take all the time of an attempt.
         await this.#openSession(servers.slice(attempt % servers.length).slice(0, 1), signal);
       } catch (cause) {
         if (signal.aborted) return;
-        this.#noteFailure(cause, beganMs);
+        this.#onFailure(cause, beganMs);
       }
       const isLast = (attempt + 1) % servers.length === 0;
       await clock.sleep(isLast ? RETRY_MS : NEXT_MS, signal).catch(() => {});
@@ -202,12 +208,12 @@ export class Membership {
         (cause: unknown) => ended.abort(cause),
       );
       this.#session = session;
-      // The bucket may have been made anew, and the list in it may have ended while this machine slept.
+      // The bucket may have been recreated, and the list in it may have ended while this machine slept.
       this.#written = undefined;
       await this.#keepLease(session, signal);
     } finally {
       ended.abort();
-      // While it is stopping, the lease has to be ended first.
+      // When stopping, `close` ends the lease first.
       if (!stopped.aborted || this.#session !== session) {
         this.#session = undefined;
         connection.close().catch(() => {});
@@ -221,7 +227,6 @@ export class Membership {
     return await connectToNats(nats, { ...toNatsServers(settings, clock), servers }, deadline.signal);
   }
 
-  /** Renews the lease until something fails. */
   async #keepLease(session: Session, signal: AbortSignal): Promise<never> {
     const { settings, clock } = this.#options;
     const everyMs = settings.lease / RENEWALS;
@@ -232,7 +237,7 @@ export class Membership {
         if (!(await this.#renew(session))) waitMs = RETRY_MS;
       } catch (cause) {
         signal.throwIfAborted();
-        this.#noteFailure(cause, beganMs);
+        this.#onFailure(cause, beganMs);
         throw cause;
       }
       const sentSeq = this.#seq;
@@ -243,7 +248,6 @@ export class Membership {
     }
   }
 
-  /** Writes what has changed, and renews or acquires the lease. Returns false if another process has it. */
   async #renew(session: Session): Promise<boolean> {
     const wasHeld = this.lease.isHeld;
     if (this.#seq !== undefined) {
@@ -273,7 +277,7 @@ export class Membership {
       return false;
     }
     const { seq, sentMs } = await this.#writeLease(session, last?.seq ?? 0);
-    // A renewal of unknown fate had arrived: the lease never ended.
+    // A renewal with an unknown result had arrived: the lease never ended.
     if (isOurs && this.#seq !== undefined) this.lease.renew(sentMs);
     else this.lease.acquire(sentMs);
     this.#seq = seq;
@@ -286,14 +290,13 @@ export class Membership {
   async #writeLease(session: Session, expected: number): Promise<{ readonly seq: number; readonly sentMs: number }> {
     const { clock, settings, startedMs, version } = this.#options;
     const { advertise: address, lease: leaseMs } = settings;
-    // A list is written before the lease that names it.
+    // A list is written before the lease that refers to it.
     const routers = await this.#writeNames(session);
     const sentMs = clock.monotonic();
     const member = renderMember({ ...this.self, address, startedMs, version, routers });
     return { seq: await session.bucket.put(this.#memberKey, member, { ttlMs: leaseMs, expected }), sentMs };
   }
 
-  /** Writes the names of the routers, if the bucket has others. Returns their digest. */
   async #writeNames({ bucket }: Session): Promise<string> {
     const { clock, settings } = this.#options;
     const { digest, packed } = this.#names;
@@ -306,23 +309,23 @@ export class Membership {
 
   #onEntry(session: Session, entry: BucketEntry): void {
     const changed = session.view.apply(entry);
-    // The note that an earlier lease has ended says nothing of this one.
+    // The marker of the end of an earlier lease does not concern this one.
     if (entry.key === this.#memberKey && entry.value) {
       session.seenSeq = entry.seq;
       this.#complete();
     }
     if (this.#view !== session.view) return;
-    if (changed) this.#options.onChange();
+    if (changed) this.#onChange();
   }
 
   #beginTerm(): void {
     this.#term++;
-    this.#options.onChange();
+    this.#onChange();
   }
 
   /**
-   * Uses the view of this session, once the own lease was seen: everything that was written before has arrived. `wasHeld`: whether the
-   * lease held before what has just come.
+   * Switches to the view of this session once the own lease has arrived: all earlier entries have, too. `wasHeld`: whether
+   * the lease held before the current change.
    */
   #complete(wasHeld = this.lease.isHeld): void {
     const session = this.#session;
@@ -338,12 +341,13 @@ export class Membership {
     if (isNew || isHeld !== wasHeld) this.#beginTerm();
   }
 
-  #noteFailure(cause: unknown, beganMs: number): void {
+  #onFailure(cause: unknown, beganMs: number): void {
     const wasAway = this.lease.isEngineAway;
-    this.lease.noteFailure(beganMs, this.#attemptMs);
+    this.lease.recordFailure(beganMs, this.#attemptMs);
     const reason = cause instanceof Error ? cause.message : String(cause);
-    this.#reportOnce(`away ${reason}`, () => this.#options.report({ type: 'engine-away', cause }));
-    if (!wasAway) this.#options.onChange();
+    const type = cause instanceof ClusterError && cause.code === 'format' ? 'other-format' : 'engine-away';
+    this.#reportOnce(`away ${reason}`, () => this.#options.report({ type, cause }));
+    if (!wasAway) this.#onChange();
   }
 
   #reportOnce(what: string, report: () => void): void {

@@ -22,7 +22,6 @@ const CLUSTER_NAME_CHARS_MAX = 64;
 const LEASE_MS_MIN = 3000;
 const LEASE_MS_MAX = 10 * 60_000;
 const GRACE_MS_MAX = 30 * 86_400_000;
-/** NATS's limit. */
 const REPLICAS_MAX = 5;
 const ADVERTISE = 'an http or https URL of scheme, host, port and path prefix alone, such as http://exporter-0:9847';
 
@@ -102,7 +101,6 @@ export async function readCluster(
   return { ...same, replica };
 }
 
-/** A host name as the name of a replica. */
 function toName(host: string): string {
   const plain = host.replaceAll(/[^A-Za-z0-9._-]/g, '-').slice(0, CLUSTER_NAME_CHARS_MAX);
   return /^\.{0,2}$/.test(plain) ? 'replica' : plain;

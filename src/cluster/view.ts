@@ -1,52 +1,113 @@
-import { hashToUnit } from '../base/index.ts';
-import {
-  type Claim,
-  MEMBER_BYTES_MAX,
-  type Member,
-  parseClaim,
-  parseMember,
-  type RouterNames,
-  unpackNames,
-} from './members.ts';
+import { createHash } from 'node:crypto';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { decodeObject, hashToUnit, parseJson, readString } from '../base/index.ts';
+import { fromToken, toToken } from './subjects.ts';
 
-const PLAIN = /^[A-Za-z0-9_-]$/;
-const TOKEN = /^(?:[A-Za-z0-9_-]|=[0-9A-F]{2})+$/;
-
-/**
- * Writes a name as one token of a subject and of a key, one to one: letters, digits, `_` and `-` stay, any other byte of
- * its UTF-8 becomes `=` and two hexadecimal digits.
- */
-export function toToken(name: string): string {
-  let token = '';
-  for (const byte of Buffer.from(name)) {
-    const sign = String.fromCharCode(byte);
-    token += PLAIN.test(sign) ? sign : `=${byte.toString(16).toUpperCase().padStart(2, '0')}`;
-  }
-  return token;
-}
-
-/** Returns the name of a token; `undefined` if {@link toToken} makes no such token. */
-export function parseToken(token: string): string | undefined {
-  if (!TOKEN.test(token)) return undefined;
-  const name = Buffer.from(
-    token.replaceAll(/=([0-9A-F]{2})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16))),
-    'latin1',
-  ).toString();
-  return toToken(name) === token ? name : undefined;
-}
-
-/** One candidate for the ownership of a router or sink. */
-export interface Candidate {
-  /** Name of the replica. */
+/** A replica of a cluster, as its lease describes it. */
+export interface Member {
   readonly replica: string;
-  /** Returns true if the replica knows the thing. */
+  /** Identifies one run of its process. */
+  readonly incarnation: string;
+  /** Base URL at which others reach its web server, without a trailing slash; `undefined` if it has none. */
+  readonly address: string | undefined;
+  /** Start of its process. Milliseconds since the Unix epoch. */
+  readonly startedMs: number;
+  readonly version: string;
+  /** Digest of the names of the routers that it knows. */
+  readonly routers: string;
+}
+
+interface RouterNames {
+  readonly digest: string;
+  readonly names: ReadonlySet<string>;
+}
+
+/** Maximum size of leases and owner keys that are read. Bytes. */
+const MEMBER_BYTES_MAX = 16 * 1024;
+/** 10,000 names of 64 characters take two thirds of a MiB, unpacked. Bytes. */
+const NAMES_BYTES_MAX = 16 * 1024 * 1024;
+const TEXT_MAX = 2048;
+
+export function renderMember({ replica, incarnation, address, startedMs, version, routers }: Member): string {
+  return JSON.stringify({ replica, incarnation, address, startedMs, version, routers });
+}
+
+export function parseMember(text: string): Member | undefined {
+  const value = decodeObject(parseJson(text));
+  if (!value) return undefined;
+  const [replica, incarnation] = [readText(value, 'replica'), readText(value, 'incarnation')];
+  const [routers, startedMs] = [readText(value, 'routers'), value['startedMs']];
+  if (replica === undefined || incarnation === undefined || routers === undefined) return undefined;
+  return {
+    replica,
+    incarnation,
+    address: parseAddress(readText(value, 'address')),
+    startedMs: typeof startedMs === 'number' && Number.isFinite(startedMs) ? startedMs : 0,
+    version: readText(value, 'version') ?? '',
+    routers,
+  };
+}
+
+export interface Claim {
+  readonly replica: string;
+  readonly incarnation: string;
+}
+
+export function renderClaim({ replica, incarnation }: Claim): string {
+  return JSON.stringify({ replica, incarnation });
+}
+
+function parseClaim(text: string): Claim | undefined {
+  const value = decodeObject(parseJson(text));
+  const replica = value && readText(value, 'replica');
+  const incarnation = value && readText(value, 'incarnation');
+  return replica === undefined || incarnation === undefined ? undefined : { replica, incarnation };
+}
+
+/** Returns a digest of router names, independent of their order. */
+export function digestNames(names: Iterable<string>): string {
+  const hash = createHash('sha256');
+  for (const name of [...names].toSorted()) hash.update(`${name}\n`);
+  return hash.digest('base64url').slice(0, 22);
+}
+
+export function packNames(names: Iterable<string>): Buffer {
+  return gzipSync([...names].toSorted().join('\n'));
+}
+
+function unpackNames(bytes: Uint8Array): RouterNames | undefined {
+  try {
+    const text = gunzipSync(bytes, { maxOutputLength: NAMES_BYTES_MAX }).toString();
+    const names = new Set(text === '' ? [] : text.split('\n'));
+    return { digest: digestNames(names), names };
+  } catch {
+    return undefined;
+  }
+}
+
+function readText(value: Readonly<Record<string, unknown>>, name: string): string | undefined {
+  const text = readString(value, name);
+  return text !== undefined && text.length > 0 && text.length <= TEXT_MAX ? text : undefined;
+}
+
+/** Pages link to it, so only a web address is valid. */
+function parseAddress(text: string | undefined): string | undefined {
+  const url = text === undefined ? null : URL.parse(text);
+  if (!url || !/^https?:$/.test(url.protocol) || url.username !== '' || url.search !== '' || url.hash !== '') {
+    return undefined;
+  }
+  return url.href.replace(/\/+$/, '');
+}
+
+interface Candidate {
+  readonly replica: string;
   readonly knows: (name: string) => boolean;
 }
 
 /**
- * Returns the replica that a thing belongs to: of those that know it, the one with the highest weight (rendezvous hashing).
- * It depends on names alone, so that all replicas with the same view agree; when a replica comes or goes, only its things
- * move. `undefined` if none knows it.
+ * Returns the replica that a router or sink is assigned to: of those that know it, the one with the highest weight
+ * (rendezvous hashing). It depends on names alone, so that all replicas with the same view agree; when a replica comes or
+ * goes, only its own move. `undefined` if none knows it.
  */
 export function findOwner(name: string, candidates: Iterable<Candidate>): string | undefined {
   let owner: string | undefined;
@@ -61,61 +122,56 @@ export function findOwner(name: string, candidates: Iterable<Candidate>): string
   return owner;
 }
 
-/** One change of a key of the bucket, as the engine reports it. */
+/** A change of a key of the bucket, as the engine reports it. */
 export interface BucketEntry {
   /** Key without the prefix of the bucket. */
   readonly key: string;
   readonly seq: number;
-  /** `undefined`: the key ended, by itself (`expired`) or because somebody removed it. */
+  /** `undefined`: the key has expired (`isExpired`) or was removed. */
   readonly value: Uint8Array | undefined;
-  /** True if it ended because nobody renewed it. */
+  /** True if it ended because it was not renewed. */
   readonly isExpired: boolean;
-  /** Time at which the engine stored it. Milliseconds since the Unix epoch. */
+  /** When the engine stored it. Milliseconds since the Unix epoch. */
   readonly storedMs: number;
 }
 
-/** What replicas claim one by one: a router, or a sink. */
+/** What replicas claim one by one. */
 export type ClaimKind = 'router' | 'sink';
 
-/** The last owner key of a router or sink. */
-export interface KnownClaim {
-  /** `undefined`: nobody has it. */
+interface KnownClaim {
+  /** `undefined`: no replica has it. */
   readonly claim: Claim | undefined;
   readonly seq: number;
 }
 
-/** All routers, or all sinks: whom each belongs to, and who has it. */
+/** Assignment and ownership of all routers, or of all sinks. */
 export interface ClaimView {
-  /** Returns the replica that a router or sink belongs to; `undefined` if no member knows it. */
   findOwner(name: string): string | undefined;
-  /** Returns its last owner key; sequence 0 if there was none. */
   findClaim(name: string): KnownClaim;
-  /** Returns the member that has it by its owner key. A former run of a member counts as none. */
   findHolder(name: string): Member | undefined;
 }
 
-/** More replicas are nobody's cluster. */
+/** More than any cluster has. */
 const MEMBERS_MAX = 1000;
-/** One that has not come back within this time is gone for good. As long as the engine keeps the note. Milliseconds. */
+/** Time after which a missing replica counts as removed, as long as the engine keeps the marker. Milliseconds. */
 const MISSING_MS = 3_600_000;
 
 /** The content of the bucket: members, the routers that each knows, and the owner of each router and sink. */
 export class ClusterView {
   readonly #members = new Map<string, Member>();
-  /** The last list of each replica; before it, the one that its lease still names: a list is written before the lease that names it. */
+  /** The last list of each replica, preceded by the one that its lease still refers to: a list is written before its lease. */
   readonly #lists = new Map<string, readonly RouterNames[]>();
   readonly #claims = { router: new Map<string, KnownClaim>(), sink: new Map<string, KnownClaim>() };
-  /** Replicas whose leases ended without a word, and when. */
+  /** Replicas whose leases expired, and when. */
   readonly #missing = new Map<string, number>();
-  /** By the routers that they know; `undefined`: to be computed anew. */
+  /** By the routers that they know; `undefined`: to be computed again. */
   #candidates: readonly Candidate[] | undefined;
 
-  /** The members, in the order of their names. */
   get members(): readonly Member[] {
     return [...this.#members.values()].toSorted((a, b) => (a.replica < b.replica ? -1 : 1));
   }
 
-  /** Replicas whose leases ended without a word within the last hour, and when. Milliseconds since the Unix epoch. */
+  /** Returns the replicas whose leases expired within the last hour, and when. Milliseconds since the Unix epoch. */
   listMissing(nowMs: number): ReadonlyMap<string, number> {
     return new Map([...this.#missing].filter(([, sinceMs]) => nowMs - sinceMs < MISSING_MS));
   }
@@ -129,7 +185,6 @@ export class ClusterView {
     return this.#members.get(replica);
   }
 
-  /** Returns the view of all routers, or of all sinks. */
   of(kind: ClaimKind): ClaimView {
     return {
       findOwner: (name) => (kind === 'router' ? this.findRouterOwner(name) : this.findTaskOwner(`sink/${name}`)),
@@ -138,24 +193,23 @@ export class ClusterView {
     };
   }
 
-  /** Returns the last owner key of a router or sink; sequence 0 if there was none. */
   findClaim(name: string, kind: ClaimKind = 'router'): KnownClaim {
     return this.#claims[kind].get(name) ?? { claim: undefined, seq: 0 };
   }
 
-  /** Forgets the owner key of a router or sink, of which the engine has nothing any more. */
+  /** Forgets the owner key of a router or sink that the engine does not have any more. */
   forgetClaim(name: string, kind: ClaimKind = 'router'): void {
     this.#claims[kind].delete(name);
   }
 
-  /** Returns the member that has a router or sink by its owner key. A former run of a member counts as none. */
+  /** Returns the member that owns a router or sink by its owner key. A former run of a member does not count. */
   findHolder(name: string, kind: ClaimKind = 'router'): Member | undefined {
     const { claim } = this.findClaim(name, kind);
     const member = claim && this.#members.get(claim.replica);
     return member?.incarnation === claim?.incarnation ? member : undefined;
   }
 
-  /** Returns the replica that a router belongs to; `undefined` if no member knows it. */
+  /** Returns the replica that a router is assigned to; `undefined` if no member knows it. */
   findRouterOwner(router: string): string | undefined {
     this.#candidates ??= [...this.#members.values()].map((member) => {
       const known = this.#findList(member);
@@ -165,8 +219,8 @@ export class ClusterView {
   }
 
   /**
-   * True if a replica knows a router, or if it cannot be told: the list of a member has not come yet. The list of one that is away
-   * counts as well, for a day.
+   * Returns true if a replica knows a router, or if that is unknown because the list of a member has not arrived yet. The
+   * list of a missing replica counts for a day.
    */
   mayKnow(router: string): boolean {
     const members = [...this.#members.values()];
@@ -174,12 +228,11 @@ export class ClusterView {
     return [...this.#lists.values()].some((lists) => lists.some(({ names }) => names.has(router)));
   }
 
-  /** Returns the list that the lease of a member names; `undefined` if it has not come. */
   #findList({ replica, routers }: Member): RouterNames | undefined {
     return this.#lists.get(replica)?.find(({ digest }) => digest === routers);
   }
 
-  /** Returns the replica that something else belongs to, which every member knows. */
+  /** Returns the replica that a task is assigned to that every member can do. */
   findTaskOwner(name: string): string | undefined {
     const knows = () => true;
     return findOwner(
@@ -188,10 +241,10 @@ export class ClusterView {
     );
   }
 
-  /** Applies a change. Returns what it is about; `undefined` if it means nothing to this version. */
+  /** Applies a change. Returns what it concerns; `undefined` if this version does not know the key. */
   apply(entry: BucketEntry): 'members' | 'claims' | undefined {
     const [kind, token = ''] = entry.key.split('.', 2);
-    const name = parseToken(token);
+    const name = fromToken(token, '=');
     if (name === undefined) return undefined;
     switch (kind ?? '') {
       case 'member':
@@ -239,7 +292,6 @@ export class ClusterView {
     return 'members';
   }
 
-  /** Keeps the last list of a replica, and the one that its lease names. */
   #keepLists(replica: string, last: RouterNames | undefined): void {
     const member = this.#members.get(replica);
     const named = member && this.#findList(member);
@@ -248,22 +300,19 @@ export class ClusterView {
   }
 }
 
-/** Key of the lease of a replica. */
 export function toMemberKey(replica: string): string {
-  return `member.${toToken(replica)}`;
+  return `member.${toToken(replica, '=')}`;
 }
 
-/** Key of the names of the routers that a replica knows. */
 export function toListKey(replica: string): string {
-  return `list.${toToken(replica)}`;
+  return `list.${toToken(replica, '=')}`;
 }
 
-/** Key of the owner of a router or sink. */
 export function toOwnerKey(name: string, kind: ClaimKind = 'router'): string {
-  return `${kind === 'router' ? 'owner' : 'sink'}.${toToken(name)}`;
+  return `${kind === 'router' ? 'owner' : 'sink'}.${toToken(name, '=')}`;
 }
 
-/** Longer values are nobody's, and become no text. */
+/** Ignores longer values: no replica writes them. */
 function toText(bytes: Uint8Array): string {
   return bytes.length > MEMBER_BYTES_MAX ? '' : Buffer.from(bytes).toString();
 }

@@ -5,27 +5,23 @@ import type { KeyPath } from '../settings/index.ts';
 import { type ConfigFile, isWhole, renderPlace, toFamilyName } from '../settings/index.ts';
 import type { PlacedFamily } from '../status/index.ts';
 
-/** Everything that the rules of a file are checked against. */
-export interface RuleSurroundings {
+interface RuleSurroundings {
   readonly shipped: readonly LogRuleSettings[];
   readonly moduleFamilies: readonly PlacedFamily[];
   readonly agentFamilies: readonly FamilyDescription[];
 }
 
-/** A rule of the list. The path of a shipped rule is that of the word `default` in the list. */
 interface ListedRule {
   readonly rule: LogRuleSettings;
   readonly path: KeyPath;
   readonly isShipped: boolean;
 }
 
-/** The active log rules, checked. */
 export class LogRuleList {
   readonly rules: readonly LogRuleSettings[];
   readonly #listed: readonly ListedRule[];
   readonly #file: ConfigFile;
 
-  /** Adds a fault to `file` for everything that is wrong with the rules. */
   constructor(file: ConfigFile, written: WrittenRules | undefined, { shipped, ...others }: RuleSurroundings) {
     this.#file = file;
     const listed = (written ?? [SHIPPED_RULES_WORD]).flatMap((item, index): ListedRule[] => {
@@ -36,7 +32,7 @@ export class LogRuleList {
         return isWhole(ruleSchema, item) ? [{ rule: item, path, isShipped: false }] : [];
       }
       const isFirst = written === undefined || written.indexOf(item) === index;
-      if (!isFirst) file.faults.add(path, `"${SHIPPED_RULES_WORD}" stands in the list already`);
+      if (!isFirst) file.faults.add(path, `"${SHIPPED_RULES_WORD}" is listed twice`);
       return isFirst ? shipped.map((rule) => ({ rule, path, isShipped: true })) : [];
     });
     this.#listed = listed;
@@ -44,13 +40,12 @@ export class LogRuleList {
     this.#checkFamilies(others);
   }
 
-  /** Describes the rule that puts this label on its series, for a message about the file `from`; `undefined` if there is none. */
   findLabelOwner(label: string, from: ConfigFile): string | undefined {
     const owner = this.#listed.find(({ rule }) => listLabels(rule).includes(label));
     return owner && this.#describe(owner, from);
   }
 
-  /** Rejects a rule whose metric name is already taken. A rejected rule does not reserve its name. */
+  /** A rejected rule does not reserve its name. */
   #checkFamilies({ moduleFamilies, agentFamilies }: Omit<RuleSurroundings, 'shipped'>): void {
     const ofAgent = new Map(agentFamilies.map((family) => [toFamilyName(family), family]));
     const ofModules = new Map(moduleFamilies.map((family) => [toFamilyName(family), family]));
@@ -64,7 +59,9 @@ export class LogRuleList {
       const other = first.get(key);
       if (agent) {
         const as =
-          agent.name === rule.name ? 'this metric' : `${agent.name}, which OpenMetrics cannot tell from this one`;
+          agent.name === rule.name
+            ? 'this metric'
+            : `${agent.name}, which OpenMetrics cannot distinguish from this one`;
         this.#file.faults.add([...path, 'name'], `The agent itself exposes ${as}; choose another name`);
       } else if (module) this.#refuseModule(listed, module);
       else if (other) this.#refuseDifference(listed, other);
@@ -72,7 +69,6 @@ export class LogRuleList {
     }
   }
 
-  /** Puts the fault at the name that the operator can change: that of the rule, or for a shipped rule that of the module's metric. */
   #refuseModule(listed: ListedRule, { name, module, place }: PlacedFamily): void {
     if (!listed.isShipped) {
       const owner = `${name} of the module "${module}" ${renderPlace(place, this.#file)}`;
@@ -88,7 +84,7 @@ export class LogRuleList {
     const name = this.#describe(other, this.#file);
     const refuse = (key: string, message: string) => this.#file.faults.add([...path, key], message);
     if (other.rule.name !== rule.name)
-      refuse('name', `OpenMetrics cannot tell this name from ${name}; choose another one`);
+      refuse('name', `OpenMetrics cannot distinguish this name from ${name}; choose another one`);
     else if (other.rule.type !== rule.type) {
       refuse('type', `${name} has the type "${other.rule.type}"; a name has one type everywhere`);
     } else if (other.rule.help !== rule.help)
@@ -99,7 +95,7 @@ export class LogRuleList {
   #refuseLabels({ rule, path }: ListedRule, { rule: other, ...place }: ListedRule): void {
     const { faults } = this.#file;
     const [labels, wanted] = [listLabels(rule), listLabels(other)];
-    // A label that is missing may be one that is faulty.
+    // A missing label may be one that was invalid.
     if (faults.touches([...path, 'labels']) || faults.touches([...path, 'fixed_labels'])) return;
     if (labels.toSorted().join(' ') === wanted.toSorted().join(' ')) return;
     const name = this.#describe({ rule: other, ...place }, this.#file);

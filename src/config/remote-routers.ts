@@ -1,4 +1,4 @@
-import { Steps } from '../base/index.ts';
+import { forEachYielding } from '../base/index.ts';
 import {
   type AnswerFiles,
   describeTooMany,
@@ -18,22 +18,18 @@ import {
   describeFault,
   FaultList,
   findNearest,
-  type Place,
   type RootExpected,
   renderFault,
   YamlThread,
 } from '../settings/index.ts';
-import type { RouterSettings } from './config.ts';
 import type { FilledLayer } from './layers.ts';
+import { type LayerOrigin, readOrigin } from './origins.ts';
+import type { ResolvedRouter, RouterResolver } from './resolve-routers.ts';
 import { type RemoteRouter, remoteListSchema, remoteRouterSchema } from './router-schema.ts';
-import type { ResolvedRouter, RouterResolver } from './router-settings.ts';
 
-/** Refusals with a line in the log. */
 const REFUSALS_SHOWN_MAX = 10;
-/** Characters of the name of a router: as many as it may have. */
 const NAME_SHOWN_MAX = 128;
 
-/** The brackets. */
 const LINES_AROUND = 2;
 
 const LIST_ROOT: RootExpected = {
@@ -43,29 +39,22 @@ const LIST_ROOT: RootExpected = {
   schema: remoteListSchema,
 };
 
-/** Context for checking the routers of sources. */
-export interface RemoteContext {
+interface RemoteContext {
   readonly main: ConfigFile;
   readonly resolver: RouterResolver;
-  /** The answers of the sources. */
   readonly keeper: SourceKeeper;
   readonly files: AnswerFiles;
-  /** Called for each router that is used. */
-  readonly onResolved: (resolved: ResolvedRouter) => void;
-  /** True if an agent does its work meanwhile. */
-  readonly isBeside: boolean;
+  readonly whileAgentRuns: boolean;
 }
 
-/** A router of an answer, and whether the source wants it to be asked. */
 interface RemoteResolved extends ResolvedRouter {
-  readonly isRested: boolean;
+  readonly isPausedOrRetired: boolean;
 }
 
-/** Routers of one answer. */
 interface Resolved {
   readonly routers: readonly RemoteResolved[];
   readonly names: ReadonlySet<string>;
-  /** Names of the routers that are asked: one that is paused or retired is as good as gone. */
+  /** Polled routers. A paused or retired one counts as removed. */
   readonly asked: ReadonlySet<string>;
   readonly refused: number;
   readonly refusals: readonly string[];
@@ -74,29 +63,25 @@ interface Resolved {
 const NONE: Resolved = { routers: [], names: new Set(), asked: new Set(), refused: 0, refusals: [] };
 
 /**
- * Resolves the routers of all sources. Whatever a source answers, the faults are not those of the configuration: a router with a
- * fault is left out, and an answer that cannot be used, or lacks too many routers, leaves the one before it in use. `local` are
- * the names that the configuration itself has taken.
+ * An answer never makes the configuration invalid: a faulty router is left out, and an unusable answer, or one that
+ * lacks too many routers, keeps the previous one in use. `local`: names of configured routers.
  */
 export async function resolveSources(
   sources: readonly SourceSettings[],
   local: ReadonlySet<string>,
   context: RemoteContext,
-): Promise<{ readonly routers: readonly RouterSettings[]; readonly outcomes: readonly SourceOutcome[] }> {
+): Promise<{ readonly routers: readonly ResolvedRouter[]; readonly outcomes: readonly SourceOutcome[] }> {
   const taken = new Set(local);
-  const routers: RouterSettings[] = [];
+  const routers: ResolvedRouter[] = [];
   const outcomes: SourceOutcome[] = [];
   const configured = new Set(sources.map(({ name }) => name));
-  const steps = new Steps();
   context.keeper.keepIn(context.files);
   for (const source of sources) {
     const { chosen, outcome } = await resolveSource(source, taken, configured, context);
-    for (const one of chosen) {
+    await forEachYielding(chosen, (one) => {
       taken.add(one.settings.name);
-      routers.push(one.settings);
-      context.onResolved(one);
-      if (steps.isDue) await steps.next();
-    }
+      routers.push(one);
+    });
     outcomes.push(outcome);
   }
   return { routers, outcomes };
@@ -137,7 +122,7 @@ async function resolveSource(
   return { chosen: used.routers, outcome: { ...toOutcome(source, accepted, used), ...common, held, faulty } };
 }
 
-/** Lists the routers that are in use, which a process that has just started does not know yet. */
+/** After a start, the routers in use are not known yet. */
 async function listAccepted(
   source: SourceSettings,
   accepted: string,
@@ -165,18 +150,21 @@ function toOutcome(
   };
 }
 
-/** Returns the routers of an answer, or why it is none. `listed` says where they are written, if it is the same answer. */
+/** Returns the reason if the answer is unusable. `listed`: positions, if they are of the same answer. */
 async function resolveAnswer(
   source: SourceSettings,
   text: string,
   taken: ReadonlySet<string>,
-  { main, resolver, isBeside }: RemoteContext,
+  { main, resolver, whileAgentRuns }: RemoteContext,
   listed?: ListedRouters,
 ): Promise<Resolved | string> {
   const name = `source ${source.name}`;
-  // A list that was stored before the bound was lower, and would end the agent at each start. Each router has its line.
+  // A list stored while `routers_max` was higher could exhaust the memory at each start. Each router has its line.
   if (countLines(text) > source.routers_max + LINES_AROUND) return `${name}: ${describeTooMany(source.routers_max)}`;
-  await using files = new ConfigFiles(undefined, isBeside ? new YamlThread(toHeapMb(source.routers_max)) : undefined);
+  await using files = new ConfigFiles(
+    undefined,
+    whileAgentRuns ? new YamlThread(toHeapMb(source.routers_max)) : undefined,
+  );
   const file = await files.parse(name, `${main.folder}/answer`, { text }, LIST_ROOT);
   if (!file) return files.faults.map(renderFault).join('; ');
   const items = Array.isArray(file.source.value) ? (file.source.value as readonly unknown[]) : [];
@@ -186,32 +174,30 @@ async function resolveAnswer(
   const refusals: string[] = [];
   const names = new Set<string>();
   const asked = new Set<string>();
+  const groups = listGroupOrigins(main, source);
   let refused = 0;
-  const steps = new Steps();
-  for (const [index, item] of items.entries()) {
-    // A list of faults of its own, so that those of others never end its check.
+  await forEachYielding(items.entries(), ([index, item]) => {
     const own = { ...file, faults: new FaultList(file.name, file.source, []) };
-    const one = known.get(index) ?? checkRemote(source, own, index, item, { taken, names, main, resolver });
+    const one = known.get(index) ?? checkRemote(source, own, index, item, { taken, names, groups, main, resolver });
     if (typeof one === 'string') {
       refused++;
       if (refusals.length < REFUSALS_SHOWN_MAX) refusals.push(`${name}: ${describe(item, places[index])}: ${one}`);
     } else {
       names.add(one.settings.name);
-      if (!one.isRested) asked.add(one.settings.name);
+      if (!one.isPausedOrRetired) asked.add(one.settings.name);
       routers.push(one);
     }
-    if (steps.isDue) await steps.next();
-  }
+  });
   return { routers, names, asked, refused, refusals };
 }
 
-/** Names a router as it is written in its source. What it has besides a name may be a secret. */
+/** Shows only the name: other keys may hold secrets. */
 function describe(item: unknown, place = 'a router of the stored list'): string {
   const name: unknown = Object(item).name;
   return typeof name === 'string' ? `${place}, ${JSON.stringify(name.slice(0, NAME_SHOWN_MAX))}` : place;
 }
 
-/** Renders a fault without its place in the list, which nobody has written. */
+/** Omits the index: the operator did not write the stored list. */
 function renderReason(fault: ConfigFault, file: ConfigFile): string {
   if (fault.file !== file.name) return renderFault(fault);
   return describeFault({ ...fault, keyPath: fault.keyPath.replace(/^\[\d+\]\.?/, '') });
@@ -223,7 +209,6 @@ function countLines(text: string): number {
   return lines;
 }
 
-/** Lists the first fault of each router that has one after parsing, by its place in the list. */
 function listFaulty(file: ConfigFile): ReadonlyMap<number, string> {
   const faulty = new Map<number, string>();
   for (const fault of file.faults.toSorted()) {
@@ -233,7 +218,6 @@ function listFaulty(file: ConfigFile): ReadonlyMap<number, string> {
   return faulty;
 }
 
-/** Checks one router, and resolves it or says why it is refused. */
 function checkRemote(
   source: SourceSettings,
   file: ConfigFile,
@@ -241,7 +225,7 @@ function checkRemote(
   item: unknown,
   surroundings: Surroundings,
 ): RemoteResolved | string {
-  // No environment: what stands in `${…}` is not for a source to know.
+  // `${…}` is not replaced: a source must not read the environment.
   const router = checkItem(file, remoteRouterSchema, item, [index]);
   const [fault] = file.faults.toSorted();
   if (fault) return renderReason(fault, file);
@@ -251,15 +235,15 @@ function checkRemote(
 interface Surroundings extends Pick<RemoteContext, 'main' | 'resolver'> {
   readonly taken: ReadonlySet<string>;
   readonly names: ReadonlySet<string>;
+  readonly groups: readonly LayerOrigin[];
 }
 
-/** Resolves one router, or says why it is refused. */
 function resolveRemote(
   source: SourceSettings,
   file: ConfigFile,
   index: number,
   router: RemoteRouter,
-  { taken, names, main, resolver }: Surroundings,
+  { taken, names, groups: groupOrigins, main, resolver }: Surroundings,
 ): RemoteResolved | string {
   const { name = '', url = '' } = router;
   if (taken.has(name)) return 'the name is that of a router of the configuration, or of another source';
@@ -277,31 +261,33 @@ function resolveRemote(
     return `"${other}" is not in "${key}" of the source${nearest === undefined ? '' : `; did you mean "${nearest}"?`}`;
   }
   if (router.state_until !== undefined && router.state === undefined) return '"state_until" needs "state"';
-  const layer = { file, path: [index], layer: router as FilledLayer };
+  const place = { file, path: [index] };
+  const layer = { ...place, layer: router as FilledLayer, origin: readOrigin(place) };
   const groups = [...source.groups.filter((one) => !(router.groups ?? []).includes(one)), ...(router.groups ?? [])];
-  // Its combination of groups may contradict itself, which is a fault at a group; but not one of the configuration.
+  // Groups may conflict; that fault must not make the configuration invalid.
   const { result, faults } = main.faults.attempt(() => resolver.resolve({ ...router, groups }, layer));
   const [fault] = [...file.faults.toSorted(), ...faults];
   if (fault) return renderReason(fault, file);
   if (!result) return 'it is incomplete';
-  return { ...result, groupsAt: findGroups(main, source), isRested: wantsRest(main, router) };
+  return {
+    ...result,
+    origins: [...result.origins, ...groupOrigins],
+    isPausedOrRetired: wantsPausedOrRetired(main, router),
+  };
 }
 
-/** States in which a router is not asked. */
-const RESTS: ReadonlySet<unknown> = new Set(['paused', 'retired']);
+const PAUSED_OR_RETIRED: ReadonlySet<unknown> = new Set(['paused', 'retired']);
 
-/** Returns true if a source wants a router not to be asked: by its state, or by a group with such a state. */
-function wantsRest(main: ConfigFile, { state, groups = [] }: RemoteRouter): boolean {
-  if (state !== undefined) return RESTS.has(state);
-  return groups.some((group) => RESTS.has(main.source.valueAt(['groups', group, 'state'])));
+function wantsPausedOrRetired(main: ConfigFile, { state, groups = [] }: RemoteRouter): boolean {
+  if (state !== undefined) return PAUSED_OR_RETIRED.has(state);
+  return groups.some((group) => PAUSED_OR_RETIRED.has(main.source.valueAt(['groups', group, 'state'])));
 }
 
-/** Finds the groups of all routers of a source. */
-function findGroups(main: ConfigFile, source: SourceSettings): Place | undefined {
-  if (source.groups.length === 0) return undefined;
+function listGroupOrigins(main: ConfigFile, source: SourceSettings): readonly LayerOrigin[] {
+  if (source.groups.length === 0) return [];
   const written = main.source.valueAt(['router_sources']);
   const index = (Array.isArray(written) ? written : []).findIndex((one: unknown) => Object(one).name === source.name);
-  return { file: main, path: ['router_sources', index, 'groups'] };
+  return [readOrigin({ file: main, path: ['router_sources', index, 'groups'] }, 'groups')];
 }
 
 function listOf(value: string | undefined): readonly string[] {

@@ -1,113 +1,59 @@
-import { Document, isCollection, isMap, isNode, isPair, isScalar, stringify, visit } from 'yaml';
-import { findSecretForm, isWritten, type Place, renderKeys } from '../settings/index.ts';
+import { Document, isCollection, isMap, isNode, isSeq } from 'yaml';
+import { renderKeys } from '../settings/index.ts';
 import type { Config, RouterSettings } from './config.ts';
-import { type ReadLayer, toLayerPath } from './layers.ts';
+import { type ConfigOrigins, findOrigin, type LayerOrigin, SECTIONS } from './origins.ts';
 import { routerSchema } from './router-schema.ts';
-import type { ResolvedRouter } from './router-settings.ts';
 import { configSchema } from './schema.ts';
 
-/** Keys that are left out when they are empty. */
 const EMPTY_KEYS: ReadonlySet<string> = new Set([
   ...['schedule', 'connections', 'router_sources'],
-  ...['groups', 'tls', 'metrics'],
+  ...['groups', 'tls', 'metrics', 'expect', 'data_plans'],
 ]);
+const SECTION_LISTS: ReadonlySet<string> = new Set(['sinks', 'router_sources']);
 
 /**
- * Renders the running configuration as YAML: its keys with defaults, routers and modules left out, and `[secret]` for every secret.
- * Content that came from a file is summarised in brackets.
+ * Renders the running configuration as YAML, without routers and modules. Secrets are `[secret]`, contents of files are
+ * summarised. The comment of each key is its origin: `file:line`, or `default`.
  */
-export function renderEffectiveConfig(config: Config): string {
-  const { web, storage, cluster, schedule, connections, router_sources, backup, sinks, ...others } = config;
-  const { dead_letters, log_rules, redact } = others;
-  const sections = {
-    web,
-    storage,
-    cluster: cluster && { nats: cluster },
-    schedule,
-    connections,
-    router_sources,
-    backup,
-  };
+export function renderEffectiveConfig({ origins, cluster, sinks, ...config }: Config): string {
   const named = sinks.map(({ name, type, ...keys }) => ({ name, type, ...keys }));
-  return render(renderKeys(configSchema, { ...sections, sinks: named, dead_letters, log_rules, redact }));
+  const settings = { ...config, cluster: cluster && { nats: cluster }, sinks: named };
+  const sections = SECTIONS.map((section) => [section, settings[section]]);
+  return render(renderKeys(configSchema, Object.fromEntries(sections)), origins.main);
 }
 
-/** Renders the running configuration of one router in the same form, as an item of `routers`. */
-export function renderEffectiveRouter(router: RouterSettings): string {
-  return render(renderRouter(router));
-}
-
-/**
- * Renders the settings of one router in the same form, with the origin of each as a comment: the place of its key in a layer,
- * as `file:line`, or `default`.
- */
-export function renderResolvedRouter({ settings: router, layers, groupsAt }: ResolvedRouter): string {
-  const document = new Document(withoutEmpty(renderRouter(router)), { aliasDuplicateObjects: false });
-  visit(document, {
-    Pair(_, pair, ancestors) {
-      const keys = [...ancestors.filter(isPair), pair].map(({ key }) => String(isScalar(key) ? key.value : key));
-      const [section = ''] = keys;
-      const isMerged = MERGED_SECTIONS.has(section);
-      if (isMap(pair.value) && pair.value.items.length > 0 && isMerged) return undefined;
-      if (!isNode(pair.value)) return visit.SKIP;
-      if (isCollection(pair.value)) pair.value.flow = true;
-      const origin = renderOrigin(isMerged ? keys : [section], layers);
-      pair.value.comment = ` ${section === 'groups' && groupsAt ? (origin ?? renderLine(groupsAt)) : (origin ?? 'default')}`;
-      return visit.SKIP;
-    },
-  });
-  return document.toString({ lineWidth: 0, flowCollectionPadding: false });
-}
-
-/** Sections of which each layer sets single keys. */
-const MERGED_SECTIONS: ReadonlySet<string> = new Set(['tls', 'labels', 'poll', 'logs', 'metrics']);
-/** Sections that a set of credentials replaces together. */
-const ACCOUNT_SECTIONS: ReadonlySet<string> = new Set(['username', 'password', 'auth', 'bearer_token', 'headers']);
-
-function renderOrigin(keys: readonly string[], layers: readonly ReadLayer[]): string | undefined {
-  const [section] = keys;
-  for (const layer of layers) {
-    const { file, replaces } = layer;
-    const isAccount = ACCOUNT_SECTIONS.has(section ?? '');
-    if (replaces === 'tls_set' && section !== 'tls') continue;
-    const written = findWrittenKey(layer, section);
-    const path = toLayerPath(layer, written === undefined ? keys : [written]);
-    if (file.source.valueAt(path) !== undefined) return renderLine({ file, path });
-    // A named set replaces all of the layers below.
-    if (isAccount && replaces === 'credentials') break;
-  }
-  return undefined;
-}
-
-/** Finds the key with which a layer sets a section that has several. */
-function findWrittenKey(layer: ReadLayer, section: string | undefined): string | undefined {
-  if (section === 'password' || section === 'bearer_token') return findSecretForm(layer, section);
-  if (section !== 'headers') return undefined;
-  return ['headers', 'header_files'].find((key) => isWritten(layer, key));
-}
-
-function renderLine({ file, path }: Place): string {
-  return `${file.name}:${file.source.locate(path, 'key').line}`;
-}
-
-/** Renders the keys of a router without those that have no meaning for it. */
-function renderRouter(router: RouterSettings): unknown {
+/** Renders the running configuration of one router, as an item of `routers`. */
+export function renderEffectiveRouter(router: RouterSettings, origins: ConfigOrigins): string {
   const hasAccount = router.auth === 'token' || router.auth === 'basic';
-  return renderKeys(routerSchema, {
+  const keys = renderKeys(routerSchema, {
     ...router,
     ...(!hasAccount && { username: undefined, password: undefined }),
     ...(!router.url.startsWith('https:') && { tls: undefined }),
     modules: router.modules.map((module) => module.name),
   });
+  return render(keys, origins.routers.get(router.name) ?? []);
 }
 
-function render(keys: unknown): string {
-  return stringify(withoutEmpty(keys), { lineWidth: 0, aliasDuplicateObjects: false });
-}
-
-function withoutEmpty(keys: unknown): object {
+function render(keys: unknown, layers: readonly LayerOrigin[]): string {
   const entries = Object.entries(Object(keys) as object);
-  return Object.fromEntries(
-    entries.filter(([key, value]) => !EMPTY_KEYS.has(key) || Object.keys(Object(value) as object).length > 0),
+  const shown = entries.filter(
+    ([key, value]) => !EMPTY_KEYS.has(key) || Object.keys(Object(value) as object).length > 0,
   );
+  const document = new Document(Object.fromEntries(shown), { aliasDuplicateObjects: false });
+  addOrigins(document.contents, [], layers);
+  return document.toString({ lineWidth: 0, flowCollectionPadding: false });
+}
+
+function addOrigins(node: unknown, path: readonly (string | number)[], layers: readonly LayerOrigin[]): void {
+  const key = path.join('.');
+  if (isMap(node) && node.items.length > 0) {
+    for (const pair of node.items) addOrigins(pair.value, [...path, String(pair.key)], layers);
+  } else if (isSeq(node) && node.items.length > 0 && SECTION_LISTS.has(key)) {
+    for (const [index, item] of node.items.entries()) addOrigins(item, [...path, index], layers);
+  } else if (isSeq(node) && path.length === 1 && node.items.some(isMap)) {
+    node.commentBefore = ` ${findOrigin(key, layers)}`;
+  } else if (isNode(node)) {
+    if (isCollection(node)) node.flow = true;
+    node.comment = ` ${findOrigin(key, layers)}`;
+  }
 }

@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import { connectionShape, routerAccountShape, routerTlsSchema, urlKey } from '../client/index.ts';
 import { logsSchema } from '../logs/index.ts';
 import { LIFECYCLE_STATES } from '../model/index.ts';
-import { connectionShape, routerAccountShape, routerTlsSchema, urlKey } from '../router/index.ts';
-import type { SoundOf } from '../settings/index.ts';
 import {
   byteBudget,
+  byteSizeWithin,
+  checked,
   choice,
   inheritable,
   LABEL_CHARS_MAX,
@@ -12,20 +13,21 @@ import {
   moment,
   name,
   nameList,
+  type SoundOf,
+  secretShape,
   section,
   sets,
   timeZone,
+  token,
+  wholeNumber,
 } from '../settings/index.ts';
-import { DEFAULT_SET, metricFilterSchema, moduleListSchema, pollSchema } from '../status/index.ts';
+import { DEFAULT_SET, expectSchema, metricFilterSchema, moduleListSchema, pollSchema } from '../status/index.ts';
 
-/**
- * Labels that the agent itself puts on series of routers or on records, whichever modules a router has. Those of modules
- * are checked against the modules of the router.
- */
+/** Set by the agent on series or records. Labels of modules are checked per router. */
 const LABELS_OF_AGENT: ReadonlySet<string> = new Set(
   'component resource reason profile section certainty activity'.split(' '),
 );
-/** Every label is stored with every series of the router. */
+/** Each is stored with every series of the router. */
 const LABELS_MAX = 32;
 
 const routerLabelName = labelName.refine((label) => !LABELS_OF_AGENT.has(label), {
@@ -48,14 +50,55 @@ const labels = z
 const state = choice(
   {
     description:
-      'State of life: `active`; `maintenance` is read as usual, and the shipped alerts leave it out; `paused` is not asked, and everything that is still there is read afterwards; `retired` is not asked and has no series. Takes precedence over a state that was set by request (`PUT /api/v1/routers/NAME/state`). Default: that state, or `active`.',
+      'Lifecycle state: `active`; `maintenance` is polled as usual, but left out of the shipped alerts; `paused` is not polled, and logs that the router still has are read afterwards; `retired` is not polled and has no series. Takes precedence over a state that was set by request (`PUT /api/v1/routers/NAME/state`). Default: that state, or `active`.',
   },
   LIFECYCLE_STATES,
 );
 
-const stateUntil = moment({ description: 'End of `state`, which must be beside it. Default: none.' });
+const stateUntil = moment({ description: 'End of `state`, which is required with it. Default: none.' });
 
-/** Schema of all keys of a router except `name` and `url`, with their defaults. */
+const PLANS_MAX = 8;
+const PLANS = `a list of at most ${PLANS_MAX} data plans, each with another "sim"`;
+const MEBIBYTE = 1024 ** 2;
+
+const dataPlan = section('The data plan of a SIM card.', {
+  sim: checked(
+    {
+      description:
+        'SIM card as in the label `used_sim` of `router_modem_used_sim`; of a text with a number, such as `SIM 1`, the number suffices. The plan `unknown` counts what no other plan of the router does: cards without a plan, and those that the router does not name.',
+    },
+    'the name of a SIM card (a number needs quotes)',
+    64,
+    (value) => value.trim() !== '',
+  ).prefault('unknown'),
+  limit: byteSizeWithin(
+    { description: 'Volume of a billing period, in both directions.' },
+    MEBIBYTE,
+    MEBIBYTE ** 2,
+    '5GiB',
+  ),
+  billing_day: wholeNumber(
+    {
+      description:
+        'Day of the month on which the billing period begins, in `timezone` of the router, else in the zone of the agent. In a shorter month, 29 to 31 are its last day.',
+    },
+    1,
+    31,
+  ).prefault(1),
+});
+
+const dataPlans = z
+  .array(dataPlan, { error: PLANS })
+  .max(PLANS_MAX, { error: PLANS })
+  .refine((plans) => new Set(plans.map(({ sim }) => /\d+/.exec(sim)?.[0] ?? sim)).size === plans.length, {
+    error: PLANS,
+  })
+  .meta({
+    description:
+      'Data plans of its SIM cards: the traffic of the cellular interfaces is summed in each billing period, and compared with the limit. Plans of a router replace those of its groups, and these those of `defaults`.',
+    kind: 'list of data plans',
+  });
+
 export const routerKeysSchema = section('Keys of a router.', {
   ...connectionShape,
   timezone: timeZone({
@@ -67,93 +110,84 @@ export const routerKeysSchema = section('Keys of a router.', {
   logs: logsSchema.optional(),
   modules: moduleListSchema.prefault([DEFAULT_SET]),
   metrics: metricFilterSchema.optional(),
+  expect: expectSchema.optional(),
   state: state.optional(),
   state_until: stateUntil.optional(),
+  ...secretShape(
+    'notify_token',
+    token(
+      'Token with which the router requests a poll (`POST /api/v1/routers/NAME/notify`), of at least 32 random characters. Default: none, and it cannot.',
+    ),
+    { advanced: true },
+  ),
   byte_budget: byteBudget({
     description:
       'Traffic of the agent with the router in a UTC day, in both directions, TLS included; 0 = no budget. As it runs out, slow modules are read less often, then all status, then logs, and then logs pause. A share is kept for status polls.',
   }).prefault(0),
+  data_plans: dataPlans.prefault([]),
 });
 
 const layerShape = {
   ...inheritable(routerKeysSchema.shape),
   credentials: name({
     description:
-      'Name of an item of the section `credentials`: its account replaces `username`, the password, `auth`, the token and the headers of the layers below. Excludes these keys beside it.',
+      'Name of an item of the section `credentials`: its account replaces `username`, the password, `auth`, the token and the headers of the layers below. These keys must not be set together with it.',
   }).optional(),
   tls_set: name({
     description:
-      'Name of an item of `tls_sets`: it replaces `tls` of the layers below. Keys of `tls` beside it take precedence over its own.',
+      'Name of an item of `tls_sets`: it replaces `tls` of the layers below. Keys of `tls` set together with it take precedence over its own.',
   }).optional(),
 };
 
-/** Maximum number of named sets of one kind: a group for each site of a large fleet. */
 export const SETS_MAX = 1000;
-/** Maximum number of groups of one router. */
 const ROUTER_GROUPS_MAX = 32;
 
-/** Schema of `defaults`. */
 export const layerSchema = section(
-  'Any key of a router except `name`, `url` and `groups`; what a group or router sets itself wins.',
+  'Any key of a router except `name`, `url` and `groups`; keys of a group or of the router itself take precedence.',
   layerShape,
 );
 
-/** Schema of `groups`. */
 export const groupsSchema = sets(
   'Groups of routers, such as sites, models and carriers: sets of keys of a router, by name. A router lists its groups in `groups`.',
   section('Any key of a router except `name`, `url` and `groups`.', layerShape),
   SETS_MAX,
 );
 
-/** Schema of `credentials`. */
 export const credentialsSchema = sets(
   'Accounts on routers, by name, for `credentials` of routers, groups and `defaults`.',
   section('An account on routers.', inheritable(routerAccountShape)),
   SETS_MAX,
 );
 
-/** Schema of an item of `tls_sets`. */
 export const tlsSetSchema = section('How certificates of routers are verified.', inheritable(routerTlsSchema.shape));
 
-/** Schema of `tls_sets`. */
 export const tlsSetsSchema = sets(
   'Sets of the keys of `tls` of a router, by name, for `tls_set` of routers, groups and `defaults`.',
   tlsSetSchema,
   SETS_MAX,
 );
 
-/** The valid keys of the named sets. */
-export type GroupSets = SoundOf<typeof groupsSchema>;
-export type CredentialSets = SoundOf<typeof credentialsSchema>;
-export type TlsSets = SoundOf<typeof tlsSetsSchema>;
-
-/** Schema of an item of `routers`. */
 export const routerSchema = section('One router.', {
   name: name({ description: 'Unique name of the router: its label `router` in metrics and logs.' }),
   url: urlKey,
   groups: nameList(
     {
       description:
-        'Groups of the router, by name. Of a key in several of them the last one counts; the router itself takes precedence over all, and all over `defaults`.',
+        'Groups of the router, by name. If several of them set a key, the last one counts; the router itself takes precedence over all, and all over `defaults`.',
     },
     ROUTER_GROUPS_MAX,
   ).optional(),
   ...layerShape,
 });
 
-/** The valid keys of `defaults`, of a group, or of a router. */
 export type Layer = SoundOf<typeof layerSchema>;
 
-/** Schema of a file that `router_files` lists. */
 export const routerListSchema = z.array(routerSchema, { error: 'a list of routers' });
 
 const { credentials, tls_set, labels: ownLabels, timezone, modules, state: ownState, state_until } = layerShape;
 const { name: nameKey, groups } = routerSchema.shape;
 
-/**
- * Schema of a router of a source. A source names neither files nor commands nor secrets, neither headers nor proxies, and weakens
- * no check of certificates: there are no keys for it.
- */
+/** Sources are less trusted: no keys for files, commands, secrets, headers or proxies, and none that weaken TLS. */
 export const remoteRouterSchema = section('One router of a source.', {
   name: nameKey,
   url: urlKey,
@@ -167,11 +201,18 @@ export const remoteRouterSchema = section('One router of a source.', {
   state_until,
 });
 
-/** Schema of a list of routers from a source. */
 export const remoteListSchema = z.array(remoteRouterSchema, { error: 'a list of routers' });
 
-/** The valid keys of a router of a source. */
 export type RemoteRouter = SoundOf<typeof remoteRouterSchema>;
 
-/** The valid keys of an item of `routers`. */
 export type ListedRouter = SoundOf<typeof routerSchema>;
+
+/** Returns the faults of a router that is not in a file yet. Omits checks that need other files. */
+export function findRouterFaults(router: unknown): string[] {
+  const { error } = z.safeParse(routerSchema, router);
+  return (error?.issues ?? []).map((issue) => {
+    const found: unknown = issue.code === 'custom' ? issue.params?.['found'] : undefined;
+    const end = typeof found === 'string' ? `; found ${found}` : '';
+    return `${issue.path.join('.')}: Expected ${issue.message}${end}`;
+  });
+}

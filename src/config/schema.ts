@@ -1,23 +1,20 @@
 import { z } from 'zod';
 import { backupSchema } from '../backup/index.ts';
+import { connectionsSchema } from '../client/index.ts';
 import { clusterSchema } from '../cluster/index.ts';
-import { sinksSchema } from '../delivery/index.ts';
 import { sourcesSchema } from '../inventory/index.ts';
 import { logRulesSchema, redactSchema } from '../logs/index.ts';
-import { connectionsSchema } from '../router/index.ts';
 import { scheduleSchema } from '../schedule/index.ts';
-import type { SoundOf } from '../settings/index.ts';
-import { filePatterns, section } from '../settings/index.ts';
+import { filePatterns, type SoundOf, section } from '../settings/index.ts';
+import { sinksSchema } from '../sinks/index.ts';
 import { modulesSchema } from '../status/index.ts';
 import { deadLettersSchema, storageSchema } from '../store/index.ts';
 import { webSectionSchema } from '../web/index.ts';
 import { credentialsSchema, groupsSchema, layerSchema, routerSchema, tlsSetsSchema } from './router-schema.ts';
 
-/** Expected at `routers`, unless there is `router_files`. Completes "Expected …". */
 export const AT_LEAST_ONE_ROUTER =
   'a list of at least one router, such as "- name: plant-7" with "url: https://192.0.2.10" below';
 
-/** The configuration file: the one source of what is valid, of its description and of its JSON Schema. */
 export const configSchema = section('Configuration of router-exporter.', {
   web: webSectionSchema.optional(),
   storage: storageSchema.optional(),
@@ -30,7 +27,7 @@ export const configSchema = section('Configuration of router-exporter.', {
   tls_sets: tlsSetsSchema.optional(),
   routers: z
     .array(routerSchema, { error: AT_LEAST_ONE_ROUTER })
-    .meta({ description: 'Routers. At least one is required, unless there is `router_files`.' })
+    .meta({ description: 'Routers. At least one is required, unless there is `router_files` or `router_sources`.' })
     .optional(),
   router_files: filePatterns({
     description:
@@ -46,6 +43,10 @@ export const configSchema = section('Configuration of router-exporter.', {
   module_files: filePatterns({
     description: 'Files with more modules, each a map as in `modules`. They are read again on reload.',
   }).prefault([]),
+  firmware_version_files: filePatterns({
+    description:
+      'Files with the firmware versions that there are, each a map `versions: [{version, date, notes, severity}]`. Routers that run an older one are reported. They are read again on reload.',
+  }).prefault([]),
   backup: backupSchema.optional(),
   sinks: sinksSchema.optional(),
   dead_letters: deadLettersSchema.optional(),
@@ -53,5 +54,82 @@ export const configSchema = section('Configuration of router-exporter.', {
   redact: redactSchema.prefault([]),
 });
 
-/** The valid keys of the file, before defaults are applied and files are read. */
 export type Settings = SoundOf<typeof configSchema>;
+
+/** The keys of JSON Schema that are used here. `kind`: name of the type in the reference. */
+export interface JsonSchema {
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly kind?: string;
+  readonly advanced?: boolean;
+  readonly type?: string;
+  readonly enum?: readonly string[];
+  readonly pattern?: string;
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly required?: readonly string[];
+  readonly items?: JsonSchema;
+  readonly propertyNames?: JsonSchema;
+  readonly additionalProperties?: JsonSchema | boolean;
+  readonly anyOf?: readonly JsonSchema[];
+  readonly oneOf?: readonly JsonSchema[];
+  readonly const?: string;
+}
+
+const REFERENCE: JsonSchema = { type: 'string', pattern: '\\$\\{' };
+
+/**
+ * Renders the JSON Schema of the configuration file (draft 7, for editors). It accepts everything that `loadConfig`
+ * accepts, and more: it cannot express rules over several keys or files.
+ */
+export function renderJsonSchema(): string {
+  const schema = {
+    title: 'router-exporter.yaml',
+    ...toEditorSchema(toJsonSchema(configSchema)),
+    anyOf: [{ required: ['routers'] }, { required: ['router_files'] }, { required: ['router_sources'] }],
+  };
+  return `${JSON.stringify(schema, null, 2)}\n`;
+}
+
+export function toJsonSchema(schema: z.core.$ZodType): JsonSchema {
+  return z.toJSONSchema(schema, { io: 'input', target: 'draft-7' }) as JsonSchema;
+}
+
+/** Allows a reference to the environment in place of any text. */
+function toEditorSchema(schema: JsonSchema): JsonSchema {
+  const node = withoutKind(schema);
+  const { description, default: fallback, ...own } = node;
+  if (own.type === 'string' && (own.enum !== undefined || own.pattern !== undefined)) {
+    return {
+      ...(description !== undefined && { description }),
+      ...(fallback !== undefined && { default: fallback }),
+      anyOf: [own, REFERENCE],
+    };
+  }
+  const { items, propertyNames, additionalProperties, anyOf, oneOf } = node;
+  const properties = node.properties && Object.entries(node.properties).filter(([, { kind }]) => kind !== 'removed');
+  return {
+    ...node,
+    ...(properties && {
+      properties: Object.fromEntries(properties.map(([key, value]) => [key, toEditorSchema(value)])),
+    }),
+    ...(items && { items: toEditorSchema(items) }),
+    ...(propertyNames && { propertyNames: withoutKind(propertyNames) }),
+    ...(typeof additionalProperties === 'object' && { additionalProperties: toEditorSchema(additionalProperties) }),
+    ...(anyOf && { anyOf: anyOf.map(toEditorSchema) }),
+    ...(oneOf && { oneOf: [...oneOf.map(toEditorSchema), ...listTagReferences(oneOf)] }),
+  };
+}
+
+function listTagReferences(variants: readonly JsonSchema[]): JsonSchema[] {
+  return listTags(variants).map((tag) => ({ type: 'object', properties: { [tag]: REFERENCE }, required: [tag] }));
+}
+
+export function listTags(variants: readonly JsonSchema[]): string[] {
+  const [first] = variants;
+  return Object.entries(first?.properties ?? {}).flatMap(([key, value]) => (value.const === undefined ? [] : [key]));
+}
+
+function withoutKind(schema: JsonSchema): JsonSchema {
+  const { kind: _kind, advanced: _advanced, default: fallback, ...node } = schema;
+  return fallback === undefined ? node : { ...node, default: fallback };
+}

@@ -1,24 +1,9 @@
 import type { FamilyDescription, Labels, MetricFamily, RouterIdentity, Sample } from '../model/index.ts';
-import {
-  addToCounter,
-  forgetCounters,
-  type LiveSample,
-  type LiveSeries,
-  listSeries,
-  listTexts,
-  openFamily,
-  type RouterSeries,
-  readText,
-  removeTexts,
-  renderFamilySeries,
-  SERIES_PER_ROUTER_MAX,
-  writeText,
-} from './router-series.ts';
+import { RouterSeries, SERIES_PER_ROUTER_MAX } from './router-series.ts';
 import { type ExpositionFormat, escapeLabelValue, RouterLabels, renderHeader } from './text.ts';
 
 const LABEL = /([A-Za-z_][A-Za-z0-9_]*)="((?:[^"\\]|\\.)*)",?/y;
 
-/** Parses lines that this module has rendered, without the labels that are the same for all series of a router. */
 function parseSeries(lines: string, common: Labels): readonly Sample[] {
   return lines.split('\n').flatMap((line): Sample[] => {
     const end = line.lastIndexOf(' ');
@@ -46,18 +31,8 @@ function parseValue(text: string): number {
   return text === '-Inf' ? Number.NEGATIVE_INFINITY : Number(text);
 }
 
-/** End of the time for which values of a router are served. */
-export type ValuesEnd =
-  /** For as long as the router is known: these values identify it. */
-  | 'never'
-  /** Until this moment on the monotonic clock, and no longer than {@link FleetExposition.keepFresh} allows. */
-  | number;
-
-/**
- * A family, and what reads the value of a sample at a time on the monotonic clock: that of the scrape. `undefined`: the sample
- * is left out.
- */
-export type LiveFamily<T extends LiveSample> = readonly [
+/** A family, and a function that reads a sample's value at scrape time (`nowMs`: monotonic); `undefined` omits the sample. */
+type LiveFamily<T extends { readonly labels: Labels }> = readonly [
   family: FamilyDescription,
   readValue: (sample: T, nowMs: number) => number | undefined,
 ];
@@ -67,13 +42,12 @@ interface Family {
   description: FamilyDescription;
 }
 
-/** Approximate length of the pieces of text in characters: who writes them to bytes joins as many as it wants. */
+/** Approximate length of the yielded pieces in characters. */
 const CHUNK_LENGTH = 16 * 1024;
 const NONE: ReadonlySet<string> = new Set();
-/** The part that holds the exposition's own metrics about a router. */
 const OWN_PART = 'exposition';
 
-/** Counts the series of a router that are not served. */
+/** Omitted series of a router. */
 export const SERIES_DROPPED: FamilyDescription = {
   name: 'router_series_dropped',
   help: `Series that are omitted, because the router has more than ${SERIES_PER_ROUTER_MAX} or because they are duplicates.`,
@@ -81,9 +55,8 @@ export const SERIES_DROPPED: FamilyDescription = {
 };
 
 /**
- * The series of all routers, rendered when they change and joined at a scrape. A scrape contacts no router. A router's
- * values come in parts (one status resource is a part) that are replaced as a whole, so that a part which is not
- * renewed can expire on its own.
+ * The series of all routers, rendered when they change and joined at a scrape. A router's values come in parts (one status resource is a
+ * part) that are replaced as a whole, so that a part which is not renewed expires on its own.
  */
 export class FleetExposition {
   readonly #families = new Map<string, Family>();
@@ -96,108 +69,91 @@ export class FleetExposition {
   }
 
   /**
-   * Replaces one part of a router's own values. Duplicate series and series beyond the limit per router are left out
-   * and counted in {@link SERIES_DROPPED}, together with the `dropped` series that the caller left out.
+   * Replaces one part of a router's own values. Duplicates and series beyond the limit per router are omitted and counted in {@link
+   * SERIES_DROPPED}, plus the `dropped` series omitted by the caller. Served until `endMs` (monotonic) and {@link keepFresh}; with
+   * `Infinity`, as long as the router is known, because the values identify it.
    */
   publishValues(
     router: RouterIdentity,
     part: string,
     families: readonly MetricFamily[],
-    end: ValuesEnd,
+    endMs: number,
     dropped = 0,
   ): void {
     const series = this.#seriesOf(router);
     const room = SERIES_PER_ROUTER_MAX - series.count + (series.parts.get(part)?.count ?? 0);
-    this.#replace(series, part, families, end === 'never' ? Infinity : end, room, dropped);
+    this.#replace(series, part, families, endMs, room, dropped);
     if (series.dropped === series.shownDropped) return;
     series.shownDropped = series.dropped;
     this.publish(router, OWN_PART, [{ ...SERIES_DROPPED, samples: [{ labels: {}, value: series.dropped }] }]);
   }
 
-  /** Lists the families of one part of a router, also when they are no longer served; without the router's own labels. */
+  /** Lists the families of one part, expired or not, without the router's own labels. */
   listValues({ name, labels }: RouterIdentity, part: string): readonly MetricFamily[] {
     const series = this.#routers.get(name);
     const wanted = series?.parts.get(part);
     if (!series || !wanted) return [];
     const common = { router: name, ...labels };
     return [...this.#families.values()].flatMap(({ index, description }) => {
-      const lines = readText(series, index, wanted);
+      const lines = series.readText(index, wanted);
       return lines === '' ? [] : [{ ...description, samples: parseSeries(lines, common) }];
     });
   }
 
-  /** Returns true if a part exists, and nothing of it was left out. */
+  /** Returns true if a part exists and none of its series was omitted. */
   isWhole({ name }: RouterIdentity, part: string): boolean {
     return this.#routers.get(name)?.parts.get(part)?.dropped === 0;
   }
 
-  /** Serves the values of a part until another moment. */
-  renewValues({ name }: RouterIdentity, part: string, end: ValuesEnd): void {
+  /** Extends the expiry of a part. */
+  renewValues({ name }: RouterIdentity, part: string, endMs: number): void {
     const known = this.#routers.get(name)?.parts.get(part);
-    if (known) known.expiresAtMs = end === 'never' ? Infinity : end;
+    if (known) known.expiresAtMs = endMs;
   }
 
-  /** Marks a router as healthy: its values may be served until this moment on the monotonic clock. */
+  /** Marks a router as healthy: its values may be served until `untilMs` (monotonic). */
   keepFresh(router: RouterIdentity, untilMs: number): void {
     this.#seriesOf(router).freshUntilMs = untilMs;
   }
 
-  /**
-   * Replaces the samples of families of a router whose values are read at each scrape. What changes with every poll costs
-   * nothing until a scrape. The families share the samples, and the texts of their labels.
-   */
-  publishLive<T extends LiveSample>(
+  /** Replaces families whose values are read at each scrape, so that values that change with every poll cost nothing until then. */
+  publishLive<T extends { readonly labels: Labels }>(
     router: RouterIdentity,
     samples: readonly T[],
     families: readonly LiveFamily<T>[],
   ): void {
     const series = this.#seriesOf(router);
     const own = samples.map(({ labels }) => series.labels.shareOwn(labels));
-    for (const [family, readValue] of families) {
-      const live: LiveSeries<T> = { samples, own, readValue };
-      openFamily(series, this.#indexOf(family)).live = samples.length === 0 ? undefined : live;
-    }
+    for (const [family, readValue] of families) series.setLive(this.#indexOf(family), { samples, own, readValue });
   }
 
-  /** Adds `delta` to a counter of a router; a `delta` of 0 creates the series. */
+  /** Adds `delta` to a counter; a `delta` of 0 creates the series. */
   add(router: RouterIdentity, family: FamilyDescription, labels: Labels, delta: number): void {
     const series = this.#seriesOf(router);
-    const target = openFamily(series, this.#indexOf(family));
-    target.counters ??= { owns: [], values: [] };
-    addToCounter(target.counters, series.labels.shareOwn(labels), delta);
+    series.addToCounter(this.#indexOf(family), series.labels.shareOwn(labels), delta);
   }
 
-  /** Forgets the counters of a router that have one of these values of a label. */
+  /** Deletes the counters of a router in which a label has one of these values. */
   forgetCounters(name: string, label: string, values: readonly string[]): void {
     const marks = values.map((value) => `${label}="${escapeLabelValue(value)}"`);
     const isMeant = (own: string) =>
       marks.some((mark) => own.startsWith(mark) || own.includes(`,${mark}`) || own.includes(`{${mark}`));
-    for (const series of this.#routers.get(name)?.families ?? []) {
-      if (typeof series === 'object' && series.counters) forgetCounters(series.counters, isMeant);
-    }
+    this.#routers.get(name)?.forgetCounters(isMeant);
   }
 
-  /** Forgets everything about a router except its counters, for example when its settings change. */
+  /** Deletes everything about a router except its counters, for example when its settings change. */
   forgetValues(name: string): void {
-    const router = this.#routers.get(name);
-    if (!router) return;
-    for (const part of router.parts.values()) removeTexts(router, part);
-    router.parts.clear();
-    router.count = 0;
-    router.dropped = 0;
-    router.shownDropped = undefined;
-    for (const series of router.families) if (typeof series === 'object') series.live = undefined;
+    this.#routers.get(name)?.forgetValues();
   }
 
-  /** Removes a router and all its series. */
+  /** Removes a router with all its series. */
   forget(name: string): void {
     this.#routers.delete(name);
   }
 
   /**
-   * Yields everything valid at `nowMs` (monotonic) in pieces of text, families ordered by name; only those of one
-   * router if `name` is given, and without the families in `leftOut`. The caller adds the OpenMetrics end marker,
-   * because it may have more to write.
+   * Yields what is valid at `nowMs` (monotonic) as text, families ordered by name; only of one router if `name` is given, and without the
+   * families in `leftOut`. The caller adds the OpenMetrics end marker, because it may have more to write.
    */
   *render(
     format: ExpositionFormat,
@@ -220,7 +176,7 @@ export class FleetExposition {
       if (!family) continue;
       let isBegun = false;
       for (const router of routers) {
-        const lines = renderFamilySeries(router, family.index, family.description, nowMs);
+        const lines = router.render(family.index, family.description, nowMs);
         if (lines === '') continue;
         if (!isBegun) chunk += renderHeader(family.description, format);
         isBegun = true;
@@ -244,7 +200,6 @@ export class FleetExposition {
     router.dropped -= part.dropped;
     const rendered = new Set<number>();
     const ownLabels = new Map<Labels, string>();
-    // The samples of one row share their labels.
     const ownOf = (labels: Labels): string => {
       let own = ownLabels.get(labels);
       if (own === undefined) {
@@ -261,12 +216,12 @@ export class FleetExposition {
       const isMore = rendered.has(index);
       rendered.add(index);
       // Labels that differ only in unprintable characters are the same series, and a duplicate series breaks a scrape.
-      const others = listTexts(router, index, isMore ? undefined : part);
+      const others = router.listSeries(index, isMore ? undefined : part);
       const hasOthers = others.length > 0;
-      const served = hasOthers || family.samples.length > 1 ? new Set(others.flatMap(listSeries)) : undefined;
-      // Among samples alone, their own labels tell the series, unless some replace labels of the router.
+      const served = hasOthers || family.samples.length > 1 ? new Set(others) : undefined;
+      // Without other parts, a sample's own labels identify the series, unless some replace labels of the router.
       const isAlone = !hasOthers && !family.samples.some(({ labels }) => ownOf(labels).startsWith('{'));
-      const pieces = isMore ? [readText(router, index, part)] : [];
+      const pieces = isMore ? [router.readText(index, part)] : [];
       for (const { labels, value } of family.samples) {
         const own = ownOf(labels);
         const series = isAlone ? own : router.labels.joinSeries(family.name, own);
@@ -279,11 +234,11 @@ export class FleetExposition {
         left--;
         count++;
       }
-      // Not with `+`: what it makes is a tree of its pieces, which takes four times as much memory.
-      writeText(router, index, part, pieces.join(''));
+      // Not with `+`: V8 keeps the result as a tree of pieces, which takes four times as much memory.
+      router.writeText(index, part, pieces.join(''));
     }
-    removeTexts(router, part, rendered);
-    // A part without anything is gone: a router may have other names of parts again and again.
+    router.removeTexts(part, rendered);
+    // A router may invent new part names again and again, so an empty part is deleted.
     if (families.length === 0 && dropped === 0) {
       router.parts.delete(partName);
       return;
@@ -310,24 +265,13 @@ export class FleetExposition {
   }
 
   #seriesOf(router: RouterIdentity): RouterSeries {
-    const known = this.#routers.get(router.name);
-    if (known) return known;
-    const series: RouterSeries = {
-      labels: new RouterLabels(router),
-      families: [],
-      owners: [],
-      freshUntilMs: Infinity,
-      parts: new Map(),
-      count: 0,
-      dropped: 0,
-      shownDropped: undefined,
-    };
+    const series = this.#routers.get(router.name) ?? new RouterSeries(new RouterLabels(router));
     this.#routers.set(router.name, series);
     return series;
   }
 }
 
-/** A family with samples, each as its labels and its value. */
+/** Creates a family from pairs of labels and value. */
 export function toFamily(
   { name, help, type }: FamilyDescription,
   samples: readonly (readonly [Labels, number])[],

@@ -1,8 +1,7 @@
 /**
  * exposition: renders samples in a format that Prometheus reads.
  *
- * Owns: escaping, the order and the single description of each family, the ready text of every router, ages, expiry,
- * the limit on series.
+ * Owns: escaping, order and description of families, rendered text of every router, expiry, the limit on series.
  * Does not own: what a sample means, and when it is renewed.
  * Start reading at: fleet-exposition.ts.
  */

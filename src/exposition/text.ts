@@ -1,12 +1,11 @@
 import type { FamilyDescription, Labels, RouterIdentity } from '../model/index.ts';
 
-/** `text` is the Prometheus text format 0.0.4, `openmetrics` is OpenMetrics 1.0.0. Samples are the same text in both. */
+/** `text` is the Prometheus text format 0.0.4, `openmetrics` is OpenMetrics 1.0.0. Samples are the same in both. */
 export type ExpositionFormat = 'text' | 'openmetrics';
 
-/** A label value is cut to this many characters: no real one comes close, and a hostile router must not fill memory. */
+/** A hostile router must not fill memory; real values are much shorter. Characters. */
 const LABEL_LENGTH_MAX = 512;
 
-/** A usual label value: nothing in it is escaped. */
 const PLAIN = /^[ !#-[\]-~]*$/;
 
 /** Escapes a label value for the text formats; control characters other than line feed become spaces. */
@@ -16,7 +15,7 @@ export function escapeLabelValue(value: string): string {
   return escapeText(cut.toWellFormed().replaceAll(/[\p{Cc}--\n]/gv, ' ')).replaceAll('"', '\\"');
 }
 
-/** Own labels of samples that are kept as one text for all routers. They come from a few hundred names; a hostile router has more. */
+/** Label texts kept for all routers: normally a few hundred; a hostile router has more. */
 const SHARED_MAX = 10_000;
 const shared = new Map<string, string>();
 
@@ -31,16 +30,16 @@ export class RouterLabels {
     this.#text = renderPairs(this.#labels);
   }
 
-  /** Renders the part of a series that is the sample's own, for {@link joinSeries}. */
+  /** Renders the sample labels of a series for {@link joinSeries}. */
   renderOwn(labels: Labels): string {
     for (const label in labels) {
-      // A label of the sample replaces the router's, in its place.
+      // A label of the sample replaces the router's, in its position.
       if (Object.hasOwn(this.#labels, label)) return `{${renderPairs({ ...this.#labels, ...labels })}}`;
     }
     return renderPairs(labels);
   }
 
-  /** Like {@link renderOwn}, but the same text for all routers: one that is kept takes its memory once. */
+  /** Like {@link renderOwn}, but returns one shared string for all routers, to save memory. */
   shareOwn(labels: Labels): string {
     const own = this.renderOwn(labels);
     const known = shared.get(own);
@@ -50,13 +49,13 @@ export class RouterLabels {
     return own;
   }
 
-  /** Renders everything of a sample line that precedes its value, from the result of {@link renderOwn}. */
+  /** Renders a sample line up to its value, from the result of {@link renderOwn}. */
   joinSeries(name: string, own: string): string {
     if (own.startsWith('{')) return own === '{}' ? name : name + own;
     return own === '' ? `${name}{${this.#text}}` : `${name}{${this.#text},${own}}`;
   }
 
-  /** Adds the line of a sample to pieces of text; `own` is a result of {@link renderOwn}. */
+  /** Appends a sample line to `pieces`; `own` is a result of {@link renderOwn}. */
   addLine(pieces: string[], name: string, own: string, value: number): void {
     if (own === '' || own.startsWith('{')) pieces.push(this.joinSeries(name, own), ' ');
     else pieces.push(name, '{', this.#text, ',', own, '} ');
@@ -64,20 +63,13 @@ export class RouterLabels {
   }
 }
 
-/** Renders `name{a="1",b="2"}`: everything of a sample line that precedes its value. */
-export function renderSeries(name: string, labels: Labels): string {
-  const pairs = renderPairs(labels);
-  return pairs === '' ? name : `${name}{${pairs}}`;
-}
-
-/** Renders `a="1",b="2"`; a label without a value is left out. */
 function renderPairs(labels: Labels): string {
   const pairs: string[] = [];
   for (const label in labels) {
     const value = labels[label];
     if (value !== undefined && value !== '') pairs.push(`${label}="${escapeLabelValue(value)}"`);
   }
-  // Not with `+`: each router keeps one of these, and what that makes is a tree of its pieces.
+  // Not with `+`: each router keeps one of these, and V8 keeps the result as a tree of pieces.
   return pairs.join(',');
 }
 
@@ -89,9 +81,9 @@ export function renderValue(value: number): string {
 }
 
 /**
- * Renders the two comment lines before a family. In OpenMetrics the suffix of counters and infos belongs to the sample,
- * not to the family. A state set is declared as a gauge in both formats: OpenMetrics requires its label to have the
- * name of the family, which makes for worse queries.
+ * Renders the HELP and TYPE lines of a family. In OpenMetrics the suffix of counters and infos belongs to the sample, not to the family.
+ * A state set is declared as a gauge in both formats: OpenMetrics requires its label to have the name of the family, which makes queries
+ * harder.
  */
 export function renderHeader({ name, help, type }: FamilyDescription, format: ExpositionFormat): string {
   if (format === 'text') {

@@ -1,19 +1,17 @@
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
 import { matchesStars } from '../base/index.ts';
 
-/** A network, or a glob of host names. */
 export type AllowedAddress =
   | { readonly kind: 'network'; readonly family: 'ipv4' | 'ipv6'; readonly address: string; readonly bits: number }
   | { readonly kind: 'host'; readonly glob: string };
 
-/** The addresses that a source may give to its routers. */
 interface AllowedAddresses {
   readonly allowed_addresses: readonly AllowedAddress[];
-  /** True to allow http, with which everybody on the way can read the password. */
+  /** True to allow http, which sends passwords in plain text. */
   readonly allow_http: boolean;
 }
 
-/** IPv6 addresses that stand for IPv4 addresses: mapped, compatible, translated and tunnelled ones. */
+/** IPv6 addresses that contain IPv4 addresses: mapped, compatible, translated and tunnelled ones. */
 const IPV4_IN_IPV6 = new BlockList();
 // Node.js compares mapped addresses with IPv4 networks.
 IPV4_IN_IPV6.addSubnet('0.0.0.0', 0, 'ipv4');
@@ -40,12 +38,12 @@ export function parseAllowedAddress(text: string): AllowedAddress | undefined {
   return isHostGlob(glob) ? { kind: 'host', glob } : undefined;
 }
 
-/** Parts of a glob behind its last star: in a domain of one part, or directly below it, everybody can have names. */
+/** Labels after the last star: names in or directly below a top-level domain are open to registration by anyone. */
 const FIXED_LABELS_MIN = 2;
 
 /**
- * True for a glob of host names that cannot match names of everybody: of several parts, the last one begins with a letter and
- * two without a star are behind the last star; of a single one the first character is a letter.
+ * The last label begins with a letter, and {@link FIXED_LABELS_MIN} labels follow the last star, unless it is the only
+ * label.
  */
 function isHostGlob(glob: string): boolean {
   const labels = glob.split('.');
@@ -55,18 +53,17 @@ function isHostGlob(glob: string): boolean {
   return labels.length === 1 || last < 0 || labels.length - 1 - last >= FIXED_LABELS_MIN;
 }
 
-/** Renders an entry as it would be written. */
 export function renderAllowedAddress(allowed: AllowedAddress): string {
   if (allowed.kind === 'host') return allowed.glob;
   return `${allowed.address}/${allowed.bits}`;
 }
 
-/** The checks of one list, which is the same for thousands of routers. */
+/** Checks by list: thousands of routers share one. */
 const compiled = new WeakMap<AllowedAddresses, (url: URL) => string | undefined>();
 
 /**
- * Returns why a source may not give this URL to a router; `undefined` if it may. `url` has been normalised, so that the
- * connection later goes to exactly this host: a network allows literal addresses alone, a glob allows names alone.
+ * Returns why a source may not give this URL to a router; `undefined` if it may. `url` is normalised, so that the
+ * connection later goes to exactly this host: a network allows only literal addresses, a glob only names.
  */
 export function findAddressFault(url: string, allowed: AllowedAddresses): string | undefined {
   const parsed = URL.parse(url);
@@ -80,7 +77,7 @@ function compile({
   allowed_addresses: addresses,
   allow_http: allowsHttp,
 }: AllowedAddresses): (url: URL) => string | undefined {
-  // One for each, because Node.js takes an IPv4 address for a mapped one, which is in ::/0.
+  // Separate lists: Node.js takes an IPv4 address for a mapped one, which is in ::/0.
   const networks = { ipv4: new BlockList(), ipv6: new BlockList() };
   for (const one of addresses) {
     if (one.kind === 'network') networks[one.family].addSubnet(one.address, one.bits, one.family);
@@ -92,7 +89,7 @@ function compile({
     const host = hostname.replaceAll(/^\[|\]$/g, '');
     if (isIPv4(host)) return networks.ipv4.check(host, 'ipv4') ? undefined : OUTSIDE;
     if (isIPv6(host)) {
-      // Allowing it by an IPv6 network would open an IPv4 address that no network allows.
+      // An IPv6 network must not allow an IPv4 address that no IPv4 network allows.
       if (host !== '::1' && IPV4_IN_IPV6.check(host, 'ipv6')) return 'it is an IPv4 address written as an IPv6 address';
       return networks.ipv6.check(host, 'ipv6') ? undefined : OUTSIDE;
     }
@@ -103,7 +100,7 @@ function compile({
 
 const OUTSIDE = 'its host is not in "allowed_addresses" of the source';
 
-/** A star stands for characters of one part of a name, so that no other domain matches. */
+/** A star matches within one label only, so that no other domain matches. */
 function matchesHost(labels: readonly string[], glob: readonly string[]): boolean {
   return (
     labels.length === glob.length &&

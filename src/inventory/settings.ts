@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { LIFECYCLE_STATES, type LifecycleState } from '../model/index.ts';
+import { checkProxy, proxyKey } from '../net/index.ts';
 import {
   checked,
   codec,
@@ -33,15 +34,13 @@ import {
 } from '../settings/index.ts';
 import { type AllowedAddress, parseAllowedAddress, renderAllowedAddress } from './allowed-addresses.ts';
 
-/** Each is a task and a file. */
+/** Each source has a task and a file. */
 export const SOURCES_MAX = 50;
-/** A list of networks that a person keeps. */
 const ADDRESSES_MAX = 1000;
-/** Names that a source may use, of one kind. */
 const NAMES_MAX = 1000;
-/** More than one process can ask. */
+/** More than one process can poll. */
 const ROUTERS_MAX = 50_000;
-/** Labels of a router are bounded further. */
+/** Further bounds on labels apply to each router. */
 const LABELS_MAX = 32;
 const INTERVAL_MS_MIN = 5000;
 const TIMEOUT_MS_MIN = 1000;
@@ -77,7 +76,7 @@ const commonShape = {
     })
     .prefault([]),
   allow_http: flag({
-    description: 'Whether URLs of its routers may begin with http://, which shows passwords to everybody on the way.',
+    description: 'Whether URLs of its routers may begin with http://, which sends passwords unencrypted.',
   }).prefault(false),
   groups: nameList(
     { description: 'Groups of all of its routers, below those that a router names itself.' },
@@ -94,7 +93,7 @@ const commonShape = {
     { description: 'TLS sets that its routers may name.', advanced: true },
     NAMES_MAX,
   ).prefault([]),
-  // An agent with 1 GiB survives a list of so many that do not answer.
+  // With 1 GiB of memory, an agent survives a list of this many routers that do not answer.
   routers_max: wholeNumber(
     {
       description:
@@ -116,11 +115,12 @@ const commonShape = {
       return percent === undefined || Number(percent) > 100 ? undefined : Number(percent) / 100;
     },
     (share) => `${Math.round(share * 100)}%`,
-    // A fifth: more than a fleet changes between two readings, less than what a broken list lacks.
+    // A fifth: more than a fleet changes between two readings, less than a broken list lacks.
   ).prefault('20%'),
 };
 
 const requestShape = {
+  proxy: proxyKey(),
   timeout: duration(
     { description: 'Time limit of one request. All pages of a NetBox together may take ten times as long.' },
     TIMEOUT_MS_MIN,
@@ -163,11 +163,10 @@ const fieldPath = checked(
 const STATUS = 'a status of NetBox in small letters, such as planned';
 const STATE = LIFECYCLE_STATES.map((state) => `"${state}"`).join(' or ');
 const STATES = 'a map of statuses of NetBox to states of routers';
-/** NetBox has seven statuses; an operator may add others. */
 const STATES_MAX = 32;
 /**
- * States for the statuses of NetBox. `active` names no state, because a state that is named takes precedence over one that was
- * set by request.
+ * Default states for the statuses of NetBox. `active` has none, because a state from a source takes precedence over one
+ * that was set by request.
  */
 const DEVICE_STATES: Readonly<Record<string, LifecycleState>> = {
   offline: 'paused',
@@ -215,7 +214,7 @@ const netboxSchema = section('The devices of a NetBox, through its REST interfac
     TEXT_CHARS_MAX,
     (value) => /^[A-Za-z0-9_]+=[^\s#&]*(&[A-Za-z0-9_]+=[^\s#&]*)*$/.test(value),
   ).optional(),
-  // Some hundred kilobytes.
+  // Some hundred kilobytes a page.
   page_size: wholeNumber({ description: 'Devices of one request.' }, 1, 1000).prefault(250),
   scheme: z
     .enum(['https', 'http'], { error: '"https" or "http"' })
@@ -268,14 +267,15 @@ export const sourcesSchema = z
 
 type WrittenSource = SoundOf<typeof sourcesSchema>[number];
 
-/** One source of routers: its keys, defaults applied, with secrets and the content of files. */
+/** One source of routers: its keys with defaults, secrets and the content of files. */
 export type SourceSettings = Settled<Filled<z.output<typeof sourcesSchema>[number]>>;
-/** A source that is asked over HTTP. */
 export type RequestSettings = Exclude<SourceSettings, { type: 'file_sd' }>;
-/** The devices of a NetBox, and how they become routers. */
 export type NetboxSettings = Extract<SourceSettings, { type: 'netbox' }>;
 
-/** Reads the files that the sources refer to. An incomplete source has its fault and is left out; one that allows no address has a warning. */
+/**
+ * Reads the files that the sources refer to. An incomplete source has a fault and is left out; one that allows no
+ * address has a warning.
+ */
 export async function readSources(
   file: Place['file'],
   written: readonly WrittenSource[],
@@ -293,15 +293,14 @@ export async function readSources(
     }
     if (keys.type !== 'file_sd') checkRequest(place, keys);
     const settings = await reader.readSection(place, schema, keys);
-    // Without faults the keys are complete.
     if (!file.faults.touches(place.path)) sources.push(settings as SourceSettings);
   }
   return sources;
 }
 
-/** Rejects a pinned certificate, and combinations of the keys of an account. */
-function checkRequest(place: Place, { tls }: Extract<WrittenSource, { type: 'http' | 'netbox' }>): void {
+function checkRequest(place: Place, { tls, proxy }: Extract<WrittenSource, { type: 'http' | 'netbox' }>): void {
   checkAccount(place);
+  checkProxy(place, proxy);
   if (tls?.fingerprint_sha256 === undefined) return;
   const message = 'Sources have no "fingerprint_sha256"; write "ca_file" with the certificate of the server';
   place.file.faults.add([...place.path, 'tls', 'fingerprint_sha256'], message, { aim: 'key' });
@@ -314,9 +313,9 @@ function checkAccount(place: Place): void {
   if (bearer !== undefined) refuseBoth(place, 'username', bearer);
   const { file, path } = place;
   if (isWritten(place, 'username') && password === undefined) {
-    file.faults.add([...path, 'username'], '"username" needs "password" or "password_file" beside it', { aim: 'key' });
+    file.faults.add([...path, 'username'], '"username" requires "password" or "password_file"', { aim: 'key' });
   }
   if (password !== undefined && !isWritten(place, 'username')) {
-    file.faults.add([...path, password], `"${password}" needs "username" beside it`, { aim: 'key' });
+    file.faults.add([...path, password], `"${password}" requires "username"`, { aim: 'key' });
   }
 }

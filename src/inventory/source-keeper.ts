@@ -1,16 +1,92 @@
 import { createHash } from 'node:crypto';
-import { type Clock, createSystemClock, renderErrorChain } from '../base/index.ts';
-import { addCount, type FormerCount, findLargest, type Missing, parseStored, renderStored } from './removal-guard.ts';
+import { z } from 'zod';
+import { type Clock, createSystemClock, parseJson, renderErrorChain } from '../base/index.ts';
 import type { ListedRouters } from './router-list.ts';
 import type { SourceSettings } from './settings.ts';
 
+interface Missing {
+  readonly missing: number;
+  /** Number of routers that the source has now, or the largest one of the last day. */
+  readonly of: number;
+}
+
+/**
+ * Returns what an answer lacks if it removes more than allowed at once or within a day: more than the share
+ * `removalMax` of its routers (one router may always go), or all of them. `largest` is the largest number of routers
+ * within the last day. `undefined` if the answer may be used.
+ */
+export function findMissing(
+  before: ReadonlySet<string>,
+  after: ReadonlySet<string>,
+  removalMax: number,
+  largest = 0,
+): Missing | undefined {
+  let missing = 0;
+  for (const name of before) if (!after.has(name)) missing++;
+  if (missing === 0 || removalMax >= 1) return undefined;
+  const isTooMuch = (gone: number, of: number) => gone > Math.max(1, of * removalMax);
+  const isAllGone = after.size === 0;
+  if (isAllGone || isTooMuch(missing, before.size)) return { missing, of: before.size };
+  // Many small removals within a day count as a large one.
+  const gone = largest - after.size;
+  return isTooMuch(gone, largest) ? { missing: gone, of: largest } : undefined;
+}
+
+interface FormerCount {
+  readonly routers: number;
+  /** Time of the change to another number. Milliseconds since the Unix epoch. */
+  readonly untilMs: number;
+}
+
+interface StoredAnswer {
+  readonly text: string;
+  /** Finds the list again when its source is renamed. */
+  readonly origin: string;
+  /** Numbers of routers of the last day, the largest first. */
+  readonly counts: readonly FormerCount[];
+}
+
+const COUNTS_MAX = 50;
+const DAY_MS = 86_400_000;
+
+const headSchema = z.object({
+  origin: z.string(),
+  counts: z.array(z.object({ routers: z.number(), untilMs: z.number() })).max(COUNTS_MAX),
+});
+
+/** A JSON line with origin and counts, then the list. */
+function renderStored({ text, origin, counts }: StoredAnswer): string {
+  return `${JSON.stringify({ origin, counts })}\n${text}`;
+}
+
+/** `undefined` unless {@link renderStored} has written it. */
+function parseStored(content: string): StoredAnswer | undefined {
+  const end = content.indexOf('\n');
+  const head = headSchema.safeParse(parseJson(content.slice(0, Math.max(0, end))));
+  return head.success ? { ...head.data, text: content.slice(end + 1) } : undefined;
+}
+
+/** Drops counts older than a day or smaller than later ones. */
+function addCount(counts: readonly FormerCount[], routers: number, nowMs: number): readonly FormerCount[] {
+  const larger = counts.filter((one) => one.routers > routers && one.untilMs > nowMs - DAY_MS);
+  const all = [...larger, { routers, untilMs: nowMs }];
+  if (all.length <= COUNTS_MAX) return all;
+  // Merges the oldest two: the larger number until the later time.
+  const [first = { routers, untilMs: nowMs }, second = first, ...rest] = all;
+  return [{ routers: first.routers, untilMs: second.untilMs }, ...rest];
+}
+
+function findLargest(counts: readonly FormerCount[], nowMs: number): number {
+  return counts.find(({ untilMs }) => untilMs > nowMs - DAY_MS)?.routers ?? 0;
+}
+
 /** Files in which the last good answer of each source is kept. */
 export interface AnswerFiles {
-  /** Returns `undefined` if there is none. Rejects if it cannot be read. */
+  /** Returns `undefined` if there is no file. Rejects if it cannot be read. */
   read(name: string): Promise<string | undefined>;
-  /** Rejects if the disk does not take it. */
+  /** Rejects if the file cannot be written. */
   write(name: string, text: string): Promise<void>;
-  /** Names of which there is a file. Never rejects. */
+  /** Returns the names of sources with a file. Never rejects. */
   list(): Promise<readonly string[]>;
   /** Removes a file. Never rejects. */
   remove(name: string): Promise<void>;
@@ -21,11 +97,9 @@ export interface SourceOutcome {
   readonly source: string;
   /** The answer whose routers are in the configuration; `undefined` without one. */
   readonly text: string | undefined;
-  /** Names of its routers. */
   readonly routers: ReadonlySet<string>;
-  /** Those of them that are asked: the source has neither paused nor retired them. Default: all. */
+  /** Those that are polled: the source has neither paused nor retired them. Default: all. */
   readonly asked?: ReadonlySet<string> | undefined;
-  /** Number of routers that were left out. */
   readonly refused: number;
   /** Reasons of some of them. */
   readonly refusals: readonly string[];
@@ -35,35 +109,30 @@ export interface SourceOutcome {
   readonly faulty?: string | undefined;
   /** The newest answer when the configuration was loaded, if it was not in use yet. */
   readonly seen?: string | undefined;
-  /** True if removals were allowed, so that the numbers of routers before it no longer count. Default: false. */
+  /** True if removals were allowed, so that earlier numbers of routers no longer count. Default: false. */
   readonly isShrinkAllowed?: boolean | undefined;
   /** Why the stored answer of an earlier process could not be read. */
   readonly unreadable?: string | undefined;
 }
 
-/** Answers of one source. */
 interface SourceState {
-  /** The newest one, if it is not used yet. */
+  /** The newest answer, unless it is in use. */
   readonly candidate: string | undefined;
-  /** The list that was read last, also if it is as the one in use. Default: none was read by this process. */
+  /** The list that was read last, even if it equals the one in use. Absent: this process has read none. */
   readonly listed?: ListedRouters | undefined;
-  /** The one in use. */
+  /** The answer in use. */
   readonly accepted: string | undefined;
-  /** Names of the routers of the latter that are asked; empty until a configuration has been loaded. */
+  /** Names of its routers that are polled; empty until a configuration has been loaded. */
   readonly routers: ReadonlySet<string>;
-  /** True if an operator has confirmed the removals of the candidate. */
   readonly isConfirmed: boolean;
   /** True until a configuration runs that was loaded with the newest answer. */
   readonly isPending: boolean;
   /** Candidate that a running configuration holds back. */
   readonly held: string | undefined;
-  /** Origin of the answers. */
   readonly origin: string;
-  /** Numbers of routers of the last day. */
+  /** Of the last day. */
   readonly counts: readonly FormerCount[];
-  /** False while the answer in use is not on disk. */
   readonly isStored: boolean;
-  /** Why the stored answer could not be read. */
   readonly unreadable: string | undefined;
 }
 
@@ -74,7 +143,6 @@ type Identity = Pick<SourceSettings, 'name' | 'type'> & {
   readonly query?: string | undefined;
 };
 
-/** An answer that could not be stored. */
 interface StoreFailure {
   readonly source: string;
   readonly cause: unknown;
@@ -94,36 +162,35 @@ const NOTHING: SourceState = {
 };
 
 /**
- * The answers of all sources: offered by who reads them, taken by who loads the configuration, and accepted when that
+ * The answers of all sources. A reader offers them, loading a configuration uses them, and they are accepted when that
  * configuration runs.
  *
- *   nothing ──offer──▶ candidate ──settle──▶ accepted, on disk
- *                          └──settle (held)──▶ candidate, until confirmed or replaced by another answer
+ * ```
+ *   nothing ── offer() ──▶ candidate ── settle() ──▶ accepted, on disk
+ *                              └── settle(), held back ──▶ candidate, until confirmed or replaced
+ * ```
  */
 export class SourceKeeper {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #states = new Map<string, SourceState>();
   #files: AnswerFiles | undefined;
 
-  /** `clock` dates the numbers of routers that a source had. */
   constructor(clock: Pick<Clock, 'now'> = createSystemClock()) {
     this.#clock = clock;
   }
 
-  /** Keeps answers in these files from now on. */
   keepIn(files: AnswerFiles): void {
     this.#files = files;
   }
 
   /**
-   * Returns the answers of a source. What an earlier process accepted is read from `files`. A source that is new takes over
-   * the answer of one with the same origin that is not among `configured`, because it only has another name.
+   * Returns the answers of a source, from `files` if an earlier process accepted them. A new source takes over the
+   * answer of a source with the same origin that is not among `configured`: it was only renamed.
    */
   async open(source: Identity, files: AnswerFiles, configured: ReadonlySet<string> = new Set()): Promise<SourceState> {
     this.keepIn(files);
     const origin = renderOrigin(source);
     const known = this.#states.get(source.name);
-    // A reading may have come first.
     if (known && known.origin !== '') {
       const isStored = known.isStored && known.origin === origin;
       return this.#set(source.name, { ...known, origin, isStored });
@@ -132,18 +199,18 @@ export class SourceKeeper {
     return this.#set(source.name, { ...(this.#states.get(source.name) ?? NOTHING), ...found, origin });
   }
 
-  /** Returns the largest number of routers that a source had within a day, before the ones that it has now. */
+  /** Returns the largest number of routers that a source had within the last day. */
   findLargest(name: string): number {
     return findLargest(this.#states.get(name)?.counts ?? [], this.#clock.now());
   }
 
-  /** Takes a newly read answer. Returns false if it changes nothing. */
+  /** Adds a newly read answer. Returns false if it changes nothing. */
   offer(name: string, listed: ListedRouters): boolean {
     const state = this.#set(name, { ...(this.#states.get(name) ?? NOTHING), listed });
     const { text } = listed;
     if (text === state.candidate) return false;
     if (text === state.accepted) {
-      // A source that has recovered: its former answer is not waiting any more.
+      // The source has recovered: the rejected answer no longer waits.
       const isPending = state.candidate !== undefined;
       this.#set(name, { ...state, candidate: undefined, isConfirmed: false, isPending });
       return isPending;
@@ -157,7 +224,7 @@ export class SourceKeeper {
     return this.#states.get(name)?.isPending === true;
   }
 
-  /** Confirms the removals of this answer. Returns false if it is not the newest one any more. */
+  /** Confirms the removals of this answer. Returns false if it is no longer the newest one. */
   confirm(name: string, text: string): boolean {
     const state = this.#states.get(name);
     if (state?.candidate !== text) return false;
@@ -166,8 +233,8 @@ export class SourceKeeper {
   }
 
   /**
-   * Notes that a configuration with these outcomes, of all of its sources, runs, stores newly accepted answers, and removes
-   * those of other sources. Returns the sources whose answers could not be stored, with the reason.
+   * Records the outcomes of the configuration that now runs, stores newly accepted answers, and removes those of other
+   * sources. Returns the answers that could not be stored.
    */
   async settle(outcomes: readonly SourceOutcome[]): Promise<readonly StoreFailure[]> {
     const failures: StoreFailure[] = [];
@@ -190,12 +257,12 @@ export class SourceKeeper {
       const failure = await this.store(source);
       if (failure) failures.push(failure);
     }
-    // What could not be stored may still be there under the name before.
+    // An answer that could not be stored may still be in the file of the former name.
     if (failures.length === 0) await this.#forgetOthers(new Set(outcomes.map(({ source }) => source)));
     return failures;
   }
 
-  /** Stores the answer in use, unless it is stored. Returns why it could not. */
+  /** Stores the answer in use unless it is stored. Returns the failure. */
   async store(source: string): Promise<StoreFailure | undefined> {
     const state = this.#states.get(source);
     if (!this.#files || !state || state.isStored || state.accepted === undefined) return undefined;
@@ -216,7 +283,7 @@ export class SourceKeeper {
   }
 
   #count({ counts, routers, held }: SourceState, { text, isShrinkAllowed }: SourceOutcome): readonly FormerCount[] {
-    // What was held and is now used has been confirmed, if only by a larger share.
+    // A held answer that is now used was confirmed, if only by a larger share.
     if (isShrinkAllowed === true || text === held) return [];
     return addCount(counts, routers.size, this.#clock.now());
   }
@@ -255,7 +322,7 @@ function toState({ stored, unreadable }: Awaited<ReturnType<typeof read>>) {
   return { accepted: stored?.text, counts: stored?.counts ?? [], unreadable };
 }
 
-/** Identifies where answers come from. A digest, because a URL may hold a token. */
+/** A digest, because a URL may hold a token. */
 function renderOrigin({ type, url, files, query = '' }: Identity): string {
   return createHash('sha256')
     .update(JSON.stringify([type, url, files, type === 'netbox' ? query : undefined]))

@@ -1,24 +1,144 @@
 import { type Clock, createSystemClock, DeadlineExceeded, openDeadline } from '../base/index.ts';
 import {
+  ContentCodingError,
+  createConnector,
+  createOneConnectionAgent,
+  renderWay,
+  requestBounded,
+  toProxy,
+} from '../net/index.ts';
+import {
   CONFIG_FILE_BYTES_MAX,
   type DataRoot,
   listMatches,
   readTextFile,
   renderFault,
+  revealTls,
   YamlThread,
 } from '../settings/index.ts';
-import { failReading } from './errors.ts';
-import { type ListedRouters, RouterList, toHeapMb } from './router-list.ts';
+import {
+  addDevices,
+  addRouters,
+  failReading,
+  InventoryError,
+  type ListedRouters,
+  RouterList,
+  toHeapMb,
+} from './router-list.ts';
 import type { NetboxSettings, RequestSettings, SourceSettings } from './settings.ts';
-import { type SourceAnswer, SourceClient, type Validators } from './source-client.ts';
 import type { SourceKeeper } from './source-keeper.ts';
-import { addDevices, addRouters } from './to-routers.ts';
 
-/** Files of one source. */
+interface SourceAnswer {
+  readonly text: string;
+  readonly validators: Validators;
+}
+
+interface Validators {
+  readonly etag?: string | undefined;
+  readonly lastModified?: string | undefined;
+}
+
+const OK = 200;
+const NOT_MODIFIED = 304;
+/** Longer validators are not sent back. */
+const VALIDATOR_CHARS_MAX = 1024;
+/** From one page of a list to the next. */
+const KEEP_ALIVE_MS = 10_000;
+/** All headers of an answer. Bytes. */
+const HEADER_BYTES_MAX = 16 * 1024;
+
+/** Requests to the server of one source. Redirects are not followed: they could lead to another server. */
+class SourceClient implements AsyncDisposable {
+  readonly #settings: RequestSettings;
+  readonly #agent: ReturnType<typeof createOneConnectionAgent>;
+
+  constructor(settings: RequestSettings, clock: Clock) {
+    this.#settings = settings;
+    this.#agent = createOneConnectionAgent({
+      keepAliveMs: KEEP_ALIVE_MS,
+      headerBytesMax: HEADER_BYTES_MAX,
+      connect: createConnector(clock, revealTls(settings.tls), toProxy(settings.proxy, 'source')),
+    });
+  }
+
+  /**
+   * Returns `undefined` if the list equals the one that `known` belongs to. Throws {@link InventoryError}, or the
+   * reason of `signal`. The answer is not larger than a configuration file.
+   */
+  async get(url: URL, known: Validators, signal: AbortSignal): Promise<SourceAnswer | undefined> {
+    try {
+      const { status, headers, bytes, isCut } = await requestBounded({
+        agent: this.#agent,
+        url,
+        accept: 'application/json',
+        headers: {
+          ...this.#renderAuth(),
+          ...(known.etag !== undefined && { 'if-none-match': known.etag }),
+          ...(known.lastModified !== undefined && { 'if-modified-since': known.lastModified }),
+        },
+        bytesMax: CONFIG_FILE_BYTES_MAX,
+        signal,
+      });
+      if (status === NOT_MODIFIED && Object.keys(known).length > 0) return undefined;
+      if (status !== OK)
+        throw failReading('refused', `The source answered with status ${status}`, undefined, adviseStatus(status));
+      if (isCut) throw failReading('too_large', `The answer has more than ${CONFIG_FILE_BYTES_MAX / 1024 ** 2} MiB`);
+      const text = decodeText(bytes);
+      return {
+        text,
+        validators: { etag: toValidator(headers['etag']), lastModified: toValidator(headers['last-modified']) },
+      };
+    } catch (cause) {
+      signal.throwIfAborted();
+      if (cause instanceof InventoryError) throw cause;
+      if (cause instanceof ContentCodingError) throw failReading('invalid', 'The answer cannot be read', cause);
+      throw failReading('unreachable', 'The source could not be reached', cause);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#agent.destroy();
+  }
+
+  #renderAuth(): Record<string, string> {
+    const settings = this.#settings;
+    if (settings.type === 'netbox') {
+      const token = settings.token?.reveal();
+      // Tokens of NetBox 4.5 and later have this prefix and need the other scheme.
+      return token === undefined ? {} : { authorization: `${token.startsWith('nbt_') ? 'Bearer' : 'Token'} ${token}` };
+    }
+    const { username, password, bearer_token: bearer } = settings;
+    if (username !== undefined && password) {
+      const account = Buffer.from(`${username}:${password.reveal()}`, 'utf8').toString('base64');
+      return { authorization: `Basic ${account}` };
+    }
+    return bearer ? { authorization: `Bearer ${bearer.reveal()}` } : {};
+  }
+}
+
+function adviseStatus(status: number): string | undefined {
+  if (status >= 300 && status < 400) return 'Redirects are not followed; write the URL that it leads to';
+  return status === 401 || status === 403 ? 'Check the credentials of the source' : undefined;
+}
+
+function decodeText(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (cause) {
+    throw failReading('invalid', 'The answer is not UTF-8', cause);
+  }
+}
+
+function toValidator(header: string | string[] | undefined): string | undefined {
+  return typeof header === 'string' && header.length <= VALIDATOR_CHARS_MAX && /^[\x20-\x7e]+$/.test(header)
+    ? header
+    : undefined;
+}
+
 const FILES_MAX = 1000;
 /** Pages of one list: 100,000 devices in pages of the default size. */
 const PAGES_MAX = 400;
-/** All pages of a list may take so many times what one request may take. */
+/** Time limit of all pages of a list, as a multiple of the time limit of one request. */
 const READING_TIMEOUTS = 10;
 
 const LIST: DataRoot = {
@@ -28,7 +148,7 @@ const LIST: DataRoot = {
   ifEmpty: 'it must be "[]" where there is no router',
 };
 const LIST_OF_FILE: DataRoot = { ...LIST, format: 'json or yaml' };
-/** Characters of YAML for each router; usual ones take half of it. YAML takes a hundred times its size in memory. */
+/** Characters of YAML per router, twice the usual; parsing takes a hundred times their size in memory. */
 const YAML_CHARS_PER_ROUTER = 400;
 const PAGE: DataRoot = {
   kind: 'map',
@@ -51,12 +171,12 @@ export class SourceReader implements AsyncDisposable {
   }
 
   /**
-   * Reads the list, in order of the names. `undefined`: it has not changed since it was read last. Throws `InventoryError`, or the
-   * reason of `signal`.
+   * Returns the list, ordered by name; `undefined` if it has not changed since the last reading. Throws
+   * `InventoryError`, or the reason of `signal`.
    */
   async read(signal: AbortSignal): Promise<ListedRouters | undefined> {
     const settings = this.#settings;
-    // What a source sends may end this thread, but not the agent.
+    // Content of a source may exhaust the memory of this thread, but not that of the agent.
     await using thread = new YamlThread(toHeapMb(settings.routers_max));
     if (settings.type === 'file_sd') return await this.#readFiles(settings.files, thread);
     if (settings.type === 'netbox') return await this.#readPages(settings, thread, signal);
@@ -64,7 +184,7 @@ export class SourceReader implements AsyncDisposable {
     if (!answer) return undefined;
     const list = new RouterList(this.#settings.routers_max);
     await addRouters(list, (await parse('the answer', answer.text, LIST, thread)) as readonly unknown[], 'the answer');
-    // Only now, because an answer that is no list must be asked for again.
+    // Only now: an answer that is not a list must be requested again.
     this.#known = withoutAbsent(answer.validators);
     return list.render();
   }
@@ -80,7 +200,7 @@ export class SourceReader implements AsyncDisposable {
     let bytes = 0;
     for (const pattern of patterns) {
       const paths = await listMatches(pattern, FILES_MAX);
-      // Without it, a folder that is not mounted would look like a fleet that has gone.
+      // Otherwise a folder that is not mounted would look like an empty fleet.
       if (paths.length === 0) throw failReading('unreachable', `No file matches ${pattern}`);
       for (const path of paths) {
         const file = await readTextFile(path, CONFIG_FILE_BYTES_MAX);
@@ -94,7 +214,7 @@ export class SourceReader implements AsyncDisposable {
     return routers.render();
   }
 
-  /** Reads all pages. The address of the next one is computed: that in the answer could lead to another server. */
+  /** The address of the next page is computed: the one in the answer could lead to another server. */
   async #readPages(netbox: NetboxSettings, thread: YamlThread, signal: AbortSignal): Promise<ListedRouters> {
     const { url, timeout, query = '', page_size: pageSize } = netbox;
     const allowedGroups = new Set(netbox.allowed_groups);
@@ -104,7 +224,7 @@ export class SourceReader implements AsyncDisposable {
     let total: unknown;
     for (let number = 0; number < PAGES_MAX; number++) {
       const address = new URL(`${url.replace(/\/+$/, '')}/api/dcim/devices/`);
-      // The context of a device is often larger than all the rest of it.
+      // The context of a device is often larger than everything else.
       address.search = `${query === '' ? '' : `${query}&`}exclude=config_context&limit=${pageSize}&offset=${devices}`;
       const answer = await this.#get(netbox, address, {}, signal);
       const page = await parse('the answer', answer?.text ?? '', PAGE, thread);
@@ -115,7 +235,7 @@ export class SourceReader implements AsyncDisposable {
       devices += results.length;
       if (number === 0) total = count;
       const isLast = next === null || next === undefined;
-      // Pages are counted off: once a device is gone from one that was read, the first one of the next page would be missing.
+      // Pages are offsets: if a device of an earlier page is gone, the first one of the next page is missing.
       if (typeof total === 'number' && (count !== total || (isLast && devices !== total)))
         throw failReading(
           'unreachable',
@@ -131,9 +251,8 @@ export class SourceReader implements AsyncDisposable {
     throw failReading('too_large', `The list has more than ${PAGES_MAX} pages`);
   }
 
-  /** Makes one request, within its time limit. */
   async #get(
-    { timeout: timeoutMs }: RequestSettings,
+    { timeout: timeoutMs, proxy }: RequestSettings,
     url: URL,
     known: Validators,
     signal: AbortSignal,
@@ -144,19 +263,22 @@ export class SourceReader implements AsyncDisposable {
     } catch (cause) {
       signal.throwIfAborted();
       if (!(cause instanceof DeadlineExceeded)) throw cause;
-      throw failReading('unreachable', `The source did not answer completely within ${timeoutMs / 1000} s`);
+      const way = renderWay(toProxy(proxy, 'source'));
+      throw failReading('unreachable', `The source did not answer completely${way} within ${timeoutMs / 1000} s`);
     }
   }
 }
 
-/** Parses an answer or a file in a thread, with the bounds of configuration files. */
 async function parse(name: string, text: string, root: DataRoot, thread: YamlThread): Promise<unknown> {
   const parsed = await thread.parseData(name, text, root);
   if (parsed.ok) return parsed.value;
   throw failReading('invalid', `The list cannot be used: ${renderFault(parsed.fault)}`);
 }
 
-/** Reads the lists of sources once, and offers them; `onFailed` is told why one cannot be read. Ends early once `signal` aborts. */
+/**
+ * Reads the lists of sources once and offers them; `onFailed` gets the cause of a failure. Returns early once `signal`
+ * aborts.
+ */
 export async function offerLists(
   sources: readonly SourceSettings[],
   keeper: SourceKeeper,

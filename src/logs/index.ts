@@ -1,36 +1,36 @@
 /**
- * logs: from a router's log files to records, each line once.
+ * logs: reads a router's log files and turns each line into one record.
  *
- * Owns: what is listed and what of it is safe to ask for, following a file from `current` into its archive, archive
- * formats, lines and their times, the identity of lines, gaps.
- * Does not own: where records and positions are kept, and when a router is read.
+ * Owns: the listing of log files, following a file from `current` into its archive, archive formats, lines and their
+ * times, the identity of lines, and gaps.
+ * Does not own: the store of records and positions, and the schedule of reading.
  * Start reading at: follow/follow-once.ts and follow/log-follower.ts, then the diagram in position/position.ts and
- * step/step.ts; for lines reading/file-reading.ts and records/record-builder.ts; for gaps and other events
- * position/event-records.ts.
+ * step/step.ts. Lines: reading/file-reading.ts and records/record-builder.ts. Gaps: position/gap.ts and
+ * step/losses.ts.
  *
- * Folders import only those above them here:
+ * A folder imports only folders above it in this list; `time` and `rules` do not import each other, nor do `step` and `records`:
  *
- *   time/      stamps of lines, time zones, and the clock of a router
- *   rules/     settings of logs, log rules and redaction, and how rules and redaction find their lines
- *   listing/   what a router lists, and what that shows: its zone, and how its files follow each other
- *   position/  where a log stands: identity of its files and lines, gaps, and the stored form
- *   step/      decisions: the next position of a log, what may be read now, and what is lost
- *   records/   from the bytes of a file to lines, and from lines to records
- *   reading/   one reading of one file: which one it is, and its lines
- *   archive/   decompression, and the reading of rotated files, in worker threads
- *   follow/    one run over the logs of a router: what is asked for, in which order, and what becomes durable
+ *   time/      stamps of lines, time zones, the router's clock
+ *   rules/     settings of logs, log rules and redaction, and their matching
+ *   listing/   the file listing of a router, its zone, and the rule that links consecutive files
+ *   position/  the stored position of a log, identity of files and lines, gaps
+ *   step/      decisions: the next position, whether a file may be read now, and what is lost
+ *   records/   from bytes to lines, and from lines and events to records
+ *   reading/   one reading of one file: its format, its identity, its lines
+ *   archive/   decompression and reading of rotated files in worker threads
+ *   follow/    one run over the logs of a router: order of reading, facts about the router, commits
  *
- * docs/log-source.md describes all of it.
+ * docs/log-source.md describes the behaviour.
  */
 export { type ArchivePool, openArchivePool } from './archive/archive-pool.ts';
 export type { FollowOptions, LogEvent, LogSource, RecordLog } from './follow/contracts.ts';
 export { followOnce } from './follow/follow-once.ts';
 export { FollowMemory } from './follow/memory.ts';
-export { noteGap, noteGapEnd, readKnownGaps } from './follow/router-facts.ts';
-export { findToldOffsetMs, isDateLocal, type RouterTime } from './listing/learnt-zone.ts';
+export { addKnownGap, endKnownGap, readKnownGaps } from './follow/router-facts.ts';
+export { findReportedOffsetMs, isDateLocal, type RouterTime } from './listing/learnt-zone.ts';
 export { judgeRotations, type LinkVerdict, type OffsetEvidence } from './listing/link-rule.ts';
 export { type ListedLog, type Listing, parseListing, parseStampUtcMs } from './listing/listing.ts';
-export type { KnownGap } from './position/event-records.ts';
+export type { KnownGap } from './position/position.ts';
 export { unshippedStateOf } from './reading/errors.ts';
 export { examineHead, findOffsetEvidence } from './reading/file-head.ts';
 export { isBinary, SNIFF_BYTES, sniffFormat } from './reading/text.ts';
@@ -39,7 +39,6 @@ export {
   LineMatcher,
   listCostlyPatterns,
   MatchTotals,
-  RuleSeries,
   SAMPLE_LINE_CHARS,
 } from './rules/line-matcher.ts';
 export {

@@ -21,20 +21,17 @@ export type RecordFlag =
   | 'unparsed'
   | 'partial';
 
-/** Severities of a log line, from the least to the most severe: those of syslog. */
+/** Syslog severities, least severe first. */
 export type Severity = 'debug' | 'info' | 'notice' | 'warning' | 'error' | 'critical' | 'alert' | 'emergency';
 
-/**
- * Certainty of a gap. `certain`: a file known by name is gone; `likely`: the chain of files is broken; `possible`:
- * completeness cannot be proven.
- */
+/** `certain`: a file known by name is gone; `likely`: the chain of files is broken; `possible`: completeness cannot be proven. */
 export type GapCertainty = 'certain' | 'likely' | 'possible';
 
-/** One log line, or one synthetic event about a log. The fields are in the order in which they are written as JSON. */
+/** One log line, or one synthetic event about a log. Fields in the order of the JSON. */
 export interface LogRecord {
-  /** UTC, RFC 3339 with nine decimals; absent if the line has no readable time and no earlier line had one. */
+  /** UTC, RFC 3339 with nine decimals; absent if neither the line nor an earlier one has a readable time. */
   readonly timestamp?: string;
-  /** Time at which the agent downloaded the line: UTC, RFC 3339 with milliseconds. */
+  /** Download time: UTC, RFC 3339 with milliseconds. */
   readonly observed_timestamp: string;
   readonly router: string;
   /** Folder of the log file on the router. */
@@ -43,17 +40,17 @@ export interface LogRecord {
   readonly tag?: string;
   readonly severity?: Severity;
   readonly message: string;
-  /** Identity of the line; the same whenever the line is read again. */
+  /** Identity of the line: the same on every re-reading. */
   readonly uid: string;
   /** Log file in which the line was first read, as listed by the router. */
   readonly file: string;
-  /** Offset of the line in that file, in decompressed bytes. */
+  /** Offset in that file, in decompressed bytes. */
   readonly offset: number;
   readonly labels?: Labels;
   readonly flags?: readonly RecordFlag[];
   /** The original bytes as base64 if the message had to be changed to fit JSON. */
   readonly original?: string;
-  /** Kind of event; only in synthetic records. */
+  /** Only in synthetic records. */
   readonly event?: 'log.gap' | 'log.gap_end' | 'log.repeat' | 'log.reset' | 'log.clock_jump';
   readonly details?: Readonly<Record<string, string | number | null>>;
 }

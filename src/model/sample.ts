@@ -8,23 +8,20 @@ export interface Sample {
 }
 
 /**
- * Type of a family. `counter` names end in `_total`, `info` names in `_info` with the value 1. `stateset` has one
- * series per state, with 1 for the current state.
+ * `counter` names end in `_total`, `info` names in `_info` with the value 1; `stateset` has one series per state, 1 for the current one.
  */
 export type MetricType = 'gauge' | 'counter' | 'info' | 'stateset';
 
-/**
- * Name, help and type of a family, wherever its samples come from. `name` is the name of the samples, suffix included.
- */
+/** Description of a family. `name` is the name of the samples, suffix included. */
 export interface FamilyDescription {
   readonly name: string;
   readonly help: string;
   readonly type: MetricType;
-  /** True for a counter of the agent among the values of a router: it does not expire with them. Default false. */
+  /** True for a counter of the agent among a router's values: it does not expire with them. Default false. */
   readonly isLasting?: boolean;
 }
 
-/** A metric family as defined by OpenMetrics: one name, one help text, one type. */
+/** A metric family with its samples. */
 export interface MetricFamily extends FamilyDescription {
   readonly samples: readonly Sample[];
 }

@@ -1,4 +1,4 @@
-/** Names of the syslog facilities, in the order of their numbers in RFC 5424 (section 6.2.1), from 0. */
+/** Syslog facilities by number: RFC 5424, section 6.2.1. */
 export const SYSLOG_FACILITIES = [
   'kern',
   'user',

@@ -11,38 +11,38 @@ import { CodedError, type CodedErrorOptions } from '../base/index.ts';
 import { sanitizeErrorText } from './error-codes.ts';
 
 /**
- * - `unknown`: an answer has a content coding that is not known.
- * - `invalid`: the body of an answer is not in the coding that it names.
+ * - `unknown`: the answer has a content coding that is not supported.
+ * - `invalid`: the body is not in the coding that the header names.
  */
 export class ContentCodingError extends CodedError<'unknown' | 'invalid'> {
   override readonly name = 'ContentCodingError';
 }
 
-/** Layers of codings; servers apply one, and each further one multiplies the work. */
+/** Servers apply one coding; each further layer multiplies the work. */
 const LAYERS_MAX = 2;
-/** By this much, what is between two layers may exceed what comes out: a few kilobytes may stand for hours of decoding to nothing. Bytes. */
+/** Bytes by which the data between two layers may exceed the output: a few kilobytes can decode for hours to nothing. */
 const BETWEEN_BYTES_MAX = 1 << 20;
 /** Window of zstd that a decoder has to support (RFC 8878): 8 MiB. */
 const ZSTD_WINDOW_LOG = 23;
 
-/** Decoders by the name of their coding; `first` is the first byte of the body. */
+/** Decoders by coding; `first` is the first byte of the body. */
 const DECODERS: ReadonlyMap<string, (first: number) => Transform> = new Map<string, (first: number) => Transform>([
   ['gzip', () => createGunzip()],
   ['x-gzip', () => createGunzip()],
-  // Some servers leave out the header of zlib, whose first byte ends with 8.
+  // Some servers leave out the zlib header, whose first byte ends with 8.
   ['deflate', (first) => ((first & 0x0f) === 8 ? createInflate() : createInflateRaw())],
   ['br', () => createBrotliDecompress()],
   ['zstd', () => createZstdDecompress({ params: { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG } })],
 ]);
 
-/** Returns true if a body has a coding by its header `Content-Encoding`. */
+/** Returns true if the header `Content-Encoding` names a coding other than `identity`. */
 export function isCoded(header: string | readonly string[] | undefined): boolean {
   return listCodings(header).length > 0;
 }
 
 /**
- * Decodes a body by its header `Content-Encoding`. The result throws {@link ContentCodingError}, and what the body throws. It has to be
- * bounded by its reader; to leave it early leaves the body.
+ * Decodes a body by its header `Content-Encoding`. The reader must bound the result; leaving it early closes the body. Throws
+ * {@link ContentCodingError} and the errors of the body.
  */
 export async function* decodeContent(
   body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
@@ -51,12 +51,12 @@ export async function* decodeContent(
   const codings = listCodings(header);
   let pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array> = body;
   if (codings.length > LAYERS_MAX) throw fail('unknown', header);
-  let givenBytes = 0;
+  let outputBytes = 0;
   const bounded = async function* (between: AsyncIterable<Uint8Array>) {
     let bytes = 0;
     for await (const piece of between) {
       bytes += piece.length;
-      if (bytes > givenBytes + BETWEEN_BYTES_MAX) throw fail('invalid', header);
+      if (bytes > outputBytes + BETWEEN_BYTES_MAX) throw fail('invalid', header);
       yield piece;
     }
   };
@@ -67,7 +67,7 @@ export async function* decodeContent(
     pieces = index < codings.length - 1 ? bounded(layer) : layer;
   }
   for await (const piece of pieces) {
-    givenBytes += piece.length;
+    outputBytes += piece.length;
     yield piece;
   }
 }
@@ -89,7 +89,7 @@ async function* decodeLayer(
   const source = Readable.from(watched(), { objectMode: false });
   try {
     const first = await readFirst(source);
-    // Without a byte there is nothing to decode, as with an error of some servers.
+    // An empty body needs no decoding; some servers send one with an error status.
     if (first === undefined) return;
     const decoder = create(first);
     pipeline(source, decoder, () => {});
@@ -98,12 +98,12 @@ async function* decodeLayer(
     throw fault ? fault.cause : fail('invalid', header, cause);
   } finally {
     source.destroy();
-    // The connection of an answer that is left early ends, also while its next piece is waited for.
+    // Closes the connection when the reader leaves early, even while the next piece is pending.
     if (pieces instanceof Readable) pieces.destroy();
   }
 }
 
-/** Returns the first byte, which stays in the stream; `undefined` if there is none. */
+/** Returns the first byte without consuming it; `undefined` if the body is empty. */
 async function readFirst(source: Readable): Promise<number | undefined> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   source.once('error', reject);
@@ -124,10 +124,10 @@ function listCodings(header: string | readonly string[] | undefined): readonly s
   return names.map((name) => name.trim()).filter((name) => name !== '' && name !== 'identity');
 }
 
-/** Longest value of a header in a message. Characters. */
+/** Maximum length of a header value in a message. Characters. */
 const SHOWN_LENGTH_MAX = 80;
 
-/** Renders a header of an answer for a message, bounded and without control characters. */
+/** Renders a response header for a message, truncated and without control characters. */
 export function renderHeader(name: string, value: string | readonly string[] | undefined): string {
   if (value === undefined) return `no ${name}`;
   const text = sanitizeErrorText(String(value));
@@ -146,6 +146,6 @@ function fail(
     cause,
   };
   return code === 'unknown'
-    ? new ContentCodingError(code, `The answer has ${shown}, which is not known here`, options)
+    ? new ContentCodingError(code, `The answer has ${shown}, which is not supported`, options)
     : new ContentCodingError(code, `The answer has ${shown}, but its body is not encoded so`, options);
 }

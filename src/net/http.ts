@@ -1,18 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Agent, buildConnector, Client } from 'undici';
 import { decodeContent } from './content-coding.ts';
-import { correctParser } from './http-parser.ts';
-import { createAgent, createClient, request } from './undici.ts';
+import { correctParser, createAgent, createClient, request } from './undici.ts';
 
-/**
- * Socket options of a kept connection. An idle one sends a keep-alive packet every minute, so that neither a
- * firewall nor an end forgets it.
- */
+/** Socket options of a kept connection. The keep-alive packet every minute stops firewalls and peers from dropping an idle one. */
 export const KEPT_SOCKET = { noDelay: true, keepAlive: true, keepAliveInitialDelay: 60_000 } as const;
 
 const DEFAULT_PORT: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
 
-/** Returns host (without brackets) and port of a target of undici or of a URL. */
+/** Returns host (without brackets) and port of an undici target or a URL. */
 export function toAddress({
   hostname,
   port,
@@ -24,24 +20,22 @@ export function toAddress({
   return { host: hostname.replaceAll(/^\[|\]$/g, ''), port: Number(port) || (DEFAULT_PORT[protocol] ?? 0) };
 }
 
-/** Limits of one kept connection, and how it is opened. */
-export interface OneConnectionOptions {
-  /** Idle time before a connection is closed, unless the peer announces less. Milliseconds. */
+interface OneConnectionOptions {
+  /** Idle time before the connection is closed, unless the peer announces less. Milliseconds. */
   readonly keepAliveMs: number;
-  /** True to wait for the announced end of the connection instead of closing it just before. Default false. */
+  /** True: waits until the peer closes the connection at the announced time instead of closing just before. Default false. */
   readonly isEndAwaited?: boolean | undefined;
-  /** Opens the connection. */
   readonly connect: buildConnector.connector;
-  /** Limit of the headers of an answer. Bytes; default 16 KiB. */
+  /** Limit of the response headers. Bytes; default 16 KiB. */
   readonly headerBytesMax?: number | undefined;
 }
 
-/** Creates an HTTP client with one kept connection to each server and no time limits of its own. */
+/** Creates an HTTP client with one kept connection per server and no timeouts of its own. */
 export function createOneConnectionAgent(options: OneConnectionOptions): Agent {
   return createAgent({ connections: 1, ...toClientOptions(options) });
 }
 
-/** Creates an HTTP client of one server, the same as {@link createOneConnectionAgent} otherwise: less for each request, and in memory. */
+/** Like {@link createOneConnectionAgent} for one server, with less overhead per request. */
 export function createOneConnectionClient(origin: string, options: OneConnectionOptions): Client {
   return createClient(origin, toClientOptions(options));
 }
@@ -51,9 +45,9 @@ function toClientOptions({ keepAliveMs, isEndAwaited, connect, headerBytesMax }:
     pipelining: 1,
     keepAliveTimeout: keepAliveMs,
     keepAliveMaxTimeout: keepAliveMs,
-    // undici ends a connection this much sooner than the other side announces.
+    // undici closes a connection this much sooner than the peer announces.
     ...(isEndAwaited === true && { keepAliveTimeoutThreshold: -keepAliveMs }),
-    // Exact limits come from signals; undici's own timers are coarse and would only interfere.
+    // Callers set exact limits through signals; undici's own timers are coarse.
     headersTimeout: 0,
     bodyTimeout: 0,
     ...(headerBytesMax !== undefined && { maxHeaderSize: headerBytesMax }),
@@ -61,8 +55,7 @@ function toClientOptions({ keepAliveMs, isEndAwaited, connect, headerBytesMax }:
   };
 }
 
-/** Adds {@link correctParser} to a connector of undici. */
-export function withCorrectedParser(connect: buildConnector.connector): buildConnector.connector {
+function withCorrectedParser(connect: buildConnector.connector): buildConnector.connector {
   return (target, callback) =>
     connect(target, (...result) => {
       callback(...result);
@@ -71,7 +64,8 @@ export function withCorrectedParser(connect: buildConnector.connector): buildCon
 }
 
 /**
- * Reads a body up to `bytesMax` bytes. A longer one is truncated, and its connection is closed. Throws what the body throws, and the reason of `signal`.
+ * Reads a body up to `bytesMax` bytes. A longer one is truncated, and its connection closed. Throws the errors of the body
+ * and the reason of `signal`.
  */
 export async function readBounded(
   body: AsyncIterable<Uint8Array>,
@@ -80,7 +74,7 @@ export async function readBounded(
 ): Promise<{ readonly bytes: Buffer; readonly isCut: boolean }> {
   const chunks: Uint8Array[] = [];
   let length = 0;
-  // Leaving the loop early ends the connection.
+  // Leaving the loop early closes the connection.
   for await (const chunk of body) {
     signal.throwIfAborted();
     chunks.push(chunk);
@@ -90,55 +84,51 @@ export async function readBounded(
   return { bytes: Buffer.concat(chunks, Math.min(length, bytesMax)), isCut: length > bytesMax };
 }
 
-/** A request without a body. */
-export interface BoundedRequest {
-  /** Client that sends it. */
+const JSON_BODY = { 'content-type': 'application/json' };
+
+interface BoundedRequest {
   readonly agent: Agent;
-  /** Absolute address. */
   readonly url: URL | string;
-  /** Default GET. */
   readonly method?: 'GET' | 'POST' | undefined;
-  /** Headers beside `accept` and `accept-encoding`. */
+  /** Headers in addition to `accept` and `accept-encoding`. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Accepted media type. */
   readonly accept: string;
-  /** Limit of the body. Bytes. */
+  /** Body of the request, JSON. Default: none. */
+  readonly json?: string | undefined;
+  /** Limit of the body of the answer. Bytes. */
   readonly bytesMax: number;
-  /** Ends the request. */
   readonly signal: AbortSignal;
 }
 
-/** A whole answer, or the beginning of one that is longer than allowed. */
-export interface BoundedAnswer {
+interface BoundedAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly bytes: Buffer;
-  /** True if the body is longer than allowed. */
   readonly isCut: boolean;
 }
 
 /**
- * Sends a request and reads the answer up to a bound, which is that of the decoded body. Redirects are not followed, and a content coding
- * is not asked for. Throws what undici throws, {@link ContentCodingError}, and the reason of `signal`.
+ * Sends a request and reads the decoded response up to a bound. Does not follow redirects, and asks for no content coding.
+ * Throws undici's errors, {@link ContentCodingError} and the reason of `signal`.
  */
 export async function requestBounded(options: BoundedRequest): Promise<BoundedAnswer> {
-  const { agent, url, method = 'GET', accept, bytesMax, signal } = options;
+  const { agent, url, method = 'GET', accept, json, bytesMax, signal } = options;
   const { statusCode, headers, body } = await request(agent, url, {
     method,
     signal,
-    headers: { accept, 'accept-encoding': 'identity', ...options.headers },
+    headers: { accept, 'accept-encoding': 'identity', ...(json && JSON_BODY), ...options.headers },
+    body: json ?? null,
   });
   const decoded = decodeContent(body, headers['content-encoding']);
   return { status: statusCode, headers, ...(await readBounded(decoded, bytesMax, signal)) };
 }
 
-/** Dates of a clock that differs by more are ignored. Milliseconds. */
+/** If the clocks differ by more, dates are ignored. Milliseconds. */
 const CLOCK_OFFSET_MS_MAX = 60_000;
 
 /**
- * Parses `Retry-After`, a number of seconds or a date, into milliseconds to wait; `undefined` for anything else.
- * `dateHeader` is the header `Date` of the same answer, for servers whose clock may be wrong: if it differs from `nowMs`, a
- * date only means "later" and gives `Infinity`.
+ * Parses `Retry-After` (seconds or a date) into milliseconds to wait; `undefined` for anything else. `dateHeader` is the
+ * header `Date` of the same response: if that clock differs from `nowMs`, a date only means "later" and gives `Infinity`.
  */
 export function parseRetryAfter(header: unknown, nowMs: number, dateHeader?: unknown): number | undefined {
   if (typeof header !== 'string') return undefined;
@@ -149,14 +139,14 @@ export function parseRetryAfter(header: unknown, nowMs: number, dateHeader?: unk
   return Math.abs(offsetMs) <= CLOCK_OFFSET_MS_MAX ? Math.max(0, untilMs - nowMs) : Infinity;
 }
 
-/** Name of a day, with which every form of a date of HTTP begins. Date.parse() also accepts texts such as "-1" and "1.5". */
+/** Every HTTP date starts with the name of a day. Date.parse() also accepts texts such as "-1" and "1.5". */
 const DAY_NAME = /^[A-Z][a-z]{2}/;
-/** Zone at the end of a date. The form of asctime() has none; Date.parse() takes such a date as one of this machine's zone. */
+/** Zone at the end of a date. The asctime() form has none, and Date.parse() would take it as local time. */
 const ZONE = /(?:[A-Z]|[+-]\d{2}:?\d{2})$/;
 
 /**
- * Parses a date of HTTP in any of its three forms, as in the header `Date`, which is in UTC: milliseconds since the Unix
- * epoch, `undefined` if there is none.
+ * Parses an HTTP date (UTC) in any of its three forms, as in the header `Date`. Milliseconds since the Unix epoch;
+ * `undefined` if invalid.
  */
 export function parseHttpDate(header: string | string[] | undefined): number | undefined {
   if (typeof header !== 'string' || !DAY_NAME.test(header)) return undefined;

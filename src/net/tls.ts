@@ -10,15 +10,15 @@ import {
 } from 'node:tls';
 import type { ClientTls } from '../settings/index.ts';
 
-/** Returns true if the TLS library itself must verify the certificate against the authorities. */
+/** Returns true if the TLS library must verify the certificate against the authorities. */
 export function isAuthorityNeeded({ caPem, fingerprintSha256, insecureSkipVerify }: ClientTls): boolean {
   const isPinnedOnly = fingerprintSha256 !== undefined && caPem === undefined;
   return insecureSkipVerify !== true && !isPinnedOnly;
 }
 
 /**
- * Returns the fingerprint of the certificate of a full handshake if it is not the pinned one;
- * `none` without a certificate.
+ * Returns the fingerprint of the certificate of a full handshake if it differs from the pinned one; `none` without a
+ * certificate.
  */
 export function findOtherFingerprint(
   { fingerprintSha256 }: ClientTls,
@@ -28,15 +28,15 @@ export function findOtherFingerprint(
   return fingerprintSha256 === undefined || toHex(found) === toHex(fingerprintSha256) ? undefined : found;
 }
 
-/** Returns the TLS options for the server name `name` and its check against the certificate. */
+/** Returns the TLS options for a server name, used for SNI and verification. */
 export function toNameOptions(name: string): { readonly host: string; readonly servername: string } {
-  // An address may be in a certificate, but never in SNI.
+  // A certificate may contain an address; SNI may not.
   return { host: name, servername: isIP(name) ? '' : name };
 }
 
 /**
- * Converts settings to the options of the TLS library. With `host`, the host of the address, they include the name
- * for SNI and verification. A caller with a pinned certificate must check {@link findOtherFingerprint} before it sends anything.
+ * Converts settings to TLS options. `host` is the host of the address, for SNI and verification. With a pinned certificate,
+ * the caller must check {@link findOtherFingerprint} before it sends anything.
  */
 export function toTlsOptions(tls: ClientTls, host?: string): ConnectionOptions {
   const name = tls.serverName ?? host;
@@ -48,8 +48,8 @@ export function toTlsOptions(tls: ClientTls, host?: string): ConnectionOptions {
 }
 
 /**
- * The key exchanges of the TLS library without the post-quantum one, best first. The key of that one makes the first message of a
- * handshake 1,583 bytes long, and there are devices and firewalls that take no more than 1,024.
+ * Key exchanges of the TLS library without the post-quantum one, best first. That one makes the ClientHello 1,583 bytes long,
+ * and some devices and firewalls accept only 1,024.
  */
 export const CLASSICAL_GROUPS = 'X25519:P-256:X448:P-384:P-521';
 
@@ -57,14 +57,13 @@ function toContextOptions(tls: ClientTls): SecureContextOptions {
   const { caPem, certPem, keyPem } = tls;
   if (isSystemNeeded(tls)) trustSystem();
   return {
-    // The file may hold the authority that signed, and not the one above it.
+    // The file may contain the signing authority without the one above it.
     ...(caPem !== undefined && { ca: caPem, allowPartialTrustChain: true }),
     ...(certPem !== undefined && { cert: certPem }),
     ...(keyPem !== undefined && { key: keyPem }),
   };
 }
 
-/** True if a certificate is verified against the authorities of the system. */
 function isSystemNeeded(tls: ClientTls): boolean {
   return tls.caPem === undefined && isAuthorityNeeded(tls);
 }
@@ -72,7 +71,7 @@ function isSystemNeeded(tls: ClientTls): boolean {
 let isSystemTrusted = false;
 
 /**
- * Trusts the authorities of the system beside those of Node.js and NODE_EXTRA_CA_CERTS, in this thread and from now on. Reading them
+ * Trusts the system's authorities in addition to those of Node.js and NODE_EXTRA_CA_CERTS, for this thread. Reading them
  * takes some 40 ms and 6 MB, so it waits for the first connection that needs them.
  */
 function trustSystem(): void {
@@ -82,14 +81,14 @@ function trustSystem(): void {
 }
 
 /**
- * Contexts of the whole process by their settings. A fleet mostly shares one authority, which a context for each of a
- * thousand routers would hold a thousand times. Unused contexts are garbage collected, with their keys.
+ * TLS contexts of the process by settings. A fleet mostly shares one authority, which a context per router would hold a
+ * thousand times. Unused contexts are garbage collected, with their keys.
  */
 const contexts = new Map<string, WeakRef<SecureContext>>();
 
 /**
- * Returns the context of these settings, shared by all callers that trust the same. `groups` are the key exchanges to offer, best first.
- * Throws what the TLS library throws for an invalid certificate or key.
+ * Returns the context for these settings, shared by all callers that trust the same. `groups`: key exchanges to offer, best
+ * first. Throws the TLS library's error for an invalid certificate or key.
  */
 export function openSecureContext(tls: ClientTls, groups = CLASSICAL_GROUPS): SecureContext {
   const { caPem, certPem, keyPem } = tls;

@@ -9,26 +9,20 @@ export interface BytesUsed {
   readonly bytes: number;
 }
 
-/** Bytes that may be spent in a day, and what was spent of them. */
-export interface ByteBudgetOptions {
-  /** Daily budget in bytes. 0 means no budget: nothing is stretched, but bytes are still counted. */
+interface ByteBudgetOptions {
+  /** 0: no budget; nothing is stretched, but bytes are still counted. */
   readonly bytesPerDay: number;
-  /** Clock whose wall time defines the UTC day. */
   readonly clock: Clock;
-  /**
-   * The value of {@link ByteBudget.used} when the previous process, or the previous settings, ended. Default: nothing
-   * used.
-   */
+  /** {@link ByteBudget.used} of the previous process or settings. Default: nothing used. */
   readonly used?: BytesUsed | undefined;
 }
 
 const DAY_MS = 86_400_000;
 
 /**
- * The order in which activities are slowed down, from left to right. Slow modules (inventory, counts) change so rarely
- * that eight times their interval costs almost nothing. Status drives alerts, but a state seen later is still seen. Log
- * lines deleted by the router in the meantime are lost for good, so logs come last. Factors above 8 are not needed: if
- * eightfold intervals use too much, the pause limits the rate.
+ * Order in which activities are slowed down. Slow modules (inventory, counts) change rarely. Status drives alerts, but
+ * a late state is still seen. Log lines that the router deletes are lost, so logs come last. Above factor 8 the pause
+ * limits the rate.
  */
 const LADDER: readonly Readonly<Record<BudgetedActivity, number>>[] = [
   { slow: 1, status: 1, logs: 1 },
@@ -43,47 +37,37 @@ const LADDER: readonly Readonly<Record<BudgetedActivity, number>>[] = [
   { slow: 8, status: 8, logs: 8 },
 ];
 
-/**
- * Nothing is stretched above this pace: at the start of a day this leaves room for first cycles that use up to 3 % of
- * the budget.
- */
+/** Nothing is stretched above this pace: the first cycles of a day may use up to 3 % of the budget. */
 const PACE_FREE = 0.97;
-/**
- * Each step of the ladder starts this much lower. Small, so that all steps take effect long before the budget runs out.
- */
+/** Each step of the ladder starts this much lower: all steps take effect long before the budget runs out. */
 const PACE_STEP = 0.01;
-/** Below this pace (0.88) the ladder has no further step, and nothing runs until the day has caught up. */
+/** Below this pace (0.88) the ladder has no further step, and everything pauses until the day has caught up. */
 const PACE_PAUSE = PACE_FREE - (LADDER.length - 1) * PACE_STEP;
 /**
- * Longest pause while any budget is left, so that one large download in the morning does not cost the afternoon. Long
- * enough to spread about 20 runs over a day; a smaller budget is used up run by run, one every two hours.
+ * Longest pause while any budget is left, so that one large download does not stop the rest of the day. Long enough to
+ * spread about 20 runs over a day.
  */
 const PAUSE_MS_MAX = 2 * 3_600_000;
 
 /**
- * Keeps one router within its daily byte budget (UTC) by stretching intervals early instead of stopping late.
+ * Keeps one router within its daily byte budget (UTC) by stretching intervals early.
  *
- * The pace is the share of the budget that is left, divided by the share of the day that is left. At a pace below 1 the
- * average rate of the day so far would use up the budget before the day ends. Above 0.97 nothing is stretched. Each
- * hundredth below adds one step: slow modules 2, 4, 8 times, then all status 2, 4, 8 times, then logs 2, 4, 8 times.
- * Below 0.88 everything pauses until time has restored the pace. So the pace settles where consumption equals what can
- * be afforded; and since what is left is the pace times the rest of the day, a router that needs more than its budget
- * uses all of it, spread over the whole day. When the budget is used up, everything pauses until midnight.
+ * The pace is the share of the budget that is left, divided by the share of the day that is left. Below 1, the average
+ * rate so far would use up the budget before the day ends. Above 0.97 nothing is stretched. Each hundredth below adds
+ * one step: slow modules 2, 4, 8 times, then all status 2, 4, 8 times, then logs 2, 4, 8 times. Below 0.88 everything
+ * pauses until time has restored the pace. A router that needs more than its budget therefore uses all of it, spread
+ * over the day. When the budget is used up, everything pauses until midnight.
  *
  * When the pace drops suddenly (a large download, a smaller budget, a clock set back), recovering could take the rest
- * of the day. The pause therefore ends after two hours, and from then on the pace is measured relative to what was
- * left: the steps divide the remainder of the budget over the rest of the day as they would a whole budget.
+ * of the day. The pause therefore ends after two hours, and the pace is then measured relative to what was left.
  *
- * A wall clock that goes back over midnight does not restore the previous day: bytes still count for the later day, as
- * if none of it had passed, and nothing is reset at the next midnight. A clock that goes back by more than a day was
- * wrong before: the earlier day takes over everything that the later one had used, and if the clock returns to the
- * later day, that does not count as a new day either. So no jump backwards ever grants bytes. A clock that goes forward
- * to another day starts that day.
+ * A wall clock that goes back never grants bytes. Back over midnight, bytes still count for the later day, and nothing
+ * is reset at the next midnight. Back by more than a day, the earlier day takes over all bytes of the later one, and a
+ * return to the later day does not start a new one.
  */
 export class ByteBudget {
   readonly #bytesPerDay: number;
   readonly #clock: Clock;
-  /** Days since the Unix epoch. */
   #day: number;
   #bytes = 0;
   /** The previous day and its bytes, if the clock last went back by more than a day. */
@@ -97,28 +81,22 @@ export class ByteBudget {
     this.#day = toDay(options.clock.now());
     if (!options.used) return;
     const usedDay = Date.parse(`${options.used.day}T00:00:00Z`) / DAY_MS;
-    // An invalid date gives no information.
     if (!Number.isInteger(usedDay)) return;
     this.#day = usedDay;
     this.#bytes = options.used.bytes;
   }
 
-  /** Counts bytes sent or received over the wire. */
   record(bytes: number): void {
     this.#followClock();
     this.#bytes += bytes;
   }
 
-  /** Returns the current factor for the intervals of `kind`: 1, 2, 4 or 8. */
   intervalMultiplier(kind: BudgetedActivity): number {
     const below = Math.ceil((PACE_FREE - this.#measurePace()) / PACE_STEP);
     return LADDER[Math.min(Math.max(0, below), LADDER.length - 1)]?.[kind] ?? 1;
   }
 
-  /**
-   * True while nothing may run: the budget is used up, or consumption is so far ahead of the day that stretching is not
-   * enough.
-   */
+  /** True while the budget is used up, or consumption is so far ahead of the day that stretching is not enough. */
   get isPaused(): boolean {
     return this.#measurePace() < PACE_PAUSE;
   }
@@ -127,24 +105,21 @@ export class ByteBudget {
   get pausedUntilMs(): number | undefined {
     if (!this.isPaused) return undefined;
     if (this.isSpent) return this.nextDayMs;
-    // The pace grows as the rest of the day shrinks; it is 0.88 of what counts as 1 when this much is left of the day.
+    // The pace grows as the rest of the day shrinks: it is 0.88 of #fullPace when this much of the day is left.
     const restMs = ((1 - this.#bytes / this.#bytesPerDay) * DAY_MS) / (PACE_PAUSE * this.#fullPace);
     return Math.ceil(Math.max(this.#clock.now(), this.nextDayMs - restMs));
   }
 
-  /** True if the budget of the day is used up. */
   get isSpent(): boolean {
     this.#followClock();
     return this.#bytesPerDay > 0 && this.#bytes >= this.#bytesPerDay;
   }
 
-  /** Start of the next budget day: wall time in milliseconds since the Unix epoch. */
   get nextDayMs(): number {
     this.#followClock();
     return (this.#day + 1) * DAY_MS;
   }
 
-  /** Bytes used today, without the day. */
   get usedBytes(): number {
     this.#followClock();
     return this.#bytes;
@@ -168,17 +143,18 @@ export class ByteBudget {
     this.#day = today;
   }
 
-  /** Returns the pace as defined by the class; 0 if the budget is used up, 1 without a budget. */
+  /** 0 if the budget is used up, 1 without a budget. */
   #measurePace(): number {
     if (this.#bytesPerDay === 0) return 1;
     if (this.isSpent) return 0;
     const restMs = Math.min(this.nextDayMs - this.#clock.now(), DAY_MS);
     const pace = (1 - this.#bytes / this.#bytesPerDay) / (restMs / DAY_MS);
     if (restMs > PAUSE_MS_MAX) {
-      // While nothing is used, the pace grows as the rest of the day shrinks; with this bound it recovers in time.
+      // Without use, the pace grows as the rest of the day shrinks; this bound lets it recover within the longest
+      // pause.
       this.#fullPace = Math.min(this.#fullPace, pace / (PACE_PAUSE * (1 - PAUSE_MS_MAX / restMs)));
     }
-    // After it has recovered, it counts as before: otherwise the savings could be lost again all at once.
+    // A recovered pace counts in full again: otherwise the savings could be spent all at once.
     this.#fullPace = Math.min(1, Math.max(this.#fullPace, pace));
     return pace / this.#fullPace;
   }
@@ -186,4 +162,101 @@ export class ByteBudget {
 
 function toDay(wallMs: number): number {
   return Math.floor(wallMs / DAY_MS);
+}
+
+/** Part of a budget that is charged: `common` for everything, `status` for status polls while `common` pauses. */
+export type BudgetPart = 'common' | 'status';
+
+/** Bytes of one UTC day, and how many of them were charged to the status part. */
+interface SharedBytesUsed extends BytesUsed {
+  /** Default: 0. */
+  readonly statusBytes?: number | undefined;
+}
+
+interface SharedBudgetOptions {
+  /** 0: no budget; nothing is stretched or paused, but bytes are still counted. */
+  readonly bytesPerDay: number;
+  /** Share kept for status polls, above 0 and below 1. */
+  readonly statusShare: number;
+  readonly clock: Clock;
+  /** {@link SharedBudget.used} of the previous process or settings. */
+  readonly used?: SharedBytesUsed | undefined;
+}
+
+/** Factor of all intervals while the status part is charged. */
+const STRETCH_MAX = 8;
+
+/**
+ * The daily byte budget of one router, in two parts, so that logs cannot use up the bytes of status polls. The common
+ * part is charged for polls and logs and stretches their intervals ({@link ByteBudget}). While it pauses, no logs are
+ * read, and polls are charged to the status part: whole polls at eight times the interval while its pace suffices,
+ * otherwise a liveness probe of one resource. When it pauses as well, nothing is requested.
+ */
+export class SharedBudget {
+  readonly #common: ByteBudget;
+  readonly #status: ByteBudget;
+
+  constructor({ bytesPerDay, statusShare, clock, used }: SharedBudgetOptions) {
+    const statusBytes = used?.statusBytes ?? 0;
+    this.#common = new ByteBudget({
+      bytesPerDay: bytesPerDay * (1 - statusShare),
+      clock,
+      used: used && { day: used.day, bytes: Math.max(0, used.bytes - statusBytes) },
+    });
+    this.#status = new ByteBudget({
+      bytesPerDay: bytesPerDay * statusShare,
+      clock,
+      used: used && { day: used.day, bytes: statusBytes },
+    });
+  }
+
+  record(bytes: number, part: BudgetPart): void {
+    (part === 'status' ? this.#status : this.#common).record(bytes);
+  }
+
+  intervalMultiplier(kind: BudgetedActivity): number {
+    return this.#common.intervalMultiplier(kind);
+  }
+
+  /** The part that is charged for status polls now; `undefined` while the router is not polled. */
+  get statusPart(): BudgetPart | undefined {
+    if (!this.#common.isPaused) return 'common';
+    return this.#status.isPaused ? undefined : 'status';
+  }
+
+  /** Factor for the intervals of resources in a status poll; `Infinity` while a poll is only a liveness probe. */
+  pollMultiplier(isSlow: boolean): number {
+    if (!this.#common.isPaused) return this.intervalMultiplier(isSlow ? 'slow' : 'status');
+    return this.#status.intervalMultiplier('slow') === 1 ? STRETCH_MAX : Number.POSITIVE_INFINITY;
+  }
+
+  get isPaused(): boolean {
+    return this.#common.isPaused;
+  }
+
+  /** Ends of the pauses as wall time in milliseconds since the Unix epoch; `undefined` without a pause. */
+  get pauses(): { readonly logs: number | undefined; readonly status: number | undefined } {
+    const logs = this.#common.pausedUntilMs;
+    const status = this.#status.pausedUntilMs;
+    return { logs, status: logs === undefined || status === undefined ? undefined : Math.min(logs, status) };
+  }
+
+  isSpent(part: BudgetPart): boolean {
+    return part === 'status' ? this.#status.isSpent : this.#common.isSpent;
+  }
+
+  get nextDayMs(): number {
+    return this.#common.nextDayMs;
+  }
+
+  get usedBytes(): number {
+    return this.#common.usedBytes + this.#status.usedBytes;
+  }
+
+  /** Bytes used today; persist this over a restart. */
+  get used(): SharedBytesUsed {
+    const { day, bytes } = this.#common.used;
+    const statusBytes = this.#status.used.bytes;
+    return { day, bytes: bytes + statusBytes, ...(statusBytes > 0 && { statusBytes }) };
+  }
 }

@@ -1,13 +1,10 @@
-import { type Clock, hashToUnit, Steps, type Timer, yieldToLoop } from '../base/index.ts';
+import { type Clock, hashToUnit, type Timer, yieldToLoop } from '../base/index.ts';
 import type { Activity, RunEnded, RunOutcome, TriggerOutcome } from './activity.ts';
-import { DueQueue, FixedRateSchedule } from './due-times.ts';
-import { type RunLoad, RunPool } from './run-pool.ts';
+import { FixedRateSchedule } from './fixed-rate.ts';
+import { DueQueue, type RunLoad, RunPool } from './run-queues.ts';
 
-/** Clock and limits of the runs. */
-export interface SchedulerOptions {
-  /** Clock for due times (monotonic) and timers. */
+interface SchedulerOptions {
   readonly clock: Clock;
-  /** Called after every run that was not aborted. */
   readonly report: (event: RunEnded) => void;
   /** Maximum number of concurrent runs over all routers. Default 256. */
   readonly runsMax?: number;
@@ -15,22 +12,22 @@ export interface SchedulerOptions {
 
 const RUNS_MAX = 256;
 /**
- * Part of all places that is for downloads. A poll that waits for the download of its router holds a place meanwhile, so there are
- * more places for polls.
+ * Share of slots for downloads. A poll that waits for its router's download holds a slot meanwhile, so polls get more.
  */
 const DOWNLOADS_SHARE = 1 / 3;
 /**
- * Runs that one turn of the event loop begins at most: each works for some tenths of a millisecond until it waits for its router,
- * and again when it answers.
+ * Runs begun in one iteration of the event loop: each takes some tenths of a millisecond until it waits for its router.
  */
-const RUNS_PER_TURN_MAX = 8;
-/** So many recoveries in this time, and of at least this share of what failed, mean that more is over than one fault. */
+const RUNS_PER_ITERATION_MAX = 8;
+/** Due activities queued or skipped in one iteration of the event loop: some microseconds each. */
+const DUE_PER_ITERATION_MAX = 500;
+/** This many recoveries within this time, and this share of all failing routers, indicate the end of a common fault. */
 const RECOVERY_MS = 60_000;
 const RECOVERIES_LEAST = 3;
 const RECOVERY_SHARE = 1 / 20;
-/** From this number of failing routers on, every tenth is a scout, and at least as many as the recoveries that are needed. */
+/** From this number of failing routers on, every tenth is a probe that does not back off. */
 const MANY_FAILING = 20;
-const SCOUT_EVERY = 10;
+const PROBE_EVERY = 10;
 /** First runs are spread over at most this long per activity, so that a small fleet starts quickly. */
 const START_SPREAD_MS = 20;
 
@@ -38,21 +35,18 @@ interface Entry {
   readonly activity: Activity;
   readonly queue: SerialQueue;
   readonly schedule: FixedRateSchedule;
-  /** Changes as drawn at {@link Scheduler}. */
   state: 'resting' | 'waiting' | 'running' | 'removed';
-  /** Resolves all triggers since the last run ended. */
   awaited: PromiseWithResolvers<TriggerOutcome> | undefined;
 }
 
-/** A router and its queue of activities. */
 interface SerialQueue {
   readonly name: string;
   readonly entries: Set<Entry>;
-  /** The activity that holds the queue: running, or ready and waiting for a place. */
+  /** The activity that runs, or waits for a slot. */
   holder: Entry | undefined;
-  /** The poll that runs, or is ready, beside the holder. */
+  /** The poll that runs, or waits for a slot, concurrently with the holder. */
   poll: Entry | undefined;
-  /** In the order in which they were due. */
+  /** In the order of due times. */
   readonly waiting: Set<Entry>;
 }
 
@@ -63,11 +57,11 @@ interface RunInProgress {
 
 /**
  * Decides when each activity runs: on a fixed schedule (first run plus whole intervals), so that slow runs are late but
- * never pile up; one run at a time per serial key, and a poll beside a download; a failing activity backs off in whole intervals.
- * Polls and downloads have places of their own.
+ * never pile up; one run at a time per serial key, except a poll concurrent with a download; failing activities back
+ * off in whole intervals. Polls and downloads have separate slots.
  *
  * ```
- *   resting ── due, or triggered ──▶ waiting ── queue and place free ──▶ running ── ended ──▶ resting
+ *   resting ── due, or triggered ──▶ waiting ── queue and slot free ──▶ running ── ended ──▶ resting
  *      ▲                                └── paused ──▶ resting
  *      └── due, but held back by multiplier or pause: skipped            any ── remove() ──▶ removed
  * ```
@@ -81,16 +75,13 @@ export class Scheduler {
   readonly #queues = new Map<string, SerialQueue>();
   readonly #dueTimes = new DueQueue<Entry>();
   readonly #running = new Map<Entry, RunInProgress>();
-  /** Runs that this turn of the event loop has begun: many that are due at once are spread over turns. */
   #begun = 0;
-  /** Polls whose last scheduled run failed, and whether they are scouts. */
-  readonly #failing = new Map<Entry, { readonly isScout: boolean }>();
-  /** Number of recoveries since a monotonic time. */
+  readonly #failing = new Map<Entry, { readonly isProbe: boolean }>();
   #recovered = { sinceMs: -Infinity, count: 0 };
   #isStarted = false;
   #isStopped = false;
   #timer: Timer | undefined;
-  /** Time at which a run last started or ended. Monotonic milliseconds. */
+  /** Monotonic time at which a run last started or ended, in milliseconds. */
   #progressedMs: number;
 
   constructor(options: SchedulerOptions) {
@@ -101,8 +92,7 @@ export class Scheduler {
   }
 
   /**
-   * Adds an activity at any time; replaces one with the same key. Its first run is scheduled as described at {@link
-   * start}.
+   * Adds an activity, or replaces the one with the same key. Its first run is scheduled as described at {@link start}.
    */
   add(activity: Activity): void {
     void this.remove(activity.key);
@@ -128,7 +118,7 @@ export class Scheduler {
     this.#isStarted = true;
     for (const entry of this.#entries.values()) {
       this.#scheduleFirst(entry);
-      // Already triggered, but without a scheduled time that would resolve the trigger.
+      // A trigger without a scheduled time that would resolve it.
       if (!entry.awaited || Number.isFinite(entry.schedule.dueMs)) continue;
       this.#dueTimes.remove(entry);
       this.#enqueue(entry);
@@ -137,8 +127,8 @@ export class Scheduler {
   }
 
   /**
-   * Removes an activity, aborts its run if there is one, and resolves when that run has ended. Other activities of the
-   * queue continue. Pending triggers resolve with `gone`.
+   * Removes an activity, aborts its run if there is one, and resolves when that run has ended. Pending triggers resolve
+   * with `gone`.
    */
   async remove(key: string): Promise<void> {
     const entry = this.#entries.get(key);
@@ -154,7 +144,7 @@ export class Scheduler {
     this.#answer(entry, 'gone');
     const run = this.#running.get(entry);
     if (!run) {
-      // A run in progress keeps the queue until it has ended: nothing else may be done to the router until then.
+      // A run in progress keeps the queue until it has ended: no other run may use the router until then.
       this.#release(queue, entry);
       return;
     }
@@ -163,10 +153,9 @@ export class Scheduler {
   }
 
   /**
-   * Requests a run as soon as the queue is free, and resolves with its outcome; `failed` also if the activity is paused.
-   * All triggers before a run has ended share it, including those made while it is running. A triggered run may come
-   * ahead of its scheduled time; a scheduled time that passes before the run has ended is served by it. A trigger
-   * before {@link start} resolves with the first run.
+   * Requests a run as soon as the queue is free and resolves with its outcome; `failed` if the activity is paused. All
+   * triggers before a run has ended share it. A triggered run serves scheduled times that pass before it has ended. A
+   * trigger before {@link start} resolves with the first run.
    */
   trigger(key: string): Promise<TriggerOutcome> {
     const entry = this.#entries.get(key);
@@ -193,7 +182,7 @@ export class Scheduler {
 
   /**
    * Milliseconds since a run last started or ended although one is due or in progress; 0 if there is none. Every run
-   * has a time limit, so a value above the longest of them means that something hangs.
+   * has a time limit, so a longer stall means a hang.
    */
   get stalledMs(): number {
     if (!this.#isStarted || this.#isStopped) return 0;
@@ -203,7 +192,6 @@ export class Scheduler {
     return Math.max(0, this.#clock.monotonic() - Math.max(this.#progressedMs, dueMs));
   }
 
-  /** Runs under way and runs that wait because too many are. */
   get load(): RunLoad {
     const [polls, downloads] = [this.#polls.load, this.#downloads.load];
     return {
@@ -214,7 +202,10 @@ export class Scheduler {
     };
   }
 
-  /** Changes the limit of concurrent runs: a third of the places are for downloads, the others for polls, one at least. Runs under way go on. */
+  /**
+   * Changes the limit of concurrent runs: a third of the slots for downloads, the rest for polls, at least one each.
+   * Runs under way continue.
+   */
   limitRuns(runsMax: number): void {
     const downloadsMax = Math.max(1, Math.floor(runsMax * DOWNLOADS_SHARE));
     this.#downloads.setMax(downloadsMax);
@@ -222,7 +213,6 @@ export class Scheduler {
     if (this.#isStarted) this.#proceed();
   }
 
-  /** Resolves when nothing is running. */
   async whenIdle(): Promise<void> {
     while (this.#running.size > 0) await Promise.all([...this.#running.values()].map(({ ended }) => ended));
   }
@@ -231,8 +221,7 @@ export class Scheduler {
     // Whole milliseconds: with fractions, rounding would occasionally schedule a run one interval late.
     const nowMs = Math.ceil(this.#clock.monotonic());
     const spreadMs = Math.min(entry.activity.intervalMs, START_SPREAD_MS * this.#entries.size);
-    // One connection serves everything that is due for a router at the same time, so a new activity joins what is due
-    // soon.
+    // A new activity joins what is due soon for its router: one connection serves both.
     const others = [...entry.queue.entries].map(({ schedule }) => schedule.dueMs);
     const soon = others.filter((dueMs) => dueMs >= nowMs && dueMs <= nowMs + spreadMs);
     const ownMs = nowMs + Math.floor(hashToUnit(entry.queue.name) * spreadMs);
@@ -249,13 +238,12 @@ export class Scheduler {
 
   #dispatch(): void {
     const nowMs = this.#clock.monotonic();
-    const steps = new Steps(this.#clock);
-    // What is left is due at once, after everybody else had a turn.
-    while (!steps.isDue) {
+    // The rest is due at once, in the next iteration of the event loop.
+    for (let count = 0; count < DUE_PER_ITERATION_MAX; count++) {
       const entry = this.#dueTimes.popDue(nowMs);
       if (!entry) break;
       const { activity, schedule } = entry;
-      // Checked before it is queued as well: an activity that will not run must not make a long run of the queue yield.
+      // Checked before queueing: an activity that will not run must not make a long run yield.
       if (activity.isPaused?.() || !schedule.admits(activity.intervalMultiplier?.() ?? 1)) this.#skip(entry);
       else this.#enqueue(entry);
     }
@@ -274,7 +262,6 @@ export class Scheduler {
     this.#wait(entry);
   }
 
-  /** Waits for a place. */
   #wait(entry: Entry): void {
     this.#poolOf(entry).push(entry, entry.schedule.isFailing);
   }
@@ -285,18 +272,17 @@ export class Scheduler {
 
   #proceed(): void {
     for (const pool of [this.#polls, this.#downloads]) {
-      while (!this.#isStopped && this.#begun < RUNS_PER_TURN_MAX) {
+      while (!this.#isStopped && this.#begun < RUNS_PER_ITERATION_MAX) {
         const entry = pool.take();
         if (!entry) break;
-        if (this.#begun++ === 0) void this.#awaitTurn();
+        if (this.#begun++ === 0) void this.#awaitIteration();
         this.#begin(entry);
       }
     }
     this.#arm();
   }
 
-  /** Goes on in the next turn of the event loop. */
-  async #awaitTurn(): Promise<void> {
+  async #awaitIteration(): Promise<void> {
     await yieldToLoop();
     this.#begun = 0;
     this.#proceed();
@@ -315,7 +301,6 @@ export class Scheduler {
     run.ended = this.#run(entry, run.abort.signal);
   }
 
-  /** Skips a run and puts the entry back to rest. */
   #skip(entry: Entry): void {
     entry.schedule.skip(this.#clock.monotonic());
     this.#answer(entry, 'failed');
@@ -342,7 +327,7 @@ export class Scheduler {
       this.#report({ type: 'run-ended', key: activity.key, outcome, isTriggered, lagMs, durationMs, error });
     }
     schedule.settle(startedMs, endedMs, outcome);
-    if (entry.state !== 'removed' && activity.isPoll === true) this.#noteHealth(entry, endedMs);
+    if (entry.state !== 'removed' && activity.isPoll === true) this.#recordHealth(entry, endedMs);
     this.#running.delete(entry);
     this.#poolOf(entry).release(entry);
     if (entry.state !== 'removed') this.#rest(entry);
@@ -352,17 +337,16 @@ export class Scheduler {
   }
 
   /**
-   * Ends the back-off of the others when many routers recover at once: a network or the power of a region is back. The
-   * others of them are then due at their next scheduled time instead of after their back-off. So that it is noticed soon, some
-   * of many that fail, the scouts, do not back off.
+   * Ends the back-off of failing routers when many recover at once (a network or the power of a region is back): they
+   * are then due at their next scheduled time. Probes detect this early.
    */
-  #noteHealth(entry: Entry, nowMs: number): void {
+  #recordHealth(entry: Entry, nowMs: number): void {
     const { schedule } = entry;
     if (schedule.isFailing) {
       const { size } = this.#failing;
-      const { isScout } = this.#failing.get(entry) ?? { isScout: size < RECOVERIES_LEAST || size % SCOUT_EVERY === 0 };
-      this.#failing.set(entry, { isScout });
-      if (isScout && this.#failing.size >= MANY_FAILING) schedule.hasten(nowMs);
+      const { isProbe } = this.#failing.get(entry) ?? { isProbe: size < RECOVERIES_LEAST || size % PROBE_EVERY === 0 };
+      this.#failing.set(entry, { isProbe });
+      if (isProbe && this.#failing.size >= MANY_FAILING) schedule.hasten(nowMs);
       return;
     }
     if (!this.#failing.delete(entry)) return;
@@ -386,7 +370,6 @@ export class Scheduler {
     entry.awaited = undefined;
   }
 
-  /** Gives up the place of an entry, if it has one, and lets the next one of its queue go on. */
   #release(queue: SerialQueue, entry: Entry): void {
     if (queue.holder === entry) queue.holder = undefined;
     if (queue.poll === entry) queue.poll = undefined;

@@ -1,24 +1,21 @@
 import { createSeededRandom, hashToUnit, type Random } from '../base/index.ts';
 
-/**
- * Returns a random sequence for one purpose, so that drawing more numbers for one (tokens, say) never changes another
- * (log lines).
- */
+/** Returns a random sequence for one purpose, independent of the numbers drawn for other purposes. */
 export function deriveRandom(seed: number, purpose: string): Random {
   return createSeededRandom(Math.floor(hashToUnit(`${seed}/${purpose}`) * 2 ** 32));
 }
 
-/** A whole number from `min` to `max`, both included. */
+/** Returns a whole number from `min` to `max`, both included. */
 export function randomInteger(random: Random, min: number, max: number): number {
   return min + Math.floor(random() * (max - min + 1));
 }
 
-/** One of `choices`, which must not be empty. */
+/** Returns one of `choices`. */
 export function randomChoice<T>(random: Random, choices: readonly [T, ...T[]]): T {
   return choices[Math.floor(random() * choices.length)] ?? choices[0];
 }
 
-/** `digits` lower-case hexadecimal digits. */
+/** Returns `digits` lower-case hexadecimal digits. */
 export function randomHex(random: Random, digits: number): string {
   let text = '';
   while (text.length < digits) text += randomInteger(random, 0, 15).toString(16);

@@ -3,22 +3,25 @@ import { type Device, type PerformedAction, restartDevice } from './device/devic
 import type { RouterCounts } from './device/router-counters.ts';
 import type { FaultInjector } from './faults/fault-injector.ts';
 import { FAULT_NAMES, type FaultName, type FaultOptions, type RouterFaults } from './faults/router-faults.ts';
-import type { StatusOverride } from './life/status-override.ts';
-import type { LogSeverity } from './log-files/line.ts';
-import type { TruthLine } from './log-files/truth.ts';
-import type { RouterServer } from './server/router-server.ts';
+import type { StatusOverride } from './life/life-context.ts';
+import type { TruthLine } from './log-files/folder.ts';
+import type { LogSeverity } from './log-files/writer.ts';
+import type { RouterServer } from './server.ts';
 import { SimulatorError } from './simulator-error.ts';
-import type { Certificates } from './tls/certificates.ts';
+import type { Certificates } from './tls.ts';
 
 interface RouterParts {
+  readonly name: string;
+  /** Base path of its interface; empty, or with captured answers `/r0`, `/r1`, … */
+  readonly path: string;
   readonly device: Device;
   readonly front: RouterServer;
   readonly faults: RouterFaults;
   readonly faultInjector: FaultInjector;
   readonly certificates: Certificates;
-  /** Address under which clients reach it. */
+  /** Address for clients. */
   readonly host: string;
-  /** All names that its certificate carries. */
+  /** Names in its certificate. */
   readonly hosts: readonly string[];
 }
 
@@ -32,25 +35,24 @@ export class SimulatedRouter {
     this.#device = parts.device;
   }
 
-  /** Scheme, host and port; the interface is at `/api/v2_0` below it. Follows the router's own settings. */
+  /** Base URL, with captured answers with a path; the interface is at `/api/v2_0` below it. Follows the router's settings. */
   get url(): string {
-    const { front, host } = this.#parts;
+    const { front, host, path } = this.#parts;
     const { http, https } = front.ports;
     const name = host.includes(':') ? `[${host}]` : host;
-    return https === undefined ? `http://${name}:${http}` : `https://${name}:${https}`;
+    return `${https === undefined ? `http://${name}:${http}` : `https://${name}:${https}`}${path}`;
   }
 
   /** `sim-1`, `sim-2`, … */
   get name(): string {
-    return this.#device.name;
+    return this.#parts.name;
   }
 
-  /** The device's serial number. */
   get serial(): string {
     return this.#device.hardware.serial;
   }
 
-  /** Device type, such as `MRX3`. */
+  /** Such as `MRX3`. */
   get deviceType(): string {
     return this.#device.hardware.deviceType;
   }
@@ -70,17 +72,14 @@ export class SimulatedRouter {
     return this.#parts.faults.names();
   }
 
-  /**
-   * Passes a message for this component to the log daemon. The tag in the line's brackets defaults to the component's
-   * name; the severity is shown only with the option `logs.severityBrackets`.
-   */
+  /** Passes a message to the log daemon. `severity` is shown only with the option `logs.severityBrackets`. */
   appendLog(component: string, message: string, tag: string = component, severity?: LogSeverity): void {
     this.#device.logs.append(component, message, tag, severity);
   }
 
   /**
-   * Forces a rotation. Rotations happen only when a message arrives, so one is written: it becomes the first line of
-   * the new `current`. Throws {@link SimulatorError} if the component has no lines yet.
+   * Forces a rotation. Rotations happen only when a message arrives, so one is written: it becomes the first line of the new `current`.
+   * Throws {@link SimulatorError} if the component has no lines yet.
    */
   rotate(component: string, message = 'rotated on request', tag: string = component): void {
     this.#device.logs.rotate(component, message, tag);
@@ -91,10 +90,7 @@ export class SimulatedRouter {
     restartDevice(this.#device);
   }
 
-  /**
-   * Resets to a fresh router that keeps its name and serial number: configuration, profiles, accounts and ports; no
-   * logs.
-   */
+  /** Resets configuration, profiles, accounts and ports and deletes the logs; name and serial number stay. */
   async factoryReset(): Promise<void> {
     const { device, front } = this.#parts;
     device.profiles.reset();
@@ -110,14 +106,12 @@ export class SimulatedRouter {
     this.#device.sessions.expireAccessTokens();
   }
 
-  /** Sets the router's wall clock forward or back, as a person or NTP would. */
+  /** Sets the router's wall clock forward or back, like a person or NTP. */
   jumpClock(offsetMs: number): void {
     this.#device.clock.jump(offsetMs);
   }
 
-  /**
-   * Advances the time of this router alone: tokens age, counters grow, compressions end. Resolves when it has passed.
-   */
+  /** Advances the time of this router alone: tokens age, counters grow, compressions end. Resolves when it has passed. */
   advanceClock(durationMs: number): Promise<void> {
     return this.#device.time.advance(durationMs);
   }
@@ -149,11 +143,11 @@ export class SimulatedRouter {
       if (one === 'bad_certificate') front.setCertificate(await certificates.issue(hosts));
       if (one === 'down') await front.comeUp();
     }
-    // A hang that ended by itself has left its requests hanging.
+    // Requests stay open after a hang with `times` has ended.
     if (name === undefined) faultInjector.releaseHanging();
   }
 
-  /** Returns every line that the component ever wrote, in order, with what happened to it. */
+  /** Returns every line that the component ever wrote, in order, and whether it was served or lost. */
   truth(component: string): TruthLine[] {
     return this.#device.logs.truth(component);
   }

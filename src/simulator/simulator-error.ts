@@ -1,6 +1,6 @@
 import { CodedError } from '../base/index.ts';
 
-/** Reasons why the simulator could not do what was requested. */
+/** Reasons of a {@link SimulatorError}. */
 export type SimulatorErrorCode =
   | 'bad-option'
   | 'listen-failed'
@@ -8,7 +8,7 @@ export type SimulatorErrorCode =
   | 'compression-failed'
   | 'truth-forgotten';
 
-/** Thrown to the code that controls the simulator; answers of simulated routers to clients are never exceptions. */
+/** Error for the code that controls the simulator; answers of simulated routers to clients are never exceptions. */
 export class SimulatorError extends CodedError<SimulatorErrorCode> {
   override readonly name = 'SimulatorError';
   constructor(code: SimulatorErrorCode, message: string, options: { hint?: string; cause?: unknown } = {}) {

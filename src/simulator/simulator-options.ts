@@ -6,37 +6,27 @@ import { SimulatorError } from './simulator-error.ts';
 export interface LogSettings {
   /** Size of `current` in bytes at which the next message rotates it first; 0 = never by size. Default 1 MiB. */
   readonly maxSizeBytes: number;
-  /**
-   * Age of `current` in milliseconds after which the next message rotates it first; 0 = never by age. Default 30 days.
-   */
+  /** Age of `current` in milliseconds after which the next message rotates it first; 0 = never by age. Default 30 days. */
   readonly maxAgeMs: number;
-  /**
-   * Interval in milliseconds at which a timer rotates every file with lines, so that no message triggers the rotation.
-   * Limits of size and age then have no effect; 0 = rotated by messages only. Default 0.
-   */
+  /** Interval in milliseconds of rotations by a timer, without limits of size and age; 0 = messages rotate. Default 0. */
   readonly rotateEveryMs: number;
-  /** Logs without lines from 20 to 6 o'clock by the router's wall clock. Default none. */
+  /** Logs without lines from 20:00 to 6:00 by the router's wall clock. Default none. */
   readonly silentByNight: readonly string[];
   /** Number of rotated files kept, newest by the time in their name. Default 5. */
   readonly maxFiles: number;
-  /**
-   * Duration of a compression in milliseconds, from the rename until only the `.bz2` is left. Default 3000, as on a
-   * slow CPU.
-   */
+  /** Duration of a compression in milliseconds, from the rename until only the `.bz2` is left. Default 3000, as on a slow CPU. */
   readonly compressionMs: number;
-  /** True to list rotated files that are not compressed yet. Default false. */
+  /** Lists rotated files that are not compressed yet. Default false. */
   readonly listUncompressed: boolean;
   /** Maximum size in bytes of deleted files that `truth` remembers per component. Default 64 MiB. */
   readonly truthBytesMax: number;
-  /** True to write equal messages each time; false to count them and write a notice. Default true. */
+  /** True: writes equal messages each time; false: counts them and writes a notice. Default true. */
   readonly showRepeats: boolean;
-  /**
-   * Block size in bytes in which lines reach the file, so that `current` may end in mid-line; 0 = at once. Default 0.
-   */
+  /** Block size in bytes in which lines reach the file, so that `current` may end in mid-line; 0 = at once. Default 0. */
   readonly blockBytes: number;
-  /** Bytes of a torn time stamp left by a restart, after which the next line follows directly. Default 0. */
+  /** Bytes of a torn time stamp left by a restart; the next line follows directly. Default 0. */
   readonly tornBytes: number;
-  /** True to write the severity in separate brackets. Default false. */
+  /** Writes the severity in separate brackets. Default false. */
   readonly severityBrackets: boolean;
 }
 
@@ -87,27 +77,24 @@ export const demoLogSettings: LogSettings = {
   truthBytesMax: 1024 * 1024,
 };
 
+/** Bodies of answers by path, such as `/status/device_info`. Of several bodies each request gets the next one. */
+export type CapturedBodies = Readonly<Record<string, readonly string[]>>;
+
 /** Size, seed and features of a simulated fleet. */
 export interface SimulatorOptions {
   /** Number of routers; they are named `sim-1`, `sim-2`, … */
   readonly routers: number;
   /** Clock of the simulation. */
   readonly clock: Clock;
-  /**
-   * Seed of everything random: equal seeds and equal clocks give equal serials, tokens and log lines, and within a
-   * process one certificate authority.
-   */
+  /** Seed of all random values: equal seeds and clocks give equal serials, tokens, log lines and certificate authorities. */
   readonly seed: number;
-  /**
-   * Address to listen on. Default `127.0.0.1` with free ports. A port other than 0 is used by the first router; the
-   * others use the following ones.
-   */
+  /** Default `127.0.0.1` with free ports. A port other than 0 is used by the first router; the others use the following ones. */
   readonly listen?: { readonly host: string; readonly port: number };
   /** Serves HTTP without TLS. Default false. */
   readonly plainHttp?: boolean;
   /** `live`: every router writes realistic lines. `manual` (default): logs change only on request. */
   readonly logActivity?: 'live' | 'manual';
-  /** Number of routers, the first ones, that write by themselves with `live`. Default: all. */
+  /** Number of routers, the first ones, that write lines with `live`. Default: all. */
   readonly liveRouters?: number;
   /** Lines written per second with `live`. Default 9, at which demo-sized files rotate every 10 s. */
   readonly logLinesPerSecond?: number;
@@ -121,25 +108,40 @@ export interface SimulatorOptions {
   readonly features?: Partial<RestFeatures>;
   /** Faults active on every router from the start. Default: none. */
   readonly faults?: readonly FaultName[];
-  /** Opens the control port, on a loopback address only; port 0 means any free one. Default: none. */
+  /** Time without traffic after which a router closes a connection, in milliseconds; 0 = never. Default: 90 s after an answer. */
+  readonly idleMs?: number;
+  /**
+   * Makes all routers addresses of one device at one port, `URL/r0`, `URL/r1`, …, which answer every GET from memory: with these bodies,
+   * or with the logs of the device, without a check of the token. So thousands of them cost little beyond the wire, for measurements of
+   * clients. Each has its own faults, except those of connections. Default: none.
+   */
+  readonly captured?: CapturedBodies;
+  /**
+   * Files of bundles for the first routers: one for each answers every GET as its device did, with its statuses and delays, and anything
+   * else as usual. Of configuration lists, only the number of entries is known. Default: none.
+   */
+  readonly bundles?: readonly string[];
+  /** Opens the control port, on a loopback address only; port 0: any free port. Default: none. */
   readonly control?: { readonly host: string; readonly port: number };
 }
 
 /** Options with all defaults filled in. */
-export type ResolvedSimulatorOptions = Required<Omit<SimulatorOptions, 'logs' | 'features' | 'control'>> & {
-  /** Address of the control port; `undefined` for none. */
-  readonly control: SimulatorOptions['control'];
+export interface ResolvedSimulatorOptions
+  extends Required<Omit<SimulatorOptions, 'logs' | 'features' | 'control' | 'idleMs' | 'captured' | 'bundles'>>,
+    Pick<SimulatorOptions, 'control' | 'idleMs' | 'captured' | 'bundles'> {
   /** All settings of the log writer. */
   readonly logs: LogSettings;
   /** All features beyond the interface. */
   readonly features: RestFeatures;
-};
+}
 
 /** More routers need more ports than a machine has available. */
 const ROUTERS_MAX = 10_000;
+/** More addresses than one process can serve. */
+const ADDRESSES_MAX = 100_000;
 
 const LINES_PER_SECOND_MAX = 1000;
-/** Timers cannot wait for longer than this. */
+/** Limit of timers. */
 const ROTATE_EVERY_MS_MAX = 2 ** 31 - 1;
 /** Length of a line's time stamp. */
 const STAMP_BYTES = 'YYYY-MM-DD hh:mm:ss'.length;
@@ -153,7 +155,6 @@ export function resolveSimulatorOptions(options: SimulatorOptions): ResolvedSimu
     liveRouters: options.routers,
     logLinesPerSecond: 9,
     faults: [],
-    control: undefined,
     timezone: 'Europe/Berlin',
     clockOffsetMs: 0,
     ...options,
@@ -161,7 +162,7 @@ export function resolveSimulatorOptions(options: SimulatorOptions): ResolvedSimu
     features: { ...plainRestFeatures, ...options.features },
   };
   const { routers, listen, logs } = resolved;
-  requireInteger('routers', routers, 1, ROUTERS_MAX);
+  requireInteger('routers', routers, 1, resolved.captured ? ADDRESSES_MAX : ROUTERS_MAX);
   requireInteger('listen.port', listen.port, 0, listen.port === 0 ? 0 : 65_536 - routers);
   if (!(resolved.logLinesPerSecond > 0 && resolved.logLinesPerSecond <= LINES_PER_SECOND_MAX)) {
     throw new SimulatorError(

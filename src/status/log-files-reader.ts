@@ -1,11 +1,11 @@
 import type { FamilyDescription } from '../model/index.ts';
-import type { LogListing, StatusReader } from './contracts.ts';
+import type { StatusReader } from './poller/ask.ts';
 
-/** Maximum number of components counted; real routers have about twenty. */
+/** Real routers have about twenty components. */
 const COMPONENTS_MAX = 256;
-/** Maximum length of a component's name. */
+/** Characters. */
 const COMPONENT_LENGTH_MAX = 64;
-/** Name of the file being written; all other files next to it are rotated ones. */
+/** The file being written; the other files in its folder are rotated ones. */
 const LIVE_FILE = 'current';
 
 const LOG_ARCHIVES: FamilyDescription = {
@@ -13,6 +13,11 @@ const LOG_ARCHIVES: FamilyDescription = {
   help: 'Rotated files of the log that the router lists.',
   type: 'gauge',
 };
+
+/** Lists the names of the log files; errors as for a `DocumentSource`. */
+interface LogListing {
+  listLogs(signal: AbortSignal): Promise<readonly string[]>;
+}
 
 /** Creates a reader that counts the rotated files of each component's log. */
 export function createLogFilesReader(source: LogListing): StatusReader {
@@ -29,10 +34,7 @@ export function createLogFilesReader(source: LogListing): StatusReader {
   };
 }
 
-/**
- * Counts rotated files by component, which is the folder of a file; a component with only a live file has 0. The
- * compressed and the plain form of a file count once.
- */
+/** A component with only a live file has 0. The compressed and the plain form of a file count once. */
 function countArchives(names: readonly string[]): ReadonlyMap<string, number> {
   const archives = new Map<string, Set<string>>();
   for (const name of names) {

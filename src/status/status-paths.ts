@@ -1,10 +1,7 @@
 const slots = (kind: string, from: number, to: number, rest = ''): string[] =>
   Array.from({ length: to - from + 1 }, (_none, index) => `${kind}${from + index}${rest}`);
 
-/**
- * All status resources of firmware 9.5, below `/status/`. A device answers only for the cards it has. Source: the
- * vendor's OpenAPI document of that firmware.
- */
+/** All status resources of firmware 9.5, below `/status/`. Source: the vendor's OpenAPI document of that firmware. */
 export const STATUS_PATHS: readonly string[] = [
   'overview',
   'status_summary',
@@ -41,9 +38,8 @@ export const STATUS_PATHS: readonly string[] = [
 const SLOTS = [1, 2, 3, 4, 5];
 
 /**
- * Returns the status resources that a path with a star can match, as in `lte*` or `dsl*` in `dsl5/status`: the star is
- * a slot number. A kind of card missing from the list of firmware 9.5 may be in any slot. A path without a star matches
- * itself.
+ * Returns the status resources that a path with a star can match, as in `lte*` or `dsl*` in `dsl5/status`: the star is a slot number. A
+ * kind of card missing from the list of firmware 9.5 may be in any slot. A path without a star matches itself.
  */
 export function expandPath(path: string): readonly string[] {
   if (path.startsWith('/') || !path.includes('*')) return [path];

@@ -1,16 +1,16 @@
 import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { readSystemCode, StoreError, toStoreError } from './errors.ts';
-import { FILE_MODE, FOLDER_MODE } from './sqlite-file.ts';
+import { StoreError } from '../model/index.ts';
+import { FILE_MODE, FOLDER_MODE, readSystemCode, toStoreError } from './sqlite-file.ts';
 
 const SUFFIX = '.json';
 
-/** Texts in a folder of the state, one file for each name, which has letters, digits, `.`, `_` and `-` alone. */
+/** Texts in a folder of the state, one file per name. Names consist of letters, digits, `.`, `_` and `-`. */
 export class AnswerFiles {
   readonly #folder: string;
   readonly #bytesMax: number;
 
-  /** `folder` is created with the first file. A file has at most `bytesMax` bytes. */
+  /** `folder` is created with the first file. `bytesMax` limits each file. */
   constructor(folder: string, bytesMax: number) {
     this.#folder = folder;
     this.#bytesMax = bytesMax;
@@ -31,18 +31,16 @@ export class AnswerFiles {
     });
   }
 
-  /** Lists the names that have a text. Never rejects. */
   async list(): Promise<readonly string[]> {
     const files = await readdir(this.#folder).catch(() => []);
     return files.filter((file) => file.endsWith(SUFFIX)).map((file) => file.slice(0, -SUFFIX.length));
   }
 
-  /** Removes the text of a name. Never rejects. */
   async remove(name: string): Promise<void> {
     await rm(this.#toFile(name), { force: true }).catch(() => {});
   }
 
-  /** Replaces the text of a name: after a crash it is either the old or the new one. Throws {@link StoreError}. */
+  /** Replaces the text of a name atomically, also across a crash. Throws {@link StoreError}. */
   async write(name: string, text: string): Promise<void> {
     const file = this.#toFile(name);
     const part = `${file}.part`;

@@ -1,51 +1,53 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { OlderState } from './contracts.ts';
-import { isDamage, isDiskFault, StoreError, toAbsent, toStoreError } from './errors.ts';
-import { putAside } from './rebuild.ts';
-import { ensureFormat, type FileFormat, openCurrent } from './schema.ts';
-import { isEmptyFile, makeFolder, SqliteFile } from './sqlite-file.ts';
+import { StoreError } from '../model/index.ts';
+import { ensureFormat, type FileFormat, type OlderState, openCurrent } from './database-format.ts';
+import { moveAside } from './rebuild.ts';
+import { isDamage, isDiskFault, isEmptyFile, makeFolder, SqliteFile, toAbsent, toStoreError } from './sqlite-file.ts';
 
 /** File and limit of the dead letters. */
 export interface DeadLetterOptions {
   /** Folder of the file: that of the embedded store. */
   readonly path: string;
-  /** Maximum size of all letters together, in bytes. Beyond it, the oldest of the sink with the largest share are dropped. Default 64 MiB. */
+  /**
+   * Maximum size of all dead letters. Beyond it, the oldest of the sink with the largest share are dropped. Bytes; default 64
+   * MiB.
+   */
   readonly bytesMax?: number | undefined;
-  /** Retention of a letter in milliseconds. Default 30 days. */
+  /** Retention of a dead letter. Milliseconds; default 30 days. */
   readonly keepMs?: number | undefined;
-  /** Returns the wall time in milliseconds since the Unix epoch. */
+  /** Wall time in milliseconds since the Unix epoch. */
   readonly now: () => number;
   /**
-   * The process that opens the file. The agent (`owner`, the default) creates a missing file and moves a damaged one
-   * aside. A command (`guest`) does neither, because the agent may have the file open.
+   * The agent (`owner`, the default) creates a missing file and moves a damaged one aside. A command (`guest`) does neither,
+   * because the agent may have the file open.
    */
   readonly role?: 'owner' | 'guest' | undefined;
-  /** True: a disk that cannot be written at first is no error; every call tries again to open the file. Default false. */
+  /** True: a disk that cannot be written at first is no error; every call tries to open the file again. Default false. */
   readonly canWait?: boolean | undefined;
+  /** Called when dead letters are dropped without a request: too many, too old, or damaged on disk. Default: not reported. */
+  readonly onDropped?: ((sink: string, deadLetters: number) => void) | undefined;
   /**
-   * Called when letters are dropped without a request: too many, too old, or damaged on disk. Default: not reported.
+   * Called when a file of an older format was moved aside and an empty one created. Default: such a file is an error, as for
+   * a guest.
    */
-  readonly onDropped?: ((sink: string, letters: number) => void) | undefined;
-  /** Called when a file of an older format was put aside, and an empty one was created. Default: it is refused, as by a guest. */
   readonly onOlder?: ((older: OlderState) => void) | undefined;
   /** Called when the file existed and was empty. Default: not reported. */
   readonly onEmpty?: ((file: string) => void) | undefined;
-  /** Called when a damaged file was moved aside and an empty one was created. Default: not reported. */
+  /** Called when a damaged file was moved aside and an empty one created. Default: not reported. */
   readonly onRebuilt?: ((rebuilt: { readonly damagedFile: string }) => void) | undefined;
 }
 
-/** Name of the file in the folder of the embedded store. */
-export const LETTERS_FILE = 'dead-letters.db';
+export const DEAD_LETTERS_FILE = 'dead-letters.db';
 /**
- * Time to wait for the other process's lock, in milliseconds. The agent blocks meanwhile, so it waits briefly and
- * retries later; a command can wait longer, because nothing else waits for it.
+ * Time to wait for another process's lock. The agent blocks meanwhile, so it waits briefly and retries later; a command can
+ * wait. Milliseconds.
  */
 const LOCK_WAIT_MS = { owner: 250, guest: 15_000 };
 
-const LETTERS_FORMAT: FileFormat = {
+const DEAD_LETTERS_FORMAT: FileFormat = {
   version: 2,
-  // Triggers maintain `tally`, so that neither a metric nor a limit has to scan all letters.
+  // Triggers maintain `tally`, so that neither a metric nor a limit has to scan all rows.
   tables: `CREATE TABLE letter (
      id INTEGER PRIMARY KEY AUTOINCREMENT, sink TEXT NOT NULL, uid TEXT NOT NULL, at_ms INTEGER NOT NULL,
      is_replayed INTEGER NOT NULL, bytes INTEGER NOT NULL, checksum INTEGER NOT NULL, router TEXT NOT NULL,
@@ -67,7 +69,6 @@ const LETTERS_FORMAT: FileFormat = {
   count: 'SELECT count(*) AS records FROM letter',
 };
 
-/** The database of dead letters. Reopened after a disk failure, and replaced by an empty one when damaged. */
 export class DeadLetterFile {
   readonly #options: DeadLetterOptions;
   readonly #path: string;
@@ -76,7 +77,7 @@ export class DeadLetterFile {
 
   constructor(options: DeadLetterOptions) {
     this.#options = options;
-    this.#path = join(options.path, LETTERS_FILE);
+    this.#path = join(options.path, DEAD_LETTERS_FILE);
     const isEmpty = isEmptyFile(this.#path);
     try {
       this.attempt(() => {});
@@ -86,7 +87,6 @@ export class DeadLetterFile {
     }
   }
 
-  /** Runs `work` and converts everything it throws to {@link StoreError}. */
   attempt<T>(work: (file: SqliteFile) => T): T {
     if (this.#isClosed) {
       throw new StoreError('broken', `The dead letters in ${this.#path} are closed`, { disposition: 'operator' });
@@ -125,7 +125,7 @@ export class DeadLetterFile {
     try {
       // A rollback journal instead of a write-ahead log: the agent and a command share the file, and writes are rare.
       file.exec('PRAGMA auto_vacuum = FULL; PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL');
-      ensureFormat(file, LETTERS_FORMAT);
+      ensureFormat(file, DEAD_LETTERS_FORMAT);
       return file;
     } catch (cause) {
       file.close();
@@ -143,7 +143,7 @@ export class DeadLetterFile {
       });
     }
     try {
-      const damagedFile = putAside(this.#path);
+      const damagedFile = moveAside(this.#path);
       const file = this.#use();
       this.#options.onRebuilt?.({ damagedFile });
       return work(file);

@@ -1,46 +1,101 @@
 import { join } from 'node:path';
 import { LineRanges } from '../base/index.ts';
-import type { Slice, SliceBounds } from '../model/index.ts';
-import type {
-  EmbeddedStoreOptions,
-  FactsCommit,
-  LogChoice,
-  LogCommit,
-  MovableStore,
-  RecentBatch,
-  RecentPlace,
-  RouterAddition,
-  RouterState,
-  SinkStart,
-  SpoolCursor,
-  Store,
-  StoredBatch,
-} from './contracts.ts';
 import {
+  type FactsCommit,
+  type LogChoice,
+  type LogCommit,
+  type MovableStore,
+  type RouterAddition,
+  type RouterState,
+  type SinkStart,
+  type Slice,
+  type SliceBounds,
+  type SpoolCursor,
+  type Store,
+  type StoredBatch,
+  StoreError,
+  toValueTooLong,
+  VALUE_CHARS_MAX,
+} from '../model/index.ts';
+import { type OlderState, openCurrent, openState, STATE_FILE, touch } from './database-format.ts';
+import { finishRebuild, type Rebuilt, rebuildDatabase } from './rebuild.ts';
+import {
+  type PackedCommit,
+  packCommits,
+  type RecentBatch,
+  RecentLines,
+  type RecentLinesSettings,
+  type RecentPlace,
+} from './recent-lines.ts';
+import {
+  keepRouters,
+  listRouters,
+  readState,
+  readValue,
+  removeRouters,
+  type Transact,
+  writeValue,
+} from './router-tables.ts';
+import { DamagedBatch, SpoolTable } from './spool-table.ts';
+import {
+  compact,
+  DISK_RESERVE_BYTES,
+  hasReserve,
   isDamage,
   isDiskFault,
-  StoreError,
-  toLostPosition,
-  toShareTaken,
-  toSpoolFull,
+  isEmptyFile,
+  makeFolder,
+  type SqliteFile,
   toStoreError,
-} from './errors.ts';
-import { finishRebuild, rebuildDatabase } from './rebuild.ts';
-import { type PackedCommit, packCommits, RecentLines } from './recent-lines.ts';
-import { keepRouters, type Transact } from './router-absences.ts';
-import { checkValue, listRouters, readState, readValue, removeRouters, writeValue } from './router-tables.ts';
-import { openCurrent, openState, STATE_FILE, touch } from './schema.ts';
-import { DamagedBatch, SpoolTable } from './spool-table.ts';
-import { compact, DISK_RESERVE_BYTES, hasReserve, isEmptyFile, makeFolder, type SqliteFile } from './sqlite-file.ts';
+} from './sqlite-file.ts';
 
-/** Time for which the positions of a router are kept after it was removed from the configuration. */
+/** Folder, sinks and limits of the store. */
+export interface EmbeddedStoreOptions {
+  /** Folder of the database; created if missing. */
+  readonly path: string;
+  /** The configured sinks, as for `EmbeddedStore.setSinks`. Default: those in the database. */
+  readonly sinks?: readonly SinkStart[] | undefined;
+  /** Maximum compressed size of the spooled records: those waiting for sinks plus those kept for replay. Bytes. */
+  readonly spoolBytesMax: number;
+  /** The last lines of each router, kept for the pages. Default: none. */
+  readonly recent?: RecentLinesSettings | undefined;
+  /** Maximum size of the database file. Bytes; default: the size of the disk. */
+  readonly databaseBytesMax?: number | undefined;
+  /**
+   * Free disk space below which no records are accepted, so that acknowledgements can still be stored. Bytes; default 16 MiB,
+   * never more than an eighth of the disk.
+   */
+  readonly diskReserveBytes?: number | undefined;
+  /** Wall time in milliseconds since the Unix epoch. */
+  readonly now: () => number;
+  /**
+   * True: a disk that cannot be written at first is no error; every call tries to open the database again, and throws until
+   * it can. Default false.
+   */
+  readonly canWait?: boolean | undefined;
+  /** Called after a damaged database was rebuilt from what could be read. Default: not reported. */
+  readonly onRebuilt?: ((rebuilt: Rebuilt) => void) | undefined;
+  /** Called when a database of an older format was moved aside and an empty one created. Default: such a database is an error. */
+  readonly onOlder?: ((older: OlderState) => void) | undefined;
+  /** Called when the database file existed and was empty. Default: not reported. */
+  readonly onEmpty?: ((file: string) => void) | undefined;
+  /**
+   * Called when a damaged batch of the spool was dropped. The position of its log is removed, so that its lines are read
+   * again; a batch whose log is unknown (empty router) is lost. Default: not reported.
+   */
+  readonly onDamaged?:
+    | ((damaged: { readonly router: string; readonly component: string; readonly records: number }) => void)
+    | undefined;
+}
+
+/** Time for which the positions of a router are kept after its removal from the configuration. Milliseconds. */
 const ABSENCE_GRACE_MS = 7 * 86_400_000;
-/** Limit of the damaged batches dropped in one call; each is a transaction. */
+/** Damaged batches dropped in one call; each is a transaction. */
 const DAMAGED_BATCHES_MAX = 100;
-/** Copying what can be read of a large database takes long: not every call tries that again where it failed. */
+/** Minimum interval of failed rebuilds: copying a large database takes long. Milliseconds. */
 const REBUILD_INTERVAL_MS = 5000;
 
-/** A router that has used its share goes on when this many times its waiting records are free. */
+/** A router that used up its share may add records again when this many times its waiting records are free. */
 const RESUME_FACTOR = 2;
 
 const isAnyLog: LogChoice = () => true;
@@ -52,18 +107,17 @@ interface Opened {
 }
 
 /**
- * Positions and undelivered records in one SQLite database, so that both are committed in one transaction; and values of routers.
+ * Positions, undelivered records and facts of routers in one SQLite database, so that one transaction commits them together.
  *
- * Write-ahead log with `synchronous = NORMAL`: a crash of the process loses nothing; a power cut may lose the last
- * commits, but always records and position together, so that the lines are read again with the same uids.
+ * Write-ahead log with `synchronous = NORMAL`: a process crash loses nothing; a power cut may lose the last commits, but
+ * always records and position together, so that the lines are read again with the same uids.
  *
  * ```
- *   open ── the disk fails, or is read-only ──▶ let go ── next call: opened again ──▶ open
- *    │ ▲                                          └────── cannot be opened: `unwritable`, still let go
- *    │ └── the disk is full: `full`, nothing changed, still open
- *    ├──── a batch is damaged: dropped, its log's position forgotten, still open
- *    └──── the structure is damaged: rebuilt from what can be read ──▶ open, with `damaged` for the call that found it
- *          (found while opening: the call goes on)
+ *   open ── disk fails or is read-only ──▶ closed ── next call ──▶ open, or `unwritable` and still closed
+ *    ├── disk full: `full`, nothing changed, still open
+ *    ├── a batch is damaged: dropped, the position of its log removed, still open
+ *    └── the structure is damaged: rebuilt from what can be read ──▶ open; the call that found it throws `damaged`
+ *          (while opening: the call continues)
  * ```
  */
 export class EmbeddedStore implements Store, MovableStore, Disposable {
@@ -73,21 +127,18 @@ export class EmbeddedStore implements Store, MovableStore, Disposable {
   #sinks: readonly SinkStart[] | undefined;
   #opened: Opened | undefined;
   #isClosed = false;
-  /** True until the database was open for the first time. */
+  /** True until the database was opened for the first time. */
   #isWaiting = true;
   #spooled = { records: 0, bytes: 0 };
-  /** Why the last rebuild failed, and when. */
   #failedRebuild: { readonly error: StoreError; readonly atMs: number } | undefined;
-  /** The configured routers; `undefined` until they are set. */
   #configured: readonly string[] | undefined;
 
-  /** Number of configured routers: the only one may use the whole spool. */
   get #routers(): number {
     return this.#configured?.length ?? 1;
   }
 
   /**
-   * Opens or creates the database; a damaged one is rebuilt. Throws {@link StoreError} `locked`, `broken`, or, unless
+   * Opens or creates the database; a damaged one is rebuilt. Throws {@link StoreError} `locked`, `broken` or, unless
    * `canWait` is set, with disposition `hold-back` when the disk cannot be written.
    */
   constructor(options: EmbeddedStoreOptions) {
@@ -104,7 +155,7 @@ export class EmbeddedStore implements Store, MovableStore, Disposable {
     }
   }
 
-  /** True while the disk has not let the database be opened since the start. */
+  /** True while the disk has prevented every attempt to open the database. */
   get isWaiting(): boolean {
     return this.#isWaiting;
   }
@@ -119,7 +170,7 @@ export class EmbeddedStore implements Store, MovableStore, Disposable {
   }
 
   #open(): Opened {
-    // Not later: a disk that is not mounted any more must not be replaced by an empty folder.
+    // Only before the first opening: an unmounted disk must not be replaced by an empty folder.
     if (this.#isWaiting) makeFolder(this.#options.path);
     if (finishRebuild(this.#path)) this.#forgetAll();
     const { databaseBytesMax, recent } = this.#options;
@@ -138,7 +189,6 @@ export class EmbeddedStore implements Store, MovableStore, Disposable {
     }
   }
 
-  /** Moves the damaged database aside and continues with a new one that contains what could be saved. */
   #rebuild(): Opened {
     const { now } = this.#options;
     const failed = this.#failedRebuild;
@@ -158,23 +208,21 @@ export class EmbeddedStore implements Store, MovableStore, Disposable {
     }
   }
 
-  /** All positions are lost. Before the first opening nobody has read one. */
+  /** All positions are lost. Before the first opening, none has been read. */
   #forgetAll(): void {
     if (!this.#isWaiting) this.#forgotten.addAll();
   }
 
-  /** Records that at least one sink has yet to get, and their bytes as stored. */
   get spooled(): { readonly records: number; readonly bytes: number } {
     return this.#spooled;
   }
 
-  /** Nothing to load: everything is in the database. */
+  /** Does nothing: the database needs no loading. */
   openRouter(_router: string): void {}
 
-  /** Nothing is under way: every call is over when it returns. */
+  /** Does nothing: no call outlives its return. */
   closeRouter(_router: string): void {}
 
-  /** Returns the positions of all logs of a router, by component. */
   readPositions(router: string): Map<string, string> {
     return this.#attempt(({ file }) => {
       const rows = file.all('SELECT component, position FROM log WHERE router = ?', router);
@@ -183,7 +231,6 @@ export class EmbeddedStore implements Store, MovableStore, Disposable {
     });
   }
 
-  /** Forgets the positions of logs. Records that wait for sinks stay. */
   forgetLogs(router: string, components: readonly string[]): void {
     this.#attempt(({ file }) => {
       file.transact(() => {
@@ -194,7 +241,6 @@ export class EmbeddedStore implements Store, MovableStore, Disposable {
     });
   }
 
-  /** Returns the facts learnt about a router as a whole; `undefined` when nothing is stored. */
   readFacts(router: string): string | undefined {
     return this.#attempt(({ file }) => {
       const row = file.get('SELECT text FROM fact WHERE router = ?', router);
@@ -203,9 +249,10 @@ export class EmbeddedStore implements Store, MovableStore, Disposable {
   }
 
   /**
-   * Adds records to the spool, advances the positions of their logs and stores facts: all of `commits` in one
-   * transaction, or nothing. Throws {@link StoreError}, with nothing changed: `full` when the spool or the disk is full, `share`
-   * when the records of this router take as much of the spool as it may use, `unwritable` when the disk fails, and `damaged` when stored records of one of these logs were lost after its position was read.
+   * Adds records to the spool, advances the positions of their logs and stores facts, all in one transaction. Throws {@link
+   * StoreError}, with nothing changed: `full` when the spool or the disk is full, `share` when this router has used up its
+   * share of the spool, `unwritable` when the disk fails, and `damaged` when stored records of one of these logs were lost
+   * after its position was read.
    */
   commit(...commits: (LogCommit | FactsCommit)[]): void {
     const logs = commits.filter((commit) => 'position' in commit);
@@ -218,8 +265,7 @@ export class EmbeddedStore implements Store, MovableStore, Disposable {
       const outdated = learnt.find(({ router }) => this.#forgotten.hasAll(router));
       if (outdated) throw toLostPosition('all logs', outdated.router);
       const { bytes } = spool.totals;
-      // An empty spool accepts a batch of any size: otherwise a batch larger than the limit would never leave the
-      // router.
+      // An empty spool accepts a batch of any size: a batch larger than the limit would never leave the router otherwise.
       if (added > 0 && bytes > 0 && bytes + added > this.#options.spoolBytesMax)
         throw toSpoolFull(this.#options.spoolBytesMax);
       for (const router of new Set(packed.map((one) => one.router))) this.#checkShare(spool, router, packed, added);
@@ -229,7 +275,7 @@ export class EmbeddedStore implements Store, MovableStore, Disposable {
       const settles = transactRecent({ file, recent }, () => {
         for (const facts of learnt) writeFacts(file, facts);
         return [
-          // Records that every sink has are dropped first: they must not hold back new lines.
+          // Delivered records kept for replay are dropped first: they must not hold back new lines.
           ...(excess > 0 ? [spool.dropKept(excess)] : []),
           ...packed.map((one) => {
             const { router, component, position, lines, body } = one;
@@ -247,8 +293,8 @@ export class EmbeddedStore implements Store, MovableStore, Disposable {
   }
 
   /**
-   * Throws if the records of a router, with those of a commit, would take more than what is free afterwards. A router
-   * without waiting records may always add some, so that its logs go on as long as there is room at all.
+   * Throws if the waiting records of a router would exceed the space left free. A router without waiting records may always
+   * add some, so that its logs make progress while there is any room.
    */
   #checkShare(spool: SpoolTable, router: string, packed: readonly PackedCommit[], added: number): void {
     const own = packed.reduce((sum, one) => sum + (one.router === router ? (one.body?.length ?? 0) : 0), 0);
@@ -258,8 +304,8 @@ export class EmbeddedStore implements Store, MovableStore, Disposable {
   }
 
   /**
-   * True if a router that was refused with `share` may add records again: its waiting records take less than half of what
-   * is free, so that it does not start and stop with every batch.
+   * Returns true if a router that got `share` may add records again: its waiting records take less than half of the free
+   * space, so that it does not alternate with every batch.
    */
   hasShare(router: string): boolean {
     const heldBytes = this.#opened?.spool.bytesOf(router) ?? 0;
@@ -268,8 +314,8 @@ export class EmbeddedStore implements Store, MovableStore, Disposable {
   }
 
   /**
-   * Sets the currently configured routers. The positions of all others are kept for `graceMs`, in case they come back,
-   * and then removed; resolves with the names of the removed routers.
+   * Sets the configured routers. State of others is kept for `graceMs` in case they come back, and then removed. Resolves
+   * with the names of the removed routers.
    */
   async keepRouters(
     configured: readonly string[],
@@ -283,7 +329,7 @@ export class EmbeddedStore implements Store, MovableStore, Disposable {
     return forgotten;
   }
 
-  /** Adds to the last lines what another store has committed: positions and records that wait for sinks are there. */
+  /** Adds to the last lines what another store, which has the positions and the spool, has committed. */
   addRecent(commits: readonly LogCommit[]): void {
     this.#attempt((opened) => {
       const { file, recent } = opened;
@@ -295,26 +341,14 @@ export class EmbeddedStore implements Store, MovableStore, Disposable {
     });
   }
 
-  /**
-   * Returns some of the last lines of a router, or of all routers: the next commits behind `place`, those with the latest
-   * records first. Empty at the end.
-   */
   listRecent(place: RecentPlace, router?: string): readonly RecentBatch[] {
     return this.#attempt(({ recent }) => recent?.list(place, router) ?? []);
   }
 
-  /**
-   * Returns the records of a commit among the last lines, separated by line feeds; `undefined` if it was dropped meanwhile or is
-   * damaged.
-   */
   readRecent({ router, seq }: RecentBatch): Buffer | undefined {
     return this.#attempt(({ recent }) => recent?.read(router, seq));
   }
 
-  /**
-   * Returns the next records for `sink`, in commit order; `undefined` if it has them all. A damaged batch is dropped
-   * and reported, and the next one is read.
-   */
   readSlice(sink: string, bounds: SliceBounds): Slice<SpoolCursor> | undefined {
     return this.#attempt((opened) => {
       for (let damaged = 0; damaged < DAMAGED_BATCHES_MAX; damaged++) {
@@ -346,9 +380,9 @@ export class EmbeddedStore implements Store, MovableStore, Disposable {
   }
 
   /**
-   * Changes the set of sinks, as opening with other `sinks` does. The cursor of a removed sink is dropped, together
-   * with records that only it was waiting for. A new sink gets everything still spooled, or only what comes from now
-   * on. Without any sink nothing is dropped: the spooled records wait for the next sink.
+   * Changes the set of sinks. The cursor of a removed sink is dropped, together with records that only it needed. A new sink
+   * gets everything still spooled, or only new records (`start`). Without any sink nothing is dropped: the records wait for
+   * the next sink.
    */
   setSinks(sinks: readonly SinkStart[]): void {
     this.#attempt(({ file, spool }) => {
@@ -360,38 +394,24 @@ export class EmbeddedStore implements Store, MovableStore, Disposable {
     });
   }
 
-  /** Returns the value of a router stored under `key`, if there is one. */
   readValue(router: string, key: string): string | undefined {
     return this.#attempt(({ file }) => readValue(file, router, key));
   }
 
-  /**
-   * Stores a value of a router under `key`, replacing the previous one. Throws {@link StoreError} `too-long` above 16
-   * Ki characters.
-   */
   writeValue(router: string, key: string, text: string): void {
-    checkValue(text);
+    if (text.length > VALUE_CHARS_MAX) throw toValueTooLong(text);
     this.#attempt(({ file }) => writeValue(file, router, key, text));
   }
 
-  /**
-   * Number of records that a sink has yet to acknowledge, of the logs it wants. Cost does not depend on the backlog.
-   */
   countWaiting(sink: string, isWanted: LogChoice = isAnyLog): number {
     return this.#attempt(({ spool }) => spool.countWaiting(sink, isWanted));
   }
 
-  /**
-   * Commit time of the oldest record that a sink has yet to acknowledge; `undefined` if there is none. Wall time in ms.
-   */
   oldestWaitingMs(sink: string, isWanted: LogChoice = isAnyLog): number | undefined {
     return this.#attempt(({ spool }) => spool.oldestWaitingMs(sink, isWanted));
   }
 
-  /**
-   * Moves the sink's cursor past the acknowledged records, never back, and drops what every sink has and none may
-   * replay.
-   */
+  /** Moves the sink's cursor past the acknowledged records, never back, and drops what every sink has and none may replay. */
   acknowledge(sink: string, cursor: SpoolCursor): void {
     this.#attempt(({ file, spool }) => {
       file.transact(() => spool.acknowledge(sink, cursor, this.#options.now()))();
@@ -400,19 +420,18 @@ export class EmbeddedStore implements Store, MovableStore, Disposable {
   }
 
   /**
-   * Redelivers to a sink, ahead of new records, what it took in the `replayMs` before `endedMs` or, if that is not
-   * given, before it took its last records. What it takes again counts as taken now. Its backlog does not change.
+   * Redelivers to a sink, ahead of new records, what it accepted in the `replayMs` before `endedMs` (default: before its last
+   * acknowledgement). Redelivered records count as accepted now. The backlog does not change.
    */
   repeat(sink: string, endedMs?: number): void {
     this.#attempt(({ file, spool }) => file.transact(() => spool.repeat(sink, endedMs)));
   }
 
-  /** Bytes of the records of a router that at least one sink has yet to get, as stored. */
   bytesOf(router: string): number {
     return this.#attempt(({ spool }) => spool.bytesOf(router));
   }
 
-  /** A disk that has no room says so when it is written to. */
+  /** Does nothing: a full disk fails at the write. */
   checkRoom(_bytes: number): void {}
 
   listSinks(): readonly string[] {
@@ -462,11 +481,10 @@ export class EmbeddedStore implements Store, MovableStore, Disposable {
     this.#attempt(({ file, spool }) => {
       file.transact(() => removeRouters(file, routers, spool.waitingFrom));
     });
-    // The next call counts anew what waits.
     this.#letGo();
   }
 
-  /** Writes to the disk without changing data: throws what {@link commit} would throw because of the disk. */
+  /** Writes to the disk without changing data. Throws the disk errors of {@link commit}. */
   checkWritable(): void {
     this.#attempt(({ file }) => {
       this.#checkReserve();
@@ -483,7 +501,6 @@ export class EmbeddedStore implements Store, MovableStore, Disposable {
     });
   }
 
-  /** Closes the database; the write-ahead log is checkpointed. */
   close(): void {
     this.#isClosed = true;
     this.#letGo();
@@ -521,7 +538,6 @@ export class EmbeddedStore implements Store, MovableStore, Disposable {
   }
 }
 
-/** Runs a transaction that may change the last lines. */
 function transactRecent<T>({ file, recent }: Omit<Opened, 'spool'>, work: () => T): T {
   try {
     return file.transact(work);
@@ -549,8 +565,8 @@ function writeFacts(file: SqliteFile, { router, facts }: FactsCommit): void {
 }
 
 /**
- * Logs whose positions were removed while they may be being read. A read in progress has a position beyond the lost
- * lines; committing it would hide the loss.
+ * Logs whose positions were removed while they may be being read. A read in progress has a position beyond the lost lines;
+ * committing it would hide the loss.
  */
 class ForgottenLogs {
   readonly #logs = new Map<string, Set<string>>();
@@ -572,7 +588,6 @@ class ForgottenLogs {
     this.#readSince?.add(router);
   }
 
-  /** Returns true if all positions were lost since those of the router were read. */
   hasAll(router: string): boolean {
     return this.#readSince !== undefined && !this.#readSince.has(router);
   }
@@ -580,4 +595,24 @@ class ForgottenLogs {
   has(router: string, component: string): boolean {
     return this.hasAll(router) || (this.#logs.get(router)?.has(component) ?? false);
   }
+}
+
+function toSpoolFull(spoolBytesMax: number): StoreError {
+  return new StoreError('full', `The spool has reached its limit of ${spoolBytesMax} bytes`, {
+    disposition: 'hold-back',
+    hint: 'Check the sinks: records leave the spool once every sink has them. Or raise storage.spool_max',
+  });
+}
+
+function toShareTaken(router: string): StoreError {
+  return new StoreError('share', `The waiting records of ${router} take as much of the spool as is free`, {
+    disposition: 'hold-back',
+    hint: 'Look at the sinks, and at the lines that this router writes. Or raise storage.spool_max',
+  });
+}
+
+function toLostPosition(logs: string, router: string): StoreError {
+  return new StoreError('damaged', `Stored records of ${logs} of ${router} were lost, so it has to be read again`, {
+    disposition: 'retry',
+  });
 }

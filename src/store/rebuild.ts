@@ -3,14 +3,12 @@ import { DatabaseSync } from 'node:sqlite';
 import { unpackLines } from '../base/index.ts';
 import { type Row, removeDatabase, renameDatabase, type SqliteFile } from './sqlite-file.ts';
 
-/** Number of rows, or records, that could not be read; `unknown` if nothing says how many there were. */
+/** Number of rows, or records, that could not be read; `unknown` if their total is unknown. */
 type Lost = number | 'unknown';
 
-/** What became of a damaged database. */
+/** Result of the rebuild of a damaged database. */
 export interface Rebuilt {
-  /** Undelivered records that were saved. */
   readonly recordsSaved: number;
-  /** Undelivered records that were not. */
   readonly recordsLost: Lost;
   /** Routers whose facts were lost. */
   readonly factsLost: Lost;
@@ -18,15 +16,12 @@ export interface Rebuilt {
   readonly valuesLost: Lost;
   /** Sinks that get everything again. */
   readonly cursorsLost: Lost;
-  /** New name of the damaged database. */
   readonly damagedFile: string;
 }
 
-/** Suffix of a database that takes the place of a damaged one. */
 const UNFINISHED = '.rebuilding';
 const DAMAGED = '.damaged';
 
-/** The tables of which a rebuilt database has the rows, and the types of their columns. */
 const TABLES = {
   cursor: { sink: 'string', batch: 'number', idx: 'number' },
   fact: { router: 'string', text: 'string' },
@@ -44,15 +39,18 @@ const TABLES = {
 
 type Table = keyof typeof TABLES;
 
-/** The index of a table, and the table from both ends: a damaged page ends a reading, and there may be whole ones behind it. */
-const WAYS = ['', 'NOT INDEXED ORDER BY rowid', 'NOT INDEXED ORDER BY rowid DESC'];
+/**
+ * Reads the index of a table, and the table from both ends: a damaged page ends a reading, and there may be readable ones
+ * after it.
+ */
+const READ_ORDERS = ['', 'NOT INDEXED ORDER BY rowid', 'NOT INDEXED ORDER BY rowid DESC'];
 
 /**
- * Puts a damaged database aside, and begins a new one with everything that can be read: undelivered records whose checksum is
- * correct, cursors, and facts and values of routers. Positions are not copied: one of them may be beyond a lost batch, and without
+ * Moves a damaged database aside, and creates a new one with everything that can be read: undelivered records whose checksum
+ * is correct, cursors, and facts and values of routers. Positions are not copied: one may be beyond a lost batch; without
  * them the lines are read again, with the same uids. `openEmpty` opens a new database with its tables.
  *
- * The new one is whole before the damaged one is renamed: a crash leaves one of them, and {@link finishRebuild} does the rest.
+ * The new one is complete before the damaged one is renamed: a crash leaves one of them, and {@link finishRebuild} continues.
  */
 export function rebuildDatabase(file: string, openEmpty: (file: string) => SqliteFile, nowMs: number): Rebuilt {
   const unfinished = `${file}${UNFINISHED}`;
@@ -61,17 +59,17 @@ export function rebuildDatabase(file: string, openEmpty: (file: string) => Sqlit
     using fresh = openEmpty(unfinished);
     const copied = fresh.transact(() => copyReadable(file, fresh, nowMs));
     fresh.close();
-    const damagedFile = putAside(file);
+    const damagedFile = moveAside(file);
     finishRebuild(file);
     return { ...copied, damagedFile };
   } catch (cause) {
-    // A disk that is full would have no room for anything else.
+    // On a full disk it would take the space that everything else needs.
     if (existsSync(file)) removeDatabase(unfinished);
     throw cause;
   }
 }
 
-/** Gives a new database its name that a crash, or an error, has left without. Returns true if there was one. */
+/** Gives a rebuilt database its name if a crash or an error came before. Returns true if there was one. */
 export function finishRebuild(file: string): boolean {
   const unfinished = `${file}${UNFINISHED}`;
   if (existsSync(file) || !existsSync(unfinished)) return false;
@@ -80,7 +78,7 @@ export function finishRebuild(file: string): boolean {
 }
 
 /** Renames a database so that it can be examined, replacing one moved aside earlier; returns its new name. */
-export function putAside(file: string): string {
+export function moveAside(file: string): string {
   const aside = `${file}${DAMAGED}`;
   removeDatabase(aside);
   renameDatabase(file, aside);
@@ -91,24 +89,24 @@ function copyReadable(file: string, fresh: SqliteFile, nowMs: number): Omit<Rebu
   using damaged = new DatabaseSync(file, { readOnly: true });
   const lost = new Map<Table, readonly number[] | 'unknown'>();
   for (const table of Object.keys(TABLES) as Table[]) lost.set(table, copyRows(damaged, fresh, table));
-  keepMet(damaged, fresh);
-  // Batches before all cursors are kept for replay: they were delivered.
+  keepKnownRouters(damaged, fresh);
+  // Batches before all cursors were delivered, and are kept for replay.
   const waitingFrom = Number(fresh.get('SELECT coalesce(min(batch), 0) AS batch FROM cursor')?.['batch']);
   const recordsLost = sumRecords(fresh, lost.get('spool') ?? [], waitingFrom);
   fresh.exec('DELETE FROM batch WHERE id NOT IN (SELECT batch FROM spool)');
   fresh.exec('UPDATE batch SET (records, bytes) = (SELECT records, length(body) FROM spool WHERE batch = id)');
   if (lost.get('batch')?.length === 0) {
-    // What has no metadata was delivered, and kept for the last lines.
+    // A body without metadata was delivered, and is kept for the last lines.
     fresh.exec('DELETE FROM spool WHERE batch NOT IN (SELECT id FROM batch)');
   } else {
-    // Of a batch whose log cannot be read, every sink gets the records.
+    // If the log of a batch cannot be read, every sink gets its records.
     fresh.run(
       `INSERT INTO batch SELECT batch, '', '', ?, records, length(body) FROM spool WHERE batch NOT IN (SELECT id FROM batch)`,
       Math.floor(nowMs),
     );
   }
   const saved = fresh.get('SELECT coalesce(sum(records), 0) AS records FROM batch WHERE id >= ?', waitingFrom);
-  // New batches must come after everything the sinks have; the database continues from the highest number it has seen.
+  // New batches must come after everything the sinks have; AUTOINCREMENT continues from the highest number inserted.
   fresh.exec(`
     INSERT OR IGNORE INTO spool SELECT coalesce(max(batch), 0), 0, x'' FROM cursor;
     DELETE FROM spool WHERE records = 0`);
@@ -122,7 +120,7 @@ function copyReadable(file: string, fresh: SqliteFile, nowMs: number): Omit<Rebu
   };
 }
 
-/** Adds up the records of lost batches from one on. One of which nothing is known has at least one. */
+/** Sums the records of lost batches from `from` on. A batch of unknown size has at least one. */
 function sumRecords(fresh: SqliteFile, batches: readonly number[] | 'unknown', from: number): Lost {
   if (batches === 'unknown') return batches;
   return batches
@@ -133,7 +131,7 @@ function sumRecords(fresh: SqliteFile, batches: readonly number[] | 'unknown', f
     );
 }
 
-/** Copies a table row by row, so that one that cannot be read costs no other. Returns the numbers of those that could not. */
+/** Copies a table row by row, so that an unreadable row costs no other. Returns the ids of unreadable rows. */
 function copyRows(damaged: DatabaseSync, fresh: SqliteFile, table: Table): readonly number[] | 'unknown' {
   const columns = Object.entries(TABLES[table]);
   const names = columns.map(([name]) => name).join();
@@ -150,7 +148,7 @@ function copyRows(damaged: DatabaseSync, fresh: SqliteFile, table: Table): reado
   return isComplete ? lost : 'unknown';
 }
 
-/** Lists the rows of a table. `isComplete`: all of them, also those that cannot be read. The spool has the numbers of its metadata. */
+/** Lists the row ids of a table; for the spool also those of its metadata. `isComplete`: true if unreadable rows are included. */
 function listIds(
   damaged: DatabaseSync,
   table: Table,
@@ -158,7 +156,7 @@ function listIds(
   const ids = new Set<number>();
   let isComplete = false;
   for (const source of table === 'spool' ? ['spool', 'batch'] : [table]) {
-    for (const way of WAYS) {
+    for (const way of READ_ORDERS) {
       const isEnd = readWhilePossible(damaged, `SELECT rowid AS id FROM ${source} ${way}`, ({ id }) => {
         ids.add(Number(id));
       });
@@ -169,10 +167,10 @@ function listIds(
 }
 
 /**
- * A router whose facts are lost keeps empty ones: it was met before, so that what its logs hold is not passed over as older than
- * that.
+ * A router whose facts are lost keeps empty ones: it is known, so the existing lines of its logs must not be skipped as for a
+ * new router.
  */
-function keepMet(damaged: DatabaseSync, fresh: SqliteFile): void {
+function keepKnownRouters(damaged: DatabaseSync, fresh: SqliteFile): void {
   for (const table of ['fact', 'log', 'batch']) {
     readWhilePossible(damaged, `SELECT DISTINCT router FROM ${table}`, ({ router }) => {
       if (typeof router !== 'string' || router === '') return;
@@ -181,16 +179,13 @@ function keepMet(damaged: DatabaseSync, fresh: SqliteFile): void {
   }
 }
 
-/** Reads the rows of a query up to the first one that cannot be read. Returns true if all of them could. */
 function readWhilePossible(damaged: DatabaseSync, query: string, take: (row: Row) => void): boolean {
   const rows: Row[] = [];
   let isEnd = false;
   try {
     for (const row of damaged.prepare(query).iterate()) rows.push(row);
     isEnd = true;
-  } catch {
-    // A damaged page.
-  }
+  } catch {}
   for (const row of rows) take(row);
   return isEnd;
 }
@@ -199,7 +194,6 @@ function readRow(damaged: DatabaseSync, query: string, id: number): Row | undefi
   try {
     return damaged.prepare(query).get(id);
   } catch {
-    // A damaged page, or a number that nothing here has written.
     return undefined;
   }
 }

@@ -1,45 +1,67 @@
 import { packBytes, packLines, unpackLines } from '../base/index.ts';
-import type { LogCommit, RecentBatch, RecentLinesSettings, RecentPlace } from './contracts.ts';
+import type { LogCommit } from '../model/index.ts';
 import type { SqliteFile } from './sqlite-file.ts';
+
+/** Limit of the last lines kept for the pages, and the function that finds their times. */
+export interface RecentLinesSettings {
+  /** Compressed size of the kept lines of all routers; each may use the same share. 0: none are kept. Bytes. */
+  readonly bytesMax: number;
+  /** Returns the earliest and latest time of records that are separated by line feeds. */
+  readonly spanOf: (bytes: Uint8Array) => TimeSpan;
+}
+
+/** Earliest and latest time. Wall time in milliseconds since the Unix epoch. */
+export interface TimeSpan {
+  readonly firstMs: number;
+  readonly lastMs: number;
+}
+
+/** The records of one commit of a log among the last lines of its router. */
+export interface RecentBatch extends TimeSpan {
+  readonly router: string;
+  readonly seq: number;
+  readonly component: string;
+}
+
+/** A place among all last lines, ordered by the latest record of each commit. */
+export type RecentPlace = Pick<RecentBatch, 'router' | 'seq' | 'lastMs'>;
 
 /** A commit with its packed records; `body` is absent without records. */
 export type PackedCommit = LogCommit & { readonly body: Uint8Array | undefined };
 
-/** Packs the records of commits. */
 export function packCommits(commits: readonly LogCommit[]): readonly PackedCommit[] {
   return commits.map((one) => ({ ...one, body: one.lines.length > 0 ? packLines(one.lines) : undefined }));
 }
 
-/** Overhead of a row: its key, its numbers, and what its indexes have of them. Bytes. */
+/** Overhead of a row: key, numbers and index entries. Bytes. */
 const ROW_BYTES = 150;
-/** Of a commit whose body takes more of the share of its router, the last lines are kept alone: rows are dropped as a whole. */
+/**
+ * If a commit takes more than this part of its router's share, only its last lines are kept, because rows are dropped as a
+ * whole.
+ */
 const WHOLE_PART = 1 / 4;
-/** So much text is kept of such a commit; packed, it takes about a tenth. */
+/** Uncompressed size of the lines kept of such a commit, as a part of the share; packed, it takes about a tenth. */
 const LAST_PART = 3 / 4;
-/** Rows looked at in one go. */
 const ROWS_MAX = 256;
 const LINE_FEED = 0x0a;
 
-/** Bookkeeping of the rows of one router. */
 interface Holding {
   bytes: number;
-  /** Number of its next row. */
   nextSeq: number;
 }
 
 /**
- * The last lines of each router, for the pages, whether or not the sinks have them: a row for each commit of a log, whose body is
- * that of its batch in the spool. Every router may use the same share, so that one that writes much drops its own oldest lines
- * and nobody else's. Methods that write must be called inside a transaction; if it fails, call {@link forgetHoldings}.
+ * The last lines of each router, for the pages, whether or not the sinks have them: one row per commit of a log, whose body
+ * is that of its batch in the spool. Every router has the same share, so that one that writes much drops only its own oldest
+ * lines. Methods that write must be called inside a transaction; if it fails, call {@link forgetHoldings}.
  */
 export class RecentLines {
   readonly #file: SqliteFile;
   readonly #options: RecentLinesSettings;
   readonly #holdings = new Map<string, Holding>();
-  /** True when {@link #holdings} has every router with rows. */
   #isMeasured = false;
   #shareBytes: number;
-  /** Routers whose rows take more than their share since there are more routers. */
+  /** Routers whose rows exceed their share since routers were added. */
   #excessive: string[] = [];
 
   constructor(file: SqliteFile, options: RecentLinesSettings) {
@@ -48,7 +70,7 @@ export class RecentLines {
     this.#shareBytes = options.bytesMax;
   }
 
-  /** Forgets what was known about rows, because a transaction that changed them has failed. */
+  /** Drops the cached sizes, because a transaction that changed them has failed. */
   forgetHoldings(): void {
     this.#holdings.clear();
     this.#isMeasured = false;
@@ -75,7 +97,10 @@ export class RecentLines {
     this.#isMeasured = true;
   }
 
-  /** Adds the records of a commit, and drops the oldest ones of its router beyond its share. `batch`: that of the spool which has its body. */
+  /**
+   * Adds the records of a commit, and drops the oldest of its router beyond its share. `batch`: the spool batch with the same
+   * body.
+   */
   append({ router, component, lines, body: packed }: PackedCommit, batch?: number): void {
     if (this.#options.bytesMax === 0 || !packed) return;
     const holding = this.#holdingOf(router);
@@ -99,18 +124,17 @@ export class RecentLines {
     );
     holding.bytes += size;
     this.#trim(router, holding);
-    // One at a time: many routers may have come at once.
+    // One per commit: many routers may exceed their share at once.
     const excessive = this.#excessive.pop();
     if (excessive !== undefined) this.#trim(excessive, this.#holdingOf(excessive));
   }
 
-  /** Removes all lines of a router. */
   remove(router: string): void {
     this.#drop(router, Number.MAX_SAFE_INTEGER);
     this.#holdings.delete(router);
   }
 
-  /** Returns the next rows behind `place`, those with the latest records first. Empty at the end. */
+  /** Returns the next rows after `place`, latest records first. Empty at the end. */
   list(place: RecentPlace, router: string | undefined): readonly RecentBatch[] {
     const { lastMs, router: after, seq } = place;
     const sql = (condition: string) =>
@@ -128,7 +152,7 @@ export class RecentLines {
     }));
   }
 
-  /** Returns the records of a row in the order of their log; `undefined` if it was dropped or is damaged. */
+  /** Returns the records of a row in log order; `undefined` if it was dropped or is damaged. */
   read(router: string, seq: number): Buffer | undefined {
     const row = this.#file.get(
       `SELECT coalesce(recent.body, spool.body) AS body FROM recent LEFT JOIN spool ON spool.batch = recent.batch
@@ -152,7 +176,6 @@ export class RecentLines {
     return holding;
   }
 
-  /** Drops the oldest rows of a router beyond its share. */
   #trim(router: string, holding: Holding): void {
     while (holding.bytes > this.#shareBytes) {
       const rows = this.#file.all(
@@ -171,7 +194,7 @@ export class RecentLines {
     }
   }
 
-  /** Drops the rows of a router up to one, with those of their bodies that no sink may need any more. */
+  /** Drops the rows of a router up to `lastSeq`, and those of their bodies that no sink may need any more. */
   #drop(router: string, lastSeq: number): void {
     this.#file.run(
       `DELETE FROM spool WHERE batch IN (SELECT batch FROM recent WHERE router = ? AND seq <= ?)
@@ -198,7 +221,6 @@ function unpack(body: Uint8Array): Buffer | undefined {
   try {
     return unpackLines(body).memory;
   } catch {
-    // Whatever the codec reports: these are not the bytes that were written.
     return undefined;
   }
 }

@@ -5,14 +5,13 @@ const RECENT_BYTES_MOST = 1024 ** 4;
 
 /** Schema of the section `storage`. */
 export const storageSchema = section('State that survives a restart.', {
-  // Next to the configuration file, so that a first start needs no special permissions and keeps everything in one
-  // folder.
+  // Next to the configuration file, so that a first start needs no special permissions.
   path: text({ description: 'Folder of positions and spool.', kind: 'path' }).prefault('./data'),
   // Enough for days of logs of a mid-sized fleet, and small enough for any disk.
   spool_max: byteSize({
     description: 'Size that records waiting for their sinks may take before reading of logs pauses.',
   }).prefault('1GiB'),
-  // At least the last fifty lines of each of 10,000 routers, and days of those of a small fleet.
+  // At least the last fifty lines of each of 10,000 routers, or days of lines of a small fleet.
   recent: byteSizeWithin(
     {
       description:
@@ -24,32 +23,34 @@ export const storageSchema = section('State that survives a restart.', {
   ).prefault('256MiB'),
 });
 
-/** The section `storage` with its defaults; the path is absolute. Sizes are bytes. */
+/** The section `storage` with its defaults; the path is absolute. Bytes. */
 export type StorageSettings = Settled<z.output<typeof storageSchema>>;
 
-const LETTERS_BYTES_LEAST = 1024 ** 2;
-const LETTERS_BYTES_MOST = 1024 ** 4;
-const LETTERS_KEEP_MS_MIN = 60_000;
-const LETTERS_KEEP_MS_MAX = 10 * 365 * 86_400_000;
+const DEAD_LETTERS_BYTES_LEAST = 1024 ** 2;
+const DEAD_LETTERS_BYTES_MOST = 1024 ** 4;
+const DEAD_LETTERS_KEEP_MS_MIN = 60_000;
+const DEAD_LETTERS_KEEP_MS_MAX = 10 * 365 * 86_400_000;
 
 /** Schema of the section `dead_letters`. */
 export const deadLettersSchema = section(
   'Records that a sink refused for good. They are kept to be looked at and tried again.',
   {
-    // Either few records are rejected, or all of them: then a few days of them are enough to find out why.
+    // If all records are rejected, this holds a few days of them: enough to find out why.
     max: byteSizeWithin(
       {
         description:
-          'Size that those of all sinks may take together. Beyond it, the oldest of the sink whose letters take the most space go first.',
+          'Size that those of all sinks may take together. Beyond it, the oldest of the sink whose dead letters take the most space go first.',
       },
-      LETTERS_BYTES_LEAST,
-      LETTERS_BYTES_MOST,
+      DEAD_LETTERS_BYTES_LEAST,
+      DEAD_LETTERS_BYTES_MOST,
       '64MiB',
     ).prefault('64MiB'),
-    // Long enough to come back from a holiday.
-    keep: duration({ description: 'How long they are kept.' }, LETTERS_KEEP_MS_MIN, LETTERS_KEEP_MS_MAX).prefault(
-      '30d',
-    ),
+    // Longer than a holiday.
+    keep: duration(
+      { description: 'How long they are kept.' },
+      DEAD_LETTERS_KEEP_MS_MIN,
+      DEAD_LETTERS_KEEP_MS_MAX,
+    ).prefault('30d'),
   },
 );
 

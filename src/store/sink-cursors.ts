@@ -1,12 +1,18 @@
-import type { SinkStart, SpoolCursor } from './contracts.ts';
-import { advancePlace, beginPass, type ReplayPass, type SinkPlace } from './sink-place.ts';
+import {
+  advancePlace,
+  beginPass,
+  type ReplayPass,
+  type SinkPlace,
+  type SinkStart,
+  type SpoolCursor,
+} from '../model/index.ts';
 import type { Row, SqliteFile } from './sqlite-file.ts';
 
 const START: SpoolCursor = { batch: 0, index: 0 };
 
 /**
- * The tables `cursor`, `taken` and `repeat`: the {@link SinkPlace} of each sink. A row of `taken` means that at `at_ms`, or up to
- * one step later, the sink took records from a cursor on. Methods that write must be called inside a transaction.
+ * The tables `cursor`, `taken` and `repeat`: the {@link SinkPlace} of each sink. A row of `taken`: at `at_ms`, or up to one
+ * step later, the sink accepted records from this cursor on. Methods that write must be called inside a transaction.
  */
 export class SinkCursors {
   readonly #file: SqliteFile;
@@ -16,7 +22,7 @@ export class SinkCursors {
     this.#file = file;
   }
 
-  /** Sets the sinks that have a cursor; rows of other sinks are dropped. A new sink starts at batch 0 or `newest`. */
+  /** Sets the sinks that have a cursor; rows of other sinks are dropped. A new sink starts at batch 0 or after `newest`. */
   setSinks(sinks: readonly SinkStart[], newest: number): void {
     const names = new Set(sinks.map(({ name }) => name));
     for (const sink of this.names) if (!names.has(sink)) this.#file.run('DELETE FROM cursor WHERE sink = ?', sink);
@@ -28,14 +34,12 @@ export class SinkCursors {
     }
   }
 
-  /** Gives a cursor at the start of a batch to sinks that have none. */
   begin(sinks: readonly string[], batch: number): void {
     for (const sink of sinks) {
       this.#file.run('INSERT INTO cursor (sink, batch, idx) VALUES (?, ?, 0) ON CONFLICT DO NOTHING', sink, batch);
     }
   }
 
-  /** Names of the sinks that have a cursor. */
   get names(): readonly string[] {
     return this.#file.all('SELECT sink FROM cursor ORDER BY sink').map(({ sink }) => String(sink));
   }
@@ -45,13 +49,12 @@ export class SinkCursors {
     return row ? toCursor(row) : START;
   }
 
-  /** The lowest batch of all cursors; `undefined` without sinks. */
   get lowest(): number | undefined {
     const batch = this.#file.get('SELECT min(batch) AS batch FROM cursor')?.['batch'];
     return typeof batch === 'number' ? batch : undefined;
   }
 
-  /** The first batch that a sink has yet to get, or gets again; 0 without sinks. */
+  /** The first batch that a sink still needs, or gets again; 0 without sinks. */
   get waitingFrom(): number {
     const row = this.#file.get(
       'SELECT min(batch) AS batch FROM (SELECT batch FROM cursor UNION ALL SELECT batch FROM repeat)',
@@ -59,7 +62,6 @@ export class SinkCursors {
     return Number(row?.['batch'] ?? 0);
   }
 
-  /** Lists the sinks that have yet to get a batch. */
   listWaiting(batch: number): string[] {
     return this.#file.all('SELECT sink FROM cursor WHERE batch <= ?', batch).map(({ sink }) => String(sink));
   }
@@ -69,15 +71,14 @@ export class SinkCursors {
     return this.#move(sink, (place, replayMs) => advancePlace(place, next, { nowMs, replayMs }));
   }
 
-  /** Returns the redelivery of a sink, if there is one. */
   passOf(sink: string): ReplayPass | undefined {
     const row = this.#file.get('SELECT batch, idx, renews FROM repeat WHERE sink = ?', sink);
     return row && { ...toCursor(row), renews: row['renews'] === 1 };
   }
 
   /**
-   * Starts a redelivery, or restarts the current one where necessary. `endedMs`: when the receiver was last known to
-   * work; absent if unknown, so that everything kept is redelivered.
+   * Starts a redelivery, or restarts the current one where necessary. `endedMs`: when the receiver was last known to work;
+   * absent if unknown: everything kept is redelivered.
    */
   repeat(sink: string, endedMs: number | undefined): void {
     this.#move(sink, (place, replayMs) => beginPass(place, endedMs, replayMs));
@@ -91,7 +92,7 @@ export class SinkCursors {
     return typeof row?.['batch'] === 'number' ? row['batch'] : undefined;
   }
 
-  /** Records that nothing before a batch exists any more. */
+  /** Records that all batches before `batch` are gone. */
   raiseFloor(batch: number): void {
     this.#file.run('UPDATE taken SET batch = ?, idx = 0 WHERE batch < ?', batch, batch);
     this.#file.run('UPDATE repeat SET batch = ?, idx = 0 WHERE batch < ?', batch, batch);
@@ -110,7 +111,6 @@ export class SinkCursors {
     return rows.map((row) => ({ ...toCursor(row), atMs: Number(row['at_ms']) }));
   }
 
-  /** Stores what has changed. */
   #write(sink: string, before: SinkPlace, { cursor, taken, pass }: SinkPlace): void {
     if (cursor !== before.cursor) {
       this.#file.run('UPDATE cursor SET batch = ?, idx = ? WHERE sink = ?', cursor.batch, cursor.index, sink);

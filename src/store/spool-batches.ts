@@ -2,22 +2,18 @@ import { LineTable, unpackLines } from '../base/index.ts';
 import type { Row, SqliteFile } from './sqlite-file.ts';
 
 /**
- * Cache size in bytes. A sink that keeps up takes a batch right after it was written, a batch often takes several slices, and
- * sinks are often at the same position. Room for five batches of a long archive, so that a slow disk makes no sink unpack
- * them again.
+ * Cache size. A sink that keeps up takes a batch right after it was written, a batch often takes several slices, and sinks
+ * are often at the same position. Room for five batches of a long archive, so that a slow disk does not make sinks unpack
+ * them again. Bytes.
  */
 const KEPT_BYTES_MAX = 12 * 1024 * 1024;
 
-/** The most recently written or unpacked batches of the spool. A batch above the limit is kept alone. */
+/** Cache of the most recently written or unpacked batches of the spool. A batch above the limit is kept alone. */
 export class UnpackedBatches {
-  /** In order of use; the most recently used is last. */
   readonly #kept = new Map<number, LineTable>();
   #bytes = 0;
 
-  /**
-   * Returns the records of a batch; `undefined` if its body is damaged. `readBody` is called only if the batch is not
-   * cached.
-   */
+  /** Returns the records of a batch; `undefined` if its body is damaged. Calls `readBody` only on a cache miss. */
   use(batch: number, records: number, readBody: () => Uint8Array | undefined): LineTable | undefined {
     const kept = this.#kept.get(batch);
     if (kept) {
@@ -30,7 +26,7 @@ export class UnpackedBatches {
     return unpacked;
   }
 
-  /** Keeps the `records` of a batch: its lines, separated by line feeds. */
+  /** Caches the `records` of a batch: its lines, separated by line feeds. */
   keep(batch: number, records: number, lines: Buffer): void {
     this.#add(batch, new LineTable(lines, records));
   }
@@ -51,7 +47,6 @@ export class UnpackedBatches {
     this.#kept.delete(batch);
   }
 
-  /** Drops batches that no sink will need again. */
   forgetBefore(batch: number): void {
     for (const kept of this.#kept.keys()) if (kept < batch) this.forget(kept);
   }
@@ -68,15 +63,12 @@ function unpack(body: Uint8Array | undefined, records: number): LineTable | unde
     const lines = unpackLines(body);
     return lines.length === records ? lines : undefined;
   } catch {
-    // Whatever the codec reports: these are not the bytes that were written.
     return undefined;
   }
 }
 
-/** Metadata of a batch. */
 export interface BatchEntry {
-  readonly id: number;
-  /** Empty if the log is not known any more, as after damage. */
+  readonly seq: number;
   readonly router: string;
   readonly component: string;
   readonly committedMs: number;
@@ -84,42 +76,41 @@ export interface BatchEntry {
   readonly bytes: number;
 }
 
-/** Number and size of records. */
 export interface SpoolTotals {
   readonly records: number;
-  /** Size as stored. */
   readonly bytes: number;
 }
 
-/** Number of records of one log. */
 export interface LogCount {
   readonly router: string;
   readonly component: string;
   readonly records: number;
 }
 
-/** Number of entries read at a time: few at first, because one batch often fills a slice. */
+/** Entries read per query: few at first, because one batch often fills a slice. */
 const ENTRIES_MIN = 16;
 const ENTRIES_MAX = 1024;
 const RANGE = 'id >= ? AND id < ?';
 const NO_END = Number.MAX_SAFE_INTEGER;
 
-/** The tables `spool` (bodies) and `batch` (their metadata). The bodies of last lines for the pages stay without metadata. Methods that write must be called inside a transaction. */
+/**
+ * The tables `spool` (bodies) and `batch` (their metadata). Bodies that the last lines refer to stay without metadata.
+ * Methods that write must be called inside a transaction.
+ */
 export class SpoolBatches {
   readonly #file: SqliteFile;
-  readonly #unpacked = new UnpackedBatches();
+  readonly unpacked = new UnpackedBatches();
 
   constructor(file: SqliteFile) {
     this.#file = file;
   }
 
-  /** Number of the last batch that ever existed: numbers are never reused. */
+  /** Number of the last batch ever added: numbers are never reused. */
   get newest(): number {
     return Number(this.#file.get(`SELECT seq FROM sqlite_sequence WHERE name = 'spool'`)?.['seq'] ?? 0);
   }
 
-  /** Adds a batch; returns its number. */
-  append({ router, component, records, committedMs }: Omit<BatchEntry, 'id' | 'bytes'>, body: Uint8Array): number {
+  append({ router, component, records, committedMs }: Omit<BatchEntry, 'seq' | 'bytes'>, body: Uint8Array): number {
     const { lastId } = this.#file.run('INSERT INTO spool (records, body) VALUES (?, ?)', records, body);
     this.#file.run(
       'INSERT INTO batch (id, router, component, committed_ms, records, bytes) VALUES (?, ?, ?, ?, ?, ?)',
@@ -152,54 +143,35 @@ export class SpoolBatches {
     return row && toEntry(row);
   }
 
-  /** Yields the entries from a batch on; the file may be written to in between. */
+  /** Yields the entries from `batch` on; the file may be written to in between. */
   *from(batch: number): Generator<BatchEntry> {
     let next = batch;
     for (let limit = ENTRIES_MIN; ; limit = Math.min(ENTRIES_MAX, limit * 4)) {
       const rows = this.#file.all('SELECT * FROM batch WHERE id >= ? ORDER BY id LIMIT ?', next, limit);
       for (const row of rows) {
         const entry = toEntry(row);
-        next = entry.id + 1;
+        next = entry.seq + 1;
         yield entry;
       }
       if (rows.length < limit) return;
     }
   }
 
-  /** Returns the records of a batch; `undefined` if its body is damaged. */
-  use({ id, records }: BatchEntry): LineTable | undefined {
-    return this.#unpacked.use(id, records, () => this.readBody(id));
+  use({ seq, records }: BatchEntry): LineTable | undefined {
+    return this.unpacked.use(seq, records, () => this.readBody(seq));
   }
 
-  /** Returns the packed records of a batch; `undefined` if there are none. */
   readBody(id: number): Uint8Array | undefined {
     const body = this.#file.get('SELECT body FROM spool WHERE batch = ?', id)?.['body'];
     return body instanceof Uint8Array ? body : undefined;
   }
 
-  /** Keeps the records of a batch that was just added, until the sinks have them or others need the room. */
-  keep(batch: number, records: number, lines: Buffer): void {
-    this.#unpacked.keep(batch, records, lines);
-  }
-
-  /** Drops a batch from the cache. */
-  forget(batch: number): void {
-    this.#unpacked.forget(batch);
-  }
-
-  /** Drops batches that no sink will need again from the cache. */
-  forgetBefore(batch: number): void {
-    this.#unpacked.forgetBefore(batch);
-  }
-
-  /** Adds up the batches before one. */
   sumBefore(batch: number): SpoolTotals {
     const sql = 'SELECT coalesce(sum(bytes), 0) AS bytes, coalesce(sum(records), 0) AS records FROM batch WHERE id < ?';
     const sums = this.#file.get(sql, batch);
     return { records: Number(sums?.['records']), bytes: Number(sums?.['bytes']) };
   }
 
-  /** Adds up the batches from one on and before another one, per router. */
   sumRouters(from: number, before = NO_END): Map<string, SpoolTotals> {
     const sql = `SELECT router, sum(bytes) AS bytes, sum(records) AS records FROM batch WHERE ${RANGE} GROUP BY router`;
     const rows = this.#file.all(sql, from, before);
@@ -208,7 +180,6 @@ export class SpoolBatches {
     );
   }
 
-  /** Adds up the records of the batches from one on and before another one, per log. */
   countLogs(from: number, before = NO_END): LogCount[] {
     const sql = `SELECT router, component, sum(records) AS records FROM batch WHERE ${RANGE} GROUP BY router, component`;
     return this.#file.all(sql, from, before).map((row) => ({
@@ -221,7 +192,7 @@ export class SpoolBatches {
 
 function toEntry(row: Row): BatchEntry {
   return {
-    id: Number(row['id']),
+    seq: Number(row['id']),
     router: String(row['router']),
     component: String(row['component']),
     committedMs: Number(row['committed_ms']),

@@ -1,11 +1,16 @@
-import type { Slice, SliceBounds } from '../model/index.ts';
-import { collectSlice } from './collect-slice.ts';
-import type { LogChoice, SinkStart, SpoolCursor, StoredBatch } from './contracts.ts';
+import {
+  collectSlice,
+  type LogChoice,
+  type SinkStart,
+  type Slice,
+  type SliceBounds,
+  type SpoolCursor,
+  type StoredBatch,
+} from '../model/index.ts';
 import { SinkCursors } from './sink-cursors.ts';
 import { type BatchEntry, type LogCount, SpoolBatches, type SpoolTotals } from './spool-batches.ts';
 import type { SqliteFile } from './sqlite-file.ts';
 
-/** A batch whose body does not contain what was put into it. */
 export class DamagedBatch {
   readonly entry: BatchEntry;
   constructor(entry: BatchEntry) {
@@ -13,18 +18,18 @@ export class DamagedBatch {
   }
 }
 
-/** Limit of the unwanted batches skipped in one call, which takes about 20 ms. */
+/** Unwanted batches skipped in one call, which takes about 20 ms. */
 const PASSED_MAX = 2000;
-/** Batches that are moved to another store at a time: a commit on a slow line must end within the time limit of a request. */
+/** Limits of the batches moved to another store at a time: a commit on a slow line must end within the time limit of a request. */
 const TAKEN_MAX = 200;
 const TAKEN_BYTES_MAX = 1024 * 1024;
 const NOTHING: SpoolTotals = { records: 0, bytes: 0 };
 
 /**
- * The records of an open database on their way to the sinks, and what they add up to.
+ * The records of an open database on their way to the sinks, with their totals.
  *
  * ```
- *   batches:  … dropped │ kept: every sink has them, some may get them again │ waiting: not every sink has them
+ *   batches:  … dropped │ kept: every sink has them, some may get them again │ waiting: some sink still needs them
  *                       └ the lowest batch of `taken` and `repeat`           └ the lowest cursor
  * ```
  */
@@ -32,7 +37,6 @@ export class SpoolTable {
   readonly #batches: SpoolBatches;
   readonly #cursors: SinkCursors;
   readonly #backlogs = new Map<string, Backlog>();
-  /** The lowest cursor. */
   #waitingFrom = 0;
   #waiting = new WaitingRecords();
   #kept = NOTHING;
@@ -43,17 +47,14 @@ export class SpoolTable {
     this.#measure();
   }
 
-  /** Records that at least one sink has yet to get, and their bytes as stored. */
   get totals(): SpoolTotals {
     return this.#waiting.totals;
   }
 
-  /** Returns the bytes, as stored, of the records of a router that at least one sink has yet to get. */
   bytesOf(router: string): number {
     return this.#waiting.bytesOf(router);
   }
 
-  /** Number of the last batch that ever existed. */
   get newest(): number {
     return this.#batches.newest;
   }
@@ -65,13 +66,13 @@ export class SpoolTable {
 
   /**
    * Adds a batch. Call inside a transaction; call the returned function after commit to update the totals. `lines`: the
-   * records as bytes, for the sinks.
+   * records as bytes, for the cache.
    */
-  append(entry: Omit<BatchEntry, 'id' | 'bytes'>, body: Uint8Array, lines?: Buffer): () => void {
+  append(entry: Omit<BatchEntry, 'seq' | 'bytes'>, body: Uint8Array, lines?: Buffer): () => void {
     const { router, component, records } = entry;
     const batch = this.#batches.append(entry, body);
     return () => {
-      if (lines && this.#backlogs.size > 0) this.#batches.keep(batch, records, lines);
+      if (lines && this.#backlogs.size > 0) this.#batches.unpacked.keep(batch, records, lines);
       this.#waiting.add(router, { records, bytes: body.length });
       for (const backlog of this.#backlogs.values()) backlog.add({ router, component, records });
     };
@@ -79,12 +80,12 @@ export class SpoolTable {
 
   /** Removes a batch. Call inside a transaction; call the returned function after commit to update the totals. */
   remove(entry: BatchEntry): () => void {
-    const holders = this.#cursors.listWaiting(entry.id);
-    this.#batches.remove(entry.id);
+    const holders = this.#cursors.listWaiting(entry.seq);
+    this.#batches.remove(entry.seq);
     return () => {
-      if (entry.id < this.#waitingFrom) this.#kept = subtract(this.#kept, entry);
+      if (entry.seq < this.#waitingFrom) this.#kept = subtract(this.#kept, entry);
       else this.#waiting.subtract(entry.router, entry);
-      this.#batches.forget(entry.id);
+      this.#batches.unpacked.forget(entry.seq);
       for (const sink of holders) this.#backlogs.get(sink)?.add({ ...entry, records: -entry.records });
     };
   }
@@ -92,8 +93,7 @@ export class SpoolTable {
   /** Sets the sinks that have a cursor. Call inside a transaction; call the returned function after commit. */
   setSinks(sinks: readonly SinkStart[]): () => void {
     this.#cursors.setSinks(sinks, this.#batches.newest + 1);
-    // Records for which only a removed sink was waiting would otherwise fill the spool until another sink makes
-    // progress.
+    // Records that only a removed sink needed would otherwise fill the spool until another sink makes progress.
     const settle = this.#dropDelivered();
     return () => {
       settle();
@@ -105,13 +105,11 @@ export class SpoolTable {
     };
   }
 
-  /**
-   * Advances a cursor, or the redelivery of a sink. Call inside a transaction; call the returned function after commit.
-   */
+  /** Advances a cursor, or the redelivery of a sink. Call inside a transaction; call the returned function after commit. */
   acknowledge(sink: string, cursor: SpoolCursor, nowMs: number): () => void {
     const from = this.cursorOf(sink);
     if (!this.#cursors.advance(sink, cursor, nowMs)) return () => {};
-    // A redelivery leaves the cursor where it is.
+    // A redelivery does not move the cursor.
     const passed = this.#batches.countLogs(from.batch, this.cursorOf(sink).batch);
     const settle = this.#dropDelivered();
     return () => {
@@ -121,56 +119,52 @@ export class SpoolTable {
     };
   }
 
-  /** Starts redelivering what a sink took last. Call inside a transaction. */
   repeat(sink: string, endedMs: number | undefined): void {
     this.#cursors.repeat(sink, endedMs);
   }
 
   /**
-   * Drops this many bytes of the records that every sink has, oldest first. Call inside a transaction; call the
-   * returned function after commit to update the totals.
+   * Drops `bytes` of the records that every sink has, oldest first. Call inside a transaction; call the returned function
+   * after commit.
    */
   dropKept(bytes: number): () => void {
     let dropped = NOTHING;
     let next = 0;
     for (const entry of this.#batches.from(0)) {
-      if (dropped.bytes >= bytes || entry.id >= this.#waitingFrom) break;
+      if (dropped.bytes >= bytes || entry.seq >= this.#waitingFrom) break;
       dropped = add(dropped, entry);
-      next = entry.id + 1;
+      next = entry.seq + 1;
     }
     this.#batches.removeBefore(next);
     this.#cursors.raiseFloor(next);
     return () => {
       this.#kept = subtract(this.#kept, dropped);
-      this.#batches.forgetBefore(next);
+      this.#batches.unpacked.forgetBefore(next);
     };
   }
 
-  /** Names of the sinks that have a cursor. */
   get sinks(): readonly string[] {
     return this.#cursors.names;
   }
 
-  /** The first batch that a sink has yet to get, or gets again; 0 without sinks. */
   get waitingFrom(): number {
     return this.#cursors.waitingFrom;
   }
 
-  /** Gives a cursor to sinks that have none, behind the newest batch; of a store without sinks, all records wait. */
   beginSinks(names: readonly string[]): void {
     this.#cursors.begin(names, this.#cursors.lowest === undefined ? 0 : this.#batches.newest + 1);
     this.#measure();
   }
 
-  /** Returns the batches from one on that a sink has yet to get, or gets again, as they are stored; at most about a megabyte. */
+  /** Returns batches from `from` on that a sink still needs or gets again, as stored; at most about a megabyte. */
   takeWaiting(from: number): readonly StoredBatch[] {
     const taken: StoredBatch[] = [];
     let bytes = 0;
-    for (const { id, ...entry } of this.#batches.from(Math.max(from, this.waitingFrom))) {
-      const body = this.#batches.readBody(id) ?? new Uint8Array();
+    for (const entry of this.#batches.from(Math.max(from, this.waitingFrom))) {
+      const body = this.#batches.readBody(entry.seq) ?? new Uint8Array();
       bytes += body.length;
       if (taken.length > 0 && (bytes > TAKEN_BYTES_MAX || taken.length === TAKEN_MAX)) break;
-      taken.push({ ...entry, seq: id, body });
+      taken.push({ ...entry, body });
     }
     return taken;
   }
@@ -188,7 +182,6 @@ export class SpoolTable {
         batches: this.#batches.from((place.pass ?? place.cursor).batch),
         isComplete: true,
         skippedMax: PASSED_MAX,
-        numberOf: ({ id }) => id,
         linesOf: (entry) => {
           const lines = this.#batches.use(entry);
           if (!lines) damaged = entry;
@@ -202,7 +195,6 @@ export class SpoolTable {
     return slice;
   }
 
-  /** Number of records that a sink has yet to acknowledge. */
   countWaiting(sink: string, isWanted: LogChoice): number {
     const count = this.#backlogs.get(sink)?.count(withUnknown(isWanted));
     if (!count) return 0;
@@ -213,8 +205,8 @@ export class SpoolTable {
   }
 
   /**
-   * Commit time of the oldest batch that a sink has yet to get. Examines a limited number of batches; beyond that, the
-   * next batch counts.
+   * Returns the commit time of the oldest batch that a sink still needs. Examines a limited number of batches; beyond that,
+   * the next batch counts.
    */
   oldestWaitingMs(sink: string, isWanted: LogChoice): number | undefined {
     const counts = withUnknown(isWanted);
@@ -226,7 +218,7 @@ export class SpoolTable {
   }
 
   #countBacklogs(sinks: readonly string[]): void {
-    // Sinks often have the same cursor, and counting what follows it is the slowest part of a start after an outage.
+    // Sinks often have the same cursor, and this count is the slowest part of a start after an outage.
     const counted = new Map<number, readonly LogCount[]>();
     for (const sink of sinks) {
       const { batch } = this.cursorOf(sink);
@@ -253,7 +245,7 @@ export class SpoolTable {
         this.#kept = add(this.#kept, totals);
       }
       this.#kept = subtract(this.#kept, dropped);
-      this.#batches.forgetBefore(floor);
+      this.#batches.unpacked.forgetBefore(floor);
     };
   }
 
@@ -266,7 +258,6 @@ export class SpoolTable {
   }
 }
 
-/** Adds to the wanted logs the records whose log is not known any more, as after damage: every sink gets them. */
 function withUnknown(isWanted: LogChoice): LogChoice {
   return (router, component) => router === '' || isWanted(router, component);
 }
@@ -279,7 +270,6 @@ function subtract(one: SpoolTotals, other: SpoolTotals): SpoolTotals {
   return { records: one.records - other.records, bytes: one.bytes - other.bytes };
 }
 
-/** Totals of the records that at least one sink has yet to get, for all routers and for each. */
 class WaitingRecords {
   readonly #bytes = new Map<string, number>();
   #totals = NOTHING;
@@ -306,13 +296,13 @@ class WaitingRecords {
 }
 
 /**
- * Counts the records that a sink has yet to get, per log, in whole batches. Kept in memory, because metrics read it
- * often and a long outage leaves millions of batches.
+ * Counts the records that a sink still needs, per log, in whole batches. Kept in memory, because metrics read it often and a
+ * long outage leaves millions of batches.
  */
 class Backlog {
   readonly #logs = new Map<string, LogCount>();
 
-  /** Adds `records` to the count of a log; a negative number subtracts. */
+  /** A negative number subtracts. */
   add({ router, component, records }: LogCount): void {
     const key = `${router}\n${component}`;
     const sum = (this.#logs.get(key)?.records ?? 0) + records;

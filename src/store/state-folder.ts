@@ -1,39 +1,32 @@
 import { constants } from 'node:fs';
 import { access, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { LETTERS_FILE } from './dead-letter-file.ts';
-import { readSystemCode } from './errors.ts';
-import { STATE_FILE } from './schema.ts';
-import { DISK_RESERVE_BYTES } from './sqlite-file.ts';
+import { renderBytes } from '../base/index.ts';
+import { STATE_FILE } from './database-format.ts';
+import { DEAD_LETTERS_FILE } from './dead-letter-file.ts';
+import { DISK_RESERVE_BYTES, readSystemCode } from './sqlite-file.ts';
 
-/** The folder of the state, and what may be stored in it. */
-export interface StateFolder {
-  /** Absolute path. */
+/** The folder of the state, and the limits of what is stored in it. Sizes are bytes. */
+interface StateFolder {
   readonly path: string;
-  /** Maximum size of the spool. Bytes. */
   readonly spoolBytesMax: number;
-  /** Maximum size of the last lines that are kept for the pages. Bytes. */
   readonly recentBytesMax: number;
-  /** Maximum size of the dead letters. Bytes. */
-  readonly lettersBytesMax: number;
+  readonly deadLettersBytesMax: number;
 }
 
 /** Result of one check of the folder. */
 export interface FolderFinding {
-  /** Name of the check. */
   readonly step: string;
-  /** Result; a warning does not prevent that records are stored. */
+  /** A warning does not prevent that records are stored. */
   readonly verdict: 'ok' | 'warning' | 'failed';
-  /** The finding in one sentence. */
   readonly message: string;
-  /** Advice for the operator. */
   readonly hint?: string | undefined;
 }
 
-const FILES = [STATE_FILE, LETTERS_FILE];
+const FILES = [STATE_FILE, DEAD_LETTERS_FILE];
 /** Space for the write-ahead log and free pages, as a share of the spool. */
 const OVERHEAD_SHARE = 1.25;
-/** Codes for a path that only another configuration or other permissions make usable, with their reasons. */
+/** Errors that waiting does not solve, with their reasons: they need another configuration or other permissions. */
 const FAULTS: ReadonlyMap<unknown, string> = new Map([
   ['ENOTDIR', 'a part of the path is a file'],
   ['EACCES', 'this account may not write there'],
@@ -44,7 +37,7 @@ const FAULTS: ReadonlyMap<unknown, string> = new Map([
 
 /**
  * Returns why the folder cannot be used, however long the agent waits: a file in its place, or missing permissions.
- * `undefined` if it can be used, created, or if only the disk prevents it. Changes nothing.
+ * `undefined` if it can be used or created, or if only the disk prevents it. Changes nothing.
  */
 export async function findFolderFault(path: string): Promise<string | undefined> {
   try {
@@ -59,7 +52,7 @@ export async function findFolderFault(path: string): Promise<string | undefined>
   }
 }
 
-/** Checks whether the folder can be used, and whether its disk has room for what may be stored. Changes nothing. */
+/** Checks whether the folder can be used, and whether its disk has room for the configured limits. Changes nothing. */
 export async function examineStateFolder(folder: StateFolder): Promise<readonly FolderFinding[]> {
   const fault = await findFolderFault(folder.path);
   if (fault !== undefined) {
@@ -81,7 +74,7 @@ export async function examineStateFolder(folder: StateFolder): Promise<readonly 
   }
 }
 
-async function checkSpace({ path, spoolBytesMax, recentBytesMax, lettersBytesMax }: StateFolder, folder: string) {
+async function checkSpace({ path, spoolBytesMax, recentBytesMax, deadLettersBytesMax }: StateFolder, folder: string) {
   const { bavail, bsize } = await statfs(folder);
   const freeBytes = bavail * bsize;
   const sizes = await Promise.all(
@@ -93,9 +86,9 @@ async function checkSpace({ path, spoolBytesMax, recentBytesMax, lettersBytesMax
     ),
   );
   const usedBytes = sizes.reduce((sum, size) => sum + size, 0);
-  const boundBytes = (spoolBytesMax + recentBytesMax) * OVERHEAD_SHARE + lettersBytesMax;
+  const boundBytes = (spoolBytesMax + recentBytesMax) * OVERHEAD_SHARE + deadLettersBytesMax;
   const neededBytes = Math.max(0, boundBytes - usedBytes) + DISK_RESERVE_BYTES;
-  const message = `${renderMib(freeBytes)} are free, and the state may need ${renderMib(neededBytes)} more than it has`;
+  const message = `${renderBytes(freeBytes)} free, needs up to ${renderBytes(neededBytes)} more`;
   const step = 'free space';
   if (freeBytes <= DISK_RESERVE_BYTES) {
     return {
@@ -111,11 +104,6 @@ async function checkSpace({ path, spoolBytesMax, recentBytesMax, lettersBytesMax
   return { step, verdict: 'ok', message } as const;
 }
 
-function renderMib(bytes: number): string {
-  return `${Math.round(bytes / 1024 ** 2).toLocaleString('en-US')} MiB`;
-}
-
-/** Returns the path, or the nearest part of it that exists. */
 async function findNearest(path: string): Promise<{ readonly folder: string; readonly isFolder: boolean }> {
   try {
     return { folder: path, isFolder: (await stat(path)).isDirectory() };

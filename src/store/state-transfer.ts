@@ -1,31 +1,21 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { MovableStore, StoredBatch } from './contracts.ts';
+import {
+  type DeadLetters,
+  type MovableStore,
+  type OpenState,
+  type StatePlace,
+  type StoredBatch,
+  StoreError,
+} from '../model/index.ts';
+import { STATE_FILE } from './database-format.ts';
 import { DeadLetterStore } from './dead-letter-store.ts';
 import { EmbeddedStore } from './embedded-store.ts';
-import { StoreError, toAbsent, toRefusal, toStoreError } from './errors.ts';
-import type { DeadLetters } from './letters.ts';
 import { MovedState } from './moved-file.ts';
 import { finishRebuild } from './rebuild.ts';
-import { STATE_FILE } from './schema.ts';
-import { makeFolder } from './sqlite-file.ts';
-
-/** Where the state of routers is, or goes: a folder, or a cluster. */
-export interface StatePlace {
-  /** Makes an empty folder for what is copied meanwhile. */
-  readonly createWorkFolder: () => string;
-  /** Rejects if somebody runs one of these routers, or would. Asked before anything is stored or removed. */
-  readonly checkFree: (routers: readonly string[]) => Promise<void>;
-  /** Opens it for one piece of work. */
-  readonly use: <T>(work: (state: OpenState) => Promise<T>) => Promise<T>;
-}
-
-/** A store and its dead letters. */
-interface OpenState {
-  readonly store: MovableStore;
-  readonly letters: DeadLetters;
-}
+import { makeFolder, toAbsent, toRefusal, toStoreError } from './sqlite-file.ts';
 
 /** What was moved. */
 export interface TransferResult {
@@ -33,7 +23,7 @@ export interface TransferResult {
   readonly routers: readonly string[];
   /** Number of logs with a position. */
   readonly logs: number;
-  /** Number of records that not every sink has. */
+  /** Number of records that some sink still needs. */
   readonly records: number;
   readonly deadLetters: number;
 }
@@ -44,9 +34,9 @@ export interface ExportOptions {
   readonly output: string;
   /** Selects the routers. */
   readonly isWanted: (router: string) => boolean;
-  /** True: removes the state from its place when the file is safe on the disk. */
+  /** True: removes the state from its place when the file is durable. */
   readonly removes: boolean;
-  /** Returns the wall time in milliseconds since the Unix epoch. */
+  /** Wall time in milliseconds since the Unix epoch. */
   readonly now: () => number;
 }
 
@@ -58,14 +48,13 @@ export interface ImportOptions extends Pick<ExportOptions, 'isWanted' | 'now'> {
   readonly replaces: boolean;
 }
 
-/** Key of the value of a router that says which export its state comes from, and until that is all here, how far it is. */
+/** Key of a router's value that names the export its state comes from and, until the import is complete, its progress. */
 const ORIGIN = 'imported';
-/** Routers that are read or written at a time. */
 const ROUTERS_AT_ONCE = 32;
-/** Letters that are held at a time: each may be as long as a record. */
-const LETTERS_AT_ONCE = 100;
+/** Dead letters held at a time: each may be as long as a record. */
+const DEAD_LETTERS_AT_ONCE = 100;
 
-/** The folder of an agent that is stopped. `creates`: whether there has to be a store. */
+/** The folder of a stopped agent. `creates`: true to create a missing store. */
 export function onDisk(options: {
   readonly path: string;
   readonly creates: boolean;
@@ -75,7 +64,7 @@ export function onDisk(options: {
   return {
     createWorkFolder() {
       const folder = join(path, 'importing');
-      // Of an import that was killed.
+      // Left by an import that was killed.
       rmSync(folder, { recursive: true, force: true });
       makeFolder(folder);
       return folder;
@@ -89,21 +78,21 @@ export function onDisk(options: {
       const onRebuilt = () => {
         throw new StoreError('damaged', `The state in ${file} was damaged and has been rebuilt`, {
           disposition: 'operator',
-          hint: 'Check the disk, and repeat the command to go on with what could be read',
+          hint: 'Check the disk, and repeat the command to continue with what could be read',
         });
       };
       using store = new EmbeddedStore({ path, spoolBytesMax: Number.POSITIVE_INFINITY, onRebuilt, now });
-      using letters = new DeadLetterStore({ path, bytesMax: Number.POSITIVE_INFINITY, now });
-      return await work({ store, letters });
+      using deadLetters = new DeadLetterStore({ path, bytesMax: Number.POSITIVE_INFINITY, now });
+      return await work({ store, deadLetters });
     },
   };
 }
 
 /**
- * Writes the state of routers to a file: positions of logs, facts, values, records that not every sink has, and dead letters. Rejects with what
- * `checkFree` rejects with, and with {@link StoreError}: `absent` without a store, `locked` while an agent uses it, `full` and
- * `unwritable`, and `fenced` if something of a router has changed that was to be removed. A crash leaves either no file or the
- * whole one; then the place may still hold what was exported.
+ * Writes the state of routers to a file: positions of logs, facts, values, records that some sink still needs, and dead
+ * letters. Rejects with the errors of `checkFree` and with {@link StoreError}: `absent` without a store, `locked` while an
+ * agent uses it, `full`, `unwritable`, and `fenced` if a router that was to be removed has changed. A crash leaves either no
+ * file or a complete one; in the latter case the place may still hold what was exported.
  */
 export function exportState(place: StatePlace, options: ExportOptions): Promise<TransferResult> {
   const { output, isWanted, removes, now } = options;
@@ -112,13 +101,13 @@ export function exportState(place: StatePlace, options: ExportOptions): Promise<
       using file = MovedState.create(output, now);
       const exported = await writeMoved(source, file, { isWanted, checkFree: place.checkFree });
       file.finish(output);
-      const { result, letterIds, lastSeqs } = exported;
+      const { result, deadLetterIds, lastSeqs } = exported;
       if (removes) {
         await place.checkFree(result.routers);
         await inParts(result.routers, async (routers) => {
           await source.store.removeRouters(routers.map((router) => ({ router, lastSeq: lastSeqs.get(router) ?? 0 })));
         });
-        if (letterIds.length > 0) await source.letters.drop({ ids: letterIds });
+        if (deadLetterIds.length > 0) await source.deadLetters.drop({ ids: deadLetterIds });
       }
       return result;
     } catch (cause) {
@@ -133,31 +122,32 @@ async function writeMoved(
   { isWanted, checkFree }: Pick<ExportOptions, 'isWanted'> & Pick<StatePlace, 'checkFree'>,
 ) {
   using target = file.open();
-  const letters = await moveLetters(source.letters, target.letters, isWanted);
+  const deadLetters = await moveDeadLetters(source.deadLetters, target.deadLetters, isWanted);
   const listed = await source.store.listRouters();
-  const routers = selectRouters([...listed, ...letters.routers], isWanted);
+  const routers = selectRouters([...listed, ...deadLetters.routers], isWanted);
   await checkFree(routers);
   await openRouters(source.store, routers);
   const origin = randomUUID();
   const { lastSeqs, ...counts } = await moveRouters(source.store, target.store, routers, () => origin);
-  return { result: { routers, ...counts, deadLetters: letters.added }, letterIds: letters.ids, lastSeqs };
+  return { result: { routers, ...counts, deadLetters: deadLetters.added }, deadLetterIds: deadLetters.ids, lastSeqs };
 }
 
 /**
- * Adds the state of routers from a file: dead letters first, then records, in steps that each say how far they are, and last, for
- * each router in one step, its positions, facts and values. A step is refused if somebody has changed the router since its position
- * was read here. An import that was interrupted is repeated: it goes on where it was. Records that some sinks had are delivered to
- * all again, with the same uids. Routers that this file was imported for before are left alone, and named in `known`.
+ * Adds the state of routers from a file: first dead letters, then records in steps that store their progress, and last, for
+ * each router in one step, its positions, facts and values. A step is refused if another process has changed the router since
+ * its position was read here. An interrupted import continues when repeated. Records that some sinks had are delivered to all
+ * again, with the same uids. Routers that this file was imported for before are left alone, and named in `known`.
  *
- * Rejects with what `checkFree` rejects with, and with {@link StoreError}: `absent` without the file, `broken` if it is no exported
- * state or if the place has positions of these routers, `locked` while an agent uses it, `full`, `unwritable` and `fenced`.
+ * Rejects with the errors of `checkFree` and with {@link StoreError}: `absent` without the file, `broken` if it is no
+ * exported state or if the place has positions of these routers, `locked` while an agent uses it, `full`, `unwritable` and
+ * `fenced`.
  */
 export async function importState(
   place: StatePlace,
   { input, isWanted, replaces, now }: ImportOptions,
 ): Promise<TransferResult & { readonly known: readonly string[] }> {
   try {
-    using file = MovedState.read(input, place.createWorkFolder, now);
+    using file = MovedState.read(input, place.createWorkFolder ?? createTemporaryFolder, now);
     using source = file.open();
     return await place.use(async (target) => {
       const wanted = selectRouters(source.store.listRouters(), isWanted);
@@ -171,16 +161,21 @@ export async function importState(
       const bytes = routers.reduce((sum, router) => sum + source.store.bytesOf(router), 0);
       if (bytes > 0) await target.store.checkRoom(bytes);
       const selected = new Set(routers);
-      const letters = await moveLetters(source.letters, target.letters, (router) => selected.has(router));
+      const deadLetters = await moveDeadLetters(source.deadLetters, target.deadLetters, (router) =>
+        selected.has(router),
+      );
       const { lastSeqs: _, ...counts } = await moveRouters(source.store, target.store, routers, originOf);
-      return { routers, known, ...counts, deadLetters: letters.added };
+      return { routers, known, ...counts, deadLetters: deadLetters.added };
     });
   } catch (cause) {
     throw isOfDisk(cause) ? toStoreError(cause, input) : cause;
   }
 }
 
-/** Moves records, positions, facts and values of open routers from one store to another. */
+function createTemporaryFolder(): string {
+  return mkdtempSync(join(tmpdir(), 'router-exporter-import-'));
+}
+
 async function moveRouters(
   from: MovableStore,
   to: MovableStore,
@@ -199,7 +194,7 @@ async function moveRouters(
       const doneSeq = done.get(batch.router);
       if (doneSeq === undefined) continue;
       lastSeqs.set(batch.router, batch.seq);
-      // What cannot be read here cannot be read there.
+      // A damaged batch cannot be moved.
       if (batch.seq <= doneSeq || batch.body.length === 0) continue;
       groups.set(batch.router, [...(groups.get(batch.router) ?? []), batch]);
       records += batch.records;
@@ -229,13 +224,13 @@ function readProgress(origin: string, text: string | undefined): number {
   return of === origin && seq !== undefined && /^\d+$/.test(seq) ? Number(seq) : -1;
 }
 
-/** Moves the dead letters of routers, the oldest first. One that names no router stays: nobody could tell where it belongs. */
-async function moveLetters(from: DeadLetters, to: DeadLetters, isWanted: (router: string) => boolean) {
+/** Moves the dead letters of routers, oldest first. One without a router stays, because its target is unknown. */
+async function moveDeadLetters(from: DeadLetters, to: DeadLetters, isWanted: (router: string) => boolean) {
   const ids: number[] = [];
   const routers = new Set<string>();
   let added = 0;
   for (let afterId = 0; ; ) {
-    const page = await from.list({ limit: LETTERS_AT_ONCE, order: 'oldest', afterId });
+    const page = await from.list({ limit: DEAD_LETTERS_AT_ONCE, order: 'oldest', afterId });
     const last = page.at(-1);
     if (!last) return { ids, routers, added };
     afterId = last.id;
@@ -252,7 +247,7 @@ function selectRouters(routers: Iterable<string>, isWanted: (router: string) => 
   return [...new Set(routers)].filter((router) => router !== '' && isWanted(router)).toSorted();
 }
 
-/** Reads where routers stand; from here on, what is stored of them must stay as it is. */
+/** Opens routers: from here on, a change of their stored state by another process is refused. */
 async function openRouters(store: MovableStore, routers: readonly string[]): Promise<void> {
   await inParts(routers, async (part) => {
     await Promise.all(part.map(async (router) => await store.openRouter(router)));
@@ -281,7 +276,6 @@ async function inParts(routers: readonly string[], work: (part: readonly string[
   }
 }
 
-/** True for what the database or a file of the moved state throws. */
 function isOfDisk(cause: unknown): boolean {
   return cause instanceof Error && ('errcode' in cause || 'syscall' in cause) && !(cause instanceof StoreError);
 }

@@ -1,13 +1,13 @@
 import { CodedError } from '../base/index.ts';
 
 /**
- * `listen`: could not listen on an address. `settings`: a certificate, user, header, path prefix or address is invalid.
- * `restart`: a change of settings needs a restart. `slow-client`: a client did not read its response in time. `busy`: too
- * many passwords wait to be compared, or too many searches run. `password-check`: passwords cannot be compared at all.
+ * `listen`: could not listen on an address. `settings`: a certificate, user, header, path prefix or address is invalid. `restart`: a
+ * change needs a restart. `slow-client`: a client did not read its response in time. `busy`: too many password checks or searches.
+ * `password-check`: passwords cannot be checked.
  */
-export type WebFailure = 'listen' | 'settings' | 'restart' | 'slow-client' | 'busy' | 'password-check';
+type WebFailure = 'listen' | 'settings' | 'restart' | 'slow-client' | 'busy' | 'password-check';
 
-/** Failure of the web server. The message is written for operators. */
+/** A failure of the web server. */
 export class WebError extends CodedError<WebFailure> {
   override readonly name = 'WebError';
 }

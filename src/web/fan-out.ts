@@ -1,73 +1,117 @@
 import type { Agent } from 'undici';
 import { z } from 'zod';
-import { type Clock, openDeadline, parseJson, renderErrorChain, Steps, type Timer } from '../base/index.ts';
+import {
+  type Clock,
+  forEachYielding,
+  openDeadline,
+  parseJson,
+  renderErrorChain,
+  type Secret,
+  type Timer,
+} from '../base/index.ts';
+import type { LifecycleWish } from '../model/index.ts';
 import { createConnector, createOneConnectionAgent, requestBounded } from '../net/index.ts';
-import type { FleetShards } from './content.ts';
 
-/** A process of the fleet whose rows are missing on a page or in a list, all of them or some. */
-export interface PeerFault {
-  /** Index of the process. */
-  readonly shard: number;
-  /** Its name, if it is a replica of a cluster. */
-  readonly name?: string;
-  /** Its base URL; empty if it has none. */
+/** A router of another process of the fleet. */
+export interface ForeignRouter {
+  readonly name: string;
   readonly url: string;
-  /** Number of its routers. */
+  readonly labels: Readonly<Record<string, string>>;
+  /** State set by the configuration; a requested one is known only to the router's process. Default: none. */
+  readonly lifecycle?: LifecycleWish | undefined;
+  /** Token of its notifications. Default: it sends none. */
+  readonly notifyToken?: Secret | undefined;
+  readonly shard: number;
+}
+
+/** A cluster as a replica sees it. */
+export interface ClusterSummary {
+  readonly name: string;
+  readonly replica: string;
+  readonly members: number;
+  /** Replicas whose leases expired without a shutdown, and when (ISO 8601). */
+  readonly missing: readonly { readonly replica: string; readonly since: string }[];
+  /** True while this replica has a lease. */
+  readonly isLeaseHeld: boolean;
+  /** True while NATS cannot be reached. */
+  readonly isEngineAway: boolean;
+  /** True if the members have different routers configured. */
+  readonly areListsDifferent: boolean;
+}
+
+/** The processes that share a fleet, as seen by one of them. */
+export interface FleetShards {
+  /** Index of this process, from 0. */
+  readonly index: number;
+  readonly total: number;
+  /** Base URL of each process by index, without a trailing slash; `undefined` if not known, empty if none are configured. */
+  readonly peers: readonly (string | undefined)[];
+  /** Names of the replicas of a cluster by index. Default: processes have no names. */
+  readonly names?: readonly string[] | undefined;
+  readonly cluster?: ClusterSummary | undefined;
+  /** Bearer token that the other processes accept; `undefined`: none is sent. */
+  readonly token?: Secret | undefined;
+  /** The routers of the other processes, by name. */
+  readonly others: ReadonlyMap<string, ForeignRouter>;
+}
+
+/** A process of the fleet whose rows are missing, all or some. */
+export interface PeerFault {
+  readonly shard: number;
+  /** Name of the replica; absent without a cluster. */
+  readonly name?: string;
+  /** Base URL; empty if not known. */
+  readonly url: string;
   readonly routers: number;
-  /** Why they are missing. */
   readonly error: string;
-  /** Number of rows that do not fit the schema here, if it has answered. */
+  /** Number of invalid rows in its answer. */
   readonly leftOut?: number;
 }
 
 /** A list that each process of the fleet has. */
 export interface FleetList<Row> {
-  /** Path and query of its API, below the base URL of a process. */
+  /** Path and query below the base URL of a process. */
   readonly path: string;
   /** Key of the list in the answer. Default: the answer is the only row. */
   readonly key?: string;
-  /** One row, as the API has it. */
   readonly row: z.ZodType<Row>;
-  /** Returns the router of a row. Only rows of routers of the process that sends them are taken. Default: rows have none. */
+  /** Returns the router of a row. Only rows about routers of the answering process are accepted. Default: rows have no router. */
   readonly routerOf?: (row: Row) => string;
-  /** True if several requests may share an answer for some seconds. */
+  /** True if requests may share an answer for a few seconds. */
   readonly isShared?: boolean;
 }
 
-/** A list of the other processes. */
-export interface PeerRows<Row> {
-  /** Rows by the index of their process; those of processes that did not answer are left out. */
+interface PeerRows<Row> {
+  /** By process index, without processes that did not answer. */
   readonly rows: ReadonlyMap<number, readonly Row[]>;
-  /** Processes whose rows are missing. */
   readonly faults: readonly PeerFault[];
 }
 
 type PeerAnswer<Row> = { readonly rows: readonly Row[]; readonly leftOut: number } | { readonly error: string };
 
-/** A person who reloads a page wants newer values than these. Milliseconds. */
+/** A reload of a page shows newer values than these. Milliseconds. */
 const FRESH_MS = 5000;
-/** Answers and connections are kept this long after somebody looked. Milliseconds. */
+/** Answers and connections are kept this long after the last request. Milliseconds. */
 const KEPT_MS = 60_000;
-/** A page waits this long for the other processes. Milliseconds. */
+/** Longest wait of a page for the other processes. Milliseconds. */
 const ANSWER_MS_MAX = 3000;
-/** An answer: 10,000 routers take about 14 MB. */
+/** 10,000 routers take about 14 MB. */
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
-/** Rows of an answer: 10,000 routers have some logs each. */
+/** 10,000 routers have some logs each. */
 const ROWS_MAX = 200_000;
-/** A row is parsed at once: that of a line has up to 64 KiB, and its JSON may have several times as much. Characters. */
+/** Parsing does not yield: a log line has up to 64 KiB, and its JSON several times as much. Characters. */
 const ROW_CHARS_MAX = 1024 * 1024;
-/** Processes that are asked at the same time for one page. */
+/** Processes asked concurrently for one page. */
 const ASKED_MAX = 16;
 
 const NO_ADDRESS = 'Its address is not known: set cluster.nats.advertise there';
 
 /**
- * Asks the other processes of the fleet for their rows of a list, with a token that all of them accept. Each has one connection,
- * and a few seconds and a number of bytes for each answer; redirects are not followed. Does nothing where there is one process.
+ * Asks the other processes of the fleet for a list, with a token that all of them accept. One connection for each process, a time limit
+ * and a size limit for each answer; redirects are not followed. Does nothing with a single process.
  */
 export class FanOut {
   readonly #clock: Clock;
-  /** By URL and path. */
   readonly #kept = new Map<string, { readonly atMs: number; readonly answer: Promise<PeerAnswer<unknown>> }>();
   #agent: Agent | undefined;
   #unwatched: Timer | undefined;
@@ -76,7 +120,7 @@ export class FanOut {
     this.#clock = clock;
   }
 
-  /** Returns what the other processes have of a list. Does not throw. */
+  /** Returns the rows of the other processes. Does not throw. */
   async collect<Row>(shards: FleetShards | undefined, list: FleetList<Row>): Promise<PeerRows<Row>> {
     const rows = new Map<number, readonly Row[]>();
     if (!shards || shards.peers.length === 0) return { rows, faults: [] };
@@ -100,20 +144,18 @@ export class FanOut {
     return { rows, faults: faults.toSorted((a, b) => a.shard - b.shard) };
   }
 
-  /** Cancels the timer and closes the connections. */
   async close(): Promise<void> {
     this.#unwatched?.cancel();
     await this.#agent?.destroy();
   }
 
-  /** Drops the answers of processes that are not configured any more, and all of them when nobody looks for a while. */
+  /** Drops answers of processes that are not configured any more, and all answers when no page asks for a while. */
   #forgetOthers(peers: FleetShards['peers']): void {
     for (const key of this.#kept.keys()) if (!peers.includes(key.slice(0, key.indexOf(' ')))) this.#kept.delete(key);
     this.#unwatched?.cancel();
     this.#unwatched = this.#clock.setTimer(KEPT_MS, () => this.#kept.clear());
   }
 
-  /** Asks a process, unless an answer that may be shared is young enough or on its way. */
   #ask<Row>(url: string, shards: FleetShards, list: FleetList<Row>): Promise<PeerAnswer<Row>> {
     const key = `${url} ${list.path}`;
     const nowMs = this.#clock.monotonic();
@@ -142,10 +184,8 @@ export class FanOut {
   }
 }
 
-/** What follows the rows of an answer. */
 const endSchema = z.object({ fault: z.string().nullish() });
 
-/** Reads the rows of an answer, each of which stands on a line of its own. Takes breaks. Throws `SyntaxError`. */
 async function readRows<Row>(text: string, { key, row: schema }: FleetList<Row>): Promise<PeerAnswer<Row>> {
   const rows: Row[] = [];
   let leftOut = 0;
@@ -158,17 +198,20 @@ async function readRows<Row>(text: string, { key, row: schema }: FleetList<Row>)
     add(text);
     return { rows, leftOut };
   }
-  const steps = new Steps();
   const head = `{"${key}":[\n`;
-  if (!text.startsWith(head)) return { error: 'It answered with something else; it may run another version' };
+  if (!text.startsWith(head)) return { error: 'Unexpected answer: it may run another version' };
   let start = head.length;
-  while (text[start] !== ']') {
-    const end = text.indexOf('\n', start);
-    if (end === -1) return { error: 'Its list has no end' };
-    if (rows.length + leftOut >= ROWS_MAX) return { error: `Its list has more than ${ROWS_MAX} rows` };
-    add(text.slice(start, text[end - 1] === ',' ? end - 1 : end));
-    start = end + 1;
-    if (steps.isDue) await steps.next();
+  const isFull = () => rows.length + leftOut >= ROWS_MAX;
+  const listLines = function* (): Generator<string> {
+    for (let end = 0; text[start] !== ']' && !isFull(); start = end + 1) {
+      end = text.indexOf('\n', start);
+      if (end === -1) return;
+      yield text.slice(start, text[end - 1] === ',' ? end - 1 : end);
+    }
+  };
+  await forEachYielding(listLines(), add);
+  if (text[start] !== ']') {
+    return { error: isFull() ? `Its list has more than ${ROWS_MAX} rows` : 'Its list is truncated' };
   }
   const end = text.slice(start + 1).trim();
   const { data } = endSchema.safeParse(parseJson(`{${end.startsWith(',') ? end.slice(1) : end}`));
@@ -177,10 +220,10 @@ async function readRows<Row>(text: string, { key, row: schema }: FleetList<Row>)
 
 function explainStatus(status: number): string {
   if (status === 401 || status === 403) {
-    return 'It refuses this process: add a token with role read to web.access.tokens of the configuration';
+    return 'It refuses this process: add a token with the role "read" to web.access.tokens';
   }
   return status === 404
-    ? 'It does not know this request: it runs another version'
+    ? 'It does not know this request: it may run another version'
     : `It answered with status ${status}`;
 }
 
@@ -191,5 +234,5 @@ function toFault({ peers, names, others }: FleetShards, shard: number, error: st
 }
 
 function toPartFault(shards: FleetShards, shard: number, leftOut: number): PeerFault {
-  return { ...toFault(shards, shard, 'They do not fit here; it may run another version'), leftOut };
+  return { ...toFault(shards, shard, 'Invalid here: it may run another version'), leftOut };
 }

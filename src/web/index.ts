@@ -1,22 +1,18 @@
 /**
  * web: the agent's HTTP server.
  *
- * Owns: the listening sockets with their TLS and bounds, authentication and roles, the routes, formats and encodings of responses, the status
- * pages, and the JSON behind them.
- * Does not own: the content; the agent supplies it.
- * Start reading at: server.ts and app.ts, then scrape.ts; pages/page-routes.ts for the pages. api/ is the contract
- * of `/api/v1/`.
+ * Owns: listening sockets with TLS and limits, authentication and roles, routes, formats and encodings of responses, the status pages
+ * with their style sheet and script, and the JSON behind them.
+ * Does not own: the content; the agent supplies what each page and route asks for.
+ * Start reading at: routes.ts, then pages/pages.ts for the pages, scrape.ts, and server/server.ts for connections and access.
+ *
+ *   server/   listening, TLS, users and roles, limits, encodings; its settings
+ *   pages/    one file for each page, with the content it asks for
+ *   api/      the contract of `/api/v1/`
+ *   assets/   what runs in the browser
  */
 
 export type { ConfigurationSummary, PlanSummary, SourceSummary, TrialResult } from './api/configuration.ts';
-export type {
-  FoundLetter,
-  LetterDetail,
-  LetterPage,
-  LetterSummary,
-  SinkSummary,
-  SpoolSummary,
-} from './api/delivery.ts';
 export type {
   LogGapSummary,
   LogLine,
@@ -24,10 +20,21 @@ export type {
   LogRotationSummary,
   LogRow,
   RecordPage,
+  RecordQuery,
   RouterLogSummary,
 } from './api/logs.ts';
-export type { FleetMinute, ProcessSummary } from './api/process.ts';
 export type {
+  DeadLetterDetail,
+  DeadLetterPage,
+  DeadLetterSummary,
+  FleetMinute,
+  FoundDeadLetter,
+  ProcessSummary,
+  SinkSummary,
+  SpoolSummary,
+} from './api/process.ts';
+export type {
+  DataPlanSummary,
   FamilyValues,
   HistoryPoint,
   InterfaceRate,
@@ -43,43 +50,29 @@ export type {
 export type {
   DeviceSummary,
   LifecycleSummary,
+  ListedRouter,
   PollFault,
-  PollStep,
   RouterFailureSummary,
   RouterSummary,
   SignalSummary,
 } from './api/routers.ts';
 export { NO_DEVICE } from './api/routers.ts';
-export type {
-  ClusterSummary,
-  FleetShards,
-  ForeignRouter,
-  MetricsFormat,
-  MetricsScope,
-  RecordQuery,
-  ReloadResult,
-  StateResult,
-  WebContent,
-} from './content.ts';
 export { WebError } from './errors.ts';
-export { type LoadedWebConfig, loadWebConfig } from './load-web-config.ts';
+export type { ClusterSummary, FleetShards, ForeignRouter } from './fan-out.ts';
+export type { ReloadResult, StateResult } from './lifecycle.ts';
 export { createMatcher } from './pages/table-query.ts';
-export { parseServerPaths } from './paths.ts';
-export type { WebSecurity, WebTls } from './security.ts';
-export { BCRYPT_COST_MAX } from './security.ts';
-export { openWebServer, type WebServer, type WebServerOptions } from './server.ts';
-export { webSchema } from './web-file-schema.ts';
+export type { WebContent } from './routes.ts';
+export type { MetricsScope } from './scrape.ts';
+export { describeOpenAccess } from './server/access.ts';
+export type { MetricsFormat } from './server/answers.ts';
+export { parseServerPaths } from './server/context.ts';
+export type { WebSecurity, WebTls } from './server/security.ts';
+export { openWebServer, type WebServer, type WebServerOptions } from './server/server.ts';
+export { BCRYPT_COST_MAX, type LoadedWebConfig, loadWebConfig, webFileSchema } from './server/web-file.ts';
 export {
-  describeOpenLifecycle,
   readWeb,
   toWebPolicy,
   type WebSettings,
   webSectionSchema,
-} from './web-settings.ts';
-export {
-  cutToPage,
-  isOlder,
-  parseRecordPlace,
-  type RecordPlace,
-  renderRecordPlace,
-} from './whole-fleet.ts';
+} from './server/web-settings.ts';
+export { cutToPage } from './whole-fleet.ts';

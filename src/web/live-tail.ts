@@ -1,46 +1,68 @@
 import type { Clock, Timer } from '../base/index.ts';
-import type { LogLine } from './api/logs.ts';
-import { ConcurrencyLimit } from './concurrency-limit.ts';
-import type { WebContext } from './web-dependencies.ts';
+import { type LogLine, parseRecordQuery, type RecordQuery } from './api/logs.ts';
+import { renderLine } from './pages/log-lines.ts';
+import type { WebContext } from './server/context.ts';
+import { type Handler, toBase, type WebDependencies } from './server/context.ts';
+import { ConcurrencyLimit } from './server/limits.ts';
+import type { FleetContent } from './whole-fleet.ts';
 
-/** Readers at a time. */
+/** The content of live streams. */
+export interface StreamContent extends Pick<FleetContent, 'hasRouter'> {
+  /** Calls `listener` with matching lines when they are stored, oldest first, and the number omitted; returns the unsubscribe function. */
+  followRecords(query: RecordQuery, listener: (lines: readonly LogLine[], skipped: number) => void): () => void;
+}
+
 const READERS_MAX = 50;
-/** Bound of the lines waiting for a slow reader, who is disconnected beyond it. Bytes. */
+/** Data waiting for a slow reader, which is disconnected above it. Bytes. */
 const WAITING_BYTES_MAX = 256 * 1024;
-/** Lines of one commit that are sent, the last ones: nobody can take more of them at a time. Characters. */
+/** Of a larger commit, only the last lines are sent. Characters. */
 const BURST_LENGTH_MAX = 512 * 1024;
-/** Interval of the comments that tell whether a reader is still there. Milliseconds. */
+/** Interval of the comments that detect whether a reader is still connected. Milliseconds. */
 const BEAT_MS = 15_000;
-/** A stream ends after as many, and the reader comes again with its credentials: 15 minutes. */
+/** After 15 minutes a stream ends, and the reader reconnects with its credentials. */
 const BEATS_MAX = 60;
 
 const HEADERS = {
   'Content-Type': 'text/event-stream; charset=utf-8',
   'Cache-Control': 'no-store',
-  // Proxies such as nginx would collect the lines.
+  // Proxies such as nginx would buffer the lines.
   'X-Accel-Buffering': 'no',
 };
 
-/** One open stream. */
 interface Reader {
   beats: number;
-  /** Sends text, if the reader is still there. */
+  /** Does nothing after the reader has disconnected. */
   send(text: string): void;
-  /** Cuts the reader off when too much waits for it, before anything is sent that has come meanwhile. */
-  judge(): void;
+  /** Disconnects a reader that is too slow, before new data is sent. */
+  dropIfSlow(): void;
   end(): void;
 }
 
-/** Source of the lines of a stream: calls the listener, with how many others were left out, until the returned function is called. */
-export type FollowLines = (listener: (lines: readonly LogLine[], skipped: number) => void) => () => void;
+/** Creates the handler of the streams of new lines of this process or of one router: HTML for pages, JSON for API clients. */
+export function createStreamHandler(dependencies: WebDependencies<StreamContent>): Handler {
+  const { content, clock } = dependencies;
+  const tail = new LiveTail(clock);
+  const base = toBase(dependencies, '');
+  return (context) => {
+    const router = context.req.param('name');
+    if (router !== undefined && !content.hasRouter(router)) return context.text('No such router.\n', 404);
+    const query = { ...parseRecordQuery(context), ...(router !== undefined && { router }) };
+    const follow: FollowLines = (listener) => content.followRecords(query, listener);
+    if (context.req.path.endsWith('/api/v1/records/stream')) return tail.answer(context, follow, JSON.stringify);
+    return tail.answer(context, follow, (line) => {
+      const piece = renderLine(line, undefined, { router, base });
+      // Without asynchronous parts, the HTML is available at once.
+      return piece instanceof Promise ? '' : piece.toString();
+    });
+  };
+}
 
-/**
- * Streams of new lines as server-sent events: `line` has the rendered line, `skipped` the number of lines that were left out, and
- * `cut` ends the stream of a reader that is too slow.
- */
-export class LiveTail {
+type FollowLines = (listener: (lines: readonly LogLine[], skipped: number) => void) => () => void;
+
+/** Server-sent events: `line` is a rendered line, `skipped` the number of omitted lines, `cut` ends the stream of a slow reader. */
+class LiveTail {
   readonly #clock: Clock;
-  readonly #places = new ConcurrencyLimit(READERS_MAX);
+  readonly #limit = new ConcurrencyLimit(READERS_MAX);
   readonly #readers = new Set<Reader>();
   #timer: Timer | undefined;
 
@@ -48,9 +70,8 @@ export class LiveTail {
     this.#clock = clock;
   }
 
-  /** Answers with a stream of lines; 503 when all places are taken. */
   answer(context: WebContext, follow: FollowLines, render: (line: LogLine) => string): Response {
-    const leave = this.#places.enter(context.get('sharer'));
+    const leave = this.#limit.enter(context.get('limitedClient'));
     if (!leave) {
       return context.text(`Too many live readers (${READERS_MAX}); try again later.\n`, 503, { 'Retry-After': '30' });
     }
@@ -70,7 +91,7 @@ export class LiveTail {
       send(text) {
         if (isOpen) controller?.enqueue(Buffer.from(text));
       },
-      judge() {
+      dropIfSlow() {
         if (!isOpen || !controller || (controller.desiredSize ?? 0) > 0) return;
         reader.send('event: cut\ndata: slow\n\n');
         reader.end();
@@ -96,7 +117,7 @@ export class LiveTail {
     const send = (event: string, data: string | number) =>
       reader.send(`event: ${event}\ndata: ${String(data).replaceAll(/[\r\n]+/g, ' ')}\n\n`);
     unfollow = follow((lines, skipped) => {
-      reader.judge();
+      reader.dropIfSlow();
       if (!isOpen) return;
       const last: string[] = [];
       let length = 0;
@@ -114,13 +135,12 @@ export class LiveTail {
     return context.body(stream, 200, HEADERS);
   }
 
-  /** One timer for all readers. */
   #beat(): void {
     this.#timer = this.#clock.setTimer(BEAT_MS, () => {
       for (const reader of [...this.#readers]) {
         if (++reader.beats > BEATS_MAX) reader.end();
         else {
-          reader.judge();
+          reader.dropIfSlow();
           reader.send(': beat\n\n');
         }
       }

@@ -1,16 +1,17 @@
 import { isIPv6 } from 'node:net';
+import { forEachYielding } from '../base/index.ts';
 import type { LifecycleWish } from '../model/index.ts';
 import type { RouterSummary } from './api/routers.ts';
-import { answerText } from './cached-answer.ts';
-import type { ForeignRouter } from './content.ts';
-import { listByName, renderList } from './fleet-list.ts';
-import type { Handler, WebContext, WebDependencies } from './web-dependencies.ts';
+import type { ForeignRouter } from './fan-out.ts';
+import { sortPage } from './pages/table-query.ts';
+import { answerText, renderList } from './server/answers.ts';
+import type { Handler, WebContext, WebDependencies } from './server/context.ts';
+import { type FleetContent, locatePeer, withoutCredentials } from './whole-fleet.ts';
 
-/** One target group of Prometheus HTTP service discovery. */
+/** A target group of Prometheus HTTP service discovery. */
 interface TargetGroup {
   /** `host:port` of this exporter. */
   readonly targets: readonly string[];
-  /** Labels of the group, including `__param_target` and `__meta_router_*`. */
   readonly labels: Readonly<Record<string, string>>;
 }
 
@@ -18,29 +19,29 @@ const DEFAULT_PORTS: Readonly<Record<string, string>> = { http: '80', https: '44
 const PORT_MAX = 65_535;
 const HOST = /^(?:\[([0-9A-Fa-f:.]{2,45})\]|[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,252}))(?::(\d{1,5}))?$/;
 
-/** Address under which Prometheus scrapes a process. */
+/** The address under which Prometheus scrapes a process. */
 interface ScrapeAddress {
   /** `host:port`. */
   readonly target: string;
   /** `http` or `https`. */
   readonly scheme: string;
-  /** Path prefix, without a slash at the end. */
+  /** Path prefix, without a trailing slash. */
   readonly path: string;
 }
 
-/**
- * Creates the handler of `/sd`: one group per router with the address of this exporter; if the processes of the fleet are
- * configured, the routers of all of them, each with the address of its process.
- */
-export function createDiscoveryHandler(dependencies: WebDependencies): Handler {
+/** Creates the handler of `/sd`: one group per router, with the address of its process if peers are configured. */
+export function createDiscoveryHandler(dependencies: WebDependencies<FleetContent>): Handler {
   return async (context) => {
     const { content, clock } = dependencies;
     const shards = content.describeShards();
-    const peers = (shards?.peers ?? []).map((url) => url && toScrapeAddress(new URL(url)));
+    const peers = (shards?.peers ?? []).map((_, shard) => {
+      const url = shards && locatePeer(shards, shard, context);
+      return url === undefined ? undefined : toScrapeAddress(new URL(url));
+    });
     const self = (shards && peers[shards.index]) || locateSelf(dependencies, context);
     // A retired router has no series.
     const own = (await listByName(content)).filter(({ state }) => state !== 'retired');
-    // Without the addresses of the others, each process lists its own routers.
+    // Without the peers' addresses, each process lists its own routers.
     const known = [...(shards?.others.values() ?? [])];
     const nowMs = clock.now();
     const elsewhere = known.filter(({ shard, lifecycle }) => peers[shard] && !isRetired(lifecycle, nowMs));
@@ -48,9 +49,16 @@ export function createDiscoveryHandler(dependencies: WebDependencies): Handler {
     const all = others.length > 0 ? [...own, ...others].toSorted((a, b) => compareTexts(a.name, b.name)) : own;
     const locate = (router: RouterSummary | ForeignRouter) =>
       ('shard' in router ? peers[router.shard] : undefined) || self;
-    const groups = await renderList(all, (router) => toGroup(router, locate(router)));
+    const groups = await renderList(all.values().map((router) => toGroup(router, locate(router))));
     return answerText(context, 'application/json', [...groups, '\n']);
   };
+}
+
+/** Sorted, so that an answer changes only when its content does. */
+async function listByName(content: Pick<FleetContent, 'listRouters'>): Promise<readonly RouterSummary[]> {
+  const routers: RouterSummary[] = [];
+  await forEachYielding(content.listRouters(), (router) => routers.push(withoutCredentials(router)));
+  return sortPage(routers, (a, b) => (a.name < b.name ? -1 : 1), 0, routers.length);
 }
 
 function isRetired(lifecycle: LifecycleWish | undefined, nowMs: number): boolean {
@@ -85,8 +93,8 @@ function toScrapeAddress(url: URL): ScrapeAddress {
   return { target, scheme, path: url.pathname.replace(/\/$/, '') };
 }
 
-/** Returns the address of this exporter: the configured external URL, or the address of the current request. */
-function locateSelf({ externalUrl, routePrefix }: WebDependencies, context: WebContext): ScrapeAddress {
+/** Returns the configured external URL, or the address of the current request. */
+function locateSelf({ externalUrl, routePrefix }: WebDependencies<FleetContent>, context: WebContext): ScrapeAddress {
   if (externalUrl) return toScrapeAddress(externalUrl);
   const socket = context.env.incoming?.socket;
   const scheme = socket && 'encrypted' in socket ? 'https' : 'http';
@@ -104,14 +112,13 @@ export function parseHostHeader(header: string | undefined, scheme: string): str
   return Number(port) >= 1 && Number(port) <= PORT_MAX ? host : undefined;
 }
 
-/** Renders the local address of the connection. */
 function renderLocalAddress(socket: { localAddress?: string; localPort?: number } | undefined): string {
-  // A socket that listens on all addresses shows IPv4 addresses as IPv4-mapped IPv6 addresses.
+  // A socket for all addresses shows IPv4 addresses as IPv4-mapped IPv6 addresses.
   const address = (socket?.localAddress ?? 'localhost').replace(/^::ffff:(?=\d+\.)/, '');
   return `${isIPv6(address) ? `[${address}]` : address}:${socket?.localPort ?? DEFAULT_PORTS['http']}`;
 }
 
-/** Configured labels are already valid; this keeps the response well-formed if one is not. */
+/** Configured labels are valid already; this keeps the response well-formed in any case. */
 function toLabelName(label: string): string {
   return label.replaceAll(/[^A-Za-z0-9_]/g, '_');
 }

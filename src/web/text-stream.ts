@@ -1,13 +1,10 @@
 import { createGzip, type Gzip } from 'node:zlib';
 import { untilAborted } from '../base/index.ts';
 
-/** Compression and limits of a body. */
-export interface TextStreamOptions {
-  /** The text in pieces of any size, read only as fast as the client reads. */
+interface TextStreamOptions {
+  /** Text in pieces of any size, read only as fast as the client reads. */
   readonly chunks: AsyncIterable<string> | Iterable<string>;
-  /** True to compress the stream with gzip. */
   readonly isGzip: boolean;
-  /** Aborts the stream. */
   readonly signal: AbortSignal;
   /** Called when the stream fails after it has started; `fail` passes the error to the reader. */
   readonly onFailed: (cause: unknown, fail: () => void) => void;
@@ -15,22 +12,19 @@ export interface TextStreamOptions {
   readonly onClosed: () => void;
 }
 
-/** Chunks are joined to pieces of so many bytes: each piece costs a write or a compressor run, and a turn of the event loop. */
+/** Size of joined chunks: each piece costs a write or a compressor run, and an event-loop iteration. */
 const PIECE_BYTES = 1024 * 1024;
-/** The first piece: most texts are short. Those behind it grow. */
+/** The first piece is small, because most texts are short; the following ones grow. */
 const FIRST_BYTES = 64 * 1024;
 const GROWTH = 4;
-/** The fastest level: metrics are so repetitive that higher levels gain little and take several times as long. */
+/** Metrics are so repetitive that higher levels gain little and take several times as long. */
 const GZIP_LEVEL = 1;
-/** Longest encoding of a character of a text in UTF-8. */
+/** Longest UTF-8 encoding of a UTF-16 code unit. */
 const UTF8_BYTES_MAX = 3;
-/** Room for what one piece is compressed to. */
+/** Fits one compressed piece. */
 const GZIP_BYTES = 128 * 1024;
 
-/**
- * Opens a stream of text that is produced, and compressed, only as fast as it is read. Its first piece is ready when this
- * resolves; errors until then are thrown.
- */
+/** Opens a stream that produces text only as fast as it is read. Resolves with its first piece ready; throws errors until then. */
 export async function openTextStream(options: TextStreamOptions): Promise<ReadableStream<Uint8Array>> {
   const { chunks, isGzip, signal, onFailed, onClosed } = options;
   const pieces = encode(chunks, isGzip);
@@ -73,9 +67,8 @@ export async function openTextStream(options: TextStreamOptions): Promise<Readab
 }
 
 /**
- * Joins chunks to pieces of bytes. `isReused`: a piece is valid until the one after the next is asked for, so that all take two
- * pieces of memory; new memory for each would be hundreds of MiB for a scrape of a large fleet, and make V8 collect its whole heap
- * again and again.
+ * Joins chunks to pieces of bytes. `isReused`: a piece is valid until the next but one is requested, so that all take two pieces of
+ * memory; allocating each would take hundreds of MiB for a scrape of a large fleet and cause many full garbage collections.
  */
 async function* encode(
   chunks: TextStreamOptions['chunks'],
@@ -110,12 +103,12 @@ async function* continueFrom(
 
 async function* compress(pieces: AsyncGenerator<Uint8Array, undefined>): AsyncGenerator<Uint8Array, undefined> {
   const gzip = createGzip({ level: GZIP_LEVEL, chunkSize: GZIP_BYTES });
-  // Its reader below gets an error of the source.
+  // The reader below gets an error of the source.
   feed(gzip, pieces).catch((cause: Error) => gzip.destroy(cause));
   for await (const piece of gzip) yield piece as Buffer;
 }
 
-/** Writes pieces to a compressor, which has a thread: the next piece is encoded while one is compressed. */
+/** The compressor has its own thread: the next piece is encoded while one is compressed. */
 async function feed(gzip: Gzip, pieces: AsyncGenerator<Uint8Array, undefined>): Promise<void> {
   let compressed = Promise.resolve();
   for await (const bytes of pieces) {
@@ -123,7 +116,7 @@ async function feed(gzip: Gzip, pieces: AsyncGenerator<Uint8Array, undefined>): 
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     gzip.write(bytes, (cause) => (cause ? reject(cause) : resolve()));
     compressed = promise;
-    // It is awaited with the next piece, or ends with the compressor.
+    // Awaited with the next piece, or ended with the compressor.
     promise.catch(() => {});
   }
   gzip.end();

@@ -1,44 +1,41 @@
-import { type LetterSummary, letterSchema } from './api/delivery.ts';
-import { type LogLine, type LogRow, logLineSchema, logRowSchema, type RecordPage } from './api/logs.ts';
-import { type ProcessSummary, processSchema } from './api/process.ts';
-import { type ListedRouter, listedRouterSchema, NO_DEVICE } from './api/routers.ts';
-import type { FleetShards, ForeignRouter, WebContent } from './content.ts';
-import type { FanOut, FleetList, PeerFault } from './fan-out.ts';
-import { toFleetQuery } from './record-query.ts';
-import { nameProcess, toProcessKey } from './shards.ts';
+import {
+  type LogLine,
+  type LogRow,
+  logLineSchema,
+  logRowSchema,
+  type RecordPage,
+  type RecordQuery,
+  toFleetQuery,
+} from './api/logs.ts';
+import { type DeadLetterSummary, deadLetterSchema, type ProcessSummary, processSchema } from './api/process.ts';
+import { type ListedRouter, listedRouterSchema, NO_DEVICE, type RouterSummary } from './api/routers.ts';
+import type { FanOut, FleetList, FleetShards, ForeignRouter, PeerFault } from './fan-out.ts';
+import type { WebContext } from './server/context.ts';
 
-/** Place of a line among those of its router. */
-export interface RecordPlace {
-  /** Its time, as written. */
-  readonly time: string;
-  /** Number of its commit among those of its router. */
-  readonly seq: number;
-  /** Number of the records behind it in that commit. */
-  readonly back: number;
+/** The content of this process about the fleet. */
+export interface FleetContent {
+  /** `undefined` if this process is the only one. */
+  describeShards(): FleetShards | undefined;
+  /** True if a router of this name is configured. */
+  hasRouter(name: string): boolean;
+  /** Names of all routers, unordered. */
+  listNames(): readonly string[];
+  /** All routers, unordered. Created one by one, so that the caller can yield in between. */
+  listRouters(): Iterable<RouterSummary>;
+  /** Returns one router; `undefined` if it is not configured. */
+  findRouter(name: string): ListedRouter | undefined;
+  /** The logs of all routers, unordered. */
+  listLogs(): Iterable<LogRow>;
+  /** Returns the last matching lines, newest first, from the store. */
+  readRecords(query: RecordQuery): Promise<RecordPage>;
+  /** Describes this process: counts, sinks, spool. */
+  describeProcess(): Promise<ProcessSummary>;
 }
 
-const PLACE = /^(\d{4}-[0-9T:.-]{5,30}Z)_(\d{1,15})_(\d{1,15})$/;
-/** Text of the records of one page: a record has up to 64 KiB. Characters. */
+/** Text of the records of one page; a single record has up to 64 KiB. Characters. */
 const PAGE_CHARS_MAX = 1024 * 1024;
 
-/** True if a line stands before another one: by its time; at the same time, by the order of the commits. */
-export function isOlder(one: RecordPlace, other: RecordPlace): boolean {
-  if (one.time !== other.time) return one.time < other.time;
-  return one.seq === other.seq ? one.back > other.back : one.seq < other.seq;
-}
-
-/** Renders a place as the value of `before`, which selects what is older. */
-export function renderRecordPlace({ time, seq, back }: RecordPlace): string {
-  return `${time}_${seq}_${back}`;
-}
-
-/** Parses a value of `before`; `undefined` for anything else. */
-export function parseRecordPlace(before: string): RecordPlace | undefined {
-  const [, time, seq, back] = PLACE.exec(before) ?? [];
-  return time === undefined ? undefined : { time, seq: Number(seq), back: Number(back) };
-}
-
-/** Cuts lines to one page, by their number and by the length of their texts; there is at least one, if there are any. */
+/** Truncates lines to one page, by number and by length of text; keeps at least one. */
 export function cutToPage<Line extends { readonly message: string }>(lines: readonly Line[], limit: number): Line[] {
   const page: Line[] = [];
   let chars = 0;
@@ -50,33 +47,33 @@ export function cutToPage<Line extends { readonly message: string }>(lines: read
   return page;
 }
 
-/** This process and the others. */
 interface Processes {
-  readonly content: WebContent;
+  readonly content: FleetContent;
   readonly fanOut: FanOut;
 }
 
 /** The routers of all processes. */
-export interface WholeFleet extends Pick<WebContent, 'listRouters' | 'findRouter' | 'describeAvailability'> {
-  /** Processes that did not answer; their routers are listed with the state `unknown`. */
+export interface WholeFleet extends Pick<FleetContent, 'listNames' | 'listRouters' | 'findRouter'> {
+  /** Processes that did not answer; their routers have the state `unknown`. */
   readonly faults: readonly PeerFault[];
 }
 
-/** What one process of the fleet has. */
+/** A value of one process of the fleet. */
 export interface ProcessPart<T> {
-  /** Its name on pages, as in `process 1`; `undefined` if there is only one. */
+  /** Name on pages, as in `process 1`; `undefined` if there is only one. */
   readonly name: string | undefined;
-  /** Its name in addresses; `undefined` if there is only one. */
+  /** Key in URLs; `undefined` if there is only one. */
   readonly key: string | undefined;
   readonly value: T;
 }
 
-/** Some of what all processes of the fleet have, this one included. */
-export interface WholeList<T> {
-  readonly values: readonly T[];
-  /** Processes whose values are missing. */
+interface WholeList<T> {
+  readonly values: Iterable<T>;
+  /** Processes with missing values. */
   readonly faults: readonly PeerFault[];
 }
+
+type WholeParts<T> = { readonly values: readonly ProcessPart<T>[]; readonly faults: readonly PeerFault[] };
 
 const ROUTERS: FleetList<ListedRouter> = {
   path: '/api/v1/routers?own=1',
@@ -117,38 +114,32 @@ const UNKNOWN: Omit<ListedRouter, 'name' | 'url' | 'labels'> = {
   availability: '',
 };
 
-/** Returns the routers of this process and of all others whose addresses are configured. */
+/** Returns the routers of this process and of all others with known addresses. */
 export async function collectFleet({ content, fanOut }: Processes): Promise<WholeFleet> {
   const shards = content.describeShards();
   const { rows, faults } = await fanOut.collect(shards, ROUTERS);
   const said = new Map([...rows.values()].flat().map((row): [string, ListedRouter] => [row.name, row]));
-  // Without addresses, the routers of the others are not known to be anywhere.
+  // Without addresses, routers of other processes are not listed.
   const others = shards && shards.peers.length > 0 ? shards.others : new Map<string, ForeignRouter>();
-  // Name, URL and labels are those of the configuration here.
+  // Name, URL and labels come from the configuration here.
   const describe = ({ name, url, labels }: ForeignRouter) => ({ ...(said.get(name) ?? UNKNOWN), name, url, labels });
   return {
     faults,
+    listNames: () => [...new Set([...content.listNames(), ...others.keys()])],
     *listRouters() {
       yield* content.listRouters();
-      // While a configuration is loaded again, a router may still be listed as that of another process.
+      // During a reload a router may still be listed as that of another process.
       for (const router of others.values()) if (!content.hasRouter(router.name)) yield describe(router);
     },
     findRouter(name) {
       const other = others.get(name);
       return content.findRouter(name) ?? (other && describe(other));
     },
-    describeAvailability(name) {
-      const other = others.get(name);
-      return other && !content.hasRouter(name) ? describe(other).availability : content.describeAvailability(name);
-    },
   };
 }
 
-/** Returns the logs of all routers, in any order. */
-export async function collectLogs({
-  content,
-  fanOut,
-}: Processes): Promise<{ readonly values: Iterable<LogRow>; readonly faults: readonly PeerFault[] }> {
+/** Returns the logs of all routers, unordered. */
+export async function collectLogs({ content, fanOut }: Processes): Promise<WholeList<LogRow>> {
   const { rows, faults } = await fanOut.collect(content.describeShards(), LOGS);
   const logs = function* () {
     yield* content.listLogs();
@@ -157,7 +148,7 @@ export async function collectLogs({
   return { values: logs(), faults };
 }
 
-/** Returns the newest lines of all processes, the newest first. */
+/** Returns the newest lines of all processes, newest first. */
 export async function collectRecords(
   { content, fanOut }: Processes,
   limit: number,
@@ -179,26 +170,23 @@ export async function collectRecords(
   return { page: { ...own, records: cutToPage(all, limit) }, faults };
 }
 
-/** Returns what each process counts, in the order of the processes. */
-export async function collectProcesses({
-  content,
-  fanOut,
-}: Processes): Promise<WholeList<ProcessPart<ProcessSummary>>> {
+/** Returns the summary of each process, in order. */
+export async function collectProcesses({ content, fanOut }: Processes): Promise<WholeParts<ProcessSummary>> {
   const shards = content.describeShards();
-  const [own, { rows, faults }] = await Promise.all([describeProcess(content), fanOut.collect(shards, PROCESS)]);
+  const [own, { rows, faults }] = await Promise.all([content.describeProcess(), fanOut.collect(shards, PROCESS)]);
   if (!shards) return { values: [{ name: undefined, key: undefined, value: own }], faults };
   return { values: toParts(shards, new Map(rows).set(shards.index, [own])), faults };
 }
 
-/** Returns the newest dead letters of each other process, at most `limit` of each, in the order of the processes. */
-export async function collectLetters(
+/** Returns the newest dead letters of each other process, at most `limit` of each, in order. */
+export async function collectDeadLetters(
   { content, fanOut }: Processes,
   sink: string | undefined,
   limit: number,
-): Promise<WholeList<ProcessPart<LetterSummary>>> {
+): Promise<WholeParts<DeadLetterSummary>> {
   const shards = content.describeShards();
   const parameters = new URLSearchParams({ own: '1', limit: String(limit), ...(sink !== undefined && { sink }) });
-  const list = { path: `/api/v1/dead-letters?${parameters.toString()}`, key: 'letters', row: letterSchema };
+  const list = { path: `/api/v1/dead-letters?${parameters.toString()}`, key: 'letters', row: deadLetterSchema };
   const { rows, faults } = await fanOut.collect(shards, list);
   return { values: shards ? toParts(shards, rows) : [], faults };
 }
@@ -211,13 +199,80 @@ function toParts<T>(shards: FleetShards, rows: ReadonlyMap<number, readonly T[]>
     );
 }
 
-/** Describes this process. */
-export async function describeProcess(content: WebContent): Promise<ProcessSummary> {
-  return {
-    minutes: await content.listFleetMinutes(),
-    gaps: content.countGaps(),
-    runs: content.describeRuns(),
-    sinks: content.listSinks(),
-    spool: content.describeSpool(),
-  };
+/** Removes credentials from the router's URL. The configuration rejects them already; this is a second safeguard. */
+export function withoutCredentials<T extends RouterSummary>(router: T): T {
+  if (!router.url.includes('@')) return router;
+  const url = URL.parse(router.url);
+  if (!url) return { ...router, url: '' };
+  url.username = '';
+  url.password = '';
+  return { ...router, url: url.href };
+}
+
+/**
+ * Answers a request about a router of another process: a redirect to `path` there if its address is known, otherwise 421; 503 while the
+ * router moves to this replica. `undefined` if no process has the router.
+ */
+export function answerForOther(
+  content: Pick<FleetContent, 'describeShards'>,
+  context: WebContext,
+  router: string,
+  path: string,
+): Response | undefined {
+  const shards = content.describeShards();
+  const other = shards?.others.get(router);
+  if (!shards || !other) return undefined;
+  // No replica is known to have it, or it is moving here.
+  if (shards.names && (shards.names[other.shard] === undefined || other.shard === shards.index)) {
+    return context.text('The router is moving to another replica; try again.\n', 503, { 'Retry-After': '1' });
+  }
+  return redirectTo(shards, other.shard, context, path, 'has this router');
+}
+
+/**
+ * Returns the base URL of a process for the client of a request. A process at a loopback address is reached by the name that the client
+ * has for this one, on the port of that one.
+ */
+export function locatePeer({ peers }: FleetShards, shard: number, context: WebContext): string | undefined {
+  const url = URL.parse(peers[shard] ?? '');
+  if (!url || !LOOPBACK_HOST.test(url.hostname)) return peers[shard];
+  url.hostname = new URL(context.req.url).hostname;
+  return url.href.replace(/\/$/, '');
+}
+
+const LOOPBACK_HOST = /^(127\.[\d.]+|\[::1\])$/;
+
+/** Redirects a request to `path` of another process; 421 if its address is not known. `what`: such as `has this router`. */
+export function redirectTo(
+  shards: FleetShards,
+  shard: number,
+  context: WebContext,
+  path: string,
+  what: string,
+): Response {
+  const peer = locatePeer(shards, shard, context);
+  if (peer !== undefined) return context.redirect(`${peer}${path}${new URL(context.req.url).search}`, 307);
+  const message = shards.names
+    ? `Replica ${shards.names[shard]} ${what}, at no known address (cluster.nats.advertise).\n`
+    : `Process ${shard} of ${shards.total} ${what} (--shard). List all processes in web.peers to be redirected.\n`;
+  return context.text(message, 421);
+}
+
+/** Returns the name of a process on pages: `process 1`, `replica b`. */
+export function nameProcess({ names }: Pick<FleetShards, 'names'>, shard: number): string {
+  const name = names?.[shard];
+  return name === undefined ? `process ${shard}` : `replica ${name}`;
+}
+
+/** The name in a cluster, whose indices change with its members, or the index. */
+function toProcessKey({ names }: Pick<FleetShards, 'names'>, shard: number): string {
+  return names?.[shard] ?? String(shard);
+}
+
+/** Returns the index of the process with a key. */
+export function findProcess(shards: FleetShards | undefined, key: string): number | undefined {
+  const index = Array.from({ length: shards?.total ?? 0 }, (_, shard) => toProcessKey(shards ?? {}, shard)).indexOf(
+    key,
+  );
+  return index === -1 ? undefined : index;
 }

@@ -10,15 +10,14 @@ import { expect, test } from 'vitest';
 import { type Agent, type AgentOptions, startAgent } from '../../src/agent/index.ts';
 import { createSeededRandom, createSteppedClock, type SteppedClock, sleepOn } from '../../src/base/index.ts';
 import type { Config, LoadedConfig } from '../../src/config/index.ts';
-import { createStdoutSettings } from '../../src/delivery/index.ts';
 import type { SourceSettings } from '../../src/inventory/index.ts';
 import type { LogRecord } from '../../src/model/index.ts';
 import { SecretKeeper } from '../../src/settings/index.ts';
 import type { RouterAnswer } from '../../src/web/index.ts';
-import { answerJson, openRouter } from '../router/http-router.ts';
+import { answerJson, openRouter } from '../client/http-router.ts';
 import { advanceUntil } from '../support/advance-until.ts';
 import { createCollectingLogger, type OwnLine } from '../support/collecting-logger.ts';
-import { createHttpSettings, createLokiSettings } from '../support/sink-settings.ts';
+import { createHttpSettings, createLokiSettings, createStdoutSettings } from '../support/sink-settings.ts';
 import { openLokiServer } from '../support/sinks/loki-server.ts';
 import { commitOf, createStoreFolder, runSql, type StoreFolder } from '../support/store-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -66,6 +65,7 @@ async function openAgent(
     routers: [createRouterSettings(router.url)],
     modules: [],
     router_sources: [],
+    origins: { main: [], routers: new Map() },
     backup: undefined,
     sinks: [createStdoutSettings('console')],
     dead_letters: { max: 64 * 1024 * 1024, keep: 30 * 86_400_000 },
@@ -141,7 +141,7 @@ test('startAgent() polls, ships lines, and sums up what it has done', async () =
   const { polls } = bench.agent.summary();
   expect(own).toContain(`router_exporter_polls_total{result="success"} ${polls}\n`);
   expect(own).toContain('router_exporter_routers{state="up"} 1\n');
-  expect(own).toMatch(/^router_exporter_schedule_lag_seconds_count [1-9]/m);
+  expect(own).toMatch(/^router_exporter_schedule_lag_seconds_count\{activity="status"\} [1-9]/m);
   expect(own).toContain('router_exporter_sink_lag_seconds{sink="console"} 0\n');
   expect(own).toContain(`router_exporter_spool_max_bytes ${64 * 1024 * 1024}\n`);
   expect(own).toContain('router_exporter_spool_held_back 0\n');
@@ -155,7 +155,7 @@ test('startAgent() wakes the sinks when records are stored, and not only when th
     ...config,
     routers: config.routers.map((router) => ({ ...router, logs: { ...router.logs, interval: 20 * SECOND_MS } })),
   }));
-  // The line is stored at the second turn; sinks look every 30 seconds.
+  // The line is stored by the second run; sinks check every 30 seconds.
   await bench.advance(25 * SECOND_MS);
   expect(bench.records).toHaveLength(1);
 });
@@ -163,7 +163,7 @@ test('startAgent() wakes the sinks when records are stored, and not only when th
 test('startAgent() counts the gaps of all routers', async () => {
   await using folder = await createStoreFolder();
   await using bench = await openAgent(folder);
-  // In a form that nobody can read.
+  // In an unreadable form.
   bench.logFiles.push('network/log-2026-11-21-12:30:00.Z');
   await bench.advance(2 * MINUTE_MS);
   const gaps = [...(await bench.get('/metrics')).matchAll(/^router_log_gaps_total\{.*\} (\d+)$/gm)];
@@ -219,7 +219,7 @@ test('startAgent() delivers what an earlier process has left in the spool, and w
   });
 });
 
-test('startAgent() tells a sink of Loki the number of all routers before it sends what an earlier process has left', async () => {
+test('startAgent() passes the number of all routers to a Loki sink before it sends records of an earlier process', async () => {
   await using folder = await createStoreFolder();
   const observed = new Date(1000).toISOString();
   const record = {
@@ -249,8 +249,8 @@ test('startAgent() tells a sink of Loki the number of all routers before it send
 test('startAgent() counts dead letters that were dropped because of their age', async () => {
   await using folder = await createStoreFolder();
   {
-    using letters = folder.openLetters({ now: () => 0 });
-    letters.add('console', [{ uid: 'u', line: '{}', reason: 'no' }]);
+    using deadLetters = folder.openDeadLetters({ now: () => 0 });
+    deadLetters.add('console', [{ uid: 'u', line: '{}', reason: 'no' }]);
   }
   await using bench = await openAgent(folder, (config) => ({
     ...config,
@@ -269,7 +269,7 @@ test.for([
   ['damaged', 'not a database '.repeat(1000), 'The dead letters could not be read and were put aside'],
 ])('startAgent() says that the file of the dead letters is %s', async ([, content = '', message]) => {
   await using folder = await createStoreFolder();
-  await writeFile(folder.letters, content);
+  await writeFile(folder.deadLetters, content);
   await using bench = await openAgent(folder);
   await bench.advance(SECOND_MS);
   expect(bench.ownLog).toContainEqual(expect.objectContaining({ level: 'error', message }));
@@ -342,7 +342,7 @@ test('startAgent() that cannot open the state releases what it had opened', asyn
   expect(await bench.get('/-/ready')).toBe('Ready.\n');
 });
 
-test('a reload says what needs a restart, shows what runs, and tells the caller which configuration that is', async () => {
+test('a reload logs what needs a restart, shows the running configuration, and passes it to the caller', async () => {
   await using folder = await createStoreFolder();
   await using bench = await openAgent(folder);
   const before = await bench.get('/config');
@@ -373,7 +373,7 @@ test('a reload says what needs a restart, shows what runs, and tells the caller 
   expect(bench.configured.map(({ redact }) => redact.length)).toEqual([1]);
 });
 
-test('a reload that fails tells the caller of no configuration', async () => {
+test('a reload that fails passes no configuration to the caller', async () => {
   await using folder = await createStoreFolder();
   await using bench = await openAgent(folder);
   const result = await bench.reload((config) => ({ ...config, redact: [{ pattern: '(', replacement: '' }] }));
@@ -416,7 +416,7 @@ test('an agent that is stopped delivers records that wait for others to fill the
   await bench.advance(2 * MINUTE_MS);
   expect(await bench.get('/metrics/agent')).toContain('router_exporter_spool_records 1\n');
   expect(receiver.arrived).toEqual([]);
-  // What waits is more than at the start, so it is told when the spool would be full.
+  // More records wait than at the start, so there is an estimate of when the spool is full.
   const { spool } = JSON.parse(await bench.get('/api/v1/sinks')) as { spool: { secondsToFull: number | null } };
   expect(spool.secondsToFull).toBeGreaterThan(0);
   await bench[Symbol.asyncDispose]();
@@ -531,7 +531,7 @@ test('an agent that is stopping is not ready, although its last deliveries are u
   expect(answers).toEqual(['Healthy.\n', expect.stringContaining('The agent is starting or stopping')]);
 });
 
-test('an agent behind a proxy serves under its prefix, and tells Prometheus its outer address', async () => {
+test('an agent behind a proxy serves under its prefix, and passes its outer address to Prometheus', async () => {
   await using folder = await createStoreFolder();
   await using bench = await openAgent(folder, undefined, {
     web: { externalUrl: 'https://metrics.example.com/outer', routePrefix: '/inner' },
@@ -539,7 +539,7 @@ test('an agent behind a proxy serves under its prefix, and tells Prometheus its 
   expect(bench.agent.urls).toEqual([expect.stringMatching(/:\d+\/inner$/)]);
   expect(await bench.get('/-/ready')).toBe('Ready.\n');
   expect(await bench.get('/sd')).toContain('"metrics.example.com:443"');
-  // Without a flag, nobody ends an agent over HTTP.
+  // Without a flag, an agent cannot be ended over HTTP.
   const answer = await fetch(`${bench.agent.urls[0]}/-/quit`, { method: 'POST' });
   expect([answer.ok, bench.agent.quit.aborted]).toEqual([false, false]);
 });

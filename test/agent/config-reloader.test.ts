@@ -97,7 +97,7 @@ test('ConfigReloader describes what runs: since when, with which warnings, and h
   });
 });
 
-test('ConfigReloader prepares nothing of a configuration with faults, and tells all of them', async () => {
+test('ConfigReloader prepares nothing of a configuration with faults, and reports all of them', async () => {
   const { clock, state, reloader, happened, ownLog, readMetric } = createBench();
   state.loaded = { ok: false, faults: [FAULT, { ...FAULT, line: 4 }], watched: NO_FILES };
   await clock.advance(SECOND_MS);
@@ -177,7 +177,7 @@ test('ConfigReloader that is closed waits for the reload under way and begins no
   expect(happened).toEqual(['load', 'prepare', 'commit true', 'closed']);
 });
 
-test('ConfigReloader that is closed gives up a configuration that is still being read, without a line in the log', async () => {
+test('ConfigReloader that is closed aborts reading a configuration, without a line in the log', async () => {
   const loading = Promise.withResolvers<LoadedConfig>();
   const { reloader, state, happened, ownLog } = createBench({ load: () => loading.promise });
   const asked = [reloader.reload(), reloader.tryOut()];
@@ -270,7 +270,7 @@ test('ConfigReloader tries a reload once for each change of a file that waits fo
   const before = seen();
   await pass(() => seen() !== before);
   expect(seen()).toMatchObject({ result: { ok: false, faults: ['f.yaml:3:5: routers: Expected a list'] } });
-  // A reload that succeeds has nothing pending; one of which the files are unknown cannot tell.
+  // A successful reload has nothing pending; one with unknown files has no status.
   const digests = new Map([[path, await readDigest(path, 100)]]);
   state.loaded = { ok: true, config: createBareConfig(), watched: NO_FILES, reread: { patterns: [path], digests } };
   await reloader.reload();

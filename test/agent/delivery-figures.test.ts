@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { DeliveryRate, findLetter, listLetters, SpoolTrend } from '../../src/agent/sinks/delivery-figures.ts';
+import { DeliveryRate, findDeadLetter, listDeadLetters, SpoolTrend } from '../../src/agent/sinks/delivery-figures.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
-import { StoreError } from '../../src/store/index.ts';
+import { StoreError } from '../../src/model/index.ts';
 import { createStoreFolder } from '../support/store-folder.ts';
 
 test('DeliveryRate counts the records of the last minute', async () => {
@@ -22,7 +22,7 @@ test('DeliveryRate counts the records of the last minute', async () => {
   expect(rate.perSecond).toBe(0);
 });
 
-test('SpoolTrend tells when the spool is full if it goes on growing, and nothing while it does not grow', async () => {
+test('SpoolTrend estimates when a growing spool is full, and returns nothing while it does not grow', async () => {
   const clock = createSteppedClock(0);
   const spool = { bytes: 1000 };
   const trend = new SpoolTrend(clock, () => spool.bytes);
@@ -41,15 +41,15 @@ test('SpoolTrend tells when the spool is full if it goes on growing, and nothing
   trend.stop();
 });
 
-test('listLetters and findLetter show what a sink rejected, page by page', async () => {
+test('listDeadLetters and findDeadLetter return rejected records, page by page', async () => {
   const folder = await createStoreFolder();
-  using letters = folder.openLetters({ now: () => 1000 });
+  using deadLetters = folder.openDeadLetters({ now: () => 1000 });
   for (let n = 1; n <= 5; n++) {
-    letters.add(n === 5 ? 'loki' : 'search', [
+    deadLetters.add(n === 5 ? 'loki' : 'search', [
       { uid: String(n), line: `{"router":"plant-${n}","component":"network"}`, reason: 'too old', code: '400' },
     ]);
   }
-  const first = await listLetters(letters, { sink: undefined, limit: 2, before: undefined });
+  const first = await listDeadLetters(deadLetters, { sink: undefined, limit: 2, before: undefined });
   expect(first).toMatchObject({
     hasMore: true,
     fault: null,
@@ -59,17 +59,17 @@ test('listLetters and findLetter show what a sink rejected, page by page', async
     ],
   });
   expect(first.letters.map(({ router }) => router)).toEqual(['plant-5', 'plant-4']);
-  const last = await listLetters(letters, { sink: 'search', limit: 3, before: first.letters[1]?.id });
+  const last = await listDeadLetters(deadLetters, { sink: 'search', limit: 3, before: first.letters[1]?.id });
   expect([last.letters.map(({ router }) => router), last.hasMore]).toEqual([['plant-3', 'plant-2', 'plant-1'], false]);
-  const [letter] = last.letters;
-  expect(await findLetter(letters, letter?.id ?? 0)).toEqual({
-    ...letter,
+  const [deadLetter] = last.letters;
+  expect(await findDeadLetter(deadLetters, deadLetter?.id ?? 0)).toEqual({
+    ...deadLetter,
     at: '1970-01-01T00:00:01.000Z',
     code: '400',
     timestamp: null,
     record: '{"router":"plant-3","component":"network"}',
   });
-  expect(await findLetter(letters, 99)).toBeUndefined();
+  expect(await findDeadLetter(deadLetters, 99)).toBeUndefined();
 });
 
 test('dead letters of a file that cannot be read are a fault to be shown, and other errors are not', async () => {
@@ -79,10 +79,10 @@ test('dead letters of a file that cannot be read are a fault to be shown, and ot
   const locked = new StoreError('locked', 'Another process holds the file', { disposition: 'retry' });
   const store = { list: fail(locked), counts: fail(locked), get: fail(locked) };
   const none = { letters: [], hasMore: false, counts: [] };
-  const { fault } = await listLetters(store, { sink: undefined, limit: 2, before: undefined });
+  const { fault } = await listDeadLetters(store, { sink: undefined, limit: 2, before: undefined });
   expect(fault).toContain('Another process holds the file');
-  expect(await listLetters(store, { sink: undefined, limit: 2, before: undefined })).toEqual({ ...none, fault });
-  expect(await findLetter(store, 1)).toEqual({ fault });
+  expect(await listDeadLetters(store, { sink: undefined, limit: 2, before: undefined })).toEqual({ ...none, fault });
+  expect(await findDeadLetter(store, 1)).toEqual({ fault });
   const bug = new TypeError('A fault of the program');
-  await expect(findLetter({ get: fail(bug) }, 1)).rejects.toThrow(bug);
+  await expect(findDeadLetter({ get: fail(bug) }, 1)).rejects.toThrow(bug);
 });

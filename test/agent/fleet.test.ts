@@ -71,14 +71,14 @@ test('Fleet makes and starts the agents of routers that are new, in the order of
   expect(bench.fleet.find('c')).toBeUndefined();
   expect(bench.fleet.countStates()).toEqual({ up: 0, down: 0, budget: 0, unknown: 2, paused: 0, retired: 0 });
   expect(bench.ownLog.map(({ fields }) => fields['router'])).toEqual(['a', 'b']);
-  // The scheduler knows them: who asks for a turn waits for its start.
+  // The scheduler knows them: a trigger waits for its start.
   const asked = bench.scheduler.trigger('b/logs');
   bench.scheduler.start();
   await bench.scheduler.stop();
   expect(await asked).toBe('gone');
 });
 
-test('Fleet leaves a router alone whose settings are the same, and begins anew with one whose password is another', async () => {
+test('Fleet leaves a router with the same settings alone, and restarts one with another password', async () => {
   await using bench = await createBench();
   await bench.apply([bench.router('a'), bench.router('b')]);
   const [a, b] = bench.fleet.routers;
@@ -90,7 +90,7 @@ test('Fleet leaves a router alone whose settings are the same, and begins anew w
   expect(bench.created).toEqual(['a', 'b', 'b']);
 });
 
-test('Fleet begins anew with every router when something changes that holds for all', async () => {
+test('Fleet restarts every router when settings of all routers change', async () => {
   await using bench = await createBench();
   await bench.apply([bench.router('a'), bench.router('b')], { hasSinks: true });
   await bench.apply([bench.router('a'), bench.router('b')], { hasSinks: true });
@@ -105,7 +105,7 @@ test('Fleet sees a change of modules', async () => {
   expect(await bench.apply([bench.router('a', { modules: [] })])).toEqual({ added: 0, changed: 1, removed: 0 });
 });
 
-test('Fleet reads the state of a router anew that it takes again, because another replica may have had it meanwhile', async () => {
+test('Fleet reads the state of a returning router again, because another replica may have owned it meanwhile', async () => {
   await using bench = await createBench();
   await bench.apply([bench.router('a')]);
   await bench.apply([]);

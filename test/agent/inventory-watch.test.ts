@@ -9,7 +9,7 @@ import { SourceKeeper, type SourceSettings } from '../../src/inventory/index.ts'
 import { AnswerFiles } from '../../src/store/index.ts';
 import { createCollectingLogger, type OwnLine } from '../support/collecting-logger.ts';
 
-/** Turns of the event loop in which the watch begins to wait again: far more than it needs. */
+/** Iterations of the event loop until the watch waits again: far more than it needs. */
 const TURNS = 20;
 
 const SOURCE: SourceSettings = {
@@ -64,7 +64,7 @@ test('InventoryWatch says once what a configuration could not use of the answers
       ['warn', 'Routers of a source are not used', { source: 'inv', routers: 2, reasons: ['a reason'] }],
       [
         'error',
-        'The answer of a source cannot be used; the one before stays in use',
+        'The answer of a source cannot be used; the previous one stays in use',
         { source: 'inv', error: 'no JSON' },
       ],
     ]);

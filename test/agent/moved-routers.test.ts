@@ -1,18 +1,17 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { ClusterShare } from '../../src/agent/cluster/cluster-share.ts';
+import { FleetShare } from '../../src/agent/cluster.ts';
 import { Fleet } from '../../src/agent/routers/fleet.ts';
 import { LifecycleKeeper } from '../../src/agent/routers/lifecycle-keeper.ts';
 import { RouterAgent } from '../../src/agent/routers/router-agent.ts';
 import { SpoolGuard } from '../../src/agent/spool-guard.ts';
 import { createSteppedClock, hashToUnit } from '../../src/base/index.ts';
-import { ClusterView, Lease } from '../../src/cluster/index.ts';
-import { digestNames, packNames, renderClaim, renderMember } from '../../src/cluster/members.ts';
-import { toListKey, toMemberKey, toOwnerKey } from '../../src/cluster/view.ts';
+import { Claims, Share } from '../../src/cluster/share.ts';
+import { renderClaim, toMemberKey, toOwnerKey } from '../../src/cluster/view.ts';
+import type { Store } from '../../src/model/index.ts';
 import { Scheduler } from '../../src/schedule/index.ts';
-import type { Store } from '../../src/store/index.ts';
-import { ModelBucket } from '../cluster/model-bucket.ts';
-import { answerJson, openRouter } from '../router/http-router.ts';
+import { answerJson, openRouter } from '../client/http-router.ts';
+import { createModelReplica } from '../cluster/model-replica.ts';
 import { differences } from '../schedule/scheduler-bench.ts';
 import { createCollectingLogger } from '../support/collecting-logger.ts';
 import { createClusterBench } from '../support/store-bench.ts';
@@ -46,31 +45,30 @@ async function openReplica() {
   });
   const lifecycle = new LifecycleKeeper({ store: { writeValue: (...given) => values.write(...given) }, values, clock });
   const fleet = new Fleet({ scheduler, exposition, lifecycle, clock, logger });
-  const bucket = new ModelBucket();
-  const view = new ClusterView();
   let moved = Promise.withResolvers<void>();
-  const lease = new Lease({ leaseMs: 3600 * SECOND_MS, statusGraceMs: 0, clock });
-  const self = { replica: 'b', incarnation: 'b/1' };
-  let shown = 0;
-  const share = new ClusterShare({
-    membership: {
-      self,
-      lease,
-      view,
-      isEngineHere: true,
+  const replica = createModelReplica({ clock, leaseMs: 3600 * SECOND_MS, replica: 'b' });
+  const { bucket, view, membership, enter, look } = replica;
+  const routers = new Claims('router', membership);
+  const shares: Share[] = [];
+  const share = new FleetShare(
+    {
+      routers,
+      sinks: new Claims('sink', membership),
       setRouters: () => {},
-      claim: async (name) => {
-        bucket.put(toOwnerKey(name), renderClaim(self), view.findClaim(name).seq);
-        shown = bucket.show(view, shown);
+      createShare(claims, shared) {
+        const report = ({ type }: { readonly type: string }) => {
+          if (type === 'moved') moved.resolve();
+        };
+        const one = new Share({ claims, membership, clock, report }, shared);
+        shares.push(one);
+        return one;
       },
-      release: async () => {},
+      join: () => {},
     },
     fleet,
-    onCounted: () => moved.resolve(),
-    clock,
-    logger,
-  });
-  // On a busy machine a run that is due may begin a turn of the event loop later.
+    { names: [], handOver: async () => {}, wake: () => {}, recordUnserved: () => {} },
+  );
+  // On a busy machine, a due run may begin an iteration of the event loop later.
   const settle = async () => {
     await scheduler.whenIdle();
     while (scheduler.load.waiting > 0) {
@@ -79,18 +77,12 @@ async function openReplica() {
     }
   };
   const advance = (ms: number) => clock.advance(ms, settle);
-  const enter = (replica: string) => {
-    bucket.put(toListKey(replica), packNames(NAMES));
-    const rest = { address: undefined, startedMs: 0, version: '', routers: digestNames(NAMES) };
-    bucket.put(toMemberKey(replica), renderMember({ replica, incarnation: `${replica}/1`, ...rest }));
-  };
-  for (const replica of ['a', 'b']) enter(replica);
-  shown = bucket.show(view, shown);
+  for (const name of ['a', 'b']) enter(name, NAMES);
+  look();
   const ofOther = NAMES.filter((name) => view.findRouterOwner(name) === 'a');
   for (const name of ofOther) bucket.put(toOwnerKey(name), renderClaim({ replica: 'a', incarnation: 'a/1' }));
-  shown = bucket.show(view, shown);
-  lease.acquire(clock.monotonic());
-  lease.see();
+  look();
+  replica.acquire();
   /** When the agent of each router was made. Monotonic milliseconds. */
   const takenMs = new Map<string, number>();
   const modules = [createModule('number', 'number')];
@@ -103,7 +95,7 @@ async function openReplica() {
       lines: options.lines,
       create: (settings, state) => {
         takenMs.set(settings.name, clock.monotonic());
-        return new RouterAgent({ ...options, settings, lifecycle: state, hasSinks: false, gate: share });
+        return new RouterAgent({ ...options, settings, lifecycle: state, hasSinks: false, gate: routers });
       },
     },
     NEVER,
@@ -121,14 +113,14 @@ async function openReplica() {
     loseOther: async () => {
       moved = Promise.withResolvers();
       bucket.put(toMemberKey('a'), undefined, undefined, true);
-      shown = bucket.show(view, shown);
-      share.noteChange();
+      look();
+      for (const one of shares) one.onChange();
       await advance(SETTLING_MS);
       await moved.promise;
     },
     advance,
     async [Symbol.asyncDispose]() {
-      await share.close();
+      share.close();
       await scheduler.stop();
       await fleet.close(AbortSignal.abort()).catch(() => {});
       await archives.close();
@@ -179,7 +171,7 @@ withPrograms(['nats-server'], test)(
     await using one = await engine.open({ replica: 'a' });
     await using two = await engine.open({ replica: 'b', routers: [] });
     await using before = await openRouterAgent({}, { records: toRecords(one.store) });
-    // In a form that nobody can read.
+    // In an unreadable form.
     const files = ['network/current', 'network/log-2026-11-21-12:30:00.Z'];
     before.answers.set('list_files', (response) => answerJson(response, { log_files: files }));
     before.answers.set('.Z', (response) => response.end(Buffer.from('\x1f\x9dcompressed', 'latin1')));

@@ -33,7 +33,6 @@ function createResult(
     isUnread: false,
     durationMs: 1,
     readAtMs: 0,
-    isIdentity: false,
     staleAfterMs: 1,
     isOptional: false,
     error: undefined,
@@ -46,11 +45,12 @@ function record(device: DeviceFacts, resources: readonly ResourceResult[], nowMs
   device.record({ isUp: true, resources, withdrawn: [] }, nowMs);
 }
 
-test('a glance has the last values of a router, by the names of their families', () => {
+test('a summary has the last values of a router, by the names of their families', () => {
   const device = new DeviceFacts();
   expect(Object.values(device.summary).every((value) => value === null)).toBe(true);
   const modem = (isOnline: number, provider: string, rsrp: Samples) => ({
-    router_modem_info: [[{ provider_name: provider, access_technology: 'LTE' }, 1]] as Samples,
+    router_modem_info: [[{ provider_name: provider }, 1]] as Samples,
+    router_modem_access_technology: [[{ access_technology: 'LTE' }, 1]] as Samples,
     router_modem_online: [[{}, isOnline]] as Samples,
     router_modem_rsrp_dbm: rsrp,
     router_modem_signal_csq: [[{}, 20]] as Samples,
@@ -88,7 +88,7 @@ test('a glance has the last values of a router, by the names of their families',
   expect(device.summary).toMatchObject({ signal: { kind: 'csq', value: 20 }, wan: null });
 });
 
-test('a router that names modem after modem makes a glance no larger', () => {
+test('a router that names modem after modem makes the summary no larger', () => {
   const device = new DeviceFacts();
   for (let index = 0; index < 1000; index++) {
     record(device, [
@@ -104,7 +104,7 @@ test('a router that names modem after modem makes a glance no larger', () => {
   expect(device.summary.operator).toBe('p0');
 });
 
-test('a glance shows nothing of a resource that was not read for as long as its values are served, but keeps all of a router that is down', () => {
+test('a summary drops values of a resource when they expire, but keeps all of a router that is down', () => {
   const device = new DeviceFacts();
   const modem = (rsrp: number) => ({ router_modem_rsrp_dbm: [[{}, rsrp]] as Samples });
   const at = (minutes: number) => ({ readAtMs: minutes * MINUTE_MS, staleAfterMs: 3 * MINUTE_MS });
@@ -128,7 +128,7 @@ test('a glance shows nothing of a resource that was not read for as long as its 
   expect(lte2(61, { state: 'failed', families: [] })).toBeUndefined();
 });
 
-test('a glance shows nothing of a resource that is not for the router any more', () => {
+test('a summary shows nothing of a resource that no longer applies to the router', () => {
   const device = new DeviceFacts();
   record(device, [createResult('lte2', { router_modem_info: [[{ provider_name: 'A1' }, 1]] })]);
   expect(device.summary.operator).toBe('A1');
@@ -232,27 +232,27 @@ test('the history of ten thousand routers takes 1,440 bytes for each, and none b
 test('the fleet is counted once a minute, for six hours', async () => {
   const clock = createSteppedClock(START_MS);
   let down = 0;
-  const history = new FleetHistory(clock, async () => ({ up: 10 - down, down, stale: 0, other: 0 }));
+  const history = new FleetHistory(clock, () => ({ up: 10 - down, down, stale: 0, other: 0 }));
   history.start();
-  expect(await history.describe()).toHaveLength(1);
+  expect(history.describe()).toHaveLength(1);
   await clock.advance(MINUTE_MS);
   down = 4;
   await clock.advance(MINUTE_MS);
   await clock.advance(MINUTE_MS / 2);
-  expect((await history.describe()).map(({ at, ...counts }) => [at.slice(11, 19), counts.down])).toEqual([
+  expect(history.describe().map(({ at, ...counts }) => [at.slice(11, 19), counts.down])).toEqual([
     ['12:01:00', 0],
     ['12:02:00', 4],
     ['12:02:30', 4],
   ]);
   await clock.advance(400 * MINUTE_MS);
-  expect(await history.describe()).toHaveLength(361);
-  expect((await history.describe())[0]?.at).toBe('2026-11-21T12:43:00.000Z');
+  expect(history.describe()).toHaveLength(361);
+  expect(history.describe()[0]?.at).toBe('2026-11-21T12:43:00.000Z');
   history.stop();
   await clock.advance(10 * MINUTE_MS);
-  expect((await history.describe()).at(-2)?.at).toBe('2026-11-21T18:42:00.000Z');
+  expect(history.describe().at(-2)?.at).toBe('2026-11-21T18:42:00.000Z');
 });
 
-test('rates of interfaces are those between two answers, and none where a counter began anew', () => {
+test('rates of interfaces are those between two answers, and none where a counter was reset', () => {
   const rates = new InterfaceRates();
   const answer = (receive: number, transmit: number, readAtMs: number, isUnchanged = false) => {
     const families = {

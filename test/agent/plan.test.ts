@@ -7,9 +7,9 @@ import type { FleetWish } from '../../src/agent/routers/fleet.ts';
 import { RouterAgent } from '../../src/agent/routers/router-agent.ts';
 import { createSteppedClock, Secret } from '../../src/base/index.ts';
 import type { Config } from '../../src/config/index.ts';
-import { createStdoutSettings } from '../../src/delivery/index.ts';
-import { StoreError } from '../../src/store/index.ts';
+import { StoreError } from '../../src/model/index.ts';
 import { createBareConfig } from '../support/bare-config.ts';
+import { createStdoutSettings } from '../support/sink-settings.ts';
 import { ACTIVE, createRouterSettings, createSurroundings, NEVER } from './router-agent-bench.ts';
 
 const broken = new StoreError('broken', 'The state could not be used', { disposition: 'operator' });
@@ -41,8 +41,11 @@ function createBench(changes: Partial<PlanOptions> = {}) {
       },
     },
     scheduler: { limitRuns: (runsMax) => void happened.push(`limit runs to ${runsMax}`) },
-    runsMaxDefault: 256,
-    metrics: { setShard: (index, total) => void happened.push(`shard ${index} of ${total}`) },
+    memoryBytes: 1024 ** 3,
+    metrics: {
+      setShard: (index, total) => void happened.push(`shard ${index} of ${total}`),
+      setFirmwareVersions: (versions) => void happened.push(`${versions.length} firmware versions`),
+    },
     connections: { setMax: (max) => void happened.push(`limit connections to ${max}`) },
     connectionsMaxDefault: 512,
     setFleetSize: (routers) => void happened.push(`sinks of ${routers}`),
@@ -99,8 +102,9 @@ test('preparePlan() changes nothing, and its plan then changes the web server, a
   expect(bench.happened).toEqual([
     'commit web',
     'shard 0 of 1',
+    '0 firmware versions',
     'limit connections to 512',
-    'limit runs to 256',
+    'limit runs to 192',
     'sinks of 1',
     'commit routers',
     'commit sinks',
@@ -155,14 +159,14 @@ test('preparePlan() begins nothing that would have to be committed when somethin
   expect(bench.happened).toEqual([]);
 });
 
-test('preparePlan() compiles the rules before it asks anybody for anything', async () => {
+test('preparePlan() compiles the rules before it sends any request', async () => {
   await using bench = createBench();
   const redact = [{ pattern: '(', replacement: '' }];
   await expect(bench.prepare(createConfig({ redact }))).rejects.toThrow();
   expect(bench.happened).toEqual([]);
 });
 
-test('a plan tells routers whether their logs have somewhere to go, and begins anew with all when what holds for all changes', async () => {
+test('a plan tells routers if there are sinks, and restarts all of them when settings of all routers change', async () => {
   await using bench = createBench();
   await (await bench.prepare(createConfig())).commit(NEVER);
   await (await bench.prepare(createConfig())).commit(NEVER);
@@ -195,8 +199,8 @@ test('a plan makes the folder of backups ready and says at its commit where they
   expect(bench.ownLog).toEqual([]);
   await plan.commit(NEVER);
   expect(bench.ownLog).toEqual([
-    { level: 'info', message: 'The profiles in this folder hold the secrets of the routers', fields: { path } },
-    { level: 'warn', message: 'Other users of this machine can look into the folder of backups', fields: { path } },
+    { level: 'info', message: 'The profiles in the backup folder contain secrets of the routers', fields: { path } },
+    { level: 'warn', message: 'Other users of this machine can read the backup folder', fields: { path } },
   ]);
   const backup = bench.parts[0]?.backup;
   expect(backup).toMatchObject({ format: 'binary', archive: { path } });
@@ -207,7 +211,7 @@ test('a plan makes the folder of backups ready and says at its commit where they
   expect((await backup?.archive.listProfiles('a'))?.map(({ versions }) => versions.length)).toEqual([2]);
 });
 
-test('a plan forgets routers that have long been gone, says so, and tells of a store that does not let it', async () => {
+test('a plan forgets routers that were removed long ago, logs it, and reports a store that fails', async () => {
   await using bench = createBench({ store: { keepRouters: async () => ['old'] } });
   await (await bench.prepare(createConfig())).commit(NEVER);
   expect(bench.ownLog).toEqual([
@@ -224,7 +228,7 @@ test('a plan forgets routers that have long been gone, says so, and tells of a s
   expect(failing.happened.at(-1)).toBe('store broken');
 });
 
-test('a plan gives the web server its protection with the key in clear', async () => {
+test('a plan gives the web server its protection', async () => {
   await using bench = createBench();
   const headers = { 'X-Frame-Options': 'deny' };
   const users = new Map([['alice', 'hash']]);
@@ -235,6 +239,6 @@ test('a plan gives the web server its protection with the key in clear', async (
   expect(bench.secured).toEqual([
     { security: undefined, allowedHosts: [] },
     { security: { headers, users }, allowedHosts: [] },
-    { security: { headers, users, tls: { ...tls, keyPem: 'k' } }, allowedHosts: [] },
+    { security: { headers, users, tls }, allowedHosts: [] },
   ]);
 });

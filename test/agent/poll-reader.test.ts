@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { DeviceFacts } from '../../src/agent/router-state/device-facts.ts';
-import { KeptPace } from '../../src/agent/routers/kept-pace.ts';
+import { AdaptiveInterval } from '../../src/agent/routers/adaptive-interval.ts';
 import type { PollResult, ResourceResult } from '../../src/status/index.ts';
 
 /** A poll whose resources took this long, the first of them with values of a modem. */
@@ -24,7 +24,6 @@ function createPoll(
     isUnread: false,
     durationMs,
     readAtMs: 0,
-    isIdentity: false,
     staleAfterMs: 1,
     isOptional: false,
     error: undefined,
@@ -37,7 +36,7 @@ function createPoll(
     durationMs: 0,
     resources,
     withdrawn: [],
-    capabilities: [],
+    lacks: [],
     firmwareVersion: undefined,
     serialNumber: undefined,
     configHash: undefined,
@@ -47,7 +46,7 @@ function createPoll(
 /** The pace of a router, and a function that takes a poll in and returns whether its signal is poor. */
 function openReader() {
   const device = new DeviceFacts();
-  const pace = new KeptPace({
+  const pace = new AdaptiveInterval({
     router: 'plant-7',
     intervals: { intervalMs: 60_000, staleAfterMs: 180_000 },
     values: { read: () => undefined, write: () => {} },

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { RecentPolls } from '../../src/agent/router-state/poll-history.ts';
 
-const FAULT = { step: 'resource', resource: 'lte2', error: 'late' } as const;
+const FAULT = { step: 'http', resource: 'lte2', error: 'late' } as const;
 const FAILURE = { reason: 'timeout', error: 'late' };
 
 test('RecentPolls keeps the last 12 polls, and 12 that failed and 4 that failed in part beyond those', () => {
@@ -44,7 +44,7 @@ test('RecentPolls keeps the last 60 polls as numbers, the oldest first', () => {
   });
 });
 
-test('RecentPolls tells a poll that failed at once from one that succeeded at once', () => {
+test('RecentPolls distinguishes an immediate failure from an immediate success', () => {
   const polls = new RecentPolls();
   for (const failure of [undefined, FAILURE]) polls.add({ atMs: 0, durationMs: 0, failure, fault: undefined }, 0);
   expect(polls.describePoints().map(({ ok, durationSeconds }) => [ok, durationSeconds])).toEqual([

@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { RecentRecords } from '../../src/agent/views/recent-records.ts';
 import { parseRecord, spanOf, toTimelineMs, toTimelineTime } from '../../src/agent/views/record-times.ts';
-import { type EmbeddedStore, StoreError } from '../../src/store/index.ts';
+import { StoreError } from '../../src/model/index.ts';
+import type { EmbeddedStore } from '../../src/store/index.ts';
 import type { LogLine, RecordQuery } from '../../src/web/index.ts';
 import { commitOf, createStoreFolder } from '../support/store-folder.ts';
 

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import { createBench } from './router-recorder-bench.ts';
 
-test('RouterRecorder renders no series anew when the logs are as they were, and takes the reason of a failure over', () => {
+test('RouterRecorder renders no series again when the logs are unchanged, and updates the reason of a failure', () => {
   const { exposition, recorder, failLogs, endLogs, metrics } = createBench();
   const publish = vi.spyOn(exposition, 'publish');
   const publishLive = vi.spyOn(exposition, 'publishLive');

@@ -5,24 +5,24 @@ import type { RouterLifecycle } from '../../src/agent/routers/lifecycle-keeper.t
 import { RouterAgent, type RouterAgentOptions } from '../../src/agent/routers/router-agent.ts';
 import { SpoolGuard } from '../../src/agent/spool-guard.ts';
 import type { SteppedClock } from '../../src/base/index.ts';
+import { ConnectionLimit } from '../../src/client/index.ts';
 import type { RouterSettings } from '../../src/config/index.ts';
 import { FleetExposition } from '../../src/exposition/index.ts';
 import { openArchivePool } from '../../src/logs/index.ts';
-import { ConnectionLimit } from '../../src/router/index.ts';
+import type { StoreError } from '../../src/model/index.ts';
 import type { CurrentRun, RunOutcome } from '../../src/schedule/index.ts';
 import type { ModuleDefinition } from '../../src/status/index.ts';
-import type { StoreError } from '../../src/store/index.ts';
-import { answerJson, openRouter, type RouterBench } from '../router/http-router.ts';
+import { answerJson, openRouter, type RouterBench } from '../client/http-router.ts';
 import { createCollectingLogger, type OwnLine } from '../support/collecting-logger.ts';
 import { createRouterSettings as createPlainSettings } from '../support/router-settings.ts';
 
 export const SECOND_MS = 1000;
 export const MINUTE_MS = 60 * SECOND_MS;
 export const NEVER = new AbortController().signal;
-/** A turn that nobody asked for and nothing waits for. */
+/** A run that was not triggered and that nothing waits for. */
 const QUIET: CurrentRun = { isAwaited: () => false, isTriggered: false };
 
-/** A router of which nobody wants anything special. */
+/** A router without special settings. */
 export const ACTIVE: RouterLifecycle = { state: 'active', untilMs: undefined, setBy: 'default', pause: undefined };
 
 type Answer = (response: ServerResponse) => unknown;
@@ -53,7 +53,7 @@ export function createRouterSettings(url: string, changes: Partial<RouterSetting
   return createPlainSettings(url, { modules: MODULES, ...changes });
 }
 
-/** One router's agent over HTTP, whose turns are taken when the test says so, and what it told the rest of the agent. */
+/** One router's agent over HTTP, whose runs the test triggers, and what it reported to the rest of the agent. */
 export interface RouterAgentBench extends AsyncDisposable {
   readonly agent: RouterAgent;
   readonly clock: SteppedClock;
@@ -78,7 +78,7 @@ export interface RouterAgentBench extends AsyncDisposable {
     bytes: number;
   };
   activity(name: 'status' | 'logs' | 'backup'): ReturnType<RouterAgent['activities']>[number] | undefined;
-  /** Takes one turn, paused or not. */
+  /** Does one run, paused or not. */
   run(name: 'status' | 'logs', turn?: Partial<CurrentRun>): Promise<RunOutcome>;
   metrics(): string;
 }
@@ -97,7 +97,7 @@ function answerAsUsual(answers: Map<string, Answer>, url: string, response: Serv
   return response.writeHead(404).end();
 }
 
-/** What agents of routers share: a store that is in memory and fails when told, and everything that they say. */
+/** What agents of routers share: a store in memory that fails on request, and everything that they report. */
 export function createSurroundings(clock: SteppedClock) {
   const ownLog: OwnLine[] = [];
   const logger = createCollectingLogger(ownLog);

@@ -8,8 +8,8 @@ import { LineProcessing } from '../../src/agent/line-processing.ts';
 import { BackupCalendar, ProfileArchive } from '../../src/backup/index.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
 import { type ArchivePool, openArchivePool } from '../../src/logs/index.ts';
-import { StoreError } from '../../src/store/index.ts';
-import { answerJson } from '../router/http-router.ts';
+import { StoreError } from '../../src/model/index.ts';
+import { answerJson } from '../client/http-router.ts';
 import { advanceUntil } from '../support/advance-until.ts';
 import { compress } from '../support/archives.ts';
 import { findFreePort } from '../support/free-port.ts';
@@ -27,7 +27,7 @@ import {
 const broken = new StoreError('broken', 'The state could not be used', { disposition: 'operator' });
 const full = new StoreError('full', 'There is no room', { disposition: 'hold-back' });
 
-test('RouterAgent asks after every login who the router is, and otherwise as rarely as the module says', async () => {
+test('RouterAgent reads the identity of the router after every login, and otherwise at the interval of the module', async () => {
   await using bench = await openRouterAgent();
   await bench.run('status');
   expect(bench.asked()).toEqual(['GET /status/device_info', 'GET /status/number']);
@@ -117,7 +117,7 @@ test('RouterAgent reads everything in a poll that was asked for', async () => {
   expect(bench.asked()).toEqual(['GET /status/device_info', 'GET /status/number']);
 });
 
-test('RouterAgent tells of every poll whether the router was up, and of values that could not be read', async () => {
+test('RouterAgent reports for every poll if the router was up, and values that could not be read', async () => {
   await using bench = await openRouterAgent();
   bench.answers.set('/status/number', (response) => answerJson(response, { status: { n: 'seven' } }));
   expect(await bench.run('status')).toBe('done');
@@ -135,7 +135,7 @@ test('RouterAgent tells of every poll whether the router was up, and of values t
   expect(bench.agent.recorder.state.reach).toBe('down');
 });
 
-test('RouterAgent leaves a router alone that asks for it, without a back-off', async () => {
+test('RouterAgent delays requests as long as the router asks, without a back-off', async () => {
   await using bench = await openRouterAgent();
   bench.answers.set('/status/', (response) => response.writeHead(503, { 'retry-after': '120' }).end());
   expect(await bench.run('status')).toBe('done');
@@ -145,7 +145,7 @@ test('RouterAgent leaves a router alone that asks for it, without a back-off', a
   expect([bench.activity('status')?.isPaused?.(), bench.activity('logs')?.isPaused?.()]).toEqual([false, false]);
 });
 
-test('RouterAgent that is closed does not call the router down later, which asked to be left alone', async () => {
+test('RouterAgent that is closed does not report a router down later that asked for a delay', async () => {
   await using bench = await openRouterAgent();
   await bench.run('status');
   bench.answers.set('/status/', (response) => response.writeHead(503, { 'retry-after': '600' }).end());
@@ -159,10 +159,10 @@ test('RouterAgent knows a resource without an answer from a router without a con
   await using bench = await openRouterAgent();
   bench.answers.set('/status/', () => {});
   expect(await advanceUntil(bench.run('status'), bench.clock, SECOND_MS)).toBe('failed');
-  expect(bench.agent.recorder.summarize().fault).toMatchObject({ step: 'resource', resource: 'device_info' });
+  expect(bench.agent.recorder.summarize().fault).toMatchObject({ step: 'http', resource: 'device_info' });
 });
 
-test('RouterAgent ships lines, shows them, and tells what they cost', async () => {
+test('RouterAgent ships lines, shows them, and counts their bytes', async () => {
   await using bench = await openRouterAgent();
   // The line waits for what might continue it.
   expect(await bench.run('logs')).toBe('done');
@@ -223,7 +223,7 @@ test.each([
   expect(bench.store.lines.map((line) => JSON.parse(line).message)).toEqual(['a word']);
 });
 
-test('RouterAgent tells why logs could not be read, also that the store is broken', async () => {
+test('RouterAgent reports why logs could not be read, and a broken store', async () => {
   await using bench = await openRouterAgent();
   bench.store.fault = full;
   expect(await bench.run('logs')).toBe('done');
@@ -260,7 +260,7 @@ test('RouterAgent lets the logs of a router that cannot be connected to wait for
   expect(await bench.run('logs')).toBe('failed');
 });
 
-test('RouterAgent backs off for logs that nobody answers for, and not for a refusal', async () => {
+test('RouterAgent backs off when log requests get no answer, and not after a refusal', async () => {
   await using bench = await openRouterAgent();
   bench.answers.set('list_files', (response) => response.writeHead(403).end());
   expect(await bench.run('logs')).toBe('done');
@@ -370,9 +370,9 @@ test('RouterAgent leaves the other logs to the next run when one has taken five 
   expect(downloads()[0]).toBe('b');
 });
 
-test('RouterAgent tells of a gap', async () => {
+test('RouterAgent reports a gap', async () => {
   await using bench = await openRouterAgent();
-  // In a form that nobody can read.
+  // In an unreadable form.
   const files = ['network/current', 'network/log-2026-11-21-12:30:00.Z'];
   bench.answers.set('list_files', (response) => answerJson(response, { log_files: files }));
   bench.answers.set('.Z', (response) => response.end(Buffer.from('\x1f\x9dcompressed', 'latin1')));
@@ -381,7 +381,7 @@ test('RouterAgent tells of a gap', async () => {
   expect(bench.agent.recorder.describe().recentGaps).toMatchObject([{ reason: 'unsupported' }]);
 });
 
-test('RouterAgent tells the firmware and the serial number that a poll has read to the logs, which end with the device', async () => {
+test('RouterAgent passes firmware and serial number of a poll to the logs, which end with the device', async () => {
   await using bench = await openRouterAgent({ timezone: undefined });
   bench.answers.set('/status/device_info', (response) => answerJson(response, BOARD));
   await bench.run('status');
@@ -406,7 +406,7 @@ test('RouterAgent tells the firmware and the serial number that a poll has read 
   );
 });
 
-test('RouterAgent asks who the router is when its logs are others before a poll has told, and reads each line once', async () => {
+test('RouterAgent reads the identity of the router when its logs change before a poll reports it, and reads each line once', async () => {
   await using bench = await openRouterAgent({ timezone: undefined });
   const textOf = (name: string) => `2026-11-21 12:59:00 [app] of ${name}\n2026-11-21 12:59:01 [app] more of ${name}\n`;
   bench.answers.set('log_file=', (response) => response.end(textOf('A')));
@@ -418,7 +418,7 @@ test('RouterAgent asks who the router is when its logs are others before a poll 
   await bench.clock.advance(MINUTE_MS);
   await bench.run('logs');
   await bench.clock.advance(MINUTE_MS);
-  // The polls still tell the former one, until the next of them.
+  // Polls still report the former one, until the next poll.
   await bench.run('logs');
   await bench.run('status');
   expect(bench.agent.recorder.state.identity.serial).toBe('4712');
@@ -469,6 +469,22 @@ test('RouterAgent does not follow logs without a sink or when they are off, and 
     expect(bench.activity('logs') !== undefined).toBe(isFollowed);
     await bench.run('status');
     expect(bench.asked().some((line) => line.includes('list_files'))).toBe(!isFollowed);
+  }
+});
+
+test('RouterAgent serves what the module generic reads, and remembers over a restart what the router lacks', async () => {
+  const generic = { name: 'generic', help: '', isIdentity: false, resources: [], reader: 'generic' as const };
+  const kept = new Map<string, string>();
+  const values = {
+    read: (_router: string, key: string) => kept.get(key),
+    write: (_router: string, key: string, text: string) => void kept.set(key, text),
+  };
+  for (const isFirst of [true, false]) {
+    await using bench = await openRouterAgent({ modules: [...MODULES, generic] }, { values });
+    bench.answers.set('/status/wlan1', (response) => answerJson(response, { status: { unique: { channel: '6' } } }));
+    await bench.run('status');
+    expect(bench.asked().some((line) => line.includes('/status/serial1'))).toBe(isFirst);
+    expect(bench.metrics()).toMatch(/^router_status_value\{.*resource="wlan1".*\} 6$/m);
   }
 });
 
@@ -611,7 +627,7 @@ test('RouterAgent does nothing any more today when the byte budget is used up', 
   await using bench = await openRouterAgent({ byte_budget: { perDay: 1, statusShare: 0.2 } });
   await bench.run('status');
   expect([bench.activity('status')?.isPaused?.(), bench.activity('logs')?.isPaused?.()]).toEqual([false, true]);
-  // What is kept for status polls pays for a sign of life.
+  // The share kept for status polls is charged for a liveness probe.
   bench.asked();
   await bench.clock.advance(2 * MINUTE_MS);
   await bench.run('status');

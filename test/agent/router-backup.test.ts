@@ -12,8 +12,8 @@ import {
   type ProfileSource,
 } from '../../src/backup/index.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
+import { RouterError } from '../../src/client/index.ts';
 import { FleetExposition } from '../../src/exposition/index.ts';
-import { RouterError } from '../../src/router/index.ts';
 import type { PollResult } from '../../src/status/index.ts';
 import { createCollectingLogger } from '../support/collecting-logger.ts';
 
@@ -30,15 +30,15 @@ const KEPT = {
   versions: [],
 } as unknown as Manifest;
 
-/** An archive that tells its profiles and its last attempt when the test lets it. */
+/** An archive that returns its profiles and its last attempt when the test allows it. */
 class HeldArchive extends ProfileArchive {
-  readonly told = Promise.withResolvers<number | undefined>();
+  readonly attempts = Promise.withResolvers<number | undefined>();
   readonly listed = Promise.withResolvers<readonly Manifest[]>();
   override listProfiles(): Promise<readonly Manifest[]> {
     return this.listed.promise;
   }
   override async readLastAttempts(): Promise<readonly ProfileAttempt[]> {
-    const timeMs = await this.told.promise;
+    const timeMs = await this.attempts.promise;
     return timeMs === undefined ? [] : [{ profile: 'Profile', timeMs, isSuccess: true }];
   }
 }
@@ -73,7 +73,7 @@ test('RouterBackup runs a missed backup at once', async () => {
   await using _ = folder;
   archive.listed.resolve([]);
   backup.start();
-  archive.told.resolve(START_MS - 2 * DAY_MS);
+  archive.attempts.resolve(START_MS - 2 * DAY_MS);
   await expect.poll(() => clock.advance(1).then(() => requests.length)).toBe(1);
   backup.close();
 });
@@ -84,7 +84,7 @@ test('RouterBackup does not repeat a backup that ran while it looked up the last
   archive.listed.resolve([]);
   backup.start();
   await backup.run(never);
-  archive.told.resolve(START_MS - 2 * DAY_MS);
+  archive.attempts.resolve(START_MS - 2 * DAY_MS);
   await settle();
   await clock.advance(60_000);
   expect(requests).toEqual([]);
@@ -114,12 +114,12 @@ test('RouterBackup ends a run after 15 minutes, and tries again an hour later', 
   backup.close();
 });
 
-/** An archive that says when it has told its last attempts. */
+/** An archive that reports when it has returned its last attempts. */
 class ToldArchive extends ProfileArchive {
-  told = Promise.withResolvers<void>();
+  attempts = Promise.withResolvers<void>();
   override async readLastAttempts(name: string): Promise<readonly ProfileAttempt[]> {
     const attempts = await super.readLastAttempts(name);
-    this.told.resolve();
+    this.attempts.resolve();
     return attempts;
   }
 }
@@ -175,9 +175,9 @@ async function createTries(profiles: Readonly<Record<string, () => string>>) {
   const restart = async () => {
     backup.close();
     backup = create();
-    archive.told = Promise.withResolvers();
+    archive.attempts = Promise.withResolvers();
     backup.start();
-    await archive.told.promise;
+    await archive.attempts.promise;
     await setImmediate();
   };
   const dispose = async () => {
@@ -224,7 +224,7 @@ test('RouterBackup tries all profiles again after an hour when the router was lo
   ]);
 });
 
-test('RouterBackup asks a router for nothing while the disk has no room, and looks every hour whether it has', async () => {
+test('RouterBackup sends no request while the disk is full, and checks it every hour', async () => {
   await using bench = await createTries({ one: () => 'x' });
   bench.room.freeBytes = 1000;
   expect([await bench.run(), ...(await bench.runAsAsked(2.5 * HOUR_MS))]).toEqual([[], [], []]);
@@ -232,21 +232,21 @@ test('RouterBackup asks a router for nothing while the disk has no room, and loo
   expect(await bench.runAsAsked(3 * HOUR_MS)).toEqual([['list', 'one']]);
 });
 
-test('RouterBackup tells that backups fail of a router whose profiles were never listed, and when the folder cannot be read', async () => {
+test('RouterBackup reports failing backups of a router whose profiles were never listed, and when the folder cannot be read', async () => {
   await using bench = await createTries({ one: () => 'x' });
-  const told = () =>
+  const samples = () =>
     [...bench.exposition.render('text', bench.clock.monotonic())].join('').match(/^router_backup_success.*$/gm);
   const forbidden = new RouterError('auth', 'It was answered with 403', { disposition: 'operator', isAnswered: true });
   bench.faults.list = forbidden;
   await bench.run();
-  expect(told()).toEqual(['router_backup_success{router="plant-7"} 0']);
+  expect(samples()).toEqual(['router_backup_success{router="plant-7"} 0']);
   bench.faults.list = undefined;
   await bench.run();
-  expect(told()).toEqual(['router_backup_success{router="plant-7",profile="one"} 1']);
+  expect(samples()).toEqual(['router_backup_success{router="plant-7",profile="one"} 1']);
   await rm(bench.path, { recursive: true });
   await writeFile(bench.path, 'a file');
   await bench.run();
-  expect(told()).toEqual(['router_backup_success{router="plant-7"} 0']);
+  expect(samples()).toEqual(['router_backup_success{router="plant-7"} 0']);
 });
 
 test('RouterBackup of a process that has ended is tried again by the next one: what had failed, and what it had not reached', async () => {
@@ -322,7 +322,7 @@ test('RouterBackup runs again when a change is seen during a run, which may have
   backup.close();
 });
 
-test('RouterBackup keeps of a router that names new profiles again and again what it told last, and sees a change of those', async () => {
+test('RouterBackup keeps only the last values of a router that names new profiles all the time, and detects their changes', async () => {
   const { folder, backup, requests, archive } = await createBench();
   await using _ = folder;
   archive.listed.resolve([]);
@@ -346,7 +346,7 @@ test.each([
   [
     'while it waits',
     async (bench: Awaited<ReturnType<typeof createBench>>) => {
-      bench.archive.told.resolve(START_MS);
+      bench.archive.attempts.resolve(START_MS);
       bench.backup.start();
       await bench.settle();
       await bench.clock.advance(60_000);
@@ -356,7 +356,7 @@ test.each([
   [
     'before it starts',
     async (bench: Awaited<ReturnType<typeof createBench>>) => {
-      bench.archive.told.resolve(START_MS + 30 * DAY_MS);
+      bench.archive.attempts.resolve(START_MS + 30 * DAY_MS);
       bench.backup.start();
       await bench.settle();
     },
@@ -380,7 +380,7 @@ test('RouterBackup that is closed while it looks up the last backup leaves neith
   backup.close();
   exposition.forget(router.name);
   archive.listed.resolve([KEPT]);
-  archive.told.resolve(START_MS - 2 * DAY_MS);
+  archive.attempts.resolve(START_MS - 2 * DAY_MS);
   await settle();
   await clock.advance(2 * DAY_MS);
   expect(requests).toEqual([]);

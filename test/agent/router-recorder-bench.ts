@@ -3,10 +3,10 @@ import { RouterRecorder } from '../../src/agent/router-state/router-recorder.ts'
 import type { RouterEvent } from '../../src/agent/router-state/router-state.ts';
 import { findLastOrigin } from '../../src/agent/views/recent-records.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
+import { type RetryAfter, RouterError } from '../../src/client/index.ts';
 import type { RouterSettings } from '../../src/config/index.ts';
 import { FleetExposition } from '../../src/exposition/index.ts';
 import type { FamilyDescription, LifecycleState } from '../../src/model/index.ts';
-import { type RetryAfter, RouterError } from '../../src/router/index.ts';
 import { SharedBudget } from '../../src/schedule/index.ts';
 import type { PollResult, ResourceResult } from '../../src/status/index.ts';
 import { createCollectingLogger, type OwnLine } from '../support/collecting-logger.ts';
@@ -34,6 +34,8 @@ export function createBench(byteBudget = 0, state: LifecycleState = 'active', ch
     clock,
     lifecycle: () => ({ state, untilMs: undefined, setBy: 'default', pause: undefined }),
     bytes: () => ({ sent: 10, received: 20, budget }),
+    days: () => ({ today: '2026-11-21', days: [] }),
+    dataPlans: () => [],
     pace: () => ({ level: 'usual', responseSeconds: 0.2, isSignalPoor: false, stretch: 1, statusStretch: 1 }),
     certificate: () => ({ notBeforeMs: 0, notAfterMs: Date.UTC(2027, 0, 1), fingerprintSha256: '' }),
   });
@@ -98,7 +100,6 @@ export function read(name: string, changes: Partial<ResourceResult> = {}): Resou
     isUnread: false,
     durationMs: 500,
     readAtMs: 0,
-    isIdentity: false,
     staleAfterMs: 3 * MINUTE_MS,
     isOptional: false,
     error: undefined,
@@ -119,7 +120,7 @@ export function up(resources: readonly ResourceResult[], changes: Partial<PollRe
     durationMs: 2000,
     resources,
     withdrawn: [],
-    capabilities: [],
+    lacks: [],
     firmwareVersion: '6.1',
     serialNumber: '4711',
     configHash: undefined,

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
+import { RouterError, type SessionEvent } from '../../src/client/index.ts';
 import type { LogEvent } from '../../src/logs/index.ts';
-import { RouterError, type SessionEvent } from '../../src/router/index.ts';
+import { explainFailure } from '../../src/model/index.ts';
 import type { ResourceResult } from '../../src/status/index.ts';
 import { MINUTE_MS, SECOND_MS } from './router-agent-bench.ts';
 import { createBench, down, failed, gone, read, up } from './router-recorder-bench.ts';
@@ -126,7 +127,7 @@ const EVENTS: readonly (readonly [
       foundMs: Date.UTC(2026, 10, 21),
       untilUtcMs: undefined,
     },
-    [['info: Older log lines are left out, as logs.start says', { component }]],
+    [['info: Older log lines are skipped because of logs.start', { component }]],
     [
       'router_log_gap_bytes_total{component="network",certainty="certain",reason="skipped"} 7',
       'router_log_gaps_total{component="network",certainty="certain",reason="skipped"} 1',
@@ -208,8 +209,8 @@ const EVENTS: readonly (readonly [
     {},
   ],
   [
-    { type: 'log-zone-doubted', offByMs: 3_600_000 },
-    [['warn: New log lines are stamped as if in another zone than the one configured', { off_by: '+1h' }]],
+    { type: 'log-zone-mismatched', offByMs: 3_600_000 },
+    [['warn: New log lines have time stamps of another zone than the configured one', { off_by: '+1h' }]],
     [],
     {},
   ],
@@ -217,7 +218,7 @@ const EVENTS: readonly (readonly [
     { type: 'log-links-judged', holds: true, matches: 4, misses: 1, chance: 0.1, refuted: ['system'] },
     [
       [
-        'info: Log files begin in the second in which the one before ends: a missing one would show',
+        'info: Each log file starts in the second in which the previous one ends, so a missing file is detected',
         { matches: 4, misses: 1, chance: 0.1, contradicted_by: ['system'] },
       ],
     ],
@@ -232,7 +233,7 @@ const EVENTS: readonly (readonly [
   ],
   [
     { type: 'archive-trailing-ignored', component, file: 'f', bytes: 7 },
-    [['info: Bytes behind the end of a complete log archive were ignored', { component, file: 'f', bytes: 7 }]],
+    [['info: Bytes after the end of a complete log archive were ignored', { component, file: 'f', bytes: 7 }]],
     [],
     {},
   ],
@@ -249,7 +250,7 @@ test.for(EVENTS)('RouterRecorder knows what $0.type means', ([event, logged, cha
   bench.changed();
   bench.record(event);
   expect(bench.logged()).toEqual(logged);
-  const gaps = (line: string) => /router_log_gaps_total.* 0$/.test(line);
+  const gaps = (line: string) => /router_log_(?:gaps|gap_bytes|resets)_total.* 0$/.test(line);
   const all = bench.changed();
   expect(all.filter((line) => changed.includes(line) || !gaps(line)).toSorted()).toEqual([...changed].toSorted());
   expect(bench.recorder.describe()).toMatchObject(page);
@@ -344,6 +345,7 @@ test('RouterRecorder shows a router that is up: its state, its values, its certi
   expect(logged()).toEqual([['info: The router is up', {}]]);
   expect(changed()).toEqual([
     'router_consecutive_failures 0',
+    'router_device_changes_total{fact="serial"} 0',
     ...reasons(),
     'router_last_success_timestamp_seconds 1795219201',
     'router_number 1',
@@ -384,8 +386,8 @@ test('RouterRecorder says once that a router is down, and why, and serves its va
   await clock.advance(MINUTE_MS);
   poll(down());
   expect(logged()).toEqual([
-    ['warn: The router is down', { reason: 'connect', error: 'No connection' }],
-    ['debug: The router is down', { reason: 'connect', error: 'No connection' }],
+    ['warn: The router is down', { reason: 'connect', error: 'No connection', hint: explainFailure('connect') }],
+    ['debug: The router is down', { reason: 'connect', error: 'No connection', hint: explainFailure('connect') }],
   ]);
   expect(changed()).toEqual(
     expect.arrayContaining([
@@ -402,8 +404,8 @@ test('RouterRecorder says once that a router is down, and why, and serves its va
     lastSuccess: '2026-11-21T00:00:00.000Z',
     isStale: false,
     consecutiveFailures: 2,
-    failure: { reason: 'connect', step: 'tcp', error: 'No connection' },
-    fault: { step: 'tcp', resource: null, error: 'No connection' },
+    failure: { reason: 'connect', step: 'connect', error: 'No connection' },
+    fault: { step: 'connect', resource: null, error: 'No connection' },
     recentPolls: [{ ok: false, reason: 'connect' }, { ok: false }, { ok: true }],
   });
   expect(metrics()).toContain('router_number{router="plant-7"} 1\n');
@@ -415,7 +417,7 @@ test('RouterRecorder says once that a router is down, and why, and serves its va
   expect(recorder.summarize()).toMatchObject({ state: 'up', consecutiveFailures: 0, failure: null, fault: null });
 });
 
-test('RouterRecorder takes nothing from a turn in which nothing was due', () => {
+test('RouterRecorder ignores a poll in which nothing was due', () => {
   const { recorder, poll, logged, changed } = createBench();
   poll(up([read('number')]));
   logged();
@@ -427,13 +429,13 @@ test('RouterRecorder takes nothing from a turn in which nothing was due', () => 
 test('RouterRecorder knows a login that failed from a resource that failed', () => {
   const { recorder, poll, record } = createBench();
   poll(down(refused, 'auth'));
-  expect(recorder.summarize().fault).toMatchObject({ step: 'login', resource: null });
+  expect(recorder.summarize().fault).toMatchObject({ step: 'auth', resource: null });
   const answered = new RouterError('auth', 'Not this one', { disposition: 'operator', isAnswered: true });
   poll(down(answered, 'auth'));
-  expect(recorder.summarize().fault).toMatchObject({ step: 'resource', resource: 'number' });
+  expect(recorder.summarize().fault).toMatchObject({ step: 'http', resource: 'number' });
   record({ type: 'login-failed', cause: answered });
   poll(down(answered, 'auth'));
-  expect(recorder.summarize().fault).toMatchObject({ step: 'login', resource: null });
+  expect(recorder.summarize().fault).toMatchObject({ step: 'auth', resource: null });
 });
 
 test('RouterRecorder says once what is wrong with a resource of a router that is up', () => {
@@ -479,24 +481,17 @@ test('RouterRecorder says once what is wrong with a resource of a router that is
 
 test('RouterRecorder counts what a device need not have as no failure, and what the account may not read apart', () => {
   const { recorder, poll, changed } = createBench();
-  const modem = { resource: 'modem', isSupported: false, isPermitted: true, isOptional: true };
+  const modem = { name: 'modem', isOptional: true };
   const unsupported = read('modem', { state: 'unsupported', isOptional: true, families: [] });
-  poll(up([read('number'), unsupported], { capabilities: [modem] }));
+  poll(up([read('number'), unsupported], { lacks: [modem] }));
   const all = changed();
   expect(all).toContain('router_resource_supported{resource="modem"} 0');
   expect(all.filter((line) => line.startsWith('router_resource_up'))).toEqual([
     'router_resource_up{resource="number"} 1',
   ]);
 
-  const capability = { isPermitted: true, isOptional: false };
-  poll(
-    up([read('number', { state: 'forbidden', families: [] })], {
-      capabilities: [
-        { resource: 'number', isSupported: true, ...capability },
-        { resource: 'dsl*', isSupported: false, ...capability },
-      ],
-    }),
-  );
+  const forbidden = read('number', { state: 'forbidden', families: [] });
+  poll(up([forbidden], { lacks: [{ name: 'dsl*', isOptional: false }] }));
   const next = changed();
   expect(next).toContain('router_resource_permitted{resource="number"} 0');
   expect(next).toContain('router_resource_up{resource="dsl*"} 0');
@@ -507,7 +502,7 @@ test('RouterRecorder counts what a device need not have as no failure, and what 
   ]);
 });
 
-test('RouterRecorder keeps a router up that asks to be left alone, until its values are too old', async () => {
+test('RouterRecorder keeps a router up that asks for a delay, until its values expire', async () => {
   const { clock, recorder, poll, endTurn, logged, changed } = createBench();
   poll(up([read('number')]));
   logged();
@@ -518,17 +513,17 @@ test('RouterRecorder keeps a router up that asks to be left alone, until its val
   endTurn(retryAfter);
   endTurn(retryAfter);
   expect(logged()).toEqual([
-    ['warn: The router asks to be left alone', { for: '10m' }],
-    ['warn: The router asks for a longer wait than it gets, or for a time by a clock that is off', { granted: '10m' }],
+    ['warn: The router asks for a delay of requests', { for: '10m' }],
+    ['warn: The router asks for a longer delay than allowed, or its clock is wrong', { granted: '10m' }],
   ]);
   expect(changed()).toContain('router_retry_after_timestamp_seconds 1795219860');
   expect(recorder.summarize()).toMatchObject({ state: 'up', retryAfter: '2026-11-21T00:11:00.000Z' });
   await clock.advance(2 * MINUTE_MS - 1);
   expect(recorder.state.reach).toBe('up');
   await clock.advance(1);
-  const error = 'No poll for 3m, because the router asks to be left alone';
+  const error = 'No poll for 3m, because the router asked for a delay';
   expect(logged()).toEqual([['warn: The router is down', { reason: 'http', error }]]);
-  expect(recorder.summarize()).toMatchObject({ state: 'down', failure: { reason: 'http', step: 'tcp', error } });
+  expect(recorder.summarize()).toMatchObject({ state: 'down', failure: { reason: 'http', step: 'connect', error } });
   expect(changed()).toEqual(expect.arrayContaining(['router_up 0', 'router_failure_reason{reason="http"} 1']));
   await clock.advance(8 * MINUTE_MS);
   endTurn(undefined);
@@ -544,7 +539,7 @@ test('RouterRecorder that is closed waits for nothing', async () => {
   expect(recorder.state.reach).toBe('up');
 });
 
-test('RouterRecorder has a router whose first poll has not ended after 50 seconds down, and not one that nobody has asked yet', async () => {
+test('RouterRecorder marks a router down whose first poll has not ended after 50 seconds, and not one that was not polled yet', async () => {
   const { clock, recorder, poll, changed, metrics } = createBench();
   recorder.start();
   changed();
@@ -570,7 +565,7 @@ test('RouterRecorder has a router whose first poll has not ended after 50 second
   expect(recorder.state.reach).toBe('up');
 });
 
-test('RouterRecorder of a router that is closed or has answered soon never says that nobody has asked it', async () => {
+test('RouterRecorder of a router that is closed or has answered soon never reports it as not polled yet', async () => {
   const [answered, closed] = [createBench(), createBench()];
   for (const { recorder } of [answered, closed]) recorder.start();
   answered.recorder.record({ type: 'poll-begun' });
@@ -582,7 +577,7 @@ test('RouterRecorder of a router that is closed or has answered soon never says 
   expect(closed.metrics()).not.toContain('router_up{');
 });
 
-test('RouterRecorder has a router down when no poll has ended for stale_after, and up while downloads show that it lives', async () => {
+test('RouterRecorder has a router down when no poll has ended for stale_after, and up while bytes of a download arrive', async () => {
   const { clock, recorder, poll, reach } = createBench();
   poll(up([read('number')]));
   await clock.advance(3 * MINUTE_MS - 1);

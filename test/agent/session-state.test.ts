@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { createBench, down } from './router-recorder-bench.ts';
 
-/** Returns a function that has a poll fail with an error, and tells whether the error is taken for that of a login. */
+/** Returns a function that lets a poll fail with an error, and returns true if it counts as a login error. */
 function knowsLogin({ poll, recorder }: ReturnType<typeof createBench>): (error: unknown) => boolean {
   return (error) => {
     poll(down(error, 'http'));
-    return recorder.summarize().fault?.step === 'login';
+    return recorder.summarize().fault?.step === 'auth';
   };
 }
 

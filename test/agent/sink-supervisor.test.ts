@@ -2,17 +2,11 @@ import { expect, test } from 'vitest';
 import { SelfMetrics } from '../../src/agent/metrics/self-metrics.ts';
 import { SinkSupervisor } from '../../src/agent/sinks/sink-supervisor.ts';
 import { createSteppedClock, type Logger } from '../../src/base/index.ts';
-import { ConnectionEnd } from '../../src/delivery/connection.ts';
-import {
-  createStdoutSettings,
-  DeliveryError,
-  type OutgoingRecord,
-  type Sink,
-  type SinkSettings,
-} from '../../src/delivery/index.ts';
-import { StoreError } from '../../src/store/index.ts';
+import { StoreError } from '../../src/model/index.ts';
+import { ConnectionEnd } from '../../src/sinks/connections.ts';
+import { DeliveryError, type OutgoingRecord, type Sink, type SinkSettings } from '../../src/sinks/index.ts';
 import { renderLine } from '../support/memory-spool.ts';
-import { createHttpSettings } from '../support/sink-settings.ts';
+import { createHttpSettings, createStdoutSettings } from '../support/sink-settings.ts';
 import { commitOf, createStoreFolder } from '../support/store-folder.ts';
 
 const SECOND_MS = 1000;
@@ -29,7 +23,7 @@ async function openBench(
   const folder = await createStoreFolder();
   const clock = createSteppedClock(Date.UTC(2026, 10, 21));
   const store = folder.open({ sinks: [], now: () => clock.now() });
-  const letters = folder.openLetters({ now: () => clock.now(), keepMs: 3600 * SECOND_MS });
+  const deadLetters = folder.openDeadLetters({ now: () => clock.now(), keepMs: 3600 * SECOND_MS });
   const ownLog: { level: string; message: string; fields: Record<string, unknown> }[] = [];
   const at =
     (level: string) =>
@@ -45,7 +39,7 @@ async function openBench(
   const metrics = new SelfMetrics('0');
   const runner = new SinkSupervisor({
     store,
-    deadLetters: letters,
+    deadLetters,
     clock,
     random: () => 1,
     logger,
@@ -64,7 +58,7 @@ async function openBench(
         },
         preflight: () => Promise.resolve([]),
         ...use.now,
-        checkPlace: () => places[name]?.() ?? Promise.resolve(),
+        checkMachine: () => places[name]?.() ?? Promise.resolve(),
         close: () => {
           happened.push(`close ${name}`);
           return closes[name]?.() ?? Promise.resolve();
@@ -77,7 +71,7 @@ async function openBench(
   metrics.read({
     spool: () => ({ ...store.spooled, bytesMax: 1, secondsToFull: null, isHeldBack: false, routersHeldBack: [] }),
     sinkLags: () => runner.measureLags(),
-    deadLetters: () => runner.countLetters(),
+    deadLetters: () => runner.countDeadLetters(),
     routers: () => ({ up: 0, down: 0, budget: 0, unknown: 0, paused: 0, retired: 0 }),
     runs: () => ({ running: 0, waiting: 0, heldBack: 0, max: 1 }),
     connections: () => ({ busy: 0, idle: 0, waiting: 0, max: 1, evicted: 0 }),
@@ -86,7 +80,7 @@ async function openBench(
   return {
     clock,
     store,
-    letters,
+    deadLetters,
     ownLog,
     happened,
     connection,
@@ -116,7 +110,7 @@ async function openBench(
     async [Symbol.asyncDispose]() {
       await runner.drain(AbortSignal.abort());
       store.close();
-      letters.close();
+      deadLetters.close();
       await folder[Symbol.asyncDispose]();
     },
   };
@@ -128,7 +122,7 @@ const fail = (code: 'unauthorized' | 'throttled' | 'closed', retryAfterMs?: numb
     new DeliveryError(code, 'No', { disposition: code === 'throttled' ? 'retry' : 'operator', retryAfterMs }),
   );
 
-test('SinkSupervisor.prepare() leaves sinks alone whose settings did not change, and starts one anew whose settings did', async () => {
+test('SinkSupervisor.prepare() leaves sinks alone whose settings did not change, and restarts one whose settings did', async () => {
   await using bench = await openBench();
   await bench.apply(sink('a'), sink('b'));
   bench.commit(['1']);
@@ -336,14 +330,14 @@ test('SinkSupervisor tries marked dead letters again within half a minute, and d
   await using bench = await openBench();
   await bench.apply(sink('a'));
   await bench.runner.whenIdle();
-  const letter = (uid: string) => ({ uid, line: renderLine(uid), reason: 'no' });
-  bench.letters.add('a', [letter('again'), letter('old')]);
-  bench.letters.markReplay({ ids: [1] });
+  const deadLetter = (uid: string) => ({ uid, line: renderLine(uid), reason: 'no' });
+  bench.deadLetters.add('a', [deadLetter('again'), deadLetter('old')]);
+  bench.deadLetters.markReplay({ ids: [1] });
   await bench.advance(30 * SECOND_MS);
   expect(bench.delivered).toEqual({ a: ['again'] });
   expect(bench.runner.describe()).toMatchObject([{ deadLetters: 1 }]);
   await bench.advance(3600 * SECOND_MS);
-  expect(bench.letters.count()).toBe(0);
+  expect(bench.deadLetters.count()).toBe(0);
 });
 
 test('SinkSupervisor delivers while another process keeps the dead letters to itself', async () => {
@@ -353,7 +347,7 @@ test('SinkSupervisor delivers while another process keeps the dead letters to it
   const locked = () => {
     throw new StoreError('locked', 'in use', { disposition: 'retry' });
   };
-  Object.assign(bench.letters, { counts: locked, readReplayed: locked });
+  Object.assign(bench.deadLetters, { counts: locked, readReplayed: locked });
   bench.commit(['1']);
   await bench.advance(60 * SECOND_MS);
   bench.commit(['2']);
@@ -369,7 +363,7 @@ test('SinkSupervisor calls a sink down that does not take its records for half a
   expect(await bench.metrics()).toContain('router_exporter_sink_up{sink="a"} 1');
   bench.commit(['1']);
   await bench.clock.advance(30 * SECOND_MS);
-  expect(bench.runner.describe()).toMatchObject([{ state: 'down', error: 'It has not taken records for 30s' }]);
+  expect(bench.runner.describe()).toMatchObject([{ state: 'down', error: 'No records accepted for 30s' }]);
   const [{ since, startedAt } = {}] = bench.runner.describe();
   expect(Date.parse(since ?? '') - Date.parse(startedAt ?? '')).toBe(30 * SECOND_MS);
   taken.resolve({});
@@ -438,7 +432,7 @@ test('SinkSupervisor calls a sink up again that answers, although it refuses the
   await bench.runner.whenIdle();
   expect(bench.runner.describe()).toMatchObject([{ state: 'down' }]);
   await bench.advance(SECOND_MS);
-  expect(bench.letters.counts()).toEqual(new Map([['a', 1]]));
+  expect(bench.deadLetters.counts()).toEqual(new Map([['a', 1]]));
   expect(bench.runner.describe()).toMatchObject([{ state: 'up', error: null }]);
 });
 
@@ -483,7 +477,7 @@ test('SinkSupervisor starts no sink of a reload that is under way when the shutd
   await bench.advance(60 * SECOND_MS);
   expect(bench.delivered).toEqual({});
   expect(bench.happened).toEqual(expect.arrayContaining(['close new', 'close newer']));
-  // What nobody has got waits for the next process.
+  // Undelivered records wait for the next process.
   expect(bench.store.spooled.records).toBe(2);
 });
 
@@ -508,7 +502,7 @@ test('SinkSupervisor.handOver() waits until a sink that leaves has answered and 
   expect(bench.delivered['archive']).toEqual(['1', '2']);
 });
 
-test('SinkSupervisor.handOver() gives up an attempt without an answer when its time is over', async () => {
+test('SinkSupervisor.handOver() aborts an attempt without an answer after its time limit', async () => {
   const begun = Promise.withResolvers<void>();
   await using bench = await openBench({
     archive: (_records, signal) =>
@@ -560,8 +554,8 @@ test('a sink that no replica serves is down, with the name of the one that does 
   await using bench = await openBench();
   Object.assign(bench.store, { serves: () => false });
   await bench.apply(sink('archive'));
-  bench.runner.noteUnserved('archive', 'b');
-  bench.runner.noteUnserved('archive', 'b');
+  bench.runner.recordUnserved('archive', 'b');
+  bench.runner.recordUnserved('archive', 'b');
   bench.runner.wake();
   await bench.runner.whenIdle();
   expect(await bench.metrics()).toContain('router_exporter_sink_up{sink="archive"} 0');
@@ -569,7 +563,7 @@ test('a sink that no replica serves is down, with the name of the one that does 
     { state: 'down', error: expect.stringContaining('Replica b does not') },
   ]);
   expect(bench.ownLog.filter(({ level }) => level === 'warn')).toHaveLength(1);
-  bench.runner.noteUnserved('archive', undefined);
+  bench.runner.recordUnserved('archive', undefined);
   expect(await bench.metrics()).toContain('router_exporter_sink_up{sink="archive"} 1');
 });
 
@@ -611,12 +605,12 @@ test('a sink that another replica takes without a word while it reads dead lette
   bench.use = { release: async () => void used.push('release') };
   await bench.apply(sink('archive'));
   await bench.runner.whenIdle();
-  bench.letters.add('archive', [{ uid: '1', line: renderLine('1'), reason: 'no' }]);
-  bench.letters.markReplay({});
+  bench.deadLetters.add('archive', [{ uid: '1', line: renderLine('1'), reason: 'no' }]);
+  bench.deadLetters.markReplay({});
   const asked = Promise.withResolvers<void>();
   const answered = Promise.withResolvers<void>();
-  const readReplayed = bench.letters.readReplayed.bind(bench.letters);
-  Object.assign(bench.letters, {
+  const readReplayed = bench.deadLetters.readReplayed.bind(bench.deadLetters);
+  Object.assign(bench.deadLetters, {
     readReplayed: async (...of: Parameters<typeof readReplayed>) => {
       asked.resolve();
       await answered.promise;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { SpoolGuard } from '../../src/agent/spool-guard.ts';
 import { createSteppedClock, type Logger } from '../../src/base/index.ts';
 import { followOnce, openArchivePool, Zone } from '../../src/logs/index.ts';
-import { StoreError } from '../../src/store/index.ts';
+import { StoreError } from '../../src/model/index.ts';
 import { chunksOf, compress, createLog } from '../support/archives.ts';
 
 const commit = { router: 'plant-7', component: 'network', position: 'p', lines: ['{}'] };

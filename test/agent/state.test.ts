@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest';
-import { createRouterValues } from '../../src/agent/routers/kept-pace.ts';
-import { noteUnstored, StateOpening } from '../../src/agent/state.ts';
+import { createRouterValues } from '../../src/agent/routers/adaptive-interval.ts';
+import { reportUnstored, StateOpening } from '../../src/agent/state.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
-import { StoreError } from '../../src/store/index.ts';
+import { StoreError } from '../../src/model/index.ts';
 import { createCollectingLogger, type OwnLine } from '../support/collecting-logger.ts';
 import { createStoreFolder } from '../support/store-folder.ts';
 
 const full = new StoreError('full', 'There is no room', { disposition: 'hold-back' });
 const broken = new StoreError('broken', 'The state could not be used', { disposition: 'operator' });
 
-test('createRouterValues() reads and writes, and tells of a failure instead of throwing it', async () => {
+test('createRouterValues() reads and writes, and reports a failure instead of throwing it', async () => {
   await using folder = await createStoreFolder();
   using store = folder.open();
   const failures: StoreError[] = [];
@@ -63,11 +63,11 @@ test('StateOpening tries every ten seconds while the disk cannot be written, and
   expect(state.attempts).toBe(attempts);
 });
 
-test('noteUnstored() ends the agent for a store that is broken, and warns of one that cannot be written now', () => {
+test('reportUnstored() ends the agent for a broken store, and warns about one that cannot be written now', () => {
   const ownLog: OwnLine[] = [];
   const failures: unknown[] = [];
-  const note = (cause: StoreError, changes: Partial<Parameters<typeof noteUnstored>[1]> = {}) =>
-    noteUnstored(cause, {
+  const note = (cause: StoreError, changes: Partial<Parameters<typeof reportUnstored>[1]> = {}) =>
+    reportUnstored(cause, {
       router: undefined,
       store: { isWaiting: false },
       isShared: false,
@@ -76,7 +76,7 @@ test('noteUnstored() ends the agent for a store that is broken, and warns of one
       ...changes,
     });
   note(full);
-  // The opening of the state tells of the one, and a replica of the other.
+  // The opening of the state logs one of them, and a replica the other.
   note(full, { store: { isWaiting: true } });
   note(full, { isShared: true });
   expect(failures).toEqual([]);

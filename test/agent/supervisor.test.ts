@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { Supervisor } from '../../src/agent/reload.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
 import type { ClusterSettings } from '../../src/cluster/index.ts';
-import type { Config } from '../../src/config/index.ts';
+import { type Config, renderEffectiveConfig } from '../../src/config/index.ts';
 import { createBareConfig } from '../support/bare-config.ts';
 import { createCollectingLogger, type OwnLine } from '../support/collecting-logger.ts';
 
@@ -78,4 +78,25 @@ test('a reload that changes the cluster says that it needs a restart, and the cl
   await supervisor.commit({ config: createBareConfig({ cluster: createClusterSettings('two') }), compare, commit });
   expect(supervisor.config.cluster).toBe(before.cluster);
   expect(ownLog[0]).toMatchObject({ level: 'warn', fields: { keys: ['cluster'] } });
+});
+
+test('after a reload, a key that needs a restart is shown where it is written now, unless it was changed there', async () => {
+  const originsAt = (line: number) => ({
+    main: [{ file: 'a.yaml', lines: { 'storage.spool_max': line, 'dead_letters.max': line } }],
+    routers: new Map(),
+  });
+  const supervisor = new Supervisor({
+    config: createBareConfig({ origins: originsAt(1) }),
+    clock: createSteppedClock(0),
+    logger: createCollectingLogger([]),
+    prepare: () => Promise.reject(new RangeError('no')),
+  });
+  await supervisor.commit({
+    config: createBareConfig({ origins: originsAt(3), dead_letters: { max: 2, keep: 1 } }),
+    compare: () => Promise.resolve({ added: [], changed: [], removed: [], reconnected: 0 }),
+    commit: () => Promise.resolve({ added: 0, changed: 0, removed: 0 }),
+  });
+  const shown = renderEffectiveConfig(supervisor.config);
+  expect(shown).toContain('spool_max: 1B # a.yaml:3');
+  expect(shown).toContain('max: 1B # a.yaml:1');
 });

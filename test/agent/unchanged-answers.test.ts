@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { SourceError } from '../../src/model/index.ts';
+import { RouterReadError } from '../../src/model/index.ts';
 import { type DocumentSource, type PollResult, StatusPoller } from '../../src/status/index.ts';
 import { toModule } from '../status/shipped-modules.ts';
 import { createBench } from './router-recorder-bench.ts';
@@ -58,7 +58,7 @@ function openRig(answers: ReadonlyMap<string, string | undefined | Error>, hasDi
       const answer = answers.get(path);
       if (answer instanceof Error) throw answer;
       if (answer === undefined) {
-        throw new SourceError('http', 'not found', { disposition: 'skip', status: 404, isAnswered: true });
+        throw new RouterReadError('http', 'not found', { disposition: 'skip', status: 404, isAnswered: true });
       }
       const digest = hasDigests ? hash('sha256', answer, 'base64') : undefined;
       return { digest, body: digest !== undefined && digest === known ? undefined : (JSON.parse(answer) as unknown) };
@@ -108,7 +108,7 @@ const devices = fc
   .map((board) => JSON.stringify({ status: { list: [board] } }));
 const failing = fc.constantFrom<string | undefined | Error>(
   undefined,
-  new SourceError('http', 'broken', { disposition: 'retry', status: 500, isAnswered: true }),
+  new RouterReadError('http', 'broken', { disposition: 'retry', status: 500, isAnswered: true }),
 );
 /** Mostly what was answered before. */
 const change = fc.oneof(

@@ -2,14 +2,14 @@ import { readdir, rm, writeFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { type BackupEvent, backUpOnce, describeBackups, type ProfileSource } from '../../src/backup/index.ts';
 import { DeadlineExceeded } from '../../src/base/index.ts';
-import { SourceError } from '../../src/model/index.ts';
+import { RouterReadError } from '../../src/model/index.ts';
 import { type ArchiveBench, inPieces, openArchive, ROUTER, START_MS, thrownBy } from './archive-bench.ts';
 
 type Answer = string | Error | (() => Promise<string>);
 
 /** An error as a source throws it. */
 const failure = (code: string, isAnswered: boolean) =>
-  new SourceError(code, `It was ${code}`, { disposition: 'retry', isAnswered });
+  new RouterReadError(code, `It was ${code}`, { disposition: 'retry', isAnswered });
 const GONE = failure('connect', false);
 const REFUSED = failure('http', true);
 
@@ -74,7 +74,7 @@ describe('backUpOnce()', () => {
     expect(second.events).toEqual(['profile-unchanged Profile', 'profile-kept spare']);
   });
 
-  test('tells of a new version where it is and what it is', async () => {
+  test('reports the file and the checksum of a new version', async () => {
     await using bench = await openArchive();
     const events: BackupEvent[] = [];
     const source: ProfileSource = {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type BackupEvent, type BackupFormat, backUpOnce, ProfileArchive } from '../../src/backup/index.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
-import { RouterClient } from '../../src/router/index.ts';
+import { RouterClient } from '../../src/client/index.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/index.ts';
 import { START_MS } from './archive-bench.ts';
 

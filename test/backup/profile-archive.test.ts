@@ -41,7 +41,7 @@ describe('keep()', () => {
     for (const path of [folder, dirname(folder), bench.path]) expect((await stat(path)).mode & 0o777).toBe(0o700);
   });
 
-  test('drops a download that says what the newest version says, and notes that it was checked', async () => {
+  test('drops a download that equals the newest version, and records the check', async () => {
     await using bench = await openArchive();
     const first = await bench.keep('a');
     const second = await bench.keep('a');
@@ -74,7 +74,7 @@ describe('keep()', () => {
     expect(textOf(await bench.archive.readVersion(ROUTER, PROFILE, (await bench.versions())[0] as never))).toBe('d');
   });
 
-  test('counts distinct versions: what comes back is the newest, and its old place is given up', async () => {
+  test('counts distinct versions: content that comes back is the newest and replaces its old entry', async () => {
     await using bench = await openArchive(3);
     for (const text of ['x', 'a', 'b', 'a', 'b', 'a']) await bench.keep(text);
     const texts = await Promise.all(
@@ -255,7 +255,7 @@ describe('a crash', () => {
 });
 
 describe('a damaged record', () => {
-  test('hides the profile from the list, is reported, and is made anew from the files by the next backup', async () => {
+  test('hides the profile from the list, is reported, and is rebuilt from the files by the next backup', async () => {
     await using bench = await openArchive();
     for (const text of ['a', 'b']) await bench.keep(text);
     await writeFile(join(await bench.folder(), 'manifest.json'), '{"manifest": 1, "rou');
@@ -320,12 +320,12 @@ describe('readVersion()', () => {
   });
 });
 
-describe('noteFailure()', () => {
+describe('recordFailure()', () => {
   test('records the attempt and keeps what is known, across a restart', async () => {
     await using bench = await openArchive();
     await bench.keep('a');
     await bench.clock.advance(MINUTE_MS);
-    await bench.archive.noteFailure(ROUTER, PROFILE);
+    await bench.archive.recordFailure(ROUTER, PROFILE);
     const [kept] = await bench.reopen().listProfiles(ROUTER);
     expect(kept).toMatchObject({
       lastAttempt: { timeMs: START_MS + 2 * MINUTE_MS, isSuccess: false },
@@ -341,7 +341,7 @@ describe('noteFailure()', () => {
   test('remembers a failure that could not be written, until a backup succeeds', async () => {
     await using bench = await openArchive();
     await writeFile(bench.path, 'a file');
-    await bench.archive.noteFailure(ROUTER, PROFILE);
+    await bench.archive.recordFailure(ROUTER, PROFILE);
     await rm(bench.path);
     expect(await bench.archive.listProfiles(ROUTER)).toMatchObject([
       { profile: PROFILE, lastAttempt: { isSuccess: false } },
@@ -415,7 +415,9 @@ describe('what one router may take of the disk', () => {
     const cause = await thrownBy(keep('endless', 'a'.repeat(MIB)));
     expect(free).toEqual([]);
     expect(cause).toMatchObject({ code: 'write' });
-    expect(String(cause)).toContain('no room for another version of a profile beside the space that the state');
+    expect(String(cause)).toContain(
+      'no room for another version of a profile in addition to the space reserved for the state',
+    );
     const [folder = ''] = await readdir(join(bench.path, ROUTER));
     expect(await readdir(join(bench.path, ROUTER, folder))).toEqual([]);
   });

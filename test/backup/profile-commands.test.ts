@@ -2,8 +2,8 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
-import { type DiffFlags, diffProfiles, listVersions } from '../../src/cli/routers/profiles.ts';
-import type { CommandIo } from '../../src/cli/terminal/io.ts';
+import { type DiffFlags, diffProfiles, listVersions } from '../../src/cli/profiles.ts';
+import type { CommandIo } from '../../src/cli/support/io.ts';
 import { type ArchiveBench, inPieces, openArchive, PROFILE, ROUTER } from './archive-bench.ts';
 
 interface End {
@@ -35,7 +35,7 @@ async function run(command: (io: CommandIo) => Promise<number>, isTerminal = fal
   return { code, ...output };
 }
 
-/** A configuration beside the folder of the archive. */
+/** A configuration next to the folder of the archive. */
 async function writeConfig(bench: ArchiveBench, backup = '{ schedule: "0 3 * * *", path: backups }'): Promise<string> {
   const file = join(dirname(bench.path), 'router-exporter.yaml');
   const router = `  - { name: ${ROUTER}, url: "https://192.0.2.10", auth: none }`;
@@ -45,12 +45,15 @@ async function writeConfig(bench: ArchiveBench, backup = '{ schedule: "0 3 * * *
 
 async function diff(bench: ArchiveBench, flags: Partial<DiffFlags> = {}, isTerminal = false): Promise<End> {
   const configFile = await writeConfig(bench);
-  return run((io) => diffProfiles({ configFile, router: ROUTER, isJson: false, ...flags }, io), isTerminal);
+  return run(
+    (io) => diffProfiles({ 'config.file': configFile, router: ROUTER, json: false, ...flags }, io),
+    isTerminal,
+  );
 }
 
-async function versions(bench: ArchiveBench, isJson = false, router = ROUTER): Promise<End> {
+async function versions(bench: ArchiveBench, json = false, router = ROUTER): Promise<End> {
   const configFile = await writeConfig(bench);
-  return run((io) => listVersions({ configFile, router, isJson }, io));
+  return run((io) => listVersions({ 'config.file': configFile, router, json }, io));
 }
 
 const lines = (...numbers: number[]) => numbers.map((number) => `line.${number}="${number}"\n`).join('');
@@ -211,7 +214,7 @@ describe('profiles diff', () => {
       state: 'good',
       file: version?.file,
     });
-    expect(JSON.parse((await diff(bench, { isJson: true })).stdout)).toEqual([
+    expect(JSON.parse((await diff(bench, { json: true })).stdout)).toEqual([
       {
         profile: PROFILE,
         from: toJson(older, '2026-11-21T03:01:00Z'),
@@ -221,7 +224,7 @@ describe('profiles diff', () => {
       },
     ]);
     await bench.keep('x', { format: 'binary' });
-    const [json] = JSON.parse((await diff(bench, { isJson: true, from: 2 })).stdout);
+    const [json] = JSON.parse((await diff(bench, { json: true, from: 2 })).stdout);
     expect(json).toMatchObject({ equal: false, diff: null });
   });
 });
@@ -282,7 +285,7 @@ Profile  2       2026-11-21T03:01:00Z  ascii   2      ${old}  schedule  good
   test('is wrong usage without a backup in the configuration, or with a faulty one', async () => {
     await using bench = await openArchive();
     const without = await writeConfig(bench, '');
-    const flags = { configFile: without, router: ROUTER, isJson: false };
+    const flags = { 'config.file': without, router: ROUTER, json: false };
     expect(await run((io) => listVersions(flags, io))).toMatchObject({
       code: 2,
       stderr: `${without} has no section backup, so there are no versions\n`,

@@ -31,7 +31,7 @@ test('toPieces() does not copy neighbours', () => {
   expect(more).toEqual([]);
 });
 
-test('LineTable tells where lines are, and how many bytes they take, also where only their number is known', () => {
+test('LineTable finds lines and their bytes, also when only their number is known', () => {
   const memory = Buffer.from(LINES.join('\n'));
   for (const table of [new LineTable(memory), new LineTable(memory, 3)]) {
     expect(table.length).toBe(3);

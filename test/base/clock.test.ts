@@ -1,6 +1,12 @@
 import { getEventListeners } from 'node:events';
-import { expect, test, vi } from 'vitest';
-import { createSteppedClock, createSystemClock, StepQueue, Steps, yieldToLoop } from '../../src/base/index.ts';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import {
+  createSteppedClock,
+  createSystemClock,
+  forEachYielding,
+  StepQueue,
+  yieldToLoop,
+} from '../../src/base/index.ts';
 
 const START_MS = Date.UTC(2026, 10, 21, 12, 0, 0);
 
@@ -13,58 +19,71 @@ test('yieldToLoop() resolves after what was due before it', async () => {
   expect(order).toEqual(['due', 'on']);
 });
 
-test('Steps lets everybody else have a turn between two steps of a few milliseconds', async () => {
-  const clock = createSteppedClock(START_MS);
-  const steps = new Steps(clock);
-  expect(steps.isDue).toBe(false);
-  await clock.advance(2);
-  expect(steps.isDue).toBe(true);
-  const due = vi.fn();
-  setImmediate(due);
-  await steps.next();
-  expect(due).toHaveBeenCalled();
-  expect(steps.isDue).toBe(false);
-});
+/** Replaces the time of the system by one that only the test moves, from far after what was before it. */
+function holdTime(): { nowMs: number } {
+  const time = { nowMs: performance.now() + 1e6 };
+  const now = vi.spyOn(performance, 'now').mockImplementation(() => time.nowMs);
+  onTestFinished(() => now.mockRestore());
+  return time;
+}
 
-test('Steps gives several loops that share them one step in each turn', async () => {
-  let nowMs = 0;
-  const steps = new Steps({ monotonic: () => nowMs });
-  const loops = new Set(Array.from({ length: 10 }).keys());
-  const turnsMs: number[] = [];
-  const loop = async (_: unknown, index: number) => {
-    for (let piece = 0; piece < 12; piece++) {
-      nowMs++;
-      if (steps.isDue) await steps.next();
-    }
-    loops.delete(index);
-  };
-  const ended = Promise.all(Array.from({ length: loops.size }, loop));
-  while (loops.size > 0) {
-    const beganMs = nowMs;
+/** Returns the milliseconds of held time that pass in each event-loop iteration until `work` has ended. */
+async function measureIterations(time: { readonly nowMs: number }, work: Promise<unknown>): Promise<readonly number[]> {
+  const iterationsMs: number[] = [];
+  const nextIteration = async () => {
+    const beganMs = time.nowMs;
     await yieldToLoop();
-    turnsMs.push(nowMs - beganMs);
-  }
-  await ended;
-  // Each of the others does the piece that it had begun.
-  expect(Math.max(...turnsMs)).toBeLessThanOrEqual(2 + 9);
+    iterationsMs.push(time.nowMs - beganMs);
+    return 'running';
+  };
+  const ended = work.then(() => 'ended');
+  while ((await Promise.race([ended, nextIteration()])) === 'running');
+  return iterationsMs;
+}
+
+test('forEachYielding() gives its function each item once, in order and one at a time', async () => {
+  const events: string[] = [];
+  await forEachYielding(new Set(['a', 'b']), async (item) => {
+    events.push(`${item} began`);
+    await yieldToLoop();
+    events.push(`${item} ended`);
+  });
+  expect(events).toEqual(['a began', 'a ended', 'b began', 'b ended']);
 });
 
-test('Steps counts the work in steps that has just ended into its first step', async () => {
-  let nowMs = 0;
-  const clock = { monotonic: () => nowMs };
-  const former = new Steps(clock);
-  await former.next();
-  nowMs += 1;
-  const next = new Steps(clock);
-  expect(next.isDue).toBe(false);
-  nowMs += 1;
-  expect(next.isDue).toBe(true);
-  await yieldToLoop();
-  nowMs += 1;
-  expect(new Steps(clock).isDue).toBe(false);
+test('forEachYielding() yields to the event loop every few milliseconds', async () => {
+  const time = holdTime();
+  const work = forEachYielding(Array.from({ length: 40 }), () => {
+    time.nowMs += 0.5;
+  });
+  const iterationsMs = await measureIterations(time, work);
+  expect(Math.max(...iterationsMs)).toBeLessThanOrEqual(2.5);
+  expect(iterationsMs.length).toBeGreaterThanOrEqual(8);
+  expect(iterationsMs.length).toBeLessThanOrEqual(12);
 });
 
-test('StepQueue lets one after another begin, and the next turn of the event loop has what does not fit into a few milliseconds', async () => {
+test('forEachYielding() has concurrent loops share the milliseconds of one event-loop iteration', async () => {
+  const time = holdTime();
+  const loop = () =>
+    forEachYielding(Array.from({ length: 12 }), () => {
+      time.nowMs += 1;
+    });
+  const iterationsMs = await measureIterations(time, Promise.all(Array.from({ length: 10 }, loop)));
+  // Each of the others does the item that it had begun.
+  expect(Math.max(...iterationsMs)).toBeLessThanOrEqual(2 + 9);
+});
+
+test('forEachYielding() rejects with what its function throws, and takes no further item', async () => {
+  const reason = new RangeError('enough');
+  const items = [1, 2, 3].values();
+  const work = forEachYielding(items, () => {
+    throw reason;
+  });
+  await expect(work).rejects.toBe(reason);
+  expect([...items]).toEqual([2, 3]);
+});
+
+test('StepQueue starts one after the other, and leaves to the next event-loop iteration what does not fit into a few milliseconds', async () => {
   let nowMs = 0;
   let begun = 0;
   const queue = new StepQueue({ monotonic: () => nowMs }, 0);
@@ -73,16 +92,16 @@ test('StepQueue lets one after another begin, and the next turn of the event loo
     begun++;
     await Promise.resolve();
     await Promise.resolve();
-    // What it goes on with before it waits belongs to its piece.
+    // Work until it waits belongs to its piece.
     nowMs += forMs;
     await yieldToLoop();
-    // What it goes on with later does not.
+    // Later work does not.
   };
   const countTurns = async (pieces: number, forMs: number) => {
     begun = 0;
     const done = Promise.all(Array.from({ length: pieces }, () => work(forMs)));
     const counts: number[] = [];
-    for (let turn = 0; turn < 10; turn++) {
+    for (let iteration = 0; iteration < 10; iteration++) {
       const before = begun;
       await yieldToLoop();
       counts.push(begun - before);
@@ -95,7 +114,7 @@ test('StepQueue lets one after another begin, and the next turn of the event loo
   expect(await countTurns(3, 20)).toEqual([1, 1, 1]);
 });
 
-test('StepQueue gives way to others for as long as they work in each turn, but no longer than it was told', async () => {
+test('StepQueue gives way to other work in each event-loop iteration, but no longer than its limit', async () => {
   let nowMs = 0;
   let othersMs = 20;
   const queue = new StepQueue({ monotonic: () => nowMs }, 50);
@@ -107,7 +126,7 @@ test('StepQueue gives way to others for as long as they work in each turn, but n
       nowMs += 2;
     }),
   );
-  for (let turn = 0; turn < 40; turn++) {
+  for (let iteration = 0; iteration < 40; iteration++) {
     if (startsMs.length === 2) othersMs = 1;
     nowMs += othersMs;
     await yieldToLoop();
@@ -119,7 +138,7 @@ test('StepQueue gives way to others for as long as they work in each turn, but n
   expect(waitsMs[3]).toBeLessThanOrEqual(5);
 });
 
-test('SteppedClock stands still until it is told to move', async () => {
+test('SteppedClock stands still until it is advanced', async () => {
   const clock = createSteppedClock(START_MS);
   expect([clock.now(), clock.monotonic()]).toEqual([START_MS, 0]);
   await clock.advance(1500);

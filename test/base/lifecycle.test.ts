@@ -25,15 +25,15 @@ test('Lifecycle.stop() runs the steps in reverse order, each after the one befor
   ]);
 });
 
-test('Lifecycle.stop() leaves a step that hangs after its bound, tells it so, and goes on', async () => {
+test('Lifecycle.stop() aborts a step that hangs after its limit, and continues', async () => {
   const clock = createSteppedClock(0);
   const lifecycle = new Lifecycle(clock);
   const last = vi.fn();
-  let told: unknown;
+  let abortReason: unknown;
   lifecycle.onStop('last', 1000, last);
   lifecycle.onStop('stuck', 200, (signal) => {
     signal.addEventListener('abort', () => {
-      told = signal.reason;
+      abortReason = signal.reason;
     });
     return new Promise(() => {});
   });
@@ -43,7 +43,7 @@ test('Lifecycle.stop() leaves a step that hangs after its bound, tells it so, an
   await clock.advance(1);
   expect(await stopped).toEqual([{ step: 'stuck', cause: expect.any(DeadlineExceeded) }]);
   expect(last).toHaveBeenCalledTimes(1);
-  expect(told).toBeInstanceOf(DeadlineExceeded);
+  expect(abortReason).toBeInstanceOf(DeadlineExceeded);
 });
 
 test('Lifecycle.stop() reports steps that fail, at once or later, and never rejects', async () => {

@@ -26,7 +26,7 @@ test('Logger drops what is below its level', () => {
   expect(lines.map((line) => (JSON.parse(line) as { message: string }).message)).toEqual(['c', 'd']);
 });
 
-test('Logger does not take percent signs in a message for places to fill', () => {
+test('Logger does not interpret percent signs in a message', () => {
   const { lines, logger } = collect();
   logger.info('100%d of %s', { a: 1 });
   expect(JSON.parse(lines[0] ?? '')).toMatchObject({ message: '100%d of %s', a: 1 });
@@ -40,7 +40,7 @@ test('Logger writes text lines with fields as key=value, quoted where they would
   );
 });
 
-test('Logger gives a terminal no control characters that stand in a field', () => {
+test('Logger removes control characters in fields from terminal output', () => {
   const { lines, logger } = collect({ format: 'text' });
   logger.info('Answered', { words: '\u001b]0;owned\u0007', line: 'a\nb' });
   expect(lines).toHaveLength(1);
@@ -57,14 +57,14 @@ test('Logger colours the level on a terminal only', () => {
   expect(plain[0]).not.toContain('\u001b');
 });
 
-test.each(['json', 'text'] as const)('Logger replaces secrets wherever they stand in a %s line', (format) => {
+test.each(['json', 'text'] as const)('Logger replaces secrets anywhere in a %s line', (format) => {
   const { lines, logger } = collect({ format, secrets: () => ['hunter2hunter2'] });
   logger.info('with hunter2hunter2 inside', { url: 'https://u:hunter2hunter2@host', deep: { a: ['hunter2hunter2'] } });
   expect(lines[0]).not.toContain('hunter2');
   expect(lines[0]?.match(/\[secret\]/g)).toHaveLength(3);
 });
 
-test.each(['json', 'text'] as const)('Logger replaces secrets that %s lines write with escapes', (format) => {
+test.each(['json', 'text'] as const)('Logger replaces secrets that are escaped in %s lines', (format) => {
   const secret = 'pa"qx\\wo\trd';
   const { lines, logger } = collect({ format, secrets: () => [secret] });
   logger.info(`message ${secret}`, {
@@ -77,7 +77,7 @@ test.each(['json', 'text'] as const)('Logger replaces secrets that %s lines writ
   expect(lines[0]?.match(/\[secret\]/g)).toHaveLength(5);
 });
 
-test('Logger leaves no part of a secret that begins like a shorter one', () => {
+test('Logger replaces a whole secret that begins like a shorter one', () => {
   const { lines, logger } = collect({ secrets: () => ['simulated', 'simulated-twice'] });
   logger.info('simulated-twice');
   expect(lines[0]).not.toContain('twice');
@@ -89,7 +89,7 @@ test('Logger does not blank out ordinary words for the sake of a very short secr
   expect(JSON.parse(lines[0] ?? '')).toMatchObject({ message: 'banana' });
 });
 
-test('Logger writes a Secret as [secret] though it was not told its value', () => {
+test('Logger writes a Secret as [secret] without knowing its value', () => {
   const { lines, logger } = collect();
   logger.info('settings', { password: new Secret('correct horse') });
   expect(JSON.parse(lines[0] ?? '')).toMatchObject({ password: '[secret]' });

@@ -27,7 +27,7 @@ test('Mutex.run() passes on what the work gave or threw, and goes on after a fai
   expect(await done).toBe(7);
 });
 
-test('Mutex.run() rejects at once when aborted before its turn, and its work never begins', async () => {
+test('Mutex.run() rejects at once when aborted while waiting, and its work never begins', async () => {
   const mutex = new Mutex();
   const gate = Promise.withResolvers<void>();
   const first = mutex.run(() => gate.promise);
@@ -43,7 +43,7 @@ test('Mutex.run() rejects at once when aborted before its turn, and its work nev
   expect(work).not.toHaveBeenCalled();
 });
 
-test('Mutex.run() begins nothing with a signal that has been aborted', async () => {
+test('Mutex.run() does not begin with an aborted signal', async () => {
   const work = vi.fn(() => Promise.resolve());
   const reason = new RangeError('no');
   const mutex = new Mutex();

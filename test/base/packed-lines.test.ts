@@ -39,12 +39,12 @@ test('packLines() gives bodies of any size in memory of their own, also where no
   }
 });
 
-test('readPackedSize() tells what a long body expands to, and unpackLines() expands none to more than its bound', async () => {
+test('readPackedSize() returns the expanded size of a long body, and unpackLines() expands none beyond its limit', async () => {
   for (const bytes of [901, 65_791, 65_792, 1_000_000]) {
     const packed = packBytes(Buffer.alloc(bytes));
     expect(readPackedSize(packed)).toBe(bytes);
     expect(unpackLines(packed, bytes).memory).toHaveLength(bytes);
-    expect(() => unpackLines(packed, bytes - 1)).toThrow(`have ${bytes} bytes, and ${bytes - 1} are`);
+    expect(() => unpackLines(packed, bytes - 1)).toThrow(`expands to ${bytes} bytes; the limit is ${bytes - 1}`);
     expect(readPackedSize(packed.subarray(0, 5))).toBeUndefined();
   }
   const stream = createZstdCompress();

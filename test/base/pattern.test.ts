@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CodedError, compilePattern, PatternError } from '../../src/base/index.ts';
 
-/** What `compilePattern` throws. */
+/** The error that `compilePattern` throws. */
 function failureOf(source: string): PatternError {
   try {
     compilePattern(source);
@@ -25,19 +25,19 @@ describe('compilePattern()', () => {
     ['(a', 'A "(" is never closed; write \\( for the character'],
     ['a)', 'A ")" has no "(" before it; write \\) for the character'],
     ['[a', 'A "[" is never closed; write \\[ for the character'],
-    ['a|*', 'Nothing that "*" could repeat stands before it; write \\* for the character'],
+    ['a|*', '"*" has nothing before it to repeat; write \\* for the character'],
     ['a**', '"**" repeats a repetition; put (?:…) around the first one'],
-    ['a{2000}', '"{2000}" is no count of repetitions from 0 to 1000, all of those around it together'],
-    ['a\\', 'A "\\" stands at the end with nothing behind it; write \\\\ for the character'],
-    ['(a)\\1', '"\\\\1" refers back to a group, which RE2 does not know'],
-    ['\\y', '"\\\\y" is no escape of RE2'],
-    ['[z-a]', '"z-a" is no range and no class of characters'],
+    ['a{2000}', '"{2000}" is not a valid repeat count: at most 1000, multiplied by those around it'],
+    ['a\\', 'A "\\" at the end escapes nothing; write \\\\ for the character'],
+    ['(a)\\1', '"\\\\1" is a back-reference, which RE2 does not support'],
+    ['\\y', '"\\\\y" is not an escape sequence of RE2'],
+    ['[z-a]', '"z-a" is not a valid range or character class'],
     ['(?P<a>x)(?<a>y)', 'Two groups have the name "a"'],
-    ['(?P<a-b>x)', '"(?P<a-b>" does not begin a named group; write (?P<name>…) with letters, digits and "_"'],
-    ['(?<=a)b', 'It looks behind itself ("(?<=" or "(?<!"), which RE2 does not know'],
-    ['a(?!b)', 'It looks ahead of itself ("(?=" or "(?!"), which RE2 does not know'],
-    ['(?#a)', '"(?#" is nothing that RE2 knows'],
-    [`(?P<${'-'.repeat(200)}>x)`, expect.stringMatching(/^"\(\?P<-{28}…" does not/)],
+    ['(?P<a-b>x)', '"(?P<a-b>" is not a valid named group; write (?P<name>…) with letters, digits and "_"'],
+    ['(?<=a)b', 'RE2 does not support lookbehind: "(?<=" or "(?<!"'],
+    ['a(?!b)', 'RE2 does not support lookahead: "(?=" or "(?!"'],
+    ['(?#a)', '"(?#" is not supported by RE2'],
+    [`(?P<${'-'.repeat(200)}>x)`, expect.stringMatching(/^"\(\?P<-{28}…" is not/)],
   ])('says of %s what is wrong', (source, message) => {
     expect(failureOf(source)).toMatchObject({ code: 'syntax', disposition: 'operator', message });
   });
@@ -52,7 +52,7 @@ describe('compilePattern()', () => {
     expect(compilePattern(`[${'a'.repeat(998)}]`).match('a')).toEqual({});
     expect(failureOf(`[${'a'.repeat(999)}]`)).toMatchObject({
       code: 'size',
-      message: 'A pattern has at most 1000 characters, this one has 1001',
+      message: 'The pattern has 1001 characters; the limit is 1000',
     });
   });
 
@@ -72,7 +72,7 @@ describe('compilePattern()', () => {
           compilePattern(source).match('ab01');
         } catch (error) {
           expect(error).toBeInstanceOf(PatternError);
-          expect((error as PatternError).message).not.toMatch(/regexp|undefined|^It is no pattern/);
+          expect((error as PatternError).message).not.toMatch(/regexp|undefined|^Invalid pattern/);
         }
       }),
       { numRuns: 2000 },
@@ -127,7 +127,7 @@ describe('Pattern.replaceAll()', () => {
     expect(pattern.replaceAll('nothing', '-')).toBe('nothing');
   });
 
-  it('keeps what stands before, between and after, characters beyond 16 bits too', () => {
+  it('keeps the text before, between and after, characters beyond 16 bits included', () => {
     expect(compilePattern('[é𐍈]').replaceAll('aé𐍈b😀𐍈', '-')).toBe('a--b😀-');
   });
 

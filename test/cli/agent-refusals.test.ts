@@ -18,10 +18,11 @@ test('fleet names the flags that log in when the agent asks for a login, and tho
   expect(await runCommand(['fleet', '--url', url])).toEqual({
     code: 1,
     stdout: '',
-    stderr: 'The agent refuses this: Unauthorized. Log in with --token-file, or --username and --password-file\n',
+    stderr:
+      'The agent refused the request: Unauthorized. Log in with --token-file, or --username and --password-file\n',
   });
   expect((await runCommand(['fleet', '--url', url, '--token-file', token])).stderr).toBe(
-    'The agent refuses this: Unauthorized. Check what was given with --token-file, or --username and --password-file\n',
+    'The agent refused the request: Unauthorized. Check what was given with --token-file, or --username and --password-file\n',
   );
 });
 

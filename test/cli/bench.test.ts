@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { findLagBound, parseAgentFigures } from '../../src/cli/bench/agent-process.ts';
+import { findLagBound, parseAgentFigures } from '../../src/cli/bench/bench.ts';
 import { startRouterExporter } from '../support/child.ts';
 
 const METRICS = (polls: number, lags: readonly [late: number, later: number, all: number]) => `# TYPE x counter
@@ -35,7 +35,7 @@ test.for<[lags: [number, number, number], bound: number | undefined]>([
   expect(findLagBound(before, after)).toBe(bound);
 });
 
-test('bench measures the agent as it is shipped, and tells the machine and each number of routers', async () => {
+test('bench measures the agent as it is shipped, and reports the machine and each number of routers', async () => {
   await using program = startRouterExporter('bench', '--routers', '2', '--interval', '300ms', '--for', '600ms');
   const { code, stdout, stderr } = await program.ended;
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -47,7 +47,7 @@ test('bench measures the agent as it is shipped, and tells the machine and each 
   expect(Number(processor)).toBeGreaterThan(0);
 });
 
-test('bench prints a table in Markdown, from the number of routers on that it is told', async () => {
+test('bench prints a table in Markdown, starting with the requested number of routers', async () => {
   const flags = ['--from', '1', '--routers', '2', '--interval', '300ms', '--for', '300ms', '--no-logs', '--markdown'];
   await using program = startRouterExporter('bench', ...flags);
   const { code, stdout } = await program.ended;

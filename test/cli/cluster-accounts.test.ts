@@ -14,7 +14,7 @@ const TLS = 'tls { cert_file: "FOLDER/cert.pem", key_file: "FOLDER/key.pem", ca_
 /** A server, and the keys of `cluster.nats` with which it lets a replica in. */
 interface Way {
   readonly server: NatsServerOptions;
-  /** Files beside the configuration of the replica. */
+  /** Files in the folder of the replica's configuration. */
   readonly files: Readonly<Record<string, string>>;
   readonly keys: string;
 }
@@ -91,7 +91,7 @@ routers: [{ name: plant-7, url: "http://192.0.2.1", auth: none }]
     expect(await runCommand(['cluster', 'status', '--config.file', known])).toMatchObject({
       stdout: expect.stringMatching(/^REPLICA/),
     });
-    const letters = await runCommand(['dead-letters', 'list', '--json', '--config.file', known]);
-    expect(letters, letters.stderr).toMatchObject({ code: 0, stdout: '[]\n' });
+    const deadLetters = await runCommand(['dead-letters', 'list', '--json', '--config.file', known]);
+    expect(deadLetters, deadLetters.stderr).toMatchObject({ code: 0, stdout: '[]\n' });
   },
 );

@@ -19,8 +19,8 @@ withPrograms(['nats-server'], test)(
     {
       using store = disk.open();
       store.commit(commitOf(['1', '2'], 'p1'));
-      using letters = disk.openLetters();
-      letters.add('a', [{ uid: '1', line: '{"router":"plant-7","uid":"1"}', reason: 'no such field' }]);
+      using deadLetters = disk.openDeadLetters();
+      deadLetters.add('a', [{ uid: '1', line: '{"router":"plant-7","uid":"1"}', reason: 'no such field' }]);
     }
     const write = async (username: string) => {
       const file = join(folder.path, `${username}.yaml`);
@@ -42,7 +42,7 @@ sinks: [{ name: a, type: http, url: "http://192.0.2.1" }]
     const early = await runCommand(['cluster', 'init', ...replica]);
     expect([early.code, early.stderr]).toEqual([1, expect.stringMatching(/permission|allow/i)]);
     await done('cluster', 'init', ...admin);
-    // Nothing is missing: whoever may look may say so.
+    // Nothing is missing: an account with read access may report it.
     expect(await done('cluster', 'init', ...replica)).toMatch(/(\S+ \(.*\) is there already\n){3}/);
 
     const moved = join(folder.path, 'moved.db');
@@ -50,8 +50,10 @@ sinks: [{ name: a, type: http, url: "http://192.0.2.1" }]
     expect(await done('state', 'import', ...replica, moved)).toContain(
       '1 router, 1 log position, 2 undelivered records, 1 dead letter\n',
     );
-    const [letter] = JSON.parse(await done('dead-letters', 'list', '--json', ...replica)) as { readonly id: number }[];
-    const number = String(letter?.id);
+    const [deadLetter] = JSON.parse(await done('dead-letters', 'list', '--json', ...replica)) as {
+      readonly id: number;
+    }[];
+    const number = String(deadLetter?.id);
     expect(await done('dead-letters', 'show', number, ...replica)).toContain('no such field');
     expect(await done('dead-letters', 'replay', '--all', ...replica)).toBe('1 dead letter will be tried again\n');
     const status = await runCommand(['cluster', 'status', ...replica]);

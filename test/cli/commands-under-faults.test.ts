@@ -26,12 +26,17 @@ interface TriedCommand {
 /** Every command that talks to a router and ends by itself. */
 const COMMANDS: Readonly<Record<string, TriedCommand>> = {
   status: { args: (router) => ['status', router], path: '/status', result: /"device_info"/ },
-  doctor: { args: (router) => ['doctor', router], path: '/status', result: /^ *login +ok/m },
+  doctor: { args: (router) => ['doctor', router], path: '/status', result: /^ *auth +ok/m },
   'api GET': { args: (router) => ['api', 'GET', '/profiles', router], path: '/profiles', result: /\S/ },
   action: {
     args: (router) => ['action', 'info_led', router, '--option', 'info_led=on', '--yes'],
     path: '/operation',
     result: /^sim-\d+ has accepted info_led$/m,
+  },
+  bundle: {
+    args: (router, file) => ['bundle', router, '--yes', '--output', file],
+    path: '/status',
+    result: 'file',
   },
   discover: { args: (router) => ['discover', router], path: '/status', result: /^# Resources of sim-/ },
   'logs list': { args: (router) => ['logs', 'list', router], path: '/download/log', result: /^network /m },

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { createSteppedClock } from '../../src/base/index.ts';
-import { findDemoPace } from '../../src/cli/demo/demo-pace.ts';
-import { renderFaultySettings, startDemoFaults } from '../../src/cli/demo/demo-routers.ts';
+import { findDemoPace, renderFaultySettings, startDemoFaults } from '../../src/cli/demo/demo-routers.ts';
 import { demoLogSettings, startSimulator } from '../../src/simulator/index.ts';
 import { startRouterExporter } from '../support/child.ts';
 

@@ -42,7 +42,7 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   await router.clearFault();
-  for (const resource of ['hspa2', 'lte2', 'power2']) router.setStatus(resource, undefined);
+  for (const resource of ['serial3', 'lte2', 'power2']) router.setStatus(resource, undefined);
 });
 afterAll(async () => {
   await simulator.close();
@@ -60,7 +60,7 @@ describe('discover', () => {
     expect(table.get('device_info')).toEqual(['yes', '4', '6', '']);
     expect(table.get('power2')).toEqual(['yes', '1', '3', '']);
     expect(table.get('sysstat/wan')?.at(-1)).toBe('');
-    expect(table.get('lte2')?.at(-1)).toBe('cell_id, location_id, pin_state');
+    expect(table.get('lte2')?.at(-1)).toBe('');
     expect(table.get('sysstat/lan')).toEqual(['yes', '1', '2', 'if_name, state']);
     expect(table.get('lte3')).toEqual(['absent', '', '', '']);
     expect(stderr).toMatch(
@@ -74,21 +74,21 @@ describe('discover', () => {
   });
 
   test('prints a file of modules that the configuration takes, and after that has nothing more to say about its fields', async () => {
-    router.setStatus('hspa2', {
+    router.setStatus('serial3', {
       unique: { state: 'Online', RSSI: '-83 dBm', bytes_rx: '123', IMEI: '353830214291112' },
     });
     const first = await discover();
     const modules = readModules(first.stdout);
-    expect(modules['hspa']?.resources).toMatchObject([
+    expect(modules['serial']?.resources).toMatchObject([
       {
-        path: 'hspa*',
+        path: 'serial*',
         optional: true,
         each: 'status.unique',
         labels: { slot: '$slot' },
         metrics: [
-          { name: 'router_hspa_state', type: 'stateset', states: ['Online'] },
-          { name: 'router_hspa_rssi_dbm', type: 'gauge', value: 'RSSI', unit: 'dBm' },
-          { name: 'router_hspa_receive_bytes_total', type: 'counter', value: 'bytes_rx' },
+          { name: 'router_serial_state', type: 'stateset', states: ['Online'] },
+          { name: 'router_serial_rssi_dbm', type: 'gauge', value: 'RSSI', unit: 'dBm' },
+          { name: 'router_serial_receive_bytes_total', type: 'counter', value: 'bytes_rx' },
         ],
       },
     ]);
@@ -103,17 +103,17 @@ describe('discover', () => {
     await writeFile(file, own);
     const check = await runCommand(['check', '--config.file', file]);
     expect(check).toMatchObject({ code: 0 });
-    const series = await runCommand(['status', 'sim-1', 'hspa2', '--metrics', '--config.file', file]);
+    const series = await runCommand(['status', 'sim-1', 'serial3', '--metrics', '--config.file', file]);
     expect(series).toMatchObject({ code: 0, stderr: '' });
-    expect(series.stdout).toContain('router_hspa_rssi_dbm{router="sim-1",slot="2"} -83\n');
+    expect(series.stdout).toContain('router_serial_rssi_dbm{router="sim-1",slot="3"} -83\n');
 
     const second = await runCommand(['discover', 'sim-1', '--config.file', file]);
-    expect(readTable(second.stdout).get('hspa2')).toEqual(['yes', '1', '4', 'IMEI']);
+    expect(readTable(second.stdout).get('serial3')).toEqual(['yes', '1', '4', 'IMEI']);
     expect(readTable(second.stdout).get('sysstat/lan')?.at(-1)).toBe('');
     expect(readModules(second.stdout)).toEqual({});
   });
 
-  test('goes on after what it may not read and what fails, and says why', async () => {
+  test('continues after resources that it may not read or that fail, and reports why', async () => {
     await router.fault('forbidden', { path: '/status/sysstat/lan' });
     await router.fault('http_500', { path: '/status/device_features' });
     await router.fault('garbage_json', { path: '/status/power2' });
@@ -135,7 +135,7 @@ describe('discover', () => {
     const { code, stdout, stderr } = await discover();
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(
-      /^sim-1: gave up at sysdetail\/system, after 4 of 65 resources: GET \/status\/sysdetail\/system/,
+      /^sim-1: stopped at sysdetail\/system, after 4 of 65 resources: GET \/status\/sysdetail\/system/,
     );
   });
 
@@ -143,7 +143,7 @@ describe('discover', () => {
     await router.fault('down');
     const { code, stdout, stderr } = await discover(['--dump', join(folder, 'never')]);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toMatch(/^sim-1: gave up at overview, after 0 of 65 resources: .*could not connect/);
+    expect(stderr).toMatch(/^sim-1: stopped at overview, after 0 of 65 resources: .*could not connect/);
     await expect(stat(join(folder, 'never'))).rejects.toThrow('ENOENT');
   });
 
@@ -162,7 +162,7 @@ describe('discover', () => {
   });
 
   test('keeps what a router sends out of the structure of the file and out of the terminal', async () => {
-    router.setStatus('hspa2', {
+    router.setStatus('serial3', {
       unique: {
         'a\nevil: { help: x }': '1',
         '\u001b[2J': '2',
@@ -174,7 +174,7 @@ describe('discover', () => {
     });
     const { stdout, stderr } = await discover();
     expect(Object.keys(readModules(stdout))).not.toContain('evil');
-    expect(readModules(stdout)['hspa']?.resources[0]?.metrics.map(({ value }) => value)).toEqual(['fan', undefined]);
+    expect(readModules(stdout)['serial']?.resources[0]?.metrics.map(({ value }) => value)).toEqual(['fan', undefined]);
     expect(stdout + stderr).not.toMatch(/[^\P{Cc}\n]|\$\{HOME\}/u);
   });
 
@@ -235,7 +235,7 @@ describe('discover --openapi', () => {
     router.setStatus('gnss1', undefined);
     expect(code).toBe(0);
     expect([...readTable(stdout)]).toEqual([
-      ['lte2', ['yes', '1', '20', 'cell_id, location_id, pin_state']],
+      ['lte2', ['yes', '1', '20', '']],
       ['gnss1', ['yes', '1', '1', 'satellites']],
     ]);
     expect(readModules(stdout)).toHaveProperty('gnss1');
@@ -251,7 +251,7 @@ describe('discover --openapi', () => {
   });
 
   test.each([
-    ['{', 'The text is no OpenAPI 3 description'],
+    ['{', 'The file is not an OpenAPI 3 description'],
     [{ openapi: '3.0.3', paths: { '/status/x': { post: {} } } }, 'describes no GET below /status/'],
   ])('refuses %j with exit code 2', async (description, message) => {
     const { code, stdout, stderr } = await discover(['--openapi', await writeDescription(description)]);
@@ -269,25 +269,25 @@ describe('discover --openapi', () => {
 
 describe('discover --dump', () => {
   test('writes what was answered into files that only their owner can read, without what must not leave the house', async () => {
-    router.setStatus('hspa2', {
+    router.setStatus('serial3', {
       unique: { wpa_psk: 'correct-horse', text: 'psk correct-horse of 10.1.2.3', fan: '12' },
     });
     const dump = nextDump();
     const { code, stderr } = await discover(['--dump', dump]);
     expect(code).toBe(0);
     expect(stderr).toContain(`Wrote 18 files to ${dump}.`);
-    expect(stderr).toContain('look through the files before you send them to anybody');
+    expect(stderr).toContain('check the files before you share them');
     const files = await readdir(dump);
     expect(files).toEqual(expect.arrayContaining(['lte2.json', 'sysdetail_ip_addresses.json', 'sysstat_wan.json']));
     const texts = await Promise.all(files.map((file) => readFile(join(dump, file), 'utf8')));
     expect(texts.join('')).not.toMatch(
       new RegExp(`${router.serial}|correct-horse|10\\.1\\.2\\.3|192\\.168|00:05:b6|"sim-1"`),
     );
-    expect(JSON.parse(await readFile(join(dump, 'hspa2.json'), 'utf8'))).toEqual({
+    expect(JSON.parse(await readFile(join(dump, 'serial3.json'), 'utf8'))).toEqual({
       status: {
         unique: {
-          wpa_psk: 'masked-6',
-          text: expect.stringMatching(/^psk masked-6 of 198\.18\.0\.\d+$/) as string,
+          wpa_psk: 'masked-5',
+          text: expect.stringMatching(/^psk masked-5 of 198\.18\.0\.\d+$/) as string,
           fan: '12',
         },
       },

@@ -40,7 +40,7 @@ export interface Examined extends CommandEnd {
   readonly find: (step: string) => JsonStep | undefined;
 }
 
-/** Writes a configuration into a folder of its own, with `ca.pem` beside it. */
+/** Writes a configuration into a folder of its own, with `ca.pem`. */
 export async function writeConfig(text: string, caPem = ''): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'router-exporter-doctor-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));

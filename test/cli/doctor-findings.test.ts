@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { createServer } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createSteppedClock, createSystemClock } from '../../src/base/index.ts';
-import { examineRouter } from '../../src/cli/doctor/router.ts';
+import { examineRouter } from '../../src/cli/doctor/router-stages.ts';
 import { type SimulatedRouter, type Simulator, startSimulator } from '../../src/simulator/index.ts';
 import { load } from '../config/configuration-folder.ts';
 import { advanceUntil } from '../support/advance-until.ts';
@@ -43,7 +43,7 @@ afterEach(() => router.clearFault());
 afterAll(() => Promise.all([ranged.close(), plain.close()]));
 
 describe('doctor and status resources', () => {
-  test('says that one resource has failed, with the words of the router, and goes on', async () => {
+  test('reports that one resource has failed, with the words of the router, and continues', async () => {
     await router.fault('http_500', { path: '/status/sysstat/wan' });
     const { code, find, steps } = await examineWith();
     expect(code).toBe(1);
@@ -93,28 +93,28 @@ describe('doctor and status resources', () => {
     });
   });
 
-  test('gives up a router that hangs after two resources, within their time limit', async () => {
+  test('skips the rest of a router that hangs for two resources, within their time limit', async () => {
     await router.fault('hang', { path: '/status/' });
     const { code, steps, find } = await examineWith('poll: { timeout: 500ms }');
     expect(code).toBe(1);
     const status = steps.filter(({ step }) => step.startsWith('status'));
     expect(status.map(({ result }) => result)).toEqual(['failed', 'failed', 'skipped']);
     expect(status[0]).toMatchObject({
-      message: 'GET /status/device_info took longer than 500 ms',
+      message: 'GET /status/device_info took longer than 0.5 s',
       hint: 'If the router is only slow, raise poll.timeout of this router',
     });
     expect(status[2]?.message).toMatch(/^\d+ more resources not tried after /);
     expect(find('logs')).toEqual({ step: 'logs', result: 'skipped', message: 'not tried after status' });
   });
 
-  test('goes on after one resource that hangs', async () => {
+  test('continues after one resource that hangs', async () => {
     await router.fault('hang', { path: '/status/sysstat/wan' });
     const { steps, find } = await examineWith('poll: { timeout: 300ms }');
     expect(listSteps(steps).filter((step) => step.endsWith('failed'))).toEqual(['status sysstat/wan failed']);
     expect(find('log list')?.result).toBe('ok');
   });
 
-  test('goes on after two resources that hang, when another one answers in between', async () => {
+  test('continues after two resources that hang, if another one answers in between', async () => {
     const hang: RequestListener = () => {};
     const profiles: RequestListener = (_request, response) => response.end('{"profiles":[]}');
     const url = await serve(answer({ dhcp_leases: hang, '/profiles': profiles, 'sysstat/wan': hang }, []));
@@ -129,7 +129,7 @@ describe('doctor and status resources', () => {
     expect(find('log list')?.result).toBe('warning');
   });
 
-  test('gives up a router whose connection breaks', async () => {
+  test('skips the rest of a router whose connection breaks', async () => {
     await router.fault('reset_mid_body', { path: '/status/device_info' });
     const { steps } = await examineWith();
     expect(listSteps(steps).slice(5)).toEqual(['status device_info failed', 'status skipped', 'logs skipped']);
@@ -233,7 +233,7 @@ describe('doctor and logs', () => {
     expect(right.find('log network/current')?.result).toBe('ok');
   });
 
-  test('compares the time that the router tells with timezone of the configuration, where nothing was rotated yet', async () => {
+  test('compares the time that the router reports with timezone of the configuration, where nothing was rotated yet', async () => {
     await using fresh = await startSimulator({
       routers: 1,
       clock: createSystemClock(),
@@ -250,7 +250,7 @@ describe('doctor and logs', () => {
       ) as string,
     });
     const { learnt } = await examine(configureFor(one), fresh.caPem);
-    expect([3600, 7200]).toContain(learnt['told_utc_offset_seconds']);
+    expect([3600, 7200]).toContain(learnt['reported_utc_offset_seconds']);
     const { stdout } = await doctor(configureFor(one), { caPem: fresh.caPem });
     expect(stdout).toMatch(/^ {2}UTC offset +UTC\+0[12]:00: its clock says [\d:]{8}, and [\d:]{8} UTC$/m);
   });
@@ -305,12 +305,12 @@ describe('doctor and logs', () => {
     [
       'an error page',
       '<html><body>Please log in</body></html>\n',
-      'wan/current is an error page or another document, and no log',
+      'wan/current is an error page or another document, not a log',
     ],
     [
       'a page that is longer than what is read of it',
       `<!doctype html>\n<body>${'x'.repeat(9000)}</body>\n`,
-      'wan/current is an error page or another document, and no log',
+      'wan/current is an error page or another document, not a log',
     ],
     [
       'the newest line first',
@@ -330,7 +330,7 @@ describe('doctor and logs', () => {
     const { code, steps } = await examine(onPlainHttp(url));
     expect(code).toBe(1);
     expect(steps.slice(-2)).toMatchObject([
-      { result: 'failed', hint: expect.stringMatching(/^Its bytes are no text/) as string },
+      { result: 'failed', hint: expect.stringMatching(/^The file is not text/) as string },
       { result: 'failed', message: 'arrives in no known format' },
     ]);
   });
@@ -366,7 +366,7 @@ describe('doctor and logs', () => {
       const archives = ['vpn/log-2026-01-02-00:00:00.bz2', 'wan/log-2026-01-01-23:30:00.bz2'];
       const url = await serve(answer({ log_file: part }, [...files.keys(), ...archives, 'ssh/current']));
       const { learnt, find } = await examine(onPlainHttp(url));
-      expect(find('log rotations')).toMatchObject({ result: 'ok', message: 'the first bytes of 1 more logs' });
+      expect(find('log rotations')).toMatchObject({ result: 'ok', message: 'the first bytes of 1 more log' });
       expect(learnt).toMatchObject({ log_rotation: { links_proven: isProven, logs: 2, matches, misses: 2 - matches } });
       expect((await doctor(onPlainHttp(url))).stdout).toContain(words);
     },

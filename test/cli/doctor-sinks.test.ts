@@ -1,12 +1,14 @@
 import { Readable, Writable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { createSteppedClock, type SteppedClock } from '../../src/base/index.ts';
-import { preflightSinks } from '../../src/cli/doctor/sinks.ts';
-import type { PreflightFinding, Sink } from '../../src/delivery/index.ts';
+import { preflightSinks } from '../../src/cli/doctor/doctor.ts';
+import type { Sink } from '../../src/sinks/index.ts';
 import { load, withRouter } from '../config/configuration-folder.ts';
 import { advanceUntil } from '../support/advance-until.ts';
 
 const SINKS = 'sinks: [{ name: one, type: stdout }, { name: two, type: stdout }]\n';
+type PreflightFinding = Awaited<ReturnType<Sink['preflight']>>[number];
+
 const OK: PreflightFinding = { step: 'connect', verdict: 'ok', message: 'It answers' };
 
 /** Tries two sinks of which `two` does what `preflight` says. */
@@ -69,7 +71,7 @@ test('preflightSinks() has not failed with warnings', async () => {
   expect(await result).toMatchObject({ hasFailed: false, json: [{ result: 'ok' }, { result: 'warning' }] });
 });
 
-test('preflightSinks() tells the sinks how many routers there are, and how many values their labels have', async () => {
+test('preflightSinks() passes the number of routers, and of the values of their labels, to the sinks', async () => {
   const seen: unknown[] = [];
   const router = (name: string, labels: string) =>
     `  - { name: ${name}, url: "https://192.0.2.1", username: a, password: hidden, labels: { ${labels} } }\n`;
@@ -83,7 +85,7 @@ test('preflightSinks() tells the sinks how many routers there are, and how many 
   expect(seen).toEqual([{ routers: 3, labelValues: { site: 2, kind: 1 } }]);
 });
 
-test('preflightSinks() shows no secret of a sink, whoever repeats it', async () => {
+test('preflightSinks() shows no secret of a sink, also in messages of others', async () => {
   const sinks = 'sinks: [{ name: two, type: http, url: "http://127.0.0.1:1", bearer_token: very-hidden-token }]\n';
   const repeat = async (): Promise<PreflightFinding[]> => [
     { step: 'connect', verdict: 'failed', message: 'What is very-hidden-token?', hint: 'No very-hidden-token' },

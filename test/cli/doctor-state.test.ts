@@ -24,7 +24,7 @@ test('doctor tests the folder of the state and its free space', async () => {
   expect(code).toBe(0);
   expect(stdout).toMatch(/^state {2}FOLDER\/state {2}ok$/m);
   expect(stdout).toMatch(/^ {2}folder +ok +FOLDER\/state will be created$/m);
-  expect(stdout).toMatch(/^ {2}free space +ok +[\d,]+ MiB are free/m);
+  expect(stdout).toMatch(/^ {2}free space +ok +[\d.]+ [MG]iB free, needs up to/m);
 });
 
 test('doctor fails when the folder of the state cannot be used, and only warns of the default one', async () => {

@@ -4,7 +4,7 @@ import { Writable } from 'node:stream';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createSystemClock } from '../../src/base/index.ts';
 import { runCli } from '../../src/cli/index.ts';
-import { RouterClient } from '../../src/router/index.ts';
+import { RouterClient } from '../../src/client/index.ts';
 import { type SimulatedRouter, type Simulator, startSimulator } from '../../src/simulator/index.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { openSilentListener } from '../support/silent-listener.ts';
@@ -20,7 +20,7 @@ import {
 } from './doctor-bench.ts';
 
 const SINK = 'sinks: [{ name: console, type: stdout }]\n';
-const READ_STEPS = ['resolve ok', 'connect ok', 'tls ok', 'login ok', 'rights ok'];
+const READ_STEPS = ['dns ok', 'connect ok', 'tls ok', 'auth ok', 'rights ok'];
 
 let simulator: Simulator;
 let router: SimulatedRouter;
@@ -52,15 +52,15 @@ describe('doctor with a router that is well', () => {
     const [title, ...lines] = stdout.split('\n');
     expect(title).toBe(`plant-7  ${router.url}  ok`);
     expect(lines[0]).toMatch(/^ {2}STEP +RESULT +TIME +BYTES +FOUND$/);
-    expect(stdout).toMatch(/^ {2}resolve +ok +\d+ ms +0 +127\.0\.0\.1$/m);
+    expect(stdout).toMatch(/^ {2}dns +ok +\d+ ms +0 +127\.0\.0\.1$/m);
     expect(stdout).toMatch(/^ {2}connect +ok +\d+ ms +0 +127\.0\.0\.1 port \d+$/m);
     expect(stdout).toMatch(/^ {2}tls +ok +\d+ ms +[\d,]{5,} +TLSv1\.3, CN=sim-1, valid for \d+ days$/m);
-    expect(stdout).toMatch(/^ {2}login +ok .* as monitor$/m);
+    expect(stdout).toMatch(/^ {2}auth +ok .* as monitor$/m);
     expect(stdout).toMatch(/^ {2}rights +ok .* group read$/m);
     expect(stdout).toMatch(/^ {2}status device_info +ok .* \d+ series$/m);
     expect(stdout).toMatch(/^ {2}status, \d\d more +skipped .* not on this device$/m);
     expect(stdout).not.toContain('status lte3');
-    expect(stdout).toMatch(/^ {2}log list +ok .* \d+ files in \d+ logs$/m);
+    expect(stdout).toMatch(/^ {2}log list +ok .* \d+ files? in \d+ logs?$/m);
     expect(stdout).toMatch(/^ {2}log network\/current +ok .* the first \d+ of \d+ bytes$/m);
     expect(stdout).toMatch(/^ {2}log network\/log-\S+\.bz2 +ok .* arrives as bzip2$/m);
     expect(stdout).toMatch(
@@ -154,7 +154,9 @@ describe('doctor with a router that is well', () => {
         first_line_wall: expect.stringMatching(/^\d{4}-.*\d$/) as string,
       },
       log_rotation: { links_proven: false, logs: 1, matches: 1, misses: 0, chance: expect.any(Number) as number },
-      told_utc_offset_seconds: expect.toSatisfy((seconds: number) => seconds === 3600 || seconds === 7200) as number,
+      reported_utc_offset_seconds: expect.toSatisfy(
+        (seconds: number) => seconds === 3600 || seconds === 7200,
+      ) as number,
       clock_offset_seconds: expect.any(Number) as number,
     });
     expect(Math.abs(Number(learnt['clock_offset_seconds']))).toBeLessThan(2);
@@ -168,7 +170,7 @@ describe('doctor with a router that is well', () => {
     ]);
   });
 
-  test('counts all bytes of the steps and no more than a logout beside them', async () => {
+  test('counts all bytes of the steps and no more than a logout in addition', async () => {
     const { routers, steps } = await examine(configure(), simulator.caPem);
     const inSteps = steps.reduce((sum, { bytes = 0 }) => sum + bytes, 0);
     const total = (routers[0]?.sent_bytes ?? 0) + (routers[0]?.received_bytes ?? 0);
@@ -215,7 +217,7 @@ describe('doctor with a router that is well', () => {
 
   test('shows progress on a terminal alone', async () => {
     const { stderr } = await doctor(configure(), { caPem: simulator.caPem, isTerminal: true });
-    expect(stderr).toContain('0 of 1 routers  plant-7: login');
+    expect(stderr).toContain('0 of 1 router  plant-7: auth');
     expect(stderr.endsWith('\r\u001b[2K')).toBe(true);
   });
 
@@ -254,19 +256,19 @@ describe('doctor with a router that cannot be reached', () => {
     const { code, steps, find } = await examine(text);
     expect(code).toBe(1);
     expect(listSteps(steps)).toEqual([
-      'resolve failed',
+      'dns failed',
       'connect skipped',
       'tls skipped',
-      'login skipped',
+      'auth skipped',
       'rights skipped',
       'status skipped',
       'logs skipped',
     ]);
-    expect(find('resolve')).toMatchObject({
+    expect(find('dns')).toMatchObject({
       message: expect.stringMatching(/^The name plant-7\.invalid found no address: getaddrinfo E/) as string,
       hint: expect.stringContaining('host name in the address') as string,
     });
-    expect(find('connect')).toEqual({ step: 'connect', result: 'skipped', message: 'not tried after resolve' });
+    expect(find('connect')).toEqual({ step: 'connect', result: 'skipped', message: 'not tried after dns' });
   });
 
   test('says that nothing listens, behind a name that was resolved', async () => {
@@ -274,7 +276,7 @@ describe('doctor with a router that cannot be reached', () => {
     const text = `routers: [{ name: plant-7, url: "https://localhost:${port}", username: a, password: hidden-password }]\n`;
     const { code, steps, find } = await examine(text);
     expect(code).toBe(1);
-    expect(listSteps(steps).slice(0, 3)).toEqual(['resolve ok', 'connect failed', 'tls skipped']);
+    expect(listSteps(steps).slice(0, 3)).toEqual(['dns ok', 'connect failed', 'tls skipped']);
     expect(find('connect')).toMatchObject({
       message: expect.stringMatching(`^TCP to localhost port ${port} could not connect: .*ECONNREFUSED`) as string,
       hint: expect.stringContaining('host and port in the address') as string,
@@ -286,12 +288,12 @@ describe('doctor with a router that cannot be reached', () => {
     const text = `routers: [{ name: plant-7, url: "${url.replace('http:', 'https:')}", username: a, password: hidden-password }]\n`;
     const { code, steps, find } = await examine(text);
     expect(code).toBe(1);
-    expect(listSteps(steps).slice(0, 4)).toEqual(['resolve ok', 'connect ok', 'tls failed', 'login skipped']);
+    expect(listSteps(steps).slice(0, 4)).toEqual(['dns ok', 'connect ok', 'tls failed', 'auth skipped']);
     expect(find('tls')?.message).toMatch(/ does not complete a TLS handshake: /);
     expect(find('tls')?.hint).toBe('Check scheme and port of this router');
   });
 
-  test('waits no longer than poll.timeout for a handshake that nobody answers', async () => {
+  test('waits no longer than poll.timeout for a handshake that is not answered', async () => {
     const silent = createServer(() => {});
     onTestFinished(() => void silent.close());
     const closed = Promise.withResolvers<void>();
@@ -301,7 +303,7 @@ describe('doctor with a router that cannot be reached', () => {
     expect(code).toBe(1);
     expect(find('tls')).toMatchObject({
       result: 'failed',
-      message: expect.stringContaining('longer than 100 ms') as string,
+      message: expect.stringContaining('longer than 0.1 s') as string,
     });
     // Nothing is left open.
     await closed.promise;
@@ -316,7 +318,7 @@ describe('doctor with a router that cannot be reached', () => {
     expect(find('connect')).toMatchObject({
       result: 'failed',
       message: expect.stringMatching(
-        /^TCP to .* could not connect: No connection to 127\.0\.0\.1 within 100 ms$/,
+        /^TCP to .* could not connect: No connection to 127\.0\.0\.1 within 0\.1 s$/,
       ) as string,
     });
   });
@@ -339,7 +341,7 @@ describe('doctor and certificates', () => {
   test('shows the fingerprint of an untrusted certificate, which makes it trusted when it is pasted', async () => {
     const { code, steps, find, learnt } = await examine(configure('', 'username: monitor'));
     expect(code).toBe(1);
-    expect(listSteps(steps).slice(0, 4)).toEqual(['resolve ok', 'connect ok', 'tls failed', 'login skipped']);
+    expect(listSteps(steps).slice(0, 4)).toEqual(['dns ok', 'connect ok', 'tls failed', 'auth skipped']);
     expect(find('tls')?.message).toBe("The router's certificate is not trusted: its authority is not a trusted one");
     expect(find('tls')?.hint).toMatch(
       /tls\.ca_file, or trust this one: tls: \{ fingerprint_sha256: "[\dA-F:]+" \}\. Compare it first with the device$/,
@@ -358,7 +360,7 @@ describe('doctor and certificates', () => {
     expect(find('tls')?.hint).toMatch(/or, without tls\.ca_file, trust this one: tls: \{ fingerprint_sha256/);
   });
 
-  test('says that another certificate was renewed or is a stranger', async () => {
+  test('reports that another certificate was renewed or is unknown', async () => {
     const text = configure('', `username: monitor, tls: { fingerprint_sha256: "${'ab:'.repeat(31)}ab" }`);
     const { find, learnt } = await examine(text);
     const { fingerprint_sha256: found } = learnt['certificate'] as { fingerprint_sha256: string };
@@ -475,7 +477,7 @@ describe('doctor and certificates', () => {
     const { find } = await examine(
       `routers: [{ name: plant-7, url: "${url}", username: a, password: hidden-password, ${tls} }]\n`,
     );
-    expect(find('login')).toMatchObject({
+    expect(find('auth')).toMatchObject({
       result: 'failed',
       hint: expect.stringContaining('tls.cert_file and tls.key_file') as string,
     });
@@ -498,18 +500,18 @@ describe('doctor and accounts', () => {
     expect(code).toBe(1);
     expect(listSteps(steps)).toEqual([
       ...READ_STEPS.slice(0, 3),
-      'login failed',
+      'auth failed',
       'rights skipped',
       'status skipped',
       'logs skipped',
     ]);
-    expect(find('login')).toMatchObject({
+    expect(find('auth')).toMatchObject({
       message: 'The router refused to log in user "nobody"',
       hint: expect.stringContaining('username and password') as string,
     });
     const human = await doctor(text, { caPem: simulator.caPem });
     expect(stdout + stderr + human.stdout + human.stderr).not.toMatch(/hidden-password|simulated"/);
-    expect(human.stdout).toMatch(/ login +failed .*\n +→ Check username and password/);
+    expect(human.stdout).toMatch(/ auth +failed .*\n +→ Check username and password/);
   });
 
   test('says what an account without rights may not do; logs that have somewhere to go have failed then', async () => {
@@ -555,8 +557,8 @@ describe('doctor and accounts', () => {
     const secret = password === undefined ? '' : `, password: ${password}`;
     const { code, steps, find } = await examine(`routers: [{ name: plant-7, url: "${url}", ${auth}${secret} }]\n`);
     expect(code).toBe(1);
-    expect(listSteps(steps).slice(2, 5)).toEqual(['tls skipped', 'login failed', 'rights skipped']);
+    expect(listSteps(steps).slice(2, 5)).toEqual(['tls skipped', 'auth failed', 'rights skipped']);
     expect(find('tls')?.message).toContain('unencrypted');
-    expect(find('login')?.hint).toContain(hint);
+    expect(find('auth')?.hint).toContain(hint);
   });
 });

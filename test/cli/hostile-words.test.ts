@@ -56,6 +56,7 @@ const COMMANDS = [
   ['logs', 'fetch', 'plant-7', `${WORDS}/current`],
   ['doctor', 'plant-7'],
   ['discover', 'plant-7'],
+  ['bundle', 'plant-7', '--logs'],
   ['profiles', 'list', 'plant-7'],
   ['api', 'GET', '/status/device_info', 'plant-7'],
 ] as const;

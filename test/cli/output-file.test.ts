@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { writeOutputFile } from '../../src/cli/terminal/output-file.ts';
+import { writeOutputFile } from '../../src/cli/support/output-file.ts';
 
 const NOBODY = 65_534;
 const OTHER = 65_533;
@@ -79,7 +79,7 @@ test.skipIf(process.geteuid?.() !== 0)(
     process.seteuid?.(OTHER);
     try {
       await expect(writeOutputFile(link, [Buffer.from('new')], 0o600)).rejects.toThrow(
-        `${link} is a link of another user in a folder that everybody may write to`,
+        `${link} is a link of another user in a world-writable folder`,
       );
     } finally {
       process.seteuid?.(0);

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { expect, test } from 'vitest';
-import { openLogger } from '../../src/cli/serve.ts';
+import { openLogger } from '../../src/cli/support/serve.ts';
 import { load, withRouter } from '../config/configuration-folder.ts';
 import { runCommand } from './run-command.ts';
 
@@ -35,7 +35,7 @@ async function loadSound(text: string) {
   return config ?? expect.unreachable(lines.join('\n'));
 }
 
-test('the own log of the agent blanks the passwords of the configuration, wherever they turn up', async () => {
+test('the own log of the agent blanks the passwords of the configuration, wherever they occur', async () => {
   const config = await loadSound(withRouter().replace('password: pw', 'password: correct-horse'));
   const { logger, useSecretsOf, written } = openOwnLog();
   await useSecretsOf(config);
@@ -71,12 +71,12 @@ test.each([
 
 test('run blanks in its log a secret that has changed in its file, and the one before, also where another router repeats them', async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'router-exporter-own-log-'));
-  const told = new Set<string>();
+  const received = new Set<string>();
   await using server = createServer(({ headers, url: path }, response) => {
-    if (headers['x-key'] !== undefined) told.add(String(headers['x-key']));
+    if (headers['x-key'] !== undefined) received.add(String(headers['x-key']));
     // Otherwise both would be asked more and more rarely.
     if (path?.endsWith('/device_info')) response.end('{"status":{"unique":{}}}');
-    else response.writeHead(400).end(JSON.stringify({ error: [{ message: [...told].join(' and ') }] }));
+    else response.writeHead(400).end(JSON.stringify({ error: [{ message: [...received].join(' and ') }] }));
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

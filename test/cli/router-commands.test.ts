@@ -133,6 +133,15 @@ describe('status', () => {
 });
 
 describe('logs', () => {
+  test('status --metrics says of a state that is not listed that it is shown as unknown', async () => {
+    simulator.routers[1]?.setStatus('lte2', { unique: { state: 'Dreaming' } });
+    const { stdout, stderr } = await run(['status', 'sim-2', 'lte2', '--metrics']);
+    expect(stdout).toMatch(/^router_modem_state\{.*state="unknown"\} 1$/m);
+    expect(stderr).toContain(
+      'lte2: router_modem_state of module modem is shown as unknown, because its text is not in "states": unknown_state\n',
+    );
+  });
+
   test('logs list shows the logs with their archives, and the names with --json', async () => {
     const router = simulator.routers[0];
     router?.appendLog('network', 'a line');
@@ -189,7 +198,7 @@ describe('logs', () => {
     expect(second.stderr.endsWith('\r\u001b[2K')).toBe(true);
   });
 
-  test('logs fetch learns the zone of a router without timezone from the time that the router tells', async () => {
+  test('logs fetch learns the zone of a router without timezone from the time that the router reports', async () => {
     const text = await readFile(config.file, 'utf8');
     const file = join(dirname(config.file), 'unconfigured.yaml');
     await writeFile(file, text.replace(/^ +timezone: .*\n/m, ''));

@@ -17,7 +17,9 @@ export interface CommandOptions {
   readonly isShown?: boolean;
   /** Ends the command early. */
   readonly signal?: AbortSignal;
-  /** Told what is written to stderr. */
+  /** Called with what is written to stdout. */
+  readonly onStdout?: (text: string) => unknown;
+  /** Called with what is written to stderr. */
   readonly onStderr?: (text: string) => unknown;
 }
 
@@ -30,7 +32,7 @@ export async function runCommand(args: readonly string[], options: CommandOption
         decodeStrings: false,
         write(chunk: string | Buffer, _encoding, done) {
           output[name] += chunk.toString();
-          if (name === 'stderr') options.onStderr?.(chunk.toString());
+          (name === 'stderr' ? options.onStderr : options.onStdout)?.(chunk.toString());
           done();
         },
       }),

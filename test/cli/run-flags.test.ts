@@ -29,6 +29,18 @@ test.for([
   expect(await readdir(folder.path)).toEqual(['router-exporter.yaml']);
 });
 
+test('run refuses ports for each process that there are not, and names what it found', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'router-exporter-flags-'));
+  const file = join(folder.path, 'router-exporter.yaml');
+  await writeFile(file, 'routers: [{ name: a, url: "http://127.0.0.1:1", auth: none }]\n');
+  const flags = ['--shard', '0', '--total-shards', '2', '--web.shard-ports', '--web.listen-address', '127.0.0.1:0'];
+  const { code, stderr } = await runCommand(['run', '--config.file', file, ...flags]);
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr: `${file}:1:1: web.listen: --web.shard-ports adds the index of the process to the port, so it is 1 to 65534; found 0\n`,
+  });
+});
+
 test('run names all wrong flags of the web server at once', async () => {
   const wrong = ['--web.listen-address', 'nowhere', '--web.route-prefix', '/a b'];
   const { code, stderr } = await runCommand(['run', ...wrong]);

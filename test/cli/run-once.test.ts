@@ -15,7 +15,7 @@ function readRecords(stdout: string): readonly LogRecord[] {
     .map((line) => JSON.parse(line) as LogRecord);
 }
 
-test('run --once reads every router and log once, writes metrics and records, and goes on there the next time', async () => {
+test('run --once reads every router and log once, writes metrics and records, and continues there the next time', async () => {
   await using simulator = await startSimulator({ routers: 1, clock: createSystemClock(), seed: 7 });
   await using config = await writeRunConfig(simulator);
   await using folder = await mkdtempDisposable(join(tmpdir(), 'router-exporter-once-'));
@@ -66,7 +66,7 @@ test('run --once keeps the list of a source for the next cycle, in which the sou
 });
 
 test.each(['http_500', 'reset_mid_body', 'truncate_body'] as const)(
-  'run --once ends with 1 if a log file cannot be read to its end, and goes on there the next time: %s',
+  'run --once ends with 1 if a log file cannot be read to its end, and continues there the next time: %s',
   async (fault) => {
     await using simulator = await startSimulator({ routers: 1, clock: createSystemClock(), seed: 7 });
     await using config = await writeRunConfig(simulator);

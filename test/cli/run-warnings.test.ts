@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { runCommand } from './run-command.ts';
 
-test('run tells the warnings of its configuration once, in the log and on the page, and what a reload of a changed file would do', async () => {
+test('run reports the warnings of its configuration once, in the log and on the page, and what a reload of a changed file would do', async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'router-exporter-warnings-'));
   const file = join(folder.path, 'router-exporter.yaml');
   /** Each router but the first has the URL of another one, which is warned of. */
@@ -46,7 +46,7 @@ routers: [${names.map((name) => `{ name: ${name}, url: "http://127.0.0.1:1" }`).
   }
 });
 
-test('run and check warn of --web.enable-lifecycle for everybody', async () => {
+test('run and check warn of --web.enable-lifecycle without authentication', async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'router-exporter-warnings-'));
   const file = join(folder.path, 'router-exporter.yaml');
   const write = (web: string) =>
@@ -55,7 +55,7 @@ test('run and check warn of --web.enable-lifecycle for everybody', async () => {
       `web: { ${web} }\ndefaults: { auth: none }\nstorage: { path: s }\nrouters: [{ name: a, url: "http://127.0.0.1:1" }]\n`,
     );
   const warning =
-    'With --web.enable-lifecycle, and without users and tokens, everybody who reaches :0 may reload and end the agent; name users or tokens, or listen on 127.0.0.1 alone';
+    '--web.enable-lifecycle without users and tokens: any client of :0 may reload and stop the agent; configure users or tokens, or listen only on 127.0.0.1';
   const check = async (...flags: string[]) => (await runCommand(['check', '--config.file', file, ...flags])).stdout;
   await write('listen: [":0"]');
   expect(await check('--web.enable-lifecycle')).toContain(`${file}:1:1: Warning: ${warning}\n`);
@@ -70,6 +70,7 @@ test('run and check warn of --web.enable-lifecycle for everybody', async () => {
     },
   });
   expect(written).toContain(warning);
+  expect(written).not.toContain('Open to the network');
   for (const closed of [
     'listen: ["127.0.0.1:0", "[::1]:0", "localhost:0"]',
     'access: { tokens: [{ name: a, role: read, token: 0123456789abcdef }] }',
@@ -106,4 +107,44 @@ Warning: source lan: target 2 of entry 1 of ${list}, "192.0.2.1": the URL is not
   await rm(list);
   expect(await check()).toContain('cannot be read: No file matches');
   expect(await readdir(folder.path)).toEqual(['router-exporter.yaml']);
+});
+
+test.for([
+  [
+    'listen: [":0"]',
+    'Open to the network without users and tokens: any client of :0 may read pages, metrics and log lines',
+  ],
+  ['listen: ["127.0.0.1:0", "[::1]:0"]', undefined],
+  ['listen: [":0"], access: { tokens: [{ name: a, role: read, token: 0123456789abcdef }] }', undefined],
+] as const)('run says at the start and on each page whether anybody may read them: %s', async ([web, warning]) => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'router-exporter-warnings-'));
+  const file = join(folder.path, 'router-exporter.yaml');
+  await writeFile(
+    file,
+    `web: { ${web} }\ndefaults: { auth: none }\nstorage: { path: s }\nrouters: [{ name: a, url: "http://127.0.0.1:1" }]\n`,
+  );
+  const end = new AbortController();
+  let written = '';
+  const ended = runCommand(['run', '--config.file', file, '--log.format', 'json'], {
+    signal: end.signal,
+    onStderr: (text) => {
+      written += text;
+    },
+  });
+  try {
+    await expect.poll(() => written).toMatch(/"urls":\["/);
+    const port = /"urls":\["[^"]*:(\d+)/.exec(written)?.[1];
+    const headers = web.includes('tokens') ? { authorization: 'Bearer 0123456789abcdef' } : undefined;
+    const read = async (path: string) =>
+      (await fetch(`http://127.0.0.1:${port}${path}`, headers && { headers })).text();
+    const pages = await Promise.all(['/', '/sinks', '/router/a', '/config'].map(read));
+    const notices = pages.map((page) => /<p class="notice">(Open to the network[^;]*)/.exec(page)?.[1]);
+    expect(notices).toEqual(pages.map(() => warning));
+    expect(written.match(/Open to the network/g)?.length ?? 0).toBe(warning === undefined ? 0 : 1);
+    if (warning !== undefined) expect(written).toContain(warning);
+  } finally {
+    end.abort();
+    await ended;
+  }
+  expect((await runCommand(['check', '--config.file', file])).stdout).not.toContain('Open to the network');
 });

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { createSteppedClock } from '../../src/base/index.ts';
-import { openServiceManager, type WatchedAgent } from '../../src/cli/service-manager.ts';
+import { openServiceManager, type WatchedAgent } from '../../src/cli/support/service-manager.ts';
 import { createCollectingLogger, type OwnLine } from '../support/collecting-logger.ts';
 
 const PID = 4711;
@@ -100,7 +100,7 @@ test('sends nothing without a socket', async () => {
   expect(sent).toEqual([]);
 });
 
-test('logs once that systemd cannot be told, and goes on trying', async () => {
+test('logs once that systemd cannot be notified, and retries', async () => {
   let isThere = false;
   const { advance, manager, agent, beats, ownLog } = createBench({ NOTIFY_SOCKET: '/run', ...WATCHDOG }, async () => {
     if (!isThere) throw new RangeError('spawn systemd-notify ENOENT');

@@ -27,17 +27,17 @@ async function configure(sinks: readonly string[] = ['{ name: archive, type: std
 }
 
 describe('dead-letters', () => {
-  /** Three letters of two sinks, the first ten days old. */
-  function openLetters() {
+  /** Three dead letters of two sinks, the first ten days old. */
+  function openDeadLetters() {
     let nowMs = Date.now() - 10 * DAY_MS;
-    const letters = new DeadLetterStore({ path: join(folder, 'state'), now: () => nowMs });
-    letters.add('archive', [
+    const deadLetters = new DeadLetterStore({ path: join(folder, 'state'), now: () => nowMs });
+    deadLetters.add('archive', [
       { uid: 'u1', line: renderLine('u1'), reason: 'mapper_parsing_exception: bad', code: '400' },
     ]);
     nowMs = Date.now();
-    letters.add('archive', [{ uid: 'u2', line: renderLine('u2', 'plant-8'), reason: 'too old' }]);
-    letters.add('lake', [{ uid: 'u3', line: renderLine('u3'), reason: 'no' }]);
-    return letters;
+    deadLetters.add('archive', [{ uid: 'u2', line: renderLine('u2', 'plant-8'), reason: 'too old' }]);
+    deadLetters.add('lake', [{ uid: 'u3', line: renderLine('u3'), reason: 'no' }]);
+    return deadLetters;
   }
 
   async function ask(args: readonly string[], options?: CommandOptions) {
@@ -45,8 +45,8 @@ describe('dead-letters', () => {
   }
 
   test('list shows them with the words of the sink, the newest first, while the agent has the file open', async () => {
-    using letters = openLetters();
-    expect(letters.count()).toBe(3);
+    using deadLetters = openDeadLetters();
+    expect(deadLetters.count()).toBe(3);
     const { code, stdout } = await ask(['list']);
     expect(code).toBe(0);
     const rows = stdout
@@ -63,8 +63,8 @@ describe('dead-letters', () => {
   });
 
   test('list --json --sink --limit gives those of one sink for programs, and says that there are more', async () => {
-    using letters = openLetters();
-    expect(letters.count()).toBe(3);
+    using deadLetters = openDeadLetters();
+    expect(deadLetters.count()).toBe(3);
     const { stdout, stderr } = await ask(['list', '--json', '--sink', 'archive', '--limit', '1']);
     expect(JSON.parse(stdout)).toMatchObject([
       { id: 2, sink: 'archive', uid: 'u2', reason: 'too old', isReplayed: false },
@@ -73,8 +73,8 @@ describe('dead-letters', () => {
   });
 
   test('show gives one whole, with its record', async () => {
-    using letters = openLetters();
-    expect(letters.count()).toBe(3);
+    using deadLetters = openDeadLetters();
+    expect(deadLetters.count()).toBe(3);
     const { code, stdout } = await ask(['show', '1']);
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ id: 1, code: '400', record: { uid: 'u1', message: 'u1' } });
@@ -84,12 +84,12 @@ describe('dead-letters', () => {
     });
   });
 
-  test('replay marks letters for the agent', async () => {
-    using letters = openLetters();
+  test('replay marks dead letters for the agent', async () => {
+    using deadLetters = openDeadLetters();
     expect(await ask(['replay', '1', '3'])).toMatchObject({ code: 0, stdout: '2 dead letters will be tried again\n' });
     const bounds = { recordsMax: 10, bytesMax: 1e6 };
-    expect(letters.readReplayed('archive', bounds)).toMatchObject([{ uid: 'u1' }]);
-    expect(letters.readReplayed('lake', bounds)).toMatchObject([{ uid: 'u3' }]);
+    expect(deadLetters.readReplayed('archive', bounds)).toMatchObject([{ uid: 'u1' }]);
+    expect(deadLetters.readReplayed('lake', bounds)).toMatchObject([{ uid: 'u3' }]);
     const { stdout, stderr } = await ask(['replay', '--all', '--sink', 'lake']);
     expect([stdout, stderr]).toEqual([
       '1 dead letter will be tried again\n',
@@ -97,35 +97,35 @@ describe('dead-letters', () => {
     ]);
   });
 
-  test('replay and drop say it when a number is no letter', async () => {
-    using letters = openLetters();
+  test('replay and drop report a number without a dead letter', async () => {
+    using deadLetters = openDeadLetters();
     expect(await ask(['replay', '1', '77'])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('1 of these numbers does not exist'),
     });
     expect(await ask(['drop', '78', '--yes'])).toMatchObject({ code: 1, stdout: '0 dead letters dropped\n' });
-    expect(letters.count()).toBe(3);
+    expect(deadLetters.count()).toBe(3);
   });
 
   test('drop asks, and removes those that are meant', async () => {
-    using letters = openLetters();
+    using deadLetters = openDeadLetters();
     const refused = await ask(['drop', '2']);
     expect(refused.code).toBe(2);
     expect(refused.stderr).toContain('add --yes');
     expect((await ask(['drop', '2'], { typed: 'n\n' })).code).toBe(1);
-    expect(letters.count()).toBe(3);
+    expect(deadLetters.count()).toBe(3);
     expect((await ask(['drop', '--older-than', '7d', '--yes'])).stdout).toBe('1 dead letter dropped\n');
-    expect(letters.list({ limit: 9 }).map(({ uid }) => uid)).toEqual(['u3', 'u2']);
+    expect(deadLetters.list({ limit: 9 }).map(({ uid }) => uid)).toEqual(['u3', 'u2']);
     expect((await ask(['drop', '--all', '--sink', 'archive'], { typed: 'y\n' })).stdout).toBe(
       '1 dead letter dropped\n',
     );
-    expect(letters.list({ limit: 9 }).map(({ uid }) => uid)).toEqual(['u3']);
+    expect(deadLetters.list({ limit: 9 }).map(({ uid }) => uid)).toEqual(['u3']);
   });
 
   test.for(['replay', 'drop'])('%s without a word about which is wrong usage', async (command) => {
-    using letters = openLetters();
+    using deadLetters = openDeadLetters();
     const { code, stderr } = await ask([command]);
-    expect([code, letters.count()]).toEqual([2, 3]);
+    expect([code, deadLetters.count()]).toEqual([2, 3]);
     expect(stderr).toContain('specify numbers');
   });
 
@@ -137,7 +137,7 @@ describe('dead-letters', () => {
   });
 });
 
-test('check --sinks tries each sink and tells which would not take records', async () => {
+test('check --sinks tests each sink and reports which would not accept records', async () => {
   await using good = await openHttpServer();
   await using guarded = await openHttpServer({ authorization: 'Bearer right' });
   const file = await configure([

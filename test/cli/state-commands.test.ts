@@ -13,27 +13,27 @@ const ROUTERS = ['hall-1', 'plant-7', 'plant-8'];
 function fill(folder: StoreFolder): void {
   using store = folder.open();
   for (const router of ROUTERS) store.commit(commitOf([`of ${router}`], `at ${router}`, 'network', router));
-  using letters = folder.openLetters();
+  using deadLetters = folder.openDeadLetters();
   for (const router of ROUTERS) {
-    letters.add('a', [{ uid: router, line: JSON.stringify({ router, uid: router }), reason: 'no such field' }]);
+    deadLetters.add('a', [{ uid: router, line: JSON.stringify({ router, uid: router }), reason: 'no such field' }]);
   }
 }
 
 /** Names of the routers of which a folder has positions, waiting records and dead letters. */
 function listLeft(folder: StoreFolder) {
   using store = folder.open();
-  using letters = folder.openLetters();
+  using deadLetters = folder.openDeadLetters();
   return {
     positions: ROUTERS.filter((router) => store.readPositions(router).get('network') === `at ${router}`),
     records: drain(store, 'a').map((line) => line.replace('of ', '')),
-    letters: letters
+    deadLetters: deadLetters
       .list({ limit: 9, order: 'oldest' })
       .map(({ router }) => router)
       .toSorted(),
   };
 }
 
-const only = (...routers: string[]) => ({ positions: routers, records: routers, letters: routers });
+const only = (...routers: string[]) => ({ positions: routers, records: routers, deadLetters: routers });
 
 async function done(...args: string[]): Promise<string> {
   const end = await runCommand(['state', ...args]);
@@ -70,7 +70,7 @@ test('state export and state import move the routers that --routers names, from 
   await done('import', ...config, ...target, some);
   expect(await done('import', ...config, ...target, '--routers', 'hall-?', all)).toBe(`Added from ${all}: ${one}`);
   const again = await runCommand(['state', 'import', ...config, ...target, '--routers', 'plant-7', some]);
-  expect(again.stderr).toBe(`Imported before, and left alone: 1 router of ${some}\n`);
+  expect(again.stderr).toBe(`Already imported, unchanged: 1 router of ${some}\n`);
   const elsewhere = join(folder.path, 'elsewhere');
   const none = await runCommand([
     'state',
@@ -113,7 +113,7 @@ withPrograms(['nats-server'], test)(
     );
     await done('import', ...config, '--storage.path', to.path, back);
     expect(listLeft(to)).toEqual(only('plant-8'));
-    // What the cluster still has; the notes that plant-8 has left count as a router.
+    // What the cluster still has; the records that plant-8 has left count as a router.
     expect(await done('export', ...config, '--output', left)).toContain(
       ' 1 log position, 1 undelivered record, 1 dead letter\n',
     );

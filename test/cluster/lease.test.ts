@@ -63,7 +63,7 @@ async function fail({ clock, lease }: ReturnType<typeof open>, times: number): P
   for (let count = 0; count < times; count++) {
     const beganMs = clock.monotonic();
     await clock.advance(500);
-    lease.noteFailure(beganMs, 500);
+    lease.recordFailure(beganMs, 500);
     await clock.advance(500);
   }
 }
@@ -92,14 +92,14 @@ test('a process that was stopped takes its late answer for no failure of the eng
   const { clock, lease } = open();
   lease.acquire(clock.monotonic());
   lease.see();
-  // Stopped with a renewal on its way; its time limit fires first when it goes on.
+  // Stopped with a renewal on its way; its time limit fires first when it continues.
   const beganMs = clock.monotonic();
   await clock.advance(LEASE_MS + 1);
-  lease.noteFailure(beganMs, 5000);
+  lease.recordFailure(beganMs, 5000);
   expect([lease.isHeld, lease.isInGrace]).toEqual([false, false]);
 });
 
-test('a process that was stopped while the engine was away asks nothing when it goes on', async () => {
+test('a process that was stopped while the engine was away sends no request when it continues', async () => {
   const { clock, lease } = open();
   lease.acquire(clock.monotonic());
   lease.see();

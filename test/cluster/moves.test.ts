@@ -1,8 +1,16 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { digestNames, packNames, renderClaim, renderMember } from '../../src/cluster/members.ts';
 import { planMoves } from '../../src/cluster/moves.ts';
-import { ClusterView, toListKey, toMemberKey, toOwnerKey } from '../../src/cluster/view.ts';
+import {
+  ClusterView,
+  digestNames,
+  packNames,
+  renderClaim,
+  renderMember,
+  toListKey,
+  toMemberKey,
+  toOwnerKey,
+} from '../../src/cluster/view.ts';
 import { countRuns } from '../support/sampled.ts';
 import { ModelBucket } from './model-bucket.ts';
 
@@ -10,7 +18,7 @@ const ROUTERS = Array.from({ length: 12 }, (_, index) => `plant-${index}`);
 const LIST = packNames(ROUTERS);
 const DIGEST = digestNames(ROUTERS);
 
-/** A replica that keeps to the plan, and sees the bucket when it is told to. */
+/** A replica that keeps to the plan, and reads the bucket on request. */
 class ModelReplica {
   readonly claimed = new Set<string>();
   readonly #bucket: ModelBucket;
@@ -66,7 +74,7 @@ class ModelReplica {
   }
 }
 
-/** Everybody sees everything and acts, until nobody has anything to do. */
+/** All replicas read everything and act, until none has anything to do. */
 function settle(replicas: readonly ModelReplica[]): void {
   for (let round = 0; round < 20; round++) {
     const alive = replicas.filter(({ isAlive }) => isAlive);
@@ -110,7 +118,7 @@ test('a router is left to a living member until it is released, but not for ever
   expect([...second.claimed].toSorted()).toEqual(taken.toSorted());
 });
 
-test('a replica that was paused claims anew what others had meanwhile and have let go', () => {
+test('a replica that was paused claims again what others had meanwhile and have released', () => {
   const bucket = new ModelBucket();
   const [first, second] = [new ModelReplica(bucket, 'a', '1'), new ModelReplica(bucket, 'b', '1')];
   settle([first, second]);
@@ -118,7 +126,7 @@ test('a replica that was paused claims anew what others had meanwhile and have l
   first.end();
   settle([second]);
   expect(second.claimed.size).toBe(ROUTERS.length);
-  // It goes on: the other one lets go before it has looked.
+  // It continues: the other one releases the router before it has looked.
   first.join();
   settle([second]);
   expect([...first.claimed]).toEqual(before);

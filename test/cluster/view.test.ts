@@ -1,6 +1,15 @@
 import { expect, test } from 'vitest';
-import { digestNames, type Member, packNames, renderClaim, renderMember } from '../../src/cluster/members.ts';
-import { ClusterView, toListKey, toMemberKey, toOwnerKey } from '../../src/cluster/view.ts';
+import {
+  ClusterView,
+  digestNames,
+  type Member,
+  packNames,
+  renderClaim,
+  renderMember,
+  toListKey,
+  toMemberKey,
+  toOwnerKey,
+} from '../../src/cluster/view.ts';
 import { ModelBucket } from './model-bucket.ts';
 
 const ROUTERS = ['plant-1', 'plant.2', 'plant_2', 'plant-3'];
@@ -126,7 +135,7 @@ test.each(['javascript:alert(1)', 'http://user:secret@host', 'ftp://host', 'noth
   },
 );
 
-test('a bucket that somebody fills is looked at up to a bound', () => {
+test('a bucket with too many keys is read up to a bound', () => {
   const view = new ClusterView();
   for (let index = 0; index < 1100; index++) {
     const value = Buffer.from(renderMember(createMember(`a${index}`)));

@@ -26,7 +26,7 @@ test('a written cluster is shown as it is used, without its secrets', async () =
   const { config } = await load(nats(keys));
   const text = config ? renderEffectiveConfig(config) : '';
   expect(text).toContain('bearer_token: "[secret]"');
-  expect(text).toContain('advertise: http://a:9847/rx\n');
+  expect(text).toContain('advertise: http://a:9847/rx #');
   expect(text).toContain('max_bytes: 2GiB');
   expect(text).not.toContain('sesame');
 });
@@ -48,13 +48,13 @@ test.each([
   ['nats: { servers: [nats-0], name: "plant.7" }', 'the name of a cluster'],
   ['nats: { servers: [nats-0], lease: 1s }', 'a duration with its unit from 3s to 10m'],
   ['nats: { servers: [nats-0], advertise: "ftp://a" }', 'an http or https URL'],
-  ['nats: { servers: [nats-0], username: a }', '"username" needs "password"'],
+  ['nats: { servers: [nats-0], username: a }', '"username" requires "password"'],
 ])('%s is a fault', async (written, fault) => {
   const { lines } = await load(`cluster: { ${written} }\n${withRouter()}`);
   expect(lines.join('\n')).toContain(fault);
 });
 
-test('what a cluster does by itself is a fault beside it', async () => {
+test('settings that a cluster replaces are a fault together with it', async () => {
   const peers = await load(`web: { peers: ["http://a", "http://b"] }\n${nats('')}`);
   expect(peers.lines.join('\n')).toContain('"peers" has no effect in a cluster');
   const shard = await load(nats(''), { options: { shard: { index: 1, total: 2 } } });

@@ -2,7 +2,13 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Config, type LoadOptions, loadConfig, type WatchedFiles } from '../../src/config/index.ts';
+import {
+  type Config,
+  type LoadOptions,
+  loadConfig,
+  renderEffectiveRouter,
+  type WatchedFiles,
+} from '../../src/config/index.ts';
 import type { SourceOutcome } from '../../src/inventory/index.ts';
 import { type ConfigFault, renderFault } from '../../src/settings/index.ts';
 
@@ -17,8 +23,6 @@ export interface Outcome {
   readonly lines: readonly string[];
   readonly watched: WatchedFiles;
   readonly folder: string;
-  /** The settings of `shownRouter`. */
-  readonly shown?: string | undefined;
   /** What became of the answers of sources. */
   readonly sources?: readonly SourceOutcome[] | undefined;
   /** What is not as it should be. */
@@ -52,9 +56,8 @@ export async function load(text: string | Uint8Array, around: Surroundings = {})
     });
     const { watched } = loaded;
     if (loaded.ok) {
-      const shown = loaded.shown?.replaceAll(`${folder}/`, '');
       const { config, sources, warnings } = loaded;
-      return { config, faults: [], lines: [], watched, folder, shown, sources, warnings };
+      return { config, faults: [], lines: [], watched, folder, sources, warnings };
     }
     const lines = loaded.faults.map((fault) =>
       renderFault(fault).replaceAll(`${folder}/`, '').replaceAll(folder, 'FOLDER'),
@@ -63,6 +66,12 @@ export async function load(text: string | Uint8Array, around: Surroundings = {})
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** What is shown of a router. */
+export function showRouter({ config, folder }: Outcome, name: string): string {
+  const router = config?.routers.find((one) => one.name === name);
+  return config && router ? renderEffectiveRouter(router, config.origins).replaceAll(`${folder}/`, '') : '';
 }
 
 function toEnvironment({ env, credentials }: Surroundings, folder: string) {

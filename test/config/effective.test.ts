@@ -38,10 +38,15 @@ async function loadWhole(text: string): Promise<Config> {
   return config;
 }
 
+/** Everything but the lines on which it is written. */
+function inspectSettings({ origins: _origins, ...settings }: Config): string {
+  return inspect(settings, { depth: 12 });
+}
+
 /** What a person would write down of what runs. */
 function renderWhole(config: Config): string {
   const routers = config.routers.map((router) =>
-    renderEffectiveRouter(router).replace(/^/gm, '    ').replace('   ', '  -').trimEnd(),
+    renderEffectiveRouter(router, config.origins).replace(/^/gm, '    ').replace('   ', '  -').trimEnd(),
   );
   return `${renderEffectiveConfig(config)}routers:\n${routers.join('\n')}\n`;
 }
@@ -50,19 +55,105 @@ test('what is rendered of a configuration is one, and loads to the same but for 
   const config = await loadWhole(TEXT);
   const text = renderWhole(config);
   // A secret is hidden in both.
-  expect(inspect(await loadWhole(text), { depth: 12 })).toBe(inspect(config, { depth: 12 }));
+  expect(inspectSettings(await loadWhole(text))).toBe(inspectSettings(config));
   expect(text).not.toContain(SECRET);
   expect(text.match(/\[secret\]/g)).toHaveLength(9);
-  expect(text).toContain('url: http://a/b?_stream_fields=router,component&token=[secret]&[secret]\n');
+  expect(text).toContain('url: http://a/b?_stream_fields=router,component&token=[secret]&[secret] #');
 });
 
 test('a configuration with nothing but a router renders with all defaults', async () => {
   const config = await loadWhole(`routers: [{ name: a, url: "https://a", username: u, password: ${SECRET} }]`);
-  expect(inspect(await loadWhole(renderWhole(config)), { depth: 12 })).toBe(inspect(config, { depth: 12 }));
+  expect(inspectSettings(await loadWhole(renderWhole(config)))).toBe(inspectSettings(config));
+});
+
+test('every key is shown with what has set it, and none with what has not', async () => {
+  const { config, lines, folder } = await load(
+    `web:
+  access:
+    tokens: [{ name: t, role: read, token_file: token }]
+storage: { path: elsewhere, spool_max: 2MiB }
+sinks:
+  - { name: console, type: stdout }
+  - name: loki
+    type: loki
+    url: http://a
+    headers: { X-A: literal }
+    header_files:
+      X-B: token
+    batch:
+      bytes: 64KiB
+redact:
+  - secret-word
+defaults:
+  auth: none
+  tls: { insecure_skip_verify: true, server_name: below }
+tls_sets: { pinned: { fingerprint_sha256: ${'ab'.repeat(32)} } }
+routers:
+  - { name: a, url: "https://a", tls_set: pinned, byte_budget: { per_day: 1MiB } }
+`,
+    { files: { token: SECRET }, options: { storagePath: '/var/lib/x' } },
+  );
+  expect(lines).toEqual([]);
+  if (!config) throw new RangeError('There is no configuration');
+  const text = renderEffectiveConfig(config).replaceAll(`${folder}/`, '');
+  expect(text.slice(0, text.indexOf('dead_letters:'))).toMatchInlineSnapshot(`
+    "web:
+      listen: [:9847] # default
+      access:
+        tokens: [{name: t, role: read, token: "[secret]"}] # router-exporter.yaml:3
+    storage:
+      path: /var/lib/x # --storage.path
+      spool_max: 2MiB # router-exporter.yaml:4
+      recent: 256MiB # default
+    sinks:
+      - name: console # router-exporter.yaml:6
+        type: stdout # router-exporter.yaml:6
+        start: oldest # default
+        routers: ["*"] # default
+        components: ["*"] # default
+        severities: ["*"] # default
+        events: ["*"] # default
+        format: native # default
+        batch:
+          records: 5000 # default
+          bytes: 1MiB # default
+          wait: 0s # default
+      - name: loki # router-exporter.yaml:7
+        type: loki # router-exporter.yaml:8
+        start: oldest # default
+        routers: ["*"] # default
+        components: ["*"] # default
+        severities: ["*"] # default
+        events: ["*"] # default
+        url: http://a # router-exporter.yaml:9
+        layout: auto # default
+        stream_limit: 5000 # default
+        shards: 32 # default
+        max_age: 1w # default
+        headers:
+          X-A: "[secret]" # router-exporter.yaml:10
+          X-B: "[secret]" # router-exporter.yaml:12
+        timeout: 30s # default
+        replay: 0s # default
+        format: native # default
+        batch:
+          records: 1000 # default
+          bytes: 64KiB # router-exporter.yaml:14
+          wait: 1s # default
+    "
+  `);
+  expect(text).toContain('redact:\n  # router-exporter.yaml:15\n  - pattern: secret-word\n');
+  const [router] = config.routers;
+  const shown = router ? renderEffectiveRouter(router, config.origins).replaceAll(`${folder}/`, '') : '';
+  expect(shown).toContain('  insecure_skip_verify: false # default\n');
+  expect(shown).toContain(`  fingerprint_sha256: ${'ab'.repeat(32)} # router-exporter.yaml:20\n`);
+  expect(shown).not.toContain('below');
+  expect(shown).toContain('byte_budget: 1MiB # router-exporter.yaml:22\n');
 });
 
 test('what came from files is said in brackets, and none of it is shown', async () => {
-  const [router] = (await loadWhole(TEXT)).routers.slice(2);
+  const { routers, origins } = await loadWhole(TEXT);
+  const [router] = routers.slice(2);
   if (!router) throw new RangeError('There is no router');
   const key = new Secret(SECRET);
   const tls = {
@@ -72,7 +163,7 @@ test('what came from files is said in brackets, and none of it is shown', async 
     key_file: key,
     fingerprint_sha256: 'ab',
   };
-  const text = renderEffectiveRouter({ ...router, tls });
+  const text = renderEffectiveRouter({ ...router, tls }, origins);
   expect(text).toContain('ca_file: "[2 certificates]"');
   expect(text).toContain('cert_file: "[1 certificate]"');
   expect(text).toContain('key_file: "[secret]"');

@@ -63,10 +63,12 @@ describe('loadConfig() on keys', () => {
   });
 
   it('says what to write when there is no router', async () => {
-    const empty = `Expected ${ROUTERS}, or "router_files"; found an empty list`;
+    const empty = `Expected ${ROUTERS}, "router_files" or "router_sources"; found an empty list`;
     expect(await linesOf('routers: []')).toEqual([`1:10: routers: ${empty}`]);
     expect(await linesOf('router_files: []')).toEqual([`1:15: router_files: ${empty}`]);
-    expect(await linesOf('sinks: []')).toEqual([`1:1: routers: Missing key; expected ${ROUTERS}, or "router_files"`]);
+    expect(await linesOf('sinks: []')).toEqual([
+      `1:1: routers: Missing key; expected ${ROUTERS}, "router_files" or "router_sources"`,
+    ]);
   });
 
   it('asks for username and password where neither router nor defaults have them', async () => {
@@ -159,6 +161,34 @@ describe('loadConfig() on values', () => {
     expect((await faultsOf(`byte_budget: ${map}`))[0]).toMatch(
       /routers\[0\]\.byte_budget.*: (Expected|Missing key|Unknown key)/,
     );
+  });
+
+  it.each([
+    ['1GiB', '6:17: routers[0].data_plans: Expected a list of at most 8 data plans, each with another "sim"; found'],
+    ['[{ sim: "1" }]', 'routers[0].data_plans[0].limit: Missing key'],
+    [
+      '[{ limit: 5 }]',
+      'routers[0].data_plans[0].limit: Expected a size from 1MiB to 1TiB, such as 5GiB; found the number 5',
+    ],
+    [
+      '[{ limit: 1GiB, billing_day: 32 }]',
+      'routers[0].data_plans[0].billing_day: Expected a whole number from 1 to 31',
+    ],
+    [
+      '[{ limit: 1GiB, sim: 1 }]',
+      'routers[0].data_plans[0].sim: Expected the name of a SIM card (a number needs quotes)',
+    ],
+    ['[{ limit: 1GiB, day: 1 }]', 'routers[0].data_plans[0].day: Unknown key; valid here: sim, limit, billing_day'],
+    ['[{ limit: 1GiB }, { limit: 2GiB }]', 'routers[0].data_plans: Expected a list of at most 8 data plans, each with'],
+  ])('refuses data plans of %s', async (written, message) => {
+    expect((await faultsOf(`data_plans: ${written}`))[0]).toContain(message);
+  });
+
+  it('refuses a label "sim" of a router with data plans, and of no other', async () => {
+    expect(await faultsOf('labels: { sim: a }\ndata_plans: [{ limit: 1GiB }]')).toEqual([
+      '6:15: routers[0].labels.sim: The label "sim" is also a label of "data_plans"; choose another name',
+    ]);
+    expect(await faultsOf('labels: { sim: a }')).toEqual([]);
   });
 
   it('names the keys of a byte budget for one that is not known', async () => {
@@ -356,7 +386,7 @@ describe('loadConfig() on values that do not go together', () => {
     ]);
   });
 
-  it('tells a contradiction among the defaults once, at the defaults', async () => {
+  it('reports a contradiction among the defaults once, at the defaults', async () => {
     const lines = await linesOf(`defaults: { username: u, password: p, poll: { timeout: 50s } }
 routers: [{ name: a, url: "http://a" }, { name: b, url: "http://b" }, { name: c, url: "http://c", poll: { deadline: 51s } }]`);
     expect(lines).toHaveLength(1);
@@ -394,7 +424,7 @@ sinks:
     ]);
   });
 
-  it('tells all faults of a file at once, in the order of its lines', async () => {
+  it('reports all faults of a file at once, in the order of its lines', async () => {
     const lines = await linesOf(`web:
   listen: []
 storag: {}

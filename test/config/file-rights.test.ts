@@ -47,7 +47,7 @@ test('loadConfig() warns of files that every user of the machine may write, what
   ]);
 });
 
-test('loadConfig() does not warn of credentials of systemd, whose folder nobody else sees', async () => {
+test('loadConfig() does not warn of credentials of systemd, whose folder other users cannot enter', async () => {
   const file = 'password: { file: "${CREDENTIALS_DIRECTORY}/pw" }';
   const files = { 'a.yaml': [withPassword(file), 0o644], 'credentials/pw': ['hunter2', 0o644] } as const;
   expect(await warningsOf(files)).toEqual([]);

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { FileLooker } from '../../src/config/watch-files.ts';
+import { FileChecker } from '../../src/config/watch-files.ts';
 import { listMatches, readPatternFiles } from '../../src/settings/files/pattern-files.ts';
 import { ConfigFiles } from '../../src/settings/source/config-file.ts';
 import { renderFault } from '../../src/settings/source/fault.ts';
@@ -63,17 +63,17 @@ describe('readPatternFiles()', () => {
   });
 });
 
-describe('FileLooker', () => {
+describe('FileChecker', () => {
   it('reads a file once more after its stamp has changed, because a second change may have the same stamp', async () => {
     let stamp = '1';
     let stamps = 0;
-    const looker = new FileLooker([join(folder, 'a.yaml')], async () => {
+    const checker = new FileChecker([join(folder, 'a.yaml')], async () => {
       stamps++;
       return stamp;
     });
     const lookAt = async (text: string) => {
       await writeFile(join(folder, 'a.yaml'), text);
-      return looker.look();
+      return checker.check();
     };
     const first = await lookAt('1');
     const second = await lookAt('2');

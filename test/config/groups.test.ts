@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { toLifecycleWish } from '../../src/config/index.ts';
-import { CERTIFICATE, load } from './configuration-folder.ts';
+import { CERTIFICATE, load, showRouter } from './configuration-folder.ts';
 
 const A_URL = 'url: "https://a"';
 const ACCOUNTS =
@@ -48,7 +48,7 @@ routers:
     ]);
   });
 
-  it('reports unknown names, groups that nobody is in included, with the nearest name or a list', async () => {
+  it('reports unknown names, unused groups included, with the nearest name or a list', async () => {
     const { lines } = await load(`
 groups: { munich: { credentials: oen }, berlin: { tls_set: none } }
 ${ACCOUNTS}
@@ -75,7 +75,7 @@ routers: [{ name: a, ${A_URL}, groups: [g], tls_set: t }]
     );
     expect(lines).toEqual([
       expect.stringMatching(/^router-exporter\.yaml:3:49: groups\.g\.poll\.deadline: poll\.deadline \(20s\) is longer/),
-      'router-exporter.yaml:4:29: tls_sets.t.cert_file: "cert_file" needs "key_file" beside it',
+      'router-exporter.yaml:4:29: tls_sets.t.cert_file: "cert_file" requires "key_file"',
     ]);
   });
 });
@@ -96,7 +96,7 @@ routers: [{ name: a, ${A_URL} }, { name: b, ${A_URL}, groups: [g] }, { name: c, 
     ]);
   });
 
-  it('rejects an account beside them, an incomplete set, and two forms of a password', async () => {
+  it('rejects an account together with them, an incomplete set, and two forms of a password', async () => {
     const { lines } = await load(`
 credentials: { half: { username: u }, none: { auth: none }, twice: { username: u, password: p, password_file: f } }
 routers: [{ name: a, ${A_URL}, credentials: none, username: x }]
@@ -127,7 +127,7 @@ routers: [{ name: r, ${A_URL}, groups: [g], auth: token }, { name: s, ${A_URL}, 
 });
 
 describe('loadConfig() on TLS sets', () => {
-  it('replaces the section of the layers below; keys beside it take precedence', async () => {
+  it('replaces the section of the layers below; keys of the same layer take precedence', async () => {
     const { config, lines } = await load(
       `
 defaults: { auth: none, tls: { ca_file: ca.pem, insecure_skip_verify: true } }
@@ -153,7 +153,7 @@ routers: [{ name: a, ${A_URL}, tls_set: t }, { name: b, ${A_URL}, tls_set: t, tl
 });
 
 it('loadConfig() renders the settings of one router with the origin of each, and no secret', async () => {
-  const { shown, lines } = await load(
+  const outcome = await load(
     `defaults: { byte_budget: 5MiB, auth: basic, tls: { server_name: hidden } }
 groups:
   g: { labels: { site: munich },
@@ -165,11 +165,10 @@ router_files: [r.yaml]
 `,
     {
       files: { 'r.yaml': `- name: a\n  ${A_URL}\n  groups: [g]\n  tls_set: t\n  labels: { line: "3" }\n` },
-      options: { shownRouter: 'a' },
     },
   );
-  expect(lines).toEqual([]);
-  expect(shown).toBe(`name: a # r.yaml:1
+  expect(outcome.lines).toEqual([]);
+  expect(showRouter(outcome, 'a')).toBe(`name: a # r.yaml:1
 url: https://a # r.yaml:2
 groups: [g] # r.yaml:3
 auth: token # default
@@ -196,7 +195,7 @@ byte_budget: 5MiB # router-exporter.yaml:1
 `);
 });
 
-it('takes the end of a state only with the state that it stands beside', async () => {
+it('applies the end of a state only with the state of the same layer', async () => {
   const { config, lines } = await load(`
 groups:
   resting: { state: paused, state_until: "2027-03-01T06:00:00+01:00" }
@@ -213,7 +212,7 @@ routers:
     undefined,
   ]);
   const alone = 'routers: [{ name: a, url: "https://192.0.2.1", auth: none, state_until: "2027-03-01T06:00Z" }]';
-  expect((await load(alone)).lines.join()).toContain('"state_until" needs "state" beside it');
+  expect((await load(alone)).lines.join()).toContain('"state_until" requires "state"');
   const bare = alone.replace('2027-03-01T06:00Z', '2027-03-01');
   expect((await load(bare)).lines.join()).toContain('a time with its UTC offset');
 });

@@ -3,21 +3,21 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/index.ts';
-import { createStdoutSettings } from '../../src/delivery/index.ts';
 import { renderFault } from '../../src/settings/index.ts';
+import { createStdoutSettings } from '../support/sink-settings.ts';
 import { CERTIFICATE, load, SHIPPED_MODULES, withRouter } from './configuration-folder.ts';
 
 const EVERY_KEY = new URL('every-key.yaml', import.meta.url);
 const EXAMPLE = new URL('../../docs/router-exporter.example.yaml', import.meta.url);
 /** Files that its globs match. */
-const LISTED_FILES = { 'routers/none.yaml': '[]', 'modules/none.yaml': '{}' };
+const LISTED_FILES = { 'routers/none.yaml': '[]', 'modules/none.yaml': '{}', 'firmware/none.yaml': 'versions: []' };
 
 const KEY = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
 
 describe('loadConfig()', () => {
   it('applies every default when a router has only what is required', async () => {
     const { config, folder } = await load(withRouter());
-    expect(config).toEqual({
+    expect({ ...config, origins: undefined }).toEqual({
       web: { listen: [{ host: undefined, port: 9847 }] },
       storage: { path: join(folder, 'data'), spool_max: 1_073_741_824, recent: 268_435_456 },
       schedule: {},
@@ -30,7 +30,7 @@ describe('loadConfig()', () => {
           username: 'monitor',
           password: expect.anything(),
           auth: 'token',
-          tls: {},
+          tls: { insecure_skip_verify: false },
           timezone: undefined,
           labels: {},
           poll: {
@@ -43,10 +43,13 @@ describe('loadConfig()', () => {
           logs: { enabled: true, interval: 30_000, start: 'all', components: ['*'] },
           modules: [],
           metrics: {},
+          expect: [],
           byte_budget: { perDay: 0, statusShare: 0.2 },
+          data_plans: [],
         },
       ],
       modules: [],
+      firmware_versions: [],
       router_sources: [],
       backup: undefined,
       sinks: [],
@@ -174,7 +177,7 @@ describe('loadConfig()', () => {
   it('refuses a client certificate without its key, a key that is none, and a short fingerprint', async () => {
     const alone = await load(withRouter('tls: { cert_file: c.pem }'), { files: { 'c.pem': CERTIFICATE } });
     expect(alone.lines).toEqual([
-      'router-exporter.yaml:6:23: routers[0].tls.cert_file: "cert_file" needs "key_file" beside it',
+      'router-exporter.yaml:6:23: routers[0].tls.cert_file: "cert_file" requires "key_file"',
     ]);
     const wrong = await load(withRouter('tls: { cert_file: c.pem, key_file: c.pem, fingerprint_sha256: "ab" }'), {
       files: { 'c.pem': CERTIFICATE },
@@ -265,6 +268,22 @@ routers:
     expect(absolute.config?.storage).toEqual({ path: '/var/lib/x', spool_max: 67_108_864, recent: 0 });
   });
 
+  it('inherits data plans as a whole list, with the defaults of their keys', async () => {
+    const { config } = await load(`
+defaults: { username: u, password: p, data_plans: [{ limit: 5GiB }, { sim: "1", limit: 2000000, billing_day: 31 }] }
+groups: { g: { data_plans: [{ sim: SIM 2, limit: 1TiB, billing_day: "15" }] } }
+routers: [{ name: a, url: "http://a" }, { name: b, url: "http://b", groups: [g] }, { name: c, url: "http://c", groups: [g], data_plans: [] }]
+`);
+    expect(config?.routers.map((router) => router.data_plans)).toEqual([
+      [
+        { sim: 'unknown', limit: 5 * 1024 ** 3, billing_day: 1 },
+        { sim: '1', limit: 2_000_000, billing_day: 31 },
+      ],
+      [{ sim: 'SIM 2', limit: 1024 ** 4, billing_day: 15 }],
+      [],
+    ]);
+  });
+
   it('inherits the byte budget, which a router may set to another or to none', async () => {
     const { config } = await load(`
 defaults: { username: u, password: p, byte_budget: 5MiB }
@@ -322,7 +341,7 @@ routers: [{ name: a, url: "http://a" }, { name: b, url: "http://b", byte_budget:
   ])('says that the file %s', async (reason, path) => {
     const loaded = await loadConfig(path, {});
     expect(loaded.ok ? [] : loaded.faults.map(renderFault)).toEqual([
-      `${path}:1:1: The configuration file ${reason}. Another one is named with --config.file`,
+      `${path}:1:1: The configuration file ${reason}. Use --config.file to name another`,
     ]);
   });
 

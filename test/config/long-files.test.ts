@@ -15,7 +15,7 @@ const HOSTILE: readonly (readonly [string, string])[] = [
   ['anchors', fill((index) => `- &a${index} x\n`)],
   ['tags', fill('- !!binary x\n')],
 ];
-/** Of processor time: a turn of 20 ms on a quiet machine, with room for a collection of garbage. Milliseconds. */
+/** Of processor time: one iteration of 20 ms on a quiet machine, with room for a collection of garbage. Milliseconds. */
 const STEP_MS_MAX = 70;
 const MAIN = 'defaults: { auth: none }\nrouter_files: [r.yaml]\n';
 
@@ -23,7 +23,7 @@ const MAIN = 'defaults: { auth: none }\nrouter_files: [r.yaml]\n';
 const TRIES = 4;
 
 /**
- * Longest processor time of this thread between two turns of the event loop while `work` is under way; the least of some tries.
+ * Longest processor time of this thread between two iterations of the event loop while `work` is under way; the least of some tries.
  * Milliseconds.
  */
 async function measureLongestStep(work: () => Promise<unknown>): Promise<number> {
@@ -50,24 +50,24 @@ async function measureOnce(work: () => Promise<unknown>): Promise<number> {
 }
 
 test.for(HOSTILE)(
-  'beside a running agent, a file of routers with 220 KB of %s takes no long step of the main thread',
+  'while an agent runs, a file of routers with 220 KB of %s takes no long step of the main thread',
   async ([, text]) => {
     const longestMs = await measureLongestStep(async () => {
-      const { faults } = await load(MAIN, { files: { 'r.yaml': text }, options: { isBeside: true } });
+      const { faults } = await load(MAIN, { files: { 'r.yaml': text }, options: { whileAgentRuns: true } });
       expect(faults.length).toBeGreaterThan(0);
     });
     expect(longestMs).toBeLessThan(STEP_MS_MAX);
   },
 );
 
-test('beside a running agent, ten thousand routers are loaded in no long step of the main thread', async () => {
+test('while an agent runs, ten thousand routers are loaded in no long step of the main thread', async () => {
   const routers = Array.from(
     { length: 10_000 },
     (_, index) =>
       `- { name: r${index}, url: "https://10.0.${index >> 8}.${index % 256}", labels: { site: s${index % 9} } }\n`,
   );
   const longestMs = await measureLongestStep(async () => {
-    const { config } = await load(MAIN, { files: { 'r.yaml': routers.join('') }, options: { isBeside: true } });
+    const { config } = await load(MAIN, { files: { 'r.yaml': routers.join('') }, options: { whileAgentRuns: true } });
     expect(config?.routers).toHaveLength(10_000);
   });
   expect(longestMs).toBeLessThan(STEP_MS_MAX);

@@ -45,7 +45,7 @@ describe('loadConfig() on files that the configuration names', () => {
     ]);
   });
 
-  it('tells a missing file of the defaults once for all routers', async () => {
+  it('reports a missing file of the defaults once for all routers', async () => {
     const { lines } = await load(`defaults: { username: u, password: p, tls: { ca_file: ca.pem } }
 routers: [{ name: a, url: "https://a" }, { name: b, url: "https://b" }]`);
     expect(lines).toEqual([

@@ -86,7 +86,7 @@ describe('loadConfig() on files of routers', () => {
     expect(warnings?.map(({ keyPath }) => keyPath)).not.toContain('router_files');
   });
 
-  it('tells what to watch, with what was read', async () => {
+  it('lists the files to watch, with what was read', async () => {
     const text = MAIN.replace('["', '[other.yaml, "');
     const files = {
       'routers/a.yaml': `[${router('a')}]`,
@@ -104,7 +104,7 @@ describe('loadConfig() on files of routers', () => {
     expect(b).not.toBe(a);
   });
 
-  it('tells what to watch of a faulty main file, and nothing of one that cannot be read', async () => {
+  it('lists the files to watch of an invalid main file, and none of one that cannot be read', async () => {
     expect((await load(`${MAIN}x: 1`)).watched.patterns).toHaveLength(1);
     expect((await load('a: [')).watched).toEqual({ patterns: [], digests: new Map() });
   });

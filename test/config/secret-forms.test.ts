@@ -117,7 +117,7 @@ ${withForm(form)}`,
     const routers = `- { name: a, url: "https://a", username: u, password: { command: [${process.execPath}, -e, "process.exit(0)"] } }`;
     const { lines } = await load('router_files: [r.yaml]', { files: { 'r.yaml': routers } });
     expect(lines).toEqual([
-      'r.yaml:1:57: [0].password.command: Commands are legal in the main file only: otherwise, whoever may list routers could run programs here',
+      'r.yaml:1:57: [0].password.command: Commands are legal in the main file only: otherwise, anyone who may list routers could run programs here',
     ]);
   });
 

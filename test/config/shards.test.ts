@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { findShard } from '../../src/config/index.ts';
+import { describePortFault, findShard, placeOnHost } from '../../src/config/index.ts';
 import { load, withRouter } from './configuration-folder.ts';
 
 const NAMES = Array.from({ length: 3000 }, (_, index) => `router-${index}`);
@@ -116,5 +116,60 @@ describe('loadConfig() for one process of several', () => {
       (await load(access(roles), { options: { shard: { index: 0, total: 2 } } })).config?.shards?.token?.reveal();
     expect(await readToken(['admin', 'metrics', 'read'])).toBe('token-of-read');
     expect(await readToken(['admin', 'metrics'])).toBeUndefined();
+  });
+});
+
+describe('placeOnHost()', () => {
+  const place = async (web: string, index = 1) => {
+    const { config } = await load(`web: ${web}\n${FLEET}`, { options: { shard: { index, total: 3 } } });
+    if (!config) return expect.unreachable('the configuration has a fault');
+    const { web: placed, shards } = placeOnHost(config, '/rx');
+    expect(placed.peers ?? []).toEqual(shards?.peers);
+    return { ports: placed.listen.map(({ port }) => port), peers: shards?.peers };
+  };
+
+  it.for([
+    ['{}', [9848], '127.0.0.1', 9847],
+    ['{ listen: ["0.0.0.0:80"] }', [81], '127.0.0.1', 80],
+    ['{ listen: ["[::]:80"] }', [81], '[::1]', 80],
+    ['{ listen: ["192.0.2.1:80", "127.0.0.1:90"] }', [81, 91], '192.0.2.1', 80],
+  ] as const)(
+    'gives a process of a machine its port and the addresses of all with web: %s',
+    async ([web, ports, host, first]) => {
+      const peers = [0, 1, 2].map((shard) => `http://${host}:${first + shard}/rx`);
+      expect(await place(web)).toEqual({ ports, peers });
+    },
+  );
+
+  it('leaves the addresses that the configuration lists, and a process that is alone', async () => {
+    const web = `{ peers: ${JSON.stringify(PEERS)} }`;
+    expect(await place(web, 2)).toEqual({
+      ports: [9849],
+      peers: ['http://exporter-0:9847', 'http://exporter-1:9847', 'https://exporter-2/rx'],
+    });
+    const { config } = await load(FLEET, { options: { shard: { index: 0, total: 1 } } });
+    if (config) expect(placeOnHost(config, '')).toBe(config);
+  });
+
+  it('lists no addresses with TLS, because the certificate of the server is for none of them', async () => {
+    const { config } = await load(FLEET, { options: { shard: { index: 1, total: 3 } } });
+    if (!config) return expect.unreachable('the configuration has a fault');
+    const security = { users: new Map(), tls: {} } as unknown as NonNullable<typeof config.web.security>;
+    const { web, shards } = placeOnHost({ ...config, web: { ...config.web, security } }, '');
+    expect([web.listen, web.peers, shards?.peers]).toEqual([[{ host: undefined, port: 9848 }], undefined, []]);
+  });
+
+  it.for([
+    [0, 'is 1 to 65533; found 0'],
+    [65_534, 'is 1 to 65533; found 65534'],
+    [65_533, undefined],
+  ] as const)('is refused for port %i of three processes when there is no port for each', async ([port, message]) => {
+    const { config } = await load(`web: { listen: [":${port}"] }\n${FLEET}`, {
+      options: { shard: { index: 0, total: 3 } },
+    });
+    if (!config) return expect.unreachable('the configuration has a fault');
+    const fault = describePortFault(config);
+    if (message === undefined) expect(fault).toBeUndefined();
+    else expect(fault).toContain(message);
   });
 });

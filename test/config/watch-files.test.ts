@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Clock, createSteppedClock } from '../../src/base/index.ts';
-import { loadConfig, type WatchOptions, watchRouterFiles } from '../../src/config/index.ts';
+import { loadConfig, type WatchOptions, watchFiles } from '../../src/config/index.ts';
 
-describe('watchRouterFiles()', () => {
+describe('watchFiles()', () => {
   let folder = '';
   let abort = new AbortController();
   const stepped = createSteppedClock(0);
@@ -32,7 +32,7 @@ describe('watchRouterFiles()', () => {
   const file = (name: string) => join(folder, name);
   const write = (name: string, text: string) => writeFile(file(name), text);
 
-  /** How often a change was told while this much time passed. */
+  /** How often a change was reported in this time. */
   async function changesAfter(durationMs: number): Promise<number> {
     const before = changes;
     await stepped.advance(durationMs, settle);
@@ -40,7 +40,7 @@ describe('watchRouterFiles()', () => {
   }
 
   async function start(options: Partial<WatchOptions> = {}): Promise<void> {
-    watch = watchRouterFiles({
+    watch = watchFiles({
       patterns: [file('r/*.yaml'), file('one.yaml')],
       clock,
       signal: abort.signal,
@@ -64,7 +64,7 @@ describe('watchRouterFiles()', () => {
     await rm(folder, { recursive: true });
   });
 
-  it('says nothing while nothing changes, not even when a file is touched or written anew with the same content', async () => {
+  it('reports nothing while nothing changes, also when a file is touched or rewritten with the same content', async () => {
     await start();
     expect(await changesAfter(30_000)).toBe(0);
     await utimes(file('r/a.yaml'), 1, 1);
@@ -86,7 +86,7 @@ describe('watchRouterFiles()', () => {
         await rename(file('r/new'), file('r/a.yaml'));
       },
     ],
-  ])('tells once that a file %s', async (_, change) => {
+  ])('reports once that a file %s', async (_, change) => {
     await start();
     await changesAfter(20_000);
     await change();
@@ -139,14 +139,14 @@ describe('watchRouterFiles()', () => {
   it('does not wait for ever for a file that changes all the time', async () => {
     await start();
     let looks = 0;
-    for (let told = 0; told === 0 && looks < 20; looks++) {
+    for (let reported = 0; reported === 0 && looks < 20; looks++) {
       await write('r/a.yaml', `[${looks}]`);
-      told = await changesAfter(looks === 0 ? 5000 : 1000);
+      reported = await changesAfter(looks === 0 ? 5000 : 1000);
     }
     expect(looks).toBe(6);
   });
 
-  it('tells a change that came between loading and the first look', async () => {
+  it('reports a change between loading and the first check', async () => {
     await write('main.yaml', 'router_files: ["r/*.yaml"]');
     const { watched } = await loadConfig(file('main.yaml'), {});
     await write('r/a.yaml', '# later\n[]');
@@ -154,7 +154,7 @@ describe('watchRouterFiles()', () => {
     expect(await changesAfter(6000)).toBe(1);
   });
 
-  it('tells nothing when files are as they were loaded, readable or not', async () => {
+  it('reports nothing when files are as they were loaded, readable or not', async () => {
     await write('main.yaml', 'router_files: ["r/*.yaml", one.yaml]');
     await writeFile(file('r/b.yaml'), Uint8Array.of(0xff));
     await symlink('nowhere', file('r/c.yaml'));
@@ -165,7 +165,7 @@ describe('watchRouterFiles()', () => {
     expect(await changesAfter(30_000)).toBe(0);
   });
 
-  it('waits for what a change sets off, and goes on when that fails', async () => {
+  it('waits for its listener, and continues when that fails', async () => {
     const first = Promise.withResolvers<void>();
     let calls = 0;
     await start({
@@ -187,7 +187,7 @@ describe('watchRouterFiles()', () => {
     expect(calls).toBe(2);
   });
 
-  it('looks as often as it is told, and ends when its signal is aborted', async () => {
+  it('checks at the given interval, and ends when its signal is aborted', async () => {
     await start({ intervalMs: 500 });
     await write('r/a.yaml', '[1]');
     expect(await changesAfter(1000)).toBe(1);
@@ -197,7 +197,7 @@ describe('watchRouterFiles()', () => {
     expect(await changesAfter(5000)).toBe(0);
   });
 
-  it('tells nothing any more when its signal is aborted while it looks', async () => {
+  it('reports nothing more when its signal is aborted during a check', async () => {
     let isLast = false;
     const aborting: Clock = {
       ...clock,
@@ -218,7 +218,7 @@ describe('watchRouterFiles()', () => {
 
   it('does not begin when its signal is aborted already', async () => {
     abort.abort();
-    await expect(watchRouterFiles({ patterns: [], clock, signal: abort.signal, onChange: () => {} })).resolves.toBe(
+    await expect(watchFiles({ patterns: [], clock, signal: abort.signal, onChange: () => {} })).resolves.toBe(
       undefined,
     );
   });

@@ -133,10 +133,10 @@ describe('loadConfig() on YAML', () => {
 
   it('refuses a file that is not UTF-8, and one that is too large', async () => {
     expect(await linesOf(Uint8Array.of(0x61, 0x3a, 0x20, 0xff))).toEqual([
-      '1:1: The configuration file is not UTF-8 text. Another one is named with --config.file',
+      '1:1: The configuration file is not UTF-8 text. Use --config.file to name another',
     ]);
     expect(await linesOf(new Uint8Array(CONFIG_FILE_BYTES_MAX + 1).fill(0x23))).toEqual([
-      `1:1: The configuration file is larger than the limit of ${CONFIG_FILE_BYTES_MAX} bytes. Another one is named with --config.file`,
+      `1:1: The configuration file is larger than the limit of ${CONFIG_FILE_BYTES_MAX} bytes. Use --config.file to name another`,
     ]);
   });
 
@@ -165,7 +165,7 @@ describe('loadConfig() on YAML', () => {
           expect(fault.line).toBeLessThanOrEqual(lineCount);
           expect(fault.column).toBeGreaterThanOrEqual(1);
           expect(fault.message).not.toMatch(/[\n\r]/);
-          // What the schema library says by itself, where nobody said what was expected.
+          // What the schema library says by itself, where the schema does not say what is expected.
           expect(fault.message).not.toMatch(/Invalid|Too (small|big)|Unrecognized/);
         }
       }),

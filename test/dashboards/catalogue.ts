@@ -1,6 +1,6 @@
-import { toLokiEntry } from '../../src/delivery/sinks/loki/push.ts';
 import { SHIPPED_RULES } from '../../src/logs/index.ts';
 import type { LogRecord } from '../../src/model/index.ts';
+import { toLokiEntry } from '../../src/sinks/types/loki/push.ts';
 import { loadShippedModules, SHIPPED_MODULES_FOLDER } from '../../src/status/index.ts';
 import { renderMetricsReference } from '../../tools/metrics-reference.ts';
 

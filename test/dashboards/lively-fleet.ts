@@ -4,9 +4,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { equals, RouterClient } from '../../src/client/index.ts';
 import type { Config } from '../../src/config/index.ts';
-import type { SinkSettingsOf } from '../../src/delivery/index.ts';
-import { equals, RouterClient } from '../../src/router/index.ts';
+import type { SinkSettingsOf } from '../../src/sinks/index.ts';
+import { loadShippedModules, SHIPPED_MODULES_FOLDER } from '../../src/status/index.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { createHttpSettings } from '../support/sink-settings.ts';
 
@@ -26,6 +27,9 @@ const IS_RESET = 7;
 
 /** What the configuration says in turn; at first it says another one. It is read once an hour. */
 const GROUPS = ['read', 'readwrite'];
+
+/** Networks of a modem in turn. */
+const OPERATORS = ['Alpha', 'Beta'];
 
 /** Lines that the shipped log rules know. */
 const TELLING_LINES = [
@@ -53,6 +57,8 @@ export async function startLivelyFleet(): Promise<LivelyFleet> {
   ];
   const backups = await mkdtemp(join(tmpdir(), 'router-exporter-backups-'));
   stack.defer(() => rm(backups, { recursive: true, force: true }));
+  const shipped = await loadShippedModules(SHIPPED_MODULES_FOLDER);
+  const cells = shipped.ok ? shipped.modules.filter(({ definition }) => definition.name === 'cells') : [];
   const fleet = stack.use(
     await startFleet({
       routers: ROUTERS,
@@ -67,15 +73,18 @@ export async function startLivelyFleet(): Promise<LivelyFleet> {
           stale_after: 24 * 60 * MINUTE_MS,
         },
         logs: { enabled: true, interval: 2 * MINUTE_MS, start: 'all', components: ['*'] },
+        expect: [{ resource: 'administration/hostnames', field: 'location', value: 'hall 4' }],
       },
       config: (config: Config): Config => ({
         ...config,
         // Spread over half an hour each time.
         backup: { schedule: '*/31 * * * *', path: backups, keep: 3, format: 'binary' },
         dead_letters: { ...config.dead_letters, max: 4096 },
+        firmware_versions: [{ version: '99.1', date: '2026-11-01', notes: 'The newest.', severity: 'info' }],
         sinks,
         routers: config.routers.map((router, index) => ({
           ...router,
+          modules: [...router.modules, ...cells.map(({ definition }) => definition)],
           labels: { site: index % 2 === 0 ? 'munich' : 'basel' },
           byte_budget: index === OVER_BUDGET ? { perDay: 40_000, statusShare: 0.2 } : router.byte_budget,
         })),
@@ -93,6 +102,9 @@ export async function startLivelyFleet(): Promise<LivelyFleet> {
     async goOn() {
       writeLines(fleet);
       fleet.router(RESTARTS).restart();
+      fleet
+        .router(LOSES_LINES)
+        .setStatus('lte2', { unique: { provider_name: OPERATORS[turns % OPERATORS.length] ?? '' } });
       await changeConfiguration(fleet, IS_RESET, GROUPS[turns++ % GROUPS.length] ?? '', true);
       await fleet.advance(2 * MINUTE_MS);
     },

@@ -1,7 +1,9 @@
+import { readFileSync } from 'node:fs';
+import { VariableType } from '@grafana/grafana-foundation-sdk/dashboard';
 import { PanelBuilder as StatBuilder } from '@grafana/grafana-foundation-sdk/stat';
 import * as units from '@grafana/grafana-foundation-sdk/units';
 import { expect, test } from 'vitest';
-import { createDashboards } from '../../dashboards/index.ts';
+import { createDashboards, toGrafanaCom } from '../../dashboards/index.ts';
 import { type DashboardJson, listColumnLabels, listPanels, type PanelJson, readDashboards } from './read-dashboards.ts';
 
 const dashboards = [...readDashboards()];
@@ -36,6 +38,19 @@ test('dashboards/json/ is what `npm run dashboards` makes of the code, key by ke
   const committed = new Map(dashboards);
   for (const [name, dashboard] of made) {
     expect(JSON.stringify(committed.get(name), undefined, 1)).toBe(JSON.stringify(dashboard, undefined, 1));
+  }
+});
+
+test('dashboards/grafana-com/ has the same with inputs for the data sources that each one has as variables', () => {
+  for (const [name, dashboard] of Object.entries(createDashboards())) {
+    const text = readFileSync(new URL(`../../dashboards/grafana-com/${name}.json`, import.meta.url), 'utf8');
+    expect(JSON.stringify(JSON.parse(text))).toBe(JSON.stringify(toGrafanaCom(dashboard)));
+    const { __inputs: inputs } = JSON.parse(text) as { __inputs: { name: string }[] };
+    const variables = (dashboard.templating?.list ?? []).filter(({ type }) => type === VariableType.Datasource);
+    expect(inputs).toHaveLength(variables.length);
+    for (const input of inputs) expect(text).toContain(`"value": "\${${input.name}}"`);
+    // Nothing else differs: a dashboard of a user has both or neither.
+    expect(text).toContain(`"uid": "${dashboard.uid}"`);
   }
 });
 

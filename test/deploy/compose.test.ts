@@ -15,6 +15,7 @@ import {
   layOutMounts,
   listMounts,
 } from '../support/compose-file.ts';
+import { parseDockerfile, readWords } from '../support/dockerfile.ts';
 import { openLokiServer } from '../support/sinks/loki-server.ts';
 import { withPrograms } from '../support/tools.ts';
 
@@ -143,6 +144,36 @@ withPrograms(['docker-compose'], describe)('the compose file', () => {
       .poll(() => new Set(loki.records().map(({ labels }) => labels['site'])))
       .toEqual(new Set(['munich', 'hamburg']));
     expect(loki.violations).toEqual([]);
+  });
+
+  test('can have two agents, which share the routers on ports of one network, each with its state, and Prometheus asks both', () => {
+    const { file: both, complaint } = checkComposeFile(FILE, join(FOLDER, 'compose.shards.yaml'));
+    expect(complaint).toBe('');
+    const { agent = {}, 'agent-1': other = {}, prometheus = {} } = both?.services ?? {};
+    const image = parseDockerfile(readFileSync(join(FOLDER, '../container/Dockerfile'), 'utf8')).at(-1);
+    const command = readWords(image?.instructions.find(({ keyword }) => keyword === 'CMD')?.text ?? '');
+    for (const [index, one] of [agent, other].entries()) {
+      expect(one.command).toEqual([...command, '--total-shards=2', `--shard=${index}`, '--web.shard-ports']);
+      const { image: name, restart, read_only } = one;
+      expect({ name, restart, read_only }).toEqual({
+        name: agent.image,
+        restart: 'unless-stopped',
+        read_only: true,
+      });
+    }
+    expect([other.network_mode, other.ports]).toEqual(['service:agent', undefined]);
+    expect(other.environment?.['HEALTH_URL']).toBe('http://127.0.0.1:9848/-/healthy');
+    expect(agent.ports).toEqual(['127.0.0.1:9847:9847/tcp', '127.0.0.1:9848:9848/tcp']);
+    const [states, otherStates] = [agent, other].map((one) =>
+      listMounts(one).filter(({ target }) => target === '/var/lib/router-exporter'),
+    );
+    expect(states?.[0]?.source).not.toBe(otherStates?.[0]?.source);
+    const rest = [agent, other].map((one) => listMounts(one).filter(({ target }) => target !== states?.[0]?.target));
+    expect(rest[0]).toEqual(rest[1]);
+    const config = listMounts(prometheus).find(({ target }) => target === '/etc/prometheus/prometheus.yml');
+    const single = readFileSync(join(FOLDER, 'prometheus.yml'), 'utf8');
+    const withBoth = single.replace('["agent:9847"]', '["agent:9847", "agent:9848"]');
+    expect(parse(readFileSync(config?.source ?? '', 'utf8'))).toEqual(parse(withBoth));
   });
 
   test('has a Grafana that is given our dashboards and the addresses of the others', () => {

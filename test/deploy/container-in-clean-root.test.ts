@@ -1,5 +1,14 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +19,8 @@ import { fetchRuntime } from '../../tools/package.ts';
 import { startProgram } from '../support/child.ts';
 import { layOutRoot, NO_ROOT, openCleanRoot } from '../support/clean-root.ts';
 import { buildInFolder, parseDockerfile, readWords } from '../support/dockerfile.ts';
-import { listElf } from '../support/elf.ts';
+import { listElf, listFiles } from '../support/elf.ts';
+import { recordInstallation, StopWatch } from '../support/installation-figures.ts';
 import { sampled, sampleNote } from '../support/sampled.ts';
 import { withPrograms } from '../support/tools.ts';
 
@@ -21,6 +31,8 @@ const last = stages.at(-1)?.instructions ?? [];
 /** What stands behind a keyword of the last stage. */
 const lastOf = (keyword: string) => last.find((one) => one.keyword === keyword)?.text ?? '';
 const STATE = lastOf('VOLUME');
+/** Bytes of the image. Node.js has 121 MiB. */
+const IMAGE_BYTES_MAX = 140 * 1024 ** 2;
 /** Three systems, two installations, and a compiler, on a busy machine. */
 const BUILD_MS_MAX = 10 * 60_000;
 
@@ -33,7 +45,7 @@ withPrograms(['hadolint'], describe)('hadolint', () => {
 
   test.for([
     ['an image without a version', (text: string) => text.replace(/^FROM \S+$/m, 'FROM node'), 'DL3006'],
-    ['a relative WORKDIR', (text: string) => text.replace('WORKDIR /opt', 'WORKDIR opt'), 'DL3000'],
+    ['a relative WORKDIR', (text: string) => text.replace('WORKDIR /build', 'WORKDIR build'), 'DL3000'],
     [
       'an ENTRYPOINT that starts a shell',
       (text: string) => text.replace(/^ENTRYPOINT .*$/m, 'ENTRYPOINT node'),
@@ -50,8 +62,10 @@ withPrograms(['hadolint'], describe)('hadolint', () => {
  * with a root that cannot be written, and a volume.
  */
 const ENTER_IMAGE = `set -e
+mkdir -p "$0/proc" "$0/dev"
 mount --bind "$0" "$0"
 mount -o remount,bind,ro "$0"
+mount --rbind /dev "$0/dev"
 mount -t proc proc "$0/proc"
 mount -t tmpfs tmp "$0/tmp"
 mount -t tmpfs -o uid=10001,gid=10001,mode=0700 state "$0${STATE}"
@@ -65,7 +79,7 @@ withPrograms(['clean-root'], describe.skipIf(sampled('container image', false, t
 
     beforeAll(() => {
       folder = mkdtempSync(join(tmpdir(), 'router-exporter-image-'));
-      for (const { name } of stages) layOutBase(join(folder, `stage-${name}`));
+      for (const { name, base } of stages) if (base !== 'scratch') layOutBase(join(folder, `stage-${name}`));
       image = buildInFolder(stages, ROOT, folder, (command, cwd, root) => {
         runInStage(command, relative(root, cwd), root);
         return true;
@@ -84,15 +98,43 @@ withPrograms(['clean-root'], describe.skipIf(sampled('container image', false, t
         },
       );
 
-    test('has no package manager of Node.js, and no file of another user in what it may write', () => {
-      expect(readdirSync(join(image, 'usr/local/bin'))).toEqual(['node']);
+    test('is the program, Node.js and its libraries, without a shell, and belongs to root but for its state', () => {
+      const files = listFiles(image);
+      const libraries = ['libc.so.6', 'libdl.so.2', 'libgcc_s.so.1', 'libm.so.6', 'libpthread.so.0', 'libstdc++.so.6'];
+      const packages = ['libc6', 'libgcc-s1', 'libstdc++6'];
+      expect(files.filter((path) => !path.startsWith('opt/router-exporter/dist/')).toSorted()).toEqual([
+        ...['group', 'nsswitch.conf', 'os-release', 'passwd'].map((name) => `etc/${name}`),
+        ...libraries.map((name) => `lib/x86_64-linux-gnu/${name}`),
+        'lib64/ld-linux-x86-64.so.2',
+        ...['LICENSE', 'bin/router-exporter.js', 'healthcheck.js', 'package.json'].map(
+          (name) => `opt/router-exporter/${name}`,
+        ),
+        'usr/local/LICENSE',
+        'usr/local/bin/node',
+        ...packages.map((name) => `usr/share/doc/${name}/copyright`),
+        ...packages.map((name) => `var/lib/dpkg/status.d/${name}`),
+      ]);
       const owned = spawnSync('find', ['.', '-xdev', '-user', '10001', '-printf', String.raw`%P %m\n`], {
         cwd: image,
         encoding: 'utf8',
       });
       expect(owned.stdout).toBe(`${STATE.slice(1)} 700\n`);
-      // What is not the program is that of the base.
       expect(listElf(join(image, 'opt'))).toEqual([]);
+      const bytes = files.reduce((sum, path) => sum + statSync(join(image, path)).size, 0);
+      expect(bytes).toBeLessThan(IMAGE_BYTES_MAX);
+    });
+
+    test('brings the certificate authorities, the time zones and its user, and finds names in the hosts file', async () => {
+      const script = `
+        const { rootCertificates } = await import('node:tls');
+        const { userInfo } = await import('node:os');
+        const { lookup } = await import('node:dns/promises');
+        const zone = new Date(0).toLocaleString('en-GB', { timeZone: 'Europe/Berlin', hour: '2-digit' });
+        console.log(rootCertificates.length > 100, zone, userInfo().username, (await lookup('plant-7.example')).address);`;
+      writeFileSync(join(image, 'etc/hosts'), '192.0.2.7 plant-7.example\n');
+      const [node = ''] = words('ENTRYPOINT');
+      await using asked = startInImage(node, '--input-type=module', '--eval', script);
+      expect(await asked.ended).toMatchObject({ code: 0, stdout: 'true 01 router-exporter 192.0.2.7\n' });
     });
 
     test('runs its own command as its own user with a root that cannot be written, answers its health check, and ends at SIGTERM', async () => {
@@ -107,8 +149,15 @@ routers: [{ name: sim-1, url: "${simulator.routers[0]?.url}" }]
 sinks: [{ name: console, type: stdout }]
 `,
       );
+      const watch = new StopWatch();
       await using agent = startInImage(...words('ENTRYPOINT'), ...words('CMD'));
       await agent.waitFor('stderr', /Started/);
+      const read = async () => await (await fetch('http://127.0.0.1:9847/metrics')).text();
+      await expect.poll(read, { timeout: 60_000 }).toMatch(/^router_up\{[^}]*\} 1$/m);
+      const method = 'Container, without building the image and the work of an engine';
+      // docker run; docker rm and docker run; docker rm, docker volume rm and docker image rm.
+      const [upgrade, removal] = [{ commands: 2 }, { commands: 3 }];
+      recordInstallation({ method, first: { commands: 1, ms: watch.lap() }, upgrade, removal });
       simulator.routers[0]?.appendLog('network', 'a line');
       await agent.waitFor('stdout', /"message":"a line"/);
       await using health = startInImage(...words('HEALTHCHECK'));
@@ -130,15 +179,15 @@ sinks: [{ name: console, type: stdout }]
       () => {
         using root = openCleanRoot('arm64');
         const runtime = fetchRuntime('arm64', folder);
-        cpSync(join(runtime, 'bin/node'), join(root.folder, 'usr/local/bin/node'));
+        const [node = '', ...entry] = words('ENTRYPOINT');
+        cpSync(join(runtime, 'bin/node'), join(root.folder, node));
         cpSync(join(image, 'opt'), join(root.folder, 'opt'), { recursive: true, verbatimSymlinks: true });
         expect(new Set(listElf(root.folder).map(([, machine]) => machine))).toEqual(new Set(['arm64', 'amd64']));
         // The emulator itself is the only one of this machine.
         const foreign = listElf(root.folder).filter(([, machine]) => machine === 'amd64');
         expect(foreign).toEqual([['usr/bin/qemu-aarch64-static', 'amd64']]);
-        const [node = '', ...entry] = words('ENTRYPOINT');
         const demo = ['demo', '--for', '15s', '--routers', '1', '--web.listen-address', '127.0.0.1:0'];
-        expect(root.run(`/usr/local/bin/${node}`, ...entry, ...demo)).toMatchObject({
+        expect(root.run(node, ...entry, ...demo)).toMatchObject({
           status: 0,
           stderr: expect.stringMatching(/1 of 1 routers up/),
         });
@@ -152,11 +201,16 @@ function removeAll(folder: string): void {
   expect(spawnSync('rm', ['--recursive', '--force', '--one-file-system', folder]).status).toBe(0);
 }
 
-/** Lays out what the base image has: a bare Debian with Node.js and npm in /usr/local. */
+/** Lays out what the base image has: a Debian with the licences of its packages, and Node.js and npm in /usr/local. */
 function layOutBase(root: string): void {
   layOutRoot(root, 'amd64');
   const local = join(root, 'usr/local');
   cpSync(process.execPath, join(local, 'bin/node'));
+  cpSync(join(ROOT, 'LICENSE'), join(local, 'LICENSE'));
+  for (const name of ['libc6', 'libgcc-s1', 'libstdc++6']) {
+    mkdirSync(join(root, 'usr/share/doc', name), { recursive: true });
+    writeFileSync(join(root, 'usr/share/doc', name, 'copyright'), '');
+  }
   const npm = spawnSync('npm', ['root', '--global'], { encoding: 'utf8' }).stdout.trim();
   cpSync(join(npm, 'npm'), join(local, 'lib/node_modules/npm'), { recursive: true, verbatimSymlinks: true });
   for (const name of ['npm', 'npx'])

@@ -47,9 +47,7 @@ describe('the Dockerfile', () => {
     const [, major] = /^ARG NODE_IMAGE=node:(\d+)-\w+-slim$/m.exec(text) ?? [];
     const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { engines: { node: string } };
     expect(manifest.engines.node).toMatch(new RegExp(`^>=${major}\\.`));
-    expect(text.match(/^FROM .*/gm)).toEqual(
-      stages.map(() => expect.stringMatching(/^FROM (--platform=\$BUILDPLATFORM )?\$\{NODE_IMAGE\}/)),
-    );
+    expect(stages.map(({ base }) => base)).toEqual(['${NODE_IMAGE}', '${NODE_IMAGE}', 'scratch']);
     expect(lastOf('USER')).toEqual([expect.stringMatching(/^[1-9]\d*:[1-9]\d*$/)]);
     expect(last.findIndex(({ keyword }) => keyword === 'USER')).toBeGreaterThan(
       last.findLastIndex(({ keyword }) => keyword === 'RUN' || keyword === 'COPY'),
@@ -60,17 +58,22 @@ describe('the Dockerfile', () => {
     const [port = ''] = lastOf('EXPOSE');
     expect(readFileSync(join(ROOT, 'docs/router-exporter.example.yaml'), 'utf8')).toContain(`listen: [":${port}"]`);
     expect(JSON.parse(lastOf('ENTRYPOINT')[0] ?? '')).toEqual([
-      'node',
+      '/usr/local/bin/node',
       '--disable-sigusr1',
-      '--max-semi-space-size=8',
       expect.stringMatching(/^\/.*\/bin\/router-exporter\.js$/),
     ]);
     expect(JSON.parse(lastOf('CMD')[0] ?? '')).toContain(`--storage.path=${lastOf('VOLUME')[0]}`);
-    expect(lastOf('RUN').join()).toContain(
-      `install -d -o ${lastOf('USER')[0]?.replace(':', ' -g ')} -m 0700 ${lastOf('VOLUME')[0]}`,
+    const root = stages.find(({ name }) => name === 'root')?.instructions.map((one) => one.text) ?? [];
+    expect(root.join()).toContain(
+      `install -d -o ${lastOf('USER')[0]?.replace(':', ' -g ')} -m 0700 ${lastOf('VOLUME')[0]?.slice(1)}`,
     );
-    expect(lastOf('HEALTHCHECK').join()).toMatch(/^CMD \["node"/);
-    expect(lastOf('LABEL').join()).toMatch(/image\.licenses="Apache-2\.0"/);
+    expect(lastOf('HEALTHCHECK').join()).toMatch(/CMD \["\/usr\/local\/bin\/node"/);
+    const labels = [
+      ...lastOf('LABEL')
+        .join()
+        .matchAll(/org\.opencontainers\.image\.(\w+)=/g),
+    ].map(([, name]) => name);
+    expect(labels).toEqual(['title', 'description', 'licenses', 'version', 'revision', 'created']);
   });
 
   test('.dockerignore lets in what is copied and nothing that may hold secrets', () => {
@@ -128,12 +131,9 @@ describe.skipIf(sampled('container image', false, true))(
     afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
     test('is the bundled program, and nothing of the build', () => {
-      expect(readdirSync(app).toSorted()).toEqual(
-        expect.arrayContaining(['LICENSE', 'bin', 'dist', 'healthcheck.js', 'package.json']),
-      );
-      for (const name of ['src', 'test', 'tools', 'package-lock.json', '.npmrc', 'node_modules']) {
-        expect(existsSync(join(app, name)), name).toBe(false);
-      }
+      expect(readdirSync(app).toSorted()).toEqual(['LICENSE', 'bin', 'dist', 'healthcheck.js', 'package.json']);
+      expect(existsSync(join(app, 'dist/third-party.txt'))).toBe(true);
+      expect(existsSync(join(app, 'dist/types'))).toBe(false);
     });
 
     test('says its version, and checks a configuration', async () => {

@@ -21,12 +21,16 @@ import { copyCheckout } from '../support/checkout.ts';
 import type { Program } from '../support/child.ts';
 import { NO_ROOT, openCleanRoot } from '../support/clean-root.ts';
 import { listElf, listFiles } from '../support/elf.ts';
-import { findFreePort } from '../support/free-port.ts';
+import { findFreePorts } from '../support/free-port.ts';
+import { countCommands, recordInstallation, StopWatch } from '../support/installation-figures.ts';
 import { sampled, sampleNote } from '../support/sampled.ts';
 import { withPrograms } from '../support/tools.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
+const section = readFileSync(join(ROOT, 'docs/install.md'), 'utf8').split('\n## Debian package\n')[1] ?? '';
+/** Commands of the page: to make the package, and to install it. */
+const [, install = ''] = [...section.matchAll(/```sh\n(.*?)```/gs)].map(([, text]) => text ?? '');
 const NEXT_VERSION = '99.0.0';
 const CONFIG = 'etc/router-exporter/router-exporter.yaml';
 /** What an administrator writes into {@link CONFIG}. */
@@ -53,6 +57,7 @@ withPrograms(['dpkg-deb'], describe.skipIf(sampled('Debian package', false, true
       const env = {
         ...process.env,
         SOURCE_DATE_EPOCH: '1795435200',
+        REVISION: '0123abc',
         DPKG_DEB_COMPRESSOR_TYPE: compression,
         npm_config_update_notifier: 'false',
       };
@@ -106,7 +111,7 @@ withPrograms(['dpkg-deb'], describe.skipIf(sampled('Debian package', false, true
         cpSync(next, at('next.deb'));
 
         root.expect('dpkg', '--install', '/first.deb');
-        expect(root.expect('router-exporter', '--version')).toBe(`${version}\n`);
+        expect(root.expect('router-exporter', '--version')).toBe(`${version} (revision 0123abc, 2026-11-23)\n`);
         // Debian 12 has no Node.js of its own in this root.
         expect(root.run('sh', '-c', 'command -v node').status).not.toBe(0);
         const asNobody = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', '--'];
@@ -148,6 +153,7 @@ withPrograms(['dpkg-deb'], describe.skipIf(sampled('Debian package', false, true
         expect(readFileSync(at(CONFIG), 'utf8')).toBe(OURS);
         expect(readFileSync(at(`${CONFIG}.dpkg-dist`), 'utf8')).toContain('# changed in the next version');
         expect(existsSync(at('var/lib/private/router-exporter/state.db'))).toBe(true);
+        expect(readFileSync(at('etc/default/router-exporter'), 'utf8')).toMatch(/^ARGS=""$/m);
         expect(root.expect('dpkg', '--verify', 'router-exporter')).toMatch(
           /^\S+ c \/etc\/router-exporter\/router-exporter\.yaml\n$/,
         );
@@ -165,7 +171,7 @@ withPrograms(['dpkg-deb'], describe.skipIf(sampled('Debian package', false, true
     );
 
     withPrograms(['clean-root'], test.skipIf(NO_ROOT !== '' || bootedRoot.isMissing))(
-      `runs as a service of a real systemd: start, status, reload, watchdog, upgrade and removal${NO_ROOT || bootedRoot.note}`,
+      `runs as a service of a real systemd: start, status, reload, watchdog, upgrade, several processes and removal${NO_ROOT || bootedRoot.note}`,
       { timeout: BUILD_MS_MAX },
       async () => {
         await using simulator = await startSimulator({ routers: 1, clock: createSystemClock(), seed: 1 });
@@ -182,13 +188,21 @@ withPrograms(['dpkg-deb'], describe.skipIf(sampled('Debian package', false, true
         const show = (property: string) =>
           expectRun('systemctl', 'show', '--value', '--property', property, 'router-exporter').trim();
 
+        const watch = new StopWatch();
         expectRun('dpkg', '--install', '/first.deb');
+        const installMs = watch.lap();
         expect(show('ActiveState')).toBe('inactive');
-        const port = await findFreePort();
+        const port = await findFreePorts(2);
         writeFileSync(at('etc/router-exporter/router-password'), 'simulated\n', { mode: 0o600 });
         writeFileSync(at('etc/router-exporter/device-ca.pem'), simulator.caPem);
         const config = readFileSync(at(CONFIG), 'utf8').replace('https://192.0.2.10', simulator.routers[0]?.url ?? '');
-        writeFileSync(at(CONFIG), `${config}web: { listen: ["127.0.0.1:${port}"] }\n`);
+        writeFileSync(at(CONFIG), `${config}web: { listen: ["127.0.0.1:\${PORT}"] }\n`);
+        const defaults = readFileSync(at('etc/default/router-exporter'), 'utf8');
+        const flags = '--log.level=debug --web.enable-lifecycle';
+        writeFileSync(
+          at('etc/default/router-exporter'),
+          `${defaults.replace('ARGS=""', `ARGS="${flags}"`)}PORT=${port}\n`,
+        );
         // Shorter than that of the unit, for this test.
         mkdirSync(at('etc/systemd/system/router-exporter.service.d'), { recursive: true });
         writeFileSync(
@@ -196,12 +210,15 @@ withPrograms(['dpkg-deb'], describe.skipIf(sampled('Debian package', false, true
           '[Service]\nWatchdogSec=6\nRestartSec=100ms\n',
         );
         expectRun('systemctl', 'daemon-reload');
+        watch.lap();
         expectRun('systemctl', 'enable', '--now', 'router-exporter');
 
         // `start` has waited until the agent serves its pages.
         expect((await fetch(`http://127.0.0.1:${port}/-/ready`)).status).toBe(200);
         await expect.poll(() => show('StatusText')).toBe('1 of 1 routers up');
+        const step = { commands: countCommands(install), ms: installMs + watch.lap() };
         const first = show('MainPID');
+        expect(expectRun('cat', `/proc/${first}/cmdline`)).toContain('\0--log.level=debug\0--web.enable-lifecycle\0');
         const status = expectRun('cat', `/proc/${first}/status`);
         // A user that exists only while it runs, no capabilities, no new privileges, and the filter of system calls.
         const user = Number(/^Uid:\s+(\d+)/m.exec(status)?.[1]);
@@ -226,18 +243,44 @@ withPrograms(['dpkg-deb'], describe.skipIf(sampled('Debian package', false, true
         const second = show('MainPID');
         expect(second).not.toBe(first);
 
+        watch.lap();
         expectRun('dpkg', '--force-confold', '--install', '/next.deb');
         await expect.poll(() => show('StatusText'), { timeout: 60_000 }).toBe('1 of 1 routers up');
+        const upgrade = { commands: 1, ms: watch.lap() };
         expect(show('MainPID')).not.toBe(second);
         // The state went on: no line is there twice.
         expect(expectRun('grep', '--count', '"message":"a line"', records)).toBe('1\n');
 
+        // Two processes share the routers instead.
+        expectRun('sh', '-c', 'echo TOTAL_SHARDS=2 >> /etc/default/router-exporter');
+        expectRun('systemctl', 'disable', 'router-exporter');
+        const both = ['router-exporter@0', 'router-exporter@1'];
+        expectRun('systemctl', 'enable', '--now', ...both);
+        expect(show('ActiveState')).toBe('inactive');
+        for (const own of [port, port + 1]) {
+          const list = async () => await (await fetch(`http://127.0.0.1:${own}/api/v1/routers`)).json();
+          // A busy machine may take longer than a page waits.
+          await expect.poll(list, { timeout: 60_000 }).not.toHaveProperty('unanswered');
+          expect(await list()).toMatchObject({ routers: [{ name: 'plant-7' }] });
+        }
+        const folders = expectRun('sh', '-c', 'echo /var/lib/private/router-exporter-*');
+        expect(folders).toBe('/var/lib/private/router-exporter-0 /var/lib/private/router-exporter-1\n');
+        const shardPid = () => expectRun('systemctl', 'show', '--value', '--property', 'MainPID', ...both);
+        const pids = shardPid();
+        expectRun('dpkg', '--force-confold', '--install', '/next.deb');
+        expect(expectRun('systemctl', 'is-active', ...both)).toBe('active\nactive\n');
+        for (const pid of shardPid().trim().split(/\s+/)) expect(pids.split(/\s+/)).not.toContain(pid);
+
+        watch.lap();
         expectRun('dpkg', '--remove', 'router-exporter');
-        await expect(fetch(`http://127.0.0.1:${port}/-/healthy`)).rejects.toThrow();
-        const wants = '/etc/systemd/system/multi-user.target.wants/router-exporter.service';
-        expect(booted.run('test', '-L', wants).status).toBe(1);
+        const removeMs = watch.lap();
+        for (const own of [port, port + 1]) await expect(fetch(`http://127.0.0.1:${own}/-/healthy`)).rejects.toThrow();
+        expect(booted.run('ls', '/etc/systemd/system/multi-user.target.wants').stdout).toBe('');
+        watch.lap();
         expectRun('dpkg', '--purge', 'router-exporter');
-        expect(booted.run('test', '-e', '/var/lib/private/router-exporter').status).toBe(1);
+        const removal = { commands: 1, ms: removeMs + watch.lap() };
+        recordInstallation({ method: 'Debian package, as a service', first: step, upgrade, removal });
+        expect(booted.run('find', '/var/lib', '-name', 'router-exporter*').stdout).not.toContain('private');
       },
     );
 

@@ -1,23 +1,38 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import { createSystemClock } from '../../src/base/index.ts';
-import { startSimulator } from '../../src/simulator/index.ts';
-import { startRouterExporter } from '../support/child.ts';
+import { type Simulator, startSimulator } from '../../src/simulator/index.ts';
+import { runCommand } from '../cli/run-command.ts';
+import { CERTIFICATE } from '../config/configuration-folder.ts';
+import { PROGRAM, startProgram } from '../support/child.ts';
 import { findFreePort } from '../support/free-port.ts';
+import { recordInstallation, StopWatch } from '../support/installation-figures.ts';
 import { sampled, sampleNote } from '../support/sampled.ts';
+import { openNatsServer } from '../support/sinks/nats-server.ts';
 import { withPrograms } from '../support/tools.ts';
+import { listAlerts, readShippedRules } from './rules-files.ts';
 
 const CHART = fileURLToPath(new URL('../../deploy/helm', import.meta.url));
 const read = (name: string) => readFileSync(join(CHART, name), 'utf8');
 const defaults = parse(read('values.yaml')) as Record<string, unknown>;
 const page = read('README.md');
-/** The examples of the page: whole values, and a network policy. */
-const [wholeExample = '', policyExample = ''] = [...page.matchAll(/```yaml\n(.*?)```/gs)].map(([, text]) => text ?? '');
+/** The examples of the page: whole values, a cluster, monitoring, and a network policy. */
+const [wholeExample = '', clusterExample = '', monitoringExample = '', policyExample = ''] = [
+  ...page.matchAll(/```yaml\n(.*?)```/gs),
+].map(([, text]) => text ?? '');
+
+const CREDENTIALS = `-----BEGIN NATS USER JWT-----
+eyJ0
+------END NATS USER JWT------
+-----BEGIN USER NKEY SEED-----
+SUAC
+------END USER NKEY SEED------
+`;
 
 /** Versions of Kubernetes whose schemas are there: the oldest that the chart takes, and the newest known. */
 const KUBERNETES = sampled('schemas of Kubernetes', ['v1.28.0', 'v1.37.0'], ['v1.37.0']);
@@ -30,7 +45,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 interface Manifest {
   readonly kind: string;
-  readonly metadata: { readonly name: string };
+  readonly metadata: { readonly name: string; readonly labels: Readonly<Record<string, string>> };
   readonly data?: Readonly<Record<string, string>>;
   readonly spec?: unknown;
 }
@@ -45,6 +60,8 @@ interface StatefulSetSpec {
       readonly terminationGracePeriodSeconds: number;
       readonly securityContext: object;
       readonly volumes: readonly object[];
+      readonly serviceAccountName: string;
+      readonly initContainers?: readonly [Container];
       readonly containers: readonly [Container];
     };
   };
@@ -112,7 +129,17 @@ const EVERYTHING = {
   },
   ...(parse(policyExample) as object),
   podDisruptionBudget: { maxUnavailable: '50%' },
-  serviceAccountName: 'nobody',
+  serviceMonitor: { enabled: false },
+  prometheusRule: {
+    enabled: true,
+    labels: { release: 'prometheus' },
+    runbookUrl: 'https://docs.example.net/router-exporter/',
+    groups: (parse(read('../prometheus/examples/settings.yaml')) as { groups: object[] }).groups,
+  },
+  dashboards: { enabled: true, annotations: { grafana_folder: 'Routers' } },
+  service: { type: 'LoadBalancer', port: 443, annotations: { note: 'a note' } },
+  nameOverride: 'routers',
+  serviceAccount: { create: false, name: 'nobody' },
   podAnnotations: { note: 'a note' },
   podLabels: { team: 'plants' },
   nodeSelector: { zone: 'a' },
@@ -136,6 +163,22 @@ const VALUES: readonly (readonly [name: string, values: string | object])[] = [
   ['the example of the page', wholeExample],
   ['no volume', { ...MINIMAL, persistence: { enabled: false }, podDisruptionBudget: { enabled: false } }],
   ['a ConfigMap of its own', { image: MINIMAL.image, existingConfigMap: 'ours' }],
+  ['a cluster, as on the page', clusterExample],
+  [
+    'a cluster in a ConfigMap of its own, which somebody else has created',
+    { image: MINIMAL.image, existingConfigMap: 'ours', cluster: { enabled: true, init: false } },
+  ],
+  ['monitoring, as on the page', { ...MINIMAL, ...(parse(monitoringExample) as object) }],
+  ['several shards and a ServiceMonitor', { ...MINIMAL, shards: 3, serviceMonitor: { enabled: true } }],
+  [
+    'other names, and other contexts',
+    {
+      ...MINIMAL,
+      fullnameOverride: 'agents',
+      serviceAccount: { name: 'agents-only', annotations: { note: 'a note' } },
+      podSecurityContext: { runAsNonRoot: true, runAsUser: 20_000, fsGroup: 20_000 },
+    },
+  ],
 ];
 
 describe('the chart', () => {
@@ -147,6 +190,17 @@ describe('the chart', () => {
       JSON.parse(value),
     ]);
     expect(Object.fromEntries(rows)).toEqual(flatten(defaults, parse(read('values.schema.json')) as Schema));
+  });
+
+  test('has the rules and dashboards that are shipped: `npm run chart` copies them', () => {
+    for (const [copies, source] of [
+      ['rules', 'deploy/prometheus'],
+      ['dashboards', 'dashboards/json'],
+    ] as const) {
+      const names = readdirSync(join(CHART, '../..', source)).filter((name) => /\.(yaml|json)$/.test(name));
+      expect(readdirSync(join(CHART, copies)).toSorted()).toEqual(names.toSorted());
+      for (const name of names) expect(read(`${copies}/${name}`)).toBe(read(`../../${source}/${name}`));
+    }
   });
 });
 
@@ -178,6 +232,12 @@ withPrograms(['helm'], describe)('Helm', () => {
     ['a number of shards that is none', { ...MINIMAL, shards: 0 }, /shards/],
     ['no image', { config: MINIMAL.config }, /image\.repository: where the image/],
     ['no configuration', { image: MINIMAL.image }, /config: the content of router-exporter\.yaml/],
+    ['two monitors', { ...MINIMAL, podMonitor: { enabled: true }, serviceMonitor: { enabled: true } }, /enable one/],
+    [
+      'a prefix of paths that probes would not follow',
+      { ...MINIMAL, config: { ...MINIMAL.config, web: { route_prefix: '/r' } } },
+      /route_prefix: use web\.routePrefix/,
+    ],
     ['two configurations', { ...MINIMAL, existingConfigMap: 'ours' }, /existingConfigMap excludes config/],
     [
       'a file that would replace the configuration',
@@ -219,68 +279,248 @@ withPrograms(['helm'], describe)('Helm', () => {
   test('restarts the pods when the configuration changes, and only then', () => {
     const sumOf = (values: object) => readStatefulSet(render(values)).template.metadata.annotations['checksum/config'];
     expect(sumOf(MINIMAL)).toMatch(/^[\da-f]{64}$/);
-    expect(sumOf({ ...MINIMAL, shards: 2 })).toBe(sumOf(MINIMAL));
+    expect(sumOf({ ...MINIMAL, podLabels: { team: 'plants' } })).toBe(sumOf(MINIMAL));
     expect(sumOf({ ...MINIMAL, files: { 'device-ca.pem': 'another' } })).not.toBe(sumOf(MINIMAL));
+  });
+
+  test('renders names, account and labels as they are asked for', () => {
+    const names = (values: object) =>
+      readManifests(render(values)).map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+    expect(names({ ...MINIMAL, fullnameOverride: 'agents' }).toSorted()).toEqual([
+      'ConfigMap agents',
+      'Pod agents-test',
+      'PodDisruptionBudget agents',
+      'Service agents',
+      'Service agents-headless',
+      'ServiceAccount agents',
+      'StatefulSet agents',
+    ]);
+    expect(names({ ...MINIMAL, nameOverride: 'icom' })).toContain('StatefulSet plant-icom');
+    expect(readStatefulSet(render(MINIMAL)).template.spec.serviceAccountName).toBe('plant-router-exporter');
+    expect(readStatefulSet(render(EVERYTHING)).template.spec.serviceAccountName).toBe('nobody');
+    const without = { ...MINIMAL, serviceAccount: { create: false } };
+    expect(readStatefulSet(render(without)).template.spec.serviceAccountName).toBe('default');
+    expect(names(without)).not.toContain('ServiceAccount plant-router-exporter');
+  });
+
+  test('renders a network policy in which the pods reach each other', () => {
+    const { networkPolicy } = parse(policyExample) as {
+      readonly networkPolicy: Readonly<Record<'from' | 'egress', readonly unknown[]>>;
+    };
+    const { podSelector, ingress, egress } = find(render(EVERYTHING), 'NetworkPolicy').spec as {
+      readonly podSelector: unknown;
+      readonly ingress: readonly { readonly from: readonly unknown[] }[];
+      readonly egress: readonly unknown[];
+    };
+    expect(ingress[0]?.from).toEqual([...networkPolicy.from, { podSelector }]);
+    expect(egress).toEqual([...networkPolicy.egress, { to: [{ podSelector }] }]);
+    const open = find(render({ ...MINIMAL, networkPolicy: { enabled: true } }), 'NetworkPolicy').spec;
+    expect(open).toEqual({
+      podSelector: expect.anything(),
+      policyTypes: ['Ingress'],
+      ingress: [{ ports: [expect.anything()] }],
+    });
+  });
+
+  test('renders a monitor whose keys the values may replace', () => {
+    const serviceMonitor = { enabled: true, endpoint: { interval: '5s', path: '/other', honorLabels: true } };
+    const { endpoints } = find(render({ ...MINIMAL, serviceMonitor }), 'ServiceMonitor').spec as {
+      readonly endpoints: readonly unknown[];
+    };
+    expect(endpoints).toMatchObject([{ port: 'http', interval: '5s', path: '/other', honorLabels: true }]);
+  });
+
+  test('renders a monitor that scrapes each pod once, though two services have it', () => {
+    const rendered = render({ ...MINIMAL, serviceMonitor: { enabled: true } });
+    const services = readManifests(rendered).filter(({ kind }) => kind === 'Service');
+    const { selector } = find(rendered, 'ServiceMonitor').spec as { selector: { matchLabels: Record<string, string> } };
+    const isMatched = ({ metadata: { labels } }: Manifest) =>
+      Object.entries(selector.matchLabels).every(([name, value]) => labels[name] === value);
+    expect(services).toHaveLength(2);
+    expect(services.filter(isMatched).map(({ spec }) => spec)).toMatchObject([
+      { clusterIP: 'None', publishNotReadyAddresses: true },
+    ]);
+    expect(readStatefulSet(rendered).serviceName).toBe(services.find(isMatched)?.metadata.name);
+  });
+
+  test('renders all rules, with the address of the runbooks, and all dashboards, as Grafana reads them', () => {
+    const manifests = readManifests(render(EVERYTHING));
+    const groups = manifests
+      .filter(({ kind }) => kind === 'PrometheusRule')
+      .flatMap(({ spec }) => (spec as { groups: { rules: Rule[] }[] }).groups);
+    const rules = groups.flatMap((group) => group.rules);
+    const alerts = rules.filter(({ alert }) => alert !== undefined);
+    expect(listAlerts(alerts)).toEqual(listAlerts(readShippedRules()));
+    for (const { annotations } of alerts) {
+      expect(annotations?.['runbook_url']).toMatch(/^https:\/\/docs\.example\.net\/router-exporter\/docs\/runbooks\//);
+    }
+    expect(rules.length).toBeGreaterThan(readShippedRules().length);
+    const boards = manifests.filter(({ metadata }) => metadata.labels['grafana_dashboard'] === '1');
+    const titles = boards.flatMap(({ data = {} }) =>
+      Object.values(data).map((text) => (JSON.parse(text) as { title: string }).title),
+    );
+    expect(titles.toSorted()).toEqual(
+      ['Agent', 'Cellular', 'Fleet', 'Logs', 'Router'].map((name) => expect.stringContaining(name)),
+    );
+  });
+
+  test('renders a test that asks a pod as the health check of the image does', () => {
+    const rendered = render({ ...MINIMAL, web: { routePrefix: '/routers' }, service: { port: 80 } });
+    const { containers } = find(rendered, 'Pod').spec as { containers: [{ command: string[]; env: object[] }] };
+    const [{ command, env }] = containers;
+    expect(read('../container/Dockerfile')).toContain(`CMD ${JSON.stringify(command).replaceAll(',', ', ')}`);
+    expect(env).toEqual([{ name: 'HEALTH_URL', value: 'http://plant-router-exporter:80/routers/-/ready' }]);
+  });
+
+  test.for(VALUES)('renders with %s a configuration in which `check` finds no fault', async ([, values]) => {
+    const rendered = render(values);
+    const data = readManifests(rendered).find((one) => one.data?.['router-exporter.yaml'] !== undefined)?.data;
+    // A ConfigMap that is not of the chart is not to be checked here.
+    if (data === undefined) return;
+    vi.stubEnv('PASSWORD', 'simulated');
+    vi.stubEnv('HOSTNAME', 'plant-router-exporter-0');
+    onTestFinished(() => void vi.unstubAllEnvs());
+    // The page leaves out the content of files.
+    const files = { ...data, ...(data['device-ca.pem'] !== undefined && { 'device-ca.pem': CERTIFICATE }) };
+    const file = layOutPod(join(folder, 'checked'), files);
+    const { code, stdout } = await runCommand(['check', '--config.file', file]);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.any(String) });
   });
 
   test('renders pods that share a fleet: each router is polled by one of them, and probes and scrapes find their paths', async () => {
     await using simulator = await startSimulator({ routers: 6, clock: createSystemClock(), seed: 1 });
-    const shards = 2;
-    const config = {
-      defaults: {
-        username: 'monitor',
-        password_file: '/run/secrets/router-exporter/router-password',
-        tls: { ca_file: 'device-ca.pem' },
-      },
-      routers: simulator.routers.map(({ name, url }) => ({ name, url })),
-      sinks: [{ name: 'console', type: 'stdout' }],
+    const watch = new StopWatch();
+    await using pods = await runPods({ ...EVERYTHING, shards: 2, web: { routePrefix: '/routers' } }, simulator);
+    expect(pods.replicas).toBe(2);
+    await expectShared(pods, simulator);
+    const method = 'Kubernetes, two shards, without a cluster';
+    // helm install, helm upgrade, helm uninstall; volumes stay.
+    const [upgrade, removal] = [{ commands: 1 }, { commands: 1 }];
+    recordInstallation({ method, first: { commands: 1, ms: watch.lap() }, upgrade, removal });
+    // Each page shows the routers of all.
+    const targets = (await (await fetch(`${pods.addresses[0]}/routers/sd`)).json()) as { targets: string[] }[];
+    const domain = 'plant-routers-headless.monitoring.svc:9847';
+    expect([...new Set(targets.flatMap((group) => group.targets))].toSorted()).toEqual([
+      `plant-routers-0.${domain}`,
+      `plant-routers-1.${domain}`,
+    ]);
+  });
+
+  withPrograms(['nats-server'], test)(
+    'renders pods of a cluster: the first of them creates it, and the routers are shared without shards',
+    { timeout: 60_000 },
+    async () => {
+      await using server = await openNatsServer();
+      await using simulator = await startSimulator({ routers: 6, clock: createSystemClock(), seed: 1 });
+      // Here, the name of the machine is not that of the pod.
+      const replica = '${HOSTNAME}';
+      const nats = { servers: [server.url], name: 'plant', replica, lease: '3s', replicas: 1, max_bytes: '32MiB' };
+      await using pods = await runPods({ ...EVERYTHING, shards: 2, web: { routePrefix: '/routers' } }, simulator, {
+        cluster: { nats },
+      });
+      expect(pods.replicas).toBe(2);
+      await expectShared(pods, simulator);
+      const [first] = pods.addresses;
+      const routers = (await (await fetch(`${first}/routers/sd`)).json()) as { targets: string[] }[];
+      expect(new Set(routers.flatMap(({ targets }) => targets))).toEqual(
+        new Set([0, 1].map((index) => `plant-routers-${index}.plant-routers-headless.monitoring.svc:9847`)),
+      );
+    },
+  );
+});
+
+interface Rule {
+  readonly alert?: string;
+  readonly expr: string;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+interface Pods extends AsyncDisposable {
+  readonly replicas: number;
+  readonly addresses: readonly string[];
+  readonly container: Container;
+  /** Path that Prometheus asks each of them for. */
+  readonly metricsPath: string;
+}
+
+/** Runs what the StatefulSet would: containers that come before, then the agent, each with its files, arguments and name. */
+async function runPods(values: object, simulator: Simulator, more: object = {}): Promise<Pods> {
+  const config = {
+    ...more,
+    defaults: {
+      username: 'monitor',
+      password_file: '/run/secrets/router-exporter/router-password',
+      tls: { ca_file: 'device-ca.pem' },
+    },
+    routers: simulator.routers.map(({ name, url }) => ({ name, url })),
+    sinks: [{ name: 'console', type: 'stdout' }],
+  };
+  const rendered = render({ ...values, config, files: { 'device-ca.pem': simulator.caPem } });
+  const { replicas, template } = readStatefulSet(rendered);
+  const { name } = find(rendered, 'StatefulSet').metadata;
+  const { initContainers = [], containers } = template.spec;
+  const [container] = containers;
+  const monitor = find(rendered, 'PodMonitor').spec as { podMetricsEndpoints: [{ path: string }] };
+  const agents = new AsyncDisposableStack();
+  const addresses = [];
+  for (let index = 0; index < replicas; index++) {
+    const mounts = join(folder, `${name}-${index}`);
+    const file = layOutPod(mounts, find(rendered, 'ConfigMap').data ?? {});
+    const port = await findFreePort();
+    const start = (args: readonly string[]) => {
+      const words = args.map((word) =>
+        word
+          .replace('$(SHARD)', String(index))
+          .replace(/(config\.file=).*/, `$1${file}`)
+          .replace(/=(\/var\/)/, `=${mounts}$1`)
+          .replace(/(listen-address=).*/, `$1127.0.0.1:${port}`),
+      );
+      return startProgram(process.execPath, [PROGRAM, ...words], { HOSTNAME: `${name}-${index}` });
     };
-    const rendered = render({
-      ...EVERYTHING,
-      config,
-      files: { 'device-ca.pem': simulator.caPem },
-      shards,
-      web: { routePrefix: '/routers' },
-    });
-    const spec = readStatefulSet(rendered);
-    expect(spec.replicas).toBe(shards);
-    const [container] = spec.template.spec.containers;
-    const monitor = find(rendered, 'PodMonitor').spec as { podMetricsEndpoints: [{ path: string }] };
-    await using agents = new AsyncDisposableStack();
-    const addresses = await Promise.all(
-      Array.from({ length: shards }, async (_, index) => {
-        const mounts = join(folder, `pod-${index}`);
-        layOut(mounts, '/etc/router-exporter', find(rendered, 'ConfigMap').data ?? {});
-        layOut(mounts, '/run/secrets/router-exporter', { 'router-password': 'simulated\n' });
-        const file = join(mounts, 'etc/router-exporter/router-exporter.yaml');
-        writeFileSync(file, readFileSync(file, 'utf8').replace('/run/secrets', `${mounts}/run/secrets`));
-        const port = await findFreePort();
-        const words = container.args.map((word) =>
-          word
-            .replace('$(SHARD)', String(index))
-            .replace(/=(\/(etc|var)\/)/, `=${mounts}$1`)
-            .replace(/(listen-address=).*/, `$1127.0.0.1:${port}`),
-        );
-        await agents.use(startRouterExporter(...words)).waitFor('stderr', /Started/);
-        return `http://127.0.0.1:${port}`;
+    for (const { args } of initContainers) {
+      const { code, stderr } = await start(args).ended;
+      expect({ code, stderr }).toMatchObject({ code: 0 });
+    }
+    await agents.use(start(container.args)).waitFor('stderr', /Started/);
+    addresses.push(`http://127.0.0.1:${port}`);
+  }
+  const metricsPath = monitor.podMetricsEndpoints[0].path;
+  return { replicas, addresses, container, metricsPath, [Symbol.asyncDispose]: () => agents.disposeAsync() };
+}
+
+/** Expects that each router is polled by one pod, that none is idle, and that all answer their probes. */
+async function expectShared({ addresses, container, metricsPath }: Pods, simulator: Simulator): Promise<void> {
+  const readUps = () =>
+    Promise.all(
+      addresses.map(async (address) => {
+        const metrics = await (await fetch(`${address}${metricsPath}`)).text();
+        const ups = [...metrics.matchAll(/^router_up\{.*router="(sim-\d)".*\} (\d)$/gm)];
+        return ups.map(([, name, up]) => `${name} ${up}`);
       }),
     );
-    const readUps = () =>
-      Promise.all(
-        addresses.map(async (address) => {
-          const metrics = await (await fetch(`${address}${monitor.podMetricsEndpoints[0].path}`)).text();
-          const ups = [...metrics.matchAll(/^router_up\{.*router="(sim-\d)".*\} (\d)$/gm)];
-          return ups.map(([, name, up]) => `${name} ${up}`);
-        }),
-      );
-    const expected = simulator.routers.map(({ name }) => `${name} 1`);
-    await expect.poll(async () => (await readUps()).flat().toSorted()).toEqual(expected);
-    expect((await readUps()).map((ups) => ups.length)).not.toContain(0);
-    for (const { httpGet } of [container.livenessProbe, container.readinessProbe]) {
-      for (const address of addresses) expect((await fetch(`${address}${httpGet.path}`)).status).toBe(200);
-    }
-  });
-});
+  const expected = simulator.routers.map(({ name }) => `${name} 1`);
+  await expect
+    .poll(
+      async () => {
+        const ups = await readUps();
+        return { all: ups.flat().toSorted(), isAnyIdle: ups.some(({ length }) => length === 0) };
+      },
+      { timeout: 30_000 },
+    )
+    .toEqual({ all: expected, isAnyIdle: false });
+  for (const { httpGet } of [container.livenessProbe, container.readinessProbe]) {
+    for (const address of addresses) expect((await fetch(`${address}${httpGet.path}`)).status).toBe(200);
+  }
+}
+
+/** Writes the files of a pod below `mounts`, and returns that of its configuration. */
+function layOutPod(mounts: string, data: Readonly<Record<string, string>>): string {
+  layOut(mounts, '/etc/router-exporter', data);
+  layOut(mounts, '/run/secrets/router-exporter', { 'router-password': 'simulated\n', 'cluster.creds': CREDENTIALS });
+  const file = join(mounts, 'etc/router-exporter/router-exporter.yaml');
+  writeFileSync(file, readFileSync(file, 'utf8').replaceAll('/run/secrets', `${mounts}/run/secrets`));
+  return file;
+}
 
 /** Writes the keys of a ConfigMap or Secret as files, as where it is mounted below `top`. */
 function layOut(top: string, path: string, data: Readonly<Record<string, string>>): void {
@@ -317,6 +557,7 @@ withPrograms(['helm', 'check-manifests'], describe)(
       ['a value of the wrong kind', 'runAsNonRoot: true', 'runAsNonRoot: 1'],
       ['an unknown key of a scrape', 'scrapeTimeout:', 'scrapeTimeOut:'],
       ['an unknown key of a network policy', 'namespaceSelector:', 'nameSpaceSelector:'],
+      ['an unknown key of a rule', 'for: 5m', 'fore: 5m'],
       ['a kind that does not exist', 'kind: PodMonitor', 'kind: PodsMonitor'],
     ] as const;
 

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { parser } from '@prometheus-io/lezer-promql';
 import { expect, test } from 'vitest';
-import { toLokiEntry } from '../../src/delivery/sinks/loki/push.ts';
 import type { LogRecord } from '../../src/model/index.ts';
+import { toLokiEntry } from '../../src/sinks/types/loki/push.ts';
 import { type Catalogue, readCatalogue, readLineLabels } from '../dashboards/catalogue.ts';
 import { checkLogQl } from '../dashboards/check-logql.ts';
 import { checkPromQl } from '../dashboards/check-promql.ts';

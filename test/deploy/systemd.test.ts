@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createSystemClock } from '../../src/base/index.ts';
 import { startSimulator } from '../../src/simulator/index.ts';
 import { PROGRAM, startProgram } from '../support/child.ts';
+import { findFreePorts } from '../support/free-port.ts';
 import { withPrograms } from '../support/tools.ts';
 
 const FOLDER = fileURLToPath(new URL('../../deploy/systemd/', import.meta.url));
@@ -47,7 +48,8 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** A unit as `systemd-analyze` gets it, with a program that exists on this machine. */
 function analyzeUnit(text: string, ...args: string[]) {
-  const file = join(mkdtempSync(join(folder, 'unit-')), 'router-exporter.service');
+  const name = text.includes('%i') ? 'router-exporter@.service' : 'router-exporter.service';
+  const file = join(mkdtempSync(join(folder, 'unit-')), name);
   writeFileSync(file, text.replace('/opt/router-exporter/node_modules/.bin/router-exporter', '/bin/true'));
   const { status, stdout, stderr } = spawnSync('systemd-analyze', [...args, file], { encoding: 'utf8' });
   return { status, stdout, stderr };
@@ -90,8 +92,17 @@ describe('the unit', () => {
     expect(valuesOf('MemoryDenyWriteExecute')).toEqual([]);
   });
 
+  test('takes flags and variables from /etc/default, which may be absent', () => {
+    expect(valuesOf('EnvironmentFile')).toEqual(['-/etc/default/router-exporter']);
+    // Otherwise systemd warns of a variable that is not set.
+    expect(valuesOf('Environment')).toContain('ARGS=');
+    expect(valuesOf('ExecStart')).toEqual([expect.stringMatching(/ \$ARGS$/)]);
+    const defaults = readFileSync(join(FOLDER, '../debian/router-exporter.default'), 'utf8');
+    expect(defaults.split('\n').filter((line) => line !== '' && !line.startsWith('#'))).toEqual(['ARGS=""']);
+  });
+
   test('opens no debugger, also before the program ignores the signal for it', () => {
-    expect(valuesOf('Environment')).toContain('"NODE_OPTIONS=--disable-sigusr1 --max-semi-space-size=8"');
+    expect(valuesOf('Environment')).toContain('NODE_OPTIONS=--disable-sigusr1');
   });
 
   test('gives the agent more time to end than it takes', () => {
@@ -173,13 +184,73 @@ describe('the unit', () => {
   });
 });
 
-/** Starts the command of the unit as the service manager does: with its arguments, its variables and its folders. */
+describe('the template', () => {
+  const text = readFileSync(join(FOLDER, 'router-exporter@.service'), 'utf8');
+  const lines = (of: string) => of.split('\n').filter((line) => !line.startsWith('#'));
+
+  test('is the unit, but for what makes one of several processes of it', () => {
+    const [own, plain] = [lines(text), lines(unit)];
+    expect(own.filter((line) => !plain.includes(line))).toEqual([
+      'Description=Metrics and logs of cellular routers, process %i',
+      'After=network-online.target time-sync.target router-exporter.service',
+      'Conflicts=router-exporter.service',
+      'Environment=TOTAL_SHARDS=2',
+      `${plain.find((line) => line.startsWith('ExecStart='))} --shard=%i --total-shards=\${TOTAL_SHARDS} --web.shard-ports`,
+      'StateDirectory=router-exporter-%i',
+    ]);
+    expect(plain.filter((line) => !own.includes(line))).toHaveLength(4);
+  });
+
+  withPrograms(['systemd-analyze'], test)('has no fault that systemd-analyze finds', () => {
+    expect(verify(text)).toMatchObject({ status: 0, stderr: '' });
+    expect(verify(text.replace('Conflicts=', 'Conflict=')).stderr).toContain("Unknown key 'Conflict'");
+  });
+
+  test('starts processes that share the routers of one configuration, each with its port and its state, and each shows all', async () => {
+    await using simulator = await startSimulator({ routers: 6, clock: createSystemClock(), seed: 1 });
+    const port = await findFreePorts(3);
+    const routers = simulator.routers.map(({ name, url }) => `  - { name: ${name}, url: "${url}" }\n`).join('');
+    const config = `web: { listen: ["127.0.0.1:${port}"] }
+defaults: { username: monitor, password: simulated, tls: { ca_file: device-ca.pem } }
+routers:\n${routers}`;
+    const start = (index: number) => startAsUnit(config, { credentials: {}, caPem: simulator.caPem, index });
+    await using first = start(0);
+    await using second = start(1);
+    await using third = start(2);
+    for (const agent of [first, second, third]) await agent.waitFor('stderr', /Started/);
+    const read = async (path: string, index: number) =>
+      await (await fetch(`http://127.0.0.1:${port + index}${path}`)).text();
+    const listNames = async (path: string, index: number) =>
+      (JSON.parse(await read(path, index)) as { routers: { name: string }[] }).routers.map(({ name }) => name);
+    const names = simulator.routers.map(({ name }) => name).toSorted();
+    const own = await Promise.all([0, 1, 2].map((index) => listNames('/api/v1/routers?own=1', index)));
+    expect(own.flat().toSorted()).toEqual(names);
+    for (const index of [0, 1, 2]) {
+      const listAll = async () => (await listNames('/api/v1/routers', index)).toSorted();
+      await expect.poll(listAll, { timeout: 60_000 }).toEqual(names);
+      // A busy machine may take longer than a page waits.
+      await expect.poll(() => read('/', index), { timeout: 60_000 }).not.toContain('does not answer');
+      const page = await read('/', index);
+      for (const name of names) expect(page).toContain(`href="router/${name}"`);
+    }
+    const targets = JSON.parse(await read('/sd', 0)) as { targets: string[] }[];
+    expect(new Set(targets.flatMap((group) => group.targets))).toEqual(
+      new Set(own.flatMap((routersOf, index) => (routersOf.length > 0 ? [`127.0.0.1:${port + index}`] : []))),
+    );
+    expect(await read('/config', 1)).toContain('--web.shard-ports');
+    for (const agent of [first, second, third]) agent.process.kill('SIGTERM');
+    for (const agent of [first, second, third]) expect(await agent.ended).toMatchObject({ code: 0 });
+  });
+});
+
+/** Starts the command of the unit, or of process `index` of the template, as the service manager does: with its arguments, its variables and its folders. */
 function startAsUnit(
   config: string,
   given: {
     readonly credentials: Readonly<Record<string, string>>;
     readonly caPem?: string;
     readonly variables?: NodeJS.ProcessEnv;
+    readonly index?: number;
   },
 ) {
   const home = mkdtempSync(join(folder, 'run-'));
@@ -189,16 +260,19 @@ function startAsUnit(
     writeFileSync(join(credentials, name), value, { mode: 0o400 });
   if (given.caPem !== undefined) writeFileSync(join(home, 'device-ca.pem'), given.caPem);
   writeFileSync(join(home, 'router-exporter.yaml'), config);
-  const [, ...args] = valuesOf('ExecStart')[0]?.split(' ') ?? [];
+  const name = given.index === undefined ? 'router-exporter.service' : 'router-exporter@.service';
+  const [, command = ''] = /^ExecStart=(.*)$/m.exec(readFileSync(join(FOLDER, name), 'utf8')) ?? [];
+  const [, ...args] = command.replace(' $ARGS', '').split(' ');
   const env = { ...given.variables, CREDENTIALS_DIRECTORY: credentials, STATE_DIRECTORY: join(home, 'state') };
   const words = args.map((word) =>
-    word.replace('/etc/router-exporter', home).replace('${STATE_DIRECTORY}', env.STATE_DIRECTORY),
+    word
+      .replace('/etc/router-exporter', home)
+      .replace('${STATE_DIRECTORY}', env.STATE_DIRECTORY)
+      .replace('%i', String(given.index))
+      .replace('${TOTAL_SHARDS}', '3'),
   );
-  const program = startProgram(
-    process.execPath,
-    [PROGRAM, ...words, '--web.listen-address=127.0.0.1:0', '--log.format=text'],
-    env,
-  );
+  const anywhere = given.index === undefined ? ['--web.listen-address=127.0.0.1:0'] : [];
+  const program = startProgram(process.execPath, [PROGRAM, ...words, ...anywhere, '--log.format=text'], env);
   return Object.assign(program, { folder: home });
 }
 

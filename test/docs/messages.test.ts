@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { explainFailure, ROUTER_FAILURES } from '../../src/model/index.ts';
 import { listInlineCode, type Page, PROJECT, parsePage, readPages } from './read-pages.ts';
 
 /** Pages that quote messages of the program. */
@@ -55,4 +56,9 @@ test('a message that the program does not have is found', () => {
     '`The router refused to log in user "x"`, `The router was not willing to log in user "x"`',
   );
   expect(findStrangers(page)).toEqual(['The router was not willing to log in user "x"']);
+});
+
+test('the runbook of a router that is down has the sentence of each failure', () => {
+  const runbook = readFileSync(join(PROJECT, 'docs/runbooks/routers.md'), 'utf8');
+  for (const failure of ROUTER_FAILURES) expect(runbook).toContain(`| \`${failure}\` | ${explainFailure(failure)} |`);
 });

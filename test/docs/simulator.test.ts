@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { controlActionNames } from '../../src/simulator/control/control-actions.ts';
+import { controlActionNames } from '../../src/simulator/control.ts';
 import { deviceLogSettings, FAULT_NAMES, plainRestFeatures } from '../../src/simulator/index.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { readPages } from './read-pages.ts';

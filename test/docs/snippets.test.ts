@@ -13,7 +13,7 @@ import { listInlineCode, type Page, parsePage, readPages } from './read-pages.ts
  * module that one shows can be named by another. What is no configuration of ours is known by its first key.
  */
 
-type Kind = 'configuration' | 'routers' | 'modules' | 'web' | 'foreign';
+type Kind = 'configuration' | 'routers' | 'modules' | 'versions' | 'web' | 'foreign';
 
 const pages = readPages();
 const KEYS = new Set(Object.keys(configSchema.shape));
@@ -28,6 +28,7 @@ function findKind(value: unknown): Kind | undefined {
   const [first = '', ...rest] = Object.keys(Object(value));
   if (KEYS_OF_OTHERS.has(first)) return 'foreign';
   if ([first, ...rest].every((key) => KEYS_OF_WEB.has(key))) return 'web';
+  if (first === 'versions') return 'versions';
   if (KEYS.has(first)) return 'configuration';
   return Object.values(Object(value)).every((one) => Object.hasOwn(Object(one), 'resources')) ? 'modules' : undefined;
 }
@@ -46,6 +47,7 @@ async function findFaults(page: Page): Promise<readonly string[]> {
     'routers/none.yaml': '[]',
     ...toFiles(blocks, 'routers', 'routers/'),
     ...toFiles(blocks, 'modules', 'modules/'),
+    ...toFiles(blocks, 'versions', 'versions/'),
     ...toFiles(blocks, 'web', 'web-'),
   };
   for (const [index, { value, kind, place }] of blocks.entries()) {
@@ -79,6 +81,7 @@ function complete(value: unknown, kind: Kind, index: number): object {
     ...(needsRouter && { routers: [{ name: 'plant-0', url: 'https://192.0.2.1' }] }),
     ...(kind === 'routers' && { router_files: [`routers/${index}.yaml`] }),
     ...(kind === 'modules' && { module_files: [`modules/${index}.yaml`] }),
+    ...(kind === 'versions' && { firmware_version_files: [`versions/${index}.yaml`] }),
     web: kind === 'web' ? { config_file: `web-${index}.yaml` } : web,
   };
 }
@@ -90,7 +93,8 @@ test('every configuration that the documentation shows passes the checker of the
   const kinds = pages.flatMap(({ blocks }) =>
     blocks.flatMap(({ language, text }) => (language === 'yaml' ? [findKind(parse(text))] : [])),
   );
-  for (const kind of ['configuration', 'routers', 'modules', 'web', 'foreign']) expect(kinds).toContain(kind);
+  for (const kind of ['configuration', 'routers', 'modules', 'versions', 'web', 'foreign'])
+    expect(kinds).toContain(kind);
 });
 
 test('a configuration with a mistake is found', async () => {

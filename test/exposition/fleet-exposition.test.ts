@@ -97,7 +97,7 @@ test('FleetExposition.publish() replaces a part as a whole and leaves the others
 test('FleetExposition serves a part up to the moment of its expiry and not then, without a header left over', () => {
   const exposition = new FleetExposition();
   exposition.publishValues(PLANT, 'values', [gauge('router_x', [{}, 1])], 5000);
-  exposition.publishValues(PLANT, 'identity', [gauge('router_board', [{}, 1])], 'never');
+  exposition.publishValues(PLANT, 'identity', [gauge('router_board', [{}, 1])], Infinity);
   expect(render(exposition, 4999)).toContain('router_x{');
   expect(render(exposition, 5000)).not.toContain('router_x');
   expect(render(exposition, 1e12)).toContain('router_board{');
@@ -114,8 +114,8 @@ test('FleetExposition serves a lasting family of a part that has expired, until 
   expect(render(exposition, 5000)).not.toContain('router_x');
   exposition.publishValues(PLANT, 'others', [changes], 5000);
   expect(render(exposition, 5000).match(/^router_changes_total/gm)).toHaveLength(1);
-  exposition.publishValues(PLANT, 'values', [], 'never');
-  exposition.publishValues(PLANT, 'others', [], 'never');
+  exposition.publishValues(PLANT, 'values', [], Infinity);
+  exposition.publishValues(PLANT, 'others', [], Infinity);
   expect(render(exposition, 5000)).not.toContain('router_changes_total');
 });
 
@@ -241,10 +241,10 @@ test('FleetExposition never renders a series twice, though two label values beco
   const long = 'n'.repeat(512);
   const names = ['a\tb', 'a b', 'a\rb', `${long}1`, `${long}2`, '\uD800', '\uFFFD'];
   const family = gauge('x', ...names.map((name, i): [Labels, number] => [{ name }, i]));
-  exposition.publishValues(HARBOUR, 'x', [family], 'never');
+  exposition.publishValues(HARBOUR, 'x', [family], Infinity);
   const parsed = parseExposition(render(exposition, 0));
   expect(parsed.values('x', 'name')).toEqual({ 'a b': 0, [long]: 3, '\uFFFD': 5 });
-  // The others are told.
+  // The omitted series are counted.
   expect(parsed.values('router_series_dropped', 'router')).toEqual({ harbour: 4 });
 });
 
@@ -276,11 +276,11 @@ test('FleetExposition renders valid text for any label value and any number', ()
   );
 });
 
-test('FleetExposition serves no value of a router that has not answered for too long, but who it is and what the agent knows', () => {
+test('FleetExposition serves identity and agent metrics, but no values, of a router that has not answered for too long', () => {
   const exposition = new FleetExposition();
   exposition.publish(PLANT, 'poll', [gauge('router_up', [{}, 0])]);
   exposition.publishValues(PLANT, 'slow', [gauge('router_x', [{}, 1])], 100_000);
-  exposition.publishValues(PLANT, 'identity', [gauge('router_board', [{}, 1])], 'never');
+  exposition.publishValues(PLANT, 'identity', [gauge('router_board', [{}, 1])], Infinity);
   exposition.keepFresh(PLANT, 5000);
   expect(render(exposition, 4999)).toContain('router_x{');
   expect(render(exposition, 5000)).not.toContain('router_x{');
@@ -292,14 +292,14 @@ test('FleetExposition serves no value of a router that has not answered for too 
 
 test('FleetExposition leaves out series that another part of the router has already, and says how many', () => {
   const exposition = new FleetExposition();
-  exposition.publishValues(PLANT, 'lte2', [gauge('router_in', [{ slot: '2' }, 1])], 'never');
-  exposition.publishValues(PLANT, 'io2', [gauge('router_in', [{ slot: '2' }, 0], [{ slot: '3' }, 0])], 'never');
-  exposition.publishValues(HARBOUR, 'io2', [gauge('router_in', [{ slot: '2' }, 5])], 'never');
+  exposition.publishValues(PLANT, 'lte2', [gauge('router_in', [{ slot: '2' }, 1])], Infinity);
+  exposition.publishValues(PLANT, 'io2', [gauge('router_in', [{ slot: '2' }, 0], [{ slot: '3' }, 0])], Infinity);
+  exposition.publishValues(HARBOUR, 'io2', [gauge('router_in', [{ slot: '2' }, 5])], Infinity);
   const parsed = parseExposition(render(exposition, 0));
   expect(parsed.samples.filter(({ name }) => name === 'router_in').map(({ value }) => value)).toEqual([1, 0, 5]);
   expect(parsed.values('router_series_dropped', 'router')).toEqual({ 'plant-7': 1, harbour: 0 });
-  exposition.publishValues(PLANT, 'lte2', [], 'never');
-  exposition.publishValues(PLANT, 'io2', [gauge('router_in', [{ slot: '2' }, 7])], 'never');
+  exposition.publishValues(PLANT, 'lte2', [], Infinity);
+  exposition.publishValues(PLANT, 'io2', [gauge('router_in', [{ slot: '2' }, 7])], Infinity);
   expect(parseExposition(render(exposition, 0)).values('router_series_dropped', 'router')).toEqual({
     'plant-7': 0,
     harbour: 0,
@@ -311,9 +311,9 @@ test('FleetExposition keeps a router at its bound of series, whatever it says, a
   const exposition = new FleetExposition();
   const many = (count: number, family: string) =>
     gauge(family, ...Array.from({ length: count }, (_none, i): [Labels, number] => [{ i: String(i) }, i]));
-  exposition.publishValues(PLANT, 'a', [many(1500, 'router_a')], 'never');
-  exposition.publishValues(PLANT, 'b', [many(400, 'router_b'), many(400, 'router_c')], 'never');
-  exposition.publishValues(HARBOUR, 'b', [many(1900, 'router_b')], 'never');
+  exposition.publishValues(PLANT, 'a', [many(1500, 'router_a')], Infinity);
+  exposition.publishValues(PLANT, 'b', [many(400, 'router_b'), many(400, 'router_c')], Infinity);
+  exposition.publishValues(HARBOUR, 'b', [many(1900, 'router_b')], Infinity);
   const count = (family: string, router: string) =>
     parseExposition(render(exposition, 0)).samples.filter(
       ({ name, labels }) => name === family && labels['router'] === router,
@@ -326,7 +326,7 @@ test('FleetExposition keeps a router at its bound of series, whatever it says, a
     harbour: 0,
   });
   // A part that is replaced makes room for itself.
-  exposition.publishValues(PLANT, 'a', [many(1500, 'router_a')], 'never');
+  exposition.publishValues(PLANT, 'a', [many(1500, 'router_a')], Infinity);
   expect(count('router_a', 'plant-7')).toBe(1500);
 });
 
@@ -350,7 +350,7 @@ test('FleetExposition merges a family that comes twice in one part', () => {
 test('FleetExposition.forgetValues() leaves the counters of the router and nothing else of it', () => {
   const exposition = new FleetExposition();
   exposition.publish(PLANT, 'poll', [gauge('router_up', [{}, 1])]);
-  exposition.publishValues(PLANT, 'x', [gauge('router_x', [{}, 1])], 'never');
+  exposition.publishValues(PLANT, 'x', [gauge('router_x', [{}, 1])], Infinity);
   exposition.publishLive(PLANT, [{ labels: {} }], [[{ name: 'router_age', help: 'Age.', type: 'gauge' }, () => 1]]);
   exposition.add(PLANT, { name: 'router_c_total', help: 'C.', type: 'counter' }, {}, 4);
   exposition.publish(HARBOUR, 'poll', [gauge('router_up', [{}, 1])]);
@@ -445,7 +445,7 @@ test('FleetExposition takes a time that grows with the series, and not with thei
           { name: `r${router}`, labels: {} },
           `p${index % 20}`,
           [gauge(`router_g${index % 20}`, [{}, 1])],
-          'never',
+          Infinity,
         );
       }
     }
@@ -456,14 +456,14 @@ test('FleetExposition takes a time that grows with the series, and not with thei
   expect(many).toBeLessThan(Math.max(1, few ?? 0) * 8 * 3);
 });
 
-test('FleetExposition takes little memory for each family of a router beside its text', () => {
+test('FleetExposition takes little memory for each family of a router in addition to its text', () => {
   const exposition = new FleetExposition();
   const families = Array.from({ length: 60 }, (_, index) => gauge(`router_${index}`, [{}, index]));
   const counted = { name: 'router_lines_total', help: 'Lines.', type: 'counter' } as const;
   const publishAll = (from: number, count: number) => {
     for (let index = from; index < from + count; index++) {
       const router = { name: `r${index}`, labels: {} };
-      exposition.publishValues(router, 'values', families, 'never');
+      exposition.publishValues(router, 'values', families, Infinity);
       for (const component of ['system', 'network']) exposition.add(router, counted, { component }, 1);
     }
   };

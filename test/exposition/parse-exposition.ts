@@ -1,4 +1,4 @@
-/** What a scrape says, read the way Prometheus reads it. */
+/** The samples of a scrape, parsed as Prometheus does. */
 export interface Exposition {
   readonly families: ReadonlyMap<string, { readonly help: string; readonly type: string }>;
   readonly samples: readonly {

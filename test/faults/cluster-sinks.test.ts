@@ -46,7 +46,7 @@ withPrograms(
 
     victim.signal(signal);
     const atMs = performance.now();
-    // The other one begins with the batch of which nobody knows whether it has arrived.
+    // The other one begins with the batch that may or may not have arrived.
     const again = await vi.waitFor(() => {
       const found = world.batches.find(({ replica }) => replica === other.name);
       return found ?? expect.unreachable('the other replica has sent nothing');

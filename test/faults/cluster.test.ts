@@ -37,7 +37,7 @@ interface Stage {
   readonly goesOn: GoesOn[];
 }
 
-/** Resolves when these replicas have all routers; notes how long that took. */
+/** Resolves when these replicas have all routers, and records how long that took. */
 async function expectTakenOver(stage: Stage, others: readonly Replica[], sinceMs: number): Promise<void> {
   await vi.waitFor(async () => {
     const owned = await Promise.all(others.map((one) => one.measure('cluster_routers_owned')));

@@ -15,7 +15,7 @@ const LOG = 'network';
 const [ROTATIONS, FILES_MAX] = [6, 2];
 /**
  * Half of the time between two rotations, on the routers' own clocks. A file that was written to for more than a minute shows that
- * those before it are gone, and nobody has to wait for them. Milliseconds.
+ * those before it are gone, and nothing waits for them. Milliseconds.
  */
 const ROTATION_MS = 60_000;
 const AWAY = /The engine of the cluster cannot be used/;
@@ -43,7 +43,7 @@ const isGap = ({ event }: LogRecord) => event === 'log.gap';
 const linesOf = (records: readonly LogRecord[], { name }: SimulatedRouter) =>
   records.filter(({ router, event }) => router === name && event === undefined).map(({ message }) => message);
 
-/** Gaps that the replicas have counted, of all of their lives. */
+/** Gaps that the replicas have counted, over all restarts. */
 async function countGaps(replicas: readonly Replica[]): Promise<number> {
   const texts = await Promise.all(replicas.map(async ({ url }) => await (await fetch(`${url}/metrics`)).text()));
   const counts = texts.flatMap((text) => [...text.matchAll(/^router_log_gaps_total\{.*\} (\d+)$/gm)]);
@@ -51,7 +51,7 @@ async function countGaps(replicas: readonly Replica[]): Promise<number> {
 }
 
 withPrograms(['nats-server'], test.skipIf(sampled('faults of a cluster', false, true)))(
-  `while the engine of a cluster is away no log is read; what the routers delete meanwhile is a gap when it is back, told and counted once, and no line comes twice${sampleNote('faults of a cluster')}`,
+  `while the engine of a cluster is away no log is read; what the routers delete meanwhile is a gap when it is back, emitted and counted once, and no line comes twice${sampleNote('faults of a cluster')}`,
   { timeout: 180_000 },
   async () => {
     await using server = await openNatsServer();

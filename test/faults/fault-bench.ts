@@ -44,7 +44,7 @@ export interface RunningAgent extends Program {
 /** Settings that differ between tests. */
 export interface FaultBenchOptions {
   readonly routers?: number;
-  /** Folder of the state. Default: `data` beside the configuration. */
+  /** Folder of the state. Default: `data` next to the configuration. */
   readonly storagePath?: string;
   /** Size at which a log is rotated. Default 16 KiB, five seconds of {@link FaultBench.keepWriting}. Bytes. */
   readonly fileBytes?: number;
@@ -62,10 +62,10 @@ const COMPLETE_MS_MAX = 90_000;
 const REFUSED_EVERY = 10;
 const LINE = /numbered line (\d+) of [\w/-]+/;
 
-/** Of a request: nothing of it was kept, all of it was kept and nobody was told, or it was answered. */
+/** Outcome of a request: nothing was kept, all was kept without an answer, or it was answered. */
 export type Moment = 'unread' | 'stored' | 'answered';
 
-/** Keeps documents by their id, as Elasticsearch does, and refuses every tenth for good when it is told to. */
+/** Keeps documents by their id, as Elasticsearch does, and rejects every tenth for good if configured to. */
 class KeyedReceiver implements AsyncDisposable {
   /** By the text of the line. */
   readonly stored = new Map<string, Stored>();

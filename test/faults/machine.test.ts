@@ -70,7 +70,7 @@ describe(`the whole agent, in a process of its own${sampleNote('faults of the ma
       await rm(filler);
       await bench.expectComplete();
       await untilMetric(agent, /^router_exporter_spool_held_back 0$/m);
-      await expectLetters(agent, refuses ? bench.receiver.refused.size : 0);
+      await expectDeadLetters(agent, refuses ? bench.receiver.refused.size : 0);
       await stop(agent);
     },
   );
@@ -96,7 +96,7 @@ describe(`the whole agent, in a process of its own${sampleNote('faults of the ma
       await untilMetric(agent, /^router_exporter_spool_held_back 1$/m);
       await disk.remount('rw');
       await bench.expectComplete();
-      await expectLetters(agent, refuses ? bench.receiver.refused.size : 0);
+      await expectDeadLetters(agent, refuses ? bench.receiver.refused.size : 0);
       await stop(agent);
     },
   );
@@ -116,7 +116,7 @@ describe(`the whole agent, in a process of its own${sampleNote('faults of the ma
       await untilMetric(agent, /^router_exporter_spool_held_back 1$/m);
       await limitFileBytes(pidOf(agent), 'unlimited');
       await bench.expectComplete();
-      await expectLetters(agent, refuses ? bench.receiver.refused.size : 0);
+      await expectDeadLetters(agent, refuses ? bench.receiver.refused.size : 0);
       await stop(agent);
     },
   );
@@ -136,7 +136,7 @@ describe(`the whole agent, in a process of its own${sampleNote('faults of the ma
       for (const router of bench.routers) await router.clearFault('down');
       bench.receiver.disconnect();
       bench.write(LINES);
-      await agent.waitFor('stderr', /no more open files/);
+      await agent.waitFor('stderr', /reached its limit of open files/);
       await run('prlimit', ['--pid', String(pidOf(agent)), `--nofile=${Math.max(...open) + 1000}`]);
       await bench.expectComplete();
       await untilMetric(agent, UP);
@@ -193,7 +193,7 @@ describe(`the whole agent, in a process of its own${sampleNote('faults of the ma
       const hosts = join(bench.folder, 'hosts');
       const resolver = join(bench.folder, 'resolv.conf');
       await writeFile(hosts, '127.0.0.1 localhost fault-bench.test\n');
-      // Nobody listens there.
+      // Nothing listens there.
       await writeFile(resolver, 'nameserver 127.0.0.1\noptions timeout:1 attempts:1\n');
       const mounts = `mount --bind ${hosts} /etc/hosts && mount --bind ${resolver} /etc/resolv.conf && exec "$0" "$@"`;
       await using agent = await bench.startAgent(['unshare', '--mount', 'sh', '-c', mounts]);
@@ -237,7 +237,7 @@ describe(`the whole agent, in a process of its own${sampleNote('faults of the ma
 });
 
 /** Every record that the receiver refused for good is a dead letter, and nothing else is. */
-async function expectLetters(agent: RunningAgent, records: number): Promise<void> {
+async function expectDeadLetters(agent: RunningAgent, records: number): Promise<void> {
   const pattern = new RegExp(`^router_exporter_dead_letters\\{sink="keyed"\\} ${records}$`, 'm');
   await untilMetric(agent, pattern);
 }

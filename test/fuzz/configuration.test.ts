@@ -6,7 +6,7 @@ import { Choices, countCases, describeCases, limitMs } from './random-cases.ts';
 const SHARE = 0.01;
 /** Processor time of one case: some KB of YAML. Milliseconds. */
 const CASE_MS_MAX = 2000;
-/** Each place tells what is wrong; more would not be read. */
+/** Each place names its fault; more are not read. */
 const FAULTS_MAX = 2000;
 
 const EXAMPLE = readFileSync(new URL('../config/every-key.yaml', import.meta.url), 'utf8').replaceAll(/^ *#.*\n/gm, '');

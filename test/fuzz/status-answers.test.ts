@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { RouterError } from '../../src/router/index.ts';
-import { compileModules } from '../../src/status/index.ts';
-import { openRouter } from '../router/http-router.ts';
+import { RouterError } from '../../src/client/index.ts';
+import { compileModules, mapDocument } from '../../src/status/index.ts';
+import { openRouter } from '../client/http-router.ts';
 import { CONTEXT } from '../status/mapping/mapping-bench.ts';
 import { loadShippedModules } from '../status/shipped-modules.ts';
 import { Choices, countCases, describeCases, limitMs } from './random-cases.ts';
@@ -105,7 +105,7 @@ test(`any document becomes a bounded number of valid series or faults: ${describ
     const answer = choices.of(READ_ANSWERS);
     const document = change(answer.document, choices, choices.of([5, 30, 100]));
     const resource = choices.of(answer.readers);
-    const { families, faults } = resource.map(document, CONTEXT);
+    const { families, faults } = mapDocument([resource], document, CONTEXT);
     const samples = families.flatMap((family) => family.samples);
     samplesSeen += samples.length;
     const about = `case ${number}`;

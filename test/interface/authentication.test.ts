@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { RouterClient } from '../../src/router/index.ts';
+import type { RouterClient } from '../../src/client/index.ts';
 import { failureOf, type InterfaceBench, MINUTE_MS, readText, shareFleets, statusOf } from './bench.ts';
 
 const openInterface = shareFleets();
@@ -126,7 +126,7 @@ describe('tokens', () => {
     expect(bench.router.counters.requests).toMatchObject({ 'GET /status/device_info': 1 });
   });
 
-  test('a session that somebody else has ended is opened again by the next call', async () => {
+  test('a session that another client has ended is opened again by the next call', async () => {
     await using bench = await openInterface();
     const { client, events } = bench.connect();
     // The client's own token ends its session behind its back.
@@ -276,7 +276,7 @@ describe('accounts', () => {
       );
       const all = { filter: 'all' } as const;
       expect(await statusOf(client.configuration.deleteEntries('administration/hostnames', all), 200)).toBe(changed);
-      // Whoever lacks a right stays logged in.
+      // An account without a right stays logged in.
       expect(bench.router.counters).toMatchObject({ logins: 2, unauthorized: 0 });
     },
   );

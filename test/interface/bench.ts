@@ -1,12 +1,7 @@
 import { afterAll } from 'vitest';
 import { createSteppedClock, type SteppedClock } from '../../src/base/index.ts';
-import {
-  RouterClient,
-  type RouterClientOptions,
-  type RouterError,
-  type RouterFailure,
-  type SessionEvent,
-} from '../../src/router/index.ts';
+import { RouterClient, type RouterClientOptions, type RouterError, type SessionEvent } from '../../src/client/index.ts';
+import type { RouterFailure } from '../../src/model/index.ts';
 import {
   type SimulatedRouter,
   type Simulator,

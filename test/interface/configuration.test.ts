@@ -7,7 +7,7 @@ import {
   type Filter,
   type ListEntry,
   type RouterClient,
-} from '../../src/router/index.ts';
+} from '../../src/client/index.ts';
 import { failureOf, type InterfaceBench, MINUTE_MS, shareFleets } from './bench.ts';
 
 const openInterface = shareFleets();

@@ -3,13 +3,13 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createSteppedClock, type SteppedClock } from '../../src/base/index.ts';
-import { equals, MANUAL_ACTION_TYPES, type ManualAction, RouterClient } from '../../src/router/index.ts';
+import { equals, MANUAL_ACTION_TYPES, type ManualAction, RouterClient } from '../../src/client/index.ts';
 import { describeInterface, type SimulatedRouter, type Simulator, startSimulator } from '../../src/simulator/index.ts';
 import { type Exchange, type OpenApiContract, openOpenApiContract } from '../support/openapi-contract.ts';
 import { MINUTE_MS, START_MS } from './bench.ts';
 import { performed } from './performed.ts';
 
-/** A description of a real device, for whoever has one; none is part of this project. */
+/** A description of a real device, if available; none is part of this project. */
 const file = process.env['ICOM_OPENAPI'];
 
 const API_ROOT = '/api/v2_0';

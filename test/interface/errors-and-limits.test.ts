@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { checkValues, type RouterFailure } from '../../src/router/index.ts';
+import { checkValues } from '../../src/client/index.ts';
+import type { RouterFailure } from '../../src/model/index.ts';
 import type { FaultName, FaultOptions } from '../../src/simulator/index.ts';
 import { failureOf, type InterfaceBench, MINUTE_MS, shareFleets } from './bench.ts';
 
@@ -17,7 +18,7 @@ async function drive<T>(bench: InterfaceBench, call: Promise<T>): Promise<T> {
   };
   call.then(end, end);
   while (!state.isOver) {
-    // Many turns of the event loop for a little time of the clock: what is on its way arrives before much time passes.
+    // Many iterations of the event loop for a little time of the clock: what is on its way arrives before much time passes.
     for (let turn = 0; turn < 40 && !state.isOver; turn++) await setImmediate();
     await bench.clock.advance(100);
   }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { MANUAL_ACTION_TYPES, type ManualAction } from '../../src/router/index.ts';
+import { MANUAL_ACTION_TYPES, type ManualAction } from '../../src/client/index.ts';
 import { failureOf, shareFleets } from './bench.ts';
 import { performed, readUnique } from './performed.ts';
 

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { ManualActionOptions } from '../../src/router/index.ts';
+import type { ManualActionOptions } from '../../src/client/index.ts';
 import type { InterfaceBench } from './bench.ts';
 
 /** The single values of a status resource. */

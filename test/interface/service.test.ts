@@ -4,10 +4,10 @@ import { createConnection } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
 import { describe, expect, test } from 'vitest';
 import { createSeededRandom } from '../../src/base/index.ts';
-import type { RouterClient, RouterError } from '../../src/router/index.ts';
+import type { RouterClient, RouterError } from '../../src/client/index.ts';
 import { describeInterface } from '../../src/simulator/index.ts';
-import { createCertificateAuthority } from '../../src/simulator/tls/certificate-authority.ts';
-import { answerJson, openRouter } from '../router/http-router.ts';
+import { createCertificateAuthority } from '../../src/simulator/tls.ts';
+import { answerJson, openRouter } from '../client/http-router.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { failureOf, type InterfaceBench, MINUTE_MS, shareFleets } from './bench.ts';
 
@@ -91,7 +91,7 @@ describe('HTTP and HTTPS', () => {
     },
   );
 
-  test('plain HTTP works beside HTTPS once it is switched on, and HTTPS can be switched off then', async () => {
+  test('plain HTTP works in addition to HTTPS once it is switched on, and HTTPS can be switched off then', async () => {
     await using bench = await openInterface();
     const port = String(await findFreePort());
     const secure = bench.as();
@@ -205,7 +205,7 @@ describe('trust', () => {
       expect(await failureOf(bench.connect({ tls }).client.listProfiles())).toEqual(tlsFailure);
     }
     expect(await bench.connect({ tls: { insecureSkipVerify: true } }).client.listProfiles()).toHaveLength(2);
-    // Whoever was not trusted was told no password.
+    // An untrusted server received no password.
     expect(bench.router.counters).toMatchObject({ logins: 2, loginFailures: 0 });
   });
 
@@ -299,7 +299,7 @@ describe('version and description', () => {
     expect(await failureOf(elsewhere.readStatus('device_info'))).toMatchObject({ code: 'http', status: 404 });
   });
 
-  test('what a router can be asked depends on its equipment: what it lacks is 404 and the session goes on', async () => {
+  test('what a router can be asked depends on its equipment: what it lacks is 404 and the session continues', async () => {
     await using bench = await openInterface({ routers: 2 });
     const [full, small] = bench.simulator.routers.map(({ url }) => bench.connect({ url }));
     expect(await full?.client.readStatus('ethernet3')).toHaveProperty('status.list');
@@ -327,7 +327,7 @@ describe('version and description', () => {
     }
   });
 
-  test('the interface tells nothing by itself: a connection stays silent while much happens on the router', async () => {
+  test('the interface sends nothing by itself: a connection stays silent while much happens on the router', async () => {
     await using bench = await openInterface({ plainHttp: true });
     const { hostname, port } = new URL(bench.router.url);
     const { access } = await bench.stranger.login();
@@ -347,7 +347,7 @@ describe('version and description', () => {
     }
     await admin.configuration.changeParameters(WEB, { default_log_lines: '41' }, { activate: true });
     await admin.performAction({ type: 'modem_state', options: { name: 'lte2', state_change: 'turn_off' } });
-    // Whatever the router had told by itself would come before what is asked for now, on the same connection.
+    // Unrequested bytes of the router would arrive before the answer to this request, on the same connection.
     await ask();
     socket.destroy();
     expect(received.join('').split('HTTP/1.1 ')).toEqual(['', expect.stringMatching(/^200 .*device_type.*\}$/s)]);
@@ -362,7 +362,7 @@ async function letThrough({ configuration }: RouterClient, ports: readonly (stri
   await configuration.addEntries(FILTER, [{ parameters }]);
 }
 
-/** The ports that somebody listens on at an address, which is given as the kernel writes it. */
+/** The open ports of an address, which is given as the kernel writes it. */
 function readListeningPorts(address: string): number[] {
   const local = address.replace(' ', '');
   const lines = readFileSync(SOCKETS, 'utf8').split('\n');

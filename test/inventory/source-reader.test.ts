@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { createSteppedClock, Secret } from '../../src/base/index.ts';
+import { createSteppedClock, renderErrorChain, Secret } from '../../src/base/index.ts';
 import { type ListedRouters, SourceReader, type SourceSettings } from '../../src/inventory/index.ts';
 import { openInventory } from '../support/open-inventory.ts';
+import { openConnectProxy } from '../support/proxies.ts';
 
 const NEVER = new AbortController().signal;
 const SOURCE = {
@@ -310,4 +311,41 @@ test('SourceReader.read() names routers at different IPv6 addresses differently'
     '2001-db8-1-0-0-0-0-0',
     'x',
   ]);
+});
+
+test('SourceReader.read() asks a proxy to connect, and names it when it fails', async () => {
+  await using server = await openInventory();
+  server.list([{ name: 'plain', url: 'https://10.0.0.2' }]);
+  const name = server.url.replace('127.0.0.1', 'inventory.example');
+  await using proxy = await openConnectProxy({ account: 'agent:pw-of-proxy' });
+  const url = `http://127.0.0.1:${proxy.port}`;
+  const read = async (password: string) => {
+    const settings = createHttpSource(name, { proxy: { url, username: 'agent', password: new Secret(password) } });
+    await using reader = new SourceReader(settings, createSteppedClock(0));
+    return parseLines(await reader.read(NEVER));
+  };
+  expect(await read('pw-of-proxy')).toEqual([{ name: 'plain', url: 'https://10.0.0.2' }]);
+  expect(proxy.asked).toMatchObject([{ target: new URL(name).host }]);
+  const error: unknown = await read('pw-that-is-wrong').catch((cause: unknown) => cause);
+  expect(error).toMatchObject({ code: 'unreachable' });
+  expect(renderErrorChain(error)).toBe(
+    `The source could not be reached: The proxy ${url} requires another login: it answered with 407. Check proxy.username and proxy.password of this source`,
+  );
+});
+
+test('SourceReader.read() names the proxy behind which there is no answer', async () => {
+  await using server = await openInventory();
+  const arrived = Promise.withResolvers<undefined>();
+  server.answer = () => arrived.resolve(undefined);
+  await using proxy = await openConnectProxy();
+  const url = `http://127.0.0.1:${proxy.port}`;
+  const clock = createSteppedClock(0);
+  const settings = createHttpSource(server.url, { proxy: { url } });
+  await using reader = new SourceReader(settings, clock);
+  const failure = expect(reader.read(NEVER)).rejects.toThrow(
+    `The source did not answer completely through the proxy ${url} within 30 s`,
+  );
+  await arrived.promise;
+  await clock.advance(30_000);
+  await failure;
 });

@@ -10,7 +10,7 @@ export function cutInto(bytes: Uint8Array, at: readonly number[] | number): Uint
       ? Array.from({ length: Math.ceil(bytes.length / at) }, (_, index) => index * at)
       : at.map((share) => Math.floor(share * bytes.length)).toSorted((a, b) => a - b);
   const bounds = [0, ...places, bytes.length];
-  // Each chunk is a copy of its own, so that nobody can read beyond its end.
+  // Each chunk is a copy of its own, so that reading beyond its end is detected.
   return bounds.slice(1).map((end, index) => bytes.slice(bounds[index], end));
 }
 

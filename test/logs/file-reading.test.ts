@@ -416,8 +416,8 @@ describe('batches', () => {
     const lines = Array.from({ length: 100 }, (_, index) => `2026-11-21 09:36:49 [wan] line ${index}\n`);
     const text = lines.join('');
     const batches: { records: number; file: LogFile }[] = [];
-    const reading: FileReading = new FileReading(createOptions({ onBatch: (batch) => note(batch), batchBytes: 500 }));
-    const note = (batch: RecordBatch) => {
+    const reading: FileReading = new FileReading(createOptions({ onBatch: (batch) => record(batch), batchBytes: 500 }));
+    const record = (batch: RecordBatch) => {
       expect(batch.bytes).toBeGreaterThanOrEqual(500);
       batches.push({ records: batch.records.length, file: clone(reading.file ?? createFile('', 0)) });
     };
@@ -455,7 +455,7 @@ describe('batches', () => {
   });
 });
 
-/** Everything that can be told of a reading. */
+/** Everything observable about a reading. */
 async function outcome(chunks: readonly Uint8Array[], options: Options) {
   try {
     const { result, records, file, scan: reading } = await scan(chunks, options);

@@ -1,6 +1,7 @@
 import { afterAll, expect, test, vi } from 'vitest';
 import { createSteppedClock } from '../../src/base/index.ts';
-import { createRouterFacts, StepStore } from '../../src/logs/follow/router-facts.ts';
+import { StepStore } from '../../src/logs/follow/followed-log.ts';
+import { createRouterFacts } from '../../src/logs/follow/router-facts.ts';
 import { followOnce, type LogSource, openArchivePool, type RecordLog, Zone } from '../../src/logs/index.ts';
 import type { LogRecord, RecordLines } from '../../src/model/index.ts';
 import { openFileBench } from '../support/log-bench.ts';
@@ -45,16 +46,16 @@ test('case 11: followOnce() lists again before it takes up a new current, so tha
 
 test('followOnce() parses the position of a log once in a run', async () => {
   await using bench = await openFileBench(new Map([['network/current', '2026-11-21 11:00:00 [wan] line\n']]));
-  await bench.reader.turn();
+  await bench.reader.run();
   const stored = bench.reader.log.positions.get('network')?.split('\n')[0];
   const parse = vi.spyOn(JSON, 'parse');
-  await bench.reader.turn();
+  await bench.reader.run();
   const parsed = parse.mock.calls.filter(([text]) => text === stored);
   parse.mockRestore();
   expect(parsed).toHaveLength(1);
 });
 
-test('followOnce() shows the records of a step before the store has them, and tells once they are stored', async () => {
+test('followOnce() shows the records of a step before the store has them, and reports once they are stored', async () => {
   await using bench = await openFileBench(new Map([['network/current', '2026-11-21 11:00:00 [wan] line\n']]));
   const steps: string[] = [];
   const records: RecordLog = {
@@ -69,10 +70,10 @@ test('followOnce() shows the records of a step before the store has them, and te
   };
   const onStoring = (lines: RecordLines) => {
     if (lines.length > 0) steps.push(`shown ${lines.length}`);
-    return () => void (lines.length > 0 && steps.push('told'));
+    return () => void (lines.length > 0 && steps.push('reported'));
   };
-  await bench.reader.turn({ records, onStoring });
-  expect(steps.slice(0, 4)).toEqual(['shown 1', 'storing', 'stored', 'told']);
+  await bench.reader.run({ records, onStoring });
+  expect(steps.slice(0, 4)).toEqual(['shown 1', 'storing', 'stored', 'reported']);
 });
 
 test('a run has lost a commit whichever of those that were under way ended last', async () => {

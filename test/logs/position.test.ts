@@ -1,8 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createFile, createPosition, type LogFile, type LogPosition } from '../../src/logs/position/position.ts';
-import { parsePosition, renderPosition } from '../../src/logs/position/position-text.ts';
+import {
+  createFile,
+  createPosition,
+  type LogFile,
+  type LogPosition,
+  parsePosition,
+  renderPosition,
+} from '../../src/logs/position/position.ts';
 import { editPosition } from '../support/stored-position.ts';
 
 const FILE: LogFile = {

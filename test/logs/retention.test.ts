@@ -9,14 +9,14 @@ const FILES = 4;
 
 function createRetention(): Retention {
   const retention = new Retention();
-  retention.noteFile(FILE_BYTES);
-  retention.noteListed(FILES);
+  retention.recordFile(FILE_BYTES);
+  retention.recordListed(FILES);
   return retention;
 }
 
 /** Looks every `everyMs` at a log that grows by so many bytes per second. */
 function look(retention: Retention, fromMs: number, toMs: number, everyMs: number, bytesPerSecond: number): void {
-  for (let atMs = fromMs; atMs <= toMs; atMs += everyMs) retention.noteLook(atMs, (bytesPerSecond * everyMs) / 1000);
+  for (let atMs = fromMs; atMs <= toMs; atMs += everyMs) retention.recordRead(atMs, (bytesPerSecond * everyMs) / 1000);
 }
 
 test.for([1000, 30_000, 10 * MINUTE_MS])(

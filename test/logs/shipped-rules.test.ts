@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { createSeededRandom, createSteppedClock } from '../../src/base/index.ts';
 import { LineMatcher, MatchTotals, SHIPPED_RULES } from '../../src/logs/index.ts';
 import { startSimulator } from '../../src/simulator/index.ts';
-import { logPhrases } from '../../src/simulator/log-files/activity.ts';
+import { logPhrases } from '../../src/simulator/log-files/live-lines.ts';
 
 const matcher = new LineMatcher(SHIPPED_RULES);
 

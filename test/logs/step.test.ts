@@ -2,28 +2,30 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { createSteppedClock, type SteppedClock } from '../../src/base/index.ts';
 import type { LinkFacts } from '../../src/logs/listing/link-rule.ts';
 import type { ListedLog, RotatedFile } from '../../src/logs/listing/listing.ts';
-import type { Gap, GapEdge } from '../../src/logs/position/event-records.ts';
+import type { Gap, GapEdge } from '../../src/logs/position/gap.ts';
 import {
   createFile as createFresh,
   createPosition,
   type FileFault,
   type LogFile,
   type LogPosition,
+  parsePosition,
+  renderPosition,
 } from '../../src/logs/position/position.ts';
-import { parsePosition, renderPosition } from '../../src/logs/position/position-text.ts';
-import type { Observation, ReadPiece } from '../../src/logs/step/observation.ts';
 import {
-  createLogState,
+  createStepState,
   edgeOf,
   flagsFor,
   isHolding,
   isLate,
   isNews,
-  type LogState,
   listBegun,
   listFresh,
   listRemembered,
   nextGen,
+  type Observation,
+  type ReadPiece,
+  type StepState,
   type View,
 } from '../../src/logs/step/state.ts';
 import { type Step, takeStep } from '../../src/logs/step/step.ts';
@@ -52,7 +54,7 @@ const HOLDS: LinkFacts = {
   audit: { matches: 2, chance: 1e-4, stamps: ['2026-11-20-08:00:00', '2026-11-20-09:00:00'], refutedBy: undefined },
 };
 
-/** Whether the rule holds, and what the tracker has told of it. */
+/** Whether the rule holds, and the observations reported about it. */
 let rule: { holds: boolean; readonly matches: string[]; readonly misses: string[]; readonly refuted: string[] };
 
 function createRule(): typeof rule {
@@ -62,11 +64,11 @@ function createRule(): typeof rule {
 /** A log and the steps that it takes, each of them on frozen data and once more on a copy of it. */
 class Tracker {
   readonly #zone: Zone;
-  #state: LogState;
+  #state: StepState;
 
   constructor(position: LogPosition, zone = berlin) {
     this.#zone = zone;
-    this.#state = createLogState(position);
+    this.#state = createStepState(position);
   }
 
   get position(): LogPosition {
@@ -80,9 +82,9 @@ class Tracker {
     return { ...this.#state, rules };
   }
 
-  /** Takes a step; gives the gaps that it tells. */
+  /** Takes a step and returns the gaps that it emits. */
   observe(observation: Observation): Gap[] {
-    return this.#take(observation).told.flatMap((told) => (told.type === 'gap' ? [told.gap] : []));
+    return this.#take(observation).emitted.flatMap((one) => (one.type === 'gap' ? [one.gap] : []));
   }
 
   #take(observation: Observation): Step {
@@ -91,8 +93,8 @@ class Tracker {
     expect(takeStep(structuredClone(this.#state), structuredClone(observation), rules)).toEqual(step);
     this.#state = step.state;
     for (const { type, stamp } of step.evidence) {
-      const told = { match: rule.matches, miss: rule.misses, refutation: rule.refuted };
-      told[type].push(stamp);
+      const reported = { match: rule.matches, miss: rule.misses, refutation: rule.refuted };
+      reported[type].push(stamp);
     }
     return step;
   }
@@ -105,16 +107,16 @@ class Tracker {
     return this.#take({ type: 'file-began', firstWallAsUtcMs, stamp }).mayRead;
   }
 
-  noteListed(list: ListedLog): RotatedFile[] {
+  recordListed(list: ListedLog): RotatedFile[] {
     this.observe({ type: 'listed', listed: list });
     return listFresh(this.position, list);
   }
 
-  noteUnlisted(list: ListedLog): Gap[] {
+  dropUnlisted(list: ListedLog): Gap[] {
     return this.observe({ type: 'unlisted', listed: list });
   }
 
-  giveUpOverdue(list: ListedLog): Gap[] {
+  expireOverdue(list: ListedLog): Gap[] {
     return this.observe({ type: 'time-passed', listed: list });
   }
 
@@ -126,7 +128,7 @@ class Tracker {
     this.observe({ type: 'lines-read', piece: toPiece(file, stamp) });
   }
 
-  shelveOpen(): void {
+  suspendOpen(): void {
     this.observe({ type: 'current-replaced' });
   }
 
@@ -227,7 +229,7 @@ describe('takeStep() of a file that began', () => {
   test('a link that stays broken for 15 minutes becomes a likely gap, once', async () => {
     tracker.mayRead(wallAfter(SECOND, 0));
     await clock.advance(15 * 60_000);
-    expect(tracker.giveUpOverdue(listed(FIRST))).toMatchObject([
+    expect(tracker.expireOverdue(listed(FIRST))).toMatchObject([
       {
         certainty: 'likely',
         reason: 'broken-link',
@@ -235,18 +237,18 @@ describe('takeStep() of a file that began', () => {
         file: `network/log-${FIRST}`,
       },
     ]);
-    expect(tracker.giveUpOverdue(listed(FIRST))).toEqual([]);
+    expect(tracker.expireOverdue(listed(FIRST))).toEqual([]);
   });
 
-  test('a link is not given up for a file that was cut and not looked at since', async () => {
+  test('a link does not expire for a file that was cut and not looked at since', async () => {
     tracker.mayRead(wallAfter(SECOND, 0));
-    tracker.noteListed(listed(SECOND));
+    tracker.recordListed(listed(SECOND));
     tracker.fail(SECOND, 'cut');
     await clock.advance(20 * 60_000);
-    expect(tracker.giveUpOverdue(listed(SECOND))).toEqual([]);
+    expect(tracker.expireOverdue(listed(SECOND))).toEqual([]);
     tracker.fail(SECOND, 'cut');
     await clock.advance(60_000);
-    const gaps = tracker.giveUpOverdue(listed(SECOND));
+    const gaps = tracker.expireOverdue(listed(SECOND));
     expect(gaps.map(({ reason }) => reason).toSorted()).toEqual(['broken-link', 'damaged']);
   });
 
@@ -260,7 +262,7 @@ describe('takeStep() of a file that began', () => {
     tracker.complete(between, late);
     expect(tracker.position.sequenceEnd?.stamp).toBe(SECOND);
     await clock.advance(15 * 60_000);
-    expect(tracker.giveUpOverdue(listed(FIRST, between, SECOND))).toEqual([]);
+    expect(tracker.expireOverdue(listed(FIRST, between, SECOND))).toEqual([]);
   });
 
   test('while the rules of the zone are not known, a file with an earlier name is late although some zone has it follow', () => {
@@ -282,19 +284,19 @@ describe('takeStep() of a file that began', () => {
     expect(tracker.mayRead(Date.UTC(1970, 0, 1, 1, 0, 20))).toBe(true);
     expect(tracker.position.brokenLinks).toMatchObject([{ isVague: true }]);
     const unset = '1970-01-01-00:00:20';
-    tracker.noteListed(listed(FIRST, unset));
+    tracker.recordListed(listed(FIRST, unset));
     tracker.complete(unset, createFile('b', Date.UTC(1970, 0, 1)));
     expect(tracker.mayRead(wallAfter(unset, 0))).toBe(true);
     expect(tracker.mayRead(wallAfter(SECOND, 0))).toBe(true);
     expect(rule.matches).toEqual([]);
     expect(rule.refuted).toEqual([]);
     await clock.advance(15 * 60_000);
-    expect(tracker.giveUpOverdue(listed(FIRST, unset))).toEqual([]);
+    expect(tracker.expireOverdue(listed(FIRST, unset))).toEqual([]);
   });
 
   test('a file of a clock that began at the date of the firmware does not contradict the rule', () => {
     const zoneless = new Tracker(tracker.position, new Zone(undefined));
-    zoneless.noteListed(listed(FIRST, SECOND));
+    zoneless.recordListed(listed(FIRST, SECOND));
     const bootMs = Date.UTC(2022, 0, 1, 0, 0, 20);
     zoneless.complete(SECOND, { ...createFile('b', bootMs), lastUtcMs: bootMs, follows: FIRST });
     expect(rule.refuted).toEqual([]);
@@ -304,34 +306,34 @@ describe('takeStep() of a file that began', () => {
     tracker.mayRead(Date.UTC(1970, 0, 1, 1, 0, 20));
     expect(tracker.flagsFor(createFile('c'), undefined)).toEqual([]);
     await clock.advance(15 * 60_000);
-    expect(tracker.giveUpOverdue(listed())).toMatchObject([{ certainty: 'possible', reason: 'broken-link' }]);
+    expect(tracker.expireOverdue(listed())).toMatchObject([{ certainty: 'possible', reason: 'broken-link' }]);
   });
 
-  test('tells what it sees of the rule, and only what a log that follows it shows', () => {
+  test('reports what it sees of the rule, and only what a log that follows it shows', () => {
     tracker.mayRead(wallAfter(FIRST, 1000));
     expect(rule.matches).toEqual([FIRST]);
   });
 
   test('while the rule does not hold, nothing waits and nothing is claimed', async () => {
     rule.holds = false;
-    tracker.noteListed(listed(FIRST));
+    tracker.recordListed(listed(FIRST));
     expect(tracker.mayRead(wallAfter(SECOND, 0))).toBe(true);
     await clock.advance(15 * 60_000);
-    expect(tracker.giveUpOverdue(listed(FIRST))).toEqual([]);
+    expect(tracker.expireOverdue(listed(FIRST))).toEqual([]);
   });
 
-  test('a break that was found while the rule held is not told when it holds no more', async () => {
-    tracker.noteListed(listed(FIRST));
+  test('a break that was found while the rule held is not emitted when it holds no more', async () => {
+    tracker.recordListed(listed(FIRST));
     expect(tracker.mayRead(wallAfter(SECOND, 0))).toBe(false);
     rule.holds = false;
     expect(tracker.mayRead(wallAfter(SECOND, 0))).toBe(true);
     await clock.advance(15 * 60_000);
-    expect(tracker.giveUpOverdue(listed(FIRST))).toEqual([]);
+    expect(tracker.expireOverdue(listed(FIRST))).toEqual([]);
   });
 
   test('a file that is listed right behind the last one waits for nothing, whatever its first line says', () => {
     const next = '2026-11-21-12:00:00';
-    tracker.noteListed(listed(FIRST, next));
+    tracker.recordListed(listed(FIRST, next));
     expect(tracker.mayRead(wallAfter(SECOND, 0), next)).toBe(true);
     expect(tracker.position.brokenLinks).toEqual([]);
     // Written with the clock set back: names no longer tell the order.
@@ -341,7 +343,7 @@ describe('takeStep() of a file that began', () => {
   test('a rotated file behind a name from a clock that was days ahead is not late, and something may be missing before it', () => {
     const ahead = '2027-12-26-22:34:46';
     tracker.complete(ahead, createFile('c', Date.parse('2027-12-26T22:30:15Z')));
-    tracker.noteListed(listed(FIRST, ahead));
+    tracker.recordListed(listed(FIRST, ahead));
     expect(tracker.mayRead(wallAfter(SECOND, 0), '2026-11-21-11:40:00')).toBe(false);
     expect(tracker.isLate(createFile('d'), '2026-11-21-11:40:00')).toBe(false);
     expect(tracker.position.brokenLinks).toMatchObject([{ after: ahead }]);
@@ -354,7 +356,7 @@ describe('takeStep() of a file that began', () => {
     const file = createFile('b', Date.parse('2026-11-21T11:10:00Z'));
     tracker.complete(short, file);
     await clock.advance(15 * 60_000);
-    expect(tracker.giveUpOverdue(listed(FIRST, short, SECOND))).toMatchObject([
+    expect(tracker.expireOverdue(listed(FIRST, short, SECOND))).toMatchObject([
       { certainty: 'likely', reason: 'broken-link', from: tracker.edgeOf(file) },
     ]);
   });
@@ -363,7 +365,7 @@ describe('takeStep() of a file that began', () => {
     tracker.mayRead(wallAfter(SECOND, 0));
     tracker.complete(SECOND, createFile('b', Date.parse('2026-11-21T11:00:00Z')));
     await clock.advance(15 * 60_000);
-    expect(tracker.giveUpOverdue(listed(FIRST, SECOND))).toEqual([]);
+    expect(tracker.expireOverdue(listed(FIRST, SECOND))).toEqual([]);
     expect(tracker.mayRead(wallAfter(SECOND, 0))).toBe(true);
   });
 });
@@ -380,7 +382,7 @@ describe('takeStep() watches a rotation', () => {
   function follow(next: LogFile): void {
     const first = read('a', '10:40:00', '10:50:00');
     tracker.open(first);
-    tracker.noteListed(listed(FIRST));
+    tracker.recordListed(listed(FIRST));
     tracker.complete(FIRST, first);
     tracker.open(next);
   }
@@ -389,7 +391,7 @@ describe('takeStep() watches a rotation', () => {
     const next = read('b', '11:20:00', '11:29:00');
     follow(next);
     tracker = restart();
-    tracker.noteListed(listed(FIRST, SECOND));
+    tracker.recordListed(listed(FIRST, SECOND));
     const [open] = tracker.begun;
     tracker.complete(SECOND, open);
     expect(rule.refuted).toEqual([FIRST]);
@@ -405,13 +407,13 @@ describe('takeStep() watches a rotation', () => {
     ['one that began with the clock set forward', read('b', '11:20:00', '23:00:00'), [FIRST, SECOND]],
   ])('but not %s', (_, next, stamps) => {
     follow(next);
-    tracker.noteListed(listed(...stamps));
+    tracker.recordListed(listed(...stamps));
     tracker.complete(stamps.at(-1) ?? '', next);
     expect(rule.refuted).toEqual([]);
   });
 
   test('files that were there at first contact refute nothing, but speak against the rule', () => {
-    tracker.noteListed(listed(FIRST, SECOND));
+    tracker.recordListed(listed(FIRST, SECOND));
     tracker.complete(FIRST, read('a', '10:40:00', '10:50:00'));
     tracker.complete(SECOND, read('b', '11:20:00', '11:29:00'));
     expect(rule.refuted).toEqual([]);
@@ -419,11 +421,11 @@ describe('takeStep() watches a rotation', () => {
   });
 
   test('the current of a first contact, behind a file that is still listed after 15 minutes, speaks against it too', async () => {
-    tracker.noteListed(listed(FIRST));
+    tracker.recordListed(listed(FIRST));
     tracker.complete(FIRST, read('a', '10:40:00', '10:50:00'));
     expect(tracker.mayRead(at('12:20:00'))).toBe(false);
     await clock.advance(15 * 60_000);
-    expect(tracker.giveUpOverdue(listed(FIRST))).toEqual([]);
+    expect(tracker.expireOverdue(listed(FIRST))).toEqual([]);
     expect(rule.misses).toEqual([FIRST]);
   });
 
@@ -431,7 +433,7 @@ describe('takeStep() watches a rotation', () => {
     tracker.alter({ stream: { ...tracker.position.stream, isBuffered: true } });
     const next = read('b', '11:20:00', '11:29:00');
     follow(next);
-    tracker.noteListed(listed(FIRST, SECOND));
+    tracker.recordListed(listed(FIRST, SECOND));
     tracker.complete(SECOND, next);
     expect(rule.refuted).toEqual([]);
     expect(rule.misses).toEqual([FIRST]);
@@ -440,26 +442,26 @@ describe('takeStep() watches a rotation', () => {
   test('a break behind a file that is still listed after 15 minutes refutes the rule, and is no gap', async () => {
     const first = read('a', '10:40:00', '10:50:00');
     tracker.open(first);
-    tracker.noteListed(listed(FIRST));
+    tracker.recordListed(listed(FIRST));
     tracker.complete(FIRST, first);
     expect(tracker.mayRead(at('12:20:00'))).toBe(false);
     await clock.advance(15 * 60_000);
     tracker = restart();
-    tracker.noteListed(listed(FIRST));
-    expect(tracker.giveUpOverdue(listed(FIRST))).toEqual([]);
+    tracker.recordListed(listed(FIRST));
+    expect(tracker.expireOverdue(listed(FIRST))).toEqual([]);
     expect(rule.refuted).toEqual([FIRST]);
   });
 
   test('a break before a file that may have taken the place of another one is a gap, and refutes nothing', async () => {
     const first = read('a', '10:40:00', '10:50:00');
     tracker.open(first);
-    tracker.noteListed(listed(FIRST));
+    tracker.recordListed(listed(FIRST));
     tracker.complete(FIRST, first);
     expect(tracker.mayRead(at('12:30:00'))).toBe(false);
-    tracker.noteListed(listed(FIRST, SECOND));
+    tracker.recordListed(listed(FIRST, SECOND));
     tracker.complete(SECOND, read('b', '11:30:00', '11:30:00'));
     await clock.advance(15 * 60_000);
-    expect(tracker.giveUpOverdue(listed(FIRST, SECOND))).toMatchObject([
+    expect(tracker.expireOverdue(listed(FIRST, SECOND))).toMatchObject([
       { certainty: 'likely', reason: 'broken-link' },
     ]);
     expect(rule.refuted).toEqual([]);
@@ -470,13 +472,13 @@ describe('takeStep()', () => {
   test('holds newer lines for a minute after the open file was shelved, and gives it up after 15', async () => {
     const open = createFile('a');
     tracker.open(open);
-    tracker.shelveOpen();
+    tracker.suspendOpen();
     expect(tracker.isHolding).toBe(true);
     await clock.advance(60_000);
     expect(tracker.isHolding).toBe(false);
-    expect(tracker.giveUpOverdue(listed())).toEqual([]);
+    expect(tracker.expireOverdue(listed())).toEqual([]);
     await clock.advance(14 * 60_000);
-    expect(tracker.giveUpOverdue(listed())).toMatchObject([
+    expect(tracker.expireOverdue(listed())).toMatchObject([
       { certainty: 'possible', reason: 'not-found', from: tracker.edgeOf(open), offset: 100 },
     ]);
     expect(tracker.begun).toEqual([]);
@@ -486,32 +488,32 @@ describe('takeStep()', () => {
   test('a rotated file that vanishes before it was read is one certain gap, placed after what was read of it', () => {
     const open = createFile('a');
     tracker.open(open);
-    tracker.shelveOpen();
-    tracker.noteListed(listed(FIRST));
-    expect(tracker.noteUnlisted(listed())).toMatchObject([
+    tracker.suspendOpen();
+    tracker.recordListed(listed(FIRST));
+    expect(tracker.dropUnlisted(listed())).toMatchObject([
       { certainty: 'certain', reason: 'expired', from: tracker.edgeOf(open), file: `network/log-${FIRST}` },
     ]);
-    expect(tracker.noteUnlisted(listed())).toEqual([]);
+    expect(tracker.dropUnlisted(listed())).toEqual([]);
     expect(tracker.begun).toEqual([]);
   });
 
-  test('a file that stays cut is given up only when it was looked at again after the time of grace', async () => {
-    tracker.noteListed(listed(FIRST));
+  test('a file that stays cut expires only when it was read again after the time of grace', async () => {
+    tracker.recordListed(listed(FIRST));
     tracker.fail(FIRST, 'cut');
     await clock.advance(20 * 60_000);
-    expect(tracker.giveUpOverdue(listed(FIRST))).toEqual([]);
+    expect(tracker.expireOverdue(listed(FIRST))).toEqual([]);
     tracker.fail(FIRST, 'cut');
     await clock.advance(60_000);
-    expect(tracker.giveUpOverdue(listed(FIRST))).toMatchObject([{ certainty: 'certain', reason: 'damaged' }]);
+    expect(tracker.expireOverdue(listed(FIRST))).toMatchObject([{ certainty: 'certain', reason: 'damaged' }]);
   });
 
   test('a file from before the clock was set is not lost because of a younger one', async () => {
     tracker.open({ ...createFile('a'), lastUtcMs: Date.UTC(2000, 0, 1, 0, 0, 20) });
-    tracker.shelveOpen();
+    tracker.suspendOpen();
     const wallMs = Date.UTC(2026, 10, 21, 12, 0, 0);
     tracker.observe({ type: 'file-unrelated', stamp: SECOND, firstWallAsUtcMs: wallMs });
     tracker.observe({ type: 'file-unrelated', stamp: SECOND, firstWallAsUtcMs: Date.UTC(2000, 0, 1, 1, 0, 30) });
-    expect(tracker.giveUpOverdue(listed(SECOND))).toEqual([]);
+    expect(tracker.expireOverdue(listed(SECOND))).toEqual([]);
   });
 
   test('a file is not passed by a younger one while an older one may be it that is to be tried again', async () => {
@@ -520,8 +522,8 @@ describe('takeStep()', () => {
       lastUtcMs: Date.parse('2026-11-21T10:50:00Z'),
       shownMs: Date.parse('2026-11-21T10:50:00Z'),
     });
-    tracker.shelveOpen();
-    tracker.noteListed(listed(FIRST, SECOND));
+    tracker.suspendOpen();
+    tracker.recordListed(listed(FIRST, SECOND));
     tracker.fail(FIRST, 'cut');
     const unrelated = {
       type: 'file-unrelated',
@@ -529,20 +531,20 @@ describe('takeStep()', () => {
       firstWallAsUtcMs: Date.parse('2026-11-21T12:00:00Z'),
     } as const;
     tracker.observe(unrelated);
-    expect(tracker.giveUpOverdue(listed(FIRST, SECOND))).toEqual([]);
+    expect(tracker.expireOverdue(listed(FIRST, SECOND))).toEqual([]);
     // Now it was tried again, and is another one.
     await clock.advance(5000);
     tracker.observe(unrelated);
-    expect(tracker.giveUpOverdue(listed(FIRST, SECOND))).toMatchObject([{ certainty: 'certain', reason: 'expired' }]);
+    expect(tracker.expireOverdue(listed(FIRST, SECOND))).toMatchObject([{ certainty: 'certain', reason: 'expired' }]);
   });
 
   test('a rotated file that vanishes is not the rest of one that newer lines have overtaken', () => {
     const shelved = createFile('a');
     tracker.open(shelved);
-    tracker.shelveOpen();
+    tracker.suspendOpen();
     tracker.complete(FIRST, createFile('b'));
-    tracker.noteListed(listed(SECOND));
-    expect(tracker.noteUnlisted(listed(FIRST))).toMatchObject([
+    tracker.recordListed(listed(SECOND));
+    expect(tracker.dropUnlisted(listed(FIRST))).toMatchObject([
       { certainty: 'certain', reason: 'expired', from: tracker.edgeOf(createFile('b')) },
     ]);
     expect(tracker.begun).toEqual([shelved]);
@@ -551,7 +553,7 @@ describe('takeStep()', () => {
   test('a reset is a gap behind the files that were begun, and behind what was read last', () => {
     const begun = createFile('a');
     tracker.open(begun);
-    tracker.shelveOpen();
+    tracker.suspendOpen();
     tracker.complete(FIRST, createFile('b'));
     tracker.alter({ brokenLinks: [{ after: FIRST, from: undefined, sinceMs: NOON }] });
     expect(tracker.observe({ type: 'wiped' })).toMatchObject([
@@ -580,11 +582,11 @@ describe('takeStep()', () => {
   });
 
   test('a rotated file that was read to its end is no news and no gap when it goes', () => {
-    tracker.noteListed(listed(FIRST));
+    tracker.recordListed(listed(FIRST));
     tracker.complete(FIRST, createFile('a'));
     expect(tracker.isNews(listed(FIRST))).toBe(false);
-    expect(tracker.noteListed(listed(FIRST))).toEqual([]);
-    expect(tracker.noteUnlisted(listed())).toEqual([]);
+    expect(tracker.recordListed(listed(FIRST))).toEqual([]);
+    expect(tracker.dropUnlisted(listed())).toEqual([]);
     expect(tracker.position.completed).toEqual({});
     // Should the listing have been wrong, the content still says that it is known.
     expect(tracker.remembered).toEqual([createFile('a')]);
@@ -593,7 +595,7 @@ describe('takeStep()', () => {
   test('the rest of a shelved file is late once a newer file has been opened', () => {
     const shelved = createFile('a');
     tracker.open(shelved);
-    tracker.shelveOpen();
+    tracker.suspendOpen();
     expect(tracker.flagsFor(shelved, FIRST)).toEqual([]);
     tracker.open(createFile('b'));
     expect(tracker.flagsFor(shelved, FIRST)).toEqual(['late']);
@@ -616,7 +618,7 @@ describe('takeStep()', () => {
     const complete = (index: number, file: LogFile) => {
       const stamp = new Date(NOON + index * 1000).toISOString().slice(0, 19).replace('T', '-');
       tracker.complete(stamp, file);
-      tracker.noteUnlisted(listed());
+      tracker.dropUnlisted(listed());
     };
     complete(0, { ...createFile('boot', firstUtcMs), lastUtcMs: firstUtcMs + 60_000, shownMs });
     for (let index = 1; index < 100; index++) {
@@ -630,21 +632,21 @@ describe('takeStep()', () => {
     const boot = () => ({ ...createFile('boot', Date.UTC(1970, 0, 1)), gen: tracker.nextGen('boot') });
     for (let index = 0; index < 100; index++) {
       tracker.open(index < 2 ? boot() : createFile(`key ${index}`, Date.UTC(1970, 0, 1)));
-      tracker.shelveOpen();
+      tracker.suspendOpen();
     }
     await clock.advance(15 * 60_000);
-    tracker.giveUpOverdue(listed());
+    tracker.expireOverdue(listed());
     expect(tracker.nextGen('boot')).toBe(2);
     expect(Object.keys(tracker.position.gens)).toHaveLength(64);
   });
 
-  test('remembers no more than eight files that were given up', async () => {
+  test('remembers no more than eight lost files', async () => {
     for (let index = 0; index < 12; index++) {
       tracker.open(createFile(`key ${index}`));
-      tracker.shelveOpen();
+      tracker.suspendOpen();
     }
     await clock.advance(15 * 60_000);
-    expect(tracker.giveUpOverdue(listed())).toHaveLength(12);
+    expect(tracker.expireOverdue(listed())).toHaveLength(12);
     expect(tracker.position.lost.map(({ key }) => key)).toEqual(
       ['4', '5', '6', '7', '8', '9', '10', '11'].map((n) => `key ${n}`),
     );

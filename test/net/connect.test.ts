@@ -4,8 +4,8 @@ import { createServer, TLSSocket, type TlsOptions } from 'node:tls';
 import { expect, onTestFinished, test } from 'vitest';
 import { createSteppedClock, createSystemClock } from '../../src/base/index.ts';
 import { connectToNats, loadNatsLibrary, openConnection } from '../../src/net/index.ts';
-import { type CountingProxy, type GreetingFault, openCountingProxy } from '../router/counting-proxy.ts';
-import { authority, certificate } from '../router/wire-bench.ts';
+import { type CountingProxy, type GreetingFault, openCountingProxy } from '../client/counting-proxy.ts';
+import { authority, certificate } from '../client/wire-bench.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const never = new AbortController().signal;
@@ -25,7 +25,7 @@ async function openBox(fault: GreetingFault, bytesMax = 1024, options: TlsOption
 }
 
 test.each<[GreetingFault, RegExp]>([
-  ['reset', /^What answers at 127\.0\.0\.1:\d+ ended the connection at a first message of TLS of 1\.6 KB/],
+  ['reset', /^127\.0\.0\.1:\d+ ended the connection at a TLS ClientHello of 1\.6 KB/],
   ['end', / ended the connection at /],
   ['alert', / answered with an alert to /],
   ['silence', / did not answer within 5 s to /],
@@ -106,7 +106,7 @@ test.each<GreetingFault>(['reset', 'end', 'alert', 'silence'])(
     }
     const connections = [await connecting, await connect()];
     expect(greetings.map(({ length }) => length > 1024)).toEqual([true, false, false]);
-    expect(said).toEqual([expect.stringContaining(`at 127.0.0.1:${port} `)]);
+    expect(said).toEqual([expect.stringContaining(`127.0.0.1:${port} `)]);
     for (const connection of connections) await connection.close();
   },
 );

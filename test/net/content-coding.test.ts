@@ -30,8 +30,8 @@ test.for<[string | undefined, Uint8Array]>([
 });
 
 test.for<[string, string, string]>([
-  ['snappy', 'unknown', 'The answer has Content-Encoding "snappy", which is not known here'],
-  ['gzip, gzip, gzip', 'unknown', 'which is not known here'],
+  ['snappy', 'unknown', 'The answer has Content-Encoding "snappy", which is not supported'],
+  ['gzip, gzip, gzip', 'unknown', 'which is not supported'],
   ['a\u0000\n"b', 'unknown', String.raw`Content-Encoding "a \"b"`],
   ['x'.repeat(1000), 'unknown', `"${'x'.repeat(80)}…"`],
   ['gzip', 'invalid', 'The answer has Content-Encoding "gzip", but its body is not encoded so'],
@@ -43,7 +43,7 @@ test.for<[string, string, string]>([
   expect(failure).toMatchObject({ code, message: expect.stringContaining(message) });
 });
 
-test('decodeContent() tells a body that ends too early from a whole one', async () => {
+test('decodeContent() distinguishes a body that ends too early from a whole one', async () => {
   const whole = gzipSync(TEXT);
   await expect(decode(whole.subarray(0, -10), 'gzip')).rejects.toMatchObject({ code: 'invalid' });
 });
@@ -113,7 +113,7 @@ test.for([
   ['', false],
   ['Identity', false],
   ['gzip', true],
-] as const)('isCoded() tells whether a body has a coding: %s', ([header, expected]) => {
+] as const)('isCoded() detects whether a body has a coding: %s', ([header, expected]) => {
   expect(isCoded(header)).toBe(expected);
 });
 

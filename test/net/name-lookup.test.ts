@@ -89,7 +89,7 @@ test.each([4, 24])(
   },
 );
 
-test('NameLookup goes on with the last addresses of a name that has no answer in two seconds, for an hour', async () => {
+test('NameLookup keeps using the last addresses of a name without an answer in two seconds, for an hour', async () => {
   const { clock, asked, answer, fail, resolve } = createBench();
   const first = resolve('a.test');
   answer('a.test');
@@ -139,7 +139,7 @@ test('NameLookup asks for a name that hung as for any other once it has an answe
 
 const MODULE = new URL('../../src/net/index.ts', import.meta.url).href;
 const CLOCK = new URL('../../src/base/index.ts', import.meta.url).href;
-/** Names that nobody answers for, and one of /etc/hosts. */
+/** Names without an answer, and one of /etc/hosts. */
 const SCRIPT = `
 import { createSocket } from 'node:dgram';
 import { writeSync } from 'node:fs';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { openSecureContext } from '../../src/net/index.ts';
-import { authority, certificate } from '../router/wire-bench.ts';
+import { authority, certificate } from '../client/wire-bench.ts';
 import { collectGarbage } from '../support/collect-garbage.ts';
 
 const { caPem } = authority;
@@ -27,7 +27,7 @@ test('openSecureContext() shares it however the connection is checked otherwise'
   expect(openSecureContext(other)).toBe(openSecureContext({ caPem }));
 });
 
-test('openSecureContext() does not hold on to a context, and the key in it, that nobody uses any more', async () => {
+test('openSecureContext() releases a context, and the key in it, that is no longer used', async () => {
   const open = () => new WeakRef(openSecureContext({ caPem, certPem, keyPem }, 'P-384'));
   const context = open();
   await new Promise((resolve) => setImmediate(resolve));

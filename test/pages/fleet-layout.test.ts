@@ -66,7 +66,7 @@ withPrograms(['chromium'], describe)('the fleet on screens of all sizes', () => 
     await using bench = await openBench({ ...content, describeRouter: () => DETAIL }, { nowMs });
     await using watched = await openPage(browser, bench.url, { timezoneId: 'Asia/Tokyo' });
     const { page, complaints } = watched;
-    await page.goto('/router/plant-7');
+    await page.goto('/router/plant-7?view=agent');
     const poll = page.locator('tbody th time').first();
     expect([await poll.innerText(), await poll.getAttribute('title')]).toEqual([
       '2026-11-21 12:01:00',
@@ -94,7 +94,7 @@ withPrograms(['chromium'], describe)('the fleet on screens of all sizes', () => 
 
   test('the failing router of 2,000 and its reason are found by the keyboard alone; its filter survives a reload', async () => {
     const { nowMs, ...content } = createFleet({ count: 2000, down: 1 });
-    const failure = { reason: 'auth', step: 'login' as const, error: 'The router refused to log in user "monitor"' };
+    const failure = { reason: 'auth', step: 'auth' as const, error: 'The router refused to log in user "monitor"' };
     const describeRouter = (name: string) => ({ ...DETAIL, name, state: 'down' as const, failure });
     await using bench = await openBench({ ...content, describeRouter }, { nowMs });
     await using watched = await openPage(browser, bench.url, { viewport: { width: 1400, height: 900 } });
@@ -127,7 +127,7 @@ withPrograms(['chromium'], describe)('the fleet on screens of all sizes', () => 
     const { page, complaints } = watched;
     const each: readonly (readonly [key: string, value: string, field: string])[] = [
       ['state', 'down', 'State'],
-      ['step', 'tcp', 'Step'],
+      ['step', 'connect', 'Step'],
       ['label', 'site=nord', 'site'],
       ['label', 'line=3', 'line'],
       ['firmware', '9.5', 'Firmware'],
@@ -199,7 +199,7 @@ withPrograms(['chromium'], describe)('the fleet on screens of all sizes', () => 
       expect(names).toEqual(['plant-008', 'plant-024', 'plant-032', 'plant-040']);
       await page.reload();
       expect(await page.locator('.name').allInnerTexts()).toEqual(names);
-      await page.getByRole('link', { name: /^Step TLS/ }).click();
+      await page.getByRole('link', { name: /^Step tls/ }).click();
       expect(await page.locator('caption').innerText()).toBe('32 routers, down');
       expect(complaints).toEqual([]);
     },

@@ -25,7 +25,7 @@ withPrograms(['chromium'], describe)('the lines of logs in a browser', () => {
   }
 
   test('shows lines as the router writes them, and a pause holds them', async () => {
-    const path = '/router/sim-1';
+    const path = '/router/sim-1?view=logs';
     await using watched = await openPage(browser, fleet.agent.urls[0] ?? '');
     const { page, complaints } = watched;
     await write(`${path} before`);
@@ -41,7 +41,7 @@ withPrograms(['chromium'], describe)('the lines of logs in a browser', () => {
     await page.getByText(/Paused: \d+ new/).waitFor();
     expect(await lines.filter({ hasText: 'while it is paused' }).filter({ hasText: path }).count()).toBe(0);
     expect(await findBarriers(page)).toEqual([]);
-    await page.getByRole('button', { name: 'Go on' }).click();
+    await page.getByRole('button', { name: 'Resume' }).click();
     await lines.filter({ hasText: `${path} while it is paused` }).waitFor();
     expect(await lines.first().innerText()).toContain(`${path} while it is paused`);
     expect(complaints).toEqual([]);
@@ -51,7 +51,7 @@ withPrograms(['chromium'], describe)('the lines of logs in a browser', () => {
     await using watched = await openPage(browser, fleet.agent.urls[0] ?? '', { javaScriptEnabled: false });
     const { page, complaints } = watched;
     await write('needle in the log');
-    await page.goto('/router/sim-1');
+    await page.goto('/router/sim-1?view=logs');
     await page.getByRole('searchbox').fill('needle');
     await Promise.all([page.waitForEvent('load'), page.getByRole('button', { name: 'Show' }).click()]);
     await page.reload();

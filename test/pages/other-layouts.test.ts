@@ -1,10 +1,10 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { LetterDetail, LogLine, RouterDetail, WebContent } from '../../src/web/index.ts';
+import type { DeadLetterDetail, LogLine, RouterDetail, WebContent } from '../../src/web/index.ts';
 import { findBarriers, openBrowser, openPage } from '../support/browser.ts';
 import { sampled, sampleNote } from '../support/sampled.ts';
 import { withPrograms } from '../support/tools.ts';
-import { DETAIL, openBench, SINK } from '../web/bench.ts';
+import { createProcess, DETAIL, openBench, SINK } from '../web/bench.ts';
 import { createFleet, HARD, LONG_NAME } from '../web/pages/sample-fleet.ts';
 import { FIND_CUT_TEXTS } from './cut-texts.ts';
 
@@ -45,7 +45,7 @@ const LINES: readonly LogLine[] = [
   lineOf({ message: `${'x'.repeat(3000)} end` }),
 ];
 
-const LETTER: LetterDetail = {
+const LETTER: DeadLetterDetail = {
   id: 17,
   sink: `sink-${UNBROKEN}`.slice(0, 100),
   at: AT,
@@ -62,7 +62,7 @@ const ROUTER_PAGE: RouterDetail = {
   ...DETAIL,
   ...HARD,
   name: LONG_NAME,
-  failure: { reason: 'auth', step: 'login', error: `The router refused: ${UNBROKEN} ${ARABIC}` },
+  failure: { reason: 'auth', step: 'auth', error: `The router refused: ${UNBROKEN} ${ARABIC}` },
 };
 
 const NAMES = {
@@ -75,17 +75,19 @@ const CONTENT: Partial<WebContent> = {
   describeRouter: () => ROUTER_PAGE,
   readRecords: () => Promise.resolve({ records: LINES, next: `${AT}_0_${LONG_NAME}`, searchedTo: null, fault: null }),
   listLogs: () => DETAIL.logs.map((log) => ({ ...log, router: LONG_NAME, component: 'c'.repeat(64) })),
-  listSinks: () => [
-    {
-      ...SINK,
-      name: LETTER.sink,
-      state: 'down',
-      deadLetters: 3,
-      error: UNBROKEN,
-      lastFailure: { at: AT, error: LETTER.reason },
-    },
-  ],
-  listLetters: () => ({
+  ...createProcess({
+    sinks: [
+      {
+        ...SINK,
+        name: LETTER.sink,
+        state: 'down',
+        deadLetters: 3,
+        error: UNBROKEN,
+        lastFailure: { at: AT, error: LETTER.reason },
+      },
+    ],
+  }),
+  listDeadLetters: () => ({
     letters: [LETTER, { ...LETTER, id: 16, reason: ARABIC, router: '' }],
     hasMore: true,
     counts: [
@@ -94,7 +96,7 @@ const CONTENT: Partial<WebContent> = {
     ],
     fault: null,
   }),
-  findLetter: (id) => (id === LETTER.id ? LETTER : { fault: `Locked: /var/lib/${UNBROKEN}` }),
+  findDeadLetter: (id) => (id === LETTER.id ? LETTER : { fault: `Locked: /var/lib/${UNBROKEN}` }),
   renderConfig: () => `web:\n  external: ${UNBROKEN}\nlabels: { city: ${ARABIC} }\n`,
   renderRouterConfig: () => `name: ${LONG_NAME}\n`,
   describeConfiguration: () => ({
@@ -150,7 +152,8 @@ const PATHS = sampled(
   ],
   ['/logs', POSITIONS, '/dead-letters/18', '/config'],
 );
-const PHONE_PATHS = sampled('layouts of other pages', ['/logs', '/logs/positions', ROUTER, POSITIONS], [ROUTER]);
+const OWN_LINES = `${ROUTER}?view=logs`;
+const PHONE_PATHS = sampled('layouts of other pages', ['/logs', '/logs/positions', OWN_LINES, POSITIONS], [OWN_LINES]);
 
 withPrograms(['chromium'], describe)(
   `pages with texts of all kinds on screens of all sizes${sampleNote('layouts of other pages')}`,
@@ -192,12 +195,35 @@ withPrograms(['chromium'], describe)(
       for (const [width, height] of SCREENS.filter(([wide]) => wide < 400)) {
         await page.setViewportSize({ width, height });
         const moved = await page.evaluate(`
-          [...document.querySelectorAll(document.getElementById('logs') ? '#logs ~ :is(nav, div, form, table, ol)' : 'main')]
-            .flatMap((part) => [part, ...part.querySelectorAll('*')])
+          [...document.querySelectorAll('main, main *')]
             .filter((one) => one.scrollWidth > one.clientWidth && ['auto', 'scroll'].includes(getComputedStyle(one).overflowX))
             .map((one) => one.outerHTML.slice(0, 100))`);
         expect([width, moved]).toEqual([width, []]);
       }
+    });
+
+    test('a chart says the value under the pointer', async () => {
+      const { nowMs } = createFleet({ count: 0 });
+      const lastHours = Array.from({ length: 120 }, (_, index) => ({
+        at: new Date(Date.UTC(2026, 10, 21) + index * 180_000).toISOString(),
+        result: 'up' as const,
+        signal: -80 - index / 10,
+        signalMin: -80,
+        signalMax: -80,
+        logLagSeconds: null,
+        responseSeconds: null,
+      }));
+      await using bench = await openBench({ describeRouter: () => ({ ...DETAIL, lastHours }) }, { nowMs });
+      await using watched = await openPage(browser, bench.url);
+      const { page, complaints } = watched;
+      await page.goto('/router/plant-7');
+      const chart = page.locator('svg.plot').first();
+      const { width = 0, height = 0 } = (await chart.boundingBox()) ?? {};
+      await chart.hover({ position: { x: width - 9, y: height / 2 } });
+      expect(await page.locator('span.cursor').first().innerText()).toBe(' At 05:57: -91.9 dBm.');
+      await chart.hover({ position: { x: 1, y: height / 2 } });
+      expect(await page.locator('span.cursor').first().innerText()).toBe(' At 00:00: -80 dBm.');
+      expect(complaints).toEqual([]);
     });
 
     test('"Poll now" is pressed by keyboard, polls this router, and shows its page again', async () => {

@@ -10,6 +10,8 @@ const PAGES = {
   fleet: '/',
   'failed-router': '/router/harbour-1701',
   router: '/router/plant-0001',
+  modem: '/router/plant-0001?view=modem',
+  agent: '/router/plant-0001?view=agent',
   logs: '/logs',
   sinks: '/sinks',
   configuration: '/config',
@@ -44,22 +46,24 @@ withPrograms(['chromium'], describe)('the pages of 2,000 routers in a browser', 
       await page.keyboard.press('Tab');
       expect(await page.locator(':focus').innerText()).toBe('Skip to the content');
       await page.getByRole('searchbox').focus();
-      await page.keyboard.type('login harbour');
+      await page.keyboard.type('auth harbour');
       await page.keyboard.press('Enter');
-      await page.waitForURL(/q=login\+harbour/);
+      await page.waitForURL(/q=auth\+harbour/);
       const rows = page.locator('tbody tr');
       expect(await rows.count()).toBe(1);
-      expect(await rows.innerText()).toMatch(/harbour-1701.*\s+down\s+login: refused user "nobody"/);
+      expect(await rows.innerText()).toMatch(/harbour-1701.*\s+down\s+auth: refused user "nobody"/);
 
       await page.getByRole('link', { name: 'harbour-1701' }).click();
       await page.waitForURL(/router\/harbour-1701$/);
-      expect(await page.locator('.way .bad').innerText()).toMatch(/login: failed/);
-      expect(await page.locator('.notice').innerText()).toMatch(/Fails at login: .* refused to log in user "nobody"/);
+      expect(await page.locator('.notice').innerText()).toMatch(/Fails at auth: .* refused to log in user "nobody"/);
+      await page.getByRole('link', { name: 'Agent', exact: true }).click();
+      expect(await page.locator('.way .bad').innerText()).toMatch(/auth: failed/);
       const polls = page.getByRole('table', { name: /Last polls/ });
-      expect(await polls.locator('tbody tr').first().innerText()).toMatch(/failed\s+login\s+The router refused/);
+      expect(await polls.locator('tbody tr').first().innerText()).toMatch(/failed\s+auth\s+The router refused/);
       // Its configuration tells the account, and not the password.
+      await page.locator('nav.tabs').getByRole('link', { name: 'Configuration' }).click();
       await page.locator('#config summary').click();
-      expect(await page.locator('#config pre').innerText()).toMatch(/username: nobody\npassword: "\[secret\]"/);
+      expect(await page.locator('#config pre').innerText()).toMatch(/username: nobody # .*\npassword: "\[secret\]" # /);
       expect(complaints).toEqual([]);
     },
   );
@@ -95,15 +99,17 @@ withPrograms(['chromium'], describe)('the pages of 2,000 routers in a browser', 
     await using watched = await openPage(browser, origin);
     const { page, complaints } = watched;
     await page.clock.install();
-    await page.goto('/router/plant-0001');
+    await page.goto('/router/plant-0001?view=agent');
     const newest = () => page.locator('tbody time').first().getAttribute('datetime');
-    await page.locator('#config summary').click();
     const before = await newest();
     await fleet.clock.advance(1000);
     await fleet.metrics('/probe?target=plant-0001&fresh=1');
     await page.clock.runFor(11_000);
     await expect.poll(newest).not.toBe(before);
     // What was opened stays open.
+    await page.goto('/router/plant-0001?view=configuration');
+    await page.locator('#config summary').click();
+    await page.clock.runFor(11_000);
     expect(await page.locator('#config').getAttribute('open')).toBe('');
 
     await page.goto('/');
@@ -111,7 +117,7 @@ withPrograms(['chromium'], describe)('the pages of 2,000 routers in a browser', 
     await page.clock.runFor(11_000);
     expect(await page.getByRole('searchbox').inputValue()).toBe('plant-00');
     await page.getByRole('button', { name: 'Pause refreshing' }).click();
-    expect(await page.getByRole('button', { name: 'Refresh again' }).isVisible()).toBe(true);
+    expect(await page.getByRole('button', { name: 'Resume refreshing' }).isVisible()).toBe(true);
     expect(complaints).toEqual([]);
 
     await page.goto('/sinks');

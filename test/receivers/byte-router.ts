@@ -9,7 +9,7 @@ export interface ByteRouter extends AsyncDisposable {
 }
 
 /**
- * Starts a router of logs alone, over plain HTTP: everybody may log in, every other resource is unknown. The simulator's log
+ * Starts a router of logs alone, over plain HTTP: every login succeeds, every other resource is unknown. The simulator's log
  * daemon replaces control bytes, as the device's does; what a power cut or another firmware leaves comes from here.
  */
 export async function openByteRouter(): Promise<ByteRouter> {

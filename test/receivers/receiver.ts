@@ -18,7 +18,7 @@ export interface HeldRecord {
 
 /** A real server under test. */
 export interface Receiver extends AsyncDisposable {
-  /** The sink's keys in the configuration, beside its name, as flow style YAML without braces. */
+  /** The sink's keys in the configuration, except its name, as flow style YAML without braces. */
   readonly sink: string;
   /** Whether a record that comes twice is held once. */
   readonly isKeyed: boolean;
@@ -44,7 +44,7 @@ export const TRIAL_TIMEOUT_MS = 900_000;
 
 /**
  * Ships awkward lines with the whole agent to a server, and asks it what it has: before and after the server is killed in
- * the middle of a delivery, and the agent as well. What a `file` sink beside it got is what there should be.
+ * the middle of a delivery, and the agent as well. A `file` sink that runs concurrently receives what is expected.
  */
 export async function expectNothingLost(receiver: Receiver): Promise<void> {
   await using router = await openByteRouter();

@@ -7,7 +7,7 @@ import { type Program, startProgram } from '../support/child.ts';
 /** A program that serves, in a folder of its own that survives a kill. */
 export interface ServerProgram extends AsyncDisposable {
   readonly folder: string;
-  /** Everything that it wrote to stderr, of all its lives. */
+  /** Everything that it wrote to stderr, of all its runs. */
   readonly stderr: string;
   /** Resolves when it is ready. */
   start(): Promise<void>;

@@ -1,12 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { openCountingProxy } from '../router/counting-proxy.ts';
+import { openCountingProxy } from '../client/counting-proxy.ts';
 import { startFleet } from '../support/fleet.ts';
 
 const SECOND_MS = 1000;
 /** Polls of the test, one a minute. */
 const POLLS = 12;
-/** Turns of the event loop after which what is under way waits for the clock. */
+/** Iterations of the event loop after which everything waits for the clock. */
 const TURNS_MAX = 3000;
 
 test('a NAT that forgets idle connections costs no poll, and soon no time: the router stays up', async () => {

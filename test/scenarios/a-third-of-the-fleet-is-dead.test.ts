@@ -30,7 +30,7 @@ function shape(silentPort: number): (config: Config) => Config {
   });
 }
 
-/** A poll that hangs is never idle, so the clock goes on after some turns of the event loop. */
+/** A poll that hangs is never idle, so the clock advances after some iterations of the event loop. */
 async function pass(fleet: Fleet, durationMs: number): Promise<void> {
   for (let atMs = 0; atMs < durationMs; atMs += SECOND_MS) {
     await fleet.clock.advance(SECOND_MS, () => takeTurns(60));

@@ -30,7 +30,7 @@ test('run ends at once at a second signal, when its sink does not take its recor
   await using config = await writeRunConfig(simulator);
   for (let index = 0; index < 5000; index++) simulator.routers[0]?.appendLog('network', `line ${index}`);
   await using agent = startRouterExporter('run', '--config.file', config.file, '--log.format', 'text');
-  // Nobody reads from here on: the pipe fills up, and the delivery hangs.
+  // Nothing is read from here on: the pipe fills up, and the delivery hangs.
   agent.process.stdout?.pause();
   await waitForSpooled(agent, 5000);
   agent.process.kill('SIGTERM');
@@ -68,7 +68,7 @@ test('run names every fault of its configuration with file, line and column, and
 
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   expect(stderr).toBe(
-    `${config.file}.missing:1:1: The configuration file does not exist. Another one is named with --config.file\n`,
+    `${config.file}.missing:1:1: The configuration file does not exist. Use --config.file to name another\n`,
   );
 });
 

@@ -18,13 +18,13 @@ test('after a restart in an outage, the pages claim no more than was watched sin
     }),
   });
   await fleet.advance(3 * MINUTE_MS);
-  const before = await fleet.metrics('/router/sim-1');
+  const before = await fleet.metrics('/router/sim-1?view=modem');
   expect(before).toContain('<span class="good">online</span>');
   for (const router of fleet.simulator.routers) await router.fault('down');
   await fleet.advance(5 * MINUTE_MS);
   // Seen by this process: it knows since when.
-  expect(strip(await fleet.metrics('/'))).toContain('6 of 6 routers down at TCP since 12:03');
-  const down = await fleet.metrics('/router/sim-1');
+  expect(strip(await fleet.metrics('/'))).toContain('6 of 6 routers down at connect since 12:03');
+  const down = await fleet.metrics('/router/sim-1?view=modem');
   expect(down).not.toContain('<span class="good">online</span>');
   expect(down).toContain('<span class="soft">last online</span>');
 
@@ -32,7 +32,7 @@ test('after a restart in an outage, the pages claim no more than was watched sin
   await fleet.startAgent();
   await fleet.advance(5 * MINUTE_MS);
   const page = await fleet.metrics('/');
-  expect(strip(page)).toMatch(/6 of 6 routers down at TCP for at least [345] min \(since the agent started\)\./);
+  expect(strip(page)).toMatch(/6 of 6 routers down at connect for at least [345] min \(since the agent started\)\./);
   expect(strip(await fleet.metrics('/router/sim-1'))).toMatch(
     /down for at least [345] min \(since the agent started\)/,
   );

@@ -35,7 +35,7 @@ const after = (interim: string) => (answer: RelayedAnswer) =>
 
 const LEGAL: readonly (readonly [string, RenderAnswer])[] = [
   ['blanks behind Content-Length', (answer) => renderAnswer(answer, `Content-Length: ${answer.body.length}   `)],
-  ['a 100 Continue that nobody asked for', after('HTTP/1.1 100 Continue\r\n\r\n')],
+  ['an unrequested 100 Continue', after('HTTP/1.1 100 Continue\r\n\r\n')],
   ['interim answers', after('HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n')],
   ['a header in two lines', (answer) => withLength(answer, 'X-Device: a', ' b')],
   ['Content-Encoding gzip', encoded('gzip', gzipSync)],
@@ -73,7 +73,11 @@ test.for(LEGAL)('a router that answers with %s is up, and its log is read', asyn
 });
 
 test.for([
-  ['a coding that is not known', encoded('snappy', (body) => body), 'Content-Encoding "snappy", which is not known'],
+  [
+    'a coding that is not known',
+    encoded('snappy', (body) => body),
+    'Content-Encoding "snappy", which is not supported',
+  ],
   ['a coding that it does not have', encoded('gzip', (body) => body), 'Content-Encoding "gzip", but its body'],
   ['another type', asJson(() => Buffer.from('<html>')), 'with Content-Type "application/json'],
   ['two lengths', (answer: RelayedAnswer) => withLength(answer, 'Content-Length: 1'), 'Duplicate Content-Length'],
@@ -172,7 +176,7 @@ test('a record with which the receiver always resets the connection becomes a de
   );
   expect(bench.fleet.ownLog).toContainEqual(
     expect.objectContaining({
-      message: 'A sink refused records for good; they are dead letters',
+      message: 'A sink rejected records permanently; they are stored as dead letters',
       fields: expect.objectContaining({
         error: expect.stringMatching(/^The connection ended 5 times before an answer/),
       }),

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { createSystemClock } from '../../src/base/index.ts';
 import { startSimulator } from '../../src/simulator/index.ts';
 import { runCommand } from '../cli/run-command.ts';
-import { type GreetingFault, openCountingProxy } from '../router/counting-proxy.ts';
+import { type GreetingFault, openCountingProxy } from '../client/counting-proxy.ts';
 import { openHttpServer } from '../support/sinks/http-server.ts';
 import { createTestAuthority } from '../web/certificates.ts';
 
@@ -49,10 +49,10 @@ ${routers.join('')}sinks: [{ name: lake, type: http, url: "https://127.0.0.1:${p
   };
   await writeFile(join(folder.path, 'routers.pem'), simulator.caPem);
   await writeFile(join(folder.path, 'lake.pem'), authority.caPem);
-  const words = 'ended the connection at a first message of TLS of 1.6 KB, and takes one of 0.4 KB';
+  const words = 'ended the connection at a TLS ClientHello of 1.6 KB, and accepts one of 0.4 KB';
 
   const doctor = await runCommand(['doctor', '--config.file', await writeConfig('doctor')]);
-  expect(doctor.stdout).toMatch(new RegExp(`^ {2}tls +warning +What answers at 127\\.0\\.0\\.1:\\d+ ${words}`, 'm'));
+  expect(doctor.stdout).toMatch(new RegExp(`^ {2}tls +warning +127\\.0\\.0\\.1:\\d+ ${words}`, 'm'));
   expect(doctor.stdout).toMatch(/^ {2}test record +ok /m);
   for (const { name } of simulator.routers) expect(doctor.stdout).not.toContain(`${name}  failed`);
 

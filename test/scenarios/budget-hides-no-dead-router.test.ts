@@ -24,11 +24,11 @@ const readUp = (fleet: Fleet) => readSeries(fleet, 'router_up{router="sim-1"}');
 const readReason = (fleet: Fleet, reason: string) =>
   readSeries(fleet, `router_failure_reason{router="sim-1",reason="${reason}"}`);
 
-test('logs that spend their budget pause until a time that is told, and a router that dies meanwhile is down in time', async () => {
+test('logs that spend their budget pause until a reported time, and a router that dies meanwhile is down in time', async () => {
   await using fleet = await startBulkyFleet(5 * MIB, { byte_budget: { perDay: 5 * MIB, statusShare: 0.2 } });
   await fleet.advance(10 * MINUTE_MS);
   const detail = await (await fetch(`${fleet.agent.urls[0]}/api/v1/routers/sim-1`)).json();
-  const page = await (await fetch(`${fleet.agent.urls[0]}/router/sim-1`)).text();
+  const page = await (await fetch(`${fleet.agent.urls[0]}/router/sim-1?view=agent`)).text();
   const until = await readSeries(fleet, LOGS_PAUSED);
 
   expect(until).toBe(Date.UTC(2026, 10, 22) / 1000);

@@ -54,7 +54,7 @@ test('a tight budget stretches intervals, slow modules first, and is hardly exce
   expect(readSeries(metrics, 'router_api_budget_bytes{router="sim-1"}')).toBe(BUDGET_BYTES);
 });
 
-test('a budget that is used up ends polling but for a few signs of life, with the reason budget, also over a restart', async () => {
+test('a used-up budget ends polling except for a few liveness probes, with the reason budget, also over a restart', async () => {
   await using fleet = await startFleet({ router: { byte_budget: { perDay: 30_000, statusShare: 0.2 } } });
   await fleet.advance(2 * HOUR_MS);
   const polls = fleet.agent.summary().polls;
@@ -64,7 +64,7 @@ test('a budget that is used up ends polling but for a few signs of life, with th
   await fleet.advance(2 * HOUR_MS);
 
   expect(polls).toBeGreaterThan(0);
-  // Signs of life, paid by what is kept for them.
+  // Liveness probes, charged to the share kept for them.
   expect(fleet.agent.summary().polls).toBeLessThan(6);
   expect(spent).toContain('router_failure_reason{router="sim-1",reason="budget"} 1\n');
   expect(spent).toContain('router_up{router="sim-1"} 0\n');

@@ -2,8 +2,8 @@ import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { equals, RouterClient } from '../../src/client/index.ts';
 import type { Config } from '../../src/config/index.ts';
-import { equals, RouterClient } from '../../src/router/index.ts';
 import type { Simulator } from '../../src/simulator/index.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 

@@ -2,10 +2,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import type { Config, RouterSettings } from '../../src/config/index.ts';
-import { createStdoutSettings } from '../../src/delivery/index.ts';
 import { advanceUntil } from '../support/advance-until.ts';
 import { startFleet } from '../support/fleet.ts';
-import { createHttpSettings } from '../support/sink-settings.ts';
+import { createHttpSettings, createStdoutSettings } from '../support/sink-settings.ts';
 
 const MINUTE_MS = 60_000;
 

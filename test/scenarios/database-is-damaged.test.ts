@@ -56,10 +56,10 @@ test('case 46: with a rebuilt database everything is read again with the same ui
   {
     using store = open();
     await write();
-    await bench.reader.turn({ records: store });
+    await bench.reader.run({ records: store });
     deliver(store);
     await write();
-    await bench.reader.turn({ records: store });
+    await bench.reader.run({ records: store });
   }
   expect(held.size).toBeLessThan(messages.length);
   const file = join(folder.path, 'router-exporter.db');
@@ -72,7 +72,7 @@ test('case 46: with a rebuilt database everything is read again with the same ui
   // Damage is found when it is met: at the opening, or by the sink when it comes to it.
   expect(() => deliver(store)).toThrow(expect.objectContaining({ code: 'damaged', disposition: 'retry' }));
   expect(rebuilt).toBe(1);
-  await bench.reader.turn({ records: store });
+  await bench.reader.run({ records: store });
   deliver(store);
   expect([...held.values()].toSorted()).toEqual(messages.toSorted());
   // What had been delivered came again, under the keys that the sink knows.
@@ -98,7 +98,7 @@ test('with logs.start now, lines that were written while the agent was down come
   expect(fleet.records.filter(({ message }) => message === 'while the agent is down')).toHaveLength(1);
 });
 
-test('a file of the state that is found empty at a start is told, and the logs are read again', async () => {
+test('a state file that is empty at a start is logged, and the logs are read again', async () => {
   let path = '';
   await using fleet = await startFleet({
     config: (config) => {
@@ -109,17 +109,17 @@ test('a file of the state that is found empty at a start is told, and the logs a
   fleet.router().appendLog('network', 'a line');
   await fleet.advance(120 * SECOND_MS);
   await fleet.stopAgent();
-  const told = () => fleet.ownLog.filter(({ message }) => message.startsWith('The file of the state was empty'));
-  expect(told()).toEqual([]);
+  const errors = () => fleet.ownLog.filter(({ message }) => message.startsWith('The file of the state was empty'));
+  expect(errors()).toEqual([]);
   await writeFile(join(path, 'router-exporter.db'), '');
   await fleet.startAgent();
   await fleet.advance(120 * SECOND_MS);
-  expect(told()).toMatchObject([{ level: 'error', fields: { file: join(path, 'router-exporter.db') } }]);
+  expect(errors()).toMatchObject([{ level: 'error', fields: { file: join(path, 'router-exporter.db') } }]);
   const uids = fleet.records.filter(({ message }) => message === 'a line').map(({ uid }) => uid);
   expect([uids.length, new Set(uids).size]).toEqual([2, 1]);
 });
 
-test('a state of an older format is put aside at a start, which names what waited in it, and the logs are read again', async () => {
+test('a state of an older format is renamed at a start, which logs its waiting records, and the logs are read again', async () => {
   let path = '';
   await using fleet = await startFleet({
     config: (config) => {
@@ -134,8 +134,8 @@ test('a state of an older format is put aside at a start, which names what waite
   runSql(file, `INSERT INTO spool VALUES (1000, 3, x'00'); PRAGMA user_version = 8`);
   await fleet.startAgent();
   await fleet.advance(120 * SECOND_MS);
-  const told = fleet.ownLog.filter(({ message }) => message.startsWith('The state had an older format'));
-  expect(told).toMatchObject([{ level: 'error', fields: { format: 8, records: 3, file: `${file}.format-8` } }]);
+  const errors = fleet.ownLog.filter(({ message }) => message.startsWith('The state had an older format'));
+  expect(errors).toMatchObject([{ level: 'error', fields: { format: 8, records: 3, file: `${file}.format-8` } }]);
   const uids = fleet.records.filter(({ message }) => message === 'a line').map(({ uid }) => uid);
   expect([uids.length, new Set(uids).size]).toEqual([2, 1]);
 });

@@ -28,22 +28,22 @@ test('records that a sink refuses are dead letters with its words; marked by a c
   const { sinks } = JSON.parse(await fleet.metrics('/api/v1/sinks')) as { sinks: unknown[] };
   expect(sinks).toMatchObject([{ name: 'collector', state: 'up', deadLetters: 1, recordsWaiting: 0 }]);
   expect(fleet.ownLog).toContainEqual(
-    expect.objectContaining({ message: 'A sink refused records for good; they are dead letters' }),
+    expect.objectContaining({ message: 'A sink rejected records permanently; they are stored as dead letters' }),
   );
 
-  // As `dead-letters replay` does beside the running agent.
-  using letters = new DeadLetterStore({ path: folder, role: 'guest', now: () => fleet.clock.now() });
-  expect(letters.list({ limit: 10 })).toMatchObject([
+  // As `dead-letters replay` does while the agent runs.
+  using deadLetters = new DeadLetterStore({ path: folder, role: 'guest', now: () => fleet.clock.now() });
+  expect(deadLetters.list({ limit: 10 })).toMatchObject([
     { sink: 'collector', code: '413', reason: expect.stringContaining('the body is too large') },
   ]);
-  expect(letters.markReplay({})).toBe(1);
+  expect(deadLetters.markReplay({})).toBe(1);
   await fleet.advance(MINUTE_MS);
-  expect(letters.list({ limit: 10 })).toMatchObject([{ sink: 'collector', code: '413', isReplayed: false }]);
+  expect(deadLetters.list({ limit: 10 })).toMatchObject([{ sink: 'collector', code: '413', isReplayed: false }]);
 
   server.allowBody(10_000);
-  expect(letters.markReplay({})).toBe(1);
+  expect(deadLetters.markReplay({})).toBe(1);
   await fleet.advance(MINUTE_MS);
-  expect(letters.count()).toBe(0);
+  expect(deadLetters.count()).toBe(0);
   expect(server.records().map(({ message }) => String(message).slice(0, 6))).toEqual(['before', 'after', 'xxxxxx']);
   expect(await fleet.metrics('/metrics/agent')).toMatch(/^router_exporter_dead_letters\{sink="collector"\} 0$/m);
   expect(server.violations).toEqual([]);

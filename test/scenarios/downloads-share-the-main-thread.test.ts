@@ -5,7 +5,7 @@ import { takeTurns } from '../support/take-turns.ts';
 
 const SECOND_MS = 1000;
 
-test('what arrives of the logs of all routers waits for its turn on the main thread, and polls do not', async () => {
+test('downloaded logs of all routers are queued on the main thread, and polls are not', async () => {
   const waiting: (() => void)[] = [];
   const next = vi.spyOn(StepQueue.prototype, 'next').mockImplementation(() => {
     const { promise, resolve } = Promise.withResolvers<void>();

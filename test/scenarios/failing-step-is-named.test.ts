@@ -38,11 +38,11 @@ test('each router says at which step of the way it fails, and keeps its failures
   const routers = await Promise.all(Array.from({ length: 8 }, (_, index) => describeRouter(fleet, index)));
   expect(routers.map(({ state, failure, fault }) => [state, failure?.step, fault?.step])).toEqual([
     ['down', 'dns', 'dns'],
-    ['down', 'tcp', 'tcp'],
+    ['down', 'connect', 'connect'],
     ['down', 'tls', 'tls'],
-    ['down', 'login', 'login'],
-    ['down', 'login', 'login'],
-    ['up', undefined, 'resource'],
+    ['down', 'auth', 'auth'],
+    ['down', 'auth', 'auth'],
+    ['up', undefined, 'http'],
     ['up', undefined, 'parse'],
     ['up', undefined, undefined],
   ]);
@@ -56,19 +56,19 @@ test('each router says at which step of the way it fails, and keeps its failures
   await fleet.advance(20 * 60_000);
   const healed = await describeRouter(fleet, 4);
   expect([healed.state, healed.fault, healed.since]).toEqual(['up', null, expect.any(String)]);
-  expect(healed.recentPolls.find(({ ok }) => !ok)?.fault?.step).toBe('login');
+  expect(healed.recentPolls.find(({ ok }) => !ok)?.fault?.step).toBe('auth');
   expect(healed.recentPolls[0]).toMatchObject({ ok: true, fault: null });
 });
 
 test.each([
-  ['http_500', 'http', 'resource'],
-  ['forbidden', 'auth', 'resource'],
+  ['http_500', 'http', 'http'],
+  ['forbidden', 'auth', 'http'],
   ['garbage_json', 'parse', 'parse'],
 ] as const)('a router that lets the account in and gives nothing (%s) is down: %s, %s', async (fault, reason, step) => {
   await using fleet = await startFleet();
   await fleet.advance(60_000);
   expect(await fleet.metrics()).toContain('router_up{router="sim-1"} 1\n');
-  // The session stands, so nobody logs in meanwhile.
+  // The session is valid, so there is no login meanwhile.
   await fleet.router().fault(fault);
   await fleet.advance(60_000);
 
@@ -114,7 +114,7 @@ test('a resource that fails in a router that is up is the fault of the poll, and
   await fleet.advance(60_000);
   const { state, failure, fault, recentPolls } = await describeRouter(fleet, 0);
   expect([state, failure]).toEqual(['up', null]);
-  expect(fault).toMatchObject({ step: 'resource', resource: 'sysdetail/system' });
+  expect(fault).toMatchObject({ step: 'http', resource: 'sysdetail/system' });
   expect(recentPolls[0]).toMatchObject({ ok: true, reason: null, error: null, fault });
   await fleet.router().clearFault('http_500');
 });

@@ -67,7 +67,7 @@ test.for([
     (await fetch(`${fleet.agent.urls[0]}${path}`, { headers: more })).status;
   expect(await ask('/probe?target=sim-1&fresh=1')).toBe(403);
   expect(polls(fleet)).toBe(before);
-  // Known values cost nothing, and are for everybody who may read them.
+  // Known values cost nothing, and are served to all authorised readers.
   expect(await ask('/probe?target=sim-1')).toBe(200);
   expect(await ask('/probe?target=sim-1&fresh=1', { 'user-agent': 'Prometheus/3.5.0' })).toBe(200);
   expect(polls(fleet)).toBe(before + 1);

@@ -10,7 +10,7 @@ import { createSeededRandom, createSteppedClock } from '../../src/base/index.ts'
 import { loadConfig } from '../../src/config/index.ts';
 import { startSimulator } from '../../src/simulator/index.ts';
 import { SHIPPED_MODULES_FOLDER } from '../../src/status/index.ts';
-import { openCountingProxy } from '../router/counting-proxy.ts';
+import { openCountingProxy } from '../client/counting-proxy.ts';
 import { createCollectingLogger } from '../support/collecting-logger.ts';
 
 const MINUTE_MS = 60_000;

@@ -271,7 +271,7 @@ test.each([
   const sections = `sinks: [{ name: console, type: stdout, ${keys} }]`;
   const config = await read({ router: 'modules: []\nlogs: { start: now }', sections });
   await using fleet = await startFleet({ config, isStopped: true, simulator: { logs: { severityBrackets: true } } });
-  // They are left out, of which an event tells.
+  // They are left out, and an event reports it.
   for (const component of ['network', 'system']) fleet.router().appendLog(component, 'old');
   await fleet.clock.advance(MINUTE_MS);
   await fleet.startAgent();

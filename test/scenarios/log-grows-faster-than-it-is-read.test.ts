@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { createStdoutSettings } from '../../src/delivery/index.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
+import { createStdoutSettings } from '../support/sink-settings.ts';
 
 const SECOND_MS = 1000;
 

@@ -3,7 +3,7 @@ import { startFleet } from '../support/fleet.ts';
 
 const MINUTE_MS = 60_000;
 
-test('log rules turn lines into counters and gauges, once each, and add to each other over a restart of the router', async () => {
+test('log rules turn lines into counters and gauges, once each, and continue over a restart of the router', async () => {
   await using fleet = await startFleet({
     router: { modules: [] },
     config: (config) => ({

@@ -6,7 +6,7 @@ import { createSystemClock } from '../../src/base/index.ts';
 import { startSimulator } from '../../src/simulator/index.ts';
 import { runCommand } from '../cli/run-command.ts';
 
-test('metrics are allowed and denied by name and labels at every layer, and what nobody needs is not asked for', async () => {
+test('metrics are allowed and denied by name and labels at every layer, and unneeded resources are not requested', async () => {
   await using simulator = await startSimulator({ routers: 4, clock: createSystemClock(), seed: 7 });
   await using folder = await mkdtempDisposable(join(tmpdir(), 'router-exporter-chosen-'));
   const file = join(folder.path, 'router-exporter.yaml');
@@ -51,7 +51,7 @@ routers:
   expect(list('plain', /^router_load/)).toEqual([]);
   expect(list('plain', /^router_interface_\w+\{.*interface="net/)).toEqual([]);
   expect(list('plain', /^router_interface_\w+\{/).length).toBeGreaterThan(0);
-  // The list of a group beside that of `defaults`; the lists of a router instead of both.
+  // The list of a group in addition to that of `defaults`; the lists of a router instead of both.
   expect(new Set(listNames('grouped'))).toEqual(new Set(['router_board_info', 'router_uptime_seconds']));
   expect(listNames('own')).toEqual(expect.arrayContaining(['router_load1']));
   expect(list('own', /^router_(?:uptime|interface)/)).toEqual([]);

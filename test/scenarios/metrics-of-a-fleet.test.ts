@@ -33,8 +33,9 @@ test('the families of a fleet and of the agent, their types and labels are those
       "router_clock_offset_seconds gauge router",
       "router_config_changes_total counter router,section,resource",
       "router_config_entries gauge router,section,resource",
-      "router_config_info gauge router,hash",
+      "router_config_hash gauge router",
       "router_consecutive_failures gauge router",
+      "router_device_changes_total counter router,fact",
       "router_device_info gauge router,device_type",
       "router_dhcp_leases gauge router",
       "router_failure_reason gauge router,reason",
@@ -52,15 +53,18 @@ test('the families of a fleet and of the agent, their types and labels are those
       "router_location_info gauge router,location",
       "router_log_archives gauge router,component",
       "router_log_bytes_total counter router,component",
+      "router_log_gap_bytes_total counter router,component,certainty,reason",
       "router_log_gaps_total counter router,component,certainty,reason",
       "router_log_lag_seconds gauge router,component",
       "router_log_lines_total counter router,component",
       "router_log_newest_timestamp_seconds gauge router,component",
+      "router_log_resets_total counter router,component",
       "router_log_time_to_loss_seconds gauge router,component",
       "router_log_unparsed_lines_total counter router,component",
       "router_memory_total_bytes gauge router",
       "router_memory_used_bytes gauge router",
-      "router_modem_info gauge router,modem,provider,provider_name,access_technology,used_sim",
+      "router_modem_access_technology gauge router,modem,access_technology",
+      "router_modem_info gauge router,modem,provider,provider_name",
       "router_modem_online gauge router,modem",
       "router_modem_pin_retries gauge router,modem",
       "router_modem_rsrp_dbm gauge router,modem",
@@ -71,11 +75,13 @@ test('the families of a fleet and of the agent, their types and labels are those
       "router_modem_sinr_db gauge router,modem",
       "router_modem_state gauge router,modem,state",
       "router_modem_temperature_celsius gauge router,modem",
+      "router_modem_used_sim gauge router,modem,used_sim",
       "router_poll_duration_seconds gauge router",
       "router_port_full_duplex gauge router,resource,slot,port",
       "router_port_link_up gauge router,resource,slot,port,net",
       "router_port_speed_bytes_per_second gauge router,resource,slot,port",
       "router_profile_last_activated gauge router,profile",
+      "router_profile_mode_info gauge router,profile,mode",
       "router_profile_modified gauge router,profile",
       "router_resource_age_seconds gauge router,resource",
       "router_resource_duration_seconds gauge router,resource",
@@ -93,13 +99,15 @@ test('the families of a fleet and of the agent, their types and labels are those
       "router_wan_active_info gauge router,chain",
       "router_wan_chain_member_info gauge router,chain,interface,position",
       "router_wan_chain_member_online gauge router,chain,interface",
-      "router_exporter_build_info gauge version,node_version",
+      "router_exporter_build_info gauge version,revision,node_version",
       "router_exporter_config_last_reload_successful gauge",
       "router_exporter_config_last_reload_success_timestamp_seconds gauge",
+      "router_exporter_firmware_version_info gauge",
       "router_exporter_shard gauge",
       "router_exporter_total_shards gauge",
       "router_exporter_polls_total counter result",
-      "router_exporter_schedule_lag_seconds histogram le",
+      "router_exporter_schedule_lag_seconds histogram le,activity",
+      "router_exporter_event_loop_delay_seconds histogram le",
       "router_exporter_mapping_errors_total counter",
       "router_exporter_sink_records_total counter sink,result",
       "router_exporter_sink_up gauge sink",
@@ -109,7 +117,7 @@ test('the families of a fleet and of the agent, their types and labels are those
       "router_exporter_sink_sent_bytes_total counter sink",
       "router_exporter_sink_lag_seconds gauge sink",
       "router_exporter_dead_letters gauge sink",
-      "router_exporter_dead_letters_dropped_total counter",
+      "router_exporter_dead_letters_dropped_total counter sink",
       "router_exporter_spool_damaged_records_total counter",
       "router_exporter_spool_max_bytes gauge",
       "router_exporter_spool_held_back gauge",
@@ -132,6 +140,7 @@ test('the families of a fleet and of the agent, their types and labels are those
 
   expect(metrics).toContain('\nprocess_resident_memory_bytes ');
   expect(metrics).toContain('\nnodejs_eventloop_lag_p99_seconds ');
+  expect(metrics).not.toMatch(/nodejs_eventloop_lag_(min|max|mean|stddev)_/);
 });
 
 test('the numbers of logs, polls and sinks are those of what happened', async () => {
@@ -148,12 +157,20 @@ test('the numbers of logs, polls and sinks are those of what happened', async ()
   expect(metrics).toContain('router_log_lines_total{router="sim-1",component="network"} 3\n');
   expect(metrics).toContain(`router_log_bytes_total{router="sim-1",component="network"} ${bytes}\n`);
   expect(metrics).toContain('router_log_unparsed_lines_total{router="sim-1",component="network"} 0\n');
+  // Losses are counted from 0, so that the first one is an increase.
+  for (const certainty of ['certain', 'likely', 'possible']) {
+    const labels = `{router="sim-1",component="network",certainty="${certainty}",reason="missing"}`;
+    expect(metrics).toContain(`router_log_gaps_total${labels} 0\n`);
+    expect(metrics).toContain(`router_log_gap_bytes_total${labels} 0\n`);
+  }
+  expect(metrics).toContain('router_log_resets_total{router="sim-1",component="network"} 0\n');
+  expect(metrics).toContain('router_exporter_dead_letters_dropped_total{sink="console"} 0\n');
   expect(metrics).toContain('router_log_archives{router="sim-1",component="network"} 0\n');
   expect(metrics).toContain('router_exporter_polls_total{result="success"} 10\n');
   expect(metrics).toContain('router_exporter_sink_records_total{sink="console",result="delivered"} 3\n');
   expect(metrics).toContain('router_exporter_spool_records 0\n');
   expect(metrics).toContain('router_exporter_routers{state="up"} 1\n');
-  expect(metrics).toMatch(/^router_exporter_schedule_lag_seconds_count [1-9]/m);
+  expect(metrics).toMatch(/^router_exporter_schedule_lag_seconds_count\{activity="status"\} [1-9]/m);
   const newest = /router_log_newest_timestamp_seconds\{router="sim-1",component="network"\} (\d+)/.exec(metrics)?.[1];
   expect(Number(newest)).toBe(Math.floor(Date.parse(fleet.records[2]?.timestamp ?? '') / 1000));
 });
@@ -184,7 +201,7 @@ test('logs that the account may not read are said once in the log and shown as n
   expect(JSON.stringify(warnings)).toContain('was answered with 403');
 });
 
-test('a router with slow logs is polled between two of them, and every log has its turn', async () => {
+test('a router with slow logs is polled between two of them, and every log is read', async () => {
   await using fleet = await startFleet({
     router: {
       modules: [],
@@ -196,7 +213,7 @@ test('a router with slow logs is polled between two of them, and every log has i
   // The listing and six logs take 28 s, which is longer than two intervals of the polls.
   await fleet.router().fault('slow', { path: '/download/log', delayMs: 4000 });
 
-  // The turn over the logs is hardly ever idle, so the clock goes on after some turns of the event loop.
+  // A run over the logs is hardly ever idle, so the clock advances after some iterations of the event loop.
   for (let second = 0; second < 300; second++) {
     await fleet.clock.advance(1000);
     await takeTurns(250);

@@ -7,7 +7,7 @@ import { takeTurns } from '../support/take-turns.ts';
 const MINUTE_MS = 60_000;
 /** Lookups that the system runs at a time: half of the threads of Node.js. */
 const RUNNING_MAX = 2;
-/** Turns of the event loop for what the network brings. */
+/** Iterations of the event loop in which network data arrives. */
 const TURNS = 20;
 const HEALTHY = 'plant-7.example.test';
 

@@ -18,7 +18,7 @@ const STEPS_MAX = 200;
 /** Time of this machine for a request and what follows it, after each step. Milliseconds. */
 const REQUEST_MS_MAX = 100;
 
-test('devices of a NetBox are asked, spared by alerts, or left alone, as their status says', async () => {
+test('devices of a NetBox are polled, exempt from alerts, or not polled, by their status', async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'router-exporter-netbox-'));
   const clock = createSteppedClock(Date.UTC(2026, 10, 21, 12));
   await using simulator = await startSimulator({ routers: 1, clock, seed: 7 });
@@ -86,7 +86,7 @@ router_sources:
     expect(first).toContain('router_exporter_routers{state="paused"} 1\n');
     expect(first).toContain('router_exporter_routers{state="retired"} 1\n');
 
-    // One goes off line; nobody else is asked anew.
+    // One goes offline; no other router is restarted.
     const { logins = 0 } = simulator.routers[0]?.counters ?? {};
     devices[2] = { name: 'three', address, status: 'offline' };
     await until(async () => list(await readMetrics(), 'router_up').length === 4);

@@ -74,7 +74,7 @@ test('a router that never answers costs one timeout per resource, and the others
   await fleet.router(2).fault('hang');
   const before = fleet.router(0).counters.requests['GET /status/sysdetail/system'] ?? 0;
 
-  // The hanging turn is never idle, so the clock goes on after some turns of the event loop.
+  // The hanging run is never idle, so the clock advances after some iterations of the event loop.
   for (let second = 0; second < 300; second++) {
     await fleet.clock.advance(SECOND_MS, () => takeTurns(150));
   }

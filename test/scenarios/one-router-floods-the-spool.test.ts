@@ -47,7 +47,7 @@ test('a router that floods the spool while the sink is down is paused alone; the
   expect([linesOf('sim-2'), linesOf('sim-3')]).toEqual([MINUTES, MINUTES]);
   expect(await fleet.metrics('/')).toContain('Log reading is paused for 1 of 3 routers');
   expect(await fleet.metrics('/sinks')).toContain('Log reading is paused for 1 router:</strong> sim-1.');
-  expect(await fleet.metrics('/router/sim-1')).toContain('take as much of the spool as is free');
+  expect(await fleet.metrics('/router/sim-1?view=agent')).toContain('take as much of the spool as is free');
   const pauses = fleet.ownLog.filter(({ message }) => message.startsWith('Log reading'));
   expect(pauses).toMatchObject([{ level: 'error', fields: { router: 'sim-1' } }]);
 

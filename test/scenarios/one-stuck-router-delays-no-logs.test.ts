@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { createSteppedClock } from '../../src/base/index.ts';
+import { RouterClient } from '../../src/client/index.ts';
 import { FollowMemory, followOnce, openArchivePool, Zone } from '../../src/logs/index.ts';
 import type { LogRecord } from '../../src/model/index.ts';
-import { RouterClient } from '../../src/router/index.ts';
 import { type RunEnded, Scheduler } from '../../src/schedule/index.ts';
 import { startSimulator } from '../../src/simulator/index.ts';
 import { MemoryLog, SECOND_MS, START_MS } from '../support/log-bench.ts';
@@ -14,10 +14,10 @@ const TURNS = 4;
 /** One Mbit in a second, of lines of 1000 bytes. */
 const LINES_PER_SECOND = 125;
 const MESSAGE = 'x'.repeat(1000 - '2026-11-21 13:00:00 [network] \n'.length);
-/** Fewer places than routers: a stuck turn that took one from the others would show. */
+/** Fewer slots than routers: a stuck run that occupied one of the others would show. */
 const RUNS_MAX = 8;
 
-test('case 74: of 50 routers with 1 Mbit/s each one is stuck, and the turns of all others begin on time and get every line', async () => {
+test('case 74: of 50 routers with 1 Mbit/s each one is stuck, and the runs of all others begin on time and get every line', async () => {
   const clock = createSteppedClock(START_MS);
   await using simulator = await startSimulator({
     routers: ROUTERS,
@@ -57,7 +57,7 @@ test('case 74: of 50 routers with 1 Mbit/s each one is stuck, and the turns of a
     });
   }
   await stuck.fault('hang');
-  // In the reverse order: no more turns, a router that answers again, and logouts.
+  // In the reverse order: no more runs, a router that answers again, and logouts.
   clients.defer(() => stuck.clearFault());
   clients.defer(() => scheduler.stop());
 

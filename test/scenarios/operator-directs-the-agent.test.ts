@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { createSystemClock } from '../../src/base/index.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/index.ts';
 import { deriveRandom } from '../../src/simulator/seeded.ts';
-import { createCertificateAuthority } from '../../src/simulator/tls/certificate-authority.ts';
+import { createCertificateAuthority } from '../../src/simulator/tls.ts';
 import { startRouterExporter } from '../support/child.ts';
 import { writeRunConfig } from '../support/run-config.ts';
 import { fetchRaw, toBasic } from '../web/bench.ts';
@@ -20,7 +20,7 @@ function startRun(file: string, ...flags: string[]) {
   return startRouterExporter('run', '--config.file', file, '--log.format', 'json', ...flags);
 }
 
-/** A list of routers as `router_files` has them; written beside and renamed, as careful programs do. */
+/** A list of routers as `router_files` has them; written to a temporary file and renamed. */
 async function writeRouters(file: string, simulator: Simulator, names: readonly string[]): Promise<void> {
   const routers = simulator.routers.filter(({ name }) => names.includes(name));
   await writeFile(`${file}.new`, routers.map(({ name, url }) => `- { name: ${name}, url: "${url}" }\n`).join(''));

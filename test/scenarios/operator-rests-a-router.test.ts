@@ -157,7 +157,7 @@ test('a state of the configuration is taken over by a reload and wins over reque
 
   expect([refused.status, await refused.text()]).toEqual([
     409,
-    expect.stringContaining('configuration names the state'),
+    expect.stringContaining('configuration sets the state'),
   ]);
   expect(during).toBe(before);
   expect(await summarize(fleet, 'sim-1')).toMatchObject({

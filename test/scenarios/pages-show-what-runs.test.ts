@@ -68,7 +68,7 @@ test('what rotations have shown of how log files follow each other is on the pag
   const every = 20 * 60_000;
   const logs = { rotateEveryMs: every, compressionMs: 0 };
   await using fleet = await startFleet({ simulator: { logs } });
-  const told = () => fleet.ownLog.flatMap(({ message }) => (/one before ends/.test(message) ? [message] : []));
+  const verdicts = () => fleet.ownLog.flatMap(({ message }) => (/previous one ends/.test(message) ? [message] : []));
   await fleet.advance(60_000);
   expect((await describeRouter(fleet)).logRotation).toBeNull();
   expect(await fleet.metrics('/router/sim-1?view=positions')).toContain('Log rotation: no rotation has yet');
@@ -97,11 +97,13 @@ test('what rotations have shown of how log files follow each other is on the pag
   expect(await fleet.metrics('/router/sim-1?view=positions')).toContain(
     'nothing waits for a missing one. Contradicted by network.',
   );
-  const [first, , last] = told();
-  expect(told()).toHaveLength(3);
-  expect(first).toBe('Log files begin in the second in which the one before ends: a missing one would show');
+  const [first, , last] = verdicts();
+  expect(verdicts()).toHaveLength(3);
+  expect(first).toBe(
+    'Each log file starts in the second in which the previous one ends, so a missing file is detected',
+  );
   expect(last).toBe(
-    'It is not proven that log files begin in the second in which the one before ends: nothing waits for a missing one',
+    'Log files do not provably start in the second in which the previous one ends, so missing files are not waited for',
   );
 });
 
@@ -111,7 +113,7 @@ test('the gaps of a router are on its page and in its JSON after a restart as we
   fleet.router().appendLog('network', 'read');
   await fleet.advance(60_000);
   await fleet.stopAgent();
-  // What nobody has read is deleted meanwhile.
+  // Unread lines are deleted meanwhile.
   for (let index = 0; index < 4; index++) {
     fleet.router().appendLog('network', `unread ${index}`);
     fleet.router().rotate('network');

@@ -65,7 +65,7 @@ withPrograms([openMetricsParser], test)(
     expect(families.get('router_api_received_bytes')).toEqual({ type: 'counter', samples: 24 });
     expect(families.get('router_failure_reason')).toEqual({ type: 'gauge', samples: 24 * 8 });
     expect(families.get('router_exporter_polls')).toEqual({ type: 'counter', samples: 2 });
-    // Both formats tell of the same families.
+    // Both formats have the same families.
     expect(families.size).toBe([...text.matchAll(/^# TYPE /gm)].length);
   },
 );
@@ -104,7 +104,7 @@ test('a fresh probe polls the router now, and several of them at the same time o
     expect(text).not.toContain('sim-2');
     expect(text).not.toContain('router_exporter_');
   }
-  // The turn of the grid comes as if nobody had asked.
+  // The scheduled run comes as if there had been no trigger.
   await fleet.advance(60_000);
   expect(polls()).toBe(before + 2);
 });

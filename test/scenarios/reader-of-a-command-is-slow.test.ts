@@ -11,7 +11,7 @@ test('logs fetch into a slow pipe loses nothing, and ends with exit code 0', asy
   await using config = await writeRunConfig(simulator);
   for (let index = 0; index < LINES; index++) simulator.routers[0]?.appendLog('network', `line ${index}`);
   await using fetching = startRouterExporter('logs', 'fetch', 'sim-1', '--config.file', config.file);
-  // Nobody reads until the command has everything: a pipe holds far less than it has to say.
+  // Nothing is read until the command has everything: a pipe holds far less than its output.
   fetching.process.stdout?.pause();
   await expect
     .poll(() => simulator.routers[0]?.counters.requests['GET /download/log?log_file'] ?? 0)

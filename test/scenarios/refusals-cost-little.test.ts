@@ -58,7 +58,7 @@ const FLOODS = [
   },
 ] as const;
 
-test(`a flood of requests that are refused costs little, fills no log and keeps nobody out who may come in${sampleNote('refused requests')}`, {
+test(`a flood of requests that are refused costs little, fills no log and blocks no authorised user${sampleNote('refused requests')}`, {
   timeout: 180_000,
 }, async () => {
   await using simulator = await startSimulator({ routers: 1, clock: createSystemClock(), seed: 1 });
@@ -88,7 +88,7 @@ test(`a flood of requests that are refused costs little, fills no log and keeps 
       }
     };
     const flood = Promise.all(Array.from({ length: AT_ONCE }, (_, index) => send(`127.0.0.${2 + (index % 4)}`)));
-    // Somebody whose password was compared before, somebody who comes for the first time, and a scraper.
+    // A user whose password was checked before, a new user, and a scraper.
     const first = kind === 'wrong passwords' ? await ask(toBasic('carol', 'secret')) : 200;
     expect([kind, first, await ask(known), await ask({ authorization: 'Bearer token-of-a-scraper' })]).toEqual([
       kind,

@@ -3,9 +3,8 @@ import { join } from 'node:path';
 import { hashSync } from 'bcryptjs';
 import { expect, test } from 'vitest';
 import type { Config } from '../../src/config/index.ts';
-import { createStdoutSettings } from '../../src/delivery/index.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
-import { createFileSettings } from '../support/sink-settings.ts';
+import { createFileSettings, createStdoutSettings } from '../support/sink-settings.ts';
 import { findNoDiskReason, openSmallDisk } from '../support/small-disk.ts';
 
 const MINUTE_MS = 60_000;
@@ -166,7 +165,7 @@ test.for(CHANGES)('a reload that fails changes nothing about %s', async ([, chan
   expect(await look(fleet)).not.toEqual(before);
 });
 
-/** All changes that stand in nobody's way when they are observed together. */
+/** All changes that do not interfere when they are observed together. */
 const changeAll: Change = (config) =>
   CHANGES.filter(([what]) => !/users|gone/.test(what)).reduce((changed, [, change]) => change(changed), config);
 

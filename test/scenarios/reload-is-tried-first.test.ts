@@ -75,7 +75,7 @@ test('a change for all routers reconnects all of them, and a faulty configuratio
   const faulty = await fetch(url, { method: 'POST' });
   const wrong = await fetch(`${url}&accept_removals=x`, { method: 'POST' });
 
-  expect(text).toContain('routers whose session begins anew: 2\nsections changed: sinks\n');
+  expect(text).toContain('sessions to be restarted: 2\nsections changed: sinks\n');
   expect([faulty.status, await faulty.text()]).toEqual([500, expect.stringContaining('router-exporter.yaml:3:5')]);
   expect(wrong.status).toBe(400);
   expect(await fleet.metrics('/metrics/agent')).toContain('router_exporter_config_last_reload_successful 1\n');
@@ -106,7 +106,7 @@ test('check --diff and fleet ask the running agent, as text and for programs', a
   expect(JSON.parse(checked.stdout)).toMatchObject({ file, faults: [], routers: 1, sinks: 0 });
   expect(table.stdout).toMatch(/^ROUTER +STATE .*\nsim-1 +up .*https:.*\nsim-2 +up .*\n$/);
   expect(JSON.parse(none.stdout)).toEqual({ routers: [] });
-  expect([gone.code, gone.stderr]).toEqual([1, expect.stringContaining('could not be asked')]);
+  expect([gone.code, gone.stderr]).toEqual([1, expect.stringContaining('could not be reached')]);
   expect(wrong.code).toBe(2);
   expect([misspelt.code, misspelt.stdout]).toEqual([2, '']);
   expect(misspelt.stderr).toContain('Expected one of up, down, budget, unknown, active, maintenance, paused, retired.');

@@ -2,7 +2,7 @@ import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { answerJson, openRouter } from '../router/http-router.ts';
+import { answerJson, openRouter } from '../client/http-router.ts';
 import type { OwnLine } from '../support/collecting-logger.ts';
 import { startFleet } from '../support/fleet.ts';
 import { createHttpSettings } from '../support/sink-settings.ts';
@@ -82,7 +82,10 @@ test('a sink that fails and one that refuses each record give a line a minute of
   });
   expect(failures[1]).toEqual({ ...failures[0], times: expect.any(Number) });
   expect(failures.length).toBeLessThanOrEqual(4);
-  const [first, second, ...more] = of('refuses', 'A sink refused records for good; they are dead letters');
+  const [first, second, ...more] = of(
+    'refuses',
+    'A sink rejected records permanently; they are stored as dead letters',
+  );
   const error = expect.stringContaining('no such field');
   expect(first).toEqual({ sink: 'refuses', records: 1, error });
   expect(second).toEqual({ sink: 'refuses', records: 2, error, times: 2 });

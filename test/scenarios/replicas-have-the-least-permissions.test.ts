@@ -33,7 +33,7 @@ withPrograms(['nats-server'], test.skipIf(sampled('processes of a fleet', false,
     await expectReceived(world);
 
     // What one sink refuses for good becomes a dead letter, which is shown on any machine, and tried again by the replica that serves it.
-    const letters = async (...args: string[]) => {
+    const deadLetters = async (...args: string[]) => {
       const end = await startRouterExporter('dead-letters', ...args, '--config.file', bench.configFile('a')).ended;
       expect(end, end.stderr).toMatchObject({ code: 0 });
       return end.stdout;
@@ -41,10 +41,10 @@ withPrograms(['nats-server'], test.skipIf(sampled('processes of a fleet', false,
     const expectRefused = () =>
       vi.waitFor(async () => {
         const refused = { sink: 'refusing', router: 'plant-0', isReplayed: false };
-        expect(JSON.parse(await letters('list', '--json'))).toMatchObject([refused]);
+        expect(JSON.parse(await deadLetters('list', '--json'))).toMatchObject([refused]);
       }, PATIENCE);
     await expectRefused();
-    expect(await letters('replay', '--all')).toBe('1 dead letter will be tried again\n');
+    expect(await deadLetters('replay', '--all')).toBe('1 dead letter will be tried again\n');
     await expectRefused();
     // Every sink has the records, so that the janitor takes them out of the stream, but for the last one.
     await vi.waitFor(async () => {

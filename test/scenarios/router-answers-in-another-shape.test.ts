@@ -25,7 +25,7 @@ test('a resource of which no metric can be read is a metric, a line on the page 
   expect(metrics).toContain('router_resource_up{router="sim-1",resource="sysstat/wan"} 1\n');
   expect(metrics).not.toMatch(/^router_wan_/m);
   expect(await findResource(fleet, 'sysstat/wan')).toMatchObject({ state: 'up', error: null, finding: UNREAD });
-  expect(await fleet.metrics('/router/sim-1')).toContain(UNREAD);
+  expect(await fleet.metrics('/router/sim-1?view=agent')).toContain(UNREAD);
   expect(countWarnings(fleet, 'sysstat/wan')).toBe(1);
 
   fleet.router().setStatus('sysstat/wan', undefined);
@@ -77,6 +77,6 @@ test('of two interfaces of one name the first is served, and what the other says
   expect(metrics).not.toContain('metric="router_interface_transmit_bytes_total"');
   expect(metrics).toContain('router_series_dropped{router="sim-1"} 1\n');
   expect(await findResource(fleet, 'sysdetail/ip_addresses')).toMatchObject({ finding: '1 value could not be read' });
-  expect(await fleet.metrics('/router/sim-1')).toContain('1 value could not be read');
+  expect(await fleet.metrics('/router/sim-1?view=agent')).toContain('1 value could not be read');
   expect(countWarnings(fleet, 'sysdetail/ip_addresses')).toBe(1);
 });

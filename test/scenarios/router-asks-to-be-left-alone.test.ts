@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { FaultName, FaultOptions } from '../../src/simulator/index.ts';
 import type { RouterDetail } from '../../src/web/index.ts';
 import { BOARD } from '../agent/router-agent-bench.ts';
-import { answerJson, openRouter } from '../router/http-router.ts';
+import { answerJson, openRouter } from '../client/http-router.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 
 const SECOND_MS = 1000;
@@ -35,7 +35,7 @@ async function untilPutOff(fleet: Fleet): Promise<number> {
     const { retryAfter } = await read(fleet);
     if (retryAfter !== undefined) return retryAfter - fleet.clock.now() / SECOND_MS;
   }
-  return expect.fail('The router was never left alone');
+  return expect.fail('The router was never without requests');
 }
 
 const FAULTS: readonly (readonly [FaultName, FaultOptions])[] = [
@@ -45,31 +45,34 @@ const FAULTS: readonly (readonly [FaultName, FaultOptions])[] = [
   ['http_429', { isRetryAfterDate: true }],
 ];
 
-test.each(FAULTS)('a router that answers %s (%o) with Retry-After is left alone for so long', async (name, options) => {
-  await using fleet = await startFleet();
-  await fleet.advance(MINUTE_MS);
-  await fleet.router().fault(name, { ...options, retryAfterSeconds: 50 });
-  const leftSeconds = await untilPutOff(fleet);
-  expect(leftSeconds).toBeGreaterThan(40);
-  await fleet.router().clearFault();
-  fleet.router().appendLog('network', 'meanwhile');
-  const before = countRequests(fleet);
-  await fleet.advance((leftSeconds - 2) * SECOND_MS);
+test.each(FAULTS)(
+  'a router that answers %s (%o) with Retry-After gets no request for so long',
+  async (name, options) => {
+    await using fleet = await startFleet();
+    await fleet.advance(MINUTE_MS);
+    await fleet.router().fault(name, { ...options, retryAfterSeconds: 50 });
+    const leftSeconds = await untilPutOff(fleet);
+    expect(leftSeconds).toBeGreaterThan(40);
+    await fleet.router().clearFault();
+    fleet.router().appendLog('network', 'meanwhile');
+    const before = countRequests(fleet);
+    await fleet.advance((leftSeconds - 2) * SECOND_MS);
 
-  // Neither status nor logs were asked for, and the router still counts as up: its values are younger than stale_after.
-  expect(countRequests(fleet)).toBe(before);
-  expect((await read(fleet)).up).toBe('1');
-  expect((await describeRouter(fleet)).retryAfter).toMatch(/^2026-/);
-  expect(fleet.records).toEqual([]);
+    // Neither status nor logs were asked for, and the router still counts as up: its values are younger than stale_after.
+    expect(countRequests(fleet)).toBe(before);
+    expect((await read(fleet)).up).toBe('1');
+    expect((await describeRouter(fleet)).retryAfter).toMatch(/^2026-/);
+    expect(fleet.records).toEqual([]);
 
-  await fleet.advance(MINUTE_MS + 2 * SECOND_MS);
-  expect(countRequests(fleet)).toBeGreaterThan(before);
-  expect(await read(fleet)).toEqual({ up: '1', retryAfter: undefined });
-  expect((await describeRouter(fleet)).retryAfter).toBeNull();
-  expect(fleet.records.map(({ message }) => message)).toEqual(['meanwhile']);
-  expect(countWarnings(fleet, /asks to be left alone/)).toBe(1);
-  expect(countWarnings(fleet, /longer wait than it gets/)).toBe(0);
-});
+    await fleet.advance(MINUTE_MS + 2 * SECOND_MS);
+    expect(countRequests(fleet)).toBeGreaterThan(before);
+    expect(await read(fleet)).toEqual({ up: '1', retryAfter: undefined });
+    expect((await describeRouter(fleet)).retryAfter).toBeNull();
+    expect(fleet.records.map(({ message }) => message)).toEqual(['meanwhile']);
+    expect(countWarnings(fleet, /asks for a delay/)).toBe(1);
+    expect(countWarnings(fleet, /longer delay than allowed/)).toBe(0);
+  },
+);
 
 test('a router that says Retry-After with 404 for cards that it lacks is read whole in one poll', async () => {
   const asked = new Set<string>();
@@ -88,7 +91,7 @@ test('a router that says Retry-After with 404 for cards that it lacks is read wh
   expect(await fleet.metrics()).toMatch(/^router_modem_rssi_dbm\{.*\} -71$/m);
 });
 
-test('a router that is left alone for longer than stale_after is down from then on, and up after the wait', async () => {
+test('a router with a delay longer than stale_after is down from then on, and up afterwards', async () => {
   await using fleet = await startFleet();
   await fleet.advance(MINUTE_MS);
   await fleet.router().fault('http_503', { path: '/status', retryAfterSeconds: 600 });
@@ -100,8 +103,8 @@ test('a router that is left alone for longer than stale_after is down from then 
 
   expect((await read(fleet)).up).toBe('0');
   const { state, failure } = await describeRouter(fleet);
-  expect([state, failure?.reason, failure?.step]).toEqual(['down', 'http', 'resource']);
-  expect(failure?.error).toContain('asks to be left alone');
+  expect([state, failure?.reason, failure?.step]).toEqual(['down', 'http', 'http']);
+  expect(failure?.error).toContain('asked for a delay');
 
   await fleet.advance((leftSeconds - 150 + 60) * SECOND_MS);
   expect((await read(fleet)).up).toBe('1');
@@ -122,5 +125,5 @@ test.each([
   // It asks for it again.
   await fleet.advance(20 * MINUTE_MS);
   expect((await read(fleet)).retryAfter).toBeGreaterThan(0);
-  expect(countWarnings(fleet, /longer wait than it gets/)).toBe(1);
+  expect(countWarnings(fleet, /longer delay than allowed/)).toBe(1);
 });

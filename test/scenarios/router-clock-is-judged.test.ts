@@ -7,7 +7,7 @@ const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
 const QUIET_LOGS = ['network', 'system', 'vpn'];
 
-/** With the one module that tells the time of a router. */
+/** With the one module that reads the time of a router. */
 function keepSystem(config: Config): Config {
   const isKept = ({ name }: { readonly name: string }) => name === 'system';
   return { ...config, routers: config.routers.map((one) => ({ ...one, modules: one.modules.filter(isKept) })) };
@@ -77,7 +77,7 @@ test('the zone of a router whose clock is an hour off is learnt before its first
   ]);
 });
 
-test('the zone of a router that has rotated nothing is learnt from the time that it tells, and outlives the agent', async () => {
+test('the zone of a router that has rotated nothing is learnt from its reported time, and survives a restart of the agent', async () => {
   await using fleet = await startFleet({ isStopped: true, config: keepSystem, router: { timezone: undefined } });
   fleet.router().appendLog('network', 'the first line');
   await fleet.startAgent();

@@ -4,7 +4,7 @@ import { startFleet } from '../support/fleet.ts';
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
 
-test('case 100: a router that takes the place of another one between two polls is told apart before its logs are read, and each line comes once', async () => {
+test('case 100: a router that takes the place of another one between two polls is recognised before its logs are read, and each line comes once', async () => {
   await using fleet = await startFleet();
   const router = fleet.router();
   for (let line = 0; line < 5; line++) router.appendLog('network', `first ${line}`);

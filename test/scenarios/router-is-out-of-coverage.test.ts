@@ -11,7 +11,7 @@ async function describeRouter(fleet: Fleet): Promise<RouterDetail> {
   return (await response.json()) as RouterDetail;
 }
 
-/** A turn that waits for a connection is never idle, so the clock goes on after some turns of the event loop. */
+/** A run that waits for a connection is never idle, so the clock advances after some iterations of the event loop. */
 async function advance(fleet: Fleet, seconds: number): Promise<void> {
   for (let second = 0; second < seconds; second++) {
     await fleet.clock.advance(SECOND_MS, () => takeTurns(30));
@@ -37,11 +37,11 @@ test('a router that answers no SYN costs one connect_timeout in a round, and is 
   for (const { reason, durationSeconds, fault } of recentPolls) {
     expect({ reason, step: fault?.step, durationSeconds }).toEqual({
       reason: 'connect',
-      step: 'tcp',
+      step: 'connect',
       durationSeconds: 5,
     });
   }
-  // The turns over the logs did not try again what the poll had just found out.
+  // The runs over the logs did not retry what the poll had just found out.
   expect(fleet.ownLog.filter(({ message }) => message === 'The logs could not be read')).toEqual([]);
 
   await silent.accept(Number(new URL(fleet.router().url).port));

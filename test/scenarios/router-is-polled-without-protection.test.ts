@@ -3,13 +3,13 @@ import { startFleet } from '../support/fleet.ts';
 
 const MINUTE_MS = 60_000;
 
-test('a router whose url says http is polled, and the log warns that anybody can read the password', async () => {
+test('a router whose url says http is polled, and the log warns that the password is readable on the network path', async () => {
   await using fleet = await startFleet({ simulator: { plainHttp: true } });
   await fleet.advance(MINUTE_MS);
 
   const metrics = await fleet.metrics();
   expect(metrics).toContain('router_up{router="sim-1"} 1\n');
-  // RouterUnencryptedAccess tells these.
+  // RouterUnencryptedAccess selects these.
   expect(metrics).not.toContain('router_tls_unverified{');
   expect(fleet.ownLog).toContainEqual({
     level: 'warn',
@@ -31,7 +31,7 @@ test('a router whose certificate is not checked is polled, and the log warns', a
   );
 });
 
-test('a router whose certificate nobody vouches for is down for the reason tls, and never sees the password', async () => {
+test('a router with an untrusted certificate is down for the reason tls, and never sees the password', async () => {
   await using fleet = await startFleet({ tls: {} });
   await fleet.advance(MINUTE_MS);
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Config } from '../../src/config/index.ts';
 import { BOARD } from '../agent/router-agent-bench.ts';
-import { answerJson, openRouter } from '../router/http-router.ts';
+import { answerJson, openRouter } from '../client/http-router.ts';
 import { startFleet } from '../support/fleet.ts';
 import { sampled, sampleNote } from '../support/sampled.ts';
 
@@ -208,7 +208,7 @@ test('slow inventory of a router that fell silent does not outlive its other val
   expect(metrics).toMatch(/router_resource_age_seconds\{router="sim-1",resource="sysdetail\/dhcp_leases"\} \d/);
 });
 
-test('values that no metric understands give no sample and are counted, and a state that nobody expected is unknown', async () => {
+test('values that no metric understands give no sample and are counted, and an unexpected state is unknown', async () => {
   await using fleet = await startFleet();
   fleet.router().setStatus('sysdetail/system', { unique: { uptime: 'since Tuesday' } });
   fleet.router().setStatus('lte2', { unique: { state: 'Dreaming' } });

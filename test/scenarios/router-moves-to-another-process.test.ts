@@ -68,7 +68,7 @@ withPrograms(['prometheus'], test.skipIf(sampled('processes of a fleet', false, 
     expect(after.slice(0, 2).every((names, index) => names.every((name) => before[index]?.includes(name)))).toBe(true);
     expect((await listNames(ports[1], '')).toSorted()).toEqual(after.flat().toSorted());
     const [moved = ''] = after[2] ?? [];
-    // Whoever has not heard of the move yet is shown the way.
+    // A process that does not know of the move yet redirects.
     const probe = await fetch(`http://127.0.0.1:${ports[0]}/probe?target=${moved}`);
     expect([probe.status, probe.redirected, new URL(probe.url).port]).toEqual([200, true, String(ports[2])]);
     const atThird = `count(up{instance="127.0.0.1:${ports[2]}"} == 1)`;

@@ -16,7 +16,7 @@ test('a router that starts with an unset clock after its last file was read to t
   }
   expect(fleet.records.at(-1)?.message).toBe('between two rotations, 3');
   expect(fleet.ownLog.map(({ message }) => message)).toContainEqual(
-    expect.stringContaining('a missing one would show'),
+    expect.stringContaining('so a missing file is detected'),
   );
 
   router.restart();

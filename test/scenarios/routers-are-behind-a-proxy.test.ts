@@ -49,10 +49,10 @@ routers:
   expect(proxy.others).toEqual([]);
 
   const doctor = await runCommand(['doctor', 'far', ...flags]);
-  expect(doctor.stdout).toMatch(/^ {2}resolve +ok .* proxy 127\.0\.0\.1$/m);
+  expect(doctor.stdout).toMatch(/^ {2}dns +ok .* proxy 127\.0\.0\.1$/m);
   expect(doctor.stdout).toContain(` proxy 127.0.0.1 port ${proxy.port} from 127.0.0.2, which connects to ${target}\n`);
   expect(doctor.stdout).toMatch(/^ {2}tls +ok .*CN=sim-1/m);
-  expect(doctor.stdout).toMatch(/^ {2}login +ok .* as monitor$/m);
+  expect(doctor.stdout).toMatch(/^ {2}auth +ok .* as monitor$/m);
 
   const discovered = await runCommand(['discover', 'far', ...flags]);
   expect(discovered.code).toBe(0);
@@ -62,7 +62,7 @@ routers:
     Array.from({ length: 4 }, () => [target, '127.0.0.2']),
   );
 
-  // A proxy that refuses is named, and costs nobody else; its password is nowhere.
+  // A proxy that refuses is named, and affects no other router; its password is nowhere.
   await configure('password: pw-that-is-wrong');
   const refused = await runCommand(once);
   expect(refused.code).toBe(1);
@@ -140,17 +140,17 @@ routers:
   expect(stdout).toContain('router_up{router="device"} 1\n');
   expect(stdout).toContain('router_up{router="hostile"} 0\n');
   expect(stdout).toContain('router_plant_info{router="device",serial="[secret] [secret]"} 1\n');
-  // Nobody logs in, and nobody follows the redirect with the token.
+  // No login, and no request that follows the redirect with the token.
   for (const asked of [requests, redirecting]) {
     expect(new Set(asked.map(({ url }) => url))).toEqual(new Set(['/api/v2_0/status/plant']));
   }
 
   const doctor = await runCommand(['doctor', 'device', ...flags]);
-  expect(doctor.stdout).toMatch(/^ {2}login +ok .* with the token of the configuration$/m);
+  expect(doctor.stdout).toMatch(/^ {2}auth +ok .* with the token of the configuration$/m);
   expect(doctor.stdout).toMatch(/^ {2}rights +skipped .* the token names no account$/m);
   const shown = await runCommand(['check', '--show', 'device', ...flags]);
   expect(shown.stdout).toContain('bearer_token: "[secret]"');
-  expect(shown.stdout).toContain('headers: {X-Api-Key: "[secret]"}');
+  expect(shown.stdout).toMatch(/^headers:\n {2}X-Api-Key: "\[secret\]" # .*router-exporter\.yaml:9$/m);
 
   await write('another-key');
   const refused = await runCommand(once);

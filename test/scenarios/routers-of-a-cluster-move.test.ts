@@ -142,7 +142,7 @@ withPrograms(['nats-server'], test.skipIf(sampled('processes of a fleet', false,
       for (const name of await names) expect(world.askedBy(name, awayMs)).toEqual([replica]);
     }
     await expectUp(1);
-    // The grace ends: nobody is asked for three times the interval, and what is not asked does not count as up.
+    // The grace period ends: no router is polled for three times the interval, and an unpolled router does not count as up.
     await vi.waitFor(() => expect(performance.now() - (world.asked.at(-1)?.atMs ?? 0)).toBeGreaterThan(3000), PATIENCE);
     const askedLastMs = world.asked.at(-1)?.atMs ?? Number.NaN;
     await expectUp(0);
@@ -177,7 +177,7 @@ withPrograms(['nats-server'], test.skipIf(sampled('processes of a fleet', false,
         for (const replica of replicas) {
           expect(await replica.measure('cluster_lists_differ'), replica.name).toBe(value);
           const page = await (await fetch(`${replica.url}/`)).text();
-          expect(page.includes('The replicas know different routers'), replica.name).toBe(value === 1);
+          expect(page.includes('The replicas have different routers'), replica.name).toBe(value === 1);
         }
       }, PATIENCE);
     await expectShared(same, world.names);

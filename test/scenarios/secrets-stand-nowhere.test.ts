@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { hashSync } from 'bcryptjs';
 import { expect, test } from 'vitest';
-import { RouterClient } from '../../src/router/index.ts';
+import { RouterClient } from '../../src/client/index.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { startRouterExporter } from '../support/child.ts';
 import { startFleet } from '../support/fleet.ts';
@@ -20,7 +20,7 @@ const canary = (place: string) => {
   return value;
 };
 
-/** A router, sink, source and proxy that repeats whatever it was told. */
+/** A router, sink, source and proxy that repeats every request. */
 async function openEcho() {
   const server = createServer(({ rawHeaders, url, method }, response) => {
     const told = `${method} ${url} ${rawHeaders.join(' ')}`;
@@ -213,7 +213,8 @@ test('the password of a router that quotes it stands in no label, page, line of 
   router.setStatus('device_info', { unique: { device_type: `${password} MRX` } });
   await fleet.startAgent();
   await fleet.advance(5 * 60_000);
-  const pages = ['/metrics', '/', '/router/sim-1', '/api/v1/routers/sim-1'];
+  const views = ['network', 'device', 'logs', 'configuration', 'agent'].map((view) => `/router/sim-1?view=${view}`);
+  const pages = ['/metrics', '/', '/router/sim-1', '/api/v1/routers/sim-1', ...views];
   const texts = await Promise.all(pages.map((path) => fleet.metrics(path)));
   const files = await readdir(folder.path, { recursive: true });
   const seen = [...texts, JSON.stringify(fleet.ownLog), files.join(' ')];

@@ -36,7 +36,7 @@ describe(`the agent opens no debugger at SIGUSR1, and goes on${sampleNote('ways 
 });
 
 test('a checkout has closed the debugger before its command loads anything', async () => {
-  // Says for each module that is loaded whether somebody listens to the signal by then.
+  // Reports for each loaded module if the signal has a listener by then.
   const hook =
     'import { registerHooks } from "node:module"; registerHooks({ resolve(name, context, next) { process.stderr.write(`${name.split("/").at(-1)} ${process.listenerCount("SIGUSR1")}\\n`); return next(name, context); } });';
   await using command = startProgram(process.execPath, [toPath('tools/runtime/router-exporter.js'), '--version'], {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Config } from '../../src/config/index.ts';
-import type { SinkSettings } from '../../src/delivery/index.ts';
+import type { SinkSettings } from '../../src/sinks/index.ts';
 import { startFleet } from '../support/fleet.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { createFileSettings, createHttpSettings } from '../support/sink-settings.ts';

@@ -2,7 +2,7 @@ import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { RouterClient } from '../../src/router/index.ts';
+import { RouterClient } from '../../src/client/index.ts';
 import { type Fleet, type FleetOptions, startFleet } from '../support/fleet.ts';
 import { takeTurns } from '../support/take-turns.ts';
 
@@ -13,7 +13,7 @@ const LINE_BYTES = 512;
 /** Of the byte budget. */
 const STATUS_SHARE = 0.2;
 const LOG_FILE = '/download/log?log_file';
-/** Turns of the event loop in which the network brings what it has, between two timers. */
+/** Iterations of the event loop in which network data arrives between two timers. */
 const TURNS = 40;
 const LOOKS_MAX = 1000;
 /** The most that a router has, and those that it has from the start. */
@@ -62,7 +62,7 @@ function findValue(metrics: string, series: string): number {
   return Number(line?.slice(series.length + 1) ?? Number.NaN);
 }
 
-const ANSWERS = 'Router answers on a second connection during downloads; polls go there meanwhile';
+const ANSWERS = 'Router answers on a second connection during downloads; polls use it';
 const ANSWERS_NO_MORE = 'Router no longer answers on a second connection; polls wait for downloads';
 const logOf = (fleet: Fleet, pattern: RegExp) =>
   fleet.ownLog.map(({ message }) => message).filter((message) => pattern.test(message));
@@ -159,7 +159,7 @@ test('a router that is busy during downloads from some time on is asked at their
   expect(bulkLines(fleet)).toHaveLength(MIB / LINE_BYTES);
 });
 
-test('a poll that fails half way beside a download is done again at its end, with what it had read', async () => {
+test('a poll that fails half way during a download is completed at its end, and keeps what it had read', async () => {
   await using fleet = await startSlowFleet(MIB);
   await fleet.router().fault('slow_body', { path: LOG_FILE, bytesPerSecond: 5000 });
   await startAndPoll(fleet);
@@ -174,7 +174,7 @@ test('a poll that fails half way beside a download is done again at its end, wit
   expect(await readSeries(fleet, link)).toBe(1);
 });
 
-test('a download and the poll beside it count together, and the poll does not fail when the download has spent the budget', async () => {
+test('a download and a concurrent poll are counted together, and the poll does not fail when the download has spent the budget', async () => {
   const bytesPerSecond = 20_000;
   // Both are under way 130 seconds after the start.
   const byteBudget = (130 * bytesPerSecond) / (1 - STATUS_SHARE);
@@ -262,7 +262,7 @@ test('a download of less than 100 bytes per second ends after half a minute, and
   expect(fleet.ownLog).toContainEqual(
     expect.objectContaining({
       message: 'A log file could not be read',
-      fields: expect.objectContaining({ error: expect.stringContaining('less than 100 bytes per second') }),
+      fields: expect.objectContaining({ error: expect.stringContaining('slower than 100 bytes per second') }),
     }),
   );
   expect(fleet.records.some(({ component }) => component === 'small')).toBe(true);
@@ -311,8 +311,8 @@ test('a backup of many slow profiles lets every poll come between two of them', 
     await advance(fleet, 10 * MINUTE_MS, look);
   }
 
-  const told = fleet.ownLog.map(({ message, fields }) => `${message} ${JSON.stringify(fields)}`);
-  expect(await countVersions(), told.filter((line) => line.includes('rofile')).join('\n')).toBe(PROFILES);
+  const lines = fleet.ownLog.map(({ message, fields }) => `${message} ${JSON.stringify(fields)}`);
+  expect(await countVersions(), lines.filter((line) => line.includes('rofile')).join('\n')).toBe(PROFILES);
   expect([...ups]).toEqual([1]);
   expect(downloads).toBe(PROFILES);
   // One lasts half a minute, and a poll is due after one.

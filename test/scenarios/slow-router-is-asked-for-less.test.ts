@@ -19,7 +19,7 @@ function shape(config: Config): Config {
   return { ...config, routers, sinks: [] };
 }
 
-/** A slow poll is never idle, so the clock goes on after some turns of the event loop. */
+/** A slow poll is never idle, so the clock advances after some iterations of the event loop. */
 async function pass(fleet: Fleet, minutes: number): Promise<number> {
   const before = fleet.router().counters.requests[FAST] ?? 0;
   for (let atMs = 0; atMs < minutes * MINUTE_MS; atMs += DELAY_MS) {
@@ -28,7 +28,7 @@ async function pass(fleet: Fleet, minutes: number): Promise<number> {
   return (fleet.router().counters.requests[FAST] ?? 0) - before;
 }
 
-test('a router that takes three seconds for an answer is polled every other minute after five polls, which metric, log and page say, and every minute when it is fast again', async () => {
+test('a router that takes three seconds for an answer is polled every other minute after five polls, which metric, log and page show, and every minute when it is fast again', async () => {
   await using fleet = await startFleet({ config: shape });
   expect(await pass(fleet, 6)).toBe(6);
   expect(await fleet.metrics()).not.toContain('router_interval_stretch_ratio{');
@@ -43,13 +43,13 @@ test('a router that takes three seconds for an answer is polled every other minu
   }
   const detail = JSON.parse(await fleet.metrics('/api/v1/routers/sim-1')) as { pace: unknown };
   expect(detail.pace).toMatchObject({ level: 'slow', responseSeconds: 3, isSignalPoor: false, statusStretch: 2 });
-  expect(await fleet.metrics('/router/sim-1')).toContain('status 2 times as rarely');
+  expect(await fleet.metrics('/router/sim-1?view=agent')).toContain('status interval × 2');
 
   await fleet.router().clearFault('slow');
   await pass(fleet, 12);
   expect(await pass(fleet, 6)).toBe(6);
   expect(await fleet.metrics()).not.toContain('router_interval_stretch_ratio{');
-  const said = fleet.ownLog.filter(({ message }) => message.includes('it is asked'));
+  const said = fleet.ownLog.filter(({ message }) => message.includes('requests are'));
   expect(said.map(({ level, fields }) => [level, fields['level'] ?? fields['stretch']])).toEqual([
     ['warn', 2],
     ['info', 1],

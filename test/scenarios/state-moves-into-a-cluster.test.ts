@@ -18,7 +18,7 @@ import { withPrograms } from '../support/tools.ts';
 const ROUTERS = 4;
 const PATIENCE = { timeout: 60_000, interval: 100 };
 
-/** Stands in front of simulated routers, and notes which archives are asked for; and a receiver of records. */
+/** A proxy in front of simulated routers that records requested archives; and a receiver of records. */
 async function openFront(simulator: Simulator) {
   const archives: string[] = [];
   const received: LogRecord[] = [];
@@ -142,7 +142,7 @@ sinks: [{ name: late, type: http, url: "${front.url}/sink", batch: { wait: 0s } 
       const moved = join(folder, 'moved.db');
       const storage = ['--storage.path', join(folder, 'state-disk')];
       const written = await expectDone('state', 'export', ...a, ...storage, '--remove', '--output', moved);
-      expect(written).toMatch(/: 4 routers, \d+ log positions, \d+ undelivered records, 0 dead letters\n$/);
+      expect(written).toMatch(/: 4 routers, \d+ log positions, [\d,]+ undelivered records, 0 dead letters\n$/);
       const added = await expectDone('state', 'import', ...a, moved);
       expect(added.replace(/^\w+ from/, '')).toBe(written.replace(/^\w+ to/, ''));
       front.takes = true;

@@ -69,7 +69,7 @@ test.skipIf(sampled('processes of a fleet', false, true))(
     ]);
     expect([written.stderr, written.code]).toEqual(['', 0]);
     expect(written.stdout).toMatch(
-      /^Moved to .*moved\.db: [1-5] routers?, \d+ log positions, \d+ undelivered records?, 0 dead letters\n$/,
+      /^Moved to .*moved\.db: [1-5] routers?, \d+ log positions, [\d,]+ undelivered records?, 0 dead letters\n$/,
     );
     const added = await runCommand(['state', 'import', ...storageOf(1), file]);
     expect([added.stderr, added.code]).toEqual(['', 0]);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { openRouter } from '../router/http-router.ts';
+import { openRouter } from '../client/http-router.ts';
 import { startFleet } from '../support/fleet.ts';
 
 const SECOND_MS = 1000;
@@ -29,7 +29,7 @@ test('a record that was kept back for lines that might continue it is delivered 
   const readMs = await deliveredAfter('an entry\n  of two lines');
   const storedMs = await deliveredAfter('kept back');
 
-  // Stored at the turn after the one that read it, when nothing had come that continues it.
+  // Stored by the run after the one that read it, because no continuation had come.
   expect(storedMs).toBeGreaterThan(0);
   expect(storedMs).toBeLessThanOrEqual(logs.interval + SECOND_MS);
   expect((readMs + storedMs) % LOOK_MS).not.toBe(0);

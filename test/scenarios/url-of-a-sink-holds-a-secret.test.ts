@@ -53,8 +53,8 @@ test('the secret in the query of a url is sent, and stands nowhere: neither on p
   expect(shown.at(-1)).toContain('[secret]');
   await fleet.stopAgent();
   {
-    using letters = new DeadLetterStore({ path: folder, now: () => 0 });
-    const all = letters.list({ limit: 100 });
+    using deadLetters = new DeadLetterStore({ path: folder, now: () => 0 });
+    const all = deadLetters.list({ limit: 100 });
     expect(all.length).toBeGreaterThan(0);
     shown.push(JSON.stringify(all));
   }

@@ -22,7 +22,7 @@ interface RouterUnderTest {
   readonly days: number;
   readonly statusMs: number;
   readonly logsMs: number;
-  /** Bytes of a run for status, of one with the slow modules beside it, and of one for logs. */
+  /** Bytes of a run for status, of one that includes the slow modules, and of one for logs. */
   readonly costs: Readonly<Record<BudgetedActivity, number>>;
   /** How often the slow modules are read when nothing is stretched. */
   readonly slowMs: number;
@@ -357,7 +357,7 @@ describe('restart and clock', () => {
     expect(next.stretches()).toEqual([8, 8, 1]);
   });
 
-  test('ByteBudget begins anew after a restart on a later day, and when what was kept is no day', () => {
+  test('ByteBudget starts a new day after a restart on a later day, and when the stored day is invalid', () => {
     for (const day of ['2025-10-25', '2024-02-29', '', '2025-13-41', '20251026']) {
       const { budget, stretches } = createBudget(100_000, { day, bytes: 90_000 });
       expect(stretches()).toEqual([1, 1, 1]);
@@ -365,7 +365,7 @@ describe('restart and clock', () => {
     }
   });
 
-  test('ByteBudget gives nothing anew when the wall clock goes back over midnight and comes again', async () => {
+  test('ByteBudget grants no bytes again when the wall clock goes back over midnight and returns', async () => {
     const { clock, budget } = createBudget(100_000, undefined, START_MS - HOUR_MS);
     budget.record(95_000);
     await clock.advance(HOUR_MS + 60_000);
@@ -402,7 +402,7 @@ describe('restart and clock', () => {
     expect(restarted.budget.used).toEqual({ day: '2025-10-26', bytes: 60_000 });
   });
 
-  test('ByteBudget gives nothing anew when the wall clock was set back by days and is set right again', () => {
+  test('ByteBudget grants no bytes again when the wall clock is set back by days and then corrected', () => {
     const { clock, budget } = createBudget(100_000);
     budget.record(60_000);
     clock.jump(-5 * DAY_MS);

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { DueQueue } from '../../src/schedule/due-times.ts';
+import { DueQueue } from '../../src/schedule/run-queues.ts';
 
 test('DueQueue gives nothing before it is due, and nothing when it is empty', () => {
   const queue = new DueQueue<string>();

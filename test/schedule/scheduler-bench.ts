@@ -47,7 +47,7 @@ export function lasting(clock: SteppedClock, durationMs: number): Activity['run'
   };
 }
 
-/** A run that ends when it is told to, and what became of its signal. */
+/** A run that ends on request, and the state of its signal. */
 export function createGate() {
   const { promise, resolve } = Promise.withResolvers<'done' | 'failed'>();
   const signals: AbortSignal[] = [];

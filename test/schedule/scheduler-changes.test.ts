@@ -314,7 +314,7 @@ test('Scheduler keeps one run per serial key, its cap and its schedules over any
       await peek(Promise.resolve());
       await clock.advance(1000);
       await Promise.all(pending);
-      // Whoever is there still has its runs, and nobody else.
+      // Only activities that still exist have runs.
       const begun = turns.length;
       await clock.advance(1000);
       expect(new Set(turns.slice(begun).map((turn) => turn.key))).toEqual(present);

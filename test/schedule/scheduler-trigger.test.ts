@@ -46,7 +46,7 @@ test('Scheduler.trigger() resolves with gone for what is not there, is removed m
   expect(await scheduler.trigger('stopped')).toBe('gone');
 });
 
-test('Scheduler.trigger() joins a run under way, also one that nobody had asked for', async () => {
+test('Scheduler.trigger() joins a run under way, even one that was not triggered', async () => {
   const { clock, scheduler, add, turns } = createBench();
   const gate = createGate();
   add('a', gate);
@@ -60,7 +60,7 @@ test('Scheduler.trigger() joins a run under way, also one that nobody had asked 
   expect(turns).toHaveLength(1);
 });
 
-test('Scheduler.trigger() waits for the serial key, and all who ask meanwhile share one run', async () => {
+test('Scheduler.trigger() waits for the serial key, and all triggers until then share one run', async () => {
   const { clock, scheduler, add, startsOf, turns } = createBench();
   let isAwaited = () => false;
   add('logs', {
@@ -214,7 +214,7 @@ test('Scheduler.trigger() before start is answered by the first run', async () =
   expect(turns).toMatchObject([{ isTriggered: true }]);
 });
 
-test('Scheduler gives an activity without an interval a run when it is asked for, before the start as well, and never else', async () => {
+test('Scheduler runs an activity without an interval only when it is triggered, even before the start', async () => {
   const { clock, scheduler, add, startsOf, settle } = createBench();
   add('status', { serialKey: 'router' });
   add('backup', { serialKey: 'router', intervalMs: Number.POSITIVE_INFINITY });
@@ -232,7 +232,7 @@ test('Scheduler gives an activity without an interval a run when it is asked for
   expect(startsOf('status')).toHaveLength(20);
 });
 
-test('Scheduler gives an activity whose interval is Infinity no run but those that are asked for', async () => {
+test('Scheduler runs an activity whose interval is Infinity only when it is triggered', async () => {
   const { clock, scheduler, add, startsOf, lagsOf, settle } = createBench();
   const outcomes: ('done' | 'failed')[] = ['failed', 'failed', 'failed', 'done'];
   const rare = { intervalMs: Infinity, run: () => Promise.resolve(outcomes.shift() ?? 'done') };

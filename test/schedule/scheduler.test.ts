@@ -37,7 +37,7 @@ describe('schedule', () => {
     }
   });
 
-  test('Scheduler runs an urgent activity beside another of its key, and none starts while that runs', async () => {
+  test('Scheduler runs a poll concurrently with a download of its key, and starts no download while the poll runs', async () => {
     const { clock, scheduler, add, startsOf } = createBench();
     const serial = { serialKey: 'router', intervalMs: MINUTE_MS };
     add('status', { ...serial, isPoll: true, run: lasting(clock, 10_000) });
@@ -111,7 +111,7 @@ describe('schedule', () => {
     expect(lagsOf('dead').slice(0, 5)).toEqual([0, MINUTE_MS, 0, 0, 0]);
   });
 
-  test('Scheduler begins many runs that are due at once over several turns of the event loop', async () => {
+  test('Scheduler spreads many runs that are due at once over several iterations of the event loop', async () => {
     const stepped = createSteppedClock(0);
     let workedMs = 0;
     const clock = { ...stepped, monotonic: () => stepped.monotonic() + workedMs };

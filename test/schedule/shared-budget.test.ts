@@ -22,7 +22,7 @@ test('SharedBudget pauses logs when the common part is used up, and keeps the ot
   expect(budget.pauses).toEqual({ logs: MIDNIGHT_MS + 24 * HOUR_MS, status: MIDNIGHT_MS + 24 * HOUR_MS });
 });
 
-test('SharedBudget has whole polls at eight times the interval from the status part, then signs of life only', async () => {
+test('SharedBudget charges whole polls at eight times the interval to the status part, then liveness probes only', async () => {
   const { budget, clock } = openBudget(100_000);
   budget.record(80_000, 'common');
   expect([budget.pollMultiplier(false), budget.pollMultiplier(true)]).toEqual([8, 8]);

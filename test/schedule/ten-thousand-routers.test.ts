@@ -4,7 +4,7 @@ import { createBench, lasting, MINUTE_MS } from './scheduler-bench.ts';
 
 const SECOND_MS = 1000;
 const ROUTERS = sampled('long properties', 10_000, 2000);
-/** What this many routers need, with some to spare; a third of it is for downloads. */
+/** Slots that this many routers need, with a reserve; a third is for downloads. */
 const RUNS_MAX = 0.12 * ROUTERS;
 /** Eight requests of 0.4 s. */
 const POLL_MS = 3200;

@@ -14,7 +14,7 @@ async function tryLogin(bench: Bench, username: string, password = 'simulated'):
   return (await bench.client.send('POST', '/auth/login', { body })).status;
 }
 
-/** An exception of the firewall for a port, beside those that there are; it counts from the next activation on. */
+/** An exception of the firewall for a port, in addition to the existing ones; it applies from the next activation on. */
 const letThrough = (bench: Bench, port: number) =>
   bench.call('POST', '/configuration/netfilter/ip_filter', {
     config: { list: [{ protocol: 'tcp', dst_port: String(port) }] },
@@ -166,7 +166,7 @@ describe('listeners', () => {
     await expect(fetch(former)).rejects.toThrow('fetch failed');
   });
 
-  test('HTTPS can be switched on beside HTTP, and HTTP off', async () => {
+  test('HTTPS can be switched on in addition to HTTP, and HTTP off', async () => {
     await using bench = await openAdmin();
     const former = bench.router.url;
     const port = await findFreePort();

@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ArchiveCompressor } from '../../src/simulator/bzip2/archive-compressor.ts';
-import { encodeBzip2 } from '../../src/simulator/bzip2/encode.ts';
+import { ArchiveCompressor } from '../../src/simulator/archives/archive-compressor.ts';
+import { encodeBzip2 } from '../../src/simulator/archives/encode.ts';
 import { createLog, createNoise, findMarks } from '../support/archives.ts';
 import { countRuns } from '../support/sampled.ts';
 import { withPrograms } from '../support/tools.ts';

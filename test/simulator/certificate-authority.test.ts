@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { deriveRandom } from '../../src/simulator/seeded.ts';
-import { createCertificateAuthority } from '../../src/simulator/tls/certificate-authority.ts';
+import { createCertificateAuthority } from '../../src/simulator/tls.ts';
 
 const openAuthority = (name: string) => createCertificateAuthority(name, deriveRandom(1, name));
 

@@ -196,7 +196,7 @@ describe('lists', () => {
     });
   });
 
-  test('passwords of users are never shown, and as hashes when the router is told to', async () => {
+  test('passwords of users are never shown, or only as hashes if configured', async () => {
     await using bench = await openAdmin();
     expect((await bench.call('GET', USERS)).text).not.toContain('simulated');
     const { json } = await bench.call('PUT', USERS, { config: { unique: { password_hashes: '1' } } });

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { controlActionNames } from '../../src/simulator/control/control-actions.ts';
+import { controlActionNames } from '../../src/simulator/control.ts';
 import { FAULT_NAMES, plainRestFeatures } from '../../src/simulator/index.ts';
 
 test('docs/simulator.md names every fault, control action and feature', async () => {

@@ -46,7 +46,7 @@ describe('answers in place of the router', () => {
     expect(Date.parse(String(headers['retry-after'])) - Date.parse(String(headers['date']))).toBe(17_000);
   });
 
-  test('huge_body goes on for as long as it is told to', async () => {
+  test('huge_body has the configured length', async () => {
     await using bench = await openFaulty();
     await bench.router.fault('huge_body', { bytes: 3_000_000 });
     const { bytes, headers } = await bench.call('GET', '/status/device_info');
@@ -127,12 +127,29 @@ describe('time and connections', () => {
     const answer = bench.call('GET', '/profiles').finally(() => {
       isDone = true;
     });
-    // A second router answers meanwhile, so the first has surely had its turn.
+    // A second router answers meanwhile, so the first has been answered.
     await using other = await openAdmin();
     await other.call('GET', '/profiles');
     expect(isDone).toBe(false);
     await expect.poll(() => bench.clock.advance(5000).then(() => isDone)).toBe(true);
     expect((await answer).status).toBe(200);
+  });
+
+  test('slow answers another second late when a packet is lost', async () => {
+    await using bench = await openFaulty();
+    await bench.router.fault('slow', { delayMs: 5000, lossRatio: 1 });
+    let isDone = false;
+    const answer = bench.call('GET', '/profiles').finally(() => {
+      isDone = true;
+    });
+    await using other = await openAdmin();
+    await other.call('GET', '/profiles');
+    await bench.clock.advance(5999);
+    await other.call('GET', '/profiles');
+    expect(isDone).toBe(false);
+    await expect.poll(() => bench.clock.advance(6000).then(() => isDone)).toBe(true);
+    expect((await answer).status).toBe(200);
+    await expect(bench.router.fault('slow', { lossRatio: 2 })).rejects.toMatchObject({ code: 'bad-option' });
   });
 
   test('hang never answers, until it is cleared and the connection ends', async () => {
@@ -155,7 +172,7 @@ describe('time and connections', () => {
     expect((await bench.call('GET', '/profiles')).status).toBe(200);
   });
 
-  test('bad_certificate shows one that nobody trusts, also to those who are connected', async () => {
+  test('bad_certificate shows an untrusted one, also to connected clients', async () => {
     const clock = createSteppedClock(START_MS);
     await using simulator = await startSimulator({ routers: 1, clock, seed: 1 });
     const [router] = simulator.routers;

@@ -10,8 +10,8 @@ import {
   radio,
   renderDescriptor,
   text,
-} from '../../src/simulator/configuration/field.ts';
-import { resourceTable } from '../../src/simulator/configuration/resource-table.ts';
+} from '../../src/simulator/configuration/resource.ts';
+import { resourceTable } from '../../src/simulator/configuration/resources.ts';
 
 const fields: Readonly<Record<string, Field>> = {
   string: text('f', { maxLen: 3 }),

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseFilter, selectEntries } from '../../src/simulator/configuration/filter.ts';
-import { resourceTable } from '../../src/simulator/configuration/resource-table.ts';
+import { resourceTable } from '../../src/simulator/configuration/resources.ts';
 import type { Entry } from '../../src/simulator/configuration/state.ts';
-import { Rejection } from '../../src/simulator/rest/rejection.ts';
+import { Rejection } from '../../src/simulator/rejection.ts';
 
 const list = resourceTable.get('wan/wans')?.list;
 if (!list) throw new TypeError('The table has no WAN chains');

@@ -80,7 +80,7 @@ describe('torn lines', () => {
 });
 
 describe('brackets', () => {
-  test('the severity stands in brackets of its own when told to', async () => {
+  test('the severity has its own brackets with severityBrackets', async () => {
     await using bench = await openLogs({ logs: { severityBrackets: true } });
     bench.router.appendLog('n', 'bad', 'wan', 'WARNING');
     bench.router.appendLog('n', 'plain');

@@ -148,7 +148,7 @@ describe('compression', () => {
     expect(await bench.list()).toEqual(['n/current', archive]);
   });
 
-  test('the listing shows the plain file during compression when told to', async () => {
+  test('the listing shows the plain file during compression with listUncompressed', async () => {
     await using bench = await openLogBench({ logs: { ...small, listUncompressed: true } });
     bench.append('first');
     bench.append('second');
@@ -160,7 +160,7 @@ describe('compression', () => {
     expect(await bench.list()).toEqual(['n/current', `${name}.bz2`]);
   });
 
-  test('an archive of that name makes the compression give up, and the plain file stays', async () => {
+  test('an archive of that name stops the compression, and the plain file stays', async () => {
     await using bench = await openLogBench({ logs: { ...small, compressionMs: 500, listUncompressed: true } });
     bench.append('first');
     bench.append('second');
@@ -174,7 +174,7 @@ describe('compression', () => {
 });
 
 describe('pruning', () => {
-  test('the newest files by name are kept, and what nobody read is known as lost', async () => {
+  test('the newest files by name are kept, and unread lines are recorded as lost', async () => {
     await using bench = await openLogBench({ logs: { ...small, maxFiles: 2, compressionMs: 0 } });
     for (const mark of ['a', 'b', 'c', 'd', 'e']) {
       bench.append(mark);

@@ -1,12 +1,12 @@
 import { validate } from '@readme/openapi-parser';
 import { describe, expect, test } from 'vitest';
 import { createSeededRandom, createSteppedClock } from '../../src/base/index.ts';
-import { parseApiDescription } from '../../src/router/index.ts';
-import { resourceTable } from '../../src/simulator/configuration/resource-table.ts';
+import { parseApiDescription } from '../../src/client/index.ts';
+import { resourceTable } from '../../src/simulator/configuration/resources.ts';
 import { createHardware } from '../../src/simulator/device/hardware.ts';
 import { describeInterface, startSimulator } from '../../src/simulator/index.ts';
 import { createRestApp } from '../../src/simulator/rest/app.ts';
-import { operations } from '../../src/simulator/rest/operation-table.ts';
+import { operations } from '../../src/simulator/rest/operation.ts';
 import { openOpenApiValidator, type SeenAnswer } from '../support/openapi-validator.ts';
 import { openAdmin, openBench, openClient, START_MS } from './client.ts';
 

@@ -111,7 +111,7 @@ describe('the modem', () => {
 });
 
 describe('what moves', () => {
-  test('counters only grow while nothing restarts, and begin anew when the router does', async () => {
+  test('counters only grow while nothing restarts, and reset when the router does', async () => {
     await using bench = await openStatus();
     const read = async () => (await bench.read('sysdetail/ip_addresses')).list[0];
     let before = await read();
@@ -167,10 +167,10 @@ describe('what moves', () => {
   test('the location comes from the configuration that is active', async () => {
     await using bench = await openStatus();
     await bench.call('PUT', '/configuration/administration/hostnames', {
-      config: { unique: { location: 'RetryLoop house' } },
+      config: { unique: { location: 'Pump house' } },
       profile: { activate: '1' },
     });
-    expect((await bench.read('sysdetail/system')).unique.location).toBe('RetryLoop house');
+    expect((await bench.read('sysdetail/system')).unique.location).toBe('Pump house');
   });
 });
 

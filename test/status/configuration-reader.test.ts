@@ -1,14 +1,10 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createSteppedClock, type SteppedClock } from '../../src/base/index.ts';
-import { SourceError } from '../../src/model/index.ts';
-import { RouterClient } from '../../src/router/index.ts';
+import { RouterClient } from '../../src/client/index.ts';
+import { RouterReadError } from '../../src/model/index.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/index.ts';
-import {
-  CONFIGURATION_LISTS,
-  ConfigurationReader,
-  type ConfigurationSource,
-} from '../../src/status/configuration-reader.ts';
+import { ConfigurationReader, type ConfigurationSource } from '../../src/status/index.ts';
 
 const START_MS = Date.UTC(2026, 10, 21, 12);
 const HOUR_MS = 3_600_000;
@@ -19,8 +15,8 @@ const LISTS = [WANS, SNAT, USERS];
 
 /** An error as a source throws it. */
 const refusal = (status: number) =>
-  new SourceError('http', `answered with ${status}`, { disposition: 'skip', status, isAnswered: true });
-const GONE = new SourceError('connect', 'The connection was lost', { disposition: 'retry' });
+  new RouterReadError('http', `answered with ${status}`, { disposition: 'skip', status, isAnswered: true });
+const GONE = new RouterReadError('connect', 'The connection was lost', { disposition: 'retry' });
 
 const entry = (description: string) => ({ uid: 'abc', index: 'x1', parameters: { description }, sublist: [] });
 const content = (...descriptions: string[]) => ({
@@ -258,7 +254,7 @@ describe('a look that breaks off', () => {
   test('ends with the first list for which the router asks to wait, and goes on with that one', async () => {
     const bench = createBench();
     await bench.read('h1');
-    const busy = new SourceError('http', 'answered with 429', {
+    const busy = new RouterReadError('http', 'answered with 429', {
       disposition: 'retry',
       status: 429,
       isAnswered: true,
@@ -495,13 +491,17 @@ describe('the state', () => {
   });
 });
 
-describe('CONFIGURATION_LISTS', () => {
-  test('names each list once, by section and resource', () => {
-    expect(new Set(CONFIGURATION_LISTS).size).toBe(CONFIGURATION_LISTS.length);
-    for (const name of CONFIGURATION_LISTS) expect(name).toMatch(/^[a-z]+(\/[a-z_]+)+$/);
-    expect(CONFIGURATION_LISTS).toEqual(expect.arrayContaining(['interfaces/wireguard', 'administration/update']));
-    expect(CONFIGURATION_LISTS).not.toContain('administration/time');
-  });
+test('without a choice of lists each one that is known is read once, by section and resource', async () => {
+  const asked: string[] = [];
+  const countEntries = async (resource: string) => asked.push(resource);
+  const readConfiguration = () => Promise.reject(GONE);
+  const clock = createSteppedClock(START_MS);
+  const reader = new ConfigurationReader({ source: { countEntries, readConfiguration }, clock });
+  await reader.read({ configHash: undefined }, new AbortController().signal);
+  expect(new Set(asked).size).toBe(asked.length);
+  for (const name of asked) expect(name).toMatch(/^[a-z]+(\/[a-z_]+)+$/);
+  expect(asked).toEqual(expect.arrayContaining(['interfaces/wireguard', 'administration/update']));
+  expect(asked).not.toContain('administration/time');
 });
 
 describe('a simulated router', () => {

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { SourceError } from '../../src/model/index.ts';
+import { RouterReadError } from '../../src/model/index.ts';
 import { askResources } from '../../src/status/index.ts';
 
 const NEVER = new AbortController().signal;
 
-/** A source that answers each resource with a value, or throws what it is told to. */
+/** A source that answers each resource with a value, or throws the configured error. */
 function createSource(answers: Readonly<Record<string, unknown>>) {
   const asked: string[] = [];
   const source = {
@@ -19,7 +19,7 @@ function createSource(answers: Readonly<Record<string, unknown>>) {
 }
 
 const fail = (code: string, status?: number, isAnswered = status !== undefined) =>
-  new SourceError(code, `${code} ${status ?? ''}`, { disposition: 'skip', status, isAnswered });
+  new RouterReadError(code, `${code} ${status ?? ''}`, { disposition: 'skip', status, isAnswered });
 const ask = (
   answers: Readonly<Record<string, unknown>>,
   signal = NEVER,
@@ -94,7 +94,7 @@ describe('askResources()', () => {
     for (let level = 0; level < 100_000; level++) deep = [deep];
     const { asked, documents } = await ask({ a: { big }, b: { big }, c: deep, d: { x: 1 } }).result;
     expect(asked.map(({ answer }) => answer)).toEqual(['yes', 'error', 'error', 'yes']);
-    expect(String(asked[1]?.error)).toContain('There is no room for what b says');
+    expect(String(asked[1]?.error)).toContain('The documents of this router are too long to keep b');
     expect([...documents.keys()]).toEqual(['a', 'd']);
   });
 

@@ -36,8 +36,7 @@ describe('discoverModules()', () => {
     ).toEqual([
       ...['dsl5/status rate_down', 'dsl5/status rate_up', 'dsl5/status snr_margin_down', 'dsl5/status state'],
       ...['io2 direction'],
-      ...['lte2 cell_id', 'lte2 location_id', 'lte2 pin_state'],
-      ...['lte_serial2 cell_id', 'lte_serial2 location_id', 'lte_serial2 pin_state', 'sysdetail/system mac'],
+      ...['sysdetail/system mac'],
     ]);
     expect(resources).toEqual(expect.arrayContaining(['overview', 'sysstat/lan', 'sysdetail/container', 'serial2']));
   });
@@ -183,7 +182,7 @@ describe('discoverModules()', () => {
     await expect(loadDiscovered(discovery)).resolves.toHaveLength(5);
   });
 
-  test('names rows by the field that tells them apart, and otherwise by their rowSet', () => {
+  test('names rows by the field that distinguishes them, and otherwise by their rowSet', () => {
     const labelsOf = (...rows: object[]) => firstPlace(discoverIn({ box: list(...rows) }))?.resource?.labels;
     expect(labelsOf({ name: 'a', x: '1' }, { name: 'b', x: '2' })).toEqual({ name: 'name' });
     expect(labelsOf({ if_name: 'net1', x: '1' })).toEqual({ interface: 'if_name' });
@@ -301,23 +300,23 @@ describe('renderModules()', () => {
 # More.
 
 box:
-  help: Guessed by discover from what routers answer for box.
+  help: Proposed by discover from the answers of routers for box.
   resources:
     - path: box
       optional: true
       each: status.unique
-      # Left out, because it looks like a secret, or tells who or where somebody is: serial
-      # Left out, because it had no value to guess from: none
+      # Left out: looks like a secret, or identifies a person or place: serial
+      # Left out: no value was seen: none
       metrics:
         - name: router_box_mood
-          help: "Guessed by discover: mood of box, 1 for the state that applies."
+          help: "Proposed by discover: mood of box, 1 for the state that applies."
           type: stateset
           value: mood
-          # Those that were seen. Add the others that the device has; until then they are "unknown".
+          # States seen so far. Add the others of the device; until then they are "unknown".
           states: [ fine ]
 
 # Without a module:
-# bag, status.unique: Left out, because it looks like a secret, or tells who or where somebody is: pin
+# bag, status.unique: Left out: looks like a secret, or identifies a person or place: pin
 `);
   });
 
@@ -495,7 +494,7 @@ describe('whatever a router answers', () => {
     expect(mapWith(modules, 'a', documents.a).faults).toEqual([]);
   });
 
-  test('rows that one slot has in a list and another as an object are told apart as those of a list', async () => {
+  test('rows that one slot has in a list and another as an object are distinguished like those of a list', async () => {
     const documents = {
       lte2: { status: { odd: { a: '1', sub: [{ b: '1' }] } } },
       lte3: {

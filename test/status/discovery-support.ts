@@ -9,6 +9,7 @@ import {
   compileModules,
   discoverModules,
   expandPath,
+  mapDocument,
   renderModules,
   SHIPPED_MODULES_FOLDER,
 } from '../../src/status/index.ts';
@@ -17,7 +18,7 @@ import { loadShippedModules } from './shipped-modules.ts';
 export const SHIPPED = loadShippedModules();
 const AT_MS = Date.UTC(2026, 10, 21, 9, 30, 0);
 
-/** What is discovered in documents beside the shipped modules and the agent's own families. */
+/** What is discovered in documents in addition to the shipped modules and the agent's own families. */
 export function discoverIn(documents: Readonly<Record<string, unknown>>, labels: readonly string[] = []) {
   const context = { modules: SHIPPED, agentFamilies: AGENT_FAMILIES, labels };
   return discoverModules(new Map(Object.entries(documents)), context);
@@ -59,13 +60,10 @@ export async function loadDiscovered(
 
 /** What modules make of a document: metric names with their samples, and the faults. */
 export function mapWith(modules: readonly ModuleDefinition[], resource: string, document: unknown) {
-  const mappings = compileModules(modules)
-    .flatMap(({ resources }) => resources)
-    .filter(({ definition }) => expandPath(definition.path).includes(resource))
-    .map((compiled) => compiled.map(document, { resource, readAtMs: AT_MS, zone: 'Europe/Berlin' }));
-  const families = mappings.flatMap((mapping) => mapping.families);
-  return {
-    series: Object.fromEntries(families.map(({ name, samples }) => [name, samples])),
-    faults: mappings.flatMap(({ faults }) => faults),
-  };
+  const resources = compileModules(modules)
+    .flatMap((module) => module.resources)
+    .filter(({ definition }) => expandPath(definition.path).includes(resource));
+  const context = { resource, readAtMs: AT_MS, zone: 'Europe/Berlin' };
+  const { families, faults } = mapDocument(resources, document, context);
+  return { series: Object.fromEntries(families.map(({ name, samples }) => [name, samples])), faults };
 }

@@ -13,7 +13,7 @@ const ROUTERS = 24;
 /** So long before the reading the routers are started: connections stand, counters have grown. */
 const AGE_MS = 90 * 60_000;
 
-/** Modems that somebody has turned off or logged out: what is unknown then has the device's sentinels. */
+/** Modems that are turned off or logged out: unknown values are the device's sentinels. */
 const MODEM_ORDERS: Readonly<Record<string, string>> = {
   'mro-l200-9.5': 'turn_off',
   'miro-l200-6.1': 'log_out',
@@ -28,7 +28,7 @@ export const GOLDEN_NAMES: readonly string[] = MODELS.flatMap((model) =>
   FIRMWARES.map((firmware) => `${model}-${firmware}`),
 );
 
-/** Reads every status resource and the profiles of one simulated router of each kind, by {@link GOLDEN_NAMES}. */
+/** Reads every status resource and what is stored in one simulated router of each kind, by {@link GOLDEN_NAMES}. */
 export async function readGoldenDocuments(): Promise<ReadonlyMap<string, GoldenDocuments>> {
   const clock = createSteppedClock(GOLDEN_AT_MS - AGE_MS);
   await using simulator = await startSimulator({
@@ -55,7 +55,7 @@ export async function readGoldenDocuments(): Promise<ReadonlyMap<string, GoldenD
 async function readDocuments(router: SimulatedRouter): Promise<GoldenDocuments> {
   const token = await login(router);
   const documents: Record<string, unknown> = {};
-  for (const path of [...STATUS_PATHS, '/profiles']) {
+  for (const path of [...STATUS_PATHS, '/profiles', '/firmware', '/container/container']) {
     const body = await get(router, token, path);
     if (body !== undefined) documents[path] = body;
   }

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { createSteppedClock } from '../../src/base/index.ts';
-import { renderHeader, renderSeries, renderValue } from '../../src/exposition/text.ts';
-import { SourceError } from '../../src/model/index.ts';
+import { RouterReadError } from '../../src/model/index.ts';
 import { type ModuleDefinition, StatusPoller } from '../../src/status/index.ts';
 import { load } from '../config/configuration-folder.ts';
+import { renderGolden } from './golden-text.ts';
 
 /** Modules as an operator writes them, and what routers answer, written by hand. */
 const FOLDER = new URL('../golden/modules/', import.meta.url);
@@ -32,7 +32,7 @@ async function poll(name: string) {
       async readDocument(path) {
         asked.push(path);
         if (path in documents) return { body: documents[path], digest: undefined };
-        throw new SourceError('http', 'not found', { disposition: 'skip', status: 404, isAnswered: true });
+        throw new RouterReadError('http', 'not found', { disposition: 'skip', status: 404, isAnswered: true });
       },
     },
     clock: createSteppedClock(0),
@@ -43,13 +43,7 @@ async function poll(name: string) {
   });
   const { resources } = await poller.pollOnce(new AbortController().signal);
   const families = resources.flatMap((resource) => resource.families);
-  const blocks = [...Map.groupBy(families, (family) => family.name).values()].map(([first, ...others]) => {
-    if (!first) return '';
-    const samples = [first, ...others].flatMap((family) => family.samples);
-    const lines = samples.map(({ labels, value }) => `${renderSeries(first.name, labels)} ${renderValue(value)}\n`);
-    return renderHeader(first, 'text') + lines.join('');
-  });
-  return { asked, faults: resources.flatMap(({ faults }) => faults), text: blocks.toSorted().join('') };
+  return { asked, faults: resources.flatMap(({ faults }) => faults), text: renderGolden(families) };
 }
 
 test.for(['firmware-5.5', 'firmware-9.10'])(

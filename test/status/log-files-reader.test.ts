@@ -38,7 +38,7 @@ test('components are bounded', async () => {
   expect(Object.keys((await count(names)) as object)).toHaveLength(256);
 });
 
-test('a listing that fails is told as it is', async () => {
+test('the error of a failed listing is passed on', async () => {
   const error = new RangeError('no');
   const reader = createLogFilesReader({ listLogs: () => Promise.reject(error) });
   await expect(reader.read({ configHash: undefined }, SIGNAL)).rejects.toBe(error);

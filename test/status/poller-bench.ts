@@ -1,7 +1,7 @@
 import { createSteppedClock, type SteppedClock } from '../../src/base/index.ts';
-import { SourceError } from '../../src/model/index.ts';
+import { RouterReadError } from '../../src/model/index.ts';
 import type { ModuleDefinition } from '../../src/status/index.ts';
-import { type DocumentSource, StatusPoller, type StatusPollerOptions } from '../../src/status/index.ts';
+import { type DocumentSource, StatusPoller } from '../../src/status/index.ts';
 import { toModule } from './shipped-modules.ts';
 
 const INTERVAL_MS = 60_000;
@@ -10,7 +10,7 @@ const STALE_AFTER_MS = 180_000;
 
 /** An error as a source throws it. */
 export function failure(code: string, isAnswered = false, status?: number, retryAfterMs?: number): Error {
-  return new SourceError(code, `It was ${code}`, { disposition: 'retry', isAnswered, status, retryAfterMs });
+  return new RouterReadError(code, `It was ${code}`, { disposition: 'retry', isAnswered, status, retryAfterMs });
 }
 
 export const NOT_FOUND = failure('http', true, 404);
@@ -22,18 +22,18 @@ export type Script = Record<string, unknown>;
 export interface Bench {
   readonly poller: StatusPoller;
   readonly clock: SteppedClock;
-  /** Paths in the order of asking; {@link turn} empties it. */
+  /** Paths in the order of asking; {@link poll} empties it. */
   readonly asked: string[];
   readonly script: Script;
-  /** Moves the clock to `atMs` and has one turn; gives the paths that were asked. */
-  turn(atMs: number, options?: Parameters<StatusPoller['pollOnce']>[1]): Promise<readonly string[]>;
+  /** Moves the clock to `atMs` and has one poll; gives the paths that were asked. */
+  poll(atMs: number, options?: Parameters<StatusPoller['pollOnce']>[1]): Promise<readonly string[]>;
 }
 
 /** A poller of `modules` against a script; what is not in it is not found. */
 export function openBench(
   modules: readonly ModuleDefinition[],
   script: Script,
-  options: Partial<StatusPollerOptions> = {},
+  options: Partial<ConstructorParameters<typeof StatusPoller>[0]> = {},
 ): Bench {
   const clock = createSteppedClock(Date.UTC(2026, 10, 21, 8));
   const asked: string[] = [];
@@ -64,7 +64,7 @@ export function openBench(
     clock,
     asked,
     script,
-    async turn(atMs, pollOptions) {
+    async poll(atMs, pollOptions) {
       await clock.advance(atMs - clock.monotonic());
       asked.length = 0;
       await poller.pollOnce(new AbortController().signal, pollOptions);

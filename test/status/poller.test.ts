@@ -21,7 +21,6 @@ test('pollOnce() asks for every resource and gives what each became', async () =
         { name: 'router_m', help: 'Something.', type: 'gauge', samples: [{ labels: { resource: 'a' }, value: 1 }] },
       ],
       faults: [],
-      isIdentity: false,
       isOptional: false,
       error: undefined,
     },
@@ -78,14 +77,10 @@ test('pollOnce() asks first who the router is, then as listed', async () => {
   const { resources, firmwareVersion } = await poller.pollOnce(SIGNAL);
   expect(asked).toEqual(['device_info', 'a', 'b']);
   expect(firmwareVersion).toBe('9.5');
-  expect(resources.map(({ isIdentity, staleAfterMs }) => [isIdentity, staleAfterMs])).toEqual([
-    [true, Infinity],
-    [false, 180_000],
-    [false, 180_000],
-  ]);
+  expect(resources.map(({ staleAfterMs }) => staleAfterMs)).toEqual([Infinity, 180_000, 180_000]);
 });
 
-test('pollOnce() measures each resource and the whole turn', async () => {
+test('pollOnce() measures each resource and the whole poll', async () => {
   const { poller, clock, script } = openBench([MODULE], {});
   const slow = (durationMs: number) => async (signal: AbortSignal) => {
     await clock.sleep(durationMs, signal);
@@ -142,7 +137,7 @@ test('pollOnce() asks a router for one more resource when just those that were d
   const bench = openBench([fast, createModule('slow', ['b', 'c'])], { a: body(), b: body(), c: body() });
   await bench.poller.pollOnce(SIGNAL);
   bench.script['a'] = failure('http', true, 500);
-  expect(await bench.turn(10_000)).toEqual(['a', 'b']);
+  expect(await bench.poll(10_000)).toEqual(['a', 'b']);
   bench.script['b'] = failure('http', true, 500);
   await bench.clock.advance(10_000);
   expect(await bench.poller.pollOnce(SIGNAL)).toMatchObject({ isUp: false, failure: 'http' });
@@ -185,7 +180,7 @@ test('pollOnce() counts a document as a fault of its resource when none of its p
 });
 
 test.each(['dns', 'connect', 'tls', 'auth', 'http', 'parse'])(
-  'pollOnce() ends the turn at the first resource when the router fails with %s',
+  'pollOnce() ends the poll at the first resource when the router fails with %s',
   async (code) => {
     const cause = failure(code);
     const { poller, asked } = openBench([MODULE], { a: cause, b: body() });
@@ -200,7 +195,7 @@ test('pollOnce() takes a refusal that is not from the interface for a failure of
     isUp: false,
     resources: [{ state: 'failed' }],
     withdrawn: [],
-    capabilities: [],
+    lacks: [],
   });
 });
 
@@ -221,7 +216,7 @@ test('pollOnce() gives the first reason when every resource failed', async () =>
   expect(await poller.pollOnce(SIGNAL)).toMatchObject({ isUp: false, failure: 'timeout', error: first });
 });
 
-test('pollOnce() keeps what it has when the router goes away in the middle of the turn', async () => {
+test('pollOnce() keeps the values read before the router becomes unavailable in the middle of a poll', async () => {
   const { poller } = openBench([MODULE], { a: body(), b: failure('connect') });
   expect(await poller.pollOnce(SIGNAL)).toMatchObject({
     isUp: true,
@@ -239,7 +234,7 @@ test('pollOnce() ends at its deadline with the reason timeout', async () => {
   expect(asked).toEqual(['a']);
 });
 
-test('pollOnce() keeps what it has at its deadline, and begins the next turn with what it did not get to', async () => {
+test('pollOnce() keeps the values read before its deadline, and starts the next poll with the rest', async () => {
   const started = Promise.withResolvers<void>();
   const module = createModule('m', ['a', 'b', 'c', 'd']);
   const bench = openBench([module], { a: body(), c: body(), d: body() });
@@ -252,8 +247,8 @@ test('pollOnce() keeps what it has at its deadline, and begins the next turn wit
   await bench.clock.advance(DEADLINE_MS);
   expect(await result).toMatchObject({ isUp: true, resources: [{ state: 'read' }, { state: 'failed' }] });
   bench.script['b'] = body();
-  expect(await bench.turn(60_000)).toEqual(['c', 'd', 'a', 'b']);
-  expect(await bench.turn(120_000)).toEqual(['a', 'b', 'c', 'd']);
+  expect(await bench.poll(60_000)).toEqual(['c', 'd', 'a', 'b']);
+  expect(await bench.poll(120_000)).toEqual(['a', 'b', 'c', 'd']);
 });
 
 test('pollOnce() rejects with the reason when it is aborted', async () => {
@@ -299,7 +294,7 @@ test('a reader takes part after everything else, with the hash of the configurat
   expect(resources.map(({ name }) => name)).toEqual(['sysdetail/system', 'x', 'configuration']);
   expect(resources[2]).toMatchObject({ modules: ['entries'], state: 'read', ...reading });
   bench.script['sysdetail/system'] = body();
-  await bench.turn(60_000);
+  await bench.poll(60_000);
   expect(contexts).toEqual([{ configHash: 'abc' }, { configHash: undefined }]);
 });
 
@@ -319,18 +314,18 @@ test('a reader gets no hash of the configuration once the resource that has it h
   const bench = openBench(modules, script, { readers: { configuration } });
   await bench.poller.pollOnce(SIGNAL);
   bench.script['sysdetail/system'] = failure('http', true, 500);
-  await bench.turn(60_000);
-  await bench.turn(60_000);
-  await bench.turn(5 * 60_000);
-  await bench.turn(5 * 60_000);
+  await bench.poll(60_000);
+  await bench.poll(60_000);
+  await bench.poll(5 * 60_000);
+  await bench.poll(5 * 60_000);
   expect(hashes[1]).toBe('abc');
   expect(hashes.at(-1)).toBeUndefined();
   bench.script['sysdetail/system'] = { status: { unique: { v: 1, hash: 'abc' } } };
-  await bench.turn(60_000);
-  await bench.turn(5 * 60_000);
+  await bench.poll(60_000);
+  await bench.poll(5 * 60_000);
   expect(hashes.at(-1)).toBe('abc');
   bench.script['sysdetail/system'] = failure('http', true, 404);
-  for (let minute = 6; minute <= 10; minute++) await bench.turn(minute * 60_000);
+  for (let minute = 6; minute <= 10; minute++) await bench.poll(minute * 60_000);
   expect(hashes.at(-1)).toBeUndefined();
 });
 
@@ -344,3 +339,26 @@ test('a reader that is refused or fails is like any other resource', async () =>
   }
   expect(states).toEqual(['forbidden', 'failed']);
 });
+
+test.for([
+  ['has no rows', []],
+  ['has empty rows', [{}, { name: '---', ip: '' }, { v: null, w: ' --- ' }]],
+])('a list that %s says nothing, so that nothing is missed in it', async ([, list]) => {
+  const { resources } = await openLists(list).pollOnce(SIGNAL);
+  expect(resources).toMatchObject([{ state: 'read', families: [], isUnread: false }]);
+});
+
+test.for([0, false, 'x', [[[['deep']]]], Array.from({ length: 100_000 }, () => '')])(
+  'a list of rows without any field that is known is told, as if it were of another firmware: %#',
+  async (value) => {
+    const { resources } = await openLists([{}, { other: value }]).pollOnce(SIGNAL);
+    expect(resources).toMatchObject([{ state: 'read', families: [], isUnread: true }]);
+  },
+);
+
+/** A router with one resource that is a list. */
+function openLists(list: unknown) {
+  const metrics = [{ name: 'router_x', value: 'v' }];
+  const module = toModule('m', { resources: [{ path: 'a', each: 'status.list', metrics }] });
+  return openBench([module], { a: { status: { list } } }).poller;
+}

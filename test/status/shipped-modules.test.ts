@@ -3,6 +3,7 @@ import {
   compileModules,
   expandPath,
   loadShippedModules as loadChecked,
+  mapDocument,
   SHIPPED_MODULES_FOLDER,
   STATUS_PATHS,
 } from '../../src/status/index.ts';
@@ -17,27 +18,25 @@ const READ = { resource: 'lte2', readAtMs: Date.UTC(2023, 8, 12), zone: 'Europe/
 /** What a module makes of a document, with all its resources or those that `path` is one of: name and labels to value. */
 function map(name: string, document: unknown, path?: string) {
   const modules = compileModules(MODULES.filter((module) => module.name === name));
-  const mappings = modules
-    .flatMap(({ resources }) => resources)
-    .filter(({ definition }) => path === undefined || expandPath(definition.path).includes(path))
-    .map((resource) => resource.map(document, READ));
-  const samples = mappings.flatMap(({ families }) =>
-    families.flatMap((family) =>
-      family.samples.map(({ labels, value }): [string, number] => [
-        `${family.name} ${Object.values(labels).join(' ')}`,
-        value,
-      ]),
-    ),
+  const resources = modules
+    .flatMap((module) => module.resources)
+    .filter(({ definition }) => path === undefined || expandPath(definition.path).includes(path));
+  const { families, faults } = mapDocument(resources, document, READ);
+  const samples = families.flatMap((family) =>
+    family.samples.map(({ labels, value }): [string, number] => [
+      `${family.name} ${Object.values(labels).join(' ')}`,
+      value,
+    ]),
   );
-  return { samples: Object.fromEntries(samples), faults: mappings.flatMap(({ faults }) => faults) };
+  return { samples: Object.fromEntries(samples), faults };
 }
 
-test('the modules are one file each, of which two are not in the default set', () => {
+test('the modules are one file each, of which six are not in the default set', () => {
   expect([...FILES.keys()].join(' ')).toBe(
-    'configuration device dhcp interface_addresses interfaces io log_files modem modem_identity ports profiles sfp supply system wan',
+    'cells compliance configuration containers device dhcp firmware generic interface_addresses interfaces io log_files modem modem_identity ports profiles sfp supply system wan',
   );
   const optional = [...FILES].filter(([, file]) => file['default'] === false).map(([name]) => name);
-  expect(optional).toEqual(['interface_addresses', 'modem_identity']);
+  expect(optional).toEqual(['cells', 'containers', 'firmware', 'generic', 'interface_addresses', 'modem_identity']);
 });
 
 test('the checker of the configuration has no fault to find, and reads the files as these tests do', async () => {
@@ -45,7 +44,40 @@ test('the checker of the configuration has no fault to find, and reads the files
   expect(loaded).not.toHaveProperty('faults');
   const definitions = loaded.ok ? loaded.modules.map(({ definition }) => definition) : [];
   // What is absent there may be undefined here.
-  expect(JSON.parse(JSON.stringify(definitions))).toEqual(JSON.parse(JSON.stringify(MODULES)));
+  const read = JSON.stringify(definitions).replaceAll(/ Polled from [^"]*?\.(?=")/g, '');
+  expect(JSON.parse(read)).toEqual(JSON.parse(JSON.stringify(MODULES)));
+});
+
+test('the help of every metric names the fields and resources that it is polled from', async () => {
+  const loaded = await loadChecked(SHIPPED_MODULES_FOLDER);
+  const metrics = loaded.ok
+    ? loaded.modules.flatMap(({ definition }) => definition.resources.flatMap((resource) => resource.metrics))
+    : [];
+  expect(metrics).toHaveLength(METRICS.length);
+  expect(metrics.filter(({ help }) => !/^[^"\n]{9,120}\. Polled from [^"\n]+ of [^"\n]+\.$/.test(help))).toEqual([]);
+  const helps = new Map(metrics.map(({ name, help }) => [name, help.slice(help.indexOf('Polled'))]));
+  expect(metrics.filter(({ name, help }) => !help.endsWith(helps.get(name) ?? '?'))).toEqual([]);
+  expect(helps.get('router_modem_sinr_db')).toBe('Polled from SNR, SINR of lte*, lte_serial*, hspa*.');
+  // Two modules have it.
+  expect(helps.get('router_port_link_up')).toBe('Polled from link of ethernet*, sfp*.');
+  expect(helps.get('router_wan_chain_member_info')).toBe('Polled from if_name of sysstat/wan.');
+  expect(helps.get('router_dhcp_leases')).toBe('Polled from the rows of sysdetail/dhcp_leases.');
+});
+
+test.for([
+  ['5d41402abc4b2a76b9719d911017c592', 0x5d41402abc4b],
+  ['5D41402ABC4B2A76', 0x5d41402abc4b],
+  ['00ff', 255],
+])('a hash %s of the configuration is a number that a double holds exactly', ([hash, value]) => {
+  const { samples, faults } = map('system', { status: { unique: { hash } } }, 'sysdetail/system');
+  expect(samples).toEqual({ 'router_config_hash ': value });
+  expect(faults).toEqual([]);
+});
+
+test.for(['Zm9vYmFy', 'ab/cd', 'abcdefg'])('a hash %s of another form is a fault, not a number', (hash) => {
+  const { samples, faults } = map('system', { status: { unique: { hash } } }, 'sysdetail/system');
+  expect(samples).toEqual({});
+  expect(faults).toEqual([{ module: 'system', metric: 'router_config_hash', reason: 'unknown_form' }]);
 });
 
 test('slow modules say that they are', () => {
@@ -53,7 +85,8 @@ test('slow modules say that they are', () => {
     MODULES.flatMap(({ name, minIntervalMs }) => (minIntervalMs ? [[name, minIntervalMs / 60_000]] : [])),
   );
   expect(slow).toEqual({
-    ...{ configuration: 60, device: 15, dhcp: 5, interface_addresses: 5, log_files: 15 },
+    ...{ compliance: 60, configuration: 60, containers: 60, device: 15, dhcp: 5, firmware: 60 },
+    ...{ generic: 5, interface_addresses: 5, log_files: 15 },
     ...{ modem_identity: 15, profiles: 5, sfp: 5 },
   });
   expect(MODULES.filter(({ isIdentity }) => isIdentity).map(({ name }) => name)).toEqual(['device']);
@@ -62,7 +95,7 @@ test('slow modules say that they are', () => {
 test('only keys of the format stand in the files', () => {
   const allowed = {
     module: ['help', 'min_interval', 'identity', 'default', 'reader', 'resources'],
-    resource: ['path', 'optional', 'each', 'labels', 'metrics'],
+    resource: ['path', 'source', 'optional', 'each', 'labels', 'metrics'],
     metric: [
       'name',
       'help',
@@ -125,7 +158,7 @@ test('a name has one type and one help text in all modules', () => {
 test('every path is one of firmware 9.5, and what depends on cards is optional', () => {
   for (const { path, isOptional } of MODULES.flatMap(({ resources }) => resources)) {
     const isKnown = STATUS_PATHS.some((known) => known.replace(/\d/, '*') === path || known === path);
-    expect([path, isKnown || path === '/profiles']).toEqual([path, true]);
+    expect([path, isKnown || ['/profiles', '/firmware', '/container/container'].includes(path)]).toEqual([path, true]);
     if (path.includes('*')) expect([path, isOptional]).toEqual([path, true]);
   }
 });
@@ -173,6 +206,56 @@ test('a real modem that is off has its state and its supply, and nothing that it
   });
   expect(map('io', document, 'lte2')).toEqual({ samples: {}, faults: [] });
   expect(map('modem_identity', document, 'lte2')).toEqual({ samples: {}, faults: [] });
+});
+
+test('a cell and the state of a PIN are what the modem says, and nothing of one that is off', () => {
+  const off = map('cells', { status: { unique: OFF } }, 'lte2');
+  expect(off).toEqual({ samples: { 'router_modem_pin_state_info lte2 SIM missing or SIM failure': 1 }, faults: [] });
+  const document = { status: { unique: { ...OFF, cell_id: '26151862', location_id: '1565', pin_state: '' } } };
+  expect(map('cells', document, 'lte_serial2')).toEqual({
+    samples: { 'router_modem_cell_info lte2 26151862 1565': 1 },
+    faults: [],
+  });
+});
+
+test('an old card has the fields of a new one, and says that they are inferred', () => {
+  const document = { status: { unique: { ...OFF, state: 'Online', RSCP: '-80 dBm' } } };
+  for (const name of ['modem', 'modem_identity', 'cells', 'io', 'supply'])
+    expect([name, map(name, document, 'hspa2')]).toEqual([name, map(name, document, 'lte2')]);
+  const known = MODULES.flatMap(({ resources }) => resources)
+    .filter(({ path }) => path === 'hspa*')
+    .flatMap(({ metrics }) => metrics.map(({ source }) => source));
+  expect(new Set(known)).toEqual(new Set(['inferred']));
+});
+
+test('firmware files, containers and the mode of profiles are read as the vendor describes them', () => {
+  const firmware = {
+    ...{ name: '5.5', type: 'icom_os', icom_os_type: 'incremental', required_major: '5.0' },
+    ...{ installable: true, state: 'stable', active: false },
+  };
+  expect(map('firmware', { firmware: [firmware, { name: '7', type: 'dsl_firmware', active: true }] })).toEqual({
+    samples: {
+      'router_firmware_file_info 5.5 icom_os incremental 5.0 stable': 1,
+      'router_firmware_file_active 5.5 icom_os': 0,
+      'router_firmware_file_active 7 dsl_firmware': 1,
+      'router_firmware_file_installable 5.5 icom_os': 1,
+    },
+    faults: [],
+  });
+  expect(map('containers', { container: [{ designator: 'container_94f31acd', downloadable: true }] })).toEqual({
+    samples: { 'router_containers ': 1, 'router_container_info container_94f31acd': 1 },
+    faults: [],
+  });
+  expect(map('containers', { container: [] })).toEqual({ samples: { 'router_containers ': 0 }, faults: [] });
+  const profile = { name: 'Profile', last_activated: true, modified: false };
+  expect(map('profiles', { profile_mode: 'volatile', profiles: [profile] }).samples).toEqual({
+    'router_profile_mode_info Profile volatile': 1,
+    'router_profile_modified Profile': 0,
+    'router_profile_last_activated Profile': 1,
+  });
+  expect(Object.keys(map('profiles', { profiles: [profile] }).samples)).not.toContain(
+    'router_profile_mode_info Profile',
+  );
 });
 
 test('a modem that knows anything else has a temperature of 0, and one that is off has none', () => {
@@ -236,7 +319,7 @@ test('a modem whose fields have other cases and units is read all the same', () 
   expect(faults).toEqual([]);
 });
 
-test('texts that nobody has seen are counted instead of guessed', () => {
+test('unknown texts are counted, not assumed', () => {
   const { samples, faults } = map(
     'modem',
     { status: { unique: { state: 'Rebooting', sim_state: 'SIM locked' } } },
@@ -294,7 +377,7 @@ test.for([
   expect(samples['router_modem_signal_csq lte2']).toBe(value);
 });
 
-test('a channel that is an input or an output is the one that its state tells', () => {
+test('a channel that is an input or an output is the one that its state shows', () => {
   const mapState = (state: string) => map('io', { status: { unique: { direction: 'x', state } } }, 'io2');
   const [input, output] = ['router_digital_input_high lte2 2 1', 'router_digital_output_closed lte2 2 1'];
   expect(mapState('high')).toEqual({ samples: { [input]: 1 }, faults: [] });

@@ -21,13 +21,15 @@ function toMetric(raw: Raw): MetricDefinition {
   } as unknown as MetricDefinition;
 }
 
-function toResource({ optional, metrics, ...rest }: Raw): ModuleDefinition['resources'][number] {
+function toResource({ optional, metrics, source, ...rest }: Raw): ModuleDefinition['resources'][number] {
   return {
     isOptional: optional ?? false,
     each: 'status.unique',
     labels: {},
     ...rest,
-    metrics: ((metrics ?? []) as Raw[]).map(toMetric),
+    metrics: ((metrics ?? []) as Raw[]).map((metric) =>
+      toMetric(source === undefined ? metric : { ...metric, source }),
+    ),
   } as unknown as ModuleDefinition['resources'][number];
 }
 

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { LineTable, packLines, unpackLines } from '../../src/base/index.ts';
-import { collectSlice } from '../../src/store/collect-slice.ts';
+import { collectSlice } from '../../src/model/store/slices.ts';
 
 interface TestBatch {
-  readonly id: number;
+  readonly seq: number;
   readonly router: string;
   readonly component: string;
   readonly records: number;
@@ -12,7 +12,7 @@ interface TestBatch {
 }
 
 function toBatch(id: number, texts: readonly string[], about: Partial<TestBatch> = {}): TestBatch {
-  return { id, router: 'r1', component: 'system', records: texts.length, committedMs: id * 1000, texts, ...about };
+  return { seq: id, router: 'r1', component: 'system', records: texts.length, committedMs: id * 1000, texts, ...about };
 }
 
 function collect(
@@ -26,9 +26,8 @@ function collect(
       batches,
       isComplete,
       skippedMax,
-      numberOf: ({ id }) => id,
-      linesOf: ({ id, texts }) => {
-        if (id === unreadable) return undefined;
+      linesOf: ({ seq, texts }) => {
+        if (seq === unreadable) return undefined;
         const lines = isMeasured
           ? unpackLines(packLines(texts))
           : new LineTable(Buffer.from(texts.join('\n')), texts.length);
@@ -42,7 +41,7 @@ function collect(
   return slice && { ...slice, lines: slice.lines.map(({ text }) => text) };
 }
 
-test('collectSlice() goes on within a batch that its bound of records has cut', () => {
+test('collectSlice() continues within a batch that its bound of records has cut', () => {
   const batches = [toBatch(4, ['a', 'b']), toBatch(7, ['c', 'd'])];
   const first = collect(batches, {}, undefined, 3);
   expect(first).toMatchObject({ lines: ['a', 'b', 'c'], next: { batch: 7, index: 1 }, oldestMs: 4000, isFull: true });

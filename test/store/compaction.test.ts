@@ -4,7 +4,7 @@ import { commitOf, createStoreFolder, drain, noisyLines, runSql } from '../suppo
 
 const MIB = 1024 * 1024;
 
-test('EmbeddedStore gives the disk back what an outage of a sink took, in small steps, and keeps some to go on with', async () => {
+test('EmbeddedStore releases disk space after an outage of a sink, in small steps, and keeps some free pages', async () => {
   await using folder = await createStoreFolder();
   {
     using store = folder.open();

@@ -26,7 +26,7 @@ function flipBit(file: string, batch: number): void {
   database.prepare('UPDATE spool SET body = ? WHERE batch = ?').run(body, batch);
 }
 
-test('EmbeddedStore drops a batch that is damaged on disk, tells it, forgets how far its log was read, and keeps the rest', async () => {
+test('EmbeddedStore drops a batch that is damaged on disk, reports it, forgets the position of its log, and keeps the rest', async () => {
   await using folder = await createStoreFolder();
   {
     using store = folder.open({ sinks: ['a', 'b'] });
@@ -69,7 +69,7 @@ test('EmbeddedStore drops a batch that was cut short or holds other records than
   expect(onDamaged.mock.calls.map(([{ records }]) => records as number)).toEqual([2, 2]);
 });
 
-test('EmbeddedStore.commit() refuses what a turn knows from before its lines were lost, until positions are read again', async () => {
+test('EmbeddedStore.commit() refuses a run that started before its lines were lost, until positions are read again', async () => {
   await using folder = await createStoreFolder();
   {
     using store = folder.open();
@@ -111,7 +111,7 @@ test('EmbeddedStore only counts a damaged batch whose log it does not know', asy
   expect(store.readPositions('plant-7').size).toBe(1);
 });
 
-test('EmbeddedStore.readSlice() drops no more than 100 damaged batches in one call, and goes on at the next', async () => {
+test('EmbeddedStore.readSlice() drops no more than 100 damaged batches in one call, and continues in the next', async () => {
   await using folder = await createStoreFolder();
   {
     using store = folder.open();
@@ -144,7 +144,7 @@ test('EmbeddedStore counts what waits rightly when the batch is damaged of which
   expect(store.countWaiting('a')).toBe(0);
 });
 
-test('case 46: a database that is damaged in the middle goes on with the records that are whole, and without their positions', async () => {
+test('case 46: a database that is damaged in the middle keeps the records that are whole, without their positions', async () => {
   await using folder = await createStoreFolder();
   const batches = Array.from({ length: 60 }, (_, index) => noisyLines(50, index + 1));
   {
@@ -163,8 +163,8 @@ test('case 46: a database that is damaged in the middle goes on with the records
   const readUntilDamage = () => saved.push(...drain(store, 'b'));
   expect(thrownBy(readUntilDamage)).toMatchObject({ code: 'damaged', disposition: 'retry' });
   expect(onRebuilt).toHaveBeenCalledOnce();
-  const [{ recordsLost, ...told } = { recordsLost: 0 }] = onRebuilt.mock.calls[0] ?? [];
-  expect(told).toEqual({
+  const [{ recordsLost, ...reported } = { recordsLost: 0 }] = onRebuilt.mock.calls[0] ?? [];
+  expect(reported).toEqual({
     recordsSaved: store.spooled.records,
     factsLost: 0,
     valuesLost: 0,
@@ -178,7 +178,7 @@ test('case 46: a database that is damaged in the middle goes on with the records
   // Every record is either there or counted as lost.
   expect(new Set(saved).size + Number(recordsLost)).toBe(written.length);
   expect(saved.every((line) => written.includes(line))).toBe(true);
-  // A turn that is under way knows a position that may be ahead of what was lost.
+  // A run in progress has a position that may be ahead of what was lost.
   expect(thrownBy(() => store.commit(commitOf(['new'])))).toMatchObject({ code: 'damaged' });
   // Without positions the lines are read again.
   expect(store.readPositions('plant-7')).toEqual(new Map());
@@ -214,7 +214,7 @@ test('a rebuilt database gives every sink the batches whose log cannot be read a
   using store = folder.open({ onRebuilt });
   expect(onRebuilt).toHaveBeenCalledWith(expect.objectContaining({ recordsSaved: 1, recordsLost: 0 }));
   expect(readSlice(store, 'a', { isWanted: () => false })).toMatchObject({ lines: ['network'], oldestMs: NOW_MS });
-  // Found while opening: no turn can know an older position.
+  // Found while opening: no run can have an older position.
   store.commit(commitOf(['new']));
 });
 
@@ -354,7 +354,7 @@ test('EmbeddedStore finishes a rebuild that a crash has ended when the damaged d
   expect(await readdir(folder.path)).not.toContain('router-exporter.db.rebuilding');
 });
 
-test('EmbeddedStore refuses what a turn knows from before a rebuild that an error has interrupted and the next call finishes', async () => {
+test('EmbeddedStore refuses a run from before a rebuild that an error interrupted and the next call finishes', async () => {
   await using folder = await createStoreFolder();
   await using finished = await createStoreFolder();
   {
@@ -402,16 +402,16 @@ test('an empty file of the store or of the dead letters is told, and a missing o
   await using folder = await createStoreFolder();
   const onEmpty = vi.fn();
   folder.open({ onEmpty }).close();
-  folder.openLetters({ onEmpty }).close();
+  folder.openDeadLetters({ onEmpty }).close();
   expect(onEmpty).not.toHaveBeenCalled();
-  for (const file of [folder.database, folder.letters]) await writeFile(file, '');
+  for (const file of [folder.database, folder.deadLetters]) await writeFile(file, '');
   {
     using store = folder.open({ onEmpty });
     expect(store.readPositions('plant-7').size).toBe(0);
-    using letters = folder.openLetters({ onEmpty });
-    expect(letters.count()).toBe(0);
+    using deadLetters = folder.openDeadLetters({ onEmpty });
+    expect(deadLetters.count()).toBe(0);
   }
-  expect(onEmpty.mock.calls).toEqual([[folder.database], [folder.letters]]);
+  expect(onEmpty.mock.calls).toEqual([[folder.database], [folder.deadLetters]]);
   folder.open({ onEmpty }).close();
   expect(onEmpty).toHaveBeenCalledTimes(2);
 });

@@ -18,7 +18,7 @@ const noDisk = findNoDiskReason();
 const noLimit = findNoLimitReason();
 const ROOM = new URL('../../src/store/index.ts', import.meta.url).href;
 
-test('case 48: EmbeddedStore holds back on a full disk, keeps what it has, and goes on by itself when there is room', async (context) => {
+test('case 48: EmbeddedStore holds back on a full disk, keeps what it has, and continues by itself when there is room', async (context) => {
   context.skip(noDisk !== undefined, noDisk);
   await using folder = await createStoreFolder();
   await using disk = await openSmallDisk(32 * MIB);
@@ -53,7 +53,7 @@ test('case 48: EmbeddedStore holds back on a full disk, keeps what it has, and g
   expect(drain(store, 'a')).toEqual(['after']);
 });
 
-test('EmbeddedStore holds back while others have filled the disk to the last byte, and goes on by itself', async (context) => {
+test('EmbeddedStore holds back while others have filled the disk to the last byte, and continues by itself', async (context) => {
   context.skip(noDisk !== undefined, noDisk);
   await using folder = await createStoreFolder();
   await using disk = await openSmallDisk(8 * MIB);
@@ -108,7 +108,7 @@ test('EmbeddedStore says hold-back for a disk that is read-only when it is opene
     code: 'unwritable',
     disposition: 'hold-back',
   });
-  expect(thrownBy(() => folder.openLetters({ path: disk.path }))).toMatchObject({
+  expect(thrownBy(() => folder.openDeadLetters({ path: disk.path }))).toMatchObject({
     code: 'unwritable',
     disposition: 'hold-back',
   });
@@ -164,14 +164,14 @@ const COMMITTER = `
     store.commit({ router: 'plant-7', component: 'network', position: String(count + 1), lines });
     count++;
   };
-  const tell = (what) => console.log(JSON.stringify({ what, count, records: store.spooled.records }));
-  tell('opened');
+  const emit = (what) => console.log(JSON.stringify({ what, count, records: store.spooled.records }));
+  emit('opened');
   for await (const line of createInterface({ input: process.stdin })) {
     try {
       for (let index = 0; index < 1500; index++) commit();
-      tell('done');
+      emit('done');
     } catch (cause) {
-      tell(cause.code + ' ' + cause.disposition + ' ' + cause.cause?.errcode);
+      emit(cause.code + ' ' + cause.disposition + ' ' + cause.cause?.errcode);
     }
   }
   store.close();`;

@@ -18,7 +18,7 @@ import {
   toStarts,
 } from '../support/store-folder.ts';
 
-test('EmbeddedStore makes its folder, open to nobody but its owner', async () => {
+test('EmbeddedStore creates its folder with access for its owner only', async () => {
   await using folder = await createStoreFolder();
   const path = join(folder.path, 'deep', 'state');
   using store = folder.open({ path });
@@ -310,7 +310,7 @@ const FORMAT_1 = `
   INSERT INTO cursor VALUES ('a', 7, 1), ('b', 8, 0);
   PRAGMA user_version = 1`;
 
-test('EmbeddedStore renames a database of an older format, never over an earlier one, names how many records wait in it, and begins anew', async () => {
+test('EmbeddedStore renames a database of an older format, never over an earlier one, reports how many records wait in it, and starts empty', async () => {
   await using folder = await createStoreFolder();
   const onOlder = vi.fn();
   const names = [`${folder.database}.format-1`, `${folder.database}.format-1-2`, `${folder.database}.format-1-3`];
@@ -338,7 +338,7 @@ test('EmbeddedStore counts all records of an older database without sinks as wai
   expect(onOlder.mock.calls).toMatchObject([[{ records: 3 }], [{ records: undefined }]]);
 });
 
-test('a database of an older format is refused and stays as it is where nobody is told of it, as by a command', async () => {
+test('a database of an older format is refused and unchanged when nothing handles the event, as in a command', async () => {
   await using folder = await createStoreFolder();
   runSql(folder.database, FORMAT_1);
   expect(thrownBy(() => folder.open())).toMatchObject({
@@ -350,7 +350,7 @@ test('a database of an older format is refused and stays as it is where nobody i
   expect(runSql(folder.database, '', 'SELECT sum(records) AS records FROM spool')).toEqual([{ records: 3 }]);
 });
 
-test('EmbeddedStore begins anew beside a file that is no database, and keeps that', async () => {
+test('EmbeddedStore starts empty when its file is no database, and keeps that file', async () => {
   await using folder = await createStoreFolder();
   await writeFile(folder.database, 'this is my shopping list, not a database\n'.repeat(100));
   const onRebuilt = vi.fn();
@@ -363,7 +363,7 @@ test('EmbeddedStore begins anew beside a file that is no database, and keeps tha
   expect(drain(store, 'a')).toEqual(['1']);
 });
 
-test('case 48: EmbeddedStore holds back while there is no room on the disk, keeps what it has, and goes on when there is', async () => {
+test('case 48: EmbeddedStore holds back while there is no room on the disk, keeps what it has, and continues when there is', async () => {
   await using folder = await createStoreFolder();
   using store = folder.open({ databaseBytesMax: 256 * 1024 });
   const written: string[] = [];
@@ -384,17 +384,17 @@ test('case 48: EmbeddedStore holds back while there is no room on the disk, keep
 
 const DAY_MS = 86_400_000;
 
-test('EmbeddedStore.keepRouters() lets others have their turns while thousands of routers go', async () => {
+test('EmbeddedStore.keepRouters() yields while it removes thousands of routers', async () => {
   await using folder = await createStoreFolder();
   using store = folder.open();
   const routers = Array.from({ length: 3000 }, (_, index) => `plant-${index}`);
   for (const router of routers) store.commit({ router, facts: 'known' });
-  let turns = 0;
-  const count = setInterval(() => turns++, 0);
+  let runs = 0;
+  const count = setInterval(() => runs++, 0);
   expect(await store.keepRouters(['plant-7'], 0)).toEqual([]);
   expect((await store.keepRouters(['plant-7'], 8 * DAY_MS)).length).toBe(2999);
   clearInterval(count);
-  expect(turns).toBeGreaterThan(3);
+  expect(runs).toBeGreaterThan(3);
   expect(store.readFacts('plant-7')).toBe('known');
   expect(store.readFacts('plant-8')).toBeUndefined();
 });
@@ -408,7 +408,7 @@ test('case 51: EmbeddedStore.keepRouters() keeps the positions of a router that 
   expect(store.readPositions('gone').size).toBe(1);
   expect(await store.keepRouters(['here', 'back'], 8 * DAY_MS)).toEqual(['gone']);
   expect(store.readPositions('gone').size).toBe(0);
-  // The week begins anew with each absence.
+  // The week restarts with each absence.
   expect(await store.keepRouters(['here'], 9 * DAY_MS)).toEqual([]);
   expect(await store.keepRouters(['here'], 15 * DAY_MS)).toEqual([]);
   expect(store.readPositions('back').size).toBe(1);
@@ -606,7 +606,7 @@ test('EmbeddedStore stores facts with the steps of a log or not at all, and forg
   const random = Array.from({ length: 400 }, (_, index) => String(Math.imul(index + 1, 2654435761) >>> 0)).join('');
   store.commit(commitOf(['1']), { router: 'plant-7', facts: 'first' });
   expect(() => store.commit(commitOf([random]), { router: 'plant-7', facts: 'second' })).toThrow(
-    'The spool has reached its bound',
+    'The spool has reached its limit',
   );
   expect(store.readFacts('plant-7')).toBe('first');
   store.commit({ router: 'plant-8', facts: 'other' });

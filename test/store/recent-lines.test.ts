@@ -94,7 +94,7 @@ test('a commit writes its body once: the last lines are those of the spool, whic
   expect(counts()).toEqual({ waiting: 0, bodies: 0, own: 0 });
 });
 
-test('in a fleet of ten thousand every router keeps at least its last fifty usual lines, one commit for each line', async () => {
+test('in a fleet of ten thousand every router keeps at least its last fifty lines of usual length, one commit for each line', async () => {
   await using folder = await createStoreFolder();
   const routers = Array.from({ length: 2 }, (_, index) => `plant-${index}`);
   // The share that each of 10,000 routers has of 256 MiB.
@@ -113,7 +113,7 @@ test('in a fleet of ten thousand every router keeps at least its last fifty usua
   }
 });
 
-test('a router that floods drops its own oldest lines and nobody else’s, within its share', async () => {
+test('a router that floods drops only its own oldest lines, within its share', async () => {
   await using folder = await createStoreFolder();
   using store = folder.open(settings(200_000));
   await store.keepRouters(['noisy', 'calm'], 0);
@@ -151,12 +151,12 @@ test('more routers get smaller shares; a router that is forgotten leaves no line
   {
     using store = folder.open(settings(300_000));
     await store.keepRouters(['a', 'b'], 0);
-    for (let turn = 0; turn < 15; turn++) {
+    for (let count = 0; count < 15; count++) {
       for (const router of ['a', 'b']) store.commit(commitOf(noisyLines(100), 'p', 'network', router));
     }
     const before = linesOf(store, 'a').length;
     await store.keepRouters(['a', 'b', 'c', 'd', 'e', 'f'], 0);
-    for (let turn = 0; turn < 2; turn++) store.commit(commitOf(['1 c'], 'p', 'network', 'c'));
+    for (let count = 0; count < 2; count++) store.commit(commitOf(['1 c'], 'p', 'network', 'c'));
     expect(linesOf(store, 'a').length).toBeLessThan(before / 2);
     expect(linesOf(store, 'b').length).toBeLessThan(before / 2);
     await store.keepRouters(['a'], 0);
@@ -171,7 +171,7 @@ test('more routers get smaller shares; a router that is forgotten leaves no line
   expect(listAll(store)).toEqual([]);
 });
 
-test('a damaged batch of last lines is passed over, and those beside it stay', async () => {
+test('a damaged batch of last lines is skipped, and the others stay', async () => {
   await using folder = await createStoreFolder();
   {
     using store = folder.open(settings(1024 * 1024));

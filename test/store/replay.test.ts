@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { EmbeddedStore, SinkStart } from '../../src/store/index.ts';
+import type { SinkStart } from '../../src/model/index.ts';
+import type { EmbeddedStore } from '../../src/store/index.ts';
 import { commitOf, createStoreFolder, drain, NOW_MS, noisyLines, readSlice, runSql } from '../support/store-folder.ts';
 
 const REPLAY_MS = 16_000;
@@ -64,7 +65,7 @@ test('EmbeddedStore.repeat() goes back from the time at which the receiver was l
   expect(drain(bench.store, 'a')).toEqual(['2']);
   bench.store.repeat('a', bench.now() + 20_000);
   expect(drain(bench.store, 'a')).toEqual([]);
-  // What went again for a time that is known does not begin to count anew: a receiver that ends idle connections would get
+  // A repetition of known duration does not restart the count: a receiver that ends idle connections would get
   // the same for ever.
   bench.wait(15_000);
   bench.ship('a', '3');
@@ -84,7 +85,7 @@ test('what a sink took again may go again for as long as when it was new', async
   expect(drain(bench.store, 'a')).toEqual(['1', '2']);
 });
 
-test('a pass survives a crash, and begins anew when the receiver was lost once more', async () => {
+test('a pass survives a crash, and restarts when the receiver was lost once more', async () => {
   await using bench = await openBench();
   bench.ship('a', '1', '2', '3');
   bench.ship('a', '4');
@@ -149,7 +150,7 @@ test('a full spool drops what is kept, the oldest first, before it refuses new r
   const fill = () => {
     for (;;) bench.store.commit(commitOf(lines(seed++)));
   };
-  expect(fill).toThrow('The spool has reached its bound');
+  expect(fill).toThrow('The spool has reached its limit');
   expect(bench.store.spooled.bytes).toBeGreaterThan(12 * 1024);
   bench.store.repeat('a');
   expect(readSlice(bench.store, 'a')).toMatchObject({ isRepeat: false });

@@ -4,7 +4,7 @@ import { commitOf, createStoreFolder, drain, noisyLines, readSlice, thrownBy } f
 
 const SPOOL_BYTES = 100_000;
 
-test('EmbeddedStore.commit() refuses a router more than is left free, while the others go on', async () => {
+test('EmbeddedStore.commit() refuses a router more than is left free, while the others continue', async () => {
   await using folder = await createStoreFolder();
   using store = folder.open({ spoolBytesMax: SPOOL_BYTES });
   await store.keepRouters(['noisy', 'calm', 'plant-7'], 0);

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
 import { packLines } from '../../src/base/index.ts';
-import type { SinkStart } from '../../src/store/index.ts';
+import type { SinkStart } from '../../src/model/index.ts';
 import { commitOf, createStoreFolder, drain, NOW_MS, readSlice, runSql, toStarts } from '../support/store-folder.ts';
 
 const isNetwork = (_router: string, component: string) => component === 'network';
@@ -167,7 +167,7 @@ test('EmbeddedStore.acknowledge() never moves a cursor back, and does nothing fo
   expect(store.spooled.records).toBe(3);
 });
 
-test('EmbeddedStore lets a new sink begin behind the newest record when it is told to, and an old one stay where it is', async () => {
+test('EmbeddedStore starts a new sink behind the newest record if so configured, and keeps the position of a known one', async () => {
   await using folder = await createStoreFolder();
   const newest = (name: string): SinkStart => ({ name, start: 'newest' });
   {

@@ -62,13 +62,13 @@ test('findFolderFault() finds missing permissions for the folder, its parent and
 test('examineStateFolder() compares the free space with what the state may still need', async () => {
   await using folder = await createStoreFolder();
   const examine = (spoolBytesMax: number, path = folder.path) =>
-    examineStateFolder({ path, spoolBytesMax, recentBytesMax: MIB, lettersBytesMax: MIB });
+    examineStateFolder({ path, spoolBytesMax, recentBytesMax: MIB, deadLettersBytesMax: MIB });
   expect(await examine(MIB)).toEqual([
     { step: 'folder', verdict: 'ok', message: `${folder.path} can be written` },
     {
       step: 'free space',
       verdict: 'ok',
-      message: expect.stringMatching(/^[\d,]+ MiB are free, .* may need 20 MiB more/),
+      message: expect.stringMatching(/^[\d.]+ [MG]iB free, needs up to 19.5 MiB more$/),
     },
   ]);
   const path = join(folder.path, 'new');

@@ -2,14 +2,8 @@ import { readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import {
-  type ExportOptions,
-  exportState,
-  type ImportOptions,
-  importState,
-  onDisk,
-  type StoreError,
-} from '../../src/store/index.ts';
+import type { StoreError } from '../../src/model/index.ts';
+import { type ExportOptions, exportState, type ImportOptions, importState, onDisk } from '../../src/store/index.ts';
 import {
   commitOf,
   createStoreFolder,
@@ -53,10 +47,10 @@ function fill(folder: StoreFolder): void {
     store.commit(commitOf([`${router} 3`], `${router}-second`, 'network', router));
     store.writeValue(router, 'byte_budget', `spent by ${router}`);
   }
-  using letters = folder.openLetters();
+  using deadLetters = folder.openDeadLetters();
   for (const router of ['plant-7', 'plant-8']) {
     const line = JSON.stringify({ router, component: 'network', uid: `${router}-9` });
-    letters.add('a', [{ uid: `${router}-9`, line, reason: 'no', code: undefined }]);
+    deadLetters.add('a', [{ uid: `${router}-9`, line, reason: 'no', code: undefined }]);
   }
 }
 
@@ -76,14 +70,14 @@ test('importState() continues what exportState() took: positions, facts, values,
   expect(store.readFacts('plant-7')).toBe('facts of plant-7');
   expect(store.readValue('plant-7', 'byte_budget')).toBe('spent by plant-7');
   expect(drain(store, 'a')).toEqual(['plant-7 1', 'plant-7 2', 'plant-7 3', 'plant-8 1', 'plant-8 2', 'plant-8 3']);
-  using letters = target.openLetters();
+  using deadLetters = target.openDeadLetters();
   expect(
-    letters
+    deadLetters
       .list({ limit: 9 })
       .map(({ uid }) => uid)
       .toSorted(),
   ).toEqual(['plant-7-9', 'plant-8-9']);
-  expect(letters.count('a')).toBe(2);
+  expect(deadLetters.count('a')).toBe(2);
 });
 
 test('exportState() with removal leaves nothing of the routers behind, and everything of the others', async () => {
@@ -95,8 +89,8 @@ test('exportState() with removal leaves nothing of the routers behind, and every
   expect(store.readValue('plant-7', 'byte_budget')).toBeUndefined();
   expect(store.readPositions('plant-8').size).toBe(1);
   expect(drain(store, 'a')).toEqual(['plant-8 1', 'plant-8 2', 'plant-8 3']);
-  using letters = source.openLetters();
-  expect(letters.list({ limit: 9 }).map(({ router }) => router)).toEqual(['plant-8']);
+  using deadLetters = source.openDeadLetters();
+  expect(deadLetters.list({ limit: 9 }).map(({ router }) => router)).toEqual(['plant-8']);
 });
 
 test('exportState() leaves out records that every sink has', async () => {
@@ -111,7 +105,7 @@ test('exportState() leaves out records that every sink has', async () => {
   expect((await moveOut(source)).moved.records).toBe(3);
 });
 
-test('importState() puts records behind those that wait, and sinks go on where they were', async () => {
+test('importState() appends records to those that wait, and sinks continue where they were', async () => {
   await using source = await createStoreFolder();
   await using target = await createStoreFolder();
   fill(source);
@@ -159,7 +153,7 @@ test('importState() adds a file once for each router, whatever happened to it si
   expect(drain(store, 'a')).toHaveLength(6);
 });
 
-test('importState() goes on where an import was interrupted', async () => {
+test('importState() continues where an import was interrupted', async () => {
   await using source = await createStoreFolder();
   await using target = await createStoreFolder();
   fill(source);
@@ -183,13 +177,13 @@ test('a dead letter that the disk has changed is not moved, and stays where it i
   await using source = await createStoreFolder();
   await using target = await createStoreFolder();
   fill(source);
-  runSql(source.letters, `UPDATE letter SET line = replace(line, 'network', 'netvork') WHERE router = 'plant-8'`);
+  runSql(source.deadLetters, `UPDATE letter SET line = replace(line, 'network', 'netvork') WHERE router = 'plant-8'`);
   const { moved, output } = await moveOut(source, { removes: true });
   expect(moved.deadLetters).toBe(1);
   await moveIn(target, output);
-  using left = source.openLetters();
-  using letters = target.openLetters();
-  expect([left, letters].map((one) => one.list({ limit: 9 }).map(({ router }) => router))).toEqual([
+  using left = source.openDeadLetters();
+  using deadLetters = target.openDeadLetters();
+  expect([left, deadLetters].map((one) => one.list({ limit: 9 }).map(({ router }) => router))).toEqual([
     ['plant-8'],
     ['plant-7'],
   ]);
@@ -200,13 +194,13 @@ test('importState() counts no dead letters as added that the store already has',
   fill(source);
   const { output } = await moveOut(source);
   {
-    using letters = source.openLetters();
-    letters.drop({ ids: letters.list({ limit: 1, order: 'oldest' }).map(({ id }) => id) });
+    using deadLetters = source.openDeadLetters();
+    deadLetters.drop({ ids: deadLetters.list({ limit: 1, order: 'oldest' }).map(({ id }) => id) });
   }
   expect((await moveIn(source, output)).deadLetters).toBe(1);
 });
 
-test('importState() refuses positions that the store already has, and replaces them when told to', async () => {
+test('importState() refuses positions that the store already has, and replaces them if requested', async () => {
   await using source = await createStoreFolder();
   await using target = await createStoreFolder();
   fill(source);

@@ -12,7 +12,7 @@ function toTexts(lines: LineTable | undefined): readonly string[] | undefined {
   return lines && Array.from({ length: lines.length }, (_, index) => `${lines.at(index)?.text}`);
 }
 
-test('UnpackedBatches reads a body once, until it is told to forget it', () => {
+test('UnpackedBatches reads a body once, until it must forget it', () => {
   const batches = new UnpackedBatches();
   const body = bodyOf(['1', '2']);
   for (let count = 0; count < 3; count++) expect(toTexts(batches.use(1, 2, body))).toEqual(['1', '2']);
@@ -62,7 +62,7 @@ test('UnpackedBatches gives nothing for a body that is missing, damaged, or hold
   expect(toTexts(batches.use(1, 1, bodyOf(['1'])))).toEqual(['1']);
 });
 
-test('UnpackedBatches gives the records that it was told to keep, and reads no body for them', () => {
+test('UnpackedBatches returns the records that it was asked to keep, without reading a body', () => {
   const batches = new UnpackedBatches();
   const body = bodyOf(['other']);
   batches.keep(1, 2, Buffer.from('eins\nzwö'));

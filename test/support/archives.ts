@@ -1,10 +1,12 @@
 import { createSeededRandom } from '../../src/base/index.ts';
-import { Bzip2Decoder, Bzip2Error, type Bzip2Limits, type Bzip2Workspace } from '../../src/bzip2/index.ts';
-import { encodeArchive } from '../../src/simulator/encode-archive.ts';
+import { Bzip2Decoder, type Bzip2Limits } from '../../src/logs/archive/bzip2/decoder.ts';
+import type { Bzip2Workspace } from '../../src/logs/archive/bzip2/stream-parser.ts';
+import { ArchiveError } from '../../src/logs/reading/errors.ts';
+import { encodeBzip2 } from '../../src/simulator/archives/encode.ts';
 
 /** An archive from the simulator's encoder, which needs no program. `level` is the size of its blocks in units of 100 kB. */
 export function compress(input: Uint8Array | string, level = 9): Buffer {
-  return Buffer.from(encodeArchive(Buffer.from(input), level));
+  return Buffer.from(encodeBzip2(Buffer.from(input), level));
 }
 
 /** `size` bytes of log lines, the same for the same seed. */
@@ -32,7 +34,7 @@ export interface Decoded {
   /** All that is not bytes. */
   readonly markers: readonly unknown[];
   /** What the decoder threw, if it did. */
-  readonly error: Bzip2Error | undefined;
+  readonly error: ArchiveError | undefined;
 }
 
 export interface DecodeSettings extends Partial<Bzip2Limits> {
@@ -40,7 +42,7 @@ export interface DecodeSettings extends Partial<Bzip2Limits> {
   readonly workspace?: Bzip2Workspace;
 }
 
-/** Feeds the plain decoder. What it throws is a part of the result, unless it is no {@link Bzip2Error}. */
+/** Feeds the plain decoder. What it throws is a part of the result, unless it is no {@link ArchiveError}. */
 export function decodeBzip2(archive: Uint8Array, settings: DecodeSettings = {}): Decoded {
   const { chunkBytes = archive.length || 1, workspace, outputBytesMax = 2 ** 30, ...limits } = settings;
   const decoder = new Bzip2Decoder({ outputBytesMax, ...limits }, workspace);
@@ -52,7 +54,7 @@ export function decodeBzip2(archive: Uint8Array, settings: DecodeSettings = {}):
       else markers.push(item);
     }
   };
-  let error: Bzip2Error | undefined;
+  let error: ArchiveError | undefined;
   try {
     for (let from = 0; from < archive.length; from += chunkBytes) {
       decoder.push(archive.subarray(from, from + chunkBytes));
@@ -61,7 +63,7 @@ export function decodeBzip2(archive: Uint8Array, settings: DecodeSettings = {}):
     decoder.end();
     drain();
   } catch (thrown) {
-    if (!(thrown instanceof Bzip2Error)) throw thrown;
+    if (!(thrown instanceof ArchiveError)) throw thrown;
     error = thrown;
   }
   return { output: Buffer.concat(output), markers, error };

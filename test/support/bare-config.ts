@@ -15,6 +15,7 @@ export function createBareConfig(changes: Partial<Config> = {}): Config {
     dead_letters: { max: 1, keep: 1 },
     log_rules: [],
     redact: [],
+    origins: { main: [], routers: new Map() },
     ...changes,
   };
 }

@@ -1,7 +1,7 @@
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import { unpackLines } from '../../src/base/index.ts';
-import { parseToken } from '../../src/cluster/view.ts';
+import { fromToken } from '../../src/cluster/subjects.ts';
 import type { LogRecord } from '../../src/model/index.ts';
 import type { NatsServer } from './sinks/nats-server.ts';
 
@@ -123,7 +123,7 @@ export async function watchTaken({ url }: Engine): Promise<TakenWatch> {
       // One that was let go.
       if (message.data.length === 0) continue;
       const { replica } = message.json<{ readonly replica: string }>();
-      const router = parseToken(message.subject.slice(OWNERS.length)) ?? message.subject;
+      const router = fromToken(message.subject.slice(OWNERS.length), '=') ?? message.subject;
       taken.push({ router, replica, atMs: toTestMs(message.timestampNanos) });
     }
   })();

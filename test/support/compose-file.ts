@@ -12,6 +12,7 @@ export interface ComposeService {
   readonly healthcheck?: { readonly test: readonly string[] };
   readonly ports?: readonly string[];
   readonly networks?: Readonly<Record<string, { readonly aliases?: readonly string[] } | null>>;
+  readonly network_mode?: string;
   readonly read_only?: boolean;
   readonly restart?: string;
   /** `source:target:mode`; a source with a slash is a file or folder of this machine, else the name of a volume. */
@@ -24,9 +25,13 @@ export interface ComposeFile {
   readonly networks: Readonly<Record<string, { readonly internal?: boolean }>>;
 }
 
-/** What `docker-compose config` says to a file: the file with everything filled in, or its complaint. */
-export function checkComposeFile(file: string): { readonly file: ComposeFile | undefined; readonly complaint: string } {
-  const { status, stdout, stderr } = spawnSync('docker-compose', ['-f', file, 'config'], { encoding: 'utf8' });
+/** What `docker-compose config` says to files, of which later ones change earlier ones: the whole with everything filled in, or its complaint. */
+export function checkComposeFile(...files: readonly string[]): {
+  readonly file: ComposeFile | undefined;
+  readonly complaint: string;
+} {
+  const args = [...files.flatMap((file) => ['-f', file]), 'config'];
+  const { status, stdout, stderr } = spawnSync('docker-compose', args, { encoding: 'utf8' });
   return status === 0 && stderr === ''
     ? { file: parse(stdout) as ComposeFile, complaint: '' }
     : { file: undefined, complaint: `exit code ${status}: ${stderr}` };

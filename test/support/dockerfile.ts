@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, readFileSync, statSync } from 'node:fs';
-import { basename, join, resolve } from 'node:path';
+import { mkdirSync, readFileSync, statSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
 
 interface DockerInstruction {
   readonly keyword: string;
@@ -13,6 +13,8 @@ interface DockerInstruction {
 export interface DockerStage {
   /** Its name behind `AS`, or its number. */
   readonly name: string;
+  /** The image that it begins with. */
+  readonly base: string;
   readonly instructions: readonly DockerInstruction[];
 }
 
@@ -24,7 +26,7 @@ export function parseDockerfile(text: string): readonly DockerStage[] {
     .join('\n')
     .replaceAll(/\\\n\s*/g, '')
     .split('\n');
-  const stages: { name: string; instructions: DockerInstruction[] }[] = [];
+  const stages: { name: string; base: string; instructions: DockerInstruction[] }[] = [];
   for (const line of lines) {
     const [, keyword = '', flagText = '', rest = ''] = /^(\S+)((?:\s+--\S+)*)\s+(.*)$/.exec(line) ?? [];
     const flags = Object.fromEntries(
@@ -35,7 +37,11 @@ export function parseDockerfile(text: string): readonly DockerStage[] {
         .map((flag) => flag.slice(2).split('=')),
     ) as Record<string, string>;
     if (keyword === 'FROM')
-      stages.push({ name: / AS (\S+)$/.exec(rest)?.[1] ?? String(stages.length), instructions: [] });
+      stages.push({
+        name: / AS (\S+)$/.exec(rest)?.[1] ?? String(stages.length),
+        base: rest.split(' ')[0] ?? '',
+        instructions: [],
+      });
     else stages.at(-1)?.instructions.push({ keyword, flags, text: rest });
   }
   return stages;
@@ -76,7 +82,7 @@ export function buildInFolder(
           if (flags['from'] === undefined && !isLetIn(source)) throw new RangeError(`${source} is not in the context`);
           const isFolder = statSync(from).isDirectory();
           const to = target.endsWith('/') && !isFolder ? join(inside(target), basename(source)) : inside(target);
-          cpSync(from, to, { recursive: true, verbatimSymlinks: true });
+          copyAll(isFolder ? `${from}/.` : from, to);
         }
       } else if (keyword === 'RUN' && !runs(text, inside('.'), rootOf(name)) && !/(^|[\s='"])\//.test(text)) {
         const { status, stdout, stderr } = spawnSync('sh', ['-c', text], { cwd: inside('.'), encoding: 'utf8' });
@@ -85,6 +91,13 @@ export function buildInFolder(
     }
   }
   return rootOf(stages.at(-1)?.name ?? '');
+}
+
+/** Copies with modes and, as far as this process may, owners, as COPY does between stages. */
+function copyAll(from: string, to: string): void {
+  mkdirSync(dirname(to), { recursive: true });
+  const { status, stderr } = spawnSync('cp', ['--archive', from, to], { encoding: 'utf8' });
+  if (status !== 0) throw new RangeError(`COPY ${from} failed: ${stderr}`);
 }
 
 /** Whether .dockerignore lets a path of the context in. It has to be a list of what is let in, behind a `*`. */

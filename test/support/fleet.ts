@@ -5,7 +5,6 @@ import { Writable } from 'node:stream';
 import { type Agent, type AgentWebOptions, startAgent } from '../../src/agent/index.ts';
 import { createSeededRandom, createSteppedClock, type SteppedClock } from '../../src/base/index.ts';
 import type { Config, LoadedConfig, RouterSettings } from '../../src/config/index.ts';
-import { createStdoutSettings } from '../../src/delivery/index.ts';
 import { SHIPPED_RULES } from '../../src/logs/index.ts';
 import type { LogRecord } from '../../src/model/index.ts';
 import type { ConfigFault } from '../../src/settings/index.ts';
@@ -19,6 +18,7 @@ import { loadShippedModules, SHIPPED_MODULES_FOLDER } from '../../src/status/ind
 import type { ReloadResult } from '../../src/web/index.ts';
 import { createCollectingLogger, type OwnLine } from './collecting-logger.ts';
 import { createRouterSettings, PLAIN_TLS } from './router-settings.ts';
+import { createStdoutSettings } from './sink-settings.ts';
 
 const A_FAULT: ConfigFault = {
   file: 'router-exporter.yaml',
@@ -135,12 +135,26 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
 /** Read once in a process. */
 const shippedModules = loadShippedModules(SHIPPED_MODULES_FOLDER);
 
+const ORIGINS = [
+  { file: 'routers.yaml', lines: { name: 4, url: 5 } },
+  { file: 'router-exporter.yaml', lines: { username: 8, password_file: 9, 'tls.ca_file': 10 } },
+];
+
 async function createConfig(simulator: Simulator, folder: string, options: FleetOptions): Promise<Config> {
   const shipped = await shippedModules;
   if (!shipped.ok) throw new RangeError('The shipped modules have faults');
   const modules = shipped.modules.filter(({ isDefault }) => isDefault).map(({ definition }) => definition);
   return {
     modules,
+    origins: {
+      main: [
+        {
+          file: 'router-exporter.yaml',
+          lines: { 'storage.path': 2, 'sinks.0.name': 4, 'sinks.0.type': 4, 'web.listen': '--web.listen-address' },
+        },
+      ],
+      routers: new Map(simulator.routers.map(({ name }) => [name, ORIGINS])),
+    },
     router_sources: [],
     backup: undefined,
     log_rules: SHIPPED_RULES,

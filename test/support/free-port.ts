@@ -45,3 +45,12 @@ export async function findFreePort(range?: { readonly from: number; readonly to:
   const { from, to } = range ?? RANGE;
   throw new RangeError(`No port from ${from} to ${to} is free`);
 }
+
+/** The first of several free ports in a row. */
+export async function findFreePorts(count: number): Promise<number> {
+  for (;;) {
+    const first = await findFreePort();
+    const others = await Promise.all(Array.from({ length: count - 1 }, (_, index) => claim(first + 1 + index)));
+    if (others.every(Boolean)) return first;
+  }
+}

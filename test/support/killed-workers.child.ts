@@ -1,12 +1,9 @@
 import { join } from 'node:path';
 import { createSeededRandom, createSystemClock, systemRandom } from '../../src/base/index.ts';
-import { DeliveryWorker, type Sink } from '../../src/delivery/index.ts';
-import { createElasticsearchSink } from '../../src/delivery/sinks/elasticsearch/sink.ts';
-import { createFileSink } from '../../src/delivery/sinks/file/sink.ts';
-import { createHttpSink } from '../../src/delivery/sinks/http/sink.ts';
-import { createNatsSink } from '../../src/delivery/sinks/nats/sink.ts';
-import { RetryLoop } from '../../src/schedule/index.ts';
+import { StepLoop } from '../../src/schedule/index.ts';
+import { DeliveryWorker, type Sink } from '../../src/sinks/index.ts';
 import { DeadLetterStore, EmbeddedStore } from '../../src/store/index.ts';
+import { createTestSink } from './sinks/create-sink.ts';
 
 /** What the parent says: where things are, and when to die. */
 export interface KilledCouriersPlan {
@@ -41,37 +38,23 @@ const store = new EmbeddedStore({
   spoolBytesMax: 64 * 1024 * 1024,
   now: () => clock.now(),
 });
-const letters = new DeadLetterStore({ path: plan.folder, now: () => clock.now() });
+const deadLetters = new DeadLetterStore({ path: plan.folder, now: () => clock.now() });
 const common = (name: string) => ({
   name,
   batch: { recordsMax: 40, bytesMax: 1024 * 1024, waitMs: 0 },
-  timeoutMs: 10_000,
-  format: 'native' as const,
+  timeout: 10_000,
   clock,
 });
-const web = { headers: {}, compress: 'none' as const };
 const sinks: Sink[] = [
-  createFileSink({
-    ...common('file'),
-    path: join(plan.folder, 'records.jsonl'),
-    // Small enough to rotate now and then.
-    bytesMax: 100_000,
-    ageMs: 86_400_000,
-    keep: 1000,
-    compress: 'gzip',
-    fsync: 'never',
-  }),
-  createHttpSink({ ...common('http'), ...web, url: plan.httpUrl }),
-  createElasticsearchSink({
-    ...common('elasticsearch'),
-    ...web,
-    format: 'ecs',
-    url: plan.elasticsearchUrl,
-    index: 'logs-router-default',
-  }),
-  ...(plan.natsUrl === undefined
-    ? []
-    : [createNatsSink({ ...common('nats'), servers: [plan.natsUrl], subject: 'logs' })]),
+  // Small enough to rotate now and then.
+  createTestSink(
+    'file',
+    { path: join(plan.folder, 'records.jsonl'), keep: 1000, fsync: 'never' },
+    { ...common('file'), max_size: 100_000 },
+  ),
+  createTestSink('http', { url: plan.httpUrl }, common('http')),
+  createTestSink('elasticsearch', { url: plan.elasticsearchUrl, compress: 'none' }, common('elasticsearch')),
+  ...(plan.natsUrl === undefined ? [] : [createTestSink('nats', { servers: [plan.natsUrl] }, common('nats'))]),
 ];
 
 const pumps = sinks.map((sink) => {
@@ -83,14 +66,14 @@ const pumps = sinks.map((sink) => {
       repeat: (name, endedMs) => between(() => store.repeat(name, endedMs)),
     },
     deadLetters: {
-      add: (name, refused, taken) => between(() => letters.add(name, refused, taken)),
-      readReplayed: (name, bounds) => letters.readReplayed(name, bounds),
+      add: (name, refused, taken) => between(() => deadLetters.add(name, refused, taken)),
+      readReplayed: (name, bounds) => deadLetters.readReplayed(name, bounds),
     },
     clock,
     isWanted: () => true,
     report: () => {},
   });
-  return new RetryLoop({
+  return new StepLoop({
     clock,
     random: systemRandom,
     backoff: { firstMs: 5, ceilingMs: 20 },
@@ -127,7 +110,7 @@ await Promise.all(pumps.map((pump) => pump.drain(new AbortController().signal)))
 await Promise.all(sinks.map((sink) => sink.close()));
 const waiting = names.map((name) => store.countWaiting(name));
 store.close();
-letters.close();
+deadLetters.close();
 process.stdout.write(JSON.stringify({ waiting }));
 
 function readCount(): number {

@@ -3,8 +3,9 @@ import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createSeededRandom, createSteppedClock, type Random, type SteppedClock } from '../../src/base/index.ts';
+import { RouterClient } from '../../src/client/index.ts';
+import { ChunkReader } from '../../src/logs/archive/chunk-reader.ts';
 import { readDecoded } from '../../src/logs/archive/decode.ts';
-import { SourceReader } from '../../src/logs/archive/source-reader.ts';
 import {
   type ArchivePool,
   FollowMemory,
@@ -17,7 +18,6 @@ import {
 } from '../../src/logs/index.ts';
 import { FileReading, type ReadingResult } from '../../src/logs/reading/file-reading.ts';
 import type { LogRecord } from '../../src/model/index.ts';
-import { RouterClient } from '../../src/router/index.ts';
 import { type FaultName, type SimulatedRouter, startSimulator } from '../../src/simulator/index.ts';
 import { EmbeddedStore } from '../../src/store/index.ts';
 import { type OpenStore, toOpenStore } from './store-bench.ts';
@@ -238,7 +238,7 @@ const POOLS: Readonly<Record<LinesIn, ArchivePool>> = {
 async function readHere(...[source, options, limits, { signal, onBegun } = {}]: Parameters<ArchivePool['read']>) {
   const reading = new FileReading(options);
   onBegun?.(reading);
-  return await readDecoded(new SourceReader(source, signal), limits, reading);
+  return await readDecoded(new ChunkReader(source, signal), limits, reading);
 }
 
 /** The way in which a life reads rotated files. */

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { expect } from 'vitest';
 import { createSteppedClock, type SteppedClock } from '../../src/base/index.ts';
+import { RouterClient } from '../../src/client/index.ts';
 import {
   type ArchivePool,
   FollowMemory,
@@ -13,7 +14,6 @@ import {
   Zone,
 } from '../../src/logs/index.ts';
 import type { LogRecord } from '../../src/model/index.ts';
-import { RouterClient } from '../../src/router/index.ts';
 import { type SimulatedRouter, type SimulatorOptions, startSimulator } from '../../src/simulator/index.ts';
 
 export const SECOND_MS = 1000;
@@ -51,25 +51,25 @@ export class MemoryLog implements RecordLog {
   }
 }
 
-export type TurnOptions = Partial<Omit<FollowOptions, 'archives'>>;
+export type RunOptions = Partial<Omit<FollowOptions, 'archives'>>;
 
-/** Turns over the logs of one router, each when the test says so. */
+/** Runs over the logs of one router, each when the test says so. */
 export class LogReader {
   readonly log = new MemoryLog();
   readonly events: LogEvent[] = [];
   memory = new FollowMemory();
   readonly #source: LogSource;
   readonly #archives: ArchivePool;
-  readonly #options: TurnOptions & { readonly clock: SteppedClock };
+  readonly #options: RunOptions & { readonly clock: SteppedClock };
 
-  constructor(source: LogSource, archives: ArchivePool, options: TurnOptions & { readonly clock: SteppedClock }) {
+  constructor(source: LogSource, archives: ArchivePool, options: RunOptions & { readonly clock: SteppedClock }) {
     this.#source = source;
     this.#archives = archives;
     this.#options = options;
   }
 
-  /** Reads once; resolves with the records that this turn made. */
-  async turn(options: TurnOptions = {}, signal = new AbortController().signal): Promise<LogRecord[]> {
+  /** Reads once; resolves with the records that this run made. */
+  async run(options: RunOptions = {}, signal = new AbortController().signal): Promise<LogRecord[]> {
     const before = this.log.lines.length;
     await followOnce(
       {
@@ -89,12 +89,12 @@ export class LogReader {
     return this.log.lines.slice(before).map((line) => JSON.parse(line) as LogRecord);
   }
 
-  /** As many turns as it takes to go so far, half a minute between two. */
-  async turnsFor(durationMs: number): Promise<LogRecord[]> {
+  /** As many runs as it takes to go so far, half a minute between two. */
+  async runsFor(durationMs: number): Promise<LogRecord[]> {
     const records: LogRecord[] = [];
     for (let passed = 0; passed < durationMs; passed += 30 * SECOND_MS) {
       await this.#options.clock.advance(30 * SECOND_MS);
-      records.push(...(await this.turn()));
+      records.push(...(await this.run()));
     }
     return records;
   }
@@ -121,32 +121,32 @@ export interface LogBench extends AsyncDisposable {
   readonly reader: LogReader;
   readonly client: RouterClient;
   /** A reader of the same router that knows nothing of what the first one has read. */
-  createReader(options?: TurnOptions): LogReader;
+  createReader(options?: RunOptions): LogReader;
   /** Writes lines `line <from>` up to before `to`. */
   write(from: number, to: number, component?: string): void;
 }
 
-/** A router that takes 40 s to compress an archive: a turn 30 s after a rotation finds it cut in the middle. */
+/** A router that takes 40 s to compress an archive: a run 30 s after a rotation finds it cut in the middle. */
 export const SLOW_ARCHIVES = { logs: { compressionMs: 40 * SECOND_MS } } as const;
 
 /**
- * Reads lines up to before 2000, rotates those up to before 2100 unread, and takes a turn that meets the archive cut.
- * Resolves with the records of that turn.
+ * Reads lines up to before 2000, rotates those up to before 2100 unread, and takes a run that meets the archive cut.
+ * Resolves with the records of that run.
  */
 export async function readUnfinishedArchive(bench: LogBench): Promise<LogRecord[]> {
   bench.write(0, 2000);
-  await bench.reader.turn();
+  await bench.reader.run();
   bench.write(2000, 2100);
   bench.router.rotate('network', 'after');
   await bench.clock.advance(30 * SECOND_MS);
-  return await bench.reader.turn();
+  return await bench.reader.run();
 }
 
 /** A simulated router over plain HTTP and a reader of its logs, on one stepped clock. */
 export async function openLogBench(
   options: {
     readonly simulator?: Partial<SimulatorOptions>;
-    readonly turns?: TurnOptions;
+    readonly runs?: RunOptions;
     readonly startMs?: number;
   } = {},
 ): Promise<LogBench> {
@@ -157,8 +157,8 @@ export async function openLogBench(
   const archives = openArchivePool({ workers: 1 });
   const client = new RouterClient({ url: router.url, username: 'monitor', password: 'simulated', clock });
   const readers: LogReader[] = [];
-  const createReader = (turns: TurnOptions = {}) => {
-    const reader = new LogReader(client, archives, { ...options.turns, ...turns, clock });
+  const createReader = (runs: RunOptions = {}) => {
+    const reader = new LogReader(client, archives, { ...options.runs, ...runs, clock });
     readers.push(reader);
     return reader;
   };
@@ -183,7 +183,7 @@ export async function openLogBench(
 /** Records of a reader that a golden file holds word by word; of more, the first and last ones and the digest of all. */
 const GOLDEN_RECORDS_MAX = 8;
 
-/** Compares all records of a test with those of the golden file beside it. A test that fails earlier fails with its own words. */
+/** Compares all records of a test with those of the golden file next to it. A test that fails earlier fails with its own words. */
 function expectGoldenRecords(readers: readonly LogReader[]): void {
   const golden = readers.map(({ log: { lines } }) =>
     lines.length <= GOLDEN_RECORDS_MAX
@@ -205,7 +205,7 @@ export const LINKED_LOG: readonly (readonly [string, string])[] = [
 ];
 
 /** Files as a router might have them, for what no simulated one would write. */
-export async function openFileBench(files: Map<string, Buffer | string>, turns: TurnOptions = {}) {
+export async function openFileBench(files: Map<string, Buffer | string>, runs: RunOptions = {}) {
   const clock = createSteppedClock(START_MS);
   const archives = openArchivePool({ workers: 1 });
   const asked: string[] = [];
@@ -224,7 +224,7 @@ export async function openFileBench(files: Map<string, Buffer | string>, turns: 
       );
     },
   };
-  const reader = new LogReader(source, archives, { ...turns, clock });
+  const reader = new LogReader(source, archives, { ...runs, clock });
   return {
     clock,
     files,

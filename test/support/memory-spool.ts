@@ -1,6 +1,12 @@
 import { LineRanges, LineTable } from '../../src/base/index.ts';
-import type { DeadLetter, DeadLetterBox, ReplayedLetter, Spool } from '../../src/delivery/index.ts';
 import type { SliceBounds } from '../../src/model/index.ts';
+import type { DeliveryWorker } from '../../src/sinks/index.ts';
+
+type Options = ConstructorParameters<typeof DeliveryWorker<number>>[0];
+type Spool = Options['spool'];
+type DeadLetterBox = Options['deadLetters'];
+type DeadLetter = Parameters<DeadLetterBox['add']>[1][number];
+type ReplayedDeadLetter = Awaited<ReturnType<DeadLetterBox['readReplayed']>>[number];
 
 interface SpooledLine {
   readonly line: string;
@@ -10,7 +16,7 @@ interface SpooledLine {
 }
 
 /** A spool in memory: a cursor is the number of the next line. */
-export class MemorySpool implements Spool<number> {
+export class MemorySpool implements Spool {
   readonly lines: SpooledLine[] = [];
   readonly cursors = new Map<string, number>();
   /** How far each sink has got again what it had; the calls of `repeat` set where that begins. */
@@ -71,19 +77,20 @@ export class MemorySpool implements Spool<number> {
 }
 
 /** Dead letters in memory. */
-export class MemoryLetters implements DeadLetterBox {
-  letters: (DeadLetter & { readonly id: number; readonly sink: string; isReplayed: boolean })[] = [];
+export class MemoryDeadLetters implements DeadLetterBox {
+  deadLetters: (DeadLetter & { readonly id: number; readonly sink: string; isReplayed: boolean })[] = [];
   #id = 0;
 
-  add(sink: string, letters: readonly DeadLetter[], taken: readonly number[] = []): void {
-    const uids = new Set(letters.map(({ uid }) => uid));
-    this.letters = this.letters.filter(({ id }) => !taken.includes(id));
-    this.letters = this.letters.filter((one) => one.sink !== sink || !uids.has(one.uid));
-    for (const letter of letters) this.letters.push({ ...letter, sink, id: ++this.#id, isReplayed: false });
+  add(sink: string, deadLetters: readonly DeadLetter[], taken: readonly number[] = []): void {
+    const uids = new Set(deadLetters.map(({ uid }) => uid));
+    this.deadLetters = this.deadLetters.filter(({ id }) => !taken.includes(id));
+    this.deadLetters = this.deadLetters.filter((one) => one.sink !== sink || !uids.has(one.uid));
+    for (const deadLetter of deadLetters)
+      this.deadLetters.push({ ...deadLetter, sink, id: ++this.#id, isReplayed: false });
   }
 
-  readReplayed(sink: string, { recordsMax }: { readonly recordsMax: number }): readonly ReplayedLetter[] {
-    return this.letters.filter((one) => one.sink === sink && one.isReplayed).slice(0, recordsMax);
+  readReplayed(sink: string, { recordsMax }: { readonly recordsMax: number }): readonly ReplayedDeadLetter[] {
+    return this.deadLetters.filter((one) => one.sink === sink && one.isReplayed).slice(0, recordsMax);
   }
 }
 

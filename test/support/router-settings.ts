@@ -30,7 +30,9 @@ export function createRouterSettings(url: string, changes: Partial<RouterSetting
     logs: { enabled: true, interval: 30 * SECOND_MS, start: 'all', components: ['*'] },
     modules: [],
     metrics: {},
+    expect: [],
     byte_budget: { perDay: 0, statusShare: 0.2 },
+    data_plans: [],
     ...changes,
   };
 }

@@ -1,8 +1,8 @@
 /** What a short run does in part: what there is of it, and which part that is. */
 export const SAMPLES = {
-  'lives of the oracle': 'every 19th of 160 seeds',
-  'lives of the oracle on both threads': '1 of 8',
-  'lives of the oracle in a cluster': 'none',
+  'simulations of the oracle': 'every 19th of 160 seeds',
+  'simulations of the oracle on both threads': '1 of 8',
+  'simulations of the oracle in a cluster': 'none',
   'commands under faults': 'each command at least once, every third fault of the simulator',
   'largest files': 'one of four',
   'kills of delivery workers': '6 of 200',
@@ -13,6 +13,7 @@ export const SAMPLES = {
   'npm package': 'not made',
   'container image': 'not built',
   'Debian package': 'not built',
+  archive: 'not made',
   'list of dependencies': 'not made',
   'levels of bzip2': 'the first and the last of nine',
   'pages in dark colours': 'one of six',

@@ -1,4 +1,5 @@
-import type { SinkSettingsOf } from '../../src/delivery/index.ts';
+import { z } from 'zod';
+import { type SinkSettingsOf, sinksSchema } from '../../src/sinks/index.ts';
 
 const common = {
   format: 'native',
@@ -10,6 +11,12 @@ const common = {
   severities: ['*'],
   events: ['*'],
 } as const;
+
+/** A sink of type `stdout` with all defaults. */
+export function createStdoutSettings(name: string): SinkSettingsOf<'stdout'> {
+  const [settings] = z.parse(sinksSchema, [{ type: 'stdout', name }]);
+  return settings as SinkSettingsOf<'stdout'>;
+}
 
 /** What a test changes of a sink of type `http`. */
 type HttpChange = Partial<Omit<SinkSettingsOf<'http'>, 'url'>> & Partial<SinkSettingsOf<'http'>['url']>;

@@ -1,12 +1,7 @@
 import { type Clock, createSystemClock } from '../../src/base/index.ts';
-import type { SliceBounds } from '../../src/model/index.ts';
-import {
-  ClusterStore,
-  type ClusterStoreOptions,
-  initCluster,
-  type SinkStart,
-  type Store,
-} from '../../src/store/index.ts';
+import { ClusterStore, initCluster } from '../../src/cluster/cluster.ts';
+import type { ClusterStoreOptions } from '../../src/cluster/cluster-store.ts';
+import type { SinkStart, SliceBounds, Store } from '../../src/model/index.ts';
 import { type NatsServer, openNatsServer } from './sinks/nats-server.ts';
 import { createStoreFolder, NOW_MS, toStarts } from './store-folder.ts';
 
@@ -40,7 +35,7 @@ export interface StoreBench extends AsyncDisposable {
 export interface BenchOptions {
   readonly bytesMax?: number;
   /** Size of all dead letters. */
-  readonly lettersBytesMax?: number;
+  readonly deadLettersBytesMax?: number;
 }
 
 const ROOM_BYTES = 64 * 1024 * 1024;
@@ -114,19 +109,19 @@ export interface ClusterBench extends StoreBench {
 type ClusterBenchOptions = Partial<
   Pick<
     ClusterStoreOptions,
-    'replica' | 'isOwner' | 'isServed' | 'termOf' | 'letters' | 'cluster' | 'onDamaged' | 'onSilent'
+    'replica' | 'isOwner' | 'isServed' | 'termOf' | 'deadLetters' | 'cluster' | 'onDamaged' | 'onSilent'
   >
 >;
 
 /** Starts a server with an empty stream. */
 export async function createClusterBench({
   bytesMax = ROOM_BYTES,
-  lettersBytesMax,
+  deadLettersBytesMax,
 }: BenchOptions = {}): Promise<ClusterBench> {
   const server = await openNatsServer();
   const clock: Clock = { ...createSystemClock(), now: () => bench.nowMs };
   const servers = { servers: [server.url], clock };
-  await initCluster({ servers, cluster: 'test', replicas: 1, bytesMax, lettersBytesMax });
+  await initCluster({ servers, cluster: 'test', replicas: 1, bytesMax, deadLettersBytesMax });
   const bench: ClusterBench = {
     nowMs: NOW_MS,
     server,

@@ -3,14 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite';
 import { createSeededRandom } from '../../src/base/index.ts';
-import type { SliceBounds } from '../../src/model/index.ts';
-import {
-  DeadLetterStore,
-  EmbeddedStore,
-  type EmbeddedStoreOptions,
-  type SinkStart,
-  StoreError,
-} from '../../src/store/index.ts';
+import { type SinkStart, type SliceBounds, StoreError } from '../../src/model/index.ts';
+import { DeadLetterStore, EmbeddedStore, type EmbeddedStoreOptions } from '../../src/store/index.ts';
 
 /** A folder for one test, and the stores in it. */
 export interface StoreFolder extends AsyncDisposable {
@@ -18,11 +12,11 @@ export interface StoreFolder extends AsyncDisposable {
   /** File of the embedded store. */
   readonly database: string;
   /** File of the dead letters. */
-  readonly letters: string;
+  readonly deadLetters: string;
   open(
     options?: Partial<Omit<EmbeddedStoreOptions, 'sinks'>> & { sinks?: readonly (string | SinkStart)[] },
   ): EmbeddedStore;
-  openLetters(options?: Partial<ConstructorParameters<typeof DeadLetterStore>[0]>): DeadLetterStore;
+  openDeadLetters(options?: Partial<ConstructorParameters<typeof DeadLetterStore>[0]>): DeadLetterStore;
 }
 
 const ROOM_BYTES = 64 * 1024 * 1024;
@@ -34,10 +28,10 @@ export async function createStoreFolder(): Promise<StoreFolder> {
   return {
     path,
     database: join(path, 'router-exporter.db'),
-    letters: join(path, 'dead-letters.db'),
+    deadLetters: join(path, 'dead-letters.db'),
     open: ({ sinks = ['a'], ...options } = {}) =>
       new EmbeddedStore({ path, sinks: toStarts(sinks), spoolBytesMax: ROOM_BYTES, now: () => NOW_MS, ...options }),
-    openLetters: (options = {}) => new DeadLetterStore({ path, now: () => NOW_MS, ...options }),
+    openDeadLetters: (options = {}) => new DeadLetterStore({ path, now: () => NOW_MS, ...options }),
     [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }),
   };
 }

@@ -2,18 +2,18 @@ import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { gunzipSync } from 'node:zlib';
 import { expect, test, vi } from 'vitest';
-import type { RouterSummary } from '../../src/web/index.ts';
-import { ask, createApp, DETAIL, openBench, ROUTER, SINK } from './bench.ts';
+import type { ListedRouter } from '../../src/web/index.ts';
+import { ask, createApp, createProcess, DETAIL, openBench, ROUTER, SINK } from './bench.ts';
 
 test('GET /api/v1/routers lists the routers in the order of names with their last hours, without credentials in addresses', async () => {
-  const alpha: RouterSummary = { ...ROUTER, name: 'alpha', url: 'https://me:secret@192.0.2.11/' };
+  const alpha: ListedRouter = { ...ROUTER, name: 'alpha', url: 'https://me:secret@192.0.2.11/', availability: 'ud' };
   const { status, headers, text } = await ask('/api/v1/routers', {
-    content: { listRouters: () => [ROUTER, alpha], describeAvailability: (name) => (name === 'alpha' ? 'ud' : '') },
+    content: { listRouters: () => [ROUTER, alpha] },
   });
   expect([status, headers.get('content-type')]).toEqual([200, 'application/json']);
   expect(JSON.parse(text)).toEqual({
     routers: [
-      { ...alpha, url: 'https://192.0.2.11/', availability: 'ud' },
+      { ...alpha, url: 'https://192.0.2.11/' },
       { ...ROUTER, availability: '' },
     ],
   });
@@ -41,14 +41,14 @@ test.for(['/api/v1/routers/nobody', '/api/v1/routers/a%2Fb', '/api/v1/routers/%3
 
 test('GET /api/v1/sinks lists the sinks and says what waits for them', async () => {
   const spool = { records: 3, bytes: 900, bytesMax: 1000, secondsToFull: null, isHeldBack: true, routersHeldBack: [] };
-  const content = { listSinks: () => [SINK], describeSpool: () => spool };
+  const content = createProcess({ sinks: [SINK], spool });
   const { status, text } = await ask('/api/v1/sinks', { content });
   expect([status, JSON.parse(text)]).toEqual([200, { sinks: [SINK], spool }]);
 });
 
 test.for([
   '/',
-  '/router/plant-7',
+  '/router/plant-7?view=agent',
   '/logs/positions',
   '/sinks',
   '/sd',
@@ -58,11 +58,11 @@ test.for([
 ])('GET %s is sent again only when it changed, and compressed when that is accepted', async (path) => {
   const listRouters = () =>
     Array.from({ length: 100 }, (_, index) => ({ ...ROUTER, name: `r${index}`, url: `https://192.0.2.${index}` }));
-  const listSinks = () => Array.from({ length: 100 }, (_, index) => ({ ...SINK, name: `s${index}` }));
+  const sinks = Array.from({ length: 100 }, (_, index) => ({ ...SINK, name: `s${index}` }));
   const describeRouter = () => ({ ...DETAIL, recentPolls: Array(100).fill(DETAIL.recentPolls[0]) });
   const listLogs = () =>
     DETAIL.logs.flatMap((log) => Array.from({ length: 100 }, (_, index) => ({ ...log, router: `r${index}` })));
-  await using bench = await openBench({ listRouters, listSinks, listLogs, describeRouter });
+  await using bench = await openBench({ listRouters, ...createProcess({ sinks }), listLogs, describeRouter });
   const plain = await bench.get(path);
   const compressed = await bench.get(path, { headers: { 'accept-encoding': 'gzip' } });
   expect(plain.headers).toMatchObject({ 'cache-control': 'no-cache', vary: 'Accept-Encoding' });
@@ -112,7 +112,7 @@ test('pages that clients are slow to take are bounded in number and in time', as
   expect(again.map(({ status }) => status)).not.toContain(503);
 });
 
-test('pages whose client left before they were made do not count as under way', async () => {
+test('pages whose client disconnected before they were rendered do not count against the limit', async () => {
   const { app } = createApp();
   for (let round = 0; round < 41; round++) {
     const outgoing = Object.assign(new EventEmitter(), { closed: true }) as unknown as ServerResponse;

@@ -2,15 +2,10 @@ import { once } from 'node:events';
 import { type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http';
 import { type RequestOptions, request as requestHttps } from 'node:https';
 import { createSteppedClock, type SteppedClock } from '../../src/base/index.ts';
-import { Access } from '../../src/web/access.ts';
-import { NO_RULES } from '../../src/web/access-settings.ts';
-import { AddressSet } from '../../src/web/address.ts';
-import { createWebApp } from '../../src/web/app.ts';
-import type { BasicAuth } from '../../src/web/basic-auth.ts';
 import { FanOut } from '../../src/web/fan-out.ts';
-import { HostPolicy } from '../../src/web/host-policy.ts';
 import {
   openWebServer,
+  type ProcessSummary,
   type RouterDetail,
   type RouterSummary,
   type SinkSummary,
@@ -18,7 +13,11 @@ import {
   type WebServer,
   type WebServerOptions,
 } from '../../src/web/index.ts';
-import { parseServerPaths } from '../../src/web/paths.ts';
+import { createWebApp } from '../../src/web/routes.ts';
+import { Access, HostPolicy, NO_RULES } from '../../src/web/server/access.ts';
+import { AddressSet } from '../../src/web/server/client-address.ts';
+import { parseServerPaths } from '../../src/web/server/context.ts';
+import type { BasicAuth } from '../../src/web/server/passwords.ts';
 
 export const ROUTER: RouterSummary = {
   name: 'plant-7',
@@ -51,12 +50,12 @@ export const ROUTER: RouterSummary = {
   },
 };
 
-const FAULT = { step: 'resource', resource: 'lte2', error: 'No answer' } as const;
+const FAULT = { step: 'http', resource: 'lte2', error: 'No answer' } as const;
 
 export const DETAIL: RouterDetail = {
   ...ROUTER,
   state: 'down',
-  failure: { reason: 'timeout', step: 'resource', error: 'No answer within 10 s' },
+  failure: { reason: 'timeout', step: 'http', error: 'No answer within 10 s' },
   fault: FAULT,
   consecutiveFailures: 2,
   serial: '4711',
@@ -73,7 +72,9 @@ export const DETAIL: RouterDetail = {
     stretch: 1,
     logsPausedUntil: null,
     statusPausedUntil: null,
+    days: [{ day: '2026-11-21', bytes: 21_000 }],
   },
+  dataPlans: [],
   pace: { level: 'usual', responseSeconds: 0.2, isSignalPoor: false, stretch: 1, statusStretch: 1 },
   certificate: { notAfter: '2027-01-01T00:00:00Z' },
   logs: [
@@ -129,28 +130,51 @@ export const SINK: SinkSummary = {
   lastFailure: null,
 };
 
+export const PROCESS: ProcessSummary = {
+  minutes: [],
+  gaps: 0,
+  runs: { running: 0, waiting: 0, heldBack: 0, max: 512 },
+  sinks: [],
+  spool: {
+    records: 0,
+    bytes: 0,
+    bytesMax: 1024 ** 3,
+    secondsToFull: null,
+    isHeldBack: false,
+    routersHeldBack: [],
+  },
+};
+
+/** A process with nothing to do but this. */
+export function createProcess(process: Partial<ProcessSummary>): Pick<WebContent, 'describeProcess'> {
+  return { describeProcess: () => Promise.resolve({ ...PROCESS, ...process }) };
+}
+
 /** One router, up; nothing fails. */
 export function createContent(content: Partial<WebContent> = {}): WebContent {
   return {
     renderMetrics: () => ['router_up 1\n'],
     hasRouter: (name) => name === ROUTER.name,
     describeShards: () => undefined,
+    describeOpenAccess: () => undefined,
     listModules: () => ['modem', 'system'],
     refresh: () => Promise.resolve(),
+    findNotifyToken: () => undefined,
+    notify: () => {},
     reload: () => Promise.resolve({ ok: true }),
     tryReload: () => Promise.resolve({ ok: false, faults: [] }),
     setRouterState: () => Promise.resolve({ ok: false, reason: 'unknown' }),
     quit: () => {},
     listRouters: () => [ROUTER],
-    findRouter: (name) => [...(content.listRouters?.() ?? [ROUTER])].find((router) => router.name === name),
+    findRouter(name) {
+      const router = [...(content.listRouters?.() ?? [ROUTER])].find((one) => one.name === name);
+      return router && { availability: '', ...router };
+    },
     listNames: () => [...(content.listRouters?.() ?? [ROUTER])].map(({ name }) => name),
-    listFleetMinutes: async () => [],
-    describeAvailability: () => '',
     describeRouter: () => undefined,
     readRecords: () => Promise.resolve({ records: [], next: null, searchedTo: null, fault: null }),
     followRecords: () => () => {},
     findGrafana: () => undefined,
-    countGaps: () => 0,
     listLogs: () => [],
     renderConfig: () => 'web: {}\n',
     describeConfiguration: () => ({
@@ -161,18 +185,9 @@ export function createContent(content: Partial<WebContent> = {}): WebContent {
       sources: [],
     }),
     renderRouterConfig: () => 'name: plant-7\n',
-    listSinks: () => [],
-    describeSpool: () => ({
-      records: 0,
-      bytes: 0,
-      bytesMax: 1024 ** 3,
-      secondsToFull: null,
-      isHeldBack: false,
-      routersHeldBack: [],
-    }),
-    listLetters: () => ({ letters: [], hasMore: false, counts: [], fault: null }),
-    findLetter: () => undefined,
-    describeRuns: () => ({ running: 0, waiting: 0, heldBack: 0, max: 512 }),
+    ...createProcess({}),
+    listDeadLetters: () => ({ letters: [], hasMore: false, counts: [], fault: null }),
+    findDeadLetter: () => undefined,
     findUnreadiness: () => undefined,
     onFailed: () => {},
     ...content,
@@ -250,7 +265,7 @@ export async function openBench(
   };
 }
 
-/** What came back, as it went over the wire. */
+/** A response as sent over the wire. */
 export interface Answer {
   readonly status: number | undefined;
   readonly headers: IncomingHttpHeaders;
@@ -262,7 +277,7 @@ export async function fetchRaw(url: string, options: RequestOptions = {}): Promi
   const send = url.startsWith('https:') ? requestHttps : requestHttp;
   const request = send(url, { agent: false, ...options }).end();
   const [response] = (await once(request, 'response')) as [IncomingMessage];
-  // What breaks from here on is told by the response.
+  // The response reports later errors.
   request.on('error', () => {});
   const chunks: Buffer[] = [];
   for await (const chunk of response) chunks.push(chunk as Buffer);

@@ -2,29 +2,29 @@ import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { Hono } from 'hono';
 import { expect, test } from 'vitest';
-import { answerText } from '../../src/web/cached-answer.ts';
-import type { WebEnv } from '../../src/web/web-dependencies.ts';
+import { answerText } from '../../src/web/server/answers.ts';
+import type { WebEnv } from '../../src/web/server/context.ts';
 
 const PIECE = `${'€'.repeat(64 * 1024)}\n`;
 
-test('an answer in pieces is the same as in one, and others get their turn while it is made', async () => {
+test('an answer in pieces is the same as in one, and yields to the event loop in between', async () => {
   const pieces = Array.from({ length: 200 }, () => PIECE);
   const app = new Hono<WebEnv>()
     .get('/pieces', (context) => answerText(context, 'text/plain', pieces))
     .get('/whole', (context) => answerText(context, 'text/plain', pieces.join('')));
-  let turns = 0;
+  let iterations = 0;
   const answered = new AbortController();
   const count = async () => {
     while (!answered.signal.aborted) {
       await setImmediate();
-      turns++;
+      iterations++;
     }
   };
   const counted = count();
   const answer = await app.request('/pieces');
   answered.abort();
   await counted;
-  expect(turns).toBeGreaterThan(3);
+  expect(iterations).toBeGreaterThan(3);
   const whole = await app.request('/whole');
   expect(answer.headers.get('etag')).toBe(whole.headers.get('etag'));
   const digests = await Promise.all(

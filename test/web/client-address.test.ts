@@ -1,12 +1,11 @@
 import { expect, test } from 'vitest';
-import { AddressSet, parseNetwork } from '../../src/web/address.ts';
-import { findClient } from '../../src/web/app.ts';
+import { AddressSet, findClient, parseNetwork } from '../../src/web/server/client-address.ts';
 
 const PROXIES = new AddressSet(['10.0.0.0/8'].flatMap((text) => parseNetwork(text) ?? []));
 
 test.for([
   ['192.0.2.7', undefined, '192.0.2.7'],
-  // Whoever is no proxy can say what it likes.
+  // The header of a client that is no proxy is not trusted.
   ['192.0.2.7', '198.51.100.1', '192.0.2.7'],
   ['10.0.0.1', '198.51.100.1', '198.51.100.1'],
   ['::ffff:10.0.0.1', '203.0.113.9, 198.51.100.1, 10.0.0.2', '198.51.100.1'],

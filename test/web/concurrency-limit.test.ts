@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ConcurrencyLimit } from '../../src/web/concurrency-limit.ts';
+import { ConcurrencyLimit } from '../../src/web/server/limits.ts';
 
 test('a gate lets in as many as fit, and another for each that leaves, however often that one says so', () => {
   const gate = new ConcurrencyLimit(2);

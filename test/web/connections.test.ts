@@ -3,9 +3,10 @@ import { get, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { describe, expect, test } from 'vitest';
-import { AddressSet, LOOPBACK, parseNetwork, toClientKey } from '../../src/web/address.ts';
-import { type ConnectionBounds, toBounds } from '../../src/web/connections.ts';
+import { Secret } from '../../src/base/index.ts';
 import type { WebContent, WebServerOptions } from '../../src/web/index.ts';
+import { AddressSet, LOOPBACK, parseNetwork, toClientKey } from '../../src/web/server/client-address.ts';
+import { type ConnectionBounds, toBounds } from '../../src/web/server/connections.ts';
 import { type Bench, openBench } from './bench.ts';
 import { createTestAuthority } from './certificates.ts';
 
@@ -93,7 +94,7 @@ describe('a server with bounded connections', () => {
     expect(rest.map(({ socket }) => socket.closed)).toEqual(rest.map(() => false));
   });
 
-  test('ends a connection of the crowd, and not that of somebody whose request is about to be read', async () => {
+  test('closes a connection of the client with the most, not one whose request is about to be read', async () => {
     await using bench = await openSmall();
     const single = await openIdle(bench, OTHERS[0]);
     const crowd: Awaited<ReturnType<typeof openIdle>>[] = [];
@@ -106,7 +107,7 @@ describe('a server with bounded connections', () => {
     expect(answer.toString()).toMatch(/^HTTP\/1.1 200 /);
   });
 
-  test('refuses with 429 who has too many requests under way, in few words, and serves the others', async () => {
+  test('refuses an address with too many open requests with a short 429, and serves the others', async () => {
     const { content, asked, end } = createHanging();
     await using bench = await openSmall(content);
     const busy = Array.from({ length: 4 }, () => openBusy(bench, ATTACKER));
@@ -132,7 +133,7 @@ describe('a server with bounded connections', () => {
     const addresses = ['127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5', '127.0.0.6', '127.0.0.7'];
     for (const address of addresses) openBusy(bench, address);
     await expect.poll(() => asked.count).toBe(6);
-    // Whoever stays beyond the bounds makes place for the next one.
+    // The oldest connection above the limits is closed for the next one.
     const staying = await openIdle(bench, '127.0.0.9');
     for (let count = 0; count < 3; count++) {
       const healthy = await bench.get('/-/healthy', { localAddress: '127.0.0.8' });
@@ -180,7 +181,7 @@ describe('a server with bounded connections', () => {
     const security = {
       headers: {},
       users: new Map(),
-      tls: { certPem: cert, keyPem: key, clientAuth: 'none' as const },
+      tls: { certPem: cert, keyPem: new Secret(key), clientAuth: 'none' as const },
     };
     await using bench = await openSmall({}, { security });
     const ca = authority.caPem;

@@ -11,7 +11,7 @@ test.for([
     answer: `{"records":[\n${' '.repeat(BYTES_MAX)}`,
     fault: 'longer than 67108864 bytes',
   },
-  { page: '/logs', path: '/api/v1/records', answer: '{"records":[\n{},', fault: 'Its list has no end' },
+  { page: '/logs', path: '/api/v1/records', answer: '{"records":[\n{},', fault: 'Its list is truncated' },
   { page: '/logs', path: '/api/v1/records', answer: '{"records":[]}', fault: 'it may run another version' },
   {
     page: '/',
@@ -25,6 +25,13 @@ test.for([
     answer: `{"routers":[\n${'7,\n'.repeat(200_001)}7\n]}`,
     fault: 'more than 200000 rows',
   },
+  {
+    page: '/',
+    path: '/api/v1/routers',
+    answer: `{"routers":[\n${'\n'.repeat(BYTES_MAX - 32)}`,
+    fault: 'more than 200000 rows',
+  },
+  { page: '/', path: '/api/v1/routers', answer: '\n'.repeat(BYTES_MAX - 32), fault: 'it may run another version' },
   {
     page: '/sinks',
     path: '/api/v1/process',

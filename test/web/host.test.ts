@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import { HostPolicy } from '../../src/web/host-policy.ts';
+import { HostPolicy } from '../../src/web/server/access.ts';
 import { openBench } from './bench.ts';
 
 const EVIL = 'evil.example:9847';
@@ -36,7 +36,7 @@ describe('a server that is asked by a foreign name', () => {
     if (status === 421) expect(answer.body.toString()).toContain('web.allowed_hosts');
   });
 
-  test('is asked below its route prefix in the same way', async () => {
+  test('applies the same rules below a route prefix', async () => {
     await using bench = await openBench({}, { routePrefix: '/prefix' });
     expect((await bench.get('/metrics', { headers: { host: EVIL } })).status).toBe(200);
     expect((await bench.get('/', { headers: { host: EVIL } })).status).toBe(421);

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import type { WebContent } from '../../src/web/index.ts';
-import { createApp, DETAIL, openBench, ROUTER, SINK } from './bench.ts';
+import { createApp, createProcess, DETAIL, openBench, ROUTER, SINK } from './bench.ts';
 
-/** What might be taken for a key of an object, markup, a header, a path, or the end of a text. */
+/** Values that look like an object key, markup, a header, a path, or the end of a text. */
 const VALUES = [
   '__proto__',
   'constructor',
@@ -59,7 +59,7 @@ const QUERIES = VALUES.flatMap((value) => {
 });
 const CONTENT: Partial<WebContent> = {
   describeRouter: (name) => (name === ROUTER.name ? DETAIL : undefined),
-  listSinks: () => [SINK],
+  ...createProcess({ sinks: [SINK] }),
 };
 
 test('no query and no name has any page fail, changes its headers, or gets into it as markup', async () => {

@@ -58,7 +58,7 @@ test('a live reader gets the lines that fit, escaped, and how many a large commi
   )();
   const whole = await readUntil(all, /down 299/);
   expect(whole.match(/^event: line$/gm)).toHaveLength(203);
-  expect(whole).toContain('href="router/plant-8#logs"');
+  expect(whole).toContain('href="router/plant-8?view=logs"');
   expect(whole).toContain('event: skipped\ndata: 100\n');
   const some = await readUntil(own, /down 299/);
   expect(some.match(/^event: line$/gm)).toHaveLength(201);
@@ -66,7 +66,7 @@ test('a live reader gets the lines that fit, escaped, and how many a large commi
   expect(some).not.toMatch(/elsewhere|<script|^data: x/m);
 });
 
-test('the 51st live reader gets 503, and a reader who goes frees the place', async () => {
+test('the 51st live reader gets 503, and a reader that disconnects frees a slot', async () => {
   await using tail = await openFeed();
   const readers = await Promise.all(Array.from({ length: 50 }, () => tail.read()));
   expect(readers.map(({ statusCode }) => statusCode)).toEqual(Array(50).fill(200));
@@ -83,15 +83,15 @@ test('the 51st live reader gets 503, and a reader who goes frees the place', asy
     .toBe(200);
 });
 
-test('a reader who does not keep up is cut off with a notice, and others go on', async () => {
+test('a slow reader is disconnected with a notice, and others continue', async () => {
   await using tail = await openFeed();
   const [slow, quick] = [await tail.read(), await tail.read('/router/plant-7/stream?q=last')];
   const message = 'x'.repeat(60_000);
   // Far more than the connection and the waiting bytes hold.
-  for (let turn = 0; turn < 20; turn++) {
+  for (let batch = 0; batch < 20; batch++) {
     tail.feed.prepare(
       'plant-7',
-      Array.from({ length: 100 }, (_, index) => lineOf(`${turn} ${index} ${message}`)),
+      Array.from({ length: 100 }, (_, index) => lineOf(`${batch} ${index} ${message}`)),
     )();
     await new Promise(setImmediate);
   }
@@ -102,18 +102,18 @@ test('a reader who does not keep up is cut off with a notice, and others go on',
   expect(text).not.toContain('>last<');
 });
 
-test('a commit of long lines cuts no reader who keeps up: it gets the last of them, and how many were left out', async () => {
+test('a commit of long lines does not disconnect a fast reader: it gets the last lines and the number omitted', async () => {
   await using tail = await openFeed();
   const reader = await tail.read();
   const message = 'x'.repeat(20_000);
-  for (const turn of ['first', 'second', 'third']) {
+  for (const batch of ['first', 'second', 'third']) {
     tail.feed.prepare(
       'plant-7',
-      Array.from({ length: 100 }, (_, index) => lineOf(`${turn} ${index} ${message}`)),
+      Array.from({ length: 100 }, (_, index) => lineOf(`${batch} ${index} ${message}`)),
     )();
-    const text = await readUntil(reader, new RegExp(`${turn} 99 `));
+    const text = await readUntil(reader, new RegExp(`${batch} 99 `));
     expect(text).not.toContain('event: cut');
-    const sent = text.match(new RegExp(`>${turn} \\d+ `, 'g')) ?? [];
+    const sent = text.match(new RegExp(`>${batch} \\d+ `, 'g')) ?? [];
     const left = Number(/event: skipped\ndata: (\d+)\n/.exec(text)?.[1]);
     expect(left).toBeGreaterThan(50);
     expect(sent.length).toBeGreaterThan(0);
@@ -132,7 +132,7 @@ test('a stream without lines shows signs of life, and ends after 15 minutes so t
   expect((await tail.bench.get('/router/nobody/stream')).status).toBe(404);
 });
 
-test('lines of a step are those that it had when it was stored, and nobody gets them who has left meanwhile', () => {
+test('followers get the lines of a step as they were when stored, and none after they unsubscribe', () => {
   const feed = new LineFeed();
   const bytes = Buffer.from(['one', 'two'].map((message) => JSON.stringify({ message })).join('\n'));
   const seen: unknown[] = [];
@@ -142,16 +142,16 @@ test('lines of a step are those that it had when it was stored, and nobody gets 
     );
   follow('first');
   const leave = follow('second');
-  const tell = feed.prepare('plant-7', { length: 2, bytes, [Symbol.iterator]: () => [].values() });
+  const emit = feed.prepare('plant-7', { length: 2, bytes, [Symbol.iterator]: () => [].values() });
   expect(seen).toEqual([]);
   // A sink is done with it, and a thread fills it again.
   bytes.fill(0);
   leave();
-  tell();
+  emit();
   expect(seen).toEqual([['first', ['one', 'two']]]);
 });
 
-test('requests for a stream without a body, and readers who leave before it begins, keep no place', async () => {
+test('requests for a stream without a body, and readers that disconnect before it begins, hold no slot', async () => {
   const feed = new LineFeed();
   let followers = 0;
   const content: Partial<WebContent> = {

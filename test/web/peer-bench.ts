@@ -38,12 +38,12 @@ export function createContent(peer: string, changes: Partial<FleetShards> = {}):
   const shards: FleetShards = { index: 0, total: 2, peers: ['http://127.0.0.1:1', peer], others, ...changes };
   return {
     listRouters: () => [ROUTER],
-    findRouter: (name) => (name === ROUTER.name ? ROUTER : undefined),
+    findRouter: (name) => (name === ROUTER.name ? { ...ROUTER, availability: '' } : undefined),
     describeShards: () => shards,
   };
 }
 
-/** What a page shows, without its scripts; the whole of any other answer. */
+/** The `main` of a page; the whole of any other answer. */
 export async function readMain(bench: Bench, path: string): Promise<string> {
   const text = (await bench.get(path)).body.toString();
   return /<main.*<\/main>/s.exec(text)?.[0] ?? text;

@@ -50,14 +50,14 @@ test.for([
 test('the lines of one router are on its page, which its own process has', async () => {
   await using pair = await openPair();
   const locate = async (path: string) => (await pair.a.get(path)).headers['location'];
-  expect(await locate(`/logs?router=${ROUTER.name}&q=down`)).toBe('router/plant-7?router=plant-7&q=down#logs');
+  expect(await locate(`/logs?router=${ROUTER.name}&q=down`)).toBe('router/plant-7?router=plant-7&q=down&view=logs');
   expect(await locate('/api/v1/records?router=plant-9&limit=5')).toBe('routers/plant-9/records?router=plant-9&limit=5');
   expect(await locate('/api/v1/routers/plant-9/records?limit=5')).toBe(
     `${pair.b.url}/api/v1/routers/plant-9/records?limit=5`,
   );
 });
 
-test('the newest lines of all processes stand in one list, in the order of their times', async () => {
+test('the newest lines of all processes are one list, sorted by time', async () => {
   const own = [50, 30, 10].map((second) => lineOf(ROUTER.name, second));
   const far = [60, 40, 30, 20].map((second) => lineOf(OTHER.name, second));
   const asked: RecordQuery[] = [];

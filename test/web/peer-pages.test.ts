@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Secret } from '../../src/base/index.ts';
-import type { LetterDetail, LogRow, ProcessSummary, WebContent } from '../../src/web/index.ts';
-import { DETAIL, openBench, ROUTER, SINK } from './bench.ts';
+import type { DeadLetterDetail, LogRow, ProcessSummary, WebContent } from '../../src/web/index.ts';
+import { createProcess, DETAIL, openBench, ROUTER, SINK } from './bench.ts';
 import { createRouters, EVIL, readRows } from './pages/page-bench.ts';
 import { createContent, OTHER, openPair, openPeer, readMain, renderRows } from './peer-bench.ts';
 
@@ -15,7 +15,7 @@ function minutesOf(end: string, ...counts: readonly (readonly [up: number, down:
 
 const logOf = (router: string, gaps: number): LogRow[] => DETAIL.logs.map((log) => ({ ...log, router, gaps }));
 
-const LETTER: LetterDetail = {
+const LETTER: DeadLetterDetail = {
   id: 17,
   sink: 'search',
   at: '2026-11-21T11:59:00.000Z',
@@ -30,29 +30,31 @@ const LETTER: LetterDetail = {
 
 /** What a second process has. */
 const SECOND: Partial<WebContent> = {
-  listFleetMinutes: async () => minutesOf('2026-11-21T11:58:00.000Z', [3, 1], [2, 2]),
-  countGaps: () => 4,
-  describeRuns: () => ({ running: 3, waiting: 1, heldBack: 0, max: 512 }),
-  describeAvailability: (name) => (name === OTHER.name ? 'uudd' : ''),
+  ...createProcess({
+    minutes: minutesOf('2026-11-21T11:58:00.000Z', [3, 1], [2, 2]),
+    gaps: 4,
+    runs: { running: 3, waiting: 1, heldBack: 0, max: 512 },
+    sinks: [{ ...SINK, state: 'down', recordsWaiting: 70, deadLetters: 1 }],
+  }),
+  findRouter: (name) => (name === OTHER.name ? { ...ROUTER, name, availability: 'uudd' } : undefined),
   listLogs: () => logOf(OTHER.name, 4),
-  listSinks: () => [{ ...SINK, state: 'down', recordsWaiting: 70, deadLetters: 1 }],
-  listLetters: ({ sink, before, limit }) => {
+  listDeadLetters: ({ sink, before, limit }) => {
     const isShown = (sink ?? 'search') === 'search' && (before ?? 99) > 17;
     const counts = [['search', 2]] as const;
     return { letters: isShown ? [LETTER] : [], hasMore: limit < 50 && isShown, counts, fault: null };
   },
-  findLetter: (id) => (id === 17 ? LETTER : undefined),
+  findDeadLetter: (id) => (id === 17 ? LETTER : undefined),
 };
 
 test('the page of the fleet adds up last hours, gaps and runs of all processes, and says where a sink is down', async () => {
   await using pair = await openPair(
-    { listFleetMinutes: async () => minutesOf('2026-11-21T12:00:00.000Z', [1, 0], [1, 0], [0, 1]), countGaps: () => 1 },
+    createProcess({ minutes: minutesOf('2026-11-21T12:00:00.000Z', [1, 0], [1, 0], [0, 1]), gaps: 1 }),
     SECOND,
   );
   const page = await pair.read('/');
   expect(page).toContain('Last 2 min: at most 3 down, at 12:00 UTC; now 3.');
   expect(page).toContain('<b>5</b> log gaps');
-  expect(page).toContain('Runs: 3 of at most 1,024 under way, 1 waiting.');
+  expect(page).toContain('Runs: 3 of at most 1,024 in progress, 1 waiting.');
   expect(page).toContain('<strong>1 of 1 sink down at process 1.</strong>');
   expect(page).not.toContain('does not answer');
   // Of both routers, one has a drawing of its last hours.
@@ -68,8 +70,8 @@ test('a mass outage is one sentence over the routers of all processes', async ()
   expect(await readMain(a, '/')).toMatch(/<strong>9 of 10 routers down since <time [^>]*>11:30:00<\/time><\/strong>/);
 });
 
-test('the sinks stand in one table with their processes, and each process has its spool', async () => {
-  await using pair = await openPair({ listSinks: () => [SINK] }, SECOND);
+test('the sinks of all processes are one table, and each process has its spool', async () => {
+  await using pair = await openPair(createProcess({ sinks: [SINK] }), SECOND);
   const page = await pair.read('/sinks');
   expect(readRows(page).map((cells) => cells.slice(0, 4))).toEqual([
     ['loki', 'process 0', 'loki', 'up since 11:00 (1 h)'],
@@ -78,7 +80,7 @@ test('the sinks stand in one table with their processes, and each process has it
   expect(page.match(/<b>process \d:<\/b> 0 records waiting/g)).toHaveLength(2);
 });
 
-test('the positions of reading are those of all processes', async () => {
+test('read progress is that of all processes', async () => {
   await using pair = await openPair({ listLogs: () => logOf(ROUTER.name, 0) }, SECOND);
   const page = await pair.read('/logs/positions');
   expect(readRows(page).map(([router, log]) => [router, log])).toEqual([
@@ -88,9 +90,14 @@ test('the positions of reading are those of all processes', async () => {
   expect(page).toContain('2 logs followed; <strong class="warn">4 gaps</strong> found');
 });
 
-test('the newest dead letters of other processes stand below those of this one, and all of them where they are', async () => {
-  const listLetters: WebContent['listLetters'] = () => ({ letters: [], hasMore: false, counts: [], fault: null });
-  await using pair = await openPair({ listLetters }, SECOND);
+test('the newest dead letters of other processes are listed below those of this one, with links to all of them', async () => {
+  const listDeadLetters: WebContent['listDeadLetters'] = () => ({
+    letters: [],
+    hasMore: false,
+    counts: [],
+    fault: null,
+  });
+  await using pair = await openPair({ listDeadLetters }, SECOND);
   const page = await pair.read('/dead-letters');
   expect(page).toContain('<caption>0 dead letters at process 0, newest first</caption>');
   expect(page).toContain('<caption>The newest of other processes</caption>');
@@ -109,13 +116,13 @@ test('the newest dead letters of other processes stand below those of this one, 
   expect((await pair.a.get('/dead-letters/17')).status).toBe(404);
 });
 
-test("a dead letter of a replica has its name in the address, and is nobody else's when it has gone", async () => {
+test('a dead letter of a replica has its name in the address, and is not found in others after the replica has gone', async () => {
   await using b = await openBench(SECOND);
   await using a = await openBench(createContent(b.url, { names: ['a', 'b'] }));
   expect(await readMain(a, '/dead-letters')).toContain('<a href="dead-letters/17?process=b">17</a>');
   expect((await a.get('/dead-letters/17?process=b')).headers['location']).toBe(`${b.url}/dead-letters/17?process=b`);
   expect((await a.get('/dead-letters/17?process=c')).status).toBe(404);
-  // The place in its list is none in those of others.
+  // A number in its list means nothing in those of others.
   expect(await readMain(a, '/dead-letters?process=c&before=17')).toContain(
     '<a href="dead-letters/17?process=b">17</a>',
   );
@@ -137,8 +144,8 @@ test.for(PAGES)('%s names a process that is dead', async ([path, lack]) => {
 });
 
 test('the strip of the last hours says whose routers it lacks', async () => {
-  const listFleetMinutes = async () => minutesOf('2026-11-21T12:00:00.000Z', [1, 0], [1, 0]);
-  await using bench = await openBench({ ...createContent('http://127.0.0.1:2'), listFleetMinutes });
+  const minutes = minutesOf('2026-11-21T12:00:00.000Z', [1, 0], [1, 0]);
+  await using bench = await openBench({ ...createContent('http://127.0.0.1:2'), ...createProcess({ minutes }) });
   expect(await readMain(bench, '/')).toContain('Last 60 s without process 1: no router down.');
 });
 
@@ -208,7 +215,7 @@ test('the token of the fleet is shown to the other processes by every page', asy
   await using bench = await openBench(createContent(peer.url, { token: new Secret('a-token-of-the-fleet') }));
   for (const [path] of PAGES) {
     const page = await readMain(bench, path);
-    expect(page).toContain('add a token with role read to web.access.tokens');
+    expect(page).toContain('add a token with the role &quot;read&quot; to web.access.tokens');
     expect(page).not.toContain('a-token-of-the-fleet');
   }
   expect(new Set(peer.requests.map(({ authorization }) => authorization))).toEqual(

@@ -1,8 +1,8 @@
 import type { RequestListener } from 'node:http';
 import { expect, test } from 'vitest';
 import { Secret } from '../../src/base/index.ts';
-import { HostPolicy } from '../../src/web/host-policy.ts';
 import { toWebPolicy } from '../../src/web/index.ts';
+import { HostPolicy } from '../../src/web/server/access.ts';
 import { openBench, ROUTER } from './bench.ts';
 import { createContent, OTHER, openPeer, renderRows, THEIRS } from './peer-bench.ts';
 
@@ -68,10 +68,10 @@ test('the other processes are asked at most every five seconds, however many loo
 });
 
 test.for([
-  ['refuses', (_request, response) => void response.writeHead(401).end(), /add a token with role read/],
+  ['refuses', (_request, response) => void response.writeHead(401).end(), /add a token with the role "read"/],
   ['fails', (_request, response) => void response.writeHead(500).end(), /status 500/],
   ['answers with something else', (_request, response) => void response.end('[]'), /another version/],
-  ['answers with a list without an end', (_request, response) => void response.end('{"routers":[\n{}'), /no end/],
+  ['answers with a list without an end', (_request, response) => void response.end('{"routers":[\n{}'), /truncated/],
   ['answers with no JSON', (_request, response) => void response.end('<html>'), /another version/],
   ['closes the connection', (request) => void request.socket.destroy(), /./],
 ] as const satisfies readonly (readonly [string, RequestListener, RegExp])[])(

@@ -8,7 +8,7 @@ test.for(['/probe', '/probe?target=', '/probe?target=plant-7&target=plant-7', '/
   'GET %s answers 400 and says what is missing',
   async (path) => {
     const { status, headers, text } = await ask(path);
-    expect([status, text]).toEqual([400, 'The parameter "target" is needed, once: the configured name of a router.\n']);
+    expect([status, text]).toEqual([400, 'Expected one parameter "target": the configured name of a router.\n']);
     expect(headers.get('content-type')).toMatch(/^text\/plain/i);
   },
 );
@@ -19,7 +19,7 @@ test.for(['192.0.2.10', 'https://192.0.2.10', '<script>alert(1)</script>', 'plan
     const { status, headers, text } = await ask(`/probe?target=${encodeURIComponent(target)}`);
     expect([status, text]).toEqual([
       404,
-      'No router of this name is configured. "target" is a name of /sd, never an address.\n',
+      'No router of this name is configured. "target" is a name listed by /sd, not an address.\n',
     ]);
     expect(headers.get('content-type')).toMatch(/^text\/plain/i);
     expect(headers.get('x-content-type-options')).toBe('nosniff');
@@ -88,7 +88,7 @@ test('a fresh probe whose poll breaks down serves the last known values and repo
   expect(onFailed.mock.calls).toEqual([[cause]]);
 });
 
-test('a poll that fails after its probe has been answered disturbs nobody', async () => {
+test('a poll that fails after its probe has been answered has no effect', async () => {
   const poll = Promise.withResolvers<void>();
   const asked = Promise.withResolvers<void>();
   const unhandled = vi.fn<(reason: unknown) => void>();
@@ -123,7 +123,7 @@ test.for([
   ['600', 119_500],
   ['1e9', 119_500],
   ['Infinity', 119_500],
-  // What is no time counts as none given.
+  // An invalid time counts as none.
   ['0', 9500],
   ['-3', 9500],
   ['NaN', 9500],

@@ -23,7 +23,7 @@ test('a server with a limit answers a burst, then one request for each interval,
   expect([await ask(), await ask(), await ask(), await ask()]).toEqual([200, 200, 200, 429]);
 });
 
-test('the limit comes before the password, so that guessing is limited, too', async () => {
+test('the rate limit is checked before the password, so that guessing is limited, too', async () => {
   const users = new Map([['alice', hashSync('secret', 4)]]);
   await using bench = await openBench({}, { security: { ...SECURITY, users } });
   const guess = async (password: string) =>

@@ -11,6 +11,8 @@ const GET_PATHS = [
   '/api/v1/records',
   '/sinks',
   '/config',
+  '/assets/pages.css',
+  '/assets/pages.js',
   '/metrics',
   '/metrics/agent',
   '/probe?target=plant-7',
@@ -86,7 +88,7 @@ test('a page that cannot be made is answered with 500 without its reason, which 
   expect(onFailed.mock.calls).toEqual([[cause], [cause], [cause], [cause]]);
 });
 
-test('configured headers stand on every answer and replace those of the page', async () => {
+test('configured headers are on every answer and replace those of the page', async () => {
   const headers = { 'Strict-Transport-Security': 'max-age=3600', 'Content-Security-Policy': "default-src 'self'" };
   for (const [path, method] of [
     ['/', 'GET'],
@@ -115,7 +117,7 @@ async function writeRaw(url: string, text: string): Promise<string[]> {
 }
 
 test.for([
-  // Simple health checks, such as HAProxy's.
+  // As simple health checks send it, such as HAProxy's.
   ['HTTP/1.0 without Host', 'GET /-/healthy HTTP/1.0\r\n\r\n', 200],
   ['HTTP/1.1 without Host', 'GET /-/healthy HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
   ['an absolute address', 'GET http://other.example/-/healthy HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', 200],
@@ -160,6 +162,7 @@ describe('a route prefix', () => {
     const { text } = await ask('/', { routePrefix: '/', externalUrl: 'https://example.com/routers' });
     expect(text).toContain('<a href="/routers/metrics">');
     expect(text).toContain('href="/routers/router/plant-7">');
+    expect(text).toContain('src="/routers/assets/pages.js?v=');
   });
 
   test.for(['/a b', '/a/../b', '/..', '/:name', '/*', '/a?b', '/a#b', '/{a}', '/a%2fb', '/<a>'])(

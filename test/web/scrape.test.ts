@@ -66,7 +66,7 @@ test('GET /metrics/agent and /probe ask for the metrics of the agent and of one 
 });
 
 test.for(['/metrics', '/metrics/agent', '/probe?target=plant-7'])(
-  'GET %s says that its answer depends on what is accepted, and that nobody may keep it',
+  'GET %s says that its answer depends on what is accepted, and that caches must not store it',
   async (path) => {
     const { headers } = await ask(path);
     expect([headers.get('vary'), headers.get('cache-control')]).toEqual(['Accept, Accept-Encoding', 'no-store']);
@@ -178,7 +178,7 @@ test.for([
   },
 );
 
-test('a scrape that fails midway fails for who reads it without a socket', async () => {
+test('a scrape that fails midway fails for a reader without a socket', async () => {
   function* renderMetrics() {
     for (let line = 0; line < 20_000; line++) yield LINE;
     throw new RangeError('midway');
@@ -283,7 +283,7 @@ test('the connection of a scrape can be used again', async () => {
   expect(ports.size).toBe(1);
 });
 
-test('the 41st scrape at a time is told to come back, and one is served again when another has ended', async () => {
+test('the 41st concurrent scrape gets 503, and one is served again when another has ended', async () => {
   const open = Array.from({ length: 40 }, () => Promise.withResolvers<void>());
   let begun = 0;
   async function* renderMetrics() {
@@ -309,7 +309,7 @@ test('the 41st scrape at a time is told to come back, and one is served again wh
   for (const { status } of await Promise.all(scrapes)) expect(status).toBe(200);
 });
 
-test('scrapes that failed or were given up do not count as under way', async () => {
+test('scrapes that failed or were aborted do not count against the limit', async () => {
   let isFaulty = true;
   const { renderMetrics } = createEndless();
   await using bench = await openBench({

@@ -42,7 +42,7 @@ test.for([
   '/probe?target=plant-7&module=modem&module=modme',
 ])('GET %s is refused with the names that there are', async (path) => {
   const { status, text, scopes } = await askFor(path);
-  expect([status, text]).toEqual([400, 'There is no such module. The modules are: modem, system\n']);
+  expect([status, text]).toEqual([400, 'Unknown module. Modules: modem, system\n']);
   expect(scopes).toEqual([]);
 });
 
@@ -57,6 +57,6 @@ test.for([
   ['/probe?target=plant-7&exclude[]=modem', 'exclude[]'],
 ] as const)('GET %s is refused, because "%s" would be ignored', async ([path, key]) => {
   const { status, text, scopes } = await askFor(path);
-  expect([status, text]).toMatchObject([400, expect.stringContaining(`The parameter "${key}" selects nothing here`)]);
+  expect([status, text]).toMatchObject([400, expect.stringContaining(`The parameter "${key}" is not supported`)]);
   expect(scopes).toEqual([]);
 });

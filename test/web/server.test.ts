@@ -3,6 +3,7 @@ import { get } from 'node:http';
 import { type AddressInfo, connect, createServer, Server } from 'node:net';
 import { hashSync } from 'bcryptjs';
 import { expect, test, vi } from 'vitest';
+import { Secret } from '../../src/base/index.ts';
 import { WebError } from '../../src/web/index.ts';
 import { createContent, fetchRaw, openBench, toBasic } from './bench.ts';
 
@@ -100,7 +101,7 @@ test('a server without content answers /-/healthy, and 503 to everything else', 
   }
 });
 
-test('a server without content lets in nobody whom it would not let in with content', async () => {
+test('a server without content refuses the same clients as with content', async () => {
   const security = { headers: { 'X-Frame-Options': 'deny' }, users: new Map([['alice', hashSync('secret', 4)]]) };
   await using bench = await openBench({}, { security });
   bench.server.serve(undefined);
@@ -121,7 +122,11 @@ test('WebServer.prepare() refuses faulty settings as a whole', async () => {
   await using bench = await openBench();
   const prepare = () =>
     bench.server.prepare({
-      security: { headers: { 'X-Frame-Options': 'deny' }, users: new Map([['alice', 'no hash']]) },
+      security: {
+        headers: { 'X-Frame-Options': 'deny' },
+        users: new Map(),
+        tls: { certPem: 'no certificate', keyPem: new Secret('no key'), clientAuth: 'none' },
+      },
     });
   expect(prepare).toThrow(WebError);
   expect((await bench.get('/metrics')).headers['x-frame-options']).toBeUndefined();

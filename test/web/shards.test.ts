@@ -29,6 +29,19 @@ test('GET /sd gives each router of the fleet the address of its process', async 
   });
 });
 
+test.for([
+  ['http://127.0.0.1:9847', 'http://127.0.0.1:9848/rx', 'monitor.example.com:9848'],
+  ['http://[::1]:9847', 'http://[::1]:9848/rx', 'monitor.example.com:9848'],
+  ['http://192.0.2.1:9847', 'http://192.0.2.1:9848/rx', '192.0.2.1:9848'],
+] as const)('a process at %s leads to another at %s by a name that the client can use', async ([self, other, host]) => {
+  const shards = createShards([self, other]);
+  const at = 'http://monitor.example.com:9847';
+  const groups = JSON.parse((await ask(`${at}/sd`, shards)).text) as { targets: string[] }[];
+  expect(groups.map(({ targets }) => targets[0])).toEqual([host.replace('9848', '9847'), host]);
+  const { status, headers } = await ask(`${at}/api/v1/routers/plant-9`, shards);
+  expect([status, headers.get('location')]).toEqual([307, `http://${host}/rx/api/v1/routers/plant-9`]);
+});
+
 test('GET /sd leaves out a router of another process that the configuration retires, until its end', async () => {
   // The clock stands at 0.
   const others = (
@@ -146,5 +159,5 @@ test('the fleet page names a replica that is missing, one whose routers cannot b
   const { text } = await ask('/', createCluster(1, states));
   expect(text).toContain('NATS cannot be reached');
   expect(text).toContain('Replica &lt;b&gt; is missing');
-  expect(text).toContain('The replicas know different routers');
+  expect(text).toContain('The replicas have different routers');
 });

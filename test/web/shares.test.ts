@@ -3,9 +3,9 @@ import { get, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { createSystemClock } from '../../src/base/index.ts';
-import type { ConnectionBounds } from '../../src/web/connections.ts';
 import type { WebContent } from '../../src/web/index.ts';
-import { type Bench, createContent, DETAIL, openBench, ROUTER } from './bench.ts';
+import type { ConnectionBounds } from '../../src/web/server/connections.ts';
+import { type Bench, createContent, DETAIL, openBench, PROCESS, ROUTER } from './bench.ts';
 
 /** Loopback counts as any other address here, so that there are several. */
 const BOUNDS: ConnectionBounds = { max: 200, perAddressMax: 150, beyondMax: 2, exempt: [] };
@@ -48,9 +48,9 @@ test.for([
         if (isHanging) await hanging.promise;
         yield 'router_up 1\n';
       },
-      async listFleetMinutes() {
+      async describeProcess() {
         if (isHanging) await hanging.promise;
-        return [];
+        return PROCESS;
       },
     };
     await using bench = await openBench(content, { bounds: BOUNDS });
@@ -65,7 +65,16 @@ test.for([
   },
 );
 
-test('a process of the fleet with a token may have all places for the streams of its readers, and others half', async () => {
+test('an address that uses its half of the slots for pages gets their style sheet and script', async () => {
+  const hanging = Promise.withResolvers<never>();
+  await using bench = await openBench({ describeProcess: () => hanging.promise }, { bounds: BOUNDS });
+  await askMany(bench, '/api/v1/process', 40, (refused) => refused === 20);
+  for (const name of ['pages.css', 'pages.js']) {
+    expect((await fetch(`${bench.url}/assets/${name}`)).status).toBe(200);
+  }
+});
+
+test('a process of the fleet with a token may use all slots for the streams of its readers, other clients half', async () => {
   const tokens = [{ name: 'fleet', token: 'a-token-of-the-fleet', role: 'read' as const }];
   await using bench = await openBench(
     {},
@@ -175,14 +184,14 @@ test('two pages of the configuration are rendered at a time, and others refused 
   expect(most).toBe(2);
 });
 
-test('pages of a crowd begin one after the other, with turns of the event loop for everybody else between them', async () => {
+test('pages of many concurrent readers begin one after the other, with event-loop iterations for other work between them', async () => {
   let [begun, most] = [0, 0];
   const content: Partial<WebContent> = {
-    listSinks() {
+    describeProcess() {
       workFor(PIECE_MS);
       most = Math.max(most, ++begun);
       setImmediate(() => (begun = 0));
-      return [];
+      return Promise.resolve(PROCESS);
     },
   };
   await using bench = await openBench(content, { clock: createSystemClock() });
@@ -193,6 +202,6 @@ test('pages of a crowd begin one after the other, with turns of the event loop f
   socket.setEncoding('latin1').on('data', (text: string) => (answers += text));
   socket.write('GET /api/v1/sinks HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'.repeat(30));
   await expect.poll(() => answers.match(/^HTTP\/1\.1 200 /gm)?.length).toBe(30);
-  // Two in the turn that answers sockets, and two in what follows it.
+  // Two in the event-loop iteration that answers sockets, and two in the one after.
   expect(most).toBeLessThanOrEqual(4);
 });

@@ -1,11 +1,11 @@
-import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { Agent, type RequestOptions } from 'node:https';
 import { connect as connectTcp } from 'node:net';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import { describe, expect, test, vi } from 'vitest';
+import { Secret } from '../../src/base/index.ts';
 import { type WebContent, WebError, type WebSecurity, type WebTls } from '../../src/web/index.ts';
-import { parseAlternativeNames } from '../../src/web/listener.ts';
+import { parseAlternativeNames } from '../../src/web/server/listener.ts';
 import { measureProcessorMs } from '../support/processor-time.ts';
 import { type Bench, fetchRaw, openBench } from './bench.ts';
 import { type Certificate, createTestAuthority } from './certificates.ts';
@@ -20,7 +20,7 @@ const STRANGER = strangers.issue('client', 'prometheus.example');
 const MISUSED = clients.issue('server', 'prometheus.example');
 
 function toSecurity(tls: Partial<WebTls> = {}): WebSecurity {
-  const own: WebTls = { certPem: SERVER.cert, keyPem: SERVER.key, clientAuth: 'none', ...tls };
+  const own: WebTls = { certPem: SERVER.cert, keyPem: new Secret(SERVER.key), clientAuth: 'none', ...tls };
   return { tls: own, headers: {}, users: new Map() };
 }
 
@@ -90,17 +90,20 @@ describe('the certificate of a client', () => {
     ['require-any', { clientAllowedSans: NAMED }, ['refused', 200, 200, 200]],
     ['require-any', { clientAllowedSans: ['192.0.2.7'] }, ['refused', 200, 'refused', 'refused']],
     ['require-and-verify', { clientCaPem, clientAllowedSans: NAMED }, ['refused', 200, 'refused', 'refused']],
-  ] as const)('mode %s with %j lets in as it says', async ([clientAuth, tls, [none, friend, stranger, misused]]) => {
-    await using bench = await openTlsBench({ clientAuth, ...tls });
-    expect(await knock(bench)).toBe(none);
-    expect(await knock(bench, FRIEND)).toBe(friend);
-    expect(await knock(bench, STRANGER)).toBe(stranger);
-    expect(await knock(bench, MISUSED)).toBe(misused);
-    // TLS 1.2 takes another way through the handshake.
-    expect(await knock(bench, undefined, { maxVersion: 'TLSv1.2' })).toBe(none);
-    expect(await knock(bench, FRIEND, { maxVersion: 'TLSv1.2' })).toBe(friend);
-    expect(await knock(bench, STRANGER, { maxVersion: 'TLSv1.2' })).toBe(stranger);
-  });
+  ] as const)(
+    'mode %s with %j accepts the right clients',
+    async ([clientAuth, tls, [none, friend, stranger, misused]]) => {
+      await using bench = await openTlsBench({ clientAuth, ...tls });
+      expect(await knock(bench)).toBe(none);
+      expect(await knock(bench, FRIEND)).toBe(friend);
+      expect(await knock(bench, STRANGER)).toBe(stranger);
+      expect(await knock(bench, MISUSED)).toBe(misused);
+      // TLS 1.2 takes another way through the handshake.
+      expect(await knock(bench, undefined, { maxVersion: 'TLSv1.2' })).toBe(none);
+      expect(await knock(bench, FRIEND, { maxVersion: 'TLSv1.2' })).toBe(friend);
+      expect(await knock(bench, STRANGER, { maxVersion: 'TLSv1.2' })).toBe(stranger);
+    },
+  );
 
   test.for([
     ['prometheus.example', 200],
@@ -118,7 +121,7 @@ describe('the certificate of a client', () => {
     expect(await knock(bench, FRIEND)).toBe(expected);
   });
 
-  test('that names nobody is refused where a name is asked for', async () => {
+  test('without an alternative name is refused where one is required', async () => {
     await using bench = await openTlsBench({ clientAuth: 'require-any', clientAllowedSans: [] });
     expect(await knock(bench, FRIEND)).toBe('refused');
   });
@@ -199,25 +202,9 @@ describe('versions and suites', () => {
   });
 });
 
-const OTHER_KEYS = [
-  generateKeyPairSync('ec', { namedCurve: 'P-256' }),
-  generateKeyPairSync('rsa', { modulusLength: 2048 }),
-].map(({ privateKey }) => privateKey.export({ type: 'pkcs8', format: 'pem' }).toString());
-
 test.for([
-  ['a key of another certificate', { keyPem: OTHER_KEYS[0] ?? '' }],
-  ['a key of another certificate', { keyPem: OTHER_KEYS[1] ?? '' }],
-  ['a key that is none', { keyPem: 'nonsense' }],
+  ['a key that is none', { keyPem: new Secret('nonsense') }],
   ['a certificate that is none', { certPem: 'nonsense' }],
-  ['a suite without forward secrecy', { cipherSuites: ['TLS_RSA_WITH_AES_128_CBC_SHA'] }],
-  ['a version range without versions', { minVersion: 'TLS13', maxVersion: 'TLS12' }],
-  ['verification without an authority', { clientAuth: 'require-and-verify' }],
-  ['verification without an authority', { clientAuth: 'verify-if-given' }],
-  ['names asked of nobody', { clientAllowedSans: ['a'] }],
-  [
-    'names asked of those who like',
-    { clientAuth: 'verify-if-given', clientCaPem: clients.caPem, clientAllowedSans: ['a'] },
-  ],
 ] as const)('openWebServer() refuses %s', async ([, tls]) => {
   const error: unknown = await openTlsBench(tls).catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(WebError);
@@ -231,7 +218,7 @@ describe('WebServer.prepare()', () => {
   test('shows another certificate to new connections', async () => {
     const next = strangers.issue('server', '127.0.0.1');
     await using bench = await openTlsBench();
-    bench.server.prepare({ security: toSecurity({ certPem: next.cert, keyPem: next.key }) })();
+    bench.server.prepare({ security: toSecurity({ certPem: next.cert, keyPem: new Secret(next.key) }) })();
     expect(await knock(bench, undefined, { ca: strangers.caPem })).toBe(200);
     await expect(bench.get('/-/healthy', { ca: servers.caPem })).rejects.toMatchObject({
       code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
@@ -271,7 +258,7 @@ describe('WebServer.prepare()', () => {
     const resumed = connect({ port: Number(port), host: '127.0.0.1', ...credentials, session });
     await once(resumed, 'secureConnect');
     expect(resumed.isSessionReused()).toBe(true);
-    // A scrape under way.
+    // An open scrape.
     const busy = connect({ port: Number(port), host: '127.0.0.1', ...credentials });
     busy.write('GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n');
     await begun.promise;

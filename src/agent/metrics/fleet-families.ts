@@ -1,9 +1,9 @@
 import { BACKUP_FAMILIES } from '../../backup/index.ts';
 import { SERIES_DROPPED } from '../../exposition/index.ts';
 import type { FamilyDescription, MetricType } from '../../model/index.ts';
-import { CONFIG_CHANGES, CONFIG_ENTRIES } from '../../status/index.ts';
+import { CONFIG_CHANGES, CONFIG_ENTRIES, CONFIG_EXPECTED, GENERIC_ROWS, GENERIC_VALUE } from '../../status/index.ts';
 
-/** A family that the agent itself fills; `labels` are those besides `router` and the router's own. */
+/** A family that the agent itself fills; `labels` come in addition to `router` and the router's own labels. */
 interface AgentFamily extends FamilyDescription {
   readonly labels: readonly string[];
 }
@@ -12,7 +12,6 @@ function family(type: MetricType, name: string, labels: string, help: string): A
   return { name, help, type, labels: labels === '' ? [] : labels.split(' ') };
 }
 
-/** Families about routers whose values come from the agent, not from status resources. */
 export const FLEET_FAMILIES = {
   up: family(
     'gauge',
@@ -38,13 +37,25 @@ export const FLEET_FAMILIES = {
     'stateset',
     'router_failure_reason',
     'reason',
-    'Reason why the router is down: 1 for the current reason, 0 for all while it is up. `unasked`, which is absent otherwise: its first poll has not ended a minute after the start.',
+    'Reason why the router is down: 1 for the current reason, 0 for all while it is up. `unasked`, which is absent otherwise: its first poll has not ended 50 s after the start.',
   ),
   retryAfter: family(
     'gauge',
     'router_retry_after_timestamp_seconds',
     '',
     'Time at which requests to the router resume after 429 or 503 with Retry-After; absent otherwise.',
+  ),
+  deviceChanges: family(
+    'counter',
+    'router_device_changes_total',
+    'fact',
+    'Changes seen between two polls. `fact`: `serial` (another device), `sim` (SIM card in use), `operator` (`provider_name`), `access_technology`, or, with the module `cells`, `cell`. All but `cell` also over a restart of the agent.',
+  ),
+  firmwareNewerVersions: family(
+    'gauge',
+    'router_firmware_newer_versions',
+    'newest_version severity',
+    'Number of versions in `firmware_version_files` that are newer than the firmware of the router. `severity`: the highest one of these, or `none`. Absent without such a file.',
   ),
   resourceUp: family('gauge', 'router_resource_up', 'resource', 'Whether the last read of the resource succeeded.'),
   resourceDuration: family(
@@ -108,6 +119,34 @@ export const FLEET_FAMILIES = {
     'activity',
     'Factor by which intervals are extended, to stay within the byte budget or because the router answers slowly; absent without a budget while the router answers as usual.',
   ),
+  planLimit: family('gauge', 'router_data_plan_limit_bytes', 'sim', 'Volume of the data plan in a billing period.'),
+  planUsed: family(
+    'gauge',
+    'router_data_plan_used_bytes',
+    'sim',
+    'Bytes of the cellular interfaces in the billing period, in both directions; absent before their first reading.',
+  ),
+  planStart: family('gauge', 'router_data_plan_period_start_timestamp_seconds', 'sim', 'Start of the billing period.'),
+  planForecast: family(
+    'gauge',
+    'router_data_plan_forecast_bytes',
+    'sim',
+    'Use by the end of the period, at its mean rate.',
+  ),
+  planAgent: family(
+    'gauge',
+    'router_data_plan_agent_bytes',
+    'sim',
+    'Bytes of the agent with the router in the billing period, in whole UTC days: a part of the use if the router is reached over this SIM card.',
+  ),
+  planDay: family('gauge', 'router_data_plan_day_bytes', 'sim', 'Use of the current day in the zone of the router.'),
+  planDayMedian: family('gauge', 'router_data_plan_day_median_bytes', 'sim', 'Median use of the 14 days before it.'),
+  planResets: family(
+    'counter',
+    'router_data_plan_counter_resets_total',
+    '',
+    'Resets of the counters of cellular interfaces: the bytes between a reset and the reading before are not in the use.',
+  ),
   certificateNotAfter: family(
     'gauge',
     'router_tls_certificate_not_after_timestamp_seconds',
@@ -124,7 +163,7 @@ export const FLEET_FAMILIES = {
     'gauge',
     'router_account_writable',
     '',
-    'Whether the account on the router may change it (group `readwrite`), which the agent never needs; absent if the router does not tell.',
+    'Whether the account on the router may change it (group `readwrite`), which the agent never needs; absent if the router does not report it.',
   ),
   logins: family('counter', 'router_api_logins_total', '', 'Successful logins.'),
   loginFailures: family(
@@ -204,10 +243,13 @@ export const FLEET_FAMILIES = {
   ),
 } as const satisfies Record<string, AgentFamily>;
 
-/** All families about routers that come from no module. Their names are reserved. */
+/** All families about routers that no module defines. Their names are reserved. */
 export const AGENT_FAMILIES: readonly AgentFamily[] = [
   ...Object.values(FLEET_FAMILIES),
   { ...SERIES_DROPPED, labels: [] },
   ...BACKUP_FAMILIES.map((one) => ({ ...one, labels: ['profile'] })),
+  { ...GENERIC_VALUE, labels: ['resource', 'field', 'row'] },
+  { ...GENERIC_ROWS, labels: ['resource'] },
+  { ...CONFIG_EXPECTED, labels: ['rule'] },
   ...[CONFIG_ENTRIES, CONFIG_CHANGES].map((one) => ({ ...one, labels: ['section', 'resource'] })),
 ];

@@ -1,53 +1,52 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { type Clock, readRevision, type Timer } from '../../base/index.ts';
+import type { ConnectionLoad } from '../../client/index.ts';
 import type { ExpositionFormat } from '../../exposition/index.ts';
-import type { ConnectionLoad } from '../../router/index.ts';
 import type { RunLoad } from '../../schedule/index.ts';
+import type { FirmwareVersion } from '../../status/index.ts';
 import type { SourceSummary, SpoolSummary } from '../../web/index.ts';
 
-/** Default families of prom-client whose names break the naming rules that promtool checks. */
-const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
-/** From a scheduler that keeps up to one that is hopelessly behind. Seconds. */
+/** Default families of prom-client with names that promtool rejects, and those that a histogram replaces. */
+const LEFT_OUT = [
+  ...['handles', 'requests', 'resources'].map((name) => `nodejs_active_${name}_total`),
+  ...['min', 'max', 'mean', 'stddev'].map((name) => `nodejs_eventloop_lag_${name}_seconds`),
+];
+/** Seconds. */
 const LAG_BUCKETS = [0.01, 0.1, 0.5, 1, 5, 10, 30, 60];
+/** Seconds. */
+const LOOP_DELAY_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+/** Milliseconds. */
+const LOOP_DELAY_INTERVAL_MS = 1000;
 
-/** States of a router, as `router_exporter_routers` counts them. */
+/** States that `router_exporter_routers` counts. */
 export const ROUTER_STATES = ['up', 'down', 'budget', 'unknown', 'paused', 'retired'] as const;
-/** States that routers are counted by. */
 export type RouterStateName = (typeof ROUTER_STATES)[number];
 
-/** Result of a record at a sink. */
 const SINK_RESULTS = ['delivered', 'duplicate', 'dead_letter', 'rejected', 'skipped', 'repeated'] as const;
 
-/** Numbers that are read when they are scraped. */
 interface SelfReadings {
-  /** Fill level of the spool, and what is paused because of it. */
   readonly spool: () => SpoolSummary;
-  /** Age of the oldest record that each sink has yet to take. Seconds. */
+  /** Age of the oldest undelivered record of each sink. Seconds. */
   readonly sinkLags: () => ReadonlyMap<string, number>;
   readonly deadLetters: () => ReadonlyMap<string, number>;
   readonly routers: () => Readonly<Record<RouterStateName, number>>;
-  /** Runs of all routers: polls, readings of logs, backups. */
   readonly runs: () => RunLoad;
-  /** Connections to all routers. */
   readonly connections: () => ConnectionLoad;
-  /** The sources of routers. */
   readonly sources: () => readonly SourceSummary[];
 }
 
-/** A cluster as one of its replicas sees it. */
 interface ClusterReadings {
-  /** Number of members. */
   readonly members: number;
-  /** Number of replicas whose leases ended without a word. */
+  /** Replicas whose leases ended without a logout. */
   readonly missing: number;
   readonly isLeaseHeld: boolean;
   /** Time since the last renewal; `Infinity` before the first. */
   readonly leaseAgeSeconds: number;
-  /** Routers that this replica has. */
   readonly routersOwned: number;
   readonly areListsDifferent: boolean;
 }
 
-/** Fields that every metric of prom-client has, missing in its types. */
+/** Fields of prom-client metrics that its types lack. */
 interface Description {
   readonly name: string;
   readonly help: string;
@@ -55,14 +54,14 @@ interface Description {
   readonly labelNames?: readonly string[];
 }
 
-/** The agent's metrics about itself, by prom-client. */
 export class SelfMetrics {
   readonly #registry = new Registry();
   readonly #sinkFailures: Counter<'sink' | 'reason'>;
-  /** Failure reasons of each sink so far, to remove their series later. */
+  /** Failure reasons by sink, to remove their series later. */
   readonly #failureReasons = new Map<string, Set<string>>();
   readonly polls: Counter<'result'>;
-  readonly scheduleLag: Histogram;
+  readonly scheduleLag: Histogram<'activity'>;
+  readonly #loopDelay: Histogram;
   readonly mappingErrors: Counter<'module' | 'metric'>;
   readonly sinkRecords: Counter<'sink' | 'result'>;
   readonly sinkUp: Gauge<'sink'>;
@@ -73,8 +72,9 @@ export class SelfMetrics {
   readonly deadLettersDropped: Counter<'sink'>;
   readonly reloadSuccessful: Gauge;
   readonly reloadSuccessAt: Gauge;
-  /** Routers that came and went; `undefined` outside a cluster. */
+  /** `undefined` outside a cluster. */
   clusterMoves: Counter<'direction'> | undefined;
+  readonly #firmwareVersions: Gauge<'version' | 'date' | 'severity' | 'notes'>;
   readonly #shard: Gauge;
   readonly #totalShards: Gauge;
 
@@ -94,13 +94,13 @@ export class SelfMetrics {
     const gauge = <T extends string>(name: string, help: string, ...labels: readonly T[]) =>
       new Gauge(describe(name, help, labels));
     collectDefaultMetrics({ register: this.#registry });
-    for (const name of MISNAMED) this.#registry.removeSingleMetric(name);
+    for (const name of LEFT_OUT) this.#registry.removeSingleMetric(name);
     new Gauge({
       name: 'router_exporter_build_info',
-      help: 'Versions of router-exporter and Node.js.',
-      labelNames: ['version', 'node_version'],
+      help: 'Version and git commit of router-exporter, and version of Node.js.',
+      labelNames: ['version', 'revision', 'node_version'],
       registers,
-    }).set({ version, node_version: process.versions.node }, 1);
+    }).set({ version, revision: readRevision(), node_version: process.versions.node }, 1);
     this.reloadSuccessful = gauge(
       'router_exporter_config_last_reload_successful',
       'Whether the last load of the configuration succeeded.',
@@ -108,6 +108,11 @@ export class SelfMetrics {
     this.reloadSuccessAt = gauge(
       'router_exporter_config_last_reload_success_timestamp_seconds',
       'Time of the last successful load of the configuration.',
+    );
+    this.#firmwareVersions = gauge(
+      'router_exporter_firmware_version_info',
+      'Firmware versions in `firmware_version_files`, with what they say about them.',
+      ...(['version', 'date', 'severity', 'notes'] as const),
     );
     this.#shard = gauge('router_exporter_shard', 'Index of this process among those that share the fleet, from 0.');
     this.#totalShards = gauge(
@@ -120,7 +125,14 @@ export class SelfMetrics {
     this.scheduleLag = new Histogram({
       name: 'router_exporter_schedule_lag_seconds',
       help: 'Delay of scheduled tasks of routers.',
+      labelNames: ['activity'],
       buckets: LAG_BUCKETS,
+      registers,
+    });
+    this.#loopDelay = new Histogram({
+      name: 'router_exporter_event_loop_delay_seconds',
+      help: 'Delay of a timer of the event loop, measured once a second.',
+      buckets: LOOP_DELAY_BUCKETS,
       registers,
     });
     this.mappingErrors = counter(
@@ -274,6 +286,20 @@ export class SelfMetrics {
     );
   }
 
+  /** Measures the delay of the event loop. Returns a function that ends it. */
+  measureLoop(clock: Clock): () => void {
+    const begin = (): Timer => {
+      const dueMs = clock.monotonic() + LOOP_DELAY_INTERVAL_MS;
+      const end = () => {
+        this.#loopDelay.observe(Math.max(0, clock.monotonic() - dueMs) / 1000);
+        timer = begin();
+      };
+      return clock.setTimer(LOOP_DELAY_INTERVAL_MS, end, false);
+    };
+    let timer = begin();
+    return () => timer.cancel();
+  }
+
   /** Adds the metrics of a cluster, which other agents do not have. */
   readCluster(read: () => ClusterReadings): void {
     const add = (name: string, help: string, of: (readings: ClusterReadings) => number) =>
@@ -312,22 +338,27 @@ export class SelfMetrics {
     );
   }
 
-  /** Sets the source of the numbers; without it their series are missing or 0. */
+  /** Sets the source of values; without it their series are missing or 0. */
   read(readings: SelfReadings): void {
     this.#readings = readings;
   }
 
-  /** Sets the share of this process in the fleet. */
   setShard(index: number, total: number): void {
     this.#shard.set(index);
     this.#totalShards.set(total);
   }
 
-  /** Creates the series of a sink. Those that alerts watch begin with zero, so that the first increase is seen. */
+  setFirmwareVersions(versions: readonly FirmwareVersion[]): void {
+    this.#firmwareVersions.reset();
+    for (const { date = '', notes = '', ...one } of versions) this.#firmwareVersions.set({ ...one, date, notes }, 1);
+  }
+
+  /** Creates the series of a sink. Those used by alerts start at zero, so that their first increase is visible. */
   registerSink(sink: string): void {
     for (const result of ['delivered', 'dead_letter', 'rejected']) this.sinkRecords.inc({ sink, result }, 0);
     this.sinkSentBytes.inc({ sink }, 0);
     this.sinkWarnings.inc({ sink }, 0);
+    this.deadLettersDropped.inc({ sink }, 0);
   }
 
   countSinkFailure(sink: string, reason: string): void {
@@ -335,7 +366,6 @@ export class SelfMetrics {
     this.#sinkFailures.inc({ sink, reason });
   }
 
-  /** Removes the series of a removed sink. */
   unregisterSink(sink: string): void {
     this.sinkUp.remove({ sink });
     this.sinkTlsUnverified.remove({ sink });
@@ -347,7 +377,7 @@ export class SelfMetrics {
     this.#failureReasons.delete(sink);
   }
 
-  /** Adds a gauge that is computed when it is scraped; `undefined` leaves it as it was. */
+  /** A gauge that is computed at each scrape; `undefined` leaves it unchanged. */
   #addGauge(name: string, help: string, read: () => number | undefined): void {
     new Gauge({
       name,
@@ -360,7 +390,6 @@ export class SelfMetrics {
     });
   }
 
-  /** The same with a label: `read` returns all of its values, each with the number. */
   #addGaugeBy(
     label: string,
     name: string,
@@ -379,13 +408,12 @@ export class SelfMetrics {
     });
   }
 
-  /** Renders the metrics without the final `# EOF` of OpenMetrics. */
+  /** Returns the metrics as text without the final `# EOF` of OpenMetrics. */
   async render(format: ExpositionFormat): Promise<string> {
     const text = await this.#registry.metrics();
     return format === 'text' ? text : toOpenMetrics(text);
   }
 
-  /** Families with their labels, for the reference. */
   describe(): { name: string; help: string; type: string; labels: readonly string[] }[] {
     return this.#registry.getMetricsAsArray().map((metric) => {
       const { name, help, type, labelNames = [] } = metric as unknown as Description;
@@ -395,9 +423,8 @@ export class SelfMetrics {
 }
 
 /**
- * Text 0.0.4 of prom-client as OpenMetrics, without the mark at its end: families of counters lose their suffix, and there
- * are no empty lines. prom-client's own OpenMetrics output renames its counters for good, so that a registry cannot serve
- * both formats.
+ * Converts text 0.0.4 to OpenMetrics without the final mark: counter families lose their suffix, empty lines go.
+ * prom-client's own OpenMetrics output renames its counters permanently, so a registry cannot serve both formats.
  */
 function toOpenMetrics(text: string): string {
   const counters = new Set([...text.matchAll(/^# TYPE (\S+)_total counter$/gm)].map(([, name]) => name));

@@ -2,7 +2,6 @@ import type { Labels, MetricFamily } from '../../model/index.ts';
 import type { PollResult, ResourceResult } from '../../status/index.ts';
 import { type DeviceSummary, type InterfaceRate, NO_DEVICE, type SignalSummary } from '../../web/index.ts';
 
-/** Facts about the device from one resource. Fields that it does not report are absent. */
 interface Facts {
   model?: string | undefined;
   location?: string | undefined;
@@ -13,7 +12,7 @@ interface Facts {
   rsrp?: number | undefined;
   rssi?: number | undefined;
   csq?: number | undefined;
-  /** The best of all values, by which the signal is judged. */
+  /** Best value over all modems, which decides if the signal is poor. */
   bestRsrp?: number | undefined;
   bestRssi?: number | undefined;
   isOnline?: boolean | undefined;
@@ -21,7 +20,6 @@ interface Facts {
 
 type Extractor = (samples: MetricFamily['samples'], facts: Facts) => void;
 
-/** Longest text kept of a router. Longer ones are cut: no real one comes close. */
 const TEXT_CHARS_MAX = 64;
 
 /** Families of the shipped modules that are shown for each router of the fleet. */
@@ -48,6 +46,11 @@ const EXTRACTORS: ReadonlyMap<string, Extractor> = new Map<string, Extractor>([
     'router_modem_info',
     ([modem], facts) => {
       facts.operator = textOf(modem?.labels, 'provider_name') ?? textOf(modem?.labels, 'provider');
+    },
+  ],
+  [
+    'router_modem_access_technology',
+    ([modem], facts) => {
       facts.technology = textOf(modem?.labels, 'access_technology');
     },
   ],
@@ -91,18 +94,17 @@ const EXTRACTORS: ReadonlyMap<string, Extractor> = new Map<string, Extractor>([
   ],
 ]);
 
-/** Resources of one router whose facts are remembered. A router names its modems, so their number has a bound. */
+/** Resources of one router with cached facts. A router names its modems, so their number needs a bound. */
 const RESOURCES_MAX = 16;
 /** Values below which a signal is poor: the limits of the alert `RouterSignalPoor`. RSSI only counts without RSRP. */
 const POOR_BELOW = { rsrp: -110, rssi: -95 } as const;
 
 /**
- * The few last values of a router that lists show: model, location, modem, WAN chain and uptime. They are taken from
- * the same samples as the metrics, expire with them while the router answers, and are kept while it is down. A user's
- * module that defines one of these families is shown as the shipped one is.
+ * The last values of a router that lists show: model, location, modem, WAN chain and uptime. They come from the same
+ * samples as the metrics, expire with them while the router answers, and are kept while it is down. A user's module
+ * that defines one of these families is shown too.
  */
 export class DeviceFacts {
-  /** By resource; most routers have at most one with facts. */
   #known: Map<string, { readonly facts: Facts; readonly untilMs: number }> | undefined;
   #shown: readonly Facts[] = [];
   #summary: DeviceSummary = NO_DEVICE;
@@ -134,13 +136,12 @@ export class DeviceFacts {
     this.#summary = merge(facts);
   }
 
-  /** True if the modem with the best signal, which is the one in use, has a poor one. `nowMs` is monotonic. */
+  /** Returns true if the modem with the best signal has a poor one. `nowMs` is monotonic. */
   hasPoorSignal(nowMs: number): boolean {
     const modems = this.#list(nowMs).flatMap((facts) => isPoor(facts) ?? []);
     return modems.length > 0 && modems.every((one) => one);
   }
 
-  /** Lists the facts that have not expired, by the order in which their resources were first read. */
   #list(nowMs: number): readonly Facts[] {
     return [...(this.#known?.values() ?? [])].filter(({ untilMs }) => nowMs < untilMs).map(({ facts }) => facts);
   }
@@ -150,7 +151,7 @@ function toBest(samples: MetricFamily['samples']): number {
   return Math.max(...samples.map(({ value }) => value));
 }
 
-/** Returns whether a signal is poor; `undefined` without any. */
+/** `undefined` without a signal. */
 function isPoor({ bestRsrp, bestRssi }: Facts): boolean | undefined {
   if (bestRsrp !== undefined) return bestRsrp < POOR_BELOW.rsrp;
   return bestRssi === undefined ? undefined : bestRssi < POOR_BELOW.rssi;
@@ -167,7 +168,7 @@ function extract(families: readonly MetricFamily[]): Facts | undefined {
   return facts;
 }
 
-/** Merges the facts of all resources. Of several modems, one with a data session is shown. */
+/** Of several modems, one with a data session is shown. */
 function merge(all: readonly Facts[]): DeviceSummary {
   const modems = all.filter(isModem);
   const modem = modems.find(({ isOnline }) => isOnline) ?? modems[0];
@@ -187,7 +188,6 @@ function isModem({ operator, technology, isOnline, rsrp, rssi, csq }: Facts): bo
   return [operator, technology, isOnline, rsrp, rssi, csq].some((one) => one !== undefined);
 }
 
-/** Returns the most telling of the values that describe the strength of the signal. */
 function toSignal({ rsrp, rssi, csq }: Facts): SignalSummary | null {
   if (rsrp !== undefined) return { kind: 'rsrp', value: rsrp };
   if (rssi !== undefined) return { kind: 'rssi', value: rssi };
@@ -199,26 +199,25 @@ function textOf(labels: Labels | undefined, name: string): string | undefined {
   return text === undefined || text === '' ? undefined : text.slice(0, TEXT_CHARS_MAX).toWellFormed();
 }
 
-/** Interfaces of one router whose rates are kept: more than any device has. About 60 bytes each. */
+/** Interfaces of one router with rates, about 60 bytes each; no device has more. */
 const INTERFACES_MAX = 32;
 const RATE_FAMILIES: readonly string[] = [
   'router_interface_receive_bytes_total',
   'router_interface_transmit_bytes_total',
 ];
 
-/** Kept of each interface in each direction: its last count, when that was read, and its rate; NaN if they are not known. */
+/** Columns of each interface in each direction: last count, time of its reading, and rate; NaN if unknown. */
 const COLUMNS = 3;
 const [BYTES, READ_AT, PER_SECOND] = [0, 1, 2] as const;
 const UNKNOWN: readonly number[] = Array.from({ length: COLUMNS * RATE_FAMILIES.length }, () => Number.NaN);
 
-/** Rates of the interfaces of one router, between the last two answers that told its counters. */
+/** Rates of the interfaces of one router, between the last two answers with its counters. */
 export class InterfaceRates {
   #names: readonly string[] = [];
   /** By interface, direction and column: packed, because a fleet has fifty thousand interfaces. */
   #numbers: number[] = [];
   #resource: string | undefined;
 
-  /** Records what a poll has read. */
   record(resources: readonly ResourceResult[]): void {
     for (const { name, state, isUnchanged, families, readAtMs } of resources) {
       if (state !== 'read') {
@@ -230,18 +229,17 @@ export class InterfaceRates {
         const direction = RATE_FAMILIES.indexOf(family.name);
         if (direction < 0) continue;
         this.#resource = name;
-        const told = new Set<string>();
+        const reported = new Set<string>();
         for (const { labels, value } of family.samples) {
           const one = labels['interface'] ?? '';
-          told.add(one);
+          reported.add(one);
           this.#count(one, direction, value, readAtMs);
         }
-        this.#forget(direction, told);
+        this.#forget(direction, reported);
       }
     }
   }
 
-  /** The rates of all interfaces that have one. */
   describe(): readonly InterfaceRate[] {
     const rate = (index: number, direction: number) => {
       const perSecond = this.#read(toPlace(index, direction) + PER_SECOND);
@@ -262,22 +260,22 @@ export class InterfaceRates {
     const seconds = (readAtMs - this.#read(place + READ_AT)) / 1000;
     this.#numbers[place + BYTES] = bytes;
     this.#numbers[place + READ_AT] = readAtMs;
-    // A counter that is smaller than before began anew.
+    // A smaller counter was reset.
     this.#numbers[place + PER_SECOND] = seconds > 0 && more >= 0 ? more / seconds : Number.NaN;
   }
 
-  /** Returns the index of an interface, which may be a new one; `undefined` if there are too many. */
+  /** Adds a new interface; `undefined` if there are too many. */
   #indexOf(name: string): number | undefined {
     const known = this.#names.indexOf(name);
     if (known >= 0) return known;
     if (this.#names.length >= INTERFACES_MAX) return undefined;
-    // Neither pushed nor spread: both leave room for sixteen more.
+    // Not push or spread: both allocate room for sixteen more.
     this.#names = this.#names.concat(name);
     this.#numbers = this.#numbers.concat(UNKNOWN);
     return this.#names.length - 1;
   }
 
-  /** The same answer as before: no interface had any traffic. */
+  /** An unchanged answer means that no interface had any traffic. */
   #settle(readAtMs: number): void {
     for (let place = 0; place < this.#numbers.length; place += COLUMNS) {
       if (Number.isNaN(this.#read(place + BYTES))) continue;
@@ -286,16 +284,15 @@ export class InterfaceRates {
     }
   }
 
-  /** Forgets all rates: those of the next answer are means over the time without one. */
+  /** The rates after the next answer are means over the time without one. */
   #forgetRates(): void {
     for (let place = 0; place < this.#numbers.length; place += COLUMNS) this.#numbers[place + PER_SECOND] = Number.NaN;
   }
 
-  /** Forgets what is known in a direction of interfaces that were not told this time. */
-  #forget(direction: number, told: ReadonlySet<string>): void {
+  #forget(direction: number, reported: ReadonlySet<string>): void {
     for (const [index, name] of this.#names.entries()) {
       const place = toPlace(index, direction);
-      if (!told.has(name)) this.#numbers.fill(Number.NaN, place, place + COLUMNS);
+      if (!reported.has(name)) this.#numbers.fill(Number.NaN, place, place + COLUMNS);
     }
   }
 

@@ -1,41 +1,45 @@
 import { type Logger, renderDuration, renderErrorChain } from '../../base/index.ts';
+import { type RetryAfter, RouterError } from '../../client/index.ts';
 import type { LinkVerdict } from '../../logs/index.ts';
-import type { FamilyDescription, Labels } from '../../model/index.ts';
-import { type RetryAfter, RouterError } from '../../router/index.ts';
+import { explainFailure, type FamilyDescription, type Labels } from '../../model/index.ts';
 import type { SharedBudget } from '../../schedule/index.ts';
 import type { ResourceResult } from '../../status/index.ts';
 import { FLEET_FAMILIES as F } from '../metrics/fleet-families.ts';
 import type { RouterStateName } from '../metrics/self-metrics.ts';
-import { type Moment, toTime } from '../times.ts';
-import { LOGS, type RouterEventOf, type RouterEventType, type RouterState } from './router-state.ts';
+import {
+  LOGS,
+  type Moment,
+  type RouterEventOf,
+  type RouterEventType,
+  type RouterState,
+  toTime,
+} from './router-state.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /** One line of the agent's own log, to which the router's name is added, or the end of a failure, without a line. */
 export type EventLine =
   | {
-      /** `failing`: a warning the first time, until the failure is mended; at level debug meanwhile. */
+      /** `failing`: a warning the first time, then level debug until the failure has ended. */
       readonly level: keyof Logger | { readonly failing: string };
       readonly message: string;
       readonly fields: Fields;
     }
-  | { readonly mends: string };
+  | { readonly endsFailure: string };
 
-/** A counter of the router, and what is added to it. */
+type RuleFamilies = ReadonlyMap<string, FamilyDescription>;
 type EventCount = readonly [family: FamilyDescription, labels: Labels, delta: number];
 
-/** A router after an event, and what it was before. */
 interface EventContext {
   readonly state: RouterState;
   readonly before: Pick<RouterState, 'reach' | 'links' | 'retryAfter'>;
   readonly at: Moment;
 }
 
-/** What an event is to the operator, besides what metrics and pages show of the state. Absent fields have no effect. */
+/** Effect of an event besides the state that metrics and pages show. Absent fields have no effect. */
 interface EventMeaning<E> {
   readonly lines?: (event: E, context: EventContext) => readonly EventLine[];
-  /** `rules`: families of the log rules, by the name of their metric. */
-  readonly counts?: (event: E, rules: ReadonlyMap<string, FamilyDescription>) => readonly EventCount[];
+  readonly counts?: (event: E, rules: RuleFamilies, state: Readonly<RouterState>) => readonly EventCount[];
 }
 
 const say = (level: keyof Logger, message: string, fields: Fields = {}): EventLine[] => [{ level, message, fields }];
@@ -45,10 +49,10 @@ const warn = (message: string, fields?: Fields) => say('warn', message, fields);
 const fail = (what: string, message: string, fields: Fields): EventLine[] => [
   { level: { failing: what }, message, fields },
 ];
-const mend = (...failures: readonly string[]): EventLine[] => failures.map((mends) => ({ mends }));
+const endFailures = (...failures: readonly string[]): EventLine[] => failures.map((endsFailure) => ({ endsFailure }));
 const one = (family: FamilyDescription, labels: Labels = {}): readonly EventCount[] => [[family, labels, 1]];
 
-/** Meaning of each event: its lines in the agent's log, and its counters. */
+/** Log lines and counters of each event. */
 export const EVENT_TABLE: { readonly [T in RouterEventType]: EventMeaning<RouterEventOf<T>> } = {
   'session-opened': {
     lines: () => info('Logged in'),
@@ -71,7 +75,7 @@ export const EVENT_TABLE: { readonly [T in RouterEventType]: EventMeaning<Router
 
   'logs-forgotten': {
     lines: ({ components }) =>
-      warn('The router has listed more logs than are remembered; those that it lists no longer were forgotten', {
+      warn('The router lists more logs than are tracked; tracking of logs that it no longer lists has ended', {
         count: components.length,
       }),
   },
@@ -86,7 +90,7 @@ export const EVENT_TABLE: { readonly [T in RouterEventType]: EventMeaning<Router
     ],
   },
   'log-caught-up': {
-    lines: ({ component }) => mend(toFailingLog(component)),
+    lines: ({ component }) => endFailures(toFailingLog(component)),
   },
   'log-retention': {},
   'log-rule-matched': {
@@ -101,9 +105,12 @@ export const EVENT_TABLE: { readonly [T in RouterEventType]: EventMeaning<Router
   'log-gap-found': {
     lines: ({ component, certainty, reason }) =>
       reason === 'skipped'
-        ? info('Older log lines are left out, as logs.start says', { component })
+        ? info('Older log lines are skipped because of logs.start', { component })
         : reason === 'paused'
-          ? info('The router deleted log lines, or may have, while it was paused', { component, certainty })
+          ? info('The router deleted log lines, or may have deleted some, while it was paused', {
+              component,
+              certainty,
+            })
           : warn('Log lines are missing', { component, certainty, reason }),
     counts: ({ component, certainty, reason, bytesMin }) => {
       const labels = { component, certainty, reason: toCountedReason(reason) };
@@ -140,9 +147,9 @@ export const EVENT_TABLE: { readonly [T in RouterEventType]: EventMeaning<Router
         ...(zone !== undefined && { zone }),
       }),
   },
-  'log-zone-doubted': {
+  'log-zone-mismatched': {
     lines: ({ offByMs }) =>
-      fail('zone', 'New log lines are stamped as if in another zone than the one configured', {
+      fail('zone', 'New log lines have time stamps of another zone than the configured one', {
         off_by: renderOffset(offByMs),
       }),
   },
@@ -155,7 +162,7 @@ export const EVENT_TABLE: { readonly [T in RouterEventType]: EventMeaning<Router
   },
   'archive-trailing-ignored': {
     lines: ({ component, file, bytes }) =>
-      info('Bytes behind the end of a complete log archive were ignored', { component, file, bytes }),
+      info('Bytes after the end of a complete log archive were ignored', { component, file, bytes }),
   },
   'log-failed': {
     lines: ({ component, file, cause }) =>
@@ -166,9 +173,11 @@ export const EVENT_TABLE: { readonly [T in RouterEventType]: EventMeaning<Router
       }),
   },
 
-  rested: {},
+  'paused-or-retired': {},
   'poll-begun': {},
-  polled: { lines: renderPoll },
+  'facts-recalled': { counts: (_event, _rules, state) => countChanges(state) },
+  'firmware-listed': {},
+  polled: { lines: renderPoll, counts: (_event, _rules, state) => countChanges(state) },
   reached: {
     lines: (_, { before }) => (before.reach === 'up' ? [] : info('The router is up', { seen: 'a download' })),
   },
@@ -178,7 +187,7 @@ export const EVENT_TABLE: { readonly [T in RouterEventType]: EventMeaning<Router
   },
   unasked: {},
   'limits-read': { lines: renderLimits },
-  'logs-read': { lines: () => mend(LOGS) },
+  'logs-read': { lines: () => endFailures(LOGS) },
   'logs-failed': {
     lines: ({ cause }) => {
       const isForbidden = cause instanceof RouterError && cause.isForbidden;
@@ -191,14 +200,24 @@ export const EVENT_TABLE: { readonly [T in RouterEventType]: EventMeaning<Router
   'rules-changed': {},
 };
 
-/** Names of pauses by the byte budget, which are logged once until the budget stretches nothing. */
+/** At first contact with a fact its counter starts at zero, so that increase() shows the first change. */
+function countChanges({ changes }: RouterState): readonly EventCount[] {
+  return changes.latest.map(({ kind, before }) => [F.deviceChanges, { fact: kind }, before === undefined ? 0 : 1]);
+}
+
+/** Cells are where the router is, and change often. */
+function renderChanges({ changes }: RouterState): readonly EventLine[] {
+  const shown = changes.latest.filter(({ kind, before }) => before !== undefined && kind !== 'cell');
+  return shown.flatMap((change) => info('The router reports another value', { ...change }));
+}
+
+/** Pauses by the byte budget, logged once until the budget stretches nothing. */
 const PAUSES = {
   logs: 'The byte budget pauses the logs of the router',
   status: 'The byte budget pauses the polls of the router',
 } as const;
-/** A budget that is used up is logged once until it stretches nothing. */
 const SPENT = 'budget-spent';
-/** Failures that are logged once for a router that asks for a wait. */
+/** Logged once while a router asks for delays. */
 const RETRY_AFTER = 'retry-after';
 const RETRY_AFTER_CAPPED = 'retry-after-capped';
 
@@ -208,19 +227,22 @@ function renderPoll(
 ): readonly EventLine[] {
   const { isUp, isIdle, resources } = result;
   if (isIdle) return [];
-  const lines = resources.flatMap((resource) => renderResource(resource, isUp));
-  // A router that was up and asks for a wait is not down yet.
+  const lines = [...renderChanges(state), ...resources.flatMap((resource) => renderResource(resource, isUp))];
+  // A router that was up and asks for a delay is not down yet.
   if (!isUp) return state.reach === 'down' ? [...renderDown(state, before.reach), ...lines] : lines;
   const up = before.reach === 'up' ? [] : info('The router is up');
-  return [...up, ...(isPutOff ? [] : mend(RETRY_AFTER)), ...lines];
+  return [...up, ...(isPutOff ? [] : endFailures(RETRY_AFTER)), ...lines];
 }
 
-function renderDown({ failure }: RouterState, before: RouterStateName): readonly EventLine[] {
-  const fields = { reason: failure?.reason, error: failure?.error };
+function renderDown({ failure, retryAfter }: RouterState, before: RouterStateName): readonly EventLine[] {
+  if (!failure) return [];
+  const { reason, error, step } = failure;
+  // Without a step, no request failed: the poll was late, or the router asked for a delay.
+  const fields = { reason, error, ...(step !== null && retryAfter === undefined && { hint: explainFailure(reason) }) };
   return say(before === 'down' ? 'debug' : 'warn', 'The router is down', fields);
 }
 
-/** What is wrong with a resource, unless the router is down: that explains missing answers. */
+/** While the router is down, missing answers need no explanation. */
 function renderResource(result: ResourceResult, isUp: boolean): readonly EventLine[] {
   const { name: resource, state, error } = result;
   if (state === 'read') return renderReading(result);
@@ -233,13 +255,13 @@ function renderReading({ name: resource, isUnread, faults }: ResourceResult): re
   const [unread, unclear] = [`unread:${resource}`, `unclear:${resource}`];
   const values = [...new Set(faults.map(({ metric, reason }) => `${metric}: ${reason}`))];
   return [
-    ...mend(resource),
+    ...endFailures(resource),
     ...(isUnread
       ? fail(unread, 'A status resource was answered, but no metric could be read from it', { resource })
-      : mend(unread)),
+      : endFailures(unread)),
     ...(values.length > 0
       ? fail(unclear, 'Values of a status resource could not be read', { resource, values })
-      : mend(unclear)),
+      : endFailures(unclear)),
   ];
 }
 
@@ -254,7 +276,7 @@ function renderLimits(
   const isFree = budget.intervalMultiplier('slow') === 1;
   return [
     ...pauses,
-    ...(isFree ? mend('pause:logs', 'pause:status', SPENT) : []),
+    ...(isFree ? endFailures('pause:logs', 'pause:status', SPENT) : []),
     ...(state.reach === 'budget' && before.reach !== 'budget' ? renderSpent(budget) : []),
     ...(retryAfter && retryAfter !== before.retryAfter ? renderWait(retryAfter, at) : []),
   ];
@@ -267,22 +289,22 @@ function renderSpent(budget: SharedBudget): readonly EventLine[] {
 
 function renderWait({ untilMs, isCapped }: RetryAfter, { ms }: Moment): readonly EventLine[] {
   const wait = renderDuration(Math.round(untilMs - ms));
-  const message = 'The router asks for a longer wait than it gets, or for a time by a clock that is off';
+  const message = 'The router asks for a longer delay than allowed, or its clock is wrong';
   return [
-    ...fail(RETRY_AFTER, 'The router asks to be left alone', { for: wait }),
+    ...fail(RETRY_AFTER, 'The router asks for a delay of requests', { for: wait }),
     ...(isCapped ? fail(RETRY_AFTER_CAPPED, message, { granted: wait }) : []),
   ];
 }
 
-/** Returns the label `reason` of the counter of failed logins: only what the router refuses may lock the account. */
+/** Only refused logins may lock the account. */
 function toLoginReason(cause: unknown): (typeof LOGIN_REASONS)[number] {
   return cause instanceof RouterError && cause.code === 'auth' ? 'refused' : 'unanswered';
 }
 
-/** Values of this label. */
+/** Values of the label `reason` of the counter of failed logins. */
 export const LOGIN_REASONS = ['refused', 'unanswered'] as const;
 
-/** Returns the label `reason` of the counters of gaps: what the operator wants to be left out is not missing. */
+/** Lines left out on request are not missing. */
 function toCountedReason(reason: RouterEventOf<'log-gap-found'>['reason']): 'missing' | 'skipped' | 'paused' {
   return reason === 'skipped' || reason === 'paused' ? reason : 'missing';
 }
@@ -293,17 +315,15 @@ function renderLinks(verdict: LinkVerdict, { before: { links } }: EventContext):
   const before = links ?? { holds: false, refuted: [] };
   if (holds === before.holds && refuted.length === before.refuted.length) return [];
   const message = holds
-    ? 'Log files begin in the second in which the one before ends: a missing one would show'
-    : 'It is not proven that log files begin in the second in which the one before ends: nothing waits for a missing one';
+    ? 'Each log file starts in the second in which the previous one ends, so a missing file is detected'
+    : 'Log files do not provably start in the second in which the previous one ends, so missing files are not waited for';
   return info(message, { matches, misses, chance, contradicted_by: refuted });
 }
 
-/** Name of the failure while a log cannot be read to its end. */
 function toFailingLog(component: string): string {
   return `log:${component}`;
 }
 
-/** RFC 3339. */
 function renderTime(utcMs: number): string {
   return new Date(utcMs).toISOString();
 }

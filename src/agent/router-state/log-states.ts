@@ -1,14 +1,12 @@
 import { renderErrorChain } from '../../base/index.ts';
-import { type LogEvent, noteGap, noteGapEnd, unshippedStateOf } from '../../logs/index.ts';
+import { addKnownGap, endKnownGap, type LogEvent, unshippedStateOf } from '../../logs/index.ts';
 import type { Labels } from '../../model/index.ts';
-import type { Moment } from '../times.ts';
-import type { LogState, MetricPart, RouterEventOf, RouterState } from './router-state.ts';
+import type { LogState, MetricPart, Moment, RouterEventOf, RouterState } from './router-state.ts';
 
 const NOTHING: readonly MetricPart[] = [];
 
 type LogEventType = LogEvent['type'] | 'records-stored' | 'gaps-recalled' | 'rules-changed';
 
-/** What happened to the logs; see `reduceRouter`. */
 export const LOG_REDUCERS: {
   readonly [T in LogEventType]: (state: RouterState, event: RouterEventOf<T>, at: Moment) => readonly MetricPart[];
 } = {
@@ -47,12 +45,12 @@ export const LOG_REDUCERS: {
   },
   'log-rule-matched': (state, event) => (event.kind === 'gauge' ? setRuleValue(state, event) : NOTHING),
   'log-gap-found'(state, event) {
-    state.gaps = noteGap(state.gaps, event);
+    state.gaps = addKnownGap(state.gaps, event);
     logOf(state, event.component).gaps += event.reason === 'skipped' ? 0 : 1;
     return NOTHING;
   },
   'log-gap-ended'(state, event) {
-    state.gaps = noteGapEnd(state.gaps, event);
+    state.gaps = endKnownGap(state.gaps, event);
     return NOTHING;
   },
   'gaps-recalled'(state, { gaps }) {
@@ -68,7 +66,7 @@ export const LOG_REDUCERS: {
     return NOTHING;
   },
   'rules-changed'(state) {
-    // What would set a gauge may be another line.
+    // Other lines may set the gauges now.
     const metrics = [...(state.ruleValues?.keys() ?? [])];
     state.ruleValues = undefined;
     return metrics.map((metric): MetricPart => `log-rule:${metric}`);
@@ -77,19 +75,25 @@ export const LOG_REDUCERS: {
   'log-clock-jumped': () => NOTHING,
   'log-reset': () => NOTHING,
   'log-zone-learnt': () => NOTHING,
-  'log-zone-doubted': () => NOTHING,
+  'log-zone-mismatched': () => NOTHING,
   'archive-unfinished': () => NOTHING,
   'archive-trailing-ignored': () => NOTHING,
 };
 
-/** Returns the time since the log that is furthest behind was read to its end; `undefined` before the first. Milliseconds. */
+/**
+ * Returns the time in milliseconds since the log that is furthest behind was read to its end; `undefined` before the
+ * first.
+ */
 export function findLagMs({ logs }: RouterState, { ms }: Moment): number | undefined {
   let oldestMs = Number.POSITIVE_INFINITY;
   for (const { caughtUpAtMs } of logs.values()) oldestMs = Math.min(oldestMs, caughtUpAtMs ?? oldestMs);
   return oldestMs === Number.POSITIVE_INFINITY ? undefined : ms - oldestMs;
 }
 
-/** Returns the time since when unread lines may be lost, because no log was read for longer than its time to loss. Wall time. */
+/**
+ * Returns the wall time from which unread lines may be lost, because a log was not read within its time to loss;
+ * `undefined` if none may be.
+ */
 export function findLossSinceMs(logs: Iterable<LogState>, { ms, wallMs }: Moment): number | undefined {
   let firstMs = Number.POSITIVE_INFINITY;
   for (const { lossAtMs } of logs) firstMs = Math.min(firstMs, lossAtMs ?? firstMs);

@@ -1,52 +1,48 @@
 import { createNumbers } from '../../base/index.ts';
 import type { HistoryPoint, PollFault, PollPoint, PollSummary } from '../../web/index.ts';
-import type { Moment } from '../times.ts';
 
-/** What went wrong in a poll. */
 interface PollProblem {
-  /** Reason why it did not reach the router. */
   readonly failure: { readonly reason: string; readonly error: string } | undefined;
-  /** First failure, also if the router was reached. */
   readonly fault: PollFault | undefined;
 }
 
 interface Poll extends PollProblem {
-  /** Start: wall time, milliseconds since the Unix epoch. */
+  /** Wall time in milliseconds since the Unix epoch. */
   readonly atMs: number;
   readonly durationMs: number;
 }
 
 const NO_PROBLEM: PollProblem = { failure: undefined, fault: undefined };
 
-/** Polls kept as numbers, for plots. An hour at the usual interval: 1,260 bytes for each router. */
+/** Polls kept as numbers for plots: an hour at the default interval, 1,260 bytes for each router. */
 const POINTS_MAX = 60;
-/** The newest of them, of which it is kept what went wrong. */
 const RECENT_MAX = 12;
-/** Failed polls kept beyond those, so that a failure at night can still be seen in the morning. */
+/** Older failed polls, so that a failure at night is still visible in the morning. */
 const FAILED_MAX = 12;
 /** Partial failures are counted apart, so that one broken resource cannot evict real outages. */
 const PARTIAL_MAX = 4;
 
-/** The last polls of a router, in columns of numbers, because a fleet has ten thousand of these; those that failed are kept longer. */
+/**
+ * The last polls of a router, in columns of numbers, because a fleet has ten thousand of these; failed ones are kept
+ * longer.
+ */
 export class RecentPolls {
   readonly #atMs = createNumbers(Float64Array, POINTS_MAX);
   readonly #durationsMs = createNumbers(Float64Array, POINTS_MAX);
-  /** 1 if the poll succeeded. */
   readonly #isOk = createNumbers(Uint8Array, POINTS_MAX);
-  /** The longest lag of the logs; NaN if there was none. */
+  /** The longest lag of the logs; NaN without any. */
   readonly #lagsMs = createNumbers(Float32Array, POINTS_MAX);
   #count = 0;
-  /** What went wrong in each of the recent polls, the newest first. */
   #problems: readonly PollProblem[] = [];
   readonly #failed: Poll[] = [];
   readonly #partial: Poll[] = [];
 
-  /** Duration of the last poll; `undefined` before the first. Milliseconds. */
+  /** Duration of the last poll in milliseconds; `undefined` before the first. */
   get lastDurationMs(): number | undefined {
     return this.#count === 0 ? undefined : this.#durationsMs[(this.#count - 1) % POINTS_MAX];
   }
 
-  /** Records a poll. `lagMs`: the longest lag of the logs, if there is one. */
+  /** Records a poll. `lagMs`: the longest lag of the logs. */
   add({ atMs, durationMs, failure, fault }: Poll, lagMs: number | undefined): void {
     const oldest = this.#listRecent()[RECENT_MAX - 1];
     if (oldest?.failure) keep(this.#failed, oldest, FAILED_MAX);
@@ -61,7 +57,6 @@ export class RecentPolls {
     this.#count++;
   }
 
-  /** The recent polls and the failed ones that are kept beyond those, the newest first. */
   describe(): readonly PollSummary[] {
     const kept = [...this.#failed, ...this.#partial].toSorted((a, b) => b.atMs - a.atMs);
     return [...this.#listRecent(), ...kept].map(({ atMs, durationMs, failure, fault }) => ({
@@ -74,7 +69,6 @@ export class RecentPolls {
     }));
   }
 
-  /** The oldest first. */
   describePoints(): readonly PollPoint[] {
     const first = Math.max(0, this.#count - POINTS_MAX);
     return Array.from({ length: this.#count - first }, (_, index) => {
@@ -104,36 +98,30 @@ function keep(polls: Poll[], poll: Poll, max: number): void {
 
 /** Length of one slot of the history. Milliseconds. */
 const SLOT_MS = 3 * 60_000;
-/** Slots of the history of a router: six hours. */
 const SLOTS = 120;
-/** Stands for "no value". */
+/** No value. */
 const NONE = -32768;
 const NUMBER_MAX = 32767;
 
-/** Letters of a slot without a poll, with polls that reached the router, that failed, and of both kinds. */
+/** Letters for a slot without a poll, with successful polls, failed polls, and both. */
 const LETTERS = { none: '-', up: 'u', down: 'd', mixed: 'm' } as const;
-/** Reused for each router: a list of the fleet has the letters of ten thousand. */
 const RESULTS = Buffer.alloc(SLOTS);
 
-/** One poll in the history. */
 interface HistoryEntry {
-  /** True if the poll reached the router. */
   readonly isUp: boolean;
-  /** Strength of the signal, in its own unit; `undefined` without a modem. */
+  /** In its own unit; `undefined` without a modem. */
   readonly signal: number | undefined;
   /** Longest lag of the logs; `undefined` without any. Milliseconds. */
   readonly lagMs: number | undefined;
-  /** Response time of the poll. Milliseconds. */
+  /** Milliseconds. */
   readonly durationMs: number;
 }
 
-/** Numbers of the slots of a router, in columns: a fleet has ten thousand of these. */
+/** Columns of numbers by slot: a fleet has ten thousand of these. */
 class Slots {
-  /** 1 if a poll reached the router. */
   readonly reached = createNumbers(Uint8Array, SLOTS);
-  /** 1 if a poll failed. */
   readonly failed = createNumbers(Uint8Array, SLOTS);
-  /** Of the last poll, in tenths of its unit: finer than any plot, as the others. */
+  /** Signals in tenths of their unit, finer than any plot. */
   readonly signal = createNumbers(Int16Array, SLOTS);
   readonly weakest = createNumbers(Int16Array, SLOTS);
   readonly strongest = createNumbers(Int16Array, SLOTS);
@@ -167,15 +155,15 @@ class Slots {
 }
 
 /**
- * The last six hours of one router in slots of three minutes. A slot has the last value of each kind, the weakest and the
- * strongest signal, and tells if any poll failed in it.
+ * The last six hours of one router in slots of three minutes. A slot has the last value of each kind, the weakest and
+ * the strongest signal, and whether polls succeeded or failed in it.
  */
 export class RouterHistory {
   #slots: Slots | undefined;
-  /** Number of the newest slot on the monotonic clock, so that a change of the wall clock moves nothing. */
+  /** Number of the newest slot on the monotonic clock, so that changes of the wall clock have no effect. */
   #newest = 0;
 
-  /** Records a poll that has ended at `nowMs`, monotonic. */
+  /** Records a poll that ended at `nowMs` (monotonic). */
   add({ isUp, signal, lagMs, durationMs }: HistoryEntry, nowMs: number): void {
     const number = Math.floor(nowMs / SLOT_MS);
     if (!this.#slots) this.#newest = number;
@@ -188,8 +176,8 @@ export class RouterHistory {
     if (isUp) this.#slots.response[slot] = pack(durationMs / 10);
   }
 
-  /** The slots of the last six hours, the oldest first; empty before the first poll. */
-  describe({ ms, wallMs }: Moment): readonly HistoryPoint[] {
+  /** Returns the slots of the last six hours, the oldest first; empty before the first poll. */
+  describe({ ms, wallMs }: { readonly ms: number; readonly wallMs: number }): readonly HistoryPoint[] {
     const slots = this.#slots;
     if (!slots) return [];
     const first = toFirstNumber(ms);
@@ -212,7 +200,6 @@ export class RouterHistory {
     });
   }
 
-  /** The results alone, as {@link describe} has them: one letter for each slot, `u`, `d`, `m`, and `-` for none. */
   describeResults(nowMs: number): string {
     const slots = this.#slots;
     if (!slots) return '';
@@ -224,19 +211,17 @@ export class RouterHistory {
     return RESULTS.toString('latin1');
   }
 
-  /** Empties the slots between the newest entry and this one. */
   #advance(slots: Slots, number: number): void {
     for (let next = Math.max(this.#newest + 1, number - SLOTS + 1); next <= number; next++) slots.clear(next % SLOTS);
     this.#newest = Math.max(this.#newest, number);
   }
 }
 
-/** Number of the oldest slot of the last six hours on the monotonic clock. */
 function toFirstNumber(nowMs: number): number {
   return Math.floor(nowMs / SLOT_MS) - SLOTS + 1;
 }
 
-/** Place of a slot; those before the start of the clock have negative numbers. */
+/** Numbers before the start of the clock are negative. */
 function toSlot(number: number): number {
   return ((number % SLOTS) + SLOTS) % SLOTS;
 }

@@ -1,28 +1,29 @@
 import { renderDuration, renderErrorChain } from '../../base/index.ts';
-import { RouterError, type SessionEvent } from '../../router/index.ts';
+import { RouterError, type SessionEvent } from '../../client/index.ts';
 import type { SharedBudget } from '../../schedule/index.ts';
 import type { RouterFailureSummary, SessionSummary } from '../../web/index.ts';
 import type { RouterStateName } from '../metrics/self-metrics.ts';
-import { type Moment, toTime } from '../times.ts';
 import { findLagMs, LOG_REDUCERS } from './log-states.ts';
 import { findFault, reduceOther, reduceResources, toFailure } from './resource-states.ts';
 import {
-  FIRST_WORD_MS,
+  FIRST_POLL_MS,
   findRetryAfterMs,
   LOGS,
   type MetricPart,
+  type Moment,
   type RouterEvent,
   type RouterEventOf,
   type RouterEventType,
   type RouterState,
+  toTime,
 } from './router-state.ts';
 
 /**
- * Maximum time that logs wait for a successful poll after one that could not connect or log in, so that such a router costs
- * one attempt per cycle and not two. Milliseconds.
+ * Maximum time that logs wait for a successful poll after one that could not connect or log in, so that such a router
+ * costs one attempt per cycle instead of two. Milliseconds.
  */
 const UNREACHABLE_MS_MAX = 5 * 60_000;
-/** Of an account in another group, nothing is known. */
+/** By group of the account; the rights of other groups are unknown. */
 const WRITABLE: ReadonlyMap<string | undefined, boolean> = new Map([
   ['status', false],
   ['read', false],
@@ -36,7 +37,9 @@ const SESSION_STATES: Readonly<Record<Exclude<SessionEvent['type'], 'session-ref
 };
 const NOTHING: readonly MetricPart[] = [];
 
-/** What each event changes; a new one does not compile without a row. Returns parts of the metrics that are others now. */
+/**
+ * Reducers by event; a new event does not compile without one. Each returns the parts of the metrics that have changed.
+ */
 const REDUCERS: {
   readonly [T in RouterEventType]: (state: RouterState, event: RouterEventOf<T>, at: Moment) => readonly MetricPart[];
 } = {
@@ -46,15 +49,23 @@ const REDUCERS: {
   'session-lost': reduceSession,
   'session-closed': reduceSession,
   'login-failed': reduceSession,
-  rested(state, event, at) {
+  'paused-or-retired'(state, event, at) {
     enter(state, event.state, at);
     return NOTHING;
   },
   'poll-begun'(state, _, at) {
-    // The first one is waited for from here, not from the start of the agent: first polls of ten thousand routers are spread over
-    // minutes, and those that nobody has asked yet are not down.
-    if (state.reach === 'unknown' && !state.awaited) awaitPoll(state, FIRST_WORD_MS, at);
+    // Counted from here, not from the start of the agent: first polls of ten thousand routers are spread over minutes,
+    // and a router without a poll is not down.
+    if (state.reach === 'unknown' && !state.awaited) awaitPoll(state, FIRST_POLL_MS, at);
     return NOTHING;
+  },
+  'facts-recalled'(state, { text }) {
+    state.changes.recall(text);
+    return NOTHING;
+  },
+  'firmware-listed'(state, { versions }) {
+    state.firmwareVersions = versions;
+    return ['firmware'];
   },
   polled: reducePoll,
   reached(state, { quietMs }, at) {
@@ -85,20 +96,19 @@ function apply<T extends RouterEventType>(
   return REDUCERS[event.type](state, event, at);
 }
 
-/** Takes an event into the state of a router. Returns the parts of its metrics that are others now. */
+/** Applies an event to the state of a router. Returns the parts of its metrics that have changed. */
 export function reduceRouter(state: RouterState, event: RouterEvent, at: Moment): readonly MetricPart[] {
   const { reach, failures, failure } = state;
   const known = state.logs.size;
   const parts = apply(state, event, at);
   const isSame = state.reach === reach && state.failures === failures && state.failure?.reason === failure?.reason;
   return [
-    ...(isSame || event.type === 'rested' ? [] : (['state'] as const)),
+    ...(isSame || event.type === 'paused-or-retired' ? [] : (['state'] as const)),
     ...(state.logs.size > known ? (['logs'] as const) : []),
     ...parts,
   ];
 }
 
-/** Returns true if this is the error of a failed login, or was caused by one. */
 function isLoginFailure(state: RouterState, error: unknown): boolean {
   if (!(error instanceof Error) || !state.failedLogins) return false;
   return state.failedLogins.has(error) || isLoginFailure(state, error.cause);
@@ -108,8 +118,10 @@ function reducePoll(state: RouterState, event: RouterEventOf<'polled'>, at: Mome
   const { result, wire, isPutOff, isWhole, quietMs, certificateNotAfterMs } = event;
   if (isWhole) state.wholePollMs = at.ms;
   const { isUp, durationMs, error } = result;
+  state.changes.record(result);
   if (result.isIdle) return [];
   const isFirst = state.polls.lastDurationMs === undefined;
+  const hasOtherFirmware = result.firmwareVersion !== state.identity.firmware;
   state.identity = { firmware: result.firmwareVersion, serial: result.serialNumber };
   const login = isLoginFailure(state, error);
   const fault = findFault(result, { ...wire, isLogin: login, isRepeated: state.failures > 0 });
@@ -123,7 +135,7 @@ function reducePoll(state: RouterState, event: RouterEventOf<'polled'>, at: Mome
   state.polls.add({ atMs: at.wallMs - durationMs, durationMs, failure, fault }, lagMs);
   state.device.record(result, at.ms);
   state.rates.record(result.resources);
-  // Of a router that is down, the last signal is known, and not the present one.
+  // While a router is down, only its last signal is known.
   const signal = isUp ? state.device.summary.signal?.value : undefined;
   state.history.add({ isUp, signal, lagMs, durationMs }, at.ms);
   const hasOtherCertificate = (certificateNotAfterMs ?? state.certificateNotAfterMs) !== state.certificateNotAfterMs;
@@ -131,6 +143,7 @@ function reducePoll(state: RouterState, event: RouterEventOf<'polled'>, at: Mome
   return [
     ...(isFirst ? (['polls'] as const) : []),
     ...(hasOtherCertificate ? (['tls'] as const) : []),
+    ...(hasOtherFirmware ? (['firmware'] as const) : []),
     ...reduceResources(state, result),
   ];
 }
@@ -147,7 +160,7 @@ function reduceSuccess(state: RouterState, quietMs: number, at: Moment): void {
 
 function reduceFailure(state: RouterState, failure: RouterFailureSummary, isPutOff: boolean, at: Moment): void {
   state.failures++;
-  // A router that was up and asks for a wait stays up until its values expire.
+  // A router that was up and asks for a delay stays up until its values expire.
   if (!isPutOff || state.reach !== 'up' || at.ms >= state.staleAtMs) goDown(state, failure, at);
 }
 
@@ -157,8 +170,8 @@ function reduceQuiet(state: RouterState, { budget }: RouterEventOf<'quiet'>, at:
   else if (findRetryAfterMs(state, at) === undefined) {
     goDown(state, { reason: 'timeout', step: null, error: `No poll has ended for ${length}` }, at);
   } else {
-    const error = `No poll for ${length}, because the router asks to be left alone`;
-    goDown(state, { reason: 'http', step: state.fault?.step ?? 'resource', error }, at);
+    const error = `No poll for ${length}, because the router asked for a delay`;
+    goDown(state, { reason: 'http', step: state.fault?.step ?? 'http', error }, at);
   }
   return [];
 }
@@ -173,7 +186,7 @@ function reduceLimits(
   state.logsPausedUntilMs = logs;
   state.statusPausedUntilMs = status;
   const isSpent = budget.isSpent('common') && budget.isSpent('status');
-  // A router that was never polled has no values that could still count.
+  // A router without a poll so far has no values that are still valid.
   if (isSpent || (budget.statusPart === undefined && state.reach === 'unknown')) runOutOfBudget(state, budget, at);
   const isOtherWait = retryAfter !== state.retryAfter;
   state.retryAfter = retryAfter;
@@ -192,7 +205,7 @@ function reduceSession(state: RouterState, event: SessionEvent, at: Moment): rea
   if (event.type === 'session-refreshed') state.refreshes++;
   else {
     const session = SESSION_STATES[event.type];
-    // Repeated failures of the login keep the time of the first one.
+    // Repeated login failures keep the time of the first one.
     if (session !== state.session || session === 'open') state.sessionSinceMs = at.wallMs;
     state.session = session;
   }
@@ -207,7 +220,6 @@ function enter(state: RouterState, reach: RouterStateName, at: Moment): void {
   state.reach = reach;
 }
 
-/** Waits for the next poll: without one, the router is down after this time. */
 function awaitPoll(state: RouterState, waitMs: number, at: Moment): void {
   state.awaited = { atMs: at.ms + waitMs, waitMs };
 }

@@ -1,16 +1,15 @@
 import { renderErrorChain } from '../../base/index.ts';
-import { type Labels, SourceError } from '../../model/index.ts';
+import { type Labels, type PollStep, RouterReadError } from '../../model/index.ts';
 import type { PollResult, ResourceResult } from '../../status/index.ts';
-import type { PollFault, PollStep, ResourceSummary, RouterFailureSummary } from '../../web/index.ts';
+import type { PollFault, ResourceSummary, RouterFailureSummary } from '../../web/index.ts';
 import type { MetricPart, ResourceState, RouterState, Wire } from './router-state.ts';
 
 const CHANGED: readonly MetricPart[] = ['resources'];
 const SAME: readonly MetricPart[] = [];
 
-/** Takes over what a poll has told of its resources. */
 export function reduceResources(
   state: RouterState,
-  { resources, withdrawn, capabilities }: PollResult,
+  { resources, withdrawn, lacks }: PollResult,
 ): readonly MetricPart[] {
   let isChanged = false;
   for (const result of resources) {
@@ -19,13 +18,11 @@ export function reduceResources(
   }
   for (const name of withdrawn) isChanged = state.resources.delete(name) || isChanged;
   const isLacking = resources.some(({ state: one }) => one === 'unsupported');
-  if (isLacking || capabilities !== state.capabilities) {
-    isChanged = reduceCapabilities(state, capabilities) || isChanged;
-  }
+  if (isLacking || lacks !== state.lacks) isChanged = reduceLacks(state, lacks) || isChanged;
   return isChanged ? CHANGED : SAME;
 }
 
-/** Takes over the state of something that is not a status resource. */
+/** Applies the state of something that is not a status resource, such as the logs. */
 export function reduceOther(
   state: RouterState,
   name: string,
@@ -34,12 +31,12 @@ export function reduceOther(
 ): readonly MetricPart[] {
   const isNew = !state.resources.has(name);
   const kept = resourceOf(state, name);
-  // Rarely a change after a run over the logs; the error is not part of the series.
+  // Separately: the error is not part of the series.
   kept.error = error;
   return change(kept, { ...kept, state: next }) || isNew ? CHANGED : SAME;
 }
 
-/** Everything in the order in which it was first seen; `nowMs` is monotonic. */
+/** Returns all resources in the order in which they were first seen; `nowMs` is monotonic. */
 export function describeResources({ resources }: RouterState, nowMs: number): readonly ResourceSummary[] {
   return [...resources].map(([resource, { state, readAtMs, durationMs, error, finding }]) => ({
     resource,
@@ -51,14 +48,13 @@ export function describeResources({ resources }: RouterState, nowMs: number): re
   }));
 }
 
-/** Describes unexpected content of an answer; `null` if there is none. */
 function describeReading({ isUnread, faults }: ResourceResult): string | null {
   if (isUnread) return 'answered, but no metric could be read from it';
   if (faults.length === 0) return null;
   return faults.length === 1 ? '1 value could not be read' : `${faults.length} values could not be read`;
 }
 
-/** The same for a resource of every router: the modules name them, and not the routers. */
+/** Shared by all routers: modules name the resources. */
 const sharedLabels = new Map<string, Labels>();
 
 function shareLabels(resource: string): Labels {
@@ -84,7 +80,7 @@ function resourceOf({ resources }: RouterState, name: string): ResourceState {
   return resource;
 }
 
-/** Returns true if something has changed that the series about the states show. Ages and durations are read at each scrape. */
+/** Returns true if the series about states change. Ages and durations are read at each scrape. */
 function reduceResource(kept: ResourceState, result: ResourceResult): boolean {
   const { state, isUnread, durationMs, readAtMs, isOptional, error } = result;
   kept.durationMs = durationMs;
@@ -98,17 +94,17 @@ function reduceResource(kept: ResourceState, result: ResourceResult): boolean {
 }
 
 /** Slots that do not exist are listed under their pattern only. */
-function reduceCapabilities(state: RouterState, capabilities: PollResult['capabilities']): boolean {
+function reduceLacks(state: RouterState, lacks: PollResult['lacks']): boolean {
   const { resources } = state;
-  state.capabilities = capabilities;
+  state.lacks = lacks;
   let isChanged = false;
-  const known = new Set(capabilities.map(({ resource }) => resource));
+  const known = new Set(lacks.map(({ name }) => name));
   for (const [name, { state: one }] of resources) {
     if (one === 'unsupported' && !known.has(name)) isChanged = resources.delete(name);
   }
-  for (const { resource, isSupported, isOptional } of capabilities) {
-    if (isSupported || resources.has(resource)) continue;
-    change(resourceOf(state, resource), { state: 'unsupported', isUnread: false, isRequired: !isOptional });
+  for (const { name, isOptional } of lacks) {
+    if (resources.has(name)) continue;
+    change(resourceOf(state, name), { state: 'unsupported', isUnread: false, isRequired: !isOptional });
     isChanged = true;
   }
   return isChanged;
@@ -125,50 +121,46 @@ function change(
   return !isSame;
 }
 
-/** Facts about a failed poll, besides its error. */
 interface PollFacts extends Wire {
-  /** True if the error is that of a login. */
   readonly isLogin: boolean;
-  /** True if the previous poll failed as well, so that no connection was kept. */
+  /** True if the previous poll failed too, so that no connection was kept. */
   readonly isRepeated: boolean;
 }
 
-/** Returns the first failure of a poll, also if it reached the router. */
+/** Returns the first failure of a poll, even if it reached the router. */
 export function findFault({ isUp, error, resources }: PollResult, facts: PollFacts): PollFault | undefined {
   const failed = resources.find(({ state }) => state === 'failed') ?? (isUp ? undefined : resources[0]);
   if (!failed) return undefined;
   const step = findStep(error, facts);
-  const hasResource = step === 'resource' || step === 'parse';
+  const hasResource = step === 'http' || step === 'parse';
   return { step, resource: hasResource ? failed.name : null, error: renderErrorChain(error) };
 }
 
-/** Returns the reason why a poll did not reach the router. */
 export function toFailure({ failure, error }: PollResult, fault: PollFault | undefined): RouterFailureSummary {
   return { reason: failure ?? 'http', step: fault?.step ?? null, error: renderErrorChain(error) };
 }
 
-/** Returns the connection step at which a poll, or one resource of it, failed with `error`. */
 function findStep(error: unknown, { isLogin, isTls, isRepeated, sent, received }: PollFacts): PollStep {
-  const failure = error instanceof SourceError ? error : undefined;
-  // Something was sent on a new connection, which can only be the TLS handshake: TCP was connected.
+  const failure = error instanceof RouterReadError ? error : undefined;
+  // Only a TLS handshake sends something on a new connection, so TCP was connected.
   const isGreetingUnanswered = isTls && isRepeated && sent > 0 && received === 0;
-  const asked = isLogin ? 'login' : 'resource';
+  const asked = isLogin ? 'auth' : 'http';
   switch (failure?.code) {
     case 'dns':
     case 'tls':
       return failure.code;
     case 'connect':
       if (isGreetingUnanswered) return 'tls';
-      // Without TLS, what was sent is a request, so TCP was connected.
-      return !isTls && sent > 0 && !failure.isUnsent ? asked : 'tcp';
+      // Without TLS, a request was sent, so TCP was connected.
+      return !isTls && sent > 0 && !failure.isUnsent ? asked : 'connect';
     case 'timeout':
-      // The time-out may belong to an earlier step than the one that was waited for.
-      if (sent === 0 && received === 0) return 'tcp';
+      // The time-out may belong to an earlier step than the one in progress.
+      if (sent === 0 && received === 0) return 'connect';
       return isGreetingUnanswered ? 'tls' : asked;
     case 'auth':
-      return !isLogin && failure.isAnswered ? 'resource' : 'login';
+      return !isLogin && failure.isAnswered ? 'http' : 'auth';
     case 'parse':
-      return isLogin ? 'login' : 'parse';
+      return isLogin ? 'auth' : 'parse';
     default:
       return asked;
   }

@@ -1,27 +1,32 @@
 import { type FleetExposition, toFamily } from '../../exposition/index.ts';
-import type { FamilyDescription, GapCertainty, Labels, MetricFamily, RouterIdentity } from '../../model/index.ts';
-import { ROUTER_FAILURES } from '../../router/index.ts';
-import type { PollResult } from '../../status/index.ts';
+import {
+  type FamilyDescription,
+  type GapCertainty,
+  type Labels,
+  type MetricFamily,
+  ROUTER_FAILURES,
+  type RouterIdentity,
+} from '../../model/index.ts';
+import { countNewerVersions, type PollResult } from '../../status/index.ts';
 import { FLEET_FAMILIES as F } from '../metrics/fleet-families.ts';
-import { type Moment, toSeconds } from '../times.ts';
 import {
   findRetryAfterMs,
   type LogState,
   type MetricPart,
+  type Moment,
   type ResourceState,
   type RouterState,
+  toSeconds,
 } from './router-state.ts';
 
 type Sample = [labels: Labels, value: number];
 
-/** Value of `reason` for a router that nobody has asked yet; without a series while it does not apply, unlike the others. */
+/** Value of `reason` before the first poll; without a series while it does not apply, unlike the others. */
 const UNASKED = 'unasked';
-/** Gaps of a log are counted from zero on, so that increase() shows the first one. */
+/** Certainties of gaps. Their counters start at zero, so that increase() shows the first gap. */
 export const GAP_CERTAINTIES: readonly GapCertainty[] = ['certain', 'likely', 'possible'];
-/** The one sample of a family that is read at each scrape. */
 const NO_LABELS = { labels: {} };
 
-/** What rarely changes, as text that is ready when it is scraped. */
 const FAMILIES = {
   state: ({ reach, failures, failure }: RouterState) => {
     const reasons = ROUTER_FAILURES.map((reason): Sample => [{ reason }, Number(reason === failure?.reason)]);
@@ -50,13 +55,17 @@ const FAMILIES = {
   account: ({ isWritable }: RouterState) => [
     toFamily(F.accountWritable, isWritable === undefined ? [] : [[{}, Number(isWritable)]]),
   ],
+  firmware: ({ identity, firmwareVersions }: RouterState) => {
+    const samples = countNewerVersions(identity.firmware, firmwareVersions);
+    return samples.length === 0 ? [] : [{ ...F.firmwareNewerVersions, samples }];
+  },
   resources: ({ resources }: RouterState) => {
     const [up, supported, permitted, understood]: [Sample[], Sample[], Sample[], Sample[]] = [[], [], [], []];
     for (const { labels, state, readAtMs, isUnread, isRequired } of resources.values()) {
       const isUp = state === 'up';
       supported.push([labels, Number(state !== 'unsupported')]);
       permitted.push([labels, Number(state !== 'forbidden')]);
-      // Optional resources are no failures, nor are forbidden ones, which have their own series.
+      // Optional resources are not failures, nor are forbidden ones, which have their own series.
       if (state !== 'forbidden' && (state !== 'unsupported' || isRequired)) up.push([labels, Number(isUp)]);
       // Logs and the resources of special readers have no values to map.
       if (isUp && readAtMs !== undefined) understood.push([labels, Number(!isUnread)]);
@@ -78,7 +87,7 @@ const FAMILIES = {
   ],
 } satisfies Partial<Record<MetricPart, (state: RouterState, at: Moment) => readonly MetricFamily[]>>;
 
-/** What changes with every poll or step costs nothing until a scrape, which reads it from the state. */
+/** Values that change with every poll or step are read from the state at each scrape. */
 const LIVE = {
   polls: (state: RouterState, exposition: FleetExposition, router: RouterIdentity) =>
     exposition.publishLive(
@@ -117,17 +126,14 @@ function toSecondsSince(sinceMs: number | undefined, nowMs: number): number | un
   return sinceMs === undefined ? undefined : (nowMs - sinceMs) / 1000;
 }
 
-/** A router, and where its metrics are served. */
 interface MetricTarget {
   readonly router: RouterIdentity;
   readonly exposition: FleetExposition;
-  /** Families of the log rules, by the name of their metric. */
   readonly rules: ReadonlyMap<string, FamilyDescription>;
 }
 
 const RULE = 'log-rule:';
 
-/** Publishes one part of the metrics of a router. */
 export function publishPart(part: MetricPart, state: RouterState, at: Moment, target: MetricTarget): void {
   const { router, exposition, rules } = target;
   if (part in FAMILIES) exposition.publish(router, part, FAMILIES[part as keyof typeof FAMILIES](state, at));
@@ -136,31 +142,29 @@ export function publishPart(part: MetricPart, state: RouterState, at: Moment, ta
   const metric = part.slice(RULE.length);
   const family = rules.get(metric);
   const samples = [...(state.ruleValues?.get(metric)?.values() ?? [])];
-  // The rule may be another one since its lines were read; of one that is gone, no part remains.
+  // The rule may have changed since its lines were read; a removed rule has no part.
   const isShown = family?.type === 'gauge' && samples.length > 0;
   exposition.publish(router, part, isShown ? [toFamily(family, samples)] : []);
 }
 
-/** Publishes the values that a poll has read of the router itself; only their text is kept. */
+/** Publishes the values of a poll; only their text is kept. */
 export function publishValues(
   { resources, withdrawn }: Pick<PollResult, 'resources' | 'withdrawn'>,
   { router, exposition }: Pick<MetricTarget, 'router' | 'exposition'>,
 ): void {
-  for (const { name, state, isUnchanged, families, faults, readAtMs, isIdentity, staleAfterMs } of resources) {
+  for (const { name, state, isUnchanged, families, faults, readAtMs, staleAfterMs } of resources) {
     if (state === 'failed') continue;
-    const end = state !== 'read' || isIdentity ? 'never' : readAtMs + staleAfterMs;
+    const endMs = readAtMs + staleAfterMs;
     const dropped = faults.filter(({ reason }) => reason === 'duplicate').length;
-    if (state !== 'read') exposition.publishValues(router, toPart(name), [], end);
-    else if (isUnchanged) exposition.renewValues(router, toPart(name), end);
-    else exposition.publishValues(router, toPart(name), families, end, dropped);
+    if (state !== 'read') exposition.publishValues(router, toPart(name), [], endMs);
+    else if (isUnchanged) exposition.renewValues(router, toPart(name), endMs);
+    else exposition.publishValues(router, toPart(name), families, endMs, dropped);
   }
-  for (const name of withdrawn) exposition.publishValues(router, toPart(name), [], 'never');
+  for (const name of withdrawn) exposition.publishValues(router, toPart(name), [], Infinity);
 }
 
-/** By the name of the resource, which is the same for every router. */
 const parts = new Map<string, string>();
 
-/** Name of the part of the exposition that holds the values of a resource. */
 export function toPart(resource: string): string {
   const part = parts.get(resource) ?? `values:${resource}`;
   parts.set(resource, part);

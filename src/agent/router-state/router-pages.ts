@@ -1,8 +1,9 @@
+import { renderDay } from '../../base/index.ts';
+import type { RouterCertificate } from '../../client/index.ts';
 import type { RouterSettings } from '../../config/index.ts';
 import type { FleetExposition } from '../../exposition/index.ts';
 import type { LinkVerdict } from '../../logs/index.ts';
 import type { RouterIdentity } from '../../model/index.ts';
-import type { RouterCertificate } from '../../router/index.ts';
 import type { SharedBudget } from '../../schedule/index.ts';
 import type { ModuleDefinition } from '../../status/index.ts';
 import type {
@@ -17,29 +18,24 @@ import type {
   RouterSummary,
 } from '../../web/index.ts';
 import type { RouterLifecycle } from '../routers/lifecycle-keeper.ts';
-import { type Moment, toSeconds, toTime } from '../times.ts';
 import { findLagMs, findLossSinceMs } from './log-states.ts';
 import { describeResources } from './resource-states.ts';
 import { toPart } from './router-metrics.ts';
-import { findRetryAfterMs, type RouterState } from './router-state.ts';
+import { findRetryAfterMs, type Moment, type RouterState, toSeconds, toTime } from './router-state.ts';
 
-/** Where a page finds what it shows of a router besides its state. */
+/** Sources of a router's page besides its state. */
 export interface RouterSurroundings {
-  /** Settings of the router. */
   readonly settings: RouterSettings;
-  /** Returns what the operator wants of the router. */
   readonly lifecycle: () => RouterLifecycle;
-  /** Returns the bytes sent and received, and the byte budget. */
   readonly bytes: () => { readonly sent: number; readonly received: number; readonly budget: SharedBudget };
-  /** Returns how fast the router answers, and how it is spared. */
+  /** Bytes of the last UTC days, today first. */
+  readonly days: () => { readonly today: string; readonly days: readonly number[] };
+  readonly dataPlans: () => RouterDetail['dataPlans'];
   readonly pace: () => PaceSummary;
-  /** Returns the certificate last shown by the router; `undefined` before the first. */
   readonly certificate: () => RouterCertificate | undefined;
-  /** Holds its values. */
   readonly exposition: FleetExposition;
 }
 
-/** Describes a router for a list. */
 export function summarizeRouter(state: RouterState, around: RouterSurroundings, at: Moment): RouterSummary {
   const { name, url, labels, byte_budget: budget } = around.settings;
   const lifecycle = around.lifecycle();
@@ -67,10 +63,10 @@ export function summarizeRouter(state: RouterState, around: RouterSurroundings, 
   };
 }
 
-/** Describes everything known about a router. */
 export function describeRouter(state: RouterState, around: RouterSurroundings, at: Moment): RouterDetail {
   const { settings, exposition } = around;
   const { sent, received, budget } = around.bytes();
+  const { today, days } = around.days();
   const certificate = around.certificate();
   const resources = describeResources(state, at.ms);
   return {
@@ -92,7 +88,9 @@ export function describeRouter(state: RouterState, around: RouterSurroundings, a
       stretch: budget.intervalMultiplier('slow'),
       logsPausedUntil: toTime(budget.pauses.logs),
       statusPausedUntil: toTime(budget.pauses.status),
+      days: days.map((one, index) => ({ day: toDay(today, index), bytes: one })),
     },
+    dataPlans: around.dataPlans(),
     pace: around.pace(),
     certificate: certificate ? { notAfter: new Date(certificate.notAfterMs).toISOString() } : null,
     logs: describeLogs(state, at),
@@ -106,7 +104,11 @@ export function describeRouter(state: RouterState, around: RouterSurroundings, a
   };
 }
 
-/** Describes the logs of a router. */
+/** Returns the day so many days before another one. */
+function toDay(today: string, before: number): string {
+  return renderDay(Date.parse(today) - before * 86_400_000);
+}
+
 export function describeLogs({ logs }: RouterState, at: Moment): readonly RouterLogSummary[] {
   return [...logs].map(([component, log]) => ({
     component,
@@ -140,19 +142,14 @@ function toRotation({ holds, matches, misses, chance, refuted }: LinkVerdict): L
   return { linksProven: holds, matches, misses, chance, contradictedBy: refuted };
 }
 
-/** One router, and where its values are. */
 interface RouterValuesSource {
-  /** Name and configured labels. */
   readonly router: RouterIdentity;
-  /** Its modules, in the order in which they are shown. */
+  /** In the order in which they are shown. */
   readonly modules: readonly ModuleDefinition[];
-  /** Its resources, with the ages of their values. */
   readonly resources: readonly ResourceSummary[];
-  /** Holds the values. */
   readonly exposition: FleetExposition;
 }
 
-/** Properties of a family besides its description. */
 interface Definition {
   readonly module: ModuleDefinition;
   readonly unit: string | undefined;
@@ -163,10 +160,7 @@ interface Definition {
 /** Heading of families that no module defines, such as those of configuration lists. */
 const OTHERS = 'other';
 
-/**
- * Describes the values that a router reported, by module and family, with the age of each. They are those of the metrics:
- * a module of the user appears as a shipped one does. Values that are no longer served are shown with their age.
- */
+/** Values by module and family, with their ages, as in the metrics. Expired values are shown with their age. */
 function describeValues({ router, modules, resources, exposition }: RouterValuesSource): readonly ModuleValues[] {
   const definitions = collectDefinitions(modules);
   const sections = new Map<string, { readonly help: string; readonly families: FamilyValues[] }>();
@@ -200,7 +194,6 @@ function isOf(reader: string, resource: string): boolean {
   return resource === reader || resource.startsWith(reader);
 }
 
-/** Definitions by the name of the family. Modules are shared by routers, and so are these. */
 const known = new WeakMap<readonly ModuleDefinition[], ReadonlyMap<string, Definition>>();
 
 function collectDefinitions(modules: readonly ModuleDefinition[]): ReadonlyMap<string, Definition> {
@@ -210,7 +203,7 @@ function collectDefinitions(modules: readonly ModuleDefinition[]): ReadonlyMap<s
   for (const module of modules) {
     for (const { labels, metrics } of module.resources) {
       for (const { name, unit, type, labels: own, stateLabel } of metrics) {
-        // The labels of an info are its content.
+        // The labels of an info metric are its content.
         const keys = [...Object.keys(labels), ...(type === 'info' ? [] : Object.keys(own))];
         if (!definitions.has(name)) definitions.set(name, { module, unit, keys, stateLabel });
       }

@@ -1,8 +1,8 @@
+import type { RetryAfter, SessionEvent } from '../../client/index.ts';
 import type { KnownGap, LinkVerdict, LogEvent } from '../../logs/index.ts';
 import type { Labels } from '../../model/index.ts';
-import type { RetryAfter, SessionEvent } from '../../router/index.ts';
 import type { SharedBudget } from '../../schedule/index.ts';
-import type { PollResult } from '../../status/index.ts';
+import type { FirmwareVersion, PollResult } from '../../status/index.ts';
 import type {
   PollFault,
   ResourceSummary,
@@ -11,76 +11,69 @@ import type {
   SessionSummary,
 } from '../../web/index.ts';
 import type { RouterStateName } from '../metrics/self-metrics.ts';
-import type { Moment } from '../times.ts';
 import type { RecordOrigin } from '../views/recent-records.ts';
+import { DeviceChanges } from './device-changes.ts';
 import { DeviceFacts, InterfaceRates } from './device-facts.ts';
 import { RecentPolls, RouterHistory } from './poll-history.ts';
 
-/** The connections of one poll. */
 export interface Wire {
-  /** True if the router is reached over TLS. */
   readonly isTls: boolean;
-  /** Bytes on the wire in this poll. */
   readonly sent: number;
   readonly received: number;
 }
 
-/** A poll has ended. */
 interface Polled {
   readonly type: 'polled';
   readonly result: PollResult;
   readonly wire: Wire;
-  /** True if the router asked for a wait. */
+  /** True if the router asked for a delay. */
   readonly isPutOff: boolean;
-  /** True if it read what a fresh poll would read. */
+  /** True if it covers everything that a fresh poll would read. */
   readonly isWhole: boolean;
   /** Time without a successful poll after which the router is down and its values expire. Milliseconds. */
   readonly quietMs: number;
-  /** End of the certificate last shown by the router; `undefined` before the first. */
+  /** Expiry of the certificate last shown by the router; `undefined` before the first. */
   readonly certificateNotAfterMs: number | undefined;
 }
 
-/** Everything that can happen to a router. */
 export type RouterEvent =
   | SessionEvent
   | LogEvent
   | Polled
-  /** The operator wants the router not to be asked. */
-  | { readonly type: 'rested'; readonly state: 'paused' | 'retired' }
+  | { readonly type: 'paused-or-retired'; readonly state: 'paused' | 'retired' }
   | { readonly type: 'poll-begun' }
-  /** Bytes of a download arrive while a poll waits for its end. `quietMs` as for a poll. */
+  /** Bytes of a download arrive while a poll waits for it. `quietMs` as for a poll. */
   | { readonly type: 'reached'; readonly quietMs: number }
-  /** No poll has ended by the time that {@link RouterState.awaited} says. */
+  /** No poll has ended within the time in {@link RouterState.awaited}. */
   | { readonly type: 'quiet'; readonly budget: SharedBudget }
-  /** Nobody has asked the router for as long as a first poll may take. */
+  /** The router was not polled within the time that a first poll may take. */
   | { readonly type: 'unasked' }
-  /** The byte budget, and how long the router asks to be left alone: at the start and after every run. */
   | { readonly type: 'limits-read'; readonly budget: SharedBudget; readonly retryAfter: RetryAfter | undefined }
-  /** A run over the logs is complete. */
+  /** A run over the logs has succeeded. */
   | { readonly type: 'logs-read' }
   | { readonly type: 'logs-failed'; readonly cause: unknown }
-  /** Where the last of the stored log records comes from. */
   | { readonly type: 'records-stored'; readonly origin: RecordOrigin }
-  /** The gaps that are stored: those that this process has found are among them. */
   | { readonly type: 'gaps-recalled'; readonly gaps: readonly KnownGap[] }
-  /** Lines are matched by other rules from now on. */
-  | { readonly type: 'rules-changed' };
+  | { readonly type: 'rules-changed' }
+  /** Facts that were stored before the agent started. */
+  | { readonly type: 'facts-recalled'; readonly text: string }
+  | { readonly type: 'firmware-listed'; readonly versions: readonly FirmwareVersion[] };
 
-/** Types of these events. */
 export type RouterEventType = RouterEvent['type'];
-/** The event of one type. */
 export type RouterEventOf<T extends RouterEventType> = Extract<RouterEvent, { readonly type: T }>;
 
 /** Value of the label `resource` for the logs as a whole. */
 export const LOGS = 'logs';
-/** A router whose first poll has no word by then is down; longer than a whole poll may take by default. Milliseconds. */
-export const FIRST_WORD_MS = 50_000;
+/**
+ * Time limit of the first poll, after which the router is down. Longer than a whole poll may take by default.
+ * Milliseconds.
+ */
+export const FIRST_POLL_MS = 50_000;
 
-/** What is known about a resource of a router. */
 export interface ResourceState {
   readonly labels: Labels;
   state: ResourceSummary['state'];
-  /** Time at which its values were last read, on the monotonic clock. */
+  /** Time of the last reading of its values. Monotonic. */
   readAtMs: number | undefined;
   durationMs: number | undefined;
   error: string | null;
@@ -91,32 +84,30 @@ export interface ResourceState {
   isRequired: boolean;
 }
 
-/** What is known about one log of a router. */
 export interface LogState {
-  /** Labels of all series about the log. */
   readonly labels: Labels;
   lines: number;
   bytes: number;
   unparsed: number;
   gaps: number;
   msToLoss: number | undefined;
-  /** When the router deletes what it had at the last look. Monotonic. */
+  /** When the router deletes its unread lines, as of the last reading. Monotonic. */
   lossAtMs: number | undefined;
-  /** When a file that is looked for becomes a gap. Milliseconds since the Unix epoch. */
+  /** When a missing file becomes a gap. Milliseconds since the Unix epoch. */
   gapAtMs: number | undefined;
   archives: number | undefined;
-  /** Wall time, milliseconds since the Unix epoch. */
+  /** Wall time in milliseconds since the Unix epoch. */
   newestMs: number | undefined;
   /** Monotonic. */
   caughtUpAtMs: number | undefined;
-  /** First attempt to read it: a log that is never read to its end lags from then on. Monotonic. */
+  /** First attempt to read it. Until it is read to its end, the metric counts its lag from here, and pages leave it out. Monotonic. */
   triedAtMs: number | undefined;
   position: { readonly file: string; readonly offset: number } | undefined;
-  /** Why its lines are not shipped although they are received. */
+  /** Set while its lines are received but not shipped. */
   unshipped: NonNullable<RouterLogSummary['unshipped']> | undefined;
 }
 
-/** Parts of the metrics of a router that are made from its state, each as a whole. */
+/** Parts of the metrics of a router that are rendered from its state, each as a whole. */
 export type MetricPart =
   | 'state'
   | 'polls'
@@ -124,65 +115,66 @@ export type MetricPart =
   | 'budget-pauses'
   | 'tls'
   | 'account'
+  | 'firmware'
   | 'resources'
   | 'logs'
   | 'unshipped-logs'
   | `log-rule:${string}`;
 
 /**
- * Everything that is known about one router. `reduceRouter` alone changes it; metrics, pages and what is asked of the router
- * next are made from it.
+ * The state of one router. Only `reduceRouter` changes it; metrics, pages and the next requests depend on it.
  *
  * ```
- *   unknown ─┬─ a poll reached it ──▶ up ── a poll did not, or none has ended for as long as values last ──▶ down
- *            └─ a poll did not, or the first one does not end ──▶ down ── a poll reached it ──▶ up
+ *   unknown ─┬─ a poll succeeds ──▶ up ── a poll fails, or none has ended until values expire ──▶ down
+ *            └─ a poll fails, or the first one does not end ──▶ down ── a poll succeeds ──▶ up
  *
- *   unknown ── not asked yet, however long: its series say so after a minute; it is not called down
- *   unknown ── the operator wants it not to be asked ──▶ paused or retired
- *   any ── bytes of a download arrive while a poll waits for its end ──▶ up
- *   any ── the byte budget is used up, or pauses polls for as long as values last ──▶ budget ── the next poll ──▶ up or down
+ *   unknown ── not polled yet, however long: its series show it after 50 s; it does not count as down
+ *   unknown ── the operator has paused or retired it ──▶ paused or retired
+ *   any ── bytes of a download arrive while a poll waits for it ──▶ up
+ *   any ── the byte budget is used up, or pauses polls until values expire ──▶ budget ── the next poll ──▶ up or down
  * ```
  */
 export class RouterState {
   reach: RouterStateName = 'unknown';
-  /** Start of that, by RFC 3339; rendered once, because lists show it again and again. */
+  /** Start of this state as RFC 3339; rendered once, because lists show it often. */
   since: string | null = null;
   isFirstReach = false;
-  /** Failed polls since the last successful one. */
   failures = 0;
   failure: RouterFailureSummary | undefined;
-  /** First failure of the last poll, also if it reached the router. */
+  /** First failure of the last poll, even if it reached the router. */
   fault: PollFault | undefined;
   /** When the values of the last successful poll expire. Monotonic. */
   staleAtMs = Number.POSITIVE_INFINITY;
   /** Wall time. */
   lastSuccessMs: number | undefined;
   lastSuccess: string | null = null;
-  /** Set while a poll is waited for: without one by this time, which began `waitMs` before, the router is down. Monotonic. */
+  /** Deadline of the next poll, set `waitMs` before; without a poll by then, the router is down. Monotonic. */
   awaited: { readonly atMs: number; readonly waitMs: number } | undefined;
-  /** End of the last poll that read what a fresh one would read. Monotonic. */
+  /** End of the last poll that covered everything a fresh one would read. Monotonic. */
   wholePollMs = Number.NEGATIVE_INFINITY;
-  /** Until when the router counts as unreachable, because the last poll could not connect or log in. Monotonic. */
+  /** The last poll could not connect or log in; logs are not read before this time. Monotonic. */
   unreachableUntilMs = Number.NEGATIVE_INFINITY;
   retryAfter: RetryAfter | undefined;
   /** Ends of the pauses by the byte budget. Wall time. */
   logsPausedUntilMs: number | undefined;
   statusPausedUntilMs: number | undefined;
-  /** End of the certificate. Wall time. */
+  /** Expiry of the certificate. Wall time. */
   certificateNotAfterMs: number | undefined;
-  /** Last values of the main board; the same object until a poll changes one. */
+  /** Last values of the main board. */
   identity: { readonly firmware: string | undefined; readonly serial: string | undefined } = {
     firmware: undefined,
     serial: undefined,
   };
+  /** Listed by the operator. */
+  firmwareVersions: readonly FirmwareVersion[] = [];
+  readonly changes = new DeviceChanges();
   readonly polls = new RecentPolls();
   readonly history = new RouterHistory();
   readonly device = new DeviceFacts();
   readonly rates = new InterfaceRates();
   /** By name, in the order in which they were first seen. */
   readonly resources = new Map<string, ResourceState>();
-  /** What the last poll reported. */
-  capabilities: PollResult['capabilities'] | undefined;
+  lacks: PollResult['lacks'] | undefined;
 
   session: SessionSummary['state'] = 'none';
   /** Wall time. */
@@ -190,25 +182,40 @@ export class RouterState {
   logins = 0;
   loginFailures = 0;
   refreshes = 0;
-  /** Whether the account may change the router; `undefined` if that is not known. */
+  /** True if the account may change the router; `undefined` if unknown. */
   isWritable: boolean | undefined;
-  /** The errors of failed logins that somebody still holds. */
+  /** Errors of failed logins, to recognise them as causes. */
   failedLogins: WeakSet<object> | undefined;
 
-  /** By component. */
   readonly logs = new Map<string, LogState>();
-  /** True if the last run over the logs failed. */
   areLogsFailing = false;
   /** The newest first. */
   gaps: readonly KnownGap[] = [];
-  /** Whether each log file begins where the one before ends; `undefined` before the first verdict. */
+  /** Whether each log file begins where the previous one ends; `undefined` before the first verdict. */
   links: LinkVerdict | undefined;
-  /** Values of log rules that are gauges, if there are any: by metric, then by labels. The rules themselves bound how many there are. */
+  /** Values of gauges of log rules, by metric, then by labels. The rules bound their number. */
   ruleValues: Map<string, Map<string, readonly [Labels, number]>> | undefined;
 }
 
-/** Returns the time at which the router may be asked again. Wall time. */
+/** Returns the wall time at which requests to the router may resume; `undefined` without a delay. */
 export function findRetryAfterMs({ retryAfter }: RouterState, { ms, wallMs }: Moment): number | undefined {
   const leftMs = (retryAfter?.untilMs ?? -Infinity) - ms;
   return leftMs > 0 ? wallMs + leftMs : undefined;
+}
+
+export interface Moment {
+  /** Wall time in milliseconds since the Unix epoch. */
+  readonly wallMs: number;
+  /** Monotonic milliseconds. */
+  readonly ms: number;
+}
+
+/** Renders milliseconds since the Unix epoch as RFC 3339; `null` for `undefined`. */
+export function toTime(wallMs: number | undefined): string | null {
+  return wallMs === undefined ? null : new Date(wallMs).toISOString();
+}
+
+/** Converts milliseconds to seconds. */
+export function toSeconds(ms: number | undefined): number | undefined {
+  return ms === undefined ? undefined : ms / 1000;
 }

@@ -1,42 +1,41 @@
-import type { Clock } from '../../base/index.ts';
+import { z } from 'zod';
+import { type Clock, parseJson } from '../../base/index.ts';
+import type { RouterClient } from '../../client/index.ts';
 import { type FleetExposition, toFamily } from '../../exposition/index.ts';
 import type { Labels, RouterIdentity } from '../../model/index.ts';
-import type { RouterClient } from '../../router/index.ts';
-import { type BudgetPart, SharedBudget, type SharedBytesUsed } from '../../schedule/index.ts';
+import { type BudgetPart, SharedBudget } from '../../schedule/index.ts';
 import { FLEET_FAMILIES as F } from '../metrics/fleet-families.ts';
-import type { KeptPace, RouterValues } from './kept-pace.ts';
+import type { AdaptiveInterval, RouterValues } from './adaptive-interval.ts';
 
-/** Budget of one router, and storage for its use. */
 interface ByteAccountOptions {
-  /** Router whose bytes are counted. */
   readonly router: RouterIdentity;
-  /** 0 = no budget. */
+  /** 0: no budget. */
   readonly bytesPerDay: number;
-  /** Share of the budget that is kept for status polls. */
   readonly statusShare: number;
-  /** The pace of the router, apart from its budget. */
-  readonly pace: Pick<KeptPace, 'pace'>;
-  /** Counts the bytes of its connections. */
+  readonly pace: Pick<AdaptiveInterval, 'pace'>;
   readonly client: Pick<RouterClient, 'wireBytes'>;
-  /** Exposition that serves the byte metrics. */
   readonly exposition: FleetExposition;
-  /** Stored values that keep the bytes of the day over a restart. */
   readonly values: RouterValues;
-  /** Clock whose wall time defines the UTC day. */
+  /** Its wall time defines the UTC day. */
   readonly clock: Clock;
 }
 
-/** Key of the bytes of the day, so that a restart does not reset them. */
 const BYTES_KEY = 'bytes';
-/** Minimum interval between writes of the used bytes: a crash loses at most a minute of them. */
-const WRITE_INTERVAL_MS = 60_000;
-/** Without a budget, bytes that flow are counted as often as this. Milliseconds. */
+/** A crash loses at most the used bytes of this time: with a budget, and without. Milliseconds. */
+const WRITE_INTERVAL_MS = { budget: 60_000, none: 15 * 60_000 };
+/** Today included. */
+const DAYS_MAX = 62;
+const DAY_MS = 86_400_000;
+/** Interval of counting during a download without a budget. Milliseconds. */
 const FLOW_INTERVAL_MS = 1000;
 
-/** Bytes of one router on the wire: counted while they flow, compared with its budget, and exposed. */
+/** Counts the bytes of one router on the wire, charges its budget, keeps those of the last days, and exposes all. */
 export class ByteAccount {
   readonly budget: SharedBudget;
-  /** The part of the budget that pays for the bytes from now on. */
+  /** Bytes of the last 62 UTC days, {@link today} first. */
+  readonly days: number[];
+  today: string;
+  #left: { readonly day: string; readonly days: readonly number[] } | undefined;
   #part: BudgetPart = 'common';
   readonly #options: ByteAccountOptions;
   #sent = 0;
@@ -48,14 +47,18 @@ export class ByteAccount {
   constructor(options: ByteAccountOptions) {
     const { router, bytesPerDay, statusShare, values, clock, exposition } = options;
     this.#options = options;
-    const used = bytesPerDay === 0 ? undefined : parseUsed(values.read(router.name, BYTES_KEY));
+    // Text that this program did not write counts as none.
+    const { data: used } = storedBytes.safeParse(parseJson(values.read(router.name, BYTES_KEY) ?? ''));
     this.budget = new SharedBudget({ bytesPerDay, statusShare, clock, used });
+    this.days = [used?.bytes ?? 0, ...(used?.before ?? [])];
+    this.today = used?.day ?? this.budget.used.day;
+    this.#followDay();
     for (const family of [F.sentBytes, F.receivedBytes]) exposition.add(router, family, {}, 0);
     this.#show();
   }
 
-  /** Called for each piece of an answer: adds its bytes, without a budget only once a second. */
-  noteFlow(): void {
+  /** Counts the bytes of a piece of an answer; without a budget, once a second. */
+  countFlow(): void {
     const { bytesPerDay, clock } = this.#options;
     if (bytesPerDay > 0 || clock.monotonic() - this.#settledAtMs >= FLOW_INTERVAL_MS) this.settle();
   }
@@ -70,25 +73,48 @@ export class ByteAccount {
     exposition.add(router, F.sentBytes, {}, sentNow);
     exposition.add(router, F.receivedBytes, {}, receivedNow);
     this.budget.record(sentNow + receivedNow, this.#part);
+    this.#followDay();
     this.#show();
     this.#writeDown();
   }
 
-  /** Settles, and has another part of the budget pay from now on. */
+  /** Settles, then charges another part of the budget. */
   payFrom(part: BudgetPart): void {
     this.settle();
     this.#part = part;
   }
 
-  /** True if the part of the day's budget that pays now is used up. */
+  /** Returns the bytes since the beginning of a UTC day. */
+  sumSince(firstDay: string): number {
+    const days = countDays(firstDay, this.today) + 1;
+    return this.days.slice(0, Math.max(0, days)).reduce((sum, bytes) => sum + bytes, 0);
+  }
+
+  /** True if the part that is charged now is used up. */
   get isSpent(): boolean {
     return this.budget.isSpent(this.#part);
   }
 
-  /** Stores the used bytes now. */
   close(): void {
     this.#writtenAtMs = -Infinity;
     this.#writeDown();
+  }
+
+  /**
+   * The budget only knows today. If the clock was set back, today takes over the bytes of the days after it; a clock that then
+   * returns, as after a start without a battery, finds its days again.
+   */
+  #followDay(): void {
+    const { day, bytes } = this.budget.used;
+    const passed = Math.min(countDays(this.today, day), DAYS_MAX);
+    if (passed < 0) this.#left ??= { day: this.today, days: [...this.days] };
+    if (passed > 0 && day === this.#left?.day) this.days.splice(0, DAYS_MAX, ...this.#left.days);
+    else if (passed > 0) this.days.unshift(...Array<number>(passed).fill(0));
+    else this.days.splice(0, -passed);
+    if (passed > 0) this.#left = undefined;
+    this.days[0] = bytes;
+    this.days.splice(DAYS_MAX);
+    this.today = day;
   }
 
   #show(): void {
@@ -118,14 +144,23 @@ export class ByteAccount {
 
   #writeDown(): void {
     const { router, values, clock, bytesPerDay } = this.#options;
-    if (bytesPerDay === 0 || clock.monotonic() - this.#writtenAtMs < WRITE_INTERVAL_MS) return;
+    const intervalMs = WRITE_INTERVAL_MS[bytesPerDay === 0 ? 'none' : 'budget'];
+    if (clock.monotonic() - this.#writtenAtMs < intervalMs) return;
     this.#writtenAtMs = clock.monotonic();
-    values.write(router.name, BYTES_KEY, JSON.stringify(this.budget.used));
+    const [, ...before] = this.days;
+    const stored = { ...this.budget.used, ...(before.length > 0 && { before }) };
+    values.write(router.name, BYTES_KEY, JSON.stringify(stored));
   }
 }
 
-function parseUsed(text: string | undefined): SharedBytesUsed | undefined {
-  const match = /^\{"day":"(\d{4}-\d{2}-\d{2})","bytes":(\d{1,15})(?:,"statusBytes":(\d{1,15}))?\}$/.exec(text ?? '');
-  if (match?.[1] === undefined) return undefined;
-  return { day: match[1], bytes: Number(match[2]), statusBytes: Number(match[3] ?? 0) };
+function countDays(from: string, to: string): number {
+  return (Date.parse(to) - Date.parse(from)) / DAY_MS;
 }
+
+const count = z.int().nonnegative();
+const storedBytes = z.object({
+  day: z.iso.date(),
+  bytes: count,
+  statusBytes: count.optional(),
+  before: z.array(count).optional(),
+});

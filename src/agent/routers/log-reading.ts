@@ -1,86 +1,64 @@
 import { type Clock, CodedError, isSelected, openDeadline } from '../../base/index.ts';
+import { type RouterClient, RouterError } from '../../client/index.ts';
 import type { RouterSettings } from '../../config/index.ts';
-import {
-  type ArchivePool,
-  FollowMemory,
-  followOnce,
-  type LogEvent,
-  type RouterTime,
-  readKnownGaps,
-  Zone,
-} from '../../logs/index.ts';
-import { type DatedAnswer, type RouterClient, RouterError } from '../../router/index.ts';
+import { type ArchivePool, FollowMemory, followOnce, type LogEvent, readKnownGaps, Zone } from '../../logs/index.ts';
+import { StoreError } from '../../model/index.ts';
 import type { RunOutcome, SharedBudget } from '../../schedule/index.ts';
-import { readSerialNumber, readSystemWallMs } from '../../status/index.ts';
-import { StoreError } from '../../store/index.ts';
+import { readRouterTime, readSerialNumber } from '../../status/index.ts';
 import type { LineProcessing } from '../line-processing.ts';
 import type { RouterRecorder } from '../router-state/router-recorder.ts';
 import type { SpoolGuard } from '../spool-guard.ts';
 import { findLastOrigin, type LineFeed } from '../views/recent-records.ts';
 import type { RouterLifecycle } from './lifecycle-keeper.ts';
 
-/** One router, and what the reading of its logs needs. */
 interface LogReadingOptions {
-  /** Settings of the router. */
   readonly settings: RouterSettings;
-  /** Reads from the router. */
   readonly client: RouterClient;
-  /** Its byte budget. */
   readonly budget: SharedBudget;
-  /** Gets what happens. */
   readonly recorder: RouterRecorder;
-  /** Returns what the operator wants of the router. */
   readonly lifecycle: () => RouterLifecycle;
-  /** Returns the redaction and metric rules for the lines of the next run. */
   readonly lines: () => LineProcessing;
-  /** Stores records and positions. */
   readonly records: SpoolGuard;
-  /** Threads that decompress rotated logs, shared by all routers. */
   readonly archives: ArchivePool;
-  /** Gets the records that were stored. */
   readonly feed: Pick<LineFeed, 'prepare'>;
-  /** Clock for everything that waits or reads the time. */
   readonly clock: Clock;
-  /** Called when another device answers than the polls have told of. */
+  /** Called when another device answers than the polls have reported. */
   readonly onOtherDevice: () => void;
 }
 
-/** Status resource that contains the router's local time. */
-export const TIME_RESOURCE = 'sysdetail/system';
-/** Limit of one run over the logs of a router: a slow link carries some megabytes in it, and the next run continues. */
+/**
+ * Time limit of one run over the logs of a router. A slow link carries some megabytes in it; the next run continues.
+ */
 const LOGS_DEADLINE_MS = 10 * 60_000;
 /**
- * Limit of one download, which polls may have to wait for. A run goes on with another log for no longer than this, so that
- * its own limit ends no download. Milliseconds.
+ * Time limit of one download, which polls may have to wait for. After this time a run starts no other log, so that its
+ * own limit ends no download. Milliseconds.
  */
 export const DOWNLOAD_MS_MAX = LOGS_DEADLINE_MS / 2;
-/** A router that does not let this account list its logs is asked again after this time, as for its resources. Milliseconds. */
+/** Wait before listing the logs again if the account may not, as for resources. Milliseconds. */
 const FORBIDDEN_MS = 60 * 60_000;
-/** Logs that grow fast are read up to this many times as often as configured, but no more often than every second. */
+/** Logs that grow fast are read up to this many times as often as configured, but at most every second. */
 const LOG_FLOOR_PARTS = [6, 5, 4, 3, 2];
 const LOG_FLOOR_MS = 1000;
 
-/** The reading of one router's logs, run by run. */
+/** Reads one router's logs, run by run. */
 export class LogReading {
   /**
-   * Shortest interval, for logs that the router will soon delete: a whole part of the configured one, so that the scheduled
+   * Shortest interval, for logs that the router will soon delete: a whole part of the configured one, so that scheduled
    * times stay. Milliseconds.
    */
   readonly floorMs: number;
   readonly #options: LogReadingOptions;
   readonly #zone: Zone;
   readonly #memory = new FollowMemory();
-  /** True if the last run has left some logs for the next one. */
   #hasMore = false;
-  /** True if a file could not be read in the last run. */
   #hasFaults = false;
-  /** Until when the logs rest, because this account may not list them. Monotonic, milliseconds. */
+  /** The account may not list the logs; monotonic milliseconds. */
   #forbiddenUntilMs = -Infinity;
   /** True if another replica has moved the logs since their positions were loaded. */
   #isFenced = false;
-  /** Serial number that polls have told of a device that answers no more; it does not count until they tell another one. */
+  /** Serial number of a device that has been replaced, ignored until polls report the new one. */
   #formerSerial: string | undefined;
-  /** True once the pages have the gaps that are stored. */
   #hasRecalledGaps = false;
 
   constructor(options: LogReadingOptions) {
@@ -98,22 +76,21 @@ export class LogReading {
     return this.#hasFaults;
   }
 
-  /** True if the last run has left some logs for the next one. */
   get hasMore(): boolean {
     return this.#hasMore;
   }
 
-  /** True for an hour after the router has refused to list its logs to this account. */
+  /** True for an hour after the router refused to list its logs to this account. */
   get isForbidden(): boolean {
     return this.#options.clock.monotonic() < this.#forbiddenUntilMs;
   }
 
-  /** A new session may have other rights. */
-  noteSession(): void {
+  /** Call for a new session, which may have other rights. */
+  onSession(): void {
     this.#forbiddenUntilMs = -Infinity;
   }
 
-  /** Returns the factor of {@link floorMs} with which the next run is due; `stretch` is how much the router is spared. */
+  /** Returns the factor of {@link floorMs} after which the next run is due; `stretch` is the throttle of the router. */
   findMultiplier(stretch: number): number {
     const { floorMs } = this;
     const { settings, budget } = this.#options;
@@ -123,7 +100,7 @@ export class LogReading {
     return Math.max(1, Math.floor(wantedMs / floorMs)) * budgetMultiplier;
   }
 
-  /** Reads what is new in all logs. `isAwaited` returns true once a poll waits for the end of the run. */
+  /** Reads new lines of all logs. `isAwaited` returns true once a poll waits for the end of the run. */
   async run(signal: AbortSignal, isAwaited: () => boolean): Promise<RunOutcome> {
     const { settings, clock, records, recorder } = this.#options;
     using deadline = openDeadline(clock, LOGS_DEADLINE_MS, signal);
@@ -138,27 +115,27 @@ export class LogReading {
     } catch (cause) {
       if (signal.aborted) throw cause;
       if (cause instanceof StoreError && cause.code === 'fenced') {
-        // Not a failure of this router: its new owner reads on where the log stands.
+        // Not a failure: the new owner continues from the stored position.
         this.#isFenced = true;
         this.#hasRecalledGaps = false;
         return 'done';
       }
       recorder.record({ type: 'logs-failed', cause });
       if (cause instanceof RouterError && cause.isForbidden) this.#forbiddenUntilMs = clock.monotonic() + FORBIDDEN_MS;
-      // A full spool, an answered refusal or a budget that is used up does not justify a long back-off.
+      // A full spool, an answered refusal or a used-up budget does not justify a long back-off.
       const isRouterGone = cause instanceof RouterError && !cause.isAnswered && cause.code !== 'budget';
       return isRouterGone || !(cause instanceof CodedError) ? 'failed' : 'done';
     }
   }
 
-  /** Shows the gaps that were found before a restart, or by the replica that had the router before. */
+  /** Records the gaps that were found before a restart, or by the previous owner in a cluster. */
   #recallGaps(): void {
     const { settings, records, recorder } = this.#options;
     try {
       recorder.record({ type: 'gaps-recalled', gaps: readKnownGaps(records.readFacts(settings.name)) });
       this.#hasRecalledGaps = true;
     } catch (cause) {
-      // The run that needs the store tells of it, and the next one tries again.
+      // The run reports a failure of the store, and the next one retries.
       if (!(cause instanceof StoreError)) throw cause;
     }
   }
@@ -173,7 +150,7 @@ export class LogReading {
         source: client,
         records,
         onStoring: (stored) => {
-          // What was whole on this side before the rules changed is not stored by those of before, either.
+          // Lines matched by the previous rules are not stored.
           if (lines() !== rules) signal.throwIfAborted();
           const origin = findLastOrigin(stored);
           const publish = feed.prepare(settings.name, stored);
@@ -226,21 +203,4 @@ export class LogReading {
     this.#options.recorder.record(event);
     if (event.type === 'log-failed') this.#hasFaults = true;
   }
-}
-
-/**
- * Reads a router's time: local from the body of the answer, UTC from its header. Returns `undefined` without both; throws
- * what the client throws.
- */
-export async function readRouterTime(
-  client: Pick<RouterClient, 'readDatedStatus'>,
-  signal: AbortSignal,
-): Promise<RouterTime | undefined> {
-  return toRouterTime(await client.readDatedStatus(TIME_RESOURCE, signal));
-}
-
-/** Returns the router's time from an answer for {@link TIME_RESOURCE}; `undefined` unless it has both times. */
-export function toRouterTime({ body, dateMs }: DatedAnswer): RouterTime | undefined {
-  const wallAsUtcMs = dateMs === undefined ? undefined : readSystemWallMs(body, dateMs);
-  return dateMs === undefined || wallAsUtcMs === undefined ? undefined : { wallAsUtcMs, utcMs: dateMs };
 }

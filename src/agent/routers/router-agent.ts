@@ -1,97 +1,85 @@
 import { type Clock, type Logger, renderErrorChain, type Timer } from '../../base/index.ts';
+import { type ConnectionLimit, RouterClient, RouterError } from '../../client/index.ts';
 import { type RouterSettings, toClientOptions } from '../../config/index.ts';
 import type { FleetExposition } from '../../exposition/index.ts';
 import type { ArchivePool } from '../../logs/index.ts';
 import type { NameLookup } from '../../net/index.ts';
-import { type ConnectionLimit, RouterClient, RouterError } from '../../router/index.ts';
-import type { Activity, PaceIntervals, RunOutcome } from '../../schedule/index.ts';
+import type { Activity, RunOutcome, ThrottleIntervals } from '../../schedule/index.ts';
 import type { StatusPoller } from '../../status/index.ts';
 import type { LineProcessing } from '../line-processing.ts';
 import { RouterRecorder } from '../router-state/router-recorder.ts';
 import type { RouterEvent } from '../router-state/router-state.ts';
 import type { SpoolGuard } from '../spool-guard.ts';
 import type { LineFeed } from '../views/recent-records.ts';
+import { AdaptiveInterval, type RouterValues } from './adaptive-interval.ts';
 import { ByteAccount } from './byte-account.ts';
-import { KeptPace, type RouterValues } from './kept-pace.ts';
+import { DataPlans } from './data-plans.ts';
 import { isAsked, type RouterLifecycle } from './lifecycle-keeper.ts';
 import { DOWNLOAD_MS_MAX, LogReading } from './log-reading.ts';
 import { type BackupPlan, RouterBackup } from './router-backup.ts';
 import { createPoller, StatusPolling } from './status-polling.ts';
 
-/** Decides whether a router may be asked: in a cluster, only by the replica that owns it. */
-export interface RouterGate {
-  /** True while the router may be asked at all. */
+/** In a cluster, only the owner of a router may send requests to it. */
+interface RouterGate {
+  /** True while requests may be sent. */
   mayAsk(router: string): boolean;
-  /** True while its logs and profiles may be read, too. */
+  /** True while logs and profiles may be read too. */
   mayRead(router: string): boolean;
 }
 
-/** One router, and what it shares with the others. */
 export interface RouterAgentOptions {
-  /** Settings of the router. */
   readonly settings: RouterSettings;
-  /** Life-cycle state set by the operator. A router that is not asked has no activities. */
+  /** Set by the operator. A router that is not polled has no activities. */
   readonly lifecycle: RouterLifecycle;
-  /** True if there is a sink for its logs. */
   readonly hasSinks: boolean;
-  /** Redaction and metric rules for log lines. */
   readonly lines: LineProcessing;
-  /** Absent: its profiles are not backed up. */
+  /** Absent: no backups. */
   readonly backup: BackupPlan | undefined;
-  /** Stores records and positions. */
   readonly records: SpoolGuard;
-  /** Small facts about the router, kept over a restart. */
   readonly values: RouterValues;
-  /** Threads that decompress rotated logs, shared by all routers. */
   readonly archives: ArchivePool;
-  /** Bound of the connections to all routers. */
   readonly connections: ConnectionLimit;
-  /** Called before each piece of a download, which waits for it: the downloads of all routers share the main thread. Default: not called. */
+  /** Called and awaited before each piece of a download: all downloads share the main thread. Default: not called. */
   readonly beforePiece?: (() => Promise<void>) | undefined;
   /** Resolves the names of all routers. Default: the system's own lookup. */
   readonly names?: NameLookup | undefined;
-  /** Says what may be sent to the router at the moment. Default: everything. */
+  /** Limits requests to the router. Default: no limit. */
   readonly gate?: RouterGate | undefined;
-  /** Exposition that serves the router's metrics. */
   readonly exposition: FleetExposition;
-  /** Gets the records that were stored. */
   readonly feed: Pick<LineFeed, 'prepare'>;
-  /** Clock for everything that waits or reads the time. */
   readonly clock: Clock;
-  /** The agent's own log. */
   readonly logger: Logger;
-  /** Called for every event of the router. */
   readonly report: (event: RouterEvent) => void;
-  /** Triggers a run of one of {@link RouterAgent.activities}. */
   readonly trigger: (key: string) => void;
 }
 
-/** A budget is compared this often with the bytes on the wire, besides at each piece of a body. Milliseconds. */
+/** Interval of budget checks in addition to each piece of a body. Milliseconds. */
 const FLOW_MS = 250;
-/** A run ends when so much has come behind the end of the budget: the answer that was under way is not cut before. Bytes. */
+/** A poll in progress may have read the values before the router asked for another one. Milliseconds. */
+const RUNNING_MS = 1000;
+/** Bytes beyond the budget after which a run is aborted, so that the current answer can end. */
 const OVERDRAFT_BYTES = 64 * 1024;
 
 /**
- * One router of the fleet: its connection, its byte budget and its state of life, and when its activities may run. What an
- * activity does is in {@link StatusPolling}, {@link LogReading} and {@link RouterBackup}.
+ * One router of the fleet: its connection, byte budget and lifecycle state, and when its activities may run. The
+ * activities are {@link StatusPolling}, {@link LogReading} and {@link RouterBackup}.
  */
 export class RouterAgent {
   readonly recorder: RouterRecorder;
   readonly #options: RouterAgentOptions;
   readonly #client: RouterClient;
   readonly #poller: StatusPoller;
-  readonly #pace: KeptPace;
+  readonly #pace: AdaptiveInterval;
   readonly #bytes: ByteAccount;
   readonly #polling: StatusPolling;
-  /** Absent: its logs are not read. */
   readonly #logs: LogReading | undefined;
-  /** Redaction and metric rules for its log lines. */
   #lines: LineProcessing;
-  /** Absent: its profiles are not backed up. */
   readonly #backup: RouterBackup | undefined;
   #settings: RouterSettings;
   #lifecycle: RouterLifecycle;
-  /** Runs under way, by the key of their activity: at most one of polls and one of the others. */
+  /** Waits until the poll that was requested may begin. */
+  #request: Timer | undefined;
+  /** By the key of their activity: at most one poll and one other run. */
   readonly #runs = new Map<string, AbortController>();
 
   constructor(options: RouterAgentOptions) {
@@ -116,7 +104,11 @@ export class RouterAgent {
     const followsLogs = options.hasSinks && settings.logs.enabled;
     const poller = createPoller({ settings, client, followsLogs, values, clock });
     this.#poller = poller;
-    const pace = new KeptPace({ router: settings.name, intervals: toPaceIntervals(settings, poller), values });
+    const pace = new AdaptiveInterval({
+      router: settings.name,
+      intervals: toThrottleIntervals(settings, poller),
+      values,
+    });
     this.#pace = pace;
     const bytes = new ByteAccount({
       router: settings,
@@ -130,6 +122,8 @@ export class RouterAgent {
     });
     this.#bytes = bytes;
     const lifecycle = () => this.#lifecycle;
+    const hasPlans = settings.data_plans.length > 0 && isAsked(options.lifecycle);
+    const plans = hasPlans ? new DataPlans({ router: settings, bytes, exposition, values, clock }) : undefined;
     const recorder = new RouterRecorder({
       settings,
       ruleFamilies: options.lines.families,
@@ -138,6 +132,8 @@ export class RouterAgent {
       clock,
       lifecycle,
       bytes: () => ({ ...client.wireBytes, budget: bytes.budget }),
+      days: () => bytes,
+      dataPlans: () => plans?.describe() ?? [],
       pace: () => pace.summarize(),
       certificate: () => client.certificate,
       report: (event) => this.#onEvent(event),
@@ -149,6 +145,7 @@ export class RouterAgent {
       poller,
       pace,
       bytes,
+      plans,
       recorder,
       values,
       clock,
@@ -174,19 +171,18 @@ export class RouterAgent {
     return this.#settings;
   }
 
-  /** Life-cycle state set by the operator. */
   get lifecycle(): RouterLifecycle {
     return this.#lifecycle;
   }
 
-  /** Takes over settings of which only the state of life may differ. */
+  /** Replaces the settings; only the lifecycle state may differ. */
   adopt(settings: RouterSettings): void {
     this.#settings = settings;
   }
 
   /**
-   * Takes over the redaction and metric rules for log lines. A run over the logs that is under way ends, so that no line is stored by
-   * the rules of before; the next one goes on where it stood.
+   * Replaces the redaction and metric rules for log lines. Aborts a run over the logs, so that no line is stored by the
+   * previous rules; the next run continues from the stored position.
    */
   useLines(lines: LineProcessing): void {
     if (lines.matcher.text === this.#lines.matcher.text) return;
@@ -195,18 +191,16 @@ export class RouterAgent {
     this.#runs.get(this.logsKey)?.abort(new Error('The rules for log lines have changed'));
   }
 
-  /** Goes on in another state of life in which it is asked as before. */
+  /** Enters another lifecycle state that is polled or not as before. */
   continueIn(lifecycle: RouterLifecycle): void {
     this.#lifecycle = lifecycle;
     this.recorder.showLifecycle();
   }
 
-  /** Key of the activity that polls the status. */
   get statusKey(): string {
     return this.#key('status');
   }
 
-  /** Key of the activity that reads the logs, if it has one. */
   get logsKey(): string {
     return this.#key('logs');
   }
@@ -221,12 +215,32 @@ export class RouterAgent {
     return this.#logs?.hasFaults === true;
   }
 
-  /** Returns true if a poll ahead of schedule is worth its bytes: see {@link StatusPolling.admitsFresh}. */
+  /** True if a poll ahead of schedule is worth its bytes: see {@link StatusPolling.admitsFresh}. */
   get admitsFreshPoll(): boolean {
     return this.#polling.admitsFresh;
   }
 
-  /** Returns the activities to schedule. */
+  /**
+   * Requests a poll as soon as {@link admitsFreshPoll} permits one. Further requests before a poll has begun have no effect.
+   */
+  requestPoll(): void {
+    if (this.#request) return;
+    const waitMs = this.#runs.has(this.statusKey) ? RUNNING_MS : this.#polling.freshWaitMs;
+    if (waitMs <= 0) {
+      if (this.admitsFreshPoll) this.#options.trigger(this.statusKey);
+      return;
+    }
+    this.#request = this.#options.clock.setTimer(waitMs, () => {
+      this.#endRequest();
+      this.requestPoll();
+    });
+  }
+
+  #endRequest(): void {
+    this.#request?.cancel();
+    this.#request = undefined;
+  }
+
   activities(): Activity[] {
     if (!isAsked(this.#lifecycle)) return [];
     const { name } = this.settings;
@@ -288,6 +302,7 @@ export class RouterAgent {
 
   /** Logs out and closes the connection. */
   async close(signal: AbortSignal): Promise<void> {
+    this.#endRequest();
     this.#backup?.close();
     this.recorder.close();
     try {
@@ -302,7 +317,6 @@ export class RouterAgent {
     return `${this.settings.name}/${activity}`;
   }
 
-  /** Counts the bytes of a run when it ends, whatever its outcome. */
   async #settled(
     key: string,
     signal: AbortSignal,
@@ -315,7 +329,7 @@ export class RouterAgent {
       return await run(AbortSignal.any([signal, halt.signal]));
     } catch (cause) {
       if (!halt.signal.aborted || signal.aborted) throw cause;
-      // The router belongs to another replica now, its lines are read by other rules, or its budget is used up: nobody's failure.
+      // Not a failure: another replica owns the router, the rules for lines have changed, or the budget is used up.
       return 'done';
     } finally {
       endWatch();
@@ -326,7 +340,7 @@ export class RouterAgent {
     }
   }
 
-  /** Ends a run when the budget is used up by what is no body: heads, interim and login answers, what stands between chunks. */
+  /** Covers bytes outside of bodies: headers, interim and login answers, chunk framing. */
   #watchBudget(run: AbortController): () => void {
     if (this.#settings.byte_budget.perDay === 0) return () => {};
     const { clock } = this.#options;
@@ -343,7 +357,6 @@ export class RouterAgent {
     return () => timer?.cancel();
   }
 
-  /** Ends all runs instead of a request that may not be sent. */
   #admit(): Error | undefined {
     if (this.#options.gate?.mayAsk(this.settings.name) !== false) return undefined;
     const refusal = new Error('This replica does not have the router any more');
@@ -355,37 +368,38 @@ export class RouterAgent {
     const { logger } = this.#options;
     const router = this.#settings.name;
     if (answers) {
-      logger.info('Router answers on a second connection during downloads; polls go there meanwhile', { router });
+      logger.info('Router answers on a second connection during downloads; polls use it', { router });
       return;
     }
     const error = renderErrorChain(cause);
     logger.info('Router no longer answers on a second connection; polls wait for downloads', { router, error });
   }
 
-  /** Counts bytes at once, so that one long answer cannot use up more than the day's budget. */
+  /** Budgets are checked for each piece, so that one long answer cannot use up more than the day's bytes. */
   #onBody(): RouterError | undefined {
-    if (this.#client.isTurnAwaited) this.recorder.record({ type: 'reached', quietMs: this.#polling.quietMs });
+    if (this.#client.isSlotAwaited) this.recorder.record({ type: 'reached', quietMs: this.#polling.quietMs });
     return this.#onFlow();
   }
 
   #onFlow(): RouterError | undefined {
-    this.#bytes.noteFlow();
+    this.#bytes.countFlow();
     if (!this.#bytes.isSpent) return undefined;
     return new RouterError('budget', 'The byte budget of this day is used up', { disposition: 'retry' });
   }
 
   #onEvent(event: RouterEvent): void {
+    if (event.type === 'poll-begun') this.#endRequest();
     if (event.type === 'polled') this.#backup?.onPoll(event.result);
     // A new session may mean that the router was restarted, perhaps with other firmware, and may have other rights.
     if (event.type === 'session-opened') {
       this.#poller.renewIdentity();
-      this.#logs?.noteSession();
+      this.#logs?.onSession();
     }
     this.#options.report(event);
   }
 }
 
-function toPaceIntervals({ poll }: RouterSettings, { tickMs }: StatusPoller): PaceIntervals {
+function toThrottleIntervals({ poll }: RouterSettings, { tickMs }: StatusPoller): ThrottleIntervals {
   // Modules may all be slower than the interval of the router.
   return { intervalMs: Math.max(poll.interval, tickMs), staleAfterMs: poll.stale_after };
 }

@@ -10,60 +10,49 @@ import {
   type ProfileSource,
 } from '../../backup/index.ts';
 import { type Clock, CodedError, type Logger, openDeadline, renderErrorChain, type Timer } from '../../base/index.ts';
+import { RouterError } from '../../client/index.ts';
 import type { FleetExposition } from '../../exposition/index.ts';
 import type { MetricFamily, RouterIdentity } from '../../model/index.ts';
-import { RouterError } from '../../router/index.ts';
 import type { RunOutcome } from '../../schedule/index.ts';
 import type { PollResult } from '../../status/index.ts';
 
-/** Settings shared by the backups of all routers. */
 export interface BackupPlan {
   readonly archive: ProfileArchive;
   readonly calendar: BackupCalendar;
   readonly format: 'binary' | 'ascii';
 }
 
-/** One router, and where its profiles are kept. */
 interface RouterBackupOptions {
-  /** Router whose profiles are backed up. */
   readonly router: RouterIdentity;
-  /** Downloads the profiles. */
   readonly source: ProfileSource;
-  /** Schedule, format and folder of the backups. */
   readonly plan: BackupPlan;
-  /** Exposition that serves the backup metrics. */
   readonly exposition: FleetExposition;
-  /** Clock for due times and the time limit. */
   readonly clock: Clock;
-  /** Log for the outcome of backups. */
   readonly logger: Logger;
-  /** Triggers a run. */
   readonly request: () => void;
 }
 
-/** Bound of one backup of a router: some profiles of some hundred kilobytes over a slow link. Milliseconds. */
+/** Time limit of one backup of a router: some profiles of some hundred kilobytes over a slow link. Milliseconds. */
 const DEADLINE_MS = 15 * 60_000;
-/** Interval at which due times are computed again, because the wall clock may be set. Milliseconds. */
-const LOOK_AGAIN_MS = 3_600_000;
-/** What could not be backed up is tried again after this time, not only at the next date. Milliseconds. */
+/** Due times are computed again after this time, because the wall clock may be set. Milliseconds. */
+const RECHECK_MS = 3_600_000;
+/** Failed profiles are retried after this time, before the next date. Milliseconds. */
 const RETRY_MS = 3_600_000;
 
-/** The backups of one router's profiles: on schedule, and after a poll has seen a change. */
+/** The backups of one router's profiles, on schedule and after a poll has seen a change. */
 export class RouterBackup {
   readonly #options: RouterBackupOptions;
   readonly #changes = new ChangeWatch();
   #timer: Timer | undefined;
   #reason: 'schedule' | 'change' = 'schedule';
-  /** Wall time, milliseconds since the Unix epoch. */
+  /** Wall time in milliseconds since the Unix epoch. */
   #dueMs: number | undefined;
-  /** Wall time at which that was looked at last. */
-  #lookedAtMs = Number.NEGATIVE_INFINITY;
+  #checkedAtMs = Number.NEGATIVE_INFINITY;
   #isClosed = false;
-  /** Profiles that are not tried again before the next date: they were backed up since the last one, or another try is in vain. */
+  /** Profiles not retried before the next date: backed up since the last one, or a retry cannot succeed. */
   readonly #settled = new Set<string>();
-  /** Wall times between which a run is another try of the last one; `undefined` if that has left nothing to try. */
+  /** Wall times between which a run retries the last one; `undefined` without failures to retry. */
   #retry: { readonly fromMs: number; readonly toMs: number } | undefined;
-  /** Backups that were begun. */
   #runs = 0;
 
   constructor(options: RouterBackupOptions) {
@@ -71,8 +60,8 @@ export class RouterBackup {
   }
 
   /**
-   * Schedules the next backup. Profiles whose backup was missed or cut short by the end of the agent are backed up immediately,
-   * and those whose backup failed an hour later, without the others.
+   * Schedules the next backup. Profiles whose backup was missed or cut short by the end of the agent are backed up
+   * immediately, failed ones an hour later, without the others.
    */
   start(): void {
     void this.#begin();
@@ -83,11 +72,11 @@ export class RouterBackup {
     if (!this.#changes.sees(result)) return;
     this.#reason = 'change';
     this.#options.request();
-    // The run may be skipped: the router asked for a wait, or the byte budget is used up.
-    this.#wait(Math.min(this.#dueMs ?? Infinity, this.#options.clock.now() + LOOK_AGAIN_MS));
+    // The run may be skipped: the router asked for a delay, or the byte budget is used up.
+    this.#wait(Math.min(this.#dueMs ?? Infinity, this.#options.clock.now() + RECHECK_MS));
   }
 
-  /** Backs up all profiles once, or before the next date those that could not be backed up in the last run. */
+  /** Backs up all profiles once, or before the next date only those that failed in the last run. */
   async run(signal: AbortSignal): Promise<RunOutcome> {
     const { router, source, plan, clock, logger } = this.#options;
     this.#runs++;
@@ -111,7 +100,7 @@ export class RouterBackup {
     } catch (cause) {
       signal.throwIfAborted();
       logger.warn('The profiles could not be backed up', { router: router.name, error: renderErrorChain(cause) });
-      // A router that asks for a wait is retried like an unreachable one.
+      // A router that asks for a delay is retried like an unreachable one.
       const isPutOff = cause instanceof RouterError && cause.retryAfterMs !== undefined;
       outcome = isPutOff || (cause instanceof RouterError && !cause.isAnswered) ? 'failed' : 'done';
       thrown = cause;
@@ -119,7 +108,7 @@ export class RouterBackup {
     const hasFailed = thrown !== undefined;
     let isOwing = hasFailed;
     for (const { profile, cause } of failures) {
-      // What ended the run says nothing of a single profile.
+      // The cause of the early end says nothing about a single profile.
       if (cause === thrown) continue;
       if (isWorthRetrying(cause)) isOwing = true;
       else if (!isFree(cause)) this.#settled.add(profile);
@@ -133,7 +122,7 @@ export class RouterBackup {
     return outcome;
   }
 
-  /** True if a poll has seen a change since the last run began: the request for a run was taken for that one, which may have missed it. */
+  /** A change since the last run began: that run served the request, but may have missed the change. */
   get #hasChanged(): boolean {
     return this.#reason === 'change';
   }
@@ -143,7 +132,7 @@ export class RouterBackup {
     this.#timer?.cancel();
   }
 
-  /** True if a run now is another try; not when the clock was set back: then the dates are others. */
+  /** False if the clock was set back, because the dates are others then. */
   #isRetry(): boolean {
     const nowMs = this.#options.clock.now();
     return this.#retry !== undefined && this.#retry.fromMs <= nowMs && nowMs < this.#retry.toMs;
@@ -154,7 +143,7 @@ export class RouterBackup {
     try {
       await this.#publish(false);
       const attempts = await plan.archive.readLastAttempts(router.name);
-      // A backup that ran meanwhile, after a change, has set the next date.
+      // A backup after a change has run meanwhile and set the next date.
       if (this.#runs > 0) return;
       this.#resume(attempts);
     } catch (cause) {
@@ -163,7 +152,7 @@ export class RouterBackup {
     }
   }
 
-  /** Goes on where an earlier process has stopped, perhaps in the middle of a backup. */
+  /** Continues where an earlier process has stopped, perhaps within a backup. */
   #resume(attempts: readonly ProfileAttempt[]): void {
     const { router, plan, clock } = this.#options;
     const nowMs = clock.now();
@@ -171,14 +160,14 @@ export class RouterBackup {
     const nextMs = findDateMs(nowMs);
     let dueMs = nextMs;
     for (const { profile, timeMs, isSuccess } of attempts) {
-      // An attempt of the future was made before the clock was set back.
+      // An attempt in the future was made before the clock was set back.
       const triedMs = Math.min(timeMs, nowMs);
       const ownMs = Math.min(findDateMs(triedMs), isSuccess ? Number.POSITIVE_INFINITY : triedMs + RETRY_MS);
       if (ownMs === nextMs && isSuccess) this.#settled.add(profile);
       dueMs = Math.min(dueMs, ownMs);
     }
     if (dueMs < nextMs) this.#retry = { fromMs: nowMs, toMs: nextMs };
-    // One that was asked for meanwhile may be due before.
+    // A run requested meanwhile may be due before.
     const firstMs = Math.min(dueMs, this.#dueMs ?? Number.POSITIVE_INFINITY);
     this.#wait(Number.isFinite(firstMs) ? firstMs : undefined);
   }
@@ -186,28 +175,27 @@ export class RouterBackup {
   #wait(dueMs: number | undefined): void {
     const { router, plan, clock } = this.#options;
     this.#dueMs = dueMs;
-    this.#lookedAtMs = clock.now();
+    this.#checkedAtMs = clock.now();
     this.#timer?.cancel();
     if (this.#isClosed || dueMs === undefined) return;
-    this.#timer = clock.setTimer(Math.min(Math.max(0, dueMs - clock.now()), LOOK_AGAIN_MS), () => {
+    this.#timer = clock.setTimer(Math.min(Math.max(0, dueMs - clock.now()), RECHECK_MS), () => {
       if (this.#dueMs === undefined) return;
-      // The clock was set back: no longer than it had to wait still, and no longer than to the next date.
-      if (clock.now() < this.#lookedAtMs) {
-        const leftMs = Math.max(0, this.#dueMs - this.#lookedAtMs);
+      // The clock was set back: wait only for the rest, and at most to the next date.
+      if (clock.now() < this.#checkedAtMs) {
+        const leftMs = Math.max(0, this.#dueMs - this.#checkedAtMs);
         return this.#wait(Math.min(clock.now() + leftMs, plan.calendar.dueMs(router.name, clock.now()) ?? Infinity));
       }
       if (clock.now() < this.#dueMs) return this.#wait(this.#dueMs);
       this.#options.request();
       // The run is skipped while the byte budget is used up, so it is triggered again later.
-      this.#wait(clock.now() + LOOK_AGAIN_MS);
+      this.#wait(clock.now() + RECHECK_MS);
     });
   }
 
-  /** `hasFailed`: the last run ended early. */
   async #publish(hasFailed: boolean): Promise<void> {
     const families = await this.#describe(hasFailed);
     const { router, exposition } = this.#options;
-    // The series of a router that was removed meanwhile are gone.
+    // A router that was removed meanwhile has no series.
     if (!this.#isClosed) exposition.publish(router, 'backup', families);
   }
 
@@ -240,30 +228,32 @@ export class RouterBackup {
   }
 }
 
-/** A profile that could not be backed up, and why. */
 type FailedProfile = Extract<BackupEvent, { readonly type: 'profile-failed' }>;
 
-/** Returns false for what another try would not change: what the router lacks or refuses, and sizes and names out of bounds. */
+/** False for permanent failures: profiles that the router lacks or refuses, sizes and names out of bounds. */
 function isWorthRetrying(cause: unknown): boolean {
   if (!(cause instanceof CodedError) || cause.disposition === 'retry') return true;
   return cause instanceof BackupError ? cause.code === 'write' : cause instanceof RouterError && !cause.isAnswered;
 }
 
-/** Returns true if nothing was downloaded before it failed. A router can make up any number of such names. */
+/** True if it failed before a download. A router can make up any number of such names, so they are not kept. */
 function isFree(cause: unknown): boolean {
   return cause instanceof BackupError && (cause.code === 'bad-name' || cause.code === 'too-many');
 }
 
 /** Families whose values change with the configuration of a router. */
-const TELLING = new Set(['router_config_changes_total', 'router_profile_modified', 'router_profile_last_activated']);
+const CHANGE_FAMILIES = new Set([
+  'router_config_changes_total',
+  'router_profile_modified',
+  'router_profile_last_activated',
+]);
 
-/** Detects changes of a router's configuration in the results of polls. */
 class ChangeWatch {
   #hash: string | undefined;
-  /** By family and labels: of each family what it had last, for a router can name new profiles for ever. */
+  /** Last values by family, then labels; bounded, although a router can name new profiles. */
   readonly #values = new Map<string, ReadonlyMap<string, number>>();
 
-  /** Returns true if this result differs from the previous ones. The first result is no change. */
+  /** Returns true if this result differs from the previous ones. The first result is not a change. */
   sees({ configHash, resources }: PollResult): boolean {
     let isChanged = false;
     if (configHash !== undefined) {
@@ -271,7 +261,7 @@ class ChangeWatch {
       this.#hash = configHash;
     }
     for (const { name, samples } of resources.flatMap(({ families }) => families)) {
-      if (!TELLING.has(name)) continue;
+      if (!CHANGE_FAMILIES.has(name)) continue;
       const before = this.#values.get(name);
       const now = new Map(samples.map(({ labels, value }) => [JSON.stringify(labels), value]));
       isChanged ||= now.entries().some(([series, value]) => (before?.get(series) ?? value) !== value);

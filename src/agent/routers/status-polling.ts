@@ -1,11 +1,13 @@
 import type { Clock, Logger } from '../../base/index.ts';
+import type { RouterClient } from '../../client/index.ts';
 import type { RouterSettings } from '../../config/index.ts';
-import type { RouterCalls, RouterClient } from '../../router/index.ts';
 import type { CurrentRun, RunOutcome } from '../../schedule/index.ts';
 import {
+  ComplianceReader,
   ConfigurationReader,
   type ConfigurationSource,
   createLogFilesReader,
+  GenericReader,
   type PollResult,
   type ReaderContext,
   type ReaderReading,
@@ -13,41 +15,69 @@ import {
   type StatusReader,
 } from '../../status/index.ts';
 import type { RouterRecorder } from '../router-state/router-recorder.ts';
+import type { AdaptiveInterval, RouterValues } from './adaptive-interval.ts';
 import type { ByteAccount } from './byte-account.ts';
-import type { KeptPace, RouterValues } from './kept-pace.ts';
+import type { DataPlans } from './data-plans.ts';
 
-/** Number of polls that a router may miss before it is down, if it is polled more rarely than its values last. */
+/** Polls that may fail before a router is down, if its interval exceeds the time for which values are served. */
 const MISSED_POLLS = 3;
-/** A person who reloads a page wants newer values than these; ten scrapers at once do not. */
+/**
+ * Minimum age of values before a fresh poll: enough for a person who reloads a page, and bounds concurrent scrapers.
+ */
 const FRESH_AGE_MS_MIN = 10_000;
-/** Key of the known configuration of a router, so that a change during a restart is detected. */
+/** Stored so that a change during a restart is detected. */
 const CONFIGURATION_KEY = 'configuration';
-/** Key of the resources that a router lacks, so that a restart does not ask for them. */
+const GENERIC_KEY = 'generic';
+const COMPLIANCE_KEY = 'compliance';
+/** A resource with single-valued fields and its scheme is far smaller. */
+const FIELDS_BYTES_MAX = 64 * 1024;
+/** Stored so that a restart does not request resources that the router lacks. */
 const CAPABILITIES_KEY = 'capabilities';
+/** Stored so that another SIM card, operator or device is noticed after a restart. */
+const FACTS_KEY = 'facts';
 
-/** One router, and what its poller needs. */
 interface PollerOptions {
-  /** Settings of the router. */
   readonly settings: RouterSettings;
-  /** Reads from the router. */
   readonly client: RouterClient;
   /** True if its logs are read, which lists their files anyway. */
   readonly followsLogs: boolean;
-  /** Small facts about the router, kept over a restart. */
   readonly values: RouterValues;
-  /** Clock of the poller. */
   readonly clock: Clock;
 }
 
-/** Creates the poller of a router, which knows what was stored of the router before a restart. */
 export function createPoller({ settings, client, followsLogs, values, clock }: PollerOptions): StatusPoller {
-  const { name, poll } = settings;
+  const { name, poll, modules, expect: rules } = settings;
+  const { control } = client;
+  const configuration: ConfigurationSource = {
+    countEntries: (resource, signal) => control.configuration.countEntries(resource, {}, signal),
+    readConfiguration: (resource, signal) => control.configuration.read(resource, {}, signal),
+  };
+  const toKept = (key: string) => ({ clock, previous: values.read(name, key) });
+  const keep = (key: string, reader: StatusReader & { readonly state: string }) =>
+    new KeptReader(reader, (state) => values.write(name, key, state));
   return new StatusPoller({
-    modules: settings.modules,
-    source: client.control,
+    modules,
+    source: control,
     readers: {
-      configuration: new KeptConfiguration(name, client.control, values, clock),
-      ...(!followsLogs && { log_files: createLogFilesReader(client.control) }),
+      configuration: keep(
+        CONFIGURATION_KEY,
+        new ConfigurationReader({ source: configuration, ...toKept(CONFIGURATION_KEY) }),
+      ),
+      ...(modules.some(({ reader }) => reader === 'generic') && {
+        generic: keep(GENERIC_KEY, new GenericReader({ source: control, modules, ...toKept(GENERIC_KEY) })),
+      }),
+      ...(rules.length > 0 && {
+        compliance: keep(
+          COMPLIANCE_KEY,
+          new ComplianceReader({
+            rules,
+            readFields: async (resource, signal) =>
+              (await control.configuration.read(resource, { bytesMax: FIELDS_BYTES_MAX }, signal)).unique,
+            ...toKept(COMPLIANCE_KEY),
+          }),
+        ),
+      }),
+      ...(!followsLogs && { log_files: createLogFilesReader(control) }),
     },
     clock,
     intervalMs: poll.interval,
@@ -58,26 +88,14 @@ export function createPoller({ settings, client, followsLogs, values, clock }: P
   });
 }
 
-/** Reads the configuration of a router, and keeps what is known of it over a restart. */
-class KeptConfiguration implements StatusReader, ConfigurationSource {
-  readonly #router: string;
-  readonly #calls: RouterCalls;
-  readonly #values: RouterValues;
-  readonly #reader: ConfigurationReader;
+/** A reader whose state is kept over a restart. */
+class KeptReader implements StatusReader {
+  readonly #reader: StatusReader & { readonly state: string };
+  readonly #keep: (state: string) => void;
 
-  constructor(router: string, calls: RouterCalls, values: RouterValues, clock: Clock) {
-    this.#router = router;
-    this.#calls = calls;
-    this.#values = values;
-    this.#reader = new ConfigurationReader({ source: this, clock, previous: values.read(router, CONFIGURATION_KEY) });
-  }
-
-  countEntries(resource: string, signal: AbortSignal): Promise<number> {
-    return this.#calls.configuration.countEntries(resource, {}, signal);
-  }
-
-  readConfiguration(resource: string, signal: AbortSignal): Promise<unknown> {
-    return this.#calls.configuration.read(resource, {}, signal);
+  constructor(reader: StatusReader & { readonly state: string }, keep: (state: string) => void) {
+    this.#reader = reader;
+    this.#keep = keep;
   }
 
   async read(context: ReaderContext, signal: AbortSignal): Promise<ReaderReading> {
@@ -86,35 +104,32 @@ class KeptConfiguration implements StatusReader, ConfigurationSource {
       return await this.#reader.read(context, signal);
     } finally {
       const { state } = this.#reader;
-      if (state !== before) this.#values.write(this.#router, CONFIGURATION_KEY, state);
+      if (state !== before) this.#keep(state);
     }
   }
 }
 
-/** One router, and what its polls need. */
 interface StatusPollingOptions extends Pick<PollerOptions, 'settings' | 'client' | 'values' | 'clock'> {
-  /** Made by {@link createPoller}. */
   readonly poller: StatusPoller;
-  /** The pace at which the router is asked. */
-  readonly pace: KeptPace;
-  /** Pays for the polls. */
+  readonly pace: AdaptiveInterval;
   readonly bytes: ByteAccount;
-  /** Gets the results. */
+  /** Absent: no data plans. */
+  readonly plans: DataPlans | undefined;
   readonly recorder: RouterRecorder;
-  /** The agent's own log. */
   readonly logger: Logger;
 }
 
-/** The polls of one router's status, one by one, and what follows from each for the next one. */
 export class StatusPolling {
   readonly #options: StatusPollingOptions;
-  /** Number of intervals between two polls that ask for a sign of life: they fit into the time for which values are served. */
-  readonly #signTicks: number;
+  /** Intervals between two liveness probes: they fit into the time for which values are served. */
+  readonly #probeTicks: number;
 
   constructor(options: StatusPollingOptions) {
     this.#options = options;
     const { stale_after: staleAfterMs, deadline: deadlineMs } = options.settings.poll;
-    this.#signTicks = Math.max(1, Math.floor((staleAfterMs - deadlineMs) / options.poller.tickMs));
+    const facts = options.values.read(options.settings.name, FACTS_KEY);
+    if (facts !== undefined) options.recorder.record({ type: 'facts-recalled', text: facts });
+    this.#probeTicks = Math.max(1, Math.floor((staleAfterMs - deadlineMs) / options.poller.tickMs));
   }
 
   /** Time without a successful poll after which the router is down and its values expire. Milliseconds. */
@@ -123,11 +138,11 @@ export class StatusPolling {
     return Math.max(settings.poll.stale_after, MISSED_POLLS * poller.tickMs);
   }
 
-  /** Returns the factor of the poller's interval with which the next poll is due. */
+  /** Returns the factor of the poller's interval after which the next poll is due. */
   findMultiplier(): number {
     const { bytes, pace } = this.#options;
-    // Stretched polls leave room for signs of life, so that a dead router shows in time.
-    return Math.max(Math.min(bytes.budget.pollMultiplier(false), this.#signTicks), pace.pace.statusStretch);
+    // Stretched polls leave room for liveness probes, so that a dead router is detected in time.
+    return Math.max(Math.min(bytes.budget.pollMultiplier(false), this.#probeTicks), pace.pace.statusStretch);
   }
 
   /** True for some minutes after a poll that could not connect or log in. */
@@ -137,60 +152,64 @@ export class StatusPolling {
   }
 
   /**
-   * True if a poll ahead of schedule is worth its bytes: the values are at least {@link FRESH_AGE_MS_MIN} old, and the byte
-   * budget slows nothing down. A poll that failed counts too, because it was paid for.
+   * True if a poll ahead of schedule is worth its bytes: the values are at least {@link FRESH_AGE_MS_MIN} old, and the
+   * byte budget slows nothing down. Failed polls count too, because they used bytes.
    */
   get admitsFresh(): boolean {
-    const { bytes, clock, recorder } = this.#options;
-    const ageMs = clock.monotonic() - recorder.state.wholePollMs;
-    return bytes.budget.intervalMultiplier('slow') <= 1 && ageMs >= FRESH_AGE_MS_MIN;
+    return this.#options.bytes.budget.intervalMultiplier('slow') <= 1 && this.freshWaitMs <= 0;
   }
 
-  /** Polls the router once. */
+  /** Time until the values are {@link FRESH_AGE_MS_MIN} old. Milliseconds. */
+  get freshWaitMs(): number {
+    const { clock, recorder } = this.#options;
+    return recorder.state.wholePollMs + FRESH_AGE_MS_MIN - clock.monotonic();
+  }
+
   async run(signal: AbortSignal, { isTriggered }: CurrentRun): Promise<RunOutcome> {
-    const { client, recorder, poller, pace, settings } = this.#options;
+    const { client, recorder, poller, pace, plans, settings } = this.#options;
     recorder.record({ type: 'poll-begun' });
-    const { result, before } = await client.inTurn(signal, async (turn, isBeside) => {
+    const { result, before } = await client.runInSlot(signal, async (slot, isConcurrent) => {
       const { wireBytes } = client;
-      return { result: await this.#read(turn, isTriggered, isBeside), before: wireBytes };
+      return { result: await this.#read(slot, isTriggered, isConcurrent), before: wireBytes };
     });
     const { sent, received } = client.wireBytes;
     const isTls = settings.url.startsWith('https:');
-    this.#keepState();
     const isPutOff = client.retryAfter !== undefined;
     recorder.record({
       type: 'polled',
       result,
       wire: { isTls, sent: sent - before.sent, received: received - before.received },
       isPutOff,
-      // A module that is read more often than the others makes polls that leave those out.
+      // A module with a shorter interval makes polls that leave the others out.
       isWhole: isTriggered || (!result.isIdle && poller.tickMs >= settings.poll.interval),
       quietMs: this.quietMs,
       certificateNotAfterMs: client.certificate?.notAfterMs,
     });
+    plans?.record(result);
+    this.#keepState();
     if (pace.learn(result, recorder.state.device)) this.#logPace();
-    // A router that names a time for the next request needs no back-off.
+    // A router that names the time of the next request needs no back-off.
     return result.isUp || isPutOff ? 'done' : 'failed';
   }
 
   /**
-   * Reads what is due, or with `isFresh` everything, and has its part of the byte budget pay. The bytes of a download beside
-   * it cannot be told apart, so the common part pays for both.
+   * Reads what is due, or everything with `isFresh`, and charges it to its part of the byte budget. The bytes of a
+   * concurrent download cannot be separated, so the common part is charged for both.
    */
-  async #read(signal: AbortSignal, isFresh: boolean, isBeside: boolean): Promise<PollResult> {
+  async #read(signal: AbortSignal, isFresh: boolean, isConcurrent: boolean): Promise<PollResult> {
     const { poller, bytes, recorder, pace: kept } = this.#options;
     const { budget } = bytes;
     const { pace } = kept;
-    // A budget that slows the status down has no bytes but for what is due, and for signs of life.
+    // A budget that slows down the status only has bytes for what is due, and for liveness probes.
     const isShort = budget.pollMultiplier(false) > 1;
-    if (!isBeside) bytes.payFrom(budget.statusPart ?? 'status');
+    if (!isConcurrent) bytes.payFrom(budget.statusPart ?? 'status');
     try {
       return await poller.pollOnce(signal, {
         intervalMultiplier: (isSlow) =>
           Math.max(budget.pollMultiplier(isSlow), isSlow ? pace.stretch : pace.statusStretch),
         slowResourcesMax: pace.slowResourcesMax,
         isFresh,
-        isSignWanted: isShort,
+        needsLivenessProbe: isShort,
         mayExpire: isShort,
         holdsValues: (resource) => recorder.holdsValues(resource),
       });
@@ -199,18 +218,19 @@ export class StatusPolling {
     }
   }
 
-  /** Stores what the router lacks, if that has changed. */
   #keepState(): void {
-    const { poller, values, settings } = this.#options;
+    const { poller, values, settings, recorder } = this.#options;
     const state = poller.takeState();
     if (state !== undefined) values.write(settings.name, CAPABILITIES_KEY, state);
+    const { changes } = recorder.state;
+    if (changes.latest.some(({ kind }) => kind !== 'cell')) values.write(settings.name, FACTS_KEY, changes.render());
   }
 
   #logPace(): void {
     const { pace, settings, logger } = this.#options;
     const { level, responseSeconds, ...rest } = pace.summarize();
     const fields = { router: settings.name, responseSeconds, ...rest };
-    if (level === 'usual') logger.info('Router answers faster; it is asked as configured', fields);
-    else logger.warn('Router answers slowly; it is asked for less', fields);
+    if (level === 'usual') logger.info('Router answers faster; requests are no longer throttled', fields);
+    else logger.warn('Router answers slowly; requests are throttled', fields);
   }
 }

@@ -1,15 +1,15 @@
 import { type Clock, renderErrorChain, type Timer } from '../../base/index.ts';
-import { type DeadLetters, type StoredLetter, StoreError } from '../../store/index.ts';
-import type { FoundLetter, LetterPage, LetterSummary, WebContent } from '../../web/index.ts';
+import { type DeadLetters, type StoredDeadLetter, StoreError } from '../../model/index.ts';
+import type { DeadLetterPage, DeadLetterSummary, FoundDeadLetter, WebContent } from '../../web/index.ts';
 
 const SLOT_MS = 5000;
-/** Slots of the last minute. */
+/** One minute. */
 const SLOTS = 12;
 const STEP_MS = 30_000;
-/** Ten minutes: long enough that single batches do not matter. */
+/** Ten minutes: single batches do not matter. */
 const STEPS = 20;
 
-/** Counts records per second over the last minute, or since it was created when that is shorter. */
+/** Delivered records per second over the last minute, or since creation if that is shorter. */
 export class DeliveryRate {
   readonly #clock: Clock;
   readonly #startMs: number;
@@ -22,23 +22,20 @@ export class DeliveryRate {
     this.#newest = Math.floor(this.#startMs / SLOT_MS);
   }
 
-  /** Counts records that were delivered now. */
   add(records: number): void {
     this.#advance();
     const slot = this.#newest % SLOTS;
     this.#counts[slot] = (this.#counts[slot] ?? 0) + records;
   }
 
-  /** Records per second. */
   get perSecond(): number {
     this.#advance();
     const nowMs = this.#clock.monotonic();
-    // The newest slot has only begun.
+    // The newest slot is not complete.
     const spanMs = nowMs - Math.max(this.#startMs, (this.#newest - SLOTS + 1) * SLOT_MS);
     return this.#counts.reduce((sum, count) => sum + count, 0) / (Math.max(spanMs, SLOT_MS) / 1000);
   }
 
-  /** Empties the slots since the newest one. */
   #advance(): void {
     const slot = Math.floor(this.#clock.monotonic() / SLOT_MS);
     for (let next = Math.max(this.#newest + 1, slot - SLOTS + 1); next <= slot; next++) this.#counts[next % SLOTS] = 0;
@@ -50,31 +47,27 @@ export class DeliveryRate {
 export class SpoolTrend {
   readonly #clock: Clock;
   readonly #measure: () => number;
-  /** Sizes in bytes, the oldest first. */
   readonly #sizes: { readonly atMs: number; readonly bytes: number }[] = [];
   #timer: Timer | undefined;
 
-  /** `measure` returns the size of the spool now, in bytes. */
   constructor(clock: Clock, measure: () => number) {
     this.#clock = clock;
     this.#measure = measure;
   }
 
-  /** Measures from now on, twice a minute. */
   start(): void {
     this.#sizes.push({ atMs: this.#clock.monotonic(), bytes: this.#measure() });
     if (this.#sizes.length > STEPS) this.#sizes.shift();
     this.#timer = this.#clock.setTimer(STEP_MS, () => this.start());
   }
 
-  /** Cancels the timer. */
   stop(): void {
     this.#timer?.cancel();
   }
 
   /**
-   * Time until the spool has `bytesMax` if it goes on growing as it did. `undefined` when it does not grow, and while it
-   * was not measured for long enough. Seconds.
+   * Returns the time in seconds until the spool reaches `bytesMax` at the current growth; `undefined` if it does not
+   * grow, or was not measured for long enough.
    */
   findSecondsToFull(bytesMax: number): number | undefined {
     const [oldest] = this.#sizes;
@@ -86,11 +79,14 @@ export class SpoolTrend {
   }
 }
 
-/** Lists dead letters for pages. A file that cannot be read is a fault of the list: a command may hold it for a moment. */
-export async function listLetters(
+/**
+ * Returns a page of dead letters. A file that cannot be read is a fault of the page: a command may lock it for a
+ * moment.
+ */
+export async function listDeadLetters(
   store: Pick<DeadLetters, 'list' | 'counts'>,
-  { sink, limit, before }: Parameters<WebContent['listLetters']>[0],
-): Promise<LetterPage> {
+  { sink, limit, before }: Parameters<WebContent['listDeadLetters']>[0],
+): Promise<DeadLetterPage> {
   try {
     const letters = (await store.list({ sink, limit: limit + 1, afterId: before })).map(toSummary);
     const counts = [...store.counts()].toSorted(([a], [b]) => (a < b ? -1 : 1));
@@ -102,10 +98,10 @@ export async function listLetters(
 }
 
 /**
- * Describes one dead letter with its record; `undefined` when there is none of this number, and the fault when their file cannot be
+ * Returns one dead letter with its record; `undefined` if the number is unknown, or the fault if the file cannot be
  * read.
  */
-export async function findLetter(store: Pick<DeadLetters, 'get'>, id: number): Promise<FoundLetter> {
+export async function findDeadLetter(store: Pick<DeadLetters, 'get'>, id: number): Promise<FoundDeadLetter> {
   try {
     const letter = await store.get(id);
     return letter && { ...toSummary(letter), record: letter.line };
@@ -115,7 +111,7 @@ export async function findLetter(store: Pick<DeadLetters, 'get'>, id: number): P
   }
 }
 
-function toSummary(letter: StoredLetter): LetterSummary {
+function toSummary(letter: StoredDeadLetter): DeadLetterSummary {
   const { id, sink, atMs, router, component, timestamp = null, code = null, reason, isReplayed } = letter;
   return { id, sink, at: new Date(atMs).toISOString(), router, component, timestamp, code, reason, isReplayed };
 }

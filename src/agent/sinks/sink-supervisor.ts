@@ -6,25 +6,21 @@ import {
   type Timer,
   untilAborted,
 } from '../../base/index.ts';
-import { DeliveryError, type Sink, type SinkSettings, toSinkStart } from '../../delivery/index.ts';
-import { StoreError } from '../../store/index.ts';
+import { StoreError } from '../../model/index.ts';
+import { renderSettingsHash } from '../../settings/index.ts';
+import { DeliveryError, type Sink, type SinkSettings, toSinkStart } from '../../sinks/index.ts';
 import type { SinkSummary } from '../../web/index.ts';
-import { renderSettingsHash } from '../settings-hash.ts';
 import { RunningSink, type SinkContext } from './running-sink.ts';
 
-/** Stores, connector and counters of all sinks. */
 interface SinkSupervisorOptions extends SinkContext {
-  /** Creates a sink from its settings. May throw. */
   readonly create: (settings: SinkSettings) => Sink;
-  /** Called when the sinks are others than before. */
   readonly onChanged?: (() => void) | undefined;
 }
 
-/** Changes that {@link SinkSupervisor.prepare} has prepared. */
 interface SinkChange {
   /**
-   * Starts new and changed sinks, stops removed and replaced ones, and leaves the others running. Never rejects. `signal`
-   * bounds the last deliveries of removed sinks. Once the sinks are being drained, it starts none.
+   * Starts new and changed sinks, stops removed and replaced ones, and leaves the others running. Never rejects.
+   * `signal` bounds the last deliveries of removed sinks. Starts none during shutdown.
    */
   readonly commit: (signal: AbortSignal) => Promise<void>;
 }
@@ -34,74 +30,67 @@ interface Member {
   readonly hash: string;
 }
 
-/** The change of a trial: nothing. */
 const NO_CHANGE: SinkChange = { commit: async () => {} };
-/** Interval at which sinks check for dead letters that a command has marked for replay. */
-const REPLAY_LOOK_MS = 30_000;
-/** Limit of the check whether a new file can be written. Milliseconds. */
+/** Interval of checks for dead letters that a command has marked for replay. */
+const REPLAY_CHECK_MS = 30_000;
+/** Time limit of the check that a new file can be written. Milliseconds. */
 const PLACE_MS_MAX = 10_000;
 
-/** The sinks of the configuration, each delivering at its own pace. */
+/** The sinks of the configuration, each delivering independently of the others. */
 export class SinkSupervisor {
   readonly #options: SinkSupervisorOptions;
   readonly #sinks = new Map<string, Member>();
-  #look: Timer | undefined;
+  #checkTimer: Timer | undefined;
   /** True if a failed change could harm running sinks. */
   #isBegun = false;
-  /** True from the beginning of the shutdown on. */
   #isDraining = false;
   /** True if the store still keeps records for removed sinks. */
   #hasOldCursors = false;
   /** True while the store has the sinks of a change that is not complete. */
   #isChanging = false;
-  #letterCounts: ReadonlyMap<string, number> = new Map();
+  #deadLetterCounts: ReadonlyMap<string, number> = new Map();
 
   constructor(options: SinkSupervisorOptions) {
     this.#options = options;
   }
 
-  /** Names of the sinks. */
   get names(): readonly string[] {
     return [...this.#sinks.keys()];
   }
 
-  /** Ends what a sink that goes to another replica has in hand; see {@link RunningSink.handOver}. */
   async handOver(sink: string, signal: AbortSignal): Promise<void> {
     await this.#sinks.get(sink)?.running.handOver(signal);
   }
 
-  /** Notes that the replica to which a sink belongs does not serve it; see {@link RunningSink.noteUnserved}. */
-  noteUnserved(sink: string, owner: string | undefined): void {
-    this.#sinks.get(sink)?.running.noteUnserved(owner);
+  recordUnserved(sink: string, owner: string | undefined): void {
+    this.#sinks.get(sink)?.running.recordUnserved(owner);
   }
 
-  /** Describes each sink, in the order of the configuration. */
   describe(): readonly SinkSummary[] {
-    const letters = this.countLetters();
-    return this.#list().map((sink) => sink.describe(letters.get(sink.name) ?? 0));
+    const counts = this.countDeadLetters();
+    return this.#list().map((sink) => sink.describe(counts.get(sink.name) ?? 0));
   }
 
-  /** Returns the age of the oldest record that each sink has yet to take, 0 without one. Seconds. */
+  /** Returns the age of the oldest undelivered record of each sink in seconds, 0 without one. */
   measureLags(): Map<string, number> {
     return new Map(this.#list().map((sink) => [sink.name, sink.lagSeconds]));
   }
 
-  /** Counts dead letters by sink. */
-  countLetters(): Map<string, number> {
+  countDeadLetters(): Map<string, number> {
     try {
-      this.#letterCounts = this.#options.deadLetters.counts();
+      this.#deadLetterCounts = this.#options.deadLetters.counts();
     } catch (cause) {
       // A command may lock the file for a moment; the previous count is close enough.
       if (!(cause instanceof StoreError)) throw cause;
     }
-    return new Map([...this.#sinks.keys()].map((name) => [name, this.#letterCounts.get(name) ?? 0]));
+    return new Map([...this.#sinks.keys()].map((name) => [name, this.#deadLetterCounts.get(name) ?? 0]));
   }
 
   /**
-   * Prepares new and changed sinks. Throws, with nothing changed: `DeliveryError` if this machine prevents delivery to one of
-   * them, and {@link StoreError} if the disk cannot be written; neither the first time, because then there is nothing to keep,
-   * and sink and disk may recover. Storing the sinks is the last step, so the result must be committed; with `isTrial` it is
-   * left out, and a commit changes nothing.
+   * Prepares new and changed sinks. Throws, with nothing changed: `DeliveryError` if this machine prevents delivery to
+   * one of them, and {@link StoreError} if the disk cannot be written; neither the first time, because sink and disk
+   * may recover. Storing the sinks is the last step, so the result must be committed; with `isTrial` it is left out,
+   * and a commit changes nothing.
    */
   async prepare(settings: readonly SinkSettings[], isTrial = false): Promise<SinkChange> {
     const { create } = this.#options;
@@ -116,7 +105,7 @@ export class SinkSupervisor {
         if (this.#sinks.get(name)?.hash === hash) continue;
         const sink = create(one);
         made.set(name, sink);
-        if (this.#isBegun) await this.#checkPlace(sink);
+        if (this.#isBegun) await this.#checkMachine(sink);
       }
       if (isTrial) {
         if (this.#isBegun) this.#options.store.checkWritable();
@@ -135,7 +124,7 @@ export class SinkSupervisor {
       commit: async (signal) => {
         this.#isBegun = true;
         await Promise.all(leaving.map((running) => running.stop(!gone.includes(running), signal)));
-        // Nobody would close them. Their records wait for the next process.
+        // They would not be closed any more. Their records wait for the next process.
         if (this.#isDraining) return closeAll(made);
         const kept = new Map(this.#sinks);
         this.#sinks.clear();
@@ -148,16 +137,16 @@ export class SinkSupervisor {
         if (gone.length > 0) await this.#freeCursors();
         this.#options.onChanged?.();
         this.wake();
-        this.#lookAgain();
+        this.#scheduleCheck();
       },
     };
   }
 
-  /** Checks where a sink is to write. A disk that hangs must not hold up all later reloads. */
-  async #checkPlace(sink: Sink): Promise<void> {
+  /** A disk that hangs must not delay all later reloads. */
+  async #checkMachine(sink: Sink): Promise<void> {
     using deadline = openDeadline(this.#options.clock, PLACE_MS_MAX);
     try {
-      await untilAborted(sink.checkPlace?.() ?? Promise.resolve(), deadline.signal);
+      await untilAborted(sink.checkMachine?.() ?? Promise.resolve(), deadline.signal);
     } catch (cause) {
       if (!(cause instanceof DeadlineExceeded)) throw cause;
       const limit = renderDuration(PLACE_MS_MAX);
@@ -168,7 +157,7 @@ export class SinkSupervisor {
     }
   }
 
-  /** Stores the sinks. The first ones are also those with which the store was created, so that it stores them once it can. */
+  /** The first sinks are also passed to the store at its creation, so that it stores them once it can. */
   async #storeSinks(sinks: readonly SinkSettings[]): Promise<void> {
     const { store } = this.#options;
     try {
@@ -179,7 +168,6 @@ export class SinkSupervisor {
     }
   }
 
-  /** Wakes all sinks, because there are records. */
   wake(): void {
     for (const sink of this.#list()) sink.wake();
   }
@@ -188,10 +176,10 @@ export class SinkSupervisor {
     await Promise.all(this.#list().map((sink) => sink.whenIdle()));
   }
 
-  /** Delivers what is spooled until `signal` aborts, and closes the sinks. */
+  /** Delivers spooled records until `signal` aborts, then closes the sinks. */
   async drain(signal: AbortSignal): Promise<void> {
     this.#isDraining = true;
-    this.#look?.cancel();
+    this.#checkTimer?.cancel();
     await Promise.all(this.#list().map((sink) => sink.drain(signal)));
   }
 
@@ -199,30 +187,32 @@ export class SinkSupervisor {
     return [...this.#sinks.values()].map(({ running }) => running);
   }
 
-  /** Drops expired dead letters and checks for marked ones periodically: marking a letter wakes no sink. */
-  #lookAgain(): void {
+  /** Drops expired dead letters and checks for marked ones: marking a dead letter wakes no sink. */
+  #scheduleCheck(): void {
     const { clock } = this.#options;
     if (this.#isDraining) return;
     for (const sink of this.#list()) sink.expectReplays();
-    this.#look?.cancel();
-    this.#look = clock.setTimer(REPLAY_LOOK_MS, () => {
-      void this.#expireLetters();
+    this.#checkTimer?.cancel();
+    this.#checkTimer = clock.setTimer(REPLAY_CHECK_MS, () => {
+      void this.#expireDeadLetters();
       if (this.#hasOldCursors && !this.#isChanging) void this.#freeCursors();
-      this.#lookAgain();
+      this.#scheduleCheck();
       this.wake();
     });
   }
 
-  async #expireLetters(): Promise<void> {
+  async #expireDeadLetters(): Promise<void> {
     const { store, clock, deadLetters, logger } = this.#options;
     try {
       if (!store.isWaiting) await deadLetters.expire(clock.now());
     } catch (cause) {
-      logger.warn('Dead letters could not be looked through', { error: renderErrorChain(cause) });
+      logger.warn('Dead letters could not be checked for expiry', { error: renderErrorChain(cause) });
     }
   }
 
-  /** Drops records that only removed sinks were waiting for; retried at the next check if the disk cannot be written. */
+  /**
+   * Drops records that only removed sinks were waiting for; retried at the next check if the disk cannot be written.
+   */
   async #freeCursors(): Promise<void> {
     const { store, logger } = this.#options;
     try {
@@ -230,7 +220,7 @@ export class SinkSupervisor {
       this.#hasOldCursors = false;
     } catch (cause) {
       this.#hasOldCursors = true;
-      logger.warn('Records of a removed sink could not be freed; it is tried again', {
+      logger.warn('Records of a removed sink could not be freed; retrying', {
         error: renderErrorChain(cause),
       });
     }

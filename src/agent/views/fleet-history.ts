@@ -1,46 +1,41 @@
 import type { Clock, Timer } from '../../base/index.ts';
 import type { FleetMinute } from '../../web/index.ts';
 
-/** Numbers of routers at one moment. */
-export type FleetCounts = Omit<FleetMinute, 'at'>;
+type FleetCounts = Omit<FleetMinute, 'at'>;
 
 const MINUTE_MS = 60_000;
 /** Six hours: 5.6 KiB for a fleet of any size. */
 const MINUTES = 360;
 const COLUMNS = 4;
 
-/** Minute by minute, how many routers of the fleet were up, down, stale, and not asked. */
+/** Numbers of routers that were up, down, stale, and not polled, minute by minute. */
 export class FleetHistory {
   readonly #clock: Clock;
-  readonly #count: () => Promise<FleetCounts>;
+  readonly #count: () => FleetCounts;
   readonly #values = new Uint32Array(MINUTES * COLUMNS);
   /** Monotonic time of the last entry; -Infinity before the first. */
   #lastMs = Number.NEGATIVE_INFINITY;
   #length = 0;
   #timer: Timer | undefined;
 
-  /** `count` counts the routers now, and never rejects. */
-  constructor(clock: Clock, count: () => Promise<FleetCounts>) {
+  constructor(clock: Clock, count: () => FleetCounts) {
     this.#clock = clock;
     this.#count = count;
   }
 
-  /** Counts from now on, once a minute. */
   start(): void {
     this.#timer = this.#clock.setTimer(MINUTE_MS, () => {
       this.start();
-      void this.#count().then((counts) => this.#add(counts));
+      this.#add(this.#count());
     });
   }
 
-  /** Cancels the timer. */
   stop(): void {
     this.#timer?.cancel();
   }
 
-  /** The last six hours and the present moment, the oldest first. */
-  async describe(): Promise<readonly FleetMinute[]> {
-    const now = await this.#count();
+  /** Returns the last six hours and the current numbers, the oldest first. */
+  describe(): readonly FleetMinute[] {
     const offsetMs = this.#clock.now() - this.#clock.monotonic();
     const first = Math.max(0, this.#length - MINUTES);
     const past = Array.from({ length: this.#length - first }, (_, index): FleetMinute => {
@@ -49,7 +44,7 @@ export class FleetHistory {
       const atMs = offsetMs + this.#lastMs - (this.#length - first - 1 - index) * MINUTE_MS;
       return { at: new Date(atMs).toISOString(), up, down, stale, other };
     });
-    return [...past, { at: new Date(this.#clock.now()).toISOString(), ...now }];
+    return [...past, { at: new Date(this.#clock.now()).toISOString(), ...this.#count() }];
   }
 
   #add({ up, down, stale, other }: FleetCounts): void {

@@ -1,27 +1,32 @@
-import { renderErrorChain, Steps } from '../../base/index.ts';
-import type { RecordLines } from '../../model/index.ts';
-import { type EmbeddedStore, type RecentBatch, type RecentPlace, StoreError } from '../../store/index.ts';
+import { forEachYielding, renderErrorChain, yieldToLoop } from '../../base/index.ts';
+import { type RecordLines, StoreError } from '../../model/index.ts';
+import type { EmbeddedStore, RecentBatch, RecentPlace } from '../../store/index.ts';
 import {
   createMatcher,
   cutToPage,
-  isOlder,
   type LogLine,
   type LogLineGap,
-  parseRecordPlace,
   type RecordPage,
-  type RecordPlace,
   type RecordQuery,
-  renderRecordPlace,
 } from '../../web/index.ts';
 import { parseRecord, readTimelineTime, toTimelineMs, toTimelineTime } from './record-times.ts';
 
-/** Unpacked records that one query looks at. Bytes. */
+/** Unpacked records that one query reads at most. Bytes. */
 const SEARCHED_BYTES_MAX = 32 * 1024 * 1024;
-/** A commit counts as so many at least: it has to be found and unpacked. Bytes. */
+/** Minimum cost of a commit: it has to be found and unpacked. Bytes. */
 const COMMIT_BYTES_MIN = 4096;
-/** Longest names, tags and texts of details. Characters. */
 const WORD_CHARS_MAX = 200;
 
+interface RecordPlace {
+  /** As written. */
+  readonly time: string;
+  /** Number of its commit among those of its router. */
+  readonly seq: number;
+  /** Number of records after it in that commit. */
+  readonly back: number;
+}
+
+const PLACE = /^(\d{4}-[0-9T:.-]{5,30}Z)_(\d{1,15})_(\d{1,15})$/;
 interface Found extends RecordPlace {
   readonly line: LogLine;
   readonly message: string;
@@ -29,22 +34,20 @@ interface Found extends RecordPlace {
 
 const TOP: RecentPlace = { lastMs: Number.MAX_SAFE_INTEGER, router: '', seq: 0 };
 
-/** Reads the last lines of routers from the store, in the order of their times. */
+/** Reads the last lines of routers from the store, ordered by time. */
 export class RecentRecords {
   readonly #store: Pick<EmbeddedStore, 'listRecent' | 'readRecent'>;
   readonly #isConfigured: (router: string) => boolean;
-  /** Shared by all reads: together they take no more of a turn than one. */
-  readonly #steps = new Steps();
 
-  /** `isConfigured`: tells the routers whose lines are shown; those of others stay in the store for some days. */
+  /** `isConfigured` selects the routers whose lines are shown; the store keeps lines of removed ones for some days. */
   constructor(store: Pick<EmbeddedStore, 'listRecent' | 'readRecent'>, isConfigured: (router: string) => boolean) {
     this.#store = store;
     this.#isConfigured = isConfigured;
   }
 
   /**
-   * Returns the newest records that fit a query. Takes breaks; lines that are added meanwhile may be left out. A store that cannot
-   * be read is a fault of the page.
+   * Returns the newest records that match a query. Yields to the event loop; lines added meanwhile may be left out. A
+   * store that cannot be read is a fault of the page.
    */
   async read(query: RecordQuery): Promise<RecordPage> {
     try {
@@ -63,10 +66,9 @@ export class RecentRecords {
     let found: readonly Found[] = [];
     let searched = 0;
     let horizonMs = Number.NEGATIVE_INFINITY;
-    /** What ends before it leads on to older lines. */
+    /** Batches that end before it contain older lines. */
     let newestMs: number | undefined;
-    for (const batch of this.#list(router)) {
-      if (this.#steps.isDue) await this.#steps.next();
+    for await (const batch of this.#list(router)) {
       newestMs ??= Math.min(beforeMs, batch.lastMs);
       const least = found[limit]?.time;
       if (least !== undefined && batch.lastMs < toTimelineMs(least)) break;
@@ -89,7 +91,7 @@ export class RecentRecords {
     );
   }
 
-  *#list(router: string | undefined): Generator<RecentBatch> {
+  async *#list(router: string | undefined): AsyncGenerator<RecentBatch> {
     let place = TOP;
     for (;;) {
       const batches = this.#store.listRecent(place, router);
@@ -97,10 +99,11 @@ export class RecentRecords {
       const last = batches.at(-1);
       if (!last) return;
       place = last;
+      await yieldToLoop();
     }
   }
 
-  /** Returns the records of a commit that fit a query, and that are not before `least`. */
+  /** Skips records before `least`. */
   async #choose(
     text: string,
     { router, seq }: RecentBatch,
@@ -112,9 +115,8 @@ export class RecentRecords {
     const isWanted = createRecordMatcher(query);
     let chosen: readonly Found[] = [];
     let waiting: Found[] = [];
-    // The last ones are the newest, as a rule: then hardly any of the others has to be read.
-    for (let [back, end] = [0, text.length]; end >= 0; back++) {
-      const start = end === 0 ? 0 : text.lastIndexOf('\n', end - 1) + 1;
+    // The last lines are usually the newest, so hardly any other has to be parsed.
+    await forEachYielding(findLinesBackwards(text), ({ start, end, back }) => {
       const time = readTimelineTime(text, start) ?? most;
       if (time >= least && time <= most) {
         const line = toLogLine(text.slice(start, end), router);
@@ -128,14 +130,20 @@ export class RecentRecords {
         waiting = [];
         if (chosen.length > query.limit) least = chosen.at(-1)?.time ?? least;
       }
-      end = start - 1;
-      if (this.#steps.isDue) await this.#steps.next();
-    }
+    });
     return [...chosen, ...waiting];
   }
 }
 
-/** Converts a rendered record of a router to a line of a timeline. */
+/** From the last line backwards; `back` is the number of lines after it. */
+function* findLinesBackwards(text: string): Generator<{ start: number; end: number; back: number }> {
+  for (let [back, end] = [0, text.length]; end >= 0; back++) {
+    const start = end === 0 ? 0 : text.lastIndexOf('\n', end - 1) + 1;
+    yield { start, end, back };
+    end = start - 1;
+  }
+}
+
 function toLogLine(text: string, router: string): LogLine {
   const record = parseRecord(text);
   const event = word(record['event']);
@@ -172,7 +180,7 @@ function word(value: unknown): string | null {
   return typeof value === 'string' ? value.slice(0, WORD_CHARS_MAX) : null;
 }
 
-/** Sorts records, the newest first; one that was read twice is there once. */
+/** The newest first, without duplicates. */
 function keepNewest(records: readonly Found[], max: number): readonly Found[] {
   const kept = new Map<string, Found>();
   const toRank = (one: Found, other: Found) => (one.line.router === other.line.router && isOlder(one, other) ? 1 : -1);
@@ -188,7 +196,7 @@ function keepNewest(records: readonly Found[], max: number): readonly Found[] {
   return [...kept.values()];
 }
 
-/** Returns a page; that of a router says where the next one begins. `horizonMs`: nothing up to there was looked at. */
+/** The page of a router includes the start of the next one. `horizonMs`: nothing up to there was searched. */
 function toPage(found: readonly Found[], { router, limit }: RecordQuery, horizonMs: number): RecordPage {
   const shown = cutToPage(found, limit);
   const records = shown.map(({ line }) => line);
@@ -201,7 +209,6 @@ function toPage(found: readonly Found[], { router, limit }: RecordQuery, horizon
   return { ...end, next: renderRecordPlace({ time, seq: 0, back: 0 }), searchedTo: time };
 }
 
-/** Creates the test of a query; it ignores where a record stands. */
 function createRecordMatcher({
   components,
   severities,
@@ -218,10 +225,10 @@ function createRecordMatcher({
 const LINE_FEED = 0x0a;
 /** Longest names in the origin of a record. Characters. */
 const ORIGIN_CHARS_MAX = 80;
-/** Lines of one commit that are passed on: the last ones. A commit of an archive has thousands. */
+/** The last lines of a commit that are passed on; a commit of an archive has thousands. */
 const COMMIT_LINES_MAX = 200;
 
-/** Called with new lines that fit, oldest first, and with how many lines of the same commit were not looked at. */
+/** Called with new matching lines, the oldest first, and the number of lines of the same commit that were skipped. */
 type LineListener = (lines: readonly LogLine[], skipped: number) => void;
 
 interface Follower {
@@ -230,11 +237,11 @@ interface Follower {
   readonly listener: LineListener;
 }
 
-/** Passes lines on to those who follow the logs, at the moment when they were stored. Costs nothing without followers. */
+/** Passes stored lines on to followers of the logs. Costs nothing without followers. */
 export class LineFeed {
   readonly #followers = new Set<Follower>();
 
-  /** Calls `listener` for new lines that fit a query; returns the function that ends it. */
+  /** Calls `listener` for new lines that match a query; returns the function that ends it. */
   follow(query: RecordQuery, listener: LineListener): () => void {
     const follower = { query, isWanted: createRecordMatcher(query), listener };
     this.#followers.add(follower);
@@ -242,8 +249,8 @@ export class LineFeed {
   }
 
   /**
-   * Reads records that are about to be stored for a router, if anybody follows it; returns the function that passes them on once
-   * they are stored. Their memory is valid during this call only.
+   * Reads records that are about to be stored for a router, if it has followers; returns the function that passes them
+   * on after the commit. Their memory is valid during this call only.
    */
   prepare(router: string, records: RecordLines): () => void {
     const followers = [...this.#followers].filter(({ query }) => query.router === undefined || query.router === router);
@@ -259,7 +266,7 @@ export class LineFeed {
   }
 }
 
-/** Reads the last of some rendered records, at most `max`: a commit has thousands, and the others need not be decoded. */
+/** A commit may have thousands of lines, so the others are not decoded. */
 function readLastLines(records: RecordLines, max: number): readonly string[] {
   const { bytes } = records;
   if (!bytes) return [...records].slice(-max);
@@ -270,7 +277,6 @@ function readLastLines(records: RecordLines, max: number): readonly string[] {
     .split('\n');
 }
 
-/** The log file and offset of a record. */
 export interface RecordOrigin {
   readonly component: string;
   readonly file: string;
@@ -286,4 +292,19 @@ export function findLastOrigin(records: RecordLines): RecordOrigin | undefined {
     return typeof value === 'string' ? value.slice(0, ORIGIN_CHARS_MAX) : '';
   };
   return { component: cut('component'), file: cut('file'), offset: Number(record['offset'] ?? 0) };
+}
+
+/** Ordered by time, then by commit. */
+function isOlder(one: RecordPlace, other: RecordPlace): boolean {
+  if (one.time !== other.time) return one.time < other.time;
+  return one.seq === other.seq ? one.back > other.back : one.seq < other.seq;
+}
+
+function renderRecordPlace({ time, seq, back }: RecordPlace): string {
+  return `${time}_${seq}_${back}`;
+}
+
+function parseRecordPlace(before: string): RecordPlace | undefined {
+  const [, time, seq, back] = PLACE.exec(before) ?? [];
+  return time === undefined ? undefined : { time, seq: Number(seq), back: Number(back) };
 }

@@ -1,18 +1,16 @@
 import type { TimeSpan } from '../../store/index.ts';
 
-/** Beginning of a record with a time. */
 const TIMED_TEXT = '{"timestamp":"';
 const TIMED = Buffer.from(TIMED_TEXT);
 /** `2025-10-26T00:59:58.000018231Z`. */
 const TIME_CHARS = 30;
-/** `2025-10-26T00:59:58.000`, the part that milliseconds tell. */
+/** `2025-10-26T00:59:58.000`, up to milliseconds. */
 const MS_CHARS = 23;
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}/;
 const LINE_FEED = 0x0a;
-/** The first moment that has a time; records without a readable one stand there. */
+/** Time of records without a readable one. */
 const NO_TIME = '1970-01-01T00:00:00.000000000Z';
 
-/** The parts of a record that its time is read from. */
 interface TimedRecord {
   readonly timestamp?: unknown;
   readonly observed_timestamp?: unknown;
@@ -21,9 +19,9 @@ interface TimedRecord {
 }
 
 /**
- * Returns the time at which a record stands in a timeline: UTC, RFC 3339 with nine decimals, so that the order of texts is
- * that of times. A gap stands behind the last line before it, the end of a gap in front of the first line after it. Other
- * records without a time stand at that of their download.
+ * Returns the time of a record in a timeline: UTC, RFC 3339 with nine decimals, so that texts sort by time. A gap comes
+ * after the last line before it, the end of a gap before the first line after it. Other records without a time have
+ * that of their download.
  */
 export function toTimelineTime({ timestamp, observed_timestamp, event, details }: TimedRecord): string {
   if (isTime(timestamp)) return pad(timestamp, '0');
@@ -35,8 +33,8 @@ export function toTimelineTime({ timestamp, observed_timestamp, event, details }
 }
 
 /**
- * Reads the time of the rendered record that begins at `start` in a text, as {@link toTimelineTime} returns it, without reading the
- * record; `undefined` for one that does not begin with a time of full length.
+ * Returns the time of the rendered record that begins at `start` in a text, as {@link toTimelineTime} does, without
+ * parsing the record; `undefined` for one that does not begin with a time of full length.
  */
 export function readTimelineTime(text: string, start: number): string | undefined {
   const at = start + TIMED.length;
@@ -46,35 +44,34 @@ export function readTimelineTime(text: string, start: number): string | undefine
   return isWhole ? text.slice(at, at + TIME_CHARS) : undefined;
 }
 
-/** Returns the time of a timeline in milliseconds since the Unix epoch. */
+/** Converts a time of a timeline to milliseconds since the Unix epoch. */
 export function toTimelineMs(time: string): number {
   return Date.parse(`${time.slice(0, MS_CHARS)}Z`) || 0;
 }
 
 /**
- * Returns the earliest and the latest time of rendered records, separated by line feeds. Compares bytes where they stand: every
+ * Returns the earliest and the latest time of rendered records, separated by line feeds. Compares bytes in place: every
  * record of every log passes here, on the main thread.
  */
 export function spanOf(bytes: Uint8Array): TimeSpan {
   const memory = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let [first, last] = ['', ''];
-  const note = (time: string) => {
+  const widen = (time: string) => {
     if (first === '' || time < first) first = time;
     if (last === '' || time > last) last = time;
   };
-  /** Offsets of the earliest and the latest time among the records that begin with one. */
   let [earliest, latest] = [-1, -1];
   for (let start = 0; start <= memory.length; ) {
     const feed = memory.indexOf(LINE_FEED, start);
     const end = feed < 0 ? memory.length : feed;
     const at = start + TIMED.length;
-    if (!beginsWithTime(memory, start, end)) note(toTimelineTime(parseRecord(memory.toString('utf8', start, end))));
+    if (!beginsWithTime(memory, start, end)) widen(toTimelineTime(parseRecord(memory.toString('utf8', start, end))));
     else if (latest < 0) [earliest, latest] = [at, at];
     else if (compareTimes(memory, at, latest) > 0) latest = at;
     else if (compareTimes(memory, at, earliest) < 0) earliest = at;
     start = end + 1;
   }
-  for (const at of latest < 0 ? [] : [earliest, latest]) note(memory.toString('latin1', at, at + TIME_CHARS));
+  for (const at of latest < 0 ? [] : [earliest, latest]) widen(memory.toString('latin1', at, at + TIME_CHARS));
   return { firstMs: toTimelineMs(first), lastMs: toTimelineMs(last) };
 }
 
@@ -92,7 +89,7 @@ function compareTimes(memory: Buffer, one: number, other: number): number {
   return 0;
 }
 
-/** Decodes a rendered record; one that is damaged is an empty record. */
+/** Parses a rendered record; a damaged one is empty. */
 export function parseRecord(line: string): Readonly<Record<string, unknown>> {
   try {
     const record: unknown = JSON.parse(line);

@@ -2,59 +2,51 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Clock, createSystemClock, renderDuration, renderErrorChain } from '../../base/index.ts';
-import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
-import { type AgentFigures, AgentProcess, findLagBound, parseAgentFigures } from './agent-process.ts';
-import { captureAnswers } from './capture-answers.ts';
-import { RoutersClient } from './stub-routers.ts';
+import { type CommandIo, EXIT, type ExitCode, writeResult } from '../support/io.ts';
+import { AgentProcess } from '../support/other-process.ts';
+import { captureAnswers } from './routers.ts';
+import { RoutersClient } from './routers-process.ts';
 
-/** Options of `bench`. */
 interface BenchFlags {
-  /** First number of routers to try. */
   readonly from: number;
-  /** Largest number of routers to try. */
   readonly routers: number;
-  /** Interval of polls and of readings of logs. Milliseconds. */
-  readonly intervalMs: number;
-  /** Time from a request to its answer. Milliseconds. */
-  readonly latencyMs: number;
-  /** Time for which each number of routers is measured. Milliseconds. */
-  readonly forMs: number;
-  /** True to read logs too: six of each router. */
-  readonly hasLogs: boolean;
-  /** True to print a table in Markdown. */
-  readonly isMarkdown: boolean;
+  /** Of polls and log readings. Milliseconds. */
+  readonly interval: number;
+  /** From a request to its answer. Milliseconds. */
+  readonly latency: number;
+  /** Duration of each measurement. Milliseconds. */
+  readonly for: number;
+  readonly logs: boolean;
+  readonly markdown?: boolean | undefined;
 }
 
-/** Result for one number of routers. */
 interface Row {
   readonly routers: number;
   readonly pollsPerSecond: number;
-  /** Processor time per second. */
   readonly processorShare: number;
-  /** Bound of 99 % of the lags. Seconds. */
+  /** 99th percentile, rounded up to a bucket. Seconds. */
   readonly lagSeconds: number | undefined;
   readonly residentBytes: number;
-  /** Routers that were up at the end. */
   readonly up: number;
 }
 
-/** Each number of routers is this many times the one before. */
+/** Factor between two numbers of routers. */
 const STEP = 2;
-/** Intervals before the measurement: logins, first answers, compiled code. */
+/** For logins, first answers and compiled code. */
 const WARM_UP_INTERVALS = 2;
 const SCRAPE_INTERVAL_MS = 15_000;
-/** A process has one thread for everything but archives. Above this share of it, delays grow. */
+/** One thread does everything but archives. Above this share of it, delays grow. */
 const PROCESSOR_SHARE_MAX = 0.8;
-/** Polls that begin later than this share of the interval are late. */
+/** Share of the interval; polls that start later are late. */
 const LAG_SHARE_MAX = 0.1;
-/** At least this share of the routers has to be up. */
+/** Share of the routers that must be up. */
 const UP_SHARE_MIN = 0.99;
 const LOGS = { components: 6, bytes: 40_000 };
 const MIB = 1024 * 1024;
 
 /**
- * `bench`: measures how many routers this machine carries, with simulated ones in a process of their own and the agent as it
- * is shipped in another. Steps the number of routers up until the processor or the lag says stop.
+ * `bench`: measures how many routers this machine carries. The simulated routers and the agent run in processes of
+ * their own. Increases the number of routers until the processor or the lag reaches a limit.
  */
 export async function bench(flags: BenchFlags, io: CommandIo): Promise<ExitCode> {
   const clock = createSystemClock();
@@ -63,9 +55,9 @@ export async function bench(flags: BenchFlags, io: CommandIo): Promise<ExitCode>
   try {
     const bodies = await captureAnswers();
     await using routers = new RoutersClient(program, clock);
-    const logs = flags.hasLogs ? { ...LOGS, lineEveryMs: flags.intervalMs } : undefined;
-    const { latencyMs } = flags;
-    const { port, caPem } = await routers.ask({ type: 'start', options: { bodies, logs, latencyMs } }, 'started');
+    const logs = flags.logs ? { ...LOGS, lineEveryMs: flags.interval } : undefined;
+    const options = { bodies, logs, routers: flags.routers, latencyMs: flags.latency };
+    const { port, caPem } = await routers.ask({ type: 'start', options }, 'started');
     await writeFile(join(folder, 'ca.pem'), caPem);
     await writeResult(renderHead(flags, Object.keys(bodies).length), io);
     for (let count = Math.min(flags.from, flags.routers); ; count = Math.min(STEP * count, flags.routers)) {
@@ -106,10 +98,10 @@ async function measure(routers: RoutersClient, measurement: Measurement): Promis
     { type: 'scrape', url: `${agent.url}/metrics`, scrapers: 1, intervalMs: SCRAPE_INTERVAL_MS },
     'scraping',
   );
-  await clock.sleep(WARM_UP_INTERVALS * flags.intervalMs, signal);
+  await clock.sleep(WARM_UP_INTERVALS * flags.interval, signal);
   const before = await figures();
   const startedMs = clock.monotonic();
-  await clock.sleep(flags.forMs, signal);
+  await clock.sleep(flags.for, signal);
   const after = await figures();
   const seconds = (clock.monotonic() - startedMs) / 1000;
   const up = await routers.ask({ type: 'read', url: `${agent.url}/metrics/agent` }, 'read');
@@ -123,8 +115,53 @@ async function measure(routers: RoutersClient, measurement: Measurement): Promis
   };
 }
 
-/** Returns the reason for which more routers need not be tried; `undefined` if there is none. */
-function findLimit({ processorShare, lagSeconds, up, routers }: Row, { intervalMs }: BenchFlags): string | undefined {
+export interface AgentFigures {
+  /** Since the start. Seconds. */
+  readonly processorSeconds: number;
+  readonly residentBytes: number;
+  /** Since the start. */
+  readonly polls: number;
+  /** Starts of polls and log readings, by the upper bound of their lag in seconds. */
+  readonly lags: ReadonlyMap<number, number>;
+}
+
+export function parseAgentFigures(text: string): AgentFigures {
+  const sum = (pattern: RegExp): number =>
+    text
+      .matchAll(pattern)
+      .map(([, value]) => Number(value))
+      .reduce((total, value) => total + value, 0);
+  const lags = new Map<number, number>();
+  for (const [, bound, count] of text.matchAll(
+    /^router_exporter_schedule_lag_seconds_bucket\{[^}]*le="([^"]+)"[^}]*\} (\S+)$/gm,
+  )) {
+    const seconds = bound === '+Inf' ? Infinity : Number(bound);
+    lags.set(seconds, (lags.get(seconds) ?? 0) + Number(count));
+  }
+  return {
+    processorSeconds: sum(/^process_cpu_seconds_total (\S+)$/gm),
+    residentBytes: sum(/^process_resident_memory_bytes (\S+)$/gm),
+    polls: sum(/^router_exporter_polls_total(?:\{[^}]*\})? (\S+)$/gm),
+    lags,
+  };
+}
+
+/**
+ * Bucket that holds the 99th percentile of the lag between two samples. Seconds; `Infinity` above the last bucket,
+ * `undefined` if nothing was started.
+ */
+export function findLagBound(before: AgentFigures, after: AgentFigures): number | undefined {
+  const counts = [...after.lags]
+    .map(([bound, count]) => [bound, count - (before.lags.get(bound) ?? 0)] as const)
+    .toSorted(([a], [b]) => a - b);
+  const total = counts.at(-1)?.[1] ?? 0;
+  return total === 0 ? undefined : counts.find(([, count]) => count >= 0.99 * total)?.[0];
+}
+
+function findLimit(
+  { processorShare, lagSeconds, up, routers }: Row,
+  { interval: intervalMs }: BenchFlags,
+): string | undefined {
   if (up < UP_SHARE_MIN * routers) return 'routers are down';
   if (processorShare > PROCESSOR_SHARE_MAX) return 'processor';
   return lagSeconds !== undefined && lagSeconds * 1000 > LAG_SHARE_MAX * intervalMs ? 'lag' : undefined;
@@ -136,7 +173,7 @@ interface ConfigOptions extends BenchFlags {
   readonly count: number;
 }
 
-function renderConfig({ folder, port, count, intervalMs, hasLogs }: ConfigOptions): string {
+function renderConfig({ folder, port, count, interval: intervalMs, logs: hasLogs }: ConfigOptions): string {
   const interval = renderDuration(intervalMs);
   const routers = Array.from({ length: count }, (_, index) => {
     return `  - { name: plant-${index}, url: "https://127.0.0.1:${port}/r${index}" }\n`;
@@ -157,20 +194,21 @@ ${routers.join('')}${hasLogs ? `sinks:\n  - { name: discard, type: file, path: "
 
 const COLUMNS = ['Routers', 'Polls/s', 'Processor', 'Lag p99', 'Memory', 'Up'];
 
-function renderHead({ intervalMs, latencyMs, hasLogs, isMarkdown }: BenchFlags, resources: number): string {
+function renderHead(flags: BenchFlags, resources: number): string {
+  const { interval, latency, logs: hasLogs, markdown: isMarkdown } = flags;
   const load = loadavg().map((value) => value.toFixed(1));
   const logs = hasLogs ? `, ${LOGS.components} logs of ${LOGS.bytes / 1000} kB` : '';
   const head = isMarkdown
     ? [`| ${[...COLUMNS, 'The limit'].join(' | ')} |`, `|${'---:|'.repeat(COLUMNS.length)}---|`]
     : [COLUMNS.map(pad).join('')];
   return `${availableParallelism()} x ${cpus()[0]?.model.trim() ?? 'unknown processor'}, Node.js ${process.version}, load average ${load.join(' ')}
-Interval ${renderDuration(intervalMs)}, ${latencyMs} ms from request to answer, ${resources} resources${logs}, one scrape every 15s
+Interval ${renderDuration(interval)}, ${latency} ms from request to answer, ${resources} resources${logs}, one scrape every 15s
 
 ${head.join('\n')}
 `;
 }
 
-function renderRow(row: Row, limit: string | undefined, { isMarkdown }: BenchFlags): string {
+function renderRow(row: Row, limit: string | undefined, { markdown: isMarkdown }: BenchFlags): string {
   const cells = [
     String(row.routers),
     row.pollsPerSecond.toFixed(1),

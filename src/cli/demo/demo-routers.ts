@@ -1,15 +1,57 @@
 import { type Clock, createSystemClock } from '../../base/index.ts';
 import { demoLogSettings, type SimulatedRouter, type Simulator, startSimulator } from '../../simulator/index.ts';
-import { takeOrders } from '../other-process.ts';
-import { type CommandIo, EXIT, type ExitCode } from '../terminal/io.ts';
+import { type CommandIo, EXIT, type ExitCode } from '../support/io.ts';
+import { takeOrders } from '../support/other-process.ts';
 
-/** Simulated routers that run in this process until they are disposed of. */
+interface DemoPace {
+  readonly intervalS: number;
+  readonly timeoutS: number;
+  readonly deadlineS: number;
+  readonly staleAfterS: number;
+  readonly logIntervalS: number;
+  /** Per router. */
+  readonly linesPerSecond: number;
+  readonly modules: readonly string[] | undefined;
+  readonly runsMax: number;
+}
+
+/** In total, with all modules and with {@link FLEET_MODULES}: one machine runs routers and agent. */
+const POLLS_PER_SECOND_MAX = { whole: 5, part: 25 };
+const WHOLE_ROUTERS_MAX = 100;
+/** They provide the values of the fleet page. */
+const FLEET_MODULES = ['system', 'modem', 'wan'];
+export const LOGGED_ROUTERS_MAX = 100;
+/** Concurrent runs. With more, the first polls share two cores, and all of them time out. */
+const RUNS_MAX = { whole: 8, part: 32 };
+const INTERVAL_S_MIN = 2;
+const DEADLINE_S_MAX = 45;
+const TIMEOUT_S_MAX = 10;
+/** Simulated routers keep their log files longer, so that no lines are lost unintentionally. */
+const LOG_INTERVAL_S_MAX = 30;
+/** Lines per second. At the maximum, log files rotate every 10 s. */
+const LINES_PER_ROUTER = { most: 9, least: 0.3 };
+const LINES_PER_SECOND_MAX = 300;
+
+/** A few routers have short intervals; thousands have intervals that one machine carries. */
+export function findDemoPace(routers: number): DemoPace {
+  const extent = routers > WHOLE_ROUTERS_MAX ? 'part' : 'whole';
+  const intervalS = Math.max(INTERVAL_S_MIN, Math.ceil(routers / POLLS_PER_SECOND_MAX[extent]));
+  return {
+    intervalS,
+    timeoutS: Math.min(TIMEOUT_S_MAX, intervalS / 2),
+    deadlineS: Math.min(DEADLINE_S_MAX, intervalS),
+    staleAfterS: Math.max(30, 3 * intervalS),
+    modules: extent === 'part' ? FLEET_MODULES : undefined,
+    runsMax: RUNS_MAX[extent],
+    logIntervalS: Math.min(LOG_INTERVAL_S_MAX, intervalS / 2),
+    linesPerSecond: Math.min(LINES_PER_ROUTER.most, Math.max(LINES_PER_ROUTER.least, LINES_PER_SECOND_MAX / routers)),
+  };
+}
+
 interface DemoRouters extends AsyncDisposable {
-  /** Facts about them that the agent needs. */
   readonly started: DemoStarted;
 }
 
-/** Starts the simulated routers of a demo in this process. */
 export async function startDemoRouters(order: DemoOrder): Promise<DemoRouters> {
   const { routers, loggedRouters, linesPerSecond, timezone, hasFaults } = order;
   const clock = createSystemClock();
@@ -39,9 +81,8 @@ export async function startDemoRouters(order: DemoOrder): Promise<DemoRouters> {
 }
 
 /**
- * `demo-routers`: the simulated routers of a large `demo`, in a process of their own, so that thousands of them neither take the
- * time of the agent's thread nor its open files. Ends with the process that started it, and not at a signal: the agent logs out of
- * the routers before.
+ * `demo-routers`: the simulated routers of a large `demo`, in a process with a thread and open files of its own. Ends
+ * with its parent process, not at a signal, because the agent first logs out of the routers.
  */
 export async function runDemoRouters(io: CommandIo): Promise<ExitCode> {
   await using running = new AsyncDisposableStack();
@@ -53,56 +94,44 @@ export async function runDemoRouters(io: CommandIo): Promise<ExitCode> {
   return EXIT.done;
 }
 
-/** An order to the process of the simulated routers. */
 export interface DemoOrder {
   readonly type: 'start';
-  /** Number of routers. */
   readonly routers: number;
-  /** Number of routers, the first ones, that write logs. */
+  /** The first so many routers write logs. */
   readonly loggedRouters: number;
-  /** Lines that one router writes per second. */
   readonly linesPerSecond: number;
-  /** IANA name of the zone of their clocks. */
   readonly timezone: string;
-  /** True for routers that fail. */
   readonly hasFaults: boolean;
 }
 
-/** The routers that it has started. */
 export interface DemoStarted {
   readonly type: 'started';
-  /** Certificate of the authority that signed the certificates of all routers. */
   readonly caPem: string;
   /** In the order of their numbers. */
   readonly routers: readonly DemoRouter[];
 }
 
-/** Its answer. */
 export type DemoReport = DemoStarted | { readonly type: 'failed'; readonly error: string };
 
-/** A simulated router. */
 interface DemoRouter {
   readonly name: string;
   readonly url: string;
 }
 
-/** Numbers of the routers of a demo that have something wrong. */
 const FAULTY = { refused: 1, slow: 2, lossy: 3 };
 
-/** Number of routers that a demo with faults needs: one is healthy. */
 export const FAULTY_ROUTERS_MIN = Object.keys(FAULTY).length + 1;
 
-/** Delay of each answer of the slow router: above 2 s it counts as slow. */
+/** Delay of each answer: above 2 s, a router counts as slow. */
 const SLOW_MS = 2500;
-/** Time between two bursts of lines of the router that loses lines. */
 const BURST_EVERY_MS = 120_000;
-/** More files than the router keeps, twice: before and after a reading in the middle of the burst. */
+/** Twice the files that the router keeps, in case a reading falls into the middle of the burst. */
 const BURST_FILES = 16;
-/** Files are named by the second of their rotation. */
+/** The name of a file has the second of its rotation. */
 const FILE_EVERY_MS = 1200;
 const LINES_PER_FILE = 20;
 
-/** Renders what is different in the configuration of a router with faults; empty for all others. Part of a YAML flow map. */
+/** Part of a YAML flow map; empty for routers without faults. */
 export function renderFaultySettings(index: number): string {
   if (index === FAULTY.refused) return ', password: wrong';
   if (index === FAULTY.slow)
@@ -111,15 +140,17 @@ export function renderFaultySettings(index: number): string {
   return '';
 }
 
-/** Makes one router slow, and one lose lines, until `signal` aborts. The refused login is in the configuration. */
+/**
+ * Makes one router slow, and one lose lines, until `signal` aborts. The third fault, a refused login, is in the
+ * configuration.
+ */
 export async function startDemoFaults({ routers }: Simulator, clock: Clock, signal: AbortSignal): Promise<void> {
   await routers[FAULTY.slow]?.fault('slow', { delayMs: SLOW_MS });
   const lossy = routers[FAULTY.lossy];
-  // Ends with the signal.
   if (lossy) void loseLines(lossy, clock, signal).catch(() => {});
 }
 
-/** Writes so much, again and again, that the router deletes files before anybody has read them. */
+/** Writes so much that the router deletes files before they are read. */
 async function loseLines(router: SimulatedRouter, clock: Clock, signal: AbortSignal): Promise<never> {
   for (;;) {
     await clock.sleep(BURST_EVERY_MS / 4, signal);

@@ -5,48 +5,45 @@ import type { Agent } from '../../agent/index.ts';
 import { createSystemClock, renderErrorChain } from '../../base/index.ts';
 import { readDescriptorLimit } from '../../net/index.ts';
 import { WebError } from '../../web/index.ts';
-import { readConfig, refuseConfig } from '../configuration.ts';
-import { OtherProcess } from '../other-process.ts';
-import { type LogFlags, openLogger, serve } from '../serve.ts';
-import { type CommandIo, EXIT, type ExitCode } from '../terminal/io.ts';
-import { findDemoPace, LOGGED_ROUTERS_MAX } from './demo-pace.ts';
+import { type CommandIo, EXIT, type ExitCode } from '../support/io.ts';
+import { OtherProcess } from '../support/other-process.ts';
+import { readConfig, refuseConfig } from '../support/read-config.ts';
+import { type LogFlags, openLogger, serve } from '../support/serve.ts';
 import {
   type DemoOrder,
   type DemoReport,
   type DemoStarted,
   FAULTY_ROUTERS_MIN,
+  findDemoPace,
+  LOGGED_ROUTERS_MAX,
   renderFaultySettings,
   startDemoRouters,
 } from './demo-routers.ts';
 
-/** Options of `demo`. */
 interface DemoFlags {
-  /** Number of simulated routers. */
   readonly routers: number;
-  /** True for routers that fail; `undefined` = from four routers on. */
+  /** Some routers fail. Default: with four routers or more. */
   readonly hasFaults: boolean | undefined;
-  /** Duration of the demo in milliseconds; `undefined` = until a signal. */
+  /** Milliseconds. Default: until a signal. */
   readonly forMs: number | undefined;
-  /** Address to listen on; `undefined` = 127.0.0.1:9847, or a free port if it is taken. */
+  /** Default: 127.0.0.1:9847, or a free port if that is in use. */
   readonly listenAddress: string | undefined;
-  /** Level and format of the agent's own log. */
   readonly log: LogFlags;
 }
 
-/** Time zone of the simulated routers: not UTC, so that the conversion shows. */
+/** Not UTC, to show the conversion. */
 const TIMEZONE = 'Europe/Berlin';
 const USUAL_ADDRESS = '127.0.0.1:9847';
 const ANY_ADDRESS = '127.0.0.1:0';
 
-/** Fewer routers leave the agent's thread enough time. */
+/** Fewer routers run in the process of the agent. */
 const OWN_PROCESS_FROM = 100;
-/** Fleets of this size take some seconds to start. */
+/** Larger fleets take some seconds to start. */
 const ANNOUNCED_FROM = 500;
-/** Limit of the start of the simulated routers: ten thousand take half a minute of one core. Milliseconds. */
+/** Ten thousand routers take half a minute of one core. */
 const START_MS_MAX = 5 * 60_000;
-/** Descriptors of a process besides routers and connections to them. */
-const SPARED_DESCRIPTORS = 300;
-/** Connections that are few for a fleet of any size. */
+/** File descriptors for everything but routers and connections to them. */
+const DESCRIPTORS_RESERVED = 300;
 const CONNECTIONS_MIN = 50;
 
 /** `demo`: runs a simulated fleet over HTTPS and the agent against it, without any configuration. */
@@ -78,7 +75,7 @@ export async function demo(flags: DemoFlags, io: CommandIo): Promise<ExitCode> {
   }
 }
 
-/** Starts the simulated routers: many in a process of their own, few in this one, which saves the start of another. */
+/** A few routers run in this process, which starts faster. */
 async function startRouters(
   count: number,
   hasFaults: boolean,
@@ -106,21 +103,18 @@ async function startRouters(
   return await running.use(routers).ask(order, 'started');
 }
 
-/** The running parts of a demo. */
 interface DemoParts {
   readonly simulated: DemoStarted;
-  /** Folder of the configuration and the state. */
   readonly folder: string;
   readonly hasFaults: boolean;
-  /** Most connections to routers at a time. */
   readonly connections: number;
 }
 
-/** Finds how many connections to routers there may be: in the process of the routers, each of them listens as well. */
+/** In the process of the routers, each of them also has a listening socket. */
 function findConnections(routers: number): number {
   const descriptors = readDescriptorLimit();
   if (descriptors === undefined) return routers;
-  return Math.min(routers + CONNECTIONS_MIN, descriptors - SPARED_DESCRIPTORS - routers);
+  return Math.min(routers + CONNECTIONS_MIN, descriptors - DESCRIPTORS_RESERVED - routers);
 }
 
 async function runAgent(parts: DemoParts, flags: DemoFlags, io: CommandIo): Promise<ExitCode> {
@@ -137,7 +131,7 @@ async function runAgentAt(listenAddress: string, parts: DemoParts, flags: DemoFl
   const configFile = join(folder, 'router-exporter.yaml');
   await writeFile(join(folder, 'ca.pem'), simulated.caPem);
   await writeFile(configFile, renderConfig(parts, listenAddress));
-  const loaded = await readConfig(configFile);
+  const loaded = await readConfig({ 'config.file': configFile });
   if (!loaded.ok) return refuseConfig(loaded, io);
   const { config } = loaded;
   const { forMs } = flags;

@@ -1,71 +1,73 @@
 import { dirname, resolve } from 'node:path';
-import { createSystemClock } from '../../base/index.ts';
+import { PassThrough } from 'node:stream';
+import { type Clock, createSystemClock, openDeadline, renderMany, untilAborted } from '../../base/index.ts';
 import type { Config, RouterSettings } from '../../config/index.ts';
+import { createSink, type PreflightFleet, type SinkSettings } from '../../sinks/index.ts';
 import { examineStateFolder, type FolderFinding } from '../../store/index.ts';
-import { type ConfigFlags, readConfig, refuseConfig } from '../configuration.ts';
-import { renderUnknownRouter } from '../routers/connect.ts';
-import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from '../terminal/io.ts';
-import { openProgress } from '../terminal/show.ts';
+import { type CommandIo, EXIT, type ExitCode, openProgress, renderJson, writeResult } from '../support/io.ts';
+import {
+  type ConfigFlags,
+  findSecrets,
+  readConfig,
+  refuseConfig,
+  renderUnknownRouter,
+} from '../support/read-config.ts';
+import { createCleaner, judge, type RouterReport, toFailure } from './examination.ts';
 import {
   paintVerdict,
   renderFleet,
   renderRouter,
   renderSteps,
+  type ShownStep,
   type TestReport,
   toRouterJson,
   toStepJson,
 } from './report.ts';
-import { examineRouter } from './router.ts';
-import { preflightSinks } from './sinks.ts';
-import { createCleaner, judge, type RouterReport } from './steps.ts';
+import { examineRouter } from './router-stages.ts';
 
-/** Options of `doctor`. */
 interface DoctorFlags extends ConfigFlags {
-  /** Names of routers; empty = all that the agent asks, then the folder of the state and the sinks. */
+  /** Names of routers. Empty: all that the agent polls, then the state folder and the sinks. */
   readonly routers: readonly string[];
-  /** True to print JSON. */
-  readonly isJson: boolean;
-  /** True to show all steps of every router, however many there are. */
-  readonly isVerbose: boolean;
+  readonly json?: boolean | undefined;
+  readonly verbose?: boolean | undefined;
 }
 
-/** Maximum routers examined concurrently. */
 const ROUTERS_AT_ONCE = 8;
-/** With more routers than this, those without problems are shown in one line each. */
+/** With more routers, those without problems are shown on one line each. */
 const WHOLE_REPORTS_MAX = 3;
-/** Names of routers shown that are not tested. */
 const RESTING_SHOWN_MAX = 10;
 
-/** `doctor`: tests routers, the folder of the state and sinks step by step as the agent would use them, and reports what fails and what to do. */
+/**
+ * `doctor`: tests routers, state folder and sinks step by step as the agent would use them, and reports what fails and
+ * what to do.
+ */
 export async function doctor(flags: DoctorFlags, io: CommandIo): Promise<ExitCode> {
-  const loaded = await readConfig(flags.configFile, { storagePath: flags.storagePath });
+  const loaded = await readConfig(flags);
   if (!loaded.ok) return refuseConfig(loaded, io);
   const { config } = loaded;
   const routers = chooseRouters(flags, config, io);
   if (!routers) return EXIT.usage;
   const isEmpty = config.routers.length + config.sinks.length === 0;
-  if (isEmpty) io.stderr.write(`${flags.configFile} has no routers and no sinks\n`);
+  if (isEmpty) io.stderr.write(`${flags['config.file']} has no routers and no sinks\n`);
   const reports = await examineRouters(routers, config.sinks.length > 0, io);
   const sinks = flags.routers.length === 0 && !io.signal.aborted ? await trySinks(config, io) : undefined;
-  const state = flags.routers.length === 0 && !isEmpty ? await examineState(config, flags.configFile, io) : undefined;
-  const text = flags.isJson
+  const state =
+    flags.routers.length === 0 && !isEmpty ? await examineState(config, flags['config.file'], io) : undefined;
+  const text = flags.json
     ? renderJson(toJson(reports, state, sinks))
-    : renderReports(reports, [state?.text, sinks?.text], flags.isVerbose, io);
+    : renderReports(reports, [state?.text, sinks?.text], flags.verbose === true, io);
   await writeResult(text, io);
   const hasFailed = sinks?.hasFailed || state?.hasFailed || reports.some(({ verdict }) => verdict === 'failed');
   return hasFailed || io.signal.aborted ? EXIT.failed : EXIT.done;
 }
 
-/** Returns the named routers, or those that the agent asks; `undefined` when a name is unknown, with the reason on stderr. */
-function chooseRouters(
-  { routers: names, configFile }: DoctorFlags,
-  { routers }: Config,
-  io: CommandIo,
-): readonly RouterSettings[] | undefined {
+/** Returns `undefined`, with the reason on stderr, for an unknown name. */
+function chooseRouters(flags: DoctorFlags, { routers }: Config, io: CommandIo): readonly RouterSettings[] | undefined {
+  const { routers: names } = flags;
   if (names.length === 0) {
     const nowMs = createSystemClock().now();
     const [resting = [], asked = []] = [true, false].map((wanted) =>
-      routers.filter((router) => isResting(router, nowMs) === wanted),
+      routers.filter((router) => isPausedOrRetired(router, nowMs) === wanted),
     );
     const shown = resting.slice(0, RESTING_SHOWN_MAX).map(({ name }) => name);
     const more = resting.length > shown.length ? ` and ${resting.length - shown.length} more` : '';
@@ -74,16 +76,16 @@ function chooseRouters(
     return asked;
   }
   const unknown = names.filter((name) => !routers.some((router) => router.name === name));
-  for (const name of unknown) io.stderr.write(`${renderUnknownRouter(name, routers, configFile)}\n`);
+  for (const name of unknown) io.stderr.write(`${renderUnknownRouter(name, routers, flags)}\n`);
   return unknown.length > 0 ? undefined : routers.filter(({ name }) => names.includes(name));
 }
 
-/** Returns true while the configuration wants a router not to be asked. Another device may have its address by now. */
-function isResting({ state, state_until: untilMs = Infinity }: RouterSettings, nowMs: number): boolean {
+/** Another device may have its address by now. */
+function isPausedOrRetired({ state, state_until: untilMs = Infinity }: RouterSettings, nowMs: number): boolean {
   return (state === 'paused' || state === 'retired') && untilMs > nowMs;
 }
 
-/** Examines routers; reports are in the order of `routers`, without those unfinished when the command had to end. */
+/** In the order of `routers`; when the command is aborted, unfinished reports are left out. */
 async function examineRouters(
   routers: readonly RouterSettings[],
   hasSinks: boolean,
@@ -97,7 +99,7 @@ async function examineRouters(
     // All workers share one iterator.
     for (const settings of waiting) {
       const onStep = (step: string) =>
-        progress.update(`${reports.size} of ${routers.length} routers  ${settings.name}: ${step}`);
+        progress.update(`${reports.size} of ${renderMany(routers.length, 'router')}  ${settings.name}: ${step}`);
       reports.set(settings, await examineRouter(settings, { clock, signal: io.signal, hasSinks, onStep }));
     }
   };
@@ -110,7 +112,7 @@ async function examineRouters(
 
 async function trySinks(config: Config, io: CommandIo): Promise<TestReport | undefined> {
   const progress = openProgress(io);
-  progress.update(`${config.sinks.length} sinks`);
+  progress.update(`testing sinks: ${config.sinks.length}`);
   try {
     return await preflightSinks(config, io);
   } catch (cause) {
@@ -145,7 +147,6 @@ function toJson(
   return { routers: reports.map(toRouterJson), ...others };
 }
 
-/** Tests the folder of the state: usable by this account, and with enough free space. Changes nothing. */
 async function examineState(
   { storage, dead_letters: deadLetters }: Config,
   configFile: string,
@@ -156,7 +157,7 @@ async function examineState(
     path,
     spoolBytesMax: storage.spool_max,
     recentBytesMax: storage.recent,
-    lettersBytesMax: deadLetters.max,
+    deadLettersBytesMax: deadLetters.max,
   });
   // Units and images name another folder with a flag of `run`, which is unknown here.
   const isDefault = path === resolve(dirname(configFile), 'data');
@@ -176,5 +177,100 @@ function soften(finding: FolderFinding): FolderFinding {
     ...finding,
     verdict: 'warning',
     hint: 'This is the default folder: without --storage.path, run fails with it',
+  };
+}
+
+interface PreflightTools {
+  readonly clock: Clock;
+  readonly create: typeof createSink;
+}
+
+const PREFLIGHT_MS_MAX = 30_000;
+const CLOSE_MS_MAX = 2000;
+
+/**
+ * Tests all sinks concurrently: reachable, authorised, accepts a marked test record. Writes nothing to stdout. Rejects
+ * only with the reason of the signal.
+ */
+export async function preflightSinks(
+  config: Config,
+  io: CommandIo,
+  tools: PreflightTools = { clock: createSystemClock(), create: createSink },
+): Promise<TestReport & { readonly json: readonly object[] }> {
+  const fleet = describeFleet(config);
+  const results = await Promise.all(
+    config.sinks.map(async (settings) => ({ settings, findings: await preflight(settings, fleet, io, tools) })),
+  );
+  io.signal.throwIfAborted();
+  return {
+    text: results
+      .map(
+        ({ settings: { name, type }, findings }) =>
+          `${paintVerdict(`sink ${name}  ${type}  ${judge(findings)}`, judge(findings), io)}\n${renderSteps(findings, io)}`,
+      )
+      .join('\n'),
+    json: results.map(({ settings: { name, type }, findings }) => ({
+      sink: name,
+      type,
+      result: judge(findings),
+      steps: findings.map(toStepJson),
+    })),
+    hasFailed: results.some(({ findings }) => judge(findings) === 'failed'),
+  };
+}
+
+async function preflight(
+  settings: SinkSettings,
+  fleet: PreflightFleet,
+  io: CommandIo,
+  { clock, create }: PreflightTools,
+): Promise<readonly ShownStep[]> {
+  const clean = createCleaner(findSecrets(settings).map((secret) => secret.reveal()));
+  using deadline = openDeadline(clock, PREFLIGHT_MS_MAX, io.signal);
+  const shortHellos: ShownStep[] = [];
+  try {
+    const surroundings = {
+      clock,
+      stdout: new PassThrough().resume(),
+      routers: () => fleet.routers,
+      onShortHello: (message: string) => {
+        shortHellos.push({ step: 'tls', verdict: 'warning', message: clean(message), hint: undefined });
+      },
+    };
+    const sink = create(settings, surroundings);
+    try {
+      // Do not wait for a sink that ignores the signal.
+      const findings = await untilAborted(sink.preflight(fleet, deadline.signal), deadline.signal);
+      const shown = findings.map(({ step, verdict, message, hint }) => ({
+        step: clean(step),
+        verdict,
+        message: clean(message),
+        hint: hint === undefined ? undefined : clean(hint),
+      }));
+      return [...shortHellos, ...shown];
+    } finally {
+      using end = openDeadline(clock, CLOSE_MS_MAX);
+      await untilAborted(sink.close(), end.signal).catch(() => {});
+    }
+  } catch (error) {
+    const { message, hint } = toFailure(
+      error,
+      'Check that the sink is running, and the network between it and this machine',
+    );
+    return [{ step: 'preflight', verdict: 'failed', message: clean(message), hint: hint && clean(hint) }];
+  }
+}
+
+function describeFleet({ routers }: Config): PreflightFleet {
+  const values = new Map<string, Set<string>>();
+  for (const { labels } of routers) {
+    for (const [name, value] of Object.entries(labels)) {
+      const known = values.get(name) ?? new Set();
+      values.set(name, known.add(value));
+    }
+  }
+  return {
+    routers: routers.length,
+    labelValues: Object.fromEntries([...values].map(([name, { size }]) => [name, size])),
   };
 }

@@ -1,20 +1,16 @@
 import { styleText } from 'node:util';
-import { findToldOffsetMs, judgeRotations } from '../../logs/index.ts';
-import type { CommandIo } from '../terminal/io.ts';
-import { renderTable } from '../terminal/show.ts';
-import { renderOffset } from './logs.ts';
-import type { Learnt, RouterReport, Step, Verdict } from './steps.ts';
+import { renderCount, renderDay, renderMany } from '../../base/index.ts';
+import { findReportedOffsetMs, judgeRotations } from '../../logs/index.ts';
+import { type CommandIo, renderTable } from '../support/io.ts';
+import type { Learnt, RouterReport, Step, Verdict } from './examination.ts';
+import { renderOffset } from './log-stages.ts';
 
-/** The fields of a step that tables show. */
-export type ShownStep = Pick<Step, 'step' | 'verdict' | 'message' | 'hint' | 'durationMs' | 'bytes'>;
+export type ShownStep = Pick<Step, 'step' | 'verdict' | 'message' | 'reason' | 'hint' | 'durationMs' | 'bytes'>;
 
-/** The results of testing the folder of the state, or the configured sinks. */
 export interface TestReport {
-  /** Blocks for people. */
   readonly text: string;
-  /** An object, or one for each sink, for programs. */
+  /** An object, or an array with one for each sink. */
   readonly json: object;
-  /** True when a test failed. */
   readonly hasFailed: boolean;
 }
 
@@ -25,7 +21,6 @@ const COLOURS: Readonly<Record<string, 'green' | 'yellow' | 'red' | 'gray'>> = {
   skipped: 'gray',
 };
 
-/** Colours a text by verdict if stdout is a terminal with colours. */
 export function paintVerdict(text: string, verdict: string, io: CommandIo): string {
   const colour = COLOURS[verdict];
   // Given a stream, Node.js respects NO_COLOR and the capabilities of the terminal.
@@ -34,21 +29,22 @@ export function paintVerdict(text: string, verdict: string, io: CommandIo): stri
 
 const isVerdict = (text: string): text is Verdict => Object.hasOwn(COLOURS, text.trim());
 
-/** Renders steps as a table, with duration and bytes if measured. A hint follows below its step. */
 export function renderSteps(steps: readonly ShownStep[], io: CommandIo): string {
   const isMeasured = steps.some(({ durationMs }) => durationMs !== undefined);
   const header = isMeasured ? ['STEP', 'RESULT', 'TIME', 'BYTES', 'FOUND'] : ['STEP', 'RESULT', 'FOUND'];
-  const rows = steps.flatMap(({ step, verdict, message, hint, durationMs, bytes }) => {
-    const cost = isMeasured ? [durationMs === undefined ? '' : renderMs(durationMs), renderCount(bytes)] : [];
+  const rows = steps.flatMap(({ step, verdict, message, reason, hint, durationMs, bytes }) => {
+    const cost = isMeasured
+      ? [durationMs === undefined ? '' : renderMs(durationMs), bytes === undefined ? '' : renderCount(bytes)]
+      : [];
     const below = header.map((_, column) => (column === header.length - 1 ? `→ ${hint}` : ''));
-    return [[step, verdict, ...cost, message], ...(hint === undefined ? [] : [below])];
+    const found = reason === undefined || reason === step ? message : `${reason}: ${message}`;
+    return [[step, verdict, ...cost, found], ...(hint === undefined ? [] : [below])];
   });
   const paint = (text: string, row: readonly string[], column: number) =>
     column === 1 && isVerdict(row[1] ?? '') ? paintVerdict(text, row[1]?.trim() ?? '', io) : text;
   return indent(renderTable(header, rows, paint));
 }
 
-/** Renders one router: verdict, steps and collected facts. */
 export function renderRouter(report: RouterReport, io: CommandIo): string {
   const { router, url, steps, learnt } = report;
   const facts = listFacts(report, learnt);
@@ -56,7 +52,6 @@ export function renderRouter(report: RouterReport, io: CommandIo): string {
   return `${paintVerdict(`${router}  ${url}  ${renderResult(report)}`, report.verdict, io)}\n${renderSteps(gatherAbsent(steps), io)}${table}`;
 }
 
-/** Renders all routers, one line each. */
 export function renderFleet(reports: readonly RouterReport[], io: CommandIo): string {
   const rows = reports.map(({ router, verdict, steps }) => {
     const worst = steps.find((step) => step.verdict === verdict && verdict !== 'ok');
@@ -70,10 +65,12 @@ export function renderFleet(reports: readonly RouterReport[], io: CommandIo): st
 function renderResult({ verdict, steps }: RouterReport): string {
   if (verdict === 'ok') return 'ok';
   const found = steps.filter((step) => step.verdict === verdict);
-  return verdict === 'failed' ? `failed: ${found.map(({ step }) => step).join(', ')}` : `${found.length} warnings`;
+  return verdict === 'failed'
+    ? `failed: ${found.map(({ step }) => step).join(', ')}`
+    : renderMany(found.length, 'warning');
 }
 
-/** Merges the steps of absent cards: they are many, and of no individual interest. */
+/** Merges the steps of absent cards, which can be many. */
 function gatherAbsent(steps: readonly Step[]): readonly Step[] {
   const isAbsent = ({ verdict, durationMs }: Step) => verdict === 'skipped' && durationMs !== undefined;
   const absent = steps.filter(isAbsent);
@@ -103,11 +100,11 @@ function listFacts({ bytes, durationMs }: RouterReport, learnt: Readonly<Learnt>
     ...(account
       ? [['account', account === 'no configuration' ? 'no right to read the configuration' : `group ${account.group}`]]
       : []),
-    ...(logs ? [['logs', `${logs.components} logs, ${logs.files} files`]] : []),
+    ...(logs ? [['logs', `${renderMany(logs.components, 'log')}, ${renderMany(logs.files, 'file')}`]] : []),
     ...(learnt.hasRanges === undefined ? [] : [['log downloads', renderDownloads(learnt)]]),
     ...(archives === undefined ? [] : [['log archives', `arrive as ${archives}`]]),
     ...(offset ? [['UTC offset', renderEvidence(offset)]] : []),
-    ...(time ? [[offset ? '' : 'UTC offset', renderTold(time)]] : []),
+    ...(time ? [[offset ? '' : 'UTC offset', renderReported(time)]] : []),
     ...(learnt.rotations ? [['archive names', renderNames(learnt.rotations)]] : []),
     ...(learnt.rotations ? [['log rotation', renderRotations(learnt.rotations)]] : []),
     ...(clockOffsetMs === undefined ? [] : [['clock', renderClock(clockOffsetMs)]]),
@@ -150,30 +147,26 @@ function renderRotations(rotations: Rotations): string {
     : `not proven that a file begins in the second in which the one before ends (${seen}): nothing waits for a missing one`;
 }
 
-/** Names of archives are in UTC on the log daemons that are known, and on this router once two rotations show the same offset. */
+/** Known log daemons name archives in UTC; this router does so if two rotations show the same offset. */
 function renderNames(rotations: Rotations): string {
   const offsets = [...rotations.values()].flatMap(({ offsetMs }) => offsetMs ?? []);
   const agreeing = Math.max(0, ...offsets.map((offsetMs) => offsets.filter((other) => other === offsetMs).length));
   return agreeing < 2 ? 'in UTC: assumed until two rotations agree' : `in UTC: ${agreeing} rotations agree`;
 }
 
-function renderTold(time: NonNullable<Learnt['time']>): string {
-  const offsetMs = findToldOffsetMs(time);
-  const told = `its clock says ${renderTime(time.wallAsUtcMs)}, and ${renderTime(time.utcMs)} UTC`;
-  return offsetMs === undefined ? `unknown: ${told}` : `UTC${renderOffset(offsetMs)}: ${told}`;
+function renderReported(time: NonNullable<Learnt['time']>): string {
+  const offsetMs = findReportedOffsetMs(time);
+  const reported = `its clock says ${renderTime(time.wallAsUtcMs)}, and ${renderTime(time.utcMs)} UTC`;
+  return offsetMs === undefined ? `unknown: ${reported}` : `UTC${renderOffset(offsetMs)}: ${reported}`;
 }
 
-/** Tolerance for the 1 s resolution of the router's time and for the response time. Milliseconds. */
+/** For the 1 s resolution of the router's time and the response time. */
 const CLOCK_SLACK_MS = 2000;
 
 function renderClock(offsetMs: number): string {
   if (Math.abs(offsetMs) <= CLOCK_SLACK_MS) return 'same as this machine';
   const seconds = Math.round(Math.abs(offsetMs) / 1000);
   return `${seconds} s ${offsetMs > 0 ? 'ahead of' : 'behind'} this machine`;
-}
-
-function renderDay(timeMs: number): string {
-  return new Date(timeMs).toISOString().slice(0, 10);
 }
 
 function renderTime(timeMs: number): string {
@@ -184,18 +177,13 @@ function renderMs(durationMs: number): string {
   return `${Math.round(durationMs)} ms`;
 }
 
-function renderCount(count: number | undefined): string {
-  return count === undefined ? '' : count.toLocaleString('en-US');
-}
-
 function indent(text: string): string {
   return text.replaceAll(/^(?=.)/gm, '  ');
 }
 
-/** Renders a router for the document that `--json` prints. */
-export function toRouterJson({ router, url, verdict, steps, learnt, durationMs, bytes }: RouterReport): object {
+export function toRouterJson({ router, url, verdict, steps, learnt, durationMs, bytes }: RouterReport) {
   const { certificate, account, offset, time } = learnt;
-  const toldMs = time && findToldOffsetMs(time);
+  const reportedMs = time && findReportedOffsetMs(time);
   return {
     router,
     url,
@@ -230,7 +218,7 @@ export function toRouterJson({ router, url, verdict, steps, learnt, durationMs, 
         first_line_wall: new Date(offset.firstWallAsUtcMs).toISOString().slice(0, -1),
       },
       log_rotation: learnt.rotations && toRotationJson(learnt.rotations),
-      told_utc_offset_seconds: toldMs === undefined ? undefined : toldMs / 1000,
+      reported_utc_offset_seconds: reportedMs === undefined ? undefined : reportedMs / 1000,
       clock_offset_seconds: learnt.clockOffsetMs === undefined ? undefined : learnt.clockOffsetMs / 1000,
     },
   };
@@ -241,12 +229,12 @@ function toRotationJson(rotations: Rotations): object {
   return { links_proven: holds, logs: rotations.size, matches: countMatches(rotations), misses, chance };
 }
 
-/** Returns one step in the form of `doctor --json`. */
-export function toStepJson({ step, verdict, message, hint, durationMs, bytes }: ShownStep): object {
+export function toStepJson({ step, verdict, message, reason, hint, durationMs, bytes }: ShownStep): object {
   return {
     step,
     result: verdict,
     message,
+    reason,
     hint,
     duration_ms: durationMs === undefined ? undefined : Math.round(durationMs),
     bytes,

@@ -1,52 +1,124 @@
 import { yieldToLoop } from '../../base/index.ts';
-import type { BlockLost, Bzip2Limits } from '../../bzip2/index.ts';
 import type { Completion } from '../../model/index.ts';
+import type { BlockLost } from '../position/gap.ts';
 import type { LogFile, StreamState } from '../position/position.ts';
-import { ArchiveError, createLogError } from '../reading/errors.ts';
-import type { FileBeginning, Reading, ReadingOptions, ReadingStart } from '../reading/file-reading.ts';
+import { ArchiveError, createLogError, type LogError } from '../reading/errors.ts';
+import type { FileBeginning, Reading, ReadingOptions, ReadingResult, ReadingStart } from '../reading/file-reading.ts';
 import { createBatch, type RecordBatch, RecordBuffer } from '../records/record-batch.ts';
-import {
-  type ArchiveThread,
-  INPUT_WINDOW_BYTES,
-  type Outcome,
-  type PlainBatch,
-  type PlainStart,
-  type ReadingState,
-  type Reply,
-} from './archive-thread.ts';
-import type { readDecoded } from './decode.ts';
-import type { SourceReader } from './source-reader.ts';
+import type { RecordContext } from '../records/record-builder.ts';
+import type { SkewBounds } from '../time/log-clock.ts';
+import type { Bzip2Limits } from './bzip2/decoder.ts';
+import type { ChunkReader } from './chunk-reader.ts';
+import type { readDecoded, Trailing } from './decode.ts';
 
-/** Bytes of a file are posted in chunks of at most this size. */
+/** Bytes in flight to the worker, enough while the main thread is busy. */
+export const INPUT_WINDOW_BYTES = 512 * 1024;
+/**
+ * Records in flight from the worker, plus at most one batch. A batch is about 2 MiB of JSON, so the worker continues
+ * while one batch is committed and another waits. Bytes.
+ */
+export const RECORDS_WINDOW_BYTES = 4 * 1024 * 1024;
+
+interface PlainContext extends Omit<RecordContext, 'zone' | 'matcher' | 'now'> {
+  readonly zone: string;
+  readonly matcher: string | undefined;
+}
+
+/** A {@link ReadingStart} that can be sent between threads. */
+export interface PlainStart {
+  readonly file: LogFile;
+  readonly context: PlainContext;
+}
+
+/** Messages to the worker. A job is one file; messages of earlier jobs are ignored. */
+export type Request =
+  | {
+      readonly kind: 'begin';
+      readonly job: number;
+      readonly plan: Omit<ReadingOptions, 'begin' | 'onBatch'>;
+      readonly limits: Bzip2Limits;
+    }
+  /** Answer to `head`: the identified file; without `start` if it may not be read yet. */
+  | { readonly kind: 'start'; readonly job: number; readonly start: PlainStart | undefined; readonly nowMs: number }
+  /** `nowMs`: the agent's clock; absent until the file is identified. */
+  | { readonly kind: 'input'; readonly job: number; readonly bytes: Uint8Array; readonly nowMs: number | undefined }
+  /** `isWhole`: false if the source failed. */
+  | { readonly kind: 'ended'; readonly job: number; readonly isWhole: boolean }
+  | { readonly kind: 'taken'; readonly job: number; readonly bytes: number }
+  | { readonly kind: 'abandon'; readonly job: number }
+  /** The thread ends by itself. */
+  | { readonly kind: 'exit' };
+
+type PostRequest = (request: Request, transfer?: readonly ArrayBuffer[]) => void;
+
+/** A {@link RecordBatch} that can be sent between threads. */
+export interface PlainBatch extends Omit<RecordBatch, 'records'> {
+  /** Transferred. */
+  readonly memory: Uint8Array<ArrayBuffer>;
+  readonly recordBytes: number;
+  readonly packed: Uint8Array<ArrayBuffer>;
+  readonly records: number;
+}
+
+/** File and log after a batch. */
+export interface ReadingState {
+  readonly file: LogFile | undefined;
+  readonly stream: StreamState | undefined;
+  readonly skew: SkewBounds | undefined;
+}
+
+export type Outcome =
+  | { readonly kind: 'read'; readonly result: ReadingResult; readonly trailing: Trailing | undefined }
+  | {
+      readonly kind: 'failed';
+      readonly code: ArchiveError['code'];
+      readonly message: string;
+      readonly bit: number | undefined;
+    }
+  | { readonly kind: 'source-failed' }
+  | { readonly kind: 'unshipped'; readonly state: LogError['code'] };
+
+/** Messages from the worker. */
+export type Reply =
+  | { readonly kind: 'consumed'; readonly job: number; readonly bytes: number }
+  | { readonly kind: 'head'; readonly job: number; readonly beginning: FileBeginning }
+  | { readonly kind: 'batch'; readonly job: number; readonly batch: PlainBatch; readonly state: ReadingState }
+  | {
+      readonly kind: 'ended';
+      readonly job: number;
+      readonly outcome: Outcome;
+      readonly batch: PlainBatch;
+      readonly state: ReadingState;
+      readonly lost: readonly BlockLost[];
+    };
+
+/** Maximum chunk posted to the worker. */
 const INPUT_CHUNK_BYTES = 64 * 1024;
 
-/** The reading of one file in a worker thread: gives it the bytes, answers its question, and hands on its batches. */
+/** Reads one file in a worker thread: sends the bytes, identifies the file, and forwards its batches. */
 export class RemoteReading implements Reading {
   readonly id: number;
-  readonly #thread: ArchiveThread;
+  readonly #post: PostRequest;
   readonly #options: ReadingOptions;
   readonly #limits: Bzip2Limits;
-  /** The answer to the question which file it is. */
   #start: ReadingStart | undefined;
   #state: ReadingState | undefined;
   #batch: RecordBatch | undefined;
   #lost: readonly BlockLost[] = [];
   #outcome: Outcome | undefined;
   #failure: { readonly cause: unknown } | undefined;
-  /** Replies that wait for the one before them. */
   readonly #replies: Reply[] = [];
   #isTaking = false;
-  /** True while a batch becomes durable: the thread waits for that. */
+  /** True during a commit, for which the thread waits. */
   #isStoring = false;
   #isOver = false;
   #isEnded = false;
-  /** Bytes posted and not worked through. */
   #inputBytes = 0;
   #changed = Promise.withResolvers<void>();
 
-  constructor(id: number, thread: ArchiveThread, options: ReadingOptions, limits: Bzip2Limits) {
+  constructor(id: number, post: PostRequest, options: ReadingOptions, limits: Bzip2Limits) {
     this.id = id;
-    this.#thread = thread;
+    this.#post = post;
     this.#options = options;
     this.#limits = limits;
   }
@@ -73,9 +145,9 @@ export class RemoteReading implements Reading {
     return batch;
   }
 
-  /** Reads what `reader` gives. Throws what it throws, and what {@link ReadingOptions} throw. */
-  async read(reader: SourceReader, signal: AbortSignal | undefined): ReturnType<typeof readDecoded> {
-    // One listener for all waits: each of them would add and remove its own.
+  /** Reads the bytes of `reader`. Throws errors of the reader and of {@link ReadingOptions}. */
+  async read(reader: ChunkReader, signal: AbortSignal | undefined): ReturnType<typeof readDecoded> {
+    // One listener for all waits.
     const onAbort = () => this.fail(signal?.reason);
     signal?.throwIfAborted();
     signal?.addEventListener('abort', onAbort, { once: true });
@@ -84,14 +156,14 @@ export class RemoteReading implements Reading {
     } finally {
       signal?.removeEventListener('abort', onAbort);
       this.#isOver = true;
-      this.#thread.post({ kind: 'abandon', job: this.id });
+      this.#post({ kind: 'abandon', job: this.id });
     }
   }
 
-  async #run(reader: SourceReader): ReturnType<typeof readDecoded> {
+  async #run(reader: ChunkReader): ReturnType<typeof readDecoded> {
     const { begin: _, onBatch: __, ...plan } = this.#options;
     const { outputBytesMax, ratioMax, resync } = this.#limits;
-    this.#thread.post({ kind: 'begin', job: this.id, plan, limits: { outputBytesMax, ratioMax, resync } });
+    this.#post({ kind: 'begin', job: this.id, plan, limits: { outputBytesMax, ratioMax, resync } });
     await this.#feed(reader);
     while (!this.#isOver) await this.#changed.promise;
     if (this.#failure) throw this.#failure.cause;
@@ -100,7 +172,7 @@ export class RemoteReading implements Reading {
     if (outcome?.kind === 'failed') throw new ArchiveError(outcome.code, outcome.message, { bit: outcome.bit });
     if (outcome?.kind === 'unshipped') throw createLogError(outcome.state, this.#options.name);
     reader.throwFailure();
-    throw new ArchiveError('worker-lost', 'The thread that read the archive missed a part of it');
+    throw new ArchiveError('worker-lost', 'The thread that read the archive lost part of it');
   }
 
   receive(reply: Reply): void {
@@ -109,7 +181,7 @@ export class RemoteReading implements Reading {
     if (!this.#isTaking) void this.#takeAll();
   }
 
-  /** Takes the replies one after the other: the lines of a batch are durable before anything later counts. */
+  /** One after another: a batch is durable before anything later counts. */
   async #takeAll(): Promise<void> {
     this.#isTaking = true;
     try {
@@ -125,7 +197,7 @@ export class RemoteReading implements Reading {
     }
   }
 
-  /** Lines that the thread has not sent are lost here, and read again another time. */
+  /** Drops lines that were not delivered. They are read again. */
   fail(cause: unknown): void {
     this.#failure ??= { cause };
     this.#state = undefined;
@@ -139,31 +211,30 @@ export class RemoteReading implements Reading {
     this.#changed = Promise.withResolvers<void>();
   }
 
-  /** Posts the bytes of the file, no faster than they are worked through. */
-  async #feed(reader: SourceReader): Promise<void> {
+  async #feed(reader: ChunkReader): Promise<void> {
     for (let chunk = await this.#untilOver(reader); chunk; chunk = await this.#untilOver(reader)) {
       for (let from = 0; from < chunk.length; from += INPUT_CHUNK_BYTES) {
         while (!this.#isOver && this.#inputBytes >= INPUT_WINDOW_BYTES) await this.#changed.promise;
         if (this.#isOver) return;
-        // A copy: the source's chunk may be a part of a buffer that is used for other things too.
+        // A copy, because the chunk may be part of a shared buffer and is transferred.
         const bytes = new Uint8Array(chunk.subarray(from, from + INPUT_CHUNK_BYTES));
         this.#inputBytes += bytes.length;
-        this.#thread.post({ kind: 'input', job: this.id, bytes, nowMs: this.#nowMs }, [bytes.buffer]);
+        this.#post({ kind: 'input', job: this.id, bytes, nowMs: this.#nowMs }, [bytes.buffer]);
       }
     }
     this.#isEnded = true;
-    if (!this.#isOver) this.#thread.post({ kind: 'ended', job: this.id, isWhole: !reader.hasFailed });
+    if (!this.#isOver) this.#post({ kind: 'ended', job: this.id, isWhole: !reader.hasFailed });
   }
 
-  /** The next bytes of the file; `undefined` at its end, and when nothing more is wanted of it. */
-  async #untilOver(reader: SourceReader): Promise<Uint8Array | undefined> {
+  /** Returns `undefined` at the end, and when the rest is not wanted. */
+  async #untilOver(reader: ChunkReader): Promise<Uint8Array | undefined> {
     if (this.#isOver) return undefined;
     const state = { isSettled: false };
     const next = reader.read().finally(() => {
       state.isSettled = true;
       this.#notify();
     });
-    // Nobody hears of a failure when nothing more is wanted.
+    // Prevents an unhandled rejection when the rest is not wanted.
     next.catch(() => {});
     while (!state.isSettled && !this.#isOver) await this.#changed.promise;
     return this.#isOver ? undefined : next;
@@ -183,10 +254,10 @@ export class RemoteReading implements Reading {
         void this.#answer(reply.beginning);
         break;
       case 'batch':
-        this.#noteState(reply.state);
+        this.#recordState(reply.state);
         return this.#takeBatch(reply.batch);
       case 'ended':
-        this.#noteState(reply.state);
+        this.#recordState(reply.state);
         this.#batch = toBatch(reply.batch);
         this.#lost = reply.lost;
         this.#outcome = reply.outcome;
@@ -195,24 +266,22 @@ export class RemoteReading implements Reading {
     }
   }
 
-  /** Answers which file it is. */
   async #answer(beginning: FileBeginning): Promise<void> {
     try {
       const start = await this.#options.begin(beginning);
       this.#start = start;
-      this.#thread.post({ kind: 'start', job: this.id, start: start && toPlain(start), nowMs: this.#nowMs ?? 0 });
+      this.#post({ kind: 'start', job: this.id, start: start && toPlain(start), nowMs: this.#nowMs ?? 0 });
     } catch (cause) {
       this.fail(cause);
     }
   }
 
-  #noteState(state: ReadingState): void {
+  #recordState(state: ReadingState): void {
     this.#state = state;
     const skew = this.#start?.context.skew;
     if (skew) Object.assign(skew, state.skew);
   }
 
-  /** Hands on a batch, then tells the thread that it may send more. */
   async #takeBatch(batch: PlainBatch): Promise<void> {
     this.#isStoring = true;
     try {
@@ -220,8 +289,8 @@ export class RemoteReading implements Reading {
     } finally {
       this.#isStoring = false;
     }
-    this.#thread.post({ kind: 'taken', job: this.id, bytes: batch.recordBytes });
-    // Batches that have come already would be stored in one go, and what is due meanwhile would wait for all.
+    this.#post({ kind: 'taken', job: this.id, bytes: batch.recordBytes });
+    // Several buffered batches would otherwise block the event loop.
     await yieldToLoop();
   }
 }

@@ -1,8 +1,7 @@
 import { CodedError } from '../../base/index.ts';
 import type { Trailing } from '../archive/decode.ts';
 import { parseStampUtcMs } from '../listing/listing.ts';
-import type { Gap } from '../position/event-records.ts';
-import type { PrefixProof } from '../position/identity.ts';
+import type { Gap } from '../position/gap.ts';
 import { createFile, type LogFile } from '../position/position.ts';
 import { isBodyCut, isTooLong, statusOf } from '../reading/errors.ts';
 import {
@@ -19,38 +18,35 @@ import {
   flagsFor,
   isBackfill,
   isBegun,
-  isBeyondRepair,
   isSameFile,
   lineBehind,
   nextGen,
+  skipsDamage,
   trackOf,
 } from '../step/state.ts';
 import type { BodyFacts } from './contracts.ts';
 import type { FollowedLog, TakenLines } from './followed-log.ts';
 
-/** Bound of one decompressed file; routers rotate at about one MiB. */
+/** Maximum size of a decompressed file. Routers rotate at about 1 MiB. */
 const ARCHIVE_BYTES_MAX = 2 * 1024 * 1024 * 1024;
-/** Decompressed bytes per compressed byte: an archive of one line again and again reaches a few thousand. */
+/** Maximum decompressed bytes per compressed byte. An archive of one repeated line reaches a few thousand. */
 const ARCHIVE_RATIO_MAX = 10_000;
 
-/** Lines are made durable in pieces of about this size. Bytes of log text. */
+/** Approximate size of one commit. Bytes of log text. */
 const BATCH_BYTES = 512 * 1024;
 
-/** The file to read, and the files that it may turn out to be. */
 interface FileRequest {
-  /** As the router lists it. */
   readonly name: string;
-  /** Stamp of a rotated file, to which the router writes no more; absent for `current`. */
+  /** Stamp of a rotated file, which no longer grows; absent for `current`. */
   readonly stamp?: string | undefined;
-  /** Gives the files read before, one of which this may be. */
+  /** Returns the files read before that this one may be. */
   readonly candidates: () => readonly LogFile[];
-  /** True if a file that is none of the candidates is read, from its start. */
+  /** True if a file that is none of the candidates is read from its start. */
   readonly acceptsNew: boolean;
-  /** Lines are made durable in pieces of about this size. Bytes of log text. Default: 512 KiB. */
   readonly batchBytes?: number | undefined;
 }
 
-/** The end of a reading. `failed`: lines that could be read before the fault are in `kept`. */
+/** Result of reading a file. `kept`: complete lines read before the failure. */
 type FileOutcome =
   | { readonly kind: 'unchanged' }
   | { readonly kind: 'failed'; readonly cause: unknown; readonly kept: TakenLines | undefined }
@@ -59,24 +55,21 @@ type FileOutcome =
       readonly result: ReadingResult;
       readonly reading: Reading | undefined;
       readonly etag: string | undefined;
-      /** Bytes behind the end of the archive. */
       readonly trailing: Trailing | undefined;
     };
 
-/** One download of a file. */
 interface Attempt {
   readonly candidates: readonly LogFile[];
-  /** Reads only what follows the base of this proof, where the router can do that; `undefined`: from the beginning of the file. */
-  readonly resumed: { readonly file: LogFile; readonly proof: PrefixProof } | undefined;
+  /** The file to resume with a range request; `undefined`: the whole file is requested. */
+  readonly resumed: LogFile | undefined;
   readonly unlessEtag: string | undefined;
   reading: Reading | undefined;
   etag: string | undefined;
   trailing: Trailing | undefined;
-  /** True if the file is the one that is open, and there is nothing to take or to note of it. */
   isUnchanged: boolean;
 }
 
-/** Reads files of one log: makes whole batches durable during the reading and leaves the last one to the caller. */
+/** Reads the files of one log. Commits full batches while reading and leaves the last one to the caller. */
 export class FileReader {
   readonly #log: FollowedLog;
 
@@ -85,8 +78,8 @@ export class FileReader {
   }
 
   /**
-   * Reads one file. A file that only begins like one of the candidates is read again without it, and a body that broke off
-   * is asked for once more. Throws what ends the whole run.
+   * Reads one file. A file that only begins like a candidate is read again without that candidate. An interrupted
+   * download is repeated once. Throws errors that end the whole run.
    */
   async read(request: FileRequest, signal: AbortSignal): Promise<FileOutcome> {
     const refuted: LogFile[] = [];
@@ -95,17 +88,16 @@ export class FileReader {
       const attempt = this.#createAttempt(request, refuted);
       try {
         const result = await this.#download(request, attempt, signal);
-        // Not before: a file that only begins like another one is begun as that one first.
+        // Only now: a file that begins like a candidate may turn out to be another one.
         if (result.kind === 'taken' && request.stamp === undefined) this.#log.memory.text = undefined;
         if (attempt.isUnchanged) {
-          this.#log.noteEtag(attempt.etag, attempt.candidates[0]?.off);
+          this.#log.rememberEtag(attempt.etag, attempt.candidates[0]?.off);
           return { kind: 'unchanged' };
         }
         if (result.kind === 'deferred' && result.text) this.#log.memory.text = result.text;
         const other = findOther(request, attempt, result);
         if (!other)
           return { kind: 'read', result, reading: attempt.reading, etag: attempt.etag, trailing: attempt.trailing };
-        // The proof failed: the next reading does not consider it.
         refuted.push(other);
       } catch (cause) {
         const isHeldBack = cause instanceof CodedError && cause.disposition === 'hold-back';
@@ -120,7 +112,7 @@ export class FileReader {
     }
   }
 
-  /** Takes what was read of a file and is not durable yet. Comes before the tracker learns how the file stands now. */
+  /** Takes the lines that were read and are not durable yet. Call it before the position is updated for the file. */
   take(reading: Reading, stamp: string | undefined): TakenLines {
     return this.#toTaken(reading, reading.takeBatch(), stamp);
   }
@@ -129,28 +121,25 @@ export class FileReader {
     const { run, memory } = this.#log;
     const left = candidates().filter((file) => !refuted.some((other) => isSameFile(other, file)));
     const only = acceptsNew || stamp !== undefined ? undefined : left[0];
-    const proof = only && run.facts.range !== false ? only.proof : undefined;
-    const isResumed = proof !== undefined && proof.base > 0;
     const attempt: Attempt = {
       candidates: left,
-      resumed: only && isResumed ? { file: only, proof } : undefined,
+      resumed: only && run.facts.range !== false && only.proof.base > 0 ? only : undefined,
       unlessEtag: only && this.#log.isEtagOf(only) ? memory.etag : undefined,
       reading: undefined,
       etag: undefined,
       trailing: undefined,
       isUnchanged: false,
     };
-    // Only of what is durable: a router that is asked again whether anything has changed must not say no.
+    // Cleared until the lines are stored: a 304 would hide unstored ones.
     if (stamp === undefined) memory.etag = undefined;
     return attempt;
   }
 
-  /** Downloads a file and reads it: `current` only from where reading was to go on, if the router can do that. */
   async #download(request: FileRequest, attempt: Attempt, signal: AbortSignal): Promise<ReadingResult> {
     const { source, archives } = this.#log.run.options;
     const { name, stamp } = request;
     if (stamp !== undefined) {
-      const resync = isBeyondRepair(this.#log.position, stamp);
+      const resync = skipsDamage(this.#log.position, stamp);
       const limits = { outputBytesMax: ARCHIVE_BYTES_MAX, ratioMax: ARCHIVE_RATIO_MAX, resync };
       return source.readLog(name, signal, async (body, _start, about = {}) => {
         const options = this.#createOptions(request, attempt, about);
@@ -181,16 +170,15 @@ export class FileReader {
     const reading = new FileReading(this.#createOptions(request, attempt, about));
     attempt.reading = reading;
     if (resumed) run.facts.range = bodyStart === resumed.proof.base;
-    if (resumed && bodyStart > 0) reading.resume(this.#start(request, resumed.file), bodyStart, resumed.proof.baseSha);
+    if (resumed && bodyStart > 0) reading.resume(this.#start(request, resumed), bodyStart, resumed.proof.baseSha);
     const result = await reading.read(body);
     attempt.etag = result.kind === 'taken' ? about.etag : undefined;
     attempt.isUnchanged = !request.acceptsNew && reading.isUnchanged;
-    // Old lines say nothing of the time at which they were read.
-    if (reading.hasNewLines) run.evidence.noteFresh(reading.file, about.dateMs, memory.lookedAtMs);
+    // Only lines written since the last read show the time of the router's clock.
+    if (reading.hasNewLines) run.evidence.recordFresh(reading.file, about.dateMs, memory.readToEndAtMs);
     return result;
   }
 
-  /** Finds out what an error says of the file. Takes the whole lines that came before it. */
   #understand({ stamp }: FileRequest, attempt: Attempt, cause: unknown, isRetry: boolean): FileOutcome {
     const { run, memory } = this.#log;
     const { reading, unlessEtag, candidates } = attempt;
@@ -200,7 +188,7 @@ export class FileReader {
       return { kind: 'unchanged' };
     }
     if (status === 416) {
-      // The file ends before the place where reading was to go on: it is another one.
+      // The file is shorter than the offset to resume at, so it is another file.
       const result = { kind: 'unrelated', candidate: candidates[0], firstWallAsUtcMs: undefined } as const;
       return { kind: 'read', result, reading: undefined, etag: undefined, trailing: undefined };
     }
@@ -209,12 +197,10 @@ export class FileReader {
     return { kind: 'failed', cause, kept: reading && this.#takeWhole(reading, stamp, isAlwaysCut) };
   }
 
-  /** After a fault: takes the lines that came before it, which are whole and verified. */
   #takeWhole(reading: Reading, stamp: string | undefined, isAlwaysCut: boolean): TakenLines | undefined {
     const { file } = reading;
     if (!file) return undefined;
-    // A new `current` that no second listing has confirmed is read again next time; but one that no download gives whole
-    // would never be read to its end.
+    // A new `current` is read again in the next run, unless its download never completes: then what arrived is kept.
     if (stamp === undefined && !isBegun(this.#log.position, file) && !isAlwaysCut) return undefined;
     const taken = this.take(reading, stamp);
     const isInOrder = trackOf(this.#log.view, file, stamp) === 'live';
@@ -254,7 +240,7 @@ export class FileReader {
     return { batch, piece, newestUtcMs: this.#findNewestUtcMs(file, stamp) };
   }
 
-  /** Time of the newest line that was read: of the live log, when an older file is read behind it. */
+  /** Time of the newest line of the log, which is not in this file if the file is older than `current`. */
   #findNewestUtcMs(file: LogFile | undefined, stamp: string | undefined): number | undefined {
     const newestUtcMs = file?.lastUtcMs;
     const openUtcMs = this.#log.position.open?.lastUtcMs;
@@ -262,14 +248,14 @@ export class FileReader {
     return newestUtcMs === undefined ? undefined : Math.max(newestUtcMs, openUtcMs);
   }
 
-  /** Decides if a file may be read now. */
+  /** Decides whether a file may be read now. */
   #begin(request: FileRequest, { key, isUntimed, firstWallAsUtcMs, known }: FileBeginning): ReadingStart | undefined {
     const log = this.#log;
     const { stamp } = request;
     const isFree =
       firstWallAsUtcMs === undefined ||
       (known !== undefined && isBegun(log.position, known)) ||
-      // What is read behind the live log is linked to nothing, and waits for nothing.
+      // History files have no link to check and wait for nothing.
       (stamp !== undefined && (log.position.open !== undefined || isBackfill(log.position, stamp)));
     if (!isFree && !log.observe({ type: 'file-began', firstWallAsUtcMs, stamp }).mayRead) return undefined;
     return this.#start(request, known ?? createFile(key, nextGen(log.position, key), isUntimed));
@@ -277,7 +263,7 @@ export class FileReader {
 
   #start({ name, stamp }: FileRequest, candidate: LogFile): ReadingStart {
     const log = this.#log;
-    // The beginning of the file may just have shown the zone.
+    // The beginning of this file may have shown the zone.
     log.alignTimes();
     const { position, view, memory, component, observedMs } = log;
     const { router, matcher, clock } = log.run.options;
@@ -294,13 +280,13 @@ export class FileReader {
       flags: flagsFor(view, file, stamp),
       matcher: matcher?.of(component),
       behind: lineBehind(position, file) ?? waitingTo ?? undefined,
-      ...(isInOrder && { stream: position.stream, notBeforeMs: memory.lookedAtMs, skew: memory.skew }),
+      ...(isInOrder && { stream: position.stream, notBeforeMs: memory.readToEndAtMs, skew: memory.skew }),
       skipBeforeUtcMs: this.#skipBeforeUtcMs,
     };
     return { file, context };
   }
 
-  /** Of what the router has written since the first contact, nothing is passed over, however late it can be read. */
+  /** Lines written after the first contact are never skipped, however late they are read. */
   get #skipBeforeUtcMs(): number | undefined {
     const { position, run } = this.#log;
     const { skipBeforeUtcMs } = position;
@@ -308,7 +294,6 @@ export class FileReader {
   }
 }
 
-/** The candidate that the file is not, where it may still be another one. */
 function findOther({ acceptsNew }: FileRequest, { candidates }: Attempt, result: ReadingResult): LogFile | undefined {
   if (result.kind !== 'unrelated' || !result.candidate) return undefined;
   const { candidate } = result;
@@ -316,7 +301,6 @@ function findOther({ acceptsNew }: FileRequest, { candidates }: Attempt, result:
   return acceptsNew || candidates.some(isOther) ? candidate : undefined;
 }
 
-/** The gap of lines that were passed over from `offset` of a file on because they are older than what is wanted. */
 function toSkipped({ skipped, skippedBytes, first }: RecordBatch, file: string, offset: number): Gap | undefined {
   if (skipped === 0) return undefined;
   return {

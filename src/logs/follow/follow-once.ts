@@ -1,32 +1,31 @@
 import { COMPONENTS_MAX, type ListedLog, type Listing, parseListing } from '../listing/listing.ts';
-import type { LogPosition } from '../position/position.ts';
-import { parsePosition } from '../position/position-text.ts';
+import { type LogPosition, parsePosition } from '../position/position.ts';
 import { isBusy } from '../reading/errors.ts';
 import type { FollowOptions } from './contracts.ts';
-import type { RouterRun } from './followed-log.ts';
+import { type RouterRun, StepStore } from './followed-log.ts';
 import { LogFollower } from './log-follower.ts';
 import { FollowMemory } from './memory.ts';
-import { RouterEvidence } from './router-evidence.ts';
 import {
   createRouterFacts,
   DeviceCheck,
-  noteSerial,
   OtherDevice,
   parseRouterFacts,
-  StepStore,
+  RouterEvidence,
+  updateSerial,
 } from './router-facts.ts';
 
-/** A log from which the router will soon delete what is unread is read before the others. Milliseconds. */
+/** Logs with less time to loss than this are read first. Milliseconds. */
 const DANGER_MS = 10 * 60_000;
-/** Before any line: no line is older than a first contact at that time. */
+/** Earlier than any line. Used as first contact if stored facts cannot be read. */
 const EARLIEST_MS = Date.UTC(1900, 0, 1);
 const NOT_LISTED: ListedLog = { current: undefined, rotated: [] };
 
 /**
- * Reads what is new in the logs of one router, log by log, and makes it durable. A fault of one file is reported and
- * harms no other; rejects when the router cannot be reached, or with disposition `hold-back` when the store is full.
- * A log with much to read gives way to the others in between. Resolves to true when some were left for the next run, which
- * begins with them. Where no zone is configured it is learnt first, wherever the router shows it.
+ * Reads the new lines of all logs of one router and makes them durable.
+ *
+ * A failure of one file is reported and does not affect other files. Rejects if the router cannot be reached, or with
+ * disposition `hold-back` if the store is full. A log with much to read yields to the other logs. Resolves to true if
+ * logs were left for the next run, which begins with them. Without a configured zone, the zone is learnt first.
  */
 export async function followOnce(options: FollowOptions, signal: AbortSignal): Promise<boolean> {
   try {
@@ -38,21 +37,22 @@ export async function followOnce(options: FollowOptions, signal: AbortSignal): P
   }
 }
 
-/** {@link followOnce}; throws {@link OtherDevice} when the device is found to be another one than `serial` says. */
+/** Does the work of {@link followOnce}. Throws {@link OtherDevice} if the serial number differs from `serial`. */
 async function followDevice(options: FollowOptions, signal: AbortSignal): Promise<boolean> {
   const { source, records, router, isWanted, report, memory = new FollowMemory() } = options;
   const list = async (): Promise<Listing> => parseListing(await source.listLogs(signal));
-  const positions = parsePositions(records.readPositions(router.name));
+  const stored = records.readPositions(router.name);
+  const positions = new Map([...stored].map(([component, text]) => [component, parsePosition(text)]));
   const begun = beginRun(options, memory);
   const { evidence, store, isReplaced } = begun;
-  // A router that does not give its logs is not asked for its time for them, either.
+  // Listing comes first: a router that refuses its logs needs no request for its time.
   const listing = await list();
   if (!(await evidence.askForTime(signal))) return true;
   if (evidence.zone.isAssumed && ((begun.contactMs === undefined && positions.size === 0) || isReplaced))
     await evidence.findZone(listing, signal);
   await confirmLacking(begun, listing, positions, isWanted, signal);
   const run = { ...begun, isWiped: findWiped(listing, positions) };
-  const excess = findExcess(listing, positions, memory.told);
+  const excess = findExcess(listing, positions, memory.knownLogs);
   if (excess.length > 0) {
     await records.forgetLogs?.(router.name, excess);
     for (const component of excess) {
@@ -61,28 +61,27 @@ async function followDevice(options: FollowOptions, signal: AbortSignal): Promis
     }
     report({ type: 'logs-forgotten', components: excess });
   }
-  const turns = new LogTurns(run, { list, listing, positions });
+  const queue = new LogQueue(run, list, listing, positions);
   try {
-    await turns.begin();
-    return await turns.run(signal);
+    await queue.begin(positions);
+    return await queue.run(signal);
   } finally {
     await store.settle();
     if (!signal.aborted && !store.hasLostCommit) await store.commit();
   }
 }
 
-/** Takes up what is stored of a router. */
 function beginRun(options: FollowOptions, memory: FollowMemory): Omit<RouterRun, 'isWiped'> {
   const { router, records, clock, serial, firmware } = options;
   const stored = records.readFacts(router.name);
-  // Facts that cannot be read are those of a router that was met before, nobody knows when.
+  // Stored facts that cannot be read belong to a known router; the time of first contact is lost.
   const isMet = stored !== undefined;
   const facts = (isMet && parseRouterFacts(stored)) || createRouterFacts(isMet ? EARLIEST_MS : clock.now());
   const contactMs = isMet ? facts.firstContactMs : undefined;
-  const isReplaced = noteSerial(facts, serial);
-  if (isReplaced) memory.isZoneDoubted = false;
+  const isReplaced = updateSerial(facts, serial);
+  if (isReplaced) memory.isZoneUnconfirmed = false;
   if (firmware !== undefined && firmware !== facts.firmware) {
-    // Another firmware may have another writer of logs.
+    // Another firmware may write logs in another way.
     if (facts.firmware !== undefined) facts.links = {};
     facts.firmware = firmware;
     facts.range = undefined;
@@ -93,56 +92,47 @@ function beginRun(options: FollowOptions, memory: FollowMemory): Omit<RouterRun,
   return { options, memory, facts, evidence, store, device, contactMs, isReplaced };
 }
 
-/** The logs of one run, and how they are listed. */
-interface LogTurnsOptions {
-  /** Asks the router for its files. */
-  readonly list: () => Promise<Listing>;
-  /** Its first answer. */
-  readonly listing: Listing;
-  /** Where the logs stood. */
-  readonly positions: ReadonlyMap<string, LogPosition | undefined>;
-}
-
-/** The turns of a router's logs in one run. */
-class LogTurns {
+class LogQueue {
   readonly #run: RouterRun;
-  readonly #options: LogTurnsOptions;
-  /** As the router listed its files last. */
+  readonly #list: () => Promise<Listing>;
   #listing: Listing;
-  /** Logs that have a turn to come, in this order. */
   readonly #waiting: LogFollower[];
   readonly #settled: LogFollower[] = [];
 
-  constructor(run: RouterRun, options: LogTurnsOptions) {
-    const { listing, positions } = options;
+  /** `listing`: the first result of `list`. `positions`: the stored positions. */
+  constructor(
+    run: RouterRun,
+    list: () => Promise<Listing>,
+    listing: Listing,
+    positions: ReadonlyMap<string, LogPosition | undefined>,
+  ) {
     const { memory } = run;
     const { clock, isWanted } = run.options;
     this.#run = run;
-    this.#options = options;
+    this.#list = list;
     this.#listing = listing;
     const known = [...new Set([...listing.logs.keys(), ...positions.keys()])];
-    for (const component of known) memory.told.add(component);
-    this.#tell();
+    for (const component of known) memory.knownLogs.add(component);
+    this.#report();
     const wanted = known.filter((component) => isWanted(component));
     this.#waiting = sortByUrgency(wanted, memory, clock.monotonic()).map(
       (component) => new LogFollower(run, component, positions.get(component), () => this.#relist(component)),
     );
   }
 
-  /** Makes durable what has to be before anything is read, and notes what is listed. */
-  async begin(): Promise<void> {
+  async begin(positions: ReadonlyMap<string, unknown>): Promise<void> {
     const { isReplaced, store } = this.#run;
     if (isReplaced) {
-      const before = this.#waiting.filter(({ component }) => this.#options.positions.has(component));
-      // All logs of the device before end, in one step with the serial number that says so: nothing is made durable before that.
+      const before = this.#waiting.filter(({ component }) => positions.has(component));
+      // One commit ends all logs of the previous device and stores the new serial number. Nothing is committed before
+      // it.
       await store.commit(...before.map((follower) => follower.replace()));
     }
     const pins = this.#waiting.flatMap((follower) => follower.pin(this.#listedOf(follower.component)));
     if (pins.length > 0) await store.commit(...pins);
-    await this.#noteListing();
+    await this.#recordListing();
   }
 
-  /** Reads log by log. Resolves to true if some were left because of `shouldYield`. */
   async run(signal: AbortSignal): Promise<boolean> {
     const { shouldYield } = this.#run.options;
     const { served, broken } = this.#run.memory;
@@ -162,9 +152,9 @@ class LogTurns {
   }
 
   async #relist(component: string): Promise<ListedLog> {
-    this.#listing = await this.#options.list();
-    this.#tell();
-    await this.#noteListing();
+    this.#listing = await this.#list();
+    this.#report();
+    await this.#recordListing();
     return this.#listedOf(component);
   }
 
@@ -172,22 +162,22 @@ class LogTurns {
     return this.#listing.logs.get(component) ?? NOT_LISTED;
   }
 
-  async #noteListing(): Promise<void> {
-    for (const follower of this.#waiting) await follower.noteListed(this.#listedOf(follower.component), false);
-    for (const follower of this.#settled) await follower.noteListed(this.#listedOf(follower.component), true);
+  async #recordListing(): Promise<void> {
+    for (const follower of this.#waiting) await follower.recordListed(this.#listedOf(follower.component), false);
+    for (const follower of this.#settled) await follower.recordListed(this.#listedOf(follower.component), true);
   }
 
-  /** Tells what is listed; of the logs that the run began with alone, because the next run bounds how many there are. */
-  #tell(): void {
+  /** Reports the listing. Logs that appeared during the run are left out: their number is bounded by the next run. */
+  #report(): void {
     const { logs, unknown } = this.#listing;
     const { memory, options } = this.#run;
-    const told = [...logs].filter(([component]) => memory.told.has(component));
-    const archives = new Map(told.map(([component, { rotated }]) => [component, rotated.length]));
+    const reported = [...logs].filter(([component]) => memory.knownLogs.has(component));
+    const archives = new Map(reported.map(([component, { rotated }]) => [component, rotated.length]));
     options.report({ type: 'logs-listed', archives, unknown });
   }
 }
 
-/** Reads a log; `busy` when the router gives none of its files now, which is no reason to read no other log. */
+/** Reads a log. Returns `busy` if the router refuses its files for now; other logs are still read. */
 async function runUnlessBusy(follower: LogFollower, listed: ListedLog, signal: AbortSignal): Promise<string> {
   try {
     return await follower.run(listed, signal);
@@ -198,9 +188,8 @@ async function runUnlessBusy(follower: LogFollower, listed: ListedLog, signal: A
 }
 
 /**
- * Those that had no turn since a run last came to its end before the others, so that runs that all end before their time pass over
- * none for ever; among them those in danger first, the most urgent before the others; the rest in the order of their names. One that
- * ended a run with an error comes last, however near its loss: it would keep all others from being read.
+ * Logs not read since a complete run come first, so that short runs reach every log; then by time to loss and name. A
+ * log whose last run failed comes last in its group, because it could block all others.
  */
 function sortByUrgency(components: readonly string[], memory: FollowMemory, nowMs: number): string[] {
   const { broken, served } = memory;
@@ -214,16 +203,16 @@ function sortByUrgency(components: readonly string[], memory: FollowMemory, nowM
 }
 
 /**
- * Finds the logs to forget, so that a router that lists new names again and again fills neither store nor metrics: those
- * that it lists no longer, first the ones of which nothing is to be read. A log that comes back is read from its start.
+ * Selects logs to forget, so that a router that keeps listing new names fills neither store nor metrics: logs no longer
+ * listed, those without unread lines first. A log that is listed again is read from its start.
  */
 function findExcess(
   listing: Listing,
   positions: ReadonlyMap<string, LogPosition | undefined>,
-  told: ReadonlySet<string>,
+  reported: ReadonlySet<string>,
 ): string[] {
-  // Those that were only told of come first: nothing was ever read of them.
-  const known = [...[...told].filter((component) => !positions.has(component)), ...positions.keys()];
+  // First the logs without a position: nothing was read of them.
+  const known = [...[...reported].filter((component) => !positions.has(component)), ...positions.keys()];
   const unlisted = known
     .filter((component) => !listing.logs.has(component))
     .map((component) => [component, positions.get(component)] as const);
@@ -235,14 +224,9 @@ function findExcess(
   return sorted.slice(0, excess).map(([component]) => component);
 }
 
-/** The positions of the logs; `undefined` for one that cannot be read. */
-function parsePositions(stored: ReadonlyMap<string, string>): Map<string, LogPosition | undefined> {
-  return new Map([...stored].map(([component, text]) => [component, parsePosition(text)]));
-}
-
 /**
- * Asks the router who it is when none of the rotated files is listed any more that are known of some log: they were all deleted
- * since, or are those of another device. Once for the same files.
+ * Checks the serial number if none of a log's known rotated files is listed: they were deleted, or this is another
+ * device. Done once for the same files.
  */
 async function confirmLacking(
   { memory, device, isReplaced }: Omit<RouterRun, 'isWiped'>,
@@ -262,7 +246,7 @@ async function confirmLacking(
   memory.lacking = new Set(lacking);
 }
 
-/** True if some log that had rotated files has none any more: routers delete the logs of all components together. */
+/** Returns true if a log has lost all its rotated files: routers delete the logs of all components together. */
 function findWiped(listing: Listing, positions: ReadonlyMap<string, LogPosition | undefined>): boolean {
   return [...positions].some(([component, position]) => {
     if (!position || (listing.logs.get(component)?.rotated.length ?? 0) > 0) return false;

@@ -1,43 +1,105 @@
-import type { RecordLines } from '../../model/index.ts';
-import { type Gap, renderEvent } from '../position/event-records.ts';
-import { createPosition, type LogFile, type LogPosition } from '../position/position.ts';
-import { renderPosition } from '../position/position-text.ts';
+import type { LogCommit, RecordLines } from '../../model/index.ts';
+import type { Gap } from '../position/gap.ts';
+import { createPosition, type LogFile, type LogPosition, renderPosition } from '../position/position.ts';
 import { isBusy } from '../reading/errors.ts';
 import type { SeenTexts } from '../reading/file-reading.ts';
-import { fromHeldEntry, RecordFrame, renderEntry } from '../records/entry.ts';
-import type { LineEvent, RecordBatch } from '../records/record-batch.ts';
+import { renderEvent } from '../records/event-records.ts';
+import { fromHeldEntry, type LineEvent, type RecordBatch, RecordFrame, renderEntry } from '../records/record-batch.ts';
 import { boundTimes } from '../step/files.ts';
-import type { Observation, ReadPiece, Told } from '../step/observation.ts';
-import { createLogState, type LogState, type View } from '../step/state.ts';
+import {
+  createStepState,
+  type Emitted,
+  type Observation,
+  type ReadPiece,
+  type StepState,
+  type View,
+} from '../step/state.ts';
 import { type Step, takeStep } from '../step/step.ts';
 import { createSkewBounds } from '../time/log-clock.ts';
 import { Zone } from '../time/zone.ts';
 import type { FollowOptions, LogEvent } from './contracts.ts';
 import type { FollowMemory, LogMemory } from './memory.ts';
-import type { RouterEvidence } from './router-evidence.ts';
 import {
+  addKnownGap,
   type DeviceCheck,
-  noteGap,
-  noteGapEnd,
-  type PreparedStep,
+  endKnownGap,
+  type RouterEvidence,
   type RouterFacts,
-  type StepStore,
+  renderRouterFacts,
 } from './router-facts.ts';
 
-/** A router that gives no file of a log for longer is not busy. Milliseconds. */
+/** After this time of 429 or 503 responses for a file, the file counts as unreadable. Milliseconds. */
 const BUSY_MS_MAX = 60 * 60_000;
-/** A wall clock that was moved by less was corrected, and not set: that is less than what clocks drift between two looks. */
+/** Smaller steps of the wall clock are corrections: clocks drift less than this between two runs. Milliseconds. */
 const CLOCK_SET_MS_MIN = 5000;
 
-/** Lines of one file that were read and are not durable yet. */
+/** Lines of one file that are not durable yet. */
 export interface TakenLines {
   readonly batch: RecordBatch;
   readonly piece: ReadPiece;
-  /** UTC of the newest line read of the file. */
   readonly newestUtcMs: number | undefined;
 }
 
-/** What the logs of one router share in one run. */
+/** A step of one log ready to commit. `report` reports its events and is called after the commit. */
+export interface PreparedStep {
+  readonly commit: LogCommit;
+  readonly report: () => void;
+}
+
+/** Commits the steps of a run together with the facts: a crash keeps all of a commit or nothing. */
+export class StepStore {
+  readonly #options: FollowOptions;
+  readonly #facts: RouterFacts;
+  #storedFacts: string | undefined;
+  #hasFailed = false;
+  readonly #underWay = new Set<Promise<void>>();
+
+  constructor(options: FollowOptions, facts: RouterFacts, storedFacts: string | undefined) {
+    this.#options = options;
+    this.#facts = facts;
+    this.#storedFacts = storedFacts;
+  }
+
+  async commit(...steps: readonly PreparedStep[]): Promise<void> {
+    const { router, onStoring } = this.#options;
+    const text = renderRouterFacts(this.#facts);
+    const isLearnt = text !== this.#storedFacts;
+    if (!isLearnt && steps.length === 0) return;
+    const commits = steps.map(({ commit }) => commit);
+    const onStored = commits.map(({ lines }) => onStoring?.(lines));
+    const storing = this.#store(...commits, ...(isLearnt ? [{ router: router.name, facts: text }] : []));
+    this.#underWay.add(storing);
+    try {
+      await storing;
+    } catch (cause) {
+      // A later commit that succeeds does not bring these records back.
+      this.#hasFailed = true;
+      throw cause;
+    } finally {
+      this.#underWay.delete(storing);
+    }
+    this.#storedFacts = text;
+    for (const notify of onStored) notify?.();
+    for (const { report } of steps) report();
+  }
+
+  /** Calls the store synchronously: the memory of the records is valid during this call. */
+  async #store(...commits: Parameters<FollowOptions['records']['commit']>): Promise<void> {
+    await this.#options.records.commit(...commits);
+  }
+
+  /** Resolves when no commit is in flight. The next run must find the final positions. */
+  async settle(): Promise<void> {
+    await Promise.allSettled(this.#underWay);
+  }
+
+  /** True if memory is ahead of the store, so that the run must end without another commit. */
+  get hasLostCommit(): boolean {
+    return this.#hasFailed || this.#underWay.size > 0;
+  }
+}
+
+/** State shared by the logs of one router in one run. */
 export interface RouterRun {
   readonly options: FollowOptions;
   readonly memory: FollowMemory;
@@ -45,31 +107,30 @@ export interface RouterRun {
   readonly evidence: RouterEvidence;
   readonly store: StepStore;
   readonly device: DeviceCheck;
-  /** Time of the first contact with the router, if it was not in this run. */
+  /** Time of the first contact; `undefined` if that is this run. */
   readonly contactMs: number | undefined;
-  /** True if another device than before answers under the name. */
+  /** True if another device answers under this name. */
   readonly isReplaced: boolean;
-  /** True if the listing shows that the logs of this router were deleted. */
+  /** True if the listing shows that the logs were deleted. */
   readonly isWiped: boolean;
 }
 
-/** One log in one run: holds where it stands, and makes steps durable. */
+/** One log in one run: holds its position and commits its steps. */
 export class FollowedLog {
   readonly run: RouterRun;
   readonly component: string;
   readonly memory: LogMemory;
-  /** The agent's clock when the run began to read this log. */
+  /** Wall clock at the start of this log's run. Milliseconds since the Unix epoch. */
   readonly observedMs: number;
-  /** The same by the monotonic clock. */
+  /** Monotonic clock at the same moment. Milliseconds. */
   readonly beganMs: number;
-  /** True if the agent's clock was set since the position was stored: where something waits, that has to be stored first. */
+  /** True if the agent's clock was set since the last commit. The corrected times must be stored first. */
   readonly isClockSet: boolean;
-  /** Bytes of lines read in this run, and those of lines about requests of this program among them. */
+  /** Bytes of lines read in this run; `ownBytes`: of lines about requests of this program. */
   readBytes = 0;
   ownBytes = 0;
-  #state: LogState;
+  #state: StepState;
 
-  /** `position`: where the log stood; `undefined` when it was never read. */
   constructor(run: RouterRun, component: string, position: LogPosition | undefined) {
     const { memory, options, evidence } = run;
     this.run = run;
@@ -80,15 +141,14 @@ export class FollowedLog {
     const known = position ?? createPosition(evidence.zone.text);
     const bounded = boundTimes(known, this.observedMs, this.#findClockStep());
     this.isClockSet = bounded !== known;
-    this.#state = createLogState(bounded);
-    if (!this.isClockSet) this.#noteWallClock();
+    this.#state = createStepState(bounded);
+    if (!this.isClockSet) this.#recordWallClock();
   }
 
   get position(): LogPosition {
     return this.#state.position;
   }
 
-  /** The log as it stands now, for questions about it. */
   get view(): View {
     const { component } = this;
     const { options, facts, evidence } = this.run;
@@ -98,11 +158,8 @@ export class FollowedLog {
     return { ...this.#state, rules };
   }
 
-  /**
-   * True if the router is busy, and the log is to wait as it is: what cannot be looked at is not missing. After an hour a file
-   * that is always refused is one that cannot be read, so that it holds up nothing for ever.
-   */
-  isPutOff(cause: unknown): boolean {
+  /** True if the router is busy, so a file that it refuses does not count as missing. False after an hour of refusals. */
+  isRouterBusy(cause: unknown): boolean {
     const { clock, isOnlyRun } = this.run.options;
     if (!isBusy(cause) || isOnlyRun) return false;
     const nowMs = clock.monotonic();
@@ -110,53 +167,47 @@ export class FollowedLog {
     return nowMs - this.memory.busySinceMs < BUSY_MS_MAX;
   }
 
-  /** The short bodies without a time that the logs of this router gave last; `undefined` if there is no later look that could tell more. */
+  /** Short bodies without a time stamp in the logs of this router; `undefined` in an only run. */
   get texts(): SeenTexts | undefined {
     const { memory, options } = this.run;
     return options.isOnlyRun ? undefined : memory.textsOf(this.component);
   }
 
-  /** Notes the entity tag of `current`, which was read up to `off`. */
-  noteEtag(etag: string | undefined, off: number | undefined): void {
+  rememberEtag(etag: string | undefined, off: number | undefined): void {
     Object.assign(this.memory, { etag, etagOff: off, etagListed: this.#state.seen.listed });
   }
 
-  /** True if the entity tag that was stored last says whether there is more of a file: not after the listing has grown. */
+  /** True if the stored entity tag is valid for this file. It is not once the listing has grown. */
   isEtagOf({ off }: LogFile): boolean {
     const { etagOff, etagListed } = this.memory;
     return off === etagOff && [...this.#state.seen.listed].every((stamp) => etagListed.has(stamp));
   }
 
-  /** Takes a step in memory; what it tells has to be committed. */
+  /** Applies a step in memory. The caller must commit what it emits. */
   observe(observation: Observation): Step {
     const step = takeStep(this.#state, observation, this.view.rules);
     this.#state = step.state;
-    this.run.evidence.noteLinks(this.component, step.evidence);
+    this.run.evidence.recordLinks(this.component, step.evidence);
     return step;
   }
 
-  /** Takes a step and makes it durable. */
   async record(observation: Observation, lines?: TakenLines): Promise<void> {
     await this.commit(this.observe(observation), lines);
   }
 
-  /** Takes a step and makes it durable if it tells anything. */
-  async recordIfTold(observation: Observation): Promise<void> {
-    await this.commitIfTold(this.observe(observation));
+  async recordIfEmitted(observation: Observation): Promise<void> {
+    await this.commitIfEmitted(this.observe(observation));
   }
 
-  /** Makes a step durable if it tells anything. */
-  async commitIfTold(step: Step): Promise<void> {
-    if (step.told.length > 0) await this.commit(step);
+  async commitIfEmitted(step: Step): Promise<void> {
+    if (step.emitted.length > 0) await this.commit(step);
   }
 
-  /** Makes what was observed so far durable. */
   async save(): Promise<void> {
-    await this.commit({ told: [] });
+    await this.commit({ emitted: [] });
   }
 
-  /** Makes a step durable, then reports it. */
-  async commit(step: Pick<Step, 'told'>, lines?: TakenLines): Promise<void> {
+  async commit(step: Pick<Step, 'emitted'>, lines?: TakenLines): Promise<void> {
     await this.run.store.commit(this.prepare(step, lines));
     if (!lines) return;
     const { bytes, lines: count, own } = lines.batch;
@@ -165,21 +216,20 @@ export class FollowedLog {
     if (own > 0) this.ownBytes += Math.round((bytes * own) / count);
   }
 
-  /** Makes a step ready to be made durable. */
-  prepare({ told }: Pick<Step, 'told'>, lines?: TakenLines): PreparedStep {
-    const events = [...told.flatMap((one) => this.#toEvent(one) ?? []), ...this.#toReadEvents(lines)];
+  prepare({ emitted }: Pick<Step, 'emitted'>, lines?: TakenLines): PreparedStep {
+    const events = [...emitted.flatMap((one) => this.#toEvent(one) ?? []), ...this.#toReadEvents(lines)];
     for (const event of events) this.#remember(event);
     const report = () => {
-      this.#noteWallClock();
+      this.#recordWallClock();
       for (const event of events) this.run.options.report(event);
     };
     const { component } = this;
-    const records = this.#render(told, lines?.batch.records ?? []);
+    const records = this.#render(emitted, lines?.batch.records ?? []);
     const position = renderPosition(this.position);
     return { commit: { router: this.run.options.router.name, component, position, lines: records }, report };
   }
 
-  /** Places what was read before with the zone that is in use now. */
+  /** Converts the times of the position to the zone in use. */
   alignTimes(): void {
     const { zone } = this.run.evidence;
     const { zone: text } = this.position;
@@ -187,73 +237,68 @@ export class FollowedLog {
     const before = Zone.parse(text);
     this.observe({ type: 'zone-changed', from: before.text, to: zone.text });
     const nowMs = this.run.options.clock.now();
-    // The bounds of the clock's lead held for times of the other zone.
+    // The bounds of the clock skew were for times of the other zone.
     if (before.offsetAt(nowMs) !== zone.offsetAt(nowMs)) Object.assign(this.memory.skew, createSkewBounds());
   }
 
-  /**
-   * Returns by how much the agent's clock was set since the last run. What was learnt of the router's clock is forgotten then: it
-   * would look like a jump of that one.
-   */
+  /** Returns by how much the agent's clock was set, or 0. If it was set, facts about the router's clock are dropped. Milliseconds. */
   #findClockStep(): number {
     const { memory, observedMs, beganMs } = this;
     const offsetMs = observedMs - beganMs;
     const setByMs = offsetMs - (memory.wallOffsetMs ?? offsetMs);
     if (Math.abs(setByMs) < CLOCK_SET_MS_MIN) return 0;
-    memory.forgetLook();
+    memory.forgetRead();
     return setByMs;
   }
 
-  /** The times of the stored position are those of the clock as it is set now: there the next run begins. */
-  #noteWallClock(): void {
+  /** Remembers the clock that belongs to the stored position. */
+  #recordWallClock(): void {
     this.memory.wallOffsetMs = this.observedMs - this.beganMs;
   }
 
-  /** Adds a gap to the facts about the router, which are stored with the step that tells of it. */
   #remember(event: LogEvent): void {
     const { facts } = this.run;
     if (event.type === 'log-gap-found') {
       const { type: _, ...gap } = event;
-      facts.gaps = noteGap(facts.gaps ?? [], gap);
-    } else if (event.type === 'log-gap-ended' && facts.gaps) facts.gaps = noteGapEnd(facts.gaps, event);
+      facts.gaps = addKnownGap(facts.gaps ?? [], gap);
+    } else if (event.type === 'log-gap-ended' && facts.gaps) facts.gaps = endKnownGap(facts.gaps, event);
   }
 
-  /** The records of what is told, with those of the lines among them. */
-  #render(told: readonly Told[], records: RecordLines): RecordLines {
-    const own = told.filter((one) => !(one.type === 'gap' && one.isInLines));
+  #render(emitted: readonly Emitted[], records: RecordLines): RecordLines {
+    const own = emitted.filter((one) => !(one.type === 'gap' && one.isInLines));
     if (own.length === 1 && own[0]?.type === 'lines') return records;
-    return own.flatMap((one) => (one.type === 'lines' ? [...records] : [this.#renderTold(one)]));
+    return own.flatMap((one) => (one.type === 'lines' ? [...records] : [this.#renderEmitted(one)]));
   }
 
-  #renderTold(told: Exclude<Told, { readonly type: 'lines' }>): string {
+  #renderEmitted(emitted: Exclude<Emitted, { readonly type: 'lines' }>): string {
     const { component, observedMs } = this;
     const { router } = this.run.options;
-    if (told.type !== 'held') return renderEvent({ router, component, file: `${component}/current`, observedMs }, told);
-    return renderEntry(fromHeldEntry(told.held), new RecordFrame(router.name, component, router.labels));
+    if (emitted.type !== 'held')
+      return renderEvent({ router, component, file: `${component}/current`, observedMs }, emitted);
+    return renderEntry(fromHeldEntry(emitted.held), new RecordFrame(router.name, component, router.labels));
   }
 
-  #toEvent(told: Told): LogEvent | undefined {
+  #toEvent(emitted: Emitted): LogEvent | undefined {
     const { component } = this;
-    switch (told.type) {
+    switch (emitted.type) {
       case 'gap':
         return {
           type: 'log-gap-found',
           component,
-          ...toGapFacts(told.gap),
-          uid: told.uid,
+          ...toGapFacts(emitted.gap),
+          uid: emitted.uid,
           foundMs: this.run.options.clock.now(),
         };
       case 'gap-ended':
-        return { type: 'log-gap-ended', component, gapUid: told.gap.uid, untilUtcMs: told.to.utcMs };
+        return { type: 'log-gap-ended', component, gapUid: emitted.gap.uid, untilUtcMs: emitted.to.utcMs };
       case 'reset':
-        return { type: 'log-reset', component, reason: told.reason };
+        return { type: 'log-reset', component, reason: emitted.reason };
       case 'held':
       case 'lines':
         return undefined;
     }
   }
 
-  /** Gives a match of a log rule the labels of its series. */
   #placeMatch(event: LineEvent): LineEvent {
     if (event.type !== 'log-rule-matched') return event;
     const { memory, options } = this.run;

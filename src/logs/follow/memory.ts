@@ -3,41 +3,39 @@ import type { SeenTexts } from '../reading/file-reading.ts';
 import { type LineMatcher, RuleSeries } from '../rules/line-matcher.ts';
 import { createSkewBounds, type SkewBounds } from '../time/log-clock.ts';
 
-/** Looks at a log while a line stays on the router: room for a failed one, and for growth that speeds up. */
-const LOOKS_PER_LIFETIME = 4;
+/** Runs within the lifetime of a line, so that one may fail or growth may speed up. */
+const READS_PER_LIFETIME = 4;
 
-/** Downloads of `current` that ended early or held no text, one after the other, and gave no new line. */
-interface FruitlessDownloads {
+interface UnproductiveDownloads {
   readonly count: number;
-  /** The newest rotated file that was listed: behind another one, `current` is another file. */
+  /** The newest rotated file in the listing. After a rotation `current` is another file. */
   readonly newestStamp: string | undefined;
-  /** Monotonic time before which there is no other one. Milliseconds. */
+  /** No download before this monotonic time. Milliseconds. */
   readonly notBeforeMs: number;
 }
 
-/** State of a log that is kept from one run to the next, and is learnt again after a restart. */
+/** State of one log that is kept between runs in memory and learnt again after a restart. */
 export class LogMemory {
-  /** Entity tag of `current` as it was read last. */
   etag: string | undefined;
-  /** Place in `current` up to which it was read then. Where the log stands elsewhere, as after a store went back, the tag does not count. */
+  /** Offset of `current` at that read. If the position differs, as after a restore, the tag is ignored. */
   etagOff: number | undefined;
-  /** Stamps of the rotated files that were listed then: behind another one, `current` has changed whatever its tag says. */
+  /** Rotated files listed then. After another rotation `current` has changed, whatever its tag says. */
   etagListed: ReadonlySet<string> = new Set();
-  /** Time of the last reading to the end of the log, by the agent's wall clock. */
-  lookedAtMs: number | undefined;
-  /** The agent's wall clock minus its monotonic one, when the log was looked at last. Milliseconds. */
+  /** Time of the last read to the end of the log, by the agent's wall clock. Milliseconds since the Unix epoch. */
+  readToEndAtMs: number | undefined;
+  /** The agent's wall clock minus its monotonic clock at the last run. Milliseconds. */
   wallOffsetMs: number | undefined;
-  /** Since when the router answers that it is busy instead of giving a file of the log. Monotonic, milliseconds. */
+  /** Monotonic time since which the router answers 429 or 503 for files of the log. Milliseconds. */
   busySinceMs: number | undefined;
-  fruitless: FruitlessDownloads | undefined;
-  /** A short body without a time, which is read as a log if no other log has the same one at the next look. */
+  unproductive: UnproductiveDownloads | undefined;
+  /** A short body without a time stamp. It is read as a log if no other log has the same body in the next run. */
   text: SeenTexts['own'];
   readonly skew: SkewBounds = createSkewBounds();
   readonly retention = new Retention();
 
-  /** Forgets when the log was looked at last, and what that said of the router's clock: lines that come may be older than it seems. */
-  forgetLook(): void {
-    this.lookedAtMs = undefined;
+  /** Resets the time of the last read and the skew learnt from it, because new lines may be older. */
+  forgetRead(): void {
+    this.readToEndAtMs = undefined;
     Object.assign(this.skew, createSkewBounds());
   }
 }
@@ -45,35 +43,32 @@ export class LogMemory {
 /** State of one router's logs that is kept between runs, in memory only. */
 export class FollowMemory {
   readonly #logs = new Map<string, LogMemory>();
-  /** Logs that were told of and not forgotten, whether or not anything was read of them. */
-  readonly told = new Set<string>();
-  /** Logs that had their turn since a run last came to its end: none has another before all others had theirs. */
+  /** Logs that were reported and not forgotten, whether or not they were read. */
+  readonly knownLogs = new Set<string>();
+  /** Logs read since the last complete run. They wait until all others were read. */
   readonly served = new Set<string>();
-  /** Logs that ended a run with an error when they were read last. */
   readonly broken = new Set<string>();
   #ruleSeries = new RuleSeries();
-  /** Settings of the rules that they are of. */
   #rules: string | undefined;
-  /** Verdict on how files follow each other, as it was told last. */
+  /** Last reported verdict on how files follow each other. */
   links: LinkVerdict | undefined;
-  /** True if the router did not answer a request for its local time: nothing waits for that twice. */
+  /** True if a request for the local time failed once. Lines do not wait for it again. */
   hasWaitedForTime = false;
-  /** Runs in a row that ended because the router did not answer a request for its serial number. */
+  /** Consecutive runs that ended because the serial number could not be read. */
   serialFailures = 0;
-  /** Rotated files that are known and not listed any more, by log, of which it was found out or given up whose they are. */
+  /** Missing rotated files by log for which the device was already checked. */
   lacking: ReadonlySet<string> = new Set();
-  /** True if new lines had another offset than the one in use: then the router is asked again. */
-  isZoneDoubted = false;
+  /** True if new lines have another offset than the one in use. The router is then asked again. */
+  isZoneUnconfirmed = false;
 
-  /** Forgets a log. */
   forget(component: string): void {
     this.#logs.delete(component);
-    this.told.delete(component);
+    this.knownLogs.delete(component);
     this.broken.delete(component);
     this.served.delete(component);
   }
 
-  /** Returns the series of the log rules, which bounds them; those of other rules are forgotten. */
+  /** Returns the series of the log rules; resets them when the rules change. */
   seriesOf(rules: LineMatcher | undefined): RuleSeries {
     if (rules?.text !== this.#rules) this.#ruleSeries = new RuleSeries();
     this.#rules = rules?.text;
@@ -88,64 +83,55 @@ export class FollowMemory {
     return created;
   }
 
-  /** Returns the short bodies without a time that were seen, from the view of one log. */
   textsOf(component: string): SeenTexts {
     const others = [...this.#logs].flatMap(([other, { text }]) => (other !== component && text ? [text] : []));
     return { own: this.of(component).text, others };
   }
 
-  /**
-   * Returns the interval between two runs: a quarter of the time until the router deletes unread lines of the log that is in
-   * the greatest danger, but not below `floorMs` and not above `ceilingMs`.
-   */
+  /** Returns the interval between two runs: a quarter of the shortest lifetime of a line, within the bounds. */
   computeIntervalMs(bounds: { readonly floorMs: number; readonly ceilingMs: number }): number {
     const dangers = [...this.#logs.values()].flatMap(({ retention }) => retention.lifetimeMs ?? []);
-    const wantedMs = Math.min(bounds.ceilingMs, ...dangers.map((lifetimeMs) => lifetimeMs / LOOKS_PER_LIFETIME));
+    const wantedMs = Math.min(bounds.ceilingMs, ...dangers.map((lifetimeMs) => lifetimeMs / READS_PER_LIFETIME));
     return Math.max(Math.min(bounds.floorMs, bounds.ceilingMs), Math.floor(wantedMs));
   }
 }
 
-/** Numbers of a growth of a log: the looks from and to which it grew, monotonic, and its bytes. */
+/** Numbers per growth: start and end (monotonic), and bytes. */
 const GROWTH_NUMBERS = 3;
 const [FROM, TO, BYTES] = [0, 1, 2] as const;
 
-/** Growth further back than this says little about now. */
+/** Older growth is ignored. */
 const WINDOW_MS = 60 * 60_000;
-/** Looks within this time become one growth: a fleet has thousands of logs, and each is looked at twice a minute. */
+/** Reads within this time are merged into one growth, because a fleet has thousands of logs read twice a minute. */
 const GROWTH_MS = WINDOW_MS / 12;
-/** Growth over less than this is a burst and no rate. */
+/** Growth over a shorter time is a burst and not a rate. */
 const SPAN_MS_MIN = 10_000;
-/** Assumed size of a rotated file before one was read: the log daemon's usual limit. Bytes. */
+/** Assumed size of a rotated file until one was read: the default of the log daemon. Bytes. */
 const FILE_BYTES = 1024 * 1024;
-/** Assumed number of rotated files before one was listed: the log daemon's usual limit. */
+/** Assumed number of rotated files until some were listed: the default of the log daemon. */
 const FILES = 5;
 
-/**
- * Measures the growth of a log, and computes for how long a line stays on the router. By a monotonic clock: once the wall clock was
- * set ahead, a log would seem to grow slowly for an hour.
- */
+/** Measures the growth of a log, by the monotonic clock: a wall clock set ahead would show slow growth for an hour. */
 export class Retention {
-  /** The numbers of all growths, one after the other: as objects, those of an hour took three times as much memory. */
+  /** All growths in one flat array, which takes a third of the memory of objects. */
   #growths: number[] = [];
-  #lookedAtMs: number | undefined;
+  #readToEndAtMs: number | undefined;
   #fileBytes: number | undefined;
   #filesMax: number | undefined;
 
-  /** A rotated file was read whole. */
-  noteFile(bytes: number): void {
+  recordFile(bytes: number): void {
     this.#fileBytes = this.#fileBytes === undefined ? bytes : Math.round((this.#fileBytes * 3 + bytes) / 4);
   }
 
-  /** The router lists so many rotated files. */
-  noteListed(files: number): void {
+  recordListed(files: number): void {
     if (files > 0) this.#filesMax = Math.max(this.#filesMax ?? 0, files);
   }
 
-  /** The log was read to its end, and so many bytes were new that this program has not caused. */
-  noteLook(nowMs: number, bytes: number): void {
-    const fromMs = this.#lookedAtMs;
-    this.#lookedAtMs = nowMs;
-    // The first look says how much there is, not how fast it grows.
+  /** Records a read to the end of the log with `bytes` of new lines not caused by this program. */
+  recordRead(nowMs: number, bytes: number): void {
+    const fromMs = this.#readToEndAtMs;
+    this.#readToEndAtMs = nowMs;
+    // The first read gives an amount and no rate.
     if (fromMs === undefined || nowMs <= fromMs) return;
     const last = this.#growths.length - GROWTH_NUMBERS;
     if (last >= 0 && nowMs - this.#read(last + FROM) <= GROWTH_MS) {
@@ -155,11 +141,11 @@ export class Retention {
     }
     let recent = 0;
     while (recent <= last && nowMs - this.#read(recent + TO) >= WINDOW_MS) recent += GROWTH_NUMBERS;
-    // Not pushed: that leaves room for sixteen more.
+    // `concat` instead of `push`, which would allocate room for 16 more.
     this.#growths = this.#growths.slice(recent).concat([fromMs, nowMs, bytes]);
   }
 
-  /** Time from the writing of a line to its deletion by the router, at the present growth. Milliseconds. */
+  /** Time from writing a line to its deletion at the current growth. Milliseconds. */
   get lifetimeMs(): number | undefined {
     const last = this.#growths.length - GROWTH_NUMBERS;
     if (last < 0) return undefined;
@@ -172,11 +158,11 @@ export class Retention {
     return (kept / bytes) * spanMs;
   }
 
-  /** Returns the time until the router deletes lines written since the last check. Milliseconds. */
+  /** Returns the time until the router deletes lines written since the last read. Milliseconds. */
   msToLoss(nowMs: number): number | undefined {
     const { lifetimeMs } = this;
-    if (lifetimeMs === undefined || this.#lookedAtMs === undefined) return undefined;
-    return Math.max(0, lifetimeMs - (nowMs - this.#lookedAtMs));
+    if (lifetimeMs === undefined || this.#readToEndAtMs === undefined) return undefined;
+    return Math.max(0, lifetimeMs - (nowMs - this.#readToEndAtMs));
   }
 
   #read(place: number): number {

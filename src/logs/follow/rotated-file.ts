@@ -1,23 +1,20 @@
 import type { Trailing } from '../archive/decode.ts';
 import { parseStampUtcMs, type RotatedFile } from '../listing/listing.ts';
-import { type Gap, toDamageGap } from '../position/event-records.ts';
+import { type Gap, toDamageGap } from '../position/gap.ts';
 import { type FileFault, type LogFile, toLastEdge } from '../position/position.ts';
 import { ArchiveError, isFileFault, statusOf } from '../reading/errors.ts';
 import type { ReadingResult } from '../reading/file-reading.ts';
-import { isBeyondRepair, isSameFile, listBegun, listRemembered } from '../step/state.ts';
+import { isSameFile, listBegun, listRemembered, skipsDamage } from '../step/state.ts';
 import type { FileReader } from './file-reader.ts';
 import type { FollowedLog, TakenLines } from './followed-log.ts';
 
-/** A file is rotated after its last line; of several processes, that may be stamped a little later. Milliseconds. */
+/** A file is rotated after its last line. With several processes, the stamp may be slightly later. Milliseconds. */
 const SLACK_MS = 5000;
 
-/** `completed`: done with. `unfinished`: to be tried again later. `deferred`: it may not be read yet. */
+/** `unfinished`: retried later. `deferred`: may not be read yet. */
 type RotatedOutcome = 'completed' | 'unrelated' | 'deferred' | 'unfinished';
 
-/**
- * Reads one rotated file to its end, or finds out why that is not possible now. `wanted`: with `begun` only the rest of a file that was
- * begun is read.
- */
+/** Reads one rotated file to its end, or records why not. `begun`: only the rest of a file read in part. */
 export async function readRotated(
   log: FollowedLog,
   reader: FileReader,
@@ -29,7 +26,7 @@ export async function readRotated(
   const acceptsNew = wanted === 'any';
   const candidates = (): LogFile[] => (acceptsNew ? listRemembered(log.position) : listBegun(log.position));
   const outcome = await reader.read({ name, stamp, candidates, acceptsNew }, signal);
-  if (outcome.kind === 'failed') return await noteFault(log, rotated, outcome.cause, outcome.kept);
+  if (outcome.kind === 'failed') return await recordFault(log, rotated, outcome.cause, outcome.kept);
   if (outcome.kind === 'unchanged' || !outcome.reading) return 'unfinished';
   const { reading, result } = outcome;
   if (result.kind === 'deferred') {
@@ -42,7 +39,7 @@ export async function readRotated(
   }
   const damaged = findDamaged(log, stamp, result);
   if (damaged) {
-    // It has been rotated, so `current` is another file.
+    // The file was rotated, so `current` is another file.
     if (isSameFile(log.position.open, damaged)) log.observe({ type: 'current-replaced' });
     await log.record({ type: 'file-unreadable', rotated, reason: 'damaged', file: damaged });
     return 'completed';
@@ -58,12 +55,11 @@ export async function readRotated(
     ...reading.lost.map((lost) => toDamageGap(lost, name, undefined)),
     ...toTrailingGap(log, name, file, outcome.trailing),
   ];
-  if (file) log.memory.retention.noteFile(file.off);
+  if (file) log.memory.retention.recordFile(file.off);
   await log.record({ type: 'file-ended', stamp, piece: taken.piece, damage }, taken);
   return 'completed';
 }
 
-/** The gap of text behind the end of an archive; other bytes there are logged and ignored, as by the command bzip2. */
 function toTrailingGap(
   log: FollowedLog,
   name: string,
@@ -82,22 +78,21 @@ function toTrailingGap(
 }
 
 /**
- * Finds the begun file whose rest this was, if a part of it is lost that was read before: nothing proves where it goes on, and its lines
- * would come again with other uids. One that begins with another block, because its first one is lost, is the begun file if the lines
- * behind that are not all newer than what was read of it, and its rest is looked for.
+ * Finds the file read in part to which a damaged archive belongs. If a part read before is damaged, nothing proves
+ * where to continue, and its lines would come again with other uids. If the first block is damaged, the file matches
+ * when its lines after the damage are not all newer than what was read.
  */
 function findDamaged(log: FollowedLog, stamp: string, result: ReadingResult): LogFile | undefined {
   if (result.kind === 'damaged') return result.candidate;
   if (result.kind !== 'unrelated' || !result.isHeadLost || result.firstWallAsUtcMs === undefined) return undefined;
   const firstUtcMs = log.run.evidence.zone.toUtc(result.firstWallAsUtcMs, undefined).utcMs;
   const endMs = parseStampUtcMs(stamp) + SLACK_MS;
-  // Not the open one: by now, `current` would have shown that it was rotated.
+  // Without the open file: `current` would have shown its rotation.
   const looked = log.position.pending.map(({ file }) => file);
   return looked.find(({ lastUtcMs = Number.NaN }) => lastUtcMs >= firstUtcMs && lastUtcMs <= endMs);
 }
 
-/** Notes why a rotated file could not be read, with what was read of it; throws when it is not the file's fault. */
-async function noteFault(
+async function recordFault(
   log: FollowedLog,
   rotated: RotatedFile,
   cause: unknown,
@@ -107,13 +102,13 @@ async function noteFault(
   const type = code === 'truncated' ? 'archive-unfinished' : 'log-failed';
   log.run.options.report({ type, component: log.component, file: rotated.name, cause });
   const piece = kept?.piece;
-  if (!isFileFault(cause) || log.isPutOff(cause)) {
+  if (!isFileFault(cause) || log.isRouterBusy(cause)) {
     if (piece) await log.record({ type: 'lines-read', piece }, kept);
     throw cause;
   }
-  // Nothing more can be read of a format without blocks that stays damaged.
-  const isBeyond = code === 'corrupt' && isBeyondRepair(log.position, rotated.stamp);
-  const reason = isBeyond ? 'damaged' : code;
+  // Formats without blocks cannot be read beyond the damage.
+  const isDamaged = code === 'corrupt' && skipsDamage(log.position, rotated.stamp);
+  const reason = isDamaged ? 'damaged' : code;
   if (reason === 'too-large' || reason === 'unsupported' || reason === 'damaged') {
     await log.record({ type: 'file-unreadable', rotated, reason, piece }, kept);
     return 'completed';
@@ -122,7 +117,6 @@ async function noteFault(
   return 'unfinished';
 }
 
-/** Returns the fault of the requested file that an error stands for. */
 function toFileFault(cause: unknown): FileFault {
   if (cause instanceof ArchiveError)
     return cause.code === 'corrupt' ? 'corrupt' : cause.code === 'truncated' ? 'cut' : 'refused';

@@ -1,42 +1,36 @@
 import { type OffsetSeen, Zone } from '../time/zone.ts';
 import { ONE_MOMENT_MS, toOffsetMs } from './link-rule.ts';
 
-/** Local and UTC time of a router in one response: both by the same clock, right or wrong. */
+/** Local and UTC time in one response of a router, from the same clock. */
 export interface RouterTime {
-  /** Local time, as if it were UTC. Milliseconds since the Unix epoch. */
+  /** Local time as if it were UTC. Milliseconds since the Unix epoch. */
   readonly wallAsUtcMs: number;
-  /** Milliseconds since the Unix epoch. */
   readonly utcMs: number;
 }
 
-/** Evidence of a router's zone. All times in it are the router's own. */
+/** Stored evidence of a router's zone. All times are by the router's clock. */
 export interface ZoneEvidence {
-  /** From rotations, oldest first. */
   seen: OffsetSeen[];
-  /** From lines that were just written, against the router's own time. */
   inferred: OffsetSeen[];
-  /** From the local and the UTC time in one answer of the router, oldest first: the first, and each that was another. */
+  /** Local against UTC time as reported by the router: the first one and each change. The stored name stays. */
   told?: OffsetSeen[] | undefined;
-  /** Wall time of the agent at which the router was last asked for these. */
+  /** Wall clock of the agent at the last request for these times. */
   askedMs?: number | undefined;
 }
 
-/** A zone that a router has shown. */
 interface LearntZone {
   readonly zone: Zone;
-  /** The IANA zone that explains all offsets, if one was found. */
   readonly name: string | undefined;
 }
 
-/** Observations that are kept. */
 const SEEN_MAX = 16;
 /** One could be a coincidence. */
 const AGREEING_MIN = 2;
-/** A router that has shown no offset is asked again after this: new firmware may have what the old one lacked. */
+/** A router without a reported offset is asked again after this time: new firmware may report it. Milliseconds. */
 const ASK_AGAIN_MS = 3_600_000;
-/** After a change of summer time the router is asked again and again for this long: its clock may be behind. */
+/** After a change of summer time the router is asked for this long, because its clock may lag. Milliseconds. */
 const SETTLING_MS = 10 * 60_000;
-/** Zones with summer time in which such routers are used. One is taken for a router's when it explains two offsets. */
+/** Zones with summer time where such routers are used. A zone is chosen once it matches two offsets. */
 const CANDIDATES = [
   'Europe/Berlin',
   'Europe/London',
@@ -51,11 +45,12 @@ const CANDIDATES = [
 const CANDIDATE_ZONES = CANDIDATES.map((name) => new Zone(name));
 
 /**
- * Adds what the router has told, a rotation has shown, or a line that was just written. Of what it tells only changes are worth keeping.
- * Rotations of one moment are one: the same may be seen twice, and a timer takes all logs at once, behind which the next thing that
- * happens to the router is the first line of several.
+ * Adds an offset reported by the router, shown by a rotation, or shown by a new line.
+ *
+ * Rotations at about the same moment count once: a timer rotates all logs together, and the next event of the router is
+ * then the first line of several files.
  */
-export function noteOffset(evidence: ZoneEvidence, from: 'told' | 'rotation' | 'line', seen: OffsetSeen): void {
+export function recordOffset(evidence: ZoneEvidence, from: 'reported' | 'rotation' | 'line', seen: OffsetSeen): void {
   if (from === 'line') evidence.inferred = addOffset(evidence.inferred, seen);
   else if (from === 'rotation') {
     const isKnown = evidence.seen.some(
@@ -63,12 +58,12 @@ export function noteOffset(evidence: ZoneEvidence, from: 'told' | 'rotation' | '
     );
     if (!isKnown) evidence.seen = addOffset(evidence.seen, seen);
   } else {
-    const { told = [] } = evidence;
-    evidence.told = told.at(-1)?.offsetMs === seen.offsetMs ? told : [...told, seen].slice(-SEEN_MAX);
+    const { told: reported = [] } = evidence;
+    evidence.told = reported.at(-1)?.offsetMs === seen.offsetMs ? reported : [...reported, seen].slice(-SEEN_MAX);
   }
 }
 
-/** Adds an observation; what says the same as the two before it replaces the newer one. */
+/** An observation equal to the two before it replaces the last one. */
 function addOffset(list: readonly OffsetSeen[], seen: OffsetSeen): OffsetSeen[] {
   const [before, last] = list.slice(-2);
   const isSame = before?.offsetMs === seen.offsetMs && last?.offsetMs === seen.offsetMs;
@@ -76,22 +71,22 @@ function addOffset(list: readonly OffsetSeen[], seen: OffsetSeen): OffsetSeen[] 
 }
 
 /**
- * The zone that the evidence shows; `undefined` while it shows none. What a router tells counts from its first word on, unless
- * the rotations before that, or its lines since, contradict it: then it tells the time of another zone than that of its lines.
+ * Returns the zone that the evidence shows. Reported offsets are used unless earlier rotations or later lines
+ * contradict them: some routers report the time of another zone.
  */
-export function learnZone({ seen, inferred, told = [] }: ZoneEvidence): LearntZone | undefined {
+export function learnZone({ seen, inferred, told: reported = [] }: ZoneEvidence): LearntZone | undefined {
   const [rotations, lines] = [confirm(seen), confirm(inferred)];
   const written = rotations.length > 0 ? rotations : lines;
-  const all = nameZone([...told, ...written]);
-  if (!all || all.name !== undefined || !isRefuted(told, [...rotations, ...lines], rotations)) return all;
+  const all = nameZone([...reported, ...written]);
+  if (!all || all.name !== undefined || !isRefuted(reported, [...rotations, ...lines], rotations)) return all;
   return nameZone(written);
 }
 
-/** True if a router must be asked for its local time, so that lines do not get an offset that it no longer has. */
-export function isZoneOpen({ told = [], askedMs }: ZoneEvidence, nowMs: number): boolean {
-  // After the agent's clock was set back, nothing says how long ago it was.
+/** Returns true if the router must be asked for its local time, so that no line gets an outdated offset. */
+export function isZoneOpen({ told: reported = [], askedMs }: ZoneEvidence, nowMs: number): boolean {
+  // The agent's clock was set back, so the age is unknown.
   if (askedMs === undefined || askedMs > nowMs) return true;
-  const last = told.at(-1);
+  const last = reported.at(-1);
   if (!last) return nowMs - askedMs >= ASK_AGAIN_MS;
   return CANDIDATE_ZONES.some((zone) => {
     const offsetMs = zone.offsetAt(askedMs - SETTLING_MS);
@@ -106,22 +101,21 @@ function nameZone(steps: readonly OffsetSeen[]): LearntZone | undefined {
   return { zone: new Zone(name, steps), name };
 }
 
-/** True if lines that were written since the router first told its offset have another one, or rotations just before that. */
+/** True if lines written after the first report, or the last rotation before it, have another offset. */
 function isRefuted(
-  told: readonly OffsetSeen[],
+  reported: readonly OffsetSeen[],
   written: readonly OffsetSeen[],
   rotations: readonly OffsetSeen[],
 ): boolean {
-  const [first] = told;
+  const [first] = reported;
   const before = first && rotations.findLast(({ utcMs }) => utcMs <= first.utcMs);
   if (before && before.offsetMs !== first.offsetMs) return true;
   return written.some(({ utcMs, offsetMs }) => {
-    const valid = told.findLast((one) => one.utcMs <= utcMs);
+    const valid = reported.findLast((one) => one.utcMs <= utcMs);
     return valid !== undefined && valid.offsetMs !== offsetMs;
   });
 }
 
-/** Observations that another one next to them confirms. */
 function confirm(list: readonly OffsetSeen[]): OffsetSeen[] {
   if (list.length < AGREEING_MIN) return [];
   return list.filter(
@@ -134,18 +128,18 @@ function explains(name: string, steps: readonly OffsetSeen[]): boolean {
   return steps.every(({ utcMs, offsetMs }) => zone.toUtc(utcMs + offsetMs, utcMs).utcMs === utcMs);
 }
 
-/** The two times of one answer are made within moments; what is further from an offset of a zone is no offset. */
-const TOLD_RESIDUE_MS_MAX = 2 * 60_000;
+/** Both times are taken within moments. A larger remainder is not a zone offset. Milliseconds. */
+const REPORTED_RESIDUE_MS_MAX = 2 * 60_000;
 
-/** The UTC offset that a router tells with its local and its UTC time; `undefined` when no zone has it. */
-export function findToldOffsetMs({ wallAsUtcMs, utcMs }: RouterTime): number | undefined {
-  return toOffsetMs(wallAsUtcMs - utcMs, TOLD_RESIDUE_MS_MAX);
+/** Returns the UTC offset between the reported local and UTC time; `undefined` if no zone has it. */
+export function findReportedOffsetMs({ wallAsUtcMs, utcMs }: RouterTime): number | undefined {
+  return toOffsetMs(wallAsUtcMs - utcMs, REPORTED_RESIDUE_MS_MAX);
 }
 
-/** A Date header that is off the agent's clock by an offset that a zone has may be local time; further from one than this, it is a wrong clock. */
+/** A Date header this close to a zone offset from the agent's clock may be local time. Milliseconds. */
 const DATE_RESIDUE_MS_MAX = 60_000;
 
-/** True if a router's Date header proves nothing: it differs from the agent's clock as local time does from UTC. */
+/** Returns true if a Date header may be local time and therefore proves nothing. */
 export function isDateLocal(dateMs: number, nowMs: number): boolean {
   return (toOffsetMs(dateMs - nowMs, DATE_RESIDUE_MS_MAX) ?? 0) !== 0;
 }

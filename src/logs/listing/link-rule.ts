@@ -2,22 +2,22 @@ import { FLOOR_MS } from '../time/log-clock.ts';
 import { Zone } from '../time/zone.ts';
 import { parseStampUtcMs, renderStamp } from './listing.ts';
 
-/** A file begins in the second in which the one before it was rotated; this much more covers two clocks read in turn. */
+/** Tolerance between the name of a file and the first line of the next one, for two clock reads. Milliseconds. */
 export const LINK_MS_MAX = 2000;
-/** Offsets of all zones are multiples of this. */
+/** All zone offsets are multiples of this. Milliseconds. */
 const OFFSET_STEP_MS = 15 * 60_000;
 const OFFSET_MS_MAX = 14 * 3_600_000;
 const UNKNOWN = new Zone(undefined);
 
-/** True if a file that begins at `firstUtcMs` follows the file that was rotated at `stamp`. */
+/** Returns true if a file that begins at `firstUtcMs` follows the file rotated at `stamp`. */
 export function isLinked(firstUtcMs: number, stamp: string): boolean {
   return Math.abs(firstUtcMs - parseStampUtcMs(stamp)) <= LINK_MS_MAX;
 }
 
 /**
- * The router's UTC offset as a rotation shows it: names of files are in UTC, lines in the router's zone, and the first line
- * of a file falls in the second in which the file before it was renamed to `stamp`. `undefined` when the two do not belong
- * together. While the rules of the zone are not known, as by default, any offset that a zone can have will do.
+ * Returns the UTC offset shown by a rotation; `undefined` if the files do not follow each other. File names are in UTC
+ * and lines in the router's zone, and a file begins in the second in which the previous one was renamed to `stamp`.
+ * Without a named zone any valid offset is accepted.
  */
 export function linkOffsetMs(firstWallAsUtcMs: number, stamp: string, zone = UNKNOWN): number | undefined {
   const stampUtcMs = parseStampUtcMs(stamp);
@@ -28,101 +28,90 @@ export function linkOffsetMs(firstWallAsUtcMs: number, stamp: string, zone = UNK
   return toOffsetMs(firstWallAsUtcMs - stampUtcMs, LINK_MS_MAX);
 }
 
-/** The multiple of the steps of all zones that is next to a difference. Milliseconds. */
+/** Rounds a difference to the nearest zone offset. Milliseconds. */
 export function roundToOffset(differenceMs: number): number {
   return Math.round(differenceMs / OFFSET_STEP_MS) * OFFSET_STEP_MS;
 }
 
-/** The offset that a zone can have and that a difference shows, unless it is further from one than `residueMsMax`. */
+/** Returns the nearest zone offset, if it is within `residueMsMax` of the difference. Milliseconds. */
 export function toOffsetMs(differenceMs: number, residueMsMax: number): number | undefined {
   const offsetMs = roundToOffset(differenceMs);
   const isZone = Math.abs(offsetMs) <= OFFSET_MS_MAX && Math.abs(differenceMs - offsetMs) <= residueMsMax;
   return isZone ? offsetMs : undefined;
 }
 
-/** Evidence from the rotations of one log for the rule that a file begins in the second in which the one before ends. */
+/** Evidence from the rotations of one log that a file begins in the second in which the previous one ends. */
 interface LinkEvidence {
-  /** Rotations in which it did. */
   readonly matches: number;
-  /** Probability that all of them were chance. */
+  /** Probability that all matches are coincidence. */
   readonly chance: number;
-  /** Names of the last of them: none counts twice. */
+  /** Stamps of the last matches, so that none counts twice. */
   readonly stamps: readonly string[];
-  /** Names of the last rotations in which it did not, and that nobody watched: something may have been missing, or lost. */
+  /** Stamps of the last rotations without a match while the log was not followed, so a file may be missing. */
   readonly misses?: readonly string[] | undefined;
-  /** A rotation in which it did not, although nothing was missing. It ends the use of the rule for this log. */
+  /** Stamp of a rotation without a match although no file is missing. It disables the rule for this log. */
   readonly refutedBy: string | undefined;
 }
 
-/** By component. */
 export type LinkFacts = Readonly<Record<string, LinkEvidence>>;
 
-/** Result of judging the rotations of a router. */
+/** The verdict on the rule for one router. */
 export interface LinkVerdict {
   /** True if logs that do not contradict the rule may rely on it. */
   readonly holds: boolean;
   readonly matches: number;
-  /** Rotations that speak against it, and were not watched. */
+  /** Rotations without a match that were not followed. */
   readonly misses: number;
-  /** Probability of all matches together by chance. */
   readonly chance: number;
-  /** Logs that contradict it. */
   readonly refuted: readonly string[];
 }
 
-/** Evidence from one rotation for or against the rule. `stamp`: name of the file before it. */
+/** Evidence from one rotation. `stamp`: name of the file before it. */
 export type LinkObservation =
-  /** The file behind it, whose lines came at this distance, began in the second of that name by a clock with this offset. */
+  /** The next file begins in that second, with this UTC offset and mean distance of its lines. */
   | {
       readonly type: 'match';
       readonly stamp: string;
       readonly distanceMs: number | undefined;
       readonly offsetMs: number;
     }
-  /** It did not, as far as anybody can tell who has not watched it; `refutation`: nothing is missing between the two. */
+  /** No match. `refutation`: nothing is missing between the files; `miss`: a file may be missing. */
   | { readonly type: 'miss' | 'refutation'; readonly stamp: string };
 
-/** Frequency of the lines of a file. */
 export interface Pace {
-  /** Lines with a time. */
   lines: number;
-  /** The time between them, all in all. Milliseconds. */
   spanMs: number;
-  /** The mean of the last distances: a log may be busy by day and silent by night. Milliseconds. */
+  /** Mean of the last distances, because a log may be busy by day and silent by night. Milliseconds. */
   recentMs: number;
 }
 
-/** Chance alone must be less likely than this. */
+/** The rule holds if coincidence is less likely than this. */
 const CHANCE_MAX = 1 / 100;
-/** Below this the rule is beyond doubt: then one rotation that contradicts it is more likely a loss. */
-const DOUBT_CHANCE_MAX = 1e-6;
-/** Beyond this, more evidence changes nothing. */
+/** Below this probability the rule is confirmed: one contradicting rotation is then more likely a loss. */
+const CONFIRMED_CHANCE_MAX = 1e-6;
+/** Lower bound, beyond which more evidence changes nothing. */
 const CHANCE_MIN = 1e-12;
 /**
- * Weight of a contradiction, as a factor of the chance: a rotation that nobody watched, because the rule fails for a
- * reason in less than one of so many, and a log, because all logs of a router have one writer. So a router whose rotations
- * mean nothing is believed in about one case of a hundred, however many of its rotations are looked at.
+ * Weight of a contradiction as a factor of the probability. A rotation that was not followed fails for other reasons in
+ * less than one of ten cases; all logs of a router have the same writer. A router to which the rule does not apply is
+ * then trusted in about one of a hundred cases, however many rotations are seen.
  */
 const CONTRADICTION = 10;
-/** Matches at so many moments at least: at one, any of a router's logs could have matched, and it is seen before the others. */
+/** Matches at this many different moments are needed: at one moment any of a router's logs could match. */
 const MOMENTS_MIN = 2;
-/** Rotations this close are one: a timer takes all logs at once, and what happens to a router stands in several of them. */
+/** Rotations this close count as one, because a timer rotates all logs together. Milliseconds. */
 export const ONE_MOMENT_MS = 60_000;
-/** Names that are remembered for each log. */
 const STAMPS_MAX = 16;
-/** More than this a log has to outweigh never. */
+/** Upper bound of remembered misses. */
 const MISSES_MAX = 8;
-/** Names and lines show whole seconds, and a match may be off to either side. */
+/** Names and lines have whole seconds, and a match may be off in both directions. */
 const WINDOW_MS = 2 * LINK_MS_MAX + 1000;
-/**
- * A longer time between two lines counts as this. Silence says little about the hours in which a log writes; and any zone
- * explains a distance of a multiple of this, so that a match is no less likely by chance than that.
- */
+/** Longer distances count as this: silence says little about busy hours, and multiples of 15 minutes match any zone. */
 const DISTANCE_MS_MAX = 15 * 60_000;
-/** Distances that {@link Pace.recentMs} is about. */
+/** Number of distances averaged in {@link Pace.recentMs}. */
 const RECENT = 8;
 
-/** The evidence of all logs of a router taken together. */
+/** Judges the evidence of all logs of a router together. */
 export function judgeLinks(facts: LinkFacts): LinkVerdict {
   let [chance, matches, misses] = [1, 0, 0];
   const stamps: string[] = [];
@@ -141,32 +130,29 @@ export function judgeLinks(facts: LinkFacts): LinkVerdict {
   return { holds: isUnlikely && countMoments(stamps) >= MOMENTS_MIN, chance, matches, misses, refuted };
 }
 
-/** True if the rule holds for a log, and so many rotations have shown it that a single one without a match does not refute it. */
-export function isBeyondDoubt(facts: LinkFacts, component: string): boolean {
+/** Returns true if the rule holds so surely that one rotation without a match does not refute it. */
+export function isRuleConfirmed(facts: LinkFacts, component: string): boolean {
   const verdict = judgeLinks(facts);
-  return verdict.holds && !isRefuted(facts, component) && weigh(verdict) < DOUBT_CHANCE_MAX;
+  return verdict.holds && !isRefuted(facts, component) && weigh(verdict) < CONFIRMED_CHANCE_MAX;
 }
 
-/** The probability by chance, with what speaks against the rule. */
 function weigh({ chance, misses, refuted }: Pick<LinkVerdict, 'chance' | 'misses' | 'refuted'>): number {
   return chance * CONTRADICTION ** (misses + refuted.length);
 }
 
-/** Rotations that are close to each other are one. */
 function countMoments(stamps: readonly string[]): number {
   const times = stamps.map(parseStampUtcMs).toSorted((a, b) => a - b);
   return times.filter((atMs, index) => index === 0 || atMs - (times[index - 1] ?? 0) > ONE_MOMENT_MS).length;
 }
 
-/** Returns the probability that the first line after an arbitrary moment falls into its second. */
+/** Returns the probability that the first line after any moment falls into the same second. */
 function chanceOfMatch(distanceMs: number): number {
   return Math.min(1, WINDOW_MS / Math.min(Math.max(distanceMs, 1), DISTANCE_MS_MAX));
 }
 
-/** The evidence of a log that was not rotated yet. */
 const NO_EVIDENCE: LinkEvidence = { matches: 0, chance: 1, stamps: [], refutedBy: undefined };
 
-/** The evidence with one more observation of a log; the same when it was counted already. */
+/** Returns the evidence with one more observation; the same object if it was counted before. */
 export function addEvidence(facts: LinkFacts, component: string, observation: LinkObservation): LinkFacts {
   const { stamp } = observation;
   const known = evidenceOf(facts, component);
@@ -191,17 +177,17 @@ export function hasOtherMiss(facts: LinkFacts, component: string, stamp: string)
   return evidenceOf(facts, component).misses?.some((other) => other !== stamp) ?? false;
 }
 
-/** Returns true if two files of this log have contradicted the rule. */
+/** Returns true if two files of this log contradicted the rule. */
 export function isRefuted(facts: LinkFacts, component: string): boolean {
   return evidenceOf(facts, component).refutedBy !== undefined;
 }
 
-/** A log may be named as something that any object has. */
+/** `hasOwn`, because a log may have the name of a property of `Object`. */
 function evidenceOf(facts: LinkFacts, component: string): LinkEvidence {
   return (Object.hasOwn(facts, component) ? facts[component] : undefined) ?? NO_EVIDENCE;
 }
 
-/** The next line with a time: `sinceMs` after the one before it, which the first line of a file does not have. */
+/** Counts a line `sinceMs` after the previous one. The first line of a file has no distance. */
 export function addToPace(pace: Pace | undefined, sinceMs: number): Pace {
   if (!pace) return { lines: 1, spanMs: 0, recentMs: 0 };
   const distanceMs = clip(sinceMs);
@@ -211,7 +197,7 @@ export function addToPace(pace: Pace | undefined, sinceMs: number): Pace {
   return pace;
 }
 
-/** The mean distance of the lines of a file, where its rotation came `sinceMs` after the last one. Milliseconds. */
+/** Returns the mean distance of the lines of a file that was rotated `sinceMs` after its last line. Milliseconds. */
 export function meanDistanceMs(pace: Pace, sinceMs: number): number {
   const meanMs = (pace.spanMs + clip(sinceMs)) / pace.lines;
   return pace.lines > 1 ? Math.min(meanMs, pace.recentMs) : meanMs;
@@ -223,17 +209,16 @@ function clip(distanceMs: number): number {
 
 /** Evidence of a router's UTC offset from one rotation. */
 export interface OffsetEvidence {
-  /** The moment in the name of the newest rotated file, in UTC. */
   readonly rotatedUtcMs: number;
-  /** The first line with a stamp behind it, by the router's wall clock as if that were UTC. */
+  /** Wall time of the first stamped line after it, as if it were UTC. Milliseconds since the Unix epoch. */
   readonly firstWallAsUtcMs: number;
-  /** The difference, when it is one that a zone can have: wall time minus UTC. */
+  /** Wall time minus UTC, if a zone has this offset. Milliseconds. */
   readonly offsetMs: number | undefined;
-  /** The mean distance of the lines behind it, if there are several. Milliseconds. */
+  /** Mean distance of the following lines, if there are several. Milliseconds. */
   readonly distanceMs: number | undefined;
 }
 
-/** Judges from the newest rotations of some logs how files follow each other. None of them was watched. */
+/** Judges the newest rotations of some logs, without having followed them. */
 export function judgeRotations(seen: ReadonlyMap<string, OffsetEvidence>): LinkVerdict {
   let facts: LinkFacts = {};
   for (const [component, { rotatedUtcMs, firstWallAsUtcMs, offsetMs, distanceMs }] of seen) {

@@ -1,119 +1,245 @@
+import { crc32, deflateRawSync, inflateRawSync } from 'node:zlib';
+import { isPlainObject } from '../../base/index.ts';
 import type { RecordFlag, Severity } from '../../model/index.ts';
-import type { Pace } from '../listing/link-rule.ts';
 import type { ClockState } from '../time/log-clock.ts';
-import type { DateOrder } from '../time/stamp.ts';
-import type { GapEdge, OpenGap, Track } from './event-records.ts';
+import { type GapEdge, isGapReason, type OpenGap, type Track } from './gap.ts';
 import { createUidPrefix, EMPTY_PROOF, type PrefixProof, type RecoveredBlock, renderUid } from './identity.ts';
 
-/**
- * One log file that has been read in part: its identity (`key` and `gen`), how far it was read, and what the lines after
- * that need from the ones before. The file may meanwhile be listed under another name.
- */
-export interface LogFile {
-  readonly key: string;
-  readonly gen: number;
-  /** True if its first line has no time: other files may begin with the same one. Default false. */
-  readonly isUntimed?: boolean | undefined;
-  /** Bytes read, decompressed; always the end of a line. */
-  readonly off: number;
-  /** Proof over the bytes before `off` that a file is this one. */
-  readonly proof: PrefixProof;
-  /** UTC of the first line that has a time, as the router's clock had it. */
-  readonly firstUtcMs: number | undefined;
-  /** UTC of the newest line read, as the router's clock had it. */
-  readonly lastUtcMs: number | undefined;
-  /** The time that was shown for that line. */
-  readonly shownMs: number | undefined;
-  /** Start of the last record: that of its first line. */
-  readonly lastStart: number;
-  /** Offsets at which the file was seen to end within the line after `off`. */
-  readonly tornAt: readonly number[];
-  /** Frequency of its lines, if they were counted from the first one on. */
-  readonly pace?: Readonly<Pace> | undefined;
-  /** The stamp of the file before it, if the log was followed from that one into this one. */
-  readonly follows?: string | undefined;
-  /** The archive's block behind the last damage before `lastStart`, from which uids count. */
-  readonly recovered?: RecoveredBlock | undefined;
-  /** Damage before this bit of the archive has been told. Default: none. */
-  readonly damageToldBit?: number | undefined;
-}
-
-/** A log file that a reading advances line by line. */
-export type LogFileDraft = { -readonly [Key in keyof Omit<LogFile, 'pace'>]: LogFile[Key] } & {
-  pace?: Pace | undefined;
+type Guard<T> = (value: unknown) => value is T;
+/** The type checked by a guard, so that the stored form is described once. */
+type Stored<G> = G extends Guard<infer T> ? T : never;
+type Fields = Readonly<Record<string, Guard<unknown>>>;
+type Shape<F extends Fields> = {
+  readonly [Key in keyof F as undefined extends Stored<F[Key]> ? never : Key]: Stored<F[Key]>;
+} & {
+  readonly [Key in keyof F as undefined extends Stored<F[Key]> ? Key : never]?: Stored<F[Key]>;
 };
 
-/** Returns a copy that can change without changing `file`; of a draft, the file as it stands now. */
+const isString: Guard<string> = (value) => typeof value === 'string';
+const isFlag: Guard<boolean> = (value) => typeof value === 'boolean';
+const isNumber: Guard<number> = (value) => typeof value === 'number';
+const isCount: Guard<number> = (value): value is number =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+
+/** Range of `Date`. Milliseconds around the Unix epoch. */
+const DATE_MS_MAX = 8.64e15;
+const isMoment: Guard<number> = (value): value is number => typeof value === 'number' && Math.abs(value) <= DATE_MS_MAX;
+
+function optional<T>(guard: Guard<T>): Guard<T | undefined> {
+  return (value): value is T | undefined => value === undefined || guard(value);
+}
+
+function nullable<T>(guard: Guard<T>): Guard<T | null> {
+  return (value): value is T | null => value === null || guard(value);
+}
+
+function either<A, B>(first: Guard<A>, second: Guard<B>): Guard<A | B> {
+  return (value): value is A | B => first(value) || second(value);
+}
+
+function oneOf<const T>(values: readonly T[]): Guard<T> {
+  return (value): value is T => values.some((one) => one === value);
+}
+
+function listOf<T>(guard: Guard<T>): Guard<readonly T[]> {
+  return (value): value is readonly T[] => Array.isArray(value) && value.every(guard);
+}
+
+function mapOf<T>(guard: Guard<T>): Guard<Readonly<Record<string, T>>> {
+  return (value): value is Readonly<Record<string, T>> => isPlainObject(value) && Object.values(value).every(guard);
+}
+
+/** Unknown fields are allowed. */
+function shape<F extends Fields>(fields: F): Guard<Shape<F>> {
+  const keys = Object.keys(fields);
+  const guards = Object.values(fields);
+  return (value): value is Shape<F> => {
+    if (!isPlainObject(value)) return false;
+    // A position has hundreds of fields and is checked in every run, so no closures or pairs here.
+    for (let index = 0; index < keys.length; index++) {
+      if (guards[index]?.(value[keys[index] ?? '']) !== true) return false;
+    }
+    return true;
+  };
+}
+
+const isEdge: Guard<GapEdge> = shape({ uid: isString, utcMs: optional(isMoment) });
+const isTrack: Guard<Track> = oneOf(['live', 'backfill', 'late']);
+const isProof: Guard<PrefixProof> = shape({ base: isCount, baseSha: isString, sha: isString });
+const isRecovered: Guard<RecoveredBlock> = shape({ block: isCount, offset: isNumber });
+const isOpenGap: Guard<OpenGap> = shape({ uid: isString, file: isString, offset: isNumber, track: optional(isTrack) });
+
+const isFile = shape({
+  key: isString,
+  gen: isCount,
+  /** True if the first line has no time: other files may begin with the same line. Default: false. */
+  isUntimed: optional(isFlag),
+  off: isCount,
+  proof: isProof,
+  /** Time of the first line with a time, by the router's clock. */
+  firstUtcMs: optional(isMoment),
+  /** Time of the newest line, by the router's clock. */
+  lastUtcMs: optional(isMoment),
+  /** Time in the record of that line. */
+  shownMs: optional(isMoment),
+  lastStart: isCount,
+  /** Offsets at which the file was seen to end within the line after `off`. */
+  tornAt: listOf(isCount),
+  /** Line frequency, if counted from the first line on. */
+  pace: optional(shape({ lines: isCount, spanMs: isNumber, recentMs: isNumber })),
+  /** Stamp of the previous file, if the log was followed from that file into this one. */
+  follows: optional(isString),
+  /** The archive block after the last damage before `lastStart`, from which uids are counted. */
+  recovered: optional(isRecovered),
+  /** Damage before this bit of the archive was already reported. Default: none. */
+  damageToldBit: optional(isCount),
+});
+/** A log file read in part: identity (`key`, `gen`), offset, and context for the next lines. Its name may change. */
+export type LogFile = Stored<typeof isFile>;
+
+/** A log file that is advanced line by line. */
+export type LogFileDraft = { -readonly [Key in keyof Omit<LogFile, 'pace'>]: LogFile[Key] } & {
+  pace?: { -readonly [Key in keyof NonNullable<LogFile['pace']>]: number } | undefined;
+};
+
 export function copyFile(file: LogFile): LogFileDraft {
   return { ...file, pace: file.pace && { ...file.pace } };
 }
 
-/** A file whose rest has not been found yet. */
-export interface Pending {
-  readonly file: LogFile;
-  /** Wall time at which it was first looked for in vain. */
-  readonly sinceMs: number;
-  /** True if lines of a newer file were shipped before its own rest. */
-  readonly isOvertaken: boolean;
-  /** True if it was begun as a rotated file. */
-  readonly isRotated: boolean;
-  /** True if a newer file was seen whole that the router would have compressed after this one. */
-  readonly isPassed: boolean;
-  /** The first line that was read behind its rest; `null` when there was one and it was not noted. */
-  readonly to?: GapEdge | null | undefined;
-}
+const isPending = shape({
+  file: isFile,
+  /** Wall time at which it was first missed. */
+  sinceMs: isMoment,
+  /** True if lines of a newer file were emitted before its rest. */
+  isOvertaken: isFlag,
+  isRotated: isFlag,
+  /** True if a newer file was read that the router compresses after this one. */
+  isPassed: isFlag,
+  to: optional(nullable(isEdge)),
+});
+/** A file whose rest was not found yet. */
+export type Pending = Stored<typeof isPending>;
 
-/** Why a listed file could not be read the last time. */
-export type FileFault = 'gone' | 'cut' | 'corrupt' | 'refused';
+const isFileFault = oneOf(['gone', 'cut', 'corrupt', 'refused']);
+/** Why the last read of a listed file failed. */
+export type FileFault = Stored<typeof isFileFault>;
 
-/** A rotated file that is listed and not read to its end. */
-export interface UnreadFile {
-  /** Wall time at which it was first listed, or first read in vain. */
-  readonly sinceMs: number;
-  /** Readings that ended before the file did. */
-  readonly attempts: number;
-  readonly fault: FileFault | undefined;
-  /** Wall time before which it is not tried again. */
-  readonly notBeforeMs: number;
-  /** Part of the history at first contact, to be read behind what is new. */
-  readonly isBackfill: boolean;
-  /** The first line that was read behind this file; `null` when there may have been one that was not noted. */
-  readonly to?: GapEdge | null | undefined;
-}
+const isUnread = shape({
+  /** Wall time at which it was first listed or first failed. */
+  sinceMs: isMoment,
+  /** Failed reads in a row with the same fault. */
+  attempts: isCount,
+  fault: optional(isFileFault),
+  /** Wall time before which it is not retried. */
+  notBeforeMs: isNumber,
+  /** True for history at first contact, which is read after new lines. */
+  isBackfill: isFlag,
+  /** First line read after this file; `null` if there may be one that is not known. */
+  to: optional(nullable(isEdge)),
+});
+/** A listed rotated file that is not completely read. */
+export type UnreadFile = Stored<typeof isUnread>;
 
-/**
- * A rotation after which the next file did not begin: its first line should fall in the second that is the name of the
- * file before it. Something between them is missing, or the router's clock was set.
- */
-export interface BrokenLink {
-  /** The stamp of the rotated file before the break. */
-  readonly after: string;
-  /** Its last line. */
-  readonly from: GapEdge | undefined;
-  /** Wall time at which the break was first seen. */
-  readonly sinceMs: number;
-  /** The first line that was read behind the break. */
-  readonly to?: GapEdge | undefined;
+const isBrokenLink = shape({
+  after: isString,
+  from: optional(isEdge),
+  sinceMs: isMoment,
+  to: optional(isEdge),
   /** Track of the file before the break. Default: `live`. */
-  readonly track?: Track | undefined;
-  /** UTC at which the file behind the break begins, where that is one in the order of the log. */
-  readonly beginsUtcMs?: number | undefined;
+  track: optional(isTrack),
+  /** Start of the file after the break, if that is in the order of the log. */
+  beginsUtcMs: optional(isMoment),
   /** True if the log was followed into the file before the break. */
-  readonly isWatched?: boolean | undefined;
-  /** True if first lines prove nothing, and only files deleted meanwhile may be missing. */
-  readonly isVague?: boolean | undefined;
-}
+  isWatched: optional(isFlag),
+  /** True if first lines prove nothing: only files deleted meanwhile may be missing. */
+  isVague: optional(isFlag),
+});
+/**
+ * A rotation after which the next file does not begin in the second of the previous file's name. A file between them is
+ * missing, or the router's clock was set.
+ */
+export type BrokenLink = Stored<typeof isBrokenLink>;
 
-/** The last file that was read to its end in the order of the log. */
-export interface SequenceEnd {
-  readonly stamp: string;
-  readonly edge: GapEdge | undefined;
-  /** The mean distance of its lines, as far as they were counted. Milliseconds. */
-  readonly distanceMs?: number | undefined;
-  /** True if it was seen as `current`, or the log was followed into it from one that was. */
-  readonly isWatched?: boolean | undefined;
-}
+const isSequenceEnd = shape({
+  stamp: isString,
+  edge: optional(isEdge),
+  /** Mean distance of its lines, if counted. Milliseconds. */
+  distanceMs: optional(isNumber),
+  /** True if it was seen as `current`, or the log was followed into it. */
+  isWatched: optional(isFlag),
+});
+/** The last completely read file in the order of the log. */
+export type SequenceEnd = Stored<typeof isSequenceEnd>;
 
+const isHeld = shape({
+  uid: isString,
+  file: isString,
+  start: isCount,
+  /** Byte after its last line, line end included. */
+  end: isCount,
+  observedMs: isMoment,
+  /** RFC 3339; absent if it has no time, or none yet. */
+  timestamp: optional(isString),
+  /** Time of the line, if the router's clock was right. */
+  utcMs: optional(isMoment),
+  tag: optional(isString),
+  severity: optional((value): value is Severity => isString(value)),
+  message: isString,
+  flags: listOf((value): value is RecordFlag => isString(value)),
+  lines: isCount,
+  /** True if the message differs from the bytes, so that the record includes `original`. */
+  needsOriginal: isFlag,
+  /** Unchanged lines in base64; absent if too long or redacted. */
+  original: optional(isString),
+  details: optional(mapOf(nullable(either(isString, isNumber)))),
+});
+/** A record held back until the next read, because continuation lines may follow. */
+export type HeldEntry = Stored<typeof isHeld>;
+
+const isStream = shape({
+  /** The last record, if the log is known to have continuation lines. */
+  held: optional(isHeld),
+  /** True once a continuation line was seen. */
+  joins: isFlag,
+  lastUid: optional(isString),
+  clock: shape({
+    lastUtcMs: optional(isMoment),
+    unsyncedBelowMs: optional(isMoment),
+    isAhead: isFlag,
+    epoch: isCount,
+  }),
+  /** Order of day and month, learnt from ambiguous dates. */
+  order: optional(oneOf(['dmy', 'mdy'])),
+  /** True once the log ended within a line or block: its writer buffers, so lines arrive late. */
+  isBuffered: isFlag,
+});
+/** Context of the next line of a log, also across files. */
+export type StreamState = Stored<typeof isStream>;
+
+const isPosition = shape({
+  version: oneOf([4]),
+  open: optional(isFile),
+  pending: listOf(isPending),
+  /** Files that are lost or no longer listed, newest last. If one reappears, it is not read from its start. */
+  lost: listOf(isFile),
+  waiting: mapOf(isUnread),
+  /** Completely read rotated files by stamp while they are listed; `null` if only the name is kept. */
+  completed: mapOf(nullable(isFile)),
+  sequenceEnd: optional(isSequenceEnd),
+  brokenLinks: listOf(isBrokenLink),
+  /** Next generation of files that begin alike and are no longer remembered. */
+  gens: mapOf(isCount),
+  /** Until `current` was first read, older lines than this are skipped. Milliseconds since the Unix epoch. */
+  skipBeforeUtcMs: optional(isNumber),
+  isWiped: isFlag,
+  /** Gaps reported without their end, oldest first. */
+  openGaps: listOf(isOpenGap),
+  /** First new line, which ends the last gap of history read later. `null` until it is read. */
+  liveFrom: optional(nullable(isEdge)),
+  /** Text of the zone of the times here. */
+  zone: isString,
+  stream: isStream,
+});
 /**
  * The position of one log (one component of one router). A log is a sequence of files, each in one of these states:
  *
@@ -132,38 +258,24 @@ export interface SequenceEnd {
  *               tried again     └── damaged three times ──▶ completed, with a gap for each damaged stretch
  * ```
  */
-export interface LogPosition {
-  readonly version: 4;
-  /** The file that was last seen as `current`. */
-  readonly open: LogFile | undefined;
-  /** Oldest first. */
-  readonly pending: readonly Pending[];
-  /** Files that were given up or are no longer listed; should one run up, it is not read from its start. Newest last. */
-  readonly lost: readonly LogFile[];
-  readonly waiting: Readonly<Record<string, UnreadFile>>;
-  /** Rotated files that are done with, by stamp, for as long as they are listed; `null` when only the name is kept. */
-  readonly completed: Readonly<Record<string, LogFile | null>>;
-  readonly sequenceEnd: SequenceEnd | undefined;
-  readonly brokenLinks: readonly BrokenLink[];
-  /** The next generation of files that begin alike and are remembered nowhere else. */
-  readonly gens: Readonly<Record<string, number>>;
-  /** Until `current` was first read: lines from before this are not wanted. */
-  readonly skipBeforeUtcMs: number | undefined;
-  /** True if the router has deleted all rotated files at once. */
-  readonly isWiped: boolean;
-  /** Gaps whose end is still to be told, the oldest first. */
-  readonly openGaps: readonly OpenGap[];
-  /**
-   * The first line of what is new, where history is read behind it: there the last gap of that history ends. `null` until
-   * that line is read.
-   */
-  readonly liveFrom: GapEdge | null | undefined;
-  /** The text of the zone with which the times here were placed. */
-  readonly zone: string;
-  readonly stream: StreamState;
-}
+export type LogPosition = Stored<typeof isPosition>;
 
-/** The position of a log that has never been read. `zone`: the text of the zone in use. */
+export const isKnownGap = shape({
+  uid: isString,
+  component: isString,
+  /** Time of detection by the agent's clock. Milliseconds since the Unix epoch. */
+  foundMs: isMoment,
+  certainty: oneOf(['certain', 'likely', 'possible']),
+  reason: isGapReason,
+  /** Minimum of missing bytes, if known. */
+  bytesMin: optional(isCount),
+  /** Time of the first line after the gap, if known. Milliseconds since the Unix epoch. */
+  untilUtcMs: optional(isMoment),
+});
+/** A reported gap, remembered for the pages. */
+export type KnownGap = Stored<typeof isKnownGap>;
+
+/** Returns the position of a log that was never read. `zone`: text of the zone in use. */
 export function createPosition(zone: string): LogPosition {
   return {
     version: 4,
@@ -184,7 +296,7 @@ export function createPosition(zone: string): LogPosition {
   };
 }
 
-/** A file of which nothing was read yet. */
+/** Returns a file of which nothing was read. */
 export function createFile(key: string, gen: number, isUntimed = false): LogFile {
   return {
     key,
@@ -200,56 +312,13 @@ export function createFile(key: string, gen: number, isUntimed = false): LogFile
   };
 }
 
-/** The last line that was read of a file: the edge of a gap that begins there. `undefined` when nothing was read of it. */
+/** Returns the last line read of a file, the start of a gap there; `undefined` if nothing was read. */
 export function toLastEdge(router: string, component: string, file: LogFile): GapEdge | undefined {
   const { off, lastStart, lastUtcMs, recovered } = file;
   if (off === 0) return undefined;
   return { uid: renderUid(createUidPrefix(router, component, file), lastStart, recovered), utcMs: lastUtcMs };
 }
 
-/** A record of lines that waits for lines without a time that continue it, as it is kept between two readings. */
-export interface HeldEntry {
-  readonly uid: string;
-  /** As the router lists it. */
-  readonly file: string;
-  /** First byte in the file, decompressed. */
-  readonly start: number;
-  /** The byte behind its last line, line end included. */
-  readonly end: number;
-  readonly observedMs: number;
-  /** RFC 3339; `undefined` when it has no time yet, or never gets one. */
-  readonly timestamp: string | undefined;
-  /** Its time, where the router's clock was right. */
-  readonly utcMs?: number | undefined;
-  readonly tag: string | undefined;
-  readonly severity: Severity | undefined;
-  readonly message: string;
-  readonly flags: readonly RecordFlag[];
-  /** Lines joined to one. */
-  readonly lines: number;
-  /** True if the message differs from the text of the bytes, which are then part of the record. */
-  readonly needsOriginal: boolean;
-  /** The untouched lines in base64; `undefined` when they are too long to be kept or hold what must not be shown. */
-  readonly original: string | undefined;
-  readonly details: Readonly<Record<string, string | number | null>> | undefined;
-}
-
-/** Context that the next line of a log needs from the previous ones, also across files. */
-export interface StreamState {
-  /** The last record, when the log is known to have lines that continue others: the next line may continue it. */
-  readonly held: HeldEntry | undefined;
-  /** True once a line that continues another was seen. */
-  readonly joins: boolean;
-  /** Uid of the last line with a time. */
-  readonly lastUid: string | undefined;
-  readonly clock: Readonly<ClockState>;
-  /** Learnt from the lines, when their dates could be read in two ways. */
-  readonly order: DateOrder | undefined;
-  /** True once the log was seen to end within a line or a block: its lines reach the file long after they were written. */
-  readonly isBuffered: boolean;
-}
-
-/** The state of a log of which nothing was read. */
 export function createStreamState(): StreamState {
   return {
     held: undefined,
@@ -261,12 +330,56 @@ export function createStreamState(): StreamState {
   };
 }
 
-/** A stream state that a reading changes line by line. */
 export type StreamDraft = { -readonly [Key in keyof Omit<StreamState, 'clock'>]: StreamState[Key] } & {
   readonly clock: ClockState;
 };
 
-/** Returns a copy that can change without changing `state`. */
 export function copyStreamState(state: StreamState): StreamDraft {
   return { ...state, clock: { ...state.clock } };
+}
+
+/**
+ * Longer texts are compressed: a held record may have 256 KiB with 6 bytes per character as JSON, and NATS limits
+ * messages to 1 MiB. Characters.
+ */
+const PACKED_CHARS_MIN = 64 * 1024;
+const PACKED = 'deflate:';
+const UNPACKED_BYTES_MAX = 64 * 1024 * 1024;
+
+/** Renders a position with a checksum: a position damaged on disk would be worse than none. */
+export function renderPosition(position: LogPosition): string {
+  const json = JSON.stringify(position);
+  const text = json.length < PACKED_CHARS_MIN ? json : `${PACKED}${deflateRawSync(json).toString('base64')}`;
+  return renderChecked(text);
+}
+
+export function renderChecked(text: string): string {
+  return `${text}\n${crc32(text).toString(16)}`;
+}
+
+/** Returns the text without its checksum; `undefined` if the checksum does not match. */
+export function parseChecked(checked: string): string | undefined {
+  const end = checked.lastIndexOf('\n');
+  const text = checked.slice(0, end);
+  return end < 0 || crc32(text).toString(16) !== checked.slice(end + 1) ? undefined : text;
+}
+
+function unpack(text: string): string {
+  if (!text.startsWith(PACKED)) return text;
+  const bytes = Buffer.from(text.slice(PACKED.length), 'base64');
+  return inflateRawSync(bytes, { maxOutputLength: UNPACKED_BYTES_MAX }).toString();
+}
+
+/**
+ * Parses the text of {@link renderPosition}. Otherwise `undefined`: the log is read from its start, with the same uids.
+ */
+export function parsePosition(text: string): LogPosition | undefined {
+  const body = parseChecked(text);
+  if (body === undefined) return undefined;
+  try {
+    const value: unknown = JSON.parse(unpack(body));
+    return isPosition(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -3,26 +3,23 @@ import type { RawLine } from '../records/line-splitter.ts';
 import { findEmbeddedLine, toRawLine } from '../records/parse-line.ts';
 import { findStampEnd } from '../time/stamp.ts';
 
-/** Bytes that suffice to tell what a file is. */
+/** Bytes needed to detect the format. */
 export const SNIFF_BYTES = 10;
 
-/** Formats of a log file, recognised by content. */
 type ArchiveFormat = 'bzip2' | 'gzip' | 'zstd' | 'text';
 
-/** Result for the first bytes: a format that is decoded, text, or why they cannot be decoded. */
 type Sniffed =
   | { readonly kind: 'format'; readonly format: ArchiveFormat }
-  /** The file ends inside the mark of a compressed format. */
   | { readonly kind: 'truncated' }
   | { readonly kind: 'unsupported'; readonly name: string };
 
 const BLOCK_MARK = [0x31, 0x41, 0x59, 0x26, 0x53, 0x59] as const;
 const STREAM_END_MARK = [0x17, 0x72, 0x45, 0x38, 0x50, 0x90] as const;
 const BZIP2_HEADER = [0x42, 0x5a, 0x68] as const;
-/** The level, at this offset in a bzip2 file, may be any of the digits 1 to 9. */
+/** Offset of the level (`1` to `9`) in a bzip2 file. */
 const LEVEL_OFFSET = 3;
 const BZIP2_BYTES = 10;
-/** So many of the ten bytes that start a bzip2 file. Text agrees with none or a few of them, a damaged archive with most. */
+/** Matching bytes needed of the ten that start a bzip2 file. Text matches in a few, a damaged archive in most. */
 const BZIP2_BYTES_LIKE = 7;
 const GZIP = [0x1f, 0x8b, 0x08] as const;
 const ZSTD = [0x28, 0xb5, 0x2f, 0xfd] as const;
@@ -30,9 +27,9 @@ const XZ = [0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00] as const;
 const COMPRESS = [0x1f, 0x9d] as const;
 
 /**
- * Tells by content what a file is; names and declared types lie. `head` holds its first {@link SNIFF_BYTES} bytes, or
- * all of them when it is shorter. A file whose mark is damaged in a few bits still counts as of that format, because
- * the decoder's error is better than an archive taken for text.
+ * Detects the format by content, because names and media types are unreliable. `head`: the first {@link SNIFF_BYTES}
+ * bytes, or all. A signature damaged in a few bits still counts, because a decoding error is better than an archive
+ * read as text.
  */
 export function sniffFormat(head: Uint8Array): Sniffed {
   if (countBzip2Bytes(head) >= BZIP2_BYTES_LIKE) return { kind: 'format', format: 'bzip2' };
@@ -44,23 +41,22 @@ export function sniffFormat(head: Uint8Array): Sniffed {
   return { kind: 'format', format: 'text' };
 }
 
-/** True if the first bytes of a file are those of a compressed one, whether or not it can be decoded. */
 export function isCompressed(head: Uint8Array): boolean {
   const sniffed = sniffFormat(head.subarray(0, SNIFF_BYTES));
   return sniffed.kind === 'unsupported' || (sniffed.kind === 'format' && sniffed.format !== 'text');
 }
 
-/** In compressed or other binary bytes, one of eleven is a control character; in text none is, or a few. */
+/** About 1 of 11 compressed bytes is a control character; in text nearly none. */
 const CONTROL_SHARE = 1 / 20;
 const CONTROLS_MIN = 2;
-/** Share of printable ASCII in a text of Western Europe, whatever its encoding. */
+/** Share of printable ASCII in Western European text of any encoding. */
 const PRINTABLE_SHARE = 3 / 4;
-/** A character of UTF-8 that is cut off at the end. */
+/** UTF-8 character cut off at the end. */
 const CUT_CHARACTER = /[\u0080-\u00ff]{1,4}$/;
 
 /**
- * True if bytes are no text: too many are control characters. NUL bytes do not count, because a power cut leaves runs of them in text; nor
- * do other bytes that text may have: bell, backspace, white space and escape. Text in any encoding is text.
+ * Returns true if too many bytes are control characters. NUL (left by a power cut), bell, backspace, white space and
+ * escape do not count. Text in any encoding is text.
  */
 export function isBinary(bytes: Uint8Array): boolean {
   let [controls, nuls] = [0, 0];
@@ -71,12 +67,11 @@ export function isBinary(bytes: Uint8Array): boolean {
   return controls >= CONTROLS_MIN && controls >= (bytes.length - nuls) * CONTROL_SHARE;
 }
 
-/** True for a character that text does not have. */
 function isControl(byte: number): boolean {
   return byte < 0x07 || (byte > 0x0d && byte < 0x20 && byte !== 0x1b) || byte === 0x7f;
 }
 
-/** True if bytes are text for sure: UTF-8, or mostly printable ASCII. They may end within a character. */
+/** Returns true for UTF-8 or mostly printable ASCII, possibly cut within a character. */
 export function isText(bytes: Uint8Array): boolean {
   if (isBinary(bytes)) return false;
   const printable = bytes.reduce((sum, byte) => sum + (byte > 0x1f && byte < 0x7f ? 1 : 0), 0);
@@ -104,54 +99,45 @@ function countEqual(bytes: Uint8Array, mark: readonly number[]): number {
   return mark.filter((byte, index) => bytes[index] === byte).length;
 }
 
-/** What the lines of a file become. */
 interface TextTarget {
-  /** Takes a line of text. */
   readonly onLine: (line: RawLine) => void;
-  /** Takes a stretch of bytes that are no text. */
   readonly onBinary: (offset: number, bytes: number) => void;
 }
 
-/** A shorter line of random bytes may look like text. Bytes. */
+/** Shorter lines of random bytes may look like text. Bytes. */
 const TEXT_BYTES_MIN = 16;
-/** No stamp is longer. Bytes. */
+/** Longest stamp. Bytes. */
 const STAMP_BYTES_MAX = 64;
-/** Lines that are kept back until the next one says what they are. */
-const DOUBTFUL_MAX = 32;
+const UNCLEAR_LINES_MAX = 32;
 
 /**
- * Tells lines of text from stretches of bytes that are none, such as compressed ones. These have line ends by chance, and
- * some of the pieces between two look like text: a stretch goes on up to the next line that is text for sure.
+ * Separates lines of text from binary stretches, such as compressed data. These contain line feeds by chance, and parts
+ * that look like text: a stretch ends at the next line that is certainly text.
  */
 export class TextFilter {
   readonly #target: TextTarget;
-  /** The stretch that the last line belongs to. */
   #stretch: { readonly start: number; readonly end: number } | undefined;
-  /** Lines behind text that may be the beginning of a stretch. */
-  #doubtful: RawLine[] = [];
+  /** Lines after text that may begin a binary stretch. */
+  #unclear: RawLine[] = [];
   #hasText = false;
 
   constructor(target: TextTarget) {
     this.#target = target;
   }
 
-  /** True while lines may be handed to the target without asking. */
   get isIdle(): boolean {
-    return !this.#stretch && this.#doubtful.length === 0;
+    return !this.#stretch && this.#unclear.length === 0;
   }
 
-  /** Bytes of the stretch that the last line belongs to. */
   get binaryBytes(): number {
     return this.#stretch ? this.#stretch.end - this.#stretch.start : 0;
   }
 
-  /** True if there was no line of text so far, and something else. */
   get isAllBinary(): boolean {
     return !this.#hasText && this.#stretch !== undefined;
   }
 
-  /** Notes lines that were handed to the target without asking. */
-  noteText(): void {
+  markText(): void {
     this.#hasText = true;
   }
 
@@ -161,16 +147,15 @@ export class TextFilter {
       this.#pass(line);
     } else if (this.#stretch || isBinary(line.bytes)) this.#pushBinary(line);
     else {
-      this.#doubtful.push(line);
-      if (this.#doubtful.length > DOUBTFUL_MAX) this.#passDoubtful();
+      this.#unclear.push(line);
+      if (this.#unclear.length > UNCLEAR_LINES_MAX) this.#passUnclear();
     }
   }
 
-  /** Hands on everything that was kept back. */
   settle(): void {
     if (this.#stretch) this.#target.onBinary(this.#stretch.start, this.binaryBytes);
     this.#stretch = undefined;
-    this.#passDoubtful();
+    this.#passUnclear();
   }
 
   #pass(line: RawLine): void {
@@ -178,26 +163,26 @@ export class TextFilter {
     this.#target.onLine(line);
   }
 
-  #passDoubtful(): void {
-    const lines = this.#doubtful;
-    this.#doubtful = [];
+  #passUnclear(): void {
+    const lines = this.#unclear;
+    this.#unclear = [];
     for (const line of lines) this.#pass(line);
   }
 
   #pushBinary(line: RawLine): void {
     const bytes = line.raw ?? line.bytes;
-    // The last bytes of a stretch and the first line behind it have no line end between them.
+    // No line feed separates the end of a stretch from the next line.
     const at = bytes.length === line.length ? findEmbeddedLine(bytes.toString('latin1')) : undefined;
-    const { start } = this.#stretch ?? this.#doubtful[0] ?? line;
+    const { start } = this.#stretch ?? this.#unclear[0] ?? line;
     this.#stretch = { start, end: line.start + (at ?? line.length) };
-    this.#doubtful = [];
+    this.#unclear = [];
     if (at === undefined) return;
     this.settle();
     this.#pass(toRawLine(line, at, bytes.subarray(at)));
   }
 }
 
-/** True if a line has a stamp, or is long enough, and in UTF-8 without control characters. */
+/** True for a stamped line, or a long enough line of UTF-8 without control characters. */
 function isSurelyText({ bytes, isAscii }: RawLine): boolean {
   if (findStampEnd(bytes.toString('latin1', 0, STAMP_BYTES_MAX)) !== undefined) return true;
   if (bytes.length < TEXT_BYTES_MIN || !(isAscii || isUtf8(bytes))) return false;

@@ -2,63 +2,56 @@ import { isAscii } from 'node:buffer';
 import { createHash, type Hash } from 'node:crypto';
 import type { RecordFlag } from '../../model/index.ts';
 
-/** A whole line as it stands in the file. */
+/** A line as it is in the file. */
 export interface RawLine {
   /** Offset of the line, in decompressed bytes. */
   readonly start: number;
-  /** Bytes of the line in the file, without the line feed. */
   readonly length: number;
-  /** Without line feed and NUL bytes; the head only when the line is longer than {@link LINE_BYTES_MAX}. */
+  /** Without line feed and NUL bytes; cut to {@link LINE_BYTES_MAX}. */
   readonly bytes: Buffer;
-  /** True if all of `bytes` is ASCII. May be false although it is. */
+  /** True only if all `bytes` are ASCII; may be false for ASCII. */
   readonly isAscii: boolean;
-  /** NUL bytes that were cut out. */
   readonly nulBytes: number;
-  /** The line with its NUL bytes, as long as it is no longer than {@link LINE_BYTES_MAX}. */
+  /** The line with its NUL bytes, if not longer than {@link LINE_BYTES_MAX}. */
   readonly raw: Buffer | undefined;
-  /** SHA-256 of the whole line as hex, when `bytes` is only its head. */
+  /** SHA-256 of the whole line as hex, if `bytes` is cut. */
   readonly sha256: string | undefined;
 }
 
-/** Longest line that is kept whole; the device cuts messages at 8 KiB, so a longer one is damage. Bytes. */
+/** Longest line kept completely. Devices cut messages at 8 KiB, so a longer line is damage. Bytes. */
 export const LINE_BYTES_MAX = 64 * 1024;
 
 const LINE_FEED = 0x0a;
 const EMPTY = Buffer.alloc(0);
 
-/** Cuts a stream of chunks at its line feeds. Holds at most {@link LINE_BYTES_MAX} bytes, however long a line is. */
+/** Splits chunks into lines. Holds at most {@link LINE_BYTES_MAX} bytes, however long a line is. */
 export class LineSplitter {
-  /** Offset of the line that has no end yet. */
   #start: number;
-  /** Bytes of the line that has no end yet, kept or not. */
   #length = 0;
-  /** The line so far: as it is, or from {@link LINE_BYTES_MAX} on without its NUL bytes. */
+  /** Without NUL bytes once the line is longer than {@link LINE_BYTES_MAX}. */
   #parts: Buffer[] = [];
   #keptBytes = 0;
   #isAscii = true;
   #nulBytes = 0;
-  /** Over all of a line that is longer than what is kept. */
   #hash: Hash | undefined;
 
-  /** `offset`: place of the first byte that will be pushed. */
   constructor(offset: number) {
     this.#start = offset;
   }
 
-  /** Offset of the line that has no end yet; everything before it has been handed out. */
+  /** Offset of the unfinished line. All lines before it were emitted. */
   get offset(): number {
     return this.#start;
   }
 
-  /** Bytes of the line that has no end yet. */
   get unfinishedBytes(): number {
     return this.#length;
   }
 
   /**
-   * Hands each line that ends in `chunk` to `onLine`, in order. Nothing of the memory of `chunk` is kept. `takeRun` is asked
-   * first where a line begins: it takes lines itself, the first of which begins at `from` in the bytes and at `start` in the
-   * file, and returns where in the bytes the first one begins that it did not take. Default: it takes none.
+   * Emits each line that ends in `chunk`, in order, without keeping memory of `chunk`. At each beginning of a line
+   * `takeRun` may take lines itself, from `from` in the bytes and `start` in the file; it returns the place of the
+   * first line it did not take. Default: none.
    */
   push(
     chunk: Uint8Array,
@@ -82,7 +75,6 @@ export class LineSplitter {
     if (from < bytes.length) this.#keep(bytes.subarray(from));
   }
 
-  /** Hands out the unterminated rest, if there is one: only for a file that is known to be complete. */
   finish(onLine: (line: RawLine) => void): void {
     if (this.#length > 0) this.#emit(onLine, 0);
   }
@@ -98,7 +90,7 @@ export class LineSplitter {
       for (const part of parts) this.#keepHead(part);
     }
     if (this.#hash) this.#keepHead(bytes);
-    // A copy: the memory of chunks may be filled with others, and a small part would keep all of one alive.
+    // A copy, because chunks are reused, and a small part would keep a whole chunk alive.
     else this.#parts.push(Buffer.from(bytes));
   }
 
@@ -140,26 +132,23 @@ export class LineSplitter {
   }
 }
 
-/** Runs of NUL bytes are what a power cut leaves of blocks that never reached the disk. */
+/** A power cut leaves NUL bytes in blocks that were not written. */
 function withoutNul(bytes: Buffer): Buffer {
   if (!bytes.includes(0)) return bytes;
   return Buffer.from(bytes.filter((byte) => byte !== 0));
 }
 
-/** Additions to a record whose line has unusual bytes. */
 interface Quirks {
-  /** True if the message is not the text of the bytes. */
   readonly needsOriginal: boolean;
   readonly details: Readonly<Record<string, string | number | null>> | undefined;
 }
 
-/** Those of a usual line. */
 const NO_QUIRKS: Quirks = { needsOriginal: false, details: undefined };
 
 const CARRIAGE_RETURN = 0x0d;
 const UNDERSCORE = 0x5f;
 
-/** Marks what is unusual about the bytes of a line, and gives what has to go along with them. */
+/** Adds flags for unusual bytes of a line, and returns the additions to its record. */
 export function describeQuirks(line: RawLine, body: Buffer, text: string, flags: RecordFlag[]): Quirks {
   if (line.isAscii && line.nulBytes === 0 && line.sha256 === undefined) return NO_QUIRKS;
   const isLossy = !line.isAscii && text.includes('\uFFFD') && !Buffer.from(text, 'utf8').equals(body);
@@ -175,20 +164,16 @@ export function describeQuirks(line: RawLine, body: Buffer, text: string, flags:
   return { needsOriginal: isLossy || line.nulBytes > 0, details: hasDetails ? details : undefined };
 }
 
-/** A carriage return at the end of a line belongs to the line end and not to the line. */
+/** Removes a carriage return, which belongs to the line end. */
 export function withoutCarriageReturn(bytes: Buffer): Buffer {
   return bytes.length > 0 && bytes[bytes.length - 1] === CARRIAGE_RETURN ? bytes.subarray(0, -1) : bytes;
 }
 
-/** True if a line has no bytes besides its line end. */
 export function isEmptyLine(line: RawLine): boolean {
   return line.length === 0 || (line.length === 1 && line.bytes[0] === CARRIAGE_RETURN);
 }
 
-/**
- * Returns true if the log daemon broke a UTF-8 character (it writes `_` for the bytes 0x80 to 0x9F): a lead byte that
- * is followed by `_` where a byte of its letter should be.
- */
+/** True if the log daemon broke a UTF-8 character: it writes `_` for bytes 0x80 to 0x9F, here after a lead byte. */
 function isScrambled(bytes: Uint8Array): boolean {
   for (let index = bytes.indexOf(UNDERSCORE); index >= 0; index = bytes.indexOf(UNDERSCORE, index + 1)) {
     for (let back = 1; back <= 3; back++) {
@@ -200,7 +185,6 @@ function isScrambled(bytes: Uint8Array): boolean {
   return false;
 }
 
-/** Bytes of the letter that begins with this one; 0 for a byte that begins none. */
 function lengthOfLetter(byte: number): number {
   if (byte >= 0xc2 && byte <= 0xdf) return 2;
   if (byte >= 0xe0 && byte <= 0xef) return 3;

@@ -2,18 +2,17 @@ import type { Severity } from '../../model/index.ts';
 import { findStampEnd, parseStamp, type Stamp, type StampContext } from '../time/stamp.ts';
 import type { RawLine } from './line-splitter.ts';
 
-/** A line taken apart. Lines without a time stamp have only a message. */
+/** A parsed line. Without a stamp it has only a message. */
 export interface ParsedLine {
   readonly time: Stamp | undefined;
-  /** The word in brackets. */
   readonly tag: string | undefined;
   readonly severity: Severity | undefined;
   readonly message: string;
-  /** The name of the host, which the record has only in its original text. */
+  /** Host name. The record has it only in `original`. */
   readonly host?: string | undefined;
 }
 
-/** The log daemon's words, in brackets of their own right behind those of the tag. */
+/** Severity words of the log daemon, in brackets directly after those of the tag. */
 const SEVERITIES: ReadonlyMap<string, Severity> = new Map([
   ['EMERG', 'emergency'],
   ['ALERT', 'alert'],
@@ -25,19 +24,19 @@ const SEVERITIES: ReadonlyMap<string, Severity> = new Map([
   ['DEBUG', 'debug'],
 ]);
 
-/** A longer word in brackets is no tag. Characters. */
+/** Longest tag. Characters. */
 export const TAG_LENGTH_MAX = 256;
 const SEVERITY = /^\[([A-Z]+)\]/;
-/** The severities of RFC 3164, which are the last three bits of a priority. */
+/** Severities of RFC 3164: the last three bits of a priority. */
 const BY_PRIORITY: readonly Severity[] = [...SEVERITIES.values()];
-/** What follows a time of RFC 3164: the host, and the program up to the first character that no name has. */
+/** Host and program after a time of RFC 3164. */
 const HOST_AND_PROGRAM = /^([\w.:-]+) ([\w./-]{1,64}?)(?::(?: |$)|(?=\[\d+\]:))/;
 const EMBEDDED = /\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \[/;
 const REPEAT = /^ {16}- Last output repeated (?:twice|(\d{1,9}) times) -$/;
 
 /**
- * Parses `<date> <time> [<tag>] <message>`, the same with `[<severity>]` behind the tag, with one or two blanks or tabs before
- * the tag, or without a tag; and `<priority><date> <time> <host> <program>: <message>`.
+ * Parses `<date> <time> [<tag>] <message>`, also with `[<severity>]` after the tag, with one or two blanks or tabs
+ * before the tag, or without a tag; and `<priority><date> <time> <host> <program>: <message>`.
  */
 export function parseLine(text: string, context: StampContext): ParsedLine {
   const stamp = parseStamp(text, context);
@@ -49,7 +48,7 @@ export function parseLine(text: string, context: StampContext): ParsedLine {
   return { time: stamp, severity, ...rest };
 }
 
-/** Parses the rest of a line without brackets: of RFC 3164, where the date has no year, or a message. */
+/** RFC 3164 if the date has no year or a priority precedes it; otherwise only a message. */
 function parseUntagged(text: string, from: number, { priority }: Stamp): Omit<ParsedLine, 'time'> {
   const message = text.slice(from + 1);
   const found = priority !== undefined || /^[A-Z]/.test(text) ? HOST_AND_PROGRAM.exec(message) : undefined;
@@ -58,7 +57,7 @@ function parseUntagged(text: string, from: number, { priority }: Stamp): Omit<Pa
   return { tag: program, severity: undefined, message: message.slice(whole.length), host };
 }
 
-/** Parses ` [<tag>] <message>` from a place in a line on; `undefined` if it has another form. */
+/** Parses ` [<tag>] <message>` from a place on; `undefined` for another form. */
 export function parseRest(
   text: string,
   from: number,
@@ -67,44 +66,42 @@ export function parseRest(
   const end = text.indexOf(']', from + 2);
   if (end < 0 || end - from > TAG_LENGTH_MAX) return undefined;
   const tag = text.slice(from + 2, end);
-  // Two pairs of brackets without a blank between them are the daemon's own only around a word that it knows.
+  // Adjacent brackets hold a severity only if the daemon knows the word.
   const word = text[end + 1] === '[' ? SEVERITY.exec(text.slice(end + 1, end + 16))?.[1] : undefined;
   const severity = word === undefined ? undefined : SEVERITIES.get(word);
   const behind = severity && word ? end + word.length + 3 : end + 1;
   return { tag, severity, message: text.slice(text[behind] === ' ' ? behind + 1 : behind) };
 }
 
-/** Returns the number of equal lines that a repeat notice of the log daemon stands for; `undefined` for any other text. */
+/** Returns the repeat count of a notice of the log daemon; `undefined` for other text. */
 export function parseRepeatNotice(text: string): number | undefined {
   const match = REPEAT.exec(text);
   if (!match) return undefined;
   return match[1] === undefined ? 1 : Number(match[1]);
 }
 
-/** Returns the offset, after the first character, at which another line begins with stamp and bracket; `undefined` if none does. */
+/** Returns the place after the first character at which another line begins; `undefined` if none does. */
 export function findEmbeddedLine(text: string, from = 1): number | undefined {
   const index = text.slice(from).search(EMBEDDED);
   return index < 0 ? undefined : index + from;
 }
 
-/** A line, or a part of one that turned out to be two. */
 interface LinePart {
   readonly line: RawLine;
   readonly isGlued: boolean;
-  /** True for the last part. */
   readonly isTail: boolean;
 }
 
-/** The log daemon's buffer, if it has one: what a crash leaves ends at a multiple of this. */
+/** Buffer size of the log daemon: after a crash, files end at a multiple of this. Bytes. */
 export const BLOCK_BYTES = 4096;
 const STAMP_BYTES = 'YYYY-MM-DD hh:mm:ss'.length;
 const [BLANK, BRACKET, DASH, ZERO, NINE] = [0x20, 0x5b, 0x2d, 0x30, 0x39];
 
 /**
- * Takes apart what a crashed log daemon glued together: half a line, and behind it the first one of its next start. A
- * line is only split where another well-formed one begins, and only when what comes before is none, or ends in NUL
- * bytes, or ends where the file was once seen to end (`tornAt`) or where a buffer does. Anything else is a message that
- * quotes a line.
+ * Splits half a line of a crashed log daemon from the first line of its next start.
+ *
+ * A line is split only where a well-formed line begins, and only if the text before is malformed, or ends in NUL bytes,
+ * at a known end of the file (`tornAt`) or at a buffer boundary. Otherwise the message quotes a line.
  */
 export function splitGlued(raw: RawLine, tornAt: readonly number[]): readonly LinePart[] {
   const at = mayBeGlued(raw, tornAt) && raw.sha256 === undefined ? findSeam(raw, tornAt) : undefined;
@@ -115,16 +112,14 @@ export function splitGlued(raw: RawLine, tornAt: readonly number[]): readonly Li
   return [{ line: head, isGlued: true, isTail: false }, ...(first ? [{ ...first, isGlued: true }] : []), ...rest];
 }
 
-/** Returns true if a line needs a closer look. Most lines do not. */
 function mayBeGlued(raw: RawLine, tornAt: readonly number[]): boolean {
   const nextBlock = BLOCK_BYTES - (raw.start % BLOCK_BYTES);
   return nextBlock < raw.length || tornAt.length > 0 || raw.nulBytes > 0 || !beginsLikeLine(raw.bytes);
 }
 
-/** Returns the byte offset at which a second line begins that has to be split off. */
 function findSeam(raw: RawLine, tornAt: readonly number[]): number | undefined {
   const bytes = raw.raw ?? raw.bytes;
-  // NUL bytes that were not kept make offsets in the line meaningless.
+  // Offsets in a line without its NUL bytes are wrong.
   if (bytes.length !== raw.length) return undefined;
   const text = bytes.toString('latin1');
   const isUsual = beginsLikeLine(bytes);
@@ -137,7 +132,7 @@ function findSeam(raw: RawLine, tornAt: readonly number[]): number | undefined {
   return undefined;
 }
 
-/** Returns true if the bytes begin with `YYYY-…` and have a bracket where a stamp of that form ends. */
+/** True if the bytes begin with `YYYY-…` and have a bracket after the stamp. */
 function beginsLikeLine(bytes: Buffer): boolean {
   const [first = 0] = bytes;
   return (
@@ -149,7 +144,7 @@ function beginsLikeLine(bytes: Buffer): boolean {
   );
 }
 
-/** Returns a part of a line as one of its own, which begins at `from` in it. */
+/** Returns a part of a line as a line that begins at `from`. */
 export function toRawLine(whole: RawLine, from: number, part: Buffer): RawLine {
   const bytes = part.includes(0) ? Buffer.from(part.filter((byte) => byte !== 0)) : part;
   const nulBytes = part.length - bytes.length;
@@ -164,10 +159,9 @@ export function toRawLine(whole: RawLine, from: number, part: Buffer): RawLine {
   };
 }
 
-/** A request that this program makes, as routers log them when they are told to. */
 const OWN_REQUEST = /\b(?:GET|POST) (?:\/api\/v2_0)?\/?(?:download\/log|auth\/(?:login|refresh|logout)|status\/)/;
 
-/** True if a message is about a request of this program. */
+/** Returns true if a message is about a request of this program. */
 export function isOwnRequest(message: string): boolean {
   return (message.includes('GET ') || message.includes('POST ')) && OWN_REQUEST.test(message);
 }

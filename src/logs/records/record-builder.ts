@@ -1,6 +1,5 @@
-import type { BlockLost } from '../../bzip2/index.ts';
 import type { RecordFlag, RouterIdentity } from '../../model/index.ts';
-import { type Gap, type GapEdge, renderEvent, renderRepeat, toDamageGap } from '../position/event-records.ts';
+import { type BlockLost, type Gap, type GapEdge, toDamageGap } from '../position/gap.ts';
 import { createUidPrefix, type RecoveredBlock, renderUid } from '../position/identity.ts';
 import {
   copyStreamState,
@@ -12,26 +11,31 @@ import {
 } from '../position/position.ts';
 import { LineMatcher, MatchTotals, type MessageMatcher } from '../rules/line-matcher.ts';
 import { type DateOrder, isLikeStamp, type Stamp } from '../time/stamp.ts';
-import { type Entry, type ReadingEnd, RecordFrame, WaitingEntries } from './entry.ts';
-import { LineRenderer } from './line-renderer.ts';
+import { renderEvent, renderRepeat } from './event-records.ts';
+import { FastPath } from './fast-path.ts';
 import { describeQuirks, isEmptyLine, type RawLine, withoutCarriageReturn } from './line-splitter.ts';
 import { LineTimes, type TimeContext } from './line-times.ts';
 import { isOwnRequest, type ParsedLine, parseRepeatNotice, splitGlued } from './parse-line.ts';
-import { createBatch, type RecordBatch } from './record-batch.ts';
-import { UsualLines } from './usual-lines.ts';
+import {
+  createBatch,
+  type Entry,
+  type ReadingEnd,
+  type RecordBatch,
+  RecordFrame,
+  WaitingEntries,
+} from './record-batch.ts';
 
-/** Context shared by all records of one reading of one file. */
+/** Context of the records of one reading. */
 export interface RecordContext extends TimeContext {
   readonly router: RouterIdentity;
   readonly component: string;
-  /** As the router lists it. */
   readonly file: string;
   readonly flags: readonly RecordFlag[];
-  /** State after the preceding lines of the log; absent for a file that is read out of order. */
+  /** State after the previous lines; absent for a file read out of order. */
   readonly stream?: StreamState | undefined;
-  /** Lines from before this are passed over. */
+  /** Older lines are skipped. */
   readonly skipBeforeUtcMs?: number | undefined;
-  /** The line behind this file, where it was read before. */
+  /** First line after this file, if it was read before. */
   readonly behind?: GapEdge | undefined;
   /** Redaction and log rules. Default: none. */
   readonly matcher?: MessageMatcher | undefined;
@@ -40,8 +44,8 @@ export interface RecordContext extends TimeContext {
 const NO_FLAGS: readonly RecordFlag[] = [];
 
 /**
- * Turns raw lines of one file into rendered records, in order, and keeps what each line needs from the ones before. The
- * last line waits for lines that continue it, and lines from before the clock was set for the first one after.
+ * Turns the lines of one file into records, in order. The last line waits for continuation lines, and unsynced lines
+ * for the clock to be set.
  */
 export class RecordBuilder {
   readonly #context: RecordContext;
@@ -52,19 +56,17 @@ export class RecordBuilder {
   readonly #frame: RecordFrame;
   readonly #state: StreamDraft;
   readonly #waiting: WaitingEntries;
-  readonly #usual: UsualLines;
+  readonly #fastPath: FastPath;
   #batch: RecordBatch;
-  /** Matches of the log rules in the lines of the batch. */
   #matches = new MatchTotals();
-  /** True until a line with a time is recent enough: older ones before it are passed over. */
+  /** True until a line is recent enough to be wanted. */
   #maySkip: boolean;
-  /** True if the line before was passed over, or there was none: so is one without a time, which belongs to it. */
+  /** True after a skipped line: lines without a time belong to it. */
   #isSkipping: boolean;
   /** True if the next line may be the second half of one. */
   #isHalf = false;
-  /** The block behind the last damage; uids count from there. */
+  /** The block after the last damage, from which uids are counted. */
   #recovered: RecoveredBlock | undefined;
-  /** Gaps of damage behind which no line was read yet. */
   #damage: Gap[] = [];
 
   constructor(context: RecordContext, file: LogFileDraft) {
@@ -74,54 +76,44 @@ export class RecordBuilder {
     const { router, component } = context;
     this.#uidPrefix = createUidPrefix(router.name, component, file);
     this.#frame = new RecordFrame(router.name, component, router.labels);
-    const renderer = new LineRenderer({
-      observedMs: context.observedMs,
-      frame: this.#frame,
-      file: context.file,
-      uidPrefix: this.#uidPrefix,
-      flags: context.flags,
-    });
     this.#state = context.stream ? copyStreamState(context.stream) : createStreamState();
     this.#times = new LineTimes(context, file, this.#state);
     this.#waiting = new WaitingEntries(this.#times, this.#frame, this.#state.held);
-    this.#usual = new UsualLines({
+    this.#fastPath = new FastPath({
+      ...context,
       times: this.#times,
-      file,
+      draft: file,
       waiting: this.#waiting,
-      renderer,
+      frame: this.#frame,
       uidPrefix: this.#uidPrefix,
       matcher: context.matcher ?? LineMatcher.none,
     });
-    // The clock of a file that is read out of order is judged on its own.
+    // Out of order, the clock is judged by this file alone.
     if (!context.stream) this.#times.beginAlone();
-    // Also in a file that was read in part, as long as all of that was passed over.
+    // Also in a file of which everything read so far was skipped.
     const isBeginning = file.off === 0 || (context.stream && context.stream.lastUid === undefined);
     this.#maySkip = context.skipBeforeUtcMs !== undefined && isBeginning === true;
     this.#isSkipping = this.#maySkip && context.stream?.lastUid === undefined;
     this.#recovered = file.recovered;
   }
 
-  /** State for the next reading of this log; belongs to the last result of {@link take}. */
+  /** State for the next reading, valid for the last {@link take}. */
   get stream(): StreamState {
     return copyStreamState(this.#state);
   }
 
-  /** The order of day and month, as the beginning of the file shows it. */
   learnOrder(order: DateOrder): void {
     this.#state.order ??= order;
   }
 
-  /** The file was seen to end within a line or a block. */
-  noteBuffered(): void {
+  markBuffered(): void {
     this.#state.isBuffered = true;
   }
 
-  /** Bytes of the lines that {@link take} would give. */
   get batchBytes(): number {
     return this.#batch.bytes;
   }
 
-  /** The next line of the file. */
   push(raw: RawLine): void {
     this.#batch.nulBytes += raw.nulBytes;
     if (isEmptyLine(raw)) {
@@ -132,13 +124,12 @@ export class RecordBuilder {
     for (const part of splitGlued(raw, tornAt)) this.#pushLine(part.line, part.isGlued, part.isTail);
   }
 
-  /** The first half of a line whose rest is damaged. */
   pushHalf(raw: RawLine): void {
     this.#isHalf = true;
     this.push(raw);
   }
 
-  /** Lines are missing here: nothing that follows continues what came before. */
+  /** Adds damage. The next line continues no record before it. */
   lose(lost: readonly BlockLost[]): void {
     this.#waiting.resolveUnsynced(undefined, 'more');
     this.#flush();
@@ -150,7 +141,7 @@ export class RecordBuilder {
     }
   }
 
-  /** Bytes that are no text stand here: nothing that follows continues what came before. */
+  /** Adds a binary stretch. The next line continues no record before it. */
   loseBytes(offset: number, bytesMin: number): void {
     this.#waiting.resolveUnsynced(undefined, 'more');
     this.#flush();
@@ -159,7 +150,7 @@ export class RecordBuilder {
     this.#damage.push({ certainty: 'certain', reason: 'binary', from, file, offset, bytesMin });
   }
 
-  /** From here on lines come from a block behind damage; the first one may be the second half of a line. */
+  /** Continues after damage. The first line may be the second half of one. */
   recover(recovered: RecoveredBlock): void {
     this.#waiting.resolveUnsynced(undefined, 'more');
     this.#flush();
@@ -167,38 +158,38 @@ export class RecordBuilder {
     this.#isHalf = true;
   }
 
-  /** Tells the gaps that `to` is the first line behind; nobody knows that line yet when it is `undefined`. */
-  #tellDamage(to: GapEdge | undefined): void {
+  /** `to`: the first line after the gaps; `undefined` if not known yet. */
+  #emitDamage(to: GapEdge | undefined): void {
     for (const gap of this.#damage) {
-      const told = { ...gap, to };
-      this.#batch.records.push(renderEvent(this.#context, { type: 'gap', gap: told }));
-      this.#batch.gaps.push(told);
+      const emitted = { ...gap, to };
+      this.#batch.records.push(renderEvent(this.#context, { type: 'gap', gap: emitted }));
+      this.#batch.gaps.push(emitted);
     }
     this.#damage = [];
   }
 
-  /** A line begins a record: what is missing before it ends there. */
+  /** Gaps before a record end with it. */
   #begin(start: number, uid: string, utcMs: number | undefined): void {
     const edge = { uid, utcMs };
     this.#file.lastStart = start;
     if (this.#recovered) this.#file.recovered = this.#recovered;
-    if (this.#damage.length > 0) this.#tellDamage(edge);
+    if (this.#damage.length > 0) this.#emitDamage(edge);
     this.#batch.first ??= edge;
   }
 
-  /** Takes the records of the lines so far. Between two readings the last one may be kept back in {@link stream}. */
+  /** Takes the records so far. The last one may be held in {@link stream}. */
   take(end: ReadingEnd): RecordBatch {
-    // Out of order there is no later reading that would go on here.
+    // Out of order no later reading continues here.
     const isInOrder = this.#context.stream !== undefined;
     const isWhole = this.#damage.length === 0;
     const mayHold = isInOrder && isWhole && (end === 'more' || this.#state.joins);
     this.#waiting.resolveUnsynced(undefined, end);
     this.#state.held = this.#waiting.flush(this.#batch.records, mayHold);
-    this.#tellDamage(end === 'closed' ? this.#context.behind : undefined);
+    this.#emitDamage(end === 'closed' ? this.#context.behind : undefined);
     const batch = this.#batch;
     const { component } = this.#context;
     for (const match of this.#matches.list()) {
-      // Newer lines were read before: a gauge would show an old value as the present one.
+      // Newer lines were read before, so a gauge would show an old value.
       if (match.kind === 'counter' || isInOrder) batch.events.push({ type: 'log-rule-matched', component, ...match });
     }
     this.#batch = createBatch();
@@ -207,14 +198,13 @@ export class RecordBuilder {
   }
 
   /**
-   * Takes usual lines as they stand in `bytes`, from the one on that begins at `from` there and at `start` in the file. Returns
-   * where in the bytes the first line begins that is left. Gives what {@link push} gives of the same lines: the way of nearly
-   * all lines, and why reading is fast.
+   * Fast path of {@link push}: takes common lines directly from `bytes`, beginning at `from` there and at `start` in
+   * the file. Returns the place of the first line that is left.
    */
   takeRun(bytes: Buffer, from: number, start: number): number {
     const isOrdinary = !this.#waiting.hasUnsynced && this.#file.tornAt.length === 0;
     if (!isOrdinary || this.#maySkip || this.#isHalf || this.#recovered || this.#damage.length > 0) return from;
-    return this.#usual.take(bytes, from, start, { batch: this.#batch, matches: this.#matches });
+    return this.#fastPath.take(bytes, from, start, { batch: this.#batch, matches: this.#matches });
   }
 
   #pushLine(line: RawLine, isGlued: boolean, isTail: boolean): void {
@@ -263,11 +253,11 @@ export class RecordBuilder {
       this.#batch.own++;
     }
     const timestamp = this.#times.render(shown, time.hasFraction, line.start);
-    // A waiting line of a set clock is done: this one does not continue it.
+    // With a set clock this line continues no waiting line.
     if (isSane || shown.verdict === 'ahead') this.#flush();
     const entry = this.#createEntry(line, parsed, flags, quirks, timestamp);
     if (isSane) entry.utcMs = shown.utcMs;
-    // The time in the text is not the one that is shown, so the text goes along.
+    // The text shows another time than the record, so it is included.
     else entry.needsOriginal = true;
     this.#begin(line.start, entry.uid, entry.utcMs);
     this.#context.matcher?.search(entry.message, this.#matches);
@@ -299,7 +289,7 @@ export class RecordBuilder {
     if (!this.#waiting.hasUnsynced) this.#flush();
     this.#begin(line.start, entry.uid, shownMs);
     this.#waiting.push(entry);
-    // What has no line with a time before it is continued by nothing.
+    // Without a line with a time before it, nothing continues it.
     if (shownMs === undefined && this.#waiting.length === 1) this.#flush();
   }
 
@@ -352,7 +342,6 @@ export class RecordBuilder {
     };
   }
 
-  /** Counts a line that is passed over. */
   #skip(line: RawLine): void {
     this.#batch.skipped++;
     this.#batch.skippedBytes += line.length + 1;
@@ -364,7 +353,7 @@ export class RecordBuilder {
     return skipBeforeUtcMs !== undefined && this.#maySkip && this.#times.toUtcMs(time) < skipBeforeUtcMs;
   }
 
-  /** Judges the time of a line. A jump of the clock becomes a record of its own before a line that is shown. */
+  /** A clock jump gets a record before the line, if that is shown. */
   #resolveTime(time: Stamp, start: number, isShown: boolean) {
     return this.#times.resolve(time, (jump, saneUtcMs) => {
       if (!isShown) return;
@@ -377,7 +366,6 @@ export class RecordBuilder {
     });
   }
 
-  /** Renders all entries that wait. */
   #flush(): void {
     this.#waiting.flush(this.#batch.records);
   }

@@ -1,51 +1,45 @@
 import { type Clock, compilePattern, isSelected, type Pattern } from '../../base/index.ts';
-import { LiteralScan } from './literal-scan.ts';
-import { findLiterals, type LiteralNeeds } from './literals.ts';
+import { findLiterals, type LiteralNeeds, LiteralScan } from './literals.ts';
 import type { LogRuleSettings, RedactSettings } from './settings.ts';
 
-/** Value that a rule found in lines of one batch, with its labels. */
+/** A value that a rule found in the lines of one batch. */
 export interface RuleMatch {
-  /** Name of the metric. */
   readonly metric: string;
-  /** `counter`: `value` is to be added; `gauge`: it is the new value. */
+  /** `counter`: `value` is added; `gauge`: it replaces the previous value. */
   readonly kind: 'counter' | 'gauge';
-  /** Labels of the series, without that of the component. */
   readonly labels: Readonly<Record<string, string>>;
-  /** Sum over the lines for a counter, value of the last line for a gauge. */
+  /** Sum for a counter, last value for a gauge. */
   value: number;
 }
 
-/** Redacts and searches the messages of one log, one after the other. */
+/** Redacts and searches the messages of one log, one after another. */
 export interface MessageMatcher {
-  /** Redacts a text. */
   redact(text: string): string;
-  /** Applies the log rules to a redacted message. */
   search(message: string, totals: MatchTotals): void;
   /**
-   * Reads a message of plain bytes (printable ASCII that JSON does not escape) that begins at a place. Returns the place of the
-   * first other byte. From here on {@link mayChange} and {@link mayMatch} are about this message.
+   * Scans plain bytes (printable ASCII that JSON does not escape) and returns the place of the first other byte. {@link
+   * mayChange} and {@link mayMatch} then apply to this message.
    */
   readPlain(bytes: Uint8Array, from: number): number;
-  /** `message`: the text of the message that {@link readPlain} has read, so that nobody reads it again for literals. */
-  noteText(message: string): void;
-  /** False if {@link redact} would leave the message as it is, and it is not about a request of this program. */
+  /** Sets the text of the message read by {@link readPlain}, so that it is not scanned again. */
+  setText(message: string): void;
+  /** False if {@link redact} would change nothing and the message is not about a request of this program. */
   readonly mayChange: boolean;
   /** False if {@link search} would find nothing. */
   readonly mayMatch: boolean;
-  /** Settings of the {@link LineMatcher} that it belongs to. */
+  /** Settings of the {@link LineMatcher}, as text. */
   readonly text: string;
 }
 
-/** A request of this program has one of these. */
+/** Literals of requests of this program. */
 const OWN_REQUEST: LiteralNeeds = [[['get ']], [['post ']]];
-/** Components whose rules are remembered; a fleet has some tens. */
+/** Remembered components. A fleet has a few dozen. */
 const COMPONENTS_MAX = 1000;
 const LABEL_CHARS_MAX = 128;
 
 interface CompiledRule {
   readonly settings: LogRuleSettings;
   readonly pattern: Pattern;
-  /** True if the match gives no label and no value. */
   readonly isPlain: boolean;
 }
 
@@ -54,21 +48,18 @@ interface Removal {
   readonly replacement: string;
 }
 
-/** Redaction and log rules, compiled once for all routers. Patterns run only on lines that contain their literals. */
+/** Redaction and log rules, compiled once for all routers. A pattern runs only on lines that contain its literals. */
 export class LineMatcher {
-  /** The settings, for {@link LineMatcher.parse}. */
   readonly text: string;
   readonly #rules: readonly CompiledRule[];
   readonly #removals: readonly Removal[];
-  /** For messages that nothing is done with. */
   static readonly none: MessageMatcher = new LineMatcher([]).#create('');
 
-  /** The removals first, then the rules, then requests of this program. */
   readonly #scan: LiteralScan;
   #scanned: string | undefined;
   readonly #matchers = new Map<string, MessageMatcher>();
 
-  /** Throws `PatternError` if a pattern cannot be compiled. */
+  /** Throws `PatternError` if a pattern is invalid. */
   constructor(rules: readonly LogRuleSettings[], redact: readonly RedactSettings[] = []) {
     this.text = LineMatcher.render(rules, redact);
     this.#removals = redact.map(({ pattern, replacement }) => ({ pattern: compilePattern(pattern), replacement }));
@@ -81,18 +72,16 @@ export class LineMatcher {
     this.#scan = new LiteralScan([...patterns, OWN_REQUEST]);
   }
 
-  /** Renders the {@link text} of a matcher. */
   static render(rules: readonly LogRuleSettings[], redact: readonly RedactSettings[]): string {
     return JSON.stringify([rules, redact]);
   }
 
-  /** Returns the matcher whose {@link text} this is. */
   static parse(text: string): LineMatcher {
     const [rules, redact] = JSON.parse(text) as [LogRuleSettings[], RedactSettings[]];
     return new LineMatcher(rules, redact);
   }
 
-  /** Returns the matcher for the lines of a component; `undefined` if there is nothing to do. */
+  /** Returns the matcher for a component; `undefined` if there are no patterns. */
   of(component: string): MessageMatcher | undefined {
     if (this.#rules.length + this.#removals.length === 0) return undefined;
     const known = this.#matchers.get(component);
@@ -108,7 +97,7 @@ export class LineMatcher {
     const scan = this.#scan;
     const removals = this.#removals.length;
     const ownRequest = removals + this.#rules.length;
-    // A pattern that runs on every line may match one without any literal.
+    // A pattern without literals may match any line.
     const alwaysChanges = !scan.isFiltered(ownRequest) || this.#removals.some((_, index) => !scan.isFiltered(index));
     const alwaysMatches = rules.some(([index]) => !scan.isFiltered(removals + index));
     return {
@@ -121,7 +110,7 @@ export class LineMatcher {
         this.#scanned = undefined;
         return scan.readPlain(bytes, from);
       },
-      noteText: (message) => {
+      setText: (message) => {
         this.#scanned = message;
       },
       get mayChange() {
@@ -138,7 +127,7 @@ export class LineMatcher {
     if (this.#removals.length === 0) return text;
     this.#read(text);
     return this.#removals.reduce((rest, { pattern, replacement }, index) => {
-      // What was put in may hold literals that the text had not.
+      // A replacement may add literals.
       const canMatch = rest !== text || this.#scan.canMatch(index);
       return canMatch ? pattern.replaceAll(rest, replacement) : rest;
     }, text);
@@ -172,12 +161,10 @@ function searchFor({ settings, pattern, isPlain }: CompiledRule, message: string
   totals.add(settings, { ...Object.fromEntries(own), ...settings.fixed_labels }, value);
 }
 
-/** Matches of the log rules in one batch of lines, added up by series. A value that is no number is no match. */
+/** Matches of the log rules in one batch, summed by series. A value that is not a number is no match. */
 export class MatchTotals {
-  /** By rule, then by labels. */
   readonly #series = new Map<LogRuleSettings, Map<string, RuleMatch>>();
 
-  /** Adds what a rule found in a line. */
   add(rule: LogRuleSettings, labels: RuleMatch['labels'], value: number): void {
     const ofRule = this.#series.get(rule) ?? new Map<string, RuleMatch>();
     if (ofRule.size === 0) this.#series.set(rule, ofRule);
@@ -187,36 +174,27 @@ export class MatchTotals {
     else known.value = rule.type === 'counter' ? known.value + value : value;
   }
 
-  /** Returns the totals, one for each series of each rule. */
   list(): RuleMatch[] {
     return [...this.#series.values()].flatMap((ofRule) => [...ofRule.values()]);
   }
 }
 
-/** Series of one metric; further ones are one series whose labels say {@link OTHER}. */
+/** Maximum series of one metric. Further label values become {@link OTHER}. */
 const SERIES_MAX = 100;
 const OTHER = 'other';
 
-/** Bounds the series that the log rules make of the lines of one router. */
+/** Bounds the series of the log rules of one router. */
 export class RuleSeries {
-  readonly #seriesMax: number;
-  /** Labels of the series of each metric, by these labels as JSON. */
   readonly #series = new Map<string, Map<string, RuleMatch['labels']>>();
 
-  /** `seriesMax`: maximum number of series per metric. Default 100. */
-  constructor(seriesMax: number = SERIES_MAX) {
-    this.#seriesMax = seriesMax;
-  }
-
-  /** Returns the labels of the series to which a match belongs. */
   place({ metric, labels }: RuleMatch): RuleMatch['labels'] {
     const key = JSON.stringify(labels);
     const series = this.#series.get(metric) ?? new Map<string, RuleMatch['labels']>();
     this.#series.set(metric, series);
     const known = series.get(key);
     if (known) return known;
-    if (series.size >= this.#seriesMax) return Object.fromEntries(Object.keys(labels).map((name) => [name, OTHER]));
-    // A copy: what a pattern finds is a part of the text of a whole chunk, and would keep that as long as there is a series.
+    if (series.size >= SERIES_MAX) return Object.fromEntries(Object.keys(labels).map((name) => [name, OTHER]));
+    // A copy, because a match is a slice of a chunk and would keep the chunk alive as long as the series.
     const copy = JSON.parse(key) as RuleMatch['labels'];
     series.set(key, copy);
     return copy;
@@ -225,20 +203,20 @@ export class RuleSeries {
 
 /** A pattern that runs on every line. */
 export interface CostlyPattern {
-  /** Metric of the log rule; `undefined` for a pattern of `redact`. */
+  /** Metric of the log rule; `undefined` for `redact`. */
   readonly metric: string | undefined;
   readonly pattern: string;
-  /** `no-literal`: no text stands in all of its matches; `no-room`: the patterns before it take all room for such texts. */
+  /** `no-literal`: its matches share no text; `no-room`: earlier patterns use all states of the scan. */
   readonly reason: 'no-literal' | 'no-room';
-  /** Measured time for a line of {@link SAMPLE_LINE_CHARS} characters, in microseconds. */
+  /** Measured time for a line of {@link SAMPLE_LINE_CHARS} characters. Microseconds. */
   readonly lineUs: number;
 }
 
-/** Length of the line that is measured; about that of a usual log line. */
+/** Length of the measured line, about that of a common log line. */
 export const SAMPLE_LINE_CHARS = 100;
-/** Enough runs for the compiler of the engine to have seen the code. */
+/** Enough runs for the optimising compiler. */
 const RUNS = 2000;
-/** No pattern is run longer than this. Milliseconds. */
+/** Limit of one measurement. Milliseconds. */
 const MEASURE_MS_MAX = 50;
 const SAMPLE = 'eth1.2: 10.11.12.13 port 4711 -> link 100 Mbit/s, id 0x3fa9; state 3 '
   .repeat(2)

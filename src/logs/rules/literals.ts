@@ -1,24 +1,21 @@
 /**
- * Texts that a pattern cannot match without: alternatives, of which every match meets at least one. An alternative is a
- * list of sets, and meeting it means that the line contains one text of every set. All texts are ASCII in lower case.
+ * Texts required by a pattern: every match meets at least one alternative. An alternative is a list of sets, and is met
+ * if the line contains one text of every set. All texts are lower-case ASCII.
  */
 export type LiteralNeeds = readonly LiteralAlternative[];
-/** One way to meet the needs of a pattern: a text of every set. */
 type LiteralAlternative = readonly (readonly string[])[];
 
-/** Minimum length of a literal: nearly every line contains some shorter text. Characters. */
+/** Shortest literal: nearly every line contains some shorter one. Characters. */
 const LITERAL_CHARS_MIN = 2;
-/** Bound of a longer text's length: more says little more, and costs states. Characters. */
+/** Longer literals only cost states. Characters. */
 const LITERAL_CHARS_MAX = 24;
-/** Bound of the texts that a part of a pattern stands for, written out. */
 const EXACT_MAX = 64;
 const ALTERNATIVES_MAX = 24;
-/** Characters of a class that are written out. */
 const CLASS_CHARS_MAX = 10;
-/** The groups of a pattern do not nest deeper in practice; the parser of RE2 stops later. */
+/** Deeper than real patterns; RE2 allows more. */
 const DEPTH_MAX = 100;
 
-/** Part of a pattern. `exact`: all texts that it matches, if these are few. */
+/** `exact`: all texts that the part matches, if few. */
 interface Part {
   readonly exact?: readonly string[];
   readonly needs: LiteralNeeds;
@@ -29,8 +26,8 @@ const ANYTHING: Part = { needs: NO_NEEDS };
 const NOTHING: Part = { exact: [''], needs: NO_NEEDS };
 
 /**
- * Finds the texts that every match of a pattern contains; `undefined` if there are none, or if the pattern uses syntax
- * that is not known here. `source` is a valid pattern of RE2. Upper and lower case are the same.
+ * Finds texts that every match of a pattern contains; `undefined` if there are none or the syntax is not supported.
+ * `source`: a valid pattern of RE2. Case is ignored.
  */
 export function findLiterals(source: string): LiteralNeeds | undefined {
   const parser = new PatternParser(source);
@@ -38,7 +35,6 @@ export function findLiterals(source: string): LiteralNeeds | undefined {
   return needs?.some((alternative) => alternative.length === 0) ? undefined : needs;
 }
 
-/** Reads as much of RE2's syntax as it takes to find literals. */
 class PatternParser {
   readonly #source: string;
   #at = 0;
@@ -98,7 +94,7 @@ class PatternParser {
     const [head, flags, end] = /^\?(?:P?<\w+>|([imsU-]*)([:)]))/.exec(this.#rest(80)) ?? [];
     if (head === undefined && this.#source[this.#at] === '?') this.#isKnown = false;
     this.#at += head?.length ?? 0;
-    // Flags for the rest of the group: case is the same here in any case, and the others change no literal.
+    // Case is ignored anyway, and the other flags change no literal.
     if (flags !== undefined && end === ')') return NOTHING;
     const part = this.#parseAlternatives(depth + 1);
     if (!this.#take(')')) this.#isKnown = false;
@@ -109,20 +105,20 @@ class PatternParser {
     const char = this.#next();
     if ('bBAz'.includes(char)) return NOTHING;
     if ('dDsSwWC'.includes(char)) return ANYTHING;
-    // Letters and digits have a meaning, and any other character stands for itself.
+    // Letters and digits are escapes; other characters are literal.
     if (/\w/.test(char)) this.#isKnown = false;
     return toLiteral(char);
   }
 
   #parseClass(): Part {
-    // A bracket that comes first is a character of the class.
+    // A leading bracket is a character of the class.
     const [whole, isNegated, body = ''] = /^(\^?)(\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*)\]/s.exec(this.#rest()) ?? [];
     if (whole === undefined) {
       this.#isKnown = false;
       return ANYTHING;
     }
     this.#at += whole.length;
-    // Ranges, escapes and named classes are not written out, but for digits.
+    // Only digits are expanded, not other ranges, escapes and named classes.
     if (body === '0-9' && isNegated === '') return { exact: '0123456789'.split(''), needs: NO_NEEDS };
     const isPlain = isNegated === '' && body.length <= CLASS_CHARS_MAX && !/[\\[]|.-./.test(body);
     return isPlain ? join(body.split('').map(toLiteral)) : ANYTHING;
@@ -150,7 +146,6 @@ function toLiteral(char: string): Part {
   return char >= ' ' && char <= '~' ? { exact: [char.toLowerCase()], needs: NO_NEEDS } : ANYTHING;
 }
 
-/** One part or the other. */
 function join(parts: readonly Part[]): Part {
   const [first] = parts;
   if (first && parts.length === 1) return first;
@@ -160,7 +155,6 @@ function join(parts: readonly Part[]): Part {
   return { needs: needs.length <= ALTERNATIVES_MAX ? needs : NO_NEEDS };
 }
 
-/** One part behind the other. */
 function concatenate(parts: readonly Part[]): Part {
   let exact: readonly string[] = [''];
   let needs = NO_NEEDS;
@@ -178,7 +172,7 @@ function concatenate(parts: readonly Part[]): Part {
   return isExact ? { exact, needs: NO_NEEDS } : { needs: and(needs, needsOf({ exact, needs: NO_NEEDS })) };
 }
 
-/** Every text of `heads` with every text of `tails`; `undefined` if that is too much. */
+/** Returns `undefined` if the product is too large. */
 function cross(heads: readonly string[], tails: readonly string[]): readonly string[] | undefined {
   if (heads.length * tails.length > EXACT_MAX) return undefined;
   const texts = heads.flatMap((head) => tails.map((tail) => head + tail));
@@ -189,11 +183,248 @@ function needsOf({ exact, needs }: Part): LiteralNeeds {
   if (!exact) return needs;
   if (exact.some((text) => text.length < LITERAL_CHARS_MIN)) return NO_NEEDS;
   const texts = [...new Set(exact)];
-  // Where a part of a text suffices, the whole says nothing more.
+  // A text that contains another one of the set adds nothing.
   return [[texts.filter((text) => !texts.some((other) => other !== text && text.includes(other)))]];
 }
 
 function and(one: LiteralNeeds, other: LiteralNeeds): LiteralNeeds {
   if (one.length * other.length > ALTERNATIVES_MAX) return one.some((way) => way.length === 0) ? other : one;
   return one.flatMap((head) => other.map((tail) => [...head, ...tail]));
+}
+
+/** Maximum states of the automaton. Patterns beyond it run on every line. */
+const STATES_MAX = 8000;
+const ASCII = 128;
+const BYTES = 256;
+/** The characters outside ASCII that RE2 matches with `s` and `k` if case is ignored. */
+const LONG_S = 0x17f;
+const KELVIN = 0x212a;
+
+/**
+ * Finds the patterns that can match a text, in one pass: an Aho-Corasick automaton over their literals. A literal
+ * belongs to sets, a set to one alternative, an alternative to one pattern. A pattern can match once all sets of one
+ * alternative are met.
+ */
+export class LiteralScan {
+  readonly #isFiltered: readonly boolean[];
+  readonly #classes = new Uint8Array(ASCII);
+  readonly #byteClasses = new Uint8Array(BYTES);
+  readonly #next: Uint16Array;
+  /** Rows of the table have 2^shift columns. */
+  readonly #shift: number;
+  readonly #firstEnd: number;
+  /** State after a byte that is not plain: the last one. */
+  readonly #stop: number;
+  /** Sets of the literals ending in a state, from {@link #firstEnd} on. */
+  readonly #setsOfEnd: readonly (readonly number[])[];
+  readonly #alternativeOf: readonly number[];
+  readonly #sizes: readonly number[];
+  readonly #patternOf: readonly number[];
+  /** Passes in which sets, alternatives and patterns were last met. */
+  readonly #setPass: Float64Array;
+  readonly #alternativePass: Float64Array;
+  readonly #patternPass: Float64Array;
+  readonly #met: Uint8Array;
+  #pass = 0;
+  #metPass = 0;
+  /** `needs`: of each pattern; `undefined` for one that can match anything. */
+  constructor(needs: readonly (LiteralNeeds | undefined)[]) {
+    const trie = new Trie();
+    const alternativeOf: number[] = [];
+    const sizes: number[] = [];
+    const patternOf: number[] = [];
+    this.#isFiltered = needs.map((alternatives, pattern) => {
+      if (!alternatives || !trie.hasRoomFor(alternatives.flat(2))) return false;
+      for (const sets of alternatives) {
+        const alternative = sizes.push(sets.length) - 1;
+        patternOf.push(pattern);
+        for (const set of sets) {
+          const number = alternativeOf.push(alternative) - 1;
+          for (const text of set) trie.add(text, number);
+        }
+      }
+      return true;
+    });
+    const chars = trie.chars;
+    for (const [index, char] of chars.entries()) {
+      this.#classes[char.charCodeAt(0)] = index + 1;
+      this.#classes[char.toUpperCase().charCodeAt(0)] = index + 1;
+    }
+    for (const byte of this.#byteClasses.keys()) {
+      this.#byteClasses[byte] = isPlainByte(byte) ? (this.#classes[byte] ?? 0) : chars.length + 1;
+    }
+    const table = trie.build(chars);
+    this.#next = table.next;
+    this.#shift = table.shift;
+    this.#firstEnd = table.firstEnd;
+    this.#setsOfEnd = table.setsOfEnd;
+    this.#stop = table.stop;
+    this.#alternativeOf = alternativeOf;
+    this.#sizes = sizes;
+    this.#patternOf = patternOf;
+    this.#setPass = new Float64Array(alternativeOf.length);
+    this.#alternativePass = new Float64Array(sizes.length);
+    this.#met = new Uint8Array(sizes.length);
+    this.#patternPass = new Float64Array(needs.length);
+  }
+
+  read(text: string): void {
+    this.#pass++;
+    const next = this.#next;
+    const classes = this.#classes;
+    const shift = this.#shift;
+    const firstEnd = this.#firstEnd;
+    const { length } = text;
+    let state = 0;
+    for (let at = 0; at < length; at++) {
+      const code = text.charCodeAt(at);
+      const column = code < ASCII ? (classes[code] ?? 0) : this.#foldToClass(code);
+      state = next[(state << shift) | column] ?? 0;
+      if (state >= firstEnd) this.#meet(this.#setsOfEnd[state - firstEnd] ?? []);
+    }
+  }
+
+  /**
+   * Scans plain bytes (printable ASCII that JSON does not escape) and returns the place of the first other byte. {@link
+   * canMatch} then applies to them.
+   */
+  readPlain(bytes: Uint8Array, from: number): number {
+    this.#pass++;
+    const next = this.#next;
+    const classes = this.#byteClasses;
+    const shift = this.#shift;
+    const firstEnd = this.#firstEnd;
+    const { length } = bytes;
+    let state = 0;
+    let at = from;
+    for (; at < length; at++) {
+      state = next[(state << shift) | (classes[bytes[at] as number] as number)] as number;
+      if (state < firstEnd) continue;
+      if (state === this.#stop) break;
+      this.#meet(this.#setsOfEnd[state - firstEnd] ?? []);
+    }
+    return at;
+  }
+
+  /** Returns true if a pattern has literals. Others can match any text. */
+  isFiltered(pattern: number): boolean {
+    return this.#isFiltered[pattern] ?? false;
+  }
+
+  /** Returns false if no pattern from `from` to before `to` can match the scanned text. */
+  canMatchAny(from: number, to: number): boolean {
+    for (let pattern = from; pattern < to; pattern++) if (this.canMatch(pattern)) return true;
+    return false;
+  }
+
+  /** False if the scanned text contains no literal. */
+  get hasMet(): boolean {
+    return this.#metPass === this.#pass;
+  }
+
+  canMatch(pattern: number): boolean {
+    return this.#patternPass[pattern] === this.#pass || !this.#isFiltered[pattern];
+  }
+
+  #meet(sets: readonly number[]): void {
+    const pass = this.#pass;
+    this.#metPass = pass;
+    for (const set of sets) {
+      if (this.#setPass[set] === pass) continue;
+      this.#setPass[set] = pass;
+      const alternative = this.#alternativeOf[set] ?? 0;
+      const met = this.#alternativePass[alternative] === pass ? (this.#met[alternative] ?? 0) + 1 : 1;
+      this.#alternativePass[alternative] = pass;
+      this.#met[alternative] = met;
+      if (met === this.#sizes[alternative]) this.#patternPass[this.#patternOf[alternative] ?? 0] = pass;
+    }
+  }
+
+  #foldToClass(code: number): number {
+    const ascii = code === LONG_S ? 's' : code === KELVIN ? 'k' : '\0';
+    return this.#classes[ascii.charCodeAt(0)] ?? 0;
+  }
+}
+
+/** Returns true for printable ASCII that JSON does not escape. */
+export function isPlainByte(byte: number): boolean {
+  return byte >= 0x20 && byte < 0x7f && byte !== 0x22 && byte !== 0x5c;
+}
+
+interface Table {
+  /** By state and character class. Class 0: characters in no literal. */
+  readonly next: Uint16Array;
+  readonly shift: number;
+  readonly firstEnd: number;
+  readonly stop: number;
+  readonly setsOfEnd: readonly (readonly number[])[];
+}
+
+class Trie {
+  readonly #children: Map<string, number>[] = [new Map()];
+  /** Sets of the literals ending in a state; complete after `build`. */
+  readonly #ends: Set<number>[] = [new Set()];
+
+  get chars(): readonly string[] {
+    return [...new Set(this.#children.flatMap((children) => [...children.keys()]))];
+  }
+
+  hasRoomFor(texts: readonly string[]): boolean {
+    return this.#children.length + texts.reduce((sum, text) => sum + text.length, 0) <= STATES_MAX;
+  }
+
+  add(text: string, set: number): void {
+    let state = 0;
+    for (const char of text) state = this.#child(state, char);
+    this.#ends[state]?.add(set);
+  }
+
+  #child(state: number, char: string): number {
+    const children = this.#children[state];
+    const known = children?.get(char);
+    if (known !== undefined) return known;
+    const created = this.#children.push(new Map()) - 1;
+    this.#ends.push(new Set());
+    children?.set(char, created);
+    return created;
+  }
+
+  build(chars: readonly string[]): Table {
+    // One extra column for characters in no literal, one for bytes that are not plain.
+    const shift = Math.ceil(Math.log2(chars.length + 2));
+    const table = new Uint16Array(this.#children.length << shift);
+    const fallbacks = new Uint16Array(this.#children.length);
+    const queue = [0];
+    for (const state of queue) {
+      const fallback = fallbacks[state] ?? 0;
+      if (state !== 0) for (const set of this.#ends[fallback] ?? []) this.#ends[state]?.add(set);
+      for (const [index, char] of chars.entries()) {
+        const child = this.#children[state]?.get(char);
+        const elsewhere = state === 0 ? 0 : (table[(fallback << shift) | (index + 1)] ?? 0);
+        table[(state << shift) | (index + 1)] = child ?? elsewhere;
+        if (child === undefined) continue;
+        fallbacks[child] = elsewhere;
+        queue.push(child);
+      }
+    }
+    return this.#renumber(table, shift, chars.length + 1);
+  }
+
+  /** Moves the states in which literals end to the end, so that one comparison detects them. */
+  #renumber(table: Uint16Array, shift: number, stopColumn: number): Table {
+    const isEnd = this.#ends.map((sets) => sets.size > 0);
+    const states = [...isEnd.keys()];
+    const order = [...states.filter((state) => !isEnd[state]), ...states.filter((state) => isEnd[state])];
+    const numbers = new Uint16Array(order.length);
+    for (const [number, state] of order.entries()) numbers[state] = number;
+    const next = new Uint16Array(table.length);
+    for (const [number, state] of order.entries()) {
+      const row = table.subarray(state << shift, (state + 1) << shift);
+      for (const [column, to] of row.entries()) next[(number << shift) | column] = numbers[to] ?? 0;
+      next[(number << shift) | stopColumn] = order.length;
+    }
+    const ends = order.filter((state) => isEnd[state]);
+    const setsOfEnd = ends.map((state) => [...(this.#ends[state] ?? [])]);
+    return { next, shift, firstEnd: order.length - ends.length, stop: order.length, setsOfEnd };
+  }
 }

@@ -23,10 +23,10 @@ import {
   text,
 } from '../../settings/index.ts';
 
-/** Part of a log that is read on first contact: all of it, only later lines, or lines of a time before. */
+/** Start of reading on first contact with a log. */
 export type LogStart = 'all' | 'now' | { readonly backMs: number };
 
-/** Bounds of that time: the error of a clock, and more years than most routers keep. Milliseconds. */
+/** Bounds of `backMs`: the error of a clock, and longer than most routers keep logs. Milliseconds. */
 const START_BACK_MS_MIN = 1000;
 const START_BACK_MS_MAX = 10 * 365 * 86_400_000;
 const START = `"all", "now", or a duration with its unit from ${renderDuration(START_BACK_MS_MIN)} to ${renderDuration(START_BACK_MS_MAX)}, such as 12h or 30d`;
@@ -42,10 +42,10 @@ function renderStart(start: LogStart): string {
   return typeof start === 'string' ? start : renderDuration(start.backMs);
 }
 
-/** Schema of the section `logs` of a router. */
+/** Schema of `logs` of a router. */
 export const logsSchema = section('How the logs of the router are read. Without a sink, logs are not read.', {
   enabled: flag({ description: 'Set to `false` to read no logs.' }).prefault(true),
-  // Half the poll interval: a log line is wanted sooner than a number.
+  // Half the poll interval, because log lines are wanted sooner than metrics.
   interval: duration({ description: 'Interval between reads.' }).prefault('30s'),
   start: parsed(
     {
@@ -60,18 +60,18 @@ export const logsSchema = section('How the logs of the router are read. Without 
   components: globs('Globs of the components to read; a leading `!` excludes.').prefault(['*']),
 });
 
-/** Reading of the logs of a router. Milliseconds. Of the globs of components at least one includes. */
+/** Settings of `logs`. At least one glob of `components` includes. */
 export type LogSettings = Settled<z.output<typeof logsSchema>>;
 
-/** Each looks at every line of its components. */
+/** Each rule scans every line of its components. */
 export const LOG_RULES_MAX = 100;
-/** Each looks at every line. */
+/** Each pattern scans every line. */
 export const REDACT_MAX = 100;
-/** A mark, not a text: a message may have thousands of them. */
+/** A message may contain thousands of replacements. */
 const REPLACEMENT_CHARS_MAX = 64;
 const REPLACEMENT_DEFAULT = '[redacted]';
 
-/** Stands in the list for all shipped rules. */
+/** Entry in the list that stands for all shipped rules. */
 export const SHIPPED_RULES_WORD = 'default';
 
 const RULES = `a list of at most ${LOG_RULES_MAX} log rules`;
@@ -134,9 +134,9 @@ export const ruleSchema = section('One log rule.', {
 });
 
 const shippedRules = z.enum([SHIPPED_RULES_WORD], { error: RULE });
-/** The key `log_rules`. */
+/** Schema of `log_rules`. */
 export const logRulesSchema =
-  // A default would be lost on the way to the reference, because parts of the items are parsed.
+  // No default here: the reference could not show it, because items are parsed.
   z
     .array(z.union([shippedRules, ruleSchema], { error: RULE }), { error: RULES })
     .max(LOG_RULES_MAX, { error: RULES })
@@ -149,7 +149,6 @@ const REDACT = `a list of at most ${REDACT_MAX} patterns`;
 const REDACTED = 'a pattern as text, or a map of keys with one';
 const REPLACEMENT = `text of at most ${REPLACEMENT_CHARS_MAX} characters (a number needs quotes)`;
 
-/** Schema of one pattern with its replacement. */
 const redactedSchema = section('One pattern.', {
   pattern: text({
     description: 'In the syntax of RE2. Every match in a message is removed.',
@@ -163,7 +162,7 @@ const redactedSchema = section('One pattern.', {
 });
 
 const plainPattern = text({ description: 'Removed text.', kind: 'pattern' });
-/** The key `redact`. */
+/** Schema of `redact`. */
 export const redactSchema = z
   .array(z.union([plainPattern, redactedSchema], { error: REDACTED }), { error: REDACT })
   .max(REDACT_MAX, { error: REDACT })
@@ -173,25 +172,23 @@ export const redactSchema = z
     kind: 'list of patterns and maps',
   });
 
-/** A rule that turns log lines into a metric; its pattern compiles, and a gauge has a `value`. */
+/** A log rule. Its pattern compiles, and a gauge has a `value`. */
 export type LogRuleSettings = Settled<z.output<typeof ruleSchema>>;
 
-/** A pattern that is removed from messages. It compiles, and does not match the empty text. */
+/** A pattern removed from messages. It compiles and does not match the empty text. */
 export type RedactSettings = Settled<z.output<typeof redactedSchema>>;
 
-/** The valid part of the key `log_rules`. */
+/** The valid part of `log_rules`. */
 export type WrittenRules = SoundOf<typeof logRulesSchema>;
-/** The valid keys of a log rule. */
-export type WrittenRule = Exclude<WrittenRules[number], string>;
-/** The valid part of the key `redact`. */
+type WrittenRule = Exclude<WrittenRules[number], string>;
 type WrittenRedact = SoundOf<typeof redactSchema>;
 
-/** The names of all labels of a rule's own, those from groups first. */
+/** Lists the labels of a rule, those from groups first. */
 export function listLabels({ labels, fixed_labels }: LogRuleSettings): string[] {
   return [...labels, ...Object.keys(fixed_labels)];
 }
 
-/** Checks what the schema cannot say about one rule. */
+/** Checks what the schema cannot express. */
 export function checkLogRule(rule: WrittenRule, { file, path }: Place): void {
   const refuse = (keys: KeyPath, message: string, nearest?: string) =>
     file.faults.add([...path, ...keys], message, { nearest });
@@ -202,11 +199,11 @@ export function checkLogRule(rule: WrittenRule, { file, path }: Place): void {
   }
   const labels = rule.labels ?? [];
   for (const [index, label] of labels.entries()) {
-    if (labels.indexOf(label) !== index) refuse(['labels', index], `The label "${label}" stands in the list already`);
+    if (labels.indexOf(label) !== index) refuse(['labels', index], `Duplicate label "${label}"`);
   }
   for (const label of Object.keys(rule.fixed_labels ?? {})) {
     if (!labels.includes(label)) continue;
-    const message = `The label "${label}" comes from a group already, which "labels" says`;
+    const message = `The label "${label}" is already taken from a group in "labels"`;
     file.faults.add([...path, 'fixed_labels', label], message, { aim: 'key' });
   }
   const pattern = compileAt(rule.pattern, { file, path: [...path, 'pattern'] });
@@ -215,7 +212,7 @@ export function checkLogRule(rule: WrittenRule, { file, path }: Place): void {
   const checkGroup = (group: string, keys: KeyPath) => {
     if (groups.includes(group)) return;
     const nearest = findNearest(group, groups);
-    const there = groups.length === 0 ? 'it has no named ones, such as (?P<name>…)' : `it has: ${groups.join(', ')}`;
+    const there = groups.length === 0 ? 'it has no named groups, such as (?P<name>…)' : `it has: ${groups.join(', ')}`;
     const message = 'The pattern has no group of this name';
     refuse(keys, nearest === undefined ? `${message}; ${there}` : message, nearest);
   };
@@ -223,7 +220,7 @@ export function checkLogRule(rule: WrittenRule, { file, path }: Place): void {
   if (rule.value !== undefined) checkGroup(rule.value, ['value']);
 }
 
-/** Checks the patterns that are removed from messages, and fills in what stands there instead. */
+/** Checks the patterns of `redact` and fills in default replacements. */
 export function resolveRedact(file: ConfigFile, written: WrittenRedact = []): RedactSettings[] {
   return written.flatMap((item, index) => {
     const { pattern: source, replacement } =

@@ -1,11 +1,11 @@
 import type { LogRuleSettings } from './settings.ts';
 
-// No line of a real router is public. So the patterns look for words that such lines can hardly do without, and for what
-// the programs that are known to run on the routers (Linux, OpenVPN, strongSwan) write everywhere.
+// No lines of real routers are public. The patterns use words that such lines most likely contain, and texts of
+// programs known to run on the routers (Linux, OpenVPN, strongSwan).
 
-/** The web server and the REST server write the paths of requests, which may hold any word. */
+/** Lines of the web and REST servers contain request paths, which may hold any word. */
 const WITHOUT_REQUESTS = ['*', '!httpd', '!restd'];
-/** Tunnels and modems log in, too, but not to the router. */
+/** Tunnels and modems also log in, but not to the router. */
 const WITHOUT_LINES_OF_LINKS = [
   ...WITHOUT_REQUESTS,
   '!modem*',
@@ -23,10 +23,10 @@ const FAILED = 'failed|failure|denied|rejected|refused|invalid|incorrect|wrong|u
 const SECRETS = `${LOGIN}|passwords?|credentials|access`;
 
 const MODEM = String.raw`(?:\w+ (?:of|for) )?(?:modem|lte|umts|gsm|cellular)[\w.]*`;
-/** As the status of a modem names them. */
+/** Values of the modem status. */
 const MODEM_STATES = 'turned off|turned on|sim interface down|logged (?:in|out|off)|logging in|offline|online';
 
-/** Interfaces of WireGuard are `wg1`, `wg2`, …; those of the others begin with the name of the protocol. */
+/** WireGuard interfaces are `wg1`, `wg2`, …; others begin with the protocol name. */
 const TUNNEL = String.raw`(?:(?:openvpn|vpn|ipsec|dmvpn|gre|l2tp|pptp|wireguard|tunnel)\w*|wg\d+)`;
 
 const ROUTER = '(?:system|device|router)';
@@ -35,7 +35,7 @@ interface Rule {
   readonly name: string;
   readonly help: string;
   readonly components?: readonly string[];
-  /** Alternatives; upper and lower case are the same. */
+  /** Alternatives. Case is ignored. */
   readonly patterns: readonly string[];
   readonly labels?: readonly string[];
   readonly fixed_labels?: Readonly<Record<string, string>>;
@@ -59,7 +59,7 @@ const VPN_CHANGES = {
   help: 'Log lines about tunnels that came up or went down.',
 };
 
-/** The log rules that are part of the product. */
+/** The shipped log rules. */
 export const SHIPPED_RULES: readonly LogRuleSettings[] = [
   counter({
     ...LOGINS,

@@ -1,9 +1,9 @@
 import {
   addEvidence,
   hasOtherMiss,
-  isBeyondDoubt,
   isLinked,
   isRefuted,
+  isRuleConfirmed,
   judgeLinks,
   LINK_MS_MAX,
   type LinkObservation,
@@ -14,20 +14,22 @@ import type { BrokenLink, LogFile, SequenceEnd } from '../position/position.ts';
 import { FLOOR_MS, UNSYNCED_STEP_MS } from '../time/log-clock.ts';
 import { type Draft, HOLD_MS, isFarAhead, isOlder, type View } from './state.ts';
 
-/** True if this log may rely on the rule that a file begins in the second in which the one before it ends. */
+/** Returns true if this log may rely on the rule that a file begins in the second in which the previous one ends. */
 export function doLinksHold({ rules: { links, component } }: Pick<View, 'rules'>): boolean {
   return !isRefuted(links, component) && judgeLinks(links).holds;
 }
 
-/** True if one rotation that breaks the rule is more likely a loss than its refutation, although no older file is missing. */
+/** Returns true if a rotation that breaks the rule is more likely a loss than a refutation. */
 export function isBreakALoss({ rules: { links, component } }: Pick<View, 'rules'>): boolean {
-  return isBeyondDoubt(links, component);
+  return isRuleConfirmed(links, component);
 }
 
 /**
- * Returns true if a new file may be read now: not while one is likely to be missing before it. Where the router has shown that
- * they do, the first line of a file and the name of the one before it say so. A break that is found first is noted. A
- * rotated file, one with a `stamp`, may also be older than what was read last: nothing waits for that.
+ * Returns true if a new file may be read now, and records a break.
+ *
+ * A file waits while an older one is probably missing before it. If the rule holds, its first line and the name of the
+ * previous file show that. A rotated file with a `stamp` may also be older than the last file read and then does not
+ * wait.
  */
 export function admitFile(draft: Draft, firstWallAsUtcMs: number, stamp: string | undefined): boolean {
   const { position, seen, rules } = draft;
@@ -35,14 +37,13 @@ export function admitFile(draft: Draft, firstWallAsUtcMs: number, stamp: string 
   if (!sequenceEnd) return true;
   const endUtcMs = parseStampUtcMs(sequenceEnd.stamp);
   const beginsUtcMs = rules.zone.toUtc(firstWallAsUtcMs, endUtcMs).utcMs;
-  // A clock that was not set proves neither that two files belong together nor that one is missing.
+  // A clock that was not set proves neither a link nor a gap.
   const isSet = firstWallAsUtcMs >= FLOOR_MS && endUtcMs >= FLOOR_MS && !hasFallen(draft, endUtcMs, beginsUtcMs);
   const offsetMs = linkOffsetMs(firstWallAsUtcMs, sequenceEnd.stamp, rules.zone);
   const isEarlier = stamp !== undefined && stamp < sequenceEnd.stamp && !isFarAhead(draft, endUtcMs);
-  // Of a timer's files each begins where any other one ends, in some zone: one with an earlier name follows only in the zone in use.
+  // Files rotated by a timer match each other in some zone. A file with an earlier name must match in the zone in use.
   if (offsetMs !== undefined && (!isEarlier || isLinked(beginsUtcMs, sequenceEnd.stamp))) {
-    if (isSet) noteMatch(draft, sequenceEnd, offsetMs);
-    // The missing file is found.
+    if (isSet) recordMatch(draft, sequenceEnd, offsetMs);
     dropLink(draft, sequenceEnd.stamp);
     return true;
   }
@@ -53,7 +54,6 @@ export function admitFile(draft: Draft, firstWallAsUtcMs: number, stamp: string 
   return admitBehindBreak(draft, sequenceEnd, { beginsUtcMs, isSet, stamp });
 }
 
-/** Returns true if a file may be read that does not begin where the last one ended. */
 function admitBehindBreak(
   draft: Draft,
   { stamp: after, edge: from, isWatched }: SequenceEnd,
@@ -62,12 +62,12 @@ function admitBehindBreak(
   const { position, seen, rules } = draft;
   const { beginsUtcMs, isSet, stamp } = begin;
   const known = position.brokenLinks.find((link) => link.after === after);
-  const noteBreak = (about: Partial<BrokenLink>): void => {
+  const recordBreak = (about: Partial<BrokenLink>): void => {
     position.brokenLinks = [...position.brokenLinks, { after, from, sinceMs: rules.nowMs, isWatched, ...about }];
   };
   if (!isSet || !doLinksHold(draft)) {
-    // Files behind that one may have been deleted with it.
-    if (!known && !seen.listed.has(after)) noteBreak({ isVague: true });
+    // Files after that one may have been deleted with it.
+    if (!known && !seen.listed.has(after)) recordBreak({ isVague: true });
     return true;
   }
   if (stamp !== undefined && !isBreakALoss(draft) && isNext(draft, after, stamp, beginsUtcMs, beginsUtcMs)) {
@@ -76,34 +76,31 @@ function admitBehindBreak(
   }
   if (known) return known.isVague === true || isOlder(draft, known.sinceMs, HOLD_MS);
   const isBrief = stamp !== undefined && beginsUtcMs >= parseStampUtcMs(stamp) - LINK_MS_MAX;
-  noteBreak({ beginsUtcMs: isBrief ? undefined : beginsUtcMs });
+  recordBreak({ beginsUtcMs: isBrief ? undefined : beginsUtcMs });
   return rules.isOnlyRun;
 }
 
-/**
- * True if the router's clock fell back by days, as one without a battery does that begins at the date of its firmware. One that
- * had been ahead was set right, and the names that were ahead have cost files.
- */
+/** True if the router's clock restarted without a battery. Setting a clock right that was ahead does not count. */
 function hasFallen(draft: Draft, fromUtcMs: number, toUtcMs: number): boolean {
   return toUtcMs < fromUtcMs - UNSYNCED_STEP_MS && !isFarAhead(draft, fromUtcMs);
 }
 
-/** A file begins in the second in which the one before it was rotated. In a log that contradicts the rule that is chance. */
-function noteMatch(draft: Draft, { stamp, distanceMs }: SequenceEnd, offsetMs: number): void {
+/** In a log that contradicts the rule a match is coincidence. */
+function recordMatch(draft: Draft, { stamp, distanceMs }: SequenceEnd, offsetMs: number): void {
   const { links, component } = draft.rules;
-  if (!isRefuted(links, component)) noteEvidence(draft, { type: 'match', stamp, distanceMs, offsetMs });
+  if (!isRefuted(links, component)) recordEvidence(draft, { type: 'match', stamp, distanceMs, offsetMs });
 }
 
-function noteEvidence(draft: Draft, observation: LinkObservation): void {
+function recordEvidence(draft: Draft, observation: LinkObservation): void {
   const { rules, evidence } = draft;
   evidence.push(observation);
   rules.links = addEvidence(rules.links, rules.component, observation);
 }
 
 /**
- * True if nothing is missing between two rotated files, whatever their lines say: the router lists both and none between
- * them, and it deletes the oldest first. Only if its clock was not set meanwhile; while the zone is unknown nobody sees
- * that. And a file that begins in the second of its own name may have taken the place of another one of that name.
+ * True if nothing can be missing between two rotated files, whatever their lines say: both are listed with none between
+ * them, and the router deletes the oldest first. Not valid if the clock was set in between, which is not visible
+ * without a zone; nor for a file that begins in the second of its own name, which may have replaced another one.
  */
 function isNext(
   { seen: { listed }, rules: { zone } }: Draft,
@@ -120,7 +117,7 @@ function isNext(
   return fromMs - LINK_MS_MAX <= firstUtcMs && firstUtcMs <= lastUtcMs && lastUtcMs <= toMs + LINK_MS_MAX;
 }
 
-/** A file was read to its end, and the one before it too: if nothing is missing between them, they must be linked. */
+/** Tests the rule on two completely read files: if nothing is missing between them, they must be linked. */
 export function testRule(draft: Draft, stamp: string, { follows, firstUtcMs, lastUtcMs }: LogFile): void {
   const before = follows ?? draft.position.sequenceEnd?.stamp;
   if (before === undefined || firstUtcMs === undefined || lastUtcMs === undefined) return;
@@ -132,23 +129,20 @@ export function testRule(draft: Draft, stamp: string, { follows, firstUtcMs, las
   dropLink(draft, before);
 }
 
-/**
- * True if the router's clock was set when it wrote a line at `utcMs`, after the rotation `stamp`. One without a battery begins
- * at 1970, or at the date of its firmware.
- */
+/** Without a battery a clock restarts at 1970 or at the date of the firmware. */
 function isClockSet(utcMs: number, stamp: string): boolean {
   const stampMs = parseStampUtcMs(stamp);
   return utcMs >= FLOOR_MS && stampMs >= FLOOR_MS && utcMs >= stampMs - UNSYNCED_STEP_MS;
 }
 
-/** The file behind this one begins at another time, and nothing seems to be missing between them. */
+/** Records that the next file does not begin at the rotation although nothing seems to be missing. */
 export function contradict(draft: Draft, stamp: string, isWatched: boolean): void {
   const { links, component } = draft.rules;
-  // A file between them may have vanished alone, as one whose compression failed: that does not happen twice.
+  // A single file may have vanished, for example when its compression failed. That does not happen twice.
   const isExcused = isBreakALoss(draft) && !hasOtherMiss(links, component, stamp);
   // A writer that buffers may have lost the beginning of the file in a crash.
   const isRefutation = isWatched && !isExcused && !draft.position.stream.isBuffered;
-  noteEvidence(draft, { type: isRefutation ? 'refutation' : 'miss', stamp });
+  recordEvidence(draft, { type: isRefutation ? 'refutation' : 'miss', stamp });
 }
 
 function dropLink({ position }: Draft, stamp: string): void {

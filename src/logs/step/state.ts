@@ -1,200 +1,271 @@
 import type { LifecyclePause, RecordFlag } from '../../model/index.ts';
 import { LINK_MS_MAX, type LinkFacts, type LinkObservation } from '../listing/link-rule.ts';
 import { type ListedLog, parseStampUtcMs, type RotatedFile } from '../listing/listing.ts';
-import type { GapEdge, Track } from '../position/event-records.ts';
+import type { Gap, GapEdge, OpenGap, Track } from '../position/gap.ts';
 import { createUidPrefix } from '../position/identity.ts';
-import { type LogFile, type LogPosition, toLastEdge, type UnreadFile } from '../position/position.ts';
+import {
+  type FileFault,
+  type HeldEntry,
+  type LogFile,
+  type LogPosition,
+  type StreamState,
+  toLastEdge,
+  type UnreadFile,
+} from '../position/position.ts';
 import { FLOOR_MS, UNSYNCED_STEP_MS } from '../time/log-clock.ts';
 import type { Zone } from '../time/zone.ts';
-import type { Told } from './observation.ts';
 
-/** Newer lines wait this long for the rest of an older file, for the sake of order. */
+/** Lines of one file that are not durable yet: their effect on the position, without their content. */
+export interface ReadPiece {
+  readonly file: LogFile | undefined;
+  /** Stamp of a rotated file; absent for `current`. */
+  readonly stamp: string | undefined;
+  readonly stream: StreamState | undefined;
+  /** The first line that became a record, even if that is held back. */
+  readonly first: GapEdge | undefined;
+  /** Gaps in damaged parts, whose records are among those of the lines. */
+  readonly gaps: readonly Gap[];
+  /** Gap of the lines skipped at the beginning of the file. */
+  readonly skipped: Gap | undefined;
+}
+
+/**
+ * An event of one log, as plain data:
+ *
+ * - `started`: first contact; unwanted files and lines are skipped.
+ * - `listed`: the router lists these files. `unlisted`: known files missing in the listing are completed or lost.
+ * - `file-began`: a file begins at this time; `mayRead` of the step says whether it may be read now.
+ * - `file-unrelated`: a rotated file is the rest of no known file.
+ * - `lines-read`: lines of an unfinished file. `file-ended`: the last lines of a rotated file.
+ * - `current-opened`: lines of a new `current`. `current-replaced`: `current` is another file.
+ * - `file-failed`: a rotated file could not be read to its end. `file-unreadable`: it never can.
+ * - `current-unreadable`: `current` is binary.
+ * - `time-passed`: files missing for too long are lost.
+ * - `history-deferred`: the remaining history is read after new lines.
+ * - `skipping-ended`: lines written from now on are wanted.
+ * - `held-released`: no line continues the held record.
+ * - `zone-changed`: times of the position are converted to another zone.
+ * - `wiped`: the router deleted everything. `replaced`: another device answers.
+ */
+export type Observation =
+  | {
+      readonly type: 'started';
+      readonly skipped: readonly RotatedFile[];
+      readonly skipBeforeUtcMs: number | undefined;
+    }
+  | { readonly type: 'listed' | 'unlisted' | 'time-passed'; readonly listed: ListedLog }
+  | { readonly type: 'history-deferred'; readonly listed: ListedLog }
+  | { readonly type: 'file-began'; readonly firstWallAsUtcMs: number; readonly stamp?: string | undefined }
+  | { readonly type: 'file-unrelated'; readonly stamp: string; readonly firstWallAsUtcMs: number | undefined }
+  | { readonly type: 'lines-read' | 'current-opened'; readonly piece: ReadPiece }
+  | {
+      readonly type: 'file-ended';
+      readonly stamp: string;
+      readonly piece: ReadPiece;
+      /** Gaps in damaged parts after the last line. */
+      readonly damage: readonly Gap[];
+    }
+  | { readonly type: 'current-replaced' | 'skipping-ended' | 'held-released' | 'wiped' | 'replaced' }
+  | {
+      readonly type: 'file-failed';
+      readonly stamp: string;
+      readonly fault: FileFault;
+      /** Complete lines before the failure. */
+      readonly piece?: ReadPiece | undefined;
+    }
+  | {
+      readonly type: 'file-unreadable';
+      readonly rotated: RotatedFile;
+      readonly reason: Gap['reason'];
+      readonly bytes?: number | undefined;
+      readonly file?: LogFile | undefined;
+      /** Complete lines before the failure. */
+      readonly piece?: ReadPiece | undefined;
+    }
+  | { readonly type: 'current-unreadable'; readonly bytes: number }
+  | {
+      readonly type: 'zone-changed';
+      readonly from: string;
+      readonly to: string;
+    };
+
+/** A result of a step, in the order of the records. `lines`: the records of the lines read. */
+export type Emitted =
+  | { readonly type: 'lines' }
+  /** `isInLines`: the record of the gap is among those of the lines. */
+  | { readonly type: 'gap'; readonly gap: Gap; readonly uid: string; readonly isInLines?: boolean }
+  | { readonly type: 'gap-ended'; readonly gap: OpenGap; readonly to: GapEdge }
+  | { readonly type: 'held'; readonly held: HeldEntry }
+  | { readonly type: 'reset'; readonly reason: 'wiped' | 'replaced'; readonly from: GapEdge | undefined };
+
+/** Newer lines wait this long for the rest of an older file, to keep the order. Milliseconds. */
 export const HOLD_MS = 60_000;
-/** A damaged file is asked for again so often before what can be read of it is taken. */
+/** Damaged reads before the readable parts of a file are accepted. */
 const CORRUPT_ATTEMPTS = 3;
 
-/** State of one log: its position, and what this run has seen that no later run needs. */
-export interface LogState {
+/** State of one log: the position, and observations of this run that are not stored. */
+export interface StepState {
   readonly position: LogPosition;
   readonly seen: Seen;
 }
 
-/** Observations of one run that are not stored. */
 interface Seen {
-  /** Stamps of the rotated files that the router lists. */
   readonly listed: ReadonlySet<string>;
-  /** UTC at which the youngest of the unrelated rotated files begins that were written to for long. */
+  /** Start of the youngest unrelated rotated file that was written for a long time. UTC. */
   readonly unrelatedSinceMs: number;
-  /** Stamps of new files that were found to come before what was read last. */
+  /** Stamps of new files that come before the last lines read. */
   readonly lateStamps: ReadonlySet<string>;
 }
 
-/** Inputs of a step besides the state and the observation. */
-interface TrackerRules {
-  /** Configured name of the router. */
+/** Inputs of a step besides state and observation. */
+interface StepInputs {
   readonly router: string;
-  /** Component whose log is read. */
   readonly component: string;
-  /** The agent's clock. Milliseconds since the Unix epoch. */
   readonly nowMs: number;
-  /** The time zone of the log's lines as known now. */
   readonly zone: Zone;
-  /** Evidence of this router for the rule that a file begins in the second in which the one before it ends. */
+  /** Evidence on whether files of this router begin in the second in which the previous one ends. */
   readonly links: LinkFacts;
-  /** True if no later run follows in which missing files could appear: then nothing waits for them. */
+  /** True if no later run follows: nothing waits for missing files. */
   readonly isOnlyRun: boolean;
-  /** The last time in which the router was not asked. Default: none. */
+  /** The last pause of the router. Default: none. */
   readonly pause?: LifecyclePause | undefined;
 }
 
-/** A state with the rules by which it is judged. */
-export interface View extends LogState {
-  readonly rules: TrackerRules;
+/** A state with the inputs for questions about it. */
+export interface View extends StepState {
+  readonly rules: StepInputs;
 }
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
-/** The working copy of one step. Its parts are replaced and never changed, because they are those of the state before. */
+/** Working copy of one step. Its parts belong to the previous state, so they are replaced and never changed. */
 export interface Draft {
   readonly position: Writable<LogPosition>;
   readonly seen: Writable<Seen>;
-  readonly rules: Writable<TrackerRules>;
-  /** Results of the step, in order. */
-  readonly told: Told[];
-  /** Evidence of how files follow each other. */
+  readonly rules: Writable<StepInputs>;
+  readonly emitted: Emitted[];
   readonly evidence: LinkObservation[];
 }
 
-/** The state of a log at the beginning of a run. */
-export function createLogState(position: LogPosition): LogState {
+export function createStepState(position: LogPosition): StepState {
   const seen = { listed: new Set<string>(), unrelatedSinceMs: Number.NEGATIVE_INFINITY, lateStamps: new Set<string>() };
   return { position, seen };
 }
 
-/** True if two states are of the same file. */
 export function isSameFile(a: LogFile | undefined, b: LogFile | undefined): boolean {
   return a !== undefined && b !== undefined && a.key === b.key && a.gen === b.gen;
 }
 
-/** The files that were read in part. */
 export function listBegun({ open, pending }: LogPosition): LogFile[] {
   const waiting = pending.map(({ file }) => file);
   return open ? [...waiting, open] : waiting;
 }
 
-/** All files that are remembered: a rotated file may also be one that was completed under another name. */
+/** Lists all remembered files. A rotated file may be one that was completed under another name. */
 export function listRemembered(position: LogPosition): LogFile[] {
   const { lost, completed } = position;
   return [...listBegun(position), ...lost, ...Object.values(completed).filter((file) => file !== null)];
 }
 
-/** True if `file` was read in part. */
 export function isBegun(position: LogPosition, file: LogFile): boolean {
   return listBegun(position).some((other) => isSameFile(other, file));
 }
 
-/** The file as the position has it; `undefined` when it is not remembered. */
+/** Returns the file as remembered; `undefined` if it is not. */
 export function findFile(position: LogPosition, file: LogFile): LogFile | undefined {
-  // Most lines are those of the file that is being written.
+  // Fast path: most lines are of the open file.
   if (isSameFile(position.open, file)) return position.open;
   return listRemembered(position).find((other) => isSameFile(other, file));
 }
 
-/** The generation of a new file that begins with `key`. */
+/** Returns the generation of a new file with this key. */
 export function nextGen(position: LogPosition, key: string): number {
   const gens = listRemembered(position).flatMap((file) => (file.key === key ? [file.gen + 1] : []));
   return Math.max(0, position.gens[key] ?? 0, ...gens);
 }
 
-/** The last line that was read of a file. */
 export function edgeOf({ rules: { router, component } }: Pick<View, 'rules'>, file: LogFile): GapEdge | undefined {
   return toLastEdge(router, component, file);
 }
 
-/** The last line of a log that became a record; `undefined` without one. */
+/** Returns the last line of a log that became a record. */
 export function lastLineOf({ stream: { lastUid, clock } }: LogPosition): GapEdge | undefined {
   return lastUid === undefined ? undefined : { uid: lastUid, utcMs: clock.lastUtcMs };
 }
 
-/** True if `ageMs` have passed since `sinceMs`; always true in an only run. */
+/** Returns true if `ageMs` passed since `sinceMs`; always true in an only run. */
 export function isOlder({ rules: { isOnlyRun, nowMs } }: Pick<View, 'rules'>, sinceMs: number, ageMs: number): boolean {
   return isOnlyRun || nowMs - sinceMs >= ageMs;
 }
 
-/** True if the router's clock was days ahead at `utcMs`: files with a correct time may then be newer despite an earlier time. */
+/** Returns true if the router's clock was days ahead: files with correct times may then be newer than they seem. */
 export function isFarAhead({ rules }: Pick<View, 'rules'>, utcMs: number): boolean {
   return utcMs > rules.nowMs + UNSYNCED_STEP_MS;
 }
 
-/** The stamps of the rotated files of a listing. */
+/** Returns the stamps of the rotated files. */
 export function toStamps({ rotated }: ListedLog): ReadonlySet<string> {
   return new Set(rotated.map(({ stamp }) => stamp));
 }
 
-/** A record without some of its keys. */
+/** Returns a record without some keys. */
 export function without<T>(record: Readonly<Record<string, T>>, keys: readonly string[]): Readonly<Record<string, T>> {
   if (!keys.some((key) => Object.hasOwn(record, key))) return record;
   return Object.fromEntries(Object.entries(record).filter(([key]) => !keys.includes(key)));
 }
 
-/** True if a listing has a rotated file that no earlier listing had. */
+/** Returns true if the listing has a new rotated file. */
 export function isNews({ completed, waiting }: LogPosition, listed: ListedLog): boolean {
   return listed.rotated.some(({ stamp }) => !(stamp in completed) && !(stamp in waiting));
 }
 
-/** Rotated files that have not been read to their end, oldest first. */
+/** Lists the rotated files that are not completely read, oldest first. */
 export function listFresh({ completed }: LogPosition, listed: ListedLog): RotatedFile[] {
   return listed.rotated.filter(({ stamp }) => !(stamp in completed));
 }
 
-/** True if a file may be tried now: not too soon after a failed attempt. */
+/** Returns true if a file may be tried now: its retry delay has passed. */
 export function isDue({ position, rules }: View, stamp: string): boolean {
   return (position.waiting[stamp]?.notBeforeMs ?? 0) <= rules.nowMs;
 }
 
-/** True if a rotated file is part of the history that is read after the live log. */
+/** Returns true if a rotated file is history, which is read after new lines. */
 export function isBackfill({ waiting }: LogPosition, stamp: string): boolean {
   return waiting[stamp]?.isBackfill === true;
 }
 
-/**
- * True if a rotated file may hold the rest of one that was begun. What is left of the history was rotated before the file that was
- * written then, and holds the rest only of what was begun in it.
- */
+/** Returns true if a rotated file may be the rest of a known file. History only continues other rotated files. */
 export function mayHoldRest(position: LogPosition, stamp: string): boolean {
   return !isBackfill(position, stamp) || position.pending.some(({ isRotated }) => isRotated);
 }
 
-/** True if an unrelated rotated file was written to for long after the last line of this one: its rest would have appeared before. */
-export function isPassedBy({ seen }: Pick<LogState, 'seen'>, { lastUtcMs, shownMs }: LogFile): boolean {
-  // Times of a clock that was not set say nothing of what came first, and are not shown.
+/** Returns true if the rest of this file would have appeared before an unrelated file already seen. */
+export function isPassedBy({ seen }: Pick<StepState, 'seen'>, { lastUtcMs, shownMs }: LogFile): boolean {
+  // Times of a clock that was not set give no order.
   if (lastUtcMs === undefined || lastUtcMs < FLOOR_MS || lastUtcMs !== shownMs) return false;
   return lastUtcMs <= seen.unrelatedSinceMs;
 }
 
-/**
- * True if the rest of all files that were begun would have appeared before the unrelated rotated files that were seen. A name from a
- * clock that was ahead may be that of any file.
- */
+/** Returns true if the rests of all known files would have appeared. A name in the future may be any file's. */
 export function isSearchOver({ position, seen, rules }: View): boolean {
   const { open, pending } = position;
   if ([...seen.listed].some((stamp) => parseStampUtcMs(stamp) > rules.nowMs)) return false;
   return pending.every(({ isPassed }) => isPassed) && (open === undefined || isPassedBy({ seen }, open));
 }
 
-/** True if the readable parts of a damaged file should be taken now, because it stayed damaged. */
-export function isBeyondRepair({ waiting }: LogPosition, stamp: string): boolean {
+/** Returns true if the readable parts of a damaged file should be accepted now. */
+export function skipsDamage({ waiting }: LogPosition, stamp: string): boolean {
   const entry = waiting[stamp];
   return entry?.fault === 'corrupt' && entry.attempts >= CORRUPT_ATTEMPTS;
 }
 
-/** Returns the place of a file's lines among those that were read before. */
+/** Returns the order of a file's lines relative to those already read. */
 export function trackOf(view: View, file: LogFile | undefined, stamp: string | undefined): Track {
   if (stamp !== undefined && isBackfill(view.position, stamp)) return 'backfill';
   return file && isLate(view, file, stamp) ? 'late' : 'live';
 }
 
-/** Flags of lines that cannot be handed out in the order in which the router wrote them. */
+/** Returns flags for lines that are emitted out of order. */
 export function flagsFor(view: View, file: LogFile, stamp: string | undefined): readonly RecordFlag[] {
   const { pending, waiting, brokenLinks } = view.position;
   const track = trackOf(view, file, stamp);
@@ -207,7 +278,7 @@ export function flagsFor(view: View, file: LogFile, stamp: string | undefined): 
   return missed.some(({ sinceMs }) => isOlder(view, sinceMs, HOLD_MS)) ? ['out_of_order'] : [];
 }
 
-/** True if lines of a newer file were shipped before those of this one. */
+/** Returns true if lines of a newer file were emitted before those of this one. */
 export function isLate(view: View, file: LogFile, stamp: string | undefined): boolean {
   const { open, pending } = view.position;
   const own = pending.find((entry) => isSameFile(entry.file, file));
@@ -217,7 +288,7 @@ export function isLate(view: View, file: LogFile, stamp: string | undefined): bo
   return endsBeforeLastRead(view, file, stamp);
 }
 
-/** True if a rotated file ended before the beginning of the file read last, which was `current` and has an unknown name now. */
+/** True if a rotated file ended before the last file read began, which was `current` and is renamed. */
 function endsBeforeLastRead(view: View, file: LogFile, stamp: string): boolean {
   const { position, rules } = view;
   const { sequenceEnd, open, stream } = position;
@@ -230,7 +301,7 @@ function endsBeforeLastRead(view: View, file: LogFile, stamp: string): boolean {
   return parseStampUtcMs(stamp) <= last.firstUtcMs + LINK_MS_MAX;
 }
 
-/** True if the rest of an older file was missed so recently that newer lines should wait for it. */
+/** Returns true while newer lines wait for the rest of an older file. */
 export function isHolding(view: View): boolean {
   const { pending, waiting } = view.position;
   return (
@@ -239,12 +310,10 @@ export function isHolding(view: View): boolean {
   );
 }
 
-/** The line behind the rest of a file, where it was read before that rest; `null` when nobody knows which it was. */
 export function lineBehind({ pending }: LogPosition, file: LogFile): GapEdge | null | undefined {
   return pending.find((entry) => isSameFile(entry.file, file))?.to;
 }
 
-/** True if newer lines have a reason to wait for this file. */
 function isMissed(entry: UnreadFile): boolean {
   return entry.attempts > 0 && !entry.isBackfill;
 }

@@ -1,35 +1,33 @@
-/** The order of day and month in a date of numbers that does not begin with the year. */
+/** Order of day and month in numeric dates that do not begin with the year. */
 export type DateOrder = 'dmy' | 'mdy';
 
-/** A time as the router wrote it: its own wall clock, without a zone. */
 interface WallTime {
-  /** The wall time as if it were UTC. Milliseconds since the Unix epoch. */
+  /** Wall time as if it were UTC. Milliseconds since the Unix epoch. */
   readonly asUtcMs: number;
-  /** True if the text resolves milliseconds or less. */
+  /** True if the text has a fraction of a second. */
   readonly hasFraction: boolean;
 }
 
 /** A time stamp at the beginning of a text. */
 export interface Stamp extends WallTime {
-  /** Characters that it takes. */
   readonly length: number;
-  /** Wall time minus UTC, where the text says it. Milliseconds. */
+  /** Wall time minus UTC, if written. Milliseconds. */
   readonly offsetMs?: number | undefined;
-  /** The number in angle brackets before it, which holds the severity. */
+  /** Syslog priority before the stamp. */
   readonly priority?: number | undefined;
 }
 
-/** Context for stamps that are ambiguous or incomplete. */
+/** Context for ambiguous and incomplete stamps. */
 export interface StampContext {
   readonly order: DateOrder;
-  /** Wall time of the line before, about; `undefined` if there is none. A stamp without a year follows it. */
+  /** Approximate wall time of the previous line, which a stamp without a year follows. */
   readonly lineBeforeMs: number | undefined;
-  /** Time at which the file ends, about, by the wall clock: of the years left, a stamp without one is of the last before that. */
+  /** Approximate wall time of the end of the file. A stamp without a year is in the last possible year before it. */
   readonly endMs: number;
 }
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
-/** The forms of dates. Months have English names; without a year, it is found from the lines around. */
+/** Forms of dates. Month names are English. */
 const DATES = [
   String.raw`(?<year>\d{4})(?<mark>[-/.])(?<month>\d\d)\k<mark>(?<day>\d\d)`,
   String.raw`(?<first>\d\d)(?<between>[./-])(?<second>\d\d)\k<between>(?<lastYear>\d{4})`,
@@ -39,60 +37,59 @@ const DATES = [
 const GAP = String.raw`[ \t]{1,2}`;
 const CLOCK = String.raw`(?<hours>\d{1,2}):(?<minutes>\d\d):(?<seconds>\d\d)(?:[.,](?<fraction>\d{1,9}))?`;
 const HALF = '(?: ?(?<half>[AaPp])[Mm])';
-/** Offsets of zones are quarters of hours. */
+/** Zone offsets are quarters of hours. */
 const OFFSET = String.raw`(?:(?<utc>Z)| ?(?<sign>[-+])(?<zoneHours>0\d|1[0-4]):?(?<zoneMinutes>00|15|30|45))`;
 const STAMP = new RegExp(
   String.raw`^(?:<(?<priority>\d{1,3})>)?(?:${DATES.join('|')})(?:T|${GAP})${CLOCK}${HALF}?${OFFSET}?(?=[ \t]|$)`,
 );
-/** Texts that begin like this mean to begin with a time, readable or not (that of a kernel counts from its start): they continue no other line. */
+/** Text that seems to begin with a time, also a kernel's seconds since boot: not a continuation line. */
 const LIKE_STAMP = /^(?:<\d{1,3}>|\[ *\d+\.\d{6}\] |\d{1,4}[-./]\d{1,2}[-./]\d{1,4}[ \tT]|[A-Z][a-z]{2} [ \d]\d \d\d:)/;
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
-/** A wall clock may be ahead of the end of the file: by a zone, which is no more than 14 hours, and by a day that is wrong. */
+/** A wall clock may be ahead of the end of the file by a zone of 14 hours and by a wrong day. */
 const AHEAD_MS_MAX = 2 * DAY_MS;
-/** A clock is set back by less than this, and a log is silent for less than the rest of a year. */
+/** Clocks are set back by less than this, and no log is silent for the rest of a year. */
 const BACK_MS_MAX = 30 * DAY_MS;
 
 /**
- * Reads the time stamp that `text` begins with: `YYYY-MM-DD hh:mm:ss`, the same with `/` or `.`, day or month first,
- * `DD.MM.YY`, or `Mon DD hh:mm:ss` without a year. A priority in angle brackets may come first; a fraction, `am` or `pm`, and
- * `Z` or an offset may follow. `undefined` when there is none.
+ * Parses the stamp at the beginning of `text`: `YYYY-MM-DD hh:mm:ss`, also with `/` or `.`, with day or month first,
+ * `DD.MM.YY`, or `Mon DD hh:mm:ss`. A priority may precede it; a fraction, `am` or `pm`, and `Z` or an offset may
+ * follow. `undefined` without a stamp.
  */
 export function parseStamp(text: string, context: StampContext): Stamp | undefined {
-  return parseUsualStamp(text) ?? parseAnyStamp(text, context);
+  return parseSameDayStamp(text) ?? parseAnyStamp(text, context);
 }
 
-/** Returns where the stamp at the beginning of a text ends, whatever its form; `undefined` when there is none. */
+/** Returns the end of the stamp at the beginning of a text; `undefined` without a stamp. */
 export function findStampEnd(text: string): number | undefined {
   return STAMP.exec(text)?.[0].length;
 }
 
-/** The usual form with the day of the line before, without a fraction: nearly all lines of a log. */
-function parseUsualStamp(text: string): Stamp | undefined {
-  if (!text.startsWith(usualDay.text) || text.charCodeAt(13) !== COLON || text.charCodeAt(16) !== COLON) {
+/** Fast path: the same day as the last line, no fraction. */
+function parseSameDayStamp(text: string): Stamp | undefined {
+  if (!text.startsWith(stampDay.text) || text.charCodeAt(13) !== COLON || text.charCodeAt(16) !== COLON) {
     return undefined;
   }
   const [hours, minutes, seconds] = [readTwo(text, 11), readTwo(text, 14), readTwo(text, 17)];
-  const next = text.charCodeAt(USUAL_LENGTH);
-  // A fraction, an offset or more digits may follow; what is not a time is looked at closely.
-  if (next !== BLANK || text.charCodeAt(USUAL_LENGTH + 1) !== BRACKET || !(hours < 24 && minutes < 60 && seconds < 60))
+  const next = text.charCodeAt(STAMP_CHARS);
+  // Everything else is left to the full parser.
+  if (next !== BLANK || text.charCodeAt(STAMP_CHARS + 1) !== BRACKET || !(hours < 24 && minutes < 60 && seconds < 60))
     return undefined;
-  const asUtcMs = usualDay.ms + ((hours * 60 + minutes) * 60 + seconds) * 1000;
-  return { asUtcMs, hasFraction: false, length: USUAL_LENGTH };
+  const asUtcMs = stampDay.ms + ((hours * 60 + minutes) * 60 + seconds) * 1000;
+  return { asUtcMs, hasFraction: false, length: STAMP_CHARS };
 }
 
-/** Two digits as a number; more than 99 when they are none. */
 function readTwo(text: string, from: number): number {
   const [tens, ones] = [text.charCodeAt(from) - ZERO, text.charCodeAt(from + 1) - ZERO];
   return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : NO_NUMBER;
 }
 
-const USUAL_LENGTH = 'YYYY-MM-DD hh:mm:ss'.length;
+const STAMP_CHARS = 'YYYY-MM-DD hh:mm:ss'.length;
 const NO_NUMBER = 100;
 const [COLON, BLANK, BRACKET, ZERO] = [0x3a, 0x20, 0x5b, 0x30];
-/** The day of the last line in the usual form, with the blank behind it. */
-let usualDay = { text: '\0', ms: 0 };
+/** Day of the last stamp of that form, with the blank after it. */
+let stampDay = { text: '\0', ms: 0 };
 
 function parseAnyStamp(text: string, context: StampContext): Stamp | undefined {
   const match = STAMP.exec(text);
@@ -103,7 +100,7 @@ function parseAnyStamp(text: string, context: StampContext): Stamp | undefined {
   if (wholeMs === undefined) return undefined;
   const [whole] = match;
   if (parts['year'] !== undefined && text[10] === ' ') {
-    usualDay = { text: text.slice(0, 11), ms: Math.floor(wholeMs / DAY_MS) * DAY_MS };
+    stampDay = { text: text.slice(0, 11), ms: Math.floor(wholeMs / DAY_MS) * DAY_MS };
   }
   const { fraction, priority, utc, sign } = parts;
   const offsetMs =
@@ -120,7 +117,7 @@ function parseAnyStamp(text: string, context: StampContext): Stamp | undefined {
 
 type Parts = Readonly<Record<string, string | undefined>>;
 
-/** The hour of the day; one that no clock shows becomes one that is none. */
+/** Impossible hours become an invalid number. */
 function toHours({ hours, half }: Parts): number {
   if (half === undefined) return hours?.length === 2 ? Number(hours) : NO_NUMBER;
   const hour = Number(hours);
@@ -128,27 +125,26 @@ function toHours({ hours, half }: Parts): number {
   return (hour % 12) + (half.toLowerCase() === 'p' ? 12 : 0);
 }
 
-/** The wall time of a date in any of the {@link DATES forms}. */
 function toDatedMs(parts: Parts, time: TimeOfDay, context: StampContext): number | undefined {
   const { year, month, day, first, between, second, lastYear, shortDay, shortMonth, shortYear, name, namedDay } = parts;
   if (year !== undefined) return toWallMs(Number(year), Number(month), Number(day), time);
   if (name !== undefined) return toYearlessWallMs(MONTHS.indexOf(name) + 1, Number(namedDay), time, context);
   if (shortYear !== undefined) return toWallMs(2000 + Number(shortYear), Number(shortMonth), Number(shortDay), time);
-  // Dots are for days first, everywhere.
+  // Dates with dots always have the day first.
   const isDayFirst = between === '.' || context.order === 'dmy';
   const [ofDay, ofMonth] = isDayFirst ? [first, second] : [second, first];
   return toWallMs(Number(lastYear), Number(ofMonth), Number(ofDay), time);
 }
 
-/** True if a text seems to begin with a time, even one that no calendar has. */
+/** Returns true if a text seems to begin with a time, even an invalid one. */
 export function isLikeStamp(text: string): boolean {
   return LIKE_STAMP.test(text);
 }
 
-/** A date whose day and month are told apart only by what other lines show. */
+/** Dates that may have day or month first. */
 const AMBIGUOUS = /^\d\d[/-]\d\d[/-]\d{4}/;
 
-/** True if the first of `lines` with a date has one whose order is not known. */
+/** Returns true if the first date in `lines` is ambiguous. */
 export function needsDateOrder(lines: Iterable<string>, endMs: number): boolean {
   for (const line of lines) {
     if (AMBIGUOUS.test(line)) return true;
@@ -158,9 +154,9 @@ export function needsDateOrder(lines: Iterable<string>, endMs: number): boolean 
 }
 
 /**
- * Finds out from the first lines of a file in which order its dates are; `undefined` when they say nothing about it. A
- * number above twelve decides; else the order in which the lines do not go back; else the one that ends closest before
- * `endMs`, the time of rotation or of download (by the router's wall clock, about).
+ * Finds the order of dates from the first lines of a file; `undefined` if it cannot be decided. A number above 12
+ * decides; otherwise the order without steps back; otherwise the one that ends closest before `endMs`, the wall time of
+ * rotation or download.
  */
 export function learnDateOrder(lines: readonly string[], endMs: number): DateOrder | undefined {
   const scores = (['dmy', 'mdy'] as const).map((order) => ({ order, ...judgeOrder(lines, order, endMs) }));
@@ -185,7 +181,7 @@ function judgeOrder(lines: readonly string[], order: DateOrder, endMs: number) {
       last = time;
     }
   }
-  // A zone may be up to 14 hours ahead of the end as it is known here.
+  // A zone may be up to 14 hours ahead.
   const isFuture = last > endMs + DAY_MS;
   return { ambiguous, unreadable, steps, distanceMs: isFuture ? Number.POSITIVE_INFINITY : endMs - last };
 }
@@ -196,11 +192,10 @@ interface TimeOfDay {
   readonly seconds: number;
 }
 
-/** `undefined` for what no calendar or clock shows. */
 function toWallMs(year: number, month: number, day: number, time: TimeOfDay): number | undefined {
   const { hours, minutes, seconds } = time;
   const wallMs = Date.UTC(year, month - 1, day, hours, minutes, seconds);
-  // Date.UTC carries 31 February over into March; what does not come back as it was is no time.
+  // `Date.UTC` accepts 31 February, so the result is compared.
   const back = new Date(wallMs);
   const isReal =
     back.getUTCFullYear() === year &&
@@ -228,7 +223,7 @@ function toYearlessWallMs(
   return find([firstYear, firstYear + 1], minMs) ?? find([lastYear, lastYear - 1], Number.NEGATIVE_INFINITY);
 }
 
-/** Nanoseconds that keep lines of one second in the order of their files: see {@link renderTimestamp}. */
+/** Half a second, used to keep lines of one second in order. See {@link renderTimestamp}. */
 const HALF_SECOND_NS = 500_000_000;
 const MILLISECOND_NS = 1_000_000;
 const SECOND_MS = 1000;
@@ -236,15 +231,15 @@ const SECOND_MS = 1000;
 const BILLION = 1_000_000_000;
 const TWO_DIGITS = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'));
 
-/** Most lines share the day with the line before, and many the second. */
+/** Most lines have the day of the previous line, and many its second. */
 let lastDay = { day: Number.NaN, text: '' };
 let lastSecond = { second: Number.NaN, text: '' };
 
 /**
- * RFC 3339 with nine decimals. Routers write whole seconds, so what comes below is the line's offset in its file: order
- * survives, and every reading gives the same value. Lines in the second in which their file begins (`isFirstSecond`) get
- * half a second more, because the file before it ends in that same second. After a fraction, half the offset fills the
- * millisecond.
+ * Renders RFC 3339 with nine decimals. Routers write whole seconds, so the decimals are the offset of the line in its
+ * file, which keeps the order and is the same in every reading. Lines in the first second of their file
+ * (`isFirstSecond`) get half a second more, because the previous file ends in the same second. After a fraction, half
+ * the offset fills the millisecond.
  */
 export function renderTimestamp(utcMs: number, hasFraction: boolean, offset: number, isFirstSecond: boolean): string {
   if (hasFraction) {
@@ -256,12 +251,11 @@ export function renderTimestamp(utcMs: number, hasFraction: boolean, offset: num
   return `${lastSecond.text}.${String(BILLION + toNanoseconds(offset, isFirstSecond)).slice(1)}Z`;
 }
 
-/** Returns the nine decimals of {@link renderTimestamp} for a time in whole seconds, as a number. */
+/** Returns the nine decimals of {@link renderTimestamp} for a whole second. */
 export function toNanoseconds(offset: number, isFirstSecond: boolean): number {
   return (isFirstSecond ? HALF_SECOND_NS : 0) + Math.min(offset, HALF_SECOND_NS - 1);
 }
 
-/** As `YYYY-MM-DDThh:mm:ss`. */
 function renderSecond(second: number): string {
   const day = Math.floor((second * SECOND_MS) / DAY_MS);
   if (day !== lastDay.day) lastDay = { day, text: new Date(day * DAY_MS).toISOString().slice(0, 11) };
@@ -270,7 +264,7 @@ function renderSecond(second: number): string {
   return `${lastDay.text}${TWO_DIGITS[Math.floor(minutes / 60)]}:${TWO_DIGITS[minutes % 60]}:${TWO_DIGITS[ofDay % 60]}`;
 }
 
-/** Whole seconds since the Unix epoch. */
+/** Converts to whole seconds since the Unix epoch. */
 export function toSecond(utcMs: number): number {
   return Math.floor(utcMs / SECOND_MS);
 }

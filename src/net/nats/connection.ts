@@ -10,36 +10,29 @@ import {
   untilAborted,
 } from '../../base/index.ts';
 import type { ClientTls } from '../../settings/index.ts';
-import { type ClientAuth, secretOf } from '../client-auth.ts';
-import { type ConnectionPlan, groupsFor, type HelloFault, noteShortHello } from '../connect.ts';
-import { readErrorCode } from '../error-codes.ts';
+import { type ConnectionPlan, groupsFor, type HelloFault, recordShortHello } from '../connect.ts';
+import { explainTls, type Peer, readErrorCode } from '../error-codes.ts';
+import { type ClientAuth, secretOf } from '../keys.ts';
 import { CLASSICAL_GROUPS, toTlsOptions } from '../tls.ts';
-import { explainTls, type Peer } from '../tls-failure.ts';
-import { NatsError, toNatsError } from './errors.ts';
 import type { NatsLibrary } from './library.ts';
+import { NatsError, toNatsError } from './library.ts';
 
-/** The fields of a server's greeting that are used. */
 interface NatsGreeting {
-  /** True when the server requires TLS. */
   readonly isTlsRequired: boolean;
 }
 
-/** Address of a server. */
 interface NatsAddress {
-  /** Host name or IP address. */
   readonly host: string;
-  /** Port of its clients. */
   readonly port: number;
-  /** Whose settings a hint names. */
   readonly peer: Peer;
 }
 
-/** Maximum size of a greeting. Those of large clusters have a few thousand bytes. Bytes. */
+/** Greetings of large clusters have a few thousand bytes. Bytes. */
 const GREETING_BYTES_MAX = 64 * 1024;
 
 /**
- * Checks that a NATS server responds: the client library would wait for ever for a silent one, and keep its connection.
- * Throws {@link NatsError} `protocol_error` and system errors.
+ * Checks that a NATS server responds: the client library would wait for a silent one for ever and keep its connection. Throws
+ * {@link NatsError} `protocol_error` and system errors.
  */
 async function peekAtNatsServer({ host, port, peer }: NatsAddress, signal: AbortSignal): Promise<NatsGreeting> {
   const address = { host, port, peer };
@@ -48,7 +41,7 @@ async function peekAtNatsServer({ host, port, peer }: NatsAddress, signal: Abort
     // One listener for the life of the socket: an error without a listener would end the process.
     const ended = Promise.withResolvers<never>();
     ended.promise.catch(() => {});
-    socket.on('error', ended.reject).on('close', () => ended.reject(toSilence(address, 'it closed the connection')));
+    socket.on('error', ended.reject).on('close', () => ended.reject(toNotNats(address, 'it closed the connection')));
     signal.addEventListener('abort', () => ended.reject(signal.reason), { once: true });
     signal.throwIfAborted();
     await Promise.race([once(socket, 'connect'), ended.promise]);
@@ -65,11 +58,11 @@ async function readGreeting(socket: AsyncIterable<Buffer>, address: NatsAddress)
     if (text.includes('\n') || text.length > GREETING_BYTES_MAX) break;
   }
   const greeting = decodeObject(parseJson(/^INFO (\{.*\})\s*\r?\n/.exec(text)?.[1] ?? ''));
-  if (!greeting) throw toSilence(address, 'it sent no NATS greeting');
+  if (!greeting) throw toNotNats(address, 'it sent no NATS greeting');
   return { isTlsRequired: greeting['tls_required'] === true };
 }
 
-function toSilence({ host, port, peer }: NatsAddress, why: string): NatsError {
+function toNotNats({ host, port, peer }: NatsAddress, why: string): NatsError {
   return new NatsError('protocol_error', `The server at ${host}:${port} is not a NATS server: ${why}`, {
     disposition: 'retry',
     hint: `Check the servers of this ${peer}`,
@@ -80,28 +73,27 @@ function toSilence({ host, port, peer }: NatsAddress, why: string): NatsError {
 export interface NatsServers extends Pick<ConnectionPlan, 'clock' | 'onShortHello'> {
   /** The client in messages, at the start of a sentence: `Sink lake`. */
   readonly who: string;
-  /** Whose settings a hint names. */
   readonly peer: Peer;
   /** Addresses `nats://host:port` or `tls://host:port`, tried in this order. */
   readonly servers: readonly string[];
-  /** Credentials; absent = none. */
+  /** Default: none. */
   readonly auth?: ClientAuth | undefined;
   /** Content of a credentials file, instead of `auth`. */
   readonly credentials?: Secret | undefined;
-  /** TLS settings for `tls://`. */
   readonly tls?: ClientTls | undefined;
 }
 
-/** Time limit of a connection attempt to one server. Milliseconds. */
+/** Limit of a connection attempt to one server. Milliseconds. */
 const CONNECT_MS_MAX = 10_000;
 /** Interval of the library's pings. Milliseconds. */
 const PING_MS = 30_000;
 
 /**
- * Connects to the first server that accepts the agent; once more if the credentials that were refused have changed meanwhile. Throws the {@link NatsError} of the attempt that got furthest.
+ * Connects to the first server that accepts the agent; retries once if rejected credentials have changed meanwhile. Throws
+ * the {@link NatsError} of the attempt that got furthest.
  *
- * The library must not reconnect by itself, because it would buffer published messages without a bound. Nor may it use
- * servers announced by others: only those of the configuration are trusted.
+ * The library must not reconnect by itself, because it would buffer published messages without a bound. Servers that others
+ * announce are ignored: only configured ones are trusted.
  */
 export async function connectToNats(
   nats: NatsLibrary,
@@ -109,7 +101,7 @@ export async function connectToNats(
   signal: AbortSignal,
   isSecond = false,
 ): Promise<NatsConnection> {
-  let worst: NatsError | undefined;
+  let mostUseful: NatsError | undefined;
   for (const server of options.servers) {
     const { auth, credentials = auth && secretOf(auth) } = options;
     const used = credentials?.reveal() ?? '';
@@ -122,10 +114,10 @@ export async function connectToNats(
         return await connectToNats(nats, options, signal, true);
       }
       // The error of a server that responds is more useful than that of one that does not.
-      if (!worst || (worst.code === 'unreachable' && error.code !== 'unreachable')) worst = error;
+      if (!mostUseful || (mostUseful.code === 'unreachable' && error.code !== 'unreachable')) mostUseful = error;
     }
   }
-  throw worst ?? new NatsError('misconfigured', `${options.who} has no servers`, { disposition: 'operator' });
+  throw mostUseful ?? new NatsError('misconfigured', `${options.who} has no servers`, { disposition: 'operator' });
 }
 
 async function connectToServer(
@@ -144,17 +136,17 @@ async function connectToServer(
     isTls = protocol === 'tls:' || isTlsRequired;
     const connecting = nats.connect({
       servers: [server],
-      // The system resolves names, and certificates are verified against the configured name.
+      // The system resolves names; certificates are verified against the configured name.
       resolve: false,
-      // With `null`, the library does not use TLS that is merely offered, which it could not verify.
-      // All options reach the TLS library, whatever the type says.
+      // With `null`, the library does not use TLS that is merely offered, which it could not verify. All options reach the
+      // TLS library, whatever the type says.
       tls: isTls ? ({ ...toTlsOptions(tls, host), ecdhCurve: groups } as TlsOptions) : null,
       name: 'router-exporter',
       reconnect: false,
       ignoreClusterUpdates: true,
       timeout: CONNECT_MS_MAX,
       pingInterval: PING_MS,
-      // Collecting a stack per request costs more than the request.
+      // A stack trace per request costs more than the request.
       noAsyncTraces: true,
       ...toCredentials(nats, auth, credentials, peer),
     });
@@ -174,12 +166,12 @@ async function connectToServer(
     const fault = isTls && groups === undefined ? findHelloFault(nats, cause) : undefined;
     if (fault === undefined) throw cause;
     const connection = await attempt(CLASSICAL_GROUPS);
-    noteShortHello(place, fault);
+    recordShortHello(place, fault);
     return connection;
   }
 }
 
-/** Returns how a handshake of TLS failed that the library made; `undefined` for another failure. */
+/** Returns how the TLS handshake of the library failed; `undefined` for other failures. */
 function findHelloFault(nats: NatsLibrary, thrown: unknown): HelloFault | undefined {
   if (thrown instanceof DeadlineExceeded || thrown instanceof nats.errors.TimeoutError) return 'silence';
   if (!(thrown instanceof Error)) return undefined;
@@ -202,7 +194,7 @@ function toCredentials(nats: NatsLibrary, auth: ClientAuth | undefined, credenti
 }
 
 function readCredentials(nats: NatsLibrary, credentials: Secret, peer: Peer): Authenticator {
-  // Secrets come without the last line end of their file; the library wants one behind the last block.
+  // Secrets come without the final line feed; the library needs one after the last block.
   const authenticator = nats.credsAuthenticator(Buffer.from(`${credentials.reveal()}\n`));
   try {
     // The library would fail during the handshake and only report a closed connection.

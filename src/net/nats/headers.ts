@@ -1,15 +1,17 @@
 import type { MsgHdrs } from '@nats-io/transport-node';
 import { decodeObject } from '../../base/index.ts';
 
-/** Format of what a cluster stores. From the first release on, a change of it comes with a conversion of the one before. */
+/**
+ * Format of the stored messages of a cluster. From the first release on, a change comes with a conversion from the previous
+ * format.
+ */
 const FORMAT = 1;
-/** Key of the format in the metadata of a stream. */
 const FORMAT_KEY = 'router-exporter-format';
 
 /** Metadata of the streams that a cluster creates. */
 export const STREAM_METADATA: Readonly<Record<string, string>> = { [FORMAT_KEY]: String(FORMAT) };
 
-/** Returns what is wrong with the format of a stream, and what to do; `undefined` if it is that of this program. */
+/** Returns what is wrong with the format of a stream, and what to do; `undefined` if this program can read it. */
 export function findFormatFault(
   name: string,
   config: object,
@@ -29,20 +31,20 @@ export function findFormatFault(
 const FIRST_LINE = 'NATS/1.0\r\n';
 const END = '\r\n';
 
-/** Headers of a message, as names and values in turn. */
+/** Message headers: names and values alternately. */
 export type HeaderWords = readonly string[];
 
 /** Returns the size of headers on the wire. Bytes. */
 export function measureHeaders(words: HeaderWords): number {
   let bytes = FIRST_LINE.length + END.length;
-  // Behind each name there is a colon and a blank, behind each value a line end.
+  // A name is followed by a colon and a space, a value by a line end.
   for (const word of words) bytes += Buffer.byteLength(word) + 2;
   return bytes;
 }
 
 /**
- * Returns headers for the client library, which only encodes them. Its own class takes longer for a header than everything else
- * for a message of a batch.
+ * Returns headers for the client library, which only encodes them. Its own class costs more per header than the rest of a
+ * message in a batch.
  */
 export function toMessageHeaders(words: HeaderWords): MsgHdrs {
   let text = FIRST_LINE;
@@ -52,7 +54,7 @@ export function toMessageHeaders(words: HeaderWords): MsgHdrs {
   return { encode: () => Buffer.from(text + END) } as unknown as MsgHdrs;
 }
 
-/** A line end would begin another header. */
+/** A line end would start another header. */
 function toHeaderValue(value: string): string {
   return /[\r\n]/.test(value) ? value.replaceAll(/[\r\n]/g, ' ') : value;
 }

@@ -8,10 +8,9 @@ import {
   secretPath,
   withSecrecy,
 } from '../../settings/index.ts';
-import { accountShape, checkAccount, checkTls, tls } from '../keys/network-keys.ts';
-import { parseHostAndPort } from '../keys/network-values.ts';
+import { accountShape, checkAccount, checkTls, parseHostAndPort, tls } from '../keys.ts';
 
-/** Keys of a client of NATS: servers, account and TLS. */
+/** Keys of a NATS client: servers, account and TLS. */
 
 /** Port registered with IANA. */
 const PORT_DEFAULT = 4222;
@@ -20,7 +19,7 @@ const SERVERS_MAX = 100;
 /** Credentials files have two blocks of a few kilobytes at most. */
 const CREDENTIALS_BYTES_MAX = 64 * 1024;
 
-/** The content of a credentials file: both blocks, as `nsc` writes them. */
+/** Content of a credentials file: both blocks, as `nsc` writes them. */
 const CREDENTIALS: SecretKind = {
   expected: 'the credentials of a user of NATS, a JWT and a seed',
   isValid: (content) => /-BEGIN NATS USER JWT-[\s\S]*-BEGIN USER NKEY SEED-/.test(content),
@@ -30,7 +29,7 @@ const CREDENTIALS: SecretKind = {
 const SERVERS = `a list of 1 to ${SERVERS_MAX} servers`;
 const SERVER = 'a server such as nats.example.net:4222 or tls://nats.example.net, without credentials';
 
-/** Keys of servers and account, with TLS. */
+/** Keys of servers, account and TLS. */
 export const natsServersShape = {
   servers: z
     .array(
@@ -57,10 +56,9 @@ export const natsServersShape = {
   tls,
 };
 
-/** The valid keys among {@link natsServersShape}. */
-export type SoundNatsServers = SoundOf<z.ZodObject<typeof natsServersShape>>;
+type SoundNatsServers = SoundOf<z.ZodObject<typeof natsServersShape>>;
 
-/** Normalises an address of NATS to `nats://host:port` or `tls://host:port`. */
+/** Normalises a NATS address to `nats://host:port` or `tls://host:port`. */
 function parseServer(value: string): string | undefined {
   const [, scheme = 'nats', rest = ''] = /^(?:(nats|tls):\/\/)?(.*?)\/?$/s.exec(value) ?? [];
   const hasPort = /^(\[[^\]]*\]|[^:]*):\d+$/.test(rest);
@@ -69,7 +67,7 @@ function parseServer(value: string): string | undefined {
   return `${scheme}://${parts.host.includes(':') ? `[${parts.host}]` : parts.host}:${parts.port}`;
 }
 
-/** Rejects combinations of keys. `who`: the client in messages, such as `a sink`; `kind`: with what is special about it. */
+/** Rejects invalid combinations of keys. `who`: the client in messages, such as `a sink`; `kind`: the client with its type. */
 export function checkNatsServers(
   place: Place,
   { servers = [], tls: section }: SoundNatsServers,

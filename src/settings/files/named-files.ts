@@ -3,20 +3,19 @@ import { resolve, sep } from 'node:path';
 import { z } from 'zod';
 import { Secret } from '../../base/index.ts';
 import { unwrap } from '../schema/parts.ts';
+import { describeKind, describeValue } from '../schema/secret-keys.ts';
 import { type Content, findContent, type WrittenSecret } from '../schema/values.ts';
 import type { ConfigFile, Place } from '../source/config-file.ts';
-import { describeKind, describeValue } from '../source/describe-value.ts';
 import type { KeyPath } from '../source/fault.ts';
-import { describeExcessRights } from './file-rights.ts';
 import type { ReadSecret, SecretKind, SecretOrigin } from './secret-keeper.ts';
-import { readTextFile, type TextFile } from './text-file.ts';
+import { describeExcessRights, readTextFile, type TextFile } from './text-file.ts';
 
-/** Four times the size of the usual bundle of all public authorities. */
+/** Four times a bundle of all public authorities. */
 const CA_FILE_BYTES_MAX = 1024 ** 2;
 
 /**
- * The keys of a section with what they name in place of the names: the content of files, secrets, absolute paths. What stood at the
- * second key of a secret, or in `header_files`, stands at the first.
+ * The keys of a section, with paths replaced by what they name: the content of files, secrets, absolute paths. The
+ * value of `NAME_file` or `header_files` moves to `NAME` or `headers`.
  */
 export type Filled<Keys> = {
   [Key in keyof Keys as IsSecond<Key, Keys> extends true ? never : Key]: FilledValue<Key, Keys[Key]>;
@@ -42,7 +41,7 @@ type FilledValue<Key, Value> = Key extends 'key_file' | 'credentials_file'
           ? Filled<Value>
           : Value;
 
-/** Reads the files that values refer to, each once. A fault is at the value. */
+/** Reads the files that settings refer to, each once. A fault is at the value. */
 export class NamedFileReader {
   readonly #texts = new Map<string, Promise<TextFile>>();
   readonly #secrets = new Map<string, Promise<ReadSecret>>();
@@ -70,7 +69,7 @@ export class NamedFileReader {
     return undefined;
   }
 
-  /** Reads what the keys of the section at `place` name. A fault is at its key, and what cannot be read is left out. */
+  /** Reads what the keys of the section at `place` name. Omits, with a fault, what cannot be read. */
   async readSection<Keys extends object>(
     { file, path }: Place,
     schema: z.ZodObject,
@@ -87,7 +86,6 @@ export class NamedFileReader {
     return filled as Filled<Keys>;
   }
 
-  /** Reads what the value at `place` names. */
   async #readPart(place: Place, schema: z.core.$ZodType, value: unknown): Promise<unknown> {
     if (schema instanceof z.ZodOptional || schema instanceof z.ZodPrefault) {
       return await this.#readPart(place, schema.unwrap(), value);
@@ -129,13 +127,12 @@ export class NamedFileReader {
     return command && (await this.#runCommand(toInner(place, 'command'), command, content));
   }
 
-  /** Reads a secret from the file that the value at `place` names, without its last line end. */
   async #readSecretFile(place: Place, name: string, kind: SecretKind): Promise<Secret | undefined> {
     const { file, path } = place;
     const absolute = resolve(file.folder, name);
     const found = await this.#readOrigin(file, { kind: 'file', path: absolute }, kind);
     if (found.ok) {
-      // Credentials of systemd may be readable for all, in a folder that nobody else sees.
+      // systemd makes credentials readable for all, in a folder that only the service can enter.
       const credentials = file.surroundings.credentialsFolder;
       const isCredential = credentials !== undefined && absolute.startsWith(resolve(credentials) + sep);
       if (!isCredential) await warnOfRights(place, absolute, found.mode, true);
@@ -154,7 +151,7 @@ export class NamedFileReader {
   async #runCommand({ file, path }: Place, args: readonly string[], kind: SecretKind): Promise<Secret | undefined> {
     if (!file.isMain) {
       const message =
-        'Commands are legal in the main file only: otherwise, whoever may list routers could run programs here';
+        'Commands are legal in the main file only: otherwise, anyone who may list routers could run programs here';
       file.faults.add(path, message, { aim: 'key' });
       return undefined;
     }
@@ -170,7 +167,6 @@ export class NamedFileReader {
     return undefined;
   }
 
-  /** Reads each origin once. */
   #readOrigin({ surroundings }: ConfigFile, origin: SecretOrigin, kind: SecretKind): Promise<ReadSecret> {
     const key = JSON.stringify([origin, kind.expected]);
     const reading = this.#secrets.get(key) ?? surroundings.secrets.read(origin, kind);
@@ -194,7 +190,6 @@ export class NamedFileReader {
   }
 }
 
-/** Returns the first of two keys that say the same. */
 function findFirstKey(key: string, { shape }: z.ZodObject): string {
   if (key === 'header_files') return 'headers';
   const first = key.replace(/_file$/, '');
@@ -205,7 +200,6 @@ function toInner({ file, path }: Place, step: string | number): Place {
   return { file, path: [...path, step] };
 }
 
-/** Warns of rights that others have on a file that a value names. */
 async function warnOfRights({ file, path }: Place, absolute: string, mode: number, isSecret: boolean): Promise<void> {
   const excess = await describeExcessRights(absolute, mode, isSecret ? 'secret' : 'settings');
   if (excess !== undefined) file.faults.warn(path, excess);
@@ -227,8 +221,8 @@ export function renderFileFault(file: ConfigFile, path: KeyPath, isRelative: boo
 const BLOCK = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]*-----END CERTIFICATE-----/g;
 
 /**
- * Parses a bundle of certificates. Returns only the certificates, as PEM, without comments and keys in the same file;
- * `undefined` if there is no certificate or one of them is damaged.
+ * Returns only the certificates, as PEM, without comments and keys of the same file; `undefined` if there is none or
+ * one is damaged.
  */
 function parseCertificates(pem: string): string | undefined {
   const blocks = pem.match(BLOCK) ?? [];
@@ -246,7 +240,6 @@ function isCertificate(block: string): boolean {
   }
 }
 
-/** True for a PEM private key without a passphrase. */
 function isPrivateKey(pem: string): boolean {
   try {
     return createPrivateKey(pem).type === 'private';

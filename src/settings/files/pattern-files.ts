@@ -1,45 +1,38 @@
 import { glob, opendir, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { describeValue } from '../schema/secret-keys.ts';
 import { CONFIG_FILE_BYTES_MAX, type ConfigFile } from '../source/config-file.ts';
-import { describeValue } from '../source/describe-value.ts';
 import type { KeyPath } from '../source/fault.ts';
 import { renderFileFault } from './named-files.ts';
 import { readTextBytes, type TextBytes } from './text-file.ts';
 
-/** A file that a list of paths and globs matches. */
 interface MatchedFile {
-  /** Name in faults, in the form of the file that lists it. */
+  /** As in faults: in the form of the file that lists it. */
   readonly name: string;
-  /** Absolute. */
   readonly path: string;
-  /** UTF-8 text. */
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Permission bits. */
   readonly mode: number;
 }
 
-/** Limits on the files that patterns may match. */
-export interface PatternBounds {
+interface PatternBounds {
   readonly filesMax: number;
-  /** Maximum size of all files together, in bytes. */
   readonly bytesMax: number;
 }
 
-/** The files that a list of paths and globs matches. */
+/** Files that a list of paths and globs matches. */
 export interface MatchedFiles {
   readonly files: readonly MatchedFile[];
-  /** The list with absolute paths. */
   readonly patterns: readonly string[];
-  /** The {@link digest} of every file found, readable or not, by absolute path. */
+  /** {@link digest} of every file found, readable or not, by absolute path. */
   readonly digests: ReadonlyMap<string, string>;
 }
 
-/** Characters of file names that would break a line or control a terminal. */
+/** They would break a line or control a terminal. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /**
- * Reads the files that the paths and globs under `key` match, each once. A missing or unreadable file or folder is a fault at
- * its path or glob; a glob without matches is a warning, because its files may be written later.
+ * Reads the files that the paths and globs under `key` match, each once. A missing or unreadable file or folder is a
+ * fault at its item; a glob without matches is a warning, because its files may be written later.
  */
 export async function readPatternFiles(
   main: ConfigFile,
@@ -58,7 +51,7 @@ export async function readPatternFiles(
       main.faults.add(place, renderFileFault(main, place, !isAbsolute(pattern), 'does not exist'));
     }
     if (matches.length === 0 && isGlob(pattern)) {
-      // Otherwise a folder that is away, or not to be listed, for a moment would remove all of its routers.
+      // An unavailable folder must not remove all of its routers.
       const fault = await findFolderFault(absolute[index] ?? '');
       if (fault !== undefined) main.faults.add(place, fault);
       else main.faults.warn(place, renderUnmatched(main, place, !isAbsolute(pattern)));
@@ -86,23 +79,21 @@ export async function readPatternFiles(
   return { files, patterns: absolute, digests };
 }
 
-/** Renders the path of a file relative to the same folder as the name of the main file. */
 function renderName(main: ConfigFile, pattern: string, path: string): string {
   const name = isAbsolute(pattern) ? path : join(dirname(main.name), relative(main.folder, path));
   return name.replaceAll(UNPRINTABLE, '?');
 }
 
-/** Characters that make a path a glob. */
 const GLOB = /[*?[\]{}]/;
 
-/** True for a glob. Any other text is the path of one file, which must exist. */
+/** Other text is the path of one file, which must exist. */
 function isGlob(text: string): boolean {
   return GLOB.test(text);
 }
 
 /**
- * Lists the files that a path or glob matches, sorted by name: at most `filesMax` and one more. Folders match no glob, hidden
- * files match no star; a broken link is listed, so that its reader reports it. Never rejects.
+ * Lists the files that a path or glob matches, sorted by name, at most `filesMax` and one more. Folders match no glob,
+ * hidden files match no star; a broken link is listed, so that reading it reports a fault. Never rejects.
  */
 export async function listMatches(pattern: string, filesMax: number): Promise<string[]> {
   if (!isGlob(pattern)) return (await findKind(pattern)) === 'nothing' ? [] : [pattern];
@@ -114,19 +105,17 @@ export async function listMatches(pattern: string, filesMax: number): Promise<st
       if (paths.length > filesMax) break;
     }
   } catch {
-    // A folder that cannot be listed matches no glob, as in a shell.
+    // As in a shell, a folder that cannot be listed matches no glob.
   }
   return paths.toSorted();
 }
 
-/** Renders the warning of a glob that matches no file. */
 function renderUnmatched(main: ConfigFile, place: KeyPath, isRelative: boolean): string {
   const start = isRelative ? `; relative paths start at ${main.folder}` : '';
   const pattern = describeValue(main.source.valueAt(place), place, main.secretKeys);
   return `No file matches ${pattern}${start}. Correct it, unless the files are still to be written`;
 }
 
-/** Returns why the folder above a glob cannot be listed; `undefined` if it can. */
 async function findFolderFault(pattern: string): Promise<string | undefined> {
   const parts = pattern.split(sep);
   const folder = parts.slice(0, parts.findIndex(isGlob)).join(sep) || sep;
@@ -140,7 +129,6 @@ async function findFolderFault(pattern: string): Promise<string | undefined> {
   }
 }
 
-/** Returns a digest of the content of a file, or of the reason why it cannot be read. */
 function digest(file: TextBytes): string {
   return file.ok ? file.digest : `! ${file.reason}`;
 }
@@ -148,7 +136,7 @@ function digest(file: TextBytes): string {
 /** Reads a file and returns the digest of its content. */
 export async function readDigest(path: string, bytesMax: number): Promise<string> {
   const file = await readTextBytes(path, bytesMax);
-  // Gives the memory back at once: a large file that changes is read again and again.
+  // Releases memory at once: a large file that changes is read repeatedly.
   if (file.ok) file.bytes.buffer.transfer(0);
   return digest(file);
 }

@@ -1,25 +1,24 @@
-import { type Clock, createSystemClock, Secret, Steps } from '../../base/index.ts';
-import { runSecretCommand } from './secret-command.ts';
+import { Buffer } from 'node:buffer';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { type Clock, createSystemClock, Secret } from '../../base/index.ts';
 import { readFileStamp, readTextFile } from './text-file.ts';
 
-/** The reason why a secret cannot be read. `reason` completes "The file …". */
+/** `reason` completes "The file …". */
 interface Unread {
   readonly ok: false;
   readonly fault: 'unreadable' | 'empty' | 'other';
   readonly reason: string;
 }
 
-/** A secret as it was read, or why it could not be. */
 export type ReadSecret =
   | {
       readonly ok: true;
       readonly secret: Secret;
-      /** Permission bits of its file; 0 for a command. */
       readonly mode: number;
     }
   | Unread;
 
-/** Requirements on a secret that is read. */
+/** Requirements on a secret. */
 export interface SecretKind {
   /** Completes "Expected a file that holds …". */
   readonly expected: string;
@@ -29,30 +28,26 @@ export interface SecretKind {
   readonly bytesMax?: number;
 }
 
-/** Origin of a secret. */
 export type SecretOrigin =
   | { readonly kind: 'file'; readonly path: string }
-  /** A program and its arguments, run in a folder. */
   | { readonly kind: 'command'; readonly args: readonly string[]; readonly folder: string };
 
-/** Result of reading a secret again. */
+/** A secret was read again. */
 export type SecretEvent =
   | { readonly type: 'secret-changed'; readonly name: string; readonly before: string }
-  /** The value before stays in use. Reported once, until it can be read. */
+  /** The previous value stays in use. Reported once, until it can be read. */
   | { readonly type: 'secret-unreadable'; readonly name: string; readonly reason: string };
 
 /** Longer than any password a router accepts. */
 const PASSWORD_FILE_BYTES_MAX = 4096;
-/** Time limit of a command. Milliseconds. */
 const COMMAND_MS_MAX = 10_000;
-/** A command is not run again sooner: a refused login of many routers is one reason. Milliseconds. */
+/** Pause between two runs, because many routers may refuse a login at once. */
 const COMMAND_INTERVAL_MS = 10_000;
 
 interface Kept {
   readonly secret: WeakRef<Secret>;
   readonly origin: SecretOrigin;
   readonly kind: SecretKind;
-  /** Stamp of the file when it was read; differs once the file has changed. */
   stamp: string;
   isReported: boolean;
 }
@@ -61,28 +56,28 @@ type Content = { readonly ok: true; readonly value: string; readonly mode: numbe
 
 interface Reading {
   readonly content: Content;
-  /** Stamp of the file, taken before its content, so that a change in between is seen. */
+  /** Taken before the content, so that a change in between is detected. */
   readonly stamp: string;
 }
 
 /** Clock and limits of a keeper. */
 export interface SecretKeeperOptions {
-  /** Measures the time between two runs of a command. Default: that of the system. */
+  /** Measures the pause between two runs of a command. Default: the system's clock. */
   readonly clock?: Clock | undefined;
-  /** Time limit of a command, in real time. Milliseconds, default 10 s. */
+  /** Time limit of a command, in real time. Milliseconds. Default: 10,000. */
   readonly commandMsMax?: number | undefined;
-  /** Environment of this process, of which commands get a few variables. Default: none. */
+  /** Environment of this process; commands get a few of its variables. Default: none. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
 }
 
-/** Reads secrets from files and commands, each once for all who use it, and again when they change or are refused. */
+/** Reads secrets from files and commands, each once for all users, and again when they change or are refused. */
 export class SecretKeeper {
   readonly #clock: Clock;
   readonly #commandMsMax: number;
   readonly #env: Readonly<Record<string, string | undefined>>;
   readonly #kept = new Map<string, Kept>();
   readonly #underWay = new Map<string, Promise<Reading>>();
-  /** Times at which commands last ended. Monotonic milliseconds. */
+  /** End of the last run of each command, in monotonic milliseconds. */
   readonly #ranMs = new Map<string, number>();
   readonly #listeners: ((event: SecretEvent) => void)[] = [];
 
@@ -92,12 +87,11 @@ export class SecretKeeper {
     this.#env = options.env ?? {};
   }
 
-  /** Adds a listener for secrets that were read again. */
   onEvent(listener: (event: SecretEvent) => void): void {
     this.#listeners.push(listener);
   }
 
-  /** Reads a secret. The same origin gives the same object as long as somebody holds it, with the value that was just read. */
+  /** Returns the same object for the same origin while it is referenced, with the value that was just read. */
   async read(origin: SecretOrigin, kind: SecretKind): Promise<ReadSecret> {
     const key = JSON.stringify([origin, kind.expected]);
     const { content, stamp } = await this.#readOnce(key, origin, kind);
@@ -113,19 +107,15 @@ export class SecretKeeper {
     return { ok: true, secret, mode: content.mode };
   }
 
-  /** Reads those again whose file has changed. Never rejects. */
   async refresh(): Promise<void> {
-    const steps = new Steps();
     for (const [key, kept] of this.#kept) {
       const secret = kept.secret.deref();
       if (!secret) this.#kept.delete(key);
       if (!secret || kept.origin.kind !== 'file') continue;
       if ((await readStamp(kept.origin)) !== kept.stamp) await this.#readAgain(key, kept, secret);
-      if (steps.isDue) await steps.next();
     }
   }
 
-  /** Reads one again, once for all who ask at the same time. */
   async #renew(key: string): Promise<void> {
     const kept = this.#kept.get(key);
     const secret = kept?.secret.deref();
@@ -136,7 +126,7 @@ export class SecretKeeper {
     if (kept.origin.kind === 'command') this.#ranMs.set(key, this.#clock.monotonic());
   }
 
-  /** One reading at a time, so that an older one that ends later does not bring back the value before. Never rejects. */
+  /** One reading at a time: an older one that ends later must not restore the previous value. Never rejects. */
   #readOnce(key: string, origin: SecretOrigin, kind: SecretKind): Promise<Reading> {
     const known = this.#underWay.get(key);
     if (known) return known;
@@ -161,7 +151,7 @@ export class SecretKeeper {
   #take(kept: Kept, secret: Secret, { content, stamp }: Reading): void {
     const name = renderOrigin(kept.origin);
     if (!content.ok) {
-      // The stamp stays: a file that cannot be read at this moment is looked at again.
+      // Keep the old stamp, so that the file is read again.
       if (!kept.isReported) this.#report({ type: 'secret-unreadable', name, reason: content.reason });
       kept.isReported = true;
       return;
@@ -175,7 +165,6 @@ export class SecretKeeper {
   }
 }
 
-/** Without the arguments of a command, of which one may be secret. */
 function renderOrigin(origin: SecretOrigin): string {
   return origin.kind === 'file' ? origin.path : `the command ${origin.args[0]}`;
 }
@@ -199,7 +188,90 @@ async function readContent(
   return { ok: true, value, mode: text.mode };
 }
 
-/** Text that differs when a file has changed; empty for a command. */
 async function readStamp(origin: SecretOrigin): Promise<string> {
   return origin.kind === 'command' ? '' : await readFileStamp(origin.path);
+}
+
+type CommandOutput =
+  | { readonly ok: true; readonly text: string; readonly mode: 0 }
+  | { readonly ok: false; readonly reason: string };
+
+interface CommandOptions {
+  readonly bytesMax: number;
+  /** In real time. */
+  readonly msMax: number;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+const LINE_END_BYTES = 2;
+/** Time to read the remaining output after the program has ended, because other processes may hold it open. */
+const REST_MS_MAX = 250;
+
+/**
+ * Variables that a command gets. Others may be secrets for the agent; set them with `env`: `[env, VAULT_ADDR=https://…,
+ * vault, …]`.
+ */
+const COMMAND_VARIABLES: readonly string[] = [
+  ...['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL', 'LC_CTYPE', 'TZ', 'TMPDIR'],
+  ...['XDG_RUNTIME_DIR', 'CREDENTIALS_DIRECTORY'],
+];
+
+/**
+ * Runs a program without a shell and returns its output. Its child processes end with it, except those with their own
+ * process group, such as daemons. Messages never quote the output. Never rejects.
+ */
+function runSecretCommand(
+  { args: [program = '', ...args], folder }: { readonly args: readonly string[]; readonly folder: string },
+  options: CommandOptions,
+): Promise<CommandOutput> {
+  try {
+    const env = Object.fromEntries(
+      COMMAND_VARIABLES.flatMap((name) => {
+        const value = options.env[name];
+        return value === undefined ? [] : [[name, value]];
+      }),
+    );
+    const child = spawn(program, args, { cwd: folder, env, detached: true, stdio: ['ignore', 'pipe', 'ignore'] });
+    return awaitOutput(child, options);
+  } catch (cause) {
+    // The message of the error may quote an argument.
+    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'its arguments are not valid';
+    return Promise.resolve({ ok: false, reason: `cannot be run (${code})` });
+  }
+}
+
+function awaitOutput(child: ChildProcess, { bytesMax, msMax }: CommandOptions): Promise<CommandOutput> {
+  const { promise, resolve } = Promise.withResolvers<CommandOutput>();
+  const clock = createSystemClock();
+  const parts: Buffer[] = [];
+  let length = 0;
+  const refuse = (reason: string) => resolve({ ok: false, reason });
+  const limit = clock.setTimer(msMax, () => refuse(`takes longer than ${msMax / 1000} s`));
+  child.stdout?.on('data', (part: Buffer) => {
+    length += part.length;
+    parts.push(part);
+    if (length > bytesMax + LINE_END_BYTES) refuse(`writes more than ${bytesMax} bytes`);
+  });
+  child.once('error', (cause) => refuse(`cannot be run (${'code' in cause ? String(cause.code) : 'unknown reason'})`));
+  child.once('exit', (code) => {
+    if (code === null) return refuse('cannot be run (a signal has ended it)');
+    if (code !== 0) return refuse(`ends with exit code ${code}`);
+    const finish = () => {
+      rest.cancel();
+      resolve({ ok: true, text: Buffer.concat(parts).toString('utf8'), mode: 0 });
+    };
+    const rest = clock.setTimer(REST_MS_MAX, finish);
+    child.once('close', finish);
+  });
+  return promise.finally(() => {
+    limit.cancel();
+    endGroup(child);
+    child.stdout?.destroy();
+  });
+}
+
+function endGroup(child: ChildProcess): void {
+  try {
+    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+  } catch {}
 }

@@ -1,24 +1,21 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
-import { open, stat } from 'node:fs/promises';
+import { open, realpath, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
 
-/** The content of a file, or the reason why it cannot be read: `The file X <reason>`. */
+/** `reason` completes "The file X …". */
 type ReadFile<Content> =
   | (Content & {
       readonly ok: true;
-      /** SHA-256 of its bytes, in hexadecimal. */
       readonly digest: string;
-      /** Permission bits. */
       readonly mode: number;
     })
   | { readonly ok: false; readonly reason: string };
 
-/** The text of a file, or why it cannot be read. */
+/** Text of a file, or the reason why it cannot be read. */
 export type TextFile = ReadFile<{ readonly text: string }>;
-/** The bytes of a file, which are UTF-8 text, or why it cannot be read. */
 export type TextBytes = ReadFile<{ readonly bytes: Uint8Array<ArrayBuffer> }>;
 
-/** Size of the parts in which a file is read: their digest takes a fraction of a millisecond. Bytes. */
 const PART_BYTES = 64 * 1024;
 
 /** Reads at most `bytesMax` bytes of UTF-8 text. Never rejects; the reason never quotes the content. */
@@ -27,17 +24,16 @@ export async function readTextFile(path: string, bytesMax: number): Promise<Text
   return file.ok ? { ok: true, text: decodeText(file.bytes), digest: file.digest, mode: file.mode } : file;
 }
 
-/** Decodes bytes that are UTF-8 text, without the mark of the byte order. */
 export function decodeText(bytes: Uint8Array): string {
   return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
 }
 
-/** The same as {@link readTextFile} for text that a thread decodes, because that may take a while. */
+/** For long text, which a thread decodes; otherwise as {@link readTextFile}. */
 export async function readTextBytes(path: string, bytesMax: number): Promise<TextBytes> {
   try {
     const info = await stat(path);
     if (info.isDirectory()) return refuse('is a folder');
-    // A pipe or a device could keep the start waiting for ever.
+    // A pipe or device could block forever.
     if (!info.isFile()) return refuse('is not a regular file');
     const isTooLarge = `is larger than the limit of ${bytesMax} bytes`;
     if (info.size > bytesMax) return refuse(isTooLarge);
@@ -46,7 +42,6 @@ export async function readTextBytes(path: string, bytesMax: number): Promise<Tex
     let content = new Uint8Array(info.size + 1);
     let length = 0;
     for (let read = -1; read !== 0 && length <= bytesMax; length += read) {
-      // It has grown since.
       if (length === content.length) content = enlarge(content, bytesMax);
       const part = Math.min(PART_BYTES, content.length - length);
       read = (await handle.read(content, length, part)).bytesRead;
@@ -62,8 +57,8 @@ export async function readTextBytes(path: string, bytesMax: number): Promise<Tex
 }
 
 /**
- * Reads the metadata of a file as text; empty if there is none. A write changes it, unless it was within one tick of the file
- * system's clock.
+ * Returns the metadata of a file as text; empty if it cannot be read. Every write changes it, unless within one tick of
+ * the file system's clock.
  */
 export async function readFileStamp(path: string): Promise<string> {
   try {
@@ -96,5 +91,43 @@ export function describeFailure(cause: unknown): string {
       return 'may not be read by the user that runs this program';
     default:
       return `cannot be read (${typeof code === 'string' ? code : 'unknown reason'})`;
+  }
+}
+
+const OTHERS = { read: 0o004, write: 0o002, enter: 0o001 } as const;
+
+const USES = {
+  secret: 'which holds a secret',
+  settings: 'which decides what the agent does',
+  folder: 'where the agent keeps its files',
+} as const;
+
+/**
+ * Describes rights that other users should not have on a file or folder, and the fix; `undefined` if there are none.
+ * `mode`: permission bits. Never rejects.
+ */
+export async function describeExcessRights(
+  path: string,
+  mode: number,
+  use: keyof typeof USES,
+): Promise<string | undefined> {
+  const isWritable = (mode & OTHERS.write) !== 0;
+  const isReadable = use === 'secret' && (mode & OTHERS.read) !== 0;
+  if ((!isWritable && !isReadable) || !(await isReachable(path))) return undefined;
+  const rights = isWritable && isReadable ? 'read and write' : isWritable ? 'write' : 'read';
+  const letters = isWritable && isReadable ? 'rw' : isWritable ? 'w' : 'r';
+  const octal = mode.toString(8).padStart(4, '0');
+  return `Every user of this machine may ${rights} ${path} (mode ${octal}), ${USES[use]}; run: chmod o-${letters} ${path}`;
+}
+
+async function isReachable(path: string): Promise<boolean> {
+  try {
+    for (let at = await realpath(path); at !== dirname(at); at = dirname(at)) {
+      const folder = await stat(dirname(at));
+      if ((folder.mode & OTHERS.enter) === 0) return false;
+    }
+    return true;
+  } catch {
+    return false;
   }
 }

@@ -1,11 +1,13 @@
+import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { Secret } from '../../base/index.ts';
 import type { KeyPath } from '../source/fault.ts';
 import { choice, findContent, section } from './values.ts';
 
 /**
- * The valid part of a value. In a map any key may be absent, even a required one; an invalid item of a list of maps is an empty
- * map; any other list is complete or absent.
+ * The type of the valid part of a value. In a map any key may be absent, even a required one. An invalid item of a list
+ * of maps is an empty map; any other list is complete or absent.
  */
 export type SoundOf<Schema> =
   Schema extends z.ZodOptional<infer Inner>
@@ -26,21 +28,18 @@ export type SoundOf<Schema> =
                   ? SoundOf<Options[number]>
                   : z.output<Schema>;
 
-/** A variant, selected by its tag. */
 type TaggedOf<Option, Tag extends string> =
   Option extends z.ZodObject<infer Shape>
     ? SoundOf<Option> & { [Key in Tag & keyof Shape]: z.output<Shape[Key]> }
     : never;
 
-/** A map whose tag is invalid. Only keys with the same meaning in all variants are checked. */
+/** A map with an invalid tag. Only keys with the same meaning in all variants are checked. */
 type UntaggedOf<Option, Tag extends string> = { [Key in Tag]?: undefined } & {
   [Key in Exclude<keyof z.output<Option>, Tag>]?: unknown;
 };
 
-/** An issue that zod found: its path from the checked value, and the reason. */
 export type Issue = z.core.$ZodIssue;
 
-/** Reads the valid part of `value`; `issues` are all its issues. */
 export function readSound<Schema extends z.core.$ZodType>(
   schema: Schema,
   value: unknown,
@@ -49,7 +48,7 @@ export function readSound<Schema extends z.core.$ZodType>(
   return readPart(schema, value, issues) as SoundOf<Schema> | undefined;
 }
 
-/** True if the valid part of a value has everything that its schema requires. */
+/** Returns true if the valid part of a value has all that its schema requires. */
 export function isWhole<Schema extends z.core.$ZodType>(
   schema: Schema,
   part: SoundOf<Schema>,
@@ -105,8 +104,8 @@ function isMap(schema: z.core.$ZodType): boolean {
 }
 
 /**
- * Removes the wrappers of a schema. Of a union with one map, returns the map; of a tagged union, the variant that `value`
- * has.
+ * Removes the wrappers of a schema, and selects the map of a union: its only one, or in a tagged union the variant of
+ * `value`.
  */
 export function unwrap(schema: z.core.$ZodType, value: unknown): z.core.$ZodType {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodPrefault) {
@@ -118,15 +117,12 @@ export function unwrap(schema: z.core.$ZodType, value: unknown): z.core.$ZodType
   return schema.options.find((option) => option instanceof z.ZodObject) ?? schema;
 }
 
-/** A part of a value, and its schema. */
 export interface SchemaAt {
   readonly schema: z.core.$ZodType;
   readonly value: unknown;
-  /** The tagged union of which `schema` is a variant. */
   readonly union?: z.ZodDiscriminatedUnion;
 }
 
-/** Finds the schema of the value at `path` in `value`. */
 export function findSchema(schema: z.core.$ZodType, path: KeyPath, value: unknown): SchemaAt | undefined {
   const bare = schema instanceof z.ZodPipe ? schema.in : schema;
   const inner = unwrap(bare, value);
@@ -143,18 +139,17 @@ export function findSchema(schema: z.core.$ZodType, path: KeyPath, value: unknow
   return next && findSchema(next, rest, part);
 }
 
-/** Maps of several kinds; one key, the tag, selects the variant. */
-export type TaggedUnion = z.ZodDiscriminatedUnion;
+/** Maps of several kinds; the value of one key, the tag, selects the variant. */
+type TaggedUnion = z.ZodDiscriminatedUnion;
 
-/** Finds the variant of a value by its tag; `undefined` if the tag is invalid. */
 function findVariant(union: TaggedUnion, value: unknown): z.ZodObject | undefined {
   const tag = tagOf(union, value);
   return listVariants(union).find((variant) => toWord(union, variant) === tag);
 }
 
 /**
- * Builds a schema for values with an invalid tag, with the keys of all variants. Keys with one schema in all variants are
- * checked, the others accept any value, and the tag is always invalid.
+ * Schema for values with an invalid tag: keys with one schema in all variants are checked, the others accept any value,
+ * and the tag is always invalid.
  */
 function toUntagged(union: TaggedUnion): z.ZodObject {
   const variants = listVariants(union);
@@ -170,7 +165,7 @@ function toUntagged(union: TaggedUnion): z.ZodObject {
   return z.strictObject(shape);
 }
 
-/** Renders a message about a key that belongs to other variants; `undefined` when no variant has it. */
+/** Renders a message about a key of other variants; `undefined` if no variant has it. */
 export function describeOwners(union: TaggedUnion, value: unknown, key: string): string | undefined {
   const owners = listVariants(union)
     .filter(({ shape }) => Object.hasOwn(shape, key))
@@ -205,11 +200,9 @@ export function orDefaults<Section extends z.ZodObject>(
   return Object.assign({}, defaults as z.output<Section>, keys);
 }
 
-/** Tens of thousands of routers have the same defaults. */
 const decoded = new WeakMap<z.ZodObject, object>();
 
-/** The keys of a section without their defaults. */
-export type Inheritable<Keys> = {
+type Inheritable<Keys> = {
   [Key in keyof Keys]: Keys[Key] extends z.ZodPrefault<infer Inner>
     ? z.ZodOptional<Inner>
     : Keys[Key] extends z.ZodOptional<z.ZodObject<infer Inner>>
@@ -218,8 +211,8 @@ export type Inheritable<Keys> = {
 };
 
 /**
- * Returns keys that may also be set in another layer, in nested sections too: each is described with its default, but an
- * absent one stays absent, so that layers can be merged. {@link orDefaults} then applies the defaults.
+ * Returns keys whose defaults are described but not applied, also in nested sections, so that layers can be merged.
+ * {@link orDefaults} then applies the defaults.
  */
 export function inheritable<Keys extends Readonly<Record<string, z.core.$ZodType>>>(keys: Keys): Inheritable<Keys> {
   const entries = Object.entries(keys).map(([key, schema]) => [key, withoutDefault(schema)]);
@@ -233,14 +226,14 @@ function withoutDefault(schema: z.core.$ZodType): z.core.$ZodType {
   return section(inner.meta()?.description ?? '', inheritable(inner.shape)).optional();
 }
 
-/** Adds the default to the description of the written value: JSON Schema does not show defaults of parsed values. */
+/** JSON Schema does not show the defaults of parsed values. */
 function describeDefault(schema: z.core.$ZodType, written: unknown): z.core.$ZodType {
   if (schema instanceof z.ZodPipe)
     return schema.clone({ ...schema.def, in: describeDefault(schema.in, written) }, { parent: true });
   return schema instanceof z.ZodType ? schema.meta({ default: written }) : schema;
 }
 
-/** Settings, which nobody changes: read-only throughout. */
+/** Settings: read-only at all depths. */
 export type Settled<Value> = Value extends Secret
   ? Value
   : Value extends readonly (infer Item)[]
@@ -250,8 +243,8 @@ export type Settled<Value> = Value extends Secret
       : Value;
 
 /**
- * Renders settings as they would be written: values of a codec by its way back, `[secret]` for secrets, and the content of files in
- * brackets. Keys without a value are left out.
+ * Renders settings as they would be written. Secrets are `[secret]`, contents of files are in brackets, and keys
+ * without a value are omitted.
  */
 export function renderKeys(schema: z.core.$ZodType, value: unknown): unknown {
   if (value instanceof Secret) return value.toString();
@@ -271,7 +264,7 @@ export function renderKeys(schema: z.core.$ZodType, value: unknown): unknown {
   return Object.fromEntries(entries);
 }
 
-/** Lists the values in nested maps of keys by their dotted keys. */
+/** Lists the values in nested maps by their dotted keys. */
 export function listLeaves(
   schema: z.core.$ZodType,
   keys: object,
@@ -294,4 +287,36 @@ export function listLeaves(
 function renderCertificates(pem: string): string {
   const count = pem.split('-----BEGIN CERTIFICATE').length - 1;
   return `[${count} certificate${count === 1 ? '' : 's'}]`;
+}
+
+/**
+ * Copies settings only to compare or hash them: secrets are in clear text. A secret with an origin is identified by
+ * that, not by its value. Keys are sorted, because their order depends on the layers. Keys without effect are omitted:
+ * no value, a flag that is off, an empty map.
+ */
+export function toComparable(value: unknown): unknown {
+  if (value instanceof Secret) return value.source ? { source: value.source.id } : { secret: value.reveal() };
+  if (value instanceof Map || value instanceof Set) return [...value].map(toComparable);
+  if (Array.isArray(value)) return value.map(toComparable);
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).map(([key, one]) => [key, toComparable(one)] as const);
+  return Object.fromEntries(entries.filter(([, one]) => !saysNothing(one)).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** Defaults are already applied, so an absent flag is never on. */
+function saysNothing(value: unknown): boolean {
+  if (value === undefined || value === false) return true;
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0;
+}
+
+/** Compares settings, including secrets. */
+export function areSameSettings(a: unknown, b: unknown): boolean {
+  return isDeepStrictEqual(toComparable({ value: a }), toComparable({ value: b }));
+}
+
+/** Returns a digest of settings, including secrets. */
+export function renderSettingsHash(settings: unknown): string {
+  return createHash('sha256')
+    .update(JSON.stringify(toComparable(settings)))
+    .digest('base64');
 }

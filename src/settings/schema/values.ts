@@ -1,75 +1,75 @@
 import { z } from 'zod';
 import { parseByteSize, parseDuration, renderDuration, Secret } from '../../base/index.ts';
 import type { SecretKind } from '../files/secret-keeper.ts';
-import type { KeyPath } from '../source/fault.ts';
 
 /** Longest path that Linux takes; longer than any user name or host name. */
 export const TEXT_CHARS_MAX = 4096;
 /** Shorter than a round trip to a router, so certainly a wrong unit. */
 export const DURATION_MS_MIN = 100;
-/** A week: `setTimeout` supports no more than 24 days. */
+/** A week; `setTimeout` supports at most 24 days. */
 const DURATION_MS_MAX = 7 * 86_400_000;
-/** A spool below this would be full after the first archive. */
+/** A smaller spool would be full after the first archive. */
 const SPOOL_BYTES_LEAST = 1024 ** 2;
-/** Less would not suffice for the logins of a day. */
+/** Less does not suffice for one day's logins. */
 const BYTE_BUDGET_LEAST = 64 * 1024;
 
 /**
- * Secrecy of a value. `secret`: it is a secret. `possible`: an operator may put a secret there by mistake, as in a URL.
- * `path`: as well, instead of the name of a file. Messages repeat none of them, except what can only be the name of a file.
+ * `secret`: a secret. `possible`: an operator may put a secret there by mistake, as in a URL. `path`: a file name,
+ * where an operator may put the secret itself. Messages repeat none of them, except what can only be a file name.
  */
 type Secrecy = 'secret' | 'possible' | 'path';
 
-const SECRECIES = z.registry<{ readonly secrecy: Secrecy }>();
+export const SECRECIES = z.registry<{ readonly secrecy: Secrecy }>();
 
-/** Registers the schema of a value that messages never repeat. No other list names such keys. */
+/** Marks a schema whose values messages never repeat. This is the only list of such keys. */
 export function withSecrecy<Schema extends z.core.$ZodType>(secrecy: Secrecy, schema: Schema): Schema {
   SECRECIES.add(schema, { secrecy });
   return schema;
 }
 
-/** What a value names, in whose place it stands: the whole path, the content of a file, or a secret. */
+/** What a path stands for: itself made absolute, the content of a file, or a secret. */
 export type Content = 'path' | 'certificates' | 'private key' | SecretKind;
 
 const CONTENTS = z.registry<{ readonly content: Content }>();
 
-/** Registers that the values of a schema name something, which becomes the setting. */
+/** Marks a schema whose values name something, which replaces them in the settings. */
 export function withContent<Schema extends z.core.$ZodType>(content: Content, schema: Schema): Schema {
   CONTENTS.add(schema, { content });
   return schema;
 }
 
-/** Finds what the values of a schema name; `undefined`: they are the settings themselves. */
+/** Returns what the values of a schema name; `undefined` if they are the settings themselves. */
 export function findContent(schema: z.core.$ZodType): Content | undefined {
   return CONTENTS.get(schema)?.content;
 }
 
 /**
- * Kinds of values; names and addresses are in names.ts. The message of an issue is always a phrase that completes "Expected …"; the
- * reader of issues adds what was found instead. Descriptions and defaults sit on the inner schema, the one that JSON Schema shows.
+ * Kinds of values; see also names.ts and addresses.ts. The message of an issue is always a phrase that completes
+ * "Expected …"; check-settings.ts adds what was found. Descriptions and defaults are on the inner schema, the one that
+ * JSON Schema shows.
  */
 
-/** Description of a key, and its default as written in the file. */
+/** Description of a key, and its default as written. */
 export type About = {
   readonly description: string;
   readonly default?: string | number | boolean | readonly string[];
   /**
-   * Name of the type in the reference. Default: that of the kind of value. `undocumented`: the reference does not have the key;
-   * `unsupported` and `removed`: it is rejected.
+   * Name of the type in the reference. Default: that of the kind of value. `undocumented`: not in the reference;
+   * `unsupported` and `removed`: rejected.
    */
   readonly kind?: string;
-  /** A key that is seldom set stands in a second table of the reference. */
+  /** Seldom set: in a second table of the reference. */
   readonly advanced?: boolean;
 };
 
-/** A map of keys. Unknown keys are rejected. */
+/** Schema of a map of keys. Unknown keys are rejected. */
 export function section<Shape extends z.core.$ZodLooseShape>(description: string, shape: Shape) {
   return z.strictObject(shape, { error: 'a map of keys' }).meta({ description });
 }
 
 const TEXT = `text of 1 to ${TEXT_CHARS_MAX} characters (a number needs quotes)`;
 
-/** Any text that is not empty. */
+/** Schema of text that is not empty. */
 export function text(about: About) {
   return z
     .string({ error: TEXT })
@@ -79,29 +79,27 @@ export function text(about: About) {
     .meta({ kind: 'text', ...about });
 }
 
-/** A path, which becomes absolute. */
+/** Schema of a path, which becomes absolute. */
 export function absolutePath(about: About) {
   return withContent('path', text({ kind: 'path', ...about }));
 }
 
-/** The path of a file with certificates. */
+/** Schema of the path of a file with certificates. */
 export function certificates(description: string) {
   return withContent('certificates', text({ description, kind: 'path' }));
 }
 
-/** The path of a file with a secret, which a person may mistake for the secret itself. */
+/** Schema of the path of a file with a secret. An operator may write the secret itself here by mistake. */
 export function secretPath(description: string, content: Content) {
   return withContent(content, withSecrecy('path', text({ description, kind: 'path' })));
 }
 
-/** Arguments of a command, its program included. */
 const ARGS_MAX = 64;
 const COMMAND = `a list of a program and its arguments, at most ${ARGS_MAX}, such as [pass, show, plant-7]`;
 const ARGUMENT = `text of at most ${TEXT_CHARS_MAX} characters (a number needs quotes)`;
 const ORIGINS = '{ file: path } or { command: [program, …] }';
 const ORIGIN = 'either "file" or "command"';
 
-/** Where a secret is read. */
 const secretOrigin = section('Where the secret is read: a file or a command.', {
   file: withSecrecy(
     'path',
@@ -117,12 +115,12 @@ const secretOrigin = section('Where the secret is read: a file or a command.', {
     .refine(([program]) => program !== '', { error: COMMAND })
     .meta({ description: 'Program, and its arguments, that writes the secret. Only in the main file.' })
     .optional(),
-  // A key whose value could not be filled in from the environment already has its fault.
-}).refine((keys) => 'file' in keys !== 'command' in keys, { error: ORIGIN });
+  // An unknown key, and a value whose variable is not set, already have their faults.
+}).refine((keys) => 'file' in keys !== 'command' in keys, { error: ORIGIN, when: ({ issues }) => issues.length === 0 });
 
 /**
- * A secret: the text itself, which becomes a {@link Secret}, or where it is read. `content` is required of what is read; `expected`
- * completes "Expected …" for another text. Whatever stands at its key is never repeated.
+ * Schema of a secret, as text (which becomes a {@link Secret}) or as its origin. `content`: requirements on what is
+ * read; `expected` completes "Expected …" for other text. Messages never repeat the value.
  */
 export function secretOf(
   description: string,
@@ -137,19 +135,19 @@ export function secretOf(
   return withContent(content, withSecrecy('secret', either.meta({ description, kind: 'secret' })));
 }
 
-/** A secret as it is written: itself, or where it is read. */
+/** A secret as text, or its origin. */
 export type WrittenSecret =
   | Secret
   | { readonly file?: string | undefined; readonly command?: readonly string[] | undefined };
 
-/** A secret that may be any text. `what` it is, such as `the password`, completes "Expected a file that holds …". */
+/** Schema of a secret of any text. `what`, such as `the password`, completes "Expected a file that holds …". */
 export function secret(description: string, what = 'the password') {
   return secretOf(description, { expected: what }, text({ description: 'The secret itself.' }), TEXT);
 }
 
 const FLAG = 'true or false';
 
-/** A flag; as text too, because the environment holds nothing else. */
+/** Schema of a flag; also as text, because environment variables are text. */
 export function flag(about: About) {
   const written = z
     .union([z.boolean(), z.enum(['true', 'false'])], { error: FLAG })
@@ -162,14 +160,14 @@ export function flag(about: About) {
   );
 }
 
-/** One of a few words. */
+/** Schema of one of a few words. */
 export function choice<const Words extends readonly [string, ...string[]]>(about: About, words: Words) {
   const quoted = words.map((word) => `"${word}"`);
   const error = [quoted.slice(0, -1).join(', '), ...quoted.slice(-1)].filter((part) => part !== '').join(' or ');
   return z.enum(words, { error }).meta(about);
 }
 
-/** A key that other programs support and this one does not. It is rejected with a reason, a whole sentence. */
+/** A key that similar programs have and this one rejects, with a reason: a whole sentence. */
 export function unsupported(reason: string) {
   return refused(
     { description: `Not supported: ${reason}.`, kind: 'unsupported' },
@@ -177,7 +175,7 @@ export function unsupported(reason: string) {
   );
 }
 
-/** A key that was removed. It is rejected with what to write instead; neither reference nor JSON Schema has it. */
+/** A removed key. It is rejected with its replacement, and is in neither the reference nor the JSON Schema. */
 export function removed(instead: string) {
   return refused({ description: '', kind: 'removed' }, `This key was removed: ${instead}`);
 }
@@ -193,7 +191,7 @@ function refused(about: About, message: string) {
     .optional();
 }
 
-/** Text that `isValid` accepts. */
+/** Schema of text that `isValid` accepts. */
 export function checked(about: About, expected: string, charsMax: number, isValid: (value: string) => boolean) {
   return z
     .string({ error: expected })
@@ -203,8 +201,8 @@ export function checked(about: About, expected: string, charsMax: number, isVali
 }
 
 /**
- * Text that `parse` converts to a value, or rejects with `undefined`; `render` is the inverse. `describe` says what was found
- * instead, without a secret; default, and where it returns `undefined`: the text, unless it may be a secret.
+ * Schema of text that `parse` converts, or rejects with `undefined`; `render` is the inverse. `describe` names what was
+ * found, without a secret. Default: the text, unless it may be a secret.
  */
 export function parsed<Value>(
   about: About,
@@ -216,7 +214,7 @@ export function parsed<Value>(
   return codec(z.string({ error: expected }).meta(about), expected, parse, render, describe);
 }
 
-/** Converts what is written to a value and back: `parse` rejects it with `undefined`, `render` is the inverse. See {@link parsed}. */
+/** Schema of a value in any written form; otherwise as {@link parsed}. */
 export function codec<Written extends z.ZodType, Value>(
   written: Written,
   expected: string,
@@ -245,18 +243,18 @@ export function parseMoment(written: string): number | undefined {
   return Number.isNaN(ms) ? undefined : ms;
 }
 
-/** A time with its UTC offset, to milliseconds since the Unix epoch. */
+/** Schema of a time with its UTC offset, to milliseconds since the Unix epoch. */
 export function moment(about: About) {
   return parsed({ kind: 'time', ...about }, MOMENT, parseMoment, (ms) => new Date(ms).toISOString());
 }
 
-/** A Prometheus duration, to milliseconds. */
+/** Schema of a Prometheus duration, to milliseconds. */
 export function duration(about: About, leastMs: number = DURATION_MS_MIN, mostMs: number = DURATION_MS_MAX) {
   const parse = (value: string) => parseWithin(value, leastMs, mostMs);
   return parsed({ kind: 'duration', ...about }, describeDuration(leastMs, mostMs), parse, renderDuration);
 }
 
-/** A Prometheus duration, to milliseconds, or 0 (with or without a unit) for none. */
+/** Schema of a Prometheus duration, to milliseconds; 0 (with or without a unit) for none. */
 export function durationOrNone(about: About, leastMs: number, mostMs: number) {
   const expected = `${describeDuration(leastMs, mostMs)}, or 0`;
   const written = z.union([z.string(), z.literal(0)], { error: expected }).meta({ kind: 'duration', ...about });
@@ -277,7 +275,7 @@ function describeDuration(leastMs: number, mostMs: number): string {
 
 const SIZE = `a size of at least ${SPOOL_BYTES_LEAST / 1024 ** 2}MiB, such as 512MiB or 1GiB`;
 
-/** The size of something on a disk, to bytes; a plain number is bytes. */
+/** Schema of a size on a disk, to bytes. A plain number is bytes. */
 export function byteSize(about: About) {
   return size(about, SIZE, (bytes) => bytes >= SPOOL_BYTES_LEAST);
 }
@@ -285,16 +283,15 @@ export function byteSize(about: About) {
 const BUDGET = `a size of at least ${BYTE_BUDGET_LEAST / 1024}KiB, such as 20MiB, or 0 for no budget`;
 const SHARE = 'a percentage from 1% to 99%';
 
-/** Bytes of a day, and the share of them that is kept for status polls, above 0 and below 1. */
 interface WrittenBudget {
-  /** 0: no budget. */
+  /** Bytes; 0: no budget. */
   readonly perDay: number;
   readonly statusShare: number;
 }
 
 const STATUS_SHARE = 0.2;
 
-/** A byte budget: its size alone, or a map with the share of status polls. */
+/** Schema of a byte budget, as a size or a map with the share of status polls. */
 export function byteBudget(about: About) {
   const written = z.union([z.string(), z.int()], { error: BUDGET });
   const keys = section('Byte budget with the share that is kept for status polls.', {
@@ -323,20 +320,19 @@ function parseBudget(
   return percent === undefined || Number(percent) === 0 ? undefined : { perDay, statusShare: Number(percent) / 100 };
 }
 
-/** Renders a byte budget as it would be written. */
 function renderByteBudget({ perDay, statusShare }: WrittenBudget) {
   if (perDay === 0) return 0;
   if (statusShare === STATUS_SHARE) return renderByteSize(perDay);
   return { per_day: renderByteSize(perDay), status_share: `${Math.round(statusShare * 100)}%` };
 }
 
-/** A size between two bounds, to bytes; a plain number is bytes. Messages show an example. */
+/** Schema of a size between two bounds, to bytes. A plain number is bytes. */
 export function byteSizeWithin(about: About, least: number, most: number, example = '512KiB') {
   const expected = `a size from ${renderByteSize(least)} to ${renderByteSize(most)}, such as ${example}`;
   return size(about, expected, (bytes) => bytes >= least && bytes <= most);
 }
 
-/** Renders a size with the largest unit of which it is a whole number. */
+/** Renders a size in the largest unit that gives a whole number. */
 export function renderByteSize(bytes: number): string {
   const [unit, unitBytes] = BINARY_UNITS.find(([, it]) => bytes >= it && bytes % it === 0) ?? ['B', 1];
   return `${bytes / unitBytes}${unit}`;
@@ -358,7 +354,7 @@ function size(about: About, expected: string, isValid: (bytes: number) => boolea
   return codec(written, expected, parse, renderByteSize);
 }
 
-/** A whole number; as text too, because the environment holds nothing else. */
+/** Schema of a whole number; also as text, because environment variables are text. */
 export function wholeNumber(about: About, least: number, most: number) {
   const expected = `a whole number from ${least} to ${most}`;
   const error = { error: expected };
@@ -370,61 +366,25 @@ export function wholeNumber(about: About, least: number, most: number) {
   return codec(written, expected, Number, (value): string | number => value);
 }
 
-/** The keys of a schema whose values messages never repeat, at any path: a misplaced secret is still a secret. */
-export interface SecretKeys {
-  /** True if the value at a path, or a value that contains it, is a secret or may be one. */
-  isSensitive(path: KeyPath): boolean;
-  /** True if the value at a path, or a value that contains it, is a secret, and not the name of its file or a command. */
-  isSecret(path: KeyPath): boolean;
-  /** True if the value at a path is the name of a file. */
-  isFileName(path: KeyPath): boolean;
-  /** True for a map of secrets with names chosen by the operator, such as headers, and for its content. */
-  isInMap(path: KeyPath): boolean;
-}
+type SecretSchema = ReturnType<typeof secret>;
 
-const known = new WeakMap<z.core.$ZodType, SecretKeys>();
+type SecretShape<Name extends string> = { [Key in Name]: z.ZodOptional<SecretSchema> } & {
+  [Key in `${Name}_file`]: z.ZodOptional<ReturnType<typeof secretPath>>;
+};
 
-/** Lists the keys that have a secrecy anywhere in a schema. */
-export function listSecretKeys(schema: z.core.$ZodType): SecretKeys {
-  const found = known.get(schema) ?? collectKeys(schema);
-  known.set(schema, found);
-  return found;
-}
-
-function collectKeys(root: z.core.$ZodType): SecretKeys {
-  const sensitive = new Set<unknown>();
-  const secrets = new Set<unknown>();
-  const maps = new Set<unknown>();
-  const paths = new Set<unknown>();
-  const visit = (schema: z.core.$ZodType, key: string, isInMap: boolean) => {
-    const secrecy = SECRECIES.get(schema)?.secrecy;
-    if (secrecy !== undefined) sensitive.add(key);
-    if (secrecy === 'secret') secrets.add(key);
-    if (z.globalRegistry.get(schema)?.['kind'] === 'path') paths.add(key);
-    if (secrecy === 'secret' && isInMap) maps.add(key);
-    for (const [step, part] of listParts(schema)) visit(part, step ?? key, schema instanceof z.ZodRecord);
-  };
-  visit(root, '', false);
-  const has = (keys: ReadonlySet<unknown>) => (path: KeyPath) => path.some((step) => keys.has(step));
-  const isOrigin = (step: unknown) => step === 'file' || step === 'command';
+/** Returns the keys of a secret: `NAME`, and `NAME_file`, short for `NAME: { file: path }`. Only one may be set. */
+export function secretShape<const Name extends string>(
+  name: Name,
+  value: SecretSchema,
+  about: Pick<About, 'advanced'> = {},
+): SecretShape<Name> {
   return {
-    isSensitive: has(sensitive),
-    // In a map of secrets, the step behind it is a name that the operator has chosen.
-    isSecret: (path) =>
-      path.some((step, index) => secrets.has(step) && !isOrigin(path[index + (maps.has(step) ? 2 : 1)])),
-    isInMap: has(maps),
-    isFileName: (path) => paths.has(path.at(-1)),
-  };
-}
-
-/** Lists the parts of a schema, with their key in a map. */
-function listParts(schema: z.core.$ZodType): readonly (readonly [string | undefined, z.core.$ZodType])[] {
-  if (schema instanceof z.ZodObject) return Object.entries(schema.shape);
-  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodPrefault) {
-    return [[undefined, schema.unwrap()]];
-  }
-  if (schema instanceof z.ZodArray) return [[undefined, schema.element]];
-  if (schema instanceof z.ZodRecord) return [[undefined, schema.valueType]];
-  if (schema instanceof z.ZodUnion) return schema.options.map((option) => [undefined, option]);
-  return schema instanceof z.ZodPipe ? [[undefined, schema.in]] : [];
+    [name]: value.optional().meta(about),
+    [`${name}_file`]: secretPath(
+      `Short for \`${name}: { file: path }\`.`,
+      findContent(value) ?? { expected: `the ${name}` },
+    )
+      .optional()
+      .meta(about),
+  } as SecretShape<Name>;
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { Steps } from '../../base/index.ts';
-import { findNearest } from '../schema/nearest.ts';
+import { forEachYielding } from '../../base/index.ts';
+import { findNearest } from '../schema/names.ts';
 import {
   describeOwners,
   findSchema,
@@ -10,35 +10,32 @@ import {
   type SoundOf,
   unwrap,
 } from '../schema/parts.ts';
+import { describeValue } from '../schema/secret-keys.ts';
 import type { ConfigFile } from './config-file.ts';
-import { describeValue } from './describe-value.ts';
-import { type Environment, fillIn, isMap } from './environment.ts';
 import { type KeyPath, renderKey } from './fault.ts';
 
-/** Maximum number of unknown keys of a map that are reported one by one. */
+/** Unknown keys of a map that are reported one by one. */
 const UNKNOWN_KEYS_MAX = 20;
-/** Shorter beginnings of a key suggest none. */
+/** A shorter beginning of a key suggests none. */
 const KEY_START_CHARS_MIN = 3;
 
-/** Lists that are longer are checked item by item. */
+/** Longer lists are checked item by item. */
 const SHORT_LIST_MAX = 50;
-/** A router has some forty; what is larger is not checked, because that would be one long step. */
+/** A router has some forty. A larger item is not checked: that would block the main thread. */
 const ITEM_VALUES_MAX = 10_000;
 
 /**
- * Checks a file against its schema, after substituting the environment if there is one. Returns the valid part, so that checks
- * of several keys can run on it; it is complete when no fault was added. Long lists are checked in steps, between which other
- * work gets its turn.
+ * Checks a file against its schema, after replacing variables if there is an environment. Returns the valid part; it is
+ * complete if no fault was added. Yields between the items of long lists.
  */
 export async function checkSettings<Schema extends z.core.$ZodType>(
   file: ConfigFile,
   env: Environment | undefined,
   schema: Schema,
 ): Promise<SoundOf<Schema> | undefined> {
-  const steps = new Steps();
   const { value } = file.source;
   const list = findLongList(schema, value);
-  if (list) return (await checkItems(list, [], file, env, steps)) as SoundOf<Schema>;
+  if (list) return (await checkItems(list, [], file, env)) as SoundOf<Schema>;
   if (!(schema instanceof z.ZodObject && isMap(value))) return checkPart(file, env, schema, value, []);
   const lists = Object.entries(schema.shape).flatMap(([key, part]) => {
     const found = findLongList(part, value[key]);
@@ -47,17 +44,16 @@ export async function checkSettings<Schema extends z.core.$ZodType>(
   if (lists.length === 0) return checkPart(file, env, schema, value, []);
   const short = { ...value, ...Object.fromEntries(lists.map(([key]) => [key, []])) };
   const sound: object = checkPart(file, env, schema, short, []) ?? {};
-  for (const [key, found] of lists) Reflect.set(sound, key, await checkItems(found, [key], file, env, steps));
+  for (const [key, found] of lists) Reflect.set(sound, key, await checkItems(found, [key], file, env));
   return sound as SoundOf<Schema>;
 }
 
-/** A list, and the schema of its items. */
 interface LongList {
   readonly element: z.core.$ZodType;
   readonly items: readonly unknown[];
 }
 
-/** Finds a long list whose schema says nothing of the list as a whole. */
+/** A list whose schema has checks of the whole list is checked at once. */
 function findLongList(schema: z.core.$ZodType, value: unknown): LongList | undefined {
   if (!Array.isArray(value)) return undefined;
   if (value.length <= SHORT_LIST_MAX && !value.some(isTooLarge)) return undefined;
@@ -71,24 +67,18 @@ async function checkItems(
   path: KeyPath,
   file: ConfigFile,
   env: Environment | undefined,
-  steps: Steps,
 ): Promise<unknown[]> {
   const sound: unknown[] = [];
-  for (const [index, item] of items.entries()) {
-    if (file.faults.isFull) {
-      file.faults.end([...path, index]);
-      break;
-    }
-    if (isTooLarge(item)) {
+  await forEachYielding(items.entries(), ([index, item]) => {
+    if (file.faults.isFull) file.faults.end([...path, index]);
+    else if (isTooLarge(item)) {
       file.faults.add([...path, index], `This holds more than ${ITEM_VALUES_MAX} values`);
       sound.push({});
     } else sound.push(checkPart(file, env, element, item, [...path, index]) ?? {});
-    if (steps.isDue) await steps.next();
-  }
+  });
   return sound;
 }
 
-/** True if a value has far more inside of it than any item of a list needs. */
 function isTooLarge(item: unknown): boolean {
   let count = 0;
   const pending = [item];
@@ -103,7 +93,7 @@ function isTooLarge(item: unknown): boolean {
   return false;
 }
 
-/** Checks the item of a list at `path` by itself, without the environment. Returns its valid part. */
+/** Checks one list item, at `path`, without the environment. Returns its valid part. */
 export function checkItem<Schema extends z.core.$ZodType>(
   file: ConfigFile,
   schema: Schema,
@@ -113,7 +103,7 @@ export function checkItem<Schema extends z.core.$ZodType>(
   return checkPart(file, undefined, schema, item, path);
 }
 
-/** Checks the value at `base`. */
+/** `base`: path of the value in the file. */
 function checkPart<Schema extends z.core.$ZodType>(
   file: ConfigFile,
   env: Environment | undefined,
@@ -135,7 +125,7 @@ function checkPart<Schema extends z.core.$ZodType>(
   return readSound(schema, value, issues);
 }
 
-/** Converts the issue of a union to the issues inside of the map that was written. */
+/** Of a union, the issues inside the map that was written are reported. */
 function toInnerIssues(issue: Issue, schema: z.core.$ZodType, value: unknown): Issue[] {
   if (issue.code !== 'invalid_union') return [issue];
   if (issue.discriminator !== undefined) return listUntaggedIssues(issue, schema, value);
@@ -146,7 +136,7 @@ function toInnerIssues(issue: Issue, schema: z.core.$ZodType, value: unknown): I
   return ofMap?.flatMap((inner) => toInnerIssues(toOuter(inner), schema, value)) ?? [issue];
 }
 
-/** Lists the issues of a map whose tag is missing or invalid. */
+/** The tag is missing or invalid. */
 function listUntaggedIssues(issue: Issue, schema: z.core.$ZodType, value: unknown): Issue[] {
   const path = issue.path.slice(0, -1);
   const found = findSchema(schema, path as KeyPath, value);
@@ -161,7 +151,7 @@ function addFaults(issue: Issue, schema: z.core.$ZodType, value: unknown, file: 
     addUnknownKeys(issue.keys, findSchema(schema, issue.path as KeyPath, value), file, path);
     return;
   }
-  // A value that could not be filled in from the environment already has its fault.
+  // A value whose variable is not set already has its fault.
   if (faults.covers(path)) return;
   if (issue.code === 'invalid_key') {
     const expected = issue.issues[0]?.message ?? 'another key';
@@ -180,12 +170,11 @@ function addFaults(issue: Issue, schema: z.core.$ZodType, value: unknown, file: 
   faults.add(
     path,
     raw === undefined ? `Missing key; expected ${issue.message}` : `Expected ${issue.message}; found ${found}`,
-    // As with an unknown key: what has no value among headers may be the value of the one before it.
+    // In a map of headers, a key without a value may itself be a secret.
     { nearest: findNearestValue(issue, raw), isKeyHidden: raw === null && secretKeys.isInMap(path.slice(0, -1)) },
   );
 }
 
-/** Adds a fault for each unknown key of a map. `map` is its schema and value. */
 function addUnknownKeys(
   unknown: readonly string[],
   map: SchemaAt | undefined,
@@ -206,19 +195,19 @@ function addUnknownKeys(
       faults.add(keyPath, message, { aim: 'key', isKeyHidden: true });
       return;
     }
-    // In `{password, abc}`, with a comma for a colon, the password has become a key without a value.
-    // So it has in the map of a secret.
+    // In `{password, abc}`, with a comma instead of a colon, the password is a key without a value. The same holds in
+    // the map of a secret.
     const isKeyHidden = source.valueAt(keyPath) === null || secretKeys.isSecret(path);
     const elsewhere = map?.union && describeOwners(map.union, map.value, key);
     const nearest = elsewhere === undefined ? findNearestKey(key, known) : undefined;
     const message = nearest === undefined ? `Unknown key; valid here: ${known.join(', ')}` : 'Unknown key';
-    // Prometheus has labels of its own, and people write them like other keys.
+    // Operators often write Prometheus labels like other keys.
     const label = nearest === undefined && known.includes('labels') ? '; labels of your own belong into "labels"' : '';
     faults.add(keyPath, elsewhere ?? `${message}${label}`, { aim: 'key', nearest, isKeyHidden });
   }
 }
 
-/** Says what to write instead of a removed key of a secret; `undefined` if a key is none. */
+/** Returns what to write instead of a removed form of a secret. */
 function describeRemoved(key: string, known: readonly string[]): string | undefined {
   const [, name = '', form] = /^(\w+)_(credential|command)$/.exec(key) ?? [];
   if (!known.includes(name) || !known.includes(`${name}_file`)) return undefined;
@@ -227,13 +216,12 @@ function describeRemoved(key: string, known: readonly string[]): string | undefi
     : `There is no such key any more; write "${name}_file: \${CREDENTIALS_DIRECTORY}/NAME"`;
 }
 
-/** Returns the key that was probably intended: one that is spelt alike, or the only one that the written key begins. */
+/** Prefers a similar spelling to the only key that begins like it. */
 function findNearestKey(key: string, keys: readonly string[]): string | undefined {
   const longer = key.length < KEY_START_CHARS_MIN ? [] : keys.filter((candidate) => candidate.startsWith(key));
   return findNearest(key, keys) ?? (longer.length === 1 ? longer[0] : undefined);
 }
 
-/** Returns the value that was probably intended instead of `raw`: the suggestion of a check, or the nearest of a few words. */
 function findNearestValue(issue: Issue, raw: unknown): string | undefined {
   const nearest: unknown = issue.code === 'custom' ? issue.params?.['nearest'] : undefined;
   if (typeof nearest === 'string') return nearest;
@@ -242,7 +230,7 @@ function findNearestValue(issue: Issue, raw: unknown): string | undefined {
     : undefined;
 }
 
-/** Lists the keys of a map that the reference names as valid. */
+/** Only keys that the reference names as valid. */
 function listKeys(map: z.core.$ZodType): string[] {
   if (!(map instanceof z.ZodObject)) return [];
   const shape: Readonly<Record<string, z.core.$ZodType>> = map.shape;
@@ -251,4 +239,73 @@ function listKeys(map: z.core.$ZodType): string[] {
     const kind = inner && z.globalRegistry.get(unwrap(inner, undefined))?.['kind'];
     return inner !== undefined && kind !== 'unsupported' && kind !== 'removed' && kind !== 'undocumented';
   });
+}
+
+/** Environment variables by name. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** `$${` is first, because it is an escape; `${` alone, the last, is a mistake. */
+const REFERENCE = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$\{/g;
+
+const CREDENTIALS_ADVICE = 'systemd sets it for a service with LoadCredential= or SetCredential=';
+
+/**
+ * Replaces `${NAME}` and `${NAME:-default}` in every text, not recursively. As in a shell, the default also replaces an
+ * empty variable. A text with an unset variable is a fault, and is omitted.
+ */
+function fillIn(
+  value: unknown,
+  env: Environment,
+  file: Pick<ConfigFile, 'faults' | 'secretKeys'>,
+  path: KeyPath,
+): unknown {
+  if (typeof value === 'string') return value.includes('${') ? fillInText(value, env, file, path) : value;
+  if (Array.isArray(value)) return value.map((item, index) => fillIn(item, env, file, [...path, index]));
+  if (!isMap(value)) return value;
+  const copy: Record<string, unknown> = {};
+  for (const [key, item] of Object.entries(value)) {
+    const itemPath = [...path, key];
+    // An assignment would set the prototype instead.
+    if (key === '__proto__') file.faults.add(itemPath, 'No key has this name', { aim: 'key' });
+    else copy[key] = fillIn(item, env, file, itemPath);
+  }
+  return copy;
+}
+
+function fillInText(
+  text: string,
+  env: Environment,
+  file: Pick<ConfigFile, 'faults' | 'secretKeys'>,
+  path: KeyPath,
+): string | undefined {
+  const { faults, secretKeys } = file;
+  const problems = new Set<string>();
+  const filled = text.replaceAll(REFERENCE, (match, name?: string, fallback?: string) => {
+    if (match === '$${') return '${';
+    if (name === undefined) {
+      problems.add(`Expected \${NAME} or \${NAME:-default}; write $\${ where the text itself has "\${"`);
+      return '';
+    }
+    const found = Object.hasOwn(env, name) ? env[name] : undefined;
+    if (fallback !== undefined) return found || fallback;
+    if (found === undefined) {
+      // In a password, what looks like a name may be part of the password.
+      const isPerhapsSecret = secretKeys.isSecret(path) || (secretKeys.isSensitive(path) && text.includes('?'));
+      const isNameable = match === text || !isPerhapsSecret;
+      const advice = name === 'CREDENTIALS_DIRECTORY' ? CREDENTIALS_ADVICE : `set it, or write \${${name}:-default}`;
+      problems.add(
+        isNameable
+          ? `The environment variable ${name} is not set; ${advice}`
+          : `An environment variable in this text is not set; write $\${ where the text itself has "\${"`,
+      );
+    }
+    return found ?? '';
+  });
+  for (const problem of problems) faults.add(path, problem);
+  return problems.size === 0 ? filled : undefined;
+}
+
+/** False for the other objects that YAML tags can create. */
+function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }

@@ -11,61 +11,52 @@ import {
   visit,
   type YAMLError,
 } from 'yaml';
-import { describeKind } from './describe-value.ts';
-import { type ConfigFault, type KeyPath, renderKeyPath } from './fault.ts';
+import { describeKind } from '../schema/secret-keys.ts';
+import { type ConfigFault, FAULTS_MAX, type KeyPath, renderKeyPath } from './fault.ts';
 import { listPositions, type PositionTable, toOffset, toPosition } from './positions.ts';
 
-/** Maximum expansion of one value by YAML aliases; `defaults` is the way to share settings. */
+/** Expansion of one value by aliases. Use `defaults` to share settings. */
 const YAML_ALIASES_MAX = 50;
-/** Aliases in one file; the parser's own guard against bombs needs time that grows with their third power. */
+/** In one file. The parser's own protection takes time in the third power of this number. */
 const YAML_ALIAS_NODES_MAX = 200;
-/** The deepest key of the schema lies at 8. */
+/** The deepest key of the schema is at 8. */
 export const YAML_DEPTH_MAX = 16;
-/** Values after aliases are followed: about forty for each of 25,000 routers. */
+export const TOO_DEEP = `The values are nested more than ${YAML_DEPTH_MAX} deep`;
+/** With aliases expanded: about forty for each of 25,000 routers. */
 export const YAML_VALUES_MAX = 1_000_000;
 /**
- * Items of block lists in one file, counted before it is composed: a few MB of short ones take 2 GB and ten seconds. Enough for the
- * 50,000 routers of a source with seven items each.
+ * Block list items of a file, counted before composing: a few MB of short ones take 2 GB and ten seconds. Enough for
+ * the 50,000 routers of a source with seven items each.
  */
 export const YAML_ITEMS_MAX = 400_000;
-/** A text of brackets alone takes a thousand times its size; of so many characters, 32 MB. */
+/** Brackets alone take a thousand times their size: 32 MB for this many characters. */
 const HARMLESS_CHARS_MAX = 32 * 1024;
-/** Maximum number of reported syntax errors: one mistake makes many later lines look wrong. */
 const YAML_SYNTAX_FAULTS_MAX = 10;
 
 const UNQUOTED_REFERENCE = 'Inside "{ }" and "[ ]", a text with "${" needs quotes, as in "${NAME}"';
 
-/** Number of faults after which no more are kept and files are not checked further: more than anybody reads. */
-export const FAULTS_MAX = 1000;
-
-/** Maximum number of reported duplicate keys. */
 const DUPLICATES_MAX = 100;
 
-/** Values and positions of a text, if it can be checked further, and the faults found so far. */
 export interface ParsedText {
   readonly content?: {
-    /** Aliased values are one object. */
     readonly value: unknown;
     readonly positions: PositionTable;
   };
   readonly faults: readonly ConfigFault[];
 }
 
-/** Expected root of a text, with the messages for other content. */
 export interface RootKind {
   readonly kind: 'map' | 'list';
-  /** Completes "Expected …". */
   readonly expected: string;
-  /** Completes "The file is empty; …". */
   readonly ifEmpty: string;
   /**
-   * Key without which an item of a list has a fault. What follows {@link FAULTS_MAX} such items is left out: it is not checked
-   * any more. Default: all items are kept.
+   * Key that each list item must have. After {@link FAULTS_MAX} items without it, the rest is dropped unchecked.
+   * Default: all items are kept.
    */
   readonly itemKey?: string | undefined;
 }
 
-/** Parses YAML text. Never throws. `file` is only for the faults. */
+/** `file` is only for the faults. Never throws. */
 export function parseSource(file: string, text: string, root: RootKind): ParsedText {
   const lines = new LineCounter();
   const refuse = (offset: number, message: string, path: KeyPath = []): ConfigFault => ({
@@ -77,7 +68,7 @@ export function parseSource(file: string, text: string, root: RootKind): ParsedT
   const bulk = findBulk(text);
   if (bulk) return { faults: [refuse(0, bulk)] };
   let document: Document.Parsed;
-  // Every error would record a stack that nobody reads: 40 µs each, for as many as there are characters.
+  // Without stacks: each takes 40 µs, and there may be as many errors as characters.
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
   try {
@@ -85,7 +76,7 @@ export function parseSource(file: string, text: string, root: RootKind): ParsedT
       lineCounter: lines,
       prettyErrors: false,
       stringKeys: true,
-      // The parser compares every key with all before it, which takes minutes for a large map: see findDuplicates().
+      // The parser compares every key with all before it: minutes for a large map. See findDuplicates().
       uniqueKeys: false,
       logLevel: 'error',
     });
@@ -101,7 +92,6 @@ export function parseSource(file: string, text: string, root: RootKind): ParsedT
   if (syntax.length > 0) {
     const problems = keepFirstPerLine(syntax, lines);
     const brace = problems[0]?.pos[0] ?? 0;
-    // What follows only looks wrong because of it.
     if (brace > 0 && text.startsWith('${', brace - 1)) return { faults: [refuse(brace - 1, UNQUOTED_REFERENCE)] };
     const faults = problems.map((problem) => refuse(problem.pos[0], renderProblem(problem, document, lines)));
     return { faults: [...faults, ...duplicates] };
@@ -127,12 +117,15 @@ export function parseSource(file: string, text: string, root: RootKind): ParsedT
   if (root.kind === 'map' ? !isMap(document.contents) : !isSeq(document.contents)) {
     return { faults: [refuse(0, `Expected ${root.expected}; found ${describeKind(value)}`)] };
   }
-  const excess = findExcess(value);
-  if (excess) return { faults: [...duplicates, refuse(alias.first ?? 0, excess)] };
+  const { values, depth } = measure(value, YAML_VALUES_MAX);
+  if (values > YAML_VALUES_MAX || depth > YAML_DEPTH_MAX) {
+    const excess = depth > YAML_DEPTH_MAX ? TOO_DEEP : `The file holds more than ${YAML_VALUES_MAX} values`;
+    return { faults: [...duplicates, refuse(alias.first ?? 0, excess)] };
+  }
   return { content: { value: cutList(value, root), positions: listPositions(document, lines) }, faults: duplicates };
 }
 
-/** Returns what is too much of in a text, by its indicators alone: what is composed of them takes hundreds of bytes for each. */
+/** Composing takes hundreds of bytes for each indicator, so they are counted first. */
 function findBulk(text: string): string | undefined {
   if (text.length <= HARMLESS_CHARS_MAX) return undefined;
   const counts = { '-': 0, ',': 0, ':': 0, '?': 0, ']': 0, '}': 0, '&': 0, '!': 0 };
@@ -140,8 +133,8 @@ function findBulk(text: string): string | undefined {
   for (const lexeme of new Lexer().lex(text)) {
     if (lexeme === '[' || lexeme === '{') depth++;
     if (lexeme === ']' || lexeme === '}') depth = Math.max(0, depth - 1);
-    if (depth > YAML_DEPTH_MAX + 1) return `The values are nested more than ${YAML_DEPTH_MAX} deep`;
-    // Of an anchor or a tag, the name is part of it.
+    if (depth > YAML_DEPTH_MAX + 1) return TOO_DEEP;
+    // An anchor or tag includes its name.
     const mark = lexeme[0] === '&' || lexeme[0] === '!' ? lexeme[0] : lexeme;
     if (!Object.hasOwn(counts, mark)) continue;
     const count = ++counts[mark as keyof typeof counts];
@@ -155,12 +148,11 @@ function findBulk(text: string): string | undefined {
   return undefined;
 }
 
-/** Leaves out the rest of a list that has too many items without their key. */
 function cutList(list: unknown, { itemKey }: RootKind): unknown {
   if (itemKey === undefined || !Array.isArray(list)) return list;
   let lacking = 0;
   const end = list.findIndex((item) => !Object.hasOwn(Object(item), itemKey) && ++lacking > FAULTS_MAX);
-  // With the last one, so that it can be said that it is not checked.
+  // Includes the last one, so that `FaultList.end` can point at it.
   return end < 0 ? list : list.slice(0, end + 1);
 }
 
@@ -173,7 +165,6 @@ function keepFirstPerLine(problems: readonly YAMLError[], lines: LineCounter): Y
   return [...perLine.values()].slice(0, YAML_SYNTAX_FAULTS_MAX);
 }
 
-/** Finds the keys that stand in their map already. */
 function findDuplicates(document: Document.Parsed): { readonly offset: number; readonly path: KeyPath }[] {
   const duplicates: { offset: number; path: KeyPath }[] = [];
   visit(document, {
@@ -192,7 +183,6 @@ function findDuplicates(document: Document.Parsed): { readonly offset: number; r
   return duplicates;
 }
 
-/** Converts a chain of nodes, each inside the one before, to the path of the last. */
 function toPath(chain: readonly unknown[]): KeyPath {
   return chain.flatMap((node, index): (string | number)[] => {
     if (isPair(node)) return isScalar(node.key) ? [String(node.key.value)] : [];
@@ -201,7 +191,7 @@ function toPath(chain: readonly unknown[]): KeyPath {
   });
 }
 
-/** Finds the offsets of the first alias, the first without an anchor before it, and the first beyond the limit. */
+/** Offsets of the first alias, the first without an anchor before it, and the first beyond the limit. */
 function findAliases(document: Document.Parsed): { first?: number; unknown?: number; excess?: number } {
   const anchors = new Set<string>();
   const result: { first?: number; unknown?: number; excess?: number } = {};
@@ -221,22 +211,23 @@ function findAliases(document: Document.Parsed): { first?: number; unknown?: num
 }
 
 /**
- * Returns the fault of a value that is too large or too deep. The parser's limit on aliases misses those that repeat empty
- * values or themselves, so nothing else may walk the value before this check.
+ * Counts values and depth, up to the limits. The parser's limit on aliases misses those that repeat empty values or
+ * themselves, so measure YAML before anything else walks it.
  */
-function findExcess(root: unknown): string | undefined {
-  let count = 0;
+export function measure(root: unknown, valuesMax: number): { readonly values: number; readonly depth: number } {
+  let values = 0;
+  let deepest = 0;
   const pending = [{ value: root, depth: 0 }];
-  for (let next = pending.pop(); next; next = pending.pop()) {
-    if (++count > YAML_VALUES_MAX) return `The file holds more than ${YAML_VALUES_MAX} values`;
-    if (next.depth > YAML_DEPTH_MAX) return `The values are nested more than ${YAML_DEPTH_MAX} deep`;
+  for (let next = pending.pop(); next && values <= valuesMax && deepest <= YAML_DEPTH_MAX; next = pending.pop()) {
+    values++;
+    deepest = Math.max(deepest, next.depth);
     if (typeof next.value !== 'object' || next.value === null) continue;
     for (const value of Object.values(next.value)) pending.push({ value, depth: next.depth + 1 });
   }
-  return undefined;
+  return { values, depth: deepest };
 }
 
-/** Renders an error of the parser. A quote that is not closed is found at its end, where nothing is wrong. */
+/** The parser reports an unclosed quote at the end of its text; the message names where it begins. */
 function renderProblem({ code, pos: [end] }: YAMLError, document: Document, lines: LineCounter): string {
   let start: number | undefined;
   if (code === 'MISSING_CHAR') {
@@ -251,9 +242,7 @@ function renderProblem({ code, pos: [end] }: YAMLError, document: Document, line
     : `A closing quote is missing; the text in quotes begins on line ${lines.linePos(start).line}`;
 }
 
-/**
- * Messages for errors of the YAML parser. The parser's own messages may quote the line, and with it a password.
- */
+/** The parser's own messages may quote the line, and with it a password. */
 const YAML_MESSAGES: Readonly<Record<ErrorCode, string>> = {
   ALIAS_PROPS: 'An alias (*name) cannot carry an anchor or a tag',
   BAD_ALIAS: 'The name of an anchor (&name) or alias (*name) is missing or not valid',

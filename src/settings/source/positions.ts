@@ -11,7 +11,7 @@ import {
 } from 'yaml';
 import type { Aim, KeyPath, Locator, Position } from './fault.ts';
 
-/** Positions of all values of a file, in a form that threads can hand over without copying. */
+/** Positions of all values of a file, transferable between threads without copying. */
 export interface PositionTable {
   /** {@link COLUMNS} numbers for each value, in the order of the file. */
   readonly nodes: Int32Array<ArrayBuffer>;
@@ -19,23 +19,20 @@ export interface PositionTable {
   readonly lineStarts: Int32Array<ArrayBuffer>;
 }
 
-/** Kinds of values. */
 const KIND = { scalar: 0, empty: 1, map: 2, list: 3, alias: 4 } as const;
-/** Columns of a value. Offsets are in UTF-16 units, -1 without one. */
+/** Offsets are in UTF-16 units; -1: none. */
 const COLUMN = {
   kind: 0,
-  /** Row behind the last value inside of this one. */
+  /** Row after the last value inside this one. */
   end: 1,
-  /** Hash of its key in a map. */
   keyHash: 2,
   keyOffset: 3,
   offset: 4,
-  /** Column of an alias: the row of the value that it repeats. */
+  /** Of an alias: row of the repeated value. */
   target: 5,
 } as const;
 const COLUMNS = Object.keys(COLUMN).length;
 
-/** Lists the positions of the values of a document whose aliases are all known. */
 export function listPositions(document: Document.Parsed, lines: LineCounter): PositionTable {
   const rows: number[] = [];
   const rowOf = new Map<unknown, number>();
@@ -60,17 +57,15 @@ function kindOf(node: unknown): number {
   return isEmpty(node) ? KIND.empty : KIND.scalar;
 }
 
-/** True for a key without a value, whose value has a position but no text. */
 function isEmpty(node: unknown): boolean {
   return isScalar(node) && node.range !== undefined && node.range !== null && node.range[0] === node.range[1];
 }
 
-/** Offset of a node of the parser. */
 export function toOffset(node: unknown): number | undefined {
   return isNode(node) ? (node as Node as ParsedNode).range?.[0] : undefined;
 }
 
-/** FNV-1a. Two keys of a map with one hash would only give a wrong position. */
+/** FNV-1a. A collision in one map would only give a wrong position. */
 function hashKey(key: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < key.length; index++) hash = Math.imul(hash ^ key.charCodeAt(index), 0x01000193);
@@ -80,19 +75,30 @@ function hashKey(key: string): number {
 const MARKED_ITEMS = 256;
 const LARGE_MAP_ROWS = 20_000;
 
-/** Finds the positions of keys and values in a file. */
-export class Positions implements Locator {
+export class ConfigSource implements Locator {
+  /** Before the environment is substituted. */
+  readonly value: unknown;
   readonly #table: PositionTable;
-  /** Rows inside of the maps that were looked into, by hash of the key. */
+  /** Index of maps that were searched: row by hash of the key. */
   readonly #inner = new Map<number, ReadonlyMap<number, number>>();
-  /** Rows of every 256th item of the lists that were looked into, as far as they were. */
+  /** Index of lists that were searched: row of every 256th item, as far as needed. */
   readonly #marks = new Map<number, number[]>();
 
-  constructor(table: PositionTable) {
-    this.#table = table;
+  constructor({ value, positions }: { readonly value: unknown; readonly positions: PositionTable }) {
+    this.value = value;
+    this.#table = positions;
   }
 
-  /** Finds the deepest part of `path` that exists: a missing key is located at the map that lacks it. */
+  valueAt(path: KeyPath): unknown {
+    let value = this.value;
+    for (const step of path) {
+      if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return undefined;
+      value = Reflect.get(value, step);
+    }
+    return value;
+  }
+
+  /** Finds the deepest part of `path` that exists: of a missing key, its map. */
   locate(path: KeyPath, aim: Aim): Position {
     let row = 0;
     let offset = Math.max(0, this.#read(row, COLUMN.offset));
@@ -141,7 +147,7 @@ export class Positions implements Locator {
       const hash = this.#read(next, COLUMN.keyHash);
       if (!isLarge || hash === keyHash) inner.set(hash, next);
     }
-    // An index of it would take longer than a few searches, and no legal map is so large.
+    // Indexing takes longer than a few searches, and no valid map is so large.
     if (!isLarge) this.#inner.set(map, inner);
     return inner.get(keyHash);
   }
@@ -151,7 +157,6 @@ export class Positions implements Locator {
   }
 }
 
-/** Converts an offset to a line and a column. */
 export function toPosition(lineStarts: ArrayLike<number>, offset: number): Position {
   let [low, high] = [0, lineStarts.length];
   while (low < high) {
@@ -159,6 +164,5 @@ export function toPosition(lineStarts: ArrayLike<number>, offset: number): Posit
     if ((lineStarts[middle] ?? 0) <= offset) low = middle + 1;
     else high = middle;
   }
-  // An empty file has no line.
   return { line: Math.max(1, low), column: offset - (lineStarts[low - 1] ?? 0) + 1 };
 }

@@ -1,28 +1,25 @@
-/** Number of values in a piece: about half a millisecond of copying between threads, and little to collect at once. */
+/** Values in a piece: about 0.5 ms of copying between threads, and few objects to collect at once. */
 const PIECE_VALUES = 1000;
-/** So much text takes as long as one value. */
+/** So many characters take as long as one value. */
 const CHARS_PER_VALUE = 500;
 
-/** A list or map among the values of a piece, whose parts follow in later pieces. */
+/** A list or map in a piece, whose parts are in later pieces. */
 interface Opened {
-  /** Its index among the values. */
   readonly at: number;
-  /** The number under which later pieces go into it. */
   readonly number: number;
   readonly isList: boolean;
 }
 
-/** Some parts of one list or map. The first piece of a value opens number 0. */
+/** Parts of one list or map. The first piece opens number 0. */
 export interface ValuePiece {
   /** Number of the list or map that they belong to. */
   readonly into: number;
-  /** Keys of the values in a map; of those in a list there are none. */
   readonly keys: readonly string[];
   readonly values: readonly unknown[];
   readonly opened: readonly Opened[];
 }
 
-/** Cuts a value of a parsed file into pieces, in the order in which {@link ValueBuilder} takes them. */
+/** Yields pieces in the order in which {@link ValueBuilder} takes them. */
 export function* cutValue(root: unknown): Generator<ValuePiece, void, undefined> {
   const pending: [number, object][] = [[0, { '': root }]];
   let count = 0;
@@ -55,7 +52,6 @@ function openPiece(into: number) {
   return { into, keys, values, opened };
 }
 
-/** Counts a value and those inside of it, no further than a piece holds. */
 function countValues(root: unknown): number {
   let count = 0;
   const pending = [root];
@@ -68,19 +64,15 @@ function countValues(root: unknown): number {
   return count + (pending.length > 0 ? PIECE_VALUES : 0);
 }
 
-/** True for lists and plain maps. Other objects, which YAML tags can create, stay whole. */
 function isHolder(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false;
   return Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype;
 }
 
-/** Puts the pieces of a value together. */
 export class ValueBuilder {
-  /** Holds the value itself under the empty key. */
   readonly #root: Record<string, unknown> = {};
   readonly #opened: object[] = [this.#root];
 
-  /** The value; complete when all pieces were added. */
   get value(): unknown {
     return this.#root[''];
   }

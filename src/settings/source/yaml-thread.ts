@@ -8,40 +8,38 @@ import { type ParsedText, parseSource, type RootKind } from './parse-source.ts';
 import { ValueBuilder } from './value-pieces.ts';
 import type { YamlReply, YamlRequest } from './yaml-worker.ts';
 
-/** The worker is in the same folder: a source file in a checkout, compiled in a package. */
 const WORKER_URL = new URL(import.meta.url.endsWith('.ts') ? './yaml-worker.ts' : './yaml-worker.js', import.meta.url);
-/** Shorter texts are parsed at once: the worst of them take some 15 ms. Characters. */
+/** Shorter texts are parsed on the calling thread: at worst some 15 ms. */
 const SHORT_CHARS_MAX = 2048;
-/** Twenty times what the largest legal file takes. Milliseconds. */
+/** Twenty times what the largest valid file takes. */
 const PARSE_MS_MAX = 120_000;
-/** Heap of the thread for files of the operator; the largest legal one takes half of it. */
+/** For files of the operator; the largest valid one takes half of it. */
 const HEAP_MB_MAX = 2048;
 
-/** A thread that has not given its memory back by then is ended all the same. Milliseconds. */
+/** Grace period for the thread to release its memory. */
 const END_MS_MAX = 10_000;
 
 type ParseRequest = Exclude<YamlRequest, { kind: 'next' | 'end' }>;
 
-/** The last reply of the thread, and the value that came in pieces before it. */
 interface Reply {
   readonly reply: YamlReply & { readonly kind: 'done' };
   readonly value: unknown;
 }
 
 /**
- * Parses the texts that a running agent watches or fetches in a thread, one after the other, because a text may take seconds. The
- * thread starts with the first text that is not short.
+ * Parses texts in a thread, one after the other, while an agent runs: a text may take seconds. Starts the thread with
+ * the first long text.
  */
 export class YamlThread implements AsyncDisposable {
   readonly #heapMbMax: number;
   #worker: Worker | undefined;
 
-  /** `heapMbMax`: heap with which the thread ends, and nothing but it. MiB. */
+  /** `heapMbMax`: heap limit in MiB; exceeding it ends only the thread. */
   constructor(heapMbMax: number = HEAP_MB_MAX) {
     this.#heapMbMax = heapMbMax;
   }
 
-  /** Parses a text, or bytes of one, which are handed over. Never rejects: what goes wrong is a fault. */
+  /** Bytes are transferred. Every failure is a fault. Never rejects. */
   async parse(file: string, text: string | Uint8Array<ArrayBuffer>, root: RootKind): Promise<ParsedText> {
     if (text.length <= SHORT_CHARS_MAX) {
       return parseSource(file, typeof text === 'string' ? text : decodeText(text), root);
@@ -53,7 +51,7 @@ export class YamlThread implements AsyncDisposable {
     return { faults, ...(positions && { content: { value: parsed.value, positions } }) };
   }
 
-  /** Parses a text whose positions nobody needs. Never rejects. */
+  /** Parses without positions. Never rejects. */
   async parseData(file: string, text: string, root: DataRoot): Promise<ParsedData> {
     if (text.length <= SHORT_CHARS_MAX) return parseData(file, text, root);
     const parsed = await this.#request({ kind: 'parse-data', file, text, root });
@@ -62,11 +60,9 @@ export class YamlThread implements AsyncDisposable {
     return fault ? { ok: false, fault } : { ok: true, value: parsed.value };
   }
 
-  /** Ends the thread, which gives its memory back first. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.#worker) return;
     using deadline = openDeadline(createSystemClock(), END_MS_MAX);
-    // A thread that has ended by itself has nothing to give.
     await exchange(this.#worker, { kind: 'end' }, deadline.signal).catch(() => {});
     await this.#terminate();
   }
@@ -77,7 +73,6 @@ export class YamlThread implements AsyncDisposable {
     await worker?.terminate();
   }
 
-  /** Returns what the thread made of a text, or why it could not. */
   async #request(request: ParseRequest): Promise<Reply | ConfigFault> {
     using deadline = openDeadline(createSystemClock(), PARSE_MS_MAX);
     try {
@@ -109,7 +104,6 @@ export class YamlThread implements AsyncDisposable {
     if (this.#worker) return this.#worker;
     const resourceLimits = { maxOldGenerationSizeMb: this.#heapMbMax };
     const worker = new Worker(WORKER_URL, { name: 'yaml', env: {}, execArgv: [], resourceLimits });
-    // Who waits for an answer hears of it, too.
     worker.on('error', () => {});
     worker.once('exit', () => {
       if (this.#worker === worker) this.#worker = undefined;
@@ -124,14 +118,13 @@ async function exchange(worker: Worker, request: YamlRequest, signal: AbortSigna
   return reply as YamlReply;
 }
 
-/** Rejects when the thread dies. */
 async function awaitReply(worker: Worker, request: YamlRequest): Promise<unknown[]> {
   const ended = new AbortController();
   const end = () => ended.abort();
   worker.once('exit', end);
   try {
     const reply = once(worker, 'message', { signal: ended.signal });
-    // Copying a long text would take a while.
+    // Copying a long text takes a while.
     const isHandedOver = request.kind === 'parse' && typeof request.text !== 'string';
     worker.postMessage(request, isHandedOver ? [request.text.buffer] : []);
     return await reply;

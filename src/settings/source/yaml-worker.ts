@@ -7,12 +7,11 @@ import { parseSource, type RootKind } from './parse-source.ts';
 import type { PositionTable } from './positions.ts';
 import { cutValue, type ValuePiece } from './value-pieces.ts';
 
-/** A text to parse, the wish for the next piece of its value, or that there is nothing more to parse. */
+/** Parses a text, asks for the next piece of its value, or ends the thread. */
 export type YamlRequest =
   | {
       readonly kind: 'parse';
       readonly file: string;
-      /** Bytes are UTF-8 text. */
       readonly text: string | Uint8Array<ArrayBuffer>;
       readonly root: RootKind;
     }
@@ -20,7 +19,10 @@ export type YamlRequest =
   | { readonly kind: 'next' }
   | { readonly kind: 'end' };
 
-/** A piece of the value, or the rest; `positions` are absent if the text cannot be checked further, for data and at the end. */
+/**
+ * A piece of the value, or the result without `positions` if the text cannot be checked further, for data and at the
+ * end.
+ */
 export type YamlReply =
   | { readonly kind: 'piece'; readonly piece: ValuePiece }
   | { readonly kind: 'done'; readonly faults: readonly ConfigFault[]; readonly positions: PositionTable | undefined };
@@ -46,7 +48,7 @@ parentPort?.on('message', (request: YamlRequest) => {
     return;
   }
   const next = pieces?.next();
-  // One at a time, so that the other side does something else between them.
+  // One piece per request, so that the main thread does other work in between.
   if (next?.done === false) {
     parentPort?.postMessage({ kind: 'piece', piece: next.value } satisfies YamlReply, []);
     return;
@@ -57,8 +59,8 @@ parentPort?.on('message', (request: YamlRequest) => {
 });
 
 /**
- * Gives the memory of this thread back to the kernel, which takes up to a second. The heap of a thread that ends with garbage in it
- * goes to a pool of V8 instead, and the main thread gives that back some seconds later, in one step of up to 0.2 s.
+ * Releases this thread's memory, within a second. Otherwise V8 pools the heap of an ended thread, and the main thread
+ * releases it some seconds later in one step of up to 0.2 s.
  */
 function giveMemoryBack(then: () => void): void {
   const session = new Session();

@@ -1,11 +1,9 @@
-import { Rejection } from '../rest/rejection.ts';
-import { ValueCheck } from './check-values.ts';
-import type { EntryInput, Envelope } from './envelope.ts';
+import { Rejection } from '../rejection.ts';
 import type { Selected } from './filter.ts';
+import { type EntryInput, type Envelope, ValueCheck } from './request-body.ts';
 import type { ListDefinition, ResourceDefinition } from './resource.ts';
 import { type CreateUid, type Entry, nameEntry, type ResourceState, type SubEntry } from './state.ts';
 
-/** Maximum number of entries of one list, and of one list within an entry. */
 const ENTRIES_MAX = 2000;
 const SUBLIST_ENTRIES_MAX = 100;
 
@@ -46,8 +44,8 @@ export function addEntries(
 }
 
 /**
- * PUT: returns the state with changed single values and existing entries. `needsListUid`: every entry names its `list_uid`, as
- * icom OS 9.5 has it; otherwise `index` or `sublist_uid` name it as well.
+ * PUT: returns the state with changed single values and entries. `needsListUid`: an entry must have its `list_uid`, as on icom OS 9.5;
+ * otherwise `index` or `sublist_uid` identify it as well.
  */
 export function changeEntries(
   { unique, list }: ResourceDefinition,
@@ -96,7 +94,7 @@ function changeEntry(check: ValueCheck, list: ListDefinition, entry: Entry, inpu
   return { ...entry, fields: nameEntry(check.merge(list.fields, entry.fields, values), entry.index), sublist };
 }
 
-/** Removes the name assigned by the router, which may be sent back unchanged. */
+/** The name assigned by the router may be sent back unchanged. */
 function takeOwnName(
   check: ValueCheck,
   { nameKey = 'name', fields }: ListDefinition,
@@ -110,7 +108,7 @@ function takeOwnName(
   return others;
 }
 
-/** Adds to the sublist of an entry; apart from its identifiers, nothing else may be given. */
+/** Apart from its identifiers, only a sublist may be given. */
 function extendEntry(
   check: ValueCheck,
   list: ListDefinition,
@@ -122,7 +120,7 @@ function extendEntry(
   const entry = entries[position];
   const isOnlySublist = Object.keys(values).every((name) => name === 'name' && values['name'] === entry?.index);
   if (!sublist || !isOnlySublist || index !== undefined || sublist_uid !== undefined) {
-    check.add('error', 'list_uid_given: beside a list_uid, only a sublist with new entries may be given');
+    check.add('error', 'list_uid_given: with a list_uid, only a sublist with new entries may be given');
     return entries;
   }
   if (!entry) {
@@ -152,7 +150,7 @@ function changeSubEntry(
   return sublist.with(position, { ...entry, fields: check.merge(list.sublist ?? [], entry.fields, input.values) });
 }
 
-/** Names the entry of a change by its `list_uid`, if its `index` or the `sublist_uid` of an inner entry does. */
+/** `index`, or the `sublist_uid` of an inner entry, can replace `list_uid`. */
 function addListUid(entries: readonly Entry[], input: EntryInput): EntryInput {
   const { list_uid, index, sublist_uid, sublist } = input;
   if (list_uid !== undefined) return input;
@@ -163,7 +161,7 @@ function addListUid(entries: readonly Entry[], input: EntryInput): EntryInput {
       : entries.find((entry) => entry.sublist.some(({ uid }) => uid === inner));
   if (!owner) return input;
   if (sublist_uid === undefined) return { ...input, list_uid: owner.uid };
-  // The inner entry stands in the list itself.
+  // The inner entry is in the list itself.
   const changed = { ...input, index: undefined, sublist: undefined };
   return { list_uid: owner.uid, index, sublist_uid: undefined, values: {}, sublist: [changed] };
 }
@@ -204,7 +202,7 @@ function checkKey(check: ValueCheck, { key }: ListDefinition, entries: readonly 
   if (new Set(values).size < values.length) check.add(key, 'exists already');
 }
 
-/** A new entry's number is above all others, so that an index never refers to another entry than before. */
+/** Above all existing numbers, so that an index is never reused. */
 function readHighestNumber({ indexPrefix }: ListDefinition, entries: readonly Entry[]): number {
   return Math.max(0, ...entries.map(({ index }) => Number(index.slice(indexPrefix.length))));
 }

@@ -1,9 +1,8 @@
-import { Rejection } from '../rest/rejection.ts';
+import { Rejection } from '../rejection.ts';
 import type { ListDefinition } from './resource.ts';
 import type { Entry, SubEntry } from './state.ts';
 
-/** One condition on a parameter of an entry: equal to, or containing, any of the values. */
-export interface Filter {
+interface Filter {
   readonly parameter: string;
   readonly operator: 'eq' | 'like';
   readonly values: readonly string[];
@@ -15,13 +14,10 @@ export interface Selected {
   readonly sublist: readonly SubEntry[];
 }
 
-/** More conditions or values would not fit into a request line anyway. */
+/** More conditions or values do not fit into a request line. */
 const CONDITIONS_MAX = 256;
 
-/**
- * Parses the query parameter `filter`: a JSON object `{p, o, v}` or a list of them. An empty list is refused: on DELETE
- * it would silently mean everything.
- */
+/** Parses `filter`: a JSON object `{p, o, v}` or a list. An empty list is rejected: on DELETE it would match all entries. */
 export function parseFilter(json: string): readonly Filter[] | Rejection {
   let value: unknown;
   try {
@@ -42,10 +38,7 @@ export function parseFilter(json: string): readonly Filter[] | Rejection {
   return filters;
 }
 
-/**
- * Returns the entries that meet every condition. Conditions on parameters of the sublist must be met together by one of
- * its entries. A name used in both lists means the outer one.
- */
+/** Returns the entries that meet every condition. One sublist entry must meet all conditions on the sublist. */
 export function selectEntries(
   list: ListDefinition,
   entries: readonly Entry[],
@@ -90,7 +83,7 @@ function meetsAll(filters: readonly Filter[], values: Readonly<Record<string, st
   });
 }
 
-/** A filter on a value that no answer shows would allow guessing it piece by piece. */
+/** A filter on a hidden value would allow finding it piece by piece. */
 function readable(fields: ListDefinition['fields']): string[] {
   return fields.filter(({ writeOnly }) => !writeOnly).map(({ name }) => name);
 }

@@ -1,8 +1,8 @@
-import { Rejection, type RejectionReason } from '../rest/rejection.ts';
+import { Rejection, type RejectionReason } from '../rejection.ts';
 import type { Configuration } from './state.ts';
 
-/** Flags of a profile; the field names are those of the interface. */
-export interface ProfileFlags {
+/** The field names are those of the interface. */
+interface ProfileFlags {
   readonly name: string;
   readonly last_activated: boolean;
   readonly modified: boolean;
@@ -17,7 +17,6 @@ export interface NewProfile {
   readonly storedName: string | undefined;
 }
 
-/** A named stored configuration. */
 interface Profile {
   name: string;
   configuration: Configuration;
@@ -25,10 +24,10 @@ interface Profile {
   isModified: boolean;
 }
 
-/** The running profile of a fresh router, and its spare. */
+/** The running profile of a fresh router, and a second one. */
 const FRESH_NAMES = ['Profile', 'quick_start_profile'] as const;
 const PROFILES_MAX = 16;
-/** Maximum number of reasons in one error body, and of characters quoted from a wrong name. */
+/** Number of reasons in an error body, and characters quoted from a wrong name. */
 const REASONS_MAX = 20;
 const KEY_LENGTH_MAX = 100;
 const NAME = /^[\p{L}\p{N}_.-][\p{L}\p{N}_. -]{0,63}$/u;

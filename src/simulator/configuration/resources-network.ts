@@ -1,11 +1,9 @@
-import { checkbox, int, passwd, peer, radio, text } from './field.ts';
-import type { ResourceDefinition } from './resource.ts';
+import { checkbox, int, passwd, peer, type ResourceDefinition, radio, text } from './resource.ts';
 
 const PORT_MAX = 65_535;
-/** No check, or one of those that the device can do. */
 const CHECK_TYPES = ['none', 'ping', 'dns', 'link'];
 
-/** Interfaces, ways to the outside, routes and filters. */
+/** Interfaces, WAN chains, routes and filters. */
 export const networkResources: readonly ResourceDefinition[] = [
   {
     path: 'wan/wans',

@@ -1,6 +1,6 @@
 import { deriveRandom, randomHex } from '../seeded.ts';
-import type { Field } from './field.ts';
-import type { FreshEntry, ListDefinition, ResourceDefinition, Values } from './resource.ts';
+import type { Field, FreshEntry, ListDefinition, ResourceDefinition, Values } from './resource.ts';
+import { resourceTable } from './resources.ts';
 
 /** An entry of a list within a list. */
 export interface SubEntry {
@@ -13,11 +13,11 @@ export interface Entry {
   readonly uid: string;
   readonly index: string;
   readonly fields: Values;
-  /** Empty for entries that hold no list. */
+  /** Empty for entries without a list. */
   readonly sublist: readonly SubEntry[];
 }
 
-/** All values of one resource. Never changed: a write makes a new one, so that profiles can share what is equal. */
+/** All values of one resource. Immutable, so that profiles can share equal states. */
 export interface ResourceState {
   readonly unique: Values;
   readonly list: readonly Entry[];
@@ -26,26 +26,25 @@ export interface ResourceState {
 /** A whole configuration: the resources that differ from a fresh device's. */
 export type Configuration = ReadonlyMap<string, ResourceState>;
 
-/** Digits of `list_uid` and `sublist_uid`. */
 const UID_DIGITS = 10;
 
-/** Makes identifiers that no entry has had before. */
+/** Creates identifiers that no entry has had before. */
 export type CreateUid = () => string;
 
-/** Identifiers from a random sequence. */
+/** Returns identifiers from a random sequence. */
 export function createUids(random: () => number): CreateUid {
   return () => randomHex(random, UID_DIGITS);
 }
 
-/** The values that `fields` have when nobody gave any. */
+/** Returns the default values of `fields`. */
 export function readDefaults(fields: readonly Field[]): Values {
   return Object.fromEntries(fields.map((field) => [field.name, field.default]));
 }
 
 const freshStates = new WeakMap<ResourceDefinition, ResourceState>();
 
-/** The resource as a fresh device has it; the same object for all routers. */
-export function readFresh(definition: ResourceDefinition): ResourceState {
+/** The same object for all routers. */
+function readFresh(definition: ResourceDefinition): ResourceState {
   let state = freshStates.get(definition);
   if (!state) {
     const createUid = createUids(deriveRandom(0, definition.path));
@@ -59,7 +58,7 @@ export function readFresh(definition: ResourceDefinition): ResourceState {
   return state;
 }
 
-/** The values of a resource in `configuration`. */
+/** Returns the values of a resource. */
 export function readState(configuration: Configuration, definition: ResourceDefinition): ResourceState {
   return configuration.get(definition.path) ?? readFresh(definition);
 }
@@ -73,7 +72,7 @@ export function replaceState(
   return new Map([...configuration, [path, state]]);
 }
 
-/** Fields of an entry with the name that the router gave it in place of an empty one. */
+/** Fills an empty name of an entry with the one that the router assigned. */
 export function nameEntry(fields: Values, index: string): Values {
   return fields['name'] === '' ? { ...fields, name: index } : fields;
 }
@@ -94,4 +93,27 @@ function createFreshEntry(
       fields: { ...readDefaults(sublist), ...values },
     })),
   };
+}
+
+/** Returns the configuration of a fresh device, with the router's own single values by path and parameter. */
+export function createFreshConfiguration(own: Readonly<Record<string, Values>>): Configuration {
+  const states = Object.entries(own).flatMap(([path, values]) => {
+    const definition = resourceTable.get(path);
+    if (!definition) return [];
+    const fresh = readFresh(definition);
+    return [[path, { ...fresh, unique: { ...fresh.unique, ...values } }] as const];
+  });
+  return new Map(states);
+}
+
+/** Returns a single value of a configuration; empty if the parameter does not exist. */
+export function readValue(configuration: Configuration, path: string, name: string): string {
+  const definition = resourceTable.get(path);
+  return definition ? (readState(configuration, definition).unique[name] ?? '') : '';
+}
+
+/** Returns the entries of a list in a configuration; empty if the list does not exist. */
+export function readEntries(configuration: Configuration, path: string): ReturnType<typeof readFresh>['list'] {
+  const definition = resourceTable.get(path);
+  return definition ? readState(configuration, definition).list : [];
 }

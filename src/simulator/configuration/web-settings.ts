@@ -1,7 +1,6 @@
-import { Rejection } from '../rest/rejection.ts';
-import { isPortOpen } from './firewall.ts';
-import { readValue } from './fresh.ts';
-import type { Configuration } from './state.ts';
+import { Rejection } from '../rejection.ts';
+import { resourceTable } from './resources.ts';
+import { type Configuration, readEntries, readState, readValue, replaceState } from './state.ts';
 
 const PATH = 'administration/webinterface';
 const MINUTE_MS = 60_000;
@@ -10,7 +9,7 @@ const MINUTE_MS = 60_000;
 export interface WebSettings {
   /** Port of HTTP without TLS; absent if disabled. */
   readonly httpPort: number | undefined;
-  /** Port of HTTPS; absent if disabled. */
+  /** Absent if disabled. */
   readonly httpsPort: number | undefined;
   /** Inactivity after which a session ends, in milliseconds. */
   readonly sessionTimeoutMs: number;
@@ -35,8 +34,42 @@ export function readWebSettings(configuration: Configuration): WebSettings {
   };
 }
 
-/** Returns why a router could not work with these settings. */
+/** Returns the reason for which a router cannot work with these settings. */
 export function checkWebSettings({ httpPort, httpsPort }: WebSettings): Rejection | undefined {
   if (httpPort === undefined || httpPort !== httpsPort) return undefined;
   return Rejection.of(400, 'http_port', 'must differ from https_port');
+}
+
+const FILTER = 'netfilter/ip_filter';
+
+/**
+ * Returns true if the firewall accepts TCP connections to this port of the router itself. While its filter is active, that requires an
+ * active rule for incoming packets; `dst_port` is a port, a range `from:to`, several of them separated by commas, or empty for all. The
+ * IPv4 filter applies to every client, and interfaces are not distinguished: all clients are on one network.
+ */
+function isPortOpen(configuration: Configuration, port: number): boolean {
+  if (readValue(configuration, FILTER, 'active_ipv4') !== '1') return true;
+  return readEntries(configuration, FILTER).some(({ fields }) => {
+    const { active, direction, protocol, dst_port: ports = '' } = fields;
+    const isException = active === '1' && direction === 'input' && (protocol === 'tcp' || protocol === 'all');
+    return isException && (ports === '' || ports.split(',').some((part) => covers(part, port)));
+  });
+}
+
+/** Returns the configuration with the given ports in the rule that a fresh router has for its web and REST interface. */
+export function replaceWebPorts(configuration: Configuration, ports: string): Configuration {
+  const definition = resourceTable.get(FILTER);
+  if (!definition) return configuration;
+  const state = readState(configuration, definition);
+  const list = state.list.map((entry) =>
+    entry.fields['dst_port'] === WEB_PORTS ? { ...entry, fields: { ...entry.fields, dst_port: ports } } : entry,
+  );
+  return replaceState(configuration, definition, { ...state, list });
+}
+
+const WEB_PORTS = '80,443';
+
+function covers(part: string, port: number): boolean {
+  const [from = '', to = from] = part.trim().split(':');
+  return /^\d{1,5}$/.test(from) && /^\d{1,5}$/.test(to) && Number(from) <= port && port <= Number(to);
 }

@@ -1,19 +1,17 @@
 import type { Clock } from '../../base/index.ts';
-import { replaceWebPorts } from '../configuration/firewall.ts';
-import { createFreshConfiguration } from '../configuration/fresh.ts';
 import { Profiles } from '../configuration/profiles.ts';
 import type { Values } from '../configuration/resource.ts';
-import { type CreateUid, createUids } from '../configuration/state.ts';
+import { type CreateUid, createFreshConfiguration, createUids } from '../configuration/state.ts';
+import { replaceWebPorts } from '../configuration/web-settings.ts';
 import { DeviceLife } from '../life/device-life.ts';
-import type { Compress } from '../log-files/compression.ts';
 import { DeviceLogs } from '../log-files/device-logs.ts';
+import type { Compress } from '../log-files/writer.ts';
 import { deriveRandom, randomChoice, randomInteger } from '../seeded.ts';
-import { Sessions } from '../sessions/sessions.ts';
 import type { LogSettings } from '../simulator-options.ts';
-import { type AdvanceableClock, createAdvanceableClock } from './advanceable-clock.ts';
 import { createHardware, type Hardware } from './hardware.ts';
-import { RouterClock } from './router-clock.ts';
+import { type AdvanceableClock, createAdvanceableClock, RouterClock } from './router-clock.ts';
 import { RouterCounters } from './router-counters.ts';
+import { Sessions } from './sessions.ts';
 
 /** The state of one simulated router, without HTTP. */
 export interface Device {
@@ -25,7 +23,7 @@ export interface Device {
   readonly counters: RouterCounters;
   readonly sessions: Sessions;
   readonly profiles: Profiles;
-  /** Makes identifiers of list entries. */
+  /** Creates identifiers of list entries. */
   readonly createUid: CreateUid;
   readonly life: DeviceLife;
   readonly logs: DeviceLogs;
@@ -39,27 +37,24 @@ export interface PerformedAction {
   readonly options: Values;
 }
 
-/** More than any test looks at. */
+/** More than any test needs. */
 export const ACTIONS_MAX = 1000;
 
-/** Name, seed and features of one simulated router. */
-export interface DeviceOptions {
+interface DeviceOptions {
   /** Number in the fleet, from 0. */
   readonly index: number;
-  /** Seed of everything random in the fleet. */
   readonly seed: number;
-  /** Clock of the simulation. */
   readonly clock: Clock;
   /** IANA name of the router's zone. */
   readonly timezone: string;
   /** Offset of the wall clock at the start, in milliseconds. */
   readonly clockOffsetMs: number;
-  /** Settings of the log writer. */
   readonly logs: LogSettings;
-  /** Compresses rotated files. */
   readonly compress: Compress;
   /** Values of `administration/webinterface` that differ from a fresh device's. */
   readonly web: Values;
+  /** Default: that of one router. */
+  readonly sessionsMax?: number;
 }
 
 const UPTIME_MS_MIN = 3_600_000;
@@ -96,7 +91,7 @@ export function createDevice(options: DeviceOptions): Device {
     time,
     clock,
     counters,
-    sessions: new Sessions(() => profiles.active, clock, counters, random('tokens')),
+    sessions: new Sessions(() => profiles.active, clock, counters, random('tokens'), options.sessionsMax),
     profiles,
     createUid: createUids(random('uids')),
     life: new DeviceLife(`${seed}/${name}`, hardware, clock, () => profiles.active),

@@ -1,14 +1,14 @@
 import type { Random } from '../../base/index.ts';
 import { randomHex, randomInteger } from '../seeded.ts';
 
-/** One hardware board as `status/device_info` reports it. All values are text, as everywhere in the interface. */
+/** One board as in `status/device_info`. All values are strings, as everywhere in the interface. */
 interface Board {
   readonly board_type: string;
   readonly hardware_features: string;
   readonly hardware_version: string;
-  /** Empty for boards without firmware of their own. */
+  /** Empty for boards without their own firmware. */
   readonly firmware_version: string;
-  /** Empty for boards that carry none. */
+  /** Empty for boards without one. */
   readonly serial_number: string;
 }
 
@@ -21,11 +21,11 @@ export interface Hardware {
   readonly firmware: Firmware;
   /** Eight digits, different for every router of a simulator. */
   readonly serial: string;
-  /** By slot. The first is the main board: it carries the device's serial number and the version of its system. */
+  /** By slot. The first is the main board, with the device's serial number and system version. */
   readonly boards: readonly [Board, ...Board[]];
-  /** Names of the status resources that exist because a card does: `ethernet1`, `lte2`. */
+  /** Status resources of the cards: `ethernet1`, `lte2`. */
   readonly cards: readonly string[];
-  /** Names under which the configuration knows them: a modem is `lte2` whatever its card. */
+  /** Their names in the configuration: a modem is `lte2` whatever its card. */
   readonly interfaces: readonly string[];
 }
 
@@ -60,13 +60,10 @@ const FIRMWARES: readonly [Firmware, ...Firmware[]] = ['9.5', '6.1', '5.5', '9.5
 /** Minimum distance between neighbouring serial numbers, so that all are different. */
 const SERIAL_STEP = 97;
 
-/**
- * Creates the hardware of router number `index` (from 0). Models and firmwares alternate, so that a few routers cover
- * all.
- */
+/** Creates the hardware of router number `index` (from 0). Models and firmwares alternate, so that a few routers cover all. */
 export function createHardware(index: number, random: Random): Hardware {
   const model = MODELS[index % MODELS.length] ?? MODELS[0];
-  // The shift makes every model meet every firmware, although the two counts have a common divisor.
+  // The shift combines every model with every firmware, although the two counts have a common divisor.
   const firmware = FIRMWARES[(index + Math.floor(index / MODELS.length)) % FIRMWARES.length] ?? FIRMWARES[0];
   const serial = String(16_000_000 + index * SERIAL_STEP + randomInteger(random, 0, SERIAL_STEP - 1));
   const [mainType, ...cardTypes] = model.boards;

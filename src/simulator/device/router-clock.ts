@@ -1,5 +1,70 @@
-import type { Clock } from '../../base/index.ts';
+import { setImmediate } from 'node:timers/promises';
+import { type Clock, sleepOn, type Timer } from '../../base/index.ts';
 import { SimulatorError } from '../simulator-error.ts';
+
+/** A clock that follows another clock and can be moved ahead of it. */
+export interface AdvanceableClock extends Clock {
+  /** Moves both times forward by `durationMs`. Timers that fall due in between fire in order, including those set by other timers. */
+  advance(durationMs: number): Promise<void>;
+}
+
+interface Waiting {
+  readonly dueMs: number;
+  readonly fire: () => void;
+  timer: Timer;
+}
+
+/** Creates a clock that shows the same time as `clock` until it is advanced. */
+export function createAdvanceableClock(clock: Clock): AdvanceableClock {
+  let aheadMs = 0;
+  const waiting = new Set<Waiting>();
+  const monotonic = () => clock.monotonic() + aheadMs;
+  const finish = (entry: Waiting) => {
+    waiting.delete(entry);
+    entry.timer.cancel();
+    entry.fire();
+  };
+  const arm = (entry: Omit<Waiting, 'timer'>) =>
+    clock.setTimer(entry.dueMs - monotonic(), () => finish(entry as Waiting));
+
+  const ahead: AdvanceableClock = {
+    now: () => clock.now() + aheadMs,
+    monotonic,
+    setTimer(delayMs, fire) {
+      const entry: Waiting = { dueMs: monotonic() + Math.max(0, delayMs), fire, timer: { cancel: () => {} } };
+      entry.timer = arm(entry);
+      waiting.add(entry);
+      return {
+        cancel() {
+          waiting.delete(entry);
+          entry.timer.cancel();
+        },
+      };
+    },
+    sleep: (delayMs, signal) => sleepOn(ahead, delayMs, signal),
+    async advance(durationMs) {
+      const untilMs = monotonic() + durationMs;
+      for (let next = findNext(waiting, untilMs); next; next = findNext(waiting, untilMs)) {
+        aheadMs += Math.max(0, next.dueMs - monotonic());
+        finish(next);
+        // The code after the timer can set its next timer in one iteration of the event loop.
+        await setImmediate();
+      }
+      aheadMs += Math.max(0, untilMs - monotonic());
+      for (const entry of waiting) {
+        entry.timer.cancel();
+        entry.timer = arm(entry);
+      }
+    },
+  };
+  return ahead;
+}
+
+function findNext(waiting: ReadonlySet<Waiting>, untilMs: number): Waiting | undefined {
+  let next: Waiting | undefined;
+  for (const entry of waiting) if (entry.dueMs <= untilMs && (!next || entry.dueMs < next.dueMs)) next = entry;
+  return next;
+}
 
 /** The clock of one router: a wall time that may be wrong, a time zone, and the time since the last start. */
 export class RouterClock {
@@ -11,34 +76,34 @@ export class RouterClock {
   /** The last second rendered: most lines share it with the line before. */
   #rendered = { second: Number.NaN, text: '' };
 
-  /** `uptimeMs` is how long the router has been running when the simulation begins. */
+  /** `uptimeMs`: how long the router has been running when the simulation begins. */
   constructor(clock: Clock, timezone: string, uptimeMs: number) {
     this.clock = clock;
     this.#startedMs = clock.monotonic() - uptimeMs;
     this.#zoneFormat = openZoneFormat(timezone);
   }
 
-  /** Wall time of the router, in milliseconds since the Unix epoch. */
+  /** Returns the wall time of the router, in milliseconds since the Unix epoch. */
   now(): number {
     return this.clock.now() + this.#offsetMs;
   }
 
-  /** Milliseconds since the last start. */
+  /** Returns the milliseconds since the last start. */
   uptimeMs(): number {
     return this.clock.monotonic() - this.#startedMs;
   }
 
-  /** Sets wall time forward or back. */
+  /** Sets the wall time forward or back. */
   jump(offsetMs: number): void {
     this.#offsetMs += offsetMs;
   }
 
-  /** Corrects the wall time, as a time server would. */
+  /** Corrects the wall time, like a time server. */
   synchronize(): void {
     this.#offsetMs = 0;
   }
 
-  /** Sets wall time to a time of the router's zone, given as if it were UTC. */
+  /** Sets the wall time to a time of the router's zone, given as if it were UTC. */
   setLocal(wallMs: number): void {
     const shownMs = Date.parse(`${this.#renderLocal(this.now()).replace(' ', 'T')}Z`);
     this.jump(wallMs - shownMs);
@@ -74,7 +139,7 @@ export class RouterClock {
   }
 }
 
-/** Cached: creating a format takes a third of a millisecond and tens of kilobytes, and routers share a zone. */
+/** Creating a format takes a third of a millisecond and tens of kilobytes, and routers share a zone. */
 const zoneFormats = new Map<string, Intl.DateTimeFormat>();
 
 function openZoneFormat(timeZone: string): Intl.DateTimeFormat {

@@ -14,7 +14,7 @@ export interface RouterCounts {
   readonly unauthorized: number;
   /** Requests by method and path below the API's root: `GET /download/log?list_files`; unknown paths are `GET (unknown)`. */
   readonly requests: Readonly<Record<string, number>>;
-  /** Bytes of all answers' bodies. */
+  /** Bytes of the bodies of all answers. */
   readonly bodyBytes: number;
 }
 
@@ -30,7 +30,7 @@ export class RouterCounters {
     refreshReuses: 0,
     logouts: 0,
   };
-  /** Bounded by the number of routes: paths that lead nowhere share one key per method. */
+  /** Bounded by the number of routes: unknown paths share one key per method. */
   readonly #requests = new Map<string, number>();
   #unauthorized = 0;
   #bodyBytes = 0;
@@ -45,7 +45,7 @@ export class RouterCounters {
     this.#bodyBytes += bodyBytes;
   }
 
-  /** A copy that later requests do not change. */
+  /** Returns a copy of the counters. */
   snapshot(): RouterCounts {
     return {
       ...this.#singles,

@@ -1,27 +1,105 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Random } from '../../base/index.ts';
 import type { Device } from '../device/device.ts';
-import { REQUEST_BODY_BYTES_MAX } from '../rest/answer.ts';
-import { API_ROOT } from '../rest/app.ts';
-import type { HttpListener } from '../server/http-listener.ts';
-import { findCannedAnswer, type RawAnswer, sendAnswer, sendHugeBody } from './fault-answers.ts';
+import type { RouterClock } from '../device/router-clock.ts';
+import { Rejection } from '../rejection.ts';
+import { API_ROOT, REQUEST_BODY_BYTES_MAX } from '../rest/answer.ts';
+import type { HttpListener } from '../server.ts';
 import type { ActiveFault, FaultName, RouterFaults } from './router-faults.ts';
 
-/** The router whose answers are spoiled. */
-export interface FaultFrontOptions {
-  /** The router behind the faults. */
-  readonly device: Device;
-  /** The faults in force. */
-  readonly faults: RouterFaults;
-  /** Answers as the router does without faults. */
-  readonly answer: (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>;
-  /** Returns the router's answer to a request; `countDelivered` returns how much of its body will be sent. */
-  readonly exchange: (
-    request: Request,
-    incoming: IncomingMessage,
-    outgoing: ServerResponse,
-    countDelivered: (bodyBytes: number) => number,
-  ) => Promise<Response>;
+interface RawAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
 }
+
+const LOGIN_PAGE = `<!DOCTYPE html>
+<html><head><title>Login</title></head><body><form action="/login"><input name="user"></form></body></html>
+`;
+const CHUNK_BYTES = 64 * 1024;
+
+/** Faults that answer without the router. */
+const CANNED: Partial<Record<FaultName, (fault: ActiveFault, clock: RouterClock) => RawAnswer>> = {
+  http_429: (fault, clock) =>
+    refusal(Rejection.of(429, 'description', 'too many requests'), renderRetryAfter(fault, clock)),
+  http_500: () => refusal(Rejection.of(500, 'config', 'could not be stored')),
+  http_503: (fault, clock) =>
+    refusal(Rejection.of(503, 'description', 'locked by another request'), renderRetryAfter(fault, clock)),
+  unauthorized: () => refusal(Rejection.of(401, 'authentication', 'missing, expired or invalid token')),
+  forbidden: () => refusal(Rejection.of(403, 'authorization', 'insufficient rights')),
+  garbage_json: () => ({
+    status: 200,
+    headers: { 'Content-Type': 'application/json' },
+    body: Buffer.from('{"status": {"list": [{"board_type": "M3C'),
+  }),
+  html_200: () => ({ status: 200, headers: { 'Content-Type': 'text/html' }, body: Buffer.from(LOGIN_PAGE) }),
+};
+
+/** Returns the answer of a fault; `undefined` if no active fault answers by itself. */
+function findCannedAnswer(faults: ReadonlyMap<FaultName, ActiveFault>, clock: RouterClock): RawAnswer | undefined {
+  for (const fault of faults.values()) {
+    const answer = CANNED[fault.name]?.(fault, clock);
+    if (answer) return answer;
+  }
+  return undefined;
+}
+
+function sendAnswer(outgoing: ServerResponse, { status, headers, body }: RawAnswer): void {
+  outgoing.writeHead(status, { ...headers, 'Content-Length': String(body.length) });
+  outgoing.end(body);
+}
+
+/** Sends JSON of `bytes` bytes without a length, as fast as the client reads. */
+function sendHugeBody(outgoing: ServerResponse, bytes: number): void {
+  outgoing.writeHead(200, { 'Content-Type': 'application/json' });
+  const chunk = Buffer.alloc(CHUNK_BYTES, 'a');
+  let left = bytes;
+  const pump = () => {
+    while (left > 0 && !outgoing.destroyed) {
+      const part = chunk.subarray(0, Math.min(left, chunk.length));
+      left -= part.length;
+      if (!outgoing.write(part)) {
+        outgoing.once('drain', pump);
+        return;
+      }
+    }
+    outgoing.end('"}}');
+  };
+  outgoing.write('{"status":{"list":"');
+  pump();
+}
+
+function refusal(fault: Rejection, headers: Readonly<Record<string, string>> = {}): RawAnswer {
+  return {
+    status: fault.status,
+    headers: { 'Content-Type': 'application/json', ...headers },
+    body: Buffer.from(JSON.stringify(fault.toBody())),
+  };
+}
+
+function renderRetryAfter({ retryAfterSeconds, isRetryAfterDate }: ActiveFault, clock: RouterClock) {
+  return { 'Retry-After': isRetryAfterDate ? clock.httpDate(retryAfterSeconds * 1000) : String(retryAfterSeconds) };
+}
+
+interface FaultFrontOptions {
+  readonly device: Device;
+  readonly faults: RouterFaults;
+  /** Decides which answers are late. */
+  readonly random: Random;
+  readonly answer: Answer;
+  readonly exchange: Exchange;
+}
+
+/** Answers a request like a router without faults. */
+export type Answer = (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>;
+
+/** Returns the router's answer to a request; `countDelivered` returns how much of its body will be sent. */
+export type Exchange = (
+  request: Request,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  countDelivered: (bodyBytes: number) => number,
+) => Promise<Response>;
 
 type Faults = ReadonlyMap<FaultName, ActiveFault>;
 
@@ -34,6 +112,8 @@ const BENDING: readonly FaultName[] = [
   'truncated_archive',
   'archive_as_text',
 ];
+/** The first wait of TCP for the acknowledgement of a lost packet. Milliseconds. */
+const RETRANSMISSION_MS = 1000;
 const DOWNLOAD = /^\/download\//;
 const ARCHIVE = /^\/download\/log\?(?:.*&)?log_file=([^&]+\.bz2)(?:&|$)/;
 
@@ -41,9 +121,9 @@ const ARCHIVE = /^\/download\/log\?(?:.*&)?log_file=([^&]+\.bz2)(?:&|$)/;
 export class FaultInjector {
   readonly #options: FaultFrontOptions;
   readonly #hanging = new Set<ServerResponse>();
-  /** Downloads that are being sent. */
+  /** Downloads in progress. */
   readonly #downloads = new Set<ServerResponse>();
-  /** Those of them that send nothing any more. */
+  /** Downloads that no longer send anything. */
   readonly #stalled = new WeakSet<ServerResponse>();
 
   constructor(options: FaultFrontOptions) {
@@ -56,10 +136,10 @@ export class FaultInjector {
     const path = (incoming.url ?? '').replace(API_ROOT, '');
     const faults = this.#options.faults.take(path);
     const others = [...this.#downloads];
-    if (DOWNLOAD.test(path)) this.#noteDownload(outgoing);
+    if (DOWNLOAD.test(path)) this.#recordDownload(outgoing);
     if (faults.size === 0) return answer(incoming, outgoing);
     const slow = faults.get('slow');
-    if (slow) await waitUnlessClosed(device, slow.delayMs, outgoing);
+    if (slow) await waitUnlessClosed(device, this.#computeDelayMs(slow), outgoing);
     if (outgoing.destroyed) return;
     if (faults.has('hang')) return this.#hang(outgoing);
     if (faults.has('one_at_a_time')) await Promise.all(others.map(whenClosed));
@@ -86,17 +166,21 @@ export class FaultInjector {
     return await this.#sendSlowly(outgoing, bent, slowBody.bytesPerSecond);
   }
 
+  #computeDelayMs({ delayMs, lossRatio }: ActiveFault): number {
+    const isLost = lossRatio > 0 && this.#options.random() < lossRatio;
+    return delayMs + (isLost ? RETRANSMISSION_MS : 0);
+  }
+
   /** Ends hanging requests by closing their connections. */
   releaseHanging(): void {
     for (const outgoing of this.#hanging) outgoing.destroy();
   }
 
-  #noteDownload(outgoing: ServerResponse): void {
+  #recordDownload(outgoing: ServerResponse): void {
     this.#downloads.add(outgoing);
     outgoing.once('close', () => this.#downloads.delete(outgoing));
   }
 
-  /** Sends a body second by second. */
   async #sendSlowly(
     outgoing: ServerResponse,
     { status, headers, body }: RawAnswer,
@@ -116,7 +200,7 @@ export class FaultInjector {
     outgoing.once('close', () => this.#hanging.delete(outgoing));
   }
 
-  /** Lets the router answer and modifies the answer; `undefined` if the client has disconnected. */
+  /** `undefined` if the client has disconnected. */
   async #bend(
     incoming: IncomingMessage,
     outgoing: ServerResponse,
@@ -129,7 +213,7 @@ export class FaultInjector {
     const isSpoilt = archive !== undefined && (faults.has('corrupt_archive') || faults.has('truncated_archive'));
     const countDelivered = (bytes: number) => (isSpoilt ? 0 : isCut ? Math.floor(bytes / 2) : bytes);
     const response = await exchange(request, incoming, outgoing, countDelivered);
-    // Content-Length is set again for what is really sent.
+    // Content-Length is set again for the bytes actually sent.
     response.headers.delete('Content-Length');
     const answer: RawAnswer = {
       status: response.status,
@@ -149,14 +233,14 @@ export class FaultInjector {
   }
 }
 
-/** Announces the full length, sends half and then ends the connection as the fault demands. */
+/** Announces the full length, sends half and then calls `end`. */
 function sendHalf(outgoing: ServerResponse, { status, headers, body }: RawAnswer, end: () => void): void {
   outgoing.writeHead(status, { ...headers, 'Content-Length': String(body.length) });
   outgoing.flushHeaders();
   outgoing.write(body.subarray(0, Math.floor(body.length / 2)), end);
 }
 
-/** Flips some bits in the middle, so that the beginning still looks like an archive. */
+/** Flips bits in the middle, so that the beginning still looks like an archive. */
 function corrupt(body: Buffer): Buffer {
   const spoilt = Buffer.from(body);
   const middle = Math.floor(spoilt.length / 2);
@@ -174,7 +258,7 @@ function findArchive(path: string): string | undefined {
   }
 }
 
-/** Reads the request; a body beyond the limit is truncated, which is enough to be rejected. */
+/** A body beyond the limit is truncated, which is enough to be rejected. */
 async function readRequest(incoming: IncomingMessage): Promise<Request> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -199,8 +283,8 @@ function whenClosed(outgoing: ServerResponse): Promise<void> {
   });
 }
 
-/** Waits on the router's clock, but not for a client that has disconnected. */
-async function waitUnlessClosed({ time }: Device, delayMs: number, outgoing: ServerResponse): Promise<void> {
+/** Waits on the router's clock, until the client disconnects. */
+export async function waitUnlessClosed({ time }: Device, delayMs: number, outgoing: ServerResponse): Promise<void> {
   const gone = new AbortController();
   const onClose = () => gone.abort();
   outgoing.once('close', onClose);

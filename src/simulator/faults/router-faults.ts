@@ -1,6 +1,6 @@
 import { SimulatorError } from '../simulator-error.ts';
 
-/** All faults. */
+/** Names of all faults. */
 export const FAULT_NAMES = [
   'down',
   'slow',
@@ -25,7 +25,7 @@ export const FAULT_NAMES = [
   'bad_certificate',
 ] as const;
 
-/** Faults that can be switched on. */
+/** One of {@link FAULT_NAMES}. */
 export type FaultName = (typeof FAULT_NAMES)[number];
 
 /** Returns true if `name` is one of {@link FAULT_NAMES}. */
@@ -35,20 +35,19 @@ export function isFaultName(name: string): name is FaultName {
 
 /** Scope and parameters of a fault. `down` and `bad_certificate` concern connections and take none of these. */
 export interface FaultOptions {
-  /**
-   * Restricts the fault to requests whose path below `/api/v2_0` starts with this. Default: all requests, logins
-   * included.
-   */
+  /** Restricts the fault to requests whose path below `/api/v2_0` starts with this. Default: all requests, logins included. */
   readonly path?: string;
   /** Number of requests after which the fault ends. Default: never. */
   readonly times?: number;
   /** `slow`: delay of the answer in milliseconds of the router's clock. Default 2000. */
   readonly delayMs?: number;
+  /** `slow`: share of the answers that are one more second late, as after the loss of a packet. Default 0. */
+  readonly lossRatio?: number;
   /** `http_429` and `http_503`: value of Retry-After in seconds. Default 5. */
   readonly retryAfterSeconds?: number;
-  /** `http_429` and `http_503`: true to send Retry-After as a date by the router's clock. Default false. */
+  /** `http_429` and `http_503`: sends Retry-After as a date by the router's clock. Default false. */
   readonly isRetryAfterDate?: boolean;
-  /** `huge_body`: length of the body. Default 64 MiB. */
+  /** `huge_body`: length of the body in bytes. Default 64 MiB. */
   readonly bytes?: number;
   /** `slow_body`: bytes of the body per second of the router's clock. Default 5000. */
   readonly bytesPerSecond?: number;
@@ -75,7 +74,7 @@ const DAY_MS = 86_400_000;
 export class RouterFaults {
   readonly #installed = new Map<FaultName, Installed>();
 
-  /** Names of the faults in force. */
+  /** Returns the names of the active faults. */
   names(): FaultName[] {
     return [...this.#installed.keys()];
   }
@@ -86,6 +85,7 @@ export class RouterFaults {
       path = '',
       times,
       delayMs = DELAY_MS,
+      lossRatio = 0,
       retryAfterSeconds = RETRY_AFTER_SECONDS,
       isRetryAfterDate = false,
       bytes = HUGE_BYTES,
@@ -99,10 +99,13 @@ export class RouterFaults {
     }
     requireWhole('times', times ?? 1, 1, Number.MAX_SAFE_INTEGER);
     requireWhole('delayMs', delayMs, 0, DAY_MS);
+    if (!(lossRatio >= 0 && lossRatio <= 1)) {
+      throw new SimulatorError('bad-option', 'The fault option lossRatio must be from 0 to 1');
+    }
     requireWhole('retryAfterSeconds', retryAfterSeconds, 0, DAY_MS);
     requireWhole('bytes', bytes, 0, HUGE_BYTES_MAX);
     requireWhole('bytesPerSecond', bytesPerSecond, 1, HUGE_BYTES_MAX);
-    const own = { delayMs, retryAfterSeconds, isRetryAfterDate, bytes, bytesPerSecond };
+    const own = { delayMs, lossRatio, retryAfterSeconds, isRetryAfterDate, bytes, bytesPerSecond };
     this.#installed.set(name, { name, path, timesLeft: times ?? Infinity, ...own });
   }
 
@@ -110,7 +113,7 @@ export class RouterFaults {
     this.#installed.delete(name);
   }
 
-  /** Returns the faults that apply to a request, and counts each as having occurred once. */
+  /** Returns the faults that apply to a request, and counts one occurrence of each. */
   take(path: string): ReadonlyMap<FaultName, ActiveFault> {
     const met = new Map<FaultName, ActiveFault>();
     for (const fault of this.#installed.values()) {

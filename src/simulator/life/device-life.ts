@@ -1,36 +1,9 @@
-import { createHash } from 'node:crypto';
 import type { Configuration } from '../configuration/state.ts';
 import type { Hardware } from '../device/hardware.ts';
 import type { RouterClock } from '../device/router-clock.ts';
-import {
-  describeDsl,
-  describeEthernet,
-  describeLines,
-  describePower,
-  describeSerial,
-  describeSfp,
-  describeWlan,
-} from './cards.ts';
-import {
-  describeContainers,
-  describeDevice,
-  describeEnrollment,
-  describeFeatures,
-  describeLan,
-  describeLeases,
-  describeOverview,
-  describeServices,
-} from './general.ts';
-import { describeInterfaces } from './interfaces.ts';
-import type { LifeContext } from './life-context.ts';
-import { Modem } from './modem.ts';
-import { describeModem } from './modem-status.ts';
-import type { StatusBody } from './status-body.ts';
-import { applyOverride, type StatusOverride } from './status-override.ts';
-import { describeSystem } from './system.ts';
-import { describeWan } from './wan.ts';
-
-type Describe = (life: LifeContext, resource: string) => StatusBody;
+import { listCardResources } from './cards.ts';
+import { generalResources } from './general.ts';
+import { applyOverride, type Describe, type LifeContext, Modem, type StatusOverride } from './life-context.ts';
 
 /** The status of a router, computed on request from its seed, its clock and its configuration. */
 export class DeviceLife {
@@ -53,9 +26,10 @@ export class DeviceLife {
     const modems = hardware.interfaces.filter((name) => name.startsWith('lte'));
     this.modems = new Map(modems.map((name) => [name, new Modem(`${key}/${name}`)]));
     this.#resources = new Map([
-      ...general,
-      ...hardware.cards.flatMap((card, position) => this.#describeCard(card, hardware.interfaces[position] ?? card)),
-      ['sysdetail/system', (life: LifeContext) => describeSystem(life, () => hash(life.configuration))],
+      ...generalResources,
+      ...hardware.cards.flatMap((card, position) =>
+        listCardResources(card, this.modems.get(hardware.interfaces[position] ?? card)),
+      ),
     ]);
   }
 
@@ -67,15 +41,15 @@ export class DeviceLife {
     );
   }
 
-  /** Returns the resource at this moment; `undefined` if the router does not have it. */
+  /** Returns the current resource; `undefined` if the router does not have it. */
   read(resource: string): object | undefined {
     if (!this.has(resource)) return undefined;
-    const body = this.#resources.get(resource)?.(this.#context(), resource) ?? {};
+    const body = this.#resources.get(resource)?.(this.#context()) ?? {};
     const override = this.#overrides.get(resource);
     return override ? applyOverride(body, override) : body;
   }
 
-  /** Overrides a resource from now on; `undefined` removes the override. */
+  /** Overrides a resource; `undefined` removes the override. */
   override(resource: string, override: StatusOverride | undefined): void {
     if (override) this.#overrides.set(resource, override);
     else this.#overrides.delete(resource);
@@ -97,60 +71,4 @@ export class DeviceLife {
       settings: this.settings,
     };
   }
-
-  #describeCard(card: string, name: string): [string, Describe][] {
-    const modem = this.modems.get(name);
-    if (modem) {
-      return [
-        [card, (life) => describeModem(life, card, modem)],
-        [`${card}/providers`, () => ({ list: [] })],
-      ];
-    }
-    if (card.startsWith('dsl')) {
-      return [
-        [`${card}/status`, describeDslLine(card)],
-        [`${card}/statistics_spectrum`, () => ({ list: [] })],
-      ];
-    }
-    const describe = cardKinds.find(([kind]) => card.startsWith(kind))?.[1];
-    const scan: [string, Describe][] = card.startsWith('wlan') ? [[`${card}/scan_results`, () => ({ list: [] })]] : [];
-    return describe ? [[card, describe], ...scan] : scan;
-  }
-}
-
-const describeDslLine =
-  (card: string): Describe =>
-  (life) =>
-    describeDsl(life, card);
-
-const general: readonly [string, Describe][] = [
-  ['overview', describeOverview],
-  ['status_summary', describeOverview],
-  ['device_info', describeDevice],
-  ['device_features', describeFeatures],
-  ['sysdetail/ip_addresses', describeInterfaces],
-  ['sysdetail/dhcp_leases', describeLeases],
-  ['sysdetail/init_services', describeServices],
-  ['sysdetail/container', describeContainers],
-  ['sysdetail/cert_enrollment', describeEnrollment],
-  ['sysstat/wan', describeWan],
-  ['sysstat/lan', describeLan],
-];
-
-const cardKinds: readonly [string, Describe][] = [
-  ['ethernet', describeEthernet],
-  ['sfp', describeSfp],
-  ['power', describePower],
-  ['io', describeLines],
-  ['sio', describeLines],
-  ['adio', describeLines],
-  ['serial', describeSerial],
-  ['wlan', describeWlan],
-];
-
-function hash(configuration: Configuration): string {
-  return createHash('sha256')
-    .update(JSON.stringify([...configuration]))
-    .digest('hex')
-    .slice(0, 32);
 }

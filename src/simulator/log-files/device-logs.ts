@@ -2,19 +2,16 @@ import type { Timer } from '../../base/index.ts';
 import type { RouterClock } from '../device/router-clock.ts';
 import { SimulatorError } from '../simulator-error.ts';
 import type { LogSettings } from '../simulator-options.ts';
-import type { Compress } from './compression.ts';
-import { ARCHIVE_SUFFIX, type ArchiveFile, CURRENT, type LogFile } from './folder.ts';
-import type { LogSeverity } from './line.ts';
-import type { TruthLine } from './truth.ts';
-import { LogWriter } from './writer.ts';
+import { ARCHIVE_SUFFIX, type ArchiveFile, CURRENT, type LogFile, type TruthLine } from './folder.ts';
+import { type Compress, type LogSeverity, LogWriter } from './writer.ts';
 
 /** A log file as sent to a client. */
 export interface LogDownload {
   readonly kind: 'plain' | 'archive';
   readonly bytes: Buffer;
-  /** Changes with the file's content; quoted as an HTTP entity tag. */
+  /** HTTP entity tag; changes with the file's content. */
   readonly tag: string;
-  /** Records that a client is sent the bytes from `from` up to `to`. */
+  /** Records that the bytes from `from` up to `to` are sent to a client. */
   readonly markServed: (from: number, to: number) => void;
 }
 
@@ -64,7 +61,7 @@ export class DeviceLogs {
       );
   }
 
-  /** Returns the file at a listed path as it is at this moment; `undefined` if it does not exist. */
+  /** Returns the current file at a listed path; `undefined` if it does not exist. */
   async read(path: string): Promise<LogDownload | undefined> {
     const slash = path.indexOf('/');
     const name = path.slice(slash + 1);
@@ -74,7 +71,7 @@ export class DeviceLogs {
     if (file.kind === 'plain') {
       const bytes = generation.snapshot();
       const markServed = (from: number, to: number) => {
-        // Bytes sent after a part that nobody has do not count as known.
+        // Bytes after a gap do not count as served.
         if (from <= generation.servedBytes) generation.servedBytes = Math.max(generation.servedBytes, to);
       };
       return { kind: 'plain', bytes, tag: renderTag(path, file, bytes), markServed };
@@ -106,7 +103,7 @@ export class DeviceLogs {
     for (const writer of this.#writers.values()) writer.crash();
   }
 
-  /** Returns every line ever written to a component, oldest first; empty if there are none. */
+  /** Returns every line ever written to a component, oldest first. */
   truth(component: string): TruthLine[] {
     return this.#writers.get(component)?.truth() ?? [];
   }
@@ -125,7 +122,7 @@ export class DeviceLogs {
   /** An unfinished archive is a prefix of the finished one that grows evenly over the compression time. */
   async #readArchive(file: ArchiveFile): Promise<Buffer> {
     const { growing } = file;
-    // What a client sees depends on the moment of the request, not on how long this machine takes to compress.
+    // The result depends on the moment of the request, not on the speed of this machine.
     const nowMs = this.#clock.clock.monotonic();
     const data = await file.data;
     if (!growing) return data;

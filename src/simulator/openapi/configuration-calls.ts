@@ -1,9 +1,148 @@
-import type { ListDefinition, ResourceDefinition } from '../configuration/resource.ts';
-import { resourceTable } from '../configuration/resource-table.ts';
+import type { Field, ListDefinition, ResourceDefinition } from '../configuration/resource.ts';
+import { resourceTable } from '../configuration/resources.ts';
 import type { Firmware } from '../device/hardware.ts';
-import { type Call, jsonAnswer, type PathCalls, queryParameter } from './call.ts';
-import { renderAddedSchema, renderChangedSchema, renderConfigSchema } from './configuration-schemas.ts';
-import { choiceSchema, listSchema, objectSchema, type Schema, schemaRef, textSchema } from './schema.ts';
+import {
+  type Call,
+  choiceSchema,
+  jsonAnswer,
+  listSchema,
+  objectSchema,
+  type PathCalls,
+  partialSchema,
+  queryParameter,
+  renderFieldSchemas,
+  type Schema,
+  schemaRef,
+  textSchema,
+} from './call.ts';
+
+const uid = textSchema({ pattern: '^[0-9a-f]{10}$' });
+const flag: Schema = { type: 'boolean' };
+const count: Schema = { type: 'integer', minimum: 0 };
+
+const sharedSchemas: Readonly<Record<string, Schema>> = {
+  ProfileFlags: objectSchema({ name: textSchema({ minLength: 1 }), last_activated: flag, modified: flag }),
+  // Fields of answers next to the name may be sent back.
+  ProfileChoice: partialSchema({
+    name: textSchema(),
+    activate: choiceSchema(['0', '1']),
+    last_activated: {},
+    modified: {},
+  }),
+  ListSize: objectSchema({ list_size: count }),
+  Descriptor: {
+    oneOf: [
+      objectSchema({ name: textSchema(), type: choiceSchema(['string', 'peer', 'passwd']), max_len: count }),
+      objectSchema({ name: textSchema(), type: choiceSchema(['email_addr', 'checkbox']) }),
+      objectSchema({
+        name: textSchema(),
+        type: choiceSchema(['int']),
+        min: { type: 'integer' },
+        max: { type: 'integer' },
+        steps: { type: 'integer', minimum: 1 },
+      }),
+      objectSchema({
+        name: textSchema(),
+        type: choiceSchema(['radio']),
+        items: listSchema(objectSchema({ value: textSchema(), translate: flag, label: textSchema() })),
+      }),
+    ],
+  },
+  Scheme: objectSchema({
+    parameters: objectSchema(
+      {
+        unique: listSchema(schemaRef('Descriptor')),
+        list: listSchema(schemaRef('Descriptor')),
+        sublist: listSchema(schemaRef('Descriptor')),
+      },
+      ['list', 'sublist'],
+    ),
+  }),
+};
+
+/** The part `config` of an answer: single values, and the entries of the list. */
+function renderConfigSchema({ unique, list }: ResourceDefinition): Schema {
+  return objectSchema({
+    ...(unique.length > 0 && { unique: objectSchema(renderFieldSchemas(unique)) }),
+    ...(list && { list: listSchema(renderEntrySchema(list)) }),
+  });
+}
+
+/** The part `config` of POST: entries without identifiers, or new entries for the sublist of a named one. */
+function renderAddedSchema(unique: readonly Field[], list: ListDefinition): Schema {
+  const { fields, sublist } = list;
+  const entry = objectSchema(
+    {
+      ...renderFieldSchemas(fields),
+      ...(sublist && {
+        sublist: listSchema(objectSchema(renderFieldSchemas(sublist), listOptional(sublist)), { maxItems: 100 }),
+      }),
+    },
+    [...listOptional(fields), 'sublist'],
+  );
+  if (!sublist) return renderRequestConfig(unique, listSchema(entry, { minItems: 1 }), ['list']);
+  const inner = objectSchema(renderFieldSchemas(sublist), listOptional(sublist));
+  const extended = objectSchema(
+    { list_uid: uid, name: textSchema(), sublist: listSchema(inner, { minItems: 1, maxItems: 100 }) },
+    ['name'],
+  );
+  return renderRequestConfig(unique, listSchema({ anyOf: [entry, extended] }, { minItems: 1 }), ['list']);
+}
+
+/** The part `config` of PUT: single values, and changed fields of named entries; `needsListUid`: named by `list_uid`. */
+function renderChangedSchema({ unique, list }: ResourceDefinition, needsListUid: boolean): Schema {
+  if (!list) return renderRequestConfig(unique, undefined, []);
+  const fields = renderFieldSchemas(list.fields);
+  const inner = list.sublist && renderFieldSchemas(list.sublist);
+  const innerEntry = inner && objectSchema({ sublist_uid: uid, ...inner }, Object.keys(inner));
+  const { nameKey = 'name' } = list;
+  const byUid = partialSchema({
+    list_uid: uid,
+    index: textSchema(),
+    ...(nameKey === 'name' && { name: textSchema() }),
+    ...fields,
+    ...(innerEntry && { sublist: listSchema(innerEntry) }),
+  });
+  const byIndex = partialSchema({ index: textSchema(), ...(nameKey === 'name' && { name: textSchema() }), ...fields });
+  const others = [
+    { ...byIndex, required: ['index'] },
+    ...(innerEntry
+      ? [innerEntry, objectSchema({ index: textSchema(), sublist: listSchema(innerEntry) }, ['index'])]
+      : []),
+  ];
+  const items = { anyOf: [{ ...byUid, required: ['list_uid'] }, ...(needsListUid ? [] : others)] };
+  return renderRequestConfig(unique, listSchema(items), []);
+}
+
+/** Single values may be in `unique` or next to it. */
+function renderRequestConfig(unique: readonly Field[], list: Schema | undefined, required: readonly string[]): Schema {
+  const values = renderFieldSchemas(unique);
+  const properties = { ...values, unique: partialSchema(values), ...(list && { list }) };
+  return {
+    ...objectSchema(
+      properties,
+      Object.keys(properties).filter((name) => !required.includes(name)),
+    ),
+    minProperties: 1,
+  };
+}
+
+/** Write-only values appear as hashes in some states of the router, and are missing in the others. */
+function renderEntrySchema({ fields, sublist, indexPrefix, nameKey = 'name' }: ListDefinition): Schema {
+  return objectSchema(
+    {
+      list_uid: uid,
+      [nameKey]: textSchema({ pattern: `^${indexPrefix}[1-9]\\d*$` }),
+      ...renderFieldSchemas(fields),
+      ...(sublist && { sublist: listSchema(objectSchema({ sublist_uid: uid, ...renderFieldSchemas(sublist) })) }),
+    },
+    fields.filter(({ writeOnly }) => writeOnly).map(({ name }) => name),
+  );
+}
+
+function listOptional(fields: readonly Field[]): string[] {
+  return fields.filter(({ required }) => !required).map(({ name }) => name);
+}
 
 const profile = queryParameter('profile', 'The profile that is meant; the running one without it', textSchema());
 const returnSize = {
@@ -16,16 +155,16 @@ const appendScheme = queryParameter(
   textSchema(),
 );
 
-/** The schema of a resource's answers in the components. */
 const renderName = ({ path }: ResourceDefinition) => `Config.${path.replaceAll('/', '.')}`;
 
-/** The schemas of all resources, as far as their answers have them. */
+/** Returns the schemas of the answers of all resources, and the shared ones. */
 export function renderResourceSchemas(): Readonly<Record<string, Schema>> {
   const resources = [...resourceTable.values()];
-  return Object.fromEntries(resources.map((resource) => [renderName(resource), renderConfigSchema(resource)]));
+  const own = resources.map((resource) => [renderName(resource), renderConfigSchema(resource)]);
+  return { ...sharedSchemas, ...Object.fromEntries(own) };
 }
 
-/** The calls of every configuration resource. */
+/** Returns the calls of every configuration resource. */
 export function renderConfigurationCalls(firmware: Firmware): Readonly<Record<string, PathCalls>> {
   return Object.fromEntries(
     [...resourceTable.values()].map((resource) => [

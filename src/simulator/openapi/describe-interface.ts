@@ -1,56 +1,34 @@
 import type { Firmware } from '../device/hardware.ts';
-import { type Operation, operations } from '../rest/operation-table.ts';
+import { BARE_METHODS, type Operation, operations } from '../rest/operation.ts';
 import {
-  type Call,
+  choiceSchema,
   describeRefusals,
   jsonAnswer,
+  listSchema,
   METHODS,
+  objectSchema,
   type PathCalls,
   queryParameter,
   refusalSchema,
   renderCall,
+  renderFieldSchemas,
+  type Schema,
+  schemaRef,
+  textSchema,
 } from './call.ts';
 import { renderConfigurationCalls, renderResourceSchemas } from './configuration-calls.ts';
-import { sharedConfigurationSchemas } from './configuration-schemas.ts';
-import { renderFieldSchemas } from './field-schema.ts';
 import { profileCalls, profileListSchema } from './profile-calls.ts';
-import { choiceSchema, listSchema, objectSchema, type Schema, schemaRef, textSchema } from './schema.ts';
-import { cardKinds, generalStatus } from './status-schemas.ts';
+import { renderStatusCalls } from './status-calls.ts';
 
-/** The status resources of all cards in all slots; a router answers for the cards that it has. */
-function renderStatusCalls(): Readonly<Record<string, PathCalls>> {
-  const general = Object.entries(generalStatus).map(([resource, schema]) => describe(resource, schema, []));
-  const cards = cardKinds.flatMap(({ name, slots, resources }) =>
-    slots.flatMap((slot) =>
-      Object.entries(resources).map(([rest, schema]) => describe(`${name}${slot}${rest}`, schema, [404])),
-    ),
-  );
-  return Object.fromEntries([...general, ...cards]);
-}
-
-function describe(resource: string, schema: Schema, refusals: Call['refusals']): [string, PathCalls] {
-  const get: Call = {
-    summary: `Read the status of ${resource}`,
-    group: 'status',
-    success: { 200: jsonAnswer('The state at this moment; all values are text', objectSchema({ status: schema })) },
-    refusals,
-  };
-  return [`/status/${resource}`, { get }];
-}
-
-/** Methods of `/operation` that take no parameters. */
-const BARE_METHODS = ['create_support_package', 'enable_require_signing', 'start_ids_test_period'];
 const done = (description: string) => ({ 201: jsonAnswer(description, objectSchema({})) });
 const renderName = (type: string) => `Action.${type}`;
 
-/** Parameters of each manual action. */
 function renderActionSchemas(): Readonly<Record<string, Schema>> {
   return Object.fromEntries(
     [...operations.values()].map((operation) => [renderName(operation.type), renderAction(operation)]),
   );
 }
 
-/** Manual actions, restart and reset. */
 function renderOperationCalls(): Readonly<Record<string, PathCalls>> {
   const actions = [...operations.keys()].map((type) => schemaRef(renderName(type)));
   const mapping = Object.fromEntries(
@@ -110,7 +88,7 @@ const bytes = { schema: textSchema({ format: 'binary' }) };
 const answerHeader = { schema: textSchema() };
 const disposition = { 'Content-Disposition': answerHeader };
 
-/** The list of log files and their download. Ranges and entity tags count only on routers that have them. */
+/** Ranges and entity tags exist only on some routers. */
 const logCalls: Readonly<Record<string, PathCalls>> = {
   '/download/log': {
     get: {
@@ -152,7 +130,49 @@ const logCalls: Readonly<Record<string, PathCalls>> = {
   },
 };
 
-/** Answer to a login or a refresh. */
+const storedFileCalls: Readonly<Record<string, PathCalls>> = {
+  '/firmware': {
+    get: {
+      summary: 'List the firmware files',
+      group: 'read',
+      success: {
+        200: jsonAnswer(
+          'The files; the active one is running',
+          objectSchema({
+            firmware: listSchema(
+              objectSchema({
+                name: textSchema({ minLength: 1 }),
+                type: choiceSchema(['icom_os', 'dsl_firmware', 'cellular_firmware']),
+                icom_os_type: choiceSchema(['full', 'incremental']),
+                required_major: textSchema(),
+                installable: { type: 'boolean' },
+                state: choiceSchema(['stable', 'beta', 'test']),
+                active: { type: 'boolean' },
+              }),
+            ),
+          }),
+        ),
+      },
+      refusals: [],
+    },
+  },
+  '/container/container': {
+    get: {
+      summary: 'List the containers',
+      group: 'read',
+      success: {
+        200: jsonAnswer(
+          'The containers',
+          objectSchema({
+            container: listSchema(objectSchema({ designator: textSchema(), downloadable: { type: 'boolean' } })),
+          }),
+        ),
+      },
+      refusals: [],
+    },
+  },
+};
+
 const tokensSchema = objectSchema({
   access: textSchema({ description: 'Authenticates all other calls for five minutes' }),
   refresh: textSchema({ description: 'Gives one new pair of tokens' }),
@@ -160,7 +180,6 @@ const tokensSchema = objectSchema({
 
 const token = 'The token stands in the header Authorization.';
 
-/** Login, refresh and logout. */
 const authCalls: Readonly<Record<string, PathCalls>> = {
   '/auth/login': {
     post: {
@@ -194,14 +213,14 @@ const authCalls: Readonly<Record<string, PathCalls>> = {
 
 /** Options of the description. */
 export interface DescriptionOptions {
-  /** The firmware that is described. Default `9.5`. */
+  /** Default `9.5`. */
   readonly firmware?: Firmware;
 }
 
 /**
- * The interface of simulated routers in the form of OpenAPI 3.0.3. It covers every card in every slot, as the description
- * of a real device does, so a given router answers some of the paths with 404. Configuration resources and actions come
- * from the tables that the routers themselves work with. What another version of the firmware leaves out is optional.
+ * Returns the interface of simulated routers as OpenAPI 3.0.3. It covers every card in every slot, like the description of a real device,
+ * so a router answers some of the paths with 404. Configuration resources and actions come from the tables that the routers themselves
+ * use. Fields that another firmware leaves out are optional.
  */
 export function describeInterface({ firmware = '9.5' }: DescriptionOptions = {}): object {
   const calls: Readonly<Record<string, PathCalls>> = {
@@ -210,6 +229,7 @@ export function describeInterface({ firmware = '9.5' }: DescriptionOptions = {})
     ...renderStatusCalls(),
     ...logCalls,
     ...profileCalls,
+    ...storedFileCalls,
     ...renderOperationCalls(),
   };
   return {
@@ -237,7 +257,6 @@ export function describeInterface({ firmware = '9.5' }: DescriptionOptions = {})
       schemas: {
         Refusal: refusalSchema,
         Tokens: tokensSchema,
-        ...sharedConfigurationSchemas,
         ProfileList: profileListSchema,
         ...renderResourceSchemas(),
         ...renderActionSchemas(),

@@ -1,7 +1,16 @@
-import { jsonAnswer, type PathCalls, queryParameter } from './call.ts';
-import { choiceSchema, listSchema, objectSchema, type Schema, schemaRef, textSchema } from './schema.ts';
+import {
+  choiceSchema,
+  jsonAnswer,
+  listSchema,
+  objectSchema,
+  type PathCalls,
+  queryParameter,
+  type Schema,
+  schemaRef,
+  textSchema,
+} from './call.ts';
 
-/** The stored profiles, and how they are kept. */
+/** Schema of the list of stored profiles. */
 export const profileListSchema = objectSchema({
   profiles: listSchema(schemaRef('ProfileFlags'), { minItems: 1 }),
   profile_mode: choiceSchema(['permanent']),
@@ -22,7 +31,7 @@ const name = (parameter: string) => queryParameter(parameter, 'Name of a profile
 const lines = listSchema(textSchema());
 const file = { schema: textSchema({ format: 'binary' }) };
 
-/** The list of stored profiles, what can be done with them, and their download. */
+/** Calls on stored profiles and their download. */
 export const profileCalls: Readonly<Record<string, PathCalls>> = {
   '/profiles': {
     get: {

@@ -1,19 +1,28 @@
 import { Hono, type MiddlewareHandler } from 'hono';
 import { createMiddleware } from 'hono/factory';
 import { matchedRoutes } from 'hono/route';
-import { resourceTable } from '../configuration/resource-table.ts';
+import { resourceTable } from '../configuration/resources.ts';
 import { readWebSettings } from '../configuration/web-settings.ts';
 import type { Firmware } from '../device/hardware.ts';
 import { describeInterface } from '../openapi/describe-interface.ts';
-import { answerBytes, answerJson, answerRejection, type RestContext, type RestEnv, readRestOfPath } from './answer.ts';
+import { Rejection } from '../rejection.ts';
+import {
+  API_ROOT,
+  answerBytes,
+  answerJson,
+  answerRejection,
+  type RestContext,
+  type RestEnv,
+  readRestOfPath,
+} from './answer.ts';
 import { addAuthRoutes, requireAccess, requireGroup } from './auth.ts';
-import { addConfigurationRoutes } from './configuration.ts';
+import { addConfigurationRoutes } from './configuration-routes.ts';
 import { addDownloadRoutes } from './download.ts';
 import { addOperationRoutes } from './operation.ts';
 import { addProfileRoutes } from './profiles.ts';
-import { Rejection } from './rejection.ts';
+import { answerFromRecording } from './recording.ts';
 
-/** Adds what every account may read: the router's own description of its state. Absent cards are not found. */
+/** Every account may read the status. Resources of absent cards are 404. */
 function addStatusRoutes(api: Hono<RestEnv>): void {
   api.get('/status/*', requireGroup('status'), (context) => {
     const status = context.env.device.life.read(readRestOfPath(context, 'status'));
@@ -26,15 +35,31 @@ function addStatusRoutes(api: Hono<RestEnv>): void {
   });
 }
 
-/** Outside the interface, beside its root. */
+/** What is stored besides profiles: the running firmware with the one before it, and one container. */
+function addStoredFileRoutes(api: Hono<RestEnv>): void {
+  const mayRead = requireGroup('read');
+  api.get('/firmware', mayRead, (context) => {
+    const { firmware } = context.env.device.hardware;
+    const common = { type: 'icom_os', icom_os_type: 'full', required_major: '5.0', installable: true, state: 'stable' };
+    const names = firmware === '5.5' ? [firmware] : ['5.5', firmware];
+    return answerJson(context, 200, {
+      firmware: names.map((name) => ({ name, ...common, active: name === firmware })),
+    });
+  });
+  api.get('/container/container', mayRead, (context) =>
+    answerJson(context, 200, { container: [{ designator: 'container_94f31acd', downloadable: true }] }),
+  );
+}
+
+/** Next to the root of the interface. */
 const DESCRIPTION_PATH = '/openapi.json';
 
-/** All routers of one firmware offer the same file, so there are as many as firmwares. */
+/** Routers with the same firmware share the file. */
 const rendered = new Map<Firmware, Buffer>();
 
 /**
- * Lets every router offer the description of its interface, without a token, and neither counted nor logged: it is no
- * call of the interface. Real devices offer it in their web interface only, for a person to download.
+ * The description of the interface is served without a token, and neither counted nor logged: it is not a call of the interface. Real
+ * devices offer it in their web interface only, for a person to download.
  */
 function addDescriptionRoute(app: Hono<RestEnv>): void {
   app.get(DESCRIPTION_PATH, (context) => {
@@ -53,14 +78,9 @@ function renderDescription(firmware: Firmware): Buffer {
   return bytes;
 }
 
-/** Base path of the interface on every router, with its version. */
-export const API_ROOT = '/api/v2_0';
 const UNKNOWN = '(unknown)';
 
-/**
- * Creates the REST interface for all routers of the fleet; the bindings of a request contain its router. Without an
- * access token everything except login, refresh and logout is a 401.
- */
+/** Creates the REST interface of all routers; the bindings of a request contain its router. */
 export function createRestApp(): Hono<RestEnv> {
   const app = new Hono<RestEnv>();
   addDescriptionRoute(app);
@@ -73,10 +93,12 @@ export function createRestApp(): Hono<RestEnv> {
   const api = app.basePath(API_ROOT);
   addAuthRoutes(api);
   api.use(requireAccess);
+  api.use(answerFromRecording);
   addConfigurationRoutes(api);
   addStatusRoutes(api);
   addDownloadRoutes(api);
   addProfileRoutes(api);
+  addStoredFileRoutes(api);
   addOperationRoutes(api);
   refuseOtherMethods(app, api);
   return app;
@@ -103,7 +125,7 @@ const observe: MiddlewareHandler<RestEnv> = createMiddleware<RestEnv>(async (con
   const { clock, counters, logs, profiles } = context.env.device;
   const { method, path } = context.req;
   const { status, headers } = context.res;
-  context.header('Date', clock.httpDate());
+  context.header('Date', context.get('date') ?? clock.httpDate());
   const bodyBytes = method === 'HEAD' ? 0 : Number(headers.get('Content-Length') ?? 0);
   counters.addAnswer(`${method} ${renderRoute(context)}`, status, bodyBytes);
   if (!readWebSettings(profiles.active).logRequests) return;
@@ -111,15 +133,12 @@ const observe: MiddlewareHandler<RestEnv> = createMiddleware<RestEnv>(async (con
   logs.append('restd', `${address} "${method} ${path}" ${status} ${bodyBytes}`, 'restd');
 });
 
-/**
- * Bounded by the known routes. The two uses of the log download are counted separately: listing is cheap, reading is
- * not.
- */
+/** Bounded by the known routes. Listing and reading of logs are counted separately: listing is cheap, reading is not. */
 function renderRoute(context: RestContext): string {
   const path = context.req.path.slice(API_ROOT.length);
   if (path.startsWith('/configuration/')) return resourceTable.has(path.slice(15)) ? path : UNKNOWN;
   if (path.startsWith('/status/')) return context.env.device.life.has(path.slice(8)) ? path : UNKNOWN;
-  // Middleware matches too, before and after the route itself, but with a star at the end.
+  // Middleware also matches, but with a star at the end.
   const route = matchedRoutes(context).findLast((match) => !match.path.endsWith('*'))?.path;
   if (route === undefined) return UNKNOWN;
   if (path !== '/download/log') return path;

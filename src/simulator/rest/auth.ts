@@ -1,9 +1,8 @@
 import type { Hono, MiddlewareHandler } from 'hono';
 import { createMiddleware } from 'hono/factory';
-import { type Account, type Group, hasRight } from '../sessions/accounts.ts';
+import { type Account, type Group, hasRight } from '../device/sessions.ts';
+import { parseJsonObject, Rejection } from '../rejection.ts';
 import { answerJson, answerRejection, type RestContext, type RestEnv, readBody } from './answer.ts';
-import { parseJsonObject } from './json.ts';
-import { Rejection } from './rejection.ts';
 
 /** Adds login, refresh and logout: the only calls without an access token. */
 export function addAuthRoutes(api: Hono<RestEnv>): void {
@@ -44,12 +43,12 @@ export function requireGroup(needed: Group): MiddlewareHandler<RestEnv> {
   });
 }
 
-/** Returns the token of an `Authorization: Bearer` header; empty, which is never valid, if there is none. */
+/** Empty, which is never valid, without the header. */
 function readBearer(context: RestContext): string {
   return /^Bearer ([\w.~+/=-]+)$/i.exec(context.req.header('Authorization') ?? '')?.[1] ?? '';
 }
 
-/** Returns the account of an `Authorization: Basic` header, if basic authentication is enabled. */
+/** `undefined` if basic authentication is disabled. */
 function readBasicAccount(context: RestContext): Account | undefined {
   const { device, features } = context.env;
   const encoded = /^Basic ([\w+/=]+)$/i.exec(context.req.header('Authorization') ?? '')?.[1];

@@ -1,20 +1,17 @@
 import { gzipSync } from 'node:zlib';
 import type { Hono } from 'hono';
 import type { LogDownload } from '../log-files/device-logs.ts';
+import { Rejection } from '../rejection.ts';
 import { answerBytes, answerJson, answerRejection, type RestContext, type RestEnv, readQuery } from './answer.ts';
 import { requireGroup } from './auth.ts';
-import { Rejection } from './rejection.ts';
 
 /** A part of a file; `to` is exclusive. */
-export interface ByteRange {
+interface ByteRange {
   readonly from: number;
   readonly to: number;
 }
 
-/**
- * Parses a `Range` header for a file of `length` bytes: one range of bytes. `undefined` means the whole file, also for
- * what is no such header (several ranges included), as the HTTP standard allows.
- */
+/** Parses a `Range` header with one range; `undefined`, the whole file, for anything else, as the HTTP standard allows. */
 export function parseRange(header: string | undefined, length: number): ByteRange | 'unsatisfiable' | undefined {
   const match = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header ?? '');
   if (!match) return undefined;
@@ -44,8 +41,8 @@ export function addDownloadRoutes(api: Hono<RestEnv>): void {
   });
 }
 
-/** The whole file, or as much of it as the router's features let a client ask for. */
-function answerFile(context: RestContext, path: string, file: LogDownload): Response {
+/** Answers with a log file, or a part of it. */
+export function answerFile(context: RestContext, path: string, file: LogDownload): Response {
   const { features, countDelivered } = context.env;
   const { bytes } = file;
   const headers = renderFileHeaders(path, file);

@@ -1,16 +1,80 @@
 import type { Hono } from 'hono';
-import { ValueCheck } from '../configuration/check-values.ts';
-import { readEntries } from '../configuration/fresh.ts';
-import type { Values } from '../configuration/resource.ts';
+import { ValueCheck } from '../configuration/request-body.ts';
+import { type Field, int, radio, text, type Values } from '../configuration/resource.ts';
+import { readEntries } from '../configuration/state.ts';
 import { ACTIONS_MAX, type Device, restartDevice } from '../device/device.ts';
-import type { ModemOrder } from '../life/modem.ts';
-import { CHOSEN_CHAIN } from '../life/wan.ts';
-import { activateProfile } from './activation.ts';
-import { answerJson, answerRejection, type RestContext, type RestEnv, readBody } from './answer.ts';
+import { CHOSEN_CHAIN } from '../life/general.ts';
+import type { ModemOrder } from '../life/life-context.ts';
+import { isRecord, parseJsonObject, Rejection } from '../rejection.ts';
+import { activateProfile, answerJson, answerRejection, type RestContext, type RestEnv, readBody } from './answer.ts';
 import { requireGroup } from './auth.ts';
-import { isRecord, parseJsonObject } from './json.ts';
-import { operations } from './operation-table.ts';
-import { Rejection } from './rejection.ts';
+
+/** A manual action with its options. */
+export interface Operation {
+  readonly type: string;
+  /** All are required except those in `optional`. */
+  readonly options: readonly Field[];
+  readonly optional?: readonly string[];
+}
+
+const nameField = text('name', { required: true });
+const named = (field: string, maxLen = 100) => text(field, { required: true, maxLen });
+
+/** Every manual action, with the bounds of its options. Fields are described like those of the configuration. */
+export const operations: ReadonlyMap<string, Operation> = new Map(
+  (
+    [
+      ...['ntp_sync', 'reboot', 'auto_update', 'port_mirror', 'ssid_scan'].map((type) => ({ type, options: [] })),
+      {
+        type: 'set_time',
+        options: [
+          int('hour', 0, 23, 0),
+          int('minute', 0, 59, 0),
+          int('second', 0, 59, 0),
+          int('year', 2000, 2100, 2000),
+          int('month', 1, 12, 1),
+          int('day', 1, 31, 1),
+        ],
+      },
+      { type: 'info_led', options: [radio('info_led', ['flash', 'off', 'on'])] },
+      { type: 'message', options: [named('message')] },
+      { type: 'sms', options: [named('modem'), named('recipient'), named('text', 140)] },
+      { type: 'email', options: [named('recipient'), named('subject'), named('text', 5000)] },
+      { type: 'wan_chain', options: [named('wan_chain')] },
+      {
+        type: 'modem_state',
+        options: [nameField, radio('state_change', ['log_in', 'log_out', 'turn_on', 'turn_off'])],
+      },
+      { type: 'container_state', options: [nameField, radio('state_change', ['start', 'stop', 'restart'])] },
+      // A single option usually has the name of its type.
+      ...['firmware', 'profile', 'ascii', 'cert_reenrollment', 'network_tool'].map((type) => ({
+        type,
+        options: [named(type)],
+      })),
+      { type: 'timer', options: [nameField, radio('change', ['start', 'stop'])] },
+      { type: 'counter', options: [nameField, radio('set', ['reset', 'increment', 'decrement'])] },
+      {
+        type: 'output',
+        options: [
+          named('output'),
+          radio('change', ['toggle', 'open', 'close', 'pulses']),
+          int('pulses', 1, 255, 1),
+          int('periode', 200, 5000, 200, 100),
+        ],
+        optional: ['pulses', 'periode'],
+      },
+      { type: 'analog_output', options: [named('output'), named('value')] },
+      { type: 'serge', options: [nameField, radio('change', ['connect', 'disconnect'])] },
+      {
+        type: 'sleep',
+        options: [int('hours', 0, 23, 0), int('minutes', 0, 59, 0), int('seconds', 0, 59, 0)],
+        optional: ['hours', 'minutes', 'seconds'],
+      },
+      { type: 'device_counter', options: [radio('name', ['boots_since_reset', 'online_count_since_reset'])] },
+      { type: 'provider_scan', options: [named('modem')] },
+    ] satisfies Operation[]
+  ).map((operation: Operation) => [operation.type, operation]),
+);
 
 type Perform = (device: Device, options: Values) => Rejection | undefined;
 
@@ -21,7 +85,7 @@ const NO_SELECTION = '---';
 const findModemFault = (device: Device, modem: string) =>
   modem === NO_SELECTION || device.life.modems.has(modem) ? undefined : notFound('modem');
 
-/** Effects of actions on a simulated router. An action that is not here is accepted and changes nothing. */
+/** Effects of actions on a simulated router. Other actions are accepted and change nothing. */
 const effects: Readonly<Record<string, Perform>> = {
   reboot: (device) => {
     restartDevice(device);
@@ -49,7 +113,7 @@ const effects: Readonly<Record<string, Perform>> = {
   wan_chain: ({ life, profiles }, { wan_chain = '' }) => {
     const isKnown = readEntries(profiles.active, 'wan/wans').some(({ index }) => index === wan_chain);
     if (!isKnown && wan_chain !== NO_SELECTION) return notFound('wan_chain');
-    // Without a selection the router chooses by itself again: no chain has this name.
+    // Without a selection the router chooses by itself: no chain has this name.
     life.settings.set(CHOSEN_CHAIN, wan_chain);
     return undefined;
   },
@@ -85,13 +149,13 @@ const effects: Readonly<Record<string, Perform>> = {
   },
 };
 
-/** Carries out a manual action whose options have been checked. */
+/** The options must have been checked. */
 function performOperation(device: Device, type: string, options: Values): Rejection | undefined {
   return Object.hasOwn(effects, type) ? effects[type]?.(device, options) : undefined;
 }
 
-/** Methods that take no parameters and change nothing that a simulated router has. */
-const BARE_METHODS = ['create_support_package', 'enable_require_signing', 'start_ids_test_period'];
+/** Methods that take no parameters and change nothing on a simulated router. */
+export const BARE_METHODS = ['create_support_package', 'enable_require_signing', 'start_ids_test_period'];
 
 /** Adds manual actions, restart and reset. */
 export function addOperationRoutes(api: Hono<RestEnv>): void {

@@ -1,10 +1,11 @@
 import type { Hono } from 'hono';
-import { renderPasswordHash } from '../configuration/password-hash.ts';
 import type { NewProfile } from '../configuration/profiles.ts';
-import { resourceTable } from '../configuration/resource-table.ts';
+import { renderPasswordHash } from '../configuration/render.ts';
+import { resourceTable } from '../configuration/resources.ts';
 import { type Configuration, readState } from '../configuration/state.ts';
-import { activateProfile } from './activation.ts';
+import { isRecord, parseJsonObject, Rejection } from '../rejection.ts';
 import {
+  activateProfile,
   answerBytes,
   answerJson,
   answerRejection,
@@ -14,22 +15,16 @@ import {
   readQuery,
 } from './answer.ts';
 import { requireGroup } from './auth.ts';
-import { isRecord, parseJsonObject } from './json.ts';
-import { Rejection } from './rejection.ts';
 
 const BLOCK_BYTES = 512;
 
-/** One file of an archive. */
 interface TarFile {
   /** At most 100 bytes. */
   readonly name: string;
   readonly bytes: Buffer;
 }
 
-/**
- * Creates a POSIX (ustar) archive. `modifiedMs` is the modification time of all files, in milliseconds since the Unix
- * epoch.
- */
+/** Creates a POSIX (ustar) archive. `modifiedMs`: modification time of all files, in milliseconds since the Unix epoch. */
 function renderTar(files: readonly TarFile[], modifiedMs: number): Buffer {
   const blocks = files.flatMap(({ name, bytes }) => [
     renderHeader(name, bytes.length, modifiedMs),
@@ -62,8 +57,8 @@ function octal(value: number, digits: number): string {
 }
 
 /**
- * A configuration as text: one parameter per line, in the way of the command line. Values are in JSON quotes, so that a
- * line is a line. Write-only values appear as hashes. `cards` says which card-bound resources the router has.
+ * Renders a configuration with one parameter per line, like the command line. Values are JSON strings, so that they fit on a line.
+ * Write-only values appear as hashes. `cards`: the cards of the router.
  */
 function renderAsciiExport(configuration: Configuration, cards: readonly string[]): string {
   const lines: string[] = [];
@@ -88,7 +83,7 @@ function renderAsciiExport(configuration: Configuration, cards: readonly string[
   return `${lines.join('\n')}\n`;
 }
 
-/** Adds the list of stored profiles, their download, and what can be done with them. */
+/** Adds the list of stored profiles, their download, and their operations. */
 export function addProfileRoutes(api: Hono<RestEnv>): void {
   const [mayRead, mayWrite] = [requireGroup('read'), requireGroup('readwrite')];
   api.get('/profiles', mayRead, (context) => answerList(context, 200));
@@ -128,7 +123,7 @@ async function activate(context: RestContext): Promise<Response> {
   if (parsed instanceof Rejection) return answerRejection(context, parsed);
   const name = parsed['profile'];
   if (typeof name !== 'string') return answerRejection(context, Rejection.of(400, 'profile', 'a string is required'));
-  // In a path or a query an unknown profile is a 404; as a value of the body it is a wrong value.
+  // In a path or a query an unknown profile is a 404; in the body it is a wrong value.
   if (profiles.describe(name) instanceof Rejection)
     return answerRejection(context, Rejection.of(400, 'profile', 'does not exist'));
   const fault = await activateProfile(context, name);
@@ -141,7 +136,7 @@ function toNewProfile({ name = '', template, stored_profile_name }: Texts): NewP
   return { name, template: template ?? 'default_profile', storedName: stored_profile_name };
 }
 
-/** The lines of the readable form that only one of two profiles has. */
+/** Returns the lines of the readable form that only one of two profiles has. */
 function compare(context: RestContext): Response {
   const [name, other] = [readName(context, 'profile_left'), readName(context, 'profile_right')];
   if (name instanceof Rejection) return answerRejection(context, name);
@@ -162,7 +157,7 @@ function refuse(context: RestContext, text: string): Response {
   return answerRejection(context, Rejection.of(400, 'profile_params', text));
 }
 
-/** The binary form is an archive that holds the readable one. */
+/** The binary form is an archive with the readable one. */
 function download(context: RestContext): Response {
   const name = readName(context, 'profile');
   if (name instanceof Rejection) return answerRejection(context, name);
@@ -200,7 +195,6 @@ function readName(context: RestContext, parameter: string): string | Rejection {
 
 type Texts = Readonly<Record<string, string | undefined>>;
 
-/** The entries of the list `profiles` in a body. */
 function parseEntries(
   body: string | Rejection,
   required: readonly string[],

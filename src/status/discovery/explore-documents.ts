@@ -1,14 +1,14 @@
 import { isPlainObject } from '../../base/index.ts';
 import { toPlainText } from '../mapping/rows.ts';
 
-/** Maximum number of path steps to a row; a module supports no more. */
+/** Path steps to a row; a module supports no more. */
 const STEPS_MAX = 8;
-/** Maximum number of row paths in one document. Real ones have three. */
+/** Row paths in one document. Real ones have three. */
 const ROW_SETS_MAX = 64;
-/** Maximum number of rows per list and fields per row that are examined, as for the mapping. */
+/** Rows per list and fields per row, as in the mapping. */
 const ROWS_MAX = 256;
 const FIELDS_MAX = 512;
-/** Maximum number of different texts kept per field: more are not a list of states. */
+/** Different texts per field: more are not a list of states. */
 const TEXTS_MAX = 64;
 
 /** A field of the rows at one path. */
@@ -16,7 +16,7 @@ export interface SeenField {
   readonly name: string;
   /** Different non-empty texts of the field. */
   readonly texts: readonly string[];
-  /** True if all values are scalars; lists of texts and overlong texts are not. */
+  /** True if all values are scalars; lists and overlong texts are not. */
   readonly isPlain: boolean;
   /** True if the field distinguishes the rows of each list. */
   readonly isUnique: boolean;
@@ -24,9 +24,7 @@ export interface SeenField {
 
 /** A path to rows in a document. */
 export interface SeenRowSet {
-  /**
-   * The path as in the key `each` of a module: `status.unique`, `status.list[].sublist`. Empty for the document itself.
-   */
+  /** The path as in the key `each` of a module: `status.unique`, `status.list[].sublist`. Empty for the document itself. */
   readonly each: string;
   readonly isList: boolean;
   /** {@link each} of the enclosing rows, whose fields can become labels. */
@@ -47,18 +45,18 @@ interface FieldRecord {
 
 interface RowSetRecord {
   readonly parent: RowSetRecord | undefined;
-  /** Names of the fields that lead here from the document, joined by dots: a path in either form, of lists or objects. */
+  /** Field names from the document to here, joined by dots, for both lists and objects. */
   readonly names: string;
-  /** True if any document has a list here: one with `[]` in its path reads an object as well, but not the reverse. */
+  /** True if any document has a list here: a path with `[]` also reads an object, but not the reverse. */
   isList: boolean;
   rows: number;
   rowsMost: number;
-  /** Number of lists with rows, or of objects. */
+  /** Number of non-empty lists, or of objects. */
   lists: number;
   readonly fields: Map<string, FieldRecord>;
 }
 
-/** Finds every path to rows in documents of one resource or of several slots. Accepts anything a router can send. */
+/** Finds all paths to rows in documents of one resource or of several slots. Accepts anything a router can send. */
 export function exploreDocuments(documents: readonly unknown[]): readonly SeenRowSet[] {
   const explorer = new Explorer();
   for (const document of documents) explorer.explore(document);
@@ -97,7 +95,7 @@ class Explorer {
     for (const row of seen) {
       for (const [name, value] of Object.entries(row).slice(0, FIELDS_MAX)) {
         if (isPlainObject(value) || isRowList(value)) this.#addBelow(name, value, rowSet, steps);
-        else noteField(rowSet, name, value, row, texts);
+        else recordField(rowSet, name, value, row, texts);
       }
     }
     for (const [key, own] of texts) {
@@ -122,14 +120,14 @@ class Explorer {
     return rowSet;
   }
 
-  /** As in the mapping: rows in a row's list are enclosed by it, and a first list by the single values next to it. */
+  /** As in the mapping: a list in a row is enclosed by the row, and an outermost list by the single values next to it. */
   #findOuter({ parent, isList }: RowSetRecord): string | undefined {
     if (!parent) return undefined;
     if (parent.isList) return toPath(parent);
     const around = this.#findOuter(parent);
     if (around !== undefined || !isList) return around;
-    const beside = this.#rowSets.get(parent.names === '' ? 'unique' : `${parent.names}.unique`) ?? parent;
-    return beside.names === '' ? undefined : toPath(beside);
+    const sibling = this.#rowSets.get(parent.names === '' ? 'unique' : `${parent.names}.unique`) ?? parent;
+    return sibling.names === '' ? undefined : toPath(sibling);
   }
 }
 
@@ -139,7 +137,7 @@ function toPath({ parent, names }: RowSetRecord): string {
 }
 
 /** Names that differ only in case are one field: the mapping reads either where a row lacks the other. */
-function noteField(
+function recordField(
   rowSet: RowSetRecord,
   name: string,
   value: unknown,

@@ -1,6 +1,7 @@
 import type { FamilyDescription, MetricType } from '../../model/index.ts';
+import { toFamilyName } from '../../settings/index.ts';
 
-/** Maximum length of a metric or label name in a module. */
+/** Of a metric or label in a module. */
 const NAME_LENGTH_MAX = 128;
 /** Leaves room for a suffix that makes a name unique. */
 const STEM_LENGTH_MAX = NAME_LENGTH_MAX - 40;
@@ -37,7 +38,7 @@ const NOT_COUNTED: ReadonlySet<string> = new Set([
   'used',
 ]);
 
-/** Converts a name to words in snake case, with ASCII letters and digits only. */
+/** Converts a name to snake case, with ASCII letters and digits only. */
 export function toSnakeCase(text: string): string {
   return text
     .replaceAll(/([a-z\d])([A-Z])/g, '$1_$2')
@@ -47,7 +48,7 @@ export function toSnakeCase(text: string): string {
     .replaceAll(/^_+|_+$/g, '');
 }
 
-/** Longest name that is split into words; a longer one is not a field name. */
+/** A longer text is not a field name. */
 const SPLIT_LENGTH_MAX = 256;
 
 /** Returns the words of a name in lower case: `IMEI`, `macAddress`, `ip-address_2`. */
@@ -67,10 +68,7 @@ export function isCounterName(field: string): boolean {
   return words.some((word) => COUNTED.has(word)) && !words.some((word) => NOT_COUNTED.has(word));
 }
 
-/**
- * Converts a field's name to the end of a metric name. For a counter, the direction is spelled out and the counted unit
- * comes last.
- */
+/** Converts a field's name to the end of a metric name. For a counter, the direction is spelled out and the counted unit comes last. */
 export function toFieldWords(field: string, type: MetricType): string {
   if (type !== 'counter') return toSnakeCase(field);
   const words = toSnakeCase(field)
@@ -83,11 +81,11 @@ export function toFieldWords(field: string, type: MetricType): string {
 
 /** Assigns metric names that no other family has. */
 export class MetricNames {
-  /** Names already used, compared as in OpenMetrics. */
+  /** Compared as in OpenMetrics. */
   readonly #taken: Set<string>;
 
   constructor(families: Iterable<FamilyDescription>) {
-    this.#taken = new Set([...families].map(({ name, type }) => toFamilyName(name, type)));
+    this.#taken = new Set([...families].map(toFamilyName));
   }
 
   /** Returns an unused name in snake case; inserts `rowSet` before the field's words if the name is already used. */
@@ -98,7 +96,7 @@ export class MetricNames {
     for (let count = 2; ; count++) {
       for (const candidate of stems) {
         const name = complete(candidate, unit, type);
-        const family = toFamilyName(name, type);
+        const family = toFamilyName({ name, type });
         if (this.#taken.has(family)) continue;
         this.#taken.add(family);
         return name;
@@ -128,14 +126,14 @@ export class LabelNames {
 
 function complete(stem: string, unit: string, type: MetricType): string {
   const words = unit === '' || stem.endsWith(`_${unit}`) ? stem : `${stem}_${unit}`;
-  // This prefix belongs to the program itself.
+  // This prefix is reserved for the agent itself.
   const own = words.replace(/^router_exporter(?=_|$)/, 'router_status_exporter');
   const suffix = SUFFIXES[type];
   if (suffix !== undefined) return own.replace(SUFFIX_RESERVED, '') + suffix;
   return SUFFIX_RESERVED.test(own) ? `${own}_value` : own;
 }
 
-/** Joins words without repeating the same word. */
+/** Without repeating a word. */
 function join(parts: readonly string[]): string {
   const words = parts.flatMap((part) => part.split('_')).filter((word) => word !== '');
   return words
@@ -143,10 +141,4 @@ function join(parts: readonly string[]): string {
     .join('_')
     .slice(0, STEM_LENGTH_MAX)
     .replace(/_+$/, '');
-}
-
-/** Returns the family name in OpenMetrics, where `a_total`, `a_info` and `a` are the same family. */
-function toFamilyName(name: string, type: MetricType): string {
-  const suffix = SUFFIXES[type];
-  return suffix !== undefined && name.endsWith(suffix) ? name.slice(0, -suffix.length) : name;
 }

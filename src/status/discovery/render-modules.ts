@@ -1,8 +1,8 @@
 import { Document, isCollection, isMap, isScalar, type YAMLMap } from 'yaml';
 import type { Discovery } from './discover-modules.ts';
-import type { ProposedModule, ProposedResource, ProposedRowSet, RowSetNotes } from './proposal.ts';
+import type { ProposedModule, ProposedRowSet } from './propose-row-set.ts';
 
-/** Limits of the length and number of router-supplied names that are shown. */
+/** Length and number of router-supplied names that are shown. */
 const NAME_LENGTH_MAX = 60;
 const NAMES_MAX = 40;
 
@@ -20,9 +20,7 @@ export function renderNames(names: readonly string[]): string {
 }
 
 /** Converts the modules to the map under `modules` in a configuration. */
-export function toModuleSettings(
-  modules: readonly ProposedModule[],
-): Readonly<Record<string, { readonly help: string; readonly resources: readonly ProposedResource[] }>> {
+export function toModuleSettings(modules: readonly ProposedModule[]) {
   return Object.fromEntries(
     modules.map(({ name, help, rowSets }) => [
       name,
@@ -31,10 +29,7 @@ export function toModuleSettings(
   );
 }
 
-/**
- * Renders the modules as a file for `module_files`, with `header` as a comment at its top. Router-supplied text appears
- * only as quoted values or comments.
- */
+/** Renders a file for `module_files` with `header` as a comment. Router-supplied text is always quoted or a comment. */
 export function renderModules({ modules, remarks, leftOut }: Discovery, header: readonly string[]): string {
   const document = new Document(toModuleSettings(modules), { aliasDuplicateObjects: false, compat: 'yaml-1.1' });
   for (const module of modules) commentModule(document, module);
@@ -42,7 +37,7 @@ export function renderModules({ modules, remarks, leftOut }: Discovery, header: 
   const notes = remarks.flatMap((rowSet) =>
     renderNotes(rowSet.notes).map((note) => `${renderRowSet(rowSet)}: ${note}`),
   );
-  if (leftOut.length > 0) notes.push(`There was no room for ${renderNames(leftOut)}`);
+  if (leftOut.length > 0) notes.push(`Left out, because the limit of modules is reached: ${renderNames(leftOut)}`);
   if (notes.length > 0) document.comment = toComment(['Without a module:', ...notes]);
   return document.toString({ lineWidth: 0 });
 }
@@ -64,22 +59,22 @@ function commentModule(document: Document, { name, rowSets }: ProposedModule): v
       if (!isMap(metricNode)) continue;
       for (const key of ['labels', 'map', 'null_values', 'states']) setFlow(metricNode, key);
       comment(metricNode, 'states', [
-        'Those that were seen. Add the others that the device has; until then they are "unknown".',
+        'States seen so far. Add the others of the device; until then they are "unknown".',
       ]);
     }
   }
 }
 
-function renderNotes({ sensitive, empty, unsayable, excess, isAmbiguous }: RowSetNotes): readonly string[] {
+function renderNotes({ sensitive, empty, unsayable, excess, isAmbiguous }: ProposedRowSet['notes']): readonly string[] {
   const notes: [readonly string[], string][] = [
-    [sensitive, 'Left out, because it looks like a secret, or tells who or where somebody is'],
-    [empty, 'Left out, because it had no value to guess from'],
-    [unsayable, 'Left out, because a module cannot say it'],
-    [excess, 'Left out, because there are too many'],
+    [sensitive, 'Left out: looks like a secret, or identifies a person or place'],
+    [empty, 'Left out: no value was seen'],
+    [unsayable, 'Left out: a module cannot express it'],
+    [excess, 'Left out: over the limit of a module'],
   ];
   const lines = notes.filter(([names]) => names.length > 0).map(([names, text]) => `${text}: ${renderNames(names)}`);
   return isAmbiguous
-    ? [...lines, 'Left out, because nothing tells these rows from those of the rows around them']
+    ? [...lines, 'Left out: no field distinguishes these rows from those of other enclosing rows']
     : lines;
 }
 
@@ -87,19 +82,17 @@ function renderRowSet({ path, each }: ProposedRowSet): string {
   return each === '' ? renderName(path) : `${renderName(path)}, ${renderName(each)}`;
 }
 
-/** Adds a comment before a key. */
 function comment(node: YAMLMap, key: string, lines: readonly string[]): void {
   const pair = node.items.find((item) => isScalar(item.key) && item.key.value === key);
   if (lines.length > 0 && pair && isScalar(pair.key)) pair.key.commentBefore = toComment(lines);
 }
 
-/** Renders a map or a list on one line. */
 function setFlow(node: YAMLMap, key: string): void {
   const value = node.get(key, true);
   if (isCollection(value)) value.flow = true;
 }
 
-/** Prepends a space to each line: the library adds the comment character. */
+/** The library adds the comment character. */
 function toComment(lines: readonly string[]): string {
   return lines.map((line) => (line === '' ? '' : ` ${line}`)).join('\n');
 }

@@ -1,52 +1,35 @@
 import { compilePattern } from '../../base/index.ts';
 import type { Labels, MetricFamily } from '../../model/index.ts';
-import { JOINED, VALUE_GROUP } from '../module-settings/grammar.ts';
-import type {
-  MetricDefinition,
-  ModuleDefinition,
-  NullCondition,
-  ResourceDefinition,
-} from '../module-settings/module-definition.ts';
+import { COUNT, JOINED, UNKNOWN_STATE, VALUE_GROUP } from '../module-settings/grammar.ts';
+import type { MetricDefinition, ModuleDefinition, ResourceDefinition } from '../module-settings/module-schema.ts';
 import type { DateContext } from '../values/parse-date-text.ts';
-import {
-  isKnownForm,
-  NO_VALUE,
-  OTHER_FORM,
-  readValue,
-  type ValueFormat,
-  type ValueReading,
-} from '../values/parse-value.ts';
+import { isKnownForm, readValue, type ValueReading } from '../values/parse-value.ts';
 import { DeclaredUnit } from '../values/quantities.ts';
 import { compileCondition, type DeviceFacts } from './device-condition.ts';
-import { FamilyCollector } from './family-collector.ts';
-import { CompiledJoin, type JoinTable } from './join.ts';
-import { LabelSources, NO_SELECTION, type SampleOrigin } from './label-sources.ts';
-import type { MappingFault, MappingFaultReason } from './mapping-fault.ts';
+import { FamilyCollector, type MappingFault, type MappingFaultReason } from './family-collector.ts';
+import { CompiledJoin, type JoinTable, LabelSources, NO_SELECTION, type SampleOrigin } from './labels.ts';
 import { FieldPattern, type FoundRows, type Row, RowPath, toPlainText } from './rows.ts';
 
 /** Context for mapping a document. */
 export interface MappingContext {
-  /** The resource that was read, such as `lte2`. */
+  /** Such as `lte2`. */
   readonly resource: string;
   /** Time of reading by this machine's clock. Milliseconds since the Unix epoch. */
   readonly readAtMs: number;
   /** IANA name of the router's zone. If absent, dates are read as UTC, and the offset of its clock is unknown. */
   readonly zone: string | undefined;
-  /** Facts about the device, for conditions. Default: unknown, so that no condition is met. */
+  /** Facts about the device, for conditions. Default: unknown, so no condition is met. */
   readonly device?: DeviceFacts | undefined;
   /** Returns the rows of a join. Default: none are known. */
   readonly tableOf?: ((join: CompiledJoin) => JoinTable | undefined) | undefined;
 }
 
-/** Result of mapping a document. */
 interface Mapping {
-  /** True if the document has the rows that `each` names. Otherwise the other fields have no meaning. */
+  /** False if the document has none of the rows of `each`. Then the other fields have no meaning. */
   readonly isFound: boolean;
-  readonly module: string;
-  /** Families with samples. */
   readonly families: readonly MetricFamily[];
   readonly faults: readonly MappingFault[];
-  /** True if a field read by a metric was present, even if its value means "nothing". */
+  /** True if a field read by a metric was present, even if its value means "nothing"; or if nothing reads the document. */
   readonly isRecognised: boolean;
   /** True if the same document read at another time may give another mapping. */
   readonly dependsOnTime: boolean;
@@ -55,35 +38,40 @@ interface Mapping {
 /** A compiled resource of a module. */
 export interface CompiledResource {
   readonly definition: ResourceDefinition;
-  /** Rows of another resource that labels come from. */
   readonly join: CompiledJoin | undefined;
-  /** True if conditions decide what is mapped, or whether anything is. */
+  /** True if a condition applies to the resource or to one of its metrics. */
   readonly isConditional: boolean;
-  /** Returns true if the resource, and any metric of it, is for this router. */
+  /** Returns true if this router meets the conditions of the resource and of any of its metrics. */
   isFor(device: DeviceFacts | undefined): boolean;
-  /**
-   * Maps a document. Pure: the same document gives the same mapping. Accepts anything a router can send, and never
-   * throws.
-   */
-  map(document: unknown, context: MappingContext): Mapping;
-  /**
-   * Returns true if a field of a row becomes a value or a label; `levelsUp` 1: a field of the enclosing row
-   * (`..field`).
-   */
+  /** Returns false if the document does not have the rows of `each`. */
+  collect(document: unknown, context: MappingContext, collector: FamilyCollector): boolean;
+  /** Returns true if a field of a row becomes a value or a label; `levelsUp` 1: a field of the enclosing row (`..field`). */
   coversField(name: string, levelsUp?: number): boolean;
-  /** Returns true if a metric for this router reads the text of a field, or takes it for "nothing". */
+  /** Returns true if a metric for this router reads the text of a field, or treats it as "nothing". */
   reads(field: FieldText, context: MappingContext): boolean;
 }
 
-/** The text of a field of a row. */
+/** Maps a document with the resources that read it. Pure. Accepts anything a router can send; never throws. */
+export function mapDocument(
+  resources: readonly CompiledResource[],
+  document: unknown,
+  context: MappingContext,
+): Mapping {
+  const collector = new FamilyCollector();
+  const own = resources.filter((resource) => resource.isFor(context.device));
+  const found = own.filter((resource) => resource.collect(document, context, collector));
+  const { families, faults, dependsOnTime } = collector;
+  const isRecognised = own.length === 0 || collector.isRecognised;
+  return { isFound: own.length === 0 || found.length > 0, families, faults, isRecognised, dependsOnTime };
+}
+
 interface FieldText {
   readonly row: Row;
   readonly name: string;
   readonly text: string;
 }
 
-/** A module prepared for mapping. */
-export interface CompiledModule {
+interface CompiledModule {
   readonly definition: ModuleDefinition;
   readonly resources: readonly CompiledResource[];
 }
@@ -91,7 +79,7 @@ export interface CompiledModule {
 /** Hundreds of routers share the definitions of a few modules. */
 const compiled = new WeakMap<ModuleDefinition, CompiledModule>();
 
-/** Compiles modules, each only once. Definitions have been checked before. */
+/** Compiles checked modules, each only once. */
 export function compileModules(definitions: readonly ModuleDefinition[]): readonly CompiledModule[] {
   return definitions.map(compileModule);
 }
@@ -110,7 +98,7 @@ function compileModule(definition: ModuleDefinition): CompiledModule {
   return module;
 }
 
-/** Returns what reads the rows of a resource, including metrics that the router does not have. */
+/** Returns the readers of the same rows, including metrics that the router does not have. */
 type ReaderList = (resource: ResourceDefinition) => readonly CompiledResource[];
 
 function compileResource(module: string, definition: ResourceDefinition, listReaders: ReaderList): CompiledResource {
@@ -130,19 +118,16 @@ function compileResource(module: string, definition: ResourceDefinition, listRea
       const hasMetric = metrics.length === 0 || metrics.some((metric) => metric.isFor?.(device) ?? true);
       return hasMetric && (isFor?.(device) ?? true);
     },
-    map(document, reading) {
+    collect(document, reading, collector) {
       const found = path.find(document);
-      if (!found) {
-        return { isFound: false, module, families: [], faults: [], isRecognised: false, dependsOnTime: false };
-      }
-      const collector = new FamilyCollector(module);
-      let dependsOnTime = false;
+      if (!found) return false;
+      collector.module = module;
       const { resource, zone, device } = reading;
       const context = {
         origin: joinRows({ resource, slot: parseSlot(resource), match: '' }, join, reading),
         zone,
         get readAtMs() {
-          dependsOnTime = true;
+          collector.dependsOnTime = true;
           return reading.readAtMs;
         },
         isRead: (field: FieldText) => listReaders(definition).some((reader) => reader.reads(field, reading)),
@@ -151,8 +136,7 @@ function compileResource(module: string, definition: ResourceDefinition, listRea
       for (const { name, value } of definition.metrics) {
         if (found.isCut && value !== COUNT) collector.addFault(name, 'too_many');
       }
-      const { families, faults, isRecognised } = collector;
-      return { isFound: true, module, families, faults, isRecognised, dependsOnTime };
+      return true;
     },
     coversField: (name, levelsUp = 0) =>
       metrics.some((metric) => metric.covers(name, levelsUp)) || (join?.covers(name, levelsUp) ?? false),
@@ -167,39 +151,31 @@ function listJoinedFields({ labels, metrics }: ResourceDefinition): readonly str
   return sources.flatMap((source) => (source.startsWith(JOINED) ? [source.slice(JOINED.length)] : []));
 }
 
-/** Adds to an origin what finds the joined row of a row. */
 function joinRows(origin: SampleOrigin, join: CompiledJoin | undefined, { tableOf }: MappingContext): SampleOrigin {
   const table = join && tableOf?.(join);
   return table ? { ...origin, joinedTo: (row) => join.find(table, row, origin) } : origin;
 }
 
-/** Returns the slot number: the digits at the end of a resource's first segment. */
+/** The slot number is the digits at the end of the first segment. */
 function parseSlot(resource: string): string {
   return /^[^/]*?(\d+)(?:\/|$)/.exec(resource)?.[1] ?? '';
 }
 
-/** Value of a metric that counts rows instead of reading a field. */
-const COUNT = '$count';
-/** Label value of a state set for an unexpected state. */
-const UNKNOWN_STATE = 'unknown';
-
-/** Context for mapping the rows of one document. */
 interface MetricContext extends DateContext {
-  /** The resource; the field's name matches no star. */
+  /** Without the match of a star. */
   readonly origin: SampleOrigin;
-  /** Returns true if any metric of these rows reads a field. Asked only about values that a metric leaves to others. */
+  /** Called only for values that a metric leaves to others. */
   readonly isRead: (field: FieldText) => boolean;
 }
 
-/** A metric whose definition has been parsed. */
 interface CompiledMetric {
   readonly covers: (field: string, levelsUp: number) => boolean;
   readonly map: (found: FoundRows, context: MetricContext, collector: FamilyCollector) => void;
-  /** Returns true if the metric reads the text of a field, or takes it for "nothing". */
+  /** Returns true if the metric reads the text of a field, or treats it as "nothing". */
   readonly reads: (field: FieldText, context: DateContext) => boolean;
 }
 
-/** Compiles a metric; its own labels take precedence over `labels` of its resource. `shared`: the sources of those alone. */
+/** The metric's own labels take precedence over `labels` of its resource. `shared`: the sources of the latter. */
 function compileMetric(
   definition: MetricDefinition,
   labels: Readonly<Record<string, string>>,
@@ -217,7 +193,7 @@ function compileMetric(
   const capture = compileCapture(definition.pattern);
   const pattern = value.includes('*') ? new FieldPattern(value) : undefined;
   const isNull = (text: string, row: Row) => definition.nullValues.includes(text) || isBlank(text, row);
-  // The part of a text that counts; `null` if it means "nothing", `undefined` if it does not match.
+  // Returns the relevant part of a text; `null` if it means "nothing", `undefined` if it does not match.
   const select = (text: string, row: Row) => {
     const part = capture(text);
     return isNull(text, row) || (part !== undefined && part !== text && isNull(part, row)) ? null : part;
@@ -236,7 +212,7 @@ function compileMetric(
     const fault = texts.add(text, context, reading.labels, collector);
     if (fault === undefined) return;
     const name = match === undefined ? value : value.replace('*', () => match);
-    if (fault === OTHER_FORM && context.isRead({ row, name, text: plain.text })) return;
+    if (fault === 'other_form' && context.isRead({ row, name, text: plain.text })) return;
     collector.addFault(definition.name, fault);
   };
   return {
@@ -260,14 +236,17 @@ function compileMetric(
   };
 }
 
-/** Position of a field: its row, and what the star in its name matches. */
+/** `match`: what the star in the field's name matches. */
 interface FieldPosition {
   readonly row: Row;
   readonly match?: string;
 }
 
-/** Returns a predicate for texts that mean "unknown" because of the rest of the row. */
-function compileNullCondition(condition: NullCondition | undefined): (text: string, row: Row) => boolean {
+/**
+ * Returns a predicate for texts that mean "unknown" because of the rest of the row: 0 from a modem that is off is not a temperature. Then
+ * each of the fields present in the row has one of its texts, is empty or is `---`.
+ */
+function compileNullCondition(condition: MetricDefinition['nullWhen']): (text: string, row: Row) => boolean {
   if (!condition) return () => false;
   const values = new Set(condition.values);
   const fields = Object.entries(condition.fields).map(
@@ -281,18 +260,16 @@ function compileNullCondition(condition: NullCondition | undefined): (text: stri
     });
 }
 
-/** Returns the part of a text that counts; `undefined` if the text does not match. */
 function compileCapture(source: string | undefined): (text: string) => string | undefined {
   if (source === undefined) return (text) => text;
   const pattern = compilePattern(source);
   return (text) => pattern.match(text)?.[VALUE_GROUP];
 }
 
-/** Makes samples of texts. */
 interface TextMapper {
   /** Returns true if a text becomes samples, none of them unknown. */
   readonly reads: (text: string, context: DateContext) => boolean;
-  /** Adds the samples of a text; returns what is wrong with it. */
+  /** Adds the samples of a text; returns the fault, if any. */
   readonly add: (
     text: string,
     context: DateContext,
@@ -304,7 +281,7 @@ interface TextMapper {
 function compileInfo(definition: MetricDefinition, sources: LabelSources): CompiledMetric {
   const { name, value = '', nullWhen } = definition;
   const isBlank = compileNullCondition(nullWhen);
-  // A field whose text says that the row means nothing.
+  // True if a field says that the row means nothing.
   const isNull = (row: Row) => {
     const plain = toPlainText(row.read(value));
     return plain !== undefined && 'text' in plain && isBlank(plain.text, row);
@@ -312,7 +289,7 @@ function compileInfo(definition: MetricDefinition, sources: LabelSources): Compi
   return {
     covers: (field, levelsUp) =>
       sources.covers(field, levelsUp) || (levelsUp === 0 && isField(value, undefined, field)),
-    // Labels take any text, so none of them says that it was understood.
+    // Labels take any text, so they do not show that a text was understood.
     reads: () => false,
     map({ rows }, context, collector) {
       for (const row of rows) {
@@ -322,8 +299,8 @@ function compileInfo(definition: MetricDefinition, sources: LabelSources): Compi
         }
         const reading = sources.read(row, context.origin);
         if ('fault' in reading) collector.addFault(name, reading.fault);
-        else if (reading.isTelling && !reading.isNamed) collector.addFault(name, 'unnamed');
-        else if (reading.isTelling) collector.add(definition, reading.labels, 1);
+        else if (reading.isInformative && !reading.isNamed) collector.addFault(name, 'unnamed');
+        else if (reading.isInformative) collector.add(definition, reading.labels, 1);
         else if (sources.isPresent(row)) collector.isRecognised = true;
       }
     },
@@ -353,7 +330,7 @@ function compileStates(definition: MetricDefinition): TextMapper {
       const found = find(text);
       for (const state of all) {
         const value = state === (found ?? UNKNOWN_STATE) ? 1 : 0;
-        // A row that cannot be distinguished from another one is one fault, not one for each state.
+        // Rows that cannot be distinguished are one fault, not one for each state.
         if (!collector.add(definition, { ...labels, [stateLabel]: state }, value)) return undefined;
       }
       return found === undefined ? 'unknown_state' : undefined;
@@ -366,12 +343,12 @@ function compileValue(definition: MetricDefinition): TextMapper {
   return {
     reads(text, context) {
       const reading = read(text, context);
-      return typeof reading === 'number' || reading === NO_VALUE;
+      return typeof reading === 'number' || reading === 'no_value';
     },
     add(text, context, labels, collector) {
       const reading = read(text, context);
       if (typeof reading === 'number') collector.add(definition, labels, reading);
-      return typeof reading === 'number' || reading === NO_VALUE ? undefined : reading;
+      return typeof reading === 'number' || reading === 'no_value' ? undefined : reading;
     },
   };
 }
@@ -382,11 +359,10 @@ function compileMap(map: Readonly<Record<string, number>>): (text: string) => Va
   const other = exact.get('*');
   return (text) => {
     const number = exact.get(text) ?? byLowerCase.get(text.toLowerCase()) ?? other;
-    return number ?? (isKnownForm(text) ? OTHER_FORM : 'unknown_text');
+    return number ?? (isKnownForm(text) ? 'other_form' : 'unknown_text');
   };
 }
 
-/** Adds what is computed with the number of a text. */
 function compileConversion(definition: MetricDefinition): (text: string, context: DateContext) => ValueReading {
   const { bit, factor = 1, offset = 0 } = definition;
   const read = compileFormat(definition);
@@ -401,19 +377,19 @@ function compileConversion(definition: MetricDefinition): (text: string, context
   return (text, context) => {
     const reading = read(text, context);
     if (typeof reading !== 'number') return reading;
-    // Without the digits that only binary fractions add, as in 3 * 0.1.
+    // Drops the digits of binary fractions, as in 3 * 0.1.
     const number = Number((reading * factor + offset).toPrecision(DECIMALS_MAX));
     return Number.isFinite(number) ? number : 'not_finite';
   };
 }
 
-/** Decimal digits that a double holds of every number. */
+/** Significant decimal digits of a double. */
 const DECIMALS_MAX = 15;
 
 function compileFormat(definition: MetricDefinition): (text: string, context: DateContext) => ValueReading {
   const { form, unit, part, hasBinaryPrefixes } = definition;
   const declared = unit === undefined ? undefined : new DeclaredUnit(unit, hasBinaryPrefixes);
-  const format: ValueFormat = { form, unit: declared, part: part ?? 1 };
+  const format = { form, unit: declared, part: part ?? 1 };
   return (text, context) => {
     const isFlag = form === undefined && unit === undefined && /^(?:true|false)$/i.test(text);
     return isFlag ? Number(text.toLowerCase() === 'true') : readValue(text, format, context);

@@ -1,54 +1,67 @@
 import { matchesStars } from '../../base/index.ts';
-import { parseVersionRange } from '../module-settings/grammar.ts';
-import type { DeviceCondition } from '../module-settings/module-definition.ts';
 
 /** Facts about a device from its `device_info`. */
 export interface DeviceFacts {
-  /** Version of the system; `undefined` if it says none. */
+  /** Version of the system; `undefined` if not reported. */
   readonly firmware: string | undefined;
-  /** Types of its boards. */
   readonly boards: readonly string[];
 }
 
-/** Decides whether a router is one of those that a part of a module is for. */
-export type DeviceTest = (device: DeviceFacts | undefined) => boolean;
-
-/** Compiles a condition; `undefined` if there is none. A router of which nothing is known meets no condition. */
-export function compileCondition(condition: DeviceCondition | undefined): DeviceTest | undefined {
+/** Compiles a condition; `undefined` if there is none. An unknown device meets no condition. */
+export function compileCondition(
+  condition: { readonly firmware?: string | undefined; readonly board?: readonly string[] | undefined } | undefined,
+): ((device: DeviceFacts | undefined) => boolean) | undefined {
   if (!condition) return undefined;
   const { firmware, board } = condition;
-  const isVersion = firmware === undefined ? () => true : compileVersions(firmware);
+  const isVersion = firmware === undefined ? () => true : parseVersionRange(firmware);
   return (device) =>
     device !== undefined &&
-    isVersion(device.firmware) &&
+    isVersion?.(device.firmware) === true &&
     (board === undefined || device.boards.some((one) => board.some((glob) => matchesStars(one, glob))));
 }
 
-function compileVersions(range: string): (firmware: string | undefined) => boolean {
-  const bounds = parseVersionRange(range) ?? [];
+/** A lower and an upper bound, and two exceptions. */
+const BOUNDS_MAX = 4;
+const BOUND = /^(<|<=|=|>=|>)(\d{1,9}(?:\.\d{1,9}){0,7})$/;
+
+/** Parses a range of versions such as `>=5.5 <9` into a predicate; `undefined` for any other text. */
+export function parseVersionRange(range: string): ((firmware: string | undefined) => boolean) | undefined {
+  const parts = range.trim().split(/\s+/);
+  const bounds = parts.flatMap((part) => {
+    const [, sign = '', version] = BOUND.exec(part) ?? [];
+    return version === undefined ? [] : { sign, version: toNumbers(version) };
+  });
+  if (bounds.length !== parts.length || parts.length > BOUNDS_MAX) return undefined;
   return (firmware) => {
-    const version = firmware === undefined ? undefined : readVersion(firmware);
-    return (
-      version !== undefined && bounds.every((bound) => isWithin(compareVersions(version, bound.version), bound.is))
-    );
+    const found = readVersion(firmware ?? '');
+    return found !== undefined && bounds.every(({ sign, version }) => isWithin(compareVersions(found, version), sign));
   };
 }
 
-function isWithin(order: number, is: '<' | '<=' | '=' | '>=' | '>'): boolean {
-  if (order === 0) return is !== '<' && is !== '>';
-  return order < 0 ? is === '<' || is === '<=' : is === '>' || is === '>=';
+function isWithin(order: number, sign: string): boolean {
+  return order === 0 ? sign.endsWith('=') : sign.startsWith(order < 0 ? '<' : '>');
 }
 
-/** Texts of firmwares are short; a router may send anything. Characters. */
+/** Firmware versions are short; a router may send anything. Characters. */
 const FIRMWARE_LENGTH_MAX = 64;
 
-/** Reads the first numbers with dots between them, as in `6.1` of `6.1-rc2`; `undefined` if there are none. */
+/** The first dotted numbers, as in `6.1` of `6.1-rc2`. */
 function readVersion(text: string): readonly number[] | undefined {
   const [numbers] = /\d{1,9}(?:\.\d{1,9}){0,7}/.exec(text.slice(0, FIRMWARE_LENGTH_MAX)) ?? [];
-  return numbers?.split('.').map(Number);
+  return numbers === undefined ? undefined : toNumbers(numbers);
 }
 
-/** Compares number by number; what one of them lacks is 0. */
+/** Compares the numbers in two versions one by one: 1, 0 or -1; `undefined` if one has none. */
+export function compareFirmware(one: string, other: string): number | undefined {
+  const [first, second] = [readVersion(one), readVersion(other)];
+  return first && second && compareVersions(first, second);
+}
+
+function toNumbers(version: string): readonly number[] {
+  return version.split('.').map(Number);
+}
+
+/** Missing numbers are 0. */
 function compareVersions(one: readonly number[], other: readonly number[]): number {
   for (let place = 0; place < Math.max(one.length, other.length); place++) {
     const order = (one[place] ?? 0) - (other[place] ?? 0);

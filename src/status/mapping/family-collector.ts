@@ -1,38 +1,75 @@
+import { matchesStars } from '../../base/index.ts';
 import type { FamilyDescription, Labels, MetricFamily, Sample } from '../../model/index.ts';
-import { isKept, type SampleSelection } from '../module-settings/sample-selection.ts';
-import type { MappingFault, MappingFaultReason } from './mapping-fault.ts';
+import type { SampleSelection } from '../module-settings/module-schema.ts';
 
-/** Maximum number of samples of one document; the largest resource has some hundred. */
+/**
+ * Reasons why a value became no sample, or an unknown one.
+ *
+ * `unknown_form`: neither a number nor any other known form. `unknown_unit`: a number with an unknown or undeclared unit. `other_form`: a
+ * value of a known form or unit that the metric does not declare and no other metric reads. `unknown_text`: a text that is not in `map`.
+ * `unknown_state`: a text that is not in `states`. `too_long`: a text longer than any real one. `not_plain`: a list or an object.
+ * `not_finite`: a number that is not finite. `negative`: a counter below zero. `too_many`: rows, fields or samples beyond their bounds.
+ * `duplicate`: another value for an existing series, because two rows have the same labels or two modules produce it; the first one is
+ * kept. `unnamed`: a value in a list row that lacks all fields that are labels of its resource and distinguish it from other rows.
+ */
+export type MappingFaultReason =
+  | 'unknown_form'
+  | 'unknown_unit'
+  | 'other_form'
+  | 'unknown_text'
+  | 'unknown_state'
+  | 'too_long'
+  | 'not_plain'
+  | 'not_finite'
+  | 'negative'
+  | 'too_many'
+  | 'duplicate'
+  | 'unnamed';
+
+/** Part of a document that could not become a sample. Without the value, which may be a secret. */
+export interface MappingFault {
+  readonly module: string;
+  readonly metric: string;
+  readonly reason: MappingFaultReason;
+}
+
+/** The largest resource has some hundred samples. */
 const SAMPLES_MAX = 8192;
-/** Maximum number of faults reported for one document. */
 const FAULTS_MAX = 256;
 
-/** A metric, and which of its series the router has; absent: all. */
+/** `selection`: the series that the router has. Default: all. */
 type CollectedMetric = FamilyDescription & { readonly selection?: SampleSelection | undefined };
 
 interface Collected {
-  readonly description: FamilyDescription;
-  /** By series identity, with the definition that produced them. */
-  readonly samples: Map<string, { readonly sample: Sample; readonly by: FamilyDescription }>;
+  readonly sample: Sample;
+  readonly module: string;
+  readonly by: FamilyDescription;
+}
+
+function isKept({ allow, deny }: SampleSelection, labels: Labels): boolean {
+  const matches = (globs: SampleSelection['deny'][number]) =>
+    Object.entries(globs).every(([label, glob]) => matchesStars(labels[label] ?? '', glob));
+  return (allow?.some(matches) ?? true) && !deny.some(matches);
 }
 
 /**
- * Collects the samples of one resource into families. Of two samples of one series the first one is kept. If both come
- * from the same definition and their values differ, two rows cannot be distinguished, which is a fault; two definitions
- * with one name are alternatives.
+ * Collects the samples of one document into families. Of two samples of one series the first is kept. Different values are a fault: two
+ * rows cannot be distinguished, or two modules disagree. Two definitions of one module with one name are alternatives.
  */
 export class FamilyCollector {
   readonly faults: MappingFault[] = [];
   /** True if a field read by a metric was present, even if its value means "nothing". */
   isRecognised = false;
-  readonly #module: string;
-  readonly #families = new Map<string, Collected>();
+  /** True if the same document read at another time may give other samples. */
+  dependsOnTime = false;
+  module = '';
+  /** By name; the samples by the identity of their series. */
+  readonly #families = new Map<
+    string,
+    { readonly description: FamilyDescription; readonly samples: Map<string, Collected> }
+  >();
   readonly #identities = new Identities();
   #count = 0;
-
-  constructor(module: string) {
-    this.#module = module;
-  }
 
   get families(): MetricFamily[] {
     return [...this.#families.values()].map(({ description: { name, help, type }, samples }) => ({
@@ -43,31 +80,32 @@ export class FamilyCollector {
     }));
   }
 
-  /** Returns true if the sample was accepted, or is one that the router is not to have. */
+  /** Returns true if the sample was accepted or filtered out. */
   add(description: CollectedMetric, labels: Labels, value: number): boolean {
-    if (description.selection && !isKept(description.selection, labels)) {
+    const { name, selection } = description;
+    if (selection && !isKept(selection, labels)) {
       this.isRecognised = true;
       return true;
     }
-    const family: Collected = this.#families.get(description.name) ?? { description, samples: new Map() };
+    const { module } = this;
+    const family = this.#families.get(name) ?? { description, samples: new Map<string, Collected>() };
     const identity = this.#identities.of(labels);
     const known = family.samples.get(identity);
-    if (known) {
-      if (known.by === description && known.sample.value !== value) this.addFault(description.name, 'duplicate');
-      return false;
-    }
-    const fault = this.#findFault(description, value);
+    if (known && known.sample.value === value) return known.module !== module;
+    if (known && known.module === module && known.by !== description) return false;
+    const fault = known ? 'duplicate' : this.#findFault(description, value);
     if (fault) {
-      this.addFault(description.name, fault);
+      this.addFault(name, fault);
       return false;
     }
-    this.#families.set(description.name, family);
-    family.samples.set(identity, { sample: { labels, value }, by: description });
+    this.isRecognised = true;
+    this.#families.set(name, family);
+    family.samples.set(identity, { sample: { labels, value }, module, by: description });
     return true;
   }
 
   addFault(metric: string, reason: MappingFaultReason): void {
-    if (this.faults.length < FAULTS_MAX) this.faults.push({ module: this.#module, metric, reason });
+    if (this.faults.length < FAULTS_MAX) this.faults.push({ module: this.module, metric, reason });
   }
 
   #findFault({ type }: FamilyDescription, value: number): MappingFaultReason | undefined {
@@ -77,47 +115,7 @@ export class FamilyCollector {
   }
 }
 
-/** Result of mapping the resources of one document, or of one reader. */
-export interface MappedFamilies {
-  readonly module: string;
-  readonly families: readonly MetricFamily[];
-  readonly faults: readonly MappingFault[];
-}
-
-/**
- * Merges families with the same name; the first one's description is used. Of two samples of one series the first one
- * is kept. If another module produced it and the values differ, the second one is a fault; two resources of one module
- * are alternatives.
- */
-export function mergeMappings(mappings: readonly MappedFamilies[]): Pick<MappedFamilies, 'families' | 'faults'> {
-  const [only] = mappings;
-  if (only && mappings.length === 1) return only;
-  const identities = new Identities();
-  const merged = new Map<string, { family: MetricFamily; samples: Map<string, { sample: Sample; module: string }> }>();
-  const faults = mappings.flatMap((mapping) => mapping.faults);
-  for (const { module, families } of mappings) {
-    for (const family of families) {
-      const target = merged.get(family.name) ?? { family, samples: new Map() };
-      merged.set(family.name, target);
-      for (const sample of family.samples) {
-        const identity = identities.of(sample.labels);
-        const known = target.samples.get(identity);
-        if (!known) target.samples.set(identity, { sample, module });
-        else if (known.module !== module && known.sample.value !== sample.value)
-          faults.push({ module, metric: family.name, reason: 'duplicate' });
-      }
-    }
-  }
-  return {
-    families: [...merged.values()].map(({ family, samples }) => ({
-      ...family,
-      samples: [...samples.values()].map(({ sample }) => sample),
-    })),
-    faults,
-  };
-}
-
-/** Sorts names, which mostly are a few, and often sorted. */
+/** Avoids a sort for the few names that are often in order. */
 function sortNames(names: readonly string[]): readonly string[] {
   for (let index = 1; index < names.length; index++) {
     if ((names[index - 1] ?? '') > (names[index] ?? '')) return names.toSorted();
@@ -125,7 +123,7 @@ function sortNames(names: readonly string[]): readonly string[] {
   return names;
 }
 
-/** Identities of samples by their labels; the samples of one row share theirs. */
+/** The samples of one row share their labels object. */
 class Identities {
   readonly #known = new Map<Labels, string>();
 
@@ -133,7 +131,7 @@ class Identities {
     let identity = this.#known.get(labels);
     if (identity === undefined) {
       identity = '';
-      // A text that has the separator in it, which no device writes, can at most make two samples look like one.
+      // A text that contains the separator, which no device sends, can at most make two samples look like one.
       for (const name of sortNames(Object.keys(labels))) identity += `${name}\0${labels[name]}\0`;
       this.#known.set(labels, identity);
     }

@@ -1,35 +1,34 @@
 import { isPlainObject } from '../../base/index.ts';
 import type { Labels } from '../../model/index.ts';
-import type { MappingFaultReason } from './mapping-fault.ts';
+import type { MappingFaultReason } from './family-collector.ts';
 
 /**
- * The labels of a sample, without empty ones, or the reason why there is no sample. The labels are informative unless
- * every informative field is empty: the fields of the metric's own labels or, if it has none, those of its resource. A row of
- * a list is not named when it lacks the fields that are labels of its resource, which tell it from other rows.
+ * The labels of a sample, without empty ones, or the reason why there is no sample. `isInformative` is false if every informative field
+ * is empty: the fields of the metric's own labels or, without any, those of its resource. `isNamed` is false for a list row that lacks
+ * all fields that are labels of its resource and distinguish it from other rows.
  */
 export type LabelReading =
-  | { readonly labels: Labels; readonly isTelling: boolean; readonly isNamed: boolean }
+  | { readonly labels: Labels; readonly isInformative: boolean; readonly isNamed: boolean }
   | { readonly fault: MappingFaultReason };
 
 /** Maximum number of rows examined per list and per document. A device has a handful of boards and some leases. */
 const LIST_ROWS_MAX = 256;
 const ROWS_MAX = 1024;
-/** Maximum number of fields of a row examined if none has exactly the name. */
+/** Maximum number of fields examined if none has exactly the name. */
 const FIELDS_MAX = 512;
-/** Fields up to which looking through their names takes less than making a map of them, and never long. */
+/** Up to this number of fields, a scan is faster than a map. */
 const SCANNED_FIELDS_MAX = 64;
 
 /** An object in a document whose fields become samples. */
 export class Row {
-  /** Number in its list, from 1. */
+  /** Position in its list, from 1. */
   readonly index: number;
   /** The enclosing row of a row in a sublist; for a row in a list, the single values next to the list. */
   readonly outer: Row | undefined;
-  /** Labels that were read of it, by the sources that read them. */
   readonly readings = new Map<object, LabelReading>();
   readonly #fields: object;
   #names: readonly string[] | undefined;
-  /** The first exact name of each in lower case. */
+  /** By name in lower case: the first exact name. */
   #exactNames: Map<string, string> | undefined;
 
   constructor(fields: object, index: number, outer: Row | undefined) {
@@ -79,7 +78,6 @@ export class Row {
   }
 }
 
-/** Maximum number of fields matched by one star. */
 const MATCHES_MAX = 64;
 
 /** A field name with one star, such as `input_*`. */
@@ -102,7 +100,7 @@ export class FieldPattern {
   }
 }
 
-/** Rows of a document, and what is wrong with it. */
+/** Rows of a document. */
 export interface FoundRows {
   readonly rows: readonly Row[];
   /** Total number of entries, including those not examined. */
@@ -139,7 +137,6 @@ export class RowPath {
   }
 }
 
-/** Returns the rows at the end of a leg. */
 function step(start: Row, leg: readonly string[], outer: Row | undefined): FoundRows | undefined {
   let holder = start;
   for (const [index, name] of leg.entries()) {
@@ -151,7 +148,7 @@ function step(start: Row, leg: readonly string[], outer: Row | undefined): Found
   return { rows: [holder], count: 1, isCut: false };
 }
 
-/** Returns what is next to a list: the single values, or the object that holds the list. */
+/** The single values next to a list, or the object that holds the list. */
 function findSingle(holder: Row): Row {
   const single = holder.read('unique');
   return isPlainObject(single) ? new Row(single, 1, undefined) : holder;
@@ -164,14 +161,13 @@ function toRows(list: readonly unknown[], outer: Row): FoundRows {
   return { rows, count: list.length, isCut: list.length > LIST_ROWS_MAX };
 }
 
-/** Maximum length of a text; no real one comes close, and a hostile router must not fill memory. */
+/** Far above real texts; a hostile router must not fill memory. */
 const TEXT_LENGTH_MAX = 512;
 
-/** A usual text: nothing in it is replaced or cut off. */
+/** Texts that need no cleaning. */
 const PLAIN = /^(?:[!-~](?:[ -~]*[!-~])?)?$/;
 
-/** A field as text, or the reason why it has none. */
-export type PlainText = { readonly text: string } | { readonly fault: MappingFaultReason };
+type PlainText = { readonly text: string } | { readonly fault: MappingFaultReason };
 
 /** Returns a field's text without control characters and surrounding spaces; `undefined` if it is absent. */
 export function toPlainText(value: unknown): PlainText | undefined {

@@ -10,13 +10,11 @@ import {
   type SoundOf,
   section,
 } from '../../settings/index.ts';
-import type { PlacedFamily } from './check-families.ts';
-import type { MetricDefinition, ModuleDefinition } from './module-definition.ts';
-import type { LabelGlobs, SampleSelection } from './sample-selection.ts';
+import type { MetricDefinition, ModuleDefinition, SampleSelection } from './module-schema.ts';
 
-/** More are a list of all metrics. */
+/** More would be a list of all metrics. */
 const SELECTORS_MAX = 200;
-/** Twice the longest name of a metric. */
+/** Twice the longest metric name. */
 const GLOB_CHARS_MAX = 256;
 const GLOB = 'a glob of names of metrics, such as router_modem_*';
 const VALUE = `a glob of at most ${LABEL_CHARS_MAX} characters (a number needs quotes)`;
@@ -24,11 +22,10 @@ const LABELS = `a map of 1 to ${METRIC_LABELS_MAX} label names to globs`;
 const ITEM = `${GLOB}, or a map with "name" and "labels"`;
 const LIST = `a list of at most ${SELECTORS_MAX} globs of names, or maps with "name" and "labels"`;
 
-/** Metrics by name, and perhaps by labels. */
 interface MetricSelector {
   readonly name: string;
   /** All of them must match. Empty: any series of the metric. */
-  readonly labels: LabelGlobs;
+  readonly labels: SampleSelection['deny'][number];
 }
 
 const nameGlob = z
@@ -79,7 +76,11 @@ export const metricFilterSchema = section(
 export type MetricFilter = Settled<SoundOf<typeof metricFilterSchema>>;
 
 /** Rejects globs that match no metric of any module. */
-export function checkMetricFilter(filter: MetricFilter, families: readonly PlacedFamily[], place: Place): void {
+export function checkMetricFilter(
+  filter: MetricFilter,
+  families: readonly { readonly name: string }[],
+  place: Place,
+): void {
   for (const key of ['allow', 'deny'] as const) {
     for (const [index, { name }] of (filter[key] ?? []).entries()) {
       if (place.file.faults.touches([...place.path, key, index])) continue;
@@ -94,10 +95,7 @@ export function checkMetricFilter(filter: MetricFilter, families: readonly Place
   }
 }
 
-/**
- * Returns the modules without the metrics that a filter removes, and without resources that no metric needs. Those of an
- * identity are read all the same.
- */
+/** Returns the modules without filtered metrics and unneeded resources. Resources of identity modules stay. */
 export function filterModules(modules: readonly ModuleDefinition[], filter: MetricFilter): readonly ModuleDefinition[] {
   return modules.map((module) => {
     const resources = module.resources.flatMap((resource) => {
@@ -113,18 +111,18 @@ export function filterModules(modules: readonly ModuleDefinition[], filter: Metr
   });
 }
 
-/** Returns the series of a metric that a filter keeps; `undefined` for all. With an empty `allow` there is none. */
+/** `undefined`: all series; an empty `allow`: none. */
 function selectSamples({ name }: MetricDefinition, filter: MetricFilter): SampleSelection | undefined {
   const listGlobs = (selected: readonly MetricSelector[] | undefined) =>
     selected?.filter((one) => isComplete(one) && matchesStars(name, one.name)).map(({ labels }) => labels);
-  const isAny = (globs: LabelGlobs) => Object.keys(globs).length === 0;
+  const isAny = (globs: object) => Object.keys(globs).length === 0;
   const [allow, deny = []] = [listGlobs(filter.allow), listGlobs(filter.deny)];
   if (deny.some(isAny)) return { allow: [], deny: [] };
   const isAllowed = allow === undefined || allow.some(isAny);
   return isAllowed && deny.length === 0 ? undefined : { allow: isAllowed ? undefined : allow, deny };
 }
 
-/** False for what is left of an item with a fault. */
+/** False for the rest of an item with a fault. */
 function isComplete(written: object): boolean {
   return Object.hasOwn(written, 'name') && Object.hasOwn(written, 'labels');
 }

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { SoundOf } from '../../settings/index.ts';
 import {
   checked,
   choice,
@@ -9,12 +8,22 @@ import {
   labelName,
   METRIC_LABELS_MAX,
   metricName,
+  type SoundOf,
   section,
   text,
   wholeNumber,
 } from '../../settings/index.ts';
-import { FIELD_CHARS_MAX, METRIC_STATES_MAX, METRIC_TEXTS_MAX, VALUE_BIT_MAX, VALUE_PART_MAX } from './bounds.ts';
-import { isLabelSource, isValueSource, parseVersionRange, SOURCE_VARIABLES } from './grammar.ts';
+import { parseVersionRange } from '../mapping/device-condition.ts';
+import { COUNT, FIELD_CHARS_MAX, isLabelSource, SOURCE_VARIABLES } from './grammar.ts';
+
+/** Each is a series of every router that has the module. */
+const METRIC_STATES_MAX = 64;
+/** Texts of one field that have a meaning. */
+const METRIC_TEXTS_MAX = 256;
+/** The highest bit of the whole numbers that a double holds exactly. */
+const VALUE_BIT_MAX = 52;
+/** Numbers in one text. */
+const VALUE_PART_MAX = 100;
 
 const SOURCE =
   'where the label comes from: a field, "..field" of the row around, "@field" of the joined row, $resource, $slot, $index, $match, or a fixed text after "="';
@@ -28,7 +37,7 @@ const labelSource = z
     context.addIssue({ code: 'custom', message: SOURCE, params: { nearest } });
   });
 
-/** Creates the schema of a map of labels and where each value comes from. */
+/** Creates the schema of a map of labels to their sources. */
 export function labelSources(description: string) {
   return z
     .record(labelName, labelSource, { error: 'a map of label names and where they come from' })
@@ -51,7 +60,6 @@ const FACTOR = 'a number other than 0';
 const FIELD = `the name of a field, of 1 to ${FIELD_CHARS_MAX} characters`;
 const fieldName = z.string({ error: FIELD }).min(1, { error: FIELD }).max(FIELD_CHARS_MAX, { error: FIELD });
 
-/** A list of texts of a device. */
 function texts() {
   return z
     .array(z.string({ error: TEXT }).max(LABEL_CHARS_MAX, { error: TEXT }), { error: TEXTS })
@@ -106,12 +114,25 @@ export function deviceCondition(description: string) {
   }).optional();
 }
 
-/** One metric. */
+/** Creates the schema of the key `source`. */
+export function sourceChoice(description: string) {
+  const about = { description: `${description} For the reference only.` };
+  return choice(about, ['documented', 'observed', 'inferred']).optional();
+}
+
+const FIELD_PATTERN = /^[A-Za-z0-9_-]*\*?[A-Za-z0-9_-]*$/;
+
+function isValueSource(value: string): boolean {
+  return value === COUNT || (value !== '' && FIELD_PATTERN.test(value));
+}
+
 export const metricSchema = section('One metric.', {
   name: metricName(
     'Name of the metric. A counter ends in `_total`, an info metric in `_info`; other suffixes that OpenMetrics gives a meaning are refused.',
   ),
-  help: help('What the metric says, for people. The same in every module that has the metric.'),
+  help: help(
+    'What the metric says, for people. The same in every module that has the metric. The fields and resources that it is polled from are added.',
+  ),
   type: choice(
     {
       description:
@@ -211,12 +232,8 @@ export const metricSchema = section('One metric.', {
     })
     .prefault('state'),
   when: deviceCondition('Routers that have the metric, by their `device_info`. Default: all.'),
-  labels: labelSources('Labels of this metric, beside those of the resource. Required for `info`.'),
-  source: choice({ description: 'Where it is known from that devices have this field. For the reference only.' }, [
-    'documented',
-    'observed',
-    'inferred',
-  ]).optional(),
+  labels: labelSources('Labels of this metric, in addition to those of the resource. Required for `info`.'),
+  source: sourceChoice('Where it is known from that devices have this field.'),
 });
 
 /** The valid keys of a metric. */

@@ -14,10 +14,18 @@ import {
   readPatternFiles,
   readTextFile,
 } from '../../settings/index.ts';
-import { MODULE_FILES_BYTES_MAX, MODULE_FILES_MAX } from './bounds.ts';
-import type { ListedModule, ModuleDefinition } from './module-definition.ts';
+import { MODULES_MAX } from './grammar.ts';
 import { ModuleRegistry } from './module-registry.ts';
-import { type ModuleSettings, modulesSchema, shippedModuleSchema } from './module-schema.ts';
+import {
+  type ListedModule,
+  type ModuleDefinition,
+  type ModuleSettings,
+  modulesSchema,
+  shippedModuleSchema,
+} from './module-schema.ts';
+
+/** Limit of all module files together; useful modules are far smaller. */
+const MODULE_FILES_BYTES_MAX = 16 * 1024 ** 2;
 
 const MODULES_ROOT: RootExpected = {
   kind: 'map',
@@ -26,27 +34,26 @@ const MODULES_ROOT: RootExpected = {
   schema: modulesSchema,
 };
 
-/** Keys of the main file that name modules. */
 interface ModuleKeys {
   readonly modules?: Readonly<Record<string, ModuleSettings>> | undefined;
   readonly module_files?: readonly string[] | undefined;
 }
 
-/** The user's modules, and the files that they came from. */
-export interface ListedModules {
+/** The user's modules and their files. */
+interface ListedModules {
   readonly modules: readonly ListedModule[];
   /** Paths and globs of their files, and the digest of each file. */
   readonly read: Pick<MatchedFiles, 'patterns' | 'digests'>;
 }
 
-/** Lists the user's modules: those of the main file, then those of each file that `module_files` leads to. */
+/** Lists the user's modules: those of the main file, then those of each file in `module_files`. */
 export async function readListedModules(
   main: ConfigFile,
   settings: ModuleKeys,
   env: Environment,
   files: ConfigFiles,
 ): Promise<ListedModules> {
-  const bounds = { filesMax: MODULE_FILES_MAX, bytesMax: MODULE_FILES_BYTES_MAX };
+  const bounds = { filesMax: MODULES_MAX, bytesMax: MODULE_FILES_BYTES_MAX };
   const matched = await readPatternFiles(main, 'module_files', settings.module_files ?? [], bounds);
   const modules = place(settings.modules ?? {}, main, ['modules']);
   for (const matchedFile of matched.files) {
@@ -69,7 +76,7 @@ function place(
   }));
 }
 
-/** Folder of the shipped modules: one YAML file each, named after the module. In a package it is beside the bundle. */
+/** Folder of the shipped modules: one YAML file each, named after the module. In a package it is next to the bundle. */
 export const SHIPPED_MODULES_FOLDER = new URL(
   import.meta.url.endsWith('.ts') ? '../modules/' : './modules/',
   import.meta.url,
@@ -84,15 +91,13 @@ const MODULE_ROOT: RootExpected = {
   schema: shippedModuleSchema,
 };
 
-/** A module of the product. */
 interface ShippedModule {
   readonly definition: ModuleDefinition;
   /** True if it is part of `default`. */
   readonly isDefault: boolean;
 }
 
-/** The shipped modules in the order of their names, or everything that is wrong with their files. */
-export type LoadedModules =
+type LoadedModules =
   | { readonly ok: true; readonly modules: readonly ShippedModule[] }
   | { readonly ok: false; readonly faults: readonly ConfigFault[] };
 
@@ -117,7 +122,7 @@ export async function readShippedModules(folder: URL | string, files: ConfigFile
     }
     const file = files.parseOwn(filePath, filePath, text.text, MODULE_ROOT);
     if (!file) continue;
-    // Nothing of the environment belongs into what is shipped.
+    // Shipped modules must not depend on the environment.
     const settings = (await checkSettings(file, undefined, shippedModuleSchema)) ?? {};
     const name = basename(fileName, EXTENSION);
     if (!modulesSchema.keyType.safeParse(name).success) {

@@ -1,20 +1,18 @@
-import { ZoneOffsets } from '../../base/index.ts';
+import { openZone, type ZoneOffsets } from '../../base/index.ts';
 
 /** Context for reading a date. */
 export interface DateContext {
-  /** Time of reading by this machine's clock; read only where a result depends on it. Milliseconds since the Unix epoch. */
+  /** Time of reading by this machine's clock; read only if a result depends on it. Milliseconds since the Unix epoch. */
   readonly readAtMs: number;
   /** IANA name of the router's zone; default UTC. */
   readonly zone: string | undefined;
 }
 
-/** A date and how exactly it is known. */
-export interface ParsedDate {
+interface ParsedDate {
   /** Milliseconds since the Unix epoch. */
   readonly utcMs: number;
   /** True if neither the text nor the context names a zone and UTC was assumed. */
   readonly isZoneAssumed: boolean;
-  /** True if the text has a time of day; without one it tells no clock. */
   readonly hasTime: boolean;
 }
 
@@ -38,10 +36,7 @@ const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', '
 /** A device whose clock was never set is in 1970; anything much earlier is not a date. */
 const YEAR_MIN = 1900;
 
-/**
- * Parses the date formats of devices; `undefined` if the text is not a date. Without a year, and in the hour repeated
- * when summer time ends, the result is the moment nearest to the time of reading.
- */
+/** Parses the date formats of devices; ambiguous dates are the moment nearest to the time of reading. */
 export function parseDateText(text: string, context: DateContext): ParsedDate | undefined {
   for (const form of FORMS) {
     const groups = form.exec(text)?.groups;
@@ -54,7 +49,7 @@ type Groups = Readonly<Record<string, string | undefined>>;
 
 function toDate(groups: Groups, context: DateContext): ParsedDate | undefined {
   const offsetMs = parseOffset(groups['zone'] ?? groups['zoneAfter']);
-  const zone = offsetMs === undefined ? openZone(context.zone) : undefined;
+  const zone = offsetMs === undefined ? findZone(context.zone) : undefined;
   const yearText = groups['year'] ?? groups['yearBefore'];
   const years = yearText === undefined ? listNearYears(context.readAtMs) : [Number(yearText)];
   const moments = years.flatMap((year) => {
@@ -62,7 +57,7 @@ function toDate(groups: Groups, context: DateContext): ParsedDate | undefined {
     if (wallMs === undefined) return [];
     return zone ? zone.momentsOf(wallMs) : [wallMs - (offsetMs ?? 0)];
   });
-  // A date that has one meaning does not depend on the time of reading.
+  // Unambiguous dates must not depend on the time of reading.
   const [utcMs] = moments.length > 1 ? sortByDistance(moments, context.readAtMs) : moments;
   if (utcMs === undefined) return undefined;
   const isZoneAssumed = offsetMs === undefined && zone === undefined;
@@ -78,7 +73,7 @@ function sortByDistance(moments: readonly number[], readAtMs: number): readonly 
   return moments.toSorted((a, b) => Math.abs(a - readAtMs) - Math.abs(b - readAtMs));
 }
 
-/** Returns the wall time as if it were UTC; `undefined` if it does not exist. */
+/** As if it were UTC; `undefined` if it does not exist. */
 function toWallMs(year: number, groups: Groups): number | undefined {
   const { day, hour: hours = '0', minute = '0', second = '0', fraction = '0' } = groups;
   const month =
@@ -90,7 +85,7 @@ function toWallMs(year: number, groups: Groups): number | undefined {
   return wallMs + Math.floor(Number(`0.${fraction}`) * 1000);
 }
 
-/** Returns the UTC offset of a zone in milliseconds; `undefined` if the text does not contain one. */
+/** Milliseconds; `undefined` without a UTC offset. */
 function parseOffset(zone: string | undefined): number | undefined {
   if (zone === undefined) return undefined;
   if (/^(?:Z|UTC|GMT)$/i.test(zone)) return 0;
@@ -99,21 +94,9 @@ function parseOffset(zone: string | undefined): number | undefined {
   return (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) * 60_000;
 }
 
-/** Cached, because a zone costs tens of kilobytes and a fleet shares a few. The names come from the configuration. */
-const zones = new Map<string, ZoneOffsets | undefined>();
-const ZONES_MAX = 1000;
-
-function openZone(name: string | undefined): ZoneOffsets | undefined {
-  if (name === undefined || zones.has(name)) return zones.get(name ?? '');
-  if (zones.size >= ZONES_MAX) zones.clear();
-  const zone = createZone(name);
-  zones.set(name, zone);
-  return zone;
-}
-
-function createZone(name: string): ZoneOffsets | undefined {
+function findZone(name: string | undefined): ZoneOffsets | undefined {
   try {
-    return new ZoneOffsets(name);
+    return name === undefined ? undefined : openZone(name);
   } catch {
     return undefined;
   }

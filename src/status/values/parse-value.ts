@@ -1,5 +1,5 @@
-import type { MappingFaultReason } from '../mapping/mapping-fault.ts';
-import type { ValueForm } from '../module-settings/module-definition.ts';
+import type { MappingFaultReason } from '../mapping/family-collector.ts';
+import type { ValueForm } from '../module-settings/module-schema.ts';
 import { type DateContext, parseDateText } from './parse-date-text.ts';
 import {
   type DeclaredUnit,
@@ -8,27 +8,23 @@ import {
   parseFraction,
   parseList,
   parseQuantity,
-  type Quantity,
   toBaseUnit,
 } from './quantities.ts';
 
-/** Format of the values of one metric. */
-export interface ValueFormat {
+interface ValueFormat {
   readonly form: ValueForm | undefined;
   readonly unit: DeclaredUnit | undefined;
   /** Number of the selected part, from 1. */
   readonly part: number;
 }
 
-/** A value of another known form than the metric reads: a fault, unless another metric reads it. */
-export const OTHER_FORM = 'other_form' satisfies MappingFaultReason;
-/** A text that is understood and says nothing: no sample and no fault. */
-export const NO_VALUE = 'no_value';
-
 const PERCENT = { times: 1, per: 100 };
 
-/** A number, or the reason why there is none. */
-export type ValueReading = number | typeof NO_VALUE | MappingFaultReason;
+/**
+ * A number, or the reason why there is none. `no_value`: a known text without a value, which is not a fault. `other_form`: a value of
+ * another known form than the metric reads, which is a fault unless another metric reads it.
+ */
+export type ValueReading = number | 'no_value' | MappingFaultReason;
 
 type Reader = (text: string, format: ValueFormat, context: DateContext) => ValueReading | undefined;
 
@@ -36,27 +32,27 @@ const READERS: Readonly<Record<ValueForm, Reader>> = {
   number: (text, { unit }) => readNumber(parseQuantity(text), unit),
   hexadecimal: (text) => (/^(0x)?[0-9a-f]{1,16}$/i.test(text) ? Number.parseInt(text, 16) : undefined),
   percentage: readPercentage,
-  duration: (text, { unit }) => readDuration(text) ?? readTime(parseQuantity(text), unit),
+  duration: (text, { unit }) => parseDurationText(text) ?? readTime(parseQuantity(text), unit),
   date: readDate,
   clock_offset(text, _format, context) {
     const date = parseDateText(text, context);
-    // A wall time in an unknown zone says nothing about the accuracy of the clock, nor does a day alone.
-    if (!date?.hasTime || date.isZoneAssumed) return date && NO_VALUE;
+    // The accuracy of the clock needs a known zone and a time of day.
+    if (!date?.hasTime || date.isZoneAssumed) return date && 'no_value';
     return (date.utcMs - context.readAtMs) / 1000;
   },
   list: (text, { part }) => readPart(parseList(text), part),
   fraction(text, { unit, part }) {
     const numbers = parseFraction(text);
-    return numbers && (readNumber(numbers[part - 1], unit) ?? OTHER_FORM);
+    return numbers && (readNumber(numbers[part - 1], unit) ?? 'other_form');
   },
 };
 
-/** Forms tried when none is declared, in this order. */
-const ANY: readonly Reader[] = [READERS.number, readPercentage, readDuration, readDate];
+/** Tried in this order when no form is declared. */
+const ANY: readonly Reader[] = [READERS.number, readPercentage, parseDurationText, readDate];
 
 /**
- * Reads the number in a text, in base units. Without a form, the form is detected; with a form or a unit, a value of
- * another known form is {@link OTHER_FORM}.
+ * Reads the number in a text, in base units. Without a form, the form is detected; with a form or a unit, a value of another known form
+ * is `other_form`.
  */
 export function readValue(text: string, format: ValueFormat, context: DateContext): ValueReading {
   const plain = text.replaceAll(/\s+/g, ' ').replaceAll('\u2212', '-').trim();
@@ -64,7 +60,7 @@ export function readValue(text: string, format: ValueFormat, context: DateContex
     const reading = read(plain, format, context);
     if (reading !== undefined) return typeof reading === 'number' && !Number.isFinite(reading) ? 'not_finite' : reading;
   }
-  if (hasForm(format) && isKnownForm(plain)) return OTHER_FORM;
+  if (hasForm(format) && isKnownForm(plain)) return 'other_form';
   return parseQuantity(plain) ? 'unknown_unit' : 'unknown_form';
 }
 
@@ -76,7 +72,6 @@ export function isKnownForm(text: string): boolean {
   return [parseDurationText, parseList, parseFraction].some((parse) => parse(text)) || !!parseDateText(text, anyTime);
 }
 
-/** Returns true if the metric declares its form. */
 function hasForm({ form, unit }: ValueFormat): boolean {
   return form !== undefined || unit !== undefined;
 }
@@ -84,10 +79,10 @@ function hasForm({ form, unit }: ValueFormat): boolean {
 function chooseReaders({ form, unit }: ValueFormat): readonly Reader[] {
   if (form !== undefined) return [READERS[form]];
   if (unit === undefined) return ANY;
-  return unit.dimension === 's' ? [READERS.number, readDuration] : [READERS.number];
+  return unit.dimension === 's' ? [READERS.number, parseDurationText] : [READERS.number];
 }
 
-function readNumber(quantity: Quantity | undefined, unit: DeclaredUnit | undefined): number | undefined {
+function readNumber(quantity: ReturnType<typeof parseQuantity>, unit: DeclaredUnit | undefined): number | undefined {
   if (!quantity) return undefined;
   if (unit) return unit.convert(quantity.value, quantity.unit);
   return quantity.unit === '' ? quantity.value : undefined;
@@ -98,12 +93,8 @@ function readPercentage(text: string): number | undefined {
   return quantity?.unit === '%' ? toBaseUnit(quantity.value, PERCENT) : undefined;
 }
 
-function readDuration(text: string): number | undefined {
-  return parseDurationText(text);
-}
-
-/** Reads a bare number as a duration, in seconds unless a unit is declared. */
-function readTime(quantity: Quantity | undefined, unit: DeclaredUnit | undefined): number | undefined {
+/** Without a declared unit, a bare number is seconds. */
+function readTime(quantity: ReturnType<typeof parseQuantity>, unit: DeclaredUnit | undefined): number | undefined {
   if (quantity?.unit !== '') return undefined;
   return unit?.dimension === 's' ? unit.convert(quantity.value, '') : quantity.value;
 }
@@ -114,5 +105,5 @@ function readDate(text: string, _format: ValueFormat, context: DateContext): num
 }
 
 function readPart(numbers: readonly number[] | undefined, part: number): ValueReading | undefined {
-  return numbers && (numbers[part - 1] ?? OTHER_FORM);
+  return numbers && (numbers[part - 1] ?? 'other_form');
 }

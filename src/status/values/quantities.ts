@@ -1,8 +1,5 @@
-/**
- * The dimension of a unit, and the factors by which a number is multiplied and divided; both are exact, so that no
- * digit is lost.
- */
-export interface Unit {
+/** `times` and `per` multiply and divide a number; both are exact, so that no digit is lost. */
+interface Unit {
   readonly dimension: string;
   readonly times: number;
   readonly per: number;
@@ -30,14 +27,13 @@ const BINARY: readonly (readonly [string, number])[] = [
   ['Ti', 2 ** 40],
 ];
 
-/** All known spellings. */
 const UNITS = new Map<string, Unit>();
-/** Units ignoring case, for unambiguous spellings: not `mv`, which could be milli or mega. */
+/** Only unambiguous spellings: not `mv`, which could be milli or mega. */
 const UNITS_ANY_CASE = new Map<string, Unit | undefined>();
 
 function add(spelling: string, unit: Unit): void {
   UNITS.set(spelling, unit);
-  // Some write `b` for bits and some for bytes; only `B` for bytes and `bps` for bits are unambiguous.
+  // `b` can be bits or bytes; only `B` for bytes and `bps` for bits are unambiguous.
   if (/^B|[kKMGTPi]B|bps$/.test(spelling)) return;
   const key = spelling.toLowerCase();
   const known = UNITS_ANY_CASE.get(key);
@@ -89,22 +85,22 @@ export function findUnit(text: string): Unit | undefined {
   return UNITS.get(text) ?? UNITS_ANY_CASE.get(text.toLowerCase());
 }
 
-/** Converts a number to its unit's base unit without adding digits: 10.23 mA is 0.01023 A. */
+/** Converts a number to the base unit without adding digits: 10.23 mA is 0.01023 A. */
 export function toBaseUnit(value: number, { times, per }: Pick<Unit, 'times' | 'per'>): number {
   const result = (value * times) / per;
   // A whole number has no error that the factors could enlarge.
   return Number.isInteger(value) || times === per ? result : dropRoundingError(result);
 }
 
-/** Decimal digits that a calculation with doubles preserves. */
+/** Significant decimal digits of a double. */
 const EXACT_DIGITS = 15;
 
-/** Rounds away the error of binary fractions: 0.01023, not 0.010230000000000001. */
+/** 0.01023, not 0.010230000000000001. */
 function dropRoundingError(result: number): number {
   return Number(result.toPrecision(EXACT_DIGITS));
 }
 
-/** Dimension of a declared unit that is in no list: its text matches only itself. */
+/** Dimension of an unknown declared unit: its text matches only itself. */
 const OWN = 'own';
 
 /** Decimal prefixes read as binary ones, as in `MB` of memory. */
@@ -131,10 +127,7 @@ export class DeclaredUnit {
     this.#base = this.dimension.startsWith('B') ? this.#unit.per : 1;
   }
 
-  /**
-   * Converts a number to base units; `unit` is the text after it, empty for the declared unit. Returns `undefined` for
-   * another unit.
-   */
+  /** Converts a number to base units; `unit`: the text after it, empty for the declared unit. Returns `undefined` for another unit. */
   convert(value: number, unit: string): number | undefined {
     const found = unit === '' ? this.#unit : this.#find(unit);
     if (!found) return undefined;
@@ -156,11 +149,9 @@ export class DeclaredUnit {
   }
 }
 
-/** A number and the unit after it. */
-export interface Quantity {
+interface Quantity {
   /** Not finite if the text has more digits than a number can hold. */
   readonly value: number;
-  /** Empty if there is none. */
   readonly unit: string;
 }
 
@@ -168,10 +159,9 @@ const HEXADECIMAL = /^[+-]?0[xX][\da-fA-F]+$/;
 const DECIMAL = String.raw`[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?`;
 const WHOLE_DECIMAL = new RegExp(`^${DECIMAL}$`);
 const QUANTITY = new RegExp(String.raw`^(${DECIMAL}) ?([\p{L}%°℃][\p{L}\p{N}%°/. ]{0,15})?$`, 'u');
-/** More numbers than any real list has. */
+/** More than any real list has. */
 const LIST_MAX = 64;
 
-/** Parses a decimal number, with optional sign and exponent; `undefined` if the text is not one. */
 function parseDecimal(text: string): number | undefined {
   return WHOLE_DECIMAL.test(text) ? Number(text) : undefined;
 }
@@ -186,7 +176,7 @@ export function parseQuantity(text: string): Quantity | undefined {
   return number === undefined ? undefined : { value: Number(number), unit: unit.trimEnd() };
 }
 
-/** Parses two or more numbers separated by spaces or commas; in `0,12 0,10`, the commas are decimal ones, and it is no list. */
+/** Parses two or more numbers separated by spaces or commas. In `0,12 0,10` the commas are decimal ones, so it is not a list. */
 export function parseList(text: string): readonly number[] | undefined {
   const separator = /[,;]/.test(text) ? / ?[,;] ?/ : / /;
   const numbers = text.split(separator, LIST_MAX + 1).map(parseDecimal);
@@ -210,8 +200,8 @@ const PART = /(\d{1,15}(?:\.\d{1,9})?) ?([a-zµμ]{1,7})(?:(?: ?, ?| )(?:and )?|
 const PARTS_MAX = 8;
 
 /**
- * Parses the duration formats of devices into seconds: `3 days, 04:05`, `3 04:05:06`, `04:05:06`, `1d 2h 3m 4s`,
- * `2d20h12m20s`, `3600 s`. A clock with two parts is hours and minutes. A bare number is not a duration.
+ * Parses the duration formats of devices into seconds: `3 days, 04:05`, `3 04:05:06`, `04:05:06`, `1d 2h 3m 4s`, `2d20h12m20s`, `3600 s`.
+ * A clock with two parts is hours and minutes. A bare number is not a duration.
  */
 export function parseDurationText(text: string): number | undefined {
   const lower = text.toLowerCase();

@@ -1,58 +1,53 @@
-/**
- * Lists of routers, the first part of the JSON of `/api/v1/`. In all of it, times are RFC 3339 in UTC, durations are seconds,
- * sizes are bytes, and unknown values are null. Later versions may add keys; they neither remove keys nor change their meaning.
- * The rows that other processes of the fleet are asked for are schemas, by which their answers are checked.
- */
-
 import { z } from 'zod';
-import { LIFECYCLE_STATES } from '../../model/index.ts';
-import { moment, text } from './values.ts';
+import { LIFECYCLE_STATES, POLL_STEPS } from '../../model/index.ts';
+
+/** A log line has up to 64 KiB. Characters. */
+const TEXT_CHARS_MAX = 80_000;
+
+/** Schema of a text. */
+export const text = z
+  .string()
+  .max(TEXT_CHARS_MAX)
+  .overwrite((value) => value.toWellFormed());
+
+/** Schema of a time: RFC 3339 in UTC. */
+export const moment = z.iso.datetime();
+
+/**
+ * Lists of routers, the first part of the JSON of `/api/v1/`. In all of it, times are RFC 3339 in UTC, durations are seconds, sizes are
+ * bytes, and unknown values are null. Later versions may add keys; they neither remove keys nor change their meaning. Rows exchanged
+ * between processes of the fleet have schemas, which check the answers.
+ */
 
 /** Life-cycle state of a router, also the answer to `PUT /api/v1/routers/NAME/state`. */
 export type LifecycleSummary = z.output<typeof lifecycleSchema>;
 const lifecycleSchema = z.object({
-  /** The state that holds now. */
   state: z.enum(LIFECYCLE_STATES),
-  /** Its end; null without one. */
   until: moment.nullable(),
-  /** Origin: a file or a source (`configuration`), a request to the agent, or none (`default`). */
+  /** A file or a source (`configuration`), a request to the agent, or none (`default`). */
   setBy: z.enum(['configuration', 'request', 'default']),
 });
 
-/**
- * The steps of a poll, in order: resolve the name, open a connection, verify the certificate, log in, request the
- * resource, parse its document.
- */
-export const POLL_STEPS = ['dns', 'tcp', 'tls', 'login', 'resource', 'parse'] as const;
-
-/** Steps of a poll, in their order. */
-export type PollStep = (typeof POLL_STEPS)[number];
-
-/** Strength of a signal. `rsrp` and `rssi` are in dBm, `csq` is from 0 to 31 on the scale of AT+CSQ. */
+/** Signal strength: `rsrp` and `rssi` in dBm, `csq` from 0 to 31 on the scale of AT+CSQ. */
 export type SignalSummary = z.output<typeof signalSchema>;
 const signalSchema = z.object({
-  /** The value that the modem reports; `rsrp` is preferred, then `rssi`. */
+  /** As reported by the modem; `rsrp` is preferred, then `rssi`. */
   kind: z.enum(['rsrp', 'rssi', 'csq']),
-  /** The value. */
   value: z.number(),
 });
 
 /** Last values of a router, for lists. Null = not reported. */
 export type DeviceSummary = z.output<typeof deviceSchema>;
 const deviceSchema = z.object({
-  /** Type of the device; without one, that of its first board. */
+  /** Device type; without one, type of the first board. */
   model: text.nullable(),
-  /** Location from the configuration of the router. */
   location: text.nullable(),
-  /** Mobile network of the modem; of several modems, that of one with a data session. */
+  /** Mobile network; with several modems, of one with a data session. */
   operator: text.nullable(),
-  /** Access technology of the modem, such as `LTE`. */
   technology: text.nullable(),
-  /** Strength of the signal of the modem. */
   signal: signalSchema.nullable(),
-  /** Name of the WAN chain in use. */
   wan: text.nullable(),
-  /** Time since the router started, when it was last asked. */
+  /** Uptime at the last read. */
   uptimeSeconds: z.number().nullable(),
 });
 
@@ -67,89 +62,76 @@ export const NO_DEVICE: DeviceSummary = {
   uptimeSeconds: null,
 };
 
-/** A failure of one router: when, at which step, and why. */
+/** A failure of one router. */
 export type RouterFailureSummary = z.output<typeof failureSchema>;
 const failureSchema = z.object({
-  /** The label `reason` of `router_failure_reason`. */
+  /** Label `reason` of `router_failure_reason`. */
   reason: text,
-  /** The step that failed; null when nothing was tried, for example because the byte budget is used up. */
+  /** Null if nothing was tried, for example because the byte budget is used up. */
   step: z.enum(POLL_STEPS).nullable(),
-  /** The error message. */
   error: text,
 });
 
 /** A resource that failed in a poll. */
 export type PollFault = z.output<typeof faultSchema>;
 const faultSchema = z.object({
-  /** The step that failed. */
   step: z.enum(POLL_STEPS),
-  /** The resource that was being read; null when the fault came before. */
+  /** Null if the fault came before the resource. */
   resource: text.nullable(),
-  /** The error message. */
   error: text,
 });
 
 /** One router in a list. */
 export type RouterSummary = z.output<typeof routerSchema>;
 const routerSchema = z.object({
-  /** The configured name: label `router`. */
   name: text,
-  /** The configured address. Credentials in it are not shown. */
+  /** Configured address, without credentials. */
   url: text,
-  /** The configured labels. */
   labels: z.record(text, text).readonly(),
   /**
    * The result of the last poll. `unknown`: not polled yet. `budget`: not polled again today, because the byte budget is used up.
-   * `paused`, `retired`: not polled, because the operator wants that.
+   * `paused`, `retired`: not polled, as set by the operator.
    */
   state: z.enum(['up', 'down', 'unknown', 'budget', 'paused', 'retired']),
-  /** Life-cycle state set by the operator. */
   lifecycle: lifecycleSchema,
   /** Start of this state; null before the first poll. */
   since: moment.nullable(),
-  /** True when no other state was seen since the agent started: this one may have begun before. */
+  /** True if the agent has seen no other state since it started: this one may have begun before. */
   isFirstState: z.boolean(),
-  /** True when no poll has reached the router for `poll.stale_after`: its values are no longer served. */
+  /** True if no poll has reached the router for `poll.stale_after`: its values are no longer served. */
   isStale: z.boolean(),
   /** End of the last poll that reached the router and logged in. */
   lastSuccess: moment.nullable(),
-  /** End of the wait that the router asked for with `Retry-After` (429 or 503); null without one. */
+  /** End of the wait that the router requested with `Retry-After` (429 or 503); null without one. */
   retryAfter: moment.nullable(),
-  /** The failure of the last poll; null when it succeeded. */
+  /** Failure of the last poll; null if it succeeded. */
   failure: failureSchema.nullable(),
-  /** The first fault of the last poll, even if the poll reached the router; null without one. */
+  /** First fault of the last poll, also if it reached the router; null without one. */
   fault: faultSchema.nullable(),
-  /** Polls that failed since the last one that succeeded. */
+  /** Failed polls since the last success. */
   consecutiveFailures: z.number(),
-  /** Duration of the last poll, successful or not. */
+  /** Of the last poll, successful or not. */
   durationSeconds: z.number().nullable(),
-  /** The largest `lagSeconds` of its logs. */
+  /** Largest `lagSeconds` of its logs. */
   logLagSeconds: z.number().nullable(),
-  /** Time since when lines of its logs may be lost: the earliest `lossSince`; null = none. */
+  /** Earliest `lossSince` of its logs; null = none. */
   logLossSince: moment.nullable(),
-  /** Bytes sent and received today (UTC), TLS included. */
+  /** Sent and received today (UTC), TLS included. */
   bytesToday: z.number(),
-  /** Bytes allowed per day (UTC); null without a budget. */
+  /** Allowed per day (UTC); null without a budget. */
   byteBudget: z.number().nullable(),
   /** Firmware version of the first board. */
   firmware: text.nullable(),
-  /** Last values that the router reported about itself; kept while it is down. */
+  /** Last reported values; kept while the router is down. */
   device: deviceSchema,
 });
 
 /** The result of the last poll of a router. */
 export type RouterState = RouterSummary['state'];
 
-/**
- * One entry of `GET /api/v1/routers`, which answers `{"routers": [...]}` in the order of names; in `unanswered` stand the
- * processes of the fleet whose rows are missing, if there are any.
- */
+/** An entry of `GET /api/v1/routers`: `{"routers": [...], "unanswered": [...]}`, the latter for processes with missing rows. */
 export type ListedRouter = z.output<typeof listedRouterSchema>;
-/** Schema of {@link ListedRouter}. */
 export const listedRouterSchema = routerSchema.extend({
-  /**
-   * Results of its polls over the last hours, the oldest first: a letter for each few minutes, `u` for up, `d` for down, `m`
-   * for both, `-` for no poll. Empty before the first poll.
-   */
+  /** One letter per slot, oldest first: `u` up, `d` down, `m` both, `-` no poll. Empty before the first poll. */
   availability: z.string().regex(/^[udm-]{0,200}$/),
 });

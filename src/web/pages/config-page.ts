@@ -1,36 +1,51 @@
-import { Steps } from '../../base/index.ts';
+import { forEachYielding, renderCount, renderMany } from '../../base/index.ts';
 import type { ConfigurationSummary, PlanSummary, SourceSummary } from '../api/configuration.ts';
-import type { WebContent } from '../content.ts';
-import { type Html, html, toShown } from './html.ts';
-import { renderAgo, renderCount, renderMany } from './quantities.ts';
-import { compareRanks, sortPage } from './sort-page.ts';
+import { ConcurrencyLimit } from '../server/limits.ts';
+import type { FleetContent } from '../whole-fleet.ts';
+import { type Html, html, renderAgo, toShown } from './html.ts';
+import type { Page } from './layout.ts';
 import { type Column, renderTable } from './table.ts';
+import { compareRanks, sortPage } from './table-query.ts';
 
-/** Maximum number of routers listed; each router's configuration is also on its own page. */
+/** Routers listed; each router's configuration is also on its own page. */
 const ROUTERS_SHOWN_MAX = 20;
-/** Maximum number of faults, and of warnings, listed. */
 const FAULTS_MAX = 20;
 
-/** Content of the page. */
-type ConfigContent = Pick<WebContent, 'describeConfiguration' | 'listNames' | 'renderConfig' | 'renderRouterConfig'>;
+/** Concurrent pages: each takes tens of milliseconds of the main thread. */
+const gate = new ConcurrencyLimit(2);
 
-/**
- * Renders the running configuration with defaults applied and without secrets, and the first routers by name. In steps: the
- * configuration of a router takes a millisecond or two.
- */
-export async function renderConfig(content: ConfigContent, base: string, nowMs: number): Promise<Html> {
-  const steps = new Steps();
+/** The content of the configuration page. */
+export interface ConfigContent extends Pick<FleetContent, 'listNames'> {
+  /** The running configuration without the routers, as YAML without secrets. */
+  renderConfig(): string;
+  /** The running configuration of one router, as YAML without secrets; `undefined` if it is not configured. */
+  renderRouterConfig(name: string): string | undefined;
+  /** Warnings about the configuration, its last reload, and the sources of its routers. */
+  describeConfiguration(): ConfigurationSummary;
+}
+
+/** The running configuration, and what a reload would change. */
+export const configPage: Page<ConfigContent> = {
+  path: '/config',
+  entry: 'Configuration',
+  async render({ content, clock }, _context, base) {
+    const render = () => renderConfig(content, base, clock.now());
+    return { title: 'Configuration', main: await gate.run('requests for the configuration', render) };
+  },
+};
+
+/** In steps, because the configuration of a router takes a millisecond or two. */
+async function renderConfig(content: ConfigContent, base: string, nowMs: number): Promise<Html> {
   const names = content.listNames();
   const common = content.renderConfig();
   const shown: { readonly name: string; readonly config: string }[] = [];
-  for (const name of await sortPage(names, compareRanks, 0, ROUTERS_SHOWN_MAX)) {
-    if (steps.isDue) await steps.next();
-    shown.push({ name, config: content.renderRouterConfig(name) ?? '' });
-  }
+  await forEachYielding(await sortPage(names, compareRanks, 0, ROUTERS_SHOWN_MAX), (name) =>
+    shown.push({ name, config: content.renderRouterConfig(name) ?? '' }),
+  );
   const summary = content.describeConfiguration();
   const rest = names.length - shown.length;
   return html`<h1>Configuration</h1>
-<p>The running configuration, with the keys of the configuration file and all defaults. Secrets are shown as <code>[secret]</code>, the content of other files as a placeholder in brackets.</p>
+<p>The running configuration, with the keys of the configuration file and all defaults. Each key shows where it is set: file and line, command-line flag, or <code>default</code>. Secrets are shown as <code>[secret]</code>, the content of other files as a placeholder in brackets.</p>
 <p>Loaded ${renderAgo(summary.loadedAt, nowMs)}. ${renderReload(summary, nowMs)}</p>
 ${renderFaults(summary)}
 ${renderPending(summary, nowMs)}
@@ -48,28 +63,26 @@ ${shown.map(
 )}`;
 }
 
-/** Renders the result of the last reload. */
 function renderReload({ lastReload }: ConfigurationSummary, nowMs: number): Html | string {
-  if (lastReload === null) return 'It was not reloaded since the agent started.';
+  if (lastReload === null) return 'Not reloaded since the agent started.';
   if (lastReload.faults.length === 0) return html`The last reload, ${renderAgo(lastReload.at, nowMs)}, succeeded.`;
   return html`<strong class="bad">The last reload, ${renderAgo(lastReload.at, nowMs)}, failed.</strong>`;
 }
 
 function renderFaults({ lastReload }: ConfigurationSummary): Html | string {
   if (lastReload === null || lastReload.faults.length === 0) return '';
-  return html`<div class="notice"><p><strong>The files cannot be used; what ran before goes on.</strong> All faults: <code>router-exporter check</code></p>
+  return html`<div class="notice"><p><strong>The files are invalid; the previous configuration stays in use.</strong> All faults: <code>router-exporter check</code></p>
 ${renderList(lastReload.faults)}</div>`;
 }
 
-/** Renders what a reload would change: the difference between the files and what runs. */
 function renderPending({ pending, lastReload }: ConfigurationSummary, nowMs: number): Html | string {
   if (pending === null) return '';
   if (pending === 'unchanged') return html`<p>Its files have not changed since.</p>`;
   const { at, result } = pending;
   if (!result.ok) {
-    // The last reload has told them.
+    // Shown already as the last reload.
     if (result.faults.join('\n') === lastReload?.faults.join('\n')) return '';
-    return html`<div class="notice"><p><strong>A file has changed, and a reload would fail</strong> (${renderAgo(at, nowMs)}). What runs goes on.</p>
+    return html`<div class="notice"><p><strong>A file has changed, and a reload would fail</strong> (${renderAgo(at, nowMs)}). The running configuration stays in use.</p>
 ${renderList(result.faults)}</div>`;
   }
   const changes = describeChanges(result.plan);
@@ -77,7 +90,7 @@ ${renderList(result.faults)}</div>`;
     return html`<p>A file has changed (${renderAgo(at, nowMs)}), but a reload would change nothing.</p>`;
   }
   return html`<h2 id="pending">What a reload would change</h2>
-<p>A file has changed (${renderAgo(at, nowMs)}), and what runs is as before. To apply it: <code>systemctl reload router-exporter</code>, SIGHUP, or <code>POST /-/reload</code>.</p>
+<p>A file has changed (${renderAgo(at, nowMs)}) but is not applied yet. To apply it: <code>systemctl reload router-exporter</code>, SIGHUP, or <code>POST /-/reload</code>.</p>
 <ul>${changes}</ul>`;
 }
 
@@ -94,7 +107,7 @@ function describeChanges({ routers, sections, needsRestart }: PlanSummary): read
           )}</li>`,
         ]),
     ...renderNamed('to be removed', removed.count, removed.names),
-    ...(reconnected === 0 ? [] : [html`<li>${renderMany(reconnected, 'session')} that would begin anew</li>`]),
+    ...(reconnected === 0 ? [] : [html`<li>${renderMany(reconnected, 'session')} to be restarted</li>`]),
     ...(sections.length === 0 ? [] : [html`<li>Sections that differ: ${sections.join(', ')}</li>`]),
     ...(needsRestart.length === 0
       ? []
@@ -108,7 +121,6 @@ function renderNamed(what: string, count: number, names: readonly string[]): rea
   return [html`<li>${renderMany(count, 'router')} ${what}:${renderRest(shown, count)}</li>`];
 }
 
-/** Lists the first of some things, and counts the others. */
 function renderRest(things: readonly Html[], count: number): Html {
   const shown = things.slice(0, FAULTS_MAX);
   const rest = count - shown.length;
@@ -151,7 +163,8 @@ function createSourceColumns(nowMs: number): readonly Column<SourceSummary>[] {
     },
     {
       title: 'Last success',
-      cell: ({ lastSuccess }) => (lastSuccess === null ? 'none since the start' : renderAgo(lastSuccess, nowMs)),
+      cell: ({ lastSuccess }) =>
+        lastSuccess === null ? 'none since the agent started' : renderAgo(lastSuccess, nowMs),
     },
     { title: 'Routers', kind: 'number', cell: ({ routers }) => renderCount(routers) },
     {

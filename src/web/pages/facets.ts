@@ -1,14 +1,15 @@
-import { POLL_STEPS, type RouterSummary } from '../api/routers.ts';
+import { POLL_STEPS } from '../../model/index.ts';
+import type { RouterSummary } from '../api/routers.ts';
 
 /** The properties by which the fleet can be filtered besides the state, in display order. */
 export const FACETS = ['step', 'label', 'firmware', 'model', 'operator'] as const;
 /** A key of the query string. */
 export type Facet = (typeof FACETS)[number];
 
-/** The wanted values of each facet; a router has to have all of them. Labels are written `name=value`. */
+/** The wanted values of each facet; a router must have all of them. Labels are written `name=value`. */
 export type FacetQuery = Readonly<Partial<Record<Facet, readonly string[]>>>;
 
-/** Number of routers with a value, and of those that are down among them. */
+/** Routers with a value: all, and those that are down. */
 export interface FacetCount {
   total: number;
   down: number;
@@ -29,13 +30,12 @@ export const FACET_NAMES: Readonly<Record<Facet, string>> = {
 const VALUES_MAX = 8;
 const VALUE_CHARS_MAX = 512;
 
-/** Labels of a router as `name=value`. The labels of a router are the same object for as long as it is configured. */
+/** Labels as `name=value`. A router keeps the same labels object while it is configured. */
 const labelTexts = new WeakMap<object, readonly string[]>();
 
-/** What of a router the facets are about. */
 type Faceted = Pick<RouterSummary, 'labels' | 'failure' | 'fault' | 'firmware' | 'device'>;
 
-/** Lists the values that a router has of a facet. */
+/** Lists the values of a facet that a router has. */
 export function listFacetValues(facet: Facet, router: Faceted): readonly string[] {
   if (facet === 'label') return listLabels(router.labels);
   const value = readFacet(facet, router);

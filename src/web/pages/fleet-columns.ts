@@ -1,15 +1,12 @@
-import type { RouterSummary } from '../api/routers.ts';
-import { cutMiddle, type Html, html, toShown } from './html.ts';
-import { NOTHING, renderAgo, renderBytes, renderLength, renderShortSpell } from './quantities.ts';
-import { renderSignal } from './signal.ts';
-import { renderSparkline } from './sparkline.ts';
+import { renderBytes } from '../../base/index.ts';
+import type { ListedRouter, RouterSummary } from '../api/routers.ts';
+import { cutMiddle, type Html, html, NOTHING, renderAgo, renderLength, renderShortSpell, toShown } from './html.ts';
+import { renderLabels, renderSignal, renderSparkline, renderState, renderStep } from './router-facts.ts';
 import type { Column } from './table.ts';
-import { renderStep, STATE_NAMES, STATE_TONES } from './words.ts';
 
-/** Errors are truncated to this length; the router's page shows them in full. */
+/** The router's page shows errors in full. */
 const ERROR_CHARS_MAX = 240;
 
-/** What the error codes of the system mean. */
 const CODES: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused',
   ECONNRESET: 'connection reset',
@@ -21,16 +18,16 @@ const CODES: Readonly<Record<string, string>> = {
   EAI_AGAIN: 'the name server does not answer',
 };
 const CODE = new RegExp(`\\b(?:${Object.keys(CODES).join('|')})\\b`);
-/** The advice behind an error, and the request before it. */
+/** The hint after an error, and the request before it. */
 const ADVICE = /[.?!] (?:Check|Raise|If) .*$/s;
 const REQUEST = /^(?:(?:GET|HEAD|POST|PUT|DELETE) \S+|TCP to \S+ port \d+) /;
 
-/** Why a router is not up, or not wholly: `TCP: GET /x could not connect: …`; empty when nothing fails. */
+/** Why a router is not up or is degraded: `connect: GET /x could not connect: …`; empty without a failure. */
 function toReason(router: RouterSummary): string {
   return renderReason(router, (error) => toShown(error, ERROR_CHARS_MAX));
 }
 
-/** The cause alone, for a narrow column: `TCP: connection refused`; empty when nothing fails. */
+/** The cause alone, for a narrow column: `connect: connection refused`. */
 function toBriefReason(router: RouterSummary): string {
   return renderReason(router, (error) => toShown(toCause(error), ERROR_CHARS_MAX));
 }
@@ -51,36 +48,24 @@ function toCause(error: string): string {
     .replace(/^The router's certificate is /, 'certificate ');
 }
 
-/** Context of the cells of the fleet besides the router. */
-export interface FleetColumnOptions {
-  /** Prefix of all links. */
-  readonly base: string;
-  /** The present time, Unix time in ms. */
-  readonly nowMs: number;
-  /** Returns the results of the polls of one router. */
-  readonly availabilityOf: (router: RouterSummary) => string;
-}
-
-const LABELS_SHOWN_MAX = 4;
-/** Labels behind the name. */
 const LABELS_MAX = 16;
-/** Names of up to this length stay whole. */
+/** Longer names are shortened. */
 const NAME_CHARS_MAX = 24;
 /** Share of the byte budget above which it is shown as a warning. */
 const BUDGET_SHARE_HIGH = 0.9;
 
-/** Creates the columns of the fleet. Each has a class, by which narrow screens arrange or leave it out. */
-export function createFleetColumns(options: FleetColumnOptions): readonly Column<RouterSummary>[] {
-  const { nowMs, availabilityOf } = options;
+/** Creates the columns of the fleet. Narrow screens rearrange or hide them by their classes. */
+export function createFleetColumns(base: string, nowMs: number): readonly Column<ListedRouter>[] {
   return [
-    { title: 'Router', key: 'name', className: 'c-name', cell: (router) => renderName(router, options) },
+    { title: 'Router', key: 'name', className: 'c-name', cell: (router) => renderName(router, base, nowMs) },
     { title: 'State', key: 'state', className: 'c-state', cell: renderState },
     { title: 'Reason', key: 'step', className: 'c-reason', tooltip: toReason, cell: toBriefReason },
     {
       title: 'Since',
       key: 'since',
       className: 'c-since',
-      tooltip: ({ isFirstState }) => (isFirstState ? 'It was so at the first poll since the agent started' : ''),
+      tooltip: ({ isFirstState }) =>
+        isFirstState ? 'In this state at least since the first poll after the agent started' : '',
       cell: ({ since, isFirstState }) =>
         html`${isFirstState && since !== null ? 'by ' : ''}${renderShortSpell(since, nowMs)}`,
     },
@@ -88,7 +73,7 @@ export function createFleetColumns(options: FleetColumnOptions): readonly Column
       title: 'Signal',
       key: 'signal',
       className: 'c-signal',
-      // Of a router that is down, the last value is no grade of the present.
+      // The last value of a router that is down gets no grade.
       cell: ({ state, device: { signal } }) => (signal ? renderSignal(signal, state === 'up', true) : NOTHING),
     },
     {
@@ -127,12 +112,11 @@ export function createFleetColumns(options: FleetColumnOptions): readonly Column
       cell: ({ logLagSeconds }) => renderLength(logLagSeconds),
     },
     { title: 'Bytes today', kind: 'number', key: 'bytes', className: 'c-bytes', tooltip: toUsed, cell: renderUsed },
-    { title: 'Last 6 h', className: 'c-spark', cell: (router) => renderSparkline(availabilityOf(router)) },
+    { title: 'Last 6 h', className: 'c-spark', cell: ({ availability }) => renderSparkline(availability) },
   ];
 }
 
-/** The name as a link, and behind it whatever has no column or was cut. */
-function renderName(router: RouterSummary, { base, nowMs }: FleetColumnOptions): Html {
+function renderName(router: RouterSummary, base: string, nowMs: number): Html {
   const { name, url, labels, lastSuccess, durationSeconds, device, firmware } = router;
   const short = cutMiddle(name, NAME_CHARS_MAX);
   const reason = toReason(router);
@@ -157,13 +141,6 @@ function renderName(router: RouterSummary, { base, nowMs }: FleetColumnOptions):
   )}</dl></details>`;
 }
 
-/** Renders the state, and notes when the values are stale and when the router is in maintenance. */
-export function renderState({ state, isStale, fault, lifecycle }: RouterSummary): Html {
-  const stale = isStale ? html`, <span class="warn">stale</span>` : '';
-  const isPart = state === 'up' && fault !== null;
-  return html`<span class="state ${isPart ? 'warn' : STATE_TONES[state]}">${STATE_NAMES[state]}${isPart ? ' in part' : ''}</span>${stale}${lifecycle.state === 'maintenance' ? html`, <span class="warn">maintenance</span>` : ''}`;
-}
-
 function toOperator({ device: { operator, technology } }: RouterSummary): string {
   return [operator, technology]
     .map((text) => toShown(text ?? ''))
@@ -175,18 +152,9 @@ function toUsed({ bytesToday, byteBudget }: RouterSummary): string {
   return byteBudget === null ? renderBytes(bytesToday) : `${renderBytes(bytesToday)} of ${renderBytes(byteBudget)}`;
 }
 
-/** The bytes of today; with a budget, their share of it. */
 function renderUsed({ bytesToday, byteBudget }: RouterSummary): Html | string {
   if (byteBudget === null) return renderBytes(bytesToday);
   const share = bytesToday / byteBudget;
   const words = `${renderBytes(bytesToday)} (${Math.round(share * 100)} %)`;
   return share < BUDGET_SHARE_HIGH ? words : html`<strong class="warn">${words}</strong>`;
-}
-
-/** Renders at most `max` labels as `name=value`, and the number of the others. */
-export function renderLabels(labels: RouterSummary['labels'], max = LABELS_SHOWN_MAX): string {
-  const all = Object.entries(labels);
-  const shown = all.slice(0, max).map(([label, value]) => `${label}=${toShown(value, 60)}`);
-  if (all.length === 0) return NOTHING;
-  return all.length > max ? `${shown.join(', ')}, and ${all.length - max} more` : shown.join(', ');
 }

@@ -1,10 +1,49 @@
+import { renderCount } from '../../base/index.ts';
+import type { RouterSummary } from '../api/routers.ts';
 import { FACET_NAMES, FACETS, type Facet, type FacetCounts, withoutFacet } from './facets.ts';
 import { type Html, html, toShown } from './html.ts';
-import { renderCount } from './quantities.ts';
 import { renderTableQuery, type TableQuery } from './table-query.ts';
-import { FACET_CHARS_MAX, FILTERS, renderFacetValue } from './words.ts';
 
-/** Values that a list offers: the most frequent ones. Any other can be written into the address. */
+/** The filters of the fleet, in display order. */
+export const FILTERS: Readonly<
+  Record<
+    string,
+    {
+      readonly title: string;
+      readonly fits: (router: RouterSummary) => boolean;
+      /** True if it is shown only when it matches a router. */
+      readonly isRare?: boolean;
+      /** The filter before it that usually includes its routers. */
+      readonly partOf?: 'down';
+    }
+  >
+> = {
+  up: { title: 'up', fits: ({ state }) => state === 'up' },
+  part: { title: 'degraded', fits: ({ state, fault }) => state === 'up' && fault !== null },
+  down: { title: 'down', fits: ({ state }) => state === 'down' },
+  stale: { title: 'stale', fits: ({ isStale }) => isStale, partOf: 'down' },
+  refused: {
+    title: 'login refused',
+    fits: ({ failure }) => failure?.step === 'auth' && failure.reason === 'auth',
+    partOf: 'down',
+  },
+  budget: { title: 'out of budget', fits: ({ state }) => state === 'budget' },
+  unknown: { title: 'not polled yet', fits: ({ state }) => state === 'unknown' },
+  loss: { title: 'may lose log lines', fits: ({ logLossSince }) => logLossSince !== null, isRare: true },
+  maintenance: { title: 'in maintenance', fits: ({ lifecycle }) => lifecycle.state === 'maintenance', isRare: true },
+  paused: { title: 'paused', fits: ({ state }) => state === 'paused', isRare: true },
+  retired: { title: 'retired', fits: ({ state }) => state === 'retired', isRare: true },
+};
+
+/** Names and values of facets in lists. Characters. */
+export const FACET_CHARS_MAX = 60;
+
+/** Renders a value of a facet; of a label, the part after its name. */
+export function renderFacetValue(facet: Facet, value: string): string {
+  return toShown(facet === 'label' ? value.slice(value.indexOf('=') + 1) : value, FACET_CHARS_MAX);
+}
+
+/** The most frequent values; others can be typed into the URL. */
 const OPTIONS_MAX = 50;
 const SORTS = {
   state: 'Worst first',
@@ -17,7 +56,7 @@ const SORTS = {
   firmware: 'Firmware',
 } as const;
 
-/** Renders search, filters and order of the fleet as one form that works without scripts, and the filters in use. */
+/** Renders search, filters and order of the fleet as one form that works without scripts, and the active filters. */
 export function renderFilters(query: TableQuery, facets: FacetCounts): Html {
   const { search, sort, isDescending, filter } = query;
   const order = sort === undefined ? 'state' : `${isDescending ? '-' : ''}${sort}`;
@@ -38,7 +77,7 @@ ${renderChips(query)}
 </form>`;
 }
 
-/** A list for each facet; for labels, one for each name that has few values. */
+/** One list per facet; for labels, one per label name with few values. */
 function renderSelects(facet: Facet, query: TableQuery, facets: FacetCounts): Html | readonly Html[] {
   const wanted = query.facets[facet] ?? [];
   if (facet !== 'label') return renderSelect(facet, FACET_NAMES[facet], [...facets[facet]], wanted);
@@ -71,7 +110,7 @@ function renderOption(value: string, title: string, isSelected: boolean): Html {
   return html`<option value="${value}"${isSelected ? html` selected` : ''}>${title}</option>`;
 }
 
-/** The filters in use, each whole and with a link that removes it: lists and groups cut long values. */
+/** The active filters in full, each with a link that removes it: lists and groups truncate long values. */
 function renderChips(query: TableQuery): Html | string {
   const { search, filter, facets } = query;
   const wanted = FACETS.flatMap((facet) => (facets[facet] ?? []).map((value) => ({ facet, value })));

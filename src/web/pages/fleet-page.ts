@@ -1,26 +1,53 @@
+import { renderCount, renderMany } from '../../base/index.ts';
 import type { FleetMinute, ProcessSummary, RunSummary } from '../api/process.ts';
-import type { RouterSummary } from '../api/routers.ts';
-import type { ClusterSummary } from '../content.ts';
-import type { PeerFault } from '../fan-out.ts';
-import type { ProcessPart } from '../whole-fleet.ts';
-import { FACET_NAMES, type FacetQuery, withFacet } from './facets.ts';
+import type { ClusterSummary, PeerFault } from '../fan-out.ts';
+import { collectFleet, collectProcesses, type FleetContent, type ProcessPart } from '../whole-fleet.ts';
+import { parseFacets } from './facets.ts';
 import { createFleetColumns } from './fleet-columns.ts';
-import { renderFilters } from './fleet-filters.ts';
-import type { FleetView } from './fleet-view.ts';
-import { type Html, html, toShown } from './html.ts';
-import type { Majority, Outage, OutageGroup, OutageValue } from './outage.ts';
-import { nameMissing, renderMissing } from './processes.ts';
-import { renderAtLeast, renderCount, renderLength, renderMany, renderSince } from './quantities.ts';
+import { FILTERS, renderFilters } from './fleet-filters.ts';
+import { FLEET_SORTS, type FleetView, viewFleet } from './fleet-view.ts';
+import { type Html, html, renderLength, toShown } from './html.ts';
+import { type Page, renderAlone, renderMissing } from './layout.ts';
+import { renderOutage } from './outage.ts';
 import { renderFittingTable, renderFound, renderPager } from './table.ts';
-import { renderTableQuery, type TableQuery } from './table-query.ts';
-import { FACET_CHARS_MAX, FILTERS, renderFacetValue } from './words.ts';
+import { parseTableQuery, renderTableQuery, type TableQuery } from './table-query.ts';
+
+/** The content of the fleet page. */
+export interface FleetPageContent extends FleetContent {
+  /** URL of a Grafana with the dashboards, without a trailing slash; `undefined` without one. */
+  findGrafana(): string | undefined;
+}
+
+/** The fleet: an outage first, the number of routers per state, the last hours, and one page of routers. */
+export const fleetPage: Page<FleetPageContent> = {
+  path: '/',
+  entry: 'Fleet',
+  async render(dependencies, context, base) {
+    const { content, clock } = dependencies;
+    // The short answers first, because both use the same connection.
+    const [counts, whole] = await Promise.all([collectProcesses(dependencies), collectFleet(dependencies)]);
+    const facets = parseFacets((name) => context.req.queries(name));
+    const query = { ...parseTableQuery(context, FLEET_SORTS, Object.keys(FILTERS)), facets };
+    const faults = new Map([...counts.faults, ...whole.faults].map((fault) => [fault.shard, fault]));
+    const view = await viewFleet(whole, query);
+    const fleet = { content, view, faults: [...faults.values()], processes: counts.values };
+    return { title: 'Fleet', main: await renderFleet(fleet, query, base, clock.now()) };
+  },
+};
+
+interface ShownFleet {
+  readonly content: Pick<FleetPageContent, 'describeShards' | 'findGrafana'>;
+  readonly view: FleetView;
+  readonly faults: readonly PeerFault[];
+  readonly processes: readonly ProcessPart<ProcessSummary>[];
+}
 
 const MINUTES = 360;
 const HEIGHT = 40;
 
 /**
- * Adds up the minutes of several processes. Each has one entry a minute and one for now, so the entries of a minute are those
- * with the same distance from the end: the clocks of their machines do not matter.
+ * Adds up the minutes of several processes. Each has one entry per minute and one for now, so entries are matched by their distance from
+ * the end: clock differences between machines do not matter.
  */
 function sumMinutes(lists: readonly (readonly FleetMinute[])[]): readonly FleetMinute[] {
   const [longest = []] = lists.toSorted((a, b) => b.length - a.length);
@@ -34,10 +61,7 @@ function sumMinutes(lists: readonly (readonly FleetMinute[])[]): readonly FleetM
   });
 }
 
-/**
- * Renders the last hours, minute by minute: up from below, down and stale from above. `missing` names the processes whose
- * routers are not counted; empty = all are. `isFiltered`: the rest of the page is not about all routers.
- */
+/** Up from below, down and stale from above. `missing`: processes without counts. `isFiltered`: the page is not about all routers. */
 function renderStrip(minutes: readonly FleetMinute[], missing: string, isFiltered: boolean): Html | string {
   const [first, last] = [minutes[0], minutes.at(-1)];
   if (!first || !last || minutes.length < 2) return '';
@@ -54,7 +78,7 @@ function renderStrip(minutes: readonly FleetMinute[], missing: string, isFiltere
       minutes.map((minute) => {
         const total = minute.up + minute.down + minute.other;
         const height = total === 0 ? 0 : (toHeight(minute) / total) * HEIGHT;
-        // A single router of ten thousand shows, too.
+        // Keeps a single router of ten thousand visible.
         return toHeight(minute) > 0 ? Math.max(1.5, Math.round(height * 10) / 10) : 0;
       }),
       offset,
@@ -64,7 +88,6 @@ function renderStrip(minutes: readonly FleetMinute[], missing: string, isFiltere
 <figcaption>${words} <span class="key"><span class="up">up</span>, <span class="down">down</span>, <span class="stale">of these stale</span></span></figcaption></figure>`;
 }
 
-/** One rectangle for each run of equal heights. */
 function toPath(heights: readonly number[], offset: number, isFromTop: boolean): string {
   let path = '';
   for (let start = 0; start < heights.length; ) {
@@ -80,60 +103,6 @@ function toPath(heights: readonly number[], offset: number, isFromTop: boolean):
   return path;
 }
 
-/**
- * Renders a mass outage: one sentence, then counts by step, labels, firmware and so on, each a filter. It is about all
- * routers; `isFiltered`: the rest of the page is not.
- */
-function renderOutage(
-  outage: Outage | undefined,
-  query: TableQuery,
-  isFiltered: boolean,
-  nowMs: number,
-): Html | string {
-  if (!outage) return '';
-  const { down, total, common, since, step, groups } = outage;
-  const inCommon = common ?? { down, total };
-  const of =
-    common === null ? '' : html` of ${nameProperty(common)} <bdi>${renderFacetValue(common.facet, common.value)}</bdi>`;
-  const others = down - inCommon.down;
-  const parts = [
-    html`<strong>${renderCount(inCommon.down)} of ${renderMany(inCommon.total, 'router')}${of} down`,
-    renderMajority(step, ' at ', ({ value }) => renderFacetValue('step', value)),
-    since?.isKnown === false
-      ? renderMajority(since, ' ', ({ value }) => renderAtLeast(value, nowMs))
-      : renderMajority(since, ' since ', ({ value }) => renderSince(value, nowMs)),
-    html`</strong>${others === 0 ? '' : `; ${renderCount(others)} more ${others === 1 ? 'router' : 'routers'} down`}`,
-  ];
-  return html`<section class="notice" aria-label="Outage"><p>${isFiltered ? 'Whole fleet: ' : ''}${parts}.</p>
-<div class="groups" tabindex="0" role="group" aria-label="Routers down by property"><dl>${groups.map((group) => renderGroup(group, query))}</dl></div></section>`;
-}
-
-function renderMajority(
-  majority: Majority | null,
-  word: string,
-  render: (majority: Majority) => Html | string,
-): Html | string {
-  return majority === null ? '' : html`${majority.isAll ? '' : ', most'}${word}${render(majority)}`;
-}
-
-function renderGroup({ name, values, rest }: OutageGroup, query: TableQuery): Html {
-  return html`<div><dt title="${toShown(name)}">${toShown(name, FACET_CHARS_MAX)}</dt>${values.map(
-    ({ facet, value, down, total }) => {
-      const facets: FacetQuery = withFacet({}, facet, value);
-      const href = renderTableQuery({ ...query, search: '', facets }, { filter: 'down' });
-      const of = facet === 'step' ? '' : ` of ${renderCount(total)}`;
-      return html`<dd><a href="${href}"><bdi title="${toShown(value)}">${renderFacetValue(facet, value)}</bdi></a> ${renderCount(down)}${of}</dd>`;
-    },
-  )}${rest > 0 ? html`<dd class="soft">and ${renderCount(rest)} more</dd>` : ''}</div>`;
-}
-
-function nameProperty({ facet, value }: OutageValue): string {
-  return facet === 'label'
-    ? toShown(value.slice(0, value.indexOf('=')), FACET_CHARS_MAX)
-    : FACET_NAMES[facet].toLowerCase();
-}
-
-/** Adds up the runs of several processes. */
 function sumRuns(all: readonly RunSummary[]): RunSummary {
   const sum = { running: 0, waiting: 0, heldBack: 0, max: 0 };
   for (const runs of all) {
@@ -142,32 +111,13 @@ function sumRuns(all: readonly RunSummary[]): RunSummary {
   return sum;
 }
 
-/** Renders how many runs are under way and waiting, as one line. */
 function renderRuns({ running, waiting, heldBack, max }: RunSummary): Html {
-  const held = heldBack > 0 ? html`, ${renderCount(heldBack)} held back of routers that do not answer` : '';
-  return html`<p>Runs: ${renderCount(running)} of at most ${renderCount(max)} under way, ${renderCount(waiting)} waiting${held}.</p>
+  const held = heldBack > 0 ? html`, ${renderCount(heldBack)} held back for routers that do not answer` : '';
+  return html`<p>Runs: ${renderCount(running)} of at most ${renderCount(max)} in progress, ${renderCount(waiting)} waiting${held}.</p>
 `;
 }
 
-/** Modules whose values the fleet page shows. */
-export interface FleetContent {
-  /** The counts, and the routers of this page. */
-  readonly view: FleetView;
-  /** Processes of the fleet whose routers or counts are missing. */
-  readonly faults: readonly PeerFault[];
-  /** The cluster that this process is a replica of. Default: none. */
-  readonly cluster?: ClusterSummary | undefined;
-  /** Totals of each process. */
-  readonly processes: readonly ProcessPart<ProcessSummary>[];
-  /** Says that other processes are not shown; empty if they are, or if there are none. */
-  readonly alone: Html | string;
-  /** Address of a Grafana with the dashboards. */
-  readonly grafana: string | undefined;
-  /** Returns the results of the polls of one router. */
-  readonly availabilityOf: (router: RouterSummary) => string;
-}
-
-/** Colours of the counts that are not 0. */
+/** For counts other than 0. */
 const CARD_TONES: Readonly<Record<string, string>> = {
   down: 'bad',
   stale: 'bad',
@@ -179,14 +129,9 @@ const CARD_TONES: Readonly<Record<string, string>> = {
   budget: 'warn',
 };
 
-/** Renders the fleet: an outage first, the number of routers per state, the last hours, and the routers of one page. */
-export async function renderFleet(
-  content: FleetContent,
-  query: TableQuery,
-  base: string,
-  nowMs: number,
-): Promise<Html> {
-  const { view, faults, processes, alone, grafana, availabilityOf } = content;
+async function renderFleet(fleet: ShownFleet, query: TableQuery, base: string, nowMs: number): Promise<Html> {
+  const { content, view, faults, processes } = fleet;
+  const [shards, grafana] = [content.describeShards(), content.findGrafana()];
   const minutes = sumMinutes(processes.map(({ value }) => value.minutes));
   const { total, matching, counts, parts, facets, outage, page } = view;
   const isFiltered = query.search !== '' || Object.values(query.facets).some((values) => values.length > 0);
@@ -204,31 +149,30 @@ ${Object.entries(FILTERS)
       key,
       query.filter === key,
     ),
-  )}${renderLosses(content, isFiltered, base)}
+  )}${renderLosses(fleet, isFiltered, base)}
 </ul>
-${renderNotices(content, base)}
-${alone}${renderStrip(minutes, nameMissing(faults), isFiltered)}
+${renderNotices(fleet, shards?.cluster, base)}
+${renderAlone(shards, 'Routers')}${renderStrip(minutes, nameMissing(faults), isFiltered)}
 ${renderFilters(query, facets)}
 ${await renderFittingTable({
   caption: renderFound('router', page, query.search, FILTERS[query.filter ?? '']?.title),
-  columns: createFleetColumns({ base, nowMs, availabilityOf }),
+  columns: createFleetColumns(base, nowMs),
   rows: page.rows,
   query: { ...query, sort: query.sort ?? 'state' },
   empty: total === 0 ? 'No router is configured.' : 'No router matches.',
   className: 'fleet',
 })}
-${renderPager(page, query)}${content.cluster ? renderCluster(content.cluster) : ''}${grafana === undefined ? '' : html`<p>Grafana: <a href="${grafana}/d/router-exporter-fleet">fleet</a>, <a href="${grafana}/d/router-exporter-cellular">cellular</a></p>`}${renderRuns(sumRuns(processes.map(({ value }) => value.runs)))}`;
+${renderPager(page, query)}${shards?.cluster ? renderCluster(shards.cluster) : ''}${grafana === undefined ? '' : html`<p>Grafana: <a href="${grafana}/d/router-exporter-fleet">fleet</a>, <a href="${grafana}/d/router-exporter-cellular">cellular</a></p>`}${renderRuns(sumRuns(processes.map(({ value }) => value.runs)))}`;
 }
 
-/** A count in colour, when it is not 0 and needs attention; small, when it is 0. */
+/** A count, coloured if it needs attention and small if it is 0. */
 function renderCard(href: string, count: number, title: string, key: string, isCurrent: boolean): Html {
   const tone = count === 0 ? 'zero' : (CARD_TONES[key] ?? '');
   return html`<li><a${tone === '' ? '' : html` class="${tone}"`} href="${href}"${isCurrent ? html` aria-current="true"` : ''}><b>${renderCount(count)}</b> ${title}</a></li>
 `;
 }
 
-/** Renders the gaps and dead letters, with links to the logs and sinks concerned. */
-function renderLosses({ processes, view: { total } }: FleetContent, isFiltered: boolean, base: string): Html | string {
+function renderLosses({ processes, view: { total } }: ShownFleet, isFiltered: boolean, base: string): Html | string {
   const gaps = processes.reduce((sum, { value }) => sum + value.gaps, 0);
   const of = isFiltered ? ', whole fleet' : '';
   const letters = processes.flatMap(({ value }) => value.sinks).reduce((sum, { deadLetters }) => sum + deadLetters, 0);
@@ -237,25 +181,26 @@ function renderLosses({ processes, view: { total } }: FleetContent, isFiltered: 
     : html`${renderCard(`${base}logs/positions?sort=-gaps`, gaps, `${gaps === 1 ? 'log gap' : 'log gaps'}${of}`, 'gaps', false)}${letters === 0 ? '' : renderCard(`${base}dead-letters`, letters, `${letters === 1 ? 'dead letter' : 'dead letters'}${of}`, 'letters', false)}`;
 }
 
-/** A line about the cluster. */
 function renderCluster({ name, replica, members }: ClusterSummary): Html {
   return html`<p>Cluster ${toShown(name)}: ${renderMany(members, 'replica')}; this is ${toShown(replica)}.</p>
 `;
 }
 
-/** Renders the faults of the cluster. */
 function renderClusterFaults({ missing, isLeaseHeld, isEngineAway, areListsDifferent }: ClusterSummary): Html {
   const lost = isEngineAway ? 'NATS cannot be reached' : 'it has no lease';
   return html`${isLeaseHeld ? '' : html`<p class="notice"><strong>This replica is not in its cluster: ${lost}.</strong> Logs are not read.</p>`}
 ${missing.map(({ replica, since }) => html`<p class="notice"><strong>Replica ${toShown(replica)} is missing</strong> since ${since}. Its routers have gone to others.</p>`)}
-${areListsDifferent ? html`<p class="notice"><strong>The replicas know different routers.</strong> Give all of them the same configuration.</p>` : ''}`;
+${areListsDifferent ? html`<p class="notice"><strong>The replicas have different routers.</strong> Give all of them the same configuration.</p>` : ''}`;
 }
 
-function renderNotices({ view: { total }, faults, cluster, processes }: FleetContent, base: string): Html {
+function renderNotices(
+  { view: { total }, faults, processes }: ShownFleet,
+  cluster: ClusterSummary | undefined,
+  base: string,
+): Html {
   return html`${cluster ? renderClusterFaults(cluster) : ''}${renderMissing(faults)}${processes.map((part) => renderDeliveryNotices(part, total, base))}`;
 }
 
-/** Renders the reasons why a process does not deliver. */
 function renderDeliveryNotices({ name, value }: ProcessPart<ProcessSummary>, total: number, base: string): Html {
   const { sinks, spool } = value;
   const sinksDown = sinks.filter(({ state }) => state === 'down').length;
@@ -264,4 +209,11 @@ function renderDeliveryNotices({ name, value }: ProcessPart<ProcessSummary>, tot
   return html`${spool.isHeldBack ? html`<p class="notice"><strong>Log reading is paused${at}: the spool or its disk is full.</strong> ${see}</p>` : ''}
 ${!spool.isHeldBack && spool.routersHeldBack.length > 0 ? html`<p class="notice"><strong>Log reading is paused for ${spool.routersHeldBack.length} of ${total} routers${at}:</strong> their waiting records take as much of the spool as is free. ${see}</p>` : ''}
 ${sinksDown > 0 ? html`<p class="notice"><strong>${sinksDown} of ${sinks.length} ${sinks.length === 1 ? 'sink' : 'sinks'} down${at}.</strong> ${see}</p>` : ''}`;
+}
+
+function nameMissing(faults: readonly PeerFault[]): string {
+  return faults
+    .filter(({ leftOut }) => leftOut === undefined)
+    .map(({ shard, name }) => (name === undefined ? `process ${shard}` : `replica ${toShown(name)}`))
+    .join(', ');
 }

@@ -1,7 +1,7 @@
-import { Steps } from '../../base/index.ts';
-import { POLL_STEPS, type RouterSummary } from '../api/routers.ts';
-import type { WebContent } from '../content.ts';
-import { withoutCredentials } from '../fleet-list.ts';
+import { forEachYielding } from '../../base/index.ts';
+import { POLL_STEPS } from '../../model/index.ts';
+import type { ListedRouter, RouterSummary } from '../api/routers.ts';
+import { type WholeFleet, withoutCredentials } from '../whole-fleet.ts';
 import {
   createFacetMatcher,
   FACETS,
@@ -10,30 +10,37 @@ import {
   type FacetCounts,
   listFacetValues,
 } from './facets.ts';
+import { FILTERS } from './fleet-filters.ts';
 import { type DownRouter, findOutage, type Outage } from './outage.ts';
-import { compareRanks, type Rank, sortPage } from './sort-page.ts';
-import { createMatcher, findPage, ROWS_MAX, type TablePage, type TableQuery } from './table-query.ts';
-import { FILTERS, STATE_NAMES } from './words.ts';
+import { STATE_NAMES } from './router-facts.ts';
+import {
+  compareRanks,
+  createMatcher,
+  findPage,
+  type Rank,
+  ROWS_MAX,
+  sortPage,
+  type TablePage,
+  type TableQuery,
+} from './table-query.ts';
 
-/** The fleet as its page shows it. */
+/** The data of the fleet page. */
 export interface FleetView {
-  /** Number of all routers. */
   readonly total: number;
-  /** Number of routers that match search and facets, whatever their state. */
+  /** Routers that match search and facets, in any state. */
   readonly matching: number;
-  /** Number of these by key of {@link FILTERS}. */
+  /** Of the matching routers, by key of {@link FILTERS}. */
   readonly counts: Readonly<Record<string, number>>;
-  /** Keys of the filters whose routers all fit their `partOf`, too. */
+  /** Filters whose routers are all included in their `partOf`. */
   readonly parts: ReadonlySet<string>;
-  /** Values of the whole fleet, whatever the filters. */
+  /** Values of the whole fleet. */
   readonly facets: FacetCounts;
-  /** The common properties of a mass outage of the whole fleet; `undefined` when few routers are down. */
+  /** Common properties of a mass outage of the whole fleet; `undefined` when few routers are down. */
   readonly outage: Outage | undefined;
-  /** The matching routers of this page. */
-  readonly page: TablePage<RouterSummary>;
+  readonly page: TablePage<ListedRouter>;
 }
 
-/** A router with the value that it is sorted by. No more of it is kept: that of ten thousand would burden the memory. */
+/** Only the sort value of a router is kept, to save memory with ten thousand routers. */
 interface Ranked {
   readonly name: string;
   readonly rank: Rank;
@@ -42,10 +49,10 @@ interface Ranked {
 /** The default order; equal rows are sorted by name. */
 const WORST_FIRST = 'state';
 const STATE_RANKS = { down: 0, budget: 1, unknown: 2, up: 4, paused: 5, retired: 6 };
-/** Distinct values that are counted for each facet: a label may be different for each router. */
+/** Distinct values counted for each facet: a label may be different for each router. */
 const VALUES_MAX = 20_000;
 
-/** Values to sort by, by the key in the query string; `null` (unknown) is last in both directions. */
+/** Sort values by key in the query string; `null` (unknown) is last in both directions. */
 const RANKS: Readonly<Record<string, (router: RouterSummary) => Rank>> = {
   name: ({ name }) => name,
   state: ({ state, fault }) => (state === 'up' && fault ? 3 : STATE_RANKS[state]),
@@ -64,18 +71,14 @@ const RANKS: Readonly<Record<string, (router: RouterSummary) => Rank>> = {
   url: ({ url }) => url,
 };
 
-/** The keys by which the fleet can be sorted. */
+/** Sort keys of the fleet. */
 export const FLEET_SORTS = Object.keys(RANKS);
 
-/**
- * Counts, filters and sorts the fleet for one page. All routers are looked at once, in steps, so that polls and other
- * answers go on; only the routers of this page are put in order.
- */
+/** Counts, filters and sorts the fleet for one page, in steps, so that polls and other answers continue. */
 export async function viewFleet(
-  content: Pick<WebContent, 'listRouters' | 'findRouter'>,
+  content: Pick<WholeFleet, 'listRouters' | 'findRouter'>,
   query: TableQuery,
 ): Promise<FleetView> {
-  const steps = new Steps();
   const counts = Object.fromEntries(Object.keys(FILTERS).map((key) => [key, 0]));
   const facets = Object.fromEntries(FACETS.map((facet) => [facet, new Map()])) as Record<
     Facet,
@@ -90,7 +93,7 @@ export async function viewFleet(
   const routersDown: DownRouter[] = [];
   let [total, matching] = [0, 0];
   const filters = Object.entries(FILTERS);
-  for (const one of content.listRouters()) {
+  await forEachYielding(content.listRouters(), (one) => {
     const router = withoutCredentials(one);
     total++;
     countFacets(facets, router);
@@ -107,14 +110,13 @@ export async function viewFleet(
       }
       if (isWanted(router)) found.push({ name: router.name, rank: rank(router) });
     }
-    if (steps.isDue) await steps.next();
-  }
+  });
   const page = findPage(found.length, query.page);
-  // Equal ranks are in the order of names, which is never turned round.
+  // Equal ranks are always in ascending order of names.
   const order = (a: Ranked, b: Ranked) =>
     compareRanks(a.rank, b.rank, query.isDescending) || compareRanks(a.name, b.name);
   const ranked = await sortPage(found, order, page.first, ROWS_MAX);
-  // A reload may have removed one meanwhile.
+  // A reload may have removed a router in the meantime.
   const rows = ranked.flatMap(({ name }) => content.findRouter(name) ?? []).map(withoutCredentials);
   return {
     total,
@@ -141,7 +143,6 @@ function countFacets(facets: Readonly<Record<Facet, Map<string, FacetCount>>>, r
   }
 }
 
-/** Lists the texts to search in. */
 function listTexts(router: RouterSummary): readonly (string | null | undefined)[] {
   const { name, url, state, lifecycle, isStale, failure, fault, firmware, device } = router;
   return [
@@ -150,7 +151,7 @@ function listTexts(router: RouterSummary): readonly (string | null | undefined)[
     STATE_NAMES[state],
     isStale ? 'stale' : null,
     lifecycle.state === 'active' ? null : lifecycle.state,
-    state === 'up' && fault ? 'in part' : null,
+    state === 'up' && fault ? 'degraded' : null,
     fault?.step,
     fault?.resource,
     failure?.reason,

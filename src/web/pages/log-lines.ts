@@ -1,16 +1,14 @@
-import type { LogLine, LogLineGap, RecordPage } from '../api/logs.ts';
-import type { RecordQuery } from '../content.ts';
-import { SEVERITIES } from '../record-query.ts';
-import { type Html, html, toShown } from './html.ts';
-import { renderBytes, renderMany, renderMoment } from './quantities.ts';
+import { renderBytes, renderMany } from '../../base/index.ts';
+import { type LogLine, type LogLineGap, type RecordPage, type RecordQuery, SEVERITIES } from '../api/logs.ts';
+import { type Html, html, renderMoment, toShown } from './html.ts';
 
-/** Longer messages can be opened. Characters. */
+/** Longer messages can be expanded. Characters. */
 const SHOWN_CHARS = 400;
-/** The longest message, and what its control characters become. Characters. */
+/** The longest message, with escaped control characters. Characters. */
 const WHOLE_CHARS = 80_000;
 const NAME_CHARS = 120;
 const COMPONENTS_MAX = 100;
-/** Severities that a page offers, each with those that are worse. */
+/** Severities offered, each with the worse ones. */
 const LEAST_SEVERITIES = ['critical', 'error', 'warning', 'notice', 'info'];
 const TONES: Readonly<Record<string, string>> = {
   emergency: 'bad',
@@ -21,38 +19,33 @@ const TONES: Readonly<Record<string, string>> = {
   debug: 'soft',
 };
 
-/** Lines of logs, and where they are shown. */
-export interface LinesView {
-  /** The lines, newest first. */
+interface LinesView {
   readonly page: RecordPage;
-  /** The parsed query. */
   readonly query: RecordQuery;
-  /** Name of the router whose page this is; `undefined` on the page of all, which has no filters. */
+  /** `undefined` on the page of all routers, which has no filters. */
   readonly router: string | undefined;
-  /** Names of logs to choose from; empty = any can be typed. */
+  /** Logs to choose from; empty: any can be typed. */
   readonly components: readonly string[];
-  /** Prefix of links. */
   readonly base: string;
-  /** Address of the other view, the positions of reading. */
+  /** URL of the view of read progress. */
   readonly positions: string;
-  /** Address of a Grafana. Default: none. */
   readonly grafana: string | undefined;
-  /** Process whose lines alone are followed live. Default: there is no other. */
+  /** Process whose lines can be followed live. Default: there is no other. */
   readonly follows?: string | undefined;
-  /** Why there are no lines, whatever is asked for. Default: not known. */
+  /** Why there are no lines with any filter. Default: not known. */
   readonly absence?: string | undefined;
 }
 
-/** Renders the views of logs as tabs that are links. */
+/** Renders the views of logs as tabs. */
 export function renderTabs(current: 'lines' | 'positions', lines: string, positions: string): Html {
   const mark = (name: string) => (name === current ? html` aria-current="page"` : '');
   return html`<nav class="tabs" aria-label="Views of the logs"><ul>
 <li><a href="${lines}"${mark('lines')}>Lines</a></li>
-<li><a href="${positions}"${mark('positions')}>Positions of reading</a></li>
+<li><a href="${positions}"${mark('positions')}>Read progress</a></li>
 </ul></nav>`;
 }
 
-/** Renders the last lines of logs in the order of their times; of one router with filters and links to older ones. Works without scripts. */
+/** Renders the last lines by time; of one router with filters and links to older ones. Works without scripts. */
 export function renderLogLines(view: LinesView): Html {
   const { page, query, positions, router, follows } = view;
   const ends = findEnds(page.records);
@@ -70,14 +63,13 @@ ${page.records.map((line) => renderLine(line, ends, view))}</ol></div>
 ${router === undefined ? '' : renderPaging(page, query)}`;
 }
 
-/** Renders the address of the stream of new lines; old pages have none. */
+/** Pages of older lines have no stream. */
 function renderStream({ query, router, base }: LinesView): Html | string {
   if (query.before !== undefined) return '';
   if (router === undefined) return html` data-stream="${base}logs/stream"`;
-  return html` data-stream="${base}router/${encodeURIComponent(router)}/stream${renderQuery(query, undefined)}"`;
+  return html` data-stream="${base}router/${encodeURIComponent(router)}/stream?${renderQuery(query, undefined)}"`;
 }
 
-/** Renders a link to all lines that are stored for longer than here. */
 function renderExplore({ grafana, router }: LinesView): Html | string {
   if (grafana === undefined) return '';
   const expr = `{service_name="router-exporter"}${router === undefined ? '' : ` | router=${JSON.stringify(router)}`}`;
@@ -88,7 +80,6 @@ function renderExplore({ grafana, router }: LinesView): Html | string {
   return html` Search in all of them: <a href="${grafana}/explore?${parameters.toString()}">Grafana</a>.`;
 }
 
-/** Renders a form that leads to the lines of one router, where they can be searched. */
 function renderChoice({ base }: LinesView): Html {
   return html`<form method="get" class="filters" action="${base}logs">
 <label>Router <input name="router" id="lines-router" maxlength="200" autocomplete="off" spellcheck="false" required></label>
@@ -97,7 +88,7 @@ function renderChoice({ base }: LinesView): Html {
 }
 
 function toAddress({ router, base }: Pick<LinesView, 'router' | 'base'>): string {
-  return router === undefined ? `${base}logs` : `${base}router/${encodeURIComponent(router)}#logs`;
+  return router === undefined ? `${base}logs` : `${base}router/${encodeURIComponent(router)}?view=logs`;
 }
 
 function describePage({ records, next, searchedTo, fault }: RecordPage, { query, absence }: LinesView): Html | string {
@@ -106,9 +97,9 @@ function describePage({ records, next, searchedTo, fault }: RecordPage, { query,
   if (records.length > 0) {
     return html`${which} ${renderMany(records.length, 'line')}, the newest first; kept within <code>storage.recent</code>.`;
   }
-  if (next !== null) return html`No line fits down to ${renderMoment(searchedTo)}.`;
-  if (absence !== undefined) return `No line fits. ${absence}`;
-  return 'No line fits. Lines appear when a sink is configured, logs are read and storage.recent is not 0.';
+  if (next !== null) return html`No matching lines down to ${renderMoment(searchedTo)}.`;
+  if (absence !== undefined) return `No matching lines. ${absence}`;
+  return 'No matching lines. Lines appear when a sink is configured, logs are read and storage.recent is not 0.';
 }
 
 function renderForm({ query, components, base }: LinesView, router: string): Html {
@@ -117,6 +108,7 @@ function renderForm({ query, components, base }: LinesView, router: string): Htm
   const action = toAddress({ router, base });
   const hasFilter = wanted.length + severities.length > 0 || search !== '' || before !== undefined;
   return html`<form role="search" method="get" class="filters" action="${action}">
+<input type="hidden" name="view" value="logs">
 <label for="lines-q" class="unseen">Search in lines</label>
 <input type="search" id="lines-q" name="q" value="${search}" maxlength="200" autocomplete="off" placeholder="Text of lines">
 ${
@@ -139,13 +131,12 @@ ${hasFilter ? html`<a id="lines-all" href="${action}">Show all</a>` : ''}
 </form>`;
 }
 
-/** Returns the least of the wanted severities when all worse ones are wanted as well. */
+/** The least severe wanted severity, if all worse ones are wanted. */
 function findLeast({ severities }: RecordQuery): string | undefined {
   const count = SEVERITIES.findLastIndex((name) => severities.includes(name)) + 1;
   return count === severities.length ? SEVERITIES[count - 1] : undefined;
 }
 
-/** Renders the query string of a page of the lines of a router. */
 function renderQuery({ search, components, severities }: RecordQuery, before: string | undefined): string {
   const parameters = new URLSearchParams();
   if (search !== '') parameters.set('q', search);
@@ -154,16 +145,18 @@ function renderQuery({ search, components, severities }: RecordQuery, before: st
   if (least !== undefined) parameters.append('severity', `${least}+`);
   else for (const severity of severities) parameters.append('severity', severity);
   if (before !== undefined) parameters.set('before', before);
-  return `?${parameters.toString()}`;
+  return parameters.toString();
 }
 
 function renderPaging({ next }: RecordPage, query: RecordQuery): Html | string {
   const newest =
     query.before === undefined
       ? ''
-      : html`<a id="newest" href="${renderQuery(query, undefined)}#logs">Newest lines</a>`;
+      : html`<a id="newest" href="?view=logs&amp;${renderQuery(query, undefined)}">Newest lines</a>`;
   const older =
-    next === null ? '' : html`<a id="older" rel="next" href="${renderQuery(query, next)}#logs">Older lines</a>`;
+    next === null
+      ? ''
+      : html`<a id="older" rel="next" href="?view=logs&amp;${renderQuery(query, next)}">Older lines</a>`;
   return newest === '' && older === '' ? '' : html`<p class="paging">${newest} ${older}</p>`;
 }
 
@@ -192,7 +185,7 @@ export function renderLine(
   const { severity, component, gap } = line;
   const of =
     router === undefined
-      ? html`<a class="of" href="${base}router/${encodeURIComponent(line.router)}#logs"><bdi>${toShown(line.router, NAME_CHARS)}</bdi></a> `
+      ? html`<a class="of" href="${base}router/${encodeURIComponent(line.router)}?view=logs"><bdi>${toShown(line.router, NAME_CHARS)}</bdi></a> `
       : '';
   const origin = html`${of}<bdi class="log">${toShown(component, NAME_CHARS)}</bdi>`;
   if (gap)

@@ -1,72 +1,68 @@
+import { renderCount, renderMany } from '../../base/index.ts';
 import type { RouterSummary } from '../api/routers.ts';
-import { type Facet, type FacetCounts, listFacetValues } from './facets.ts';
+import { FACET_NAMES, type Facet, type FacetCounts, type FacetQuery, listFacetValues, withFacet } from './facets.ts';
+import { FACET_CHARS_MAX, renderFacetValue } from './fleet-filters.ts';
+import { type Html, html, renderAtLeast, renderSince, toShown } from './html.ts';
+import { renderTableQuery, type TableQuery } from './table-query.ts';
 
-/** A mass outage: the common properties of the routers that are down. */
+/** A mass outage: common properties of the routers that are down. */
 export interface Outage {
-  /** Number of routers that are down. */
   readonly down: number;
-  /** Number of all routers. */
   readonly total: number;
-  /** The property that stands out: more than half of them have it, and it is more frequent among them than in the fleet. */
+  /** Property of more than half of them, more frequent among them than in the fleet. */
   readonly common: OutageValue | null;
-  /** Start of the ten minutes in which most of those with {@link common}, by default of all, went down. */
+  /** Start of the ten minutes in which most of them (with {@link common}, if any) went down. */
   readonly since: OutageStart | null;
   /** The step at which most of the same routers fail. */
   readonly step: Majority | null;
-  /** Counts by step, labels, firmware and so on, the largest first. */
+  /** Counts by step, labels, firmware and so on, largest first. */
   readonly groups: readonly OutageGroup[];
 }
 
-/** What more than half of some routers have. */
-export interface Majority {
-  /** The step or the time. */
+/** A value of more than half of some routers. */
+interface Majority {
   readonly value: string;
-  /** True if all of them have it. */
+  /** True for all of them. */
   readonly isAll: boolean;
 }
 
-/** When most of some routers went down. */
 interface OutageStart extends Majority {
-  /** False if they were down when the agent started: then `value` is the latest time. */
+  /** False if they were down at the agent's start: `value` is the latest time. */
   readonly isKnown: boolean;
 }
 
-/** A router that is down, as far as the outage is about it. */
+/** The properties of a router that is down. */
 export type DownRouter = Pick<
   RouterSummary,
   'since' | 'isFirstState' | 'labels' | 'failure' | 'fault' | 'firmware' | 'device'
 >;
 
-/** A value of a facet. */
-export interface OutageValue {
+interface OutageValue {
   readonly facet: Facet;
   readonly value: string;
-  /** Routers with this value that are down. */
   readonly down: number;
-  /** Routers with this value. */
   readonly total: number;
 }
 
 /** Counts of the values of one property. */
-export interface OutageGroup {
+interface OutageGroup {
   /** `step`, `firmware`, …, or the name of a label. */
   readonly name: string;
-  /** The values, the one with the most routers down first. */
   readonly values: readonly OutageValue[];
-  /** Number of further values with a router down. */
+  /** Further values with a router down. */
   readonly rest: number;
 }
 
-/** A mass outage: so many routers are down, and this share of the fleet. */
+/** Routers down, and share of the fleet, of a mass outage. */
 const DOWN_MIN = 5;
 const SHARE_MIN = 0.05;
 const WINDOW_MS = 10 * 60_000;
-/** A value stands out when its share of the routers that are down is so many times its share of the fleet. */
+/** Minimum ratio of a value's share of the routers that are down to its share of the fleet. */
 const LIFT_MIN = 1.25;
 const VALUES_MAX = 4;
 const GROUPS_MAX = 8;
 
-/** Finds what the routers that are down have in common; `undefined` when they are few. */
+/** Finds the common properties of the routers that are down; `undefined` if they are few. */
 export function findOutage(fleet: {
   readonly total: number;
   readonly routersDown: readonly DownRouter[];
@@ -80,7 +76,7 @@ export function findOutage(fleet: {
   const common = all
     .filter((one) => one.facet !== 'step' && one.down > down / 2 && lift(one) >= LIFT_MIN)
     .toSorted((a, b) => lift(b) - lift(a))[0];
-  // Others that are down for another reason, and perhaps for long, change neither time nor step.
+  // Routers that are down for other reasons do not affect time and step.
   const group = common
     ? routersDown.filter((router) => listFacetValues(common.facet, router).includes(common.value))
     : routersDown;
@@ -101,7 +97,7 @@ function listDown(facet: Facet, counts: FacetCounts[Facet]): OutageValue[] {
   return [...counts].filter(([, { down }]) => down > 0).map(([value, count]) => ({ facet, value, ...count }));
 }
 
-/** Groups the values by property. A label that is different for each router tells nothing. */
+/** Groups the values by property, without labels that are different for each router. */
 function toGroups(values: readonly OutageValue[]): readonly OutageGroup[] {
   const groups = Map.groupBy(values, ({ facet, value }) =>
     facet === 'label' ? value.slice(0, Math.max(0, value.indexOf('='))) : facet,
@@ -116,8 +112,8 @@ function toGroups(values: readonly OutageValue[]): readonly OutageGroup[] {
 }
 
 /**
- * Returns the start of the ten minutes in which most of the routers went down, if that is more than half of them; not known
- * of those that were down at their first poll, which is the latest time then.
+ * Returns the start of the ten minutes in which more than half of the routers went down. It is not known for routers that were down at
+ * their first poll; that poll is the latest time then.
  */
 function findBurst(routers: readonly DownRouter[]): OutageStart | null {
   const sorted = routers
@@ -132,7 +128,57 @@ function findBurst(routers: readonly DownRouter[]): OutageStart | null {
   if (most <= routers.length / 2) return null;
   const burst = sorted.slice(first, first + most);
   const isKnown = !burst.some(({ isFirstState }) => isFirstState);
-  // The last one was polled last, and all of them are down for as long as it is.
+  // The last one was polled last; all of them have been down at least since then.
   const value = new Date(burst.at(isKnown ? 0 : -1)?.atMs ?? 0).toISOString();
   return { value, isAll: most === routers.length, isKnown };
+}
+
+/** Renders a mass outage: one sentence, then counts that are filters. `isFiltered`: the rest of the page is not about all routers. */
+export function renderOutage(
+  outage: Outage | undefined,
+  query: TableQuery,
+  isFiltered: boolean,
+  nowMs: number,
+): Html | string {
+  if (!outage) return '';
+  const { down, total, common, since, step, groups } = outage;
+  const inCommon = common ?? { down, total };
+  const of =
+    common === null ? '' : html` of ${nameProperty(common)} <bdi>${renderFacetValue(common.facet, common.value)}</bdi>`;
+  const others = down - inCommon.down;
+  const parts = [
+    html`<strong>${renderCount(inCommon.down)} of ${renderMany(inCommon.total, 'router')}${of} down`,
+    renderMajority(step, ' at ', ({ value }) => renderFacetValue('step', value)),
+    since?.isKnown === false
+      ? renderMajority(since, ' ', ({ value }) => renderAtLeast(value, nowMs))
+      : renderMajority(since, ' since ', ({ value }) => renderSince(value, nowMs)),
+    html`</strong>${others === 0 ? '' : `; ${renderCount(others)} more ${others === 1 ? 'router' : 'routers'} down`}`,
+  ];
+  return html`<section class="notice" aria-label="Outage"><p>${isFiltered ? 'Whole fleet: ' : ''}${parts}.</p>
+<div class="groups" tabindex="0" role="group" aria-label="Routers down by property"><dl>${groups.map((group) => renderGroup(group, query))}</dl></div></section>`;
+}
+
+function renderMajority(
+  majority: Majority | null,
+  word: string,
+  render: (majority: Majority) => Html | string,
+): Html | string {
+  return majority === null ? '' : html`${majority.isAll ? '' : ', most'}${word}${render(majority)}`;
+}
+
+function renderGroup({ name, values, rest }: OutageGroup, query: TableQuery): Html {
+  return html`<div><dt title="${toShown(name)}">${toShown(name, FACET_CHARS_MAX)}</dt>${values.map(
+    ({ facet, value, down, total }) => {
+      const facets: FacetQuery = withFacet({}, facet, value);
+      const href = renderTableQuery({ ...query, search: '', facets }, { filter: 'down' });
+      const of = facet === 'step' ? '' : ` of ${renderCount(total)}`;
+      return html`<dd><a href="${href}"><bdi title="${toShown(value)}">${renderFacetValue(facet, value)}</bdi></a> ${renderCount(down)}${of}</dd>`;
+    },
+  )}${rest > 0 ? html`<dd class="soft">and ${renderCount(rest)} more</dd>` : ''}</div>`;
+}
+
+function nameProperty({ facet, value }: OutageValue): string {
+  return facet === 'label'
+    ? toShown(value.slice(0, value.indexOf('=')), FACET_CHARS_MAX)
+    : FACET_NAMES[facet].toLowerCase();
 }

@@ -1,11 +1,23 @@
-import type { FamilyValues, RouterDetail } from '../api/router-detail.ts';
-import { type Html, html, toShown } from './html.ts';
-import { NOTHING, renderLength } from './quantities.ts';
-import { renderSignal, type SignalKind } from './signal.ts';
+import { renderMany } from '../../base/index.ts';
+import type { FamilyValues, InterfaceRate, RouterDetail } from '../api/router-detail.ts';
+import { type Html, html, renderBitRate, renderLength, renderMoment, toShown } from './html.ts';
+import { POINT_S, renderHistory } from './plots.ts';
+import {
+  gradeSignal,
+  renderSignal,
+  renderSparkline,
+  SIGNAL_LIMITS,
+  SIGNAL_UNITS,
+  type SignalKind,
+} from './router-facts.ts';
 
-type Sample = FamilyValues['samples'][number] & Pick<FamilyValues, 'ageSeconds'>;
+type Sample = FamilyValues['samples'][number] &
+  Pick<FamilyValues, 'ageSeconds'> & {
+    /** True if the router is up, and the resource could be read last. */
+    readonly isCurrent: boolean;
+  };
 
-/** Families of the shipped module about a modem, by the kind of value. */
+/** Families of the shipped module for modems. */
 const SIGNALS: readonly (readonly [kind: SignalKind, family: string])[] = [
   ['rsrp', 'router_modem_rsrp_dbm'],
   ['rsrq', 'router_modem_rsrq_db'],
@@ -14,32 +26,123 @@ const SIGNALS: readonly (readonly [kind: SignalKind, family: string])[] = [
   ['csq', 'router_modem_signal_csq'],
 ];
 const MODEMS_MAX = 8;
-const MEMBERS_MAX = 16;
 
-/** Renders what the router is, how its modems receive, and which WAN chain it uses. What it does not report is left out. */
+/** Renders the tiles of a router, when it was up, and charts of the last hours. */
 export function renderOverview(router: RouterDetail): Html {
-  const { device, firmware, serial, state } = router;
-  const facts = [
-    renderFact('Model', device.model, findAge(router, 'router_device_info', 'router_board_info')),
-    renderFact('Serial number', serial, findAge(router, 'router_board_info')),
-    renderFact('Firmware', firmware, findAge(router, 'router_board_info')),
-    renderFact('Location', device.location, findAge(router, 'router_location_info')),
-    renderFact(
-      'Uptime',
-      device.uptimeSeconds === null ? null : renderLength(device.uptimeSeconds),
-      findAge(router, 'router_uptime_seconds'),
-    ),
-    renderReadings(router, 'Supply', 'router_supply_volts', 'V'),
-    ...renderTemperatures(router),
-  ].filter((fact) => fact !== '');
-  return html`<div class="overview">
-${facts.length === 0 ? '' : html`<section><h2>Device</h2>\n<dl>${facts}</dl></section>`}
-${renderModems(router, state === 'up')}
-${renderWan(router, state === 'up')}
-</div>`;
+  const renderTile = (title: string, view: string, value: Html | string, note: Html | string = '') =>
+    value === ''
+      ? ''
+      : html`<li><a href="?view=${view}">${title}</a><strong${router.state === 'up' ? '' : html` class="soft"`}>${value}</strong><span class="soft">${note}</span></li>
+`;
+  const tiles = [
+    renderTile('Signal', 'modem', ...describeSignal(router)),
+    renderTile('WAN', 'network', ...describeWan(router)),
+    renderTile('Traffic', 'network', ...describeTraffic(router)),
+    renderTile('Supply', 'device', ...describeSupply(router)),
+    renderTile('Uptime', 'device', ...describeUptime(router)),
+    renderTile('Logs', 'positions', ...describeLogs(router)),
+  ];
+  return html`<ul class="tiles">${tiles}</ul>
+${renderHours(router)}`;
 }
 
-function renderModems(router: RouterDetail, isCurrent: boolean): Html | string {
+type Tile = readonly [value: Html | string, note?: Html | string];
+
+function describeSignal({ device, state }: RouterDetail): Tile {
+  const { signal, operator, technology } = device;
+  const network = [operator, technology].flatMap((text) => (text === null ? [] : [toShown(text, 60)])).join(' · ');
+  return signal
+    ? [renderSignal(signal, state === 'up'), `${signal.kind.toUpperCase()}${network && `, ${network}`}`]
+    : [network];
+}
+
+function describeWan(router: RouterDetail): Tile {
+  const members = findSamples(router, 'router_wan_chain_member_online');
+  const online = members.filter(({ value }) => value === 1).length;
+  const note = members.length === 0 ? '' : `${online} of ${members.length} members online`;
+  return [toShown(router.device.wan ?? '', 60), note];
+}
+
+/** Of the interface of the WAN chain, else of the busiest one. */
+function describeTraffic(router: RouterDetail): Tile {
+  const names = findSamples(router, 'router_wan_chain_member_online').flatMap(({ labels, value }) =>
+    value === 1 ? [labels['interface']] : [],
+  );
+  const toTotal = (rate: InterfaceRate) => (rate.receiveBytesPerSecond ?? 0) + (rate.transmitBytesPerSecond ?? 0);
+  const [busiest] = router.interfaceRates.toSorted((a, b) => toTotal(b) - toTotal(a));
+  const rate = router.interfaceRates.find((one) => names.includes(one.interface)) ?? busiest;
+  if (!rate) return [''];
+  const { receiveBytesPerSecond: received, transmitBytesPerSecond: sent } = rate;
+  return [`${renderBitRate(received)} in`, html`${renderBitRate(sent)} out, <bdi>${toShown(rate.interface, 60)}</bdi>`];
+}
+
+function describeSupply(router: RouterDetail): Tile {
+  const volts = findSamples(router, 'router_supply_volts').map(({ value }) => `${Number(value.toFixed(1))} V`);
+  const degrees = listTemperatures(router).flatMap((name) => findSamples(router, name));
+  const warmest = Math.max(...degrees.map(({ value }) => value));
+  const temperature = degrees.length === 0 ? '' : `${Number(warmest.toFixed(1))} °C at most`;
+  return volts.length === 0 ? [temperature] : [volts.slice(0, 2).join(', '), temperature];
+}
+
+const HOUR_S = 3600;
+
+function describeUptime({ device: { uptimeSeconds }, state }: RouterDetail): Tile {
+  if (uptimeSeconds === null) return [''];
+  const text = renderLength(uptimeSeconds);
+  return state === 'up' && uptimeSeconds < HOUR_S
+    ? [html`<span class="warn">${text}</span>`, 'restarted within the last hour']
+    : [text];
+}
+
+function describeLogs({ logs, logLagSeconds, bytes: { logsPausedUntil } }: RouterDetail): Tile {
+  if (logs.length === 0) return [''];
+  const gaps = logs.reduce((sum, log) => sum + log.gaps, 0);
+  const lost = gaps === 0 ? 'no gaps' : html`<strong class="warn">${renderMany(gaps, 'gap')}</strong>`;
+  if (logsPausedUntil !== null) {
+    return [html`<span class="warn">paused</span>`, html`by the byte budget, until ${renderMoment(logsPausedUntil)}`];
+  }
+  return [`${renderLength(logLagSeconds)} behind`, html`${renderMany(logs.length, 'log')}, ${lost}`];
+}
+
+const LETTERS = { up: 'u', down: 'd', mixed: 'm' } as const;
+/** A chart of fewer points says nothing. */
+const POINTS_MIN = 20;
+
+/** The time watched so far, half an hour at least: no chart claims more. */
+function renderHours({ lastHours, device: { signal } }: RouterDetail): Html | string {
+  const first = lastHours.findIndex(({ result }) => result !== null);
+  if (first < 0) return '';
+  const points = lastHours.slice(Math.max(0, Math.min(first - 1, lastHours.length - POINTS_MIN)));
+  const kind = signal?.kind ?? 'csq';
+  const charts = [
+    renderHistory(
+      {
+        title: `Signal (${kind.toUpperCase()})`,
+        pick: (point) => point.signal,
+        range: ({ signalMin, signalMax }) => [signalMin, signalMax],
+        render: (value) => `${value}${SIGNAL_UNITS[kind]}`,
+        isFromZero: false,
+        grade: (value) => gradeSignal(kind, value),
+        limits: SIGNAL_LIMITS[kind],
+      },
+      points,
+    ),
+    renderHistory(
+      { title: 'Response time', pick: (point) => point.responseSeconds, render: renderLength, isFromZero: true },
+      points,
+    ),
+    renderHistory(
+      { title: 'Log lag', pick: (point) => point.logLagSeconds, render: renderLength, isFromZero: true },
+      points,
+    ),
+  ];
+  return html`<h2>Last ${renderLength((lastHours.length - first) * POINT_S)}</h2>
+<figure class="up-down">${renderSparkline(points.map(({ result }) => (result ? LETTERS[result] : '-')).join(''))}<figcaption>Up or down, in steps of 3 min</figcaption></figure>
+<div class="plots wide">${charts}</div>`;
+}
+
+/** Renders each modem: its network, card and signal. */
+export function renderModems(router: RouterDetail): Html | string {
   const find = (family: string) => findSamples(router, family);
   const modems = [
     ...new Set(
@@ -49,8 +152,11 @@ function renderModems(router: RouterDetail, isCurrent: boolean): Html | string {
     ),
   ];
   const of = (family: string, modem: string) => find(family).find(({ labels }) => (labels['modem'] ?? '') === modem);
-  return html`${modems.slice(0, MODEMS_MAX).map((modem) => {
+  if (modems.length === 0) return '';
+  return html`<div class="overview">${modems.slice(0, MODEMS_MAX).map((modem) => {
     const info = of('router_modem_info', modem);
+    const technology = of('router_modem_access_technology', modem);
+    const card = of('router_modem_used_sim', modem);
     const online = of('router_modem_online', modem);
     const signals = SIGNALS.flatMap(([kind, family]) => {
       const sample = of(family, modem);
@@ -58,90 +164,47 @@ function renderModems(router: RouterDetail, isCurrent: boolean): Html | string {
     });
     const operator = info?.labels['provider_name'] ?? info?.labels['provider'];
     return html`<section><h2>Modem <bdi>${toShown(modem, 60)}</bdi></h2>
-<dl>${renderFact('Operator', operator, info?.ageSeconds)}${renderFact('Technology', info?.labels['access_technology'], info?.ageSeconds)}${renderFact('SIM', info?.labels['used_sim'], info?.ageSeconds)}${
-      online
-        ? html`<dt>Data session</dt><dd>${renderOnline(online.value === 1, isCurrent)}${renderAge(online)}</dd>`
-        : ''
+<dl>${renderFact('Operator', operator, info)}${renderFact('Technology', technology?.labels['access_technology'], technology)}${renderFact('SIM', card?.labels['used_sim'], card)}${
+      online ? html`<dt>Data session</dt><dd>${renderOnline(online)}${renderAge(online)}</dd>` : ''
     }${signals.map(
       ({ kind, sample }) =>
-        html`<dt>${kind.toUpperCase()}</dt><dd>${renderSignal({ kind, value: sample.value }, isCurrent)}${renderAge(sample)}</dd>`,
+        html`<dt>${kind.toUpperCase()}</dt><dd>${renderSignal({ kind, value: sample.value }, sample.isCurrent)}${renderAge(sample)}</dd>`,
     )}</dl></section>
 `;
-  })}`;
+  })}</div>`;
 }
 
-function renderWan(router: RouterDetail, isCurrent: boolean): Html | string {
-  const [active] = findSamples(router, 'router_wan_active_info');
-  if (!active) return '';
-  const members = findSamples(router, 'router_wan_chain_member_online').slice(0, MEMBERS_MAX);
-  return html`<section><h2>WAN</h2>
-<dl><dt>Chain in use</dt><dd><bdi>${toShown(active.labels['chain'] ?? NOTHING)}</bdi>${renderAge(active)}</dd>${members.map(
-    ({ labels, value, ageSeconds }) =>
-      html`<dt><bdi>${toShown(labels['interface'] ?? '')}</bdi></dt><dd>${renderOnline(value === 1, isCurrent)}${renderAge({ ageSeconds })}</dd>`,
-  )}</dl></section>`;
-}
-
-/** `isCurrent`: the router is up. Of one that is down, this was the last value, and has no colour. */
-function renderOnline(isOnline: boolean, isCurrent: boolean): Html {
-  const word = isOnline ? 'online' : 'offline';
+function renderOnline({ value, isCurrent }: Sample): Html {
+  const word = value === 1 ? 'online' : 'offline';
   if (!isCurrent) return html`<span class="soft">last ${word}</span>`;
-  return isOnline ? html`<span class="good">${word}</span>` : html`<strong class="warn">${word}</strong>`;
+  return value === 1 ? html`<span class="good">${word}</span>` : html`<strong class="warn">${word}</strong>`;
 }
 
-/** Readings of one fact: a few, as in "24.1 V (power2 input 1)". */
-const READINGS_MAX = 4;
-
-function renderReadings(router: RouterDetail, title: string, family: string, unit: string): Html | string {
-  const samples = findSamples(router, family);
-  const texts = samples.slice(0, READINGS_MAX).map(({ labels, value }) => {
-    // The resource says more than the slot.
-    const names = Object.entries(labels).flatMap(([key, name]) =>
-      name === '' || key === 'slot' ? [] : [key === 'input' ? `input ${name}` : name],
-    );
-    return `${Number(value.toFixed(1))} ${unit}${names.length === 0 ? '' : ` (${names.join(' ')})`}`;
-  });
-  return renderFact(title, texts.join(', '), samples[0]?.ageSeconds ?? null);
-}
-
-function renderTemperatures(router: RouterDetail): readonly (Html | string)[] {
-  // Whatever module reports one, also one of the user.
+/** Of any module, those of users included. */
+function listTemperatures(router: RouterDetail): readonly string[] {
   const families = router.values.flatMap((module) => module.families.map(({ name }) => name));
-  const found = [...new Set(families)].filter((name) => name.endsWith('_temperature_celsius')).slice(0, READINGS_MAX);
-  return found.map((name) => renderReadings(router, toTitle(name), name, '°C'));
+  return [...new Set(families)].filter((name) => name.endsWith('_temperature_celsius'));
 }
 
-/** `router_modem_temperature_celsius`: `Temperature (modem)`. */
-function toTitle(family: string): string {
-  const of = family
-    .slice(0, -'_temperature_celsius'.length)
-    .replace(/^router_?/, '')
-    .replaceAll('_', ' ');
-  return of === '' ? 'Temperature' : `Temperature (${of})`;
-}
-
-function findAge(router: RouterDetail, ...families: readonly string[]): number | null {
-  for (const family of families) {
-    const [sample] = findSamples(router, family);
-    if (sample) return sample.ageSeconds;
-  }
-  return null;
-}
-
-function renderFact(title: string, value: string | null | undefined, ageSeconds: number | null = null): Html | string {
+function renderFact(title: string, value: string | null | undefined, sample: Sample | undefined): Html | string {
   return value === null || value === undefined || value === ''
     ? ''
-    : html`<dt>${title}</dt><dd><bdi>${toShown(value, 120)}</bdi>${renderAge({ ageSeconds })}</dd>`;
+    : html`<dt>${title}</dt><dd${sample?.isCurrent === false ? html` class="soft"` : ''}><bdi>${toShown(value, 120)}</bdi>${renderAge(sample)}</dd>`;
 }
 
-/** How old a value is, set off from it. */
-function renderAge({ ageSeconds }: Pick<Sample, 'ageSeconds'>): Html | string {
-  return ageSeconds === null ? '' : html` <span class="soft">· ${renderLength(Math.round(ageSeconds))} ago</span>`;
+/** The head of the page has the age of current values. */
+function renderAge(sample: Sample | undefined): Html | string {
+  if (sample === undefined || sample.isCurrent || sample.ageSeconds === null) return '';
+  return html` <span class="soft">· ${renderLength(Math.round(sample.ageSeconds))} ago</span>`;
 }
 
-function findSamples({ values }: RouterDetail, family: string): readonly Sample[] {
+function findSamples({ values, state, resources }: RouterDetail, family: string): readonly Sample[] {
   return values.flatMap(({ families }) =>
     families
       .filter(({ name }) => name === family)
-      .flatMap(({ samples, ageSeconds }) => samples.map((sample) => ({ ...sample, ageSeconds }))),
+      .flatMap(({ samples, ageSeconds, resource }) => {
+        const isFailing = resources.some((one) => one.resource === resource && one.state === 'failed');
+        return samples.map((sample) => ({ ...sample, ageSeconds, isCurrent: state === 'up' && !isFailing }));
+      }),
   );
 }

@@ -1,35 +1,36 @@
-import type { SinkSummary, SpoolSummary } from '../api/delivery.ts';
-import type { ProcessSummary } from '../api/process.ts';
-import type { ProcessPart } from '../whole-fleet.ts';
-import { type Html, html, toShown } from './html.ts';
-import {
-  renderAgo,
-  renderBytes,
-  renderCount,
-  renderLength,
-  renderMany,
-  renderShortSpell,
-  renderSince,
-} from './quantities.ts';
+import { renderBytes, renderCount, renderMany } from '../../base/index.ts';
+import type { ProcessSummary, SinkSummary, SpoolSummary } from '../api/process.ts';
+import { collectProcesses, type FleetContent, type ProcessPart } from '../whole-fleet.ts';
+import { type Html, html, renderAgo, renderLength, renderShortSpell, renderSince, toShown } from './html.ts';
+import { type Page, renderNotices } from './layout.ts';
 import { type Column, renderTable } from './table.ts';
 
 const STATES = { up: ['good', 'up'], down: ['bad', 'down'], unknown: ['soft', 'nothing delivered yet'] } as const;
 
-/** Number of routers that a notice names. */
 const NAMES_MAX = 10;
-/** Within this time, somebody should look. Seconds. */
+/** Within this time, an operator should look. Seconds. */
 const SOON_S = 6 * 3600;
-/** A few bytes in ten minutes say nothing about what lies beyond. Seconds. */
+/** A few bytes in ten minutes predict nothing beyond. Seconds. */
 const FAR_S = 30 * 86_400;
 
-/** A sink, and the process whose records it takes. */
 interface SinkRow extends SinkSummary {
-  /** Name of the process; `undefined` if there is only one. */
+  /** `undefined` if there is only one. */
   readonly process: string | undefined;
 }
 
-/** Renders the sinks and the spools of all processes. `notices`: what is missing. */
-export function renderSinks(
+/** The sinks and the spools of all processes. */
+export const sinksPage: Page<FleetContent> = {
+  path: '/sinks',
+  entry: 'Sinks',
+  async render(dependencies, _context, base) {
+    const { content, clock } = dependencies;
+    const { values, faults } = await collectProcesses(dependencies);
+    const notices = renderNotices(content.describeShards(), faults, 'Deliveries', 'deliveries');
+    return { title: 'Sinks', main: renderSinks(values, notices, base, clock.now()) };
+  },
+};
+
+function renderSinks(
   processes: readonly ProcessPart<ProcessSummary>[],
   notices: Html,
   base: string,
@@ -47,10 +48,9 @@ ${processes.map(renderHeldBack)}
 ${processes.map(renderSpool)}
 <h2>Destinations</h2>
 ${renderTable({ caption: renderMany(sinks.length, 'sink'), columns: createColumns(isShared, base, nowMs), rows: sinks, empty: 'No sink is configured, so no log is read.', className: 'stack' })}
-${letters === 0 ? '' : html`<p><a href="${base}dead-letters">Dead letters</a> are records that a sink rejected permanently: <code>router-exporter dead-letters replay</code> tries them again.</p>`}`;
+${letters === 0 ? '' : html`<p><a href="${base}dead-letters">Dead letters</a> are records that a sink rejected permanently. To retry them: <code>router-exporter dead-letters replay</code></p>`}`;
 }
 
-/** Why the logs of routers are not read. */
 function renderHeldBack({ name, value: { spool } }: ProcessPart<ProcessSummary>): Html {
   const { isHeldBack, routersHeldBack } = spool;
   const at = name === undefined ? '' : ` at ${toShown(name)}`;
@@ -67,13 +67,12 @@ ${renderGrowth(spool)}</p>
 `;
 }
 
-/** Renders when the spool is full. */
 function renderGrowth({ bytes, bytesMax, secondsToFull }: SpoolSummary): Html | string {
   if (bytes >= bytesMax) return html`<strong class="bad">It is full.</strong>`;
-  // Also before it was measured for long enough.
-  if (secondsToFull === null) return 'No growth was seen in the last 10 min.';
+  // Also before there were ten minutes of measurements.
+  if (secondsToFull === null) return 'No growth in the last 10 min.';
   if (secondsToFull > FAR_S) return html`<span class="soft">It grows slowly: not full within 30 days.</span>`;
-  return html`<span class="${secondsToFull < SOON_S ? 'bad' : 'soft'}">Full in ${renderLength(secondsToFull)} if it goes on growing as in the last 10 min.</span>`;
+  return html`<span class="${secondsToFull < SOON_S ? 'bad' : 'soft'}">Full in ${renderLength(secondsToFull)} at the growth of the last 10 min.</span>`;
 }
 
 function renderNames(names: readonly string[]): string {
@@ -103,7 +102,7 @@ function createColumns(isShared: boolean, base: string, nowMs: number): readonly
     {
       title: 'Dead letters',
       kind: 'number',
-      help: 'Records that the sink refused for good: not tried again until you replay them',
+      help: 'Records that the sink rejected permanently: not retried until you replay them',
       cell: ({ name, deadLetters }) =>
         deadLetters === 0
           ? '0'

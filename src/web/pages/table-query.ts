@@ -1,18 +1,17 @@
+import { forEachYielding } from '../../base/index.ts';
 import { FACETS, type FacetQuery } from './facets.ts';
 
 /** Search, order, page and filter of a table, from the query string of its page. */
 export interface TableQuery {
-  /** Search text as typed, truncated. */
+  /** As typed, truncated. */
   readonly search: string;
-  /** Key of the column to sort by; `undefined` = the default order of the page. */
+  /** Sort key; `undefined`: the page's default order. */
   readonly sort: string | undefined;
-  /** True to reverse the order. */
   readonly isDescending: boolean;
-  /** Page number, from 1. */
+  /** From 1. */
   readonly page: number;
   /** Key of one of the page's filters. */
   readonly filter: string | undefined;
-  /** Wanted values of other properties. */
   readonly facets: FacetQuery;
 }
 
@@ -23,16 +22,16 @@ export const ROWS_MAX = 100;
 
 /** Parses `q`, `sort` (a leading `-` reverses the order), `page` and `state`. Invalid values are ignored. */
 export function parseTableQuery(
-  query: (name: string) => string | undefined,
+  { req }: { readonly req: { query(name: string): string | undefined } },
   columns: readonly string[],
   filters: readonly string[] = [],
 ): TableQuery {
-  const sort = query('sort') ?? '';
+  const sort = req.query('sort') ?? '';
   const key = sort.replace(/^-/, '');
-  const page = Number(query('page') ?? 1);
-  const filter = query('state');
+  const page = Number(req.query('page') ?? 1);
+  const filter = req.query('state');
   return {
-    search: (query('q') ?? '').trim().slice(0, SEARCH_CHARS_MAX).toWellFormed(),
+    search: (req.query('q') ?? '').trim().slice(0, SEARCH_CHARS_MAX).toWellFormed(),
     sort: columns.includes(key) ? key : undefined,
     isDescending: sort.startsWith('-'),
     page: Number.isSafeInteger(page) && page > 0 ? page : 1,
@@ -41,7 +40,7 @@ export function parseTableQuery(
   };
 }
 
-/** Renders the query string of a link that differs from `query` in `change`; the first page unless `change` names another. */
+/** Renders the query string of a link: `query` with `change`, on the first page unless `change` has another. */
 export function renderTableQuery(query: TableQuery, change: Partial<TableQuery> = {}): string {
   const { search, sort, isDescending, page, filter, facets } = { ...query, page: 1, ...change };
   const parameters = new URLSearchParams();
@@ -53,7 +52,6 @@ export function renderTableQuery(query: TableQuery, change: Partial<TableQuery> 
   return `?${parameters.toString()}`;
 }
 
-/** Returns the words of a search, in lower case. */
 function splitSearch(search: string): readonly string[] {
   return search.toLowerCase().split(/\s+/).filter(Boolean).slice(0, WORDS_MAX);
 }
@@ -70,21 +68,72 @@ export function createMatcher(search: string): (texts: readonly (string | null |
 
 /** One page of the matching rows. */
 export interface TablePage<Row> {
-  /** The rows of this page. */
   readonly rows: readonly Row[];
   /** Index of the first row among all matching rows, from 0. */
   readonly first: number;
-  /** Number of all matching rows. */
   readonly total: number;
-  /** Number of this page, from 1. */
+  /** From 1. */
   readonly page: number;
-  /** Number of all pages, at least 1. */
   readonly pages: number;
 }
 
-/** Returns which rows stand on a page; on the last one when `page` is beyond it. */
+/** Returns the range of a page; of the last one if `page` is beyond it. */
 export function findPage(total: number, page: number): Omit<TablePage<never>, 'rows'> {
   const pages = Math.max(1, Math.ceil(total / ROWS_MAX));
   const shown = Math.min(page, pages);
   return { first: (shown - 1) * ROWS_MAX, total, page: shown, pages };
+}
+
+/** A sort value; `null`: unknown. */
+export type Rank = number | string | null;
+
+/** Compares sort values; an unknown one is last in both directions. */
+export function compareRanks(a: Rank, b: Rank, isDescending = false): number {
+  if (a === b) return 0;
+  if (a === null || b === null) return Number(a === null) - Number(b === null);
+  return a < b === isDescending ? 1 : -1;
+}
+
+/** Rows sorted without yielding; few enough not to block the event loop. */
+const RUN_MAX = 1000;
+
+/** Returns `count` rows from index `first` of the sorted rows, sorting no more than needed. Equal rows keep their order. */
+export async function sortPage<Row>(
+  rows: readonly Row[],
+  compare: (a: Row, b: Row) => number,
+  first: number,
+  count: number,
+): Promise<readonly Row[]> {
+  const runs: { readonly rows: readonly Row[]; next: number }[] = [];
+  await forEachYielding(cutRuns(rows), (run) => runs.push({ rows: run.toSorted(compare), next: 0 }));
+  const ordered: Row[] = [];
+  await forEachYielding(mergeRuns(runs, compare).take(first + count), (row) => ordered.push(row));
+  return ordered.slice(first);
+}
+
+function* cutRuns<Row>(rows: readonly Row[]): Generator<readonly Row[]> {
+  for (let start = 0; start < rows.length; start += RUN_MAX) yield rows.slice(start, start + RUN_MAX);
+}
+
+function* mergeRuns<Row>(
+  runs: readonly { readonly rows: readonly Row[]; next: number }[],
+  compare: (a: Row, b: Row) => number,
+): Generator<Row, undefined> {
+  for (let row = takeLeast(runs, compare); row !== undefined; row = takeLeast(runs, compare)) yield row;
+}
+
+function takeLeast<Row>(
+  runs: readonly { readonly rows: readonly Row[]; next: number }[],
+  compare: (a: Row, b: Row) => number,
+): Row | undefined {
+  let best: (typeof runs)[number] | undefined;
+  let least: Row | undefined;
+  for (const run of runs) {
+    const row = run.rows[run.next];
+    if (row === undefined || (least !== undefined && compare(least, row) <= 0)) continue;
+    best = run;
+    least = row;
+  }
+  if (best) best.next++;
+  return least;
 }

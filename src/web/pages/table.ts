@@ -1,43 +1,44 @@
 import { raw } from 'hono/html';
-import { Steps } from '../../base/index.ts';
+import { forEachYielding, renderCount, renderMany } from '../../base/index.ts';
 import { type Html, html, toShown } from './html.ts';
-import { renderCount, renderMany } from './quantities.ts';
-import { compareRanks, type Rank, sortPage } from './sort-page.ts';
-import { findPage, ROWS_MAX, renderTableQuery, type TablePage, type TableQuery } from './table-query.ts';
+import {
+  compareRanks,
+  findPage,
+  type Rank,
+  ROWS_MAX,
+  renderTableQuery,
+  sortPage,
+  type TablePage,
+  type TableQuery,
+} from './table-query.ts';
 
 /** One column of a table. */
 export interface Column<Row> {
-  /** Column heading. */
   readonly title: string;
-  /** Renders the cell of a row. */
   readonly cell: (row: Row) => Html | string;
   /** `number`: right-aligned. `wide`: long text that may wrap. `text`: a name that wraps if it is very long. Default: none. */
   readonly kind?: 'number' | 'wide' | 'text' | undefined;
-  /** Meaning of the column: tooltip of its heading. */
+  /** Tooltip of the heading. */
   readonly help?: string | undefined;
-  /** Class of the cells, for style sheets. */
   readonly className?: string | undefined;
-  /** Returns the whole text of a cell that may be cut to its width. */
+  /** Returns the full text of a cell that may be truncated. */
   readonly tooltip?: ((row: Row) => string) | undefined;
-  /** Sort key in the query string; absent = not sortable. */
+  /** Sort key in the query string; absent: not sortable. */
   readonly key?: string | undefined;
-  /** Returns the value to sort by. */
   readonly rank?: ((row: Row) => Rank) | undefined;
 }
 
 /** Columns and rows of one table. */
 export interface Table<Row> {
-  /** Caption, and accessible name of the table. */
+  /** Also the accessible name of the table. */
   readonly caption: string;
-  /** Columns; the first one names the row. */
+  /** The first one names the row. */
   readonly columns: readonly Column<Row>[];
-  /** Rows in the order to show. */
   readonly rows: readonly Row[];
-  /** Current query, for the sort links; absent = not sortable. */
+  /** For the sort links; absent: not sortable. */
   readonly query?: TableQuery | undefined;
-  /** Text shown when there are no rows. */
   readonly empty: string;
-  /** Class of the table. With one, narrow screens show rows as blocks; roles keep it a table for assistive technology. `stack`: one line for each cell. */
+  /** With a class, narrow screens show rows as blocks; roles keep it a table for assistive technology. `stack`: one line per cell. */
   readonly className?: string | undefined;
 }
 
@@ -57,14 +58,10 @@ ${rows.map((row) => html`<tr>${columns.map((column, index) => renderCell(column,
 </div>`;
 }
 
-/** Renders a table that is never wider than the screen. Takes breaks: a hundred rows take a dozen milliseconds. */
+/** Renders a table that is never wider than the screen. Yields to the event loop: a hundred rows take a dozen milliseconds. */
 export async function renderFittingTable<Row>(table: Table<Row> & { readonly className: string }): Promise<Html> {
-  const steps = new Steps();
   const pieces: string[] = [];
-  for (const row of table.rows) {
-    pieces.push(String(await renderFittingRow(table, row)));
-    if (steps.isDue) await steps.next();
-  }
+  await forEachYielding(table.rows, async (row) => pieces.push(String(await renderFittingRow(table, row))));
   return renderFitting(table, raw(pieces.join('')));
 }
 
@@ -100,7 +97,7 @@ function toClass<Row>({ kind, className }: Pick<Column<Row>, 'kind' | 'className
 }
 
 function renderHead<Row>({ title, kind, key, className, help }: Column<Row>, query: TableQuery | undefined): Html {
-  // Without a class of its own, a head takes only the alignment from the kind of its cells.
+  // Without its own class, a heading takes only the alignment of its cells.
   const classes = toClass({ kind: className === undefined && kind !== 'number' ? undefined : kind, className });
   const tooltip = help === undefined ? '' : html` title="${help}"`;
   if (!query || key === undefined) return html`<th scope="col"${classes}${tooltip}>${title}</th>`;
@@ -117,7 +114,7 @@ function renderCell<Row>({ cell, kind }: Column<Row>, row: Row, isName: boolean)
   return html`<td${kind ? html` class="${kind}"` : ''}>${cell(row)}</td>`;
 }
 
-/** Returns one page of the rows, sorted by the column of the query, by default the first one. Takes breaks. */
+/** Returns one page of the rows, sorted by the column of the query, by default the first one. */
 export async function cutSorted<Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],
@@ -162,7 +159,7 @@ function renderRange<Row>(what: string, { rows, first, total }: TablePage<Row>):
   return `${title}s ${renderCount(first + 1)} to ${renderCount(last)} of ${renderCount(total)}`;
 }
 
-/** Renders the links to the other pages; empty when there is only one. */
+/** Renders the links to the other pages; empty if there is only one. */
 export function renderPager<Row>({ page, pages }: TablePage<Row>, query: TableQuery): Html | string {
   if (pages === 1) return '';
   const link = (to: number, name: string) =>

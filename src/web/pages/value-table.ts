@@ -1,8 +1,103 @@
-import type { FamilyValues } from '../api/router-detail.ts';
-import { type Html, html, toShown } from './html.ts';
-import { renderBytes, renderCount, renderLength, renderMoment } from './quantities.ts';
+import { renderBytes, renderCount } from '../../base/index.ts';
+import type { FamilyValues, InterfaceRate, ModuleValues, RouterDetail } from '../api/router-detail.ts';
+import { type Html, html, NOTHING, renderBitRate, renderLength, renderMoment, toSentence, toShown } from './html.ts';
+import { type Column, renderTable } from './table.ts';
 
-/** Units by the end of a name, as the naming rules of metrics have it. The first that fits holds. */
+/** Up to so many rows are shown as lists with the whole help; more as a table. */
+const LISTS_MAX = 2;
+/** Shipped modules by the part of the page that shows them; `device` also shows all others, such as modules of users. */
+const MODULES: Readonly<Record<string, readonly string[]>> = {
+  network: ['wan', 'interfaces', 'interface_addresses', 'ports', 'sfp', 'dhcp'],
+  modem: ['modem', 'modem_identity', 'cells'],
+  configuration: ['profiles', 'configuration'],
+  device: ['device', 'system', 'supply', 'io'],
+};
+/** Headings that differ from the module name. */
+const TITLES: Readonly<Record<string, string>> = {
+  wan: 'WAN',
+  sfp: 'SFP',
+  io: 'Inputs and outputs',
+  dhcp: 'DHCP',
+  interface_addresses: 'Addresses of interfaces',
+};
+const EMPTY: Readonly<Record<string, string>> = {
+  network: 'The router has reported no interface, port or WAN chain.',
+  modem: 'The router has reported no modem.',
+  device: 'The router has reported nothing about itself.',
+  configuration: 'The router has reported no profile.',
+};
+const RECEIVED = 'router_interface_receive_bytes_total';
+
+/** Renders the reported values of one part of the page by module. User modules need no code of their own. */
+export function renderValues({ values, interfaceRates }: RouterDetail, view: string): Html | string {
+  const all = Object.values(MODULES).flat();
+  const own = MODULES[view] ?? [];
+  const rank = (module: string) => (own.includes(module) ? own.indexOf(module) : own.length);
+  const shown = values
+    .filter(({ module }) => own.includes(module) || (view === 'device' && !all.includes(module)))
+    .toSorted((a, b) => rank(a.module) - rank(b.module));
+  if (shown.length === 0) return html`<p class="soft">${EMPTY[view] ?? ''}</p>`;
+  return html`<div class="values">
+${shown.map((module) => renderModule(module, interfaceRates))}
+</div>`;
+}
+
+function renderModule({ module, help, families }: ModuleValues, rates: readonly InterfaceRate[]): Html {
+  const name = toShown(module.replaceAll('_', ' '));
+  return html`<section><h2>${TITLES[module] ?? toSentence(name)}</h2>
+${help === '' ? '' : html`<p class="soft">${toShown(help)}</p>`}
+${createValueTables(families).map((table) => renderValueTable(withRates(table, rates), name))}
+</section>
+`;
+}
+
+function withRates(table: ValueTable, rates: readonly InterfaceRate[]): ValueTable {
+  if (!table.columns.some(({ family }) => family === RECEIVED) || rates.length === 0) return table;
+  const byName = new Map(rates.map((rate) => [toShown(rate.interface), rate]));
+  for (const { title, cells } of table.rows) {
+    cells.set('receive rate', renderBitRate(byName.get(title)?.receiveBytesPerSecond));
+    cells.set('transmit rate', renderBitRate(byName.get(title)?.transmitBytesPerSecond));
+  }
+  const columns = [
+    { key: 'receive rate', title: 'receive rate', help: 'Bits received per second between the last two polls.' },
+    { key: 'transmit rate', title: 'transmit rate', help: 'Bits sent per second between the last two polls.' },
+  ].map((column): ValueColumn => ({ ...column, family: RECEIVED }));
+  return { ...table, columns: [...columns, ...table.columns] };
+}
+
+function renderValueTable({ rows, columns, rest, kind }: ValueTable, name: string): Html {
+  if (rows.length <= LISTS_MAX) return html`${rows.map((row) => renderList(row, columns))}`;
+  const cells: Column<ValueRow>[] = columns.map(({ key, title, help }) => ({
+    title: toSentence(title),
+    help,
+    cell: ({ cells: all }) => html`<bdi>${all.get(key) ?? ''}</bdi>`,
+  }));
+  return html`${renderTable({
+    caption: `${toSentence(name)}${kind === '' ? '' : `, by ${toShown(kind, 60)}`}${rest > 0 ? `, without ${renderCount(rest)} more` : ''}`,
+    columns: [
+      { title: 'Name', cell: ({ title }) => html`<bdi>${title === '' ? NOTHING : title}</bdi>` },
+      ...cells,
+      { title: 'Age', kind: 'number', cell: ({ ageSeconds }) => renderLength(ageSeconds) },
+    ],
+    rows,
+    empty: 'No values.',
+  })}<details class="help"><summary>What the columns mean</summary><dl>${columns.map(
+    ({ title, help }) => html`<dt>${toSentence(title)}</dt><dd>${toShown(help)}</dd>`,
+  )}</dl></details>`;
+}
+
+function renderList({ title, cells, ageSeconds }: ValueRow, columns: readonly ValueColumn[]): Html {
+  return html`${title === '' ? '' : html`<h3><bdi>${title}</bdi></h3>`}<dl class="facts">${columns.map(
+    ({ key, title: name, help, family }) => {
+      const cell = cells.get(key);
+      if (cell === undefined || cell === '') return '';
+      const shown = key === family ? toShown(help.replace(/(: 1 for .*)?\.$/, '')) : toSentence(name);
+      return html`<dt title="${toShown(key === family ? family : help)}">${shown}</dt><dd><bdi>${cell}</bdi></dd>`;
+    },
+  )}<dt>Age of these values</dt><dd>${renderLength(ageSeconds)}</dd></dl>`;
+}
+
+/** Units by the suffix of a metric name; the first match applies. */
 const UNITS: readonly (readonly [end: RegExp, render: (value: number) => Html | string])[] = [
   [/(_timestamp_seconds|_modified|_last_activated)$/, (value) => renderMoment(toTime(value))],
   [/_bytes_per_second$/, (value) => `${renderBytes(value)}/s`],
@@ -20,10 +115,10 @@ const UNITS: readonly (readonly [end: RegExp, render: (value: number) => Html | 
   [/_total$/, renderCount],
 ];
 
-/** Names of which a "no" is a fault; of others, such as whether a port has a link, it may be as it should be. */
+/** Metrics whose "no" is a fault; for others, such as a port without a link, it may be intended. */
 const FAULT_IF_NOT = /_(?:ok|online)$/;
 
-/** Renders the value of a metric with its unit, which is the end of its name; a yes or no where its help says "Whether". */
+/** Renders a metric value with the unit in its name; yes or no if the help begins with "Whether". */
 function renderMetricValue(name: string, help: string, value: number): Html | string {
   if (!Number.isFinite(value)) return String(value);
   if (help.startsWith('Whether ') && (value === 0 || value === 1))
@@ -32,7 +127,6 @@ function renderMetricValue(name: string, help: string, value: number): Html | st
   return unit ? unit[1](value) : String(round(value));
 }
 
-/** Three digits after the point at most. */
 function round(value: number): number {
   return Math.round(value * 1000) / 1000;
 }
@@ -42,43 +136,38 @@ function toTime(seconds: number): string | null {
   return Number.isNaN(date.getTime()) ? null : date.toISOString();
 }
 
-/** One thing of a router, such as an interface, with all that its families say about it. */
-export interface ValueRow {
-  /** Labels that tell it from others, as text; empty when there is only one. */
+/** One row, such as an interface, with the values of all families. */
+interface ValueRow {
+  /** Identifying labels as text; empty if there is only one row. */
   readonly title: string;
-  /** Rendered values by {@link ValueColumn.key}. */
+  /** By {@link ValueColumn.key}. */
   readonly cells: Map<string, Html | string>;
-  /** Age of its oldest value. */
+  /** Age of the oldest value. */
   ageSeconds: number | null;
 }
 
-/** One property of all rows. */
-export interface ValueColumn {
+interface ValueColumn {
   readonly key: string;
-  /** Short name. */
   title: string;
-  /** The help of its family. */
   readonly help: string;
-  /** Name of its family. */
   readonly family: string;
 }
 
-/** Values of one kind of thing. */
-export interface ValueTable {
+interface ValueTable {
   readonly rows: readonly ValueRow[];
   readonly columns: readonly ValueColumn[];
-  /** Rows that are left out. */
+  /** Rows omitted. */
   readonly rest: number;
-  /** Labels that tell the rows apart, as in `slot, port`. */
+  /** Identifying labels, as in `slot, port`. */
   readonly kind: string;
 }
 
-/** Rows of one table: a router may list a thousand of something. */
+/** A router may list a thousand of something. */
 const ROWS_MAX = 100;
 const COLUMNS_MAX = 40;
 const TEXT_CHARS_MAX = 120;
 
-/** Words of names that are written in capitals. */
+/** Words written in capitals. */
 const SHORT_FORMS = /\b(?:apn|iccid|imei|imsi|ip|mac|mtu|pin|sim|wan)\b/g;
 
 interface Draft {
@@ -88,10 +177,10 @@ interface Draft {
 }
 
 /**
- * Turns the families of a module into tables: one for each set of labels that tells things apart, one row for each of
- * these things, one column for each family or label of an info.
+ * Turns the families of a module into tables: one table for each set of identifying labels, one row for each combination of their values,
+ * one column for each family or label of an info.
  */
-export function createValueTables(families: readonly FamilyValues[]): readonly ValueTable[] {
+function createValueTables(families: readonly FamilyValues[]): readonly ValueTable[] {
   const keys = new Set(families.flatMap((family) => family.keys));
   const common = families.reduce<readonly string[]>(
     (left, family) => left.filter((key) => family.keys.includes(key)),
@@ -116,7 +205,7 @@ export function createValueTables(families: readonly FamilyValues[]): readonly V
       };
       drafts.set(kind, draft);
       const title = own.map(([, text]) => toShown(text, TEXT_CHARS_MAX)).join(' · ');
-      // An info with several samples for the same thing is a list.
+      // An info with several samples for the same row is a list.
       const count = seen.get(title) ?? 0;
       if (family.type === 'info') seen.set(title, count + 1);
       const row = findRow(draft, `${title}#${count}`, title);
@@ -128,13 +217,13 @@ export function createValueTables(families: readonly FamilyValues[]): readonly V
   return [...drafts].map(([kind, draft]) => ({ ...finish(draft), kind: kind.replaceAll(',', ', ') }));
 }
 
-/** Returns true if these labels tell all samples apart; of a state set, all but its states. */
+/** True if these labels identify all samples; of a state set, those of the current states. */
 function areUnique({ type, samples }: FamilyValues, keys: readonly string[]): boolean {
   const relevant = type === 'stateset' ? samples.filter(({ value }) => value === 1) : samples;
   return new Set(relevant.map(({ labels }) => JSON.stringify(keys.map((key) => labels[key])))).size === relevant.length;
 }
 
-/** Lists the labels that tell a thing apart. Those of an info which are no key of any family are its content. */
+/** Lists the identifying labels. Labels of an info that are no key of any family are its content. */
 function listOwnLabels(
   { type, stateLabel, keys: familyKeys }: FamilyValues,
   labels: Readonly<Record<string, string>>,
@@ -143,7 +232,7 @@ function listOwnLabels(
   const all = Object.entries(labels);
   if (type !== 'info') return all.filter(([name]) => name !== stateLabel);
   const own = all.filter(([name]) => keys.has(name));
-  // Then the info says which of the things it is about.
+  // If all labels are keys of families, those of its own family identify it, and the others are its content.
   return own.length < all.length ? own : all.filter(([name]) => familyKeys.includes(name));
 }
 
@@ -204,7 +293,7 @@ function toWords(name: string): string {
     .replaceAll(SHORT_FORMS, (word) => word.toUpperCase());
 }
 
-/** The words with which all titles begin, with the space after them. */
+/** Returns the words with which all titles begin, with the following space. */
 function findCommonWords(titles: readonly string[]): string {
   const [first, ...others] = titles;
   if (first === undefined || others.length === 0) return '';

@@ -146,13 +146,13 @@ describe('loadConfig() on a faulty log rule', () => {
       [
         '{ name: a_total, help: A., type: counter, pattern: x, value: v }',
         '2:66',
-        'value: The pattern has no group of this name; it has no named ones, such as (?P<name>…)',
+        'value: The pattern has no group of this name; it has no named groups, such as (?P<name>…)',
       ],
-      [`{ ${RULE.counter}, labels: [l, l] }`, '2:81', 'labels[1]: The label "l" stands in the list already'],
+      [`{ ${RULE.counter}, labels: [l, l] }`, '2:81', 'labels[1]: Duplicate label "l"'],
       [
         `{ ${RULE.labelled}, fixed_labels: { l: x } }`,
         '2:98',
-        'fixed_labels.l: The label "l" comes from a group already, which "labels" says',
+        'fixed_labels.l: The label "l" is already taken from a group in "labels"',
       ],
     ].filter((row): row is [string, string, string] => row[1] !== undefined),
   )('refuses %s', async (rule, position, fault) => {
@@ -174,11 +174,11 @@ describe('loadConfig() on a faulty log rule', () => {
       '2:3: log_rules: Expected a list of at most 100 log rules; found a list of 101',
     ]);
     expect(await faultsOf(['default', `{ ${RULE.counter} }`, 'default'], { shippedRules: [SHIPPED] })).toEqual([
-      '4:5: log_rules[2]: "default" stands in the list already',
+      '4:5: log_rules[2]: "default" is listed twice',
     ]);
   });
 
-  it('tells the faults of several rules at once', async () => {
+  it('reports the faults of several rules at once', async () => {
     const lines = await faultsOf(['{ name: a }', '{ help: 7 }', `{ ${RULE.counter}, labels: [m] }`]);
     expect(lines.map((line) => line.split(': ')[1])).toEqual([
       'log_rules[0].help',
@@ -210,9 +210,9 @@ describe('loadConfig() on the metric of a log rule', () => {
     [
       'name: a, help: A., type: gauge, pattern: "(?P<v>x)", value: v',
       'name',
-      `OpenMetrics cannot tell this name from ${OF_FIRST}; choose another one`,
+      `OpenMetrics cannot distinguish this name from ${OF_FIRST}; choose another one`,
     ],
-  ])('refuses {%s} beside another rule', async (rule, key, message) => {
+  ])('refuses {%s} together with another rule', async (rule, key, message) => {
     const [line, ...rest] = await faultsOf([`{ ${RULE.labelled} }`, `{ ${rule} }`]);
     expect(rest).toEqual([]);
     expect(line?.replace(/^3:\d+: /, '')).toBe(`log_rules[1].${key}: ${message}`);
@@ -248,7 +248,7 @@ describe('loadConfig() on the metric of a log rule', () => {
     const agentFamilies = [{ name: 'a_total', help: 'A.', type: 'counter' }] as const;
     expect(await faultsOf([`{ ${RULE.counter} }`, `{ ${RULE.gauge} }`], { agentFamilies })).toEqual([
       '2:13: log_rules[0].name: The agent itself exposes this metric; choose another name',
-      '3:13: log_rules[1].name: The agent itself exposes a_total, which OpenMetrics cannot tell from this one; choose another name',
+      '3:13: log_rules[1].name: The agent itself exposes a_total, which OpenMetrics cannot distinguish from this one; choose another name',
     ]);
   });
 

@@ -28,19 +28,37 @@ describe('loadConfig() on metrics of one name', () => {
     [
       'counter',
       'name',
-      'OpenMetrics cannot tell this name from router_a of the module "a" on line 2; choose another one',
+      'OpenMetrics cannot distinguish this name from router_a of the module "a" on line 2; choose another one',
     ],
-    ['info', 'name', 'OpenMetrics cannot tell this name from router_a of the module "a" on line 2; choose another one'],
+    [
+      'info',
+      'name',
+      'OpenMetrics cannot distinguish this name from router_a of the module "a" on line 2; choose another one',
+    ],
   ] as const)('refuses another module whose metric differs (%s), and names the first', async (other, key, message) => {
     expect(await linesOf(`${moduleOf('a', METRICS.gauge)}\n${moduleOf('b', METRICS[other])}`)).toEqual([
       `3: modules.b.resources[0].metrics[0].${key}: ${message}`,
     ]);
   });
 
+  it('names in the help what a metric is polled from, and keeps it when one more module has the metric', async () => {
+    const helpsOf = async (modules: string) => {
+      const { config } = await load(configOf(modules));
+      const all = config?.modules.flatMap(({ resources }) => resources.flatMap(({ metrics }) => metrics));
+      return all?.map(({ help }) => help);
+    };
+    const bare = 'name: router_b, help: "No stop", type: gauge, value: g';
+    const first = `a: { resources: [{ path: x, metrics: [{ ${METRICS.gauge} }, { ${bare} }] }, { path: y, metrics: [{ ${METRICS.gauge} }] }] }`;
+    const helps = ['A. Polled from f of x, y.', 'No stop. Polled from g of x.', 'A. Polled from f of x, y.'];
+    expect(await helpsOf(first)).toEqual(helps);
+    const another = moduleOf('b', METRICS.gauge);
+    expect(await helpsOf(`${first}\n${another}`)).toEqual([...helps, 'A. Polled from f of x, y.']);
+  });
+
   it('refuses a difference within one module', async () => {
     const module = `a: { resources: [{ path: x, metrics: [{ ${METRICS.counter} }, { ${METRICS.info} }] }] }`;
     expect(await linesOf(module)).toEqual([
-      '2: modules.a.resources[0].metrics[1].name: OpenMetrics cannot tell this name from router_a_total of the module "a" on line 2; choose another one',
+      '2: modules.a.resources[0].metrics[1].name: OpenMetrics cannot distinguish this name from router_a_total of the module "a" on line 2; choose another one',
     ]);
   });
 
@@ -51,11 +69,11 @@ describe('loadConfig() on metrics of one name', () => {
     ]);
   });
 
-  it('refuses a metric that OpenMetrics cannot tell from one of the agent', async () => {
+  it('refuses a metric that OpenMetrics cannot distinguish from one of the agent', async () => {
     expect(
       await linesOf(moduleOf('a', METRICS.gauge), [{ name: 'router_a_total', help: 'A.', type: 'counter' }]),
     ).toEqual([
-      '2: modules.a.resources[0].metrics[0].name: The agent itself exposes router_a_total, which OpenMetrics cannot tell from this one; choose another name',
+      '2: modules.a.resources[0].metrics[0].name: The agent itself exposes router_a_total, which OpenMetrics cannot distinguish from this one; choose another name',
     ]);
   });
 

@@ -25,7 +25,7 @@ describe('loadConfig() on a module', () => {
           metrics: [
             {
               name: 'x',
-              help: 'X',
+              help: 'X. Polled from f of x.',
               type: 'gauge',
               value: 'f',
               hasBinaryPrefixes: false,
@@ -99,7 +99,7 @@ describe('loadConfig() on a module', () => {
     },
   );
 
-  it('takes ..field of what is around rows of a list, and beside a list', async () => {
+  it('reads ..field of the map around the rows of a list, and next to a list', async () => {
     const rows = (each: string) => `  resources: [{ path: x, each: "${each}", labels: { a: ..name }, metrics: [] }]`;
     for (const each of ['status.list', 'status.list[].sublist', 'list[].unique']) {
       expect((await define(rows(each)))?.resources[0]?.labels).toEqual({ a: '..name' });
@@ -113,6 +113,6 @@ describe('loadConfig() on a module', () => {
         env: { HELP: 'From outside.' },
       },
     );
-    expect(config?.routers[0]?.modules[0]?.resources[0]?.metrics[0]?.help).toBe('From outside.');
+    expect(config?.routers[0]?.modules[0]?.resources[0]?.metrics[0]?.help).toBe('From outside. Polled from f of x.');
   });
 });

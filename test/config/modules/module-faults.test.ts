@@ -84,7 +84,7 @@ resources:
     expect(lines).toEqual(['router-exporter.yaml:102:3: modules.m100: There are more than 100 modules']);
   });
 
-  it('tells the faults of all modules at once, in the order of the file', async () => {
+  it('reports the faults of all modules at once, in the order of the file', async () => {
     const { lines } = await load(
       configOf(`a: { resources: [{ path: "a b", metrics: [{ ${GAUGE}, part: 1 }] }] }
 b: { resources: [7, { path: x, metrics: [nothing, { ${GAUGE}_total }] }] }
@@ -256,7 +256,7 @@ describe('loadConfig() on metrics of a module', () => {
     expect(await metricFaults(`${base}, ${nullWhen}`)).toEqual([only('null_when', 'value')]);
     expect(
       await metricFaults(`name: x_info, help: X, type: info, labels: { a: $match }, value: f*, ${nullWhen}`),
-    ).toEqual([expect.stringContaining(`${METRIC}.value: A metric of type "info" looks at one field`)]);
+    ).toEqual([expect.stringContaining(`${METRIC}.value: A metric of type "info" reads one field`)]);
   });
 
   it('refuses an info metric whose labels are empty', async () => {
@@ -318,9 +318,9 @@ describe('loadConfig() on metrics of a module', () => {
     );
   });
 
-  it('wants series of a pattern of fields to be told apart', async () => {
+  it('requires that series of a pattern of fields can be distinguished', async () => {
     expect(await metric('gauge', 'value: in_*, labels: { l: $index }')).toEqual([
-      `6:57: ${METRIC}.value: A value with "*" needs a label from $match, or its series could not be told apart`,
+      `6:57: ${METRIC}.value: A value with "*" needs a label from $match to distinguish its series`,
     ]);
     expect(
       await metricFaults(`name: x, help: X, type: gauge, value: "in_*"`, 'path: x\n  labels: { a: $match }'),
@@ -337,8 +337,8 @@ describe('loadConfig() on metrics of a module', () => {
   });
 
   it.each([
-    ['part: 1', 'part: "part" needs "form: list" or "form: fraction" beside it'],
-    ['form: number, part: 1', 'part: "part" needs "form: list" or "form: fraction" beside it'],
+    ['part: 1', 'part: "part" requires "form: list" or "form: fraction"'],
+    ['form: number, part: 1', 'part: "part" requires "form: list" or "form: fraction"'],
     ['form: list', 'part: Missing key; the form "list" needs it'],
     ['form: fraction', 'part: Missing key; the form "fraction" needs it'],
     ['form: fraction, part: 3', 'part: A fraction has the parts 1 and 2'],
@@ -347,8 +347,8 @@ describe('loadConfig() on metrics of a module', () => {
     ['form: duration, unit: s', 'unit: The form "duration" has no unit'],
     ['form: date, unit: s', 'unit: The form "date" has no unit'],
     ['form: clock_offset, unit: s', 'unit: The form "clock_offset" has no unit'],
-    ['map: { a: 1 }, unit: V', 'unit: "unit" has no use beside "map", which takes every text'],
-    ['map: { a: 1 }, form: number', 'form: "form" has no use beside "map", which takes every text'],
+    ['map: { a: 1 }, unit: V', 'unit: "unit" cannot be combined with "map"'],
+    ['map: { a: 1 }, form: number', 'form: "form" cannot be combined with "map"'],
     [
       'form: numbr',
       'form: Expected "number", "hexadecimal", "percentage", "duration", "date", "clock_offset", "list" or "fraction"; found "numbr"; did you mean "number"?',
@@ -365,8 +365,8 @@ describe('loadConfig() on metrics of a module', () => {
       'null_values[0]: Expected text of at most 256 characters (a number needs quotes); found the number 0',
     ],
     ['prefixes: octal', 'prefixes: Expected "decimal" or "binary"; found "octal"'],
-    ['prefixes: binary', 'prefixes: "prefixes" needs a unit of bytes such as "unit: B" beside it'],
-    ['unit: V, prefixes: binary', 'prefixes: "prefixes" needs a unit of bytes such as "unit: B" beside it'],
+    ['prefixes: binary', 'prefixes: "prefixes" requires a unit of bytes, such as "unit: B"'],
+    ['unit: V, prefixes: binary', 'prefixes: "prefixes" requires a unit of bytes, such as "unit: B"'],
     ['null_when: { values: [], fields: { f: ["0"] } }', 'null_when.values: Expected a list of at least one text'],
     [
       'null_when: { values: ["0"], fields: {} }',
@@ -393,9 +393,9 @@ describe('loadConfig() on metrics of a module', () => {
   });
 
   it.each([
-    ['unit: V', 'unit: "unit" has no use beside $count'],
-    ['null_values: ["0"]', 'null_values: "null_values" has no use beside $count'],
-    ['null_when: { values: ["0"], fields: { f: [] } }', 'null_when: "null_when" has no use beside $count'],
+    ['unit: V', 'unit: "unit" cannot be combined with $count'],
+    ['null_values: ["0"]', 'null_values: "null_values" cannot be combined with $count'],
+    ['null_when: { values: ["0"], fields: { f: [] } }', 'null_when: "null_when" cannot be combined with $count'],
     ['labels: { l: name }', 'labels: $count is of no single row, so its labels are $resource, $slot or fixed texts'],
     ['labels: { l: $index }', 'labels: $count is of no single row, so its labels are $resource, $slot or fixed texts'],
   ])('refuses a count of rows with "%s"', async (more, expected) => {
@@ -415,13 +415,10 @@ describe('loadConfig() on metrics of a module', () => {
       'states: Expected a list of 1 to 64 texts, the states that are expected; found a list of 65',
     ],
     ['[a, ""]', 'states[1]: Expected text of 1 to 256 characters (a number needs quotes); found ""'],
-    [
-      '[Up, down, up]',
-      'states[2]: The state stands in the list already, as number 1; upper and lower case are the same',
-    ],
+    ['[Up, down, up]', 'states[2]: The state is listed twice, first as number 1; upper and lower case are the same'],
     [
       '[up, Unknown]',
-      'states[1]: The state "unknown" is there without being listed: every text that is not listed becomes it',
+      'states[1]: The state "unknown" must not be listed: it stands for every text that is not in the list',
     ],
   ])('refuses the states %s', async (states, expected) => {
     const lines = await metric('stateset', `value: f, states: ${states}`);
@@ -439,10 +436,10 @@ describe('loadConfig() on metrics of a module', () => {
   });
 
   it.each([
-    ['bit: 2, factor: 3', 'factor: "factor" has no use beside "bit"'],
+    ['bit: 2, factor: 3', 'factor: "factor" cannot be combined with "bit"'],
     ['bit: 53', 'bit: Expected a whole number from 0 to 52; found the number 53'],
     ['factor: 0', 'factor: Expected a number other than 0; found the number 0'],
-    ['map: { a: 1 }, offset: 3', 'offset: "offset" has no use beside "map", which takes every text'],
+    ['map: { a: 1 }, offset: 3', 'offset: "offset" cannot be combined with "map"'],
     ["pattern: 'x(?P<v>.)'", 'pattern: The pattern has no group "value", such as (?P<value>\\d+)'],
     ["pattern: '(?P<value>.'", 'pattern: A "(" is never closed; write \\( for the character'],
   ])('refuses a gauge with %s', async (more, expected) => {

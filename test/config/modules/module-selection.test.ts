@@ -39,7 +39,7 @@ describe('loadConfig() on the modules of a router', () => {
     expect(namesOf(await loadWith(`modules:\n  ${moduleOf('own')}\n${oneRouter(list)}`))).toEqual([names]);
   });
 
-  it('takes the default set when nobody says anything, and the list of the defaults when the router has none', async () => {
+  it('uses the default set when no layer sets modules, and the list of the defaults when the router has none', async () => {
     const routers = 'routers: [{ name: a, url: "http://a" }, { name: b, url: "http://b", modules: [default, extra] }]';
     expect(namesOf(await loadWith(`defaults: { auth: none }\n${routers}`))?.[0]).toEqual(['base', 'modem', 'reader']);
     expect(namesOf(await loadWith(`defaults: { auth: none, modules: [modem] }\n${routers}`))).toEqual([
@@ -111,11 +111,11 @@ describe('loadConfig() on modules over shipped ones', () => {
     ],
     [
       '{ help: H, interval: 1m }',
-      '2:12: modules.modem.help: "help" needs "resources" beside it; of a shipped module only the interval can be changed alone',
+      '2:12: modules.modem.help: "help" requires "resources"; without it, only the interval of a shipped module can be changed',
     ],
     [
       '{ interval: 1m, identity: true }',
-      '2:26: modules.modem.identity: "identity" needs "resources" beside it; of a shipped module only the interval can be changed alone',
+      '2:26: modules.modem.identity: "identity" requires "resources"; without it, only the interval of a shipped module can be changed',
     ],
     [
       '{ interval: 1m, min_interval: 1m }',
@@ -131,7 +131,7 @@ describe('loadConfig() on modules over shipped ones', () => {
 
   it('asks for the resources of a module that is not shipped', async () => {
     expect((await loadWith(configOf('moden: { interval: 30s }'))).lines).toEqual([
-      'router-exporter.yaml:2:10: modules.moden.resources: Missing key; expected what is read, because no module of this name is shipped; did you mean "modem"?',
+      'router-exporter.yaml:2:10: modules.moden.resources: Missing key; a module that is not shipped needs "resources"; did you mean "modem"?',
     ]);
   });
 
@@ -155,7 +155,7 @@ describe('loadConfig() on files of modules', () => {
     expect(outcome.watched.patterns).toEqual([]);
   });
 
-  it('tells the faults of a file in that file, and of a missing one where it is named', async () => {
+  it('reports the faults of a file in that file, and of a missing one where it is named', async () => {
     const { lines } = await loadWith(`module_files: [a.yaml, b.yaml, c.yaml, d.yaml]\n${oneRouter('[default]')}`, {
       'a.yaml': 'own:\n  resorces: []\n',
       'b.yaml': '- own\n',

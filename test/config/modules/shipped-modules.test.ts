@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { renderFault } from '../../../src/settings/index.ts';
-import { type LoadedModules, loadShippedModules } from '../../../src/status/index.ts';
+import { loadShippedModules } from '../../../src/status/index.ts';
 import { load, SHIPPED_MODULES } from '../configuration-folder.ts';
 import { configOf, GAUGE } from './module-text.ts';
 
@@ -15,12 +15,12 @@ describe('loadShippedModules()', () => {
   });
   afterEach(() => rm(folder, { recursive: true }));
 
-  async function loadFiles(files: Readonly<Record<string, string>>): Promise<LoadedModules> {
+  async function loadFiles(files: Readonly<Record<string, string>>): ReturnType<typeof loadShippedModules> {
     for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
     return loadShippedModules(folder);
   }
 
-  function linesOf(loaded: LoadedModules): string[] {
+  function linesOf(loaded: Awaited<ReturnType<typeof loadFiles>>): string[] {
     return loaded.ok
       ? []
       : loaded.faults.map((fault) => renderFault(fault).replaceAll(`${folder}/`, '').replace(folder, '.'));
@@ -45,7 +45,7 @@ describe('loadShippedModules()', () => {
     expect(byUrl).toEqual(loaded);
   });
 
-  it('tells all faults of all files at once, as those of other modules', async () => {
+  it('reports all faults of all files at once, as those of other modules', async () => {
     const loaded = await loadFiles({
       'a.yaml': 'resorces: []',
       'b.yaml': 'reader: x\nhelp: H',
@@ -57,10 +57,10 @@ describe('loadShippedModules()', () => {
     });
     expect(linesOf(loaded).map((line) => line.slice(0, 75))).toEqual([
       'a.yaml:1:1: resorces: Unknown key; did you mean "resources"?',
-      'b.yaml:1:9: reader: Expected "configuration" or "log_files"; found "x"',
+      'b.yaml:1:9: reader: Expected "compliance", "configuration", "generic" or "l',
       'c.yaml:2:1: reader: A shipped module has either "resources" or a "reader"',
       'd e.yaml:1:1: The name of the file is the name of the module, and "d e" can',
-      'd e.yaml:1:91: resources[0].metrics[0].part: "part" needs "form: list" or "',
+      'd e.yaml:1:91: resources[0].metrics[0].part: "part" requires "form: list" o',
       'f.yaml:1:5: The indentation does not fit the lines above, or a bracket is n',
       'g.yaml:1:1: resources: A shipped module has either "resources" or a "reader',
     ]);

@@ -65,7 +65,7 @@ describe('loadConfig() on the type of a sink', () => {
     ]);
   });
 
-  it('tells only that a variable is missing which should hold the type', async () => {
+  it('reports only that the variable for the type is not set', async () => {
     expect(await faultsOf('type: "${TYPE}", path: a')).toEqual([
       'type: The environment variable TYPE is not set; set it, or write ${TYPE:-default}',
     ]);
@@ -287,9 +287,9 @@ describe('loadConfig() on what a sink selects', () => {
 
 describe('loadConfig() on keys of a sink that do not go together', () => {
   it.each([
-    [`${HTTP}, username: u`, ['username: "username" needs "password" or "password_file" beside it']],
-    [`${HTTP}, password: p`, ['password: "password" needs "username" beside it']],
-    [`${NATS}, password_file: f`, ['password_file: "password_file" needs "username" beside it']],
+    [`${HTTP}, username: u`, ['username: "username" requires "password" or "password_file"']],
+    [`${HTTP}, password: p`, ['password: "password" requires "username"']],
+    [`${NATS}, password_file: f`, ['password_file: "password_file" requires "username"']],
     [
       `${HTTP}, username: u, password: p, password_file: f`,
       ['password_file: Both "password" and "password_file" are set; keep one of them'],
@@ -337,7 +337,7 @@ describe('loadConfig() on keys of a sink that do not go together', () => {
     [`${SYSLOG}, protocol: udp, tls: {}`, ['tls: "tls" has no effect here, because "protocol" is "udp"']],
     [`${NATS}, tls: {}`, ['tls: "tls" has no effect here, because no server in "servers" begins with tls://']],
     [`${SYSLOG}, protocol: ssl, tls: {}`, ['protocol: Expected "tcp", "tls" or "udp"; found "ssl"']],
-    [`${HTTP}, tls: { cert_file: c.pem }`, ['tls.cert_file: "cert_file" needs "key_file" beside it']],
+    [`${HTTP}, tls: { cert_file: c.pem }`, ['tls.cert_file: "cert_file" requires "key_file"']],
     [
       `type: nats, servers: ["tls://a"], tls: { fingerprint_sha256: ${'ab'.repeat(32)} }`,
       ['tls.fingerprint_sha256: A sink of type "nats" cannot check a fingerprint; name the certificate in "ca_file"'],
@@ -358,7 +358,7 @@ describe('loadConfig() on keys of a sink that do not go together', () => {
   it('refuses a key without its certificate', async () => {
     const faults = await faultsOf(`${HTTP}, tls: { key_file: missing }`);
     expect(faults).toEqual([
-      'tls.key_file: "key_file" needs "cert_file" beside it',
+      'tls.key_file: "key_file" requires "cert_file"',
       'tls.key_file: The file named here does not exist; relative paths start at FOLDER. Its name is not shown, because it may be the secret itself',
     ]);
   });
@@ -386,7 +386,7 @@ describe('loadConfig() on keys of a sink that do not go together', () => {
     }
   });
 
-  it('tells every fault of every sink at once', async () => {
+  it('reports every fault of every sink at once', async () => {
     const text = `sinks:
   - name: a
     type: file

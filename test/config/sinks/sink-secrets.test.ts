@@ -4,10 +4,9 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { Secret } from '../../../src/base/index.ts';
-import { SINKS } from '../../../src/delivery/sinks/list.ts';
 import { ConfigFiles, checkSettings, secret, section } from '../../../src/settings/index.ts';
-import { listSecretKeys } from '../../../src/settings/schema/values.ts';
-import { describeValue } from '../../../src/settings/source/describe-value.ts';
+import { describeValue, listSecretKeys } from '../../../src/settings/schema/secret-keys.ts';
+import { SINKS } from '../../../src/sinks/types/list.ts';
 import { countRuns } from '../../support/sampled.ts';
 import { load, type Surroundings, withRouter } from '../configuration-folder.ts';
 
@@ -119,7 +118,7 @@ const SECRET_KEYS = Object.entries(SINKS).flatMap(([type, { schema }]) =>
 it.each(SECRET_KEYS)('a sink of type %s never shows its key %s, however it is written', async (type, key) => {
   for (const written of [`[${SECRET}]`, `"x \${${SECRET}}"`, `{ a: ${SECRET} }`]) {
     const { faults, text } = await textOf(withSink(`type: ${type}, ${key}: ${written}`));
-    expect(faults.map(({ keyPath }) => keyPath)).toContain(`sinks[0].${key}`);
+    expect(faults.map(({ keyPath }) => keyPath.replace('.…', ''))).toContain(`sinks[0].${key}`);
     expect(text).not.toContain(SECRET);
   }
 });
@@ -146,7 +145,7 @@ it('hides a secret key by its schema alone, also where it is misplaced', async (
   const file = await files.parse('a.yaml', '/a.yaml', { text: 'door: { pin: 90210 }\nsize: { pin: 90210 }' }, root);
   if (!file) return expect.unreachable('the text can be parsed');
   await checkSettings(file, {}, schema);
-  expect(files.faults.map(({ keyPath }) => keyPath)).toEqual(['door.pin', 'size', 'size.…']);
+  expect(files.faults.map(({ keyPath }) => keyPath)).toEqual(['door.pin', 'size.…']);
   expect(JSON.stringify(files.faults)).not.toContain('90210');
   expect(describeValue(90_210, ['size', 'pin'], file.secretKeys)).toBe('a number');
 });

@@ -29,7 +29,7 @@ describe('loadConfig() on web.access', () => {
     expect(shown + JSON.stringify(config)).not.toContain(TOKEN);
   });
 
-  it('tells all faults, and repeats no token', async () => {
+  it('reports all faults, and repeats no token', async () => {
     const { lines } = await loadAccess(`    open_helth: true
     users: { alise: metrics, alice: reader }
     tokens:
@@ -69,7 +69,7 @@ ${withRouter()}`,
     );
     expect(warnings.map(({ keyPath, message }) => `${keyPath}: ${message}`)).toEqual([
       'web.access.tokens[1]: The token has the same value as "scraper", whose role counts for both',
-      'web.access.users.bob: Nobody has this name without "config_file", or the file that --web.config.file names',
+      'web.access.users.bob: No user has this name without "config_file" or --web.config.file',
     ]);
   });
 

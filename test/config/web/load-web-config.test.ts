@@ -97,7 +97,7 @@ describe('loadWebConfig()', () => {
     expect(none.ok && none.security.rateLimit).toBeUndefined();
   });
 
-  it('tells which files to watch, those of a faulty file as well', async () => {
+  it('lists the files to watch, also of an invalid file', async () => {
     const names = ['web.yaml', 'server.crt', 'server.key', 'ca.pem'];
     const text = `tls_server_config: { ${TLS}, client_ca_file: ca.pem, client_auth_type: VerifyClientCertIfGiven }`;
     for (const [more, ok] of [
@@ -117,7 +117,7 @@ describe('loadWebConfig()', () => {
     }
   });
 
-  it('tells all faults at once, at their places', async () => {
+  it('reports all faults at once, at their positions', async () => {
     const { lines } = await loadWeb(`tls_server_confg: {}
 tls_server_config:
   cert_file: none.crt
@@ -210,15 +210,15 @@ basic_auth_users: { alice: secret }
     ],
     [
       `tls_server_config: { ${TLS}, client_auth_type: VerifyClientCertIfGiven }`,
-      'tls_server_config.client_ca_file: Missing key; expected the authorities that vouch for clients, because "client_auth_type" is VerifyClientCertIfGiven',
+      'tls_server_config.client_ca_file: Missing key; expected the authorities that sign client certificates, because "client_auth_type" is VerifyClientCertIfGiven',
     ],
     [
       `tls_server_config: { ${TLS}, client_auth_type: RequestClientCert, client_allowed_sans: [a] }`,
-      'tls_server_config.client_allowed_sans: "client_allowed_sans" needs "client_auth_type: RequireAndVerifyClientCert", or clients without a certificate would come in',
+      'tls_server_config.client_allowed_sans: "client_allowed_sans" needs "client_auth_type: RequireAndVerifyClientCert", or clients without a certificate would be accepted',
     ],
     [
       `tls_server_config: { ${TLS}, min_version: TLS13, max_version: TLS12 }`,
-      'tls_server_config.max_version: "max_version" is older than "min_version", so nobody could connect',
+      'tls_server_config.max_version: "max_version" is older than "min_version", so no client could connect',
     ],
     [
       `basic_auth_users: { "a:b": "${HASH}" }`,
@@ -332,7 +332,7 @@ basic_auth_users: { alice: secret }
 });
 
 describe('loadConfig() on web.config_file', () => {
-  it('reads the file beside its own and takes paths in it from there', async () => {
+  it('reads the file in its own folder, where paths in it start', async () => {
     const { config, lines, folder } = await load(`web: { config_file: web/web.yaml }\n${withRouter()}`, {
       files: {
         'web/web.yaml': `tls_server_config: { ${TLS} }\nbasic_auth_users: { alice: "${HASH}" }`,
@@ -347,7 +347,7 @@ describe('loadConfig() on web.config_file', () => {
     expect(JSON.stringify(config)).not.toContain(HASH);
   });
 
-  it('tells faults of the file in that file, and its absence where it is named', async () => {
+  it('reports faults of the file in that file, and its absence where it is named', async () => {
     const faulty = await load(`web: { config_file: web.yaml }\n${withRouter('timezone: x')}`, {
       files: { 'web.yaml': 'basic_auth_users: { a: b }' },
     });

@@ -41,7 +41,7 @@ export interface WebOutcome {
   readonly lines: readonly string[];
 }
 
-/** Loads `text` as `web.yaml` beside keys and certificates. `during` is called while they are there. */
+/** Loads `text` as `web.yaml` in a folder with keys and certificates. `during` is called while they exist. */
 export async function loadWeb(text: string, during?: (path: string) => void): Promise<WebOutcome> {
   const folder = await mkdtemp(join(tmpdir(), 'router-exporter-web-'));
   try {

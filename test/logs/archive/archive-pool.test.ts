@@ -7,12 +7,11 @@ import { gzipSync } from 'node:zlib';
 import * as fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { createSeededRandom, createSteppedClock, unpackLines } from '../../../src/base/index.ts';
-import type { Bzip2Limits } from '../../../src/bzip2/index.ts';
-import { ArchiveJob } from '../../../src/logs/archive/archive-job.ts';
 import { type ArchivePool, openArchivePool, startArchiveWorker } from '../../../src/logs/archive/archive-pool.ts';
-import { RECORDS_WINDOW_BYTES, type Reply } from '../../../src/logs/archive/archive-thread.ts';
+import type { Bzip2Limits } from '../../../src/logs/archive/bzip2/decoder.ts';
+import { ChunkReader } from '../../../src/logs/archive/chunk-reader.ts';
 import { readDecoded } from '../../../src/logs/archive/decode.ts';
-import { SourceReader } from '../../../src/logs/archive/source-reader.ts';
+import { RECORDS_WINDOW_BYTES, type Reply, type Request } from '../../../src/logs/archive/remote-reading.ts';
 import { LineMatcher, type LogRuleSettings } from '../../../src/logs/index.ts';
 import { createFile, createStreamState, type LogFile } from '../../../src/logs/position/position.ts';
 import { ArchiveError } from '../../../src/logs/reading/errors.ts';
@@ -118,7 +117,7 @@ const inPool =
 /** On this thread, whatever it is. */
 const readHere: Read = (options, source) => {
   const scan = new FileReading(options);
-  return { scan, result: readDecoded(new SourceReader(source), LIMITS, scan).then(({ result }) => result) };
+  return { scan, result: readDecoded(new ChunkReader(source), LIMITS, scan).then(({ result }) => result) };
 };
 
 function describeBatch(scan: AnyReading, { records, ...batch }: RecordBatch) {
@@ -264,7 +263,7 @@ describe('ArchivePool', () => {
     }
   });
 
-  test('goes on in a file that was begun, and tells one that only begins alike', async () => {
+  test('goes on in a file that was begun, and detects one that only begins alike', async () => {
     const { outcome } = await readAll(readHere, [text(MANY.slice(0, 500))]);
     const { file } = outcome as { readonly file: LogFile };
     const { batches } = await expectSame(cutInto(compress(text(MANY), 1), 5000), { known: file });
@@ -337,7 +336,7 @@ describe('ArchivePool', () => {
     expect({ stdout, stderr, status }).toEqual({ stdout: 'deferred', stderr: '', status: 0 });
   });
 
-  test('finds an outcome although the source hangs behind it, and tells the source', async () => {
+  test('finds an outcome although the source hangs behind it, and closes the source', async () => {
     const { source, state } = hang(long);
     expect(await open(remote, { ...PLAN, begin: () => undefined }, LIMITS).read(source)).toEqual({ kind: 'deferred' });
     expect(state.isClosed).toBe(true);
@@ -509,7 +508,7 @@ describe('a thread of ArchivePool', () => {
           safe = scan.file;
           if (safe && safe.off > 200_000 && !isKilled) {
             isKilled = true;
-            void started[0]?.terminate();
+            started[0]?.postMessage(null);
           }
         },
         begin: ({ key }) => startOf(createFile(key, 2)),
@@ -586,14 +585,18 @@ describe('a thread of ArchivePool', () => {
   });
 
   test('fails with closed what is under way and what waits when the pool is closed', async () => {
-    const { pool } = openWatched();
+    const { pool, started } = openWatched();
     const { source, state } = hang(long.subarray(0, 300_000));
     const begin = ({ key }: FileBeginning) => startOf(createFile(key, 0));
     const first = open(pool, { ...PLAN, begin }, LIMITS).read(source);
     const second = open(pool, { ...PLAN, begin }, LIMITS).read(sourceOf([archive]));
     for (const reading of [first, second]) reading.catch(() => {});
     await state.asked.promise;
+    const exits = Promise.all(started.map((worker) => once(worker, 'exit')));
     await pool.close();
+    // By themselves: what ends them by force may abort the process.
+    expect(await exits).toEqual(started.map(() => [0]));
+    expect(started).not.toEqual([]);
     await expect(first).rejects.toMatchObject({ code: 'closed' });
     await expect(second).rejects.toMatchObject({ code: 'closed' });
     await expect(open(pool, { ...PLAN, begin }, LIMITS).read(sourceOf([archive]))).rejects.toMatchObject({
@@ -603,19 +606,21 @@ describe('a thread of ArchivePool', () => {
   });
 });
 
-test('ArchiveJob stops when so many records are under way, and goes on when they are taken', async () => {
+test('a thread stops when so many records are under way, and goes on when they are taken', async () => {
+  const worker = startArchiveWorker();
   const replies: Reply[] = [];
-  const plan = { ...PLAN, batchBytes: 64 * 1024 };
-  const job = new ArchiveJob({ kind: 'begin', job: 1, plan, limits: LIMITS }, (reply) => replies.push(reply));
-  const running = job.run();
+  const post = (request: Request) => worker.postMessage(request, []);
+  worker.on('message', (reply: Reply) => replies.push(reply));
+  const { onBatch: _, ...plan } = { ...PLAN, batchBytes: 64 * 1024 };
+  post({ kind: 'begin', job: 1, plan, limits: LIMITS });
   const stream = gzipSync(text(MANY));
   for (let count = 0; count < 100; count++) {
-    job.handle({ kind: 'input', job: 1, bytes: new Uint8Array(stream), nowMs: undefined });
+    post({ kind: 'input', job: 1, bytes: new Uint8Array(stream), nowMs: undefined });
   }
-  job.handle({ kind: 'ended', job: 1, isWhole: true });
+  post({ kind: 'ended', job: 1, isWhole: true });
   const { file, context } = startOf(createFile('ab'.repeat(32), 0));
-  const plain = { ...context, zone: 'UTC', matcher: undefined };
-  job.handle({ kind: 'start', job: 1, start: { file, context: plain }, nowMs: OBSERVED_MS });
+  const plain = { ...context, zone: 'UTC', matcher: undefined, now: undefined };
+  post({ kind: 'start', job: 1, start: { file, context: plain }, nowMs: OBSERVED_MS });
   const batches = () => replies.flatMap((reply) => (reply.kind === 'batch' ? [reply.batch] : []));
   const sumBytes = () => batches().reduce((sum, { recordBytes }) => sum + recordBytes, 0);
   await expect.poll(sumBytes, { timeout: 60_000, interval: 1 }).toBeGreaterThanOrEqual(RECORDS_WINDOW_BYTES);
@@ -626,14 +631,16 @@ test('ArchiveJob stops when so many records are under way, and goes on when they
     const next = batches()[taken];
     if (next) {
       taken++;
-      job.handle({ kind: 'taken', job: 1, bytes: next.recordBytes });
+      post({ kind: 'taken', job: 1, bytes: next.recordBytes });
     }
     await setImmediate();
   }
-  await running;
   const last = replies.at(-1);
   const rest = last?.kind === 'ended' ? last.batch.lines : 0;
   expect(batches().reduce((sum, { lines }) => sum + lines, 0) + rest).toBe(200_000);
+  const exited = once(worker, 'exit');
+  post({ kind: 'exit' });
+  expect(await exited).toEqual([0]);
 });
 
 function startOf(file: LogFile): ReadingStart {

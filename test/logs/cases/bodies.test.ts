@@ -2,8 +2,8 @@ import { gzipSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
 import { createSteppedClock } from '../../../src/base/index.ts';
 import { type LogSource, openArchivePool, Zone } from '../../../src/logs/index.ts';
-import { SourceError } from '../../../src/model/index.ts';
-import { openRouter } from '../../router/http-router.ts';
+import { RouterReadError } from '../../../src/model/index.ts';
+import { openRouter } from '../../client/http-router.ts';
 import { compress, createNoise } from '../../support/archives.ts';
 import {
   gapsOf,
@@ -37,7 +37,7 @@ test.each([
 ])('%s: an archive that %s gives the records and uids of the archive itself', async (_case, _how, content) => {
   const read = async (body: string | Buffer) => {
     await using bench = await openFileBench(new Map([[ARCHIVE, body]]));
-    return await bench.reader.turn();
+    return await bench.reader.run();
   };
   const records = await read(typeof content === 'string' ? content : content());
   expect(records).toHaveLength(500);
@@ -50,7 +50,7 @@ test.each([
 ])('case 111: an archive in an archive of %s gives the records and uids of the inner one', async (_, pack) => {
   await using bench = await openFileBench(new Map([[ARCHIVE, compress(pack(Buffer.from(TEXT)))]]));
   await using alone = await openFileBench(new Map([[ARCHIVE, compress(TEXT)]]));
-  expect(await bench.reader.turn()).toEqual(await alone.reader.turn());
+  expect(await bench.reader.run()).toEqual(await alone.reader.run());
   expect(bench.reader.records).toHaveLength(500);
 });
 
@@ -67,8 +67,8 @@ test.each([
       ['network/current', TEXT],
     ]),
   );
-  await bench.reader.turn();
-  await bench.reader.turnsFor(20 * MINUTE_MS);
+  await bench.reader.run();
+  await bench.reader.runsFor(20 * MINUTE_MS);
   expect(linesOf(bench.reader.records)).toHaveLength(500);
   expect(gapsOf(bench.reader.records)).toMatchObject([{ details: { certainty: 'certain', reason } }]);
   expect(bench.asked.filter((name) => name === ARCHIVE)).toEqual([ARCHIVE]);
@@ -78,7 +78,7 @@ test('case 112: an archive of gzip that stays damaged is a certain gap, with wha
   const damaged = gzipSync(TEXT);
   damaged.fill(0x55, 200, 220);
   await using bench = await openFileBench(new Map([[ARCHIVE, damaged]]));
-  await bench.reader.turnsFor(2 * HOUR_MS);
+  await bench.reader.runsFor(2 * HOUR_MS);
   expect(gapsOf(bench.reader.records)).toMatchObject([{ details: { certainty: 'certain', reason: 'damaged' } }]);
   expect(bench.asked).toHaveLength(4);
 });
@@ -96,8 +96,8 @@ test.each([
       [ARCHIVE, compress(body)],
     ] as const) {
       await using bench = await openFileBench(new Map([[name, content]]));
-      await bench.reader.turn();
-      await bench.reader.turnsFor(2 * MINUTE_MS);
+      await bench.reader.run();
+      await bench.reader.runsFor(2 * MINUTE_MS);
       const { records } = bench.reader;
       expect(messagesOf(linesOf(records))).toEqual(messagesOf(await linesOfText()));
       const [gap, ...others] = gapsOf(records);
@@ -114,19 +114,19 @@ test.each([
 /** The records of {@link TEXT}. */
 async function linesOfText() {
   await using bench = await openFileBench(new Map([['network/current', TEXT]]));
-  return await bench.reader.turn();
+  return await bench.reader.run();
 }
 
 test('case 113: bytes that are no text come to a log that is followed, part by part, and a gap for each look', async () => {
   await using bench = await openFileBench(new Map<string, Buffer | string>([['network/current', TEXT]]));
-  await bench.reader.turn();
+  await bench.reader.run();
   let body = Buffer.concat([Buffer.from(TEXT), NOISE.subarray(0, 90_000), Buffer.from('\n')]);
   bench.files.set('network/current', body);
-  expect(gapsOf(await bench.reader.turn())).toMatchObject([{ details: { reason: 'binary', bytes_min: 90_000 } }]);
-  expect(await bench.reader.turn()).toEqual([]);
+  expect(gapsOf(await bench.reader.run())).toMatchObject([{ details: { reason: 'binary', bytes_min: 90_000 } }]);
+  expect(await bench.reader.run()).toEqual([]);
   body = Buffer.concat([body, NOISE.subarray(90_000), Buffer.from('\n2026-11-21 13:00:01 [wan] behind\n')]);
   bench.files.set('network/current', body);
-  const records = await bench.reader.turn();
+  const records = await bench.reader.run();
   expect(messagesOf(linesOf(records))).toEqual(['behind']);
   expect(gapsOf(records)).toHaveLength(1);
   expect(records.filter(({ event }) => event === 'log.gap_end')).toHaveLength(1);
@@ -146,20 +146,20 @@ test('case 113: lines of text with a few control characters, or in another encod
     'latin1',
   );
   await using bench = await openFileBench(new Map([['network/current', text]]));
-  await bench.reader.turn();
-  await bench.reader.turn({ isOnlyRun: true });
+  await bench.reader.run();
+  await bench.reader.run({ isOnlyRun: true });
   const [first, dump] = linesOf(bench.reader.records);
   expect(first?.message.split('\n')).toHaveLength(lines.length + 1);
   expect(dump?.message).toBe('\x01\x02\x03 dump');
   expect(gapsOf(bench.reader.records)).toEqual([]);
 });
 
-test('case 114: a current in an encoding that nobody asked for is a certain gap, told once, and is not asked for at each look', async () => {
+test('case 114: a current in an encoding that was not requested is a certain gap, reported once, and is not requested in each run', async () => {
   const pack = (lines: number) => gzipSync(TEXT.split('\n').slice(0, lines).join('\n'), { level: 9 });
   await using bench = await openFileBench(new Map<string, Buffer | string>([['network/current', pack(100)]]));
   for (let lines = 100; lines < 220; lines++) {
     bench.files.set('network/current', pack(lines));
-    await bench.reader.turnsFor(30 * SECOND_MS);
+    await bench.reader.runsFor(30 * SECOND_MS);
     if (lines === 150) bench.reader.restart();
   }
   expect(messagesOf(linesOf(bench.reader.records))).toEqual([]);
@@ -170,7 +170,7 @@ test('case 114: a current in an encoding that nobody asked for is a certain gap,
   expect(bench.reader.count('log-caught-up')).toBe(0);
   // It comes as text again.
   bench.files.set('network/current', TEXT);
-  const records = await bench.reader.turnsFor(15 * MINUTE_MS);
+  const records = await bench.reader.runsFor(15 * MINUTE_MS);
   expect(linesOf(records)).toHaveLength(500);
   expect(records.filter(({ event }) => event === 'log.gap_end')).toHaveLength(1);
 });
@@ -182,19 +182,19 @@ test.each([
   'case 115: behind the end of a whole archive, %s costs no second download, and is a gap if it is text',
   async (_, rest, details) => {
     await using bench = await openFileBench(new Map([[ARCHIVE, Buffer.concat([compress(TEXT), rest])]]));
-    await bench.reader.turnsFor(20 * MINUTE_MS);
+    await bench.reader.runsFor(20 * MINUTE_MS);
     expect(linesOf(bench.reader.records)).toHaveLength(500);
     expect(gapsOf(bench.reader.records).map((gap) => gap.details)).toMatchObject(details);
     expect(bench.asked).toEqual([ARCHIVE]);
     const bytes = rest.length;
-    const told = bench.reader.events.filter(({ type }) => type === 'archive-trailing-ignored');
-    expect(told).toMatchObject(details.length > 0 ? [] : [{ component: 'network', file: ARCHIVE, bytes }]);
+    const reported = bench.reader.events.filter(({ type }) => type === 'archive-trailing-ignored');
+    expect(reported).toMatchObject(details.length > 0 ? [] : [{ component: 'network', file: ARCHIVE, bytes }]);
   },
 );
 
 test('case 22: an archive without a byte is done with, and is not asked for again', async () => {
   await using bench = await openFileBench(new Map([[ARCHIVE, compress('')]]));
-  for (let turn = 0; turn < 3; turn++) expect(await bench.reader.turn()).toEqual([]);
+  for (let run = 0; run < 3; run++) expect(await bench.reader.run()).toEqual([]);
   expect(bench.asked).toEqual([ARCHIVE]);
 });
 
@@ -202,14 +202,14 @@ test('case 25: an archive that is cut in the middle gives its lines once, when i
   await using bench = await openLogBench({ simulator: SLOW_ARCHIVES });
   expect(await readUnfinishedArchive(bench)).toEqual([]);
   expect(bench.reader.count('archive-unfinished')).toBe(1);
-  const records = await bench.reader.turnsFor(20 * MINUTE_MS);
+  const records = await bench.reader.runsFor(20 * MINUTE_MS);
   expect(messagesOf(records)).toEqual([...lineNames(2000, 2100), 'after']);
 });
 
 test('case 26: an archive that stays cut gives its good beginning, and after the time of grace a certain gap', async () => {
   const whole = compress(textOf(10_000), 1);
   await using bench = await openFileBench(new Map([[ARCHIVE, whole.subarray(0, Math.floor(whole.length * 0.8))]]));
-  const records = await bench.reader.turnsFor(17 * MINUTE_MS);
+  const records = await bench.reader.runsFor(17 * MINUTE_MS);
   expect(linesOf(records).length).toBeGreaterThan(1000);
   expect(new Set(records.map(({ uid }) => uid)).size).toBe(records.length);
   expect(gapsOf(records)).toMatchObject([
@@ -222,14 +222,14 @@ test('case 27: of a body that is shorter than it says only whole lines count, an
   await using bench = await openLogBench();
   bench.write(0, 100);
   await bench.router.fault('truncate_body', { path: '/download/log?log_file', times: 2 });
-  await bench.reader.turn();
+  await bench.reader.run();
   expect(bench.reader.events).toContainEqual(
     expect.objectContaining({ type: 'log-failed', cause: expect.objectContaining({ code: 'connect' }) }),
   );
   const first = bench.reader.records.length;
   expect(first).toBeLessThan(100);
   bench.write(100, 110);
-  await bench.reader.turn();
+  await bench.reader.run();
   expect(messagesOf(bench.reader.records)).toEqual(lineNames(0, 110));
 });
 
@@ -245,7 +245,7 @@ test.each(['reset_mid_body', 'truncate_body'] as const)(
     for (let hour = 0; hour < 8; hour++) {
       await writeHour(hour);
       if (hour % 3 === 2) for (const component of ['audit', 'network']) bench.router.rotate(component, 'after');
-      await bench.reader.turn();
+      await bench.reader.run();
     }
     const namesOf = (component: string) =>
       messagesOf(linesOf(bench.reader.records.filter((record) => record.component === component))).filter(
@@ -253,7 +253,7 @@ test.each(['reset_mid_body', 'truncate_body'] as const)(
       );
     expect(namesOf('network')).toEqual(lineNames(0, 160));
     await bench.router.clearFault();
-    await bench.reader.turnsFor(20 * MINUTE_MS);
+    await bench.reader.runsFor(20 * MINUTE_MS);
     // What was held up comes behind what is newer.
     expect(namesOf('audit').toSorted()).toEqual(lineNames(0, 160).toSorted());
     expect(gapsOf(bench.reader.records)).toEqual([]);
@@ -262,20 +262,20 @@ test.each(['reset_mid_body', 'truncate_body'] as const)(
 
 test('a rotated file whose download always takes too long is asked for less and less often, up to each quarter of an hour', async () => {
   await using bench = await openFileBench(new Map([[ARCHIVE, compress(TEXT)]]));
-  bench.refusals.set(ARCHIVE, new SourceError('timeout', 'Too slow', { disposition: 'retry', isAnswered: true }));
-  await bench.reader.turnsFor(2 * HOUR_MS);
+  bench.refusals.set(ARCHIVE, new RouterReadError('timeout', 'Too slow', { disposition: 'retry', isAnswered: true }));
+  await bench.reader.runsFor(2 * HOUR_MS);
   const before = bench.asked.length;
   expect(before).toBeLessThan(18);
-  await bench.reader.turnsFor(HOUR_MS);
+  await bench.reader.runsFor(HOUR_MS);
   expect(bench.asked.length - before).toBe(4);
   bench.refusals.clear();
-  await bench.reader.turnsFor(15 * MINUTE_MS);
+  await bench.reader.runsFor(15 * MINUTE_MS);
   expect(linesOf(bench.reader.records)).toHaveLength(500);
 });
 
-test('a log whose download always comes to a stop ends the turn, and the next turn begins with the other logs', async () => {
+test('a log whose download always comes to a stop ends the run, and the next run begins with the other logs', async () => {
   const text = '2026-11-21 12:00:00 [wan] line\n';
-  const stopping = new SourceError('timeout', 'Nothing came', { disposition: 'retry' });
+  const stopping = new RouterReadError('timeout', 'Nothing came', { disposition: 'retry' });
   await using bench = await openFileBench(
     new Map([
       ['audit/current', text],
@@ -290,8 +290,8 @@ test('a log whose download always comes to a stop ends the turn, and the next tu
     [0, 0],
     [60_000, 10_000_000],
   ] as const)
-    retention.noteLook(bench.clock.monotonic() - 60_000 + atMs, bytes);
-  for (let turn = 0; turn < 3; turn++) await expect(bench.reader.turn()).rejects.toBe(stopping);
+    retention.recordRead(bench.clock.monotonic() - 60_000 + atMs, bytes);
+  for (let run = 0; run < 3; run++) await expect(bench.reader.run()).rejects.toBe(stopping);
   expect(bench.asked).toEqual(['audit/current', 'network/current', 'system/current', 'audit/current']);
   expect(bench.reader.records).toMatchObject([{ component: 'system', message: 'line' }]);
 });
@@ -322,7 +322,7 @@ test.each([
             sentBytes += part.length;
             yield part;
             if (part.length < bytes.length)
-              throw new SourceError(code, 'Ended early', { disposition: 'retry', isAnswered: code === 'timeout' });
+              throw new RouterReadError(code, 'Ended early', { disposition: 'retry', isAnswered: code === 'timeout' });
           })(),
           from,
         );
@@ -331,8 +331,8 @@ test.each([
     const clock = createSteppedClock(START_MS);
     await using archives = openArchivePool({ workers: 1 });
     const reader = new LogReader(source, archives, { clock, zone: new Zone('Europe/Berlin') });
-    await reader.turn();
-    await reader.turnsFor(HOUR_MS);
+    await reader.run();
+    await reader.runsFor(HOUR_MS);
     expect(sentBytes).toBeLessThan(30 * PART_BYTES);
     const whole = lineNames(0, 1000);
     const read = messagesOf(reader.records);
@@ -341,7 +341,7 @@ test.each([
     // Another file is read at once.
     files.set('network/log-2026-11-21-12:00:00', files.get('network/current') ?? '');
     files.set('network/current', write(1000, 1002));
-    await reader.turn();
+    await reader.run();
     expect(messagesOf(reader.records)).toEqual(lineNames(0, 1002));
     expect(gapsOf(reader.records)).toEqual([]);
   },
@@ -351,9 +351,9 @@ test('case 28: an archive that expands without end is stopped, and is a gap at o
   const stream = compress(Buffer.alloc(10_000_000));
   const layer = Buffer.concat([stream, stream, stream, stream, stream]);
   await using bench = await openFileBench(new Map([[ARCHIVE, layer]]));
-  const records = await bench.reader.turn();
+  const records = await bench.reader.run();
   expect(gapsOf(records)).toMatchObject([{ details: { certainty: 'certain', reason: 'too-large' } }]);
-  await bench.reader.turn();
+  await bench.reader.run();
   expect(bench.asked).toEqual([ARCHIVE]);
 });
 
@@ -363,7 +363,7 @@ test('a damaged block is asked for twice more, then what stands behind it comes 
   const damaged = Buffer.from(bytes);
   damaged.fill(0x55, Math.floor(bytes.length / 2), Math.floor(bytes.length / 2) + 16);
   await using bench = await openFileBench(new Map([[ARCHIVE, damaged]]));
-  const records = await bench.reader.turnsFor(5 * MINUTE_MS);
+  const records = await bench.reader.runsFor(5 * MINUTE_MS);
   expect(bench.asked).toHaveLength(4);
   const recovered = records.filter(({ flags }) => flags?.includes('recovered'));
   expect(recovered.length).toBeGreaterThan(1000);
@@ -400,10 +400,10 @@ test.each([
   async (_where, share) => {
     const files = new Map<string, string | Buffer>([['network/current', LONG.slice(0, 8000).join('')]]);
     await using bench = await openFileBench(files);
-    await bench.reader.turn();
+    await bench.reader.run();
     files.set(LONG_ARCHIVE, damageLong(share));
     files.set('network/current', '2026-11-21 10:50:01 [wan] behind\n');
-    await bench.reader.turnsFor(20 * MINUTE_MS);
+    await bench.reader.runsFor(20 * MINUTE_MS);
     const { records } = bench.reader;
     expect(linesOf(records).map(({ message }) => message.split(',')[0])).toEqual([...lineNames(0, 8000), 'behind']);
     const [last, behind] = linesOf(records).slice(-2);
@@ -418,10 +418,10 @@ test.each([
 test('an archive that is damaged behind what was read before goes on where that ended', async () => {
   const files = new Map<string, string | Buffer>([['network/current', LONG.slice(0, 2000).join('')]]);
   await using bench = await openFileBench(files);
-  await bench.reader.turn();
+  await bench.reader.run();
   files.set(LONG_ARCHIVE, damageLong(0.7));
   files.set('network/current', '2026-11-21 10:50:01 [wan] behind\n');
-  await bench.reader.turnsFor(20 * MINUTE_MS);
+  await bench.reader.runsFor(20 * MINUTE_MS);
   const { records } = bench.reader;
   const lines = linesOf(records);
   expect(new Set(lines.map(({ message }) => message)).size).toBe(lines.length);
@@ -431,7 +431,7 @@ test('an archive that is damaged behind what was read before goes on where that 
 
 test('an archive whose first block is damaged gives the lines behind it with uids of their block, and the gap in front of them', async () => {
   await using bench = await openFileBench(new Map([[LONG_ARCHIVE, damageLong(0.05)]]));
-  const records = await bench.reader.turnsFor(5 * MINUTE_MS);
+  const records = await bench.reader.runsFor(5 * MINUTE_MS);
   const lines = linesOf(records);
   expect(lines.length).toBeGreaterThan(5000);
   expect(lines.every(({ uid, flags }) => /-b\d+-/.test(uid) && flags?.includes('recovered'))).toBe(true);
@@ -458,7 +458,7 @@ test('a body of NUL bytes in tiny pieces takes no longer than its bytes', async 
   };
   const reader = new LogReader(source, archives, { clock: createSteppedClock(START_MS) });
   const before = process.cpuUsage();
-  const records = await reader.turn();
+  const records = await reader.run();
   const { user, system } = process.cpuUsage(before);
   expect(messagesOf(linesOf(records))).toEqual(['at last']);
   // 40,000 looks at three million bytes would take minutes.
@@ -474,13 +474,13 @@ test.each([
     await using bench = await openLogBench({ simulator: { features: { rangeRequests } } });
     for (let step = 0; step < 12; step++) {
       bench.write(step * 50, step * 50 + 50);
-      await bench.reader.turn();
+      await bench.reader.run();
       await bench.clock.advance(SECOND_MS);
       if (step === 6) bench.reader.restart();
     }
     expect(messagesOf(bench.reader.records)).toEqual(lineNames(0, 600));
     const whole = bench.createReader();
-    const uids = (await whole.turn()).map(({ uid, timestamp }) => [uid, timestamp]);
+    const uids = (await whole.run()).map(({ uid, timestamp }) => [uid, timestamp]);
     expect(bench.reader.records.map(({ uid, timestamp }) => [uid, timestamp])).toEqual(uids);
   },
 );
@@ -488,11 +488,11 @@ test.each([
 test('a router with ranges and entity tags is asked only for what is new, and not at all for what has not changed', async () => {
   await using bench = await openLogBench({ simulator: { features: { rangeRequests: true } } });
   bench.write(0, 20_000);
-  await bench.reader.turn();
+  await bench.reader.run();
   const before = bench.router.counters.bodyBytes;
-  for (let turn = 0; turn < 10; turn++) await bench.reader.turn();
+  for (let run = 0; run < 10; run++) await bench.reader.run();
   bench.write(20_000, 20_001);
-  expect(messagesOf(await bench.reader.turn())).toEqual(['line 20000']);
+  expect(messagesOf(await bench.reader.run())).toEqual(['line 20000']);
   expect(bench.router.counters.bodyBytes - before).toBeLessThan(20_000);
 });
 
@@ -503,7 +503,7 @@ test('a router that answers 304 although it has rotated is asked once without a 
     listLogs: () => Promise.resolve([...files.keys()]),
     readLog(name, _signal, consume, { unlessEtag } = {}) {
       const fault = (status: number) =>
-        new SourceError('http', `${status}`, { disposition: 'retry', status, isAnswered: true });
+        new RouterReadError('http', `${status}`, { disposition: 'retry', status, isAnswered: true });
       if (!name.endsWith('current')) return Promise.reject(fault(500));
       conditions.push(unlessEtag);
       if (unlessEtag !== undefined) return Promise.reject(fault(304));
@@ -516,15 +516,15 @@ test('a router that answers 304 although it has rotated is asked once without a 
   await using archives = openArchivePool({ workers: 1 });
   const clock = createSteppedClock(START_MS);
   const reader = new LogReader(source, archives, { clock });
-  await reader.turn();
-  await reader.turnsFor(2 * HOUR_MS);
+  await reader.run();
+  await reader.runsFor(2 * HOUR_MS);
   expect(conditions.filter((condition) => condition === undefined)).toHaveLength(1);
   // The archive is listed, and its download fails.
   files.set('network/log-2026-11-21-14:00:00.bz2', '').set('network/current', '2026-11-21 15:00:00 [wan] line 1\n');
-  await reader.turnsFor(5 * MINUTE_MS);
+  await reader.runsFor(5 * MINUTE_MS);
   expect(messagesOf(linesOf(reader.records))).toEqual(lineNames(0, 2));
   const before = conditions.length;
-  await reader.turnsFor(2 * HOUR_MS);
+  await reader.runsFor(2 * HOUR_MS);
   expect(conditions.slice(before)).toEqual(Array(conditions.length - before).fill('"always the same"'));
 });
 
@@ -544,8 +544,8 @@ test('case 30: a partial answer for another range than asked for counts as no ra
   });
   await using archives = openArchivePool({ workers: 1 });
   const reader = new LogReader(bench.client, archives, { clock: createSteppedClock(START_MS) });
-  await reader.turn();
-  for (length of [9000, 10_000, 11_000]) await reader.turn();
+  await reader.run();
+  for (length of [9000, 10_000, 11_000]) await reader.run();
   const complete = content.slice(0, length).split('\n').length - 1;
   expect(messagesOf(reader.records)).toEqual(lineNames(0, complete));
   expect(ranges.filter((range) => range !== undefined)).toHaveLength(1);
@@ -556,11 +556,11 @@ test.each([false, true])(
   async (rangeRequests) => {
     await using bench = await openLogBench({ simulator: { features: { rangeRequests } } });
     bench.write(0, 20);
-    await bench.reader.turn();
+    await bench.reader.run();
     bench.write(20, 5000);
     await bench.router.fault('reset_mid_body', { path: '/download/log?log_file', times: 1 });
     bench.router.expireTokens();
-    await bench.reader.turn();
+    await bench.reader.run();
     expect(messagesOf(bench.reader.records)).toEqual(lineNames(0, 5000));
     expect(new Set(bench.reader.records.map(({ uid }) => uid)).size).toBe(5000);
   },
@@ -568,12 +568,12 @@ test.each([false, true])(
 
 test('case 86: a firmware that names archives otherwise changes no uid', async () => {
   await using bench = await openFileBench(new Map([['network/current', TEXT]]));
-  const uids = (await bench.reader.turn()).map(({ uid }) => uid);
+  const uids = (await bench.reader.run()).map(({ uid }) => uid);
   bench.files.set('network/log-2026-11-21-12:00:00.gz', gzipSync(TEXT));
   bench.files.set('network/current', '2026-11-21 13:00:00 [wan] after\n');
-  expect(messagesOf(await bench.reader.turn())).toEqual(['after']);
+  expect(messagesOf(await bench.reader.run())).toEqual(['after']);
   const other = await openFileBench(new Map([['network/log-2026-11-21-12:00:00.gz', TEXT]]));
-  expect((await other.reader.turn()).map(({ uid }) => uid)).toEqual(uids);
+  expect((await other.reader.run()).map(({ uid }) => uid)).toEqual(uids);
   await other[Symbol.asyncDispose]();
 });
 
@@ -591,7 +591,7 @@ test('case 78: while 13 MB are decompressed, the main thread works for less than
     before = process.threadCpuUsage();
   }, 1);
   onTestFinished(() => clearInterval(timer));
-  expect((await bench.reader.turn()).length).toBeGreaterThan(200_000);
+  expect((await bench.reader.run()).length).toBeGreaterThan(200_000);
   const sorted = stretchesMs.toSorted((a, b) => a - b);
   expect(sorted.length).toBeGreaterThan(20);
   expect(sorted[Math.floor(sorted.length * 0.99)]).toBeLessThan(50);

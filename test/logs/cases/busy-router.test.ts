@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { SourceError } from '../../../src/model/index.ts';
+import { RouterReadError } from '../../../src/model/index.ts';
 import { gapsOf, linesOf, MINUTE_MS, messagesOf, openFileBench } from '../../support/log-bench.ts';
 
 const CURRENT = 'network/current';
@@ -7,21 +7,21 @@ const ARCHIVE = 'network/log-2026-11-21-12:00:00.bz2';
 const line = (time: string, message: string) => `2026-11-21 ${time} [wan] ${message}\n`;
 
 test.each([429, 503])(
-  'a router that answers the download of a rotated file with %i for long loses no line, and no gap is told',
+  'a router that answers the download of a rotated file with %i for long loses no line, and no gap is emitted',
   async (status) => {
     const first = line('12:00:00', 'first');
     await using bench = await openFileBench(new Map([[CURRENT, first]]));
-    await bench.reader.turn();
+    await bench.reader.run();
     bench.files.set(ARCHIVE, first + line('12:30:00', 'second')).set(CURRENT, line('13:00:00', 'third'));
     bench.refusals.set(
       ARCHIVE,
-      new SourceError('http', 'Busy', { status, disposition: 'retry', isAnswered: true, retryAfterMs: 60_000 }),
+      new RouterReadError('http', 'Busy', { status, disposition: 'retry', isAnswered: true, retryAfterMs: 60_000 }),
     );
     const records = [];
     for (let minute = 0; minute < 50; minute++)
-      records.push(...(await bench.reader.turnsFor(MINUTE_MS).catch(() => [])));
+      records.push(...(await bench.reader.runsFor(MINUTE_MS).catch(() => [])));
     bench.refusals.clear();
-    records.push(...(await bench.reader.turnsFor(40 * MINUTE_MS)));
+    records.push(...(await bench.reader.runsFor(40 * MINUTE_MS)));
     expect(gapsOf(bench.reader.records)).toEqual([]);
     expect(messagesOf(linesOf(bench.reader.records)).toSorted()).toEqual(['first', 'second', 'third']);
   },
@@ -35,12 +35,15 @@ test('a file that is always refused as busy holds up no other log, and its own l
     [CURRENT, line('12:00:00', 'other')],
   ]);
   await using bench = await openFileBench(files);
-  bench.refusals.set(stuck, new SourceError('http', 'Busy', { status: 503, disposition: 'retry', isAnswered: true }));
-  expect(messagesOf(linesOf(await bench.reader.turn()))).toEqual(['other']);
+  bench.refusals.set(
+    stuck,
+    new RouterReadError('http', 'Busy', { status: 503, disposition: 'retry', isAnswered: true }),
+  );
+  expect(messagesOf(linesOf(await bench.reader.run()))).toEqual(['other']);
   bench.files.set(CURRENT, line('12:00:00', 'other') + line('12:31:00', 'more'));
-  expect(messagesOf(linesOf(await bench.reader.turnsFor(MINUTE_MS)))).toEqual(['more']);
-  expect(messagesOf(linesOf(await bench.reader.turnsFor(90 * MINUTE_MS)))).toEqual(['behind it']);
+  expect(messagesOf(linesOf(await bench.reader.runsFor(MINUTE_MS)))).toEqual(['more']);
+  expect(messagesOf(linesOf(await bench.reader.runsFor(90 * MINUTE_MS)))).toEqual(['behind it']);
   bench.refusals.clear();
-  expect(messagesOf(linesOf(await bench.reader.turnsFor(8 * 60 * MINUTE_MS)))).toEqual(['stuck']);
+  expect(messagesOf(linesOf(await bench.reader.runsFor(8 * 60 * MINUTE_MS)))).toEqual(['stuck']);
   expect(gapsOf(bench.reader.records)).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { type LogSource, Zone } from '../../../src/logs/index.ts';
-import { SourceError } from '../../../src/model/index.ts';
+import { RouterReadError } from '../../../src/model/index.ts';
 import {
   jumpsOf,
   type LogBench,
@@ -27,10 +27,10 @@ async function writeQuietly(bench: LogBench, from: number, to: number, component
   }
 }
 
-/** The same with a turn after each half minute. */
+/** The same with a run after each half minute. */
 async function followQuietly(bench: LogBench, from: number, to: number): Promise<void> {
   for (let line = from; line < to; line++) {
-    await bench.reader.turnsFor(6 * MINUTE_MS);
+    await bench.reader.runsFor(6 * MINUTE_MS);
     if (line % 10 === 9) bench.router.rotate('network', `line ${line}`);
     else bench.write(line, line + 1);
   }
@@ -39,10 +39,10 @@ async function followQuietly(bench: LogBench, from: number, to: number): Promise
 test('a first contact while the newest archive is being compressed makes no jump of the lines that had to wait', async () => {
   await using bench = await openLogBench(SLOW);
   await writeQuietly(bench, 0, 40);
-  await bench.reader.turn();
+  await bench.reader.run();
   expect(messagesOf(bench.reader.records)).toEqual(lineNames(0, 29));
   await bench.clock.advance(30 * SECOND_MS);
-  await bench.reader.turn();
+  await bench.reader.run();
 
   expect(messagesOf(bench.reader.records)).toEqual(lineNames(0, 40));
   expect(bench.reader.count('log-clock-jumped')).toBe(0);
@@ -51,10 +51,10 @@ test('a first contact while the newest archive is being compressed makes no jump
 test('a log whose newest file waits for the one before it does not count as caught up, and its history is no growth', async () => {
   await using bench = await openLogBench(SLOW);
   await writeQuietly(bench, 0, 40);
-  await bench.reader.turn();
+  await bench.reader.run();
   expect(bench.reader.count('log-caught-up')).toBe(0);
   await bench.clock.advance(30 * SECOND_MS);
-  await bench.reader.turn();
+  await bench.reader.run();
   expect(bench.reader.count('log-caught-up')).toBe(1);
   const retention = bench.reader.events.filter(({ type }) => type === 'log-retention');
   expect(retention).toEqual([{ type: 'log-retention', component: 'network', msToLoss: undefined }]);
@@ -64,7 +64,7 @@ test('rotations that are compressed for 12 s make no jump of a log that is follo
   await using bench = await openLogBench(SLOW);
   await writeQuietly(bench, 0, 15);
   await followQuietly(bench, 15, 32);
-  await bench.reader.turnsFor(MINUTE_MS);
+  await bench.reader.runsFor(MINUTE_MS);
   expect(messagesOf(bench.reader.records)).toEqual(lineNames(0, 32));
 });
 
@@ -72,7 +72,7 @@ test('rotations that are compressed for minutes make no jump of lines that go ah
   await using bench = await openLogBench({ simulator: { logs: { compressionMs: 4 * MINUTE_MS } } });
   await writeQuietly(bench, 0, 15);
   await followQuietly(bench, 15, 32);
-  await bench.reader.turnsFor(10 * MINUTE_MS);
+  await bench.reader.runsFor(10 * MINUTE_MS);
   expect(linesOf(bench.reader.records)).toHaveLength(32);
   expect(jumpsOf(bench.reader.records)).toEqual([]);
 });
@@ -83,7 +83,7 @@ test('a file that is compressed for minutes while the one after it has no line y
   const { clock, files, reader } = bench;
   const turnAt = async (time: string) => {
     await clock.advance(Date.parse(`2026-11-21T${time}Z`) - clock.now());
-    await reader.turn();
+    await reader.run();
   };
   await turnAt('12:00:00');
   // A timer rotates, and the next file is empty; the one before is in no listing while it is compressed.
@@ -112,18 +112,18 @@ test('files that follow each other without a proof make no jumps, at first conta
     ['network/current', render(at('10:04:11'), 20)],
   ]);
   await using bench = await openFileBench(files, { zone: new Zone('UTC') });
-  await bench.reader.turn();
-  await bench.reader.turnsFor(20 * MINUTE_MS);
+  await bench.reader.run();
+  await bench.reader.runsFor(20 * MINUTE_MS);
   const { clock } = bench;
   files.set('network/log-2026-11-21-12:21:00', `${files.get('network/current')}`);
   files.set('network/current', render(clock.now() - 2 * MINUTE_MS, 1));
-  await bench.reader.turnsFor(20 * MINUTE_MS);
+  await bench.reader.runsFor(20 * MINUTE_MS);
   expect(linesOf(bench.reader.records)).toHaveLength(50);
   expect(jumpsOf(bench.reader.records)).toEqual([]);
 });
 
 test.for([0, 20])(
-  'turns that a deadline ends in the middle make no jumps, after %d lines that were followed',
+  'runs that a deadline ends in the middle make no jumps, after %d lines that were followed',
   async (followed) => {
     await using bench = await openLogBench(SLOW);
     if (followed > 0) await followQuietly(bench, 0, followed);
@@ -138,35 +138,35 @@ test.for([0, 20])(
           return bench.client.readLog(name, signal, consume, options);
         },
       };
-      await bench.reader.turn({ source }, deadline.signal).catch(() => {});
+      await bench.reader.run({ source }, deadline.signal).catch(() => {});
       await bench.clock.advance(7 * MINUTE_MS);
       bench.write(1000, 1001);
     }
-    await bench.reader.turnsFor(5 * MINUTE_MS);
+    await bench.reader.runsFor(5 * MINUTE_MS);
     expect(linesOf(bench.reader.records)).toHaveLength(followed + 45);
     expect(jumpsOf(bench.reader.records)).toEqual([]);
   },
 );
 
 test.for([0, 20])(
-  'turns that the byte budget cuts short make no jumps, after %d lines that were followed',
+  'runs that the byte budget cuts short make no jumps, after %d lines that were followed',
   async (followed) => {
     await using bench = await openLogBench(SLOW);
     if (followed > 0) await followQuietly(bench, 0, followed);
     const components = ['network', 'system', 'vpn'];
     for (const component of components) await writeQuietly(bench, followed, followed + 30, component);
-    for (let turn = 0; turn < 30; turn++) {
-      await bench.reader.turn({ shouldYield: () => true });
+    for (let run = 0; run < 30; run++) {
+      await bench.reader.run({ shouldYield: () => true });
       await bench.clock.advance(7 * MINUTE_MS);
-      for (const component of components) bench.write(1000 + turn, 1001 + turn, component);
+      for (const component of components) bench.write(1000 + run, 1001 + run, component);
     }
-    await bench.reader.turnsFor(2 * MINUTE_MS);
+    await bench.reader.runsFor(2 * MINUTE_MS);
     expect(linesOf(bench.reader.records)).toHaveLength(followed + 3 * 60);
     expect(jumpsOf(bench.reader.records)).toEqual([]);
   },
 );
 
-test('turns in which another log takes minutes make no jumps of lines that are written meanwhile', async () => {
+test('runs in which another log takes minutes make no jumps of lines that are written meanwhile', async () => {
   await using bench = await openLogBench();
   let isSlow = false;
   let line = 0;
@@ -180,12 +180,12 @@ test('turns in which another log takes minutes make no jumps of lines that are w
       return bench.client.readLog(name, signal, consume, options);
     },
   };
-  for (let turn = 0; turn < 12; turn++) {
-    bench.write(turn, turn + 1, 'network');
+  for (let run = 0; run < 12; run++) {
+    bench.write(run, run + 1, 'network');
     bench.write(line++, line, 'system');
-    isSlow = turn % 4 === 2;
+    isSlow = run % 4 === 2;
     await bench.clock.advance(10 * SECOND_MS);
-    await bench.reader.turn({ source });
+    await bench.reader.run({ source });
     await bench.clock.advance(20 * SECOND_MS);
   }
   expect(messagesOf(bench.reader.records.filter(({ component }) => component === 'system'))).toEqual(
@@ -194,14 +194,14 @@ test('turns in which another log takes minutes make no jumps of lines that are w
   expect(jumpsOf(bench.reader.records)).toEqual([]);
 });
 
-test('lines that found no room in the store are read at the next turn, and are no jump then', async () => {
+test('lines that found no room in the store are read in the next run, and are no jump then', async () => {
   await using bench = await openLogBench({ simulator: { features: { rangeRequests: true } } });
   bench.write(0, 3);
-  await bench.reader.turn();
-  await bench.reader.turnsFor(MINUTE_MS);
+  await bench.reader.run();
+  await bench.reader.runsFor(MINUTE_MS);
   bench.write(3, 4);
   const { log } = bench.reader;
-  const full = new SourceError('full', 'The spool is full', { disposition: 'hold-back' });
+  const full = new RouterReadError('full', 'The spool is full', { disposition: 'hold-back' });
   const records = {
     readPositions: () => log.readPositions(),
     readFacts: () => log.readFacts(),
@@ -209,12 +209,12 @@ test('lines that found no room in the store are read at the next turn, and are n
       throw full;
     },
   };
-  await expect(bench.reader.turn({ records })).rejects.toBe(full);
+  await expect(bench.reader.run({ records })).rejects.toBe(full);
   await bench.clock.advance(10 * MINUTE_MS);
-  expect(messagesOf(await bench.reader.turn())).toEqual(['line 3']);
-  await bench.reader.turnsFor(MINUTE_MS);
+  expect(messagesOf(await bench.reader.run())).toEqual(['line 3']);
+  await bench.reader.runsFor(MINUTE_MS);
   bench.write(4, 5);
-  await bench.reader.turnsFor(MINUTE_MS);
+  await bench.reader.runsFor(MINUTE_MS);
   expect(messagesOf(bench.reader.records)).toEqual(lineNames(0, 5));
 });
 
@@ -234,10 +234,10 @@ test.each([-60, -3, 3, 60])(
   async (minutes) => {
     await using bench = await openLogBench();
     let line = 0;
-    const follow = async (turns: number) => {
-      for (let turn = 0; turn < turns; turn++) {
+    const follow = async (runs: number) => {
+      for (let run = 0; run < runs; run++) {
         bench.write(line, ++line);
-        await bench.reader.turnsFor(30 * SECOND_MS);
+        await bench.reader.runsFor(30 * SECOND_MS);
       }
     };
     await follow(10);
@@ -258,11 +258,11 @@ test.each([-60, -3, 3, 60])(
 test('a new file that holds half a line is no reason to be behind', async () => {
   const files = new Map([['network/current', '2026-11-21 11:00:00 [wan] one\n']]);
   await using bench = await openFileBench(files, { zone: new Zone('UTC') });
-  await bench.reader.turn();
+  await bench.reader.run();
   files.set('network/log-2026-11-21-11:30:00', '2026-11-21 11:00:00 [wan] one\n');
   files.set('network/current', '2026-11-21 11:30:00 [wa');
   const before = bench.reader.count('log-caught-up');
-  await bench.reader.turn();
+  await bench.reader.run();
   expect(bench.reader.count('log-caught-up')).toBe(before + 1);
 });
 
@@ -276,11 +276,11 @@ test('the log of a device that replaces another makes no jumps, and its history 
   await using bench = await openFileBench(files, { zone: new Zone('UTC') });
   for (let count = 1; count < 5; count++) {
     files.set('network/current', render(START_MS, count));
-    await bench.reader.turn({ serial: 'A' });
+    await bench.reader.run({ serial: 'A' });
     await bench.clock.advance(6 * MINUTE_MS);
   }
   files.set('network/current', render(START_MS - 600 * MINUTE_MS, 100));
-  const records = await bench.reader.turn({ serial: 'B' });
+  const records = await bench.reader.run({ serial: 'B' });
   expect(messagesOf(linesOf(records))).toEqual(lineNames(0, 100));
   expect(jumpsOf(records)).toEqual([]);
   const retention = bench.reader.events.findLast(({ type }) => type === 'log-retention');

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createSteppedClock } from '../../../src/base/index.ts';
 import { type LogSource, openArchivePool, Zone } from '../../../src/logs/index.ts';
-import { SourceError } from '../../../src/model/index.ts';
+import { RouterReadError } from '../../../src/model/index.ts';
 import {
   gapsOf,
   HOUR_MS,
@@ -20,18 +20,18 @@ import {
 const AT_ONCE = { simulator: { logs: { compressionMs: 0 } } };
 
 test('case 59: with start now, old lines are passed over and counted, and new ones come', async () => {
-  await using bench = await openLogBench({ ...AT_ONCE, turns: { start: 'now' } });
+  await using bench = await openLogBench({ ...AT_ONCE, runs: { start: 'now' } });
   bench.write(0, 10);
   await bench.clock.advance(10 * SECOND_MS);
   bench.router.rotate('network', 'first of current');
   bench.write(10, 14);
-  const first = await bench.reader.turn();
+  const first = await bench.reader.run();
   expect(first).toMatchObject([
     { event: 'log.gap', file: 'network/log-2026-11-21-12:00:10.bz2', details: { reason: 'skipped' } },
     { event: 'log.gap', details: { certainty: 'certain', reason: 'skipped', lines: 5 } },
   ]);
   bench.write(14, 16);
-  expect((await bench.reader.turn()).map(({ event, message }) => event ?? message)).toEqual([
+  expect((await bench.reader.run()).map(({ event, message }) => event ?? message)).toEqual([
     'log.gap_end',
     'log.gap_end',
     'line 14',
@@ -40,7 +40,7 @@ test('case 59: with start now, old lines are passed over and counted, and new on
   // A log that begins later is new as a whole.
   await bench.clock.advance(10 * SECOND_MS);
   bench.write(0, 2, 'system');
-  expect(messagesOf(await bench.reader.turn())).toEqual(['line 0', 'line 1']);
+  expect(messagesOf(await bench.reader.run())).toEqual(['line 0', 'line 1']);
 });
 
 test('with start now, downloads that end early pass over the old lines part by part, and new ones come', async () => {
@@ -58,16 +58,16 @@ test('with start now, downloads that end early pass over the old lines part by p
           const bytes = Buffer.from(current).subarray(start);
           yield bytes.subarray(0, PART_BYTES);
           if (bytes.length > PART_BYTES)
-            throw new SourceError('timeout', 'Too slow', { disposition: 'retry', isAnswered: true });
+            throw new RouterReadError('timeout', 'Too slow', { disposition: 'retry', isAnswered: true });
         })(),
         start,
       ),
   };
   const reader = new LogReader(source, archives, { clock, start: 'now', zone: new Zone('UTC') });
-  for (let turn = 0; turn < 6; turn++) {
-    await reader.turn();
+  for (let run = 0; run < 6; run++) {
+    await reader.run();
     await clock.advance(5 * MINUTE_MS);
-    if (turn > 2) current += write(clock.now(), `new ${turn}`);
+    if (run > 2) current += write(clock.now(), `new ${run}`);
   }
   expect(messagesOf(linesOf(reader.records))).toEqual(['new 3', 'new 4']);
   const gaps = gapsOf(reader.records);
@@ -85,14 +85,14 @@ test('with start now, lines that were written since the first contact come, even
     ['network/current', old],
   ]);
   await using bench = await openFileBench(files, { start: 'now', zone: new Zone('UTC') });
-  bench.refusals.set('network/current', new SourceError('connect', 'Cut off', { disposition: 'retry' }));
-  await bench.reader.turn();
+  bench.refusals.set('network/current', new RouterReadError('connect', 'Cut off', { disposition: 'retry' }));
+  await bench.reader.run();
   await bench.clock.advance(MINUTE_MS);
   files.set('network/log-2026-11-21-12:01:00', `${old}${write(START_MS + 30 * SECOND_MS, 'new 1')}`);
   files.set('network/current', write(START_MS + MINUTE_MS, 'new 2'));
-  await bench.reader.turn();
+  await bench.reader.run();
   bench.refusals.clear();
-  await bench.reader.turnsFor(MINUTE_MS);
+  await bench.reader.runsFor(MINUTE_MS);
   expect(messagesOf(linesOf(bench.reader.records))).toEqual(['new 1', 'new 2']);
   expect(gapsOf(bench.reader.records).map(({ file, details }) => [file, details?.['lines']])).toEqual([
     ['network/log-2026-11-21-11:00:00', null],
@@ -101,31 +101,31 @@ test('with start now, lines that were written since the first contact come, even
 });
 
 test('with start now and the positions lost, a router that was met before is read from its start, or from the first contact', async () => {
-  await using bench = await openLogBench({ ...AT_ONCE, turns: { start: 'now' } });
+  await using bench = await openLogBench({ ...AT_ONCE, runs: { start: 'now' } });
   bench.write(0, 2);
   await bench.clock.advance(30 * SECOND_MS);
-  await bench.reader.turn();
+  await bench.reader.run();
   bench.write(2, 4);
-  await bench.reader.turn();
+  await bench.reader.run();
   bench.write(4, 6);
   bench.reader.restart();
   const { log } = bench.reader;
   log.positions.clear();
-  expect(messagesOf(linesOf(await bench.reader.turn()))).toEqual(lineNames(2, 6));
+  expect(messagesOf(linesOf(await bench.reader.run()))).toEqual(lineNames(2, 6));
   bench.reader.restart();
   log.positions.clear();
   log.facts = '';
-  expect(messagesOf(await bench.reader.turn())).toEqual(lineNames(0, 6));
+  expect(messagesOf(await bench.reader.run())).toEqual(lineNames(0, 6));
 });
 
 test('case 60: with a start some time ago, the file on the edge is shipped from the right line on', async () => {
-  await using bench = await openLogBench({ ...AT_ONCE, turns: { start: { backMs: 24 * HOUR_MS } } });
+  await using bench = await openLogBench({ ...AT_ONCE, runs: { start: { backMs: 24 * HOUR_MS } } });
   for (let hour = 0; hour < 48; hour++) {
     bench.router.appendLog('network', `hour ${hour}`);
     await bench.clock.advance(HOUR_MS);
     if (hour % 10 === 9) bench.router.rotate('network', `rotated after ${hour}`);
   }
-  const records = await bench.reader.turn();
+  const records = await bench.reader.run();
   const hours = messagesOf(linesOf(records)).filter((message) => message.startsWith('hour'));
   expect(hours).toEqual(Array.from({ length: 24 }, (_, index) => `hour ${24 + index}`));
   expect(gapsOf(records).map(({ details }) => details?.['reason'])).toEqual(['skipped', 'skipped']);
@@ -140,7 +140,7 @@ test('lines that are passed over in two files are two gaps', async () => {
     ]),
     { start: { backMs: 30 * MINUTE_MS } },
   );
-  const records = await bench.reader.turn();
+  const records = await bench.reader.run();
   expect(messagesOf(linesOf(records))).toEqual(['first', 'second']);
   const gaps = gapsOf(records);
   expect(gaps).toMatchObject([{ details: { lines: 1 } }, { details: { lines: 1 } }]);
@@ -158,9 +158,9 @@ test('with a start some time ago, what a later file begins with belongs to the l
     ]),
     { start: { backMs: 30 * MINUTE_MS } },
   );
-  await bench.reader.turn();
+  await bench.reader.run();
   // The last line may be continued until nothing more has come.
-  await bench.reader.turn();
+  await bench.reader.run();
   const { records } = bench.reader;
   expect(records.filter(({ event }) => event !== 'log.gap')).toMatchObject([
     { message: 'first' },
@@ -187,11 +187,11 @@ test.each([
   if (current !== undefined) files.set('network/current', current);
   await using bench = await openFileBench(files, { historyBytesMax: 3000, zone: new Zone('UTC') });
   if (status !== undefined) {
-    const refusal = new SourceError('http', 'Refused', { status, disposition: 'skip', isAnswered: true });
+    const refusal = new RouterReadError('http', 'Refused', { status, disposition: 'skip', isAnswered: true });
     bench.refusals.set('network/current', refusal);
   }
-  await bench.reader.turn();
-  await bench.reader.turnsFor(10 * MINUTE_MS);
+  await bench.reader.run();
+  await bench.reader.runsFor(10 * MINUTE_MS);
   expect(messagesOf(linesOf(bench.reader.records)).map((message) => message.slice(0, 6))).toEqual(
     [1, 2, 3, 4, 5, 6].map((hour) => `line ${hour}`),
   );
@@ -202,21 +202,21 @@ test('case 61: of a long history no more than the budget is read before the live
   const budget = 30_000;
   await using bench = await openLogBench({
     simulator: { logs: { compressionMs: 0, maxFiles: 10 } },
-    turns: { historyBytesMax: budget },
+    runs: { historyBytesMax: budget },
   });
   for (let file = 0; file < 5; file++) {
     for (let line = 0; line < 200; line++) bench.router.appendLog('network', `${file}/${line} ${'x'.repeat(60)}`);
     await bench.clock.advance(10 * SECOND_MS);
     bench.router.rotate('network', `first of ${file + 1}`);
   }
-  const first = await bench.reader.turn();
+  const first = await bench.reader.run();
   // Two files of 19 kB and more reach the budget, then the live log, then again so much.
   expect(messagesOf(first).indexOf('first of 5')).toBe(200 + 201);
   expect(first.filter(({ flags }) => flags?.includes('backfill')).length).toBeLessThanOrEqual(201 * 2);
   bench.write(0, 3);
-  const second = await bench.reader.turn();
+  const second = await bench.reader.run();
   expect(messagesOf(second).slice(0, 3)).toEqual(lineNames(0, 3));
-  await bench.reader.turn();
+  await bench.reader.run();
   const { records } = bench.reader;
   expect(linesOf(records)).toHaveLength(5 * 201 + 3);
   expect(gapsOf(records)).toEqual([]);
@@ -234,7 +234,7 @@ test('what is left of a long history is downloaded once, and not searched for th
     ['network/current', line('11:00:00', 'now')],
   ]);
   await using bench = await openFileBench(files, { historyBytesMax: 1, zone: new Zone('UTC') });
-  for (const _ of hours) await bench.reader.turn();
+  for (const _ of hours) await bench.reader.run();
   expect(messagesOf(bench.reader.records)).toEqual(['at 05', 'now', 'at 06', 'at 07', 'at 08', 'at 09', 'at 10']);
   const archives = bench.asked.filter((name) => name !== 'network/current');
   expect(archives).toEqual(hours.map((hour) => `network/log-2026-11-21-${hour}:30:00`));

@@ -40,7 +40,7 @@ function damage(archive: Buffer, share: number): Buffer {
 
 test('damage in the middle of an archive is a gap from the line before it to the first one behind it', async () => {
   await using bench = await openFileBench(new Map([[ARCHIVE, damage(PACKED_LINES, 0.5)]]));
-  const records = await bench.reader.turnsFor(5 * MINUTE_MS);
+  const records = await bench.reader.runsFor(5 * MINUTE_MS);
   const [gap] = gapsOf(records);
   const lines = linesOf(records);
   const behind = lines.findIndex(({ flags }) => flags?.includes('recovered'));
@@ -53,9 +53,9 @@ test('damage in the middle of an archive is a gap from the line before it to the
   });
   expect(kindsOf(records).indexOf('log.gap')).toBe(behind);
   expect(endsOf(records)).toEqual([]);
-  // Another reading, by an agent that knows nothing, tells the same.
+  // Another reading, by an agent without state, emits the same.
   const again = await openFileBench(new Map(bench.files));
-  expect(gapsOf(await again.reader.turnsFor(5 * MINUTE_MS)).map(({ uid, details }) => [uid, details])).toEqual([
+  expect(gapsOf(await again.reader.runsFor(5 * MINUTE_MS)).map(({ uid, details }) => [uid, details])).toEqual([
     [gap?.uid, gap?.details],
   ]);
   await again[Symbol.asyncDispose]();
@@ -68,7 +68,7 @@ test('damage at the end of an archive ends with the first line of the next file'
   ]);
   await using bench = await openFileBench(files);
   for (let look = 0; look < 6; look++) {
-    await bench.reader.turn();
+    await bench.reader.run();
     await bench.clock.advance(11 * SECOND_MS);
   }
   const { records } = bench.reader;
@@ -88,17 +88,17 @@ test.each([
   async (_how, isRestarted) => {
     const files = new Map<string, string | Buffer>([OLD, [ARCHIVE, line('12:30:00', 'before')], [LOST, CUT]]);
     await using bench = await openFileBench(files);
-    await bench.reader.turn();
+    await bench.reader.run();
     // Listed, never read whole, and gone; there is no line behind it yet.
     files.delete(LOST);
-    const told = await bench.reader.turn();
-    expect(gapsOf(told)).toMatchObject([{ details: { reason: 'expired', to_uid: null, time_to: null } }]);
+    const reported = await bench.reader.run();
+    expect(gapsOf(reported)).toMatchObject([{ details: { reason: 'expired', to_uid: null, time_to: null } }]);
     if (isRestarted) bench.reader.restart();
     await bench.clock.advance(20 * MINUTE_MS);
     files.set(CURRENT, line('13:10:00', 'behind') + line('13:10:01', 'more'));
     const commits: LogRecord[][] = [];
     const { log } = bench.reader;
-    await bench.reader.turn({
+    await bench.reader.run({
       records: {
         readPositions: () => log.readPositions(),
         readFacts: () => log.readFacts(),
@@ -113,12 +113,12 @@ test.each([
     expect(kindsOf(step)).toEqual(['log.gap_end', 'behind', 'more']);
     expect(step[0]).toMatchObject({
       component: 'network',
-      details: { gap_uid: gapsOf(told)[0]?.uid, to_uid: step[1]?.uid, time_to: '2026-11-21T12:10:00.000Z' },
+      details: { gap_uid: gapsOf(reported)[0]?.uid, to_uid: step[1]?.uid, time_to: '2026-11-21T12:10:00.000Z' },
     });
     expect(bench.reader.count('log-gap-found')).toBe(1);
     expect(bench.reader.count('log-gap-ended')).toBe(1);
     await bench.clock.advance(SECOND_MS);
-    expect(await bench.reader.turn()).toEqual([]);
+    expect(await bench.reader.run()).toEqual([]);
   },
 );
 
@@ -126,23 +126,23 @@ test('the end of a gap has the same uid for every agent that reads it', async ()
   const read = async () => {
     const files = new Map<string, string | Buffer>([[ARCHIVE, PACKED_LINES.subarray(0, 40_000)]]);
     await using bench = await openFileBench(files);
-    const before = await bench.reader.turnsFor(17 * MINUTE_MS);
+    const before = await bench.reader.runsFor(17 * MINUTE_MS);
     files.set(CURRENT, line('13:00:00', 'behind'));
-    return [...gapsOf(before), ...(await bench.reader.turn())].map(({ uid, event }) => [event, uid]);
+    return [...gapsOf(before), ...(await bench.reader.run())].map(({ uid, event }) => [event, uid]);
   };
   const [first, second] = [await read(), await read()];
   expect(first.map(([event]) => event)).toEqual(['log.gap', 'log.gap_end', undefined]);
   expect(second).toEqual(first);
 });
 
-test('a gap that is told after the line behind it was read carries that line', async () => {
+test('a gap that is emitted after the line behind it was read carries that line', async () => {
   const files = new Map<string, string | Buffer>([OLD, [CURRENT, line('12:30:00', 'before')]]);
   await using bench = await openFileBench(files);
-  await bench.reader.turn();
+  await bench.reader.run();
   files.set(CURRENT, line('13:00:00', 'ahead'));
-  await bench.reader.turn();
+  await bench.reader.run();
   bench.reader.restart();
-  const records = await bench.reader.turnsFor(20 * MINUTE_MS);
+  const records = await bench.reader.runsFor(20 * MINUTE_MS);
   expect(kindsOf(records)).toEqual(['ahead', 'log.gap']);
   expect(gapsOf(records)[0]?.details).toMatchObject({
     reason: 'not-found',
@@ -158,11 +158,11 @@ test.each([
   const files = new Map<string, string | Buffer>([OLD, [ARCHIVE, archive], [CURRENT, line('13:00:00', 'next')]]);
   await using bench = await openFileBench(files);
   for (let look = 0; look < 6; look++) {
-    await bench.reader.turn();
+    await bench.reader.run();
     await bench.clock.advance(61 * SECOND_MS);
   }
   files.set(CURRENT, line('13:00:00', 'next') + line('13:05:00', 'later'));
-  await bench.reader.turn();
+  await bench.reader.run();
   const { records } = bench.reader;
   const kinds = kindsOf(records);
   expect(kinds.indexOf('next')).toBeLessThan(kinds.indexOf('log.gap'));
@@ -175,10 +175,10 @@ test.each([
 test('a broken link ends with the first line of the file behind it', async () => {
   const before = 'network/log-2026-11-21-11:40:00';
   await using bench = await openFileBench(new Map([...LINKED_LOG, [before, line('12:10:00', 'before')]]));
-  const first = await bench.reader.turn();
+  const first = await bench.reader.run();
   bench.files.delete(before);
   bench.files.set('network/log-2026-11-21-12:30:00', line('13:00:00', 'behind'));
-  const records = [...first, ...(await bench.reader.turnsFor(20 * MINUTE_MS))];
+  const records = [...first, ...(await bench.reader.runsFor(20 * MINUTE_MS))];
   expect(gapsOf(records)).toMatchObject([
     {
       details: {
@@ -198,11 +198,11 @@ test('when all files are deleted, the gap ends with the first line of the log th
     [CURRENT, line('13:00:00', 'unread end')],
   ]);
   await using bench = await openFileBench(files);
-  await bench.reader.turn();
+  await bench.reader.run();
   files.clear();
-  await bench.reader.turn();
+  await bench.reader.run();
   files.set(CURRENT, line('13:30:00', 'anew'));
-  const records = await bench.reader.turn();
+  const records = await bench.reader.run();
   expect(kindsOf(records)).toEqual(['log.gap', 'log.reset', 'log.gap_end', 'anew']);
   expect(endsOf(records)[0]?.details).toMatchObject({ gap_uid: records[0]?.uid, to_uid: records[3]?.uid });
 });
@@ -211,10 +211,10 @@ test('a record that was kept back goes before the gap, and the line behind it is
   const held = `${line('12:30:00', 'a')}  at 1\n${line('12:31:00', 'held')}`;
   const files = new Map<string, string | Buffer>([OLD, [ARCHIVE, held], [LOST, CUT]]);
   await using bench = await openFileBench(files);
-  expect(messagesOf(await bench.reader.turn())).toEqual(['old', 'a\n  at 1']);
+  expect(messagesOf(await bench.reader.run())).toEqual(['old', 'a\n  at 1']);
   files.delete(LOST);
   files.set(CURRENT, `  at 3\n${line('13:10:00', 'b')}  at 4\n`);
-  const records = await bench.reader.turnsFor(MINUTE_MS);
+  const records = await bench.reader.runsFor(MINUTE_MS);
   const kinds = kindsOf(records);
   expect(kinds.indexOf('held')).toBeLessThan(kinds.indexOf('log.gap'));
   expect(kinds.indexOf('log.gap')).toBeLessThan(kinds.indexOf('log.gap_end'));
@@ -234,11 +234,11 @@ test('gaps in history that is read behind what is new end in that history, the l
     [CURRENT, line('12:50:00', 'live')],
   ]);
   await using bench = await openFileBench(files, { historyBytesMax: 1 });
-  expect(messagesOf(await bench.reader.turn())).toEqual(['first', 'live', 'second']);
+  expect(messagesOf(await bench.reader.run())).toEqual(['first', 'live', 'second']);
   files.delete(name(30));
-  expect(kindsOf(await bench.reader.turn())).toEqual(['log.gap', 'log.gap_end', 'fourth']);
+  expect(kindsOf(await bench.reader.run())).toEqual(['log.gap', 'log.gap_end', 'fourth']);
   files.delete(name(50));
-  expect(kindsOf(await bench.reader.turn())).toEqual(['log.gap']);
+  expect(kindsOf(await bench.reader.run())).toEqual(['log.gap']);
   const { records } = bench.reader;
   expect(endsOf(records)).toMatchObject([{ file: name(30), details: { to_uid: uidOf(records, 'fourth') } }]);
   expect(gapsOf(records)).toMatchObject([

@@ -1,11 +1,11 @@
 import { crc32 } from 'node:zlib';
 import { expect, test } from 'vitest';
 import {
+  addKnownGap,
   createRouterFacts,
-  noteGap,
-  noteSerial,
   parseRouterFacts,
   renderRouterFacts,
+  updateSerial,
 } from '../../../src/logs/follow/router-facts.ts';
 import { type KnownGap, readKnownGaps } from '../../../src/logs/index.ts';
 import { gapsOf, MINUTE_MS, openFileBench } from '../../support/log-bench.ts';
@@ -25,7 +25,7 @@ const GAP: KnownGap = {
   untilUtcMs: undefined,
 };
 
-/** Facts with these fields, whoever wrote them. */
+/** Facts with these fields, from any version. */
 function factsOf(fields: unknown): string {
   const text = JSON.stringify(fields);
   return `${text}\n${crc32(text).toString(16)}`;
@@ -41,8 +41,8 @@ test('a gap is stored in the commit of its record, and where it ends in that of 
   await using bench = await openFileBench(files);
   const { log } = bench.reader;
   const steps: { readonly events: readonly unknown[]; readonly known: readonly KnownGap[] }[] = [];
-  const turn = () =>
-    bench.reader.turn({
+  const run = () =>
+    bench.reader.run({
       records: {
         readPositions: () => log.readPositions(),
         readFacts: () => log.readFacts(),
@@ -55,29 +55,29 @@ test('a gap is stored in the commit of its record, and where it ends in that of 
         },
       },
     });
-  await turn();
+  await run();
   files.delete(LOST);
   const foundMs = bench.clock.now();
-  const [told] = gapsOf(await turn());
-  const known = { uid: told?.uid, component: 'network', foundMs, certainty: 'certain', reason: 'expired' };
+  const [found] = gapsOf(await run());
+  const known = { uid: found?.uid, component: 'network', foundMs, certainty: 'certain', reason: 'expired' };
   expect(steps).toMatchObject([{ events: ['log.gap'], known: [known] }]);
   expect(readKnownGaps(log.readFacts())).toEqual([{ ...known, bytesMin: undefined, untilUtcMs: undefined }]);
 
   await bench.clock.advance(20 * MINUTE_MS);
   files.set(CURRENT, line('13:10:00', 'behind'));
-  await turn();
+  await run();
   const ended = { ...known, untilUtcMs: Date.UTC(2026, 10, 21, 12, 10) };
   expect(steps.slice(1)).toMatchObject([{ events: ['log.gap_end'], known: [ended] }]);
 });
 
 test('facts hold the last ten gaps, the newest first, also when another device answers', () => {
   let gaps: readonly KnownGap[] = [];
-  for (let index = 0; index < 12; index++) gaps = noteGap(gaps, { ...GAP, uid: `${index}` });
+  for (let index = 0; index < 12; index++) gaps = addKnownGap(gaps, { ...GAP, uid: `${index}` });
   const stored = readKnownGaps(renderRouterFacts({ ...createRouterFacts(1), gaps }));
   expect(stored.map(({ uid }) => uid)).toEqual(['11', '10', '9', '8', '7', '6', '5', '4', '3', '2']);
   expect(stored[0]).toEqual({ ...GAP, uid: '11' });
   const facts = { ...createRouterFacts(1), serial: 'A', gaps };
-  expect([noteSerial(facts, 'B'), facts.gaps]).toEqual([true, gaps]);
+  expect([updateSerial(facts, 'B'), facts.gaps]).toEqual([true, gaps]);
   // More than that was not written here.
   expect(readKnownGaps(factsWith(Array.from({ length: 100 }, () => GAP)))).toHaveLength(10);
 });
@@ -112,6 +112,6 @@ test.for(
 });
 
 test('a gap is known once, although its step could not be stored and is taken again', () => {
-  const gaps = noteGap([], GAP);
-  expect(noteGap(gaps, { ...GAP, foundMs: GAP.foundMs + 1 })).toEqual([{ ...GAP, foundMs: GAP.foundMs + 1 }]);
+  const gaps = addKnownGap([], GAP);
+  expect(addKnownGap(gaps, { ...GAP, foundMs: GAP.foundMs + 1 })).toEqual([{ ...GAP, foundMs: GAP.foundMs + 1 }]);
 });

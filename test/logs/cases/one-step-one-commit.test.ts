@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { createSeededRandom, createSteppedClock } from '../../../src/base/index.ts';
 import { type LogSource, openArchivePool, type RecordLog, Zone } from '../../../src/logs/index.ts';
-import { type LogRecord, SourceError } from '../../../src/model/index.ts';
+import { type LogRecord, RouterReadError } from '../../../src/model/index.ts';
 import type { EmbeddedStore } from '../../../src/store/index.ts';
 import { compress } from '../../support/archives.ts';
 import { gapsOf, LogReader, linesOf, MINUTE_MS, SECOND_MS, START_MS } from '../../support/log-bench.ts';
@@ -126,7 +126,7 @@ const STEPS: readonly { readonly files: Files; readonly serial: string; readonly
 const archives = openArchivePool({ workers: 1 });
 afterAll(() => archives[Symbol.asyncDispose]());
 
-/** Lives through all steps; a turn that a kill ends is done again by another process. Gives what the sink got. */
+/** Runs all steps. A run ended by a kill is repeated by another process. Returns the records of the sink. */
 async function live(death: MortalStore['death']) {
   await using folder = await createStoreFolder();
   const store = new MortalStore(folder);
@@ -148,13 +148,13 @@ async function live(death: MortalStore['death']) {
     files = step.files;
     for (let look = 0; look < step.looks; look++) {
       try {
-        await reader.turn({ serial: step.serial });
+        await reader.run({ serial: step.serial });
       } catch (cause) {
         if (!(cause instanceof Killed)) throw cause;
         kills++;
         store.reopen();
         reader.restart();
-        await reader.turn({ serial: step.serial });
+        await reader.run({ serial: step.serial });
       }
       await clock.advance(11 * SECOND_MS);
     }
@@ -183,7 +183,7 @@ describe(`a kill at any commit${sampleNote('kills at a commit')}`, { timeout: 10
       ...Array.from({ length: 3 }, () => 'reset'),
     ]);
     expect(whole.records.filter(({ event }) => event === 'log.reset')).toHaveLength(3);
-    // Whatever was told without its end has got one.
+    // Every gap reported without its end has got one.
     const ends = whole.records.filter(({ event }) => event === 'log.gap_end');
     const open = gaps.filter(({ details }) => details?.['to_uid'] === null);
     expect(new Set(ends.map(({ details }) => details?.['gap_uid']))).toEqual(new Set(open.map(({ uid }) => uid)));
@@ -229,12 +229,12 @@ async function openBench(files: Map<string, string | Buffer>, spoolBytesMax?: nu
 
 const FEW = Array.from({ length: 130 }, (_, index) => line('12:30:00', `line ${index} ${index * 7919 ** 3}`)).join('');
 
-test('the damage of an archive that fills the spool is told once there is room', async () => {
+test('the damage of an archive that fills the spool is emitted once there is room', async () => {
   const archive = Buffer.concat([pack(FEW), damage(pack(FEW), 0.5), pack(FEW)]);
   await using bench = await openBench(new Map([[ARCHIVE, archive]]), 100);
   const taken: LogRecord[] = [];
   for (let look = 0; look < 20; look++) {
-    await bench.reader.turn().catch((cause: unknown) => expect(cause).toMatchObject({ code: 'full' }));
+    await bench.reader.run().catch((cause: unknown) => expect(cause).toMatchObject({ code: 'full' }));
     await bench.clock.advance(11 * SECOND_MS);
     if (look % 3 === 2) taken.push(...bench.store.take());
   }
@@ -243,7 +243,7 @@ test('the damage of an archive that fills the spool is told once there is room',
   expect(new Set(taken.map(({ uid }) => uid)).size).toBe(taken.length);
 });
 
-/** A router with one log, which tells that it has not changed to who has its entity tag. */
+/** A router with one log that answers 304 to a request with its entity tag. */
 function createTaggingSource(read: () => string, onUnchanged = () => {}): LogSource {
   return {
     listLogs: () => Promise.resolve(['network/current']),
@@ -252,7 +252,7 @@ function createTaggingSource(read: () => string, onUnchanged = () => {}): LogSou
       const etag = `"${body.length}"`;
       if (options.unlessEtag === etag) {
         onUnchanged();
-        throw new SourceError('http', 'not changed', { disposition: 'retry', status: 304 });
+        throw new RouterReadError('http', 'not changed', { disposition: 'retry', status: 304 });
       }
       return consume(
         (async function* () {
@@ -271,13 +271,13 @@ test('what a store has refused is read again, although the router says that noth
   await using bench = await openBench(new Map([['network/current', content]]));
   let body = content;
   const source = createTaggingSource(() => body);
-  await bench.reader.turn({ source });
+  await bench.reader.run({ source });
   body = later;
   bench.store.death = { commit: bench.store.commits, isAfter: false };
-  await expect(bench.reader.turn({ source })).rejects.toThrow(Killed);
+  await expect(bench.reader.run({ source })).rejects.toThrow(Killed);
   // The process did not end: it was only refused, and goes on with what it has in memory.
   bench.store.reopen();
-  await bench.reader.turn({ source });
+  await bench.reader.run({ source });
   expect(bench.store.take().map(({ message }) => message)).toEqual(['first', 'second']);
 });
 
@@ -289,30 +289,30 @@ test('what a store has lost again is read again, although the router says that n
     () => body,
     () => unchanged++,
   );
-  await bench.reader.turn({ source });
+  await bench.reader.run({ source });
   const before = bench.store.readPositions('plant-7');
   body += line('13:00:30', 'second');
-  await bench.reader.turn({ source });
-  await bench.reader.turn({ source });
+  await bench.reader.run({ source });
+  await bench.reader.run({ source });
   expect([unchanged, bench.store.take().map(({ message }) => message)]).toEqual([1, ['first', 'second']]);
   // As after a power cut of the only server of a cluster: positions and records of the last step are gone.
   Object.assign(bench.store, { readPositions: () => before });
-  await bench.reader.turn({ source });
+  await bench.reader.run({ source });
   expect(bench.store.take().map(({ message }) => message)).toEqual(['second']);
 });
 
-test('another router behind a name is told although the spool was full when it showed', async () => {
+test('another router behind a name is reported although the spool was full when it showed', async () => {
   const files = new Map<string, string | Buffer>([['network/current', line('13:00:00', 'of the first')]]);
   await using bench = await openBench(files, 100);
-  await bench.reader.turn({ serial: '1' });
+  await bench.reader.run({ serial: '1' });
   files.set('network/current', line('13:10:00', 'of the second'));
-  // A log that the first one had not, of which something is noted before it is read.
+  // A log that the first one had not, of which something is stored before it is read.
   files.set('system/log-2026-11-21-12:00:00', '');
-  await expect(bench.reader.turn({ serial: '2' })).rejects.toMatchObject({ code: 'full' });
+  await expect(bench.reader.run({ serial: '2' })).rejects.toMatchObject({ code: 'full' });
   bench.store.take();
   const records: LogRecord[] = [];
   for (let look = 0; look < 4; look++) {
-    await bench.reader.turn({ serial: '2' }).catch(() => {});
+    await bench.reader.run({ serial: '2' }).catch(() => {});
     records.push(...bench.store.take());
   }
   expect(records.map(({ event, message }) => event ?? message)).toEqual([
@@ -329,10 +329,10 @@ test('the zone that a rotation has shown is stored with the lines that it was us
   files.set('network/log-2026-11-21-11:00:00', line('11:30:00', 'a'));
   files.set('network/log-2026-11-21-11:10:00', line('12:00:00', 'b'));
   files.set('network/current', line('12:10:00', 'c'));
-  const turn = () => bench.reader.turn({ zone: new Zone(undefined) });
-  // Every commit of a turn that dies at its very end is there.
+  const run = () => bench.reader.run({ zone: new Zone(undefined) });
+  // Every commit of a run that dies at its very end is there.
   bench.store.death = { commit: 2, isAfter: true };
-  await expect(turn()).rejects.toThrow(Killed);
+  await expect(run()).rejects.toThrow(Killed);
   const stored = bench.store.readFacts('plant-7');
   expect(stored).toContain('"seen":[{');
 });

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { LineMatcher, type LogRuleSettings, RuleSeries } from '../../../src/logs/index.ts';
+import { LineMatcher, type LogRuleSettings } from '../../../src/logs/index.ts';
+import { RuleSeries } from '../../../src/logs/rules/line-matcher.ts';
 import { messagesOf, openFileBench, openLogBench, SECOND_MS } from '../../support/log-bench.ts';
 
 const LOGIN: LogRuleSettings = {
@@ -22,13 +23,13 @@ const SIGNAL: LogRuleSettings = {
   value: 'value',
 };
 
-test('log rules turn lines into counters and gauges, told when the records are safe and never again', async () => {
-  await using bench = await openLogBench({ turns: { matcher: new LineMatcher([LOGIN, SIGNAL]) } });
+test('log rules turn lines into counters and gauges, reported when the records are safe and never again', async () => {
+  await using bench = await openLogBench({ runs: { matcher: new LineMatcher([LOGIN, SIGNAL]) } });
   bench.router.appendLog('events', 'login of user admin succeeded');
   bench.router.appendLog('modem', 'login of user admin succeeded, signal 17');
   bench.router.appendLog('modem', 'signal none');
-  await bench.reader.turn();
-  await bench.reader.turn();
+  await bench.reader.run();
+  await bench.reader.run();
   const hits = bench.reader.events.filter(({ type }) => type === 'log-rule-matched');
   expect(hits).toMatchObject([
     { component: 'events', metric: 'router_logins_seen_total', labels: { user: 'admin' }, value: 1 },
@@ -38,12 +39,12 @@ test('log rules turn lines into counters and gauges, told when the records are s
 
 test('matches of one batch are added up for a counter, and the last one counts for a gauge', async () => {
   await using bench = await openLogBench({
-    turns: { matcher: new LineMatcher([LOGIN, { ...SIGNAL, type: 'gauge' }]) },
+    runs: { matcher: new LineMatcher([LOGIN, { ...SIGNAL, type: 'gauge' }]) },
   });
   for (const user of ['a', 'b', 'a']) bench.router.appendLog('events', `login of user ${user}`);
   for (const signal of [3, 9, 5]) bench.router.appendLog('modem', `signal ${signal}`);
-  await bench.reader.turn();
-  await bench.reader.turn();
+  await bench.reader.run();
+  await bench.reader.run();
   const hits = bench.reader.events.filter(({ type }) => type === 'log-rule-matched');
   expect(hits).toMatchObject([
     { metric: 'router_logins_seen_total', labels: { user: 'a' }, value: 2 },
@@ -55,7 +56,7 @@ test('matches of one batch are added up for a counter, and the last one counts f
 test('a gauge has the value of the newest line that matched, also when older files are read behind it', async () => {
   await using bench = await openLogBench({
     simulator: { logs: { compressionMs: 0, maxFiles: 10 } },
-    turns: { historyBytesMax: 30_000, matcher: new LineMatcher([LOGIN, SIGNAL]) },
+    runs: { historyBytesMax: 30_000, matcher: new LineMatcher([LOGIN, SIGNAL]) },
   });
   for (let file = 0; file < 5; file++) {
     for (let line = 0; line < 200; line++) bench.router.appendLog('events', `signal ${file} ${'x'.repeat(60)}`);
@@ -63,7 +64,7 @@ test('a gauge has the value of the newest line that matched, also when older fil
     await bench.clock.advance(10 * SECOND_MS);
     bench.router.rotate('events', `signal ${file + 1}`);
   }
-  for (let turn = 0; turn < 3; turn++) await bench.reader.turn();
+  for (let run = 0; run < 3; run++) await bench.reader.run();
   const hits = bench.reader.events.filter((event) => event.type === 'log-rule-matched');
   expect(hits.findLast(({ kind }) => kind === 'gauge')?.value).toBe(5);
   // Lines are counted whenever they are read.
@@ -72,20 +73,21 @@ test('a gauge has the value of the newest line that matched, also when older fil
 });
 
 test('a rule whose labels take ever new values ends in one series for all others', () => {
-  const series = new RuleSeries(3);
-  const users = ['a', 'b', 'c', 'd', 'e', 'a'].map((user) =>
+  const series = new RuleSeries();
+  const others = Array.from({ length: 99 }, (_, index) => `u${index}`);
+  const users = ['a', ...others, 'b', 'c', 'a'].map((user) =>
     series.place({ metric: LOGIN.name, kind: 'counter', labels: { user }, value: 1 }),
   );
-  expect(users.map(({ user }) => user)).toEqual(['a', 'b', 'c', 'other', 'other', 'a']);
+  expect(users.map(({ user }) => user)).toEqual(['a', ...others, 'other', 'other', 'a']);
   // What was found later holds on to nothing: the labels are those of the series.
-  expect(users[5]).toBe(users[0]);
+  expect(users.at(-1)).toBe(users[0]);
 });
 
 test('a router in whose lines a rule finds ever new labels has a bounded number of series', async () => {
-  await using bench = await openLogBench({ turns: { matcher: new LineMatcher([LOGIN]) } });
+  await using bench = await openLogBench({ runs: { matcher: new LineMatcher([LOGIN]) } });
   for (let user = 0; user < 150; user++) bench.router.appendLog('events', `login of user u${user}`);
-  await bench.reader.turn();
-  await bench.reader.turn();
+  await bench.reader.run();
+  await bench.reader.run();
   const users = bench.reader.events.flatMap((event) =>
     event.type === 'log-rule-matched' ? [event.labels['user']] : [],
   );
@@ -95,11 +97,11 @@ test('a router in whose lines a rule finds ever new labels has a bounded number 
 
 test('series that other rules have made take no room from those of the rules that hold now', async () => {
   const wasteful = { ...LOGIN, pattern: String.raw`login (?P<user>\d+)` };
-  await using bench = await openLogBench({ turns: { matcher: new LineMatcher([wasteful]) } });
+  await using bench = await openLogBench({ runs: { matcher: new LineMatcher([wasteful]) } });
   for (let number = 0; number < 150; number++) bench.router.appendLog('events', `login ${number}`);
-  await bench.reader.turn();
+  await bench.reader.run();
   bench.router.appendLog('events', 'login of user admin');
-  await bench.reader.turn({ matcher: new LineMatcher([LOGIN]) });
+  await bench.reader.run({ matcher: new LineMatcher([LOGIN]) });
   const last = bench.reader.events.findLast((event) => event.type === 'log-rule-matched');
   expect(last?.labels).toEqual({ user: 'admin' });
 });
@@ -116,11 +118,11 @@ test('case 76: what is to be redacted is in no record, original and position', a
     ]),
     { matcher },
   );
-  await bench.reader.turn();
+  await bench.reader.run();
   const stored = [...bench.reader.log.positions.values(), ...bench.reader.log.lines].join('\n');
   expect(stored).not.toContain('s3cret');
   expect(stored).not.toContain(Buffer.from('password=s3cret').toString('base64').slice(4, 16));
-  await bench.reader.turn();
+  await bench.reader.run();
   expect(messagesOf(bench.reader.records)).toEqual([
     'password=[redacted]\n  at password=[redacted]',
     'password=[redacted] \uFFFD',

@@ -18,7 +18,7 @@ test('case 75: while a sink is out the spool fills and reading stops; what the r
     using store = new EmbeddedStore({ path, sinks: toStarts(['a']), spoolBytesMax: 2500, now: () => 0 });
     await using bench = await openLogBench({
       simulator: { logs: { compressionMs: 0, maxFiles: 3 } },
-      turns: { records: store },
+      runs: { records: store },
     });
     let isFull = false;
     for (let file = 0; file < 12; file++) {
@@ -26,7 +26,7 @@ test('case 75: while a sink is out the spool fills and reading stops; what the r
       await bench.clock.advance(2 * MINUTE_MS);
       bench.router.rotate('network', `first of ${file + 1}`);
       try {
-        await bench.reader.turn();
+        await bench.reader.run();
       } catch (cause) {
         expect(cause).toMatchObject({ code: 'full', disposition: 'hold-back' });
         isFull = true;
@@ -35,8 +35,8 @@ test('case 75: while a sink is out the spool fills and reading stops; what the r
     expect(isFull).toBe(true);
     const before = takeAll(store);
     const after: LogRecord[] = [];
-    for (let turn = 0; turn < 40; turn++) {
-      await bench.reader.turn().catch(() => {});
+    for (let run = 0; run < 40; run++) {
+      await bench.reader.run().catch(() => {});
       after.push(...takeAll(store));
       await bench.clock.advance(30 * SECOND_MS);
     }

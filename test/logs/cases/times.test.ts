@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { Zone } from '../../../src/logs/index.ts';
-import { StoreError } from '../../../src/store/index.ts';
+import { StoreError } from '../../../src/model/index.ts';
 import {
   gapsOf,
   HOUR_MS,
@@ -21,7 +21,7 @@ const YEAR_S = 31_557_600;
 
 const read = async (content: string, zone = 'Europe/Berlin') => {
   await using bench = await openFileBench(new Map([['network/current', content]]), { zone: new Zone(zone) });
-  return await bench.reader.turn();
+  return await bench.reader.run();
 };
 
 test('case 53: 02:59:59 and then 02:00:00 in Berlin in autumn are a second apart', async () => {
@@ -49,10 +49,10 @@ test('dates without a year are none of the future, though a log is many months o
     ]),
     { zone },
   );
-  await bench.reader.turn();
+  await bench.reader.run();
   await bench.clock.advance(MINUTE_MS);
   bench.files.set('network/current', `${current}Nov 21 12:00:30 [a] new\n`);
-  await bench.reader.turn();
+  await bench.reader.run();
   const { records } = bench.reader;
   expect(records.map(({ timestamp, message }) => [message, timestamp?.slice(0, 16)])).toEqual([
     ['Feb', '2026-02-10T12:00'],
@@ -71,7 +71,7 @@ test('an archive of dates without a year ends at its rotation, not at its downlo
   await using bench = await openFileBench(new Map([['network/log-2025-01-01-00:10:00.bz2', archive]]), {
     zone: new Zone('UTC'),
   });
-  await bench.reader.turn();
+  await bench.reader.run();
   const years = bench.reader.records.map(({ timestamp }) => timestamp?.slice(0, 4));
   expect(years).toEqual(['2024', '2024', '2025']);
 });
@@ -86,15 +86,15 @@ test('case 54: a time that summer time skips is flagged, and times rise', async 
 test('case 56: a clock that jumps ten years ahead and back gives two jumps, no time in the future, and right times after', async () => {
   await using bench = await openLogBench();
   bench.write(0, 3);
-  await bench.reader.turn();
+  await bench.reader.run();
   bench.router.jumpClock(10 * YEAR_S * 1000);
   bench.write(3, 6);
   await bench.clock.advance(30 * SECOND_MS);
-  await bench.reader.turn();
+  await bench.reader.run();
   bench.router.jumpClock(-10 * YEAR_S * 1000);
   bench.write(6, 9);
   await bench.clock.advance(30 * SECOND_MS);
-  await bench.reader.turn();
+  await bench.reader.run();
   const { records } = bench.reader;
   expect(records.filter(({ event }) => event === 'log.clock_jump')).toHaveLength(2);
   expect(bench.reader.count('log-clock-jumped')).toBe(2);
@@ -125,27 +125,27 @@ test('lines from before the clock was set get their times from the first line af
   expect(times).toEqual(times.toSorted());
 });
 
-test('case 57: lines that were just written and are hours off the time of the router raise a doubt about the zone', async () => {
+test('case 57: lines that were just written and are hours off the time of the router report a mismatched zone', async () => {
   await using bench = await openLogBench({
     simulator: { timezone: 'Europe/Moscow' },
-    turns: { zone: new Zone('UTC') },
+    runs: { zone: new Zone('UTC') },
   });
   bench.write(0, 1);
-  await bench.reader.turn();
+  await bench.reader.run();
   await bench.clock.advance(30 * SECOND_MS);
   bench.write(1, 2);
-  await bench.reader.turn();
-  expect(bench.reader.events).toContainEqual({ type: 'log-zone-doubted', offByMs: 3 * HOUR_MS });
+  await bench.reader.run();
+  expect(bench.reader.events).toContainEqual({ type: 'log-zone-mismatched', offByMs: 3 * HOUR_MS });
 });
 
-test('case 81: two rotations show the zone, which is in use from then on and told once', async () => {
-  await using bench = await openLogBench({ ...AT_ONCE, turns: { zone: new Zone(undefined) } });
+test('case 81: two rotations show the zone, which is in use from then on and reported once', async () => {
+  await using bench = await openLogBench({ ...AT_ONCE, runs: { zone: new Zone(undefined) } });
   for (let file = 0; file < 5; file++) {
     bench.router.appendLog('network', `line ${file}`);
-    await bench.reader.turn();
+    await bench.reader.run();
     await bench.clock.advance(6 * MINUTE_MS);
     bench.router.rotate('network', `after ${file}`);
-    await bench.reader.turn();
+    await bench.reader.run();
     await bench.clock.advance(6 * MINUTE_MS);
   }
   const { records } = bench.reader;
@@ -161,11 +161,11 @@ test('case 94: a clock that is seven years ahead for one rotation blocks and reo
   await using bench = await openLogBench({ simulator: { logs: { compressionMs: 0, maxFiles: 1 } } });
   const step = async (from: number) => {
     bench.write(from, from + 3);
-    await bench.reader.turnsFor(MINUTE_MS);
+    await bench.reader.runsFor(MINUTE_MS);
     await bench.clock.advance(5 * SECOND_MS);
     bench.router.appendLog('network', `unread ${from}`);
     bench.router.rotate('network', `first of ${from}`);
-    await bench.reader.turnsFor(2 * MINUTE_MS);
+    await bench.reader.runsFor(2 * MINUTE_MS);
   };
   await step(0);
   bench.router.jumpClock(7 * YEAR_S * 1000);
@@ -173,7 +173,7 @@ test('case 94: a clock that is seven years ahead for one rotation blocks and reo
   bench.router.jumpClock(-7 * YEAR_S * 1000);
   await step(20);
   await step(30);
-  await bench.reader.turnsFor(20 * MINUTE_MS);
+  await bench.reader.runsFor(20 * MINUTE_MS);
   const { records } = bench.reader;
   const lines = messagesOf(linesOf(records)).filter((message) => !message.startsWith('unread'));
   expect(lines).toEqual([0, 10, 20, 30].flatMap((from) => [...lineNames(from, from + 3), `first of ${from}`]));
@@ -190,12 +190,12 @@ test('lines of a log that begins anew at the date of the firmware get their time
     ['network/current', line('2026-11-21 12:50:00', 'last')],
   ]);
   await using bench = await openFileBench(files);
-  await bench.reader.turn();
+  await bench.reader.run();
   files.delete(archive);
   const boot = line('2022-01-01 00:00:20', 'boot');
   files.set('network/current', boot + line('2022-01-01 00:00:50', 'up') + line('2026-11-21 13:00:10', 'clock set'));
   await bench.clock.advance(MINUTE_MS);
-  const records = linesOf(await bench.reader.turn());
+  const records = linesOf(await bench.reader.run());
   expect(messagesOf(records)).toEqual(['boot', 'up', 'clock set']);
   expect(records.map(({ timestamp }) => timestamp?.slice(0, 19))).toEqual([
     '2026-11-21T11:59:40',
@@ -213,7 +213,7 @@ test('case 101: with the clock of the agent set back a day after a rotation, the
   bench.clock.jump(-24 * HOUR_MS);
   bench.router.jumpClock(24 * HOUR_MS);
   bench.reader.restart();
-  await bench.reader.turnsFor(3 * MINUTE_MS);
+  await bench.reader.runsFor(3 * MINUTE_MS);
   expect(messagesOf(linesOf(bench.reader.records))).toEqual([...lineNames(0, 2100), 'after']);
   expect(gapsOf(bench.reader.records)).toEqual([]);
 });
@@ -221,15 +221,15 @@ test('case 101: with the clock of the agent set back a day after a rotation, the
 test('case 101: with the clock of the agent set back a day, a file that never turns up is a gap after the usual time', async () => {
   const files = new Map([['network/current', '2026-11-21 12:59:00 [a] of the one\n']]);
   await using bench = await openFileBench(files, { zone: new Zone('Europe/Berlin') });
-  await bench.reader.turn();
+  await bench.reader.run();
   files.set('network/current', '2026-11-21 12:59:30 [a] of the other\n');
   await bench.clock.advance(MINUTE_MS);
-  await bench.reader.turn();
+  await bench.reader.run();
   expect(gapsOf(bench.reader.records)).toEqual([]);
   bench.clock.jump(-24 * HOUR_MS);
-  await bench.reader.turn();
+  await bench.reader.run();
   await bench.clock.advance(16 * MINUTE_MS);
-  await bench.reader.turn();
+  await bench.reader.run();
   expect(gapsOf(bench.reader.records)).toHaveLength(1);
   expect(messagesOf(linesOf(bench.reader.records))).toEqual(['of the one', 'of the other']);
 });
@@ -243,21 +243,21 @@ test.each([
     const one = '2026-11-21 12:59:00 [a] of the one\n';
     const files = new Map([['network/current', one]]);
     await using bench = await openFileBench(files, { zone: new Zone('Europe/Berlin') });
-    await bench.reader.turn();
+    await bench.reader.run();
     files.set('network/current', '2026-11-21 12:59:30 [a] of the other\n');
-    await bench.reader.turn();
+    await bench.reader.run();
     bench.clock.jump(HOUR_MS);
     await bench.clock.advance(30 * SECOND_MS);
     if (isFull) {
       const commit = vi.spyOn(bench.reader.log, 'commit').mockImplementation(() => {
         throw new StoreError('full', 'The disk is full', { disposition: 'hold-back' });
       });
-      await expect(bench.reader.turn()).rejects.toThrow('full');
+      await expect(bench.reader.run()).rejects.toThrow('full');
       commit.mockRestore();
     }
-    await bench.reader.turn();
+    await bench.reader.run();
     files.set('network/log-2026-11-21-11:59:30', `${one}2026-11-21 12:59:10 [a] the rest\n`);
-    const records = await bench.reader.turnsFor(MINUTE_MS);
+    const records = await bench.reader.runsFor(MINUTE_MS);
     expect(records.map(({ event, message, flags }) => [event ?? message, flags])).toEqual([
       ['the rest', undefined],
       ['of the other', undefined],
@@ -269,21 +269,21 @@ test.each([
   ['configured', new Zone('Europe/Berlin')],
   ['learnt', new Zone(undefined)],
 ])('a log that is quiet for an hour says nothing against its zone: %s', async (_how, zone) => {
-  await using bench = await openLogBench({ turns: { zone } });
+  await using bench = await openLogBench({ runs: { zone } });
   const readTime = async () => ({ wallAsUtcMs: bench.clock.now() + HOUR_MS, utcMs: bench.clock.now() });
   bench.write(0, 3);
-  await bench.reader.turn({ readTime });
+  await bench.reader.run({ readTime });
   await bench.clock.advance(30 * SECOND_MS);
   bench.write(3, 4);
   for (let look = 0; look < 60; look++) {
-    await bench.reader.turn({ readTime });
+    await bench.reader.run({ readTime });
     await bench.clock.advance(MINUTE_MS);
   }
   bench.write(4, 5);
-  const last = (await bench.reader.turn({ readTime })).at(-1);
+  const last = (await bench.reader.run({ readTime })).at(-1);
   expect(last?.message).toBe('line 4');
   expect(last?.flags).toBeUndefined();
-  expect(bench.reader.count('log-zone-doubted')).toBe(0);
+  expect(bench.reader.count('log-zone-mismatched')).toBe(0);
   expect(bench.reader.count('log-clock-jumped')).toBe(0);
   expect(bench.reader.count('log-zone-learnt')).toBe(zone.isNamed ? 0 : 1);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { readRouterTime } from '../../../src/agent/index.ts';
 import { parseRouterFacts } from '../../../src/logs/follow/router-facts.ts';
 import { Zone } from '../../../src/logs/index.ts';
+import { readRouterTime } from '../../../src/status/index.ts';
 import {
   gapsOf,
   HOUR_MS,
@@ -12,8 +12,8 @@ import {
   messagesOf,
   openFileBench,
   openLogBench,
+  type RunOptions,
   SECOND_MS,
-  type TurnOptions,
 } from '../../support/log-bench.ts';
 
 /** Where no zone is configured it is learnt from the router, before the first line if it shows it, and that is no jump. */
@@ -21,10 +21,10 @@ import {
 type BenchOptions = NonNullable<Parameters<typeof openLogBench>[0]>;
 
 /** A router without `timezone`; `asks` counts how often it was asked for its time. */
-async function openUnconfigured({ turns, ...options }: BenchOptions = {}) {
-  const bench = await openLogBench({ ...options, turns: { zone: new Zone(undefined), ...turns } });
+async function openUnconfigured({ runs, ...options }: BenchOptions = {}) {
+  const bench = await openLogBench({ ...options, runs: { zone: new Zone(undefined), ...runs } });
   const state = { asks: 0 };
-  const timed: TurnOptions = {
+  const timed: RunOptions = {
     readTime: (signal) => {
       state.asks++;
       return readRouterTime(bench.client, signal);
@@ -33,14 +33,14 @@ async function openUnconfigured({ turns, ...options }: BenchOptions = {}) {
   return Object.assign(bench, { state, timed });
 }
 
-/** A line, and after some of them a rotation, each followed by a turn; `perTurn` is time between two lines. */
-async function follow(bench: LogBench, from: number, to: number, perTurn: number, options: TurnOptions = {}) {
+/** A line, and after some of them a rotation, each followed by a run; `perRun` is time between two lines. */
+async function follow(bench: LogBench, from: number, to: number, perRun: number, options: RunOptions = {}) {
   for (let line = from; line < to; line++) {
-    await bench.clock.advance(perTurn - 20 * SECOND_MS);
+    await bench.clock.advance(perRun - 20 * SECOND_MS);
     if (line % 5 === 4) bench.router.rotate('network', `line ${line}`);
     else bench.write(line, line + 1);
     await bench.clock.advance(20 * SECOND_MS);
-    await bench.reader.turn(options);
+    await bench.reader.run(options);
   }
 }
 
@@ -56,11 +56,11 @@ const truthOf = (bench: LogBench, offsetOf: (stamp: string) => number) =>
   });
 
 test.for([0, -7 * MINUTE_MS, -5 * HOUR_MS - 7 * MINUTE_MS])(
-  'the offset of the first line is learnt from the time that a router tells whose clock is off by %d ms',
+  'the offset of the first line is learnt from the time that a router reports whose clock is off by %d ms',
   async (clockOffsetMs) => {
     await using bench = await openUnconfigured({ simulator: { clockOffsetMs } });
     bench.write(0, 3);
-    await bench.reader.turn(bench.timed);
+    await bench.reader.run(bench.timed);
     expect(flagsOf(bench)).toEqual(['', '', '']);
     expect(timesOf(bench)).toEqual(truthOf(bench, () => HOUR_MS));
     await follow(bench, 3, 30, 5 * MINUTE_MS, bench.timed);
@@ -85,7 +85,7 @@ test.for([
   ['of the first line, where the header is off the clock of the agent by it', HOUR_MS, 0],
   ['of new lines, where the header is right', 0, 6],
 ] as const)(
-  'three rotations prove the offset %s, against a router that tells none',
+  'three rotations prove the offset %s, against a router that reports none',
   async ([, dateOffMs, historyLines]) => {
     const files = new Map([...HOURLY, ['network/current', '2026-11-21 13:00:00 [wan] 12 begins\n']]);
     await using bench = await openFileBench(files, {
@@ -94,10 +94,10 @@ test.for([
       readTime: () =>
         Promise.resolve({ wallAsUtcMs: bench.clock.now() + dateOffMs, utcMs: bench.clock.now() + dateOffMs }),
     });
-    await bench.reader.turn();
+    await bench.reader.run();
     await bench.clock.advance(MINUTE_MS);
     files.set('network/current', '2026-11-21 13:00:00 [wan] 12 begins\n2026-11-21 13:01:00 [wan] new\n');
-    await bench.reader.turn();
+    await bench.reader.run();
     const times = timesOf(bench);
     expect(times.slice(historyLines)).toEqual(
       ['09:00', '09:30', '10:00', '10:30', '11:00', '11:30', '12:00', '12:01']
@@ -115,27 +115,27 @@ test('fresh lines against a header that may be local time show no offset', async
   expect(flagsOf(bench)).toEqual(Array(4).fill('zone_assumed'));
 });
 
-test('what a router told outlives the process and is not asked for again', async () => {
+test('what a router reported outlives the process and is not asked for again', async () => {
   await using bench = await openUnconfigured();
   bench.write(0, 3);
-  await bench.reader.turn(bench.timed);
+  await bench.reader.run(bench.timed);
   bench.reader.restart();
   bench.write(3, 6);
-  await bench.reader.turn();
+  await bench.reader.run();
   expect(flagsOf(bench)).toEqual(Array(6).fill(''));
   expect(bench.reader.log.facts).toContain('"told":[{"utcMs":1795262400000,"offsetMs":3600000}]');
 });
 
-test('a router that tells no time is not waited for, and is asked again only after an hour', async () => {
+test('a router that reports no time is not waited for, and is asked again only after an hour', async () => {
   await using bench = await openUnconfigured();
   bench.router.setStatus('sysdetail/system', { isAbsent: true });
   bench.write(0, 3);
-  await bench.reader.turn(bench.timed);
+  await bench.reader.run(bench.timed);
   expect(flagsOf(bench)).toEqual(Array(3).fill('zone_assumed'));
-  await bench.reader.turn(bench.timed);
+  await bench.reader.run(bench.timed);
   expect(bench.state.asks).toBe(1);
   await bench.clock.advance(HOUR_MS);
-  await bench.reader.turn(bench.timed);
+  await bench.reader.run(bench.timed);
   expect(bench.state.asks).toBe(2);
 });
 
@@ -145,7 +145,7 @@ test.for(['', '2026-11-21 13:00:00 UTC', '2026-11-21 13:07:00', 'soon', '2026-11
     await using bench = await openUnconfigured();
     bench.router.setStatus('sysdetail/system', { unique: { date } });
     bench.write(0, 1);
-    await bench.reader.turn(bench.timed);
+    await bench.reader.run(bench.timed);
     expect(flagsOf(bench)).toEqual(['zone_assumed']);
   },
 );
@@ -158,34 +158,34 @@ test('an answer without a Date header shows no offset', async () => {
   expect(await readRouterTime(client, new AbortController().signal)).toBeUndefined();
 });
 
-test('a router that fails to tell its time once is asked again before the first line, and waited for no longer than that', async () => {
+test('a router that fails to report its time once is asked again before the first line, and waited for no longer than that', async () => {
   await using once = await openUnconfigured();
   await once.router.fault('http_500', { path: '/status/sysdetail/system', times: 1 });
   once.write(0, 3);
-  expect(await once.reader.turn(once.timed)).toEqual([]);
-  await once.reader.turn(once.timed);
+  expect(await once.reader.run(once.timed)).toEqual([]);
+  await once.reader.run(once.timed);
   expect(flagsOf(once)).toEqual(['', '', '']);
 
   await using always = await openUnconfigured();
   await always.router.fault('http_500', { path: '/status/sysdetail/system' });
   always.write(0, 3);
-  expect(await always.reader.turn(always.timed)).toEqual([]);
-  await always.reader.turn(always.timed);
+  expect(await always.reader.run(always.timed)).toEqual([]);
+  await always.reader.run(always.timed);
   expect(flagsOf(always)).toEqual(Array(3).fill('zone_assumed'));
   await always.router.clearFault();
   always.write(3, 4);
   await always.clock.advance(30 * SECOND_MS);
-  await always.reader.turn(always.timed);
+  await always.reader.run(always.timed);
   expect(flagsOf(always).at(-1)).toBe('');
   expect(timesOf(always)).toEqual([...Array(3).fill('2026-11-21T13:00:00'), '2026-11-21T12:00:00']);
   expect(jumpsOf(always.reader.records)).toEqual([]);
 });
 
-test('an only turn asks once and does not wait', async () => {
+test('an only run asks once and does not wait', async () => {
   await using bench = await openUnconfigured();
   await bench.router.fault('http_500', { path: '/status/sysdetail/system' });
   bench.write(0, 3);
-  expect(await bench.reader.turn({ ...bench.timed, isOnlyRun: true })).toHaveLength(3);
+  expect(await bench.reader.run({ ...bench.timed, isOnlyRun: true })).toHaveLength(3);
 });
 
 test('names of archives against the first lines behind them show the offset of the first line', async () => {
@@ -196,7 +196,7 @@ test('names of archives against the first lines behind them show the offset of t
     else bench.write(line, line + 1);
   }
   await bench.clock.advance(30 * SECOND_MS);
-  await bench.reader.turn();
+  await bench.reader.run();
   expect(messagesOf(bench.reader.records)).toHaveLength(15);
   expect(flagsOf(bench)).toEqual(Array(15).fill(''));
   expect(timesOf(bench)).toEqual(truthOf(bench, () => HOUR_MS));
@@ -215,7 +215,7 @@ test('a zone that is learnt from rotations after lines were shipped makes no jum
   expect(bench.reader.count('log-zone-learnt')).toBe(1);
 });
 
-test('a zone that is configured later makes no jump, and what is learnt beside a configured one is not told', async () => {
+test('a zone that is configured later makes no jump, and what is learnt next to a configured one is not reported', async () => {
   await using bench = await openUnconfigured({ simulator: { logs: { compressionMs: 0 } } });
   bench.router.setStatus('sysdetail/system', { isAbsent: true });
   await follow(bench, 0, 3, 5 * MINUTE_MS, bench.timed);
@@ -253,7 +253,7 @@ test('a router whose zone is set anew is asked again', async () => {
   await follow(bench, 0, 10, 5 * MINUTE_MS, bench.timed);
   const before = bench.state.asks;
   // Lines and local time of another zone: the wall clock of the router alone, as its Date header stays right.
-  const shifted: TurnOptions = {
+  const shifted: RunOptions = {
     readTime: async (signal) => {
       const time = await bench.timed.readTime?.(signal);
       return time && { wallAsUtcMs: time.wallAsUtcMs, utcMs: time.utcMs - 2 * HOUR_MS };
@@ -273,16 +273,16 @@ test('a router whose zone is set anew is asked again', async () => {
   for (let line = 10; line < 14; line++) {
     bench.write(line, line + 1);
     await bench.clock.advance(30 * SECOND_MS);
-    await bench.reader.turn(shifted);
+    await bench.reader.run(shifted);
   }
   expect(bench.state.asks).toBeGreaterThan(before);
   expect(bench.state.asks).toBeLessThan(before + 3);
   expect(timesOf(bench).at(-1)).toBe(new Date(bench.clock.now() - 30 * SECOND_MS).toISOString().slice(0, 19));
 });
 
-test('lines that contradict the time that the router tells count before it', async () => {
+test('lines that contradict the time that the router reports count before it', async () => {
   await using bench = await openUnconfigured();
-  const wrong: TurnOptions = {
+  const wrong: RunOptions = {
     readTime: async (signal) => {
       const time = await bench.timed.readTime?.(signal);
       return time && { wallAsUtcMs: time.utcMs, utcMs: time.utcMs };
@@ -291,7 +291,7 @@ test('lines that contradict the time that the router tells count before it', asy
   for (let line = 0; line < 12; line++) {
     bench.write(line, line + 1);
     await bench.clock.advance(30 * SECOND_MS);
-    await bench.reader.turn(wrong);
+    await bench.reader.run(wrong);
   }
   expect(timesOf(bench).at(-1)).toBe(new Date(bench.clock.now() - 30 * SECOND_MS).toISOString().slice(0, 19));
   expect(bench.state.asks).toBeLessThan(5);
@@ -303,18 +303,18 @@ async function replaceDevice(spare: Readonly<Record<string, string>>, spareTells
   await using bench = await openFileBench(files, { zone: new Zone(undefined) });
   const tell = (offsetMs: number) => () =>
     Promise.resolve({ wallAsUtcMs: bench.clock.now() + offsetMs, utcMs: bench.clock.now() });
-  await bench.reader.turn({ serial: 'A', readTime: tell(HOUR_MS) });
+  await bench.reader.run({ serial: 'A', readTime: tell(HOUR_MS) });
   expect(timesOf(bench)).toEqual(['2026-11-21T12:00:00']);
   files.clear();
   for (const [name, content] of Object.entries(spare)) files.set(name, content);
   await bench.clock.advance(10 * MINUTE_MS);
-  const records = await bench.reader.turn({ serial: 'B', ...(spareTells && { readTime: tell(0) }) });
+  const records = await bench.reader.run({ serial: 'B', ...(spareTells && { readTime: tell(0) }) });
   return { records, facts: parseRouterFacts(bench.reader.log.facts ?? '') };
 }
 
 const SPARE = { 'network/current': '2026-11-21 12:05:00 [wan] of the spare\n' };
 
-test('the lines of a device that replaces another have the zone that it tells, and what ends has that of the one before', async () => {
+test('the lines of a device that replaces another have the zone that it reports, and what ends has that of the one before', async () => {
   const { records, facts } = await replaceDevice(SPARE, true);
   expect(linesOf(records)).toMatchObject([{ message: 'of the spare', timestamp: '2026-11-21T12:05:00.500000000Z' }]);
   expect(linesOf(records)[0]?.flags).toBeUndefined();
@@ -324,7 +324,7 @@ test('the lines of a device that replaces another have the zone that it tells, a
   expect(facts?.zone.told?.map(({ offsetMs }) => offsetMs)).toEqual([0]);
 });
 
-test('the zone of a device that replaces another and tells no time is looked for in its archives', async () => {
+test('the zone of a device that replaces another and reports no time is looked for in its archives', async () => {
   const { records } = await replaceDevice(
     {
       'network/log-2026-11-21-11:00:00': '2026-11-21 10:30:00 [wan] one\n',
@@ -351,11 +351,11 @@ test('a record that was kept back for lines that continue it has the zone that i
   const start = `${line('12:50:00', 'a')}  at 1\n${line('12:55:00', 'kept back')}`;
   const files = new Map([['network/current', start]]);
   await using bench = await openFileBench(files, { zone: new Zone(undefined) });
-  await bench.reader.turn();
+  await bench.reader.run();
   expect(messagesOf(bench.reader.records)).toEqual(['a\n  at 1']);
   const utcMs = bench.clock.now();
   files.set('network/current', `${start}  at 2\n${line('12:59:00', 'next')}`);
-  const records = await bench.reader.turn({ readTime: () => Promise.resolve({ wallAsUtcMs: utcMs + HOUR_MS, utcMs }) });
+  const records = await bench.reader.run({ readTime: () => Promise.resolve({ wallAsUtcMs: utcMs + HOUR_MS, utcMs }) });
   expect(records).toMatchObject([{ message: 'kept back\n  at 2' }]);
   expect(records[0]?.timestamp).toBe('2026-11-21T11:55:00.000000035Z');
   expect(records[0]?.flags).toBeUndefined();

@@ -1,9 +1,8 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { renderUid } from '../../../src/logs/position/identity.ts';
-import { RecordFrame, renderEntry } from '../../../src/logs/records/entry.ts';
-import { LineRenderer, type PlainLine } from '../../../src/logs/records/line-renderer.ts';
-import { RecordBuffer } from '../../../src/logs/records/record-batch.ts';
+import { LineRenderer, type PlainLine } from '../../../src/logs/records/fast-path.ts';
+import { RecordBuffer, RecordFrame, renderEntry } from '../../../src/logs/records/record-batch.ts';
 import { renderTimestamp } from '../../../src/logs/time/stamp.ts';
 import type { RecordFlag } from '../../../src/model/index.ts';
 

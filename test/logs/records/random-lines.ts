@@ -1,6 +1,6 @@
 import { createFile, createStreamState, type LogFileDraft } from '../../../src/logs/position/position.ts';
-import type { ReadingEnd } from '../../../src/logs/records/entry.ts';
 import { LineSplitter } from '../../../src/logs/records/line-splitter.ts';
+import type { ReadingEnd } from '../../../src/logs/records/record-batch.ts';
 import { RecordBuilder, type RecordContext } from '../../../src/logs/records/record-builder.ts';
 import { LineMatcher } from '../../../src/logs/rules/line-matcher.ts';
 import { createSkewBounds } from '../../../src/logs/time/log-clock.ts';

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
-import { type EventContext, type Gap, renderEvent } from '../../../src/logs/position/event-records.ts';
+import type { Gap } from '../../../src/logs/position/gap.ts';
 import {
   createFile as createFreshFile,
   createStreamState,
@@ -8,6 +8,7 @@ import {
   type LogFileDraft,
   type StreamState,
 } from '../../../src/logs/position/position.ts';
+import { renderEvent } from '../../../src/logs/records/event-records.ts';
 import { LineSplitter } from '../../../src/logs/records/line-splitter.ts';
 import { type RecordBatch, RecordBuffer } from '../../../src/logs/records/record-batch.ts';
 import { RecordBuilder, type RecordContext } from '../../../src/logs/records/record-builder.ts';
@@ -164,7 +165,7 @@ test('RecordBuilder gives timestamps that rise with the lines, with and without 
   });
   fc.assert(
     fc.property(fc.array(line, { maxLength: 30 }), fc.boolean(), fc.nat(999), (lines, hasFraction, startMs) => {
-      // A fraction of nothing but zeroes cannot be told from none by a line that follows.
+      // A fraction of nothing but zeroes looks like none to the next line.
       let nowMs = Date.UTC(2026, 10, 21, 9, 36, 49, hasFraction ? startMs : 0);
       const texts = lines.map(({ stepMs, hasTime, message }) => {
         nowMs += stepMs;
@@ -225,7 +226,7 @@ test.each([
   ['a lone byte', [0x41, 0xff, 0x42], ['lossy']],
   ['two scrambled letters (case 91)', [0xc3, 0x5f, 0x41, 0xe2, 0x5f, 0xac], ['lossy', 'device_scrambled']],
   ['a letter that was cut at the limit of the daemon (case 92)', [0x41, 0xe2, 0x82], ['lossy']],
-])('case 36: RecordBuilder keeps the untouched bytes of %s beside a message that is valid', (_what, tail, flags) => {
+])('case 36: RecordBuilder keeps the untouched bytes of %s next to a message that is valid', (_what, tail, flags) => {
   const bytes = Buffer.from(tail);
   const line = Buffer.concat([Buffer.from('2026-11-21 09:36:49 [wan] '), bytes]);
   const record = render(line);
@@ -298,8 +299,8 @@ test('RecordBuilder renders one line of JSON for any bytes, and keeps them when 
   );
 });
 
-const renderGap = (context: EventContext, gap: Gap) => renderEvent(context, { type: 'gap', gap });
-const CONTEXT: EventContext = createContext();
+const renderGap = (context: Parameters<typeof renderEvent>[0], gap: Gap) => renderEvent(context, { type: 'gap', gap });
+const CONTEXT = createContext();
 const GAP: Gap = {
   certainty: 'certain',
   reason: 'expired',

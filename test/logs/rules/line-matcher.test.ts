@@ -184,7 +184,7 @@ describe('MessageMatcher.readPlain()', () => {
     ['tab\t', 3, false, false],
     ['\\', 0, false, false],
     ['', 0, false, false],
-  ])('tells of %j where it ends and what is in it', (text, end, mayChange, mayMatch) => {
+  ])('finds in %j where it ends and what it contains', (text, end, mayChange, mayMatch) => {
     expect(matcher?.readPlain(Buffer.from(`xx${text}`), 2)).toBe(end + 2);
     expect(matcher).toMatchObject({ mayChange, mayMatch });
   });

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { compileModules } from '../../../src/status/index.ts';
 import { loadShippedModules, toModule } from '../shipped-modules.ts';
 
-test('compileModules() compiles a definition once, whoever asks', () => {
+test('compileModules() compiles a definition once for all callers', () => {
   const definitions = loadShippedModules();
   const [first, second] = [compileModules(definitions), compileModules(definitions.toReversed())];
   expect(second.toReversed()).toEqual(first);

@@ -1,4 +1,4 @@
-import { type CompiledResource, compileModules, type MappingContext } from '../../../src/status/index.ts';
+import { type CompiledResource, compileModules, type MappingContext, mapDocument } from '../../../src/status/index.ts';
 import { toModule } from '../shipped-modules.ts';
 
 type Raw = Readonly<Record<string, unknown>>;
@@ -18,14 +18,19 @@ export function compileResource(resource: Raw): CompiledResource {
   return compiled;
 }
 
+/** What one resource makes of a document. */
+export function mapOne(resource: Raw, document: unknown, context: Partial<MappingContext> = {}) {
+  return mapDocument([compileResource(resource)], document, { ...CONTEXT, ...context });
+}
+
 /** What the metrics make of the fields of one row: `name{labels}` to value, and the faults as `metric reason`. */
 export function mapFields(metrics: readonly Raw[], fields: unknown, rest: Raw = {}) {
-  return mapDocument(metrics, { status: { unique: fields } }, rest);
+  return mapRows(metrics, { status: { unique: fields } }, rest);
 }
 
 /** The same of a whole document. */
-export function mapDocument(metrics: readonly Raw[], document: unknown, rest: Raw = {}) {
-  const { isFound, families, faults } = compileResource({ metrics, ...rest }).map(document, CONTEXT);
+export function mapRows(metrics: readonly Raw[], document: unknown, rest: Raw = {}) {
+  const { isFound, families, faults } = mapOne({ metrics, ...rest }, document);
   const samples = families.flatMap(({ name, samples: own }) =>
     own.map(({ labels, value }): [string, number] => [`${name}${renderLabels(labels)}`, value]),
   );

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { compileModules, mergeMappings } from '../../../src/status/index.ts';
+import { compileModules, mapDocument } from '../../../src/status/index.ts';
 import { toModule } from '../shipped-modules.ts';
-import { CONTEXT, compileResource, mapDocument, mapFields } from './mapping-bench.ts';
+import { CONTEXT, compileResource, mapFields, mapOne, mapRows } from './mapping-bench.ts';
 
 const METRIC = { name: 'm', value: 'v' };
 const LABELLED = { ...METRIC, labels: { index: '$index' } };
@@ -21,7 +21,7 @@ test.for<[string, unknown, object]>([
   ['config', { config: { v: '7' } }, { 'm{index=1}': 7 }],
   ['Status.LIST', { status: { list: [{ v: 1 }] } }, { 'm{index=1}': 1 }],
 ])('the rows of %s are found in %j', ([each, document, samples]) => {
-  expect(mapDocument([LABELLED], document, { each })).toEqual({ isFound: true, samples, faults: [] });
+  expect(mapRows([LABELLED], document, { each })).toEqual({ isFound: true, samples, faults: [] });
 });
 
 test.for<[string, unknown]>([
@@ -34,22 +34,22 @@ test.for<[string, unknown]>([
   ['what it inherits', JSON.parse('{"__proto__": {"status": {"list": []}}}')],
   ['only single values', { status: { unique: {} } }],
 ])('a document that is %s has no rows', ([_what, document]) => {
-  expect(mapDocument([METRIC], document, { each: 'status.list' })).toEqual({ isFound: false, samples: {}, faults: [] });
+  expect(mapRows([METRIC], document, { each: 'status.list' })).toEqual({ isFound: false, samples: {}, faults: [] });
 });
 
 test('an empty list, and rows without a sublist, are a document like any other', () => {
-  expect(mapDocument([METRIC], { status: { list: [] } }, { each: 'status.list' }).isFound).toBe(true);
-  expect(mapDocument([METRIC], { status: { list: [{}] } }, { each: 'status.list[].sublist' }).isFound).toBe(true);
+  expect(mapRows([METRIC], { status: { list: [] } }, { each: 'status.list' }).isFound).toBe(true);
+  expect(mapRows([METRIC], { status: { list: [{}] } }, { each: 'status.list[].sublist' }).isFound).toBe(true);
 });
 
 test('what is no row is left out, and the others keep their places', () => {
   const document = { status: { list: [null, 'x', [{ v: 1 }], { v: 2 }] } };
-  expect(mapDocument([LABELLED], document, { each: 'status.list' }).samples).toEqual({ 'm{index=4}': 2 });
+  expect(mapRows([LABELLED], document, { each: 'status.list' }).samples).toEqual({ 'm{index=4}': 2 });
 });
 
-test('a list is looked at no further than any device could fill it, and that is told', () => {
+test('a list is examined up to a bound, and exceeding it is a fault', () => {
   const list = Array.from({ length: 300 }, (_none, index) => ({ v: index }));
-  const { samples, faults } = mapDocument([LABELLED], { status: { list } }, { each: 'status.list' });
+  const { samples, faults } = mapRows([LABELLED], { status: { list } }, { each: 'status.list' });
   expect(Object.keys(samples)).toHaveLength(256);
   expect(faults).toEqual(['m too_many']);
 });
@@ -58,7 +58,7 @@ test('all lists of a document together are bounded', () => {
   const sublist = Array.from({ length: 256 }, (_none, index) => ({ v: index }));
   const list = Array.from({ length: 5 }, (_none, index) => ({ name: `n${index}`, sublist }));
   const metric = { ...METRIC, labels: { of: '..name', index: '$index' } };
-  const { samples, faults } = mapDocument([metric], { status: { list } }, { each: 'status.list[].sublist' });
+  const { samples, faults } = mapRows([metric], { status: { list } }, { each: 'status.list[].sublist' });
   expect(Object.keys(samples)).toHaveLength(1024);
   expect(faults).toEqual(['m too_many']);
 });
@@ -67,7 +67,7 @@ test('the samples of a document are bounded, and so are its faults', () => {
   const fields = Object.fromEntries(Array.from({ length: 64 }, (_none, index) => [`v${index}`, '1']));
   const list = Array.from({ length: 256 }, () => fields);
   const metric = { name: 'm', value: 'v*', labels: { field: '$match', index: '$index' } };
-  const { samples, faults } = mapDocument([metric], { status: { list } }, { each: 'status.list' });
+  const { samples, faults } = mapRows([metric], { status: { list } }, { each: 'status.list' });
   expect(Object.keys(samples)).toHaveLength(8192);
   expect(faults).toEqual(Array.from({ length: 256 }, () => 'm too_many'));
 });
@@ -85,8 +85,8 @@ test.for([
   ['sysstat/wan', undefined],
   ['wan/lte2', undefined],
 ])('the slot of %s is %s', ([resource = '', slot]) => {
-  const compiled = compileResource({ metrics: [{ ...METRIC, labels: { slot: '$slot' } }] });
-  const { families } = compiled.map({ status: { unique: { v: 1 } } }, { ...CONTEXT, resource });
+  const written = { metrics: [{ ...METRIC, labels: { slot: '$slot' } }] };
+  const { families } = mapOne(written, { status: { unique: { v: 1 } } }, { resource });
   expect(families[0]?.samples).toEqual([{ labels: slot ? { slot } : {}, value: 1 }]);
 });
 
@@ -119,16 +119,16 @@ test('half a character in a label is made whole', () => {
   });
 });
 
-test('..field is a field of the row around, or of the single values beside a list', () => {
+test('..field is a field of the row around, or of the single values next to a list', () => {
   const metric = { ...METRIC, labels: { of: '..name' } };
   const sub = { status: { unique: { name: 'no' }, list: [{ name: 'net1', sublist: [{ v: 1, name: 'no' }] }] } };
-  expect(mapDocument([metric], sub, { each: 'status.list[].sublist' }).samples).toEqual({ 'm{of=net1}': 1 });
+  expect(mapRows([metric], sub, { each: 'status.list[].sublist' }).samples).toEqual({ 'm{of=net1}': 1 });
   const list = { status: { unique: { name: 'wan1' }, list: [{ v: 1, name: 'no' }] } };
-  expect(mapDocument([metric], list, { each: 'status.list' }).samples).toEqual({ 'm{of=wan1}': 1 });
-  expect(mapDocument([metric], { rows: [{ v: 1 }], name: 'top' }, { each: 'rows' }).samples).toEqual({
+  expect(mapRows([metric], list, { each: 'status.list' }).samples).toEqual({ 'm{of=wan1}': 1 });
+  expect(mapRows([metric], { rows: [{ v: 1 }], name: 'top' }, { each: 'rows' }).samples).toEqual({
     'm{of=top}': 1,
   });
-  expect(mapDocument([metric], { status: { list: [{ v: 1 }] } }, { each: 'status.list' }).samples).toEqual({ m: 1 });
+  expect(mapRows([metric], { status: { list: [{ v: 1 }] } }, { each: 'status.list' }).samples).toEqual({ m: 1 });
 });
 
 test('info is 1 with what the fields say, and nothing when they say nothing', () => {
@@ -162,7 +162,7 @@ test('of two rows that make the same series the first one stays, and the other o
     { name: 'net2', v: '3' },
   ];
   const metric = { ...METRIC, labels: { interface: 'name' } };
-  expect(mapDocument([metric], { status: { list } }, { each: 'status.list' })).toEqual({
+  expect(mapRows([metric], { status: { list } }, { each: 'status.list' })).toEqual({
     isFound: true,
     samples: { 'm{interface=net1}': 1, 'm{interface=net2}': 2 },
     faults: ['m duplicate'],
@@ -175,14 +175,14 @@ test('a row that says the same as another one loses nothing, and is no fault', (
     { name: 'net2', v: '2' },
   ];
   const metric = { ...METRIC, labels: { interface: 'name' } };
-  const { samples, faults } = mapDocument([metric], { status: { list } }, { each: 'status.list' });
+  const { samples, faults } = mapRows([metric], { status: { list } }, { each: 'status.list' });
   expect([samples, faults]).toEqual([{ 'm{interface=net2}': 2 }, []]);
 });
 
 test('two states of one series are one fault, not one for each state', () => {
   const list = [{ v: 'up' }, { v: 'down' }];
   const metric = { ...METRIC, type: 'stateset', states: ['up', 'down'] };
-  const { samples, faults } = mapDocument([metric], { status: { list } }, { each: 'status.list' });
+  const { samples, faults } = mapRows([metric], { status: { list } }, { each: 'status.list' });
   expect(samples).toEqual({ 'm{state=up}': 1, 'm{state=down}': 0, 'm{state=unknown}': 0 });
   expect(faults).toEqual(['m duplicate']);
 });
@@ -197,20 +197,21 @@ test('two definitions of one name are alternatives, of which the first that has 
 });
 
 test('a series of two modules is that of the first one, and a fault of the other unless both say the same', () => {
-  const resource = (module: string, value: string) => {
-    const [compiled] = compileModules([
-      toModule(module, { resources: [{ path: 'lte2', metrics: [{ name: 'm', value }] }] }),
-    ]);
-    return compiled?.resources[0]?.map({ status: { unique: { a: 1, b: 2 } } }, CONTEXT);
+  const map = (...modules: (readonly [name: string, value: string])[]) => {
+    const compiled = compileModules(
+      modules.map(([name, value]) =>
+        toModule(name, { resources: [{ path: 'lte2', metrics: [{ name: 'm', value }] }] }),
+      ),
+    );
+    const resources = compiled.flatMap((module) => module.resources);
+    return mapDocument(resources, { status: { unique: { a: 1, b: 2 } } }, CONTEXT);
   };
-  const merge = (...mappings: ReturnType<typeof resource>[]) =>
-    mergeMappings(mappings.filter((mapping) => mapping !== undefined));
-  const merged = merge(resource('one', 'a'), resource('other', 'b'));
+  const merged = map(['one', 'a'], ['other', 'b']);
   expect(merged.families).toMatchObject([{ name: 'm', samples: [{ value: 1 }] }]);
   expect(merged.faults).toEqual([{ module: 'other', metric: 'm', reason: 'duplicate' }]);
-  expect(merge(resource('one', 'a'), resource('other', 'a')).faults).toEqual([]);
+  expect(map(['one', 'a'], ['other', 'a']).faults).toEqual([]);
   // Two shapes of one module.
-  expect(merge(resource('one', 'a'), resource('one', 'b')).faults).toEqual([]);
+  expect(map(['one', 'a'], ['one', 'b']).faults).toEqual([]);
 });
 
 test('a label from the row around comes from the row itself where that one does not have it, and not where it is empty', () => {
@@ -218,13 +219,13 @@ test('a label from the row around comes from the row itself where that one does 
   const inside = { status: { list: [{ name: 'wan1', v: 1 }] } };
   const beside = { status: { unique: { name: 'wan1' }, list: [{ name: 'x', v: 1 }] } };
   for (const document of [inside, beside]) {
-    expect(mapDocument([metric], document, { each: 'status.list' }).samples).toEqual({ 'm{chain=wan1}': 1 });
+    expect(mapRows([metric], document, { each: 'status.list' }).samples).toEqual({ 'm{chain=wan1}': 1 });
   }
   const sub = (around: object) => ({ status: { list: [{ ...around, sublist: [{ v: 1, name: 'own' }] }] } });
   const each = 'status.list[].sublist';
-  expect(mapDocument([metric], sub({}), { each }).samples).toEqual({ 'm{chain=own}': 1 });
+  expect(mapRows([metric], sub({}), { each }).samples).toEqual({ 'm{chain=own}': 1 });
   for (const name of ['', '---', null]) {
-    expect(mapDocument([metric], sub({ name }), { each }).samples).toEqual({ m: 1 });
+    expect(mapRows([metric], sub({ name }), { each }).samples).toEqual({ m: 1 });
   }
 });
 
@@ -242,7 +243,7 @@ test('rows whose values differ in being there make one series', () => {
     { ...METRIC, labels: { name: 'name', x: 'x' } },
     { ...METRIC, labels: { x: 'x', name: 'name' }, null_values: ['2', '3'] },
   ];
-  const { families } = compileResource({ each: 'status.list', metrics }).map(document, CONTEXT);
+  const { families } = mapOne({ each: 'status.list', metrics }, document);
   expect(families).toHaveLength(1);
   expect(families[0]?.samples).toEqual([
     { labels: { x: 'p', name: 'a' }, value: 1 },

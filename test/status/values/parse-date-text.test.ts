@@ -76,7 +76,7 @@ test('in the hour that comes twice, a date is the nearer of the two moments', ()
   expect(parse(text, { ...BERLIN, readAtMs: Date.UTC(2026, 9, 25, 1, 31) })).toBe('2026-10-25T01:30:00.000Z');
 });
 
-test('without a zone, or with one that nobody knows, UTC stands in and it is said', () => {
+test('without a zone, or with an unknown one, UTC is assumed and flagged', () => {
   const utcMs = Date.UTC(2026, 10, 21, 9);
   for (const zone of [undefined, 'Europe/Regensburg', '']) {
     expect(parseDateText('2026-11-21 09:00:00', { readAtMs: NOON_MS, zone })).toMatchObject({

@@ -128,7 +128,7 @@ describe('with a unit', () => {
     expect(read('3 days', { unit: 'V' })).toBe('other_form');
   });
 
-  test('a unit that nobody knows is a fault, and so is what is no number', () => {
+  test('an unknown unit is a fault, and so is a text that is not a number', () => {
     expect([read('12 foo', { unit: 'V' }), read('much', { unit: 'V' })]).toEqual(['unknown_unit', 'unknown_form']);
   });
 
@@ -161,7 +161,7 @@ describe('with a unit', () => {
     expect([bytes('3', 'MB'), bytes('12 V')]).toEqual([3_145_728, 'other_form']);
   });
 
-  test('what could be bits or bytes, thousandths or millions, is not guessed', () => {
+  test('ambiguous prefixes and units of bits or bytes are not accepted', () => {
     for (const text of ['5 Mb', '5 kb/s', '5 b', '5 mb'])
       expect([text, read(text, { unit: 'B' })]).toEqual([text, 'unknown_unit']);
     expect(read('5 mv', { unit: 'V' })).toBe('unknown_unit');
@@ -221,7 +221,7 @@ describe('with a form', () => {
     expect(read('now', { form })).toBe('unknown_form');
   });
 
-  test('clock_offset has no value while the zone of the router is not known, unless the date tells it', () => {
+  test('clock_offset has no value while the zone of the router is not known, unless the date contains it', () => {
     const format = { form: 'clock_offset', zone: '' } as const;
     expect(read('2026-11-21 09:00:00', format)).toBe('no_value');
     expect(read('2026-11-21T08:00:05Z', format)).toBe(5);

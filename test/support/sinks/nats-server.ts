@@ -7,6 +7,7 @@ import { connect as connectToNats, type NodeConnectionOptions } from '@nats-io/t
 import { vi } from 'vitest';
 import { startProgram } from '../child.ts';
 import { findFreePort } from '../free-port.ts';
+import { pauseProcess } from '../pause-process.ts';
 
 /** A message as a stream has stored it. */
 interface StoredMessage {
@@ -34,8 +35,8 @@ export interface NatsServer extends AsyncDisposable {
   read(stream: string): Promise<readonly StoredMessage[]>;
   /** As a power cut of the process: nothing is finished. */
   kill(): Promise<void>;
-  /** Stops it from answering, with connections left open. */
-  pause(): void;
+  /** Stops it from answering, with connections left open; resolves once it is stopped. */
+  pause(): Promise<void>;
   resume(): void;
   start(): Promise<void>;
 }
@@ -127,7 +128,7 @@ export async function openNatsServer(options: NatsServerOptions = {}): Promise<N
       program.process.kill('SIGKILL');
       await program.ended;
     },
-    pause: () => void program.process.kill('SIGSTOP'),
+    pause: () => pauseProcess(program.process),
     resume: () => void program.process.kill('SIGCONT'),
     async start() {
       program = await launch();

@@ -1,5 +1,5 @@
-import { OutgoingRecord } from '../../../src/delivery/outgoing-record.ts';
 import type { LogRecord } from '../../../src/model/index.ts';
+import { OutgoingRecord } from '../../../src/sinks/index.ts';
 
 /** A record as the agent stores it. */
 export function sampleRecord(uid: string, fields: Partial<LogRecord> = {}): OutgoingRecord {

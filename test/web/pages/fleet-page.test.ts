@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { NO_DEVICE } from '../../../src/web/index.ts';
-import { ask, SINK } from '../bench.ts';
+import { ask, createProcess, SINK } from '../bench.ts';
 import { createDown, createRouters, EVIL, read, readCaption, readNames, readRows } from './page-bench.ts';
 
 const SPOOL = { records: 3, bytes: 900, bytesMax: 1000, secondsToFull: null, isHeldBack: false, routersHeldBack: [] };
@@ -15,39 +15,44 @@ test('the fleet shows each router with state, reason, age of the state, and the 
   const listRouters = () =>
     createRouters(3, (index) =>
       index === 0
-        ? { device: NO_DEVICE, firmware: null, byteBudget: 30_000 }
-        : { ...createDown(index === 1 ? 'tls' : 'parse', 'No trust'), lastSuccess: null, isStale: index === 1 },
+        ? { device: NO_DEVICE, firmware: null, byteBudget: 30_000, availability: 'uuud' }
+        : {
+            ...createDown(index === 1 ? 'tls' : 'parse', 'No trust'),
+            lastSuccess: null,
+            isStale: index === 1,
+            availability: 'uuud',
+          },
     );
-  const page = await read('/?sort=name', { listRouters, describeAvailability: () => 'uuud' });
+  const page = await read('/?sort=name', { listRouters });
   const since = expect.stringContaining('ahead');
   const device = [' RSRP -93', 'Telekom.de · LTE', 'wan1', '25 h', '9.5', '4 s', '20.5 KiB', ''];
   expect(readRows(page)).toEqual([
     ['r-0001', 'up', '', since, '–', '', '–', '–', '–', '4 s', '20.5 KiB (70 %)', ''],
-    ['r-0002', 'down, stale', 'TLS: No trust', since, ...device],
+    ['r-0002', 'down, stale', 'tls: No trust', since, ...device],
     ['r-0003', 'down', 'parse lte2: No trust', since, ...device],
   ]);
   expect(page).toContain('href="router/r-0002">r-0002</a>');
   expect(page).toContain('aria-label="75.0 % of the last 12 min up"');
 });
 
-test('the fleet says whether lines of logs are lost, with the way to the logs with most gaps', async () => {
+test('the fleet says whether log lines are lost, with a link to the logs with the most gaps', async () => {
   const whole = await read('/');
   expect(whole).toContain('<a class="zero" href="logs/positions?sort=-gaps"><b>0</b> log gaps</a>');
-  const lossy = await read('/', { countGaps: () => 1234 });
+  const lossy = await read('/', createProcess({ gaps: 1234 }));
   expect(lossy).toContain('<a class="warn" href="logs/positions?sort=-gaps"><b>1,234</b> log gaps</a>');
-  expect(await read('/', { countGaps: () => 1 })).toContain('<b>1</b> log gap</a>');
+  expect(await read('/', createProcess({ gaps: 1 }))).toContain('<b>1</b> log gap</a>');
   expect(await read('/', { listRouters: () => [] })).not.toContain('log gap');
 });
 
-test('address, labels and whatever else has no column stand behind the name', async () => {
+test('address, labels and other facts without a column are in a panel next to the name', async () => {
   const name = 'n'.repeat(253);
   const page = await read('/', {
-    listRouters: () => createRouters(1, () => ({ ...createDown('tcp', 'x'.repeat(200)), name })),
+    listRouters: () => createRouters(1, () => ({ ...createDown('connect', 'x'.repeat(200)), name })),
   });
   const cut = `${'n'.repeat(12)}…${'n'.repeat(11)}`;
   expect(page).toContain(`href="router/${name}" title="${name}">${cut}</a>`);
   const behind = /<dl class="panel">(.*?)<\/dl>/s.exec(page)?.[1] ?? '';
-  for (const text of [name, `TCP: ${'x'.repeat(200)}`, 'https://192.0.2.10', 'site=munich', 'Regensburg', 'MRX3']) {
+  for (const text of [name, `connect: ${'x'.repeat(200)}`, 'https://192.0.2.10', 'site=munich', 'Regensburg', 'MRX3']) {
     expect(behind).toContain(`<dd>${text}</dd>`.replace(/<dd>(site.*|Regens.*)<\/dd>/, '<dd><bdi>$1</bdi></dd>'));
   }
 });
@@ -57,9 +62,9 @@ test('the fleet counts states, each count a link to its routers', async () => {
     {},
     { state: 'unknown' as const, lastSuccess: null },
     { state: 'budget' as const },
-    createDown('login', 'Refused'),
+    createDown('auth', 'Refused'),
     { ...createDown('dns', 'No address'), isStale: true },
-    { fault: { step: 'resource' as const, resource: 'lte2', error: 'Too late' } },
+    { fault: { step: 'http' as const, resource: 'lte2', error: 'Too late' } },
   ];
   const listRouters = () => createRouters(6, (index) => changes[index] ?? {});
   const page = await read('/', { listRouters });
@@ -67,7 +72,7 @@ test('the fleet counts states, each count a link to its routers', async () => {
     routers: '6',
     up: '2',
     down: '2',
-    'of them up in part': '1',
+    degraded: '1',
     'of them stale': '1',
     'of them login refused': '1',
     'out of budget': '1',
@@ -79,28 +84,28 @@ test('the fleet counts states, each count a link to its routers', async () => {
   expect(await namesOf('refused')).toEqual(['r-0004']);
   expect(await namesOf('stale')).toEqual(['r-0005']);
   expect(await namesOf('part')).toEqual(['r-0006']);
-  expect(readRows(await read('/?q=in+part', { listRouters })).map((row) => row.slice(0, 2))).toEqual([
-    ['r-0006', 'up in part'],
+  expect(readRows(await read('/?q=degraded', { listRouters })).map((row) => row.slice(0, 2))).toEqual([
+    ['r-0006', 'degraded'],
   ]);
   expect(await namesOf('nonsense')).toHaveLength(6);
 });
 
 test.for([
   [
-    'tcp',
+    'connect',
     'POST /auth/refresh could not connect: connect ECONNREFUSED 192.0.2.1:443. Check host and port in the address of this router, and that its HTTPS or HTTP access is active',
-    'TCP: connection refused',
+    'connect: connection refused',
   ],
-  ['resource', 'GET /status/lte2 took longer than 5000 ms', 'resource lte2: took longer than 5000 ms'],
+  ['http', 'GET /status/lte2 took longer than 5 s', 'http lte2: took longer than 5 s'],
   [
-    'login',
+    'auth',
     'The router refused to log in user "monitor". Check username and password of this router',
-    'login: refused user "monitor"',
+    'auth: refused user "monitor"',
   ],
   [
     'tls',
     "The router's certificate is not trusted: self-signed. Check tls",
-    'TLS: certificate not trusted: self-signed',
+    'tls: certificate not trusted: self-signed',
   ],
 ] as const)(
   'at %s the reason leads with the cause, and its whole text is the title: %s',
@@ -140,7 +145,7 @@ test.for([
   ['r-0042', ['r-0042']],
   ['R-0042', ['r-0042']],
   ['graz 004', ['r-0041', 'r-0045', 'r-0049']],
-  ['login', ['r-0100']],
+  ['auth', ['r-0100']],
   ['not+let', ['r-0100']],
   ['lte2', ['r-0050']],
   ['site%3Dgraz+r-0001', ['r-0001']],
@@ -151,15 +156,15 @@ test.for([
     createRouters(2000, (index) => ({
       labels: { site: index % 4 === 0 ? 'graz' : 'brno' },
       url: index === 6 ? 'https://203.0.113.7' : 'https://192.0.2.1',
-      ...(index === 99 && createDown('login', 'The router did not let the account in')),
-      ...(index === 49 && { fault: { step: 'resource' as const, resource: 'lte2', error: 'late' } }),
+      ...(index === 99 && createDown('auth', 'The router did not let the account in')),
+      ...(index === 49 && { fault: { step: 'http' as const, resource: 'lte2', error: 'late' } }),
       // Only these, so that a handful is found.
       ...(index >= 100 && { labels: {} }),
     }));
   expect(readNames(await read(`/?q=${search}`, { listRouters }))).toEqual(names);
 });
 
-test('thousands of routers stand on pages of 100, which lead to each other with search and order', async () => {
+test('thousands of routers are listed in pages of 100, whose links keep search and order', async () => {
   const listRouters = () => createRouters(2000);
   const first = await read('/', { listRouters });
   expect(readCaption(first)).toBe('Routers 1 to 100 of 2,000');
@@ -176,7 +181,7 @@ test('thousands of routers stand on pages of 100, which lead to each other with 
   expect(readNames(await read('/?page=21', { listRouters }))[0]).toBe('r-1901');
 });
 
-test('the fleet is sorted by any column, either way round, and what is not known comes last', async () => {
+test('the fleet is sorted by any column in both directions, with unknown values last', async () => {
   const durations = [3, null, 1, 2];
   const listRouters = () => createRouters(4, (index) => ({ logLagSeconds: durations[index] ?? null }));
   const sorted = await read('/?sort=lag', { listRouters });
@@ -188,14 +193,14 @@ test('the fleet is sorted by any column, either way round, and what is not known
   expect(readNames(await read('/?sort=nonsense', { listRouters }))).toEqual(['r-0001', 'r-0002', 'r-0003', 'r-0004']);
 });
 
-test('by itself the fleet begins with what is worst, and with names among equals', async () => {
+test('the fleet is sorted worst first by default, and by name among equals', async () => {
   const changes = [
     {},
-    { fault: { step: 'resource' as const, resource: 'lte2', error: 'Too late' } },
+    { fault: { step: 'http' as const, resource: 'lte2', error: 'Too late' } },
     { state: 'unknown' as const },
     { state: 'budget' as const },
     createDown('dns', 'x'),
-    createDown('tcp', 'x'),
+    createDown('connect', 'x'),
     {},
   ];
   const listRouters = () => createRouters(7, (index) => changes[index] ?? {}).toReversed();
@@ -204,8 +209,8 @@ test('by itself the fleet begins with what is worst, and with names among equals
   expect(page).toContain('aria-sort="ascending"><a href="?sort=-state">State');
 });
 
-test('sorting by step follows the way, and by state begins with the worst', async () => {
-  const steps = ['parse', 'dns', 'login'] as const;
+test('sorting by step follows the order of steps, and by state begins with the worst', async () => {
+  const steps = ['parse', 'dns', 'auth'] as const;
   const listRouters = () => createRouters(4, (index) => (steps[index] ? createDown(steps[index], 'x') : {}));
   expect(readNames(await read('/?sort=step', { listRouters }))).toEqual(['r-0002', 'r-0003', 'r-0001', 'r-0004']);
   expect(readNames(await read('/?sort=state', { listRouters })).at(-1)).toBe('r-0004');
@@ -228,46 +233,43 @@ test('everything that came from a router, a configuration or a query is escaped'
       lastSuccess: EVIL,
       name: EVIL,
     }));
-  const listSinks = () => [{ ...SINK, name: EVIL, error: EVIL }];
+  const sinks = [{ ...SINK, name: EVIL, error: EVIL }];
   for (const query of ['', `?q=${encodeURIComponent('<script>')}`, `?sort=${EVIL}&state=${EVIL}&page=${EVIL}`]) {
-    const page = await read(`/${query}`, { listRouters, listSinks });
+    const page = await read(`/${query}`, { listRouters, ...createProcess({ sinks }) });
     expect(page.match(/<script/g)).toEqual(['<script']);
     expect(page).toContain('&lt;script&gt;');
     expect(page).toContain('href="router/%22%3E%3Cscript%3E');
   }
 });
 
-test('what cannot be seen in an error does not turn the text around', async () => {
-  const listRouters = () => createRouters(1, () => createDown('tcp', 'up\u202enwod'));
-  expect(await read('/', { listRouters })).toContain('>TCP: up\ufffdnwod</td>');
+test('invisible characters in an error do not change the text direction', async () => {
+  const listRouters = () => createRouters(1, () => createDown('connect', 'up\u202enwod'));
+  expect(await read('/', { listRouters })).toContain('>connect: up\ufffdnwod</td>');
 });
 
 test('long texts are cut', async () => {
-  const listRouters = () => createRouters(1, () => createDown('tcp', 'x'.repeat(100_000)));
+  const listRouters = () => createRouters(1, () => createDown('connect', 'x'.repeat(100_000)));
   expect((await read('/', { listRouters })).length).toBeLessThan(32_500);
   expect((await read(`/?q=${'y'.repeat(5000)}`)).length).toBeLessThan(32_500);
 });
 
-test('the fleet says how many runs are under way, waiting and held back', async () => {
+test('the fleet says how many runs are in progress, waiting and held back', async () => {
   const calm = { running: 3, waiting: 0, heldBack: 0, max: 512 };
-  expect(await read('/', { describeRuns: () => calm })).toContain('Runs: 3 of at most 512 under way, 0 waiting.');
+  expect(await read('/', createProcess({ runs: calm }))).toContain('Runs: 3 of at most 512 in progress, 0 waiting.');
   const busy = { running: 512, waiting: 7, heldBack: 40, max: 512 };
-  expect(await read('/', { describeRuns: () => busy })).toContain(
-    '512 of at most 512 under way, 7 waiting, 40 held back of routers that do not answer.',
+  expect(await read('/', createProcess({ runs: busy }))).toContain(
+    '512 of at most 512 in progress, 7 waiting, 40 held back for routers that do not answer.',
   );
 });
 
 test('the fleet says it when reading of logs pauses and when sinks are down', async () => {
-  const content = {
-    listSinks: () => [SINK, { ...SINK, state: 'down' as const }],
-    describeSpool: () => ({ ...SPOOL, isHeldBack: true }),
-  };
-  const page = await read('/', content);
+  const sinks = [SINK, { ...SINK, state: 'down' as const }];
+  const page = await read('/', createProcess({ sinks, spool: { ...SPOOL, isHeldBack: true } }));
   expect(page).toContain('Log reading is paused');
   expect(page).toContain('1 of 2 sinks down');
-  const share = await read('/', { ...content, describeSpool: () => ({ ...SPOOL, routersHeldBack: ['plant-7'] }) });
+  const share = await read('/', createProcess({ spool: { ...SPOOL, routersHeldBack: ['plant-7'] } }));
   expect(share).toContain('Log reading is paused for 1 of ');
-  const calm = await read('/', { listSinks: () => [SINK], describeSpool: () => SPOOL });
+  const calm = await read('/', createProcess({ sinks: [SINK], spool: SPOOL }));
   expect(calm).not.toMatch(/is paused|sinks down/);
 });
 
@@ -289,21 +291,21 @@ test.for([
 
 test('the filter "login refused" leaves out logins that were not answered, or not as a login is', async () => {
   const changes = [
-    createDown('login', 'Refused'),
-    createDown('login', 'Busy', 'http'),
-    createDown('login', 'Late', 'timeout'),
+    createDown('auth', 'Refused'),
+    createDown('auth', 'Busy', 'http'),
+    createDown('auth', 'Late', 'timeout'),
   ];
   const page = await read('/?state=refused', { listRouters: () => createRouters(3, (index) => changes[index] ?? {}) });
   expect(readNames(page)).toEqual(['r-0001']);
 });
 
-test('filters are combined, stand in every link, and are shown with a link that removes each', async () => {
+test('filters are combined, kept in every link, and shown with a link that removes each', async () => {
   const listRouters = () =>
     createRouters(40, (index) => ({
       labels: { site: index % 2 === 0 ? 'nord' : 'süd & west', line: String(index % 4) },
       firmware: index % 3 === 0 ? '9.4' : null,
       device: { ...NO_DEVICE, model: index < 20 ? 'MRX3' : 'MRX5', operator: index === 12 ? '中国移动' : null },
-      ...(index % 2 === 0 && createDown(index === 6 ? 'tls' : 'tcp', 'x')),
+      ...(index % 2 === 0 && createDown(index === 6 ? 'tls' : 'connect', 'x')),
     }));
   const namesOf = async (query: string) => readNames(await read(`/?${query}`, { listRouters }));
   expect(await namesOf('firmware=9.4&model=MRX5')).toHaveLength(7);
@@ -329,30 +331,32 @@ test('a mass outage is one sentence with its begin and what its routers have in 
     createRouters(2000, (index) => ({
       labels: { site: index < 1100 ? 'nord' : 'ost', env: 'production', serial: `n-${index}` },
       since: `2026-11-21T${index < 100 ? '11:00' : index < 200 ? '13:00' : '14:02'}:30.000Z`,
-      ...(index < 1000 && createDown(index < 900 ? 'tcp' : 'tls', 'x')),
+      ...(index < 1000 && createDown(index < 900 ? 'connect' : 'tls', 'x')),
     }));
   const page = await read('/', { listRouters });
   const [sentence = ''] = /<section class="notice".*?<\/p>/s.exec(page) ?? [];
   expect(sentence.replaceAll(/<[^>]*>/g, '')).toBe(
-    '1,000 of 1,100 routers of site nord down, most at TCP, most since 14:02:30.',
+    '1,000 of 1,100 routers of site nord down, most at connect, most since 14:02:30.',
   );
   const groups = /<div class="groups".*?<\/dl>/s.exec(page)?.[0] ?? '';
-  expect(groups).toMatch(/href="\?state=down&amp;step=tls".*?TLS.*? 100</);
+  expect(groups).toMatch(/href="\?state=down&amp;step=tls".*?tls.*? 100</);
   expect(groups).toMatch(/href="\?state=down&amp;label=site%3Dnord".*?nord.*? 1,000 of 1,100</);
-  // A value that each router has for itself, or all have, tells nothing.
+  // A value that only one router has, or all have, is not listed.
   expect(groups).not.toContain('n-5');
   expect(sentence).not.toContain('production');
   // Those that went down at all times have no begin.
   const scattered = await read('/', {
     listRouters: () =>
       createRouters(20, (index) => ({
-        ...createDown('tcp', 'x'),
+        ...createDown('connect', 'x'),
         since: `2026-11-21T${10 + (index % 10)}:00:00.000Z`,
       })),
   });
-  expect(scattered).toContain('<strong>20 of 20 routers down at TCP</strong>');
+  expect(scattered).toContain('<strong>20 of 20 routers down at connect</strong>');
   expect(
-    await read('/', { listRouters: () => createRouters(200, (index) => (index < 9 ? createDown('tcp', 'x') : {})) }),
+    await read('/', {
+      listRouters: () => createRouters(200, (index) => (index < 9 ? createDown('connect', 'x') : {})),
+    }),
   ).not.toContain('class="notice"');
 });
 
@@ -360,14 +364,14 @@ test('a mass outage that the agent found when it started says since when it is k
   const page = await read('/', {
     listRouters: () =>
       createRouters(6, (index) => ({
-        ...createDown('tcp', 'x'),
+        ...createDown('connect', 'x'),
         since: `1969-12-31T23:${50 + index}:00.000Z`,
         isFirstState: true,
       })),
   });
   const [sentence = ''] = /<section class="notice".*?<\/p>/s.exec(page) ?? [];
   expect(sentence.replaceAll(/<[^>]*>/g, '')).toBe(
-    '6 of 6 routers down at TCP for at least 5 min (since the agent started).',
+    '6 of 6 routers down at connect for at least 5 min (since the agent started).',
   );
 });
 
@@ -376,7 +380,7 @@ test.for([
   ['what was watched of it', `${'-'.repeat(100)}${'u'.repeat(20)}`, 'last 54 min'],
   ['no time yet', `${'-'.repeat(118)}uu`, 'first polls'],
 ] as const)('the availability is that of %s', async ([_what, results, span]) => {
-  const page = await read('/', { listRouters: () => createRouters(1), describeAvailability: () => results });
+  const page = await read('/', { listRouters: () => createRouters(1, () => ({ availability: results })) });
   expect(page).toContain(`aria-label="100 % of the ${span} up"`);
 });
 
@@ -385,14 +389,14 @@ test('the time and the step of a mass outage are those of its group, and others 
     createRouters(24, (index) => ({
       labels: { site: index < 9 ? 'nord' : 'west' },
       since: `2026-11-21T11:${index < 9 ? 20 : 17}:42.000Z`,
-      ...(index < 9 && createDown('tcp', 'x')),
-      ...(index === 9 && createDown('login', 'x')),
+      ...(index < 9 && createDown('connect', 'x')),
+      ...(index === 9 && createDown('auth', 'x')),
     }));
   const sentenceOf = async (query: string) => {
     const page = await read(`/${query}`, { listRouters });
     return /<section class="notice".*?<p>(.*?)<\/p>/s.exec(page)?.[1]?.replaceAll(/<[^>]*>/g, '');
   };
-  const sentence = '9 of 9 routers of site nord down at TCP since 11:20:42; 1 more router down.';
+  const sentence = '9 of 9 routers of site nord down at connect since 11:20:42; 1 more router down.';
   expect(await sentenceOf('')).toBe(sentence);
   expect(await sentenceOf('?state=down')).toBe(sentence);
   expect(await sentenceOf('?label=site%3Dwest')).toBe(`Whole fleet: ${sentence}`);
@@ -402,11 +406,11 @@ test('counts of a filtered list are those that their links show, and say what is
   const listRouters = () =>
     createRouters(10, (index) => ({
       labels: { site: index < 4 ? 'nord' : 'west' },
-      ...(index % 2 === 0 && createDown('tcp', 'x')),
+      ...(index % 2 === 0 && createDown('connect', 'x')),
     }));
   const at = (minute: number) => `2026-11-21T14:0${minute}:00.000Z`;
-  const listFleetMinutes = async () => [0, 1].map((one) => ({ at: at(one), up: 5, down: 5, stale: 0, other: 0 }));
-  const page = await read('/?label=site%3Dnord&state=up', { listRouters, listFleetMinutes });
+  const minutes = [0, 1].map((one) => ({ at: at(one), up: 5, down: 5, stale: 0, other: 0 }));
+  const page = await read('/?label=site%3Dnord&state=up', { listRouters, ...createProcess({ minutes }) });
   expect(readCards(page)).toMatchObject({ routers: '4', up: '2', down: '2' });
   expect(page).toContain('<b>0</b> log gaps, whole fleet</a>');
   expect(page).toContain('Last 60 s, whole fleet: at most 5 down');
@@ -417,26 +421,26 @@ test('counts of a filtered list are those that their links show, and say what is
 test('the last hours of the fleet are a strip that says in words what it shows', async () => {
   const at = (minute: number) => `2026-11-21T14:0${minute}:00.000Z`;
   const minutes = [0, 1, 3, 0].map((down, index) => ({ at: at(index), up: 3000 - down, down, stale: 0, other: 0 }));
-  const page = await read('/', { listFleetMinutes: async () => minutes });
+  const page = await read('/', createProcess({ minutes }));
   expect(page).toContain('aria-label="Last 3 min: at most 3 down, at 14:02 UTC; now 0."');
   // A few of thousands can still be seen.
   expect(page).toContain('<path class="down" d="M357 0h2v1.5h-2z"/>');
-  expect(await read('/', { listFleetMinutes: async () => minutes.slice(0, 1) })).not.toContain('class="strip"');
+  expect(await read('/', createProcess({ minutes: minutes.slice(0, 1) }))).not.toContain('class="strip"');
 });
 
-test('the fleet says what is lost: gaps, and records that a sink refused for good, each with the way to them', async () => {
-  const listSinks = () => [
+test('the fleet shows gaps and dead letters, each with a link', async () => {
+  const sinks = [
     { ...SINK, deadLetters: 2 },
     { ...SINK, name: 'search', deadLetters: 1 },
   ];
-  const page = await read('/', { listSinks, countGaps: () => 4 });
+  const page = await read('/', createProcess({ sinks, gaps: 4 }));
   expect(page).toContain('<a class="warn" href="logs/positions?sort=-gaps"><b>4</b> log gaps</a>');
   expect(page).toContain('<a class="warn" href="dead-letters"><b>3</b> dead letters</a>');
-  expect(await read('/', { listSinks: () => [SINK] })).not.toContain('dead letter');
+  expect(await read('/', createProcess({ sinks: [SINK] }))).not.toContain('dead letter');
 });
 
 test('the mark of now in the last hours of a router is no part of a pixel at the edge', async () => {
-  const page = await read('/', { describeAvailability: () => 'ud' });
+  const page = await read('/', { listRouters: () => createRouters(1, () => ({ availability: 'ud' })) });
   const [, width, path] = /class="spark"[^>]*viewBox="0 0 (\d+) .*?<path class="down" d="M(\d+)/s.exec(page) ?? [];
   expect([width, path]).toEqual(['3', '1']);
 });

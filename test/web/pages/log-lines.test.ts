@@ -49,24 +49,24 @@ function readItems(page: string): string[] {
 
 test('the page of a router shows the last lines of all its logs, and its positions in another tab', async () => {
   const records = [lineOf({}), lineOf({ component: 'system', severity: null, message: 'second' })];
-  const page = await read('/router/plant-7', contentOf(records));
+  const page = await read('/router/plant-7?view=logs', contentOf(records));
   expect(readItems(page)).toEqual([
     '2026-11-21 12:00:00 network warning eth0 is down',
     '2026-11-21 12:00:00 system second',
   ]);
-  expect(page).toContain('<a href="../router/plant-7?view=positions#logs">Positions of reading</a>');
+  expect(page).toContain('<a href="../router/plant-7?view=positions">Read progress</a>');
   expect(page).not.toContain('Log positions');
   const asked: RecordQuery[] = [];
   const positions = await read('/router/plant-7?view=positions', contentOf(records, {}, asked));
   expect(positions).toContain('<caption>Log positions');
-  expect(positions).toContain('<a href="../router/plant-7#logs">Lines</a>');
+  expect(positions).toContain('<a href="../router/plant-7?view=logs">Lines</a>');
   expect([readItems(positions), asked]).toEqual([[], []]);
 });
 
 test('the page of all logs names the router of each line, and says when other processes are not known', async () => {
   const page = await read('/logs', contentOf([lineOf({ router: 'a/b' })]));
   expect(readItems(page)).toEqual(['2026-11-21 12:00:00 a/b network warning eth0 is down']);
-  expect(page).toContain('href="router/a%2Fb#logs"');
+  expect(page).toContain('href="router/a%2Fb?view=logs"');
   expect(page).not.toMatch(/alone|type="search"|>Older|name="severity"/);
   const shards = { index: 1, total: 3, peers: [], others: new Map() };
   const shared = await read('/logs', { ...contentOf([]), describeShards: () => shards });
@@ -77,7 +77,7 @@ test('where Grafana is known, a link leads to the lines of the fleet, or of the 
   const content = { ...contentOf([lineOf({})]), findGrafana: () => 'https://grafana.example.com' };
   for (const [path, expr] of [
     ['/logs', '{service_name="router-exporter"}'],
-    ['/router/plant-7', '{service_name="router-exporter"} | router="plant-7"'],
+    ['/router/plant-7?view=logs', '{service_name="router-exporter"} | router="plant-7"'],
   ] as const) {
     const link = /href="(https:\/\/grafana\.example\.com\/explore[^"]*)"/.exec(await read(path, content))?.[1] ?? '';
     const panes = JSON.parse(new URL(link.replaceAll('&amp;', '&')).searchParams.get('panes') ?? '');
@@ -101,7 +101,7 @@ test('a gap shows both its ends, from one record or from two', async () => {
     }),
     lineOf({ event: 'log.gap', uid: 'open', message: 'm', gap: { ...GAP, certainty: 'likely' } }),
   ];
-  expect(readItems(await read('/router/plant-7', contentOf(records)))).toEqual([
+  expect(readItems(await read('/router/plant-7?view=logs', contentOf(records)))).toEqual([
     '2026-11-21 12:00:00 network The gap ends. From 2026-11-21 11:00:00 to 2026-11-21 12:00:00.',
     '2026-11-21 12:00:00 network Lines are missing, at least 2.0 KiB. From 2026-11-21 11:00:00 to 2026-11-21 12:00:00. Log lines are missing: because (certain)',
     '2026-11-21 12:00:00 network Lines are missing. From an unknown time to an unknown time. m (likely)',
@@ -111,7 +111,7 @@ test('a gap shows both its ends, from one record or from two', async () => {
 test('filters are in the address, in the form and in the links to older lines', async () => {
   const asked: RecordQuery[] = [];
   const content = contentOf([lineOf({})], { next: '2026-11-21T12:00:00Z_7_0', searchedTo: null }, asked);
-  const path = '/router/plant-7?component=network&severity=error%2B&q=eth0+down';
+  const path = '/router/plant-7?view=logs&component=network&severity=error%2B&q=eth0+down';
   const page = await read(path, content);
   const severities = ['emergency', 'alert', 'critical', 'error'];
   expect(asked).toEqual([
@@ -121,11 +121,11 @@ test('filters are in the address, in the form and in the links to older lines', 
     'name="q" value="eth0 down"',
     '<option value="network" selected>network</option>',
     '<option value="error+" selected>error and worse</option>',
-    'href="?q=eth0+down&amp;component=network&amp;severity=error%2B&amp;before=2026-11-21T12%3A00%3A00Z_7_0#logs">Older lines',
+    'href="?view=logs&amp;q=eth0+down&amp;component=network&amp;severity=error%2B&amp;before=2026-11-21T12%3A00%3A00Z_7_0">Older lines',
   ]) {
     expect(page).toContain(text);
   }
-  await read('/router/plant-7?severity=none&severity=bogus&limit=9999&before=x', content);
+  await read('/router/plant-7?view=logs&severity=none&severity=bogus&limit=9999&before=x', content);
   expect(asked[1]).toEqual({
     router: 'plant-7',
     components: [],
@@ -134,17 +134,17 @@ test('filters are in the address, in the form and in the links to older lines', 
     before: 'x',
     limit: 500,
   });
-  const older = await read('/router/plant-7?before=x', content);
+  const older = await read('/router/plant-7?view=logs&before=x', content);
   expect(older).toContain('>Newest lines</a>');
   expect(older).toContain('Older 1 line,');
 });
 
 test('a search that found nothing yet says how far it came, and a store that cannot be read is said', async () => {
   const searched = await read(
-    '/router/plant-7?q=x',
+    '/router/plant-7?view=logs&q=x',
     contentOf([], { next: 'n', searchedTo: '2026-11-21T12:00:00.000000000Z' }),
   );
-  expect(searched).toContain('No line fits down to <time');
+  expect(searched).toContain('No matching lines down to <time');
   expect(searched).toContain('>Older lines</a>');
   expect(await read('/logs', contentOf([], { fault: 'The disk <fails>' }))).toContain('The disk &lt;fails&gt;');
 });
@@ -166,7 +166,7 @@ test('a long message is cut with the whole behind it, and everything in lines is
   for (const path of [
     '/logs',
     '/router/plant-7',
-    `/router/plant-7?q=${encodeURIComponent(EVIL)}&component=${encodeURIComponent(EVIL)}`,
+    `/router/plant-7?view=logs&q=${encodeURIComponent(EVIL)}&component=${encodeURIComponent(EVIL)}`,
   ]) {
     const page = await read(path, contentOf(records, { next: EVIL, searchedTo: EVIL, fault: EVIL }));
     expect(page.match(/<script/g)).toEqual(['<script']);

@@ -1,15 +1,14 @@
-import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type {
   ConfigurationSummary,
-  LetterSummary,
+  DeadLetterSummary,
   LogRow,
   PlanSummary,
   SourceSummary,
   SpoolSummary,
   WebContent,
 } from '../../../src/web/index.ts';
-import { ask, DETAIL, SINK } from '../bench.ts';
+import { ask, createProcess, DETAIL, SINK } from '../bench.ts';
 import { createRouters, EVIL, read, readCaption, readNames, readRows } from './page-bench.ts';
 
 function createLogs(count: number, change: (index: number) => Partial<LogRow> = () => ({})): LogRow[] {
@@ -48,17 +47,17 @@ test('a log that waits for a file, or may have lost lines, says why and since wh
       ...(index === 2 && { secondsToLoss: 840, lagSeconds: 2000, lossSince: '2026-11-21T11:34:20.000Z' }),
     }));
   const notes = readRows(await read('/logs/positions', { listLogs })).map((row) => [row[3], row[5]]);
-  const waiting = 'waiting for a file that was rotated away; counted as a gap';
+  const waiting = 'waiting for a rotated file; counted as a gap';
   expect(notes).toEqual([
-    ['–', `${waiting} at 12:14 if it is not found`],
-    ['–', `${waiting} at the next reading if it is not found`],
-    ['passed', 'lines may be lost since 11:34:20'],
+    ['–', `${waiting} at 12:14 unless it is found`],
+    ['–', `${waiting} at the next reading unless it is found`],
+    ['overdue', 'lines may be lost since 11:34:20'],
     ['–', ''],
     ['–', 'lines are not shipped: network/current has its newest line first'],
   ]);
 });
 
-test('a log that will soon lose lines stands out, and without logs the page says why', async () => {
+test('a log that will soon lose lines is highlighted, and without logs the page says why', async () => {
   const listLogs = () => createLogs(2, (index) => ({ lagSeconds: index === 0 ? 281 : 16, secondsToLoss: 840 }));
   const page = await read('/logs/positions', { listLogs });
   expect(page).toContain('<strong class="bad">14 min</strong>');
@@ -70,11 +69,11 @@ test('a log that will soon lose lines stands out, and without logs the page says
 
 test('a sink that never delivered says since when, and the headings say what is kept and what is not', async () => {
   const sink = { ...SINK, lastSuccess: null, startedAt: '1969-12-31T23:17:00.000Z' };
-  const page = await read('/sinks', { listSinks: () => [sink] });
+  const page = await read('/sinks', createProcess({ sinks: [sink] }));
   expect(readRows(page)[0]?.[8]).toBe('never since the start at 23:17:00');
   expect(page).toContain('title="Kept in the spool until the sink accepts them: not lost">Waiting</th>');
   expect(page).toContain(
-    'title="Records that the sink refused for good: not tried again until you replay them">Dead letters',
+    'title="Records that the sink rejected permanently: not retried until you replay them">Dead letters',
   );
 });
 
@@ -91,15 +90,15 @@ test('the sinks show lag, waiting records, dead letters and errors, and the spoo
     reason: 'protocol_error',
     lastFailure: { at: '1970-01-01T00:00:00.000Z', error: 'Refused' },
   };
-  const describeSpool = () => ({
+  const spool = {
     records: 1,
     bytes: 1024,
     bytesMax: 4096,
     secondsToFull: 5400,
     isHeldBack: true,
     routersHeldBack: [],
-  });
-  const page = await read('/sinks', { listSinks: () => [SINK, down], describeSpool });
+  };
+  const page = await read('/sinks', createProcess({ sinks: [SINK, down], spool }));
   expect(readRows(page)[1]).toEqual([
     'search',
     'loki',
@@ -114,40 +113,40 @@ test('the sinks show lag, waiting records, dead letters and errors, and the spoo
   ]);
   expect(page).toContain('1 record waiting, in 1.0 KiB of 4.0 KiB');
   expect(page).toContain('Log reading is paused');
-  expect(page).toContain('<span class="bad">Full in 1 h 30 min if it goes on growing');
+  expect(page).toContain('<span class="bad">Full in 1 h 30 min at the growth');
   expect(page).toContain('<a href="dead-letters?sink=search">');
-  expect(await read('/sinks', { listSinks: () => [SINK] })).not.toMatch(/dead-letters|is paused|Full in/);
+  expect(await read('/sinks', createProcess({ sinks: [SINK] }))).not.toMatch(/dead-letters|is paused|Full in/);
 });
 
-test.for<[spool: Partial<SpoolSummary>, told: string]>([
+test.for<[spool: Partial<SpoolSummary>, text: string]>([
   [{ bytes: 4096, secondsToFull: 0 }, '<strong class="bad">It is full.</strong>'],
   [{ bytes: 5000, secondsToFull: null }, '<strong class="bad">It is full.</strong>'],
-  [{ bytes: 0, secondsToFull: null }, 'No growth was seen in the last 10 min.'],
+  [{ bytes: 0, secondsToFull: null }, 'No growth in the last 10 min.'],
   [{ bytes: 10, secondsToFull: 6 * 3600 - 60 }, '<span class="bad">Full in 5 h 59 min'],
   [{ bytes: 10, secondsToFull: 6 * 3600 }, '<span class="soft">Full in 6 h'],
   [{ bytes: 10, secondsToFull: 4e9 }, 'It grows slowly: not full within 30 days.'],
-])('the sinks tell when the spool is full: %j', async ([spool, told]) => {
+])('the sinks page says when the spool is full: %j', async ([spool, text]) => {
   const whole = { records: 1, bytesMax: 4096, isHeldBack: false, routersHeldBack: [], bytes: 0, secondsToFull: null };
-  const page = await read('/sinks', { describeSpool: () => ({ ...whole, ...spool }) });
-  expect(page).toContain(told);
+  const page = await read('/sinks', createProcess({ spool: { ...whole, ...spool } }));
+  expect(page).toContain(text);
 });
 
 test('the sinks name the first ten routers whose logs are not read because of their share of the spool', async () => {
   const routersHeldBack = Array.from({ length: 12 }, (_, index) => `plant-${index}`);
-  const describeSpool = () => ({
+  const spool = {
     records: 1,
     bytes: 1024,
     bytesMax: 4096,
     secondsToFull: null,
     isHeldBack: false,
     routersHeldBack,
-  });
-  const page = await read('/sinks', { listSinks: () => [SINK], describeSpool });
+  };
+  const page = await read('/sinks', createProcess({ sinks: [SINK], spool }));
   expect(page).toContain('Log reading is paused for 12 routers:');
   expect(page).toContain('plant-8, plant-9, 2 more.');
 });
 
-const LETTER: LetterSummary = {
+const LETTER: DeadLetterSummary = {
   id: 17,
   sink: 'search',
   at: '1969-12-31T23:59:00.000Z',
@@ -161,7 +160,7 @@ const LETTER: LetterSummary = {
 
 test('dead letters are listed with their reasons, by sink and page by page', async () => {
   const asked: unknown[] = [];
-  const listLetters: WebContent['listLetters'] = (selection) => {
+  const listDeadLetters: WebContent['listDeadLetters'] = (selection) => {
     asked.push(selection);
     const counts = [
       ['loki', 1],
@@ -169,45 +168,47 @@ test('dead letters are listed with their reasons, by sink and page by page', asy
     ] as const;
     return { letters: [LETTER, { ...LETTER, id: 16, isReplayed: true }], hasMore: true, counts, fault: null };
   };
-  const page = await read('/dead-letters?sink=search&before=18', { listLetters });
+  const page = await read('/dead-letters?sink=search&before=18', { listDeadLetters });
   expect(asked).toEqual([{ sink: 'search', limit: 50, before: 18 }]);
   expect(readCaption(page)).toBe('2,000 dead letters of search, newest first');
   expect(readRows(page)).toEqual([
     ['17', 'search', '60 s ago', 'plant-7', 'network', '400', 'mapper_parsing_exception'],
-    ['16', 'search', '60 s ago', 'plant-7', 'network', '400', 'mapper_parsing_exception (is tried again)'],
+    ['16', 'search', '60 s ago', 'plant-7', 'network', '400', 'mapper_parsing_exception (marked for replay)'],
   ]);
   expect(page).toContain('<a rel="next" href="?sink=search&amp;before=16">Older</a>');
   expect(page).toContain('<a href="?sink=search">Newest</a>');
   expect(page).toContain('dead-letters replay --all --sink search');
-  const whole = await read('/dead-letters?before=x', { listLetters });
+  const whole = await read('/dead-letters?before=x', { listDeadLetters });
   expect(asked.at(-1)).toEqual({ sink: undefined, limit: 50, before: undefined });
   expect(readCaption(whole)).toBe('2,001 dead letters, newest first');
   const locked = () => ({ letters: [], hasMore: false, counts: [], fault: 'Locked' });
-  expect(await read('/dead-letters', { listLetters: locked })).toContain(
+  expect(await read('/dead-letters', { listDeadLetters: locked })).toContain(
     '<strong>Dead letters cannot be read now:</strong> Locked',
   );
 });
 
-test('a dead letter stands on its page with its whole record, and the command that tries it again', async () => {
-  const findLetter = (id: number) => (id === 17 ? { ...LETTER, record: '{"message":"<b>","n":[1]}' } : undefined);
-  const page = await read('/dead-letters/17', { findLetter });
+test('the page of a dead letter shows its whole record and the command that retries it', async () => {
+  const findDeadLetter = (id: number) => (id === 17 ? { ...LETTER, record: '{"message":"<b>","n":[1]}' } : undefined);
+  const page = await read('/dead-letters/17', { findDeadLetter });
   expect(page).toContain('<strong>search rejected this record (400):</strong> mapper_parsing_exception');
   expect(page).toContain('{\n  &quot;message&quot;: &quot;&lt;b&gt;&quot;,\n  &quot;n&quot;: [\n    1\n  ]\n}</pre>');
   expect(page).toContain('<code>router-exporter dead-letters replay 17</code>');
   expect(page).toContain('<a href="../router/plant-7">');
-  const long = await read('/dead-letters/1', { findLetter: () => ({ ...LETTER, id: 1, record: 'x'.repeat(70_000) }) });
+  const long = await read('/dead-letters/1', {
+    findDeadLetter: () => ({ ...LETTER, id: 1, record: 'x'.repeat(70_000) }),
+  });
   expect(long).toContain('The first 65,536 of 70,000 characters');
   expect(long).toContain(`${'x'.repeat(65_536)}…</pre>`);
-  const { status, text } = await ask('/dead-letters/18', { content: { findLetter } });
+  const { status, text } = await ask('/dead-letters/18', { content: { findDeadLetter } });
   expect([status, text]).toEqual([404, expect.stringContaining('No such dead letter')]);
-  const locked = await ask('/dead-letters/17', { content: { findLetter: () => ({ fault: 'Locked <b>' }) } });
+  const locked = await ask('/dead-letters/17', { content: { findDeadLetter: () => ({ fault: 'Locked <b>' }) } });
   expect([locked.status, locked.text]).toEqual([
     503,
     expect.stringContaining('cannot be read now:</strong> Locked &lt;b'),
   ]);
 });
 
-test('the configuration stands there with the first routers, each with a link to its page', async () => {
+test('the configuration page shows the first routers, each with a link to its page', async () => {
   const asked: string[] = [];
   const content = {
     listRouters: () => createRouters(2000).toReversed(),
@@ -257,7 +258,7 @@ test('the configuration begins with its last reload, warnings and the sources of
   expect(page).toContain('The newest answer of csv lacks 12 of 40 routers, so it is not used.');
   expect(page).toContain('accept_removals=csv');
   const plain = await read('/config');
-  expect(plain).toContain('It was not reloaded since the agent started.');
+  expect(plain).toContain('Not reloaded since the agent started.');
   expect(plain).not.toMatch(/Warnings|Sources of routers|class="notice"/);
 });
 
@@ -273,7 +274,7 @@ const NO_CHANGES: PlanSummary = {
   needsRestart: [],
 };
 
-test('the configuration tells what a reload would change, since a file has changed', async () => {
+test('the configuration page shows what a reload would change after a file has changed', async () => {
   const show = async (pending: ConfigurationSummary['pending'], faults?: readonly string[]) => {
     const loadedAt = '1969-12-31T22:00:00.000Z';
     const lastReload = faults ? { at: loadedAt, faults } : null;
@@ -303,7 +304,7 @@ test('the configuration tells what a reload would change, since a file has chang
     `3,000 routers to be added: ${names.slice(0, 20).join(', ')} and 2,980 more`,
     '1 router to be changed: plant-7 (poll.interval, labels)',
     '1 router to be removed: old',
-    '2 sessions that would begin anew',
+    '2 sessions to be restarted',
     'Sections that differ: redact, sinks',
     'Needs a restart of the agent: web.listen',
   ]);
@@ -318,14 +319,14 @@ test('all pages escape what comes from outside', async () => {
     listRouters: () => createRouters(1, () => ({ name: EVIL })),
     listLogs: () =>
       createLogs(1, () => ({ router: EVIL, component: EVIL, newest: EVIL, position: { file: EVIL, offset: 0 } })),
-    listSinks: () => [{ ...SINK, name: EVIL, type: EVIL, error: EVIL, lastSuccess: EVIL }],
-    listLetters: () => ({
+    ...createProcess({ sinks: [{ ...SINK, name: EVIL, type: EVIL, error: EVIL, lastSuccess: EVIL }] }),
+    listDeadLetters: () => ({
       letters: [{ ...LETTER, sink: EVIL, router: EVIL, component: EVIL, code: EVIL, reason: EVIL }],
       hasMore: true,
       counts: [[EVIL, 1]] as const,
       fault: EVIL,
     }),
-    findLetter: () => ({
+    findDeadLetter: () => ({
       ...LETTER,
       sink: EVIL,
       router: EVIL,
@@ -375,27 +376,35 @@ test('all pages escape what comes from outside', async () => {
 });
 
 test.for(['/', '/router/plant-7', '/router/nobody', '/logs', '/logs/positions', '/sinks', '/dead-letters', '/config'])(
-  '%s runs its own script and style alone, loads nothing, and is shown in no frame',
+  '%s runs its own script and style alone, from files that are kept for as long as they are the same, and is shown in no frame',
   async (path) => {
-    const { headers, text } = await ask(path, {
-      content: { describeRouter: (name) => (name === 'plant-7' ? DETAIL : undefined) },
-    });
-    const policy = headers.get('content-security-policy')?.split('; ') ?? [];
-    const hashOf = (tag: string) => {
-      const content = new RegExp(`<${tag}(?: type="module")?>(.*?)</${tag}>`, 's').exec(text)?.[1] ?? '';
-      return `'sha256-${createHash('sha256').update(content).digest('base64')}'`;
-    };
-    expect(policy).toEqual([
+    const content: Partial<WebContent> = { describeRouter: (name) => (name === 'plant-7' ? DETAIL : undefined) };
+    const { headers, text } = await ask(path, { content });
+    expect(headers.get('content-security-policy')?.split('; ')).toEqual([
       "default-src 'none'",
-      `style-src ${hashOf('style')}`,
-      `script-src ${hashOf('script')}`,
+      "style-src 'self'",
+      "script-src 'self'",
       "connect-src 'self'",
       'img-src data:',
       "base-uri 'none'",
       "form-action 'self'",
       "frame-ancestors 'none'",
     ]);
+    const files = [...text.matchAll(/(?:href|src)="([^"]*assets[^"]*)"/g)].map(([, file = '']) => file);
+    expect(files.map((file) => file.replace(/^.*assets\/|\?.*$/g, ''))).toEqual(['pages.css', 'pages.js']);
+    for (const file of files) {
+      const { pathname, search } = new URL(file, `http://localhost${path}`);
+      const asset = await ask(pathname + search);
+      expect([asset.status, asset.headers.get('cache-control')]).toEqual([200, 'max-age=31536000, immutable']);
+      expect(asset.headers.get('content-type')).toMatch(/^text\/(css|javascript); charset=utf-8$/);
+      const again = await ask(pathname + search, {}, { headers: { 'if-none-match': asset.headers.get('etag') ?? '' } });
+      expect(again.status).toBe(304);
+      // Another version may have another text at this address.
+      const other = await ask(`${pathname}?v=other`);
+      expect([other.text, other.headers.get('cache-control')]).toEqual([asset.text, 'no-cache']);
+    }
+    expect(text).not.toMatch(/<style|<script(?! type="module" src=)/);
     expect(headers.get('referrer-policy')).toBe('no-referrer');
-    expect(text).not.toMatch(/ (style|on\w+)="| (src|href)="https?:/);
+    expect(text).not.toMatch(/ (style|on\w+)="| src="https?:|<link[^>]* href="https?:/);
   },
 );

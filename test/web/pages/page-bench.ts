@@ -1,26 +1,28 @@
-import type { RouterSummary, WebContent } from '../../../src/web/index.ts';
+import type { PollStep } from '../../../src/model/index.ts';
+import type { ListedRouter, RouterSummary, WebContent } from '../../../src/web/index.ts';
 import { ask, ROUTER } from '../bench.ts';
 
 /** What a router, a sink or a file could hold to become part of a page. */
 export const EVIL = `"><script>alert('1')</script>&amp;\u202e\u0007`;
 
 /** Routers `r-0001`, `r-0002`, …, each with what `change` says. */
-export function createRouters(count: number, change: (index: number) => Partial<RouterSummary> = () => ({})) {
+export function createRouters(count: number, change: (index: number) => Partial<ListedRouter> = () => ({})) {
   return Array.from(
     { length: count },
-    (_, index): RouterSummary => ({ ...ROUTER, name: `r-${String(index + 1).padStart(4, '0')}`, ...change(index) }),
+    (_, index): ListedRouter => ({
+      ...ROUTER,
+      availability: '',
+      name: `r-${String(index + 1).padStart(4, '0')}`,
+      ...change(index),
+    }),
   );
 }
 
-export function createDown(
-  step: 'dns' | 'tcp' | 'tls' | 'login' | 'resource' | 'parse',
-  error: string,
-  reason = 'auth',
-): Partial<RouterSummary> {
-  const resource = step === 'resource' || step === 'parse' ? 'lte2' : null;
+export function createDown(step: PollStep, error: string, reason = 'auth'): Partial<RouterSummary> {
+  const resource = step === 'http' || step === 'parse' ? 'lte2' : null;
   return {
     state: 'down',
-    failure: { reason: step === 'login' ? reason : step, step, error },
+    failure: { reason: step === 'auth' ? reason : step, step, error },
     fault: { step, resource, error },
     consecutiveFailures: 3,
   };

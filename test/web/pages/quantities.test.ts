@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { toShown } from '../../../src/web/pages/html.ts';
-import { renderAgo, renderBytes, renderLength, renderMoment } from '../../../src/web/pages/quantities.ts';
+import { renderBytes } from '../../../src/base/index.ts';
+import { renderAgo, renderLength, renderMoment, toShown } from '../../../src/web/pages/html.ts';
 
 test.for([
   [null, '–'],

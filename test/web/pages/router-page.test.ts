@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest';
 import type { RouterDetail } from '../../../src/web/index.ts';
-import { gradeSignal } from '../../../src/web/pages/signal.ts';
+import { gradeSignal } from '../../../src/web/pages/router-facts.ts';
 import { ask, DETAIL } from '../bench.ts';
 import { createDown, EVIL, read } from './page-bench.ts';
 
 const UP: RouterDetail = { ...DETAIL, state: 'up', failure: null, fault: null, consecutiveFailures: 0 };
 
-function show(change: Partial<RouterDetail>): Promise<string> {
-  return read('/router/plant-7?view=positions', { describeRouter: () => ({ ...UP, ...change }) });
+function show(change: Partial<RouterDetail>, view = 'overview'): Promise<string> {
+  return read(`/router/plant-7?view=${view}`, { describeRouter: () => ({ ...UP, ...change }) });
 }
 
-function readWay(page: string): string[] {
+function readSteps(page: string): string[] {
   return [...page.matchAll(/<li class="(\w+)">([^<]*: [^<]*)</g)].map(([, tone, text]) => `${tone} ${text}`);
 }
 
@@ -18,42 +18,45 @@ test.for([
   [
     'dns',
     [
-      'bad DNS: failed',
-      'soft TCP: not tried',
-      'soft TLS: not tried',
-      'soft login: not tried',
-      'soft resource: not tried',
+      'bad dns: failed',
+      'soft connect: not tried',
+      'soft tls: not tried',
+      'soft auth: not tried',
+      'soft http: not tried',
       'soft parse: not tried',
     ],
   ],
   [
-    'login',
+    'auth',
     [
-      'good DNS: passed',
-      'good TCP: passed',
-      'good TLS: passed',
-      'bad login: failed',
-      'soft resource: not tried',
+      'good dns: passed',
+      'good connect: passed',
+      'good tls: passed',
+      'bad auth: failed',
+      'soft http: not tried',
       'soft parse: not tried',
     ],
   ],
   [
     'parse',
     [
-      'good DNS: passed',
-      'good TCP: passed',
-      'good TLS: passed',
-      'good login: passed',
-      'good resource: passed',
+      'good dns: passed',
+      'good connect: passed',
+      'good tls: passed',
+      'good auth: passed',
+      'good http: passed',
       'bad parse: failed',
     ],
   ],
-] as const)('a router that fails at %s shows how far the way was passed, why, and what to do', async ([step, way]) => {
-  const page = await show(createDown(step, 'Something is wrong'));
-  expect(readWay(page)).toEqual(way);
-  expect(page).toMatch(/<strong>Fails at (DNS|login|parse lte2):<\/strong> Something is wrong/);
-  expect(page).toContain('<code>router-exporter doctor plant-7</code>');
-});
+] as const)(
+  'a router that fails at %s shows the steps that passed, the error, and what to do',
+  async ([step, steps]) => {
+    const page = await show(createDown(step, 'Something is wrong'), 'agent');
+    expect(readSteps(page)).toEqual(steps);
+    expect(page).toMatch(/<strong>Fails at (dns|auth|parse lte2):<\/strong> Something is wrong/);
+    expect(page).toContain('<code>router-exporter doctor plant-7</code>');
+  },
+);
 
 test('a router whose logs were not read in time says since when lines may be lost, and the fleet counts it', async () => {
   const logLossSince = '2026-11-21T11:34:20.000Z';
@@ -73,19 +76,21 @@ test('the page of a router says since when it is in its state, and if that may b
 
 test('the lines of a router that is down begin with until when they were read, or with why there are none', async () => {
   const showLines = async (change: Partial<RouterDetail>) => {
-    const page = await read('/router/plant-7', { describeRouter: () => ({ ...UP, ...change }) });
+    const page = await show(change, 'logs');
     return page.replaceAll(/<[^>]*>/g, '');
   };
   const since = '1969-12-31T23:40:00.000Z';
-  const tcp = { ...createDown('tcp', 'x'), since };
+  const tcp = { ...createDown('connect', 'x'), since };
   const logs = UP.logs.map((log) => ({ ...log, lagSeconds: 1220 }));
   expect(await showLines({ ...tcp, logs })).toContain('Last read 23:39:40; not reachable since 23:40:00.');
   const never = { since, lastSuccess: null, logs: [] };
-  const refused = await showLines({ ...never, ...createDown('login', 'Refused') });
+  const refused = await showLines({ ...never, ...createDown('auth', 'Refused') });
   expect(refused).toContain('Not read since the agent started; down since 23:40:00.');
-  expect(refused).toContain('No line fits. No login to this router has succeeded since the agent started');
+  expect(refused).toContain('No matching lines. No login to this router has succeeded since the agent started');
   expect(refused).not.toMatch(/storage\.recent|its last lines/);
-  expect(await showLines({ ...never, ...createDown('tcp', 'x') })).toContain('No poll has reached this router since');
+  expect(await showLines({ ...never, ...createDown('connect', 'x') })).toContain(
+    'No poll has reached this router since',
+  );
   expect(await showLines({ since })).not.toContain('Last read');
 });
 
@@ -97,28 +102,33 @@ test('no page shows credentials in an address', async () => {
 });
 
 test('a router over plain HTTP without a login shows both steps as not used', async () => {
-  const way = readWay(await show({ url: 'http://192.0.2.1', session: { ...UP.session, state: 'none', since: null } }));
-  expect(way.slice(2, 4)).toEqual(['soft TLS: not used', 'soft login: not used']);
+  const steps = readSteps(
+    await show({ url: 'http://192.0.2.1', session: { ...UP.session, state: 'none', since: null } }, 'agent'),
+  );
+  expect(steps.slice(2, 4)).toEqual(['soft tls: not used', 'soft auth: not used']);
 });
 
-test('a router that is up in part names the resource', async () => {
-  const page = await show({ fault: { step: 'resource', resource: 'lte2', error: 'Too late' } });
-  expect(readWay(page)[4]).toBe('warn resource: failed in part');
-  expect(page).toContain('<strong>Fails in part at resource lte2:</strong> Too late');
+test('a degraded router names the resource', async () => {
+  const page = await show({ fault: { step: 'http', resource: 'lte2', error: 'Too late' } }, 'agent');
+  expect(readSteps(page)[4]).toBe('warn http: degraded');
+  expect(page).toContain('<strong>Degraded at http lte2:</strong> Too late');
 });
 
 test('a router without budget was not asked, and one that was not polled has no notice', async () => {
-  const spent = await show({ state: 'budget', failure: { reason: 'budget', step: null, error: 'Used up' } });
-  expect(spent).toContain('<strong>Not asked:</strong> Used up');
-  expect(readWay(spent).every((step) => step.endsWith('not tried'))).toBe(true);
-  const unknown = await show({
-    state: 'unknown',
-    since: null,
-    lastSuccess: null,
-    recentPolls: [],
-    resources: [],
-    history: [],
-  });
+  const spent = await show({ state: 'budget', failure: { reason: 'budget', step: null, error: 'Used up' } }, 'agent');
+  expect(spent).toContain('<strong>Not polled:</strong> Used up');
+  expect(readSteps(spent).every((step) => step.endsWith('not tried'))).toBe(true);
+  const unknown = await show(
+    {
+      state: 'unknown',
+      since: null,
+      lastSuccess: null,
+      recentPolls: [],
+      resources: [],
+      history: [],
+    },
+    'agent',
+  );
   expect(unknown).not.toContain('class="notice"');
   expect(unknown).toContain('no data yet');
 });
@@ -130,12 +140,12 @@ test('a router that asks to be left alone says until when', async () => {
 });
 
 test('the page of a router shows identity, session, bytes and budget', async () => {
-  const page = await show({ session: { ...UP.session, state: 'lost' } });
+  const views = ['agent', 'configuration'].map((view) => show({ session: { ...UP.session, state: 'lost' } }, view));
+  const page = (await Promise.all(views)).join('');
   for (const text of [
     'https://192.0.2.10',
     'site=munich',
-    '<dd>9.5</dd>',
-    '<dd>4711</dd>',
+    'MRX3 · firmware 9.5 · serial 4711',
     'ended by the router',
     '2 logins, 1 failed, 7 refreshes',
     '1000 B sent, 19.5 KiB received',
@@ -148,7 +158,7 @@ test('the page of a router shows identity, session, bytes and budget', async () 
 });
 
 test('polls that failed, resources, logs, gaps and records each have their row', async () => {
-  const page = await show({
+  const change: Partial<RouterDetail> = {
     recentGaps: [
       {
         at: '2026-11-21T12:00:00.000Z',
@@ -159,9 +169,10 @@ test('polls that failed, resources, logs, gaps and records each have their row',
         until: '2026-11-21T12:30:00.000Z',
       },
     ],
-  });
+  };
+  const page = (await show(change, 'agent')) + (await show(change, 'positions'));
   for (const row of [
-    /<th scope="row"><time[^>]*>2026-11-21 12:01:00<\/time><\/th>.*?>10 s<.*?bad">failed<.*?>resource lte2<.*?>No answer</s,
+    /<th scope="row"><time[^>]*>2026-11-21 12:01:00<\/time><\/th>.*?>10 s<.*?bad">failed<.*?>http lte2<.*?>No answer</s,
     /<th scope="row">lte2<\/th>.*?good">up<.*?>13 s<.*?>0.2 s</s,
     /<th scope="row">sfp2<\/th>.*?soft">unsupported<.*?>–<.*?>–</s,
     /<th scope="row"[^>]*>network<\/th>.*?>4 s<.*?>network\/current at 1,000</s,
@@ -188,7 +199,7 @@ test.each([
     'not proven that a file begins in the second in which the one before ends (in 0 of 3 rotations): nothing waits for a missing one.',
   ],
 ])('the page of a router says what its rotations have shown: %j', async (logRotation, words) => {
-  expect(await show({ logRotation })).toContain(`<p>Log rotation: ${words}</p>`);
+  expect(await show({ logRotation }, 'positions')).toContain(`<p>Log rotation: ${words}</p>`);
 });
 
 test('the plots are lines with crosses for failures, and say in words what they show', async () => {
@@ -198,7 +209,7 @@ test('the plots are lines with crosses for failures, and say in words what they 
     ok: seconds < 10,
     logLagSeconds: index === 1 ? null : seconds,
   }));
-  const page = await show({ history });
+  const page = await show({ history }, 'agent');
   expect(page).toContain(
     'aria-label="Poll duration: last 3 s, minimum 1 s, median 2 s, maximum 3 s; 4 polls in 3 min, 1 failed."',
   );
@@ -209,38 +220,54 @@ test('the plots are lines with crosses for failures, and say in words what they 
   expect(page).not.toMatch(/NaN|Infinity/);
 });
 
-test('everything on the page of a router is escaped', async () => {
-  const page = await show({
-    ...createDown('parse', EVIL),
-    fault: { step: 'parse', resource: EVIL, error: EVIL },
-    firmware: EVIL,
-    serial: EVIL,
-    labels: { [EVIL]: EVIL },
-    url: EVIL,
-    since: EVIL,
-    certificate: { notAfter: EVIL },
-    resources: [
-      { resource: EVIL, state: 'failed', ageSeconds: null, durationSeconds: null, error: EVIL, finding: EVIL },
-      { resource: EVIL, state: 'up', ageSeconds: null, durationSeconds: null, error: null, finding: EVIL },
-    ],
-    logs: DETAIL.logs.map((log) => ({ ...log, component: EVIL, newest: EVIL, position: { file: EVIL, offset: 1 } })),
-    logRotation: { ...ROTATION, contradictedBy: [EVIL] },
-    recentGaps: [{ at: EVIL, component: EVIL, certainty: EVIL, reason: EVIL, bytesMin: null, until: null }],
-    recentPolls: [
+test.for(['overview', 'network', 'modem', 'device', 'logs', 'positions', 'configuration', 'agent'])(
+  'everything on the page of a router is escaped: %s',
+  async (view) => {
+    const page = await show(
       {
-        at: EVIL,
-        durationSeconds: 1,
-        ok: false,
-        reason: EVIL,
-        error: EVIL,
-        fault: { step: 'dns', resource: EVIL, error: EVIL },
+        ...createDown('parse', EVIL),
+        fault: { step: 'parse', resource: EVIL, error: EVIL },
+        firmware: EVIL,
+        serial: EVIL,
+        labels: { [EVIL]: EVIL },
+        url: EVIL,
+        since: EVIL,
+        certificate: { notAfter: EVIL },
+        resources: [
+          { resource: EVIL, state: 'failed', ageSeconds: null, durationSeconds: null, error: EVIL, finding: EVIL },
+          { resource: EVIL, state: 'up', ageSeconds: null, durationSeconds: null, error: null, finding: EVIL },
+        ],
+        logs: DETAIL.logs.map((log) => ({
+          ...log,
+          component: EVIL,
+          newest: EVIL,
+          position: { file: EVIL, offset: 1 },
+        })),
+        logRotation: { ...ROTATION, contradictedBy: [EVIL] },
+        recentGaps: [{ at: EVIL, component: EVIL, certainty: EVIL, reason: EVIL, bytesMin: null, until: null }],
+        recentPolls: [
+          {
+            at: EVIL,
+            durationSeconds: 1,
+            ok: false,
+            reason: EVIL,
+            error: EVIL,
+            fault: { step: 'dns', resource: EVIL, error: EVIL },
+          },
+        ],
+        history: [{ at: EVIL, durationSeconds: 1, ok: true, logLagSeconds: 1 }],
+        lastHours: [
+          { at: EVIL, result: 'up', signal: -80, signalMin: -80, signalMax: -80, logLagSeconds: 1, responseSeconds: 1 },
+        ],
+        interfaceRates: [{ interface: EVIL, receiveBytesPerSecond: 1, transmitBytesPerSecond: 1 }],
       },
-    ],
-    history: [{ at: EVIL, durationSeconds: 1, ok: true, logLagSeconds: 1 }],
-  });
-  expect(page.match(/<script/g)).toEqual(['<script']);
-  expect(page).toContain('&lt;script&gt;');
-});
+      view,
+    );
+    expect(page.match(/<script/g)).toEqual(['<script']);
+    expect(page).toContain('&lt;script&gt;');
+    expect(page).not.toMatch(/href="[^"?.#&]*script/);
+  },
+);
 
 test.for(['/router/nobody', '/router/%3Cscript%3E', '/router/%FF', '/router/a%2Fb'])(
   'GET %s is a page with 404',
@@ -279,6 +306,6 @@ test('the history of the signal says how good it is, and since when', async () =
 
 test('a router that is down leads to what it wrote before', async () => {
   const page = await read('/router/plant-7', { describeRouter: () => DETAIL });
-  expect(page).toContain('What it wrote before: <a href="../router/plant-7#logs">its last lines</a>');
+  expect(page).toContain('Before the failure: <a href="?view=logs">its last lines</a>');
   expect(await show({ fault: DETAIL.fault })).not.toContain('its last lines');
 });

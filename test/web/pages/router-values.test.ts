@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import type { FamilyValues, RouterDetail } from '../../../src/web/index.ts';
-import { SIGNAL_LIMITS } from '../../../src/web/pages/signal.ts';
+import { type FamilyValues, NO_DEVICE, type RouterDetail } from '../../../src/web/index.ts';
+import { SIGNAL_LIMITS } from '../../../src/web/pages/router-facts.ts';
 import { DETAIL } from '../bench.ts';
 import { EVIL, read, readRows } from './page-bench.ts';
 
@@ -22,8 +22,8 @@ function createFamily(name: string, samples: Samples, change: Partial<FamilyValu
   };
 }
 
-function show(change: Partial<RouterDetail>): Promise<string> {
-  return read('/router/plant-7', {
+function show(change: Partial<RouterDetail>, view = 'overview'): Promise<string> {
+  return read(`/router/plant-7?view=${view}`, {
     describeRouter: () => ({ ...DETAIL, state: 'up', failure: null, fault: null, ...change }),
   });
 }
@@ -33,7 +33,8 @@ function showModule(
   families: readonly FamilyValues[],
   change: Partial<RouterDetail> = {},
 ): Promise<string> {
-  return show({ values: [{ module, help: 'What it is.', families }], ...change });
+  const view = ['interfaces', 'ports'].includes(module) ? 'network' : module === 'modem' ? 'modem' : 'device';
+  return show({ values: [{ module, help: 'What it is.', families }], ...change }, view);
 }
 
 /** Terms and their descriptions, without tags. */
@@ -45,14 +46,9 @@ function readFacts(page: string): Record<string, string> {
 
 const MODEM = { modem: 'lte2' };
 const MODEM_FAMILIES = [
-  createFamily(
-    'router_modem_info',
-    [[{ ...MODEM, provider_name: 'o2', access_technology: 'LTE', used_sim: 'SIM 1' }, 1]],
-    {
-      type: 'info',
-      keys: ['modem'],
-    },
-  ),
+  createFamily('router_modem_info', [[{ ...MODEM, provider_name: 'o2' }, 1]], { type: 'info', keys: ['modem'] }),
+  createFamily('router_modem_access_technology', [[{ ...MODEM, access_technology: 'LTE' }, 1]]),
+  createFamily('router_modem_used_sim', [[{ ...MODEM, used_sim: 'SIM 1' }, 1]]),
   createFamily('router_modem_rsrp_dbm', [[MODEM, -112]]),
   createFamily('router_modem_sinr_db', [[MODEM, 13]]),
   createFamily(
@@ -67,58 +63,98 @@ const MODEM_FAMILIES = [
   ),
 ];
 
-test('the page of a router begins with what it is, how its modem receives, and which WAN chain it uses', async () => {
-  const page = await show({
-    values: [
-      { module: 'modem', help: '', families: MODEM_FAMILIES },
-      {
-        module: 'wan',
-        help: '',
-        families: [
-          createFamily('router_wan_active_info', [[{ chain: 'wan1' }, 1]], { type: 'info', keys: [] }),
-          createFamily('router_wan_chain_member_online', [
-            [{ chain: 'wan1', interface: 'lte2' }, 1],
-            [{ chain: 'wan1', interface: 'dsl' }, 0],
-          ]),
-        ],
-      },
-    ],
-  });
-  expect(readFacts(page)).toMatchObject({
-    Model: 'MRX3',
-    'Serial number': '4711',
-    Location: 'Regensburg',
-    Operator: 'o2 · 12 s ago',
-    Technology: 'LTE · 12 s ago',
-    SIM: 'SIM 1 · 12 s ago',
-    RSRP: '-112 dBm · 12 s ago',
-    SINR: '13 dB · 12 s ago',
-    'Chain in use': 'wan1 · 12 s ago',
-    lte2: 'online · 12 s ago',
-    dsl: 'offline · 12 s ago',
+/** Titles, values and notes of the tiles of an overview. */
+function readTiles(page: string): Record<string, string> {
+  const strip = (text: string) => text.replaceAll(/<svg.*?<\/svg>|<[^>]*>/gs, '').trim();
+  const tiles = page.matchAll(
+    /<li><a href="\?view=\w+">(.*?)<\/a><strong[^>]*>(.*?)<\/strong><span class="soft">(.*?)<\/span><\/li>/g,
+  );
+  return Object.fromEntries([...tiles].map(([, title = '', ...texts]) => [title, texts.map(strip).join('; ')]));
+}
+
+const WAN_FAMILIES = [
+  createFamily('router_wan_active_info', [[{ chain: 'wan1' }, 1]], { type: 'info', keys: [] }),
+  createFamily('router_wan_chain_member_online', [
+    [{ chain: 'wan1', interface: 'lte2' }, 1],
+    [{ chain: 'wan1', interface: 'dsl' }, 0],
+  ]),
+];
+const REPORTED: Partial<RouterDetail> = {
+  device: {
+    ...DETAIL.device,
+    operator: 'o2',
+    technology: 'LTE',
+    signal: { kind: 'rsrp', value: -112 },
+    wan: 'wan1',
+    uptimeSeconds: 1200,
+  },
+  logLagSeconds: 4,
+  interfaceRates: [
+    { interface: 'net1', receiveBytesPerSecond: 1e6, transmitBytesPerSecond: 1e6 },
+    { interface: 'lte2', receiveBytesPerSecond: 150, transmitBytesPerSecond: null },
+  ],
+  values: [
+    {
+      module: 'modem',
+      help: '',
+      families: [...MODEM_FAMILIES, createFamily('router_modem_temperature_celsius', [[MODEM, 41.26]])],
+    },
+    { module: 'wan', help: '', families: WAN_FAMILIES },
+    {
+      module: 'any',
+      help: '',
+      families: [
+        createFamily('router_supply_volts', [
+          [{ input: '1' }, 24.04],
+          [{ input: '2' }, 0],
+        ]),
+        createFamily('cabinet_temperature_celsius', [[{}, 30]]),
+      ],
+    },
+  ],
+};
+
+test('the overview of a router has a tile for signal, WAN, traffic, supply, uptime and logs', async () => {
+  const page = await show(REPORTED);
+  expect(readTiles(page)).toEqual({
+    Signal: '-112 dBm; RSRP, o2 · LTE',
+    WAN: 'wan1; 1 of 2 members online',
+    Traffic: '1.2 kbit/s in; – out, lte2',
+    Supply: '24 V, 0 V; 41.3 °C at most',
+    Uptime: '20 min; restarted within the last hour',
+    Logs: '4 s behind; 1 log, no gaps',
   });
   expect(page).toContain('title="RSRP -112 dBm: unusable"');
-  expect(page).toContain('title="SINR 13 dB: good"');
-  expect(page.indexOf('<h2>Device</h2>')).toBeLessThan(page.indexOf('<h2>Connection steps</h2>'));
+  expect(page).toContain('<span class="warn">20 min</span>');
+  expect(readTiles(await show({ logs: [], device: NO_DEVICE }))).toEqual({});
 });
 
-test('of a router that is down, the last states of its WAN and its modem have no colour', async () => {
-  const families = [
-    createFamily('router_wan_active_info', [[{ chain: 'wan1' }, 1]], { type: 'info', keys: [] }),
-    createFamily('router_wan_chain_member_online', [
-      [{ chain: 'wan1', interface: 'net1' }, 1],
-      [{ chain: 'wan1', interface: 'dsl' }, 0],
-    ]),
-    createFamily('router_modem_online', [[MODEM, 1]]),
+test('the tiles of a router that is down are grey', async () => {
+  const page = await show({ ...REPORTED, state: 'down', interfaceRates: [] });
+  expect(page.match(/<strong class="soft">/g)).toHaveLength(5);
+  expect(page).not.toContain('restarted within');
+});
+
+test('a modem has its network, card and signals, and the last ones without a colour while the router is down', async () => {
+  const values = [
+    { module: 'modem', help: '', families: [...MODEM_FAMILIES, createFamily('router_modem_online', [[MODEM, 1]])] },
   ];
-  const page = await show({ state: 'down', values: [{ module: 'wan', help: '', families }] });
-  const overview = page.slice(page.indexOf('class="overview"'), page.indexOf('<h2>Values'));
-  expect(readFacts(overview)).toMatchObject({
-    net1: 'last online · 12 s ago',
-    dsl: 'last offline · 12 s ago',
-    'Data session': 'last online · 12 s ago',
+  const page = await show({ values }, 'modem');
+  expect(readFacts(page)).toMatchObject({
+    Operator: 'o2',
+    Technology: 'LTE',
+    SIM: 'SIM 1',
+    'Data session': 'online',
+    RSRP: '-112 dBm',
+    SINR: '13 dB',
   });
-  expect(overview).not.toMatch(/class="(?:good|warn)"/);
+  expect(page).toContain('title="SINR 13 dB: good"');
+  const last = await show({ values, state: 'down' }, 'modem');
+  expect(readFacts(last)).toMatchObject({ Operator: 'o2 · 12 s ago', 'Data session': 'last online · 12 s ago' });
+  const resources = DETAIL.resources.map((resource) => ({ ...resource, state: 'failed' as const }));
+  expect(readFacts(await show({ values, resources }, 'modem'))).toMatchObject({ RSRP: '-112 dBm · 12 s ago' });
+  const facts = last.slice(last.indexOf('class="overview"'), last.indexOf('class="values"'));
+  expect(facts).not.toMatch(/class="(?:good|warn)"/);
 });
 
 test('a "no" is marked only where the name says that it is a fault', async () => {
@@ -129,30 +165,6 @@ test('a "no" is marked only where the name says that it is a fault', async () =>
     '<dd><bdi>no</bdi>',
     '<dd><bdi><strong class="warn">no</strong></bdi>',
   ]);
-});
-
-test('facts about the device have ages; supply and temperatures stand with them', async () => {
-  const families = [
-    createFamily('router_board_info', [[{ board: '0', board_type: 'MRX3' }, 1]], { ageSeconds: 90 }),
-    createFamily('router_uptime_seconds', [[{}, 7200]], { ageSeconds: 5 }),
-    createFamily('router_supply_volts', [
-      [{ resource: 'power2', slot: '2', input: '1' }, 24.04],
-      [{ resource: 'power2', slot: '2', input: '2' }, 0],
-    ]),
-    createFamily('router_modem_temperature_celsius', [[MODEM, 41.26]]),
-    createFamily('cabinet_temperature_celsius', [[{}, 30]]),
-  ];
-  const device = { ...DETAIL.device, model: 'MRX3', uptimeSeconds: 7200 };
-  const page = await show({ device, serial: '4711', values: [{ module: 'any', help: '', families }] });
-  const overview = page.slice(page.indexOf('class="overview"'), page.indexOf('<h2>Values'));
-  expect(readFacts(overview)).toMatchObject({
-    Model: 'MRX3 · 2 min ago',
-    'Serial number': '4711 · 2 min ago',
-    Uptime: '2 h · 5 s ago',
-    Supply: '24 V (power2 input 1), 0 V (power2 input 2) · 12 s ago',
-    'Temperature (modem)': '41.3 °C (lte2) · 12 s ago',
-    'Temperature (cabinet)': '30 °C · 12 s ago',
-  });
 });
 
 test('a module of the user has its section with the help of its families, units, states and ages', async () => {
@@ -170,7 +182,7 @@ test('a module of the user has its section with the help of its families, units,
     createFamily('heating_share_ratio', [[{}, 0.256]], { help: 'Share.' }),
     createFamily('heating_nothing', [[{}, Number.NaN]], { help: 'Nothing.' }),
   ]);
-  expect(page).toContain('<h3>My heating</h3>');
+  expect(page).toContain('<h2>My heating</h2>');
   expect(page).toContain('What it is.');
   expect(readFacts(page)).toMatchObject({
     'Flow temperature': '61.25 °C',
@@ -194,16 +206,16 @@ test('what there is several times is a table with a row for each, and the rates 
     ],
     { interfaceRates: [{ interface: 'net2', receiveBytesPerSecond: 1536, transmitBytesPerSecond: null }] },
   );
-  const table = page.slice(page.indexOf('<h3>Interfaces</h3>'));
+  const table = page.slice(page.indexOf('<h2>Interfaces</h2>'));
   expect(readRows(table)).toEqual([
     ['net1', '–', '–', '2.0 KiB', '1.0 KiB', '12 s'],
-    ['net2', '1.5 KiB/s', '–', '4.0 KiB', '2.0 KiB', '12 s'],
+    ['net2', '12.3 kbit/s', '–', '4.0 KiB', '2.0 KiB', '12 s'],
     ['lte2', '–', '–', '6.0 KiB', '3.0 KiB', '12 s'],
   ]);
   expect(table).toContain('<th scope="col" title="Help of router_interface_receive_bytes_total.">Receive bytes</th>');
 });
 
-test('labels that only some families have become columns, as long as the others tell the rows apart', async () => {
+test('labels that only some families have become columns, if the others identify the rows', async () => {
   const ports = [1, 2, 3].map((port) => ({ slot: '1', port: String(port) }));
   const page = await showModule('ports', [
     createFamily(
@@ -215,7 +227,7 @@ test('labels that only some families have become columns, as long as the others 
       ports.map((port) => [port, 1]),
     ),
   ]);
-  expect(readRows(page.slice(page.indexOf('<h3>Ports</h3>')))[2]).toEqual(['1 · 3', 'net3', '1', '1', '12 s']);
+  expect(readRows(page.slice(page.indexOf('<h2>Ports</h2>')))[2]).toEqual(['1 · 3', 'net3', '1', '1', '12 s']);
 });
 
 test('a thousand rows and columns are cut, and nothing that a router says becomes part of the page', async () => {
@@ -226,14 +238,14 @@ test('a thousand rows and columns are cut, and nothing that a router says become
   const page = await showModule(EVIL, families);
   expect(page.match(/<script/g)).toEqual(['<script']);
   expect(page).toContain('without 90,000 more');
-  expect(readRows(page.slice(page.indexOf('<h2>Values</h2>')))).toHaveLength(100);
-  const info = createFamily(
-    'router_modem_info',
-    [[{ modem: EVIL, provider_name: EVIL, access_technology: EVIL, used_sim: EVIL }, 1]],
-    { type: 'info', keys: ['modem'] },
-  );
+  expect(readRows(page.slice(page.indexOf('class="values"')))).toHaveLength(100);
+  const modem = [
+    createFamily('router_modem_info', [[{ modem: EVIL, provider_name: EVIL }, 1]], { type: 'info', keys: ['modem'] }),
+    createFamily('router_modem_access_technology', [[{ modem: EVIL, access_technology: EVIL }, 1]]),
+    createFamily('router_modem_used_sim', [[{ modem: EVIL, used_sim: EVIL }, 1]]),
+  ];
   const device = { ...DETAIL.device, model: EVIL, location: EVIL, operator: EVIL, technology: EVIL, wan: EVIL };
-  expect((await showModule('modem', [info], { device, firmware: EVIL, serial: EVIL })).match(/<script/g)).toEqual([
+  expect((await showModule('modem', modem, { device, firmware: EVIL, serial: EVIL })).match(/<script/g)).toEqual([
     '<script',
   ]);
 });
@@ -256,7 +268,8 @@ test('the last hours are drawings that say in words what they show', async () =>
   expect(page).not.toContain('<strong>Log lag</strong>: last');
   expect(page).toContain('aria-label="98.3 % of the last 2 h 54 min up"');
   expect(page).not.toMatch(/NaN|Infinity/);
-  expect(await show({})).not.toContain('Last 6 hours');
+  expect(page).toContain('<h2>Last 3 h</h2>');
+  expect(await show({})).not.toContain('<h2>Last 3');
 });
 
 test('a signal is unusable where the alert about poor signals begins', () => {

@@ -1,7 +1,7 @@
 import type { FleetMinute, RouterSummary, WebContent } from '../../../src/web/index.ts';
-import { ROUTER } from '../bench.ts';
+import { createProcess, ROUTER } from '../bench.ts';
 
-/** How a fleet of {@link createFleet} is. */
+/** Options of {@link createFleet}. */
 export interface SampleFleet {
   readonly count: number;
   /** Number of routers that are down, all of one site as far as it goes. */
@@ -36,7 +36,7 @@ export const HARD: Partial<RouterSummary> = {
 function createRouter(index: number, { count, down = 0, isHard = false }: SampleFleet): RouterSummary {
   const site = index < down ? 'nord' : (SITES[index % SITES.length] ?? '');
   const isDown = index < down;
-  const step = index % 8 === 7 ? 'tls' : 'tcp';
+  const step = index % 8 === 7 ? 'tls' : 'connect';
   const error = 'Could not open a connection: the router did not answer within 5 s';
   return {
     ...ROUTER,
@@ -80,10 +80,13 @@ export function createFleet(fleet: SampleFleet): Partial<WebContent> & { readonl
   return {
     nowMs: NOW_MS,
     listRouters: () => routers,
-    listFleetMinutes: async () => (fleet.count === 0 ? [] : createMinutes(fleet)),
-    describeAvailability: (name) =>
-      routers.findIndex((router) => router.name === name) < (fleet.down ?? 0)
-        ? `${'u'.repeat(100)}m${'d'.repeat(19)}`
-        : `${'-'.repeat(20)}${'u'.repeat(100)}`,
+    findRouter(name) {
+      const index = routers.findIndex((router) => router.name === name);
+      const availability =
+        index < (fleet.down ?? 0) ? `${'u'.repeat(100)}m${'d'.repeat(19)}` : `${'-'.repeat(20)}${'u'.repeat(100)}`;
+      const router = routers[index];
+      return router && { ...router, availability };
+    },
+    ...createProcess({ minutes: fleet.count === 0 ? [] : createMinutes(fleet) }),
   };
 }

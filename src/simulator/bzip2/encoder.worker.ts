@@ -1,8 +1,0 @@
-/** Compresses one buffer per message, in a worker thread for the time it takes. */
-import { parentPort } from 'node:worker_threads';
-import { encodeBzip2 } from './encode.ts';
-
-parentPort?.on('message', (input: Uint8Array) => {
-  const output = encodeBzip2(input);
-  parentPort?.postMessage(output, [output.buffer as ArrayBuffer]);
-});

@@ -1,0 +1,126 @@
+import { renderBytes, renderCount, renderMany } from '../../base/index.ts';
+import { POLL_STEPS, type PollStep } from '../../model/index.ts';
+import type { PaceSummary, PollSummary, ResourceSummary, RouterDetail } from '../api/router-detail.ts';
+import { type Html, html, NOTHING, renderAgo, renderLength, renderMoment, toShown } from './html.ts';
+import { renderPlot } from './plots.ts';
+import { renderLabels, renderStep } from './router-facts.ts';
+import { type Column, renderTable } from './table.ts';
+
+/** Renders what the agent does with a router: steps, polls, resources, session, certificate and bytes. */
+export function renderAgentView(router: RouterDetail, nowMs: number): Html {
+  return html`<h2>Connection steps</h2>
+${renderSteps(router)}
+<h2>Last polls</h2>
+<div class="plots">
+${renderPlot(
+  'Poll duration',
+  router.history.map(({ at, durationSeconds, ok }) => ({
+    atMs: Date.parse(at),
+    value: ok ? durationSeconds : null,
+    isFailed: !ok,
+  })),
+)}
+${renderPlot(
+  'Log lag',
+  router.history.map(({ at, logLagSeconds, ok }) => ({ atMs: Date.parse(at), value: logLagSeconds, isFailed: !ok })),
+)}
+</div>
+${renderTable({ caption: 'Last polls; failed ones are kept longer', columns: createPollColumns(nowMs), rows: router.recentPolls, empty: 'No poll yet.' })}
+<h2>Resources</h2>
+${renderTable({ caption: 'Resources', columns: RESOURCE_COLUMNS, rows: router.resources, empty: 'No resource was read yet.' })}
+<h2>Session and bytes</h2>
+${renderFacts(router, nowMs)}`;
+}
+
+/** Typical response time, and how much less often a slow router is polled. */
+function renderPace({ responseSeconds, level, isSignalPoor, stretch, statusStretch }: PaceSummary): Html {
+  if (responseSeconds === null) return html`${NOTHING}`;
+  const usual = html`typically after ${renderLength(responseSeconds)}`;
+  if (level === 'usual') return usual;
+  const why = isSignalPoor ? 'slow with a poor signal' : level === 'slow' ? 'slow' : 'very slow';
+  return html`${usual}, <span class="warn">${why}</span>: intervals of slow modules and logs × ${stretch}, status interval ${statusStretch === 1 ? 'as configured' : `× ${statusStretch}`}`;
+}
+
+const SESSIONS: Readonly<Record<RouterDetail['session']['state'], string>> = {
+  none: 'none yet, or none needed',
+  open: 'logged in',
+  lost: 'ended by the router',
+  failed: 'the last login failed',
+  closed: 'logged out',
+};
+const RESOURCE_TONES = { up: 'good', failed: 'bad', unsupported: 'soft', forbidden: 'warn' } as const;
+const LABELS_MAX = 64;
+
+function renderSteps({ url, state, failure, fault, session }: RouterDetail): Html {
+  const failedAt = failure?.step ? POLL_STEPS.indexOf(failure.step) : -1;
+  const isKnown = state === 'up' || failedAt >= 0;
+  const describe = (step: PollStep, index: number): readonly [tone: string, word: string] => {
+    if (index === failedAt) return ['bad', 'failed'];
+    if (!isKnown || (failedAt >= 0 && index > failedAt)) return ['soft', 'not tried'];
+    if (fault?.step === step) return ['warn', 'degraded'];
+    if (step === 'tls' && url.startsWith('http:')) return ['soft', 'not used'];
+    if (step === 'auth' && session.state === 'none') return ['soft', 'not used'];
+    return ['good', 'passed'];
+  };
+  return html`<ol class="way">
+${POLL_STEPS.map((step, index) => {
+  const [tone, word] = describe(step, index);
+  return html`<li class="${tone}">${step}: ${word}</li>
+`;
+})}</ol>`;
+}
+
+const RESOURCE_COLUMNS: readonly Column<ResourceSummary>[] = [
+  { title: 'Resource', cell: ({ resource }) => toShown(resource, 120) },
+  {
+    title: 'State',
+    cell: ({ state, finding }) =>
+      html`<span class="state ${finding === null ? RESOURCE_TONES[state] : 'warn'}">${state}</span>`,
+  },
+  { title: 'Age', kind: 'number', cell: ({ ageSeconds }) => renderLength(ageSeconds) },
+  { title: 'Duration', kind: 'number', cell: ({ durationSeconds }) => renderLength(durationSeconds) },
+  { title: 'Error or finding', kind: 'wide', cell: ({ error, finding }) => toShown(error ?? finding ?? '') },
+];
+
+function createPollColumns(nowMs: number): readonly Column<PollSummary>[] {
+  return [
+    { title: 'Start', cell: ({ at }) => renderMoment(at) },
+    { title: 'Ago', cell: ({ at }) => renderAgo(at, nowMs) },
+    { title: 'Duration', kind: 'number', cell: ({ durationSeconds }) => renderLength(durationSeconds) },
+    {
+      title: 'Result',
+      cell: ({ ok, fault }) => {
+        const [tone, word] = !ok ? ['bad', 'failed'] : fault ? ['warn', 'degraded'] : ['good', 'ok'];
+        return html`<span class="state ${tone}">${word}</span>`;
+      },
+    },
+    {
+      title: 'Failed at',
+      cell: ({ fault }) => (fault ? renderStep(fault) : ''),
+    },
+    { title: 'Error', kind: 'wide', cell: ({ error, fault }) => toShown(error ?? fault?.error ?? '') },
+  ];
+}
+
+function renderPause(what: string, until: string | null): Html | string {
+  return until === null ? '' : html`, <span class="warn">${what} paused until</span> ${renderMoment(until)}`;
+}
+
+function renderFacts({ url, labels, certificate, session, bytes, pace }: RouterDetail, nowMs: number): Html {
+  const { budget, usedToday, stretch, logsPausedUntil, statusPausedUntil } = bytes;
+  const until = certificate && (Date.parse(certificate.notAfter) - nowMs) / 1000;
+  return html`<dl>
+<dt>Address</dt><dd>${toShown(url)}</dd>
+<dt>Labels</dt><dd>${renderLabels(labels, LABELS_MAX)}</dd>
+<dt>Certificate</dt><dd>${until === null ? NOTHING : html`${until < 0 ? html`<span class="bad">expired</span>` : html`expires in ${renderLength(until)}`}, ${renderMoment(certificate?.notAfter ?? null)}`}</dd>
+<dt>Session</dt><dd>${SESSIONS[session.state]}${session.since === null ? '' : html` ${renderAgo(session.since, nowMs)}`};
+${renderMany(session.logins, 'login')}, ${renderCount(session.loginFailures)} failed, ${renderMany(session.refreshes, 'refresh', 'refreshes')}</dd>
+<dt>Answers</dt><dd>${renderPace(pace)}</dd>
+<dt>Bytes since the agent started</dt><dd>${renderBytes(bytes.sent)} sent, ${renderBytes(bytes.received)} received</dd>
+<dt>Bytes today</dt><dd>${renderBytes(usedToday)}${
+    budget === null
+      ? ', no budget'
+      : html` of ${renderBytes(budget)} <meter aria-label="Share of the byte budget" min="0" max="${budget}" value="${Math.min(usedToday, budget)}"></meter>${stretch > 1 ? `, intervals ${stretch} times as long` : ''}${renderPause('logs', logsPausedUntil)}${renderPause('polls', statusPausedUntil)}`
+  }</dd>
+</dl>`;
+}

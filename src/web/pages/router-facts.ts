@@ -1,0 +1,136 @@
+import type { PollFault, RouterState, RouterSummary, SignalSummary } from '../api/routers.ts';
+import { type Html, html, NOTHING, renderLength, toShown } from './html.ts';
+import { POINT_S } from './plots.ts';
+
+/** Signal values of a modem. */
+export type SignalKind = SignalSummary['kind'] | 'rsrq' | 'sinr';
+
+/** Limits between unusable, poor, fair and good; the first is that of the alert `RouterSignalPoor`. */
+export const SIGNAL_LIMITS: Readonly<Record<SignalKind, readonly [number, number, number]>> = {
+  rsrp: [-110, -100, -90],
+  rsrq: [-20, -15, -10],
+  sinr: [0, 5, 13],
+  rssi: [-95, -85, -75],
+  // Same as RSSI, which is 2 × CSQ - 113 dBm.
+  csq: [9, 14, 19],
+};
+
+/** Units with the blank before them. */
+export const SIGNAL_UNITS: Readonly<Record<SignalKind, string>> = {
+  rsrp: ' dBm',
+  rsrq: ' dB',
+  sinr: ' dB',
+  rssi: ' dBm',
+  csq: '',
+};
+const GRADES = [
+  ['bad', 'unusable'],
+  ['warn', 'poor'],
+  ['warn', 'fair'],
+  ['good', 'good'],
+] as const;
+const BARS = [0, 1, 2, 3] as const;
+
+/** Returns the grade of a value in words. */
+export function gradeSignal(kind: SignalKind, value: number): string {
+  return findGrade(kind, value)[1];
+}
+
+function findGrade(kind: SignalKind, value: number): (typeof GRADES)[number] {
+  return GRADES[countBars(kind, value)] ?? GRADES[0];
+}
+
+function countBars(kind: SignalKind, value: number): number {
+  return SIGNAL_LIMITS[kind].filter((limit) => value >= limit).length;
+}
+
+/** Renders a value with bars and its grade as text; without a colour if not current. `isNamed`: the kind instead of the unit. */
+export function renderSignal(
+  { kind, value }: { readonly kind: SignalKind; readonly value: number },
+  isCurrent = true,
+  isNamed = false,
+): Html {
+  const grade = countBars(kind, value);
+  const [tone, word] = findGrade(kind, value);
+  const colour = isCurrent ? tone : 'soft';
+  const number = String(Number(value.toFixed(1)));
+  const [name, shown] = [kind.toUpperCase(), `${number}${SIGNAL_UNITS[kind]}`];
+  return html`<span class="signal ${colour}" title="${name} ${shown}: ${word}${isCurrent ? '' : ', when last read'}"><svg width="16" height="12" viewBox="0 0 16 12" role="img" aria-label="${word}">${BARS.map(
+    (bar) =>
+      html`<rect${bar > grade ? html` class="off"` : ''} x="${bar * 4}" y="${9 - bar * 3}" width="3" height="${3 + bar * 3}"/>`,
+  )}</svg> ${isNamed ? `${name} ${number}` : shown}</span>`;
+}
+
+const HEIGHT = 14;
+/** Class and vertical offset by letter of the poll results. */
+const MARKS: Readonly<Record<string, readonly [tone: string, y: number]>> = {
+  u: ['up', 9],
+  m: ['mixed', 4],
+  d: ['down', 0],
+};
+
+/** Renders the poll results of the last hours as a row of marks: low for up, full height for down. */
+export function renderSparkline(results: string): Html | string {
+  const known = results.replaceAll('-', '').length;
+  if (known === 0) return NOTHING;
+  const up = results.replaceAll(/[^u]/g, '').length;
+  const share = up === known ? '100' : ((up / known) * 100).toFixed(1);
+  // The first and the last slot may be incomplete, so they are not counted as watched time.
+  const watched = results.replace(/^-+/, '').length;
+  const seconds = watched === results.length ? watched * POINT_S : (watched - 2) * POINT_S;
+  const span = seconds > 0 ? `last ${renderLength(seconds)}` : 'first polls';
+  const words = `${share} % of the ${span} up`;
+  const paths: Record<string, string> = {};
+  for (const [run] of results.matchAll(/(.)\1*/g)) paths[run[0] ?? ''] = '';
+  let x = 0;
+  for (const [run] of results.matchAll(/(.)\1*/g)) {
+    const letter = run[0] ?? '';
+    const mark = MARKS[letter];
+    if (mark) paths[letter] += `M${x} ${mark[1]}h${run.length}v${HEIGHT - mark[1]}h-${run.length}z`;
+    x += run.length;
+  }
+  // One unit wider, because rounding could clip the last mark.
+  return html`<svg class="spark" role="img" aria-label="${words}" viewBox="0 0 ${results.length + 1} ${HEIGHT}" preserveAspectRatio="none"><title>${words}</title>${Object.entries(
+    paths,
+  ).map(([letter, path]) => (MARKS[letter] ? html`<path class="${MARKS[letter][0]}" d="${path}"/>` : ''))}</svg>`;
+}
+
+/** Renders the step, and the resource if there is one. */
+export function renderStep({ step, resource }: PollFault): string {
+  return resource === null ? step : `${step} ${toShown(resource, 120)}`;
+}
+
+/** Display names of the router states. */
+export const STATE_NAMES: Readonly<Record<RouterState, string>> = {
+  up: 'up',
+  down: 'down',
+  unknown: 'not polled yet',
+  budget: 'byte budget used up',
+  paused: 'paused',
+  retired: 'retired',
+};
+
+/** Pages always show the word, too. */
+const STATE_TONES: Readonly<Record<RouterState, string>> = {
+  up: 'good',
+  down: 'bad',
+  unknown: 'soft',
+  budget: 'warn',
+  paused: 'soft',
+  retired: 'soft',
+};
+
+/** Renders the state, and whether values are stale or the router is in maintenance. */
+export function renderState({ state, isStale, fault, lifecycle }: RouterSummary): Html {
+  const stale = isStale ? html`, <span class="warn">stale</span>` : '';
+  const isDegraded = state === 'up' && fault !== null;
+  return html`<span class="state ${isDegraded ? 'warn' : STATE_TONES[state]}">${isDegraded ? 'degraded' : STATE_NAMES[state]}</span>${stale}${lifecycle.state === 'maintenance' ? html`, <span class="warn">maintenance</span>` : ''}`;
+}
+
+/** Renders at most `max` labels as `name=value`, and the number of the others. */
+export function renderLabels(labels: RouterSummary['labels'], max: number): string {
+  const all = Object.entries(labels);
+  const shown = all.slice(0, max).map(([label, value]) => `${label}=${toShown(value, 60)}`);
+  if (all.length === 0) return NOTHING;
+  return all.length > max ? `${shown.join(', ')}, and ${all.length - max} more` : shown.join(', ');
+}

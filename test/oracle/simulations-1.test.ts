@@ -1,0 +1,3 @@
+import { testSimulations } from './simulations.ts';
+
+testSimulations(0);
