@@ -304,6 +304,7 @@ export class RouterAgent {
   async close(signal: AbortSignal): Promise<void> {
     this.#endRequest();
     this.#backup?.close();
+    this.#polling.close();
     this.recorder.close();
     try {
       await this.#client.close(signal);
