@@ -1,7 +1,14 @@
 import { renderBytes } from '../../base/index.ts';
 import type { ListedRouter, RouterSummary } from '../api/routers.ts';
 import { cutMiddle, type Html, html, NOTHING, renderAgo, renderLength, renderShortSpell, toShown } from './html.ts';
-import { isCurrent, renderLabels, renderSignal, renderSparkline, renderState, renderStep } from './router-facts.ts';
+import {
+  hasCurrentValues,
+  renderLabels,
+  renderSignal,
+  renderSparkline,
+  renderState,
+  renderStep,
+} from './router-facts.ts';
 import type { Column } from './table.ts';
 
 /** The router's page shows errors in full. */
@@ -76,7 +83,8 @@ export function createFleetColumns(base: string, nowMs: number): readonly Column
       key: 'signal',
       className: 'c-signal',
       // The last value of a router that is down gets no grade.
-      cell: (router) => (router.device.signal ? renderSignal(router.device.signal, isCurrent(router), true) : NOTHING),
+      cell: (router) =>
+        router.device.signal ? renderSignal(router.device.signal, hasCurrentValues(router), true) : NOTHING,
     },
     {
       title: 'Operator',
