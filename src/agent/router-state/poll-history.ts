@@ -1,4 +1,4 @@
-import { deflateSync, inflateSync } from 'node:zlib';
+import { constants, deflateSync, inflateSync } from 'node:zlib';
 import { createNumbers } from '../../base/index.ts';
 import type { HistoryPoint, InterfaceRate, PollFault, PollPoint, PollSummary } from '../../web/index.ts';
 
@@ -244,13 +244,12 @@ export class RouterHistory {
   describeResults(nowMs: number): string {
     const slots = this.#slots;
     if (!slots) return '';
-    const first = toFirstNumber(nowMs);
-    RESULTS.fill(0);
-    for (let index = 0; index < SLOTS; index++) {
-      const letter = Math.floor(index / LETTER_SLOTS);
-      RESULTS[letter] = (RESULTS[letter] ?? 0) | this.#resultOf(slots, first + index);
+    let number = toFirstNumber(nowMs);
+    for (let letter = 0; letter < RESULTS.length; letter++) {
+      let result = 0;
+      for (let index = 0; index < LETTER_SLOTS; index++) result |= this.#resultOf(slots, number++);
+      RESULTS[letter] = LETTERS.charCodeAt(result);
     }
-    for (const [letter, result] of RESULTS.entries()) RESULTS[letter] = LETTERS.charCodeAt(result);
     return RESULTS.toString('latin1');
   }
 
@@ -259,11 +258,14 @@ export class RouterHistory {
     const slots = this.#slots;
     if (!slots) return undefined;
     const bytes = Buffer.alloc(PACKED_BYTES);
-    let at = 0;
-    for (const [column, shift] of slots.planes) {
-      for (let age = SLOTS - 1; age >= 0; age--) bytes[at++] = (column[toSlot(this.#newest - age)] ?? 0) >> shift;
+    const oldest = toSlot(this.#newest + 1);
+    for (const [index, [column, shift]] of slots.planes.entries()) {
+      const plane = shift === 0 ? column : column.map((value) => value >> shift);
+      bytes.set(plane.subarray(oldest), index * SLOTS);
+      bytes.set(plane.subarray(0, oldest), (index + 1) * SLOTS - oldest);
     }
-    return { newestMs: wallMs - ms + this.#newest * SLOT_MS, slots: deflateSync(bytes).toString('base64') };
+    const packed = deflateSync(bytes, { level: constants.Z_BEST_SPEED });
+    return { newestMs: wallMs - ms + this.#newest * SLOT_MS, slots: packed.toString('base64') };
   }
 
   /** Continues a history that was packed before. The time since then has no values; text of others counts as empty. */
@@ -318,7 +320,7 @@ function packRate(bytesPerSecond: number): number {
 
 function unpackRate(value: number | undefined): number | null {
   const steps = unpack(value, RATE_STEPS);
-  return steps === null ? null : Number((2 ** steps - 1).toPrecision(3));
+  return steps === null ? null : Math.round(2 ** steps - 1);
 }
 
 function unpackBytes(text: string): Buffer | undefined {
